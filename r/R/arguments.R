@@ -1,8 +1,7 @@
 # Checks of arguments: every error names the argument, what came and what is allowed.
 
-stop_argument <- function(argument, got, allowed) {
+stop_argument <- function(argument, got, allowed)
   stop("`", argument, "`: got ", got, "; allowed: ", allowed, call. = FALSE)
-}
 
 # Finite numbers within limits: as many as `size`, NA for one or more; `open`: the ends that are excluded.
 numbers_in <- function(x, argument, low = -Inf, high = Inf, size = 1L, whole = FALSE, open = NULL) {
@@ -10,10 +9,8 @@ numbers_in <- function(x, argument, low = -Inf, high = Inf, size = 1L, whole = F
     all(x >= low & x <= high) && !(whole && any(x != round(x))) &&
     !("low" %in% open && any(x == low)) && !("high" %in% open && any(x == high))
   if (fine) return(x)
-  limits <- c(
-    if (is.finite(low)) paste(if ("low" %in% open) "above" else "of at least", format(low)),
-    if (is.finite(high)) paste(if ("high" %in% open) "below" else "up to", format(high))
-  )
+  limits <- c(if (is.finite(low)) paste(if ("low" %in% open) "above" else "of at least", format(low)),
+    if (is.finite(high)) paste(if ("high" %in% open) "below" else "up to", format(high)))
   kind <- paste(if (whole) "whole" else "finite", if (size %in% 1L) "number" else "numbers")
   size <- if (size %in% 1L) "a" else if (!is.na(size)) size
   stop_argument(argument, listed(x), paste(c(size, kind, paste(limits, collapse = " and ")), collapse = " "))

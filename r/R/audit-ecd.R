@@ -15,10 +15,9 @@ counterfactual_column <- function(given, set, sets, score) {
   known <- unlist(sets[lengths(sets) == 1L])
   given <- as.list(given)
   if (is.null(names(given)) && length(given) == 1L && length(known) == 1L) names(given) <- known
-  if (is.null(score) || is.null(names(given)) || !all(names(given) %in% known)) stop_argument(
-    "counterfactual_score", paste0(listed(unlist(given)), if (is.null(score)) " without `score`"),
-    "with `score`: a column for one sensitive column, or c(column = score column, ...)"
-  )
+  if (is.null(score) || is.null(names(given)) || !all(names(given) %in% known)) stop_argument("counterfactual_score",
+    paste0(listed(unlist(given)), if (is.null(score)) " without `score`"),
+    "with `score`: a column for one sensitive column, or c(column = score column, ...)")
   if (length(set) == 1L && set %in% names(given)) given[[set]]
 }
 
@@ -32,10 +31,8 @@ ecd_rows <- function(cd, options) {
   each <- level_of_each(vapply(tails, `[[`, 0, "std_error"), level)
   rows <- lapply(seq_len(last - 1L), function(g) {
     pair <- c(g, last)
-    found <- contrast_tails(
-      tails[[g]], tails[[last]], ECD_PERIOD, level, ECD_MARGIN, TRUE, each,
-      lapply(pair, function(j) tail_at(cd[[j]], tails[[j]], ECD_PERIOD, each))
-    )
+    found <- contrast_tails(tails[[g]], tails[[last]], ECD_PERIOD, level, ECD_MARGIN, TRUE, each,
+      lapply(pair, function(j) tail_at(cd[[j]], tails[[j]], ECD_PERIOD, each)))
     alone <- found$test == "none" && options$adjust == "none"
     if (alone) found[c("bound_low", "bound_high")] <- found[c("ci_low", "ci_high")]
     found$beyond <- any(mapply(function(tail, about) is_beyond(tail, about$horizon), tails[pair], about[pair]))
@@ -43,21 +40,17 @@ ecd_rows <- function(cd, options) {
       mean_columns(apart(of(cd[[g]]), of(cd[[last]])), level)[c("estimate", "ci_low", "ci_high", "pvalue")]
     }), FALSE)
     names(differences) <- paste0(rep(c("acd", "cvar"), each = 4L), c("", "_low", "_high", "_pvalue"))
-    found$method <- c(
-      `likelihood ratio` = "likelihood ratio, standardised signed root",
-      `draws of a power tail` = "fiducial draws of a power tail", none = "none"
-    )[[found$test]]
+    found$method <- c(`likelihood ratio` = "likelihood ratio, standardised signed root",
+      `draws of a power tail` = "fiducial draws of a power tail", none = "none")[[found$test]]
     do.call(tidy_row, c(
       list("ECD", names(cd)[g], names(cd)[last], n = sum(lengths(cd[pair])), interactions = ECD_PERIOD),
-      found[names(found) != "test"], differences, about[[g]]
-    ))
+      found[names(found) != "test"], differences, about[[g]]))
   })
   rows <- ecd_verdicts(bind_rows(rows), options)
-  bind_rows(c(
-    average_rows(cd, level), list(rows[!names(rows) %in% c("side", "beyond")]), largest_row(rows, sum(lengths(cd))),
+  bind_rows(c(average_rows(cd, level), list(rows[!names(rows) %in% c("side", "beyond")]),
+    largest_row(rows, sum(lengths(cd))),
     unlist(lapply(seq_len(last - 1L), function(g) sensitivity_rows(cd[c(g, last)], tails[c(g, last)], level)), FALSE),
-    unlist(Map(level_rows, names(cd), cd, tails, about, level), FALSE)
-  ))
+    unlist(Map(level_rows, names(cd), cd, tails, about, level), FALSE)))
 }
 
 # Verdicts of all groups together; none beyond the horizon.
@@ -70,17 +63,15 @@ ecd_verdicts <- function(rows, options) {
     rows[[paste0("mc_", name, "_adjusted")]] <- pmax(own - adjusted(-5 * error), adjusted(5 * error) - own) / 5
   }
   verdict <- mapply(ecd_verdict, rows$pvalue_verdict_adjusted, rows$side, rows$bound_low, rows$bound_high,
-    level = options$confidence_level, margin = ECD_MARGIN
-  )
+    level = options$confidence_level, margin = ECD_MARGIN)
   verdict[is.nan(rows$estimate)] <- "insufficient evidence"
   rows$verdict <- ifelse(rows$beyond & !is.nan(rows$pvalue) & verdict != "insufficient evidence", "undecided", verdict)
   rows
 }
 
 # Whether the number of interactions lies beyond the horizon of a tail, and its level is not known closely either.
-is_beyond <- function(tail, horizon) {
+is_beyond <- function(tail, horizon)
   !tail$empirical && !isTRUE(ECD_PERIOD <= horizon) && tail$ci_high - tail$ci_low > HORIZON_WIDTH * ECD_MARGIN
-}
 
 # Level of every interval so that those of all groups against the last hold together: the largest of correlated normal
 # statistics, which share the reference, by one integral; Bonferroni where a level has no standard error.
@@ -100,18 +91,14 @@ level_of_each <- function(std_error, level) {
 
 average_rows <- function(cd, level) {
   row <- function(metric, group, reference, mean, n, ...) do.call(tidy_row, c(
-    list(metric, group, reference, n = n, method = "mean, z-test", ...), mean_columns(mean, level)
-  ))
+    list(metric, group, reference, n = n, method = "mean, z-test", ...), mean_columns(mean, level)))
   last <- length(cd)
   means <- lapply(cd, mean_of_people)
   c(
-    lapply(seq_len(last), function(g) row(
-      "average causal discrimination", names(cd)[g], NA_character_, means[[g]], length(cd[[g]]), maximum = max(cd[[g]]),
-      n_synthetic = 0
-    )),
-    lapply(seq_len(last - 1L), function(g) row(
-      "difference of ACD", names(cd)[g], names(cd)[last], apart(means[[g]], means[[last]]), sum(lengths(cd[c(g, last)]))
-    ))
+    lapply(seq_len(last), function(g) row("average causal discrimination", names(cd)[g], NA_character_, means[[g]],
+      length(cd[[g]]), maximum = max(cd[[g]]), n_synthetic = 0)),
+    lapply(seq_len(last - 1L), function(g) row("difference of ACD", names(cd)[g], names(cd)[last],
+      apart(means[[g]], means[[last]]), sum(lengths(cd[c(g, last)]))))
   )
 }
 
@@ -122,11 +109,10 @@ largest_row <- function(rows, n) {
   high <- ifelse(is.nan(rows$simultaneous_high), Inf, rows$simultaneous_high)
   top <- which.max(ifelse(is.nan(rows$estimate), -1, abs(rows$estimate)))
   error <- function(at) max(rows$mc_simultaneous_low[at], rows$mc_simultaneous_high[at], 0, na.rm = TRUE)
-  list(tidy_row("largest |ECD|", rows$group[top], rows$reference[top],
-    estimate = abs(rows$estimate[top]), ci_low = max(low, -high, 0), ci_high = min(max(-low, high), 2), n = n,
-    method = "max over groups", interactions = ECD_PERIOD, mc_estimate = rows$mc_estimate[top],
-    mc_ci_low = error(which.max(pmax(low, -high))), mc_ci_high = error(which.max(pmax(-low, high)))
-  ))
+  list(tidy_row("largest |ECD|", rows$group[top], rows$reference[top], estimate = abs(rows$estimate[top]),
+    ci_low = max(low, -high, 0), ci_high = min(max(-low, high), 2), n = n, method = "max over groups",
+    interactions = ECD_PERIOD, mc_estimate = rows$mc_estimate[top], mc_ci_low = error(which.max(pmax(low, -high))),
+    mc_ci_high = error(which.max(pmax(-low, high)))))
 }
 
 # The same difference with half and with twice the exceedances, by Student's t.
@@ -138,10 +124,9 @@ sensitivity_rows <- function(cd, tails, level) {
     found <- likelihood_contrast(again[[1L]], again[[2L]], ECD_PERIOD, level, ECD_MARGIN, FALSE)
     least <- min(lengths(lapply(again, `[[`, "excess")))
     tidy_row(paste0("ECD, ", if (times < 1) "half" else "twice", " the exceedances"), names(cd)[1L], names(cd)[2L],
-      estimate = found$estimate, ci_low = max(found$low, -2), ci_high = min(found$high, 2),
-      statistic = found$statistic, pvalue = found$pvalue, n = sum(lengths(cd)), interactions = ECD_PERIOD,
-      method = sprintf("likelihood ratio, t with %d degrees of freedom", least - 3L)
-    )
+      estimate = found$estimate, ci_low = max(found$low, -2), ci_high = min(found$high, 2), statistic = found$statistic,
+      pvalue = found$pvalue, n = sum(lengths(cd)), interactions = ECD_PERIOD,
+      method = sprintf("likelihood ratio, t with %d degrees of freedom", least - 3L))
   })
 }
 
@@ -162,11 +147,9 @@ tail_again <- function(x, tail, times) {
 
 # Of a tail: law of the largest of m values with standard errors, type and horizon.
 tail_characteristics <- function(tail, level) {
-  out <- list(
-    location = tail$return_level, location_std_error = tail$std_error, scale = NaN, scale_std_error = NaN, shape = NaN,
-    shape_std_error = NaN, threshold = tail$threshold, type = NA_character_, horizon = NaN, mc_horizon = 0,
-    mc_location = tail$errors[1L]
-  )
+  out <- list(location = tail$return_level, location_std_error = tail$std_error, scale = NaN, scale_std_error = NaN,
+    shape = NaN, shape_std_error = NaN, threshold = tail$threshold, type = NA_character_, horizon = NaN, mc_horizon = 0,
+    mc_location = tail$errors[1L])
   if (nzchar(tail$degenerate)) return(out)
   s <- log(ECD_PERIOD * tail$rate)
   out$scale <- tail$scale * exp(tail$shape * s)
@@ -219,15 +202,13 @@ level_rows <- function(group, x, tail, about, level) {
     method <- if (!at$empirical) {
       if (tail$power) "power tail" else "standardised signed root"
     } else paste0("binomial, between order statistics", if (tail_grid(x, 3L) > 0) " and their cells")
-    do.call(tidy_row, c(list(
-      "return level", group, NA_character_, estimate = at$return_level, std_error = at$std_error, ci_low = at$ci_low,
-      ci_high = at$ci_high, n = length(x), method = method, interactions = m, mc_estimate = at$errors[1L],
-      mc_ci_low = at$errors[2L], mc_ci_high = at$errors[3L]
-    ), if (m == ECD_PERIOD) about[!names(about) %in% c("shape_low", "shape_high")]))
+    do.call(tidy_row, c(list("return level", group, NA_character_, estimate = at$return_level, std_error = at$std_error,
+      ci_low = at$ci_low, ci_high = at$ci_high, n = length(x), method = method, interactions = m,
+      mc_estimate = at$errors[1L], mc_ci_low = at$errors[2L],
+      mc_ci_high = at$errors[3L]), if (m == ECD_PERIOD) about[!names(about) %in% c("shape_low", "shape_high")]))
   })
   if (nzchar(tail$degenerate)) return(rows)
-  c(rows, list(tidy_row("shape", group, NA_character_,
-    estimate = tail$shape, std_error = tail$shape_std_error, ci_low = c(about$shape_low, NaN)[1L],
-    ci_high = c(about$shape_high, NaN)[1L], n = length(x), method = "standardised signed root"
-  )))
+  c(rows, list(tidy_row("shape", group, NA_character_, estimate = tail$shape, std_error = tail$shape_std_error,
+    ci_low = c(about$shape_low, NaN)[1L], ci_high = c(about$shape_high, NaN)[1L], n = length(x),
+    method = "standardised signed root")))
 }

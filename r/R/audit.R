@@ -80,10 +80,8 @@ audit_set <- function(input, set, reference, options) {
   plain <- is.null(input$weight) && is.null(input$cluster)
   scored <- plain && !is.null(input$score)
   rates <- lapply(audited_metrics(input), metric_rows, cells = cells, pairs = pairs, options = options)
-  sections <- list(rates = bind_rows(c(rates, list(
-    if (both) amplification_rows(cells, pairs, options),
-    if (scored && labels) abroca_rows(input, grouping, pairs, options)
-  ))))
+  sections <- list(rates = bind_rows(c(rates, list(if (both) amplification_rows(cells, pairs, options),
+    if (scored && labels) abroca_rows(input, grouping, pairs, options)))))
   if (scored) sections$madd <- madd_rows(input, grouping, pairs, options)
   if (both && !is.null(input$features)) {
     filled <- sum(grouping$sizes > 0)

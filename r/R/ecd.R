@@ -20,14 +20,11 @@ fs_ecd <- function(unprivileged, privileged, interactions = 1000, threshold = NU
   }
   found <- contrast_tails(tails[[1L]], tails[[2L]], interactions, confidence_level, margin)
   verdict <- ecd_verdict(found$pvalue_verdict, found$side, found$bound_low, found$bound_high, confidence_level, margin)
-  columns <- c(
-    "n", "threshold", "exceedances", "rate", "scale", "shape", "shape_std_error", "return_level", "std_error", "ci_low",
-    "ci_high", "degenerate"
-  )
-  structure(c(found[!grepl("^(side|simultaneous|mc_)", names(found))], list(
-    verdict = verdict, tails = cbind(group = names(tails), bind_rows(lapply(unname(tails), `[`, columns))),
-    averages = ecd_averages(groups, worst, confidence_level), interactions = interactions
-  )), class = "fairstats_ecd")
+  columns <- c("n", "threshold", "exceedances", "rate", "scale", "shape", "shape_std_error", "return_level",
+    "std_error", "ci_low", "ci_high", "degenerate")
+  structure(c(found[!grepl("^(side|simultaneous|mc_)", names(found))], list(verdict = verdict,
+    tails = cbind(group = names(tails), bind_rows(lapply(unname(tails), `[`, columns))),
+    averages = ecd_averages(groups, worst, confidence_level), interactions = interactions)), class = "fairstats_ecd")
 }
 
 # By the verdict's p-value and side; by the limits where there is none.
@@ -67,11 +64,9 @@ group_tail <- function(x, k, m, level, told = NULL) {
   grid <- tail_grid(above, told = told)
   origin <- if (grid > 0) min(above) - grid / 2 else threshold
   excess <- above - origin
-  out <- list(
-    n = n, threshold = threshold, origin = origin, exceedances = length(above), rate = length(above) / n, scale = NaN,
-    shape = NaN, shape_std_error = NaN, excess = excess, grid = grid, empirical = TRUE, power = FALSE,
-    degenerate = degenerate_tail(x, above, threshold, told)
-  )
+  out <- list(n = n, threshold = threshold, origin = origin, exceedances = length(above), rate = length(above) / n,
+    scale = NaN, shape = NaN, shape_std_error = NaN, excess = excess, grid = grid, empirical = TRUE, power = FALSE,
+    degenerate = degenerate_tail(x, above, threshold, told))
   if (!nzchar(out$degenerate)) {
     fit <- tail_twin(excess, grid)
     power <- grid == 0 && !fit$regular
@@ -81,9 +76,8 @@ group_tail <- function(x, k, m, level, told = NULL) {
     } else if (power && largest > 1L) {
       shown <- format(max(above), digits = 4L)
       out$degenerate <- sprintf("%d values share the largest, %s, and its end point is near", largest, shown)
-    } else out[c("scale", "shape", "shape_std_error", "power", "covariance")] <- list(
-      fit$estimate[[1L]], fit$estimate[[2L]], fit$std_error[[2L]], power, fit$covariance
-    )
+    } else out[c("scale", "shape", "shape_std_error", "power", "covariance")] <- list(fit$estimate[[1L]],
+      fit$estimate[[2L]], fit$std_error[[2L]], power, fit$covariance)
   }
   utils::modifyList(out, tail_at(x, out, m, level, told))
 }
@@ -93,10 +87,8 @@ tail_at <- function(x, tail, m, level, told = NULL) {
   at <- if (!nzchar(tail$degenerate) && m * tail$rate >= 1) level_at(tail, m, level)
   empirical <- is.null(at) || at$estimate > 1
   if (empirical) at <- bounded_level(x, m, level, told)
-  list(
-    empirical = empirical, return_level = at$estimate, std_error = at$std_error, ci_low = at$low,
-    ci_high = min(at$high, 1), off = max(0, at$off), errors = if (tail$power && !empirical) at$errors else c(0, 0, 0)
-  )
+  list(empirical = empirical, return_level = at$estimate, std_error = at$std_error, ci_low = at$low,
+    ci_high = min(at$high, 1), off = max(0, at$off), errors = if (tail$power && !empirical) at$errors else c(0, 0, 0))
 }
 
 # The level by the model of a tail; with a near end point it is the median of the `drawn` ones, between their quantiles.
@@ -161,10 +153,8 @@ bounded_level <- function(x, m, level, told = NULL) {
   # the highest cell is the answer where it holds the tail
   in_top <- width > 0 && sum(x > max(x) - width / 2) >= max(LEAST_TAIL, LARGE_SHARE * length(x))
   high <- if (in_top) min(found$high, max(x)) else found$high
-  list(
-    estimate = if (m >= length(x)) max(x) else found$estimate, std_error = NaN, low = max(found$low - width, -1),
-    high = min(high + width, 1), off = width
-  )
+  list(estimate = if (m >= length(x)) max(x) else found$estimate, std_error = NaN, low = max(found$low - width, -1),
+    high = min(high + width, 1), off = width)
 }
 
 # The difference of two levels: by likelihood ratio, or from the two intervals where one is an order statistic.
@@ -175,17 +165,15 @@ contrast_tails <- function(first, second, m, level, margin, calibrated = FALSE, 
   out <- list(estimate = first$return_level - second$return_level, std_error = NaN)
   drawn_estimate <- sqrt(first$errors[1L]^2 + second$errors[1L]^2)
   if (first$empirical || second$empirical) {
-    ends <- function(a, b) square_and_add(
-      a$return_level, a$ci_low, min(a$ci_high, 1), b$return_level, b$ci_low, min(b$ci_high, 1), c(a$off, b$off)
-    )
+    ends <- function(a, b) square_and_add(a$return_level, a$ci_low, min(a$ci_high, 1), b$return_level, b$ci_low,
+      min(b$ci_high, 1), c(a$off, b$off))
     own <- ends(first, second)
     all <- ends(wider[[1L]], wider[[2L]])
     error <- sqrt(sum(first$errors^2, second$errors^2))
-    return(c(out, list(
-      ci_low = own[1L], ci_high = own[2L], bound_low = all[1L], bound_high = all[2L], statistic = NaN, pvalue = NaN,
-      pvalue_verdict = NaN, side = NA, test = "none", simultaneous_low = all[1L], simultaneous_high = all[2L],
-      mc_estimate = drawn_estimate, mc_ci_low = error, mc_ci_high = error, mc_bound_low = error, mc_bound_high = error
-    )))
+    return(c(out, list(ci_low = own[1L], ci_high = own[2L], bound_low = all[1L], bound_high = all[2L], statistic = NaN,
+      pvalue = NaN, pvalue_verdict = NaN, side = NA, test = "none", simultaneous_low = all[1L],
+      simultaneous_high = all[2L], mc_estimate = drawn_estimate, mc_ci_low = error, mc_ci_high = error,
+      mc_bound_low = error, mc_bound_high = error)))
   }
   levels <- unique(c(level, each))
   joint <- length(levels)
@@ -202,16 +190,14 @@ contrast_tails <- function(first, second, m, level, margin, calibrated = FALSE, 
     test <- "likelihood ratio"
   }
   error <- function(name, i = 1L) if (is.null(found$errors)) 0 else found$errors[[name]][i]
-  c(out, list(
-    ci_low = possible(found$low[1L]), ci_high = possible(found$high[1L]), bound_low = possible(found$bound_low),
-    bound_high = possible(found$bound_high), statistic = found$statistic, pvalue = found$pvalue,
-    pvalue_verdict = found$pvalue_verdict, side = found$side, test = test,
+  c(out, list(ci_low = possible(found$low[1L]), ci_high = possible(found$high[1L]),
+    bound_low = possible(found$bound_low), bound_high = possible(found$bound_high), statistic = found$statistic,
+    pvalue = found$pvalue, pvalue_verdict = found$pvalue_verdict, side = found$side, test = test,
     simultaneous_low = possible(found$low[joint]), simultaneous_high = possible(found$high[joint]),
     mc_estimate = drawn_estimate, mc_ci_low = error("low"), mc_ci_high = error("high"),
     mc_bound_low = error("bound_low"), mc_bound_high = error("bound_high"), mc_pvalue = error("pvalue"),
     mc_statistic = error("statistic"), mc_pvalue_verdict = error("pvalue_verdict"),
-    mc_simultaneous_low = error("low", joint), mc_simultaneous_high = error("high", joint)
-  ))
+    mc_simultaneous_low = error("low", joint), mc_simultaneous_high = error("high", joint)))
 }
 
 # Differences of what lies in [-1, 1].
@@ -219,10 +205,8 @@ possible <- function(x) pmin(pmax(x, -2), 2)
 
 # The likelihood ratio of two tails; standardised by simulation with the errors that its moments bring.
 likelihood_contrast <- function(first, second, m, levels, margin, calibrated) {
-  compare <- function(...) level_contrast(
-    first$excess, first$n, first$origin, second$excess, second$n, second$origin, m, levels, "binomial", margin,
-    grid1 = first$grid, grid2 = second$grid, ...
-  )
+  compare <- function(...) level_contrast(first$excess, first$n, first$origin, second$excess, second$n, second$origin,
+    m, levels, "binomial", margin, grid1 = first$grid, grid2 = second$grid, ...)
   if (!calibrated) return(compare())
   root <- simulated_moments(first, second, c(first$n, second$n), m)
   found <- compare(root[["mean"]], root[["sd"]], Inf)
@@ -265,13 +249,10 @@ worst_mean <- function(x, worst) {
 }
 
 print.fairstats_ecd <- function(x, digits = 3L, ...) {
-  cat(
-    "Extreme counterfactual discrimination in ", format(x$interactions, big.mark = ","), " interactions: ",
+  cat("Extreme counterfactual discrimination in ", format(x$interactions, big.mark = ","), " interactions: ",
     formatC(x$estimate, digits, format = "f"), " [", formatC(x$ci_low, digits, format = "f"), ", ",
     formatC(x$ci_high, digits, format = "f"), "], ",
-    if (is.nan(x$pvalue)) "no test" else paste("p =", format.pval(x$pvalue, 2L, 1e-4)), ", ", x$verdict, "\n",
-    sep = ""
-  )
+    if (is.nan(x$pvalue)) "no test" else paste("p =", format.pval(x$pvalue, 2L, 1e-4)), ", ", x$verdict, "\n", sep = "")
   shown <- if (any(nzchar(x$tails$degenerate))) x$tails else x$tails[names(x$tails) != "degenerate"]
   print.data.frame(shown, digits = digits, row.names = FALSE)
   print.data.frame(x$averages, digits = digits, row.names = FALSE)

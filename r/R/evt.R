@@ -8,9 +8,8 @@ fs_fit_gpd <- function(excess, method = c("mle", "lmoments"), source = c("extRem
 }
 
 # Generalised extreme value law of block maxima, likewise.
-fs_fit_gev <- function(x, method = c("mle", "lmoments"), source = c("extRemes", "evd", "base"), start = NULL) {
+fs_fit_gev <- function(x, method = c("mle", "lmoments"), source = c("extRemes", "evd", "base"), start = NULL)
   fit_law(LAWS$GEV, x, "x", method, source, start)
-}
 
 # Point process of exceedances (Coles 2001, chapter 7): the Pareto fit transformed, with a Poisson variance of the rate.
 fs_fit_point_process <- function(excess, n, threshold, block_size, method = c("mle", "lmoments"),
@@ -26,10 +25,8 @@ fs_fit_point_process <- function(excess, n, threshold, block_size, method = c("m
   g <- box_cox(rate, shape)
   tail$estimate <- c(location = threshold + s * g$value, scale = s * rate^shape, shape = shape)
   # rows: location, scale, shape; columns: log rate, scale, shape
-  jacobian <- rbind(
-    location = c(s * rate^shape, g$value, s * g$slope),
-    scale = c(shape * s * rate^shape, rate^shape, s * rate^shape * log(rate)), shape = c(0, 0, 1)
-  )
+  jacobian <- rbind(location = c(s * rate^shape, g$value, s * g$slope),
+    scale = c(shape * s * rate^shape, rate^shape, s * rate^shape * log(rate)), shape = c(0, 0, 1))
   inner <- rbind(c(1 / k, 0, 0), cbind(0, tail$covariance))
   tail$covariance <- jacobian %*% inner %*% t(jacobian)
   tail$std_error <- sqrt(diag(tail$covariance))
@@ -94,19 +91,16 @@ careful <- function(law, z, fit, known) {
     if (confirmed()) break
   }
   if (!is.null(best$par) && !confirmed()) for (again in 1:5) if (!attempt(feasible(best$par, z))) break
-  if (is.null(best$par) || best$value >= edge$value) {
+  if (is.null(best$par) || best$value >= edge$value)
     return(c(edge, list(covariance = NA_real_, notes = EDGE, at_boundary = TRUE)))
-  }
   covariance <- tryCatch(best$covariance(), error = function(e) NULL)
   square <- is.matrix(covariance) && nrow(covariance) == length(known)
   error <- if (square) sqrt(pmax(diag(covariance), 0)) else NA
   notes <- if (best$par[["shape"]] <= -0.5) IRREGULAR else if (anyNA(error) || any(error == 0)) {
     "the package gave no usable standard error"
   } else if (any(error < 1e-5)) "standard errors rejected: artefacts of the penalty outside the support"
-  list(
-    par = best$par, covariance = if (is.null(notes)) unname(covariance) else NA_real_, notes = as.character(notes),
-    at_boundary = FALSE
-  )
+  list(par = best$par, covariance = if (is.null(notes)) unname(covariance) else NA_real_, notes = as.character(notes),
+    at_boundary = FALSE)
 }
 
 IRREGULAR <- "shape <= -0.5: no regular standard error exists"
@@ -294,10 +288,8 @@ twin_fit <- function(start, terms, x, unit, centre, nll) {
 fit_of <- function(estimate, covariance, nll, notes, at_boundary, version = paste("base R", getRversion())) {
   empty <- outer(estimate, estimate) * NaN
   covariance <- if (is.null(covariance)) empty else replace(empty, TRUE, covariance)
-  list(
-    estimate = estimate, std_error = sqrt(pmax(diag(covariance), 0)), covariance = covariance, nll = nll,
-    regular = estimate[["shape"]] > -0.5 && !at_boundary, at_boundary = at_boundary, notes = notes, version = version
-  )
+  list(estimate = estimate, std_error = sqrt(pmax(diag(covariance), 0)), covariance = covariance, nll = nll,
+    regular = estimate[["shape"]] > -0.5 && !at_boundary, at_boundary = at_boundary, notes = notes, version = version)
 }
 
 GPD_TERMS <- quote(log(scale) + (1 + 1 / shape) * log(1 + shape * x / scale))
@@ -331,14 +323,12 @@ newton <- function(par, terms, x) {
 # shape -1 with the likelihood there, and how the packages are asked. They differentiate with a fixed step: the scale of
 # standardised data must be near 1 for heavy tails, too.
 LAWS <- list(
-  GP = list(
-    names = c("scale", "shape"), nll = gpd_nll, twin = gpd_twin, from_lmoments = gpd_from_lmoments,
+  GP = list(names = c("scale", "shape"), nll = gpd_nll, twin = gpd_twin, from_lmoments = gpd_from_lmoments,
     centre = function(x) 0, unit = stats::median,
     starts = function(x) list(c(scale = 0.8, shape = 0.2), c(scale = 1.3, shape = -0.3)),
     edge = function(x) list(par = c(scale = max(x), shape = -1), value = length(x) * log(max(x))),
     extRemes = function(x, ...) extRemes::fevd(x, threshold = 0, type = "GP", time.units = "years", ...),
-    evd = function(x, ...) evd::fpot(x, 0, ...)
-  ),
+    evd = function(x, ...) evd::fpot(x, 0, ...)),
   GEV = list(
     names = c("location", "scale", "shape"), nll = gev_nll, twin = gev_twin, from_lmoments = gev_from_lmoments,
     centre = stats::median,

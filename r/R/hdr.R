@@ -48,9 +48,8 @@ fs_hdr_levels_1d <- function(grid, values, x, prob) {
   numbers_in(grid, "grid", size = NA)
   numbers_in(values, "values", 0, size = length(grid))
   x <- as.numeric(x)
-  found <- if (min(x) >= grid[1L] && max(x) <= grid[length(grid)]) {
+  found <- if (min(x) >= grid[1L] && max(x) <= grid[length(grid)])
     suppressWarnings(hdrcde::hdr(x = x, den = list(x = grid, y = values), prob = ascending_percent(prob)))
-  }
   levels_at(stats::approx(grid, values, xout = x, yleft = 0, yright = 0)$y, prob, found$falpha)
 }
 

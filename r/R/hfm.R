@@ -8,10 +8,8 @@ fs_set_distance <- function(a, b, statistic = "max") {
   ba <- row_minima(b, a)
   first <- over_minima(ab$distance, statistic)
   second <- over_minima(ba$distance, statistic)
-  list(
-    value = max(first$value, second$value), a_to_b = first$value, b_to_a = second$value, row_a_to_b = first$row,
-    nearest_a_to_b = ab$nearest[first$row], row_b_to_a = second$row, nearest_b_to_a = ba$nearest[second$row]
-  )
+  list(value = max(first$value, second$value), a_to_b = first$value, b_to_a = second$value, row_a_to_b = first$row,
+    nearest_a_to_b = ab$nearest[first$row], row_b_to_a = second$row, nearest_b_to_a = ba$nearest[second$row])
 }
 
 # Distance of every row of a to its nearest row of b, and that row: from differences, one row at a time; of many rows
@@ -83,15 +81,13 @@ hfm <- function(x, y_true, y_pred, in_group, scale = TRUE, statistic = "max") {
 harmonic_measure <- function(d, d_f) ifelse(d == 0 & d_f == 0, 0, d_f / d - 1)
 
 # The same of the columns of a frame.
-crosscheck_hfm <- function(columns, y_true, y_pred, group, value, scale, statistic) {
+crosscheck_hfm <- function(columns, y_true, y_pred, group, value, scale, statistic)
   hfm(frame_coordinates(columns, scale), y_true, y_pred, group == value, FALSE, statistic)
-}
 
 checked_sides <- function(x, y_true, y_pred, in_group) {
   in_group <- as.logical(in_group)
-  if (any(lengths(list(in_group, y_true, y_pred)) != nrow(x))) {
+  if (any(lengths(list(in_group, y_true, y_pred)) != nrow(x)))
     stop("x, y_true, y_pred and in_group must have one entry per row", call. = FALSE)
-  }
   if (!any(in_group) || all(in_group)) stop("`in_group` must be TRUE for some rows and FALSE for others", call. = FALSE)
   in_group
 }
@@ -99,12 +95,11 @@ checked_sides <- function(x, y_true, y_pred, in_group) {
 unit_scale <- function(x) if (max(x) == min(x)) numeric(length(x)) else (x - min(x)) / (max(x) - min(x))
 
 # Columns of a frame as coordinates: numbers to [0, 1], every category a 0/1 column.
-frame_coordinates <- function(columns, scale) {
+frame_coordinates <- function(columns, scale)
   do.call(cbind, lapply(columns, function(x) {
     if (is.character(x)) return(outer(x, sort(unique(x), method = "radix"), "==") + 0)
     cbind(if (scale == "minmax") unit_scale(as.numeric(x)) else as.numeric(x))
   }))
-}
 
 # HFM of every value of the sensitive columns against all others, and the maximum, with tests by permuted groups (D,
 # D_f) and exchanged labels and predictions (HFM; Phipson and Smyth 2010), and the range of random subsamples.
@@ -122,15 +117,13 @@ fs_hfm <- function(data = NULL, features, y_true, y_pred, sensitive_features, po
 }
 
 feature_columns <- function(data, features, n) {
-  if (!is.list(if (is.null(data)) features) && !(is.character(features) && length(features))) {
+  if (!is.list(if (is.null(data)) features) && !(is.character(features) && length(features)))
     stop_argument("features", listed(features), "names of columns, or without `data` a data frame")
-  }
   columns <- if (is.null(data)) as.list(features) else {
     lapply(stats::setNames(features, features), function(name) column_of(data, name, "features"))
   }
-  if (length(columns) && (is.null(names(columns)) || !all(nzchar(names(columns))))) {
+  if (length(columns) && (is.null(names(columns)) || !all(nzchar(names(columns)))))
     stop_argument("features", "columns without names", "a data frame, or a list whose columns all have names")
-  }
   for (name in names(columns)) columns[[name]] <- feature_of(columns[[name]], name, n)
   if (!length(columns)) stop_argument("features", "no columns", "one feature or more")
   columns
@@ -141,15 +134,13 @@ feature_of <- function(x, name, n) {
   # dates are numbers, not categories
   if (is_date(x)) x <- days_of(x)
   if (length(x) != n) stop_argument("features", paste(length(x), "values of", name), paste(n, "values"))
-  if (anyNA(x) || (is.numeric(x) && any(is.infinite(x)))) {
+  if (anyNA(x) || (is.numeric(x) && any(is.infinite(x))))
     stop_argument("features", paste("missing or infinite values in", name), "a finite value in every row")
-  }
   if (is.numeric(x)) return(x)
   different <- length(unique(label_text(x)))
-  if (different > 20 && different >= 0.9 * n) stop_argument(
-    "features", paste0('"', name, '", an identifier with ', different, " values in ", n, " rows"),
-    "numbers, dates, and categories that several rows share"
-  )
+  if (different > 20 && different >= 0.9 * n) stop_argument("features",
+    paste0('"', name, '", an identifier with ', different, " values in ", n, " rows"),
+    "numbers, dates, and categories that several rows share")
   label_text(x)
 }
 
@@ -174,11 +165,9 @@ hfm_rows <- function(columns, input, grouping, n_resamples, n_subsamples, scale,
   stable <- if (n_subsamples > 0 && input$n <= most) hfm_subsamples(pairs, n_subsamples, statistic)
   of_entry <- function(of, group) lapply(1:3, function(k) {
     observed <- drawn_of(list(permuted = seen, exchanged = seen), of, k)
-    row <- tidy_row(
-      c("hfm_distance_labels", "hfm_distance_predictions", "hfm")[k], group,
+    row <- tidy_row(c("hfm_distance_labels", "hfm_distance_predictions", "hfm")[k], group,
       if (length(present) == 2L) present[1L] else "all others", estimate = observed, n = input$n,
-      method = paste0("exact set distances (", statistic, ")"), rate = NA_real_, rate_reference = NA_real_
-    )
+      method = paste0("exact set distances (", statistic, ")"), rate = NA_real_, rate_reference = NA_real_)
     if (tested) {
       p <- upper_share(observed, drawn_of(drawn, of, k), FALSE)
       row[c("statistic", "pvalue", "mc_pvalue")] <- list(observed, p, share_error(p, n_resamples))
@@ -280,9 +269,8 @@ hfm_tests <- function(x, y_true, y_pred, in_group, n_resamples = 999, scale = TR
   drawn <- lapply(c(d = 1, d_f = 2, hfm = 3), function(k) drawn_of(draws, 1L, k))
   exact <- exact[c(1L, 1L, 2L)]
   p <- unlist(Map(upper_share, observed, drawn, exact))
-  c(as.list(observed), stats::setNames(as.list(p), paste0("p_", names(observed))), list(
-    drawn = drawn, n_resamples = lengths(drawn), exact = exact, error = ifelse(exact, 0, share_error(p, lengths(drawn)))
-  ))
+  c(as.list(observed), stats::setNames(as.list(p), paste0("p_", names(observed))), list(drawn = drawn,
+    n_resamples = lengths(drawn), exact = exact, error = ifelse(exact, 0, share_error(p, lengths(drawn)))))
 }
 
 # Share of values that are at least the observed one, ties within rounding counted.

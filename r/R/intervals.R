@@ -167,9 +167,8 @@ exact_pvalue <- function(k0, n0, k1, n1, contrast, null, alternative) {
     }, 0)
   }
   # dense near both ends, where peaks are narrow, and evenly between
-  grid <- sort(unique(c(
-    range[1L] + diff(range) * stats::plogis(seq(-14, 14, length.out = 169)), seq(range[1L], range[2L], length.out = 101)
-  )))
+  grid <- sort(unique(c(range[1L] + diff(range) * stats::plogis(seq(-14, 14, length.out = 169)),
+    seq(range[1L], range[2L], length.out = 101))))
   value <- probability(grid)
   inner <- c(-1, value, -1)
   peaks <- which(value >= inner[seq_along(value)] & value >= inner[seq_along(value) + 2L])

@@ -16,9 +16,8 @@ fs_madd_curve <- function(score0, score1, max_bins = 1000) {
 }
 
 # MADD on a grid of m bins, and its bins; `weight`: of the scores.
-madd <- function(score0, score1, n_bins, weight0 = NULL, weight1 = NULL) {
+madd <- function(score0, score1, n_bins, weight0 = NULL, weight1 = NULL)
   sum(abs(madd_contributions(score0, score1, n_bins, weight0, weight1)))
-}
 
 madd_contributions <- function(score0, score1, n_bins, weight0 = NULL, weight1 = NULL) {
   for (name in c("score0", "score1")) checked_numbers(get(name), name, 0, 1)
@@ -62,13 +61,10 @@ fs_stable_bandwidth <- function(bandwidth, madd, n0, n1, min_points = 50, width 
     }
   }
   if (is.infinite(least)) stop(
-    "no stretch of bandwidths is eligible: search more of them, or lower `min_points` or `width`", call. = FALSE
-  )
+    "no stretch of bandwidths is eligible: search more of them, or lower `min_points` or `width`", call. = FALSE)
   inside <- value[best]
-  list(
-    low = h[best[1L]], high = h[best[length(best)]], mean = mean(inside), std = sqrt(mean((inside - mean(inside))^2)),
-    n_points = length(inside), h_sup = h_sup
-  )
+  list(low = h[best[1L]], high = h[best[length(best)]], mean = mean(inside),
+    std = sqrt(mean((inside - mean(inside))^2)), n_points = length(inside), h_sup = h_sup)
 }
 
 # Bandwidth of the optimal order, and the bins of a grid that depends on the group sizes only.
@@ -121,11 +117,9 @@ crosscheck_madd_pair <- function(c0, c1, level, resamples, margin = 0.2, apart =
   # tied scores without a common one: no upper limit
   if (apart) limits[c("high", "bound_high", "p_inside")] <- list(2, 2, 1)
   again <- colSums(abs(stats::rmultinom(resamples, n0, c0) / n0 - stats::rmultinom(resamples, n1, c1) / n1))
-  c(list(
-    contributions = c0 / n0 - c1 / n1, madd = observed, null_mean = fs_madd_null_mean(c0 + c1, n0, n1),
+  c(list(contributions = c0 / n0 - c1 / n1, madd = observed, null_mean = fs_madd_null_mean(c0 + c1, n0, n1),
     h_sup = madd_bandwidth_order(n0, n1), bias_corrected = max(2 * observed - mean(again), 0),
-    bias_error = stats::sd(again) * sqrt(2 / resamples)
-  ), permutation_p(observed, drawn), sd_with_error(again), limits)
+    bias_error = stats::sd(again) * sqrt(2 / resamples)), permutation_p(observed, drawn), sd_with_error(again), limits)
 }
 
 permutation_p <- function(observed, drawn) {
@@ -180,11 +174,9 @@ madd_limits <- function(c0, c1, level, resamples, margin = 0.2, pseudo = 4) {
   above <- (1 + sum(excess >= observed - margin)) / (1 + resamples)
   # beside the draws: counts are whole, and so a distance may tie with the margin
   tie <- mean(abs(excess - (observed - margin)) < 1e-9)
-  list(
-    p_above = above, p_above_error = share_error(above, resamples) + tie,
+  list(p_above = above, p_above_error = share_error(above, resamples) + tie,
     p_inside = stats::pnorm((observed - margin) / spread), p_inside_error = 0, low = both[1L], low_error = both[2L],
-    high = upper((1 + level) / 2), bound_low = one[1L], bound_low_error = one[2L], bound_high = upper(level)
-  )
+    high = upper((1 + level) / 2), bound_low = one[1L], bound_low_error = one[2L], bound_high = upper(level))
 }
 
 # All groups at once: largest standardised MADD over permutations of all labels. counts: groups x fine cells; bins:
@@ -212,10 +204,8 @@ crosscheck_madd_largest <- function(counts, edges, first, second, bins, resample
   tail <- mean(standard[which.max(standard[, 1L]), ]^4)
   error <- sqrt(2 / resamples * (1 + largest[1L]^2 * max(tail - 1, 2) / 4))
   most <- apply(drawn, 2L, max)
-  c(permutation_p(largest[1L], largest[-1L]), list(
-    estimate = max(value), statistic = largest[1L], statistic_error = error, null_mean = mean(most),
-    null_mean_error = stats::sd(most) * sqrt(2 / resamples)
-  ))
+  c(permutation_p(largest[1L], largest[-1L]), list(estimate = max(value), statistic = largest[1L],
+    statistic_error = error, null_mean = mean(most), null_mean_error = stats::sd(most) * sqrt(2 / resamples)))
 }
 
 # Scores p of every group moved towards the distribution of all (section 6): the x with (1 - lambda) F_s(x) +

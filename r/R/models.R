@@ -7,12 +7,9 @@
 crosscheck_paired_scores <- function(name, scores, y, members, levels, resamples, bins = NULL) {
   samples <- lapply(members, function(rows) lapply(scores, `[`, rows))
   labels <- lapply(members, function(rows) y[rows])
-  switch(name,
-    auc = auc_change(samples[[1L]], labels[[1L]], levels),
-    brier = brier_change(samples[[1L]], labels[[1L]], levels),
-    madd = madd_change(samples, levels, resamples, bins),
-    abroca = abroca_change(samples, labels, levels, resamples)
-  )
+  switch(name, auc = auc_change(samples[[1L]], labels[[1L]], levels),
+    brier = brier_change(samples[[1L]], labels[[1L]], levels), madd = madd_change(samples, levels, resamples, bins),
+    abroca = abroca_change(samples, labels, levels, resamples))
 }
 
 normal_change <- function(before, after, s, df, levels, rows) {
@@ -140,7 +137,6 @@ fs_mitigation <- function(data = NULL, y_true, before, after, sensitive_features
 }
 
 # A change as it stands in a table.
-change_row <- function(metric, group, reference, one) {
+change_row <- function(metric, group, reference, one)
   list(metric = metric, group = group, reference = reference, before = one$before, after = one$after,
     estimate = one$estimate, std_error = one$std_error, ci_low = one$low, ci_high = one$high)
-}

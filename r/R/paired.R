@@ -239,11 +239,10 @@ crosscheck_paired <- function(totals, rows, at, cells, metric, contrast, levels,
     part_statistic(p$shift), p$df, diff(moved), distance)
 }
 
-changed <- function(ends, estimate, std_error, interval, joint, z, df, distance, limits) {
+changed <- function(ends, estimate, std_error, interval, joint, z, df, distance, limits)
   list(before = ends[1L], after = ends[2L], estimate = estimate, std_error = std_error, low = interval[1L],
     high = interval[2L], joint_low = joint[1L], joint_high = joint[2L], statistic = z,
     pvalue = 2 * stats::pt(-abs(z), df), distance = distance, distance_low = limits[1L], distance_high = limits[2L])
-}
 
 # Change of the largest gap between any two groups: all gaps under it at once (Bonferroni).
 crosscheck_paired_gap <- function(totals, rows, cells, metrics, levels, scatter = NULL, n_units = 0) {

@@ -86,11 +86,9 @@ plan_evidence <- function(threshold, alternative, level) {
   from <- if (alternative == "two-sided") 1 else threshold
   # the test of an interval hypothesis counts both directions at an end of the fair range
   both <- function(z, sign) stats::pnorm(sign * z(threshold)) + stats::pnorm(sign * z(1 / threshold)) <= 1 - level
-  switch(alternative,
-    violated = list(low = function(z) both(z, 1), high = function(z) both(z, -1)),
+  switch(alternative, violated = list(low = function(z) both(z, 1), high = function(z) both(z, -1)),
     satisfied = list(low = function(z) z(1 / threshold) <= -c, high = function(z) z(threshold) >= c),
-    list(low = function(z) z(from) <= -c, high = function(z) z(from) >= c)
-  )
+    list(low = function(z) z(from) <= -c, high = function(z) z(from) >= c))
 }
 
 # For each of `count` elements the first number from 0 to n at which `true` holds, n + 1 where it never does.
@@ -148,11 +146,9 @@ formula_power <- function(q, ratio, n, m, threshold, alternative, level) {
     z <- score_z(n * p, n, m * q, m, "ratio", null)
     stats::pnorm((side * d - c * (if (abs(z) > 0) d / z else s)) / s)
   }
-  switch(alternative,
-    less = shown(threshold, -1), greater = shown(threshold, 1),
+  switch(alternative, less = shown(threshold, -1), greater = shown(threshold, 1),
     satisfied = max(shown(threshold, 1) + shown(1 / threshold, -1) - 1, 0),
-    violated = min(shown(threshold, -1) + shown(1 / threshold, 1), 1), min(shown(1, -1) + shown(1, 1), 1)
-  )
+    violated = min(shown(threshold, -1) + shown(1 / threshold, 1), 1), min(shown(1, -1) + shown(1, 1), 1))
 }
 
 checked_plan <- function(rate_reference, ratio, threshold, alternative, level) {
@@ -161,10 +157,8 @@ checked_plan <- function(rate_reference, ratio, threshold, alternative, level) {
   numbers_in(rate_reference, "rate_reference", 0, 1, open = BOTH)
   numbers_in(threshold, "threshold", 0, 1, open = "low")
   numbers_in(ratio, "ratio", 0, 1 / rate_reference, open = BOTH)
-  fine <- switch(alternative,
-    less = ratio < threshold, greater = ratio > threshold, "two-sided" = ratio != 1,
-    violated = ratio < threshold || ratio > 1 / threshold, satisfied = ratio > threshold && ratio < 1 / threshold
-  )
+  fine <- switch(alternative, less = ratio < threshold, greater = ratio > threshold, "two-sided" = ratio != 1,
+    violated = ratio < threshold || ratio > 1 / threshold, satisfied = ratio > threshold && ratio < 1 / threshold)
   if (!fine) stop_argument("ratio", listed(ratio), "a ratio of which it is true what is to be shown")
   alternative
 }
@@ -195,10 +189,9 @@ stratum_cells <- function(stratum, labels, groups, selected) {
   array(as.numeric(cells), dim(cells))
 }
 
-stratified_row <- function(one, group, reference) {
+stratified_row <- function(one, group, reference)
   list(metric = "disparate_impact_stratified", group = group, reference = reference, estimate = one$estimate,
     std_error = one$std_error, ci_low = one$low, ci_high = one$high, statistic = one$z_equal, pvalue = one$p_equal)
-}
 
 with_adjusted <- function(found, adjust) {
   at <- seq_len(match("pvalue", names(found)))

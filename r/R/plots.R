@@ -18,9 +18,8 @@ plot.fairstats_report <- function(x,
     forest_of(x$table, metric, sensitive_features, ...)
     return(invisible(x))
   }
-  wanted <- switch(kind,
-    scores = , bandwidth = "madd", roc = , calibration = "abroca", posterior = "UmPosterior", power = "disparate_impact"
-  )
+  wanted <- switch(kind, scores =, bandwidth = "madd", roc =, calibration = "abroca", posterior = "UmPosterior",
+    power = "disparate_impact")
   fits <- function(r) {
     name <- if (length(r$metric)) r$metric else if (length(r$comparisons)) r$comparisons[[1L]]$metric else r$class
     about <- paste(r$attributes, collapse = INTERSECTION)

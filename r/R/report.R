@@ -10,10 +10,9 @@ fs_read_report <- function(path) {
     stop_argument("path", paste0("a report of fairstats ", version, " without `table`"),
       paste0("a report of fairstats ", own_version(), anew))
   }
-  if (!is.na(own_version()) && !identical(version, own_version())) {
+  if (!is.na(own_version()) && !identical(version, own_version()))
     warning("the report was written by fairstats ", version, ", this is ", own_version(),
       ": columns that one of them lacks are NA", call. = FALSE)
-  }
   results <- unlist(lapply(raw$sections, function(section) {
     lapply(section$results, function(r) {
       c(from_tagged(r), list(section = section$key, attributes = unlist(section$attributes)))
@@ -120,10 +119,9 @@ written_rows <- function(path) {
 audit_as_reported <- function(report, data) {
   columns <- report$columns
   settings <- report$settings
-  if (any(unlist(settings$references) == "highest") || identical(settings$missing, "group")) {
+  if (any(unlist(settings$references) == "highest") || identical(settings$missing, "group"))
     stop_argument("report", 'a report with reference "highest" or missing = "group"',
       "one with a named or the largest reference")
-  }
   own <- function(value) if (is.null(value)) 1 else value
   names <- unlist(columns$sensitive_features)
   alike <- c("confidence_level", "threshold", "margin", "method", "comparisons", "simultaneous", "adjust", "missing",

@@ -28,15 +28,13 @@ fs_discriminative_risk <- function(predict, data, sensitive_features, draws = 1,
   data <- checked_frame(data)
   if (!identical(draws, "all")) numbers_in(draws, "draws", 1, whole = TRUE)
   numbers_in(confidence_level, "confidence_level", 0, 1, open = BOTH)
-  if (!is.character(sensitive_features) || !length(sensitive_features)) {
+  if (!is.character(sensitive_features) || !length(sensitive_features))
     stop_argument("sensitive_features", listed(sensitive_features), "names of columns")
-  }
   person <- column_of(data, person, "person")
   for (name in sensitive_features) {
     values <- unique(column_of(data, name, "sensitive_features"))
-    if (anyNA(values) || length(values) < 2L) stop_argument(
-      "sensitive_features", paste0('"', name, '" with ', listed(values)), "a column with two values or more"
-    )
+    if (anyNA(values) || length(values) < 2L) stop_argument("sensitive_features",
+      paste0('"', name, '" with ', listed(values)), "a column with two values or more")
   }
   answer <- function(rows) {
     label <- predict(rows)
@@ -51,11 +49,9 @@ fs_discriminative_risk <- function(predict, data, sensitive_features, draws = 1,
     lapply(c(NA, sort(unique(values), method = "radix")), function(group) {
       here <- if (is.na(group)) TRUE else values == group
       found <- discriminative_risk(changed[, here, drop = FALSE], person[here], confidence_level)
-      list(
-        attribute = if (length(set) == 1L) set else "all attributes", group = if (is.na(group)) "all rows" else group,
-        estimate = found$estimate, ci_low = found$low, ci_high = found$high, n = found$n, n_draws = found$n_draws,
-        n_changed = found$n_changed
-      )
+      list(attribute = if (length(set) == 1L) set else "all attributes",
+        group = if (is.na(group)) "all rows" else group, estimate = found$estimate, ci_low = found$low,
+        ci_high = found$high, n = found$n, n_draws = found$n_draws, n_changed = found$n_changed)
     })
   }), FALSE)))
 }

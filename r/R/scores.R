@@ -116,11 +116,10 @@ largest_madd_row <- function(scores, pairs, grouping, atoms, options) {
     ci_low = max(of("low")), ci_high = highest("high"), statistic = test$statistic, pvalue = test$pvalue,
     n = sum(sizes), method = "exact permutation, largest standardised MADD", bound_low = max(of("bound_low")),
     bound_high = highest("bound_high"), confidence_level = level, pvalue_verdict = p[side],
-    pvalue_verdict_adjusted = p[side], verdict = verdict,
-    null_mean = test$null_mean, mid_pvalue = test$mid, mc_ci_low = error("low"), mc_bound_low = error("bound_low"),
-    mc_pvalue_verdict = count * error("p_above"), mc_pvalue_verdict_adjusted = count * error("p_above"),
-    mc_statistic = test$statistic_error, mc_pvalue = test$pvalue_error, mc_mid_pvalue = test$mid_error,
-    mc_null_mean = test$null_mean_error)
+    pvalue_verdict_adjusted = p[side], verdict = verdict, null_mean = test$null_mean, mid_pvalue = test$mid,
+    mc_ci_low = error("low"), mc_bound_low = error("bound_low"), mc_pvalue_verdict = count * error("p_above"),
+    mc_pvalue_verdict_adjusted = count * error("p_above"), mc_statistic = test$statistic_error,
+    mc_pvalue = test$pvalue_error, mc_mid_pvalue = test$mid_error, mc_null_mean = test$null_mean_error)
 }
 
 # ABROCA of every pair in an audit. Its limits hold every area whose distance from the estimate is not larger than both

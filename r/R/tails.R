@@ -63,13 +63,10 @@ minimise <- function(fall, start, step) {
 # level with s = log(m * rate), from k excesses of a shape: a and b are quadratic in the shape and linear between the
 # knots of s, simulated by tests/calibration/roots.py. Shape and end point are as the last knot.
 ROOT_KNOTS <- c(0.3, 0.7, 1.5, 3, 5, 8)
-ROOT_MEAN <- rbind(
-  c(0.16, -0.49, 0.27), c(0.41, -0.88, 0.54), c(-0.13, -0.97, 0.67), c(-1.79, 1.09, -0.42), c(-2.35, 2.49, -1.62),
-  c(-2.46, 2.77, -1.86)
-)
-ROOT_VARIANCE <- rbind(
-  c(-0.2, 0.3, -0.1), c(0.6, -0.9, 1), c(4.4, -6.1, 5.3), c(6.2, -8.5, 6.1), c(4.2, -0.7, -2.1), c(3.7, -1.2, -0.9)
-)
+ROOT_MEAN <- rbind(c(0.16, -0.49, 0.27), c(0.41, -0.88, 0.54), c(-0.13, -0.97, 0.67), c(-1.79, 1.09, -0.42),
+  c(-2.35, 2.49, -1.62), c(-2.46, 2.77, -1.86))
+ROOT_VARIANCE <- rbind(c(-0.2, 0.3, -0.1), c(0.6, -0.9, 1), c(4.4, -6.1, 5.3), c(6.2, -8.5, 6.1), c(4.2, -0.7, -2.1),
+  c(3.7, -1.2, -0.9))
 
 root_moments <- function(shape, s, k) {
   shape <- min(max(shape, -0.5), 0.8)
@@ -80,9 +77,8 @@ root_moments <- function(shape, s, k) {
 }
 
 # Root of the deviance less its goal at an end on that side (-1 below, 1 above): there the standardised root is +-z.
-beyond_root <- function(deviance, side, level, moments) {
+beyond_root <- function(deviance, side, level, moments)
   sqrt(max(deviance, 0)) - max(moments$sd * stats::qnorm((1 + level) / 2) - side * moments$mean, 0)
-}
 
 # Level of m observations: estimate, delta standard error, likelihood interval by the standardised signed root.
 tail_level <- function(excess, n, threshold, m, level, law = "poisson", grid = 0) {
@@ -122,10 +118,8 @@ end_of <- function(deviance, centre, width, side, floor = -Inf) {
     if (side < 0 && far <= floor) far <- floor + (near - floor) / 64
     value <- deviance(far)
     # the values as they were found: where a search begins depends on the one before
-    if (value > 0) return(stats::uniroot(
-      deviance, sort(c(near, far)), f.lower = if (side < 0) value else before,
-      f.upper = if (side < 0) before else value, tol = 1e-9 * width, maxiter = 200
-    )$root)
+    if (value > 0) return(stats::uniroot(deviance, sort(c(near, far)), f.lower = if (side < 0) value else before,
+      f.upper = if (side < 0) before else value, tol = 1e-9 * width, maxiter = 200)$root)
     if (far == floor) break
     near <- far
     before <- value
@@ -193,11 +187,9 @@ level_contrast <- function(excess1, n1, u1, excess2, n2, u2, m, level, law, marg
   verdict <- side_of(standardised(-margin), standardised(margin), level[1L], df)
   both <- stats::qt((1 + level) / 2, df)
   last <- begin
-  list(
-    estimate = estimate, statistic = deviance(0), pvalue = 2 * stats::pt(-abs(standardised(0)), df),
+  list(estimate = estimate, statistic = deviance(0), pvalue = 2 * stats::pt(-abs(standardised(0)), df),
     low = vapply(both, end, 0, side = -1), high = vapply(both, end, 0, side = 1), bound_low = end(-1, verdict$one),
-    bound_high = end(1, verdict$one), pvalue_verdict = verdict$pvalue, side = verdict$side
-  )
+    bound_high = end(1, verdict$one), pvalue_verdict = verdict$pvalue, side = verdict$side)
 }
 
 # Mean and standard deviation of the signed root at the true difference of two levels, in samples from the fitted tails
@@ -273,9 +265,8 @@ root_draws <- function(excess, n, threshold, m, law, grid = 0, draws = 2000L) {
     end_of(function(r) deviance(r) - 4.2^2, group$estimate, width, side, threshold)
   }, 0)
   far <- pmin(pmax(far, threshold), group$estimate + 60 * width)
-  levels <- sort(unique(c(
-    seq(far[1L], group$estimate, length.out = 14L), seq(group$estimate, far[2L], length.out = 20L)
-  )))
+  levels <- sort(unique(c(seq(far[1L], group$estimate, length.out = 14L),
+    seq(group$estimate, far[2L], length.out = 20L))))
   last <- group$start
   root <- vapply(levels, function(r) {
     size <- sqrt(deviance(r))
@@ -303,10 +294,9 @@ drawn_contrast <- function(first, second, level, margin) {
   # a p-value is twice a share of the draws, on either side
   p_error <- function(p) sqrt(4 * max(p, 1e-3) / n)
   errors <- list(pvalue = p_error(pvalue), pvalue_verdict = p_error(verdict$pvalue), statistic = max(diff(far)) / 5)
-  c(
-    list(statistic = z(0), pvalue = pvalue, pvalue_verdict = verdict$pvalue, side = verdict$side),
-    by_end(stats::quantile(drawn, shares, names = FALSE)), list(errors = c(by_end(drawn_errors(drawn, shares)), errors))
-  )
+  c(list(statistic = z(0), pvalue = pvalue, pvalue_verdict = verdict$pvalue, side = verdict$side),
+    by_end(stats::quantile(drawn, shares, names = FALSE)),
+    list(errors = c(by_end(drawn_errors(drawn, shares)), errors)))
 }
 
 # Monte Carlo errors of the difference between two runs: of quantiles, and of two-sided p-values that are shares.

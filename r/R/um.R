@@ -6,19 +6,16 @@ fs_um_draws <- function(counts, draws = 10000, prior = 1, target = "parameter") 
   if (is.data.frame(counts)) counts <- as.matrix(counts)
   if (setequal(colnames(counts), CELLS)) counts <- counts[, CELLS, drop = FALSE]
   fine <- is.matrix(counts) && is.numeric(counts) && ncol(counts) == 4L && nrow(counts) > 0L
-  if (!fine || any(!is.finite(counts)) || any(counts < 0)) {
+  if (!fine || any(!is.finite(counts)) || any(counts < 0))
     stop_argument("counts", listed(counts), paste("a matrix of finite numbers >= 0 with the columns", listed(CELLS)))
-  }
   target <- choice_of(target, "target", c("parameter", "predictive"))
   numbers_in(draws, "draws", 1, whole = TRUE)
   if (is.character(prior)) prior <- UM_PRIORS[[choice_of(prior, "prior", names(UM_PRIORS))]]
-  if (!is.numeric(prior) || !all(is.finite(prior)) || (length(prior) != 1L && !identical(dim(prior), dim(counts)))) {
+  if (!is.numeric(prior) || !all(is.finite(prior)) || (length(prior) != 1L && !identical(dim(prior), dim(counts))))
     stop_argument("prior", listed(prior), "a finite number, one for each cell of `counts`, or a name")
-  }
   alpha <- counts + prior
-  if (any(alpha < 0) || any(rowSums(alpha) <= 0)) {
+  if (any(alpha < 0) || any(rowSums(alpha) <= 0))
     stop("`prior` must not be negative, nor 0 for a group without rows", call. = FALSE)
-  }
   sizes <- if (target == "parameter") rowSums(counts) else round(rowSums(counts))
   dirichlet_counts(alpha, sizes, target, sizes, draws)
 }
@@ -66,9 +63,8 @@ um_refit <- function(counts, favourable, unfavourable) {
 # A metric of every draw; of several metrics the largest gap.
 fs_um_metric <- function(counts, metric, contrast = "overall", reference = 1) {
   contrast <- choice_of(contrast, "contrast", c("overall", "group", "difference", "absolute", "ratio", "max"))
-  if (!is.list(counts) || !all(CELLS %in% names(counts)) || !all(vapply(counts[CELLS], is.numeric, NA))) {
+  if (!is.list(counts) || !all(CELLS %in% names(counts)) || !all(vapply(counts[CELLS], is.numeric, NA)))
     stop_argument("counts", listed(counts), "what fs_um_draws() returned, or a list of tp, fp, fn and tn")
-  }
   if (!is.character(metric) || !length(metric)) stop_argument("metric", listed(metric), "names of rates")
   counts <- lapply(counts[CELLS], as.matrix)
   if (contrast == "overall") return(as.vector(um_rate(lapply(counts, rowSums), metric[1L])))
@@ -90,9 +86,8 @@ defined <- function(value) replace(value, !is.finite(value), NaN)
 
 # Probabilities that A or B is better in some metric, and worse in none (section 3), and of the patterns of signs.
 fs_um_events <- function(delta, rope) {
-  if (!(is.numeric(delta) || is.data.frame(delta)) || !length(delta) || anyNA(delta)) {
+  if (!(is.numeric(delta) || is.data.frame(delta)) || !length(delta) || anyNA(delta))
     stop_argument("delta", listed(delta), "a matrix of numbers, none missing")
-  }
   delta <- as.matrix(delta)
   if (!is.numeric(delta)) stop_argument("delta", "text", "a matrix of numbers, none missing")
   numbers_in(rope, "rope", 0, size = ncol(delta))
@@ -144,11 +139,10 @@ fs_um_effective_factor <- function(strategy, folds, ratio = 1, splits = NULL) {
 }
 
 # Integral of a function with kinks over the stretches between them.
-integral <- function(f, ends, rel.tol) {
+integral <- function(f, ends, rel.tol)
   sum(vapply(seq_along(ends[-1L]), function(i) {
     if (ends[i + 1L] > ends[i]) stats::integrate(f, ends[i], ends[i + 1L], rel.tol = rel.tol)$value else 0
   }, 0))
-}
 
 # Correlation of folds of an algorithm from that of the reference algorithm and the ratio of their variances.
 fs_um_correlation <- function(ratio, reference, folds) {
@@ -164,9 +158,8 @@ fs_um_variance_ratio <- function(method, reference, level = 0.95) {
   for (name in c("method", "reference")) {
     x <- get(name)
     fine <- is.list(x) && length(x) == 2L && all(vapply(x, is.numeric, NA))
-    if (!fine || length(unique(lapply(c(method, x), function(m) dim(as.matrix(m))))) != 1L) {
+    if (!fine || length(unique(lapply(c(method, x), function(m) dim(as.matrix(m))))) != 1L)
       stop_argument(name, listed(x), "a list of two numeric matrices of one shape")
-    }
   }
   squares <- lapply(list(method, reference), function(x) (as.matrix(x[[1L]]) - as.matrix(x[[2L]]))^2)
   splits <- nrow(squares[[1L]])
@@ -196,10 +189,8 @@ um_rows <- function(counts, draws, reference, options) {
     of_all <- function(x) if (is.null(rates)) cbind(of(x, "overall"), of(x, "group")) else of(x, "difference")
     labels <- if (is.null(rates)) c("all", groups) else groups[-reference]
     n <- if (is.null(rates)) c(sum(sizes), sizes) else sizes[-reference] + sizes[reference]
-    lapply(seq_along(labels), function(k) um_row(
-      metric, labels[k], if (is.null(rates)) "" else groups[reference], of_all(draws)[, k], of_all(seen)[k], n[k],
-      if (!is.null(rates)) options$margin, options$confidence_level
-    ))
+    lapply(seq_along(labels), function(k) um_row(metric, labels[k], if (is.null(rates)) "" else groups[reference],
+      of_all(draws)[, k], of_all(seen)[k], n[k], if (!is.null(rates)) options$margin, options$confidence_level))
   }), FALSE))
 }
 
@@ -210,15 +201,13 @@ um_row <- function(metric, group, reference, draws, observed, n, rope, level) {
   wide <- sqrt(2) * apply(tenths, 1L, stats::sd) / 10^(1 / 3)
   if (is.null(rope)) rope <- NA_real_
   s <- posterior_summary(draws, level, rope)
-  tidy_row(metric, group, reference,
-    estimate = s[[1L]], std_error = s[[2L]], ci_low = s[[3L]], ci_high = s[[4L]], n = n,
-    method = "parameter, HDI", confidence_level = level, median = s[[5L]], observed = observed, rope = rope,
+  tidy_row(metric, group, reference, estimate = s[[1L]], std_error = s[[2L]], ci_low = s[[3L]], ci_high = s[[4L]],
+    n = n, method = "parameter, HDI", confidence_level = level, median = s[[5L]], observed = observed, rope = rope,
     p_rope = s[[6L]], rate = NA_real_, rate_reference = NA_real_, undefined = s[[7L]],
     mc_estimate = sqrt(2 / length(known)) * s[[2L]], mc_std_error = sd_with_error(known)$sd_error, mc_ci_low = wide[1L],
     mc_ci_high = wide[2L], mc_median = sqrt(pi / length(known)) * s[[2L]],
     mc_p_rope = sqrt(2 * max(s[[6L]] * (1 - s[[6L]]), 1 / length(known)) / length(known)),
-    mc_undefined = sqrt(2 * mean(is.na(draws)) / length(draws))
-  )
+    mc_undefined = sqrt(2 * mean(is.na(draws)) / length(draws)))
 }
 
 # The shortest interval between draws that spans floor(level * n) steps.
@@ -240,10 +229,8 @@ crosscheck_um <- function(cells, sizes, prior, target, reference, wanted, draws,
   }, simplify = "array")
   whole <- cells * ifelse(rowSums(cells) > 0, sizes / rowSums(cells), 1)
   seen <- stats::setNames(lapply(1:4, function(k) matrix(whole[, k], 1L)), CELLS)
-  list(
-    value = t(rowMeans(found, dims = 2L)), error = t(apply(found, 1:2, stats::sd)) * sqrt(1 + 1 / batches),
-    observed = vapply(wanted, function(w) posterior_metric(seen, w, reference), 0)
-  )
+  list(value = t(rowMeans(found, dims = 2L)), error = t(apply(found, 1:2, stats::sd)) * sqrt(1 + 1 / batches),
+    observed = vapply(wanted, function(w) posterior_metric(seen, w, reference), 0))
 }
 
 # For models fitted anew, where there are shifts: the matrices of favourable and unfavourable labels side by side.
@@ -273,10 +260,8 @@ crosscheck_beta <- function(a, b, draws) {
   s <- sqrt(a * b / ((a + b)^2 * (a + b + 1)))
   q <- stats::qbeta(0.5, a, b)
   fourth <- 3 + 6 * ((a - b)^2 * (a + b + 1) - a * b * (a + b + 2)) / (a * b * (a + b + 2) * (a + b + 3))
-  list(
-    mean = a / (a + b), mean_error = s / sqrt(draws), sd = s, sd_error = s * sqrt((fourth - 1) / (4 * draws)),
-    median = q, median_error = 0.5 / sqrt(draws) / stats::dbeta(q, a, b)
-  )
+  list(mean = a / (a + b), mean_error = s / sqrt(draws), sd = s, sd_error = s * sqrt((fourth - 1) / (4 * draws)),
+    median = q, median_error = 0.5 / sqrt(draws) / stats::dbeta(q, a, b))
 }
 
 # Difference of two independent beta variables: mean, sd, and P(|difference| <= rope) by integration.
@@ -287,10 +272,8 @@ crosscheck_beta_difference <- function(a0, b0, a1, b1, rope, draws) {
     stats::dbeta(x, a1, b1) * (stats::pbeta(pmin(x + rope, 1), a0, b0) - stats::pbeta(pmax(x - rope, 0), a0, b0))
   }, stats::qbeta(seq(1e-12, 1 - 1e-12, length.out = 9), a1, b1), 1e-8)
   s <- sqrt(first$sd^2 + second$sd^2)
-  list(
-    mean = first$mean - second$mean, mean_error = s / sqrt(draws), sd = s, sd_error = s / sqrt(draws), p_rope = p,
-    p_rope_error = sqrt((p * (1 - p) + 1 / draws) / draws)
-  )
+  list(mean = first$mean - second$mean, mean_error = s / sqrt(draws), sd = s, sd_error = s / sqrt(draws), p_rope = p,
+    p_rope_error = sqrt((p * (1 - p) + 1 / draws) / draws))
 }
 
 # Probabilities of the events of a comparison: draws of the joint table of all algorithms, or independent ones.
