@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,11 @@ def is_type_checking(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
 
 
+@lru_cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
 def statements(tree: ast.AST, *, types: bool) -> Iterator[ast.AST]:
     """Every node, those under ``if TYPE_CHECKING`` only where `types`."""
     for node in ast.iter_child_nodes(tree):
@@ -47,7 +53,7 @@ def statements(tree: ast.AST, *, types: bool) -> Iterator[ast.AST]:
 def imports(path: Path, *, types: bool) -> Iterator[tuple[int, str]]:
     """Line and dotted name of every import of fairstats, those inside functions too."""
     package = dotted(path) if path.name == "__init__.py" else dotted(path).rpartition(".")[0]
-    for node in statements(ast.parse(path.read_text(encoding="utf-8")), types=types):
+    for node in statements(tree_of(path), types=types):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names if alias.name != "fairstats"]
             names += ["fairstats.*" for alias in node.names if alias.name == "fairstats"]
@@ -76,32 +82,33 @@ def test_every_folder_has_a_floor() -> None:
     assert parts <= set(FLOORS), f"on which floor: {sorted(parts - set(FLOORS))}? (also in pyproject.toml)"
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_no_module_imports_a_higher_floor(path: Path) -> None:
-    own = part_of(dotted(path))
-    if own is None:
-        pytest.skip("the top level only names the public names")
-    for line, name in imports(path, types=False):
-        other = part_of(name)
-        if other is None:
-            allowed = own == "__main__" or name in {"fairstats", *VERSION}
-            assert allowed, f"{path}:{line}: import {name} from the module that defines it"
-            continue
-        if other == own:
-            continue
-        lower = FLOORS[other] < FLOORS[own] or (own, other) == ("numerics", "plots")  # a result draws itself
-        assert lower, f"{path}:{line}: {own} imports {name}"
+def test_no_module_imports_a_higher_floor() -> None:
+    faults = []
+    for path in FILES:
+        own = part_of(dotted(path))
+        if own is None:
+            continue  # the top level only names the public names
+        for line, name in imports(path, types=False):
+            other = part_of(name)
+            if other is None:
+                if own != "__main__" and name not in {"fairstats", *VERSION}:
+                    faults.append(f"{path}:{line}: import {name} from the module that defines it")
+            elif FLOORS[other] >= FLOORS[own] and other != own and (own, other) != ("numerics", "plots"):
+                faults.append(f"{path}:{line}: {own} imports {name}")  # (a result draws itself)
+    assert not faults
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_methods_do_not_import_each_other(path: Path) -> None:
-    own = dotted(path).split(".")
-    if len(own) < 3 or own[1] != "methods":
-        return
-    for line, name in imports(path, types=True):
-        other = name.split(".")
-        if other[1:2] == ["methods"] and len(other) > 2:
-            assert other[2] == own[2], f"{path}:{line}: {own[2]} imports {name}"
+def test_methods_do_not_import_each_other() -> None:
+    faults = []
+    for path in FILES:
+        own = dotted(path).split(".")
+        if len(own) < 3 or own[1] != "methods":
+            continue
+        for line, name in imports(path, types=True):
+            other = name.split(".")
+            if other[1:2] == ["methods"] and len(other) > 2 and other[2] != own[2]:
+                faults.append(f"{path}:{line}: {own[2]} imports {name}")
+    assert not faults
 
 
 def test_no_files_form_a_circle() -> None:
@@ -132,24 +139,28 @@ def test_plots_import_ground_only() -> None:
             assert part_of(name) in {"ground", "plots", None}, f"{path}:{line}: plots imports {name}"
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_no_print_no_assert_no_bare_except(path: Path) -> None:
+def test_no_print_no_assert_no_bare_except() -> None:
     faults = []
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Assert):
-            faults.append((node.lineno, "assert: raise an error of ours, `python -O` drops asserts"))
-        if isinstance(node, ast.ExceptHandler) and node.type is None:
-            faults.append((node.lineno, "bare except"))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print":
-            faults.append((node.lineno, "print: return text, or write through the terminal view"))
-    assert not faults, f"{path}: {faults}"
+    for path in FILES:
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.Assert):
+                faults.append(f"{path}:{node.lineno}: assert: raise an error of ours, `python -O` drops asserts")
+            if isinstance(node, ast.ExceptHandler) and node.type is None:
+                faults.append(f"{path}:{node.lineno}: bare except")
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "print":
+                faults.append(f"{path}:{node.lineno}: print: return text, or write through the terminal view")
+    assert not faults
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda p: str(p.relative_to(PACKAGE)))
-def test_a_module_is_one_idea(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    assert ast.get_docstring(tree), "say in the first line what the module is"
-    assert len(ast.unparse(without_docstrings(tree)).splitlines()) <= MOST_CODE, "split it"
+def test_a_module_is_one_idea() -> None:
+    faults = []
+    for path in FILES:
+        tree = ast.parse(path.read_text(encoding="utf-8"))
+        if not ast.get_docstring(tree):
+            faults.append(f"{path}: say in the first line what the module is")
+        if len(ast.unparse(without_docstrings(tree)).splitlines()) > MOST_CODE:
+            faults.append(f"{path}: split it")
+    assert not faults
 
 
 def test_a_room_has_at_most_25_files() -> None:

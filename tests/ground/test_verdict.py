@@ -121,6 +121,7 @@ def test_verdicts_of_a_family_by_hand():
     assert [r.verdict for r in single[:3]] == ["violated", "satisfied", "violated"]
 
 
+@pytest.mark.slow
 def test_groups_at_and_inside_the_ends_are_seldom_judged_wrongly():
     """19 log ratios at the threshold, or between its ends: P(any false verdict) ≤ .05 (se .007)."""
     rng = np.random.default_rng(1)

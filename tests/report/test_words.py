@@ -34,7 +34,7 @@ AUDITS: dict[str, dict[str, Any]] = {
     **{f"method {m}": {**BOTH, "method": m} for m in (None, "log", "score", "koopman", "delta", "bootstrap")},
     "everything": {**BOTH, "score": "s", "features": ["x"], "counterfactual_score": "changed"},
     "weights": {**BOTH, "score": "s", "sample_weight": "w"},
-    "clusters": {**BOTH, "score": "s", "cluster": "u", "counterfactual_score": "changed"},
+    "clusters": {**BOTH, "score": "s", "cluster": "u"},
     "models": {"y_true": "y", "y_pred": {"a": "p", "b": "q"}, "score": {"a": "s", "b": "s2"}},
     "labels alone": {"y_true": "y"},
     "max-z": {"y_pred": "p", "simultaneous": "max-z"},

@@ -53,7 +53,7 @@ def scene_of(kind: str, n: int, d: int, seed: int, n_labels: int = 2, share: flo
     seed=st.integers(0, 2**32 - 1),
     statistic=STATISTICS,
 )
-@hypothesis_settings(max_examples=120)
+@hypothesis_settings(max_examples=50)
 def test_distances_from_neighbour_lists(
     kind: str, n: int, d: int, share: float, seed: int, statistic: str | float
 ) -> None:
@@ -114,7 +114,7 @@ def exchanged_by_hand(scene: Scene, swap: np.ndarray, statistic: str | float) ->
     seed=st.integers(0, 2**32 - 1),
     statistic=STATISTICS,
 )
-@hypothesis_settings(max_examples=100)
+@hypothesis_settings(max_examples=40)
 def test_exchange_by_brute_force(kind: str, n: int, d: int, n_labels: int, seed: int, statistic: str | float) -> None:
     scene = scene_of(kind, n, d, seed, n_labels)
     with pytest.MonkeyPatch.context() as patch:
@@ -155,7 +155,7 @@ def test_subsamples_by_brute_force() -> None:
     n=st.integers(6, 60), groups=st.integers(2, 6), n_labels=st.sampled_from([2, 4]), statistic=STATISTICS,
     seed=st.integers(0, 2**32 - 1),
 )  # fmt: skip
-@hypothesis_settings(max_examples=40)
+@hypothesis_settings(max_examples=15)
 def test_all_pairs_are_the_neighbour_lists(
     n: int, groups: int, n_labels: int, statistic: str | float, seed: int
 ) -> None:

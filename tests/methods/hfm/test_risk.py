@@ -224,6 +224,7 @@ def test_persons_with_several_rows() -> None:
     assert tuple(ten.confidence_interval) == pytest.approx(tuple(once.confidence_interval), rel=0.02)
 
 
+@pytest.mark.slow
 def test_coverage_with_several_draws() -> None:
     """At least 95%; 400 samples of 150 persons with 5 draws: standard error 0.011, allowed three of them."""
     truth = 0.5 * (1 / 3 * 1 + 2 / 3 * 0.5)

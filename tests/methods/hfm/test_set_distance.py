@@ -46,7 +46,7 @@ def check_witnesses(a: np.ndarray, b: np.ndarray, found: SetDistance) -> None:
     d=st.integers(1, 60),
     seed=st.integers(0, 2**32 - 1),
 )
-@hypothesis_settings(max_examples=250)
+@hypothesis_settings(max_examples=80)
 @example(kind="offset 1e8", relation="slightly moved", n=200, m=200, d=3, seed=0)
 @example(kind="one outlier", relation="slightly moved", n=200, m=200, d=30, seed=0)
 def test_maximum_equals_brute_force(kind: str, relation: str, n: int, m: int, d: int, seed: int) -> None:
@@ -74,7 +74,7 @@ def test_maximum_equals_brute_force(kind: str, relation: str, n: int, m: int, d:
     seed=st.integers(0, 2**32 - 1),
     statistic=st.sampled_from(["mean", 0.05, 0.5, 0.95, 1.0]),
 )
-@hypothesis_settings(max_examples=120)
+@hypothesis_settings(max_examples=60)
 def test_means_and_quantiles_equal_brute_force(
     kind: str, relation: str, n: int, m: int, d: int, seed: int, statistic: str | float
 ) -> None:

@@ -51,6 +51,7 @@ def test_ten_seeds_of_the_simulation() -> None:
     assert sum(inside) >= 9, [(s.low, s.high) for s in found]
 
 
+@pytest.mark.slow
 def test_error_decays_with_the_square_root_of_n() -> None:
     """Slope of log error on log n between −.6 and −.4 for balanced groups (the paper: −.51)."""
     truth = l1_distance(RIGHT)

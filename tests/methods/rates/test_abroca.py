@@ -202,6 +202,7 @@ def test_one_perfect_group_and_a_group_with_errors() -> None:
     assert not c.note
 
 
+@pytest.mark.slow
 def test_limits_cover_where_most_samples_are_perfect() -> None:
     """Of 20 positives each 5% may lie below all negatives, in group b never: an area of .05, and 36% of the
     samples show none. 300 samples: [0, 0] of those covered .64; three standard errors below .95 are .91.
@@ -274,6 +275,7 @@ def test_the_limit_of_one_auc_is_newcombes(auc: float) -> None:
     assert AucGap(0.5, 0.7, (np.inf, np.inf), (np.inf, np.inf)).upper(0.05) == pytest.approx(0.2)
 
 
+@pytest.mark.slow
 def test_limits_beside_a_nearly_perfect_curve() -> None:
     """20 rows a label, AUC .8, beside 200 of .99, 100 samples: 2.5% + 3 errors; 7.5% lay above before."""
     rng, above, shift = np.random.default_rng(6), 0, np.sqrt(2) * norm.ppf([0.8, 0.99])
@@ -409,6 +411,7 @@ def test_exchange_is_within_labels(rng: np.random.Generator) -> None:
     assert found == pytest.approx(np.mean(areas), abs=4 * np.std(areas) * np.sqrt(2 / 600))
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:abroca.*separate:fairstats.ground.errors.DataWarning")
 def test_size_with_ten_positives_beside_a_hundred() -> None:
     """200 samples of equal curves at an AUC of .9, where the bootstrap alone rejects .13: with that, fewer

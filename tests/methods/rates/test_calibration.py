@@ -178,6 +178,7 @@ def test_exact_tests_keep_their_size(study: ModuleType) -> None:
             assert (at.probability * (p <= 0.05)[at.k0, at.k1]).sum() <= 0.05
 
 
+@pytest.mark.slow
 def test_bootstrap_coverage(study: ModuleType) -> None:
     """BCa on every table of 20 against 20: at least 93% where it answers, within 93–98% where five are
     expected.
@@ -237,6 +238,7 @@ def at_least(share: float, replicates: int) -> float:
     return share - 3 * np.sqrt(share * (1 - share) / replicates)
 
 
+@pytest.mark.slow
 def test_the_interval_of_the_largest_gap_covers(simulated: ModuleType) -> None:
     """25 samples of each design, alike groups among them: coverage 94% less three binomial standard errors
     (14%), and size of the test at most .06 with three of them; the slow test below has 1,000.
@@ -248,7 +250,10 @@ def test_the_interval_of_the_largest_gap_covers(simulated: ModuleType) -> None:
             assert counts["size"][0] <= 25 * (0.06 + 3 * np.sqrt(0.06 * 0.94 / 25)), words
 
 
-@pytest.mark.parametrize(("n0", "n1"), [(3, 60), (10, 10), (10, 100), (20, 30)])
+@pytest.mark.parametrize(
+    ("n0", "n1"),
+    [(3, 60), (10, 10), *(pytest.param(*sizes, marks=pytest.mark.slow) for sizes in ((10, 100), (20, 30)))],
+)
 def test_the_interval_of_the_largest_gap_covers_in_small_groups(n0: int, n1: int) -> None:
     """Enumerated, every pair of sixteen rates: at least 94% (with score limits alone 10 against 100 fall to
     91.7%).
@@ -299,6 +304,7 @@ def test_designs_describe_the_public_functions(clustered: bool, contrast: str, r
     assert 5 < answered < 30
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "where",
     [
@@ -327,6 +333,7 @@ def test_the_interval_of_the_largest_gap_covers_94_per_cent(simulated: ModuleTyp
         assert counts["coverage"][0] >= 600 * at_least(0.94, 600), words
 
 
+@pytest.mark.slow
 def test_simultaneous_intervals_hold_together(simulated: ModuleType) -> None:
     """Score intervals of four groups, 100 samples: 94% less three standard errors (7.1%)."""
     cells = [c for c in simulated.simultaneous() if "4 groups of 100" in c.regime]
@@ -336,6 +343,7 @@ def test_simultaneous_intervals_hold_together(simulated: ModuleType) -> None:
         assert held >= runs * at_least(0.94, runs)
 
 
+@pytest.mark.slow
 def test_abroca_covers() -> None:
     """40 samples of two regimes: 95% less three standard errors (10.3%); the published cells have 1,000."""
     cells = [c for c in module_of("power").CELLS if c.method == "abroca" and "300" in c.regime]

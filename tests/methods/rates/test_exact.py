@@ -124,6 +124,7 @@ def test_the_size_is_kept_inside_the_null_hypothesis(alternative: str) -> None:
             assert pmf[p <= alpha].sum() <= alpha + 1e-9
 
 
+@pytest.mark.slow
 def test_very_unequal_groups_keep_the_peak() -> None:
     """With three against thousands the probability peaks within 1/n of an end; a grid finer there is the
     witness.

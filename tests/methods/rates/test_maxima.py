@@ -64,7 +64,7 @@ def maximum(name: str, *arguments: Any, **options: Any) -> fs.results.MaximumRes
 
 @pytest.mark.filterwarnings("ignore::fairstats.ground.errors.FairstatsWarning")
 @pytest.mark.parametrize("name", PAIRS)
-@settings(max_examples=60)
+@settings(max_examples=20)
 @given(rows=ROWS)
 def test_as_fairlearn(name: str, rows: list[tuple[int, int, str]]) -> None:
     y, p, g = columns(rows)
@@ -256,6 +256,7 @@ def exact_coverage(n0: int, n1: int, p0: float, p1: float) -> float:
     return covered
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n0", "n1", "p0", "p1"),
     [

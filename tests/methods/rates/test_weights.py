@@ -447,6 +447,7 @@ def test_zero_weights_count_as_sampled_units(rng: np.random.Generator) -> None:
     assert whole.std_error**2 == pytest.approx(part.std_error**2 * (120 / 119) / (100 / 99), rel=1e-10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("clusters", "rate"), [(24, 0.5), (40, 0.3)])
 def test_coverage_beside_many_clusters(clusters: int, rate: float) -> None:
     """300 samples, equal clusters of 20 rows with an ICC of .1 beside 160: 95% less three standard errors

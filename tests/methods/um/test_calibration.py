@@ -31,6 +31,7 @@ def test_the_uniform_prior_fails_where_the_note_says_so_and_jeffreys_does_not() 
     assert covered(partial(case, prior="jeffreys"), 400) > 0.92
 
 
+@pytest.mark.slow
 def test_paired_comparisons_cover_and_independent_ones_are_wide() -> None:
     case = partial(study.of_a_comparison, n=500, agree=0.8, metric=0)
     assert abs(covered(partial(case, paired=True), 200) - 0.95) < 0.05

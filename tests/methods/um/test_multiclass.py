@@ -105,6 +105,7 @@ def test_accuracy_has_the_prior_of_two_classes(n_classes: int) -> None:
         assert ("Fewer than 10 errors (or as few hits) in a, b" in notes) == (name != "jeffreys")
 
 
+@pytest.mark.slow
 def test_coverage_with_few_errors_is_that_of_the_note() -> None:
     """Three classes, 4 groups of 100, accuracy .95: the docstring's .73 and .94, the four standard errors of
     400 samples (.09, .05); 4α/J² a cell covered .51.

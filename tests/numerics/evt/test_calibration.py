@@ -18,7 +18,7 @@ from fairstats.numerics.evt.tail import SIGNED_ROOT
 from ...calibration.evt import _draw, _level_deviance, _simulated, run
 
 
-@pytest.mark.parametrize("scheme", ["order", "fixed"])
+@pytest.mark.parametrize("scheme", ["order", pytest.param("fixed", marks=pytest.mark.slow)])
 def test_profile_intervals_cover(scheme: str) -> None:
     """2,000 replicates: .92–.97 at 200 exceedances, at least .89 at 50, within two Monte Carlo errors."""
     table = run(replicates=2000, seed=1, shapes=(-0.4, 0.2), levels=(1.2, 50.0), schemes=(scheme,), calibrated={})
@@ -72,6 +72,7 @@ def test_calibration_is_simulated_as_the_library_does() -> None:
     assert ks_2samp(theirs, ours).pvalue > 0.001
 
 
+@pytest.mark.slow
 def test_calibration_repairs_small_samples() -> None:
     """By χ² coverage is about 91% here, by simulated critical values 95–97%; 43% have no delta interval.
 

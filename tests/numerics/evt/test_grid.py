@@ -108,6 +108,7 @@ def test_little_is_lost_by_rounding(shape: float) -> None:
         np.testing.assert_allclose(list(ours), list(wanted), atol=0.2 * wanted.width)
 
 
+@pytest.mark.slow
 def test_coverage_beside_the_unrounded() -> None:
     """60 samples, ξ = −.2, k = 50: levels cover as often as unrounded ones do, less three paired errors."""
     rng = np.random.default_rng(5)

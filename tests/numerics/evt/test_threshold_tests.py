@@ -57,6 +57,7 @@ def test_a_change_of_shape_is_found_below_it_only() -> None:
     assert "white noise: p = 0.005" in found.sentences()[1]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*no score test")
 def test_size_at_one_shape() -> None:
     """Nominal 5%; 120 samples of 300, four thresholds: at most 5% + three Monte Carlo errors of 2%."""

@@ -129,6 +129,7 @@ def test_pairing_matters() -> None:
     assert result.comparisons[0].std_error < alone * np.sqrt(2) / 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("metric", ["disparate_impact", "equal_opportunity_difference"])
 def test_coverage(metric: str, rng: np.random.Generator) -> None:
     """600 samples of 600 + 600 rows: 95% within four binomial standard errors (3.6%)."""

@@ -453,6 +453,7 @@ DIRECTIONS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("sizes", "before", "after", "changed"), DIRECTIONS)
 def test_the_direction_is_wrong_in_at_most_five_percent(sizes: Any, before: Any, after: Any, changed: float) -> None:
     """300 samples: at most .05 + 3 binomial standard errors; coverage at least .935 less three."""
