@@ -107,6 +107,14 @@ GIVES = "a function of X, or a classifier with predict_proba, that returns proba
             "probabilities, e.g. "
             "by calibration.",
         ),
+        *(
+            (
+                np.array([0.5, *ends]), None,
+                f"`predict`: got values from {min(ends)} to {max(ends)}; allowed: {GIVES}. To fix: turn scores into "
+                "probabilities, e.g. by calibration.",
+            )
+            for ends in ((-0.25, 0.75), (0.25, 1.5))
+        ),
         (
             np.zeros((3, 3)), None,
             "`pos_label`: got None for an answer with 3 columns; allowed: the position of the "

@@ -177,6 +177,18 @@ def test_given_bandwidth(paper_rows: Scored) -> None:
     assert mitigator.loss_curve_["fairness_loss"][0] == pytest.approx(madd.estimate / 2)
 
 
+def test_one_split_is_a_split(paper_rows: Scored) -> None:
+    """Judged on rows left out, whose distance lies above that of the rows that fitted the maps; none has no band."""
+    curves = [
+        MaddMitigator(bandwidth=0.1, splits=splits, random_state=1)
+        .fit(paper_rows.score, paper_rows.y, sensitive_features=paper_rows.group)
+        .loss_curve_
+        for splits in (1, None)
+    ]
+    assert curves[0]["fairness_loss"].iloc[-1] > curves[1]["fairness_loss"].iloc[-1]
+    assert [curve["fairness_low"].isna().all() for curve in curves] == [False, True]
+
+
 def test_three_groups(paper_rows: Scored) -> None:
     rng = np.random.default_rng(1)
     group = np.where(paper_rows.group == 0, "a", rng.choice(["b", "c"], 4000))

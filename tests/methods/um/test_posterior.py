@@ -255,6 +255,9 @@ def test_few_errors_are_said_to_be_few() -> None:
     four = {name: cells(40, 40, 2, 2) for name in "abcd"}
     (words,) = (n for n in fs.um_posterior(counts=four, prior="jeffreys", rng=1).notes() if "Fewer" in n)
     assert "in a, b, c, d: the prior adds 4 errors (or hits) to them" in words
+    for names, shown in (("abcde", "in a, b, c, d, e: the"), ("abcdefg", "in a, b, c, d, e and 2 more: the")):
+        many = fs.um_posterior(counts={name: cells(40, 40, 2, 2) for name in names}, prior="jeffreys", rng=1)
+        assert shown in "\n".join(many.notes())
     assert "women: the prior adds 3 errors" in note(4, 1.5)
     assert "women: the prior adds 2.2 errors" in note(4, {"tp": 0, "fp": 1.2, "fn": 1, "tn": 0.1})
     assert "women: the uniform prior" in note(30, {"tp": 2, "fp": 0.1, "fn": 0.1, "tn": 0}, hits=8)
