@@ -48,7 +48,16 @@ def test_a_missing_or_wrong_answer_names_the_question() -> None:
 
 
 def test_it_asks_at_the_console(monkeypatch: pytest.MonkeyPatch) -> None:
-    said = iter(["1", "unknown", "2"])
-    monkeypatch.setattr(builtins, "input", lambda _: next(said))
+    said, shown = iter(["1", "unknown", "2"]), []
+
+    def answer(prompt: str) -> str:
+        shown.append(prompt.splitlines())
+        return next(said)
+
+    monkeypatch.setattr(builtins, "input", answer)
     choice = fs.choose_metric(interactive=True)
+    for question, *choices, last in shown:
+        assert question.endswith("?")
+        assert [line.partition(":")[0] for line in choices] == [f"  {k}" for k in range(1, len(choices) + 1)]
+        assert last == "> "
     assert choice.call.startswith("fs.demographic_parity_difference(")

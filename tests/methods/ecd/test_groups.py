@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -169,6 +170,25 @@ def test_simultaneous_limits_and_the_largest(found: fs.results.EcdResult) -> Non
     assert level_of_each((Alike,) * 3, 0.95) == pytest.approx(0.975)  # type: ignore[arg-type]
     assert "Largest over the groups: black" in found.sentences()[-1]
     assert "largest |ECD|" in set(found.to_frame()["metric"])
+
+
+@pytest.mark.parametrize(
+    ("limits", "ends"),
+    [
+        ([(-0.02, 0.03), (-0.05, 0.01)], (0.0, 0.05)),
+        ([(-0.3, -0.1), (0.02, 0.2)], (0.1, 0.3)),
+        ([(np.nan, np.nan), (0.02, 0.2)], (0.02, 2.0)),  # nothing is known of one group
+        ([(np.nan, np.nan), (-0.01, 0.2)], (0.0, 2.0)),
+    ],
+)
+def test_the_largest_of_intervals(
+    found: fs.results.EcdResult, limits: list[tuple[float, float]], ends: tuple[float, float]
+) -> None:
+    """By hand: at least what every group's size is at least, at most what one may have; 2 is all there is."""
+    comparisons = tuple(
+        replace(c, simultaneous=Interval(*pair, 0.95, "")) for c, pair in zip(found.comparisons, limits, strict=False)
+    )
+    assert tuple(replace(found, comparisons=comparisons).largest.confidence_interval) == ends
 
 
 def test_one_comparison_is_its_own_family() -> None:
