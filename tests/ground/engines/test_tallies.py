@@ -31,6 +31,7 @@ ALL = {
 SHAPES = {
     "all parts": ALL,
     "two models": {**ALL, "y_pred_b": "hat_b"},
+    "two models, clusters": {**ALL, "y_pred_b": "hat_b", "cluster": "school"},
     "weights": {**ALL, "sample_weight": "weight"},
     "clusters": {**ALL, "cluster": "school"},
     "weights, clusters, strata": {**ALL, "sample_weight": "weight", "cluster": "school", "strata": "site"},

@@ -10,6 +10,7 @@ import pytest
 from scipy import stats
 
 import fairstats as fs
+from fairstats.ground.errors import InsufficientEvidenceWarning
 from fairstats.ground.results import TIDY_COLUMNS
 from fairstats.methods.um.draws import Summaries, describe
 
@@ -238,6 +239,21 @@ def test_priors_by_name(name: str, alpha: float) -> None:
     assert draws.mean() == pytest.approx(mean, abs=5 * draws.std() / np.sqrt(50_000))
     several = fs.um_multiclass(counts=TABLE, prior=name, rng=1)
     assert (several.prior == alpha).all()
+
+
+def test_a_group_without_rows_has_no_value_and_says_so() -> None:
+    """Its rows stay in the table, NaN throughout, and nothing but our own words is said of 0/0."""
+    counts = {"men": cells(5, 6, 2, 1), "women": cells(0, 0, 0, 0)}
+    with pytest.warns(InsufficientEvidenceWarning, match="'women' has no rows"):
+        posterior = fs.um_posterior(counts=counts, rng=1)
+    with pytest.warns(InsufficientEvidenceWarning, match="draws undefined") as said:
+        table = posterior.to_frame()
+    assert {w.category for w in said} == {InsufficientEvidenceWarning}
+    women = table[table["group"] == "women"]
+    assert len(women) == 13
+    assert women[["estimate", "observed", "ci_low", "ci_high"]].isna().all(axis=None)
+    assert (women["undefined"] == 1).all()
+    assert table[(table["metric"] == "accuracy") & (table["group"] == "men")]["observed"].item() == 11 / 14
 
 
 def test_few_errors_are_said_to_be_few() -> None:
