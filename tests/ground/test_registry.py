@@ -30,6 +30,24 @@ def test_r_reads_the_same_table() -> None:
     assert JSON.read_text(encoding="utf-8") == registry_json(), f"r/inst/metrics.json is old: {written}"
 
 
+@pytest.mark.parametrize(
+    ("name", "title", "definition"),
+    [
+        (
+            "accuracy_ratio",
+            "Accuracy: ratio between groups",
+            "Ratio between groups of (tp + tn) / (tp + fp + fn + tn).",
+        ),
+        ("f1_difference", "F1: difference between groups", "Difference between groups of 2 * tp / (2 * tp + fp + fn)."),
+        ("tnr_max", "True negative rate: largest gap between groups", "Largest gap between groups of tn / (tn + fp)."),
+    ],
+)
+def test_words_of_a_metric_that_is_made_of_a_rate(name: str, title: str, definition: str) -> None:
+    made = find_metric(name)
+    assert made is not None
+    assert (made.title, made.definition) == (title, definition)
+
+
 @pytest.mark.parametrize("rate", RATES.values(), ids=str)
 def test_a_rate_is_whole(rate: Rate) -> None:
     values = rate.evaluate(TABLE)

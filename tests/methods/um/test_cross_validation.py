@@ -309,6 +309,7 @@ def test_metadata_routing(data: Rows) -> None:
         ({"correlation_metric": "acc"}, "correlation_metric"),
         ({"sensitive_at": "maybe"}, "sensitive_at"),
         ({"variance_ratio": -1}, "variance_ratio"),
+        ({"variance_ratio": 0}, "variance_ratio"),
         ({"variance_ratio": {"a": 1.0}}, "variance_ratio"),
         ({"variance_ratio": {"c": 1.0}}, "variance_ratio"),
         ({"reference_estimator": 3}, "reference_estimator"),

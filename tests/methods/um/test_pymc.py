@@ -173,6 +173,13 @@ def test_next_test_sets_of_a_sampler_have_whole_cells(monkeypatch: pytest.Monkey
     assert (np.abs(apart) < 5 * error).all()
     again = fs.um_posterior(counts=SMALL, rng=9, draws=2_000, sampler="pymc", target="predictive")
     assert np.array_equal(again.draws, counts)
+    # weights that sum to 14.6 are 15 next rows, at the scale of 14.6
+    weighted = {
+        name: {cell: value * 14.6 / sum(row.values()) for cell, value in row.items()} for name, row in SMALL.items()
+    }
+    drawn = fs.um_posterior(counts=weighted, rng=9, draws=2_000, sampler="pymc", target="predictive").draws
+    assert drawn.sum(axis=-1) == pytest.approx(14.6)
+    assert (drawn * 15 / 14.6) == pytest.approx(np.rint(drawn * 15 / 14.6))
 
 
 def test_draws_of_samplers_are_compared_as_independent(monkeypatch: pytest.MonkeyPatch) -> None:
