@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import minimize, minimize_scalar
 from scipy.stats import beta, binom, genpareto
 
-from fairstats.methods.ecd.level_contrast import LevelContrast, _deviances
+from fairstats.methods.ecd.level_contrast import LevelContrast, _at_edge, _deviances
 from fairstats.numerics.evt import EvtFit, fit_gpd, fit_point_process
 
 M = 1000.0
@@ -101,6 +101,20 @@ def test_differences_far_from_the_estimate(shape: float, widths: float) -> None:
     (below, found, above), slope = _deviances(contrast.first, contrast.second, (rows, rows), three)
     assert found == pytest.approx(total.min(), rel=1e-8)
     assert slope[1] == pytest.approx((above - below) / (2 * step), rel=1e-3)
+
+
+def test_the_edge_of_shape_minus_one_by_hand() -> None:
+    """There the density is one over the largest excess: the deviance of the side where that costs less."""
+    fits = tail(3, 3000, -0.6), tail(4, 25_000, -0.2)
+    contrast = LevelContrast.of(*fits, M)
+    rows = np.zeros(1, dtype=np.intp)
+    costs = [
+        2 * (e.size * np.log(e.max()) + genpareto.logpdf(e, fit.shape, scale=fit.scale).sum())
+        for fit, e in ((fit, fit.sample - fit.origin) for fit in fits)
+    ]
+    assert costs[0] < costs[1]
+    assert _at_edge(contrast.first, contrast.second, (rows, rows)) == pytest.approx([costs[0]], rel=1e-8)
+    assert _at_edge(contrast.second, contrast.first, (rows, rows)) == pytest.approx([costs[0]], rel=1e-8)
 
 
 def test_the_estimate_has_deviance_0_and_the_ends_the_target() -> None:
