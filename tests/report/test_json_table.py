@@ -71,6 +71,20 @@ def test_round_trip_leaves_the_table_unread(report: Any, written: Path, tmp_path
     assert type(report).from_dict(whole).to_dict() == report.to_dict()
 
 
+@pytest.mark.parametrize(
+    ("count", "said"), [(1, "the class 'Made0'"), (2, "the class 'Made0', the class 'Made1'"),
+                        (3, "the class 'Made0', the class 'Made1', …")],
+)  # fmt: skip
+def test_a_report_of_another_version_says_what_is_not_known(report: Any, count: int, said: str) -> None:
+    """The first three classes or fields, and that there are more."""
+    whole = json.loads(json.dumps(report.to_dict()))
+    whole["versions"]["mapping"]["fairstats"] = "9.9"
+    whole["later"] = [{"class": f"Made{k}"} for k in range(count)]
+    with pytest.raises(fs.InputError) as refused:
+        type(report).from_dict(whole)
+    assert f"cannot read: the field 'later' of AuditReport, {said}; allowed" in str(refused.value)
+
+
 def test_the_report_of_the_r_package_is_one_of_this_version() -> None:
     """r/reference/make_report.py wrote it; R's tests and examples read it."""
     whole = json.loads(gzip.decompress((EXTDATA / "report.json.gz").read_bytes()))

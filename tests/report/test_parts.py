@@ -150,6 +150,18 @@ def test_what_could_have_been_shown_against_exact_power(rate: float, n: int, m: 
     assert equal == pytest.approx(known, abs=0.03)
 
 
+def test_the_best_known_group_is_named_before_the_least_known() -> None:
+    """What can be found is named for the largest group first, then for the smallest that can show anything."""
+    sizes = {"many": 4000, "some": 900, "few": 200, "handful": 6}
+    group = np.repeat([*sizes], [*sizes.values()])
+    frame = pd.DataFrame({"p": np.arange(group.size) % 2, "g": group})
+    lead = leads(audit(frame, y_pred="p", sensitive_features="g"))["What this audit could have shown"]
+    found = re.findall(r"ratio is (0\.\d\d) or less for some \(900 cases\), and only if it is (0\.\d\d) or less", lead)
+    assert len(found) == 1, lead
+    assert float(found[0][0]) > float(found[0][1])
+    assert lead.endswith("for few (200 cases); 1 more: too few cases.")
+
+
 def test_no_power_at_all() -> None:
     assert detectable_ratio(0.5, 3, 3, 0.8, 0.95) == 0.0
 
