@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import html
 import re
 import warnings
@@ -112,6 +113,11 @@ def test_a_report_writes_one_with_its_rows_or_without(report: AuditReport, frame
     alone = read_vignette(report.to_vignette(tmp_path / "b.Rmd"))
     assert AuditReport.from_json(alone.parameters({})["report"]).to_frame().equals(report.to_frame())
     assert all(chunk.language == "python" or chunk.label == "parameters" for chunk in alone.chunks)
+    text = (tmp_path / "b.Rmd").read_text(encoding="utf-8")
+    asked = {ast.literal_eval(f"({call},)") for call in re.findall(r"^report\.part\((.+)\)$", text, re.MULTILINE)}
+    once = ("summary", "limits", "references")  # of the whole report
+    wanted = {(key, name) for name, parts in report.parts().items() for key in parts if key not in once}
+    assert asked == wanted | {(key,) for key in once}
 
 
 def test_parameters_of_the_head(tmp_path: Path, people: Path) -> None:
