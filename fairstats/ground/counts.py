@@ -99,6 +99,18 @@ class CellCounts:
         """Sampling units − 1 under weights or clusters, infinite otherwise."""
         return float(self.n_units - 1) if self.weighted else float("inf")
 
+    def effective_units(self, cells: Any) -> NDArray[np.float64]:
+        """(Σ_u d_u)²/Σ_u d_u² of each group, with d_u the weighted cases of a sampling unit in these cells (Kish 1965).
+
+        `cells`: their places, or which of all; NaN where a group has no case.
+        """
+        size = self.totals.shape
+        groups = np.arange(size[0])
+        squares = self.scatter.reshape(size * 2)[groups, :, groups]  # type: ignore[union-attr]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = self.totals[:, cells].sum(axis=1) ** 2 / squares[:, cells][..., cells].sum(axis=(1, 2))
+        return np.asarray(found)
+
     @classmethod
     def count_rows(cls, outcomes: Outcomes, cell: NDArray[Any]) -> Self:
         """Count the cell codes of validated rows."""

@@ -142,21 +142,17 @@ class RateEstimates:
 def _small_sample(counts: CellCounts, rate: Rate) -> dict[str, Any]:
     """Effective number of sampling units behind a rate in each group, m, and inflation of its variance.
 
-    m = (Σ_u d_u)²/Σ_u d_u², with d_u the weighted cases of a unit (Kish 1965). Residuals shrink the variance of a group
-    to 1 − 2Σh³/Σh² + Σh² of itself, h = d_u/Σd, where the working model has independent units (Bell & McCaffrey 2002):
-    1 − 1/m for equal units, 1 − 3/m at most for sizes by a gamma law; 1 − 2/m is taken for all.
+    Residuals shrink the variance of a group to 1 − 2Σh³/Σh² + Σh² of itself, h = d_u/Σd with d_u the weighted cases of
+    a unit, where the working model has independent units (Bell & McCaffrey 2002): 1 − 1/m for equal units, 1 − 3/m at
+    most for sizes by a gamma law; 1 − 2/m is taken for all.
     """
     if counts.scatter is None:
         return {}
     n_groups, n_cells = counts.totals.shape
-    each = np.arange(n_groups)
-    scatter = counts.scatter.reshape(n_groups, n_cells, n_groups, n_cells)[each, :, each]
     units, clusters = np.full(n_groups, np.inf), None
     for part in rate.parts or (rate,):
         cells = [counts.cells.index(cell) for cell in part.cases] or list(range(n_cells))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            found = counts.totals[:, cells].sum(axis=1) ** 2 / scatter[:, cells][..., cells].sum(axis=(1, 2))
-        units = np.fmin(units, found)
+        units = np.fmin(units, counts.effective_units(cells))
     if counts.clustered:
         clusters = np.full(n_groups, counts.n_units) if counts.group_units is None else counts.group_units
     inflation = 1 / (np.maximum(1 - 2 / units, 0.25) * counts.unit_factor)

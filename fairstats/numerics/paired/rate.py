@@ -154,17 +154,10 @@ class PairedRate:
         return self._worth(np.ones(len(CHANGED), dtype=bool))
 
     def _worth(self, which: NDArray[np.bool_]) -> Floats:
-        """(Σd)²/Σd², d the cases of a unit in these cells; of a mean that of its poorer part, 0 without."""
-        counts, n = self.counts, len(CHANGED)
-        groups = np.arange(len(counts.groups))
-        squares = counts.scatter.reshape(groups.size, n, groups.size, n)[groups, :, groups]  # type: ignore[union-attr]
-        found = []
-        for part in self.rate.parts or (self.rate,):
-            own = _members(part)[1].any(axis=0) & which
-            with np.errstate(divide="ignore", invalid="ignore"):
-                worth = counts.totals[:, own].sum(axis=1) ** 2 / squares[:, own][..., own].sum(axis=(1, 2))
-            found.append(np.nan_to_num(worth))
-        return np.asarray(np.min(found, axis=0))
+        """Effective units behind the cases in these cells; of a mean that of its poorer part, 0 without."""
+        parts = self.rate.parts or (self.rate,)
+        found = [self.counts.effective_units(_members(part)[1].any(axis=0) & which) for part in parts]
+        return np.asarray(np.nan_to_num(found).min(axis=0))
 
     @cached_property
     def _changed(self) -> Floats:
