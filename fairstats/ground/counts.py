@@ -89,9 +89,10 @@ class CellCounts:
     def unit_factor(self) -> float:
         """n/(n − 1) of the n sampling units, the factor of a linearised variance; one unit has none."""
         if self.n_units < 2:
-            argument, got = "cluster" if self.clustered else "sample_weight", f"{self.n_units} sampling unit"
-            cure = "a variance needs at least two independent units"
-            raise InputError(argument, got=got, allowed="two or more", cure=cure)
+            cure, got = "a variance needs at least two independent units", f"{self.n_units} sampling unit"
+            raise InputError(
+                "cluster" if self.clustered else "sample_weight", got=got, allowed="two or more", cure=cure
+            )
         return self.n_units / (self.n_units - 1)
 
     @property
@@ -104,12 +105,10 @@ class CellCounts:
 
         `cells`: their places, or which of all; NaN where a group has no case.
         """
-        size = self.totals.shape
-        groups = np.arange(size[0])
-        squares = self.scatter.reshape(size * 2)[groups, :, groups]  # type: ignore[union-attr]
+        groups = np.arange(len(self.groups))
+        squares = self.scatter.reshape(self.totals.shape * 2)[groups, :, groups]  # type: ignore[union-attr]
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = self.totals[:, cells].sum(axis=1) ** 2 / squares[:, cells][..., cells].sum(axis=(1, 2))
-        return np.asarray(found)
+            return np.asarray(self.totals[:, cells].sum(axis=1) ** 2 / squares[:, cells][..., cells].sum(axis=(1, 2)))
 
     @classmethod
     def count_rows(cls, outcomes: Outcomes, cell: NDArray[Any]) -> Self:
@@ -453,13 +452,6 @@ class PairedCounts(CellCounts):
         """0/1 matrix of shape (8, 4) from paired cells to confusion cells of one model."""
         kinds = ("11", "01", "10", "00")  # label and prediction
         return np.array([[float(cell[0] + cell[1 + model] == kind) for kind in kinds] for cell in cls.cells])
-
-
-def effective(number: float, kind: str) -> str:
-    """So many effective cases in words, "1 effective cluster"; `kind`: in the plural."""
-    told = f"{number:.3g}"
-    one = {"successes": "success"}.get(kind, kind.removesuffix("s"))
-    return f"{told} effective {one if told == '1' else kind}"
 
 
 def confusion_cells(outcomes: Outcomes) -> NDArray[Any]:

@@ -144,3 +144,10 @@ def explain(
     if adjusted:
         return f"Alone this comparison would be {alone}; over all comparisons of the metric it is {verdict}."
     return f"The verdict rests on {limits}."
+
+
+def effective(number: float, kind: str) -> str:
+    """So many effective cases in words, "1 effective cluster"; `kind`: in the plural."""
+    told = f"{number:.3g}"
+    one = {"successes": "success"}.get(kind, kind.removesuffix("s"))
+    return f"{told} effective {one if told == '1' else kind}"

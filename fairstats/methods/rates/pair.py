@@ -8,8 +8,8 @@ import numpy as np
 from numpy.random import Generator
 
 from fairstats.ground.checks import Floats
-from fairstats.ground.counts import effective
 from fairstats.ground.errors import InputError
+from fairstats.ground.verdict import effective
 from fairstats.methods.rates.estimates import RateEstimates
 from fairstats.methods.rates.limits import Fieller, LogRatio, Mover, PairMethod, Score, Wald, Widest, bca_distribution
 from fairstats.methods.rates.score import Contrast, Table

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairstats.ground.checks import Floats
-from fairstats.ground.counts import PairedCounts, effective
+from fairstats.ground.counts import PairedCounts
 from fairstats.ground.multiplicity import make_pairs, normal_quantile, two_sided_pvalue
 from fairstats.ground.registry import CELLS, RATES, Metric, Rate, as_function
+from fairstats.ground.verdict import effective
 from fairstats.numerics.paired import score
 from fairstats.numerics.paired.change import Change, Found, ModelPair
 
