@@ -183,6 +183,26 @@ def test_only_an_interval_that_goes_on_beyond_the_scale_is_cut(low: float, high:
     assert (drawn["low"], drawn["high"], drawn["point"]) == ("0.00%", "100.00%", "50.00%")
 
 
+@pytest.mark.parametrize(
+    ("bounds", "judged", "inner"),
+    [
+        ((0.5, 1.5), True, ("25.00%", "75.00%")),  # what the verdict rests on
+        ((np.nan, np.nan), True, ("10.00%", "90.00%")),  # no limits of its own: the interval
+        ((0.5, 1.5), False, ("50.00%", "50.00%")),  # no verdict: the estimate alone
+    ],
+)
+def test_the_inner_line_is_what_the_verdict_rests_on(
+    bounds: tuple[float, float], judged: bool, inner: tuple[str, str]
+) -> None:
+    axis = Axis(0.0, 2.0, False, 0.0, (0.0, 0.2), (0.0, 1.0, 2.0))
+    limits = {"low": 0.2, "high": 1.8, "bound_low": bounds[0], "bound_high": bounds[1]}
+    row: Any = SimpleNamespace(estimate=1.0, **limits, judged=judged, verdict="undecided")
+    drawn = drawing(row, axis)
+    assert drawn is not None
+    assert (drawn["low"], drawn["high"]) == ("10.00%", "90.00%")
+    assert (drawn["bound_low"], drawn["bound_high"]) == inner
+
+
 def test_worst_case_table_and_other_thresholds(frame: pd.DataFrame) -> None:
     holes = frame.astype({"granted": float})
     holes.loc[holes.index[:9], "granted"] = np.nan

@@ -323,6 +323,15 @@ def test_refuses(data: Rows, options: dict[str, Any], argument: str) -> None:
     assert problem.value.argument == argument
 
 
+def test_folds_that_are_none_are_counted(data: Rows) -> None:
+    """Rows 0 to 9 are held out twice, the last five never, and the second fold trains on half of the others."""
+    rows = np.arange(300)
+    cv = [(rows[100:], rows[:100]), (rows[200:], rows[100:200]), (rows[:200], np.r_[rows[200:295], rows[:10]])]
+    said = "got 3 splits; 10 rows held out more than once, 5 never; 2 splits train on some of the other rows only"
+    with pytest.raises(InputError, match=said):
+        cross_validate(data, cv=cv)
+
+
 @pytest.mark.filterwarnings("ignore::fairstats.ground.errors.DataWarning")  # a clip is as it may be
 def test_rows_of_x_and_text_columns(data: Rows) -> None:
     with pytest.raises(InputError, match="`X`: got 20 rows"):
