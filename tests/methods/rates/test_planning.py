@@ -104,6 +104,22 @@ def test_the_power_of_a_verdict_is_the_probability_of_its_tables(
     assert by_score > total + 1e-3, "the score shows more, so that the case can tell them apart"
 
 
+@pytest.mark.parametrize(
+    ("sizes", "alternative", "exactly"),
+    [
+        ((20, 3_000), "violated", True),
+        ((3_000, 20), "satisfied", True),
+        ((20, 3_000), "less", False),
+        ((40, 2_600), "violated", False),
+    ],
+)
+def test_tables_of_few_are_judged_exactly_beside_any_group(
+    sizes: tuple[int, int], alternative: Any, exactly: bool
+) -> None:
+    """As verdicts are: by the smaller group; of at most 100,000 tables."""
+    assert _Plan(0.3, 0.5, 0.8, alternative, 0.95).counts_exactly(*sizes) is exactly
+
+
 def test_power_is_that_of_the_public_test() -> None:
     """Every table of 7 and 9 cases through `disparate_impact(method="score")`."""
     ratios: dict[Any, float] = {"less": 0.3, "greater": 1.4, "two-sided": 0.2}
