@@ -65,9 +65,9 @@ try:
 except ModuleNotFoundError:  # the run without extras
     pass
 else:
-    # A law that 30 examples do not break is looked at longer by --hypothesis-profile=thorough.
-    hypothesis_settings.register_profile("default", deadline=None, max_examples=30)
-    hypothesis_settings.register_profile("ci", deadline=None, max_examples=30, derandomize=True, database=None)
+    # A law that 20 examples do not break is looked at longer by --hypothesis-profile=thorough.
+    hypothesis_settings.register_profile("default", deadline=None, max_examples=20)
+    hypothesis_settings.register_profile("ci", deadline=None, max_examples=20, derandomize=True, database=None)
     hypothesis_settings.register_profile("thorough", deadline=None, max_examples=1_000)
     hypothesis_settings.load_profile("ci" if os.environ.get("CI") else "default")
 

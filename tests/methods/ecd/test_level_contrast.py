@@ -56,8 +56,15 @@ def test_against_a_plain_minimiser(difference: float) -> None:
     assert found == pytest.approx(2 * (best - free), abs=1e-5)
 
 
-@pytest.mark.parametrize("shape", [-0.6, -0.2, 0.3])
-@pytest.mark.parametrize("process", [False, True])
+@pytest.mark.parametrize(
+    ("shape", "process"),
+    [
+        (-0.6, False),
+        (-0.2, True),
+        (0.3, False),
+        *(pytest.param(*o, marks=pytest.mark.slow) for o in ((-0.6, True), (-0.2, False), (0.3, True))),
+    ],
+)
 def test_against_the_sum_of_the_profiles(shape: float, process: bool) -> None:
     """min over r of the two published profiles, by SciPy's bounded minimiser on a grid of starts."""
     a, b = tail(3, 3000, shape, process=process), tail(4, 25_000, shape, process=process)
