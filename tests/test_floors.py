@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterator
-from functools import lru_cache
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -37,7 +36,7 @@ def is_type_checking(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING")
 
 
-@lru_cache
+@cache
 def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
@@ -142,8 +141,7 @@ def test_plots_import_ground_only() -> None:
 
 def test_no_print_no_assert_no_bare_except() -> None:
     faults = []
-    suspects = [path for path in FILES if re.search(r"\b(print|assert|except *:)", path.read_text(encoding="utf-8"))]
-    for path in suspects:
+    for path in FILES:
         for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.Assert):
                 faults.append(f"{path}:{node.lineno}: assert: raise an error of ours, `python -O` drops asserts")

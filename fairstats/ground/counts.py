@@ -103,7 +103,7 @@ class CellCounts:
     def effective_units(self, cells: Any) -> NDArray[np.float64]:
         """(Σ_u d_u)²/Σ_u d_u² of each group, with d_u the weighted cases of a sampling unit in these cells (Kish 1965).
 
-        `cells`: their places, or which of all; NaN where a group has no case.
+        `cells`: their places, or which of all. Shape (G,), NaN where a group has no case.
         """
         groups = np.arange(len(self.groups))
         squares = self.scatter.reshape(self.totals.shape * 2)[groups, :, groups]  # type: ignore[union-attr]

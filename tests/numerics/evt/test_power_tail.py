@@ -100,13 +100,13 @@ def test_roots_of_draws_by_hand() -> None:
 
 
 @pytest.mark.parametrize(
-    ("shape", "samples"),
-    [(-0.7, 100), pytest.param(-0.7, 300, marks=pytest.mark.slow), pytest.param(-1.7, 300, marks=pytest.mark.slow)],
+    ("shape", "samples"), [(-0.7, 40), *(pytest.param(shape, 300, marks=pytest.mark.slow) for shape in (-0.7, -1.7))]
 )
 def test_levels_near_the_threshold(shape: float, samples: int) -> None:
-    """49 and 40 of the 50 exceedances lie above the level: each side missed in 2.5% of the samples ± 4 errors.
+    """49 and 40 of the 50 exceedances lie above the level: of 300 samples each side is missed in 2.5% ± 3 errors.
 
-    Through the order statistic next to the level, a spacing, the nearer intervals were five times as wide.
+    Through the order statistic next to the level, a spacing, the nearer intervals were five times as wide; forty
+    samples show their widths.
     """
     rng, misses, widths = np.random.default_rng(9), np.zeros((2, 2)), []
     for _ in range(samples):
@@ -116,10 +116,11 @@ def test_levels_near_the_threshold(shape: float, samples: int) -> None:
         truth = 1 - np.array([49 / 3000, 40 / 3000]) ** -shape
         misses += [[t < low, t > high] for t, (low, high) in zip(truth, ends[:2], strict=True)]
         widths.append([high - low for low, high in ends])
-    assert (misses / samples < 0.025 + 4 * np.sqrt(0.025 * 0.975 / samples)).all()
     near, middle, half = np.median(widths, axis=0)
     assert near < 1.6 * middle
     assert middle < 2 * half
+    if samples == 300:
+        assert (misses / 300 < 0.025 + 3 * np.sqrt(0.025 * 0.975 / 300)).all()
 
 
 def test_equivariance() -> None:
