@@ -14,7 +14,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import Field, dataclass, field, fields, is_dataclass
 from functools import lru_cache, partial
 from os import PathLike, fspath
 from pathlib import Path
@@ -56,7 +56,20 @@ def write_text(path: str | PathLike[str], text: str) -> Path:
     return target
 
 
-@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def kept_in_memory(*, default: Any = None, compare: bool = True) -> Any:
+    """A field that no file holds: rows of people, functions, what was drawn already.
+
+    It is an argument of the class like any other, so that `dataclasses.replace` carries it and no object is changed
+    after it was made.
+    """
+    return field(default=default, repr=False, compare=compare, metadata={"in_file": False})
+
+
+def _is_in_file(declared: Field[Any]) -> bool:
+    return declared.init and declared.metadata.get("in_file", True)
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field, kept_in_memory))
 def serialisable(*, eq: bool = True, kw_only: bool = False) -> Callable[[type[_T]], type[_T]]:
     """Class decorator: make it a frozen dataclass that `encode` and `decode` carry."""
 
@@ -83,7 +96,7 @@ def encode(value: Any) -> Any:
     if isinstance(value, dict):
         return {"mapping": {str(k): encode(v) for k, v in value.items()}}
     if is_dataclass(value) and type(value).__name__ in _REGISTRY:
-        names = (*_facts(type(value)), *(f.name for f in fields(value) if f.init))
+        names = (*_facts(type(value)), *(f.name for f in fields(value) if _is_in_file(f)))
         return {"class": type(value).__name__, **{name: encode(getattr(value, name)) for name in names}}
     allowed = "numbers, text, arrays, lists, mappings and the result classes of fairstats"
     cure = "convert it before storing it in a result"
@@ -172,7 +185,7 @@ def decode(value: Any) -> Any:
 
 def _instance(cls: type[Any], value: dict[str, Any]) -> Any:
     """The dataclass whose fields the JSON object holds, each of its declared type."""
-    known = {f.name: str(f.type) for f in fields(cls)}
+    known = {f.name: str(f.type) for f in fields(cls) if _is_in_file(f)}
     given = {k: decode(v) for k, v in value.items() if k != "class" and k in known}
     for name, held in given.items():
         if not fits(held, known[name], vars(sys.modules[cls.__module__])):
@@ -265,7 +278,7 @@ def _unknown(value: Any) -> Iterator[str]:
     if name is not None and name not in _REGISTRY:
         yield f"the class {name!r}"
     elif name is not None:
-        known = {f.name for f in fields(_REGISTRY[name])} | {"class", *_facts(_REGISTRY[name])}
+        known = {f.name for f in fields(_REGISTRY[name]) if _is_in_file(f)} | {"class", *_facts(_REGISTRY[name])}
         yield from (f"the field {field!r} of {name}" for field in value.keys() - known)
     for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         yield from _unknown(part)

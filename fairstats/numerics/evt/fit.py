@@ -411,8 +411,7 @@ def _above_threshold(
     model = "gpd" if block_size is None else "point_process"
     fit = _kept(model, fitted, above, method, total, u, block_size, level, used, width)
     # the largest values, for the bootstrap, stay outside what `to_dict` carries
-    object.__setattr__(fit, "top", values_a_bootstrap_reaches(series, k))
-    return fit
+    return replace(fit, top=values_a_bootstrap_reaches(series, k))
 
 
 def _width(above: Floats, grid: Any, method: str, backend: str | None) -> float | None:
