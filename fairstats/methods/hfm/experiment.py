@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from fairstats.ground import checks
 from fairstats.ground.checks import Floats
+from fairstats.ground.codes import cross_codes
 from fairstats.ground.counts import ConfusionCounts
 from fairstats.ground.encoding import as_array
 from fairstats.ground.errors import InputError
@@ -304,9 +305,9 @@ def _run(
     checks.check_that(as_pandas(X, "data") is not None, "data", X, "a data frame with the sensitive columns")
     table, labels = as_features(X), as_array(y, "y")
     attributes = find_attributes(table, columns)
-    strata = np.unique(labels, return_inverse=True)[1]
-    for attribute in attributes:
-        strata = strata * len(attribute.levels) + attribute.codes
+    classes, label_codes = np.unique(labels, return_inverse=True)
+    groups = [(attribute.codes, len(attribute.levels)) for attribute in attributes]
+    strata = cross_codes((label_codes, classes.size), *groups)
     try:
         if isinstance(cv, (int, np.integer)):
             cv = checks.check_whole("cv", cv, low=2, cure="cv=5")

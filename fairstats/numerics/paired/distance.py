@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv
 
 from fairstats.ground.checks import Floats
+from fairstats.ground.codes import cross_codes
 from fairstats.ground.multiplicity import normal_cdf
 from fairstats.ground.scores import label_blind_bins
 from fairstats.ground.verdict import Evidence
@@ -153,7 +154,8 @@ def _normal_shares(
 def grid_table(scores: tuple[Floats, Floats], codes: NDArray[Any], groups: int, bins: int) -> NDArray[np.int64]:
     """Rows per group, bin of the one score and bin of the other, shape (G, m, m)."""
     a, b = (grid_codes(part, bins) for part in scores)
-    return np.bincount((codes * bins + a) * bins + b, minlength=groups * bins * bins).reshape(-1, bins, bins)
+    cell = cross_codes((codes, groups), (a, bins), (b, bins))
+    return np.bincount(cell, minlength=groups * bins * bins).reshape(-1, bins, bins)
 
 
 @dataclass(frozen=True, eq=False)
