@@ -19,6 +19,7 @@ from fairstats.ground.groups import group_index
 from fairstats.ground.lazy import pd
 from fairstats.ground.outcomes import MissingReport, Outcomes
 from fairstats.ground.serialise import serialisable
+from fairstats.ground.stored import check_amounts, check_counts, check_shape
 
 _BLOCK = 1 << 20
 _Kind = TypeVar("_Kind", bound="CellCounts")
@@ -49,6 +50,19 @@ class CellCounts:
     cells: ClassVar[tuple[str, ...]] = ()
     #: A file of counts says what its columns are.
     in_file: ClassVar[tuple[str, ...]] = ("cells",)
+
+    def check_stored(self) -> None:
+        """Raise unless the tables that were read from a file have a row per group and a column per cell."""
+        shape = (len(self.groups), len(self.cells))
+        n_cells = shape[0] * shape[1]
+        check_shape(self, "totals", self.totals, shape)
+        check_shape(self, "rows", self.rows, shape)
+        check_shape(self, "scatter", self.scatter, (n_cells, n_cells))
+        check_shape(self, "group_units", self.group_units, shape[:1])
+        check_amounts(self, "totals", self.totals)
+        check_counts(self, "rows", self.rows)
+        check_amounts(self, "scatter", self.scatter)
+        check_counts(self, "group_units", self.group_units)
 
     @property
     def weighted(self) -> bool:

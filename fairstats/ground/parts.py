@@ -9,11 +9,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import Floats
+from fairstats.ground.checks import LARGEST, Floats
 from fairstats.ground.encoding import as_float_column, factorize
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import pd
 from fairstats.ground.serialise import serialisable
+from fairstats.ground.stored import check_amounts, check_counts, check_length, check_positions, check_shape
 
 #: Groups of up to this size are kept whole; of larger ones this share: the largest default of a tail, and the CVaR's.
 LEAST_KEPT, KEPT_SHARE = 1_000, 0.05
@@ -34,6 +35,21 @@ class TailCounts:
     largest: tuple[NDArray[np.float64], ...]
     numbers: tuple[NDArray[np.int64], ...]
     complete: tuple[float, ...]
+
+    def check_stored(self) -> None:
+        """Raise unless what was read from a file has its sums, values and numbers for every group."""
+        n_groups = len(self.groups)
+        for name in ("n", "total", "squares"):
+            check_shape(self, name, getattr(self, name), (n_groups,))
+        for name in ("largest", "numbers", "complete"):
+            check_length(self, name, getattr(self, name), n_groups)
+        check_counts(self, "n", self.n)
+        check_amounts(self, "squares", self.squares)
+        check_amounts(self, "total", self.total, least=-LARGEST)
+        for values, numbers in zip(self.largest, self.numbers, strict=True):
+            check_shape(self, "numbers", numbers, values.shape)
+            check_amounts(self, "largest", values, least=-LARGEST)
+            check_counts(self, "numbers", numbers)
 
     @classmethod
     def from_values(
@@ -137,6 +153,20 @@ class RowCounts:
     y_true: NDArray[np.int64] | None
     y_pred: NDArray[np.int64] | None
     numbers: NDArray[np.int64]
+
+    def check_stored(self) -> None:
+        """Raise unless the rows that were read from a file have an entry in every column."""
+        n_rows = (self.numbers.size,)
+        check_length(self, "features", self.features, len(self.columns))
+        check_length(self, "levels", self.levels, len(self.columns))
+        for values in self.features:
+            check_shape(self, "features", values, n_rows)
+        for name in ("group", "y_true", "y_pred", "numbers"):
+            check_shape(self, name, getattr(self, name), n_rows)
+        check_positions(self, "group", self.group, len(self.groups))
+        check_positions(self, "y_true", self.y_true, 2)
+        check_positions(self, "y_pred", self.y_pred, 2)
+        check_counts(self, "numbers", self.numbers)
 
     @classmethod
     def from_frame(

@@ -14,6 +14,7 @@ from fairstats.ground.checks import Floats, check_given, check_type
 from fairstats.ground.multiplicity import normal_quantile
 from fairstats.ground.outcomes import MissingReport, Outcomes
 from fairstats.ground.serialise import serialisable
+from fairstats.ground.stored import check_amounts, check_counts, check_shape, damaged
 
 
 @serialisable(eq=False)
@@ -44,6 +45,31 @@ class ScoreCounts:
     totals: NDArray[np.float64] | None = None
     squares: NDArray[np.float64] | None = None
     clustered: bool = False
+
+    def check_stored(self) -> None:
+        """Raise unless the counts that were read from a file have an entry per group, label and score."""
+        shape = self.counts.shape
+        if len(shape) != 3 or shape[1] not in (1, 2):
+            got = f"counts of scores of shape {shape}"
+            raise damaged(got, "an entry per group, label (1 or 2 of them) and score")
+        check_shape(self, "counts", self.counts, (len(self.groups), shape[1], self.values.size))
+        check_shape(self, "values", self.values, shape[2:])
+        check_shape(self, "lower", self.lower, shape[2:])
+        check_shape(self, "totals", self.totals, shape)
+        check_shape(self, "squares", self.squares, shape)
+        check_counts(self, "counts", self.counts)
+        check_amounts(self, "totals", self.totals)
+        check_amounts(self, "squares", self.squares)
+        check_amounts(self, "values", self.values)
+        check_amounts(self, "lower", self.lower)
+        if (self.totals is None) != (self.squares is None):
+            raise damaged("weighted counts of scores without their squares", "sums of weights and of their squares")
+        if self.totals is not None and self.squares is not None and ((self.totals > 0) != (self.squares > 0)).any():
+            raise damaged("sums of weights that do not go with the sums of their squares", "both, of the same rows")
+        ascending = bool((np.diff(self.values) > 0).all())
+        within = self.lower is None or bool((self.lower <= self.values).all())
+        if not ascending or not within or (self.values.size and self.values[-1] > 1):
+            raise damaged("scores that are out of order or beyond 1", "distinct scores in [0, 1], ascending")
 
     @classmethod
     def from_outcomes(cls, outcomes: Outcomes, *, labelled: bool = True) -> Self:

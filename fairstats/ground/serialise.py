@@ -24,6 +24,7 @@ import numpy as np
 
 from fairstats.ground.checks import check_that
 from fairstats.ground.errors import FairstatsError, InputError
+from fairstats.ground.stored import check_numbers, check_stored, damaged
 
 _REGISTRY: dict[str, type[Any]] = {}
 _T = TypeVar("_T")
@@ -190,14 +191,17 @@ def _instance(cls: type[Any], value: dict[str, Any]) -> Any:
     for name, held in given.items():
         if not fits(held, known[name], vars(sys.modules[cls.__module__])):
             got = f"{cls.__name__} whose {name} is {f'{held!r}'[:60]}, of type {type(held).__name__}"
-            raise _damaged(got, f"{name} of type {known[name]}")
+            raise damaged(got, f"{name} of type {known[name]}")
+        check_numbers(cls.__name__, name, held)
     try:
-        return cls(**given)
+        made = cls(**given)
+        check_stored(made)
+        return made
     except FairstatsError:
         raise
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as problem:
         got = f"a {cls.__name__} with the fields {sorted(given)}, which do not fit together ({problem})"
-        raise _damaged(got, "results written by fairstats, unchanged") from problem
+        raise damaged(got, "results written by fairstats, unchanged") from problem
 
 
 def _array(array: Any, dtype: Any, shape: Any) -> Any:
@@ -206,7 +210,7 @@ def _array(array: Any, dtype: Any, shape: Any) -> Any:
     whole = isinstance(shape, list) and all(type(n) is int and 0 <= n < 2**40 for n in shape)
     allowed = "an array of numbers or text as fairstats wrote it"
     if not kind or not whole or not isinstance(array, (list, int, float, str, dict)):
-        raise _damaged(f"an array of type {str(dtype)[:40]!r} and shape {str(shape)[:40]}", allowed)
+        raise damaged(f"an array of type {str(dtype)[:40]!r} and shape {str(shape)[:40]}", allowed)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -220,11 +224,7 @@ def _array(array: Any, dtype: Any, shape: Any) -> Any:
     except FairstatsError:
         raise
     except (ArithmeticError, TypeError, ValueError, Warning) as problem:
-        raise _damaged(f"an array of {kind} that cannot be made ({problem})", allowed) from problem
-
-
-def _damaged(got: str, allowed: str) -> InputError:
-    return InputError("json", got=got, allowed=allowed, cure="write the file anew: it was changed or damaged")
+        raise damaged(f"an array of {kind} that cannot be made ({problem})", allowed) from problem
 
 
 def fits(value: Any, annotation: str, names: Mapping[str, Any]) -> bool:

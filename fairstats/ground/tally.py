@@ -20,6 +20,7 @@ from fairstats.ground.outcomes import MissingReport
 from fairstats.ground.parts import RowCounts, TailCounts
 from fairstats.ground.scores import ScoreCounts
 from fairstats.ground.serialise import decode, encode, parse_json, read_json, serialisable, write_text
+from fairstats.ground.stored import check_length, damaged
 
 #: Rows that an interval of scores holds at least in a file that leaves the house.
 LEAST_ROWS = 10
@@ -79,6 +80,18 @@ class Tally:
     distinct: RowCounts | None = None
     stratified: bool = False
     columns: dict[str, str] = field(default_factory=dict)
+
+    def check_stored(self) -> None:
+        """Raise unless the parts that were read from a file speak of the same groups."""
+        n_groups = len(self.levels)
+        check_length(self, "orders", self.orders, len(self.attributes))
+        for level in self.levels:
+            check_length(self, "levels", level, len(self.attributes))
+        for part in (self.cells, self.scores, self.tails, self.distinct):
+            if part is not None:
+                check_length(self, "groups", part.groups, n_groups)
+        if not self.attributes or n_groups == 0:
+            raise damaged("a tally without groups", "the values of its sensitive columns")
 
     @property
     def groups(self) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from fairstats.ground.registry import RATES, Rate, find_metric
 from fairstats.ground.results import HypothesisTest, Interval, Result, columns_of
 from fairstats.ground.scores import ScoreCounts
 from fairstats.ground.serialise import serialisable
+from fairstats.ground.stored import damaged
 from fairstats.ground.verdict import Evidence, explain, fair_range, settle
 from fairstats.methods.rates.bounds import worst_case_rows
 from fairstats.methods.rates.estimates import estimate_rate
@@ -47,6 +48,11 @@ class Inference:
     comparisons: str = "reference"
     n_resamples: int = 9_999
     seed: int | None = None
+
+    def check_stored(self) -> None:
+        """Raise unless the threshold that was read from a file separates ratios."""
+        if self.threshold is not None and not 0 < self.threshold <= 1:
+            raise damaged(f"a threshold of {self.threshold!r:.40}", "a ratio above 0 and at most 1")
 
     @property
     def limit(self) -> float:
