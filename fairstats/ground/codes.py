@@ -17,12 +17,12 @@ def cross_codes(*parts: tuple[NDArray[Any], int]) -> NDArray[np.int64]:
     Parameters
     ----------
     *parts : tuple of (codes, number of values)
-        Codes 0, …, number − 1 of shape (n,), none of them missing.
+        Codes 0, …, number − 1 of shape (n,); where the first is -1 the row is in no combination, and its number negative.
 
     Returns
     -------
     ndarray of int64, shape (n,)
-        Between 0 and the product of the numbers of values.
+        From 0 to the product of the numbers of values, less one.
 
     Examples
     --------

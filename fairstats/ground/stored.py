@@ -42,7 +42,8 @@ class Range:
         return above and below
 
 
-_LEVEL = Range(0, 1, "a number between 0 and 1", open_low=True, open_high=True)
+#: An interval that rests on no level (order statistics, worst cases) has NaN.
+_LEVEL = Range(0, 1, "a number between 0 and 1, or NaN", open_low=True, open_high=True, unknown=True)
 _PROBABILITY = Range(0, 1, "a number from 0 to 1, or NaN", unknown=True)
 _ERROR = Range(0, math.inf, "a number ≥ 0, or NaN", unknown=True)
 _COUNT = Range(0, MOST, f"a number from 0 to {MOST:,}")

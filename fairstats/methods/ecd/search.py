@@ -192,7 +192,7 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         checks.check_rows("y", label, table.n_rows, per_row="label")
         attribute = find_attribute(table, self.sensitive_features, None)
         _, code = np.unique(label, return_inverse=True)
-        stratum = cross_codes((attribute.codes, len(attribute.levels)), (code, int(code.max()) + 1))
+        stratum = cross_codes((attribute.codes, len(attribute.labels)), (code, int(code.max()) + 1))
         rows = np.arange(table.n_rows)
         seed = int(self.random_state)
         try:

@@ -454,7 +454,8 @@ def _kept(
 def _need_covariates(formulas: dict[str, str]) -> None:
     """Raise where a formula speaks of covariates and there are none."""
     for name, formula in formulas.items():
-        checks.check_that(formula == "~ 1", name, formula, "'~ 1' without covariates", "covariates=frame")
+        plain = isinstance(formula, str) and formula == "~ 1"
+        checks.check_that(plain, name, formula, "'~ 1' without covariates", "covariates=frame")
 
 
 def _checked(method: Any, confidence_level: float, backend: Any, *, covariates: bool = False) -> float:
