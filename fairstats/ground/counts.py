@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from fairstats.ground import checks
 from fairstats.ground.checks import check_that, check_type, is_plain
-from fairstats.ground.encoding import as_frame_columns, label_text
+from fairstats.ground.encoding import as_frame_columns
 from fairstats.ground.errors import InputError
 from fairstats.ground.groups import group_index
 from fairstats.ground.lazy import pd
 from fairstats.ground.outcomes import MissingReport, Outcomes
 from fairstats.ground.serialise import serialisable
+from fairstats.ground.values import check_texts, label_text
 
 _BLOCK = 1 << 20
 _Kind = TypeVar("_Kind", bound="CellCounts")
@@ -210,6 +211,7 @@ class CellCounts:
             allowed = "at least one group with its cells"
             raise InputError("counts", got="no group", allowed=allowed, cure="pass the counts")
         labels = tuple(map(label_text, order))
+        check_texts(labels, "counts")
         check_that(len(set(labels)) == len(labels), "counts", order, "groups that do not read alike", "rename one")
         totals = np.array([[_number(v, g) for v in _cells_of(table[g], g, cls.cells)] for g in order])
         broken = totals != np.floor(totals)
@@ -387,7 +389,8 @@ class ConfusionCounts(CellCounts):
     @classmethod
     def from_arrays(
         cls, y_true: Any, y_pred: Any, *, sensitive_features: Any, sample_weight: Any = None, cluster: Any = None,
-        pos_label: Any = None, missing: Any = "raise", groups: Sequence[Hashable] | None = None,
+        pos_label: Any = None, label_values: Any = None, missing: Any = "raise",
+        groups: Sequence[Hashable] | None = None,
     ) -> Self:  # fmt: skip
         """Count rows.
 
@@ -399,12 +402,12 @@ class ConfusionCounts(CellCounts):
             One or several sensitive columns.
         sample_weight, cluster : array-like, shape (n,), optional
             Weights, sampling units.
-        pos_label, missing, groups
+        pos_label, label_values, missing, groups
             As in `disparate_impact`.
         """
         outcomes = Outcomes.from_arrays(
             y_true, y_pred, sensitive_features=sensitive_features, sample_weight=sample_weight,
-            cluster=cluster, pos_label=pos_label, missing=missing, groups=groups,
+            cluster=cluster, pos_label=pos_label, label_values=label_values, missing=missing, groups=groups,
         )  # fmt: skip
         return cls.from_outcomes(outcomes)
 

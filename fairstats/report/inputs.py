@@ -25,7 +25,7 @@ from fairstats.ground.engines.sources import as_lazy
 from fairstats.ground.errors import InputError
 from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.lazy import pd
-from fairstats.ground.outcomes import Outcomes, check_changed, check_probability
+from fairstats.ground.outcomes import Outcomes, check_changed, on_unit_interval
 from fairstats.ground.scores import ScoreCounts
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.tally import Tally, tally
@@ -407,8 +407,7 @@ def _check_groups(groups: Sequence[str], attributes: Sequence[str]) -> None:
 def _scores(column: Any, name: str) -> NDArray[np.float64]:
     scores = as_float_column(column, name)
     check_changed(int(np.isnan(scores).sum()), name)
-    check_probability(scores, name)
-    return scores
+    return np.asarray(on_unit_interval(scores, name))
 
 
 def _count(outcomes: Outcomes, columns: AuditColumns) -> CellCounts:

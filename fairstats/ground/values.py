@@ -1,0 +1,624 @@
+"""What a value is as a label: the one rule by which columns of any container become groups and labels.
+
+A column of a frame, an array, an Arrow or polars column, an engine's answer or an R vector holds *typed* values.
+This module says what each is, and nothing else in the package does. (Text files have no types: they are read as
+text, and the roles of the columns decide; see `fairstats.read_table`.)
+
+====================  ==================================================================================
+value                 label
+====================  ==================================================================================
+text                  as it is written: "01" is not "1", "NA" is a value, blanks and line ends count
+bytes                 their text in UTF-8, an error where they are none
+integers              their digits, exactly: also beside nulls and beyond 2^53, never by way of a float
+floats                whole ones below 2^64 as integers (1.0 is "1", -0.0 is "0"), others by the shortest
+                      digits that give the same double; infinity is "inf"
+decimals              as the number that they are: 1.50 is "1.5", 2.00 is "2"
+booleans              "True", "False"
+days and moments      "2020-01-02"; a moment at midnight is its day, others are "2020-01-02 12:00:00.5", with
+                      as many digits of a second as it has (nanoseconds are kept); with a time zone, the
+                      moment in UTC with "+00:00"
+times of a day        "12:00:00", "12:00:00.000000001"
+categories            as their values; the order that a categorical declares is kept
+other objects         their ``str``
+====================  ==================================================================================
+
+Missing, in every container: None, NaN (also within text and categories, within nullable and Arrow columns), NaT,
+pd.NA, nulls of Arrow, polars and engines, masked entries, decimal NaN, **empty text**, and R's NA of every type: the
+objects of rpy2, and the smallest 32-bit integer in a column of 32-bit integers while R is in the process (which is
+what pandas2ri and reticulate make of NA). NumPy makes the text "nan" of NaN in ``np.array(["A", np.nan])``, and 32
+characters wide; in text arrays of that width or more "nan" is missing, in narrower ones it is text.
+
+Values of two kinds that are written alike (1 beside "1", b"a" beside "a") are refused in one column; a day and its
+midnight, and numbers of several types, are one value. Lone surrogates, which no file can hold, are refused.
+
+Which label is the favourable one (`find_labels`): the label that is written as `pos_label` is; if none is, those that
+mean true where `pos_label` does, or false: True, "True", "true", "TRUE", 1, "1", 1.0, "1.0", and False, "False",
+"false", "FALSE", 0, "0", 0.0, "0.0".
+"""
+
+from __future__ import annotations
+
+import datetime
+import sys
+import warnings
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import Enum
+from importlib import import_module
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+from numpy.typing import NDArray
+
+from fairstats.ground.checks import check_different, check_that
+from fairstats.ground.errors import InputError
+from fairstats.ground.lazy import pd
+
+#: Code of a missing value.
+MISSING = -1
+#: Rows that are coded at a time, so that memory stays small.
+_BLOCK = 1 << 20
+#: Integers within so many values are coded by position instead of by hashing.
+_SMALL_RANGE = 1 << 16
+#: Floats between −_FEW and _FEW are looked at as whole numbers first.
+_FEW = 31
+#: Whole floats below this are written as integers: no integer type of a frame goes further.
+_AS_INTEGER = 2.0**64
+#: R's NA in an integer column.
+R_NA_INTEGER = -(2**31)
+#: Characters of NumPy's text arrays that a float was put into.
+_WIDTH_OF_FLOATS = 32
+#: What means true, and what means false, as text.
+TRUE_LIKE = frozenset({"True", "true", "TRUE", "1", "1.0"})
+FALSE_LIKE = frozenset({"False", "false", "FALSE", "0", "0.0"})
+#: Values that are one where they are written alike.
+_NUMBERS: tuple[type, ...] = (int, float, Decimal)
+_MOMENTS: tuple[type, ...] = (datetime.date, np.datetime64)
+
+
+@dataclass(frozen=True)
+class Factor:
+    """Integer codes and the values that they stand for.
+
+    `codes`, shape (n,): position in `levels`, -1 where missing; `levels`: the distinct values, in order of
+    appearance or size, or (`ordered_by_user`) as a categorical column declared them; `declared`: its categories
+    then, with those that no row has (they are no levels: a filter leaves them behind).
+    """
+
+    codes: NDArray[np.signedinteger[Any]]
+    levels: tuple[Hashable, ...]
+    ordered_by_user: bool = False
+    declared: tuple[Hashable, ...] = ()
+
+    @property
+    def has_missing(self) -> bool:
+        """Whether any value is missing."""
+        return bool(self.codes.size) and int(self.codes.min()) == MISSING
+
+
+# ---------------------------------------------------------------- one value
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a single value is missing, whatever container it came from."""
+    if value is None or value is np.ma.masked:
+        return True
+    if isinstance(value, (str, bytes)):
+        return len(value) == 0
+    if type(value).__module__.startswith("rpy2."):
+        return type(value).__name__.startswith("NA")
+    if type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    if isinstance(value, (float, np.floating, Decimal, np.datetime64, np.timedelta64)):
+        return bool(value != value)
+    return False
+
+
+def as_level(value: Any) -> Hashable:
+    """The plain Python value of one that is not missing: of NumPy scalars, whole floats, decimals and enumerations."""
+    if type(value) in (str, int, bool):
+        return value  # type: ignore[no-any-return]
+    if isinstance(value, np.datetime64):
+        return _moment(value)
+    if isinstance(value, np.timedelta64):
+        return pd.Timedelta(value)
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, Enum) and isinstance(value, (str, int)):
+        value = value.value
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and abs(value) < _AS_INTEGER else float(value)
+    if isinstance(value, Decimal) and value.is_finite():
+        if value == value.to_integral_value():
+            return int(value)
+        near = float(value)
+        return near if Decimal(repr(near)) == value else value
+    return value  # type: ignore[no-any-return]
+
+
+def _moment(value: np.datetime64) -> Hashable:
+    try:
+        return pd.Timestamp(value)
+    except ValueError:  # beyond what pandas can hold
+        return str(np.datetime_as_string(value)).replace("T", " ")
+
+
+def label_text(value: Hashable) -> str:
+    """The text of a value in tables, by the rule of this module: 1, 1.0 and ``np.float64(1)`` are written alike."""
+    level = as_level(value)
+    if isinstance(level, str):
+        return str(level)
+    if isinstance(level, bytes):
+        return level.decode("utf-8", "surrogateescape")
+    if isinstance(level, Decimal) and level.is_finite():
+        return f"{level.normalize():f}"
+    if isinstance(level, datetime.date):
+        return _text_of_moment(level)
+    if isinstance(level, datetime.time):
+        return _without_zeros(level.isoformat())
+    return str(level)
+
+
+def _text_of_moment(level: datetime.date) -> str:
+    if not isinstance(level, datetime.datetime):
+        return level.isoformat()
+    if level.tzinfo is not None:
+        try:
+            level = level.astimezone(datetime.UTC)
+        except (OverflowError, ValueError):  # within a day of the year 1 or 9999
+            return _without_zeros(level.isoformat(sep=" "))
+        day, _, rest = level.isoformat(sep=" ").partition("+")
+        return f"{_without_zeros(day)}+{rest}"
+    text = level.isoformat(sep=" ")  # of pandas' moments with nanoseconds
+    return text.removesuffix(" 00:00:00") if text.endswith(" 00:00:00") else _without_zeros(text)
+
+
+def _without_zeros(text: str) -> str:
+    """A time without the zeros that end its fraction of a second."""
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def text_of_nanoseconds(nanoseconds: int) -> str:
+    """The text of a time of a day, from its nanoseconds since midnight."""
+    seconds, fraction = divmod(nanoseconds, 1_000_000_000)
+    hours, rest = divmod(seconds, 3_600)
+    text = f"{hours:02}:{rest // 60:02}:{rest % 60:02}"
+    return _without_zeros(f"{text}.{fraction:09}")
+
+
+def find_labels(levels: Sequence[Hashable], pos_label: Any) -> list[int]:
+    """Positions of the labels of a column that `pos_label` names, by the rule of this module; empty for none."""
+    wanted = label_text(pos_label)
+    texts = [label_text(level) for level in levels]
+    if wanted in texts:
+        return [position for position, text in enumerate(texts) if text == wanted]
+    for alike in (TRUE_LIKE, FALSE_LIKE):
+        if wanted in alike:
+            return [position for position, text in enumerate(texts) if text in alike]
+    return []
+
+
+def check_texts(texts: Iterable[str], argument: str) -> None:
+    """Raise for text that no file can hold: lone surrogates, and bytes that are no UTF-8."""
+    texts = tuple(texts)
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        bad = next(text for text in texts if not _is_encodable(text))
+        got = f"{bad!a}, with a lone surrogate"
+        cure = (
+            "read the source with its encoding, or clean the text: .str.encode('utf-8', 'replace').str.decode('utf-8')"
+        )
+        raise InputError(argument, got=got, allowed="text that UTF-8 can hold", cure=cure) from None
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+# ---------------------------------------------------------------- one column, of any container
+
+
+def as_column(values: Any, argument: str) -> Any:
+    """One-dimensional NumPy array, pandas Series or pandas Categorical of a column of any kind.
+
+    Integers and booleans with nulls come as pandas' nullable columns. What a masked array hides is missing. Raises
+    InputError, about `argument`, for more dimensions than one.
+    """
+    if isinstance(values, (pd.Series, pd.Index, pd.Categorical)) and not isinstance(values, pd.MultiIndex):
+        return values
+    if isinstance(values, pd.api.extensions.ExtensionArray):
+        return pd.Series(values)
+    if is_of_r(values):
+        return from_r(values, argument)
+    came = f"a value of type {type(values).__name__}"
+    if not isinstance(values, (np.ndarray, list, tuple, pd.MultiIndex)):
+        values = _through_narwhals(values, argument)
+    if isinstance(values, pd.Series):
+        return values
+    if isinstance(values, (list, tuple)):
+        values = _from_list(values, argument)
+    if isinstance(values, np.ma.MaskedArray):
+        values = without_mask(values)
+    if isinstance(values, np.ndarray) and values.ndim == 2 and values.shape[1] == 1:
+        values = np.asarray(values)[:, 0]  # a matrix would keep two dimensions
+    if isinstance(values, pd.MultiIndex) or (isinstance(values, np.ndarray) and values.ndim != 1):
+        got = came if values.ndim == 0 else f"an array of shape {values.shape}"
+        allowed = "one value per row: a list, a NumPy (n,) array, a pandas, polars or pyarrow column"
+        raise InputError(argument, got=got, allowed=allowed, cure=f"pass {argument} as a single column")
+    return values
+
+
+def is_of_r(values: Any) -> bool:
+    """Whether a value is an object of rpy2, which is not imported to know it."""
+    return type(values).__module__.startswith("rpy2.")
+
+
+def from_r(values: Any, argument: str) -> Any:
+    """A vector of R as a pandas column, a data frame of R as a pandas frame: NA is missing, factors have labels."""
+    from fairstats.ground.rsession import column_of
+
+    try:
+        return column_of(values)
+    except (TypeError, ValueError) as problem:
+        got, allowed = f"an R object of type {type(values).__name__}", "a vector, a factor or a data frame of R"
+        raise InputError(argument, got=got, allowed=allowed, cure="convert it first") from problem
+
+
+def r_is_here() -> bool:
+    """Whether R runs in this process: by rpy2, or around it (reticulate)."""
+    return "rpy2" in sys.modules or "rpytools" in sys.modules
+
+
+def without_mask(values: Any) -> Any:
+    """The values of a masked array with what it hides as missing: NaN, NaT or None; others as they are."""
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    mask = np.ma.getmaskarray(values)
+    data = np.asarray(values.data)
+    if not mask.any():
+        return data
+    kind = data.dtype.kind
+    if kind in "fc":
+        seen, hidden = data.copy(), np.nan
+    elif kind in "Mm":
+        seen, hidden = data.copy(), np.array("NaT", data.dtype)
+    else:
+        seen, hidden = data.astype(object), None
+    seen[mask] = hidden
+    return seen
+
+
+def as_narwhals(values: Any, argument: str = "frame", *, collect: bool = True) -> Any:
+    """A frame or column of narwhals, in memory; `values` themselves where it does not know their library."""
+    if type(values).__module__ == "pyarrow.lib" and type(values).__name__.endswith("Array"):
+        if not type(values).__name__.startswith("Chunked"):
+            values = import_module("pyarrow").chunked_array([values])  # narwhals knows no other arrays of Arrow
+    try:
+        native = nw.from_native(values, allow_series=True, pass_through=True)
+        return native.collect() if collect and isinstance(native, nw.LazyFrame) else native
+    except nw.exceptions.NarwhalsError as problem:
+        check_different(argument, getattr(values, "column_names", getattr(values, "columns", ())))
+        raise InputError(argument, got=f"{problem}", allowed="a column or a frame") from problem
+
+
+def _through_narwhals(values: Any, argument: str) -> Any:
+    native = as_narwhals(values, argument)
+    if isinstance(native, nw.DataFrame) and native.shape[1] == 1:
+        native = native[native.columns[0]]
+    if isinstance(native, nw.Series):
+        return _of_series(native, argument)
+    if isinstance(native, nw.DataFrame):
+        return native.to_numpy()
+    return as_array(values, argument)
+
+
+def _of_series(column: Any, argument: str) -> Any:
+    """A column of polars, Arrow and others as NumPy or pandas hold it, value by value where their types know less."""
+    dtype = column.dtype
+    check_that(not dtype.is_nested(), argument, dtype, "one label or number per row", "unnest it")
+    if isinstance(dtype, nw.Enum):
+        return pd.Categorical(column.to_list(), categories=list(dtype.categories))
+    # dictionary-encoded text has no declared order; NumPy has neither decimals nor integers of 128 bits
+    if isinstance(dtype, nw.Categorical) or dtype.is_decimal() or isinstance(dtype, (nw.Int128, nw.UInt128)):
+        return _objects(column.to_list())
+    if isinstance(dtype, nw.Time):
+        return _times(column)
+    n_missing = column.null_count()
+    if n_missing and (dtype.is_integer() or isinstance(dtype, nw.Boolean)):
+        return _nullable(column, n_missing)
+    if isinstance(dtype, nw.Datetime) and dtype.time_zone:
+        return pd.Series(column.to_numpy()).dt.tz_localize("UTC")
+    if n_missing and not (dtype.is_numeric() or dtype.is_temporal() or isinstance(dtype, nw.Unknown)):
+        return _objects(column.to_list())
+    try:
+        return column.to_numpy()
+    except (NotImplementedError, TypeError, ValueError):  # Arrow's intervals of months, say
+        return _objects(column.to_list())
+
+
+def _nullable(column: Any, n_missing: int) -> Any:
+    """Integers or booleans with nulls: the values, and a mask beside them, so that none becomes a float."""
+    if n_missing == len(column):
+        return np.full(n_missing, None, dtype=object)
+    mask = column.is_null().to_numpy()
+    filled = column.fill_null(column.min()).to_numpy()
+    kind = pd.arrays.BooleanArray if filled.dtype.kind == "b" else pd.arrays.IntegerArray
+    return pd.Series(kind(np.array(filled), np.array(mask, dtype=bool)))
+
+
+def _times(column: Any) -> NDArray[Any]:
+    """Times of a day as text: Python's own have no nanoseconds."""
+    native = column.to_native()
+    if type(native).__module__ == "pyarrow.lib":  # in the unit of their type, of 32 bits or 64
+        arrow = import_module("pyarrow")
+        numbers = native.cast(arrow.time64("ns")).cast(arrow.int64()).to_pylist()
+    else:
+        numbers = column.cast(nw.Int64).to_list()
+    texts: dict[Any, str | None] = {number: text_of_nanoseconds(number) for number in set(numbers) - {None}}
+    texts[None] = None
+    return _objects([texts[number] for number in numbers])
+
+
+def as_array(values: Any, argument: str) -> NDArray[Any]:
+    """NumPy's array of what is no column of a known library, or an error of ours."""
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # of masked entries in lists, and what NumPy will refuse later
+            return np.asarray(values)
+    except (TypeError, ValueError, OverflowError, Warning) as problem:
+        got, cure = f"a {type(values).__name__} that NumPy cannot read ({problem})", "pass single labels or numbers"
+        raise InputError(argument, got=got, allowed="one value per row", cure=cure) from problem
+
+
+def _from_list(values: Sequence[Any], argument: str) -> NDArray[Any]:
+    types = set(map(type, values))
+    if types and all(issubclass(t, str) for t in types):
+        return _objects(values)  # Python's own strings are hashed faster than NumPy's
+    if np.ma.core.MaskedConstant in types:
+        values = [None if v is np.ma.masked else v for v in values]
+        types = set(map(type, values))
+    if any(t.__module__.startswith("rpy2.") for t in types) or _mixes_numbers(types):
+        return _objects(values)
+    if types & {bytes, datetime.datetime, datetime.date}:
+        return _objects(values)  # NumPy's bytes lose the zeros that end them, its dates their time zones
+    array = as_array(values, argument)
+    if array.dtype.kind in "US" and not all(issubclass(t, str if array.dtype.kind == "U" else bytes) for t in types):
+        return _objects(values)  # mixed types: keep None, NaN, numbers and bytes
+    return array
+
+
+def _mixes_numbers(types: set[type]) -> bool:
+    """Whether NumPy would make one type of several: booleans of numbers, floats of integers beside them."""
+    booleans = any(issubclass(t, (bool, np.bool_)) for t in types)
+    integers = any(issubclass(t, (int, np.integer)) and not issubclass(t, bool) for t in types)
+    floats = any(issubclass(t, (float, np.floating)) for t in types)
+    return booleans + integers + floats > 1
+
+
+def _objects(values: Sequence[Any]) -> NDArray[Any]:
+    return np.fromiter(values, dtype=object, count=len(values))
+
+
+# ---------------------------------------------------------------- codes of a column
+
+
+def factorize(values: Any, argument: str) -> Factor:
+    """Codes and labels of a column; integers with a small range and booleans are coded without hashing."""
+    column = as_column(values, argument)
+    if isinstance(column, pd.Categorical):
+        return _factor_of_categories(column, argument)
+    if isinstance(getattr(column, "dtype", None), pd.CategoricalDtype):
+        return _factor_of_categories(pd.Categorical(column), argument)
+    array = _plain_array(column, argument)
+    kind = array.dtype.kind if isinstance(array, np.ndarray) else ""
+    if kind == "b":
+        return _factor_of_range(array.view(np.uint8), 0, 1, as_bool=True)
+    if kind in ("i", "u") and array.size:
+        low = int(array.min())
+        high = int(array.max())
+        if low == R_NA_INTEGER and array.dtype == np.int32 and r_is_here():
+            return _without_level(_factor_by_hashing(array, argument), R_NA_INTEGER, argument)
+        if high - low < _SMALL_RANGE and high <= np.iinfo(np.int64).max:
+            return _factor_of_range(array, low, high)
+    if kind == "f":
+        factor = _factor_of_few(array)
+        if factor is not None:
+            return factor
+        if array.dtype.itemsize not in (4, 8):
+            array = array.astype(np.float64)  # pandas knows no other widths
+    factor = _factor_by_hashing(array, argument)
+    if kind == "U" and array.dtype.itemsize >= 4 * _WIDTH_OF_FLOATS:
+        return _without_level(factor, "nan", argument)
+    return factor
+
+
+def labels_of(values: Any, argument: str) -> NDArray[Any]:
+    """The label of every row as text, None where missing; shape (n,), objects."""
+    factor = factorize(values, argument)
+    texts: list[str | None] = [label_text(level) for level in factor.levels]
+    return _objects([*texts, None])[factor.codes]
+
+
+def missing_rows(values: Any, argument: str) -> NDArray[np.bool_]:
+    """Which rows of a column are missing, shape (n,)."""
+    column = as_column(values, argument)
+    array = column if isinstance(column, pd.Categorical) else _plain_array(column, argument)
+    if isinstance(array, np.ndarray) and array.dtype.kind == "f":
+        return np.asarray(np.isnan(array))
+    if isinstance(array, np.ndarray) and array.dtype.kind in "bu":
+        return np.zeros(array.size, dtype=bool)
+    return np.asarray(factorize(column, argument).codes == MISSING)
+
+
+def _plain_array(column: Any, argument: str) -> Any:
+    """The NumPy array of a column that has one with the same values; pandas' own arrays stay."""
+    if not isinstance(column, (pd.Series, pd.Index)):
+        return column
+    dtype = column.dtype
+    if isinstance(dtype, np.dtype):
+        return column.to_numpy()
+    if isinstance(dtype, pd.SparseDtype):
+        return np.asarray(column)
+    kind = getattr(dtype, "kind", "O")
+    # nullable and Arrow-backed floats can hold NaN beside nulls: both are missing
+    if kind == "f":
+        return column.to_numpy(getattr(dtype, "numpy_dtype", np.float64), na_value=np.nan)
+    if isinstance(dtype, pd.ArrowDtype):
+        arrow = column.array.__arrow_array__()
+        wide = str(arrow.type)
+        if wide.startswith(("time32", "time64", "decimal", "halffloat")):
+            return as_column(arrow, argument)
+    elif kind in "iub" and hasattr(dtype, "numpy_dtype") and not column.isna().any():
+        return column.to_numpy(dtype.numpy_dtype)
+    return column
+
+
+def _with_truths(array: Any, uniques: Sequence[Any]) -> NDArray[Any] | None:
+    """Objects in which True is not 1, as it is for Python's hashes; None where no value is both."""
+    if not isinstance(array, np.ndarray) or array.dtype != object:
+        return None
+    if not any(isinstance(v, (bool, np.bool_, int, float)) and v in (0, 1) for v in uniques):
+        return None
+    if pd.api.types.infer_dtype(array, skipna=True) not in ("mixed", "mixed-integer"):
+        return None
+    truth = [isinstance(value, (bool, np.bool_)) for value in array]
+    if not any(truth):
+        return None
+    return _objects([_Truth(bool(v)) if t else v for v, t in zip(array, truth, strict=True)])
+
+
+@dataclass(frozen=True)
+class _Truth:
+    """True or False, which is not 1 or 0."""
+
+    value: bool
+
+
+def _factor_by_hashing(array: Any, argument: str) -> Factor:
+    try:
+        codes, uniques = pd.factorize(array, sort=False, use_na_sentinel=True)
+    except (TypeError, ValueError, NotImplementedError) as problem:  # the last is Arrow's, of nested types
+        got, allowed = f"values that cannot be told apart ({problem})", "one label or number per row"
+        cure = f"make every element of {argument} a single label or number"
+        raise InputError(argument, got=got, allowed=allowed, cure=cure) from problem
+    if isinstance(uniques, np.ndarray) and uniques.dtype.kind in "iuO":
+        uniques = uniques.tolist()  # Python's own values
+    wrapped = _with_truths(array, uniques)
+    if wrapped is not None:
+        codes, uniques = pd.factorize(wrapped, sort=False, use_na_sentinel=True)
+        uniques = [value.value if isinstance(value, _Truth) else value for value in uniques]
+    return _settled(codes, uniques, argument)
+
+
+def _settled(codes: NDArray[Any], values: Sequence[Any], argument: str) -> Factor:
+    """The factor of distinct values: those that are missing are none, those that are one label are one."""
+    levels, place = _places(values, argument)
+    if place is not None:
+        codes = place[codes]
+    return Factor(codes.astype(_code_type(len(levels)), copy=False), levels)
+
+
+def _places(values: Sequence[Any], argument: str) -> tuple[tuple[Hashable, ...], NDArray[np.int64] | None]:
+    """Levels of distinct values, and the level of each (the last: of a missing one); None where all stay in place."""
+    kinds = set(map(type, values))
+    if len(kinds) == 1 and kinds <= {int, bool}:
+        return tuple(values), None
+    if kinds == {float}:
+        return tuple(map(as_level, values)), None
+    if kinds == {str}:
+        check_texts(values, argument)
+        if "" not in values:
+            return tuple(values), None
+    place = np.full(len(values) + 1, MISSING, dtype=np.int64)
+    levels: list[Hashable] = []
+    known: dict[str, int] = {}
+    for position, value in enumerate(values):
+        if is_missing(value):
+            continue
+        level = as_level(value)
+        text = label_text(level)
+        at = known.setdefault(text, len(levels))
+        if at == len(levels):
+            levels.append(level)
+        elif not _are_one(levels[at], level):
+            got = f"both {levels[at]!r} and {level!r} in one column"
+            cure = f"convert {argument} to one type, e.g. .astype(str)"
+            raise InputError(argument, got=got, allowed="values of one type", cure=cure)
+        place[position] = at
+    check_texts(known, argument)
+    moved = len(levels) < len(values)
+    return tuple(levels), place if moved else None
+
+
+def _are_one(a: Hashable, b: Hashable) -> bool:
+    """Whether two values that are written alike are one value, and not of two kinds, as 1 and "1"."""
+    numbers = isinstance(a, _NUMBERS) and isinstance(b, _NUMBERS) and isinstance(a, bool) == isinstance(b, bool)
+    moments = isinstance(a, _MOMENTS) and isinstance(b, _MOMENTS)
+    return numbers or moments or type(a) is type(b)
+
+
+def _without_level(factor: Factor, level: Hashable, argument: str) -> Factor:
+    """The same factor where one level is missing."""
+    if level not in factor.levels:
+        return factor
+    return _settled(factor.codes, [None if own == level else own for own in factor.levels], argument)
+
+
+def _factor_of_categories(column: Any, argument: str) -> Factor:
+    """Codes of the categories that some row has, in their declared order."""
+    declared, place = _places(column.categories.tolist(), argument)
+    codes = np.asarray(column.codes)
+    if place is not None:
+        codes = place.astype(_code_type(len(declared)))[codes]
+    present = np.bincount(codes[codes >= 0], minlength=len(declared)) > 0
+    if present.all():
+        return Factor(codes, declared, True, declared)
+    position = np.full(len(declared) + 1, MISSING, dtype=codes.dtype)
+    position[:-1][present] = np.arange(int(present.sum()))
+    levels = tuple(level for level, there in zip(declared, present, strict=True) if there)
+    return Factor(position[codes], levels, True, declared)
+
+
+def _code_type(n_levels: int) -> type[np.signedinteger[Any]]:
+    if n_levels < 127:
+        return np.int8
+    return np.int16 if n_levels < 32_767 else np.int32
+
+
+def _factor_of_range(array: NDArray[Any], low: int, high: int, *, as_bool: bool = False) -> Factor:
+    """Codes of integers in [low, high], block by block so that memory stays small."""
+    n_values = high - low + 1
+    present = np.zeros(n_values, dtype=bool)
+    blocks = [slice(start, start + _BLOCK) for start in range(0, array.size, _BLOCK)]
+    for block in blocks:
+        present |= np.bincount(array[block].astype(np.int64) - low, minlength=n_values) > 0
+    values = np.flatnonzero(present)
+    code_of = np.full(n_values, MISSING, dtype=_code_type(values.size))
+    code_of[values] = np.arange(values.size)
+    codes = np.empty(array.size, dtype=_code_type(values.size))
+    for block in blocks:
+        codes[block] = code_of[array[block].astype(np.int64) - low]
+    return Factor(codes, tuple(bool(v) if as_bool else int(v) + low for v in values))
+
+
+def _factor_of_few(array: NDArray[Any]) -> Factor | None:
+    """Codes of floats that are small whole numbers, as encoded categories are; levels by first appearance."""
+    low, high = (float(array.min()), float(array.max())) if array.size else (np.nan, np.nan)
+    if not (-_FEW <= low <= high <= _FEW and low.is_integer() and high.is_integer()):  # NaN, too
+        return None
+    whole = array.astype(np.int8)
+    if not np.array_equal(whole, array):
+        return None
+    between = range(int(low), int(high) + 1)
+    first = {value: int(at.argmax()) for value in between if (at := whole == value).any()}
+    code_of = np.zeros(2 * _FEW + 1, dtype=np.int8)
+    levels = sorted(first, key=first.__getitem__)
+    code_of[np.array(levels) + _FEW] = np.arange(len(levels))
+    return Factor(code_of[whole + np.int8(_FEW)], tuple(levels))
