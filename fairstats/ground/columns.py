@@ -91,7 +91,7 @@ def _by_rows(frame: Any, q: Question) -> tuple[Outcomes, dict[str, Any], dict[st
     if q.counterfactual_score is not None:
         changed = q.on_unit(as_float_column(columns[q.counterfactual_score], "counterfactual_score")[kept])
         check_changed(int(np.isnan(changed).sum()), q.counterfactual_score)
-        changed = on_unit_interval(changed, "counterfactual_score")
+        changed = np.asarray(on_unit_interval(changed, "counterfactual_score"))
         parts["tails"] = TailCounts.from_values(changed - outcomes.score, codes, labels)
     if q.features:
         table = columns[list(q.features)].iloc[kept].reset_index(drop=True)

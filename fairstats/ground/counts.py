@@ -13,13 +13,12 @@ from numpy.typing import NDArray
 
 from fairstats.ground import checks
 from fairstats.ground.checks import check_that, check_type, is_plain
-from fairstats.ground.encoding import as_frame_columns
+from fairstats.ground.encoding import as_frame_columns, label_texts
 from fairstats.ground.errors import InputError
 from fairstats.ground.groups import group_index
 from fairstats.ground.lazy import pd
 from fairstats.ground.outcomes import MissingReport, Outcomes
 from fairstats.ground.serialise import serialisable
-from fairstats.ground.values import check_texts, label_text
 
 _BLOCK = 1 << 20
 _Kind = TypeVar("_Kind", bound="CellCounts")
@@ -210,8 +209,7 @@ class CellCounts:
         if not table:
             allowed = "at least one group with its cells"
             raise InputError("counts", got="no group", allowed=allowed, cure="pass the counts")
-        labels = tuple(map(label_text, order))
-        check_texts(labels, "counts")
+        labels = label_texts(order, "counts")
         check_that(len(set(labels)) == len(labels), "counts", order, "groups that do not read alike", "rename one")
         totals = np.array([[_number(v, g) for v in _cells_of(table[g], g, cls.cells)] for g in order])
         broken = totals != np.floor(totals)

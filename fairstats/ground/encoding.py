@@ -16,30 +16,25 @@ from numpy.typing import NDArray
 
 from fairstats.ground import checks
 from fairstats.ground.checks import as_number, listed
+from fairstats.ground.containers import as_array, as_column, as_narwhals, from_r, is_of_r, r_is_here, without_mask
 from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.lazy import pd
 from fairstats.ground.values import (
     MISSING,
     R_NA_INTEGER,
     Factor,
-    as_array,
-    as_column,
-    as_narwhals,
     factorize,
     find_labels,
-    from_r,
     is_missing,
-    is_of_r,
     label_text,
+    label_texts,
     labels_of,
     missing_rows,
-    r_is_here,
-    without_mask,
 )
 
 __all__ = [
     "MISSING", "Factor", "LabelCodes", "as_array", "as_column", "as_float_column", "as_frame_columns", "as_narwhals",
-    "binary_codes", "binary_columns", "check_columns", "factorize", "label_text", "labels_of", "missing_rows",
+    "binary_codes", "binary_columns", "check_columns", "declared_labels", "factorize", "label_text", "label_texts", "labels_of", "missing_rows",
     "one_label", "without_mask",
 ]  # fmt: skip
 
@@ -94,7 +89,7 @@ def binary_columns(pos_label: Any, label_values: Any = None, /, **columns: Any) 
     for value in favourable.values():
         words = "one value of the labels, or a mapping {'y_true': …, 'y_pred': …}"
         checks.check_label("pos_label", value, words, "1")
-    declared = {name: _declared(values) for name, values in _by_column("label_values", label_values, columns).items()}
+    declared = declared_labels(label_values, **columns)
     codes: dict[str, LabelCodes | None] = dict.fromkeys(columns)
     for name, column in columns.items():
         if column is not None:
@@ -128,6 +123,11 @@ def one_label(pos_label: Any, *columns: str) -> Any:
     known = set(pos_label) <= {"y_true", "y_pred"} and bool(pos_label)
     checks.check_that(known, "pos_label", pos_label, allowed, "pos_label=1")
     return next((pos_label[name] for name in columns if name in pos_label), None)
+
+
+def declared_labels(label_values: Any, /, **columns: Any) -> dict[str, tuple[Hashable, ...] | None]:
+    """The labels that may occur in each column, checked; None where they are not declared."""
+    return {name: _declared(values) for name, values in _by_column("label_values", label_values, columns).items()}
 
 
 def _declared(values: Any) -> tuple[Hashable, ...] | None:

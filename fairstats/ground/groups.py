@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from fairstats.ground import checks
 from fairstats.ground.checks import Floats
+from fairstats.ground.containers import as_column, as_narwhals, from_r, is_of_r
 from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.lazy import pd
-from fairstats.ground.values import MISSING, Factor, as_column, as_narwhals, factorize, from_r, is_of_r, label_text
+from fairstats.ground.values import MISSING, Factor, factorize, label_text
 
 #: Name of the group of rows whose sensitive value is missing, under ``missing="group"``.
 MISSING_GROUP = "(missing)"

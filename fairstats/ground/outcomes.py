@@ -88,18 +88,27 @@ class MissingReport:
     @property
     def labels_in_words(self) -> str:
         """The labels beside `pos_label` with their rows, where there are several; empty where there are none."""
-        said = []
-        for argument, labels in self.unfavourable.items():
-            counted = [f"{label} {count:,} rows" if not k else f"{label} {count:,}" for k, (label, count) in
-                       enumerate(labels.items())]  # fmt: skip
-            said.append(f"{argument}: counted as not favourable: {', '.join(counted)}.")
-        return " ".join(said)
+        return " ".join(words_of_labels(argument, labels) for argument, labels in self.unfavourable.items())
 
     @property
     def sentences(self) -> tuple[str, ...]:
         """What a result says of rows left out, and of labels that count as not favourable; empty where nothing is."""
         said = [self.sentence] if self.n_dropped or (self.tokens and self.policy == "group") else []
         return (*said, self.labels_in_words) if self.unfavourable else tuple(said)
+
+
+#: Labels that are named with their rows; of more only their number is said.
+_MOST_LABELS = 8
+
+
+def words_of_labels(column: str, labels: Mapping[str, int]) -> str:
+    """The labels that count as not favourable: "risk: counted as not favourable: Medium 1,200 rows, High 800."."""
+    counted = [f"{label} {count:,}" for label, count in labels.items()]
+    counted[0] += " rows"
+    more = len(counted) - _MOST_LABELS
+    if more > 0:
+        counted = [*counted[:_MOST_LABELS], f"and {more:,} other labels"]
+    return f"{column}: counted as not favourable: {', '.join(counted)}."
 
 
 def _added(a: dict[str, dict[str, int]], b: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
@@ -164,13 +173,14 @@ class Outcomes:
         true, pred = binary_columns(pos_label, label_values, y_true=y_true, y_pred=y_pred).values()
         second = binary_columns(None, y_pred_b=extra)["y_pred_b"]
         codes = [None if factor is None else factor.codes for factor in (true, pred, second)]
+        tokens = _tokens_of(sensitive_features, y_true, y_pred, strata, cluster)
         columns = cls(
             groups=grouping, y_true=codes[0], y_pred=codes[1], extra=codes[2],  # type: ignore[arg-type]
             score=None if score is None else as_float_column(score, "score"),
             weight=None if sample_weight is None else as_float_column(sample_weight, "sample_weight"),
             cluster=None if cluster is None else factorize(cluster, "cluster"),
             strata=None if strata is None else factorize(strata, "strata"),
-            missing=MissingReport(policy=missing, tokens=_tokens_of(sensitive_features, y_true, y_pred, strata, cluster)),
+            missing=MissingReport(policy=missing, tokens=tokens),
             number=number, squares=squares, features=_missing_features(features),
         )  # fmt: skip
         lengths = {name: column.size for name, column in columns._columns().items()}
@@ -182,7 +192,7 @@ class Outcomes:
         unfavourable = {}
         for argument, labels in (("y_true", true), ("y_pred", pred)):
             if labels is not None and labels.beside is not None:
-                unfavourable[argument] = columns._rows_by_label(labels.beside, labels.codes)
+                unfavourable[argument] = columns.rows_by_label(labels.beside, labels.codes)
         if unfavourable:
             columns = replace(columns, missing=replace(columns.missing, unfavourable=unfavourable))
         return replace(columns, score=on_unit_interval(columns.score, "score"), features=None)
@@ -202,7 +212,7 @@ class Outcomes:
         }  # fmt: skip
         return {name: column for name, column in found.items() if column is not None}
 
-    def _rows_by_label(self, labels: Factor, codes: NDArray[Any]) -> dict[str, int]:
+    def rows_by_label(self, labels: Factor, codes: NDArray[Any]) -> dict[str, int]:
         """Rows of each label that counts as not favourable, the most frequent first; `codes`: 1 where favourable."""
         kept = slice(None) if self.kept is None else self.kept
         own = labels.codes[kept]

@@ -11,11 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairstats.ground.checks import Floats
+from fairstats.ground.containers import as_column
 from fairstats.ground.encoding import as_float_column
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import pd
 from fairstats.ground.serialise import serialisable
-from fairstats.ground.values import as_column, factorize, label_text
+from fairstats.ground.values import factorize, label_text
 
 #: Groups of up to this size are kept whole; of larger ones this share: the largest default of a tail, and the CVaR's.
 LEAST_KEPT, KEPT_SHARE = 1_000, 0.05
@@ -118,7 +119,7 @@ def dates_as_days(values: Any) -> Floats | None:
             return _in_days(column.dt.start_time.to_numpy())
         factor = factorize(column, "features")
         days = np.array([*map(_days, factor.levels), np.nan])
-        return days[factor.codes]
+        return np.asarray(days[factor.codes])
     if kind == "M" and column.dt.tz is not None:
         column = column.dt.tz_convert("UTC").dt.tz_localize(None)
     return _in_days(column.to_numpy(f"{kind}8[{getattr(column.dt, 'unit', 'ns')}]"))
@@ -137,11 +138,11 @@ def _in_days(moments: NDArray[Any]) -> Floats:
 def _days(value: Any) -> float:
     """A date, a moment or a duration of Python or pandas in days."""
     if isinstance(value, datetime.timedelta):
-        moment = pd.Timedelta(value).to_timedelta64()
-    else:
-        moment = pd.Timestamp(value)
-        moment = (moment.tz_convert("UTC").tz_localize(None) if moment.tzinfo else moment).to_datetime64()
-    return float(_in_days(np.array([moment]))[0])
+        return float(_in_days(np.array([pd.Timedelta(value).to_timedelta64()]))[0])
+    moment = pd.Timestamp(value)
+    if moment.tzinfo is not None:
+        moment = moment.tz_convert("UTC").tz_localize(None)
+    return float(_in_days(np.array([moment.to_datetime64()]))[0])
 
 
 def _text_array(texts: Any) -> NDArray[Any]:

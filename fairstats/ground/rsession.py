@@ -276,51 +276,6 @@ def from_r(value: Any, ri: Any) -> Any:
     raise errors.BackendError(f"R returned a {type(value).__name__}, which has no counterpart in Python")
 
 
-def column_of(value: Any) -> Any:
-    """A vector of R that a user holds as a pandas column, a data frame of R as a pandas frame.
-
-    NA is missing in every type, factors become categoricals with their labels (an order is kept only for factors, as
-    pandas does), dates and moments pandas' own. Raises TypeError for what is no vector.
-    """
-    import pandas as pd
-
-    ri = sys.modules["rpy2.rinterface"]
-    with _lock:
-        if isinstance(value, ri.ListSexpVector) and _attribute(value, "names") is not None:
-            names = [str(name) for name in _attribute(value, "names")]
-            columns = {name: column_of(value[position]) for position, name in enumerate(names)}
-            return pd.DataFrame(columns)
-        classes = [str(name) for name in _attribute(value, "class") or ()]
-        if isinstance(value, ri.StrSexpVector):
-            return pd.Series([None if v is ri.NA_Character else str(v) for v in value], dtype=object)
-        if isinstance(value, ri.FloatSexpVector):
-            return _numbers_or_dates(pd, np.array(_copied(value, np.float64)), classes)
-        if not isinstance(value, (ri.IntSexpVector, ri.BoolSexpVector)):
-            raise TypeError(f"a {type(value).__name__}")
-        codes = _copied(value, np.int64)
-        lacking = codes == _NA_INTEGER
-        levels = _attribute(value, "levels")
-        if levels is not None:
-            labels = [str(level) for level in levels]
-            places = np.where(lacking, -1, codes - 1)
-            return pd.Series(pd.Categorical.from_codes(places, labels, ordered="ordered" in classes))
-        if "Date" in classes or "POSIXct" in classes:
-            return _numbers_or_dates(pd, np.where(lacking, np.nan, codes), classes)
-        if isinstance(value, ri.BoolSexpVector):
-            return pd.Series(pd.arrays.BooleanArray(codes.astype(bool), lacking))
-        return pd.Series(pd.arrays.IntegerArray(np.where(lacking, 0, codes), lacking))
-
-
-def _numbers_or_dates(pd: Any, numbers: np.ndarray[Any, Any], classes: list[str]) -> Any:
-    """Numbers of R as they are; days since 1970 as dates, seconds since 1970 as moments in UTC."""
-    if "Date" in classes:
-        days = np.where(np.isnan(numbers), np.iinfo(np.int64).min, np.floor(numbers)).astype(np.int64)
-        return pd.Series(days.view("M8[D]").astype("M8[s]"))
-    if "POSIXct" in classes:
-        return pd.Series(pd.to_datetime(numbers, unit="s", utc=True))
-    return pd.Series(numbers)
-
-
 def _copied(value: Any, dtype: Any) -> np.ndarray[Any, Any]:
     # By NumPy's array interface: each `memoryview()` of rpy2 takes a reference from None that it never had,
     # so that before Python 3.12 a process that has read some ten thousand vectors dies of it.

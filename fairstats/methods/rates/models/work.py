@@ -84,6 +84,11 @@ class ModelRows:
         outcomes = Outcomes.from_arrays(
             labels, first, extra=extra, **rows_among({**options, "pos_label": None, "label_values": None})
         )
+        unfavourable = {
+            name: outcomes.rows_by_label(labels.beside, labels.codes)
+            for name, labels in read.items() if labels is not None and labels.beside is not None
+        }  # fmt: skip
+        outcomes = replace(outcomes, missing=replace(outcomes.missing, unfavourable=unfavourable))
         kept = slice(None) if outcomes.kept is None else outcomes.kept
         coded = {model: codes[named[model]][kept].astype(np.int64) for model in predictions}
         return cls(outcomes, true is not None, coded, {name: values[kept] for name, values in numbers.items()})
