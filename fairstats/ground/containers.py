@@ -21,6 +21,9 @@ from fairstats.ground.checks import check_different, check_that
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import pd
 
+#: R's NA in an integer column.
+R_NA_INTEGER = -(2**31)
+
 
 def as_column(values: Any, argument: str) -> Any:
     """One-dimensional NumPy array, pandas Series or pandas Categorical of a column of any kind.

@@ -16,27 +16,42 @@ from numpy.typing import NDArray
 
 from fairstats.ground import checks
 from fairstats.ground.checks import as_number, listed
-from fairstats.ground.containers import as_array, as_column, as_narwhals, from_r, is_of_r, r_is_here, without_mask
-from fairstats.ground.errors import DataWarning, InputError, caution
-from fairstats.ground.lazy import pd
-from fairstats.ground.values import (
-    MISSING,
+from fairstats.ground.containers import (
     R_NA_INTEGER,
-    Factor,
-    factorize,
-    find_labels,
-    is_missing,
-    label_text,
-    label_texts,
-    labels_of,
-    missing_rows,
+    as_array,
+    as_column,
+    as_narwhals,
+    from_r,
+    is_of_r,
+    r_is_here,
+    without_mask,
 )
+from fairstats.ground.errors import DataWarning, InputError, caution
+from fairstats.ground.factors import MISSING, Factor
+from fairstats.ground.lazy import pd
+from fairstats.ground.values import factorize, find_labels, is_missing, label_text, label_texts, labels_of, missing_rows
 
 __all__ = [
-    "MISSING", "Factor", "LabelCodes", "as_array", "as_column", "as_float_column", "as_frame_columns", "as_narwhals",
-    "binary_codes", "binary_columns", "check_columns", "declared_labels", "factorize", "label_text", "label_texts", "labels_of", "missing_rows",
-    "one_label", "without_mask",
-]  # fmt: skip
+    "MISSING",
+    "Factor",
+    "LabelCodes",
+    "as_array",
+    "as_column",
+    "as_float_column",
+    "as_frame_columns",
+    "as_narwhals",
+    "binary_codes",
+    "binary_columns",
+    "check_columns",
+    "declared_labels",
+    "factorize",
+    "label_text",
+    "label_texts",
+    "labels_of",
+    "missing_rows",
+    "one_label",
+    "without_mask",
+]
 
 
 def as_float_column(values: Any, argument: str) -> NDArray[np.float64]:

@@ -15,8 +15,9 @@ from fairstats.ground import checks
 from fairstats.ground.checks import Floats
 from fairstats.ground.containers import as_column, as_narwhals, from_r, is_of_r
 from fairstats.ground.errors import DataWarning, InputError, caution
+from fairstats.ground.factors import MISSING, Factor
 from fairstats.ground.lazy import pd
-from fairstats.ground.values import MISSING, Factor, factorize, label_text
+from fairstats.ground.values import factorize, label_text
 
 #: Name of the group of rows whose sensitive value is missing, under ``missing="group"``.
 MISSING_GROUP = "(missing)"

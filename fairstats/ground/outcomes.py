@@ -13,10 +13,11 @@ from numpy.typing import NDArray
 from fairstats.ground.checks import LARGEST, check_choice, check_one_length, check_that
 from fairstats.ground.encoding import as_float_column, binary_columns
 from fairstats.ground.errors import DataWarning, InputError, MissingValuesWarning, caution
+from fairstats.ground.factors import MISSING, Factor
 from fairstats.ground.groups import Grouping, encode_groups
 from fairstats.ground.lazy import pd
 from fairstats.ground.serialise import serialisable
-from fairstats.ground.values import MISSING, Factor, factorize, label_text, missing_rows
+from fairstats.ground.values import factorize, label_text, missing_rows
 
 MissingPolicy = Literal["raise", "drop", "group"]
 

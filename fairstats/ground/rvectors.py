@@ -9,7 +9,6 @@ import numpy as np
 
 from fairstats.ground import rsession
 from fairstats.ground.lazy import pd
-from fairstats.ground.values import R_NA_INTEGER
 
 
 def column_of(value: Any) -> Any:
@@ -32,7 +31,7 @@ def column_of(value: Any) -> Any:
         if not isinstance(value, (ri.IntSexpVector, ri.BoolSexpVector)):
             raise TypeError(f"a {type(value).__name__}")
         codes = rsession._copied(value, np.int64)
-        lacking = codes == R_NA_INTEGER
+        lacking = codes == rsession._NA_INTEGER
         levels = rsession._attribute(value, "levels")
         if levels is not None:
             labels = [str(level) for level in levels]

@@ -48,22 +48,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.containers import as_column, objects, r_is_here, without_zeros
+from fairstats.ground.containers import R_NA_INTEGER, as_column, objects, r_is_here, without_zeros
 from fairstats.ground.errors import InputError
+from fairstats.ground.factors import MISSING, SMALL_RANGE, Factor, code_type, factor_of_few, factor_of_range
 from fairstats.ground.lazy import pd
 
-#: Code of a missing value.
-MISSING = -1
-#: Rows that are coded at a time, so that memory stays small.
-_BLOCK = 1 << 20
-#: Integers within so many values are coded by position instead of by hashing.
-_SMALL_RANGE = 1 << 16
-#: Floats between −_FEW and _FEW are looked at as whole numbers first.
-_FEW = 31
 #: Whole floats below this are written as integers: no integer type of a frame goes further.
 _AS_INTEGER = 2.0**64
-#: R's NA in an integer column.
-R_NA_INTEGER = -(2**31)
 #: Characters of NumPy's text arrays that a float was put into.
 _WIDTH_OF_FLOATS = 32
 #: What means true, and what means false, as text.
@@ -72,26 +63,6 @@ FALSE_LIKE = frozenset({"False", "false", "FALSE", "0", "0.0"})
 #: Values that are one where they are written alike.
 _NUMBERS: tuple[type, ...] = (int, float, Decimal)
 _MOMENTS: tuple[type, ...] = (datetime.date, np.datetime64)
-
-
-@dataclass(frozen=True)
-class Factor:
-    """Integer codes and the values that they stand for.
-
-    `codes`, shape (n,): position in `levels`, -1 where missing; `levels`: the distinct values, in order of
-    appearance or size, or (`ordered_by_user`) as a categorical column declared them; `declared`: its categories
-    then, with those that no row has (they are no levels: a filter leaves them behind).
-    """
-
-    codes: NDArray[np.signedinteger[Any]]
-    levels: tuple[Hashable, ...]
-    ordered_by_user: bool = False
-    declared: tuple[Hashable, ...] = ()
-
-    @property
-    def has_missing(self) -> bool:
-        """Whether any value is missing."""
-        return bool(self.codes.size) and int(self.codes.min()) == MISSING
 
 
 # ---------------------------------------------------------------- one value
@@ -225,16 +196,16 @@ def factorize(values: Any, argument: str) -> Factor:
     array = _plain_array(column, argument)
     kind = array.dtype.kind if isinstance(array, np.ndarray) else ""
     if kind == "b":
-        return _factor_of_range(array.view(np.uint8), 0, 1, as_bool=True)
+        return factor_of_range(array.view(np.uint8), 0, 1, as_bool=True)
     if kind in ("i", "u") and array.size:
         low = int(array.min())
         high = int(array.max())
         if low == R_NA_INTEGER and array.dtype == np.int32 and r_is_here():
             return _without_level(_factor_by_hashing(array, argument), R_NA_INTEGER, argument)
-        if high - low < _SMALL_RANGE and high <= np.iinfo(np.int64).max:
-            return _factor_of_range(array, low, high)
+        if high - low < SMALL_RANGE and high <= np.iinfo(np.int64).max:
+            return factor_of_range(array, low, high)
     if kind == "f":
-        factor = _factor_of_few(array)
+        factor = factor_of_few(array)
         if factor is not None:
             return factor
         if array.dtype.itemsize not in (4, 8):
@@ -328,7 +299,7 @@ def _settled(codes: NDArray[Any], values: Sequence[Any], argument: str) -> Facto
     levels, place = _places(values, argument)
     if place is not None:
         codes = place[codes]
-    return Factor(codes.astype(_code_type(len(levels)), copy=False), levels)
+    return Factor(codes.astype(code_type(len(levels)), copy=False), levels)
 
 
 def _places(values: Sequence[Any], argument: str) -> tuple[tuple[Hashable, ...], NDArray[np.int64] | None]:
@@ -382,7 +353,7 @@ def _factor_of_categories(column: Any, argument: str) -> Factor:
     declared, place = _places(column.categories.tolist(), argument)
     codes = np.asarray(column.codes)
     if place is not None:
-        codes = place.astype(_code_type(len(declared)))[codes]
+        codes = place.astype(code_type(len(declared)))[codes]
     present = np.bincount(codes[codes >= 0], minlength=len(declared)) > 0
     if present.all():
         return Factor(codes, declared, True, declared)
@@ -390,41 +361,3 @@ def _factor_of_categories(column: Any, argument: str) -> Factor:
     position[:-1][present] = np.arange(int(present.sum()))
     levels = tuple(level for level, there in zip(declared, present, strict=True) if there)
     return Factor(position[codes], levels, True, declared)
-
-
-def _code_type(n_levels: int) -> type[np.signedinteger[Any]]:
-    if n_levels < 127:
-        return np.int8
-    return np.int16 if n_levels < 32_767 else np.int32
-
-
-def _factor_of_range(array: NDArray[Any], low: int, high: int, *, as_bool: bool = False) -> Factor:
-    """Codes of integers in [low, high], block by block so that memory stays small."""
-    n_values = high - low + 1
-    present = np.zeros(n_values, dtype=bool)
-    blocks = [slice(start, start + _BLOCK) for start in range(0, array.size, _BLOCK)]
-    for block in blocks:
-        present |= np.bincount(array[block].astype(np.int64) - low, minlength=n_values) > 0
-    values = np.flatnonzero(present)
-    code_of = np.full(n_values, MISSING, dtype=_code_type(values.size))
-    code_of[values] = np.arange(values.size)
-    codes = np.empty(array.size, dtype=_code_type(values.size))
-    for block in blocks:
-        codes[block] = code_of[array[block].astype(np.int64) - low]
-    return Factor(codes, tuple(bool(v) if as_bool else int(v) + low for v in values))
-
-
-def _factor_of_few(array: NDArray[Any]) -> Factor | None:
-    """Codes of floats that are small whole numbers, as encoded categories are; levels by first appearance."""
-    low, high = (float(array.min()), float(array.max())) if array.size else (np.nan, np.nan)
-    if not (-_FEW <= low <= high <= _FEW and low.is_integer() and high.is_integer()):  # NaN, too
-        return None
-    whole = array.astype(np.int8)
-    if not np.array_equal(whole, array):
-        return None
-    between = range(int(low), int(high) + 1)
-    first = {value: int(at.argmax()) for value in between if (at := whole == value).any()}
-    code_of = np.zeros(2 * _FEW + 1, dtype=np.int8)
-    levels = sorted(first, key=first.__getitem__)
-    code_of[np.array(levels) + _FEW] = np.arange(len(levels))
-    return Factor(code_of[whole + np.int8(_FEW)], tuple(levels))
