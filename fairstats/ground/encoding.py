@@ -57,6 +57,8 @@ __all__ = [
 def as_float_column(values: Any, argument: str) -> NDArray[np.float64]:
     """Float column; missing values become NaN, what is no number (text, dates, complex ones) is an error."""
     column = as_column(values, argument)
+    if getattr(column, "dtype", None) == np.int32 and r_is_here():
+        column = np.where(np.asarray(column) == R_NA_INTEGER, nan, np.asarray(column))
     try:
         if not isinstance(column, np.ndarray):
             dates = getattr(column.dtype, "kind", "O") in "Mm" or isinstance(column.dtype, pd.PeriodDtype)
@@ -67,8 +69,6 @@ def as_float_column(values: Any, argument: str) -> NDArray[np.float64]:
             column = np.asarray(column, dtype=object) if raw else column.to_numpy(np.float64, na_value=np.nan)
         if column.dtype.kind == "O":
             column = np.array([nan if is_missing(v) else as_number(v) for v in column.tolist()], dtype=np.float64)
-        elif column.dtype == np.int32 and r_is_here():
-            column = np.where(column == R_NA_INTEGER, nan, column)
         elif column.dtype.kind not in "biuf":
             raise TypeError(f"type {column.dtype}")
         return np.asarray(column, dtype=np.float64)

@@ -36,7 +36,7 @@ def column_of(value: Any) -> Any:
         if levels is not None:
             labels = [str(level) for level in levels]
             places: Any = np.where(lacking, -1, codes - 1)
-            return pd.Series(pd.Categorical.from_codes(places, labels, ordered="ordered" in classes))
+            return pd.Series(pd.Categorical.from_codes(places, pd.Index(labels), ordered="ordered" in classes))
         if "Date" in classes or "POSIXct" in classes:
             return _numbers_or_dates(np.where(lacking, np.nan, codes), classes)
         if isinstance(value, ri.BoolSexpVector):
