@@ -120,6 +120,7 @@ def _read(file: Path | None, given: dict[str, Any]) -> tuple[Any, dict[str, Any]
     frame = None if file is None else _table(file, given, names)
     given |= {"sensitive_features": groups, "counterfactual_score": changed}
     given["pos_label"] = options.pos_labels(given["pos_label"], given.pop("pos_label_pred"))
+    given["label_values"] = options.label_values(given["label_values"])
     given["features"] = tuple(given["features"] or ())
     return frame, options.plain_values(given)
 
@@ -175,6 +176,7 @@ def adverse_impact_command(file: Path, **given: Any) -> None:
     delimiter, held = delimiter_of(given.pop("delimiter")), held_input(file)
     given["about"] = options.by_key(given["about"], "--about")
     given["unknown"] = options.numbers_of(given["unknown"])
+    given["label_values"] = options.label_values(given["label_values"])
     given["reference"] = given["reference"] or "highest"
     data: Any
     if file.suffix == ".json" or (held or b"").lstrip().startswith(b"{"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import inspect
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -109,6 +110,13 @@ def pos_labels(pos_label: str | None, pos_label_pred: str | None) -> Any:
         return pos_label
     both = {"y_true": pos_label, "y_pred": pos_label_pred}
     return {name: value for name, value in both.items() if value is not None}
+
+
+def label_values(text: str | None) -> list[str] | None:
+    """``None``, or the labels of ``no,yes``; one with a comma stands in quotes."""
+    if text is None:
+        return None
+    return next(csv.reader([text], skipinitialspace=True))
 
 
 def columns_of(table: str, given: Mapping[str, Any]) -> list[str]:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from fairstats.ground import checks
 from fairstats.ground.checks import check_that, check_type, is_plain
-from fairstats.ground.encoding import as_frame_columns, label_text
+from fairstats.ground.encoding import as_frame_columns, label_texts
 from fairstats.ground.errors import InputError
 from fairstats.ground.groups import group_index
 from fairstats.ground.lazy import pd
@@ -223,7 +223,7 @@ class CellCounts:
         if not table:
             allowed = "at least one group with its cells"
             raise InputError("counts", got="no group", allowed=allowed, cure="pass the counts")
-        labels = tuple(map(label_text, order))
+        labels = label_texts(order, "counts")
         check_that(len(set(labels)) == len(labels), "counts", order, "groups that do not read alike", "rename one")
         totals = np.array([[_number(v, g) for v in _cells_of(table[g], g, cls.cells)] for g in order])
         broken = totals != np.floor(totals)
@@ -401,7 +401,8 @@ class ConfusionCounts(CellCounts):
     @classmethod
     def from_arrays(
         cls, y_true: Any, y_pred: Any, *, sensitive_features: Any, sample_weight: Any = None, cluster: Any = None,
-        pos_label: Any = None, missing: Any = "raise", groups: Sequence[Hashable] | None = None,
+        pos_label: Any = None, label_values: Any = None, missing: Any = "raise",
+        groups: Sequence[Hashable] | None = None,
     ) -> Self:  # fmt: skip
         """Count rows.
 
@@ -413,12 +414,12 @@ class ConfusionCounts(CellCounts):
             One or several sensitive columns.
         sample_weight, cluster : array-like, shape (n,), optional
             Weights, sampling units.
-        pos_label, missing, groups
+        pos_label, label_values, missing, groups
             As in `disparate_impact`.
         """
         outcomes = Outcomes.from_arrays(
             y_true, y_pred, sensitive_features=sensitive_features, sample_weight=sample_weight,
-            cluster=cluster, pos_label=pos_label, missing=missing, groups=groups,
+            cluster=cluster, pos_label=pos_label, label_values=label_values, missing=missing, groups=groups,
         )  # fmt: skip
         return cls.from_outcomes(outcomes)
 

@@ -139,7 +139,7 @@ class Tally:
             As in the query.
         **columns
             `y_true`, `y_pred`, `y_pred_b`, `score`, `strata`, `sample_weight` as in the query, and `pos_label`,
-            `missing`, `groups`, `score_range` as in `fairstats.tally`.
+            `label_values`, `missing`, `groups`, `score_range` as in `fairstats.tally`.
 
         Raises
         ------
@@ -402,7 +402,7 @@ class Tally:
 #: What the answer of a warehouse can hold, and how it is read.
 _OF_ANSWERS = (
     "y_true", "y_pred", "y_pred_b", "score", "strata", "sample_weight",
-    "pos_label", "missing", "groups", "score_range",
+    "pos_label", "label_values", "missing", "groups", "score_range",
 )  # fmt: skip
 #: The parts of a tally.
 _PARTS = ("cells", "scores", "tails", "distinct")
@@ -432,6 +432,7 @@ def tally(
     sample_weight: str | None = None,
     cluster: str | None = None,
     pos_label: Any = None,
+    label_values: Any = None,
     missing: Any = "raise",
     groups: Sequence[Hashable] | None = None,
     score_range: tuple[float, float] = (0.0, 1.0),
@@ -454,7 +455,7 @@ def tally(
         attribute, which gives the part `tails`.
     features : sequence of str, optional
         Columns of features: gives the part `distinct`, which set distances need.
-    pos_label, missing, groups
+    pos_label, label_values, missing, groups
         As in `disparate_impact`; `groups` for one sensitive column.
     score_range : tuple of float, default (0, 1)
         Ends of the scale of the scores, which become 0 and 1.

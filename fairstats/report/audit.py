@@ -71,6 +71,7 @@ def audit(
     sensitive_features: str | Sequence[str] | None = None,
     reference: Hashable | Mapping[str, Hashable] | None = None,
     pos_label: Any = None,
+    label_values: Any = None,
     sample_weight: str | None = None,
     cluster: str | None = None,
     features: str | Sequence[str] = (),
@@ -111,7 +112,10 @@ def audit(
         mapping ``{column: group}`` (``"a & b"`` names the intersection).
     pos_label : scalar or mapping, optional
         The value that is good for the person; ``{"y_true": …, "y_pred": …}`` where they differ. Not needed for 0/1,
-        False/True, −1/1.
+        False/True, −1/1. Where several other labels occur, the report names them with their rows.
+    label_values : sequence or mapping, optional
+        The labels that may occur (``{"y_true": […], "y_pred": […]}`` where they differ): more is an error, and a
+        favourable one that no row has is a rate of 0, with a warning.
     sample_weight, cluster : str, optional
         Columns of weights and of sampling units.
     features : str or sequence of str, optional
@@ -187,10 +191,10 @@ def audit(
     roles |= {"sample_weight": sample_weight, "cluster": cluster}
     if isinstance(frame, Tally):
         named = None if isinstance(features, tuple) and not features else features
-        others = (*roles.values(), counterfactual_score, named, pos_label)
+        others = (*roles.values(), counterfactual_score, named, pos_label, label_values)
         columns = columns_of_tally(frame, sensitive_features, others)
     else:
-        columns = columns_of_frame(roles, sensitive_features, features, counterfactual_score, pos_label)
+        columns = columns_of_frame(roles, sensitive_features, features, counterfactual_score, pos_label, label_values)
     check_outcomes(columns.y_true, columns.y_pred)
     check_flag("intersections", intersections)
     names = columns.sensitive_features

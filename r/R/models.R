@@ -111,9 +111,12 @@ directional_change <- function(sizes, seen, drawn, near, step, most, levels, row
 # What a mitigation changes on the same people: scores before and after as two models. The twin of what
 # `MaddMitigator.evaluate` returns in Python (Verger, Fan, Lalle, Bouchet, Luengo 2024, JEDM 16(1), 365-409).
 fs_mitigation <- function(data = NULL, y_true, before, after, sensitive_features, reference = NULL, pos_label = 1,
-                          cut = 0.5, n_bins = NULL, confidence_level = 0.95, n_resamples = 1999, adjust = "holm") {
-  scores <- lapply(list(before, after), function(s) as.numeric(column_of(data, s, "score")))
-  scene <- read_scene(data, y_true, NULL, NULL, sensitive_features, reference, pos_label)
+                          cut = 0.5, n_bins = NULL, confidence_level = 0.95, n_resamples = 1999, adjust = "holm",
+                          missing = "raise") {
+  columns <- list(y_true = y_true, before = before, after = after, sensitive_features = sensitive_features)
+  read <- settle_missing(data, columns, missing)
+  scores <- lapply(list(read$before, read$after), function(s) as.numeric(column_of(read$data, s, "score")))
+  scene <- read_scene(read$data, read$y_true, NULL, NULL, read$sensitive_features, reference, pos_label)
   y <- scene$input$y_true
   if (any(lengths(scores) != scene$input$n) || anyNA(unlist(scores)))
     stop_argument("before", "missing values or another length", "a score of every row, before and after")

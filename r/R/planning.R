@@ -166,11 +166,13 @@ checked_plan <- function(rate_reference, ratio, threshold, alternative, level) {
 # The Mantel-Haenszel ratio over strata of a confounder with the variance of Greenland and Robins (1985, Biometrics 41,
 # 55-68), the Cochran-Mantel-Haenszel test, Cochran's Q and the Breslow-Day test with Tarone's adjustment.
 fs_stratified_ratio <- function(data = NULL, y_pred, sensitive_features, strata, reference = NULL, pos_label = 1,
-                                confidence_level = 0.95, threshold = 0.8, adjust = "holm") {
+                                confidence_level = 0.95, threshold = 0.8, adjust = "holm", missing = "raise") {
   audit_options(confidence_level, threshold, adjust = adjust)
   if (is.null(y_pred)) stop_argument("y_pred", "NULL", "the column of the predictions")
-  scene <- read_scene(data, NULL, y_pred, NULL, sensitive_features, reference, pos_label)
-  stratum <- label_text(column_of(data, strata, "strata"))
+  columns <- list(y_pred = y_pred, sensitive_features = sensitive_features, strata = strata)
+  read <- settle_missing(data, columns, missing)
+  scene <- read_scene(read$data, NULL, read$y_pred, NULL, read$sensitive_features, reference, pos_label)
+  stratum <- label_text(column_of(read$data, read$strata, "strata"))
   if (length(stratum) != scene$input$n || anyNA(stratum))
     stop_argument("strata", "missing values or another length", "the stratum of every row")
   cells <- stratum_cells(stratum, scene$grouping$labels, scene$grouping$groups, scene$input$y_pred)
@@ -202,7 +204,7 @@ with_adjusted <- function(found, adjust) {
 # Blackwelder 2002, Tango 1998, Statistics in Medicine), which MOVER combines.
 fs_compare_models <- function(data = NULL, y_true, y_pred, sensitive_features, metrics = "disparate_impact",
                               baseline = NULL, reference = NULL, pos_label = 1, confidence_level = 0.95,
-                              comparisons = "reference", adjust = "holm") {
+                              comparisons = "reference", adjust = "holm", missing = "raise") {
   audit_options(confidence_level, comparisons = comparisons, adjust = adjust)
   if ((!is.character(y_pred) && !is.list(y_pred)) || length(y_pred) < 2L)
     stop_argument("y_pred", listed(y_pred), "the columns of two models or more")
@@ -210,8 +212,13 @@ fs_compare_models <- function(data = NULL, y_true, y_pred, sensitive_features, m
     stop_argument("metrics", listed(metrics), "names of metrics")
   if (is.null(y_true)) stop_argument("y_true", "NULL", "the column of the outcomes")
   models <- if (is.null(names(y_pred))) stats::setNames(y_pred, LETTERS[seq_along(y_pred)]) else y_pred
-  scene <- read_scene(data, y_true, models[[1L]], NULL, sensitive_features, reference, pos_label, comparisons)
-  predicted <- lapply(models, function(m) read_columns(data, NULL, m, NULL, sensitive_features, pos_label)$y_pred)
+  columns <- list(y_true = y_true, y_pred = as.list(models), sensitive_features = sensitive_features)
+  read <- settle_missing(data, columns, missing)
+  models <- read$y_pred
+  labels <- function(m) read_columns(read$data, NULL, m, NULL, read$sensitive_features, pos_label)$y_pred
+  scene <- read_scene(read$data, read$y_true, models[[1L]], NULL, read$sensitive_features, reference, pos_label,
+    comparisons)
+  predicted <- lapply(models, labels)
   groups <- scene$grouping$groups
   if (!is.null(baseline)) baseline <- choice_of(baseline, "baseline", names(models))
   named <- names(models)

@@ -322,8 +322,7 @@ class MaddResult(Result):
                 judged = "each verdict is of its comparison by itself"
             lines.append(f"{what}; p-values {how}; {judged}.")
         lines += [text] if (text := self.beside_the_largest()) else []
-        if self.counts.missing.n_dropped:
-            lines.append(self.counts.missing.sentence)
+        lines += self.counts.missing.sentences
         return [*lines, *sorted({c.note for c in self.comparisons if c.note})]
 
     def beside_the_largest(self) -> str:

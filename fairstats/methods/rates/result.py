@@ -289,8 +289,7 @@ class ComparisonResult(Result):
         return []
 
     def _common_notes(self) -> list[str]:
-        dropped = [self.counts.missing.sentence] if self.counts.missing.n_dropped else []
-        return dropped + sorted({c.note for c in self.comparisons if c.note})
+        return [*self.counts.missing.sentences, *sorted({c.note for c in self.comparisons if c.note})]
 
     def worst_case_bounds(self) -> pd.DataFrame:
         """Range of every estimate over all values that the missing entries could have (Manski bounds).

@@ -29,6 +29,7 @@ class Shared(TypedDict, total=False):
     confidence_level: float
     adjust: str
     pos_label: Any
+    label_values: Any
     missing: Literal["raise", "drop", "group"]
     groups: Sequence[Hashable] | None
 
@@ -72,7 +73,7 @@ class DifferenceOptions(OddsOptions, total=False):
 DEFAULTS: dict[str, Any] = {
     **dict.fromkeys(("sensitive_features", "agg", "counts", "reference")), "comparisons": "reference",
     "method": None, "threshold": 0.8, "margin": 0.1, "alternative": "two-sided", "confidence_level": 0.95,
-    "simultaneous": None, "adjust": "holm", **dict.fromkeys(("sample_weight", "cluster", "pos_label")),
+    "simultaneous": None, "adjust": "holm", **dict.fromkeys(("sample_weight", "cluster", "pos_label", "label_values")),
     "missing": "raise", "groups": None, "n_resamples": 9_999, "rng": None,
 }  # fmt: skip
 with files("fairstats.methods.rates").joinpath("arguments.toml").open("rb") as _stream:
@@ -192,7 +193,7 @@ def count_table(given: Mapping[str, Any], needs: tuple[str, ...]) -> CellCounts:
 
 def rows_among(given: Mapping[str, Any]) -> dict[str, Any]:
     """Of the arguments those that say how rows are read."""
-    names = ("sensitive_features", "sample_weight", "cluster", "pos_label", "missing", "groups")
+    names = ("sensitive_features", "sample_weight", "cluster", "pos_label", "label_values", "missing", "groups")
     return {name: given[name] for name in names if name in given}
 
 

@@ -313,8 +313,7 @@ class UmPosterior(Result, draws.PosteriorDraws):
             lines += self.cross_validation.notes(self.groups)
         else:
             lines.append("Conditional on the fitted model; of new people only if these rows did not train it.")
-        if self.counts.missing.n_dropped:
-            lines.append(self.counts.missing.sentence)
+        lines += self.counts.missing.sentences
         return lines
 
     def _of_few_errors(self) -> list[str]:

@@ -45,6 +45,7 @@ def adverse_impact(
     confidence_level: float = 0.95,
     adjust: str = "holm",
     pos_label: Any = None,
+    label_values: Any = None,
     missing: Literal["drop", "raise"] = "drop",
     least_share: float = 0.02,
     reason: str | None = None,
@@ -78,8 +79,8 @@ def adverse_impact(
         With counts: people of unknown category, as (selected, not selected) where this is known; or by table.
     measure : {"selection", "scoring"}, optional
         What counts are counts of; of rows it follows from `selected` or `score`.
-    threshold, confidence_level, adjust, pos_label
-        As in `disparate_impact` (four fifths); `pos_label` also a mapping from step to value.
+    threshold, confidence_level, adjust, pos_label, label_values
+        As in `disparate_impact` (four fifths); `pos_label` and `label_values` also mappings from step.
     missing : {"drop", "raise"}, default "drop"
         People without a category are in no rate; worst-case bounds with intervals say what they could change.
     least_share : float, default 0.02
@@ -140,7 +141,7 @@ def adverse_impact(
         check_choice("about", key, tuple(ABOUT))
     counted, median = count_tables(
         data, selected=selected, score=score, sex=sex, race=race, strata=strata, number=number,
-        pos_label=pos_label, missing=missing, unknown=unknown,
+        pos_label=pos_label, label_values=label_values, missing=missing, unknown=unknown,
     )  # fmt: skip
     left_out = share if reason is not None and template == "ll144" else 0.0
     references = _references(reference, counted)

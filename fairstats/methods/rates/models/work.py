@@ -17,7 +17,7 @@ from fairstats.ground.encoding import as_float_column, binary_columns
 from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.groups import find_reference
 from fairstats.ground.multiplicity import make_pairs, normal_quantile
-from fairstats.ground.outcomes import Outcomes, check_probability, check_row_labels
+from fairstats.ground.outcomes import Outcomes, check_row_labels, on_unit_interval
 from fairstats.ground.registry import METRICS, RATES, find_metric
 from fairstats.ground.results import Interval
 from fairstats.ground.verdict import Evidence
@@ -66,11 +66,14 @@ class ModelRows:
         names = {"y_true": y_true, **{named[model]: values for model, values in predictions.items()}}
         others = {name: options.get(name) for name in ("sensitive_features", "sample_weight", "cluster")}
         check_row_labels(y_true=y_true, y_pred=dict(predictions), score=dict(scores), **others)
-        read = binary_columns(_pos_labels(options["pos_label"], named), **names)
+        said = [_by_column(name, options.get(name), named) for name in ("pos_label", "label_values")]
+        read = binary_columns(*said, **names)
         codes = {name: np.where(c.codes < 0, np.nan, c.codes) for name, c in read.items() if c}
         numbers = {name: as_float_column(values, "score") for name, values in scores.items()}
-        for values in numbers.values():
-            check_probability(values[~np.isnan(values)], "score")
+        for name, values in numbers.items():
+            known = ~np.isnan(values)
+            numbers[name] = np.where(known, 0.0, np.nan)
+            numbers[name][known] = on_unit_interval(values[known], "score")
         true = codes.pop("y_true", None)
         answers = [*codes.values(), *numbers.values()]
         lengths = {name: c.size for name, c in {"y_true": true, **codes, **numbers}.items() if c is not None}
@@ -78,7 +81,14 @@ class ModelRows:
         lacking = np.isnan(answers[1:]).any(axis=0)
         first = answers[0] if codes else np.where(np.isnan(answers[0]), np.nan, 0.0)
         labels, extra = np.zeros(first.size) if true is None else true, np.where(lacking, np.nan, 0.0)
-        outcomes = Outcomes.from_arrays(labels, first, extra=extra, **rows_among({**options, "pos_label": None}))
+        outcomes = Outcomes.from_arrays(
+            labels, first, extra=extra, **rows_among({**options, "pos_label": None, "label_values": None})
+        )
+        unfavourable = {
+            name: outcomes.rows_by_label(labels.beside, labels.codes)
+            for name, labels in read.items() if labels is not None and labels.beside is not None
+        }  # fmt: skip
+        outcomes = replace(outcomes, missing=replace(outcomes.missing, unfavourable=unfavourable))
         kept = slice(None) if outcomes.kept is None else outcomes.kept
         coded = {model: codes[named[model]][kept].astype(np.int64) for model in predictions}
         return cls(outcomes, true is not None, coded, {name: values[kept] for name, values in numbers.items()})
@@ -96,15 +106,15 @@ class ModelRows:
         return PairedCounts.count_rows(self.outcomes, cell)
 
 
-def _pos_labels(given: Any, columns: Mapping[str, str]) -> Any:
-    """The favourable value of every column; a mapping may name y_pred for all models, or each by its name."""
-    if not isinstance(given, Mapping) or set(columns.values()) <= {"y_pred", "y_pred_b"}:
-        return given
-    if unknown := set(given) - {"y_true", "y_pred", *columns}:
+def _by_column(argument: str, value: Any, columns: Mapping[str, str]) -> Any:
+    """What is said of every column of labels; a mapping may name y_pred for all models, or each by its name."""
+    if not isinstance(value, Mapping) or set(columns.values()) <= {"y_pred", "y_pred_b"}:
+        return value
+    if unknown := set(value) - {"y_true", "y_pred", *columns}:
         got = f"a mapping with {', '.join(sorted(map(repr, unknown)))}"
-        raise InputError("pos_label", got=got, allowed="y_true, y_pred, and names of models", cure="name the columns")
-    labels = {column: given.get(name, given.get("y_pred")) for name, column in columns.items()}
-    return {name: value for name, value in {"y_true": given.get("y_true"), **labels}.items() if value is not None}
+        raise InputError(argument, got=got, allowed="y_true, y_pred, and names of models", cure="name the columns")
+    labels = {column: value.get(name, value.get("y_pred")) for name, column in columns.items()}
+    return {name: own for name, own in {"y_true": value.get("y_true"), **labels}.items() if own is not None}
 
 
 def compare_all(
