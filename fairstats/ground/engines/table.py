@@ -18,6 +18,7 @@ from fairstats.ground.engines.sources import collected, joinable, real, whole
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import pd
 from fairstats.ground.outcomes import Outcomes, check_changed, check_probability, check_weights
+from fairstats.ground.reading.roles import Roles
 
 #: Columns of the prepared table; keys and features are numbered.
 TRUE, PRED, PRED_B, SCORE, CHANGED, WEIGHT, CLUSTER = (
@@ -55,6 +56,12 @@ class Question:
         """Every column that is asked for."""
         clusters = [] if self.cluster is None else [self.cluster]
         return [*self.labels.values(), *clusters, *self.features, *(column for _, column in self.numbers.values())]
+
+    @property
+    def reading_roles(self) -> Roles:
+        """What the columns are read as from a file."""
+        numbers = [column for _, column in self.numbers.values()]
+        return Roles.of([*self.labels.values(), self.cluster], [*numbers, self.number], self.features)
 
     def on_unit(self, scores: Any) -> Any:
         """Scores (an array, or an expression) on the scale from 0 to 1."""
