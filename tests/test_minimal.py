@@ -113,7 +113,7 @@ NEEDS = {
     "a Parquet file": (
         "cli",
         """
-from fairstats.report.files import read_table
+from fairstats.ground.reading.table import read_table
 import tempfile, pathlib
 path = pathlib.Path(tempfile.mkdtemp()) / "people.parquet"
 path.write_bytes(b"PAR1")

@@ -17,8 +17,7 @@ from typing import Annotated, Any
 from fairstats._version import __version__
 from fairstats.ground.errors import FairstatsError, FairstatsWarning, InputError, MissingDependencyError
 from fairstats.ground.reading.record import record_of
-from fairstats.ground.reading.streams import held_input
-from fairstats.ground.reading.table import read_roles
+from fairstats.ground.reading.table import held_input, read_roles
 from fairstats.ground.serialise import decode, parse_json, read_json
 from fairstats.ground.tally import Tally, tally
 from fairstats.report.files import STANDARD, check_targets, deliver

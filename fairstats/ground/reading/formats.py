@@ -296,7 +296,9 @@ def _of_statistics(source: Source, roles: Roles) -> TypedTable:
             raise ValueError(str(problem)) from problem
         found = {}
         for name in columns:
-            column = frame[name].replace("", None) if frame[name].dtype == object else frame[name]
+            column = frame[name]
+            if not pd.api.types.is_numeric_dtype(column.dtype):
+                column = column.where(column != "", None)
             labels = about.variable_value_labels.get(name, {})
             if labels and name not in roles.numbers:
                 column = _with_value_labels(column, labels, name in roles.features)

@@ -14,13 +14,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 from fairstats.ground.checks import check_different
 from fairstats.ground.errors import InputError
 from fairstats.ground.reading.fields import TypedFields, typed_by_arrow, typed_by_python
 from fairstats.ground.reading.sizes import LONGEST_HEADER
-from fairstats.ground.reading.streams import Source
+from fairstats.ground.reading.streams import Source, Utf8Stream
 from fairstats.ground.reading.text import Dialect, first_records
 
 #: Rows of a block of Python's parser; least bytes of one of Arrow's, which must hold a whole line.
@@ -142,6 +142,9 @@ def _by_arrow(plan: Plan) -> Iterator[dict[str, Any]]:
         )
         for batch in reader:
             yield dict(zip(plan.columns, batch.columns, strict=True))
+        # Arrow takes a quote that is not closed for one that ends with the file, and loses the lines in between
+        if cast(Utf8Stream, stream.raw).n_quotes % 2:
+            raise pa.ArrowInvalid("an odd number of quotes")
 
 
 def _by_csv(plan: Plan) -> Iterator[dict[str, Any]]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from fairstats.ground.checks import check_that
 from fairstats.ground.errors import InputError
 from fairstats.ground.reading.fields import NoNumberError, TypedFields
 from fairstats.ground.reading.text import check_decimal, check_separator, check_tokens
@@ -74,6 +76,9 @@ class ReadingOptions:
     def checked(self) -> ReadingOptions:
         """The same, by the names that the reader knows."""
         check_tokens(self.na_values)
+        if self.memory is not None:
+            fine = re.fullmatch(r"\d+(\.\d+)?\s*[KMGT]i?B", self.memory, re.IGNORECASE) is not None
+            check_that(fine, "memory", self.memory, "a size with its unit", "2GB, say")
         return ReadingOptions(
             na_values=self.na_values,
             encoding=check_encoding(self.encoding),

@@ -13,7 +13,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from fairstats.ground.checks import check_that
 from fairstats.ground.engines.sources import engine_errors, need_engine
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import pd
@@ -77,8 +76,6 @@ def open_parquet(
             "temp_directory": str(_spill_folder()),
         }
         if options.memory is not None:
-            fine = re.fullmatch(r"\d+(\.\d+)?\s*[KMGT]i?B", options.memory, re.IGNORECASE) is not None
-            check_that(fine, "memory", options.memory, "a size with its unit", "2GB, say")
             settings["memory_limit"] = options.memory
         connection = package.connect(config=settings)
         # its default varies

@@ -7,7 +7,6 @@ import codecs
 import gzip
 import io
 import lzma
-import sys
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -19,7 +18,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from fairstats.ground.errors import FairstatsError, InputError, MissingDependencyError
-from fairstats.ground.reading.places import COMPRESSIONS, STANDARD, ending_of, name_of_bytes
+from fairstats.ground.reading.places import COMPRESSIONS, ending_of, name_of_bytes
 
 #: Bytes that are read at a time, and that are looked at to recognise how a text is written.
 BLOCK = 1 << 20
@@ -109,10 +108,10 @@ class Source:
                 yield stream
 
     @contextmanager
-    def open_text(self, encoding: str) -> Iterator[BinaryIO]:
-        """The bytes of the text in UTF-8, without a byte order mark."""
+    def open_text(self, encoding: str) -> Iterator[io.BufferedReader]:
+        """The bytes of the text in UTF-8, without a byte order mark; `raw` is the `Utf8Stream`."""
         with self.open() as stream:
-            yield cast(BinaryIO, io.BufferedReader(Utf8Stream(stream, encoding), BLOCK))
+            yield io.BufferedReader(Utf8Stream(stream, encoding), BLOCK)
 
     def sample(self, n_bytes: int = BLOCK) -> bytes:
         """The first decompressed bytes."""
@@ -155,6 +154,8 @@ class Utf8Stream(io.RawIOBase):
         self._ready = b""
         self._started = False
         self._ended = False
+        #: Quotes so far: an odd number at the end says that one is not closed, or stands within a field.
+        self.n_quotes = 0
 
     def readable(self) -> bool:
         """It can be read."""
@@ -178,6 +179,7 @@ class Utf8Stream(io.RawIOBase):
         if text and not self._started:
             self._started = True
             text = text.removeprefix("\ufeff")
+        self.n_quotes += text.count('"')
         return text.encode()
 
 
@@ -232,35 +234,6 @@ def readable(shown: str) -> Iterator[None]:
         allowed = "a whole file of the format that its name ends in; a text file begins with a line of names"
         cure = "open it in another program to see whether it is whole"
         raise InputError("file", got=got, allowed=allowed, cure=cure) from problem
-
-
-def held_input(path: str | Path) -> bytes | None:
-    """What came by standard input, or by a pipe of the shell; None for a file, read where it lies.
-
-    Raises InputError where it is more than the free memory can hold.
-    """
-    from fairstats.ground.reading.sizes import memory_budget
-
-    if str(path) == STANDARD:
-        return _held(sys.stdin.buffer, memory_budget())
-    file = Path(path)
-    if not file.is_fifo():
-        return None
-    with file.open("rb") as stream:
-        return _held(stream, memory_budget())
-
-
-def _held(stream: Any, most: int) -> bytes:
-    parts: list[bytes] = []
-    n_bytes = 0
-    while part := stream.read(BLOCK):
-        n_bytes += len(part)
-        if 2 * n_bytes > most:
-            got = f"more than {n_bytes / 1e9:.1f} GB by a pipe"
-            allowed = "what the free memory can hold"
-            raise InputError("file", got=got, allowed=allowed, cure="write it into a file and name that")
-        parts.append(part)
-    return b"".join(parts)
 
 
 def _only_member(archive: zipfile.ZipFile) -> zipfile.ZipInfo:

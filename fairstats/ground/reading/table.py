@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from itertools import count
@@ -21,7 +22,7 @@ from fairstats.ground.reading.record import ReadingRecord, remember
 from fairstats.ground.reading.roles import ColumnSeen, ReadingOptions, Roles, merged
 from fairstats.ground.reading.sizes import TableSize
 from fairstats.ground.reading.stored import check_twins, frame_as_parquet, new_folder, open_parquet
-from fairstats.ground.reading.streams import Source, held_input, readable
+from fairstats.ground.reading.streams import BLOCK, Source, readable
 from fairstats.ground.reading.textfiles import (
     FrameSink,
     NoNumberError,
@@ -150,6 +151,8 @@ def read_roles(
 
 def sources_of(source: Any) -> list[Source]:
     """The files that were named, or the bytes that came."""
+    if isinstance(source, Source):
+        return [source]
     if isinstance(source, (bytes, bytearray)):
         return [Source.of_bytes(bytes(source), "bytes")]
     if hasattr(source, "read"):
@@ -165,6 +168,33 @@ def sources_of(source: Any) -> list[Source]:
     if held is not None:
         return [Source.of_bytes(held, "standard input" if str(path) == STANDARD else repr(str(path)))]
     return [Source.of_path(file) for file in table_files(path)]
+
+
+def held_input(path: str | Path) -> bytes | None:
+    """What came by standard input, or by a pipe of the shell; None for a file, read where it lies.
+
+    Raises InputError where it is more than the free memory can hold.
+    """
+    if str(path) == STANDARD:
+        return _held(sys.stdin.buffer, sizes.memory_budget())
+    file = Path(path)
+    if not file.is_fifo():
+        return None
+    with file.open("rb") as stream:
+        return _held(stream, sizes.memory_budget())
+
+
+def _held(stream: Any, most: int) -> bytes:
+    parts: list[bytes] = []
+    n_bytes = 0
+    while part := stream.read(BLOCK):
+        n_bytes += len(part)
+        if 2 * n_bytes > most:
+            got = f"more than {n_bytes / 1e9:.1f} GB by a pipe"
+            allowed = "what the free memory can hold"
+            raise InputError("file", got=got, allowed=allowed, cure="write it into a file and name that")
+        parts.append(part)
+    return b"".join(parts)
 
 
 # ---------------------------------------------------------------- text

@@ -28,6 +28,10 @@ from fairstats.ground.reading.text import (
 )
 
 
+#: Up to so many names an error looks for the one that was meant.
+_MANY_NAMES = 10_000
+
+
 class Sink(Protocol):
     """Where the blocks of one file go."""
 
@@ -62,6 +66,8 @@ def plan_of(source: Source, roles: Roles, options: ReadingOptions, sample: bytes
     cure = "check the spelling"
     if len(header) == 1 and options.sep is None:
         cure = "check the spelling; if the separator was not recognised, name it: sep=';' (--sep)"
+    if len(header) > _MANY_NAMES:
+        cure = f"check the spelling among the {len(header):,} names"  # the nearest of so many is not looked for
     check_columns("file", roles.named, header, cure)
     columns = roles.columns(header)
     plan = Plan(source, dialect, header, columns, roles.wanted_as_numbers, by_arrow=has_arrow())

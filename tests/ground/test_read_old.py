@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from fairstats.ground.errors import InputError, MissingDependencyError
-from fairstats.report.files import read_table
+from fairstats.ground.reading.table import read_table
 
 TABLE = pd.DataFrame({"y": [1, 0, 1], "s": ["a", "b", "a"], "not needed": [1.5, 2.5, 3.5]})
 
