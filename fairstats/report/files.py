@@ -1,4 +1,4 @@
-"""What commands write: targets looked at before the work. (Tables are read by `ground/reading`.)"""
+"""What commands write: targets looked at before the work. `ground/reading` reads tables."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from pathlib import Path
 from fairstats.ground.errors import InputError
 from fairstats.ground.reading.places import STANDARD, files_of
 from fairstats.ground.serialise import write_text
+
 
 def check_targets(targets: Mapping[str, Path | None], inputs: Iterable[Path | None]) -> None:
     """Raise unless every target can be written, is none of the inputs, and no other target.

@@ -1,4 +1,4 @@
-"""Tables that stay where they are: what an engine sends back, its errors as ours. (Files are opened by `reading`.)"""
+"""Tables that stay where they are: what an engine sends back, its errors as ours; `reading` opens files."""
 
 from __future__ import annotations
 

@@ -80,9 +80,7 @@ def typed_by_arrow(values: Any, tokens: Sequence[str], *, numbers: bool, decimal
     return TypedFields(text, value, n_numbers, not_number, counts)
 
 
-def typed_by_python(
-    values: Sequence[str], tokens: Sequence[str], *, numbers: bool, decimal: str
-) -> TypedFields:
+def typed_by_python(values: Sequence[str], tokens: Sequence[str], *, numbers: bool, decimal: str) -> TypedFields:
     """The fields of a list of texts."""
     missing = {"", *tokens}
     counts = Counter(text for text in values if text and text in missing)

@@ -192,7 +192,10 @@ def _json_record(line: str, number: int, shown: str) -> dict[str, Any]:
         raise ValueError(f"line {number:,} is no JSON") from problem
     if not isinstance(record, dict):
         got = f"{shown}, whose line {number:,} holds a {type(record).__name__}"
-        allowed, cure = 'one object a line: {"sex": "f", "hired": 1}', "write it with to_json(orient='records', lines=True)"
+        allowed, cure = (
+            'one object a line: {"sex": "f", "hired": 1}',
+            "write it with to_json(orient='records', lines=True)",
+        )
         raise InputError("file", got=got, allowed=allowed, cure=cure)
     return record
 
@@ -222,7 +225,11 @@ def _column_of_values(values: list[Any]) -> Any:
 
 def _of_spreadsheet(source: Source, sheet: Any) -> TypedTable:
     calamine = needed_package("python_calamine", "spreadsheets")
-    with calamine.CalamineWorkbook.from_object(_file_or_bytes(source)) as workbook:
+    try:
+        opened_book = calamine.CalamineWorkbook.from_object(_file_or_bytes(source))
+    except calamine.CalamineError as problem:
+        raise ValueError(str(problem)) from problem
+    with opened_book as workbook:
         names = workbook.sheet_names
         name = _sheet_name(names, sheet)
         opened = workbook.get_sheet_by_name(name)

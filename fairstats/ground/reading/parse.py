@@ -124,7 +124,7 @@ def _by_arrow(plan: Plan) -> Iterator[dict[str, Any]]:
     pa: Any = import_module("pyarrow")
     pyarrow_csv: Any = import_module("pyarrow.csv")
     # a block must hold the longest line, which may be some times as long as that of the names
-    length = sum(len(name) + 1 for name in plan.header)
+    length = sum(map(len, plan.header)) + len(plan.header)
     block = min(max(_BLOCK, 8 * length), _LARGEST_BLOCK)
     with plan.source.open_text(plan.dialect.encoding) as stream:
         reader = pyarrow_csv.open_csv(
@@ -169,13 +169,8 @@ def _by_csv(plan: Plan) -> Iterator[dict[str, Any]]:
             yield _columns_of(rows, plan.columns, positions, make)
 
 
-def _columns_of(
-    rows: list[list[str]], names: Sequence[str], positions: Sequence[int], make: Any
-) -> dict[str, Any]:
-    return {
-        name: make([fields[position] for fields in rows])
-        for name, position in zip(names, positions, strict=True)
-    }
+def _columns_of(rows: list[list[str]], names: Sequence[str], positions: Sequence[int], make: Any) -> dict[str, Any]:
+    return {name: make([fields[position] for fields in rows]) for name, position in zip(names, positions, strict=True)}
 
 
 @contextmanager

@@ -11,8 +11,8 @@ from typing import Any
 from fairstats.ground.checks import check_that
 from fairstats.ground.errors import InputError
 from fairstats.ground.reading.fields import NoNumberError, TypedFields
-from fairstats.ground.reading.text import check_decimal, check_separator, check_tokens
 from fairstats.ground.reading.streams import check_encoding
+from fairstats.ground.reading.text import check_decimal, check_separator, check_tokens
 
 
 @dataclass(frozen=True)

@@ -109,11 +109,7 @@ def kind_of_type(data_type: Any) -> str:
     types = import_module("pyarrow").types
     if types.is_dictionary(data_type):
         return kind_of_type(data_type.value_type)
-    kinds = {
-        "whole numbers": types.is_integer,
-        "numbers": types.is_floating,
-        "truth values": types.is_boolean,
-    }
+    kinds = {"whole numbers": types.is_integer, "numbers": types.is_floating, "truth values": types.is_boolean}
     for kind, belongs in kinds.items():
         if belongs(data_type):
             return kind

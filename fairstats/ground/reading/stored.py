@@ -54,9 +54,7 @@ def frame_as_parquet(frame: pd.DataFrame, path: Path) -> dict[str, str]:
     return stored
 
 
-def open_parquet(
-    files: Sequence[Path], columns: Mapping[str, str], engine: str, options: ReadingOptions
-) -> Any:
+def open_parquet(files: Sequence[Path], columns: Mapping[str, str], engine: str, options: ReadingOptions) -> Any:
     """A lazy table of Parquet files; `columns`: name → its name in the files."""
     package = need_engine(engine)
     _check_case(list(columns), engine)
@@ -71,10 +69,7 @@ def open_parquet(
             table = session.read.parquet(*(_escaped_for_hadoop(path) for path in paths))
             chosen = [functions.col(f"`{s.replace('`', '``')}`").alias(name) for name, s in columns.items()]
             return table.select(*chosen)
-        settings: dict[str, Any] = {
-            "preserve_insertion_order": False,
-            "temp_directory": str(_spill_folder()),
-        }
+        settings: dict[str, Any] = {"preserve_insertion_order": False, "temp_directory": str(_spill_folder())}
         if options.memory is not None:
             settings["memory_limit"] = options.memory
         connection = package.connect(config=settings)

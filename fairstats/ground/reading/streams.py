@@ -22,10 +22,15 @@ from fairstats.ground.reading.places import COMPRESSIONS, ending_of, name_of_byt
 
 #: Bytes that are read at a time, and that are looked at to recognise how a text is written.
 BLOCK = 1 << 20
-#: Beyond this many bytes of an archive its expansion is told from the ratio so far.
+#: Of an archive so many bytes are read to tell its expansion, unless it has expanded to more than the third number.
+_READ = 2 << 20
 _EXPANDED = 64 << 20
-#: Deflate makes at most 1,032 bytes of one: below this size the length that gzip states cannot have wrapped around.
-_STATED_SURELY = (1 << 32) // 1032
+_MOST_EXPANDED = 1 << 30
+#: An expansion up to here is believed of the length that gzip states, which is that of the last of several parts.
+_PLAUSIBLE = 50
+#: Deflate makes at most so many bytes of one: below this size the length that gzip states cannot have wrapped around.
+_MOST_OF_DEFLATE = 1032
+_STATED_SURELY = (1 << 32) // _MOST_OF_DEFLATE
 #: Encodings that are tried where a text is no UTF-8, and how they are called in notes. Every text is latin-1.
 FALLBACKS = ("cp1252", "latin-1")
 _ENCODING_NAMES = {
@@ -38,16 +43,7 @@ _ENCODING_NAMES = {
     "latin-1": "latin-1",
 }
 #: What parsers, decoders and decompressors raise: Arrow too, zipfile (RuntimeError: a password), pandas (warnings).
-UNREADABLE = (
-    OSError,
-    ValueError,
-    EOFError,
-    RuntimeError,
-    Warning,
-    zipfile.BadZipFile,
-    lzma.LZMAError,
-    zlib.error,
-)
+UNREADABLE = (OSError, ValueError, EOFError, RuntimeError, Warning, zipfile.BadZipFile, lzma.LZMAError, zlib.error)
 
 
 class NulError(ValueError):
@@ -135,12 +131,16 @@ class Source:
             with self.open_raw() as raw:
                 raw.seek(-4, io.SEEK_END)
                 stated = int.from_bytes(raw.read(4), "little")
-            if stated >= self.n_bytes // 2:  # of several members only the last is stated
+            plausible = self.n_bytes // 2 <= stated <= _PLAUSIBLE * self.n_bytes
+            possible = stated <= _MOST_OF_DEFLATE * self.n_bytes
+            if plausible or (stated > _MOST_EXPANDED and possible):
                 return stated
         with self.open_raw() as raw, _decompressed(raw, self.compression) as stream:
             expanded = 0
-            while expanded < _EXPANDED and (part := stream.read(BLOCK)):
+            while part := stream.read(BLOCK):
                 expanded += len(part)
+                if expanded > _MOST_EXPANDED or (expanded > _EXPANDED and raw.tell() > _READ):
+                    break
             read = max(raw.tell(), 1)
         return expanded if read >= self.n_bytes else expanded * self.n_bytes // read
 

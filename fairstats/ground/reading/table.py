@@ -230,15 +230,11 @@ def _read_text(
 
     files = [read_text_file(plan, roles, options, make_sink) for plan in plans]
     as_numbers, record = _concluded(files, note)
-    stored = {
-        name: f"number{k}" if as_numbers[name] else f"text{k}" for k, name in enumerate(plans[0].columns)
-    }
+    stored = {name: f"number{k}" if as_numbers[name] else f"text{k}" for k, name in enumerate(plans[0].columns)}
     return open_parquet([file.sink.path for file in files], stored, chosen, options), record
 
 
-def _text_in_memory(
-    plans: Sequence[Plan], roles: Roles, options: ReadingOptions
-) -> tuple[pd.DataFrame, ReadingRecord]:
+def _text_in_memory(plans: Sequence[Plan], roles: Roles, options: ReadingOptions) -> tuple[pd.DataFrame, ReadingRecord]:
     budget = sizes.memory_budget()
     files = []
     for plan in plans:
@@ -343,12 +339,7 @@ def _chosen_engine(
 ) -> tuple[str, str | None]:  # fmt: skip
     shown = sources[0].shown if len(sources) == 1 else f"{len(sources):,} files"
     return sizes.choose_engine(
-        engine,
-        size,
-        shown=shown,
-        n_columns=len(columns),
-        n_columns_of_file=len(header),
-        needs_rows=needs_rows,
+        engine, size, shown=shown, n_columns=len(columns), n_columns_of_file=len(header), needs_rows=needs_rows
     )
 
 

@@ -50,10 +50,8 @@ MISSING_TOKENS = (
 )
 #: A number with a decimal point, as Python, RE2 (Arrow) and R understand the pattern.
 NUMBER = r"^[ \t]*[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?[ \t]*$"
-_NUMBER = {
-    ".": re.compile(NUMBER[:-1] + r"\Z"),
-    ",": re.compile(NUMBER[:-1].replace(r"\.", ",") + r"\Z"),
-}
+_NUMBER = {".": re.compile(NUMBER[:-1] + r"\Z"), ",": re.compile(NUMBER[:-1].replace(r"\.", ",") + r"\Z")}
+_PERHAPS_THOUSANDS = re.compile(r"[ \t]*[+-]?[1-9][0-9]{0,2},[0-9]{3}[ \t]*\Z")
 #: Separators that are recognised, the likeliest first.
 SEPARATORS = (",", ";", "\t", "|")
 #: How a separator is called in notes.
@@ -164,8 +162,14 @@ def decimal_of(fields: Iterable[str]) -> str:
     for text in fields:
         if "." in text and number_of(text, ".") is not None:
             return "."
-        comma = comma or ("," in text and number_of(text, ",") is not None)
+        comma = comma or shows_decimal_comma(text)
     return "," if comma else "."
+
+
+def shows_decimal_comma(text: str) -> bool:
+    """Whether a number is written with a decimal comma; of "1,250" it could be a mark between thousands."""
+    is_number = "," in text and number_of(text, ",") is not None
+    return is_number and _PERHAPS_THOUSANDS.match(text) is None
 
 
 def no_number(column: str, text: str, line: int, *, where: str, mixed: bool, decimal: str) -> InputError:
@@ -178,5 +182,5 @@ def no_number(column: str, text: str, line: int, *, where: str, mixed: bool, dec
         allowed = f"a number with the decimal mark {decimal!r}, or a field that means missing"
         cure = f"mend that field; if it means missing, name it: na_values={[text]!r}"
         if decimal == "." and number_of(text, ",") is not None:
-            cure = "name the decimal mark: decimal=',' (--decimal ,)"
+            cure = "if the comma is the decimal mark, decimal=',' (--decimal ,); if it groups digits, leave it out"
     return InputError("file", got=got, allowed=allowed, cure=cure)

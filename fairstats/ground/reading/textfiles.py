@@ -23,10 +23,9 @@ from fairstats.ground.reading.text import (
     Dialect,
     decimal_of,
     no_number,
-    number_of,
     separator_of,
+    shows_decimal_comma,
 )
-
 
 #: Up to so many names an error looks for the one that was meant.
 _MANY_NAMES = 10_000
@@ -90,8 +89,8 @@ def read_text_file(plan: Plan, roles: Roles, options: ReadingOptions, make_sink:
         except _AnotherParser:
             plan = replace(plan, by_arrow=False)
         except NoNumberError as problem:
-            comma = options.decimal is None and plan.dialect.decimal == "." and "," in problem.text
-            if first_problem is None and comma and number_of(problem.text, ",") is not None:
+            by_default = options.decimal is None and plan.dialect.decimal == "."
+            if first_problem is None and by_default and shows_decimal_comma(problem.text):
                 first_problem = problem
                 plan = replace(plan, dialect=replace(plan.dialect, decimal=","))
                 continue

@@ -57,7 +57,8 @@ def adverse_impact(
     Parameters
     ----------
     data : DataFrame, path, Tally or mapping
-        Rows of people (of a file by `read_table`), whose columns the other arguments name; or counts: ``{group: (selected, not selected)}``;
+        Rows of people (of a file by `read_table`), whose columns the other arguments name; or counts: ``{group:
+        (selected, not selected)}``;
         ``{(sex, race): (selected, not selected)}``, added up to three tables; or ``{"sex": {…}, "race": {…}}``.
     selected : str or sequence of str, optional
         Column of the decision. Several in order are the steps of a process: the applicants of a step are
