@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
+import os
+import sys
+from functools import cache
 from typing import Any
 
 import narwhals as nw
@@ -13,11 +17,31 @@ import fairstats as fs
 ROWS_AND_ENGINES = ["rows", "duckdb", "polars", pytest.param("spark", marks=pytest.mark.spark)]
 
 
+@cache
+def spark_session() -> Any:
+    """A session on this machine, which ends with the tests."""
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    session = (
+        pytest.importorskip("pyspark.sql")
+        .SparkSession.builder.master("local[1]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.sql.shuffle.partitions", "2")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("OFF")
+    atexit.register(session.stop)
+    return session
+
+
 def need(engine: str) -> None:
     """Skip where an engine is not installed."""
     if engine != "rows":
         pytest.importorskip({"spark": "pyspark"}.get(engine, engine))
         pytest.importorskip("pyarrow")
+    if engine == "spark":
+        spark_session()
 
 
 def values_of(table: Any) -> list[tuple[Any, ...]]:
