@@ -10,15 +10,17 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 from fairstats._version import __version__
-from fairstats.ground.engines.sources import delimiter_of, engine_for, open_files
 from fairstats.ground.errors import FairstatsError, FairstatsWarning, InputError, MissingDependencyError
+from fairstats.ground.reading.record import record_of
+from fairstats.ground.reading.table import held_input, read_roles
 from fairstats.ground.serialise import decode, parse_json, read_json
 from fairstats.ground.tally import Tally, tally
-from fairstats.report.files import STANDARD, check_targets, deliver, held_input, read_table
+from fairstats.report.files import STANDARD, check_targets, deliver
 from fairstats.report.render import render_html, show
 from fairstats.report.report import AuditReport, read_report
 from fairstats.report.vignettes.build import Built
@@ -87,7 +89,7 @@ def root(
     """Inference-grade algorithmic fairness: every figure with an interval and a test."""
 
 
-@command("audit", "file", "rows", "audit", "mitigation", "delimiter", "engine", "delivery")
+@command("audit", "file", "rows", "audit", "mitigation", "reading", "engine", "delivery")
 def audit_command(file: Path, **given: Any) -> None:
     """Audit the predictions in a table, or a tally of it, for differences between groups."""
     from fairstats.report.audit import audit
@@ -116,8 +118,8 @@ def _read(file: Path | None, given: dict[str, Any]) -> tuple[Any, dict[str, Any]
     groups, strata = given.pop("group") or [], given.get("strata")
     changed = options.by_column(given["counterfactual_score"], groups, "--counterfactual-score")
     given |= {name: options.by_model(given[name], f"--{name.replace('_', '-')}") for name in ("y_pred", "score")}
-    names = [*groups, *changed.values(), *([] if strata is None else [strata])]
-    frame = None if file is None else _table(file, given, names)
+    labels = [*groups, *([] if strata is None else [strata])]
+    frame = None if file is None else _table(file, given, labels, tuple(changed.values()))
     given |= {"sensitive_features": groups, "counterfactual_score": changed}
     given["pos_label"] = options.pos_labels(given["pos_label"], given.pop("pos_label_pred"))
     given["label_values"] = options.label_values(given["label_values"])
@@ -125,23 +127,24 @@ def _read(file: Path | None, given: dict[str, Any]) -> tuple[Any, dict[str, Any]
     return frame, options.plain_values(given)
 
 
-def _table(file: Path, given: dict[str, Any], columns: list[str]) -> Any:
+def _table(file: Path, given: dict[str, Any], labels: list[str], numbers: tuple[str, ...]) -> Any:
     """What a command reads: a tally, the rows of a file, or a lazy table; its own options leave `given`."""
-    delimiter, memory, engine = (given.pop(name) for name in ("delimiter", "memory", "engine"))
-    delimiter, held = delimiter_of(delimiter), held_input(file)
+    asked = options.reading_options(given)
+    engine = given.pop("engine").value
+    held = held_input(file)
     if file.suffix == ".json" or (held or b"").lstrip().startswith(b"{"):
         given.pop("missing")
         return Tally.from_json(file if held is None else held.decode("utf-8", "replace"))
-    if not columns:
+    if not labels:
         allowed = "a sensitive column; repeat for several"
         raise InputError("--group", got="nothing", allowed=allowed, cure="--group sex")
-    chosen = "rows" if held is not None else engine_for(file, engine.value)
-    if chosen != "rows":
-        return open_files(file, chosen, memory=memory, delimiter=delimiter, progress=sys.stdout.isatty())
-    return read_table(file, [*columns, *options.columns_of("rows", given)], delimiter=delimiter, held=held)
+    several_models = any(isinstance(given[name], Mapping) for name in ("y_pred", "score"))
+    roles = options.roles_of("rows", given, labels, numbers)
+    source = options.source_of(file, held)
+    return read_roles(source, roles, asked, engine=engine, needs_rows=several_models)[0]
 
 
-@command("tally", "file", "rows", "delimiter", "engine", "tally")
+@command("tally", "file", "rows", "reading", "engine", "tally")
 def tally_command(file: Path, **given: Any) -> None:
     """Count a table once: a tally holds all that an audit needs, and no person."""
     check_targets({"--out": given["out"]}, [file])
@@ -156,13 +159,14 @@ def tally_command(file: Path, **given: Any) -> None:
         counted = tally(frame, **plain)
         counted = counted if min_cell is None else counted.withheld(min_cell)
         text = counted.to_json(exact=exact)
-    for words in dict.fromkeys(str(warning.message) for warning in said):
+    notes = record_of(frame).notes
+    for words in dict.fromkeys([*notes, *(str(warning.message) for warning in said)]):
         typer.echo(words, err=True)
     written = deliver(out, text)
     typer.echo("\n".join(filter(None, (str(counted), written))), err=not written)
 
 
-@command("adverse-impact", "file", "adverse-impact", "delimiter", "delivery")
+@command("adverse-impact", "file", "adverse-impact", "reading", "delivery")
 def adverse_impact_command(file: Path, **given: Any) -> None:
     """Adverse impact of a selection process by sex and race: uniform guidelines, or Local Law 144.
 
@@ -173,24 +177,25 @@ def adverse_impact_command(file: Path, **given: Any) -> None:
 
     target, title = given.pop("csv"), given.pop("title")
     delivery = _delivery(given, [file], csv=target)
-    delimiter, held = delimiter_of(given.pop("delimiter")), held_input(file)
+    asked, held = options.reading_options(given), held_input(file)
     given["about"] = options.by_key(given["about"], "--about")
     given["unknown"] = options.numbers_of(given["unknown"])
     given["label_values"] = options.label_values(given["label_values"])
     given["reference"] = given["reference"] or "highest"
     data: Any
+    notes: tuple[str, ...] = ()
     if file.suffix == ".json" or (held or b"").lstrip().startswith(b"{"):
         text = file.read_bytes() if held is None and file.is_file() else held or b""
         data = parse_json(text, "file", repr(str(file)), "a tally, or counts {group: [selected, not selected]}")
         data = Tally.from_json(text.decode("utf-8", "replace")) if "class" in data else data
     else:
-        data = read_table(file, options.columns_of("adverse-impact", given), delimiter=delimiter, held=held)
+        data, notes = options.read_rows(file, held, options.roles_of("adverse-impact", given), asked)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairstatsWarning)  # the report's notes say the same
         result = adverse_impact(data, **options.plain_values(given))
         report = audit(result, title=title) if result.template == "ugesp" else None
     if report is not None:
-        _deliver(report, delivery)
+        _deliver(replace(report, notes=(*notes, *report.notes)), delivery)
         return
     for path, page in ((target or Path(STANDARD), result.to_csv()), (delivery["out"], result.to_html())):
         if path is not None and (said := deliver(path, str(page))):
@@ -214,9 +219,9 @@ def doctor() -> None:
     typer.echo(str(examine()))
 
 
-@command("crosscheck", "crosscheck", "delimiter")
+@command("crosscheck", "crosscheck", "reading")
 def crosscheck_command(
-    report: Path, data: Path | None, tolerance: float | None, out: Path | None, brief: bool, delimiter: str | None
+    report: Path, data: Path | None, tolerance: float | None, out: Path | None, brief: bool, **reading: Any
 ) -> None:
     """Recompute every number of a report in R by independent code, and print both with their difference.
 
@@ -226,10 +231,10 @@ def crosscheck_command(
     from fairstats.report.crosscheck.run import crosscheck
 
     check_targets({"--out": out}, [report, data])
-    separator, text, rows = delimiter_of(delimiter), held_input(report), None
+    asked, text, rows = options.reading_options(reading), held_input(report), None
     read = AuditReport.from_json(report) if text is None else read_report(text, "standard input")
     if data is not None:
-        rows = read_table(data, read.columns.names, delimiter=separator, held=held_input(data))
+        rows, _ = options.read_rows(data, held_input(data), read.columns.reading_roles, asked)
     with _as_written("report", report):
         found = crosscheck(read, data=rows, tolerance=tolerance)
         page = None if out is None else render_html(read, found)

@@ -20,6 +20,8 @@ from fairstats.ground.engines.table import LazyRows, Question
 from fairstats.ground.errors import InputError, MissingDependencyError
 from fairstats.ground.outcomes import Outcomes, check_changed, on_unit_interval
 from fairstats.ground.parts import RowCounts, TailCounts
+from fairstats.ground.reading.roles import ReadingOptions
+from fairstats.ground.reading.table import is_file, read_roles
 from fairstats.ground.scores import ScoreCounts
 from fairstats.ground.values import factorize, label_text
 
@@ -50,6 +52,8 @@ def count_columns(
     fine = question.number is None or asked_rows is None
     cure = "count the clusters, or the rows, where they are"
     check_that(fine, "number", question.number, f"no {asked_rows!r} beside it", cure)
+    if is_file(frame):
+        frame, _ = read_roles(frame, question.reading_roles, ReadingOptions(), engine=engine)
     lazy = as_lazy(frame, "rows" if question.number is not None else engine)
     outcomes, columns, parts = _by_rows(frame, question) if lazy is None else _by_engine(lazy, question)
     crossed = (level if isinstance(level, tuple) else (level,) for level in outcomes.groups.levels)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fairstats.ground.checks import LARGEST, Floats
 from fairstats.ground.containers import as_column
-from fairstats.ground.encoding import as_float_column, factorize
+from fairstats.ground.encoding import as_float_column
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import pd
 from fairstats.ground.serialise import serialisable

@@ -443,8 +443,9 @@ def tally(
 
     Parameters
     ----------
-    frame : data frame or lazy table
-        pandas, polars, pyarrow, or any other that narwhals reads. Lazy tables (polars LazyFrame, DuckDB relation,
+    frame : data frame, lazy table or path
+        A file, folder or pattern, which `read_table` reads by the roles of its columns. Or pandas, polars, pyarrow,
+        or any other that narwhals reads. Lazy tables (polars LazyFrame, DuckDB relation,
         Spark, Dask, Ibis, SQLFrame) are counted where they are: only grouped counts and sums come here.
     sensitive_features : str or sequence of str
         Sensitive columns; several are crossed, and `Tally.by` gives each by itself.

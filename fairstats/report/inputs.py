@@ -26,6 +26,7 @@ from fairstats.ground.errors import InputError
 from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.lazy import pd
 from fairstats.ground.outcomes import Outcomes, check_changed, on_unit_interval
+from fairstats.ground.reading.roles import Roles
 from fairstats.ground.scores import ScoreCounts
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.tally import Tally, tally
@@ -119,6 +120,13 @@ class AuditColumns:
         """Every column that the audit reads, each once."""
         others = (*self.counterfactual_scores.values(), *self.models.values(), *self.model_scores.values())
         return list(dict.fromkeys((*self.roles.values(), *self.sensitive_features, *self.features, *others)))
+
+    @property
+    def reading_roles(self) -> Roles:
+        """What the columns are read as from a file."""
+        labels = (*self.sensitive_features, self.y_true, self.y_pred, *self.models.values(), self.cluster)
+        scores = (self.score, *self.model_scores.values(), *self.counterfactual_scores.values())
+        return Roles.of(labels, (*scores, self.sample_weight), self.features)
 
 
 # ---------------------------------------------------------------- names as they were given, or as a tally knows them

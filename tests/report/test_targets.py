@@ -156,10 +156,10 @@ TABLES = {
     ),
     "another case": (b"Sex,y,hat\nf,1,0\nm,0,1\n", COLUMNS, "did you mean 'Sex'?"),
     "a separator of two characters": (
-        b"sex,y,hat\nf,1,0\n", (*COLUMNS, "--delimiter", "||"), "one character",
+        b"sex,y,hat\nf,1,0\n", (*COLUMNS, "--sep", "||"), "one character",
     ),
-    "no separator": (b"sex,y,hat\nf,1,0\n", (*COLUMNS, "--delimiter", ""), "one character"),
-    "bytes that are no text": (b"\xff\xfe\x00\x01", COLUMNS, "cannot be read"),
+    "no separator": (b"sex,y,hat\nf,1,0\n", (*COLUMNS, "--sep", ""), "one character"),
+    "bytes that are no text": (b"sex,\x00y,\x00\x01\n", COLUMNS, "cannot be read"),
     "JSON that is no tally": (b'{"a": 1}', COLUMNS, "`json`"),
     "nothing": (b"", COLUMNS, "cannot be read"),
 }  # fmt: skip
@@ -195,5 +195,5 @@ def test_a_tab_may_be_written_as_shells_write_it(people: Path, separator: str, e
     if engine == "duckdb":
         pytest.importorskip("duckdb")
     pd.read_csv(people).to_csv(people, index=False, sep="\t")
-    done = run("tally", people, *COLUMNS, "--delimiter", separator, "--engine", engine, "--out", "-")
+    done = run("tally", people, *COLUMNS, "--sep", separator, "--engine", engine, "--out", "-")
     assert "Tally of 40 rows" in done.stderr, done.output

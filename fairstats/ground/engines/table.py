@@ -19,6 +19,7 @@ from fairstats.ground.engines.sources import collected, joinable, real, whole
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import pd
 from fairstats.ground.outcomes import Outcomes, check_changed, check_weights, on_unit_interval
+from fairstats.ground.reading.roles import Roles
 from fairstats.ground.values import factorize, labels_of
 
 #: Columns of the prepared table; keys and features are numbered.
@@ -58,6 +59,12 @@ class Question:
         """Every column that is asked for."""
         clusters = [] if self.cluster is None else [self.cluster]
         return [*self.labels.values(), *clusters, *self.features, *(column for _, column in self.numbers.values())]
+
+    @property
+    def reading_roles(self) -> Roles:
+        """What the columns are read as from a file."""
+        numbers = [column for _, column in self.numbers.values()]
+        return Roles.of([*self.labels.values(), self.cluster], [*numbers, self.number], self.features)
 
     def on_unit(self, scores: Any) -> Any:
         """Scores (an array, or an expression) on the scale from 0 to 1."""

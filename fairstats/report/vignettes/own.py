@@ -11,8 +11,9 @@ from typing import Any
 
 from fairstats.ground.errors import InputError, MissingDependencyError
 from fairstats.ground.groups import INTERSECTION
+from fairstats.ground.reading.roles import ReadingOptions, Roles
+from fairstats.ground.reading.table import read_roles
 from fairstats.report.contents import Contents
-from fairstats.report.files import read_table
 from fairstats.report.inputs import check_outcomes
 
 #: Arguments of `audit` that name columns.
@@ -20,6 +21,9 @@ _COLUMNS = (
     "sensitive_features", "y_true", "y_pred", "score", "sample_weight", "cluster", "features",
     "counterfactual_score",
 )  # fmt: skip
+#: Those that are read as labels, and as numbers.
+_LABELS = ("sensitive_features", "y_true", "y_pred", "cluster")
+_NUMBERS = ("score", "sample_weight", "counterfactual_score")
 #: Settings of a report that are arguments of `audit`.
 _SETTINGS = (
     "confidence_level", "threshold", "margin", "method", "simultaneous", "comparisons", "adjust", "family",
@@ -37,8 +41,8 @@ def write_vignette(path: Path, data: str | os.PathLike[str], options: Mapping[st
     asked = {"rng": 1, **{name: v for name, v in options.items() if v is not None and v not in ((), [], {})}}
     check_outcomes(asked.get("y_true"), asked.get("y_pred"))
     named = {role: _names(asked[role]) for role in _COLUMNS if role in asked}
-    columns = list(dict.fromkeys(name for names in named.values() for name in names))
-    read_table(Path(data), columns)
+    roles = reading_roles(named)
+    read_roles(Path(data), roles, ReadingOptions())
     sensitive = named["sensitive_features"]
     crossed = len(sensitive) > 1 and asked.get("intersections", True)
     sets = [*sensitive, *([INTERSECTION.join(sensitive)] if crossed else [])]
@@ -54,9 +58,17 @@ def write_vignette(path: Path, data: str | os.PathLike[str], options: Mapping[st
     held = os.path.relpath(data, path.parent)
     return _write(
         path, asked.get("title", f"Fairness audit of {Path(data).name}"), {"data": Path(held).as_posix()},
-        {name: [*keys, "ecd"] if name in tails else keys for name in sets}, options=asked, columns=columns,
+        {name: [*keys, "ecd"] if name in tails else keys for name in sets}, options=asked, columns=roles,
         threshold=asked.get("threshold", 0.8), margin=asked.get("margin", 0.1),
     )  # fmt: skip
+
+
+def reading_roles(named: Mapping[str, Sequence[str]]) -> Roles:
+    """What the columns of a file are read as; `named`: argument of `audit` → columns."""
+    numbers = [name for role in _NUMBERS for name in named.get(role, ())]
+    features = named.get("features", ())
+    labels = [name for role in _LABELS for name in named.get(role, ())]
+    return Roles.of(labels, numbers, features)
 
 
 def _names(given: Any) -> list[str]:
@@ -72,7 +84,7 @@ def vignette_of_report(
     """
     s, c = report.settings, report.columns
     if data is None:
-        made = {"options": None, "columns": (), "threshold": s.threshold, "margin": s.margin}
+        made = {"options": None, "columns": None, "threshold": s.threshold, "margin": s.margin}
         return _write(path, report.title, {"report": path.with_suffix(".report.json").name}, keys, **made)
     labels = {"y_true": c.pos_label_true, "y_pred": c.pos_label_pred}
     named = {k: v for k, v in s.references.items() if INTERSECTION not in k and v != "largest"}
