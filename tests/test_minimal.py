@@ -165,7 +165,7 @@ def test_error_names_the_extra(raised: dict[str, list[str]], what: str) -> None:
 
 def test_command_without_its_extra_says_so() -> None:
     done = hidden("from fairstats.__main__ import main\nsys.argv = ['fairstats', 'demo']\nmain()")
-    assert done.returncode == 2
+    assert done.returncode == 3
     assert "fairstats[cli]" in done.stderr
     assert "Traceback" not in done.stderr
 

@@ -17,7 +17,8 @@ def cross_codes(*parts: tuple[NDArray[Any], int]) -> NDArray[np.int64]:
     Parameters
     ----------
     *parts : tuple of (codes, number of values)
-        Codes 0, …, number − 1 of shape (n,); where the first is -1 the row is in no combination, and its number negative.
+        Codes 0, …, number − 1 of shape (n,). Where the first is -1 the row is in no combination, and its number is
+        negative.
 
     Returns
     -------

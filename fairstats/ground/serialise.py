@@ -45,18 +45,6 @@ def check_path(argument: str, path: Any) -> str:
     return str(fspath(path))
 
 
-def write_text(path: str | PathLike[str], text: str) -> Path:
-    """Write a file, or say why it cannot be written."""
-    target = Path(check_path("path", path))
-    try:
-        target.write_text(text, encoding="utf-8", errors="xmlcharrefreplace", newline="\n")
-    except OSError as problem:
-        got = f"{str(target)!r}, which cannot be written ({problem.strerror or problem})"
-        allowed, cure = "a file in a folder that exists and may be written to", "choose another place"
-        raise InputError("path", got=got, allowed=allowed, cure=cure) from problem
-    return target
-
-
 def kept_in_memory(*, default: Any = None, compare: bool = True) -> Any:
     """A field that no file holds: rows of people, functions, what was drawn already.
 

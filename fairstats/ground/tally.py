@@ -19,8 +19,9 @@ from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.outcomes import MissingReport
 from fairstats.ground.parts import RowCounts, TailCounts
 from fairstats.ground.scores import ScoreCounts
-from fairstats.ground.serialise import decode, encode, parse_json, read_json, serialisable, write_text
+from fairstats.ground.serialise import decode, encode, parse_json, read_json, serialisable
 from fairstats.ground.stored import check_length, damaged
+from fairstats.ground.writing import JSON, write_file
 
 #: Rows that an interval of scores holds at least in a file that leaves the house.
 LEAST_ROWS = 10
@@ -385,7 +386,7 @@ class Tally:
             )
         text = json.dumps(encode(kept), ensure_ascii=False, allow_nan=False)
         if path is not None:
-            write_text(path, text)
+            write_file(path, text, JSON)
         return text
 
     @classmethod

@@ -43,7 +43,9 @@ def test_frozen_objects_change_in_no_place_but_their_construction() -> None:
     outside = []
     for file in sorted(PACKAGE.rglob("*.py")):
         tree = ast.parse(file.read_text(encoding="utf-8"))
-        allowed = [node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == "__post_init__"]
+        allowed = [
+            node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef) and node.name == "__post_init__"
+        ]
         inside = {id(node) for function in allowed for node in ast.walk(function)}
         for node in ast.walk(tree):
             if isinstance(node, ast.Attribute) and node.attr == "__setattr__" and id(node) not in inside:
