@@ -27,12 +27,11 @@ from os import PathLike, fspath
 from pathlib import Path
 
 from fairstats.ground.drafts import flush_folder, open_draft, pour
-from fairstats.ground.engines.sources import files_of
 from fairstats.ground.errors import InputError, WriteError
+from fairstats.ground.reading.places import STANDARD, files_of
 from fairstats.ground.serialise import check_path
 
 #: In place of a path: standard input, or standard output.
-STANDARD = "-"
 HTML = (".html", ".htm")
 DOCUMENTS = (".docx", ".pdf")
 JSON = (".json",)

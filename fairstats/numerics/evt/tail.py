@@ -96,7 +96,7 @@ class FittedTail(WithParameters):
     backend: str
     grid: float | None = None
     #: The largest values of the series, descending, as many as a bootstrap may reach; not in `to_dict`.
-    top: Floats | None = kept_in_memory()  # noqa: RUF009 -- a field specifier, as dataclasses.field is
+    top: Floats | None = kept_in_memory()
 
     @property
     def location(self) -> float:
