@@ -136,13 +136,22 @@ def _wilson_angle(
 
     The variance of the larger one's rate makes c less by √(1 + m κ² V_q/(M V_p)), about √(1 + m/M).
     """
-    c = statistic / np.sqrt(1.0 + m / n)
-    square = c * c
     share = counts / m
-    root = np.sqrt(np.maximum(share * (1 - share) / m + square / (4 * m * m), 0.0))
-    rate = (share + square / (2 * m) - c * root) / (1 + square / m)
     edge = 1e-4 / m
-    return np.arcsin(np.sqrt(np.minimum(np.maximum((rate - least) / width, edge), 1.0 - edge)))
+    ratio = m / n
+    for _ in range(2):
+        c = statistic / np.sqrt(1.0 + ratio)
+        square = c * c
+        root = np.sqrt(np.maximum(share * (1 - share) / m + square / (4 * m * m), 0.0))
+        rate = (share + square / (2 * m) - c * root) / (1 + square / m)
+        place = np.minimum(np.maximum((rate - least) / width, edge), 1.0 - edge)
+        if contrast == "odds_ratio":
+            break
+        p = least + width * place
+        q = larger_rate(contrast, p, null)
+        scale = null if contrast == "ratio" else 1.0
+        ratio = np.minimum(scale * scale * m * q * (1 - q) / (n * p * (1 - p)), 100.0)
+    return np.arcsin(np.sqrt(place))
 
 
 def _curve(

@@ -21,7 +21,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
-from math import asin, atanh, ceil, copysign, exp, floor, inf, log, pi, sin, sqrt, tanh
+from math import asin, atanh, ceil, exp, floor, inf, log, pi, sin, sqrt, tanh
 
 import numpy as np
 from numpy.typing import NDArray
@@ -259,8 +259,8 @@ class ExactTable:
     def limits(self, wanted: Sequence[WantedLimit]) -> list[float]:
         """Several limits at once: all searches go step by step together."""
         results: list[float] = [0.0] * len(wanted)
-        searches: dict[int, Generator[float, float, float]] = {}
-        asked: dict[int, float] = {}
+        searches: dict[int, Generator[list[float], list[float], float]] = {}
+        asked: dict[int, list[float]] = {}
         for place, limit in enumerate(wanted):
             results[place] = end_of(self.contrast, limit.side)
             if self._unlimited(limit.side):
@@ -268,12 +268,15 @@ class ExactTable:
             searches[place] = search(limit, self._spread(limit))
             asked[place] = next(searches[place])
         while asked:
-            places = list(asked)
-            nulls = [from_scale(self.contrast, asked[place]) for place in places]
-            pvalues = self.pvalues(nulls, [wanted[place].alternative for place in places])
-            for place, pvalue in zip(places, pvalues, strict=True):
+            nulls, alternatives = [], []
+            for place, values in asked.items():
+                nulls += [from_scale(self.contrast, x) for x in values]
+                alternatives += [wanted[place].alternative] * len(values)
+            pvalues = iter(self.pvalues(nulls, alternatives))
+            for place, values in list(asked.items()):
+                answers = [next(pvalues) for _ in values]
                 try:
-                    asked[place] = searches[place].send(pvalue)
+                    asked[place] = searches[place].send(answers)
                 except StopIteration as done:
                     del asked[place]
                     if abs(done.value) < _SPAN:
@@ -325,16 +328,20 @@ class WantedLimit:
     anchors: tuple[tuple[float, float], ...] = ()
 
 
-def search(limit: WantedLimit, about: tuple[float, float]) -> Generator[float, float, float]:
+def search(
+    limit: WantedLimit, about: tuple[float, float]
+) -> Generator[list[float], list[float], float]:
     """Yield values whose p-values are wanted, and return the limit between one kept and one rejected.
 
-    By secants on Φ⁻¹(p), by halves where two of them did not halve the bracket, over multiples of `STEP`: where p jumps back and
-    forth over the error there are several limits, and the anchors decide.
+    By secants on Φ⁻¹(p), two values about the expected root at a time, farther apart where these did not halve the
+    bracket, then by quarters; over multiples of `STEP`. Where p jumps back and forth over the error there are several limits: the anchors
+    decide, then the innermost one that shows.
     """
     side = limit.side
     goal = _probit(limit.error)
     start, standard_error = about
 
+    # places outwards on the scale of the search, with Φ⁻¹(p) less that of the error: it falls outwards
     inner: tuple[float, float] | None = None
     outer: tuple[float, float] | None = None
     for x, pvalue in limit.anchors:
@@ -347,48 +354,59 @@ def search(limit: WantedLimit, about: tuple[float, float]) -> Generator[float, f
     if inner is not None and outer is not None and inner[0] > outer[0]:
         inner, outer = (outer[0], abs(inner[1])), (inner[0], -abs(outer[1]))
 
-    place = round(side * start / STEP)
-    stride = max(round(0.2 * standard_error / STEP), 1)
-    slope = -1 / standard_error
-    newest: tuple[float, float] | None = None
+    root = side * start
+    doubt = 0.2 * standard_error
+    stride = standard_error
     width = inf
-    idle = 0
+    misses = 0
     while True:
-        if newest is not None:
-            # a little beyond the root that the secant expects, so that it and the newest value enclose it
-            ahead = -newest[1] / slope
-            ahead += copysign(max(0.15 * abs(ahead), 0.6 * STEP), ahead)
-            place = round((newest[0] + ahead) / STEP)
+        nearest = round((root - doubt) / STEP), round((root + doubt) / STEP)
+        places = [nearest[0], max(nearest[1], nearest[0] + 1)]
         if inner is not None and outer is not None:
             first = floor(inner[0] / STEP) + 1
             last = ceil(outer[0] / STEP) - 1
             if first > last:
                 return side * (inner[0] + outer[0]) / 2
-            idle = 0 if outer[0] - inner[0] <= 0.5 * width else idle + 1
-            if idle == 0:
-                width = outer[0] - inner[0]
-            if idle >= 2:
-                place = (first + last) // 2
-                idle = 0
-            place = min(max(place, first), last)
+            misses = misses + 1 if outer[0] - inner[0] > 0.5 * width else 0
+            if misses == 1:
+                places = [round((root - 8 * doubt) / STEP), round((root + 8 * doubt) / STEP)]
+            elif misses > 1:
+                places = [first + (last - first) * quarter // 4 for quarter in (1, 2, 3)]
+            width = outer[0] - inner[0]
+            places = sorted({min(max(place, first), last) for place in places})
         elif inner is not None:
-            place = max(place, floor(inner[0] / STEP) + stride)
+            places[1] = max(places[1], floor((inner[0] + stride) / STEP))
             stride *= 2
         elif outer is not None:
-            place = min(place, ceil(outer[0] / STEP) - stride)
+            places[0] = min(places[0], ceil((outer[0] - stride) / STEP))
             stride *= 2
-        if abs(place * STEP) >= _SPAN:
+        if min(abs(place) for place in places) * STEP >= _SPAN:
             return side * _SPAN
-        pvalue = yield side * place * STEP
-        point = (place * STEP, _probit(pvalue) - goal)
-        if newest is not None and point[0] != newest[0]:
-            secant = (point[1] - newest[1]) / (point[0] - newest[0])
-            slope = min(max(secant, -20 / standard_error), -0.05 / standard_error)
-        if pvalue >= limit.error:
-            inner = point
-        else:
-            outer = point
-        newest = point
+
+        pvalues = yield [side * place * STEP for place in places]
+        points = [
+            (place * STEP, _probit(pvalue) - goal)
+            for place, pvalue in zip(places, pvalues, strict=True)
+        ]
+        for point, pvalue in zip(points, pvalues, strict=True):
+            if pvalue < limit.error:
+                if outer is None or point[0] < outer[0]:
+                    outer = point
+                break
+            if inner is None or point[0] > inner[0]:
+                inner = point
+        root, doubt = _expected_root(points, standard_error)
+
+
+def _expected_root(points: list[tuple[float, float]], standard_error: float) -> tuple[float, float]:
+    """Where the line through the outermost of some values meets 0, and how far off that may be."""
+    nearest = min(points, key=lambda point: abs(point[1]))
+    slope = -1 / standard_error
+    if len(points) > 1:
+        secant = (points[-1][1] - points[0][1]) / (points[-1][0] - points[0][0])
+        slope = min(max(secant, -20 / standard_error), -0.1 / standard_error)
+    ahead = -nearest[1] / slope
+    return nearest[0] + ahead, max(0.06 * abs(ahead), 0.5 * STEP)
 
 
 def _probit(pvalue: float) -> float:
