@@ -182,7 +182,7 @@ class ExactTable:
             probability = np.where(feasible, probability, 0.0)
         refined = probability @ refinement(self.rates.size)
         if every_rate:
-            return np.asarray(refined.max(axis=1))
+            return vertex(refined)
         largest = np.empty(len(null))
         starts = stencil_starts(self.rates.size)
         end_rates = self._end_rates(null[:, 0])
@@ -190,7 +190,7 @@ class ExactTable:
             end_rate = end_rates[row]
             usable = feasible[row]
             if usable.all():
-                largest[row] = refined[row].max()
+                largest[row] = vertex(refined[row : row + 1])[0]
                 continue
             # where the smaller group's rate is 0 or 1, all of its cases have one count
             at_end = 1.0 - binomial_cdf(low[row, -1] - 1, n0, end_rate)
@@ -490,6 +490,18 @@ def binomial_masses(
         )
         np.multiply.accumulate(masses, axis=1, out=masses)
     return masses
+
+
+def vertex(values: Floats) -> Floats:
+    """Largest value of each row, of the parabola through the largest and its neighbours; shape (R,)."""
+    rows = np.arange(len(values))
+    place = values.argmax(axis=1)
+    top = values[rows, place]
+    before = values[rows, np.maximum(place - 1, 0)]
+    after = values[rows, np.minimum(place + 1, values.shape[1] - 1)]
+    bend = 2 * top - before - after
+    within = (place > 0) & (place < values.shape[1] - 1) & (bend > 0)
+    return top + np.where(within, (before - after) ** 2 / (8 * np.where(within, bend, 1.0)), 0.0)
 
 
 @functools.lru_cache(maxsize=64)

@@ -129,7 +129,7 @@ def contrast_interval(
     0.4864 0.8801
     >>> low, high = fs.rates.contrast_interval([1, 8], [1, 8], [0, 3], [300, 12], contrast="difference")
     >>> print(low.round(3), high.round(3))
-    [0.206 0.295] [1.    0.911]
+    [0.206 0.345] [1.    0.913]
     """
     contrast = _checked_contrast(contrast)
     check_choice("method", method, ("score", "exact", "wald"))
