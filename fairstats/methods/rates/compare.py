@@ -18,12 +18,12 @@ from fairstats.ground.registry import ENDINGS, METRICS, RATES, Metric
 from fairstats.ground.results import HypothesisTest, Interval
 from fairstats.ground.verdict import Evidence, bound_level, z_evidence
 from fairstats.methods.rates.estimates import RateEstimates, estimate_rate, joint_covariance
-from fairstats.methods.rates.exact import ExactTest, exact_unconditional_pvalue
 from fairstats.methods.rates.maxima import MaximumResult, largest_gap
 from fairstats.methods.rates.pair import SMALL_CELL, Chosen, Refused, pair_method, smallest_cell
 from fairstats.methods.rates.result import DifferenceResult, Inference, RateComparison, RatioResult, as_family, warned
-from fairstats.methods.rates.score import Contrast
 from fairstats.methods.rates.setup import check_groups, count_table, make_settings
+from fairstats.numerics.rates.exact import ExactTest, exact_unconditional_pvalue
+from fairstats.numerics.rates.score import Contrast
 
 #: Below this count in any cell verdicts of the score method are by exact tests, where the smaller group has
 #: at most so many cases, and the p-value by score is not above so many times the error.

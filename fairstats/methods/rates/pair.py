@@ -12,7 +12,7 @@ from fairstats.ground.errors import InputError
 from fairstats.ground.verdict import effective
 from fairstats.methods.rates.estimates import RateEstimates
 from fairstats.methods.rates.limits import Fieller, LogRatio, Mover, PairMethod, Score, Wald, Widest, bca_distribution
-from fairstats.methods.rates.score import Contrast, Table
+from fairstats.numerics.rates.score import Contrast, Table
 
 #: Below this count in any of the four cells methods other than the score are warned of.
 SMALL_CELL = 5
