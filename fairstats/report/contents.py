@@ -78,7 +78,7 @@ def compared(result: Any) -> tuple[Any, ...]:
 
 def rests_on_exact_test(comparison: Any) -> bool:
     """Whether the verdict is by an exact test, for want of cases."""
-    return bool(comparison.bounds.method.startswith("exact"))
+    return bool(comparison.procedure.exact)
 
 
 @dataclass(frozen=True, eq=False)
