@@ -21,8 +21,9 @@ from fairstats.methods.rates.estimates import RateEstimates, estimate_rate, join
 from fairstats.methods.rates.maxima import MaximumResult, largest_gap
 from fairstats.methods.rates.pair import Chosen, Refused, pair_method
 from fairstats.methods.rates.result import DifferenceResult, Inference, RateComparison, RatioResult, as_family, warned
-from fairstats.methods.rates.score import Contrast
 from fairstats.methods.rates.setup import check_groups, count_table, make_settings
+from fairstats.numerics.rates.exact import ExactTest, exact_unconditional_pvalue
+from fairstats.numerics.rates.score import Contrast
 
 _Result = TypeVar("_Result", bound=RatioResult | DifferenceResult | MaximumResult)
 

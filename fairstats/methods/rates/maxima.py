@@ -40,7 +40,7 @@ from fairstats.methods.rates.decision import (
 from fairstats.methods.rates.estimates import RateEstimates, estimate_rate, joint_covariance, linear_covariance
 from fairstats.methods.rates.pair import Chosen, Refused, pair_method, shrinkage, too_few_units
 from fairstats.methods.rates.result import ComparisonResult, Inference, RateComparison
-from fairstats.methods.rates.score import difference_limits_of, difference_score_statistic
+from fairstats.numerics.rates.score import difference_limits_of, difference_score_statistic
 
 #: No critical value of a mean of proportions is looked for beyond this one.
 _FAR = 30.0

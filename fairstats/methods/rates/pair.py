@@ -22,7 +22,7 @@ from fairstats.methods.rates.limits import (
     Widest,
     bca_distribution,
 )
-from fairstats.methods.rates.score import Contrast, Table
+from fairstats.numerics.rates.score import Contrast, Table
 
 #: Below this count in any of the four cells methods other than the score are warned of.
 SMALL_CELL = 5

@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 from scipy.special import bdtr, bdtrc, gammaln, ndtr, ndtri
 
 from fairstats.ground.checks import Floats
-from fairstats.methods.rates import score
-from fairstats.methods.rates.score import Contrast
+from fairstats.numerics.rates import score
+from fairstats.numerics.rates.score import Contrast
 
 #: Points of the first grid of nuisance rates, besides one per standard error; of each refinement.
 _FIRST, _REFINED = 160, (24, 24, 24)
@@ -47,7 +47,7 @@ def exact_unconditional_pvalue(
 
     Examples
     --------
-    >>> from fairstats.methods.rates.exact import exact_unconditional_pvalue
+    >>> from fairstats.numerics.rates.exact import exact_unconditional_pvalue
     >>> statistic, pvalue = exact_unconditional_pvalue(1, 10, 7, 10, alternative="less")
     >>> print(f"{pvalue:.5f}")
     0.00398
@@ -250,3 +250,89 @@ def _log_choose(n: int) -> Floats:
     k = np.arange(n + 1)
     logs: Floats = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
     return logs
+
+
+@dataclass(frozen=True)
+class ExactEvidence:
+    """Exact p-values of one table.
+
+    Attributes
+    ----------
+    below, above : float
+        p-values of H0: contrast ≥ low, and of H0: contrast ≤ high.
+    inside : float
+        The larger p-value of H0: contrast ≤ low and H0: contrast ≥ high.
+    equality : float
+        Two-sided p-value of H0: contrast = equal.
+    """
+
+    below: float
+    above: float
+    inside: float
+    equality: float
+
+
+@dataclass(frozen=True)
+class ExactRow:
+    """Everything that one row of a comparison says by exact tests.
+
+    Attributes
+    ----------
+    evidence : ExactEvidence
+        p-values.
+    bounds : tuple of float
+        One-sided limits, each at the level of the verdict: a limit lies beyond an end of the fair range exactly where
+        the p-value of that end is below 1 − level.
+    interval : tuple of float
+        Two-sided interval: it excludes equality exactly where the p-value of equality is below 1 − level.
+    """
+
+    evidence: ExactEvidence
+    bounds: tuple[float, float]
+    interval: tuple[float, float]
+
+
+def exact_evidence(
+    k: int, n: int, k0: int, n0: int, *, contrast: Contrast, low: float, high: float, equal: float
+) -> ExactEvidence:
+    """p-values of the group's k of n beside the reference's k0 of n0."""
+    test = ExactTest((k, n, k0, n0), contrast)
+    return ExactEvidence(
+        below=test.pvalue(low, "less"),
+        above=test.pvalue(high, "greater"),
+        inside=max(test.pvalue(low, "greater"), test.pvalue(high, "less")),
+        equality=test.pvalue(equal, "two-sided"),
+    )
+
+
+def exact_limits(
+    k: int, n: int, k0: int, n0: int, *, contrast: Contrast, level: float, anchors: tuple[float, ...] = ()
+) -> tuple[float, float]:
+    """One-sided limits, each at `level`.
+
+    `anchors`: values that a limit lies beyond exactly where their own p-value is below 1 − level.
+    """
+    test = ExactTest((k, n, k0, n0), contrast)
+    start = 1.0 if contrast == "ratio" else 0.0
+    ends = anchors or (start,)
+    return test.limit(level, "greater", ends, start), test.limit(level, "less", ends, start)
+
+
+def exact_interval(
+    k: int, n: int, k0: int, n0: int, *, contrast: Contrast, confidence_level: float, equal: float
+) -> tuple[float, float]:
+    """Two-sided interval by inversion of the two-sided test."""
+    return exact_limits(k, n, k0, n0, contrast=contrast, level=(1 + confidence_level) / 2, anchors=(equal,))
+
+
+def exact_row(
+    k: int, n: int, k0: int, n0: int, *, contrast: Contrast, low: float, high: float, equal: float,
+    bound_level: float, confidence_level: float,
+) -> ExactRow:  # fmt: skip
+    """p-values, one-sided limits at `bound_level` and the two-sided interval of one table."""
+    table = (k, n, k0, n0)
+    return ExactRow(
+        evidence=exact_evidence(*table, contrast=contrast, low=low, high=high, equal=equal),
+        bounds=exact_limits(*table, contrast=contrast, level=bound_level, anchors=(low, high)),
+        interval=exact_interval(*table, contrast=contrast, confidence_level=confidence_level, equal=equal),
+    )
