@@ -185,13 +185,29 @@ def judge(low: float, high: float, *, fair: tuple[float, float]) -> Verdict:
     >>> judge(0.62, 0.78, fair=fair_range("ratio", 0.8)), judge(-0.02, 0.12, fair=fair_range("difference", 0.1))
     ('violated', 'undecided')
     """
-    least, most = fair
     if math.isnan(low) or math.isnan(high):
         return "insufficient evidence"
-    if high < least or low > most:
+    side = side_of(low, high, fair=fair)
+    if side in ("below", "above"):
         return "violated"
+    return "satisfied" if side == "inside" else "undecided"
+
+
+def side_of(low: float, high: float, *, fair: tuple[float, float]) -> str:
+    """Where two limits lie: "below", "above" or "inside" the fair range, empty where they reach over an end of it.
+
+    Examples
+    --------
+    >>> side_of(-0.3, -0.1, fair=(0.0, 0.0)), side_of(-0.3, 0.1, fair=(0.0, 0.0))
+    ('below', '')
+    """
+    least, most = fair
+    if high < least:
+        return "below"
+    if low > most:
+        return "above"
     inside = (low > least or least == -math.inf) and (high < most or most == math.inf)
-    return "satisfied" if inside else "undecided"
+    return "inside" if inside else ""
 
 
 def explain(

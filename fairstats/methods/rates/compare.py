@@ -16,13 +16,12 @@ from fairstats.ground.multiplicity import MaxZ, make_pairs, normal_cdf, normal_q
 from fairstats.ground.registry import ENDINGS, METRICS, RATES, Metric
 from fairstats.ground.results import HypothesisTest, Interval
 from fairstats.ground.verdict import Evidence, sharpest_level
-from fairstats.methods.rates.decision import decide_by_method, decide_exactly, directed_tests, exact_pair
+from fairstats.methods.rates.decision import decide_by_method, decide_exactly, exact_pair
 from fairstats.methods.rates.estimates import RateEstimates, estimate_rate, joint_covariance
 from fairstats.methods.rates.maxima import MaximumResult, largest_gap
 from fairstats.methods.rates.pair import Chosen, Refused, pair_method
 from fairstats.methods.rates.result import DifferenceResult, Inference, RateComparison, RatioResult, as_family, warned
 from fairstats.methods.rates.setup import check_groups, count_table, make_settings
-from fairstats.numerics.rates.exact import ExactTest, exact_unconditional_pvalue
 from fairstats.numerics.rates.score import Contrast
 
 _Result = TypeVar("_Result", bound=RatioResult | DifferenceResult | MaximumResult)

@@ -30,17 +30,17 @@ from fairstats.ground.results import Interval
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.verdict import Evidence, Procedure, bound_level, settle
 from fairstats.methods.rates.decision import (
-    MAX_CASES,
     ExactPair,
-    cells_for_score,
     decide_by_method,
     decide_exactly,
     exact_pair,
+    smallest_expected_cell,
 )
 from fairstats.methods.rates.estimates import RateEstimates, estimate_rate, joint_covariance, linear_covariance
 from fairstats.methods.rates.pair import Chosen, Refused, pair_method, shrinkage, too_few_units
 from fairstats.methods.rates.result import ComparisonResult, Inference, RateComparison
 from fairstats.numerics.rates.score import difference_limits_of, difference_score_statistic
+from fairstats.numerics.rates.switch import needs_exact
 
 #: No critical value of a mean of proportions is looked for beyond this one.
 _FAR = 30.0
@@ -261,8 +261,14 @@ class GapDecision:
 
 
 def decide_gap(
-    band: _Band, estimates: Sequence[RateEstimates], joint: MaxZ, critical: float, settings: Inference, *, complete: bool
-) -> GapDecision:  # fmt: skip
+    band: _Band,
+    estimates: Sequence[RateEstimates],
+    joint: MaxZ,
+    critical: float,
+    settings: Inference,
+    *,
+    complete: bool,
+) -> GapDecision:
     """The largest of several differences against the margin.
 
     *Above*: some difference is, so that the smallest p-value of a difference below or above ±margin counts, taken over
@@ -299,7 +305,7 @@ def decide_gap(
         low[j], high[j] = pair.interval("difference", 1 - error_of_each)
         spread = pair.width("difference", fair)
         for limits, own_error in ((of_all, error_of_each), (alone, error)):
-            ends = pair.one_sided_limits("difference", fair, bound_level(spread, 1 - own_error))
+            ends = pair.limits("difference", bound_level(spread, 1 - own_error), fair)
             limits[0][j], limits[1][j] = ends
     decides = band.few.all()
     bounds = (_projection(*of_all, complete)[0], _projection(*alone, complete)[1])
@@ -418,13 +424,11 @@ class _Band:
         """The same band, with the differences for which exact tests are switched on at this error."""
         if self.weighted:
             return self
-        k, n, k_reference, n_reference = np.moveaxis(self.tables, -1, 0)
-        pooled = (k + k_reference) / (n + n_reference)
-        cases = np.minimum(n, n_reference)
-        few = cases * np.minimum(pooled, 1 - pooled) < cells_for_score(error)
-        small = few & (cases <= MAX_CASES)
-        used = np.arange(len(self.tables))[:, None] < self.parts
-        return replace(self, small=np.asarray((small & used).any(axis=0)))
+        small = np.zeros(self.difference.size, dtype=bool)
+        for term in np.flatnonzero(~self.few):
+            for part in self.tables[: self.parts[term], term].tolist():
+                small[term] |= needs_exact(int(part[1]), int(part[3]), smallest_expected_cell(tuple(part)), error)
+        return replace(self, small=small)
 
     @property
     def exact_terms(self) -> list[int]:
