@@ -51,6 +51,7 @@ from fairstats.methods.um.posterior import um_multiclass as um_multiclass
 from fairstats.methods.um.posterior import um_posterior as um_posterior
 from fairstats.methods.um.pymc_models import um_model as um_model
 from fairstats.numerics import evt as evt
+from fairstats.numerics import rates as rates
 from fairstats.numerics.hdr.region import hdr as hdr
 from fairstats.report.audit import audit as audit
 from fairstats.report.choose import choose_metric as choose_metric

@@ -22,7 +22,7 @@ from fairstats.ground.lazy import Axes
 from fairstats.ground.multiplicity import normal_cdf, normal_quantile
 from fairstats.ground.results import Result, columns_of
 from fairstats.ground.serialise import serialisable
-from fairstats.numerics.rates.exact import exactly_shown, first_true
+from fairstats.numerics.rates.region import exactly_shown, first_true
 from fairstats.numerics.rates.score import ratio_score_statistic
 from fairstats.plots.picture import LIMIT, Picture, draw, mark
 

@@ -13,7 +13,7 @@ null value there is a point of the boundary with the larger group's true rate (o
 other rate is 0 or 1), and the statistic rises in k and falls in k₀, so that extreme tables are likelier there.
 
 Without step 2's interval the procedure would be `scipy.stats.barnard_exact`; with it a peak of the probability at a
-rate that the data exclude counts for nothing, as for 0 of 3 beside 380 of 400: .0002 instead of .0063.
+rate that the data exclude counts for nothing, as for 0 of 3 beside 380 of 400: .0023 instead of .0063.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from scipy.special import bdtr, betaincinv, gammaln, ndtri
 
 from fairstats.ground.checks import Floats
 from fairstats.numerics.rates.boundary import boundary, larger_rate, rate_range, smaller_rate
-from fairstats.numerics.rates.score import Contrast, Table, odds_ratio_statistic, score_statistic
+from fairstats.numerics.rates.score import Contrast, score_statistic
 
 #: Error of the nuisance rate's interval, part of every p-value.
 GAMMA = 1e-7
@@ -585,7 +585,7 @@ def exact_evidence(
     >>> from fairstats.numerics.rates.exact import exact_evidence
     >>> evidence = exact_evidence(0, 3, 380, 400, contrast="ratio", low=0.8, high=1.25, equal=1.0)
     >>> print(f"{evidence.below:.4f} {evidence.equality:.4f}")
-    ...
+    0.0113 0.0023
     """
     exact = exact_table((k, n, k0, n0), contrast)
     below, above, outside_low, outside_high, equality = exact.pvalues(
@@ -665,7 +665,7 @@ def exact_row(
     >>> row = exact_row(3, 12, 80, 150, contrast="ratio", low=0.8, high=1.25, equal=1.0, bound_level=0.95,
     ...     confidence_level=0.95)
     >>> print(f"{row.evidence.below:.4f} {row.bounds[1]:.3f} {row.interval[0]:.3f} {row.interval[1]:.3f}")
-    ...
+    0.1233 0.949 0.153 1.024
     """
     exact = exact_table((k, n, k0, n0), contrast)
     below, above, outside_low, outside_high, equality = exact.pvalues(

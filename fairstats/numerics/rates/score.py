@@ -199,6 +199,23 @@ def difference_score_statistic(
     return _standardised_arrays(distance, variance, n0 + n1, correction)
 
 
+def odds_ratio_score_statistic(
+    k0: ArrayLike, n0: ArrayLike, k1: ArrayLike, n1: ArrayLike, odds_ratio: ArrayLike, *, correction: bool = True
+) -> Floats:  # fmt: skip
+    """Score statistic z of H0: odds ratio = `odds_ratio`; positive where the estimate lies above. Arrays broadcast."""
+    k0, n0, k1, n1, odds_ratio = (np.asarray(v, dtype=np.float64) for v in (k0, n0, k1, n1, odds_ratio))
+    total = k0 + k1
+    square = n1 * (odds_ratio - 1)
+    middle = n1 + n0 * odds_ratio - total * (odds_ratio - 1)
+    p1 = 2 * total / (middle + np.sqrt(np.maximum(middle * middle + 4 * square * total, 0.0)))
+    p0 = odds_ratio * p1 / (1 + p1 * (odds_ratio - 1))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread = 1 / (n0 * p0 * (1 - p0)) + 1 / (n1 * p1 * (1 - p1))
+        z = (k0 - n0 * p0) * np.sqrt(spread)
+    z = np.where((total == 0) | (total == n0 + n1), 0.0, z)
+    return z * np.sqrt((n0 + n1 - 1) / (n0 + n1)) if correction else z
+
+
 def difference_limits_of(tables: Floats, critical: ArrayLike, continuity: NDArray[np.bool_]) -> tuple[Floats, Floats]:
     """Lower and upper limits of many tables at once: rows (k₀, n₀, k₁, n₁), shape (J, 4).
 
