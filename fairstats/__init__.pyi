@@ -42,7 +42,6 @@ from fairstats.methods.rates.metrics import predictive_parity_difference as pred
 from fairstats.methods.rates.models.compare import compare_models as compare_models
 from fairstats.methods.rates.planning import power_ratio as power_ratio
 from fairstats.methods.rates.planning import sample_size_ratio as sample_size_ratio
-from fairstats.methods.rates.stratified import stratified_ratio as stratified_ratio
 from fairstats.methods.um.comparison import um_compare as um_compare
 from fairstats.methods.um.cross_validation import um_cross_validate as um_cross_validate
 from fairstats.methods.um.estimators import um_compare_estimators as um_compare_estimators
@@ -51,6 +50,7 @@ from fairstats.methods.um.posterior import um_multiclass as um_multiclass
 from fairstats.methods.um.posterior import um_posterior as um_posterior
 from fairstats.methods.um.pymc_models import um_model as um_model
 from fairstats.numerics import evt as evt
+from fairstats.numerics import rates as rates
 from fairstats.numerics.hdr.region import hdr as hdr
 from fairstats.report.audit import audit as audit
 from fairstats.report.choose import choose_metric as choose_metric

@@ -81,7 +81,7 @@ def calls() -> dict[str, Call]:
     rows = {"sample_weight": None, "cluster": None, "pos_label": None, "missing": "raise", "groups": None}
     asked = {"reference": None, "confidence_level": 0.95, "adjust": "holm"}
     rated = {**asked, **rows, "sensitive_features": g, "comparisons": "reference", "method": None,
-             "alternative": "two-sided", "simultaneous": None, "counts": None}  # fmt: skip
+             "alternative": "two-sided", "simultaneous": None, "counts": None, "strata": None}  # fmt: skip
     drawn = {"n_resamples": 100, "rng": 1}
     differ = {"y_true": y, "y_pred": p, **rated, "agg": None, "margin": 0.1}
     ratio = {"y_pred": p, **rated, **drawn, "threshold": 0.8}
@@ -150,9 +150,6 @@ def calls() -> dict[str, Call]:
             **asked, **rows, "sensitive_features": g, "score": None, "metrics": "disparate_impact",
             "baseline": None, "counts": None, "comparisons": "reference", "threshold": 0.8, "margin": 0.1,
             "n_resamples": 100, "rng": 1}),
-        "stratified_ratio": Call("rates", fs.stratified_ratio, {"y_pred": p, "strata": h,
-            "sensitive_features": g, **asked, "counts": None, "threshold": 0.8, "alternative": "two-sided",
-            "pos_label": None, "missing": "raise", "groups": None}),
         "adverse_impact": Call("rates", fs.adverse_impact, {"data": frame, "selected": "p", "score": None,
             "sex": "sex", "race": "g", "reference": "highest", "template": "ugesp", "strata": None,
             "number": None, "unknown": None, "measure": None, "threshold": 0.8, "confidence_level": 0.95,

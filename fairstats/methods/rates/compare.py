@@ -16,6 +16,7 @@ from fairstats.ground.groups import find_reference
 from fairstats.ground.multiplicity import MaxZ, make_pairs, normal_cdf, normal_quantile, two_sided_pvalue
 from fairstats.ground.registry import ENDINGS, METRICS, RATES, Metric
 from fairstats.ground.results import HypothesisTest, Interval
+from fairstats.ground.strata import StratumCounts
 from fairstats.ground.verdict import Evidence, bound_level, z_evidence
 from fairstats.methods.rates.estimates import RateEstimates, estimate_rate, joint_covariance
 from fairstats.methods.rates.exact import ExactTest, exact_unconditional_pvalue
@@ -23,7 +24,8 @@ from fairstats.methods.rates.maxima import MaximumResult, largest_gap
 from fairstats.methods.rates.pair import SMALL_CELL, Chosen, Refused, pair_method, smallest_cell
 from fairstats.methods.rates.result import DifferenceResult, Inference, RateComparison, RatioResult, as_family, warned
 from fairstats.methods.rates.score import Contrast
-from fairstats.methods.rates.setup import check_groups, count_table, make_settings
+from fairstats.methods.rates.setup import check_groups, count_tables, make_settings
+from fairstats.methods.rates.stratified import adjusted, check_adjustable
 
 #: Below this count in any cell verdicts of the score method are by exact tests, where the smaller group has
 #: at most so many cases, and the p-value by score is not above so many times the error.
@@ -38,23 +40,35 @@ def run(name: str, **given: Any) -> _Result:  # type: ignore[type-var]
     ``agg="max"`` among them turns a difference into its largest gap.
     """
     check_choice("agg", given.get("agg"), (None, "max"))
-    table = count_table(given, METRICS[name].needs)
+    table, strata = count_tables(given, METRICS[name].needs)
     if given.get("agg"):
         name = name.removesuffix(ENDINGS["difference"]) + ENDINGS["gap"]
     settings = make_settings(METRICS[name].contrast, given)
-    result: Any = compare_metric(METRICS[name], table, settings, given["reference"], given.get("rng"))
+    reference, rng = given["reference"], given.get("rng")
+    result: Any = compare_metric(METRICS[name], table, settings, reference, rng, strata=strata)
     return result  # type: ignore[no-any-return]
 
 
 def compare_metric(
-    metric: Metric, table: CellCounts, settings: Inference, reference: Hashable | None = None, rng: Any = None
-) -> RatioResult | DifferenceResult | MaximumResult:
-    """Compare the rates of a metric over all groups of a table, and warn of what could not be computed."""
+    metric: Metric, table: CellCounts, settings: Inference, reference: Hashable | None = None, rng: Any = None,
+    *, strata: StratumCounts | None = None,
+) -> RatioResult | DifferenceResult | MaximumResult:  # fmt: skip
+    """Compare the rates of a metric over all groups of a table, and warn of what could not be computed.
+
+    `strata`: the same rows by the strata of a confounder; the result then has the adjusted comparisons beside it.
+    """
     check_groups(table.groups)
+    if strata is not None:
+        check_adjustable(metric)
     if metric.contrast == "gap":
         return warned(largest_gap(table, metric, settings), metric.name)
     estimates = [estimate_rate(table, RATES[name]) for name in metric.rates]
-    return compare_estimates(metric, table, estimates, settings, reference, rng)
+    result = compare_estimates(metric, table, estimates, settings, reference, rng)
+    if strata is None:
+        return result
+    result = adjusted(result, metric, strata)
+    warned(result.stratified, metric.name)
+    return result
 
 
 def compare_estimates(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
@@ -163,7 +164,8 @@ class ComparisonResult(Result):
     tails: ClassVar[dict[str, str]] = {}
     _shown: ClassVar[tuple[str, ...]] = (
         "metric", "group", "reference", "attained_by", "rate", "rate_reference", "estimate", "ci_low",
-        "ci_high", "pvalue", "pvalue_adjusted", "n", "n_reference", "verdict",
+        "ci_high", "pvalue", "pvalue_adjusted", "n", "n_reference", "verdict", "adjusted", "adjusted_ci_low",
+        "adjusted_ci_high", "adjusted_pvalue", "adjusted_verdict", "pvalue_homogeneity", "crude",
     )  # fmt: skip
 
     @property
@@ -320,9 +322,84 @@ class ComparisonResult(Result):
         return forest_plot(self, ax=ax)
 
 
+def disagreement(crude: RateComparison, adjusted: Any, scale: str, among: str) -> str:
+    """A sentence where crude and adjusted comparison say different things; empty where they agree.
+
+    They disagree where their verdicts differ; or where the adjusted estimate lies outside the crude interval, and on
+    the other side of equality, or only one of both differs from it. `among`: the strata in words.
+    """
+    unknown = "insufficient evidence"
+    if unknown in (crude.verdict, adjusted.verdict) or math.isnan(adjusted.estimate):
+        return ""
+    equality, number = (1.0, ".3f") if scale == "ratio" else (0.0, "+.3f")
+    moved = adjusted.estimate not in crude.confidence_interval
+    turned = (crude.estimate - equality) * (adjusted.estimate - equality) < 0
+    error = 1 - crude.confidence_interval.confidence_level
+    shown = (crude.pvalue <= error) != (adjusted.pvalue <= error)
+    if crude.verdict == adjusted.verdict and not (moved and (turned or shown)):
+        return ""
+    interval = adjusted.confidence_interval.words(number)
+    sentence = (
+        f"{crude.group} against {crude.reference}: crude {scale} {crude.estimate:{number}} ({crude.verdict}), "
+        f"within {among} {adjusted.estimate:{number}} ({interval}; {adjusted.verdict})."
+    )
+    if adjusted.pvalue_homogeneity < error:
+        sentence += (
+            f" Strata differ (p = {adjusted.pvalue_homogeneity:.2g}): one {scale} does not describe all of them."
+        )
+    return sentence
+
+
+@dataclass(frozen=True, eq=False)
+class _BesideStrata(ComparisonResult):
+    """Comparisons that may have adjusted ones beside them: `stratified`, a result of the same pairs."""
+
+    stratified: Any = None
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Rows of the tidy table; with strata also the adjusted comparison in columns of its own."""
+        rows = super().rows()
+        if self.stratified is None:
+            return rows
+        for row, c in zip(rows, self.stratified.comparisons, strict=True):
+            row["adjusted"] = c.estimate
+            row["adjusted_ci_low"], row["adjusted_ci_high"] = c.confidence_interval
+            row["adjusted_pvalue"] = c.pvalue
+            row["adjusted_verdict"] = c.verdict
+            row["pvalue_homogeneity"] = c.pvalue_homogeneity
+        return rows
+
+    def disagreements(self) -> list[str]:
+        """A sentence for every comparison where crude and adjusted disagree."""
+        if self.stratified is None:
+            return []
+        counts = self.stratified.stratum_counts
+        among = f"{len(counts.strata)} strata" + (f" of {counts.attribute}" if counts.attribute else "")
+        pairs = zip(self.comparisons, self.stratified.comparisons, strict=True)
+        return [text for crude, c in pairs if (text := disagreement(crude, c, self.scale, among))]
+
+    def sentences(self) -> list[str]:
+        """One sentence per comparison, and those where crude and adjusted disagree."""
+        return [*super().sentences(), *self.disagreements()]
+
+    def notes(self) -> list[str]:
+        """Sentences below the table."""
+        lines = super().notes()
+        if self.stratified is None:
+            return lines
+        own = [note for note in self.stratified.notes() if note not in lines]
+        return [*lines, *(f"Within strata: {note}" for note in own), *self.disagreements()]
+
+
 @serialisable(eq=False)
-class RatioResult(ComparisonResult):
-    """Ratios of rates against a reference group, with the verdict on the four-fifths rule."""
+class RatioResult(_BesideStrata):
+    """Ratios of rates against a reference group, with the verdict on the four-fifths rule.
+
+    Attributes
+    ----------
+    stratified : StratifiedRatioResult or None
+        The same comparisons within strata, where strata were given.
+    """
 
     scale: ClassVar[str] = "ratio"
     tails: ClassVar[dict[str, str]] = {
@@ -338,8 +415,14 @@ class RatioResult(ComparisonResult):
 
 
 @serialisable(eq=False)
-class DifferenceResult(ComparisonResult):
-    """Signed differences against a reference group, with the verdict on a margin."""
+class DifferenceResult(_BesideStrata):
+    """Signed differences against a reference group, with the verdict on a margin.
+
+    Attributes
+    ----------
+    stratified : StratifiedDifferenceResult or None
+        The same comparisons within strata, where strata were given.
+    """
 
     scale: ClassVar[str] = "difference"
     tails: ClassVar[dict[str, str]] = {
