@@ -17,6 +17,7 @@ from fairstats.methods.madd.mitigation import MitigationResult
 from fairstats.methods.madd.result import MaddResult
 from fairstats.methods.rates.models.result import ModelComparison
 from fairstats.methods.rates.result import ComparisonResult
+from fairstats.methods.rates.stratified import StratifiedComparison
 from fairstats.report.inputs import AuditColumns, AuditSettings
 
 
@@ -149,4 +150,15 @@ def headline(report: Contents) -> str:
     alone = f" Judged one by one, {changed} more would be decided." if changed else ""
     family = "per comparison" if s.adjust == "none" else "per metric"
     what = "a false discovery rate" if s.adjust.startswith("fdr") else "an error"
-    return f"{head}, with {what} of {100 * alpha:.3g}% {family}; {', '.join(rest)}.{alone}"
+    counts = f"{head}, with {what} of {100 * alpha:.3g}% {family}; {', '.join(rest)}.{alone}"
+    return " ".join(filter(None, (counts, within_strata(report.results))))
+
+
+def within_strata(results: Iterable[Any]) -> str:
+    """One sentence where crude and adjusted comparisons disagree; empty where none do, or there are no strata."""
+    rows = [c for result in results for c in compared(result) if isinstance(c, StratifiedComparison)]
+    said = [c.disagreement for c in rows if c.disagreement]
+    if not said:
+        return ""
+    more = f" (and {len(said) - 1} more; the notes list them)" if len(said) > 1 else ""
+    return f"Strata change the answer for {len(said)} of {len(rows)} comparisons: {said[0]}{more}"

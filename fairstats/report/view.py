@@ -14,6 +14,7 @@ from fairstats.ground.results import latex_table
 from fairstats.ground.verdict import explain, fair_range
 from fairstats.methods.rates.models.result import ModelComparison
 from fairstats.methods.rates.result import ComparisonResult
+from fairstats.methods.rates.stratified import StratifiedComparison
 from fairstats.plots.picture import Picture
 from fairstats.report.contents import compares, count_verdicts, rests_on_exact_test
 from fairstats.report.format import (
@@ -102,7 +103,8 @@ class Row:
 
     `label`, `reference`: group (or both groups of a gap), and what it is compared with; `scale`, {"ratio",
     "difference", "maximum", "distance"}; `side`, {"two-sided", "greater", "less"}: which ends of the interval are
-    limits; `fair`: ends of the fair range; `tests`: p-values by alternative; "exact <alternative>" for exact ones.
+    limits; `fair`: ends of the fair range; `tests`: p-values by alternative; "exact <alternative>" for exact ones;
+    `beside`: what the comparison is without strata, where it is one within them.
     """
 
     label: str
@@ -128,6 +130,7 @@ class Row:
     side: str
     fair: tuple[float, float]
     tests: dict[str, float]
+    beside: str = ""
 
     @property
     def judged(self) -> bool:
@@ -232,12 +235,13 @@ def _blocks(result: Any) -> Iterator[Block]:
     limit = settings.limit if rates else settings.margin
     fair = fair_range(scale if scale in ("ratio", "difference") else "gap", limit)
     rows: dict[str, list[Row]] = {}
-    for record, sentence, remark in zip(records, result.sentences(), remarks, strict=True):
+    beside = [_beside(c) for c in result.comparisons] if rates else [""] * len(records)
+    for record, sentence, remark, crude in zip(records, result.sentences(), remarks, beside, strict=True):
         side = settings.alternative if rates else "two-sided"
         if record["metric"] == "madd" and record["ci_high"] == 2.0:
             side = "greater"  # a distance without a grid has a lower limit only
         own = tests.get((record["metric"], record["group"], record["reference"]), {})
-        row = _row(record, sentence, scale=scale, tests=own, remark=remark, side=side, fair=fair)
+        row = _row(record, sentence, scale=scale, tests=own, remark=remark, side=side, fair=fair, beside=crude)
         rows.setdefault(record["metric"], []).append(row)
     for metric, found in rows.items():
         yield Block(metric, metric_title(metric, printable(result.title)), tuple(found))
@@ -263,7 +267,16 @@ def _remark(comparison: Any, threshold: float) -> str:
         said.append(f"{comparison.reference} is below {threshold:g} of {comparison.group}")
     if rests_on_exact_test(comparison):
         said.append("by exact test: few cases")
+    if beside := _beside(comparison):
+        said.append(beside)
     return printable("; ".join(said))
+
+
+def _beside(comparison: Any) -> str:
+    """The crude comparison beside one within strata; empty for others."""
+    if not isinstance(comparison, StratifiedComparison):
+        return ""
+    return f"crude {number(comparison.crude)}, {comparison.crude_verdict}"
 
 
 def _real(value: Any) -> float:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
@@ -165,7 +164,7 @@ class ComparisonResult(Result):
     _shown: ClassVar[tuple[str, ...]] = (
         "metric", "group", "reference", "attained_by", "rate", "rate_reference", "estimate", "ci_low",
         "ci_high", "pvalue", "pvalue_adjusted", "n", "n_reference", "verdict", "adjusted", "adjusted_ci_low",
-        "adjusted_ci_high", "adjusted_pvalue", "adjusted_verdict", "pvalue_homogeneity", "crude",
+        "adjusted_ci_high", "adjusted_pvalue", "adjusted_verdict", "pvalue_homogeneity", "crude", "crude_verdict",
     )  # fmt: skip
 
     @property
@@ -322,34 +321,6 @@ class ComparisonResult(Result):
         return forest_plot(self, ax=ax)
 
 
-def disagreement(crude: RateComparison, adjusted: Any, scale: str, among: str) -> str:
-    """A sentence where crude and adjusted comparison say different things; empty where they agree.
-
-    They disagree where their verdicts differ; or where the adjusted estimate lies outside the crude interval, and on
-    the other side of equality, or only one of both differs from it. `among`: the strata in words.
-    """
-    unknown = "insufficient evidence"
-    if unknown in (crude.verdict, adjusted.verdict) or math.isnan(adjusted.estimate):
-        return ""
-    equality, number = (1.0, ".3f") if scale == "ratio" else (0.0, "+.3f")
-    moved = adjusted.estimate not in crude.confidence_interval
-    turned = (crude.estimate - equality) * (adjusted.estimate - equality) < 0
-    error = 1 - crude.confidence_interval.confidence_level
-    shown = (crude.pvalue <= error) != (adjusted.pvalue <= error)
-    if crude.verdict == adjusted.verdict and not (moved and (turned or shown)):
-        return ""
-    interval = adjusted.confidence_interval.words(number)
-    sentence = (
-        f"{crude.group} against {crude.reference}: crude {scale} {crude.estimate:{number}} ({crude.verdict}), "
-        f"within {among} {adjusted.estimate:{number}} ({interval}; {adjusted.verdict})."
-    )
-    if adjusted.pvalue_homogeneity < error:
-        sentence += (
-            f" Strata differ (p = {adjusted.pvalue_homogeneity:.2g}): one {scale} does not describe all of them."
-        )
-    return sentence
-
-
 @dataclass(frozen=True, eq=False)
 class _BesideStrata(ComparisonResult):
     """Comparisons that may have adjusted ones beside them: `stratified`, a result of the same pairs."""
@@ -373,14 +344,15 @@ class _BesideStrata(ComparisonResult):
         """A sentence for every comparison where crude and adjusted disagree."""
         if self.stratified is None:
             return []
-        counts = self.stratified.stratum_counts
-        among = f"{len(counts.strata)} strata" + (f" of {counts.attribute}" if counts.attribute else "")
-        pairs = zip(self.comparisons, self.stratified.comparisons, strict=True)
-        return [text for crude, c in pairs if (text := disagreement(crude, c, self.scale, among))]
+        return [c.disagreement for c in self.stratified.comparisons if c.disagreement]
 
     def sentences(self) -> list[str]:
-        """One sentence per comparison, and those where crude and adjusted disagree."""
-        return [*super().sentences(), *self.disagreements()]
+        """One sentence per comparison; where the adjusted one disagrees, that one as well."""
+        sentences = super().sentences()
+        if self.stratified is None:
+            return sentences
+        pairs = zip(sentences, self.stratified.comparisons, strict=True)
+        return [f"{sentence} {c.disagreement}".strip() for sentence, c in pairs]
 
     def notes(self) -> list[str]:
         """Sentences below the table."""

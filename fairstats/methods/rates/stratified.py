@@ -13,6 +13,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from fairstats.ground.checks import Floats
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import pd
 from fairstats.ground.multiplicity import normal_cdf, normal_quantile, two_sided_pvalue
@@ -41,17 +42,21 @@ class StratifiedComparison(RateComparison):
 
     Attributes
     ----------
-    crude : float
-        The same contrast without strata.
+    crude, crude_verdict : float and str
+        The same contrast without strata, and its verdict.
+    disagreement : str
+        A sentence where crude and adjusted comparison disagree; empty where they do not.
     n_strata : int
         Strata with cases of both groups.
     pvalue_homogeneity : float
         That one contrast holds in all strata; NaN where there is no test of it.
     """
 
-    further = (*RateComparison.further, "crude", "n_strata", "pvalue_homogeneity")
+    further = (*RateComparison.further, "crude", "crude_verdict", "n_strata", "pvalue_homogeneity")
 
     crude: float = math.nan
+    crude_verdict: str = ""
+    disagreement: str = ""
     n_strata: int = 0
     pvalue_homogeneity: float = math.nan
 
@@ -194,15 +199,14 @@ def adjusted(result: Any, metric: Metric, counts: StratumCounts) -> Any:
     """The result with its comparisons within strata in `stratified`: the same pairs, as one family of their own."""
     check_adjustable(metric)
     settings = replace(result.settings, method=SCORE)
-    chosen = result.settings.reference_rule == "highest"
-    n_groups = len(result.counts.groups)
-    each = max(len(metric.rates), 1)
-    family = each * n_groups * (n_groups - 1) // 2 if chosen else len(result.comparisons)
-    levels = _Levels.of(settings, family if chosen or settings.simultaneous else 1)
+    chosen = settings.reference_rule == "highest"
+    together = together_of(result)
+    levels = _Levels.of(settings, together)
     compared = [_compared(c, metric.contrast, counts, settings, levels) for c in result.comparisons]
+    judged = as_family(compared, settings, chosen_among=together if chosen else 0)
     known: dict[str, Any] = {
         "metric": metric.name + ENDING,
-        "comparisons": as_family(compared, settings, chosen_among=family if chosen else 0),
+        "comparisons": _with_disagreements(result.comparisons, judged, metric.contrast, counts),
         "settings": settings,
         "counts": result.counts,
         "words": f"{metric.title.split(':')[0]} within strata",
@@ -210,6 +214,57 @@ def adjusted(result: Any, metric: Metric, counts: StratumCounts) -> Any:
     }
     result_class = StratifiedRatioResult if metric.contrast == "ratio" else StratifiedDifferenceResult
     return replace(result, stratified=result_class(**known))
+
+
+def together_of(result: Any) -> int:
+    """Comparisons whose intervals hold at once (Bonferroni): all that the data could have chosen, or those shown."""
+    if result.settings.reference_rule == "highest":
+        n_groups = len(result.counts.groups)
+        rows = len({c.metric for c in result.comparisons})
+        return int(max(rows * n_groups * (n_groups - 1) // 2, 1))
+    return max(len(result.comparisons), 1) if result.settings.simultaneous else 1
+
+
+def tables_of(result: Any, c: StratifiedComparison) -> list[tuple[Floats, Floats, Floats, Floats]]:
+    """Successes and cases of both groups by stratum (k₁, n₁, k₀, n₀), for each rate that the comparison is of."""
+    counts: StratumCounts = result.stratum_counts
+    tables = [_tables(counts, rate, c.group, c.reference) for rate in _parts_of(c.metric, counts)]
+    return [(t.k1, t.n1, t.k0, t.n0) for t in tables]
+
+
+def _with_disagreements(
+    crude: Sequence[RateComparison], judged: Sequence[StratifiedComparison], scale: str, counts: StratumCounts
+) -> tuple[StratifiedComparison, ...]:
+    among = f"{len(counts.strata)} strata" + (f" of {counts.attribute}" if counts.attribute else "")
+    pairs = zip(crude, judged, strict=True)
+    return tuple(replace(c, disagreement=disagreement(plain, c, scale, among)) for plain, c in pairs)
+
+
+def disagreement(crude: RateComparison, within: StratifiedComparison, scale: str, among: str) -> str:
+    """A sentence where crude and adjusted comparison say different things; empty where they agree.
+
+    They disagree where their verdicts differ; or where the adjusted estimate lies outside the crude interval, and on
+    the other side of equality, or only one of both differs from it. `among`: the strata in words.
+    """
+    unknown = "insufficient evidence"
+    if unknown in (crude.verdict, within.verdict) or math.isnan(within.estimate):
+        return ""
+    equality = EQUALITY[scale]
+    number = ".3f" if scale == "ratio" else "+.3f"
+    moved = within.estimate not in crude.confidence_interval
+    turned = (crude.estimate - equality) * (within.estimate - equality) < 0
+    error = 1 - crude.confidence_interval.confidence_level
+    shown = (crude.pvalue <= error) != (within.pvalue <= error)
+    if crude.verdict == within.verdict and not (moved and (turned or shown)):
+        return ""
+    interval = within.confidence_interval.words(number)
+    sentence = (
+        f"{crude.group} against {crude.reference}: crude {scale} {crude.estimate:{number}} ({crude.verdict}), "
+        f"within {among} {within.estimate:{number}} ({interval}; {within.verdict})."
+    )
+    if within.pvalue_homogeneity < error:
+        sentence += f" Strata differ (p = {within.pvalue_homogeneity:.2g}): one {scale} does not describe all of them."
+    return sentence
 
 
 @dataclass(frozen=True)
@@ -303,6 +358,7 @@ def _compared(
         n_reference=sum(int(part.n0[part.shared].sum()) for part in parts),
         method=SCORE,
         crude=crude.estimate,
+        crude_verdict=crude.verdict,
         n_strata=int(np.min([own.sum() for own in shared])),
         pvalue_homogeneity=float(homogeneous.pvalue) if homogeneous else math.nan,
     )
