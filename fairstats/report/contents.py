@@ -17,7 +17,7 @@ from fairstats.methods.madd.mitigation import MitigationResult
 from fairstats.methods.madd.result import MaddResult
 from fairstats.methods.rates.models.result import ModelComparison
 from fairstats.methods.rates.result import ComparisonResult
-from fairstats.methods.rates.stratified import StratifiedComparison
+from fairstats.methods.rates.stratified_result import StratifiedComparison
 from fairstats.report.inputs import AuditColumns, AuditSettings
 
 

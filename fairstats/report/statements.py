@@ -14,7 +14,7 @@ from fairstats.ground.registry import RATES, Rate, find_metric
 from fairstats.methods.madd.result import MaddResult
 from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.result import ComparisonResult, DifferenceResult, RatioResult
-from fairstats.methods.rates.stratified import StratifiedComparison
+from fairstats.methods.rates.stratified_result import StratifiedComparison
 from fairstats.report.contents import Statement, compared, rests_on_exact_test
 from fairstats.report.sections import REFERENCES, SectionEntry, metric_title
 

@@ -14,7 +14,7 @@ from fairstats.ground.results import latex_table
 from fairstats.ground.verdict import explain, fair_range
 from fairstats.methods.rates.models.result import ModelComparison
 from fairstats.methods.rates.result import ComparisonResult
-from fairstats.methods.rates.stratified import StratifiedComparison
+from fairstats.methods.rates.stratified_result import StratifiedComparison
 from fairstats.plots.picture import Picture
 from fairstats.report.contents import compares, count_verdicts, rests_on_exact_test
 from fairstats.report.format import (

@@ -249,6 +249,8 @@ def calls() -> dict[str, Call]:
         # ------------------------------------------------ hdr
         "hdr": Call("hdr", fs.hdr, {"samples": tail, "prob": 0.9, "density": None, "bandwidth": None,
             "support": None, "backend": "scipy", "estimator": "kde", "discrete": None, "gridsize": 64}),
+        "rates.stratified": Call("rates", fs.rates.stratified, {"k": [3, 4], "n": [10, 12], "k0": [5, 6],
+            "n0": [11, 13], "contrast": "ratio", "null": None, "confidence_level": 0.95}),
         # ------------------------------------------------ evt
         "evt.fit_gpd": Call("evt", fs.evt.fit_gpd, {"x": tail, "threshold": 0.5, **fit, "n_total": None}),
         "evt.fit_gpd by covariates": Call("evt", fs.evt.fit_gpd, {"x": tail, "threshold": 0.5,
@@ -350,6 +352,8 @@ NOT_CALLED = {
     "InputError": "an exception",
     "datasets": "files, whose readers have their own tests",
     "evt": "its names are called one by one",
+    "rates": "its names are called one by one",
+    "rates.StratifiedContrast": "a result",
     "results": "classes of results, which functions make",
     "doctor": "takes a flag only and starts R",
     "evt.EvtFit": "a result",

@@ -116,7 +116,8 @@ def stratified(
     ``numerics/rates/strata.py``), limits by inversion. One-sided p-values of other nulls than equality are the larger
     of the normal tail and one that knows the skewness of z. Where fewer than 10 successes or failures are expected of
     a group, p-values of equality and odds ratios are the larger of the score's and the exact conditional test's (twice
-    the smaller tail, where two-sided), and the interval contains what they do not reject.
+    the smaller tail, where two-sided), and the interval contains what they do not reject. In small strata they are
+    conservative, and so are tests of homogeneity.
 
     With 20 cases of each group or more, the worst one-sided error that a search over 2 to 12 strata, rates .02 to .98,
     ratios .8 to 1.25 and differences to ±.2 found is .060 at 5% (the score alone: .107); 95% intervals cover .936 or

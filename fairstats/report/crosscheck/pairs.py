@@ -17,7 +17,8 @@ from fairstats.methods.rates.employment.result import AdverseImpact, ImpactTable
 from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.models.result import AMPLIFICATION, QUANTITIES, ModelComparison
 from fairstats.methods.rates.result import RatioResult
-from fairstats.methods.rates.stratified import StratifiedDifferenceResult, StratifiedRatioResult, tables_of, together_of
+from fairstats.methods.rates.stratified import together_of
+from fairstats.methods.rates.stratified_result import StratifiedDifferenceResult, StratifiedRatioResult, tables_of
 from fairstats.numerics.paired.change import OVERALL, PairedChange
 from fairstats.report.crosscheck.check import ADJUSTED, VERDICT, Bench, Check, Line, Place, column, ends, rows_of
 from fairstats.report.crosscheck.distances import madd

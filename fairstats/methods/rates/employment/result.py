@@ -20,7 +20,7 @@ from fairstats.ground.results import Result
 from fairstats.ground.serialise import serialisable, write_text
 from fairstats.methods.rates.bounds import Bounds
 from fairstats.methods.rates.result import RateComparison, RatioResult
-from fairstats.methods.rates.stratified import StratifiedRatioResult
+from fairstats.methods.rates.stratified_result import StratifiedRatioResult
 
 METRIC = "adverse_impact"
 #: Columns that the template of Local Law 144 has not.
