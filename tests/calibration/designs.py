@@ -22,7 +22,7 @@ import fairstats as fs
 from fairstats.ground import multiplicity
 from fairstats.ground.counts import ConfusionCounts, SelectionCounts
 from fairstats.methods.rates.pair import EDGEWORTH, FULL_EFFECTIVE, MIN_EFFECTIVE, MIN_UNITS
-from fairstats.methods.rates.score import difference_score_statistic, ratio_score_statistic
+from fairstats.numerics.rates.score import difference_score_statistic, ratio_score_statistic
 from tests.calibration.study import Cell, Counts, tally_interval
 
 Group = Mapping[str, NDArray[np.float64]]

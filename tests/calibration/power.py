@@ -12,7 +12,7 @@ from scipy.special import ndtr, ndtri
 import fairstats as fs
 from fairstats.ground.scores import ScoreCounts
 from fairstats.ground.verdict import z_evidence
-from fairstats.methods.rates.score import ratio_score_statistic
+from fairstats.numerics.rates.score import ratio_score_statistic
 from tests.calibration.study import Cell, Counts, tally_interval
 
 # ---------------------------------------------------------------- planned power

@@ -13,7 +13,7 @@ from unittest import mock
 import numpy as np
 
 import fairstats as fs
-from fairstats.methods.rates.exact import ExactTest
+from fairstats.numerics.rates.exact import ExactTest
 from tests.calibration.study import Cell, Counts, tally_interval
 
 Table = tuple[tuple[int, ...], ...]

@@ -18,7 +18,7 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import binom
 
 from fairstats.methods.rates.compare import EXACT_BELOW
-from fairstats.methods.rates.score import difference_score_statistic, ratio_score_statistic
+from fairstats.numerics.rates.score import difference_score_statistic, ratio_score_statistic
 from tests.calibration.study import Cell, Counts
 
 _IGNORED = 1e-10

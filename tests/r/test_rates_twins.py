@@ -17,7 +17,7 @@ import pytest
 
 import fairstats as fs
 from fairstats.ground.rsession import call
-from tests.methods.rates.score_arrays import difference_score_interval, ratio_score_interval
+from tests.numerics.rates.score_arrays import difference_score_interval, ratio_score_interval
 
 REFERENCE = Path(__file__).resolve().parents[1] / "reference" / "rates_twins.json"
 Z = 1.959963984540054

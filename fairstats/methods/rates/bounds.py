@@ -24,7 +24,7 @@ from fairstats.ground.registry import RATES, Rate, find_metric
 from fairstats.ground.results import Comparison
 from fairstats.methods.rates.estimates import rate_in
 from fairstats.methods.rates.limits import Mover, Score, contrast_of
-from fairstats.methods.rates.score import Contrast, Table
+from fairstats.numerics.rates.score import Contrast, Table
 
 _CELL = {(1, 1): "tp", (0, 1): "fp", (1, 0): "fn", (0, 0): "tn"}
 _MAX_SPLITS = 2_000

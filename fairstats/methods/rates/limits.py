@@ -13,8 +13,8 @@ from scipy.special import ndtr, ndtri
 
 from fairstats.ground.checks import Floats
 from fairstats.ground.multiplicity import normal_quantile
-from fairstats.methods.rates import score
-from fairstats.methods.rates.score import Contrast, Table
+from fairstats.numerics.rates import score
+from fairstats.numerics.rates.score import Contrast, Table
 
 #: Largest statistic that is looked for.
 _FAR = 30.0

@@ -22,8 +22,8 @@ from fairstats.ground.lazy import Axes
 from fairstats.ground.multiplicity import normal_cdf, normal_quantile
 from fairstats.ground.results import Result, columns_of
 from fairstats.ground.serialise import serialisable
-from fairstats.methods.rates.exact import exactly_shown, first_true
-from fairstats.methods.rates.score import ratio_score_statistic
+from fairstats.numerics.rates.region import exactly_shown, first_true
+from fairstats.numerics.rates.score import ratio_score_statistic
 from fairstats.plots.picture import LIMIT, Picture, draw, mark
 
 Alternative = Literal["less", "greater", "two-sided", "violated", "satisfied"]

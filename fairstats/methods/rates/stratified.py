@@ -18,7 +18,7 @@ from fairstats.ground.multiplicity import normal_cdf, normal_quantile, two_sided
 from fairstats.ground.registry import RATES, Metric
 from fairstats.ground.results import HypothesisTest, Interval
 from fairstats.ground.strata import StratumCounts
-from fairstats.ground.verdict import Evidence, bound_level, z_evidence
+from fairstats.ground.verdict import Evidence, Procedure, bound_level, z_evidence
 from fairstats.methods.rates.limits import Mover
 from fairstats.methods.rates.result import Inference, RateComparison, as_family
 from fairstats.methods.rates.stratified_result import (
@@ -256,6 +256,7 @@ def _decided(
         pvalue=quoted.pvalue,
         tests=tuple(tests),
         note=note,
+        procedure=Procedure(SCORE, "score"),
     ), evidence
 
 
@@ -297,7 +298,7 @@ def _tests_of_strata(tables: Strata, contrast: Contrast) -> list[HypothesisTest]
         exact = float(conditional.conditional_test(tables).central)
         successes = float(tables.k1[tables.shared].sum())
         name = "exact conditional (twice the smaller tail)"
-        tests.append(HypothesisTest(null, "any difference", successes, exact, name))
+        tests.append(HypothesisTest(null, "any difference", successes, exact, name, exact=True))
     informative = int(tables.informative.sum())
     strata_words = f"{informative} informative strata"
     by_contrast = homogeneity.homogeneity_test(tables, contrast)

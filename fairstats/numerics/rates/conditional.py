@@ -136,7 +136,7 @@ def _law(tables: Strata, length: int) -> ConditionalLaw:
         widest = int(span.max(initial=0.0))
         if widest == 0:
             continue
-        value = low[:, h, None] + np.arange(widest + 1)
+        value = low[:, h, None] + np.arange(widest + 1.0)
         own = _hypergeometric(value, tables.n1[:, h, None], tables.n0[:, h, None], hits[:, h, None])
         own = np.where(np.arange(widest + 1) <= span[:, None], own, 0.0)
         own[~tables.shared[:, h]] = np.arange(widest + 1) == 0

@@ -328,9 +328,11 @@ def score_limit(tables: Strata, critical: ArrayLike, contrast: Contrast, *, side
         with np.errstate(divide="ignore"):
             inner = np.clip(np.log(np.where(np.isnan(estimate), 1.0, estimate)), -LOG_SPAN, LOG_SPAN)
         scale = np.exp
-    ends = np.where(open_end, scale(outer), np.nan)
-    if contrast != "difference":
-        ends = np.where(open_end, np.inf if side > 0 else 0.0, np.nan)
+    if contrast == "difference":
+        outermost = float(side)
+    else:
+        outermost = np.inf if side > 0 else 0.0
+    ends = np.where(open_end, outermost, np.nan)
     searched = np.flatnonzero(~open_end)
     if searched.size:
         flat = flattened(tables).at(searched)
@@ -338,7 +340,7 @@ def score_limit(tables: Strata, critical: ArrayLike, contrast: Contrast, *, side
 
         def excess(x: Floats, rows: NDArray[np.intp]) -> Floats:
             z = statistic(flat.at(rows), scale(x), contrast)
-            return np.clip(z, -1e6, 1e6) - target[rows]
+            return np.asarray(np.clip(z, -1e6, 1e6) - target[rows])
 
         found = scale(find_roots(excess, inner.ravel()[searched], outer.ravel()[searched]))
         ends = ends.ravel()

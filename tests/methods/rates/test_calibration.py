@@ -166,7 +166,7 @@ def test_size_of_the_score_tests(study: ModuleType, method: str, contrast: str) 
 
 def test_exact_tests_keep_their_size(study: ModuleType) -> None:
     """Every table of 12 against 12, on the boundary."""
-    from fairstats.methods.rates.exact import exact_unconditional_pvalue
+    from fairstats.numerics.rates.exact import exact_unconditional_pvalue
 
     n = 12
     for null, alternative in ((0.8, "less"), (0.8, "greater"), (1.0, "two-sided")):

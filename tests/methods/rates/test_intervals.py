@@ -18,7 +18,7 @@ from statsmodels.stats.proportion import confint_proportions_2indep, tost_propor
 
 import fairstats as fs
 from fairstats.ground.errors import DataWarning, InsufficientEvidenceWarning
-from fairstats.methods.rates.score import (
+from fairstats.numerics.rates.score import (
     difference_score_statistic,
     difference_statistic,
     ratio_score_statistic,
@@ -26,7 +26,7 @@ from fairstats.methods.rates.score import (
 )
 from fairstats.results import SelectionCounts
 
-from .score_arrays import difference_score_interval
+from tests.numerics.rates.score_arrays import difference_score_interval
 
 #: Tables are drawn with small cells, too, of which explicit methods warn.
 pytestmark = pytest.mark.filterwarnings("ignore::fairstats.ground.errors.DataWarning")

@@ -16,7 +16,7 @@ from scipy.stats import binom, norm
 import fairstats as fs
 from fairstats.ground.verdict import z_evidence
 from fairstats.methods.rates.planning import PowerResult, _Plan, chance_of_verdict, detectable_ratio, equality_power
-from fairstats.methods.rates.score import ratio_score_statistic
+from fairstats.numerics.rates.score import ratio_score_statistic
 
 ALLOCATIONS = (1.0, 4.0, 10.0, 20.0, 0.1)
 

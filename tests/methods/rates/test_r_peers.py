@@ -24,11 +24,11 @@ from fairstats.ground.outcomes import Outcomes
 from fairstats.ground.registry import SELECTED
 from fairstats.ground.rsession import call
 from fairstats.methods.rates.estimates import estimate_rate
-from fairstats.methods.rates.exact import exact_unconditional_pvalue
-from fairstats.methods.rates.score import difference_score_statistic, ratio_score_statistic
 from fairstats.numerics.paired.score import difference_end, log_ratio_end
+from fairstats.numerics.rates.exact import exact_unconditional_pvalue
+from fairstats.numerics.rates.score import difference_score_statistic, ratio_score_statistic
 
-from .score_arrays import difference_limits, ratio_limits
+from tests.numerics.rates.score_arrays import difference_limits, ratio_limits
 
 RECORD = json.loads((Path(__file__).parents[2] / "reference" / "r_peers.json").read_text(encoding="utf-8"))
 #: ratesci searches to ten digits; exact2x2 looks for the nuisance rate on a grid of 2,000 points.

@@ -17,8 +17,8 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import test_proportions_2indep as proportions_2indep
 
 import fairstats as fs
-from fairstats.methods.rates.exact import exact_unconditional_pvalue
-from fairstats.methods.rates.score import ratio_score_statistic
+from fairstats.numerics.rates.exact import exact_unconditional_pvalue
+from fairstats.numerics.rates.score import ratio_score_statistic
 
 RATIO_METHODS = ("log", "delta", "score", "koopman", "bootstrap")
 DIFFERENCE_METHODS = ("score", "delta", "mee", "bootstrap")

@@ -23,7 +23,7 @@ from fairstats.methods.rates.estimates import estimate_rate, joint_covariance
 from fairstats.methods.rates.limits import Score
 from fairstats.methods.rates.maxima import _Band
 from fairstats.methods.rates.pair import pair_method, shrinkage
-from fairstats.methods.rates.score import ratio_statistic
+from fairstats.numerics.rates.score import ratio_statistic
 
 FILE = Path(__file__).resolve().parents[2] / "reference" / "survey_ratio.json"
 RELATIVE = 1e-8
@@ -234,7 +234,7 @@ def test_effective_counts_under_weights(n: int, rng: np.random.Generator) -> Non
     """
     from scipy.stats import t
 
-    from .score_arrays import ratio_score_interval
+    from tests.numerics.rates.score_arrays import ratio_score_interval
 
     y, weight = rng.integers(0, 2, n), rng.uniform(0.2, 4, n)
     group = np.repeat(["a", "b"], n // 2)

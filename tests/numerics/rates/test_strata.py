@@ -15,8 +15,7 @@ from scipy.stats import binom, hypergeom, norm, skew
 from statsmodels.stats.contingency_tables import StratifiedTable
 
 import fairstats as fs
-from fairstats.methods.rates import score
-from fairstats.numerics.rates import conditional, homogeneity, strata
+from fairstats.numerics.rates import conditional, homogeneity, score, strata
 from fairstats.numerics.rates.strata import EQUALITY, Strata
 
 CONTRASTS = tuple(EQUALITY)

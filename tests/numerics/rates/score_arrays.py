@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fairstats.methods.rates.score import difference_limit, ratio_limit
+from fairstats.numerics.rates.score import difference_limit, ratio_limit
 
 
 def ratio_limits(table: Any, critical: float, correction: bool) -> tuple[float, float]:

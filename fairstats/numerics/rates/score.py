@@ -25,7 +25,7 @@ from fairstats.ground.checks import Floats
 
 LOG_SPAN = 60.0
 Table = tuple[float, float, float, float]
-Contrast = Literal["ratio", "difference"]
+Contrast = Literal["ratio", "difference", "odds_ratio"]
 #: Answers that are kept: many small groups beside one reference make few different tables.
 KEPT = 1 << 13
 #: Fewer tables than this are faster one by one.
@@ -81,6 +81,37 @@ def difference_statistic(table: Table, difference: float, correction: bool, cont
     if continuity:
         distance = copysign(max(abs(distance) - (1 / n0 + 1 / n1) / 2, 0.0), distance)
     return _standardised(distance, variance, n0 + n1, correction)
+
+
+def odds_ratio_statistic(table: Table, odds_ratio: float, correction: bool, continuity: bool = False) -> float:
+    """Score statistic of H0: odds of p₀ over odds of p₁ = odds ratio for a table (k₀, n₀, k₁, n₁).
+
+    n₀(k₀/n₀ − p̃₀)·√(1/(n₀p̃₀q̃₀) + 1/(n₁p̃₁q̃₁)) (Miettinen & Nurminen 1985); at 1 the statistic of equal rates.
+    """
+    k0, n0, k1, n1 = table
+    total = k0 + k1
+    if total in (0, n0 + n1):
+        return 0.0
+    # p̃₁: the positive root of n₁(ψ − 1)p² + (n₁ + n₀ψ − (k₀ + k₁)(ψ − 1))p − (k₀ + k₁) = 0
+    square = n1 * (odds_ratio - 1)
+    middle = n1 + n0 * odds_ratio - total * (odds_ratio - 1)
+    p1 = 2 * total / (middle + sqrt(max(middle * middle + 4 * square * total, 0.0)))
+    p0 = odds_ratio * p1 / (1 + p1 * (odds_ratio - 1))
+    spread = 1 / (n0 * p0 * (1 - p0)) + 1 / (n1 * p1 * (1 - p1))
+    distance = k0 - n0 * p0
+    if continuity:
+        distance = copysign(max(abs(distance) - 0.5, 0.0), distance)
+    z = distance * sqrt(spread)
+    return z * sqrt((n0 + n1 - 1) / (n0 + n1)) if correction else z
+
+
+def score_statistic(table: Table, contrast: Contrast, null: float, correction: bool = False) -> float:
+    """Score statistic of H0: contrast = null for a table (k, n, k₀, n₀); positive where the estimate lies above."""
+    if contrast == "ratio":
+        return ratio_statistic(table, null, correction)
+    if contrast == "difference":
+        return difference_statistic(table, null, correction)
+    return odds_ratio_statistic(table, null, correction)
 
 
 def _standardised(distance: float, variance: float, total: float, correction: bool) -> float:
@@ -166,6 +197,23 @@ def difference_score_statistic(
     less = np.where(continuity, (1 / n0 + 1 / n1) / 2, 0.0)
     distance = np.copysign(np.maximum(np.abs(distance) - less, 0.0), distance)
     return _standardised_arrays(distance, variance, n0 + n1, correction)
+
+
+def odds_ratio_score_statistic(
+    k0: ArrayLike, n0: ArrayLike, k1: ArrayLike, n1: ArrayLike, odds_ratio: ArrayLike, *, correction: bool = True
+) -> Floats:  # fmt: skip
+    """Score statistic z of H0: odds ratio = `odds_ratio`; positive where the estimate lies above. Arrays broadcast."""
+    k0, n0, k1, n1, odds_ratio = (np.asarray(v, dtype=np.float64) for v in (k0, n0, k1, n1, odds_ratio))
+    total = k0 + k1
+    square = n1 * (odds_ratio - 1)
+    middle = n1 + n0 * odds_ratio - total * (odds_ratio - 1)
+    p1 = 2 * total / (middle + np.sqrt(np.maximum(middle * middle + 4 * square * total, 0.0)))
+    p0 = odds_ratio * p1 / (1 + p1 * (odds_ratio - 1))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        spread = 1 / (n0 * p0 * (1 - p0)) + 1 / (n1 * p1 * (1 - p1))
+        z = (k0 - n0 * p0) * np.sqrt(spread)
+    z = np.where((total == 0) | (total == n0 + n1), 0.0, z)
+    return z * np.sqrt((n0 + n1 - 1) / (n0 + n1)) if correction else z
 
 
 def difference_limits_of(tables: Floats, critical: ArrayLike, continuity: NDArray[np.bool_]) -> tuple[Floats, Floats]:

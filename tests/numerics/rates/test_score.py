@@ -19,14 +19,14 @@ from scipy.stats import chi2
 from statsmodels.stats.proportion import confint_proportions_2indep
 
 import fairstats as fs
-from fairstats.methods.rates.score import (
+from fairstats.numerics.rates.score import (
     difference_limits_of,
     difference_score_statistic,
     difference_statistic,
     ratio_score_statistic,
 )
 
-from .score_arrays import difference_limits, difference_score_interval, ratio_score_interval
+from tests.numerics.rates.score_arrays import difference_limits, difference_score_interval, ratio_score_interval
 
 Z = 1.959963984540054
 #: Named in METHODS: the ends are right when z² is right to 1e-8.

@@ -15,8 +15,8 @@ from fairstats.ground.counts import SelectionCounts
 from fairstats.ground.registry import RATES
 from fairstats.methods.rates.compare import MAX_CASES, _countable
 from fairstats.methods.rates.estimates import estimate_rate
-from fairstats.methods.rates.exact import ExactTest, exact_unconditional_pvalue, exactly_shown, first_true
-from fairstats.methods.rates.score import difference_score_statistic, ratio_score_statistic
+from fairstats.numerics.rates.exact import ExactTest, exact_unconditional_pvalue, exactly_shown, first_true
+from fairstats.numerics.rates.score import difference_score_statistic, ratio_score_statistic
 
 ALTERNATIVES = ("less", "greater", "two-sided")
 

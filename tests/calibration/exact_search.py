@@ -1,0 +1,171 @@
+"""Where the score's verdicts err too often: a search over sizes, rates, fair ranges and levels, by enumeration.
+
+Of one group beside a reference, the contrast at an end of its fair range, the probability of the verdict "violated" (and
+of "satisfied") by the score with both directions (`ground.verdict.z_evidence`) at the level that a family of G groups
+leaves it at Holm's first step, .05/G. G times that bounds the error of G such groups; with independent groups it is
+1 − (1 − e)^G. What the switch to exact tests (`numerics.rates.switch`) allows is the worst of this.
+
+``python -m tests.calibration.exact_search`` writes ``results/exact_search.json``.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Iterator
+from itertools import product
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import bdtr, ndtr
+
+from fairstats.ground.verdict import fair_range
+from fairstats.numerics.rates.exact import binomial_masses
+from fairstats.numerics.rates.region import first_true
+from fairstats.numerics.rates.score import difference_score_statistic, ratio_score_statistic
+from fairstats.numerics.rates.switch import needs_exact
+
+RESULTS = Path(__file__).parent / "results" / "exact_search.json"
+SIZES = (5, 10, 15, 20, 30, 40, 52, 70, 100, 140, 200, 280, 400, 500, 700, 1_000)
+REFERENCES = (500, 2_000, 5_000, 20_000)
+RATES = (
+    0.02, 0.03, 0.04, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.88, 0.9, 0.92, 0.94, 0.95,
+    0.96, 0.97, 0.975, 0.98,
+)  # fmt: skip
+RANGES = (
+    ("ratio", 0.8), ("ratio", 0.85), ("ratio", 0.9), ("ratio", 0.95), ("ratio", 1.0),
+    ("difference", 0.0), ("difference", 0.02), ("difference", 0.05), ("difference", 0.1), ("difference", 0.2),
+)  # fmt: skip
+FAMILIES = (1, 2, 4, 8, 12, 20)
+
+
+class Setting(NamedTuple):
+    """A group of n beside a reference of n₀, at one end of a fair range, in a family of `groups`."""
+
+    contrast: str
+    size: float
+    end: str
+    n: int
+    n0: int
+    groups: int
+
+
+def evidence(setting: Setting, k: np.ndarray, k0: np.ndarray, verdict: str) -> np.ndarray:
+    """p-value of a verdict in the direction of the end, by the score with both directions."""
+    statistic = (
+        ratio_score_statistic if setting.contrast == "ratio" else difference_score_statistic
+    )
+    low, high = fair_range(setting.contrast, setting.size)
+    z_low = statistic(k, setting.n, k0, setting.n0, low)
+    z_high = statistic(k, setting.n, k0, setting.n0, high)
+    width = z_low - z_high
+    outwards = z_low if setting.end == "low" else -z_high
+    z = outwards if verdict == "violated" else -outwards
+    return ndtr(z) + ndtr(z - width)
+
+
+def errors(setting: Setting, rates: Iterable[float], verdict: str) -> tuple[np.ndarray, np.ndarray]:
+    """Rates of the reference that are possible, and the probability of a false verdict at each.
+
+    "violated": toward the end at which the contrast is; "satisfied": that this end is excluded from outside, as if the
+    other end were far away.
+    """
+    low, high = fair_range(setting.contrast, setting.size)
+    null = low if setting.end == "low" else high
+    q = np.array(list(rates))
+    p = q * null if setting.contrast == "ratio" else q + null
+    possible = (p > 0) & (p < 1)
+    q, p = q[possible], p[possible]
+    n, n0 = setting.n, setting.n0
+    level = 0.05 / setting.groups
+    k = np.arange(n + 1.0)
+    # a small rate of the group, and a large one of the reference, speak for "below"
+    toward_low = (setting.end == "low") == (verdict == "violated")
+    masses = group_masses(n, p)
+    tail = _shown_of_each(setting, verdict, k, q, level, toward_low=toward_low)
+    if verdict == "violated":  # in either direction
+        other = setting._replace(end="high" if setting.end == "low" else "low")
+        tail = tail + _shown_of_each(other, verdict, k, q, level, toward_low=not toward_low)
+    return q, np.einsum("kg,gk->g", masses, tail)
+
+
+def group_masses(n: int, rates: np.ndarray) -> np.ndarray:
+    """Binomial probabilities of all counts of the group, shape (n + 1, rates)."""
+    k = np.arange(n + 1.0)
+    small = rates <= 0.5
+    masses = np.empty((k.size, rates.size))
+    masses[:, small] = binomial_masses(k[None], n, rates[None, small], np.array([[False]]))[0]
+    falling = binomial_masses(k[None, ::-1], n, rates[None, ~small], np.array([[True]]))[0]
+    masses[:, ~small] = falling[::-1]
+    return masses
+
+
+def _shown_of_each(
+    setting: Setting, verdict: str, k: np.ndarray, q: np.ndarray, level: float, *, toward_low: bool
+) -> np.ndarray:
+    """P(the score shows the verdict) for each count of the group, shape (rates, n + 1)."""
+    n0 = setting.n0
+
+    def shown(k0: np.ndarray) -> np.ndarray:
+        return (evidence(setting, k, k0, verdict) <= level) & ((k > 0) | (k0 > 0))
+
+    if toward_low:
+        first = first_true(shown, k.size, n0)
+        return 1 - np.where(first > 0, bdtr(np.maximum(first - 1.0, 0), n0, q[:, None]), 0.0)
+    first = first_true(lambda k0: ~shown(k0), k.size, n0)
+    return np.where(first > 0, bdtr(np.maximum(first - 1.0, 0), n0, q[:, None]), 0.0)
+
+
+def settings(
+    sizes: Iterable[int] = SIZES,
+    references: Iterable[int] = REFERENCES,
+    families: Iterable[int] = FAMILIES,
+) -> Iterator[Setting]:
+    """All settings of a grid; a group is not larger than its reference."""
+    for (contrast, size), n, n0, groups in product(RANGES, sizes, references, families):
+        for end in ("low", "high"):
+            if n <= n0:
+                yield Setting(contrast, size, end, n, n0, groups)
+
+
+def expected_cell(setting: Setting, q: float) -> float:
+    """Smallest expected cell of the group at the pooled rate, the contrast at the end of its range."""
+    low, high = fair_range(setting.contrast, setting.size)
+    null = low if setting.end == "low" else high
+    p = q * null if setting.contrast == "ratio" else q + null
+    pooled = (setting.n * p + setting.n0 * q) / (setting.n + setting.n0)
+    return min(setting.n, setting.n0) * min(pooled, 1 - pooled)
+
+
+def search(every: Iterable[Setting]) -> list[dict[str, object]]:
+    """One record for each setting, rate and verdict: error, and its ratio to the nominal one."""
+    records = []
+    for setting in every:
+        for verdict in ("violated", "satisfied"):
+            if verdict == "satisfied" and setting.size == (
+                1.0 if setting.contrast == "ratio" else 0.0
+            ):
+                continue
+            for q, error in zip(*errors(setting, RATES, verdict), strict=True):
+                records.append({
+                    **setting._asdict(),
+                    "rate": float(q),
+                    "verdict": verdict,
+                    "error": float(error),
+                    "inflation": float(error * setting.groups / 0.05),
+                    "expected": expected_cell(setting, float(q)),
+                })  # fmt: skip
+    return records
+
+
+if __name__ == "__main__":
+    found = search(settings())
+    scored = [
+        r
+        for r in found
+        if not needs_exact(r["n"], r["n0"], r["expected"], 0.05 / r["groups"])  # type: ignore[arg-type]
+    ]
+    worst = sorted(scored, key=lambda r: -float(r["inflation"]))[:40]  # type: ignore[arg-type]
+    RESULTS.write_text(json.dumps({"settings": len(found), "by score": len(scored), "worst": worst}, indent=1))
+    sys.stdout.write(f"{len(found)} settings, {len(scored)} by the score; worst {worst[0]}\n")
