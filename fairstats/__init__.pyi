@@ -43,7 +43,6 @@ from fairstats.methods.rates.metrics import predictive_parity_difference as pred
 from fairstats.methods.rates.models.compare import compare_models as compare_models
 from fairstats.methods.rates.planning import power_ratio as power_ratio
 from fairstats.methods.rates.planning import sample_size_ratio as sample_size_ratio
-from fairstats.methods.rates.stratified import stratified_ratio as stratified_ratio
 from fairstats.methods.um.comparison import um_compare as um_compare
 from fairstats.methods.um.cross_validation import um_cross_validate as um_cross_validate
 from fairstats.methods.um.estimators import um_compare_estimators as um_compare_estimators

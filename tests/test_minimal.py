@@ -72,7 +72,7 @@ WORKS = {
             getattr(fs, name + "_difference")(y_true, y_pred, sensitive_features=race, agg="max")
         """,
     "ABROCA": "fs.abroca(y_true, score, sensitive_features=race, rng=1)",
-    "strata": "fs.stratified_ratio(y_pred, sensitive_features=race, strata=frame['age_cat'])",
+    "strata": "fs.disparate_impact(y_pred, sensitive_features=race, strata=frame['age_cat'])",
     "two models": "fs.compare_models(y_true, y_pred, score > 0.7, sensitive_features=race)",
     "planning": "assert fs.sample_size_ratio(0.5, 0.7).n == 971",
     "weights and clusters": """

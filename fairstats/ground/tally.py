@@ -21,6 +21,7 @@ from fairstats.ground.parts import RowCounts, TailCounts
 from fairstats.ground.scores import ScoreCounts
 from fairstats.ground.serialise import decode, encode, parse_json, read_json, serialisable
 from fairstats.ground.stored import check_length, damaged
+from fairstats.ground.strata import StratumCounts, refuse_weights, stratum_order
 from fairstats.ground.writing import JSON, write_file
 
 #: Rows that an interval of scores holds at least in a file that leaves the house.
@@ -269,19 +270,19 @@ class Tally:
             return self._part("cells")  # type: ignore[no-any-return]
         raise _lacks(self, "a second prediction", "y_pred_b=")
 
-    def strata(self) -> tuple[NDArray[np.int64], tuple[str, ...], tuple[str, ...]]:
-        """Selected and not selected, shape (H, G, 2), with the names of the H strata and G groups."""
+    def strata(self) -> StratumCounts:
+        """Cells of every group within the strata (of the first prediction, where there are two)."""
         if not self.stratified or self.cells is None:
             raise _lacks(self, "strata", "strata=")
-        selected = replace(self, stratified=False).selection()
+        cells = self.cells.confusion(0) if isinstance(self.cells, PairedCounts) else self.cells
+        refuse_weights("counts", weighted=cells.weighted)
         groups = self.by(*self.sensitive).groups
-        names = {level[-1] for level in self.levels}
-        order = self.orders[-1] or tuple(sorted(names))
-        strata = tuple(name for name in order if name in names)
-        cells = np.zeros((len(strata), len(groups), 2), dtype=np.int64)
-        for level, rows in zip(self.levels, selected.rows, strict=True):
-            cells[strata.index(level[-1]), groups.index(INTERSECTION.join(level[:-1]))] = rows
-        return cells, strata, groups
+        names = tuple(dict.fromkeys(level[-1] for level in self.levels))
+        order = [names[h] for h in stratum_order(names, self.orders[-1])]
+        rows = np.zeros((len(order), len(groups), len(cells.cells)), dtype=np.int64)
+        for level, own in zip(self.levels, cells.rows, strict=True):
+            rows[order.index(level[-1]), groups.index(INTERSECTION.join(level[:-1]))] = own
+        return StratumCounts(tuple(order), groups, cells.cells, rows, self.attributes[-1])
 
     def histogram(self) -> ScoreCounts:
         """Score values per group and label."""

@@ -77,6 +77,7 @@ def audit(
     label_values: Any = None,
     sample_weight: str | None = None,
     cluster: str | None = None,
+    strata: str | None = None,
     features: str | Sequence[str] = (),
     counterfactual_score: str | Mapping[str, str] | None = None,
     missing: Literal["raise", "drop", "group"] = "raise",
@@ -122,6 +123,9 @@ def audit(
         favourable one that no row has is a rate of 0, with a warning.
     sample_weight, cluster : str, optional
         Columns of weights and of sampling units.
+    strata : str, optional
+        Column of a confounder (department, risk class): every ratio and difference of rates also within its strata,
+        crude and adjusted side by side, and a sentence at the head where they disagree. Not with weights or clusters.
     features : str or sequence of str, optional
         Feature columns, numbers or categories: with outcomes and predictions they add HFM, the distance
         between groups as sets.
@@ -192,7 +196,7 @@ def audit(
     if isinstance(frame, AdverseImpact):
         return _of_impact(frame, title)
     roles = {"y_true": y_true, "y_pred": y_pred, "score": score}
-    roles |= {"sample_weight": sample_weight, "cluster": cluster}
+    roles |= {"sample_weight": sample_weight, "cluster": cluster, "strata": strata}
     if isinstance(frame, Tally):
         named = None if isinstance(features, tuple) and not features else features
         others = (*roles.values(), counterfactual_score, named, pos_label, label_values)

@@ -22,13 +22,14 @@ from fairstats.ground.checks import (
 from fairstats.ground.counts import CellCounts, ConfusionCounts, PairedCounts, SelectionCounts
 from fairstats.ground.encoding import as_float_column, as_frame_columns, declared_labels
 from fairstats.ground.engines.sources import as_lazy
-from fairstats.ground.errors import InputError
+from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.lazy import pd
 from fairstats.ground.outcomes import Outcomes, check_changed, on_unit_interval
 from fairstats.ground.reading.roles import Roles
 from fairstats.ground.scores import ScoreCounts
 from fairstats.ground.serialise import serialisable
+from fairstats.ground.strata import StratumCounts, refuse_weights
 from fairstats.ground.tally import Tally, tally
 from fairstats.ground.values import label_text, missing_rows
 from fairstats.methods.madd.mitigation import MitigationResult
@@ -91,8 +92,8 @@ class AuditColumns:
     favourable value of outcome and prediction, as text; None where 1 or True speaks for itself; `features`:
     features of the rows, for distances between sets; `counterfactual_scores`: sensitive column → column of
     the score that the row would have with another value of it; `models`, `model_scores`: of several models,
-    name → column of the predictions, and of the scores; `y_pred` and `score` are those of the first;
-    `label_values`: ``"y_true"``, ``"y_pred"`` → the labels that may occur, where they were declared.
+    name → column of the predictions, and of the scores; `y_pred` and `score` are those of the first; `label_values`:
+    ``"y_true"``, ``"y_pred"`` → the labels that may occur, where they were declared; `strata`: of a confounder.
     """
 
     y_true: str | None
@@ -101,6 +102,7 @@ class AuditColumns:
     sensitive_features: tuple[str, ...]
     sample_weight: str | None = None
     cluster: str | None = None
+    strata: str | None = None
     pos_label_true: str | None = None
     pos_label_pred: str | None = None
     features: tuple[str, ...] = ()
@@ -112,7 +114,7 @@ class AuditColumns:
     @property
     def roles(self) -> dict[str, str]:
         """Argument of the methods → the column that was named for it."""
-        roles = ("y_true", "y_pred", "score", "sample_weight", "cluster")
+        roles = ("y_true", "y_pred", "score", "sample_weight", "cluster", "strata")
         return {role: getattr(self, role) for role in roles if getattr(self, role) is not None}
 
     @property
@@ -169,6 +171,7 @@ def columns_of_tally(counted: Tally, sensitive_features: Any, asked: Iterable[An
     }
     found: dict[str, Any] = {role: names.get(role, role) if known else None for role, known in there.items()}
     found |= {role: names.get(role) for role in ("sample_weight", "cluster", "pos_label_true", "pos_label_pred")}
+    found["strata"] = counted.attributes[-1] if counted.stratified else None
     changed = names.get("counterfactual_score", "counterfactual_score")
     return AuditColumns(
         **found,
@@ -295,7 +298,7 @@ class AuditInput:
     group of this set, or a rule; `features`: features of the rows in `outcomes`, numbered from 0;
     `counterfactual_score`, shape (n,): score of the same rows with another value of the one sensitive
     attribute; `tally`: what is audited where there are no rows; `models`: rows with what several models
-    predict; `mitigation`: what a mitigation was found to change for these groups.
+    predict; `mitigation`: what a mitigation was found to change for these groups; `strata`: the cells within strata.
     """
 
     attributes: tuple[str, ...]
@@ -309,6 +312,7 @@ class AuditInput:
     tally: Tally | None = None
     models: ModelRows | None = None
     mitigation: MitigationResult | None = None
+    strata: StratumCounts | None = None
 
     @property
     def rows(self) -> Outcomes:
@@ -376,11 +380,16 @@ def build_input(
         predictions = {model: frame[name] for model, name in columns.models.items()}
         scores = {model: frame[name] for model, name in columns.model_scores.items()}
         models = ModelRows.read(given.get("y_true"), predictions, scores, {**how, **units})
+    counts = _count(outcomes, columns)
+    strata = None
+    if columns.strata is not None:
+        labelled = outcomes if outcomes.y_pred is not None else replace(outcomes, y_pred=outcomes.y_true)
+        strata = StratumCounts.from_outcomes(labelled, type(counts), columns.strata)
     kept = slice(None) if outcomes.kept is None else outcomes.kept
     return AuditInput(
-        attributes, outcomes, _count(outcomes, columns), columns, settings, reference,
+        attributes, outcomes, counts, columns, settings, reference,
         None if features is None else features.iloc[kept].reset_index(drop=True),
-        None if changed is None else _scores(frame[changed].iloc[kept], changed), models=models,
+        None if changed is None else _scores(frame[changed].iloc[kept], changed), models=models, strata=strata,
     )  # fmt: skip
 
 
@@ -392,7 +401,15 @@ def _tally_input(
     _check_groups(own.groups, attributes)
     both = columns.y_true is not None and columns.y_pred is not None
     cells: CellCounts = own.confusion() if both and not own.of_labels else own.selection()
-    return AuditInput(attributes, None, cells, columns, settings, reference, tally=own)
+    strata = None
+    if counted.stratified and not cells.weighted:
+        strata = counted.by(*attributes, counted.attributes[-1]).strata()
+        if isinstance(cells, SelectionCounts):
+            strata = strata.selection()
+    elif counted.stratified:
+        text = f"Comparisons within strata of {counted.attributes[-1]} need independent rows of equal weight: left out."
+        caution(text, DataWarning)
+    return AuditInput(attributes, None, cells, columns, settings, reference, tally=own, strata=strata)
 
 
 def _lazy_inputs(
@@ -403,7 +420,8 @@ def _lazy_inputs(
     A set with counterfactual scores has a tally of its own, and so has every set where rows are left out:
     those that lack another attribute count in it, and groups are ordered by size before rows are left out.
     """
-    roles = ("y_true", "y_pred", "score", "sample_weight", "cluster", "features")
+    refuse_weights("strata", weighted=columns.strata is not None and bool(columns.sample_weight or columns.cluster))
+    roles = ("y_true", "y_pred", "score", "sample_weight", "cluster", "strata", "features")
     asked = {role: getattr(columns, role) for role in roles}
     asked |= {"pos_label": pos_label, "missing": settings.missing, "label_values": columns.label_values or None}
     every = columns.sensitive_features

@@ -15,6 +15,7 @@ from fairstats.ground.registry import RATES, Rate, find_metric
 from fairstats.methods.madd.result import MaddResult
 from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.result import ComparisonResult, DifferenceResult, RatioResult
+from fairstats.methods.rates.stratified_result import StratifiedComparison
 from fairstats.report.claims import same_question
 from fairstats.report.contents import Statement, compared, rests_on_exact_test
 from fairstats.report.sections import REFERENCES, SectionEntry, metric_title
@@ -340,6 +341,8 @@ def _result_notes(result: Any) -> Iterator[tuple[str, str]]:
     for c in compared(result):
         if rests_on_exact_test(c) and not c.note:
             yield c.metric, f"{c.group} against {c.reference}: {few}"
+        if isinstance(c, StratifiedComparison) and c.disagreement:
+            yield c.metric, f"Crude and adjusted disagree. {c.disagreement}"
     if isinstance(result, (RatioResult, DifferenceResult)):
         yield from ((result.comparisons[0].metric, note) for note in result.regime_notes())
 

@@ -81,7 +81,7 @@ def calls() -> dict[str, Call]:
     rows = {"sample_weight": None, "cluster": None, "pos_label": None, "missing": "raise", "groups": None}
     asked = {"reference": None, "confidence_level": 0.95, "adjust": "holm"}
     rated = {**asked, **rows, "sensitive_features": g, "comparisons": "reference", "method": None,
-             "alternative": "two-sided", "simultaneous": None, "counts": None}  # fmt: skip
+             "alternative": "two-sided", "simultaneous": None, "counts": None, "strata": None}  # fmt: skip
     drawn = {"n_resamples": 100, "rng": 1}
     differ = {"y_true": y, "y_pred": p, **rated, "agg": None, "margin": 0.1}
     ratio = {"y_pred": p, **rated, **drawn, "threshold": 0.8}
@@ -150,9 +150,6 @@ def calls() -> dict[str, Call]:
             **asked, **rows, "sensitive_features": g, "score": None, "metrics": "disparate_impact",
             "baseline": None, "counts": None, "comparisons": "reference", "threshold": 0.8, "margin": 0.1,
             "n_resamples": 100, "rng": 1}),
-        "stratified_ratio": Call("rates", fs.stratified_ratio, {"y_pred": p, "strata": h,
-            "sensitive_features": g, **asked, "counts": None, "threshold": 0.8, "alternative": "two-sided",
-            "pos_label": None, "missing": "raise", "groups": None}),
         "adverse_impact": Call("rates", fs.adverse_impact, {"data": frame, "selected": "p", "score": None,
             "sex": "sex", "race": "g", "reference": "highest", "template": "ugesp", "strata": None,
             "number": None, "unknown": None, "measure": None, "threshold": 0.8, "confidence_level": 0.95,
@@ -252,6 +249,8 @@ def calls() -> dict[str, Call]:
         # ------------------------------------------------ hdr
         "hdr": Call("hdr", fs.hdr, {"samples": tail, "prob": 0.9, "density": None, "bandwidth": None,
             "support": None, "backend": "scipy", "estimator": "kde", "discrete": None, "gridsize": 64}),
+        "rates.stratified": Call("rates", fs.rates.stratified, {"k": [3, 4], "n": [10, 12], "k0": [5, 6],
+            "n0": [11, 13], "contrast": "ratio", "null": None, "confidence_level": 0.95}),
         # ------------------------------------------------ evt
         "evt.fit_gpd": Call("evt", fs.evt.fit_gpd, {"x": tail, "threshold": 0.5, **fit, "n_total": None}),
         "evt.fit_gpd by covariates": Call("evt", fs.evt.fit_gpd, {"x": tail, "threshold": 0.5,
@@ -353,6 +352,8 @@ NOT_CALLED = {
     "InputError": "an exception",
     "datasets": "files, whose readers have their own tests",
     "evt": "its names are called one by one",
+    "rates": "its names are called one by one",
+    "rates.StratifiedContrast": "a result",
     "results": "classes of results, which functions make",
     "doctor": "takes a flag only and starts R",
     "evt.EvtFit": "a result",

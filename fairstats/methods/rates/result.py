@@ -172,7 +172,8 @@ class ComparisonResult(Result):
     tails: ClassVar[dict[str, str]] = {}
     _shown: ClassVar[tuple[str, ...]] = (
         "metric", "group", "reference", "attained_by", "rate", "rate_reference", "estimate", "ci_low",
-        "ci_high", "pvalue", "pvalue_adjusted", "n", "n_reference", "verdict",
+        "ci_high", "pvalue", "pvalue_adjusted", "n", "n_reference", "verdict", "adjusted", "adjusted_ci_low",
+        "adjusted_ci_high", "adjusted_pvalue", "adjusted_verdict", "pvalue_homogeneity", "crude", "crude_verdict",
     )  # fmt: skip
 
     @property
@@ -331,9 +332,57 @@ class ComparisonResult(Result):
         return forest_plot(self, ax=ax)
 
 
+@dataclass(frozen=True, eq=False)
+class _BesideStrata(ComparisonResult):
+    """Comparisons that may have adjusted ones beside them: `stratified`, a result of the same pairs."""
+
+    stratified: Any = None
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Rows of the tidy table; with strata also the adjusted comparison in columns of its own."""
+        rows = super().rows()
+        if self.stratified is None:
+            return rows
+        for row, c in zip(rows, self.stratified.comparisons, strict=True):
+            row["adjusted"] = c.estimate
+            row["adjusted_ci_low"], row["adjusted_ci_high"] = c.confidence_interval
+            row["adjusted_pvalue"] = c.pvalue
+            row["adjusted_verdict"] = c.verdict
+            row["pvalue_homogeneity"] = c.pvalue_homogeneity
+        return rows
+
+    def disagreements(self) -> list[str]:
+        """A sentence for every comparison where crude and adjusted disagree."""
+        if self.stratified is None:
+            return []
+        return [c.disagreement for c in self.stratified.comparisons if c.disagreement]
+
+    def sentences(self) -> list[str]:
+        """One sentence per comparison; where the adjusted one disagrees, that one as well."""
+        sentences = super().sentences()
+        if self.stratified is None:
+            return sentences
+        pairs = zip(sentences, self.stratified.comparisons, strict=True)
+        return [f"{sentence} {c.disagreement}".strip() for sentence, c in pairs]
+
+    def notes(self) -> list[str]:
+        """Sentences below the table."""
+        lines = super().notes()
+        if self.stratified is None:
+            return lines
+        own = [note for note in self.stratified.notes() if note not in lines]
+        return [*lines, *(f"Within strata: {note}" for note in own), *self.disagreements()]
+
+
 @serialisable(eq=False)
-class RatioResult(ComparisonResult):
-    """Ratios of rates against a reference group, with the verdict on the four-fifths rule."""
+class RatioResult(_BesideStrata):
+    """Ratios of rates against a reference group, with the verdict on the four-fifths rule.
+
+    Attributes
+    ----------
+    stratified : StratifiedRatioResult or None
+        The same comparisons within strata, where strata were given.
+    """
 
     scale: ClassVar[str] = "ratio"
     tails: ClassVar[dict[str, str]] = {
@@ -349,8 +398,14 @@ class RatioResult(ComparisonResult):
 
 
 @serialisable(eq=False)
-class DifferenceResult(ComparisonResult):
-    """Signed differences against a reference group, with the verdict on a margin."""
+class DifferenceResult(_BesideStrata):
+    """Signed differences against a reference group, with the verdict on a margin.
+
+    Attributes
+    ----------
+    stratified : StratifiedDifferenceResult or None
+        The same comparisons within strata, where strata were given.
+    """
 
     scale: ClassVar[str] = "difference"
     tails: ClassVar[dict[str, str]] = {

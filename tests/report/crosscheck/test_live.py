@@ -164,7 +164,8 @@ def test_functions_of_counts_pairs_and_strata() -> None:
         fs.compare_models(
             p["y"], p["first"], p["second"], metrics="equal_opportunity_difference", cluster=p["cluster"], **of_group
         ),
-        fs.stratified_ratio(p["first"], strata=p["stratum"], **of_group),
+        fs.disparate_impact(p["first"], strata=p["stratum"], **of_group).stratified,
+        fs.equal_opportunity_difference(p["y"], p["first"], strata=p["stratum"], **of_group).stratified,
     ):
         assert_all_agree(fs.crosscheck(result), at_least=20)
     own = fs.group_metric(p["y"], p["first"], metric=lambda tp, fp, fn, tn: tp / (tp + fn), **of_group)

@@ -24,7 +24,6 @@ from fairstats.methods.rates.employment.result import ABOUT, AdverseImpact, Impa
 from fairstats.methods.rates.planning import equality_power
 from fairstats.methods.rates.result import Inference
 from fairstats.methods.rates.setup import make_settings
-from fairstats.methods.rates.stratified import stratified_ratio
 
 #: Selected and people of a group, and of its reference.
 Counts = tuple[int, int, int, int]
@@ -75,7 +74,7 @@ def adverse_impact(
     template : {"ugesp", "ll144"}, default "ugesp"
         Uniform Guidelines (29 CFR 1607.4D), or the tables of New York City's Local Law 144 [4]_ as page and CSV.
     strata : str, optional
-        Column of jobs or years: adds the Mantel–Haenszel ratio and the Breslow–Day test of each table.
+        Column of jobs or years: adds the ratio within strata with its tests (as `strata` of `disparate_impact`).
     number : str, optional
         Column with the number of people that each row stands for.
     unknown : int, pair or mapping, optional
@@ -175,7 +174,8 @@ def _table(one: Counted, settings: Inference, references: list[str], share: floa
     if len(used.groups) < 2:
         return ImpactTable(one.by, one.step, counts, None, excluded=excluded)
     named = next((name for name in references if name in used.groups), "highest")
-    found: Any = compare_metric(METRICS["disparate_impact"], used, settings, named)
+    strata = None if one.tally is None else one.tally.strata().selection().among(used.groups)
+    found: Any = compare_metric(METRICS["disparate_impact"], used, settings, named, strata=strata)
     at, level, highest = used.groups.index, settings.confidence_level, found.settings.reference_rule == "highest"
     k, n = used.totals[:, 0].astype(int).tolist(), used.group_sizes.tolist()
     pairs = ((at(c.group), at(c.reference)) for c in found.comparisons)
@@ -185,13 +185,7 @@ def _table(one: Counted, settings: Inference, references: list[str], share: floa
         against = None if highest else at(found.reference)
         others = (g for g in used.groups if highest or g != found.reference)
         bounds = {g: _bounds(used, at(g), against, level) for g in others}
-    over = None
-    if one.tally is not None:  # to the same reference; the level counts the pairs that it was chosen from
-        chosen = len(used.groups) * (len(used.groups) - 1) // 2 if highest else 1
-        over = stratified_ratio(
-            counts=one.tally, sensitive_features=None, reference=found.reference, threshold=settings.limit,
-            confidence_level=1 - (1 - level) / chosen, adjust=settings.adjust if chosen == 1 else "none",
-        )  # fmt: skip
+    over, found = found.stratified, replace(found, stratified=None)
     return ImpactTable(one.by, one.step, counts, found, figures, bounds, over, excluded)
 
 

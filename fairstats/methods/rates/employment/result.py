@@ -21,7 +21,7 @@ from fairstats.ground.serialise import serialisable
 from fairstats.ground.writing import CSV, HTML, write_file
 from fairstats.methods.rates.bounds import Bounds
 from fairstats.methods.rates.result import RateComparison, RatioResult
-from fairstats.methods.rates.stratified import StratifiedRatioResult
+from fairstats.methods.rates.stratified_result import StratifiedRatioResult
 
 METRIC = "adverse_impact"
 #: Columns that the template of Local Law 144 has not.
