@@ -51,6 +51,7 @@ def compare_metric(
 ) -> RatioResult | DifferenceResult | MaximumResult:
     """Compare the rates of a metric over all groups of a table, and warn of what could not be computed."""
     check_groups(table.groups)
+    table = table.without_even_weights()
     if metric.contrast == "gap":
         return warned(largest_gap(table, metric, settings), metric.name)
     estimates = [estimate_rate(table, RATES[name]) for name in metric.rates]
@@ -149,6 +150,7 @@ class _Asked:
     def compare(self, estimates: RateEstimates, pair: tuple[int, int], metric: str) -> tuple[RateComparison, Evidence]:
         """One pair, and the evidence of its verdict."""
         (i, j), contrast, settings = pair, self.contrast, self.settings
+        estimates = estimates.for_pair(i, j)
         empty = RateComparison.unknown(metric, settings, pair, estimates.groups, estimates.rate, estimates.rows)
         lacking = [g for g in pair if not estimates.cases[g] > 0]
         words = estimates.rate_of

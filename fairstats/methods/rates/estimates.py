@@ -30,10 +30,11 @@ class RateEstimates:
     (G,): k_s / d_s, NaN where d_s = 0; `joint`: variances of the rates, r(1−r)/d, shape (G,), for independent
     unweighted rows, their linearised covariance, shape (G, G), otherwise; `degrees_of_freedom`: infinite, or sampling
     units − 1; `weighted`, `clustered`: whether the variance is linearised, and whether over clusters; `units`, shape
-    (G,): effective sampling units behind each rate; `clusters`, shape (G,): of each group, or of all where they are not
-    known, None without; `inflation`, shape (G,): of its variance in small samples; `parts`: the two rates that this one
-    is the mean of (average odds); `smooth`: whether `rate` holds a general function of the counts, which has no
-    successes; `added`: of such a function or a mean those with `ADDED` rows more in every cell.
+    (G,): effective sampling units behind each rate; `worth`, shape (G,): its rows by their weights, (Σw)²/Σw²;
+    `even`, shape (G,): groups of rows of equal weight, None without weights; `inflation`, shape (G,): of the variance
+    of linear methods in small samples; `parts`: the two rates that this one is the mean of (average odds); `smooth`:
+    whether `rate` holds a general function of the counts, which has no successes; `added`: of such a function or a
+    mean those with `ADDED` rows more in every cell.
     """
 
     rate_of: Rate
@@ -47,7 +48,8 @@ class RateEstimates:
     weighted: bool = False
     clustered: bool = False
     units: Floats | None = None
-    clusters: NDArray[np.int64] | None = None
+    worth: Floats | None = None
+    even: NDArray[np.bool_] | None = None
     inflation: Floats | None = None
     parts: tuple[RateEstimates, ...] = ()
     smooth: bool = False
@@ -70,16 +72,39 @@ class RateEstimates:
         """Of each rate, shape (G,)."""
         return self.joint if self.joint.ndim == 1 else np.diag(self.joint)
 
-    def contrast_degrees(self, i: int, j: int, *, ratio: bool) -> float:
-        """Satterthwaite's degrees of freedom of a contrast under weights or clusters, infinite without.
+    def uneven(self, i: int, j: int) -> bool:
+        """Whether a comparison of two groups has to do with clusters or unequal weights."""
+        return self.weighted and (self.clustered or self.even is None or not bool(self.even[[i, j]].all()))
 
-        (v_i + v_j)²/(v_i²/(u_i − 1) + v_j²/(u_j − 1)), v the variances of both terms, u the effective units.
+    def for_pair(self, i: int, j: int) -> RateEstimates:
+        """The estimates that a comparison of two groups is made of: without weights where both have equal ones."""
+        if not self.weighted or self.smooth or self.uneven(i, j):
+            return self
+        with np.errstate(divide="ignore", invalid="ignore"):
+            variance = self.rate * (1 - self.rate) / self.cases
+        parts = tuple(part.for_pair(i, j) for part in self.parts)
+        if parts:
+            variance = np.asarray(np.sum([part.variance for part in parts], axis=0) / len(parts) ** 2)
+        return replace(
+            self, joint=variance, degrees_of_freedom=math.inf, weighted=False, units=None, worth=None, even=None,
+            inflation=None, parts=parts,
+        )  # fmt: skip
+
+    def contrast_degrees(self, i: int, j: int, *, ratio: bool, linear: bool = False) -> float:
+        """Degrees of freedom of a contrast under weights or clusters, infinite without.
+
+        Of effective counts those of the smaller group, u − 1 with u its effective units; of methods that are `linear`
+        in the rates Satterthwaite's, (v_i + v_j)²/(v_i²/(u_i − 1) + v_j²/(u_j − 1)), v the variances of both terms.
         """
-        if self.units is None:
-            return self.degrees_of_freedom
+        if self.units is None or not self.uneven(i, j):
+            return self.degrees_of_freedom if self.units is None else math.inf
+        units = self.units[[i, j]]
+        if not linear:
+            smaller = float(units.min()) - 1
+            return smaller if smaller > 0 else math.nan
         with np.errstate(divide="ignore", invalid="ignore"):
             variance = self._terms(i, j, ratio)
-            degrees = variance.sum() ** 2 / np.sum(variance**2 / np.maximum(self.units[[i, j]] - 1, 1))
+            degrees = variance.sum() ** 2 / np.sum(variance**2 / np.maximum(units - 1, 1))
         return float(degrees) if np.isfinite(degrees) else self.degrees_of_freedom
 
     def _terms(self, i: int, j: int, ratio: bool) -> Floats:
@@ -103,17 +128,50 @@ class RateEstimates:
 
     @functools.cached_property
     def effective(self) -> tuple[Floats, Floats]:
-        """Effective successes and cases, shape (G,) each.
+        """Effective successes k* = r·n* and cases n*, shape (G,) each; the counts themselves without weights.
 
-        The counts themselves without weights; under weights n* = r(1−r)/Var(r) (Korn & Graubard 1998), the variance
-        inflated, and k* = r·n*, with the effective sampling units for n* where r is 0 or 1 and the variance vanishes.
+        n* is the smallest of what three things allow, u being the effective units of the group and N its rows by their
+        weights (all Kish 1965):
+
+            its variance     r(1−r)/Var(r), inflated for few units (Korn & Graubard 1998);
+            its weights      N, as if rows of a cluster had nothing in common;
+            its clusters     N/(1 + (N/u − 1)ρ), ρ the correlation within clusters of all groups together.
+
+        Where few clusters or weights happen to agree the variance is too small by chance, most of all near a rate of 0
+        or 1: the other two do not look at the outcomes of the group alone. A rate of 0 or 1 shows no variance: then n*
+        is the number of units.
         """
-        if self.units is None or self.inflation is None:
+        if self.units is None or self.worth is None or self.inflation is None:
             return self.successes, self.cases
+        rate, units, worth = self.rate, self.units, self.worth
         variance = self.variance * self.inflation
         with np.errstate(divide="ignore", invalid="ignore"):
-            cases = np.where(variance > 0, self.rate * (1 - self.rate) / variance, self.units)
-        return np.where(cases > 0, self.rate * cases, 0.0), cases
+            shown = np.where(variance > 0, rate * (1 - rate) / variance, np.inf)
+            clustered = worth / (1 + np.maximum(worth / units - 1, 0) * self._correlation)
+            cases = np.fmin(np.fmin(shown, worth), clustered)
+            cases = np.where(variance > 0, cases, np.fmin(cases, units))
+        if self.even is not None and not self.clustered:
+            cases = np.where(self.even, self.rows, cases)
+        return np.where(cases > 0, rate * cases, 0.0), np.where(np.isnan(rate), 0.0, cases)
+
+    @property
+    def _correlation(self) -> float:
+        """ρ within clusters, from the variances of all groups: mean of (N·V/(r(1−r)) − 1)/(N/u − 1), within [0, 1].
+
+        Weighted by u − 1. Clusters have it in common, as far as is known: of few of them their own says little.
+        """
+        if not self.clustered or self.units is None or self.worth is None:
+            return 0.0
+        rate, units, worth = self.rate, self.units, self.worth
+        all_units = self.degrees_of_freedom + 1
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # the factor of all units becomes that of the group's
+            variance = self.variance * (self.degrees_of_freedom / all_units) * units / (units - 1)
+            effect = worth * variance / (rate * (1 - rate))
+            own = np.clip((effect - 1) / (worth / units - 1), 0.0, 1.0)
+        usable = np.isfinite(own) & (units > 1)
+        weight = np.where(usable, units - 1, 0.0)
+        return float(weight @ np.where(usable, own, 0.0) / weight.sum()) if weight.sum() > 0 else 0.0
 
     def table(self, i: int, j: int) -> tuple[float, float, float, float]:
         """Effective successes and cases of a group and its reference: (k_i, d_i, k_j, d_j)."""
@@ -140,23 +198,22 @@ class RateEstimates:
 
 
 def _small_sample(counts: CellCounts, rate: Rate) -> dict[str, Any]:
-    """Effective number of sampling units behind a rate in each group, m, and inflation of its variance.
+    """Effective sampling units and rows behind a rate in each group, and the inflation of its variance.
 
     Residuals shrink the variance of a group to 1 − 2Σh³/Σh² + Σh² of itself, h = d_u/Σd with d_u the weighted cases of
-    a unit, where the working model has independent units (Bell & McCaffrey 2002): 1 − 1/m for equal units, 1 − 3/m at
-    most for sizes by a gamma law; 1 − 2/m is taken for all.
+    a unit, where the working model has independent units (Bell & McCaffrey 2002): 1 − 1/m for m equal units, 1 − 3/m at
+    most for sizes by a gamma law; methods that are linear in the rates take 1 − 2/m for all.
     """
     if counts.scatter is None:
         return {}
     n_groups, n_cells = counts.totals.shape
-    units, clusters = np.full(n_groups, np.inf), None
+    units, worth = np.full((2, n_groups), np.inf)
     for part in rate.parts or (rate,):
         cells = [counts.cells.index(cell) for cell in part.cases] or list(range(n_cells))
         units = np.fmin(units, counts.effective_units(cells))
-    if counts.clustered:
-        clusters = np.full(n_groups, counts.n_units) if counts.group_units is None else counts.group_units
+        worth = np.fmin(worth, counts.effective_rows(cells))
     inflation = 1 / (np.maximum(1 - 2 / units, 0.25) * counts.unit_factor)
-    return {"units": units, "clusters": clusters, "inflation": inflation}
+    return {"units": units, "worth": worth, "even": counts.even_groups, "inflation": inflation}
 
 
 def rate_in(counts: CellCounts, rate: Rate) -> Rate:

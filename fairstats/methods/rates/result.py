@@ -21,7 +21,7 @@ from fairstats.ground.serialise import serialisable
 from fairstats.ground.verdict import Evidence, explain, fair_range, settle
 from fairstats.methods.rates.bounds import worst_case_rows
 from fairstats.methods.rates.estimates import estimate_rate
-from fairstats.methods.rates.pair import SMALL_CELL, shrinkage
+from fairstats.methods.rates.pair import SMALL_CELL, worth_notes
 from fairstats.plots.forest import forest_plot
 
 _Result = TypeVar("_Result", bound=Result)
@@ -259,15 +259,8 @@ class ComparisonResult(Result):
         answered = [c for c in self.comparisons if c.verdict != "insufficient evidence"]
         if counts.weighted and metric is not None:
             shown = {g for c in answered for g in (c.group, c.reference)}
-            parts = (part for name in metric.rates for part in RATES[name].parts or (RATES[name],))
-            least = np.min([shrinkage(estimate_rate(counts, part)).min(axis=0) for part in parts], axis=0)
-            scarce = [g for g, factor in zip(counts.groups, least, strict=True) if g in shown and factor < 0.95]
-            if scarce:
-                return [
-                    f"{', '.join(scarce)}: few effective successes or failures, or clusters of very unequal "
-                    "size. Limits are wider for it; where many such samples get no answer, those that do are "
-                    "a selection (coverage .92 to 1; where fewer than one in ten do, nothing is claimed)."
-                ]
+            estimates = (estimate_rate(counts, RATES[name]) for name in metric.rates)
+            return [note for estimate in estimates for note in worth_notes(estimate, shown)]
         if counts.weighted:
             return []
         if self.method in ("log", "delta"):

@@ -179,15 +179,17 @@ def count_table(given: Mapping[str, Any], needs: tuple[str, ...]) -> CellCounts:
     """Cell counts of what a metric needs, from the rows or the counts among a function's arguments.
 
     Predictions and labels: confusion counts; predictions alone: also selection counts; labels alone: those of labels.
+    Weights that are equal within every group drop out, as rates of groups are compared.
     """
     selection = len(needs) == 1
     names = ("y_pred" if needs == ("predictions",) else "y_true",) if selection else ("y_true", "y_pred")
     columns = {name: given.get(name) for name in (*names, "y_pred", "sensitive_features")}
     if counts_or_rows(given.get("counts"), needs=", ".join(names), **columns):
-        return _counted(given["counts"], selection=selection)
+        return _counted(given["counts"], selection=selection).without_even_weights()
     y_true, y_pred = None if selection else given["y_true"], given[names[-1]]
     outcomes = Outcomes.from_arrays(y_true, y_pred, **rows_among(given))
-    return (SelectionCounts if selection else ConfusionCounts).from_outcomes(outcomes)
+    kind = SelectionCounts if selection else ConfusionCounts
+    return kind.from_outcomes(outcomes).without_even_weights()
 
 
 def rows_among(given: Mapping[str, Any]) -> dict[str, Any]:

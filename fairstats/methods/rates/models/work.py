@@ -93,7 +93,7 @@ class ModelRows:
         if model not in self.predictions or baseline not in self.predictions:
             return None
         cell = 7 - 4 * self.labels - 2 * self.predictions[baseline] - self.predictions[model]
-        return PairedCounts.count_rows(self.outcomes, cell)
+        return PairedCounts.count_rows(self.outcomes, cell).without_even_weights()
 
 
 def _pos_labels(given: Any, columns: Mapping[str, str]) -> Any:
@@ -115,6 +115,8 @@ def compare_all(
 
     `chosen_by`: whose selection rates tell the highest: of the first pair the baseline (0) or the model (1).
     """
+    if isinstance(data, PairedCounts):
+        data = data.without_even_weights()
     rows, counted = (None, data) if isinstance(data, PairedCounts) else (data, None)
     wanted = _metrics(metrics, rows)
     if rows is None or not _DRAWN & set(wanted):
