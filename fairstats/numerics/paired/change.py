@@ -88,6 +88,15 @@ class OfPairs:
         return have[model, baseline]
 
 
+def unchanged_note(rows: Sequence[float]) -> str:
+    """What is said where no row of these sets tells two models apart."""
+    counted = " and ".join(f"{n:,.6g}" for n in dict.fromkeys(rows))
+    return (
+        "No row tells the models apart: the change is 0, and the interval is what sets of "
+        f"{counted} rows, none of them changed, leave open of others."
+    )
+
+
 @dataclass(frozen=True)
 class Change:
     """The change of a quantity, the sum of both models' values, and what limits are computed with."""
