@@ -123,8 +123,11 @@ class RateEstimates:
         if not self.clustered:
             return 1.0
         own = self.parts or (self,)
-        apart = sum(part._terms(i, j, ratio).sum() for part in own) / len(own) ** 2
-        return math.sqrt(apart) / self.std_error(i, j, ratio=ratio)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            apart = sum(part._terms(i, j, ratio).sum() for part in own) / len(own) ** 2
+        together = self.std_error(i, j, ratio=ratio)
+        # a rate that shows no variance is no part of what the groups share
+        return math.sqrt(apart) / together if apart > 0 and 0 < together < math.inf else 1.0
 
     @functools.cached_property
     def effective(self) -> tuple[Floats, Floats]:

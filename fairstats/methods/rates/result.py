@@ -345,10 +345,13 @@ class DifferenceResult(ComparisonResult):
         return f"{self._subject(c)}: difference {c.estimate:+.3f} ({told})"
 
 
-def warned(result: _Result, name: str) -> _Result:
-    """The result, after warning of what could not be computed, and of methods that had to be replaced."""
+def warned(result: _Result, name: str, *, plain: str = "") -> _Result:
+    """The result, after warning of what could not be computed, and of methods that had to be replaced.
+
+    `plain`: a note that is no warning.
+    """
     lacking = {c.note for c in result.comparisons if c.note and c.verdict == "insufficient evidence"}
-    replaced = {c.note for c in result.comparisons if c.note} - lacking
+    replaced = {c.note for c in result.comparisons if c.note} - lacking - {plain}
     for notes, kind in ((lacking, InsufficientEvidenceWarning), (replaced, DataWarning)):
         if notes:
             caution(f"{name}: {' '.join(sorted(notes))}", kind)

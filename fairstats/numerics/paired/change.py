@@ -21,6 +21,11 @@ _NAN = float("nan")
 OVERALL = "all rows"
 #: Quantity of scores → how a change of it is worded.
 KINDS = {"auc": "better", "brier": "worse", "madd": "size", "abroca": "size"}
+#: What is said where no row tells two models apart.
+UNCHANGED = (
+    "No row tells the models apart: the change is 0, and the interval is what rows without a change leave open "
+    "of others."
+)
 _PARITY = "closer to parity", "further from parity"
 _WORDS = {"better": ("worse", "better"), "worse": ("better", "worse")}
 
@@ -86,15 +91,6 @@ class OfPairs:
         have: dict[Any, ModelPair] = {(p.model, p.baseline): p for p in self.pairs}
         check_choice("model, baseline", (model, baseline), tuple(have))
         return have[model, baseline]
-
-
-def unchanged_note(rows: Sequence[float]) -> str:
-    """What is said where no row of these sets tells two models apart."""
-    counted = " and ".join(f"{n:,.6g}" for n in dict.fromkeys(rows))
-    return (
-        "No row tells the models apart: the change is 0, and the interval is what sets of "
-        f"{counted} rows, none of them changed, leave open of others."
-    )
 
 
 @dataclass(frozen=True)

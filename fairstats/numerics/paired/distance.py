@@ -23,7 +23,7 @@ from fairstats.ground.checks import Floats
 from fairstats.ground.multiplicity import normal_cdf
 from fairstats.ground.scores import label_blind_bins
 from fairstats.ground.verdict import Evidence
-from fairstats.numerics.paired.change import Change, unchanged_note
+from fairstats.numerics.paired.change import UNCHANGED, Change
 from fairstats.numerics.paired.score import End, Part
 
 #: A group needs so many rows (of each label): the bootstrap of fewer understates the noise.
@@ -245,7 +245,7 @@ class Apart:
             shares = everywhere if alike else self.unseen.get((b, a), [])
             if any(shares):
                 part = with_unseen(part, unseen_reach(self.rows, shares, most))
-            note = unchanged_note(self.rows) if alike and abs(at) < 1e-12 else ""
+            note = UNCHANGED if alike and abs(at) < 1e-12 else ""
             found[b, a] = Change(part, part, error, note=note)
         return Measured(Level(estimates, parts, spread, evidence=evidence), found, grid)
 

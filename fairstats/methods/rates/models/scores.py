@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fairstats.ground.checks import Floats
 from fairstats.methods.rates.abroca import RocCurve, area_between, hidden_by_rows, roc_on_grid
-from fairstats.numerics.paired.change import Change, unchanged_note
+from fairstats.numerics.paired.change import UNCHANGED, Change
 from fairstats.numerics.paired.distance import (
     MIN_ROWS,
     NEAR,
@@ -76,7 +76,7 @@ def _normal(
         shares = [1.0] * len(rows) if alike else [unseen_share(own[b] - own[a]) for own in rows]
         if any(shares):
             part = with_unseen(part, unseen_reach(sizes, shares))
-        found[b, a] = Change(part, part, 0.0 if alike else error, degrees, unchanged_note(sizes) if alike else "")
+        found[b, a] = Change(part, part, 0.0 if alike else error, degrees, UNCHANGED if alike else "")
     return Measured(Level(estimates, tuple(map(held, estimates.tolist(), errors.tolist())), errors, degrees), found)
 
 

@@ -25,7 +25,7 @@ from fairstats.methods.rates.models.result import QUANTITIES, ModelComparison, M
 from fairstats.methods.rates.models.scores import DrawnCurves, abroca, auc, brier, score_cuts
 from fairstats.methods.rates.result import Inference, as_family, warned
 from fairstats.methods.rates.setup import check_groups, rows_among
-from fairstats.numerics.paired.change import KINDS, OVERALL, Change, Found, ModelPair, PairedChange, finished
+from fairstats.numerics.paired.change import KINDS, OVERALL, UNCHANGED, Change, Found, ModelPair, PairedChange, finished
 from fairstats.numerics.paired.distance import MIN_ROWS, Level, Measured, grid_table, madd
 from fairstats.numerics.paired.rate import PairedRate, change_of_gap, change_of_rate
 
@@ -139,7 +139,7 @@ def compare_all(
         scored = rows is not None and name in _METHODS
         changes += work.of_scores(name, rows, rng) if scored else work.of_rates(name)  # type: ignore[arg-type]
     told = wanted, tuple(models), tuple(changes), tuple(work.values), work.settings, groups[index], tuple(work.pairs)
-    return warned(ModelComparison(*told), "compare_models")
+    return warned(ModelComparison(*told), "compare_models", plain=UNCHANGED)
 
 
 @dataclass(eq=False)
