@@ -118,23 +118,26 @@ cell_rates <- function(part, totals, rows, scatter, units, squares = NULL, clust
   found
 }
 
-# Effective cases of every group: the fewest of r(1 - r)/Var(r) (Korn and Graubard 1998), of the rows by their weights
-# (Kish 1965), and of those by the correlation within clusters of all groups together. Of a rate of 0 or 1 the units.
+# Effective cases of every group: the fewer of r(1 - r)/Var(r) (Korn and Graubard 1998) and of the units u by their
+# weights (Kish 1965), or by what clusters are worth, u/tau: tau is the variance of the mean of a cluster over r(1 - r),
+# by all groups together; of larger clusters than theirs it is taken to be less, as of independent rows. Of a rate of 0
+# or 1 the units.
 effective_cases <- function(part, by_weights, units, clustered, even) {
   r <- part$rate
   u <- part$units
   v <- part$variance * part$inflation
-  correlation <- 0
-  if (clustered) {
-    own_factor <- (units - 1) / units * u / (u - 1)
-    own <- (by_weights * part$variance * own_factor / (r * (1 - r)) - 1) / (by_weights / u - 1)
-    own <- pmin(pmax(own, 0), 1)
-    usable <- is.finite(own) & u > 1
-    if (any(usable)) correlation <- sum((u[usable] - 1) * own[usable]) / sum(u[usable] - 1)
-  }
   shown <- ifelse(v > 0, r * (1 - r) / v, Inf)
-  n <- pmin(shown, by_weights, by_weights / (1 + pmax(by_weights / u - 1, 0) * correlation), na.rm = TRUE)
-  n <- ifelse(v > 0, n, pmin(n, u))
+  allowed <- u
+  if (clustered) {
+    t <- pmin(part$variance * (units - 1) / units * u / (u - 1) * u / (r * (1 - r)), 1)
+    usable <- is.finite(t) & t > 0 & u > 1
+    size <- by_weights / u
+    if (any(usable)) allowed <- u / vapply(seq_along(u), function(g) {
+      fewer_rows <- pmin(size[usable] / size[g], 1)
+      sum((u[usable] - 1) * t[usable] * ifelse(is.nan(fewer_rows), 1, fewer_rows)) / sum(u[usable] - 1)
+    }, 0)
+  }
+  n <- ifelse(v > 0, pmin(shown, allowed, na.rm = TRUE), u)
   if (clustered) n else ifelse(even, part$rows, n)
 }
 

@@ -133,48 +133,53 @@ class RateEstimates:
     def effective(self) -> tuple[Floats, Floats]:
         """Effective successes k* = r·n* and cases n*, shape (G,) each; the counts themselves without weights.
 
-        n* is the smallest of what three things allow, u being the effective units of the group and N its rows by their
-        weights (all Kish 1965):
+        n* is the smaller of what two things allow, u being the effective units of the group (Kish 1965):
 
-            its variance     r(1−r)/Var(r), inflated for few units (Korn & Graubard 1998);
-            its weights      N, as if rows of a cluster had nothing in common;
-            its clusters     N/(1 + (N/u − 1)ρ), ρ the correlation within clusters of all groups together.
+            its variance               r(1−r)/Var(r), inflated for few units (Korn & Graubard 1998);
+            its weights, or clusters   u, or u/τ with τ ≤ 1 the `variance_of_clusters` that groups have together.
 
         Where few clusters or weights happen to agree the variance is too small by chance, most of all near a rate of 0
-        or 1: the other two do not look at the outcomes of the group alone. A rate of 0 or 1 shows no variance: then n*
-        is the number of units.
+        or 1: the other term does not look at the outcomes of the group alone. A rate of 0 or 1 shows no variance: then
+        n* is the number of units.
         """
-        if self.units is None or self.worth is None or self.inflation is None:
+        if self.units is None or self.inflation is None:
             return self.successes, self.cases
-        rate, units, worth = self.rate, self.units, self.worth
+        rate, units = self.rate, self.units
         variance = self.variance * self.inflation
         with np.errstate(divide="ignore", invalid="ignore"):
             shown = np.where(variance > 0, rate * (1 - rate) / variance, np.inf)
-            clustered = worth / (1 + np.maximum(worth / units - 1, 0) * self._correlation)
-            cases = np.fmin(np.fmin(shown, worth), clustered)
-            cases = np.where(variance > 0, cases, np.fmin(cases, units))
+            allowed = units / self.variance_of_clusters if self.clustered else units
+            cases = np.where(variance > 0, np.fmin(shown, allowed), units)
         if self.even is not None and not self.clustered:
             cases = np.where(self.even, self.rows, cases)
         return np.where(cases > 0, rate * cases, 0.0), np.where(np.isnan(rate), 0.0, cases)
 
-    @property
-    def _correlation(self) -> float:
-        """ρ within clusters, from the variances of all groups: mean of (N·V/(r(1−r)) − 1)/(N/u − 1), within [0, 1].
+    @functools.cached_property
+    def variance_of_clusters(self) -> Floats:
+        """τ of each group, shape (G,): the variance of the mean of a cluster over r(1−r), by all groups together.
 
-        Weighted by u − 1. Clusters have it in common, as far as is known: of few of them their own says little.
+        τ_g = Σ_h (u_h − 1)·t_h·min(1, m_h/m_g)/Σ_h (u_h − 1),     t_h = Var(r_h)·u_h/(r_h(1 − r_h)), within (0, 1],
+
+        m the rows of a cluster. A cluster of m rows with correlation ρ has ρ + (1 − ρ)/m: of larger clusters less is
+        expected, by as much as if ρ were 0; of smaller ones no less. Copies of all rows within their clusters change
+        none of it.
         """
-        if not self.clustered or self.units is None or self.worth is None:
-            return 0.0
-        rate, units, worth = self.rate, self.units, self.worth
-        all_units = self.degrees_of_freedom + 1
+        if self.units is None or self.worth is None:
+            return np.ones(len(self.groups))
+        rate, units = self.rate, self.units
+        share_of_units = self.degrees_of_freedom / (self.degrees_of_freedom + 1)
         with np.errstate(divide="ignore", invalid="ignore"):
-            # the factor of all units becomes that of the group's
-            variance = self.variance * (self.degrees_of_freedom / all_units) * units / (units - 1)
-            effect = worth * variance / (rate * (1 - rate))
-            own = np.clip((effect - 1) / (worth / units - 1), 0.0, 1.0)
-        usable = np.isfinite(own) & (units > 1)
+            # the factor n/(n − 1) of all units becomes that of the group's own
+            variance = self.variance * share_of_units * units / (units - 1)
+            own = np.minimum(variance * units / (rate * (1 - rate)), 1.0)
+            size = self.worth / units
+            fewer_rows = np.minimum(size[None, :] / size[:, None], 1.0)
+        usable = np.isfinite(own) & (own > 0) & (units > 1)
+        if not usable.any():
+            return np.ones(len(self.groups))
         weight = np.where(usable, units - 1, 0.0)
-        return float(weight @ np.where(usable, own, 0.0) / weight.sum()) if weight.sum() > 0 else 0.0
+        each = np.where(usable, own, 0.0) * np.nan_to_num(fewer_rows, nan=1.0)
+        return np.asarray(each @ weight / weight.sum())
 
     def table(self, i: int, j: int) -> tuple[float, float, float, float]:
         """Effective successes and cases of a group and its reference: (k_i, d_i, k_j, d_j)."""
