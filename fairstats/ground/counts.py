@@ -17,7 +17,7 @@ from fairstats.ground.encoding import as_frame_columns, label_text
 from fairstats.ground.errors import InputError
 from fairstats.ground.groups import group_index
 from fairstats.ground.lazy import pd
-from fairstats.ground.outcomes import MissingReport, Outcomes
+from fairstats.ground.outcomes import MissingReport, Outcomes, even_weights
 from fairstats.ground.serialise import serialisable
 
 _BLOCK = 1 << 20
@@ -114,19 +114,11 @@ class CellCounts:
 
     @property
     def even_groups(self) -> NDArray[np.bool_]:
-        """Groups in which every row has the same weight, shape (G,).
-
-        By the inequality of Cauchy and Schwarz n·Σw² ≥ (Σw)², with equality for equal weights only. The sums of n
-        equal weights are off by up to n units of rounding, so that a relative excess of 4n of them, and of 1e-12 at
-        least, is none: weights that differ by less than a millionth count as equal.
-        """
+        """Groups in which every row has the same weight (`even_weights`), shape (G,)."""
         squares = self.squared_weights
         if squares is None:
             return np.zeros(len(self.groups), dtype=bool)
-        rows, total = self.rows.sum(axis=1), self.totals.sum(axis=1)
-        rounding = np.maximum(4 * np.finfo(np.float64).eps * rows, 1e-12)
-        excess = rows * squares.sum(axis=1) - total**2
-        return np.asarray(((total > 0) | (rows == 0)) & (excess <= rounding * total**2))
+        return even_weights(self.rows.sum(axis=1), self.totals.sum(axis=1), squares.sum(axis=1))
 
     def without_even_weights(self) -> Self:
         """The table as far as groups are compared with each other: weights that are equal within a group drop out.

@@ -273,3 +273,14 @@ def check_probability(score: NDArray[np.float64] | None, argument: str) -> None:
         cure = "rescale them, e.g. 1/(1+exp(-s)) for log-odds or s/10 for deciles; order is kept"
         got = f"values from {low:g} to {high:g}"
         raise InputError(argument, got=got, allowed="scores in [0, 1]", cure=cure)
+
+
+def even_weights(rows: Any, totals: Any, squares: Any) -> NDArray[np.bool_]:
+    """Whether n rows with Σw and Σw² have one weight, of arrays of sets of rows.
+
+    By the inequality of Cauchy and Schwarz n·Σw² ≥ (Σw)², with equality for equal weights only. Sums of n equal weights
+    are off by up to n units of rounding, so that a relative excess of 4n of them, and of 1e-12 at least, is none:
+    weights that vary by less than a millionth count as equal. No rows have one weight; rows of weight 0 have none.
+    """
+    rounding = np.maximum(4 * np.finfo(np.float64).eps * rows, 1e-12)
+    return np.asarray(((totals > 0) | (rows == 0)) & (rows * squares - totals**2 <= rounding * totals**2))

@@ -5,6 +5,8 @@ SMALL_CELL <- 5
 EXACT_BELOW <- 10
 EXACT_CASES <- 2000
 EXACT_NEAR <- 4
+# a variance below this share of r(1 - r) is the rounding of sums
+ROUNDING <- 1e-12
 MIN_UNITS <- 3
 MIN_UNITS_LINEAR <- 8
 DELTA_ROWS <- 10

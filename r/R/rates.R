@@ -126,18 +126,19 @@ effective_cases <- function(part, by_weights, units, clustered, even) {
   r <- part$rate
   u <- part$units
   v <- part$variance * part$inflation
-  shown <- ifelse(v > 0, r * (1 - r) / v, Inf)
+  varies <- is.finite(v) & part$variance > ROUNDING * r * (1 - r)
+  shown <- ifelse(varies, r * (1 - r) / v, Inf)
   allowed <- u
   if (clustered) {
     t <- pmin(part$variance * (units - 1) / units * u / (u - 1) * u / (r * (1 - r)), 1)
-    usable <- is.finite(t) & t > 0 & u > 1
+    usable <- is.finite(t) & varies & u > 1
     size <- by_weights / u
     if (any(usable)) allowed <- u / vapply(seq_along(u), function(g) {
       fewer_rows <- pmin(size[usable] / size[g], 1)
       sum((u[usable] - 1) * t[usable] * ifelse(is.nan(fewer_rows), 1, fewer_rows)) / sum(u[usable] - 1)
     }, 0)
   }
-  n <- ifelse(v > 0, pmin(shown, allowed, na.rm = TRUE), u)
+  n <- ifelse(varies, pmin(shown, allowed, na.rm = TRUE), u)
   if (clustered) n else ifelse(even, part$rows, n)
 }
 
@@ -254,7 +255,10 @@ pair_method <- function(metric, i, j, contrast, method, continuity = FALSE) {
   # groups that share clusters depend on each other
   apart <- lapply(metric$parts, function(p) sum(pair_terms(p$variance, p$rate, i, j, contrast)))
   scale <- sqrt(Reduce(`+`, apart)) / length(apart) / pair$s
-  if (!is.finite(scale) || scale == 0) scale <- 1
+  varied <- vapply(metric$parts, function(p) {
+    any((p$variance > ROUNDING * p$rate * (1 - p$rate))[c(i, j)], na.rm = TRUE)
+  }, NA)
+  if (!all(varied) || !is.finite(scale) || scale == 0) scale <- 1
   mover_method(lapply(scores, function(score) {
     end <- function(critical, side) score$end(critical / scale, side)
     z <- function(null) scale * score$z(null)

@@ -20,6 +20,8 @@ from fairstats.ground.registry import SELECTED, Rate, as_function
 #: of both. Where a small group is nearly perfect, limits about half a row more err in up to .13 on the side
 #: of the end of the range, those about a whole row more in up to .17 on that of its middle.
 ADDED = (0.5, 1.0)
+#: A variance below this share of r(1−r) is the rounding of sums, and no variance.
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,8 +128,9 @@ class RateEstimates:
         with np.errstate(divide="ignore", invalid="ignore"):
             apart = sum(part._terms(i, j, ratio).sum() for part in own) / len(own) ** 2
         together = self.std_error(i, j, ratio=ratio)
-        # a rate that shows no variance is no part of what the groups share
-        return math.sqrt(apart) / together if apart > 0 and 0 < together < math.inf else 1.0
+        # rates that show no variance show nothing that the groups share
+        shown = all(part.varies[[i, j]].any() for part in own) and 0 < together < math.inf
+        return math.sqrt(apart) / together if shown else 1.0
 
     @functools.cached_property
     def effective(self) -> tuple[Floats, Floats]:
@@ -147,12 +150,18 @@ class RateEstimates:
         rate, units = self.rate, self.units
         variance = self.variance * self.inflation
         with np.errstate(divide="ignore", invalid="ignore"):
-            shown = np.where(variance > 0, rate * (1 - rate) / variance, np.inf)
+            shown = rate * (1 - rate) / variance
             allowed = units / self.variance_of_clusters if self.clustered else units
-            cases = np.where(variance > 0, np.fmin(shown, allowed), units)
+            cases = np.where(self.varies, np.fmin(shown, allowed), units)
         if self.even is not None and not self.clustered:
             cases = np.where(self.even, self.rows, cases)
         return np.where(cases > 0, rate * cases, 0.0), np.where(np.isnan(rate), 0.0, cases)
+
+    @property
+    def varies(self) -> NDArray[np.bool_]:
+        """Whether units of a group differ in their rates by more than rounding, shape (G,)."""
+        with np.errstate(invalid="ignore"):
+            return np.asarray(self.variance > ROUNDING * self.rate * (1 - self.rate))
 
     @functools.cached_property
     def variance_of_clusters(self) -> Floats:
@@ -174,7 +183,7 @@ class RateEstimates:
             own = np.minimum(variance * units / (rate * (1 - rate)), 1.0)
             size = self.worth / units
             fewer_rows = np.minimum(size[None, :] / size[:, None], 1.0)
-        usable = np.isfinite(own) & (own > 0) & (units > 1)
+        usable = np.isfinite(own) & self.varies & (units > 1)
         if not usable.any():
             return np.ones(len(self.groups))
         weight = np.where(usable, units - 1, 0.0)
