@@ -391,3 +391,14 @@ def _tokens_of(sensitive_features: Any, *columns: Any) -> dict[str, dict[str, in
         tokens = part.attrs[TOKENS]
         found |= {str(name): dict(tokens[name]) for name in names if tokens.get(name)}
     return found
+
+
+def even_weights(rows: Any, totals: Any, squares: Any) -> NDArray[np.bool_]:
+    """Whether n rows with Σw and Σw² have one weight, of arrays of sets of rows.
+
+    By the inequality of Cauchy and Schwarz n·Σw² ≥ (Σw)², with equality for equal weights only. Sums of n equal weights
+    are off by up to n units of rounding, so that a relative excess of 4n of them, and of 1e-12 at least, is none:
+    weights that vary by less than a millionth count as equal. No rows have one weight; rows of weight 0 have none.
+    """
+    rounding = np.maximum(4 * np.finfo(np.float64).eps * rows, 1e-12)
+    return np.asarray(((totals > 0) | (rows == 0)) & (rows * squares - totals**2 <= rounding * totals**2))

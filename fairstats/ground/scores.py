@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from fairstats.ground.checks import Floats, check_given, check_type
 from fairstats.ground.multiplicity import normal_quantile
-from fairstats.ground.outcomes import MissingReport, Outcomes
+from fairstats.ground.outcomes import MissingReport, Outcomes, even_weights
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.stored import check_amounts, check_counts, check_shape, damaged
 
@@ -103,6 +103,13 @@ class ScoreCounts:
     def weighted(self) -> bool:
         """Whether rows carry weights."""
         return self.totals is not None
+
+    def without_even_weights(self) -> ScoreCounts:
+        """The same counts without weights, where these are equal within every group: so groups are compared."""
+        if self.totals is None or self.squares is None:
+            return self
+        sums = (part.sum(axis=(1, 2)) for part in (self.counts, self.totals, self.squares))
+        return replace(self, totals=None, squares=None) if even_weights(*sums).all() else self
 
     @cached_property
     def group_sizes(self) -> NDArray[np.int64]:

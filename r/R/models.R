@@ -12,34 +12,48 @@ crosscheck_paired_scores <- function(name, scores, y, members, levels, resamples
     abroca = abroca_change(samples, labels, levels, resamples))
 }
 
-normal_change <- function(before, after, s, df, levels, rows) {
+# How far rows leave open what others do: 1 where none changed, 0 where twenty did; a row has changed whose contribution
+# moved by .05, and one that moved less by that part of it. `moved`: of every set of rows.
+unseen_shares <- function(moved) vapply(moved, function(v) max(1 - sum(pmin(abs(v) / 0.05, 1)) / 20, 0), 0)
+
+# By how much rows that were not seen to change may move a quantity, at a critical value (Tango's limit of no change).
+unseen_reach <- function(critical, rows, shares) sqrt(sum((shares * critical^2 / (rows + critical^2))^2))
+
+normal_change <- function(before, after, s, df, levels, moved) {
   at <- after - before
   q <- stats::qt((1 + levels) / 2, df)
-  reach <- q * s
-  z <- at / s
+  shares <- unseen_shares(moved)
   if (s < 1e-12 && abs(at) < 1e-12) {
-    # no row told the models apart: by how many it could yet be
-    reach <- vapply(q, function(c) sqrt(sum((c^2 / (rows + c^2))^2)), 0)
-    s <- z <- 0
+    shares[] <- 1
+    s <- 0
+  }
+  half <- function(c) sqrt((c * s)^2 + unseen_reach(c, lengths(moved), shares)^2)
+  reach <- vapply(q, half, 0)
+  z <- if (abs(at) < 1e-14) 0 else if (all(shares == 0)) at / s else {
+    critical_at(at, function(c) abs(at) - half(c), 1e-6, 1e-10)
   }
   list(before = before, after = after, estimate = at, std_error = s, low = at - reach[1L], high = at + reach[1L],
     joint_low = at - reach[2L], joint_high = at + reach[2L], statistic = z, pvalue = 2 * stats::pt(-abs(z), df))
 }
 
-auc_change <- function(scores, y, levels) {
-  # placements: of a row the share of the rows of the other label that it is above, ties half
+# Placements: of a row the share of the rows of the other label that it is on the right side of, ties half.
+placements <- function(scores, y) {
   placed <- function(own, other) vapply(own, function(x) mean((other < x) + (other == x) / 2), 0)
-  up <- lapply(scores, function(s) placed(s[y == 1], s[y == 0]))
-  down <- lapply(scores, function(s) placed(s[y == 0], s[y == 1]))
-  moved <- lapply(list(up, down), function(p) p[[2L]] - p[[1L]])
+  list(up = placed(scores[y == 1], scores[y == 0]), down = 1 - placed(scores[y == 0], scores[y == 1]))
+}
+
+auc_change <- function(scores, y, levels) {
+  places <- lapply(scores, placements, y)
+  moved <- Map(`-`, places[[2L]], places[[1L]])
   s <- sqrt(sum(vapply(moved, function(v) stats::var(v) / length(v), 0)))
-  normal_change(mean(up[[1L]]), mean(up[[2L]]), s, Inf, levels, lengths(moved))
+  normal_change(mean(places[[1L]]$up), mean(places[[2L]]$up), s, Inf, levels, moved)
 }
 
 brier_change <- function(scores, y, levels) {
   e <- lapply(scores, function(s) (s - y)^2)
+  moved <- e[[2L]] - e[[1L]]
   n <- length(y)
-  normal_change(mean(e[[1L]]), mean(e[[2L]]), stats::sd(e[[2L]] - e[[1L]]) / sqrt(n), n - 1, levels, n)
+  normal_change(mean(e[[1L]]), mean(e[[2L]]), stats::sd(moved) / sqrt(n), n - 1, levels, list(moved))
 }
 
 madd_change <- function(samples, levels, resamples, bins = NULL) {
@@ -72,12 +86,18 @@ abroca_change <- function(samples, labels, levels, resamples) {
   drawn <- lapply(seq_len(resamples), function(b) {
     apart(lapply(strata, function(s) unlist(lapply(s, function(rows) rows[sample.int(length(rows), replace = TRUE)]))))
   })
-  directional_change(areas, apart(rows), drawn, 3, 1 / 257, 1, levels, lengths(unlist(strata, FALSE)))
+  moved <- unlist(Map(function(s, y) {
+    places <- lapply(s, placements, y)
+    list(places[[2L]]$down - places[[1L]]$down, places[[2L]]$up - places[[1L]]$up)
+  }, samples, labels), recursive = FALSE)
+  directional_change(areas, apart(rows), drawn, 3, 1 / 257, 1, levels, lengths(unlist(strata, FALSE)),
+    shares = unseen_shares(moved))
 }
 
 # Limits of the change of a sum of sizes. Within 0, 1.5 and `near` standard errors a difference may be 0: three laws of
-# the noise, of which the widest interval is taken, widened as if `pseudo` rows of either group had changed besides.
-directional_change <- function(sizes, seen, drawn, near, step, most, levels, rows, pseudo = 0) {
+# the noise, of which the widest interval is taken, widened as if `pseudo` rows of either group had changed besides, or
+# by what rows may change unseen (`shares` of every set).
+directional_change <- function(sizes, seen, drawn, near, step, most, levels, rows, pseudo = 0, shares = NULL) {
   n <- length(drawn)
   noise <- array(unlist(drawn), c(nrow(seen), 2L, n)) - as.vector(seen)
   spread <- apply(noise, 1:2, function(h) sqrt(mean((h - mean(h))^2)))
@@ -99,9 +119,11 @@ directional_change <- function(sizes, seen, drawn, near, step, most, levels, row
   ends <- c(-most, most)
   if (k >= 1) ends <- c(max(at - max(laws[n + 1 - k, ]), -most), min(at - min(laws[k, ]), most))
   if (s < 1e-12) {
-    c <- stats::qnorm(1 - tail)
-    ends <- c(-1, 1) * most * sqrt(sum((c^2 / (rows + c^2))^2))
+    ends <- c(at, at)
+    shares <- rep(1, length(rows))
   }
+  if (!is.null(shares) && any(shares > 0))
+    ends <- at + c(-1, 1) * sqrt((ends - at)^2 + (most * unseen_reach(stats::qnorm(1 - tail), rows, shares))^2)
   # of a quantile of two simulations of this size
   error <- sqrt(s^2 + more) * sqrt(2 * tail * (1 - tail) / n) / stats::dnorm(stats::qnorm(tail))
   list(before = sizes[1L], after = sizes[2L], estimate = at, std_error = s, std_error_error = s / sqrt(n),

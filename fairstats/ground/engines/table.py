@@ -312,6 +312,7 @@ class LazyRows:
         return replace(
             cells, scatter=scatter, n_units=int(whole(n_units, NUMBER)[0]), clustered=True,
             group_units=np.bincount(group, whole(answer, NUMBER), len(cells.groups)).astype(np.int64),
+            squares=cells.squared_weights,
         )  # fmt: skip
 
 

@@ -121,6 +121,7 @@ def as_counts(
     if isinstance(counts, Tally):
         counts = counts.confusion()
     if isinstance(counts, ConfusionCounts):
+        counts = counts.without_even_weights()
         if counts.weighted:
             allowed = "counts of independent rows: a multinomial likelihood has no design weights"
             cure = "count without sample_weight and cluster, or pass effective counts as a mapping"

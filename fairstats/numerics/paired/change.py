@@ -22,6 +22,11 @@ _NAN = float("nan")
 OVERALL = "all rows"
 #: Quantity of scores → how a change of it is worded.
 KINDS = {"auc": "better", "brier": "worse", "madd": "size", "abroca": "size"}
+#: What is said where no row tells two models apart.
+UNCHANGED = (
+    "No row tells the models apart: the change is 0, and the interval is what rows without a change leave open "
+    "of others."
+)
 _PARITY = "closer to parity", "further from parity"
 _WORDS = {"better": ("worse", "better"), "worse": ("better", "worse")}
 

@@ -8,8 +8,8 @@ be 0. Where that is, within 0, 1.5 or 3 and more standard errors, gives three la
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from math import hypot
 from typing import Any
 
@@ -24,7 +24,7 @@ from fairstats.ground.codes import cross_codes
 from fairstats.ground.multiplicity import normal_cdf
 from fairstats.ground.scores import label_blind_bins
 from fairstats.ground.verdict import Evidence
-from fairstats.numerics.paired.change import Change
+from fairstats.numerics.paired.change import UNCHANGED, Change
 from fairstats.numerics.paired.score import End, Part
 
 #: A group needs so many rows (of each label): the bootstrap of fewer understates the noise.
@@ -61,13 +61,54 @@ class Measured:
     grid: int = 0
 
 
-def unchanged(rows: Sequence[float], weight: float = 1.0) -> Part:
-    """No row told the models apart: by how many of each set of rows it could yet be (Tango's limits)."""
+#: A row whose contribution moved by so much has changed; one that moved less has changed by that part of it.
+MOVED = 0.05
+#: From so many changed rows on their variance tells what rows do; of fewer it is also asked what is not seen.
+ENOUGH_CHANGED = 20.0
+
+
+def unseen_share(moved: Floats) -> float:
+    """How far rows of a set leave open what other rows do, from 1 (none changed) to 0 (`ENOUGH_CHANGED` did).
+
+    `moved`: by how much the contribution of each row changed. It is continuous in them: of scores that agree nearly
+    everywhere the limits are nearly those of scores that agree everywhere.
+    """
+    changed = float(np.minimum(np.abs(moved) / MOVED, 1.0).sum())
+    return max(1.0 - changed / ENOUGH_CHANGED, 0.0)
+
+
+def unseen_reach(rows: Sequence[float], shares: Sequence[float], weight: float = 1.0) -> End:
+    """By how much a quantity may change by rows that were not seen to, at a critical value z.
+
+        weight·√Σ (share·z²/(n + z²))²
+
+    over sets of n rows, z²/(n + z²) being Tango's limit of a share of changed rows of which none is seen; `shares`: of
+    each set, by `unseen_share`.
+    """
 
     def reach(z: float) -> float:
-        return weight * hypot(*(z * z / (n + z * z) for n in rows))
+        return weight * hypot(*(share * z * z / (n + z * z) for n, share in zip(rows, shares, strict=True)))
 
-    return Part(0.0, lambda z: -reach(z), reach)
+    return reach
+
+
+def with_unseen(part: Part, reach: End) -> Part:
+    """Limits of what changed, and of what may change unseen: their squared distances add up."""
+    at = part.estimate
+    return Part(at, lambda z: at - hypot(at - part.low(z), reach(z)), lambda z: at + hypot(part.high(z) - at, reach(z)))
+
+
+def placements(scores: Floats, y: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """Of every row with label 0 the share of those with label 1 above it, and of those the share below, ties half.
+
+    `scores`, shape (M, n) of M models; shapes (M, n₀), (M, n₁). An AUC is the mean of either.
+    """
+    negatives, positives = (scores[:, y == label] for label in (0, 1))
+    n, m = negatives.shape[1], positives.shape[1]
+    every = scipy.stats.rankdata(np.hstack([positives, negatives]), axis=1)
+    below = (every[:, :m] - scipy.stats.rankdata(positives, axis=1)) / n
+    above = 1 - (every[:, m:] - scipy.stats.rankdata(negatives, axis=1)) / m
+    return above, below
 
 
 def madd(
@@ -164,8 +205,9 @@ class Apart:
 
     `observed`, shape (M, T): D; `noise`, shape (M, B, T); `near`: standard errors within which D may be 0; `step`: of
     the grid; `most`: largest value of ∫|D|; `rows`: of every sample drawn from; `pseudo`: rows of each taken to have
-    changed, beyond those that did: where few did, intervals would be too short (with none, Tango's limits); `hidden`,
-    of ROC curves: of every model what few errors do not show.
+    changed, beyond those that did: where few did, intervals would be too short (with none, Tango's limits); `unseen`,
+    of ROC curves: (model, baseline) → share of every sample's rows that leaves open what others do, by `unseen_share`;
+    `hidden`, of ROC curves: of every model what few errors do not show.
     """
 
     observed: Floats
@@ -175,6 +217,7 @@ class Apart:
     most: float
     rows: Sequence[float]
     pseudo: float = 0.0
+    unseen: Mapping[tuple[int, int], Sequence[float]] = field(default_factory=dict)
     hidden: Sequence[Unseen] = ()
 
     def measure(self, estimates: Floats, pairs: Sequence[tuple[int, int]], margin: float, grid: int = 0) -> Measured:
@@ -198,8 +241,14 @@ class Apart:
             error = float((areas[b] - areas[a]).std(ddof=1))
             few = self.pseudo * sum((most / n) ** 2 for n in self.rows)
             both *= (1 + few / max(error, 1e-12) ** 2) ** 0.5
-            part = unchanged(self.rows, most) if error < 1e-12 else Part(at, *_ends(at, both, -most, most))
-            found[b, a] = Change(part, part, error)
+            everywhere = [1.0] * len(self.rows)
+            alike = error < 1e-12
+            part = Part.normal(at, 0.0) if alike else Part(at, *_ends(at, both, -most, most))
+            shares = everywhere if alike else self.unseen.get((b, a), [])
+            if any(shares):
+                part = with_unseen(part, unseen_reach(self.rows, shares, most))
+            note = UNCHANGED if alike and abs(at) < 1e-12 else ""
+            found[b, a] = Change(part, part, error, note=note)
         return Measured(Level(estimates, parts, spread, evidence=evidence), found, grid)
 
 
@@ -328,7 +377,7 @@ def _known(
 
 def _unmoved(at: float, rows: Sequence[float], margin: float, most: float) -> tuple[Part, Evidence]:
     """The same of a distance that no draw moves, as of equal scores: by rows that could differ."""
-    reach, distance = unchanged(rows, most).high, abs(at - margin)
+    reach, distance = unseen_reach(rows, [1.0] * len(rows), most), abs(at - margin)
     z = float(scipy.optimize.brentq(lambda z: reach(z) - distance, 0.0, _FAR)) if reach(_FAR) > distance else _FAR
     above, inside = (normal_cdf(-z), normal_cdf(z)) if at > margin else (normal_cdf(z), normal_cdf(-z))
     ends = Part(at, lambda z: max(at - reach(z), 0.0), lambda z: min(at + reach(z), most))

@@ -17,9 +17,13 @@ from fairstats.numerics.paired.distance import (
     grid_codes,
     grid_table,
     madd,
-    unchanged,
+    placements,
     unseen,
+    unseen_reach,
+    unseen_share,
+    with_unseen,
 )
+from fairstats.numerics.paired.score import Part
 
 REACHES, LEVELS = (0.0, 1.5, 3.0), (0.5, 1.2816, 1.96, 2.5)
 
@@ -156,11 +160,39 @@ def test_no_error_seen_allows_a_distance(rows: float) -> None:
 
 def test_rows_that_no_model_told_apart_could_yet_differ() -> None:
     """z²/(n + z²) of each set of rows (Tango's limit of no changed pair), as independent ones."""
-    part = unchanged([20, 50], 2.0)
+    part = Part.normal(0.0, 0.0)
+    part = with_unseen(part, unseen_reach([20, 50], [1.0, 1.0], 2.0))
     for z in LEVELS:
         reach = 2.0 * np.sqrt((z * z / (20 + z * z)) ** 2 + (z * z / (50 + z * z)) ** 2)
         assert part.limits(z) == pytest.approx((-reach, reach), rel=1e-12)
     assert part.estimate == 0.0
+
+
+def test_limits_of_what_changed_and_of_what_may_change_unseen() -> None:
+    """Squared distances add up; twenty rows that moved by .05 or more leave nothing open, ten half of it."""
+    moved = np.zeros(60)
+    assert unseen_share(moved) == 1.0
+    moved[:10] = [0.05, -0.3, 1.0, 0.06, 0.05, -0.05, 0.5, 0.2, 0.05, 0.9]
+    assert unseen_share(moved) == pytest.approx(0.5, rel=1e-12)
+    assert unseen_share(np.full(60, 0.01)) == pytest.approx(1 - 60 * 0.2 / 20, rel=1e-12)
+    moved[:20] = 0.2
+    assert unseen_share(moved) == 0.0
+    part = with_unseen(Part.normal(0.1, 0.02), unseen_reach([60], [0.5]))
+    for z in LEVELS:
+        reach = np.hypot(0.02 * z, 0.5 * z * z / (60 + z * z))
+        assert part.limits(z) == pytest.approx((0.1 - reach, 0.1 + reach), rel=1e-12)
+
+
+def test_placements_are_shares_of_the_other_label() -> None:
+    """Counted pair by pair, ties half."""
+    rng = np.random.default_rng(3)
+    scores, y = rng.integers(0, 6, (2, 40)) / 5, rng.integers(0, 2, 40)
+    above, below = placements(scores, y)
+    for k in range(2):
+        low, high = scores[k][y == 0], scores[k][y == 1]
+        order = np.sign(high[:, None] - low) / 2 + 0.5
+        assert above[k] == pytest.approx(order.mean(axis=0), abs=1e-12)
+        assert below[k] == pytest.approx(order.mean(axis=1), abs=1e-12)
 
 
 def test_bins_are_closed_on_the_left_and_the_last_on_both_sides() -> None:

@@ -229,10 +229,7 @@ def test_labels_missing_values_and_weights(rng: np.random.Generator) -> None:
         dropped = fs.compare_models(y, a, holes, sensitive_features=g, reference="a", missing="drop")
     assert dropped.estimate == fs.compare_models(y[1:], a[1:], b[1:], sensitive_features=g[1:], reference="a").estimate
     unit = fs.compare_models(y, a, b, sensitive_features=g, reference="a", sample_weight=np.ones(y.size))
-    n = y.size
-    assert unit.comparisons[0].std_error == pytest.approx(
-        wanted.comparisons[0].std_error * np.sqrt(n / (n - 1)), rel=1e-9
-    )
+    assert unit.comparisons == wanted.comparisons
 
 
 def test_many_groups_are_adjusted(rng: np.random.Generator) -> None:

@@ -136,7 +136,7 @@ def _of_tally(data: Tally, names: tuple[str, ...]) -> list[Counted]:
     strata, found = data.attributes[-1:] if data.stratified else (), []
     for own in _sets(attributes):
         table = data.by(*own, *strata)
-        counts = table.selection()
+        counts = table.selection().without_even_weights()
         if counts.weighted:
             got, cure = "a tally of weighted or clustered rows", "count people, each once"
             raise InputError("data", got=got, allowed="independent rows of equal weight", cure=cure)

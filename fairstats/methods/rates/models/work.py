@@ -17,7 +17,7 @@ from fairstats.ground.encoding import as_float_column, binary_columns
 from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.groups import find_reference
 from fairstats.ground.multiplicity import make_pairs, normal_quantile
-from fairstats.ground.outcomes import Outcomes, check_row_labels, on_unit_interval
+from fairstats.ground.outcomes import Outcomes, check_row_labels, even_weights, on_unit_interval
 from fairstats.ground.registry import METRICS, RATES, find_metric
 from fairstats.ground.results import Interval
 from fairstats.ground.verdict import Evidence
@@ -25,18 +25,20 @@ from fairstats.methods.rates.models.result import QUANTITIES, ModelComparison, M
 from fairstats.methods.rates.models.scores import DrawnCurves, abroca, auc, brier, score_cuts
 from fairstats.methods.rates.result import Inference, as_family, warned
 from fairstats.methods.rates.setup import check_groups, rows_among
-from fairstats.numerics.paired.change import KINDS, OVERALL, Change, Found, ModelPair, PairedChange, finished
+from fairstats.numerics.paired.change import KINDS, OVERALL, UNCHANGED, Change, Found, ModelPair, PairedChange, finished
 from fairstats.numerics.paired.distance import MIN_ROWS, Level, Measured, grid_table, madd
 from fairstats.numerics.paired.rate import PairedRate, change_of_gap, change_of_rate
 
 #: Quantity → what it needs of the rows.
 _NEEDS = {
     "accuracy": ("predictions", "labels"), "auc": ("labels", "scores"), "brier": ("labels", "scores"),
-    "madd": ("scores",), "abroca": ("labels", "scores"),
+    "madd": ("scores of groups",), "abroca": ("labels", "scores of groups"),
 }  # fmt: skip
+#: What quantities of scores need: of all rows, or of groups, whose weights may differ from group to group.
+_SCORES = ("scores", "scores of groups")
 _DRAWN = frozenset({"madd", "abroca"})
 _METHODS = {"auc": "DeLong", "brier": "paired t", **dict.fromkeys(_DRAWN, "paired bootstrap, directional")}
-_ARGUMENTS = {"predictions": "y_pred", "labels": "y_true", "scores": "score"}
+_ARGUMENTS = {"predictions": "y_pred", "labels": "y_true", **dict.fromkeys(_SCORES, "score")}
 
 
 @dataclass(frozen=True, eq=False)
@@ -103,7 +105,7 @@ class ModelRows:
         if model not in self.predictions or baseline not in self.predictions:
             return None
         cell = 7 - 4 * self.labels - 2 * self.predictions[baseline] - self.predictions[model]
-        return PairedCounts.count_rows(self.outcomes, cell)
+        return PairedCounts.count_rows(self.outcomes, cell).without_even_weights()
 
 
 def _by_column(argument: str, value: Any, columns: Mapping[str, str]) -> Any:
@@ -125,6 +127,8 @@ def compare_all(
 
     `chosen_by`: whose selection rates tell the highest: of the first pair the baseline (0) or the model (1).
     """
+    if isinstance(data, PairedCounts):
+        data = data.without_even_weights()
     rows, counted = (None, data) if isinstance(data, PairedCounts) else (data, None)
     wanted = _metrics(metrics, rows)
     if rows is None or not _DRAWN & set(wanted):
@@ -147,7 +151,7 @@ def compare_all(
         scored = rows is not None and name in _METHODS
         changes += work.of_scores(name, rows, rng) if scored else work.of_rates(name)  # type: ignore[arg-type]
     told = wanted, tuple(models), tuple(changes), tuple(work.values), work.settings, groups[index], tuple(work.pairs)
-    return warned(ModelComparison(*told), "compare_models")
+    return warned(ModelComparison(*told), "compare_models", plain=UNCHANGED)
 
 
 @dataclass(eq=False)
@@ -269,7 +273,7 @@ def _metrics(asked: Any, rows: ModelRows | None) -> tuple[str, ...]:
     """The names of the metrics, after checking that the data give what each needs."""
     if isinstance(asked, str) and asked == "all":
         audited = (m.name for m in METRICS.values() if m.audit == "yes" and "predictions" in m.needs)
-        left_out = [q for q in QUANTITIES if not available(q, rows) and "scores" in _needs(q)]
+        left_out = [q for q in QUANTITIES if not available(q, rows) and {*_SCORES} & {*_needs(q)}]
         if left_out and rows is not None and len(rows.scores) > 1:
             why = "they compare rows of equal weight, and these have weights or clusters"
             cure = "Without sample_weight= and cluster= they are of the rows as they are."
@@ -287,12 +291,12 @@ def _metrics(asked: Any, rows: ModelRows | None) -> tuple[str, ...]:
             cure = "e.g. 'disparate_impact', 'equal_opportunity_difference', 'f1_ratio'"
             raise InputError("metrics", got=repr(name), allowed=allowed, cure=cure)
         if lacking := [part for part in _needs(name) if part not in _there(rows)]:
-            of_models = {} if rows is None else {"predictions": rows.predictions, "scores": rows.scores}
+            of_models = {} if rows is None else {"predictions": rows.predictions, **dict.fromkeys(_SCORES, rows.scores)}
             there = of_models.get(lacking[0], {})
             got = f"those of {next(iter(there))!r} alone" if len(there) == 1 else "none"
-            allowed = f"{lacking[0]} of every model, which {name} needs"
+            allowed = f"{lacking[0].removesuffix(' of groups')} of every model, which {name} needs"
             cure = "leave the metric out, or pass them row by row"
-            if lacking == ["scores"] and len(there) > 1:
+            if lacking[0] in _SCORES and len(there) > 1:
                 got, allowed = "weights or clusters", f"rows of equal weight for {name}"
                 cure = "leave the metric out, or sample_weight= and cluster= (the answer is then for these rows)"
             raise InputError(_ARGUMENTS[lacking[0]], got=got, allowed=allowed, cure=cure)
@@ -307,10 +311,22 @@ def available(name: str, rows: ModelRows | None) -> bool:
 def _there(rows: ModelRows | None) -> set[str]:
     if rows is None:
         return {"predictions", "labels"}
-    plain = rows.outcomes.weight is None and rows.outcomes.cluster is None
     found = {"predictions"} if len(rows.predictions) > 1 else set()
-    found |= {"scores"} if len(rows.scores) > 1 and plain else set()
+    if len(rows.scores) > 1 and rows.outcomes.cluster is None:
+        within, throughout = _even(rows.outcomes)
+        found |= {"scores of groups"} if within else set()
+        found |= {"scores"} if throughout else set()
     return found | {"labels"} if rows.labelled else found
+
+
+def _even(outcomes: Outcomes) -> tuple[bool, bool]:
+    """Whether rows have one weight within every group, and whether all rows have one."""
+    if outcomes.weight is None:
+        return True, True
+    groups, weight = outcomes.groups.codes, outcomes.weight
+    sums = [np.bincount(groups, values) for values in (None, weight, weight**2)]
+    within = bool(even_weights(*sums).all())
+    return within, within and bool(even_weights(*(np.array([own.sum()]) for own in sums)).all())
 
 
 def _needs(name: str) -> tuple[str, ...]:
