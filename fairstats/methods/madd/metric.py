@@ -260,7 +260,8 @@ def warn_of(result: MaddResult) -> None:
         caution(f"{text} compare with null_mean.", DataWarning)
     equal = [c.atoms is not None and c.grid_bins == 1 for c in result.comparisons]
     if result.settings.equal_width:
-        equal = [int((c.counts.sum(axis=0) > 0).sum()) == 1 for c in result.comparisons]
+        used = [int((c.counts.sum(axis=0) > 0).sum()) for c in result.comparisons]
+        equal = [bins == 1 < c.grid_bins for bins, c in zip(used, result.comparisons, strict=True)]
     if equal and all(equal):
         what = "lie in one bin" if result.settings.equal_width else "are equal"
         caution(f"madd: all scores {what}: there is nothing to compare.", DataWarning)
