@@ -236,9 +236,7 @@ class Bins:
     atoms: NDArray[np.float64] | None = None
 
 
-def pooled_bins(
-    scores: Floats, n_bins: int, amounts: NDArray[Any] | None = None, *, merged: bool = False
-) -> Bins:
+def pooled_bins(scores: Floats, n_bins: int, amounts: NDArray[Any] | None = None, *, merged: bool = False) -> Bins:
     """Bins at the quantiles of pooled scores: the grid on which MADD is judged, blind to whose scores they are.
 
     The k-th bin ends with the first score x whose share of pooled rows F(x) reaches k/m. Equal scores stay together,

@@ -24,14 +24,7 @@ from fairstats.ground.multiplicity import adjust_pvalues
 from fairstats.ground.scores import label_blind_bins
 from fairstats.ground.verdict import settle
 from fairstats.methods.madd.noise import MultinomialNoise, distance_limits, noise_of
-from fairstats.methods.madd.permutation import (
-    Sides,
-    largest_test,
-    multiplier_test,
-    pair_test,
-    permuted_counts,
-    pvalues,
-)
+from fairstats.methods.madd.permutation import Sides, largest_test, multiplier_test, pair_test, permuted_counts, pvalues
 from fairstats.methods.madd.scores import Sample, bin_edges, histogram, histogram_distance
 
 from .study import Cell, Counts
@@ -165,9 +158,7 @@ def family_of_tests(rng: np.random.Generator, runs: int, *, sizes: tuple[int, ..
 def largest(rng: np.random.Generator, runs: int, *, sizes: tuple[int, ...], decimals: int = 1) -> Counts:
     """Size of the test of one distribution in all groups, at the quantiles of every pair."""
     rejected = 0
-    pairs = [
-        Sides((i,), (j,), label_blind_bins(sizes[i], sizes[j])) for i, j in combinations(range(len(sizes)), 2)
-    ]
+    pairs = [Sides((i,), (j,), label_blind_bins(sizes[i], sizes[j])) for i, j in combinations(range(len(sizes)), 2)]
     for _ in range(runs):
         samples = [Sample(np.sort(np.round(rng.beta(2, 3, n), decimals))) for n in sizes]
         found = largest_test(samples, pairs, 199, rng)
@@ -189,8 +180,7 @@ class ScoreLaw:
 def logit_normal(centre: float, spread: float = 1.0) -> ScoreLaw:
     """Scores 1/(1 + exp(−z)), z normal."""
     return ScoreLaw(
-        inverse=lambda u: expit(centre + spread * ndtri(u)),
-        below=lambda x: ndtr((logit(x) - centre) / spread),
+        inverse=lambda u: expit(centre + spread * ndtri(u)), below=lambda x: ndtr((logit(x) - centre) / spread)
     )
 
 
@@ -346,15 +336,15 @@ def _families() -> list[Cell]:
         mixed = tuple(([MARGIN, MARGIN, 0.0, MARGIN, 0.3, MARGIN, 0.1] * 3)[:count])
         groups = f"{count + 1} groups of 40 to 2,000 rows"
         margins = partial(family, sizes=small, apart=(MARGIN,) * count)
-        cells.append(Cell("madd", _METHOD, f"{groups}, all at the margin", margins, 1_000, "conservative"))
+        cells.append(Cell("madd", _METHOD, f"{groups}, all at the margin", margins, 2_000, "conservative"))
         beside = partial(family, sizes=small, apart=mixed)
-        cells.append(Cell("madd", _METHOD, f"{groups}, some at the margin", beside, 1_000, "conservative"))
+        cells.append(Cell("madd", _METHOD, f"{groups}, some at the margin", beside, 2_000, "conservative"))
     for sizes in ((2_000, 200, 40), (2_000, 1_000, 200, 100, 60, 40, 30, 20)):
         rows = f"{len(sizes)} groups of {min(sizes)} to {max(sizes):,} rows"
         tests = partial(family_of_tests, sizes=sizes)
-        cells.append(Cell("madd", _METHOD, f"adjusted tests, {rows}", tests, 1_000, "conservative"))
+        cells.append(Cell("madd", _METHOD, f"adjusted tests, {rows}", tests, 2_000, "conservative"))
         test = partial(largest, sizes=sizes)
-        cells.append(Cell("madd", _METHOD, f"test of the largest, {rows}, ties", test, 1_000, "conservative"))
+        cells.append(Cell("madd", _METHOD, f"test of the largest, {rows}, ties", test, 2_000, "conservative"))
     return cells
 
 
@@ -383,7 +373,7 @@ def _surveys() -> list[Cell]:
                 where = f"{clusters[0]} and {clusters[1]} clusters" if within else f"{sum(clusters)} clusters of both"
                 regime = f"{where}, ICC {icc:g}"
                 cells.append(
-                    Cell("madd", _METHOD, regime, partial(linearised, make=draw, n_bins=4), 1_000, "conservative")
+                    Cell("madd", _METHOD, regime, partial(linearised, make=draw, n_bins=4), 2_000, "conservative")
                 )
     return cells
 

@@ -100,7 +100,8 @@ def madd(
         "search" also runs Algorithm 1 again in every permutation: an exact p-value of the searched estimate (plain
         rows, at most 10⁵; some 15 ms per permutation at 20,000).
     margin : float, default 0.2
-        The verdict asks on which side of it the distance in the bins lies; 0.2 bounds differences of selection rates by 0.1.
+        The verdict asks on which side of it the distance in the bins lies; 0.2 bounds differences of selection rates
+        by 0.1.
     confidence_level : float, default 0.95
     adjust : str, default "holm"
         Adjustment of the p-values over the comparisons.
@@ -187,9 +188,7 @@ def madd(
     return result
 
 
-def madd_of_scores(
-    scores: GroupScores, reference: Hashable | None, settings: MaddSettings, rng: Any
-) -> MaddResult:
+def madd_of_scores(scores: GroupScores, reference: Hashable | None, settings: MaddSettings, rng: Any) -> MaddResult:
     """MADD from sorted scores, without warnings."""
     generator, seed = as_generator(rng)
     settings = _with_comparisons(settings, len(scores.groups), reference)
@@ -204,9 +203,7 @@ def madd_of_scores(
     # as many draws behind the limits as the smallest adjusted p-value needs
     limit_draws = int(np.ceil(2 * len(pairs) / (1 - settings.confidence_level)))
     progress = tqdm(pairs, desc="MADD comparisons", leave=False, disable=None, delay=2.0)
-    compared = [
-        compare(pair, settings, generator, merged=scores.merged, limit_draws=limit_draws) for pair in progress
-    ]
+    compared = [compare(pair, settings, generator, merged=scores.merged, limit_draws=limit_draws) for pair in progress]
     largest = largest_of(pairs, compared, scores, settings, generator)
     evidence = [Evidence() if c.verdict or not limits else limits.evidence(settings.margin) for c, limits in compared]
     rulings = settle(evidence, confidence_level=settings.confidence_level, adjust=settings.adjust)
@@ -216,9 +213,7 @@ def madd_of_scores(
         for (c, _), ruling, p in zip(compared, rulings, adjusted, strict=True)
     )
     grids = () if settings.n_bins is None or settings.n_bins > MOST_GRID_BINS else (settings.n_bins,)
-    return MaddResult(
-        comparisons=comparisons, largest=largest, settings=settings, counts=GridCounts.of(scores, grids)
-    )
+    return MaddResult(comparisons=comparisons, largest=largest, settings=settings, counts=GridCounts.of(scores, grids))
 
 
 def _with_comparisons(settings: MaddSettings, n_groups: int, reference: Hashable | None) -> MaddSettings:
@@ -377,9 +372,7 @@ def _with_headline(
     if plain:  # the mean over the grids of the stretch of what alike groups would show
         counts = first.pooled_grids(second, settings.max_bins, *stable.n_bins)
         expected = permutation.null_mean(counts, first.n, second.n) / (stable.n_bins[1] - stable.n_bins[0] + 1)
-    with_search = replace(
-        comparison, headline=stable.mean, headline_null_mean=expected, bandwidth=stable, curve=curve
-    )
+    with_search = replace(comparison, headline=stable.mean, headline_null_mean=expected, bandwidth=stable, curve=curve)
     if settings.permutations == "grid":
         return with_search
     test = permutation.search_test(
@@ -387,10 +380,7 @@ def _with_headline(
     )
     null = HypothesisTest(_NULL, "two-sided", stable.mean, test.pvalue, test.method)
     return replace(
-        with_search,
-        headline_pvalue=test.pvalue,
-        headline_null_mean=test.null_mean,
-        tests=(*with_search.tests, null),
+        with_search, headline_pvalue=test.pvalue, headline_null_mean=test.null_mean, tests=(*with_search.tests, null)
     )
 
 

@@ -255,7 +255,8 @@ class LargestMadd(Comparison):
     """The largest MADD of several comparisons.
 
     `group`, `reference`: where it was found; `limited_by`: groups whose lower limit is the highest: a verdict
-    "violated" rests on these; `estimate`: largest MADD in the bins that are judged; biased upwards, as every maximum of noisy values;
+    "violated" rests on these; `estimate`: largest MADD in the bins that are judged; biased upwards, as every maximum of
+    noisy values;
     `null_mean`: mean of the largest MADD over the permutations; `confidence_interval`, `bounds`: for the largest δ_m,
     from limits that hold for all comparisons at once (Bonferroni); `statistic`, `pvalue`, `mid_pvalue`: of "all groups
     have one score distribution", by the largest standardised MADD; `pvalue_adjusted`: another over a whole audit;

@@ -312,7 +312,6 @@ class GroupScores:
         """Rows per group, shape (G,)."""
         return np.array([s.n for s in self.samples], dtype=np.int64)
 
-
     def without_constant_weights(self, *, pooled: bool) -> GroupScores:
         """The same without weights where they are equal within every group; if `pooled`, over all groups."""
         weights = [s.constant_weight for s in self.samples]

@@ -133,9 +133,7 @@ def madd(
     return replace(measured, edges=edges, tables=tables)
 
 
-def _pooled_edges(
-    first: Floats, second: Floats, weights: tuple[Floats | None, Floats | None], most: int
-) -> Floats:
+def _pooled_edges(first: Floats, second: Floats, weights: tuple[Floats | None, Floats | None], most: int) -> Floats:
     """Inner edges of the bins at the quantiles of the scores of both groups."""
     pooled = np.concatenate([first, second])
     if weights[0] is None or weights[1] is None:
@@ -199,16 +197,12 @@ def _normal_shares(
     return np.moveaxis(drawn / drawn.sum(axis=2, keepdims=True), 1, 0)
 
 
-def cross_table(
-    first: NDArray[np.int64], second: NDArray[np.int64], shape: tuple[int, int]
-) -> NDArray[np.int64]:
+def cross_table(first: NDArray[np.int64], second: NDArray[np.int64], shape: tuple[int, int]) -> NDArray[np.int64]:
     """Rows by the bins of two scores."""
     return np.bincount(first * shape[1] + second, minlength=shape[0] * shape[1]).reshape(shape)
 
 
-def bins_of_models(
-    measured: Measured, model: int, baseline: int, *, group: str, reference: str
-) -> dict[str, Any]:
+def bins_of_models(measured: Measured, model: int, baseline: int, *, group: str, reference: str) -> dict[str, Any]:
     """What a change of MADD rests on, as `ModelPair.grids` keeps it."""
     return {
         "group": group,

@@ -97,9 +97,7 @@ def _pair(result: MaddResult, c: MaddComparison, place: Place, bench: Bench) -> 
     yield place.compare(quantity, mine[far], theirs[min(far, theirs.size - 1)], twin)
 
 
-def _bins(
-    result: MaddResult, c: MaddComparison, sides: list[Any], place: Place, bench: Bench
-) -> Iterator[Check]:
+def _bins(result: MaddResult, c: MaddComparison, sides: list[Any], place: Place, bench: Bench) -> Iterator[Check]:
     """The inner edges, by the scores of both sides; of weighted rows, or without scores, they are taken as given."""
     given = bench.given("score", "sensitive_features")
     settings, twin = result.settings, "pooled_edges"

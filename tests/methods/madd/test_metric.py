@@ -47,7 +47,7 @@ def test_everything_that_is_asked_for(paper_rows: Scored) -> None:
     assert low < result.estimate < high
     assert result.confidence_interval.method == "directional delta"
     assert low < result.lower_limit < truth < 1.1953
-    assert 0 < result.bias_corrected < result.estimate
+    assert result.bias_corrected == pytest.approx(result.estimate, abs=0.005)  # far apart there is no bias
     assert 0.05 < result.headline_null_mean < 0.3
     assert 0.03 < result.null_mean < 0.1
     assert result.pvalue == 1 / 2000
@@ -413,7 +413,7 @@ def test_the_largest_that_is_judged_unlike_its_own_comparison_says_why() -> None
     draws, n = np.random.default_rng(3), 80
     score = np.concatenate([*(draws.beta(2, 2, n) for _ in range(3)), draws.beta(1.33, 3, n)])
     group = np.repeat(list("abcd"), n)
-    result = fs.madd(score, sensitive_features=group, adjust="none", rng=1, n_resamples=100)
+    result = fs.madd(score, sensitive_features=group, n_bins=3, adjust="none", rng=1, n_resamples=100)
     largest = result.largest
     assert largest is not None
     own = result[largest.group, largest.reference]
@@ -442,17 +442,29 @@ def three() -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate([rng.beta(*law) for law in laws]), np.repeat(["a", "b", "c"], [60, 50, 40])
 
 
+BINS = (
+    "Bins are quantiles of the scores of both groups together, chosen without their labels; equal scores stay "
+    "together. The distance in them depends on the shares that the groups have of all rows, and not on the scale of the scores."
+)
 ON_GRID = (
     "{0} intervals by the directional delta method, for the distance in the bins named; verdicts by "
     "one-sided limits at that level against {1}. null_mean: what alike groups would show."
 )
-SEARCHED = (
-    "madd: {}; ci_low is the 95% lower limit for the L1 distance of the densities, for which no upper limit exists."
-)
-STRETCH = "the mean over the stable stretch of h = 1 … 1/1000 (Algorithm 1)"
+HEADLINE = "headline, which nothing else in the row is about: "
+STRETCH = HEADLINE + "the mean of MADD over the stable stretch of h = 1 … 1/1000 (Algorithm 1)."
 TOGETHER = "p-values adjusted by {0} over metric; verdicts hold together over the comparisons ({0})."
 DRAWN = "p-values: exact permutation, 99 resamples, seed 5."
-JUDGED = "madd_binned, which is judged: MADD on "
+
+
+def printed_bins(score: np.ndarray, group: np.ndarray, pairs: list[str]) -> list[str]:
+    """Where the bins end, by NumPy's sorting: half way behind the first score that k/3 of the rows do not exceed."""
+    said = []
+    for first, second in pairs:
+        pooled = np.sort(score[np.isin(group, [first, second])])
+        last = [int(np.ceil(k * pooled.size / 3)) - 1 for k in (1, 2)]
+        ends = ", ".join(f"{(pooled[i] + pooled[i + 1]) / 2:.4g}" for i in last)
+        said.append(f"Bins of {first} against {second} end at {ends} and 1.")
+    return said
 
 
 @pytest.mark.parametrize(
@@ -461,16 +473,14 @@ JUDGED = "madd_binned, which is judged: MADD on "
         (
             {},
             [
-                SEARCHED.format(STRETCH), JUDGED + "a grid chosen from the group sizes alone.",
-                ON_GRID.format("95%", 0.2), DRAWN,
+                BINS, ON_GRID.format("95%", 0.2), STRETCH, "bins", DRAWN,
                 "All pairs of groups are compared; " + TOGETHER.format("holm"),
             ],
         ),
         (
-            {"rounded": True, "comparisons": "reference", "reference": "b"},
+            {"grid_bins": 3, "n_bins": 6, "comparisons": "reference", "reference": "b"},
             [
-                SEARCHED.format(STRETCH), JUDGED + "the 11 scores that occur, each a bin of its own.",
-                ON_GRID.format("95%", 0.2), DRAWN,
+                BINS, ON_GRID.format("95%", 0.2), HEADLINE + "MADD in the 6 equal bins asked for.", "bins", DRAWN,
                 "Each group is compared with b; " + TOGETHER.format("holm"),
             ],
         ),
@@ -498,38 +508,43 @@ JUDGED = "madd_binned, which is judged: MADD on "
 def test_notes_and_sentences_by_hand(options: dict[str, Any], wanted: list[str]) -> None:
     """Notes written down; sentences from the numbers of the tidy table, formatted here."""
     score, group = three()
-    given = {k: v for k, v in options.items() if k != "rounded"}
-    score = score.round(1) if "rounded" in options else score
-    result = fs.madd(score, sensitive_features=group, n_resamples=99, rng=5, **given)
+    result = fs.madd(score, sensitive_features=group, n_resamples=99, rng=5, **options)
+    pairs = ["ab", "cb"] if options.get("reference") else ["ab", "ac", "bc"]
+    at = wanted.index("bins") if "bins" in wanted else None
+    if at is not None:
+        wanted = [*wanted[:at], *printed_bins(score, group, pairs), *wanted[at + 1 :]]
     assert result.notes() == wanted
     level, margin = f"{100 * result.settings.confidence_level:g}%", result.settings.margin
     rows = result.to_frame().to_dict("records")
     assert len(rows) == len(result.sentences())
     for row, said in zip(rows, result.sentences(), strict=True):
         ends = f"{row['ci_low']:.3f} to {row['ci_high']:.3f}"
-        pair = f"{row['group']} against {row['reference']}"
         if row["metric"] == "madd_max":
             start = f"Largest MADD {row['estimate']:.3f} ({level} interval {ends}), between {row['group']} and "
             assert said.startswith(f"{start}{row['reference']}: {row['verdict']}; ")
-        elif row["ci_high"] == 2.0:
-            where = f"in {result.settings.n_bins} bins"
-            if result.settings.n_bins is None:
-                where = f"for bandwidths from {row['h_low']:.3f} to {row['h_high']:.3f}"
-            limit = f"the L1 distance is at least {row['ci_low']:.3f} ({level} limit)."
-            assert said == f"{pair}: MADD {row['estimate']:.3f} {where}; {limit}"
-        else:
-            bins = "distinct scores" if "rounded" in options else "bins"
-            start = f"{pair}: MADD {row['estimate']:.3f} in {row['n_bins']:.0f} {bins} ({level} interval {ends}; "
-            start += f"alike groups would show {row['null_mean']:.3f}): {row['verdict']}; the data "
-            what = "show a distance above" if row["verdict"] == "violated" else "do not settle on which side of"
-            assert said.startswith(f"{start}{what} {margin:g}")
+            continue
+        bins = "equal bins" if result.settings.equal_width else "bins of the pooled scores"
+        start = f"{row['group']} against {row['reference']}: MADD {row['estimate']:.3f} in {row['n_bins']:.0f} {bins} "
+        start += (
+            f"({level} interval {ends}; alike groups would show {row['null_mean']:.3f}): {row['verdict']}; the data "
+        )
+        what = "show a distance above" if row["verdict"] == "violated" else "do not settle on which side of"
+        assert said.startswith(f"{start}{what} {margin:g}")
+        if result.settings.equal_width:
+            assert "Headline" not in said
+            continue
+        where = "in 6 equal bins"
+        if result.settings.n_bins is None:
+            where = f"for bandwidths from {row['h_low']:.3f} to {row['h_high']:.3f}"
+        alike = f"alike groups would show {row['headline_null_mean']:.3f}"
+        assert said.endswith(f" Headline MADD, not judged: {row['headline']:.3f} {where} ({alike}).")
 
 
 @pytest.mark.parametrize("rounded", [False, True])
 def test_contributions_are_shares_of_either_side(rounded: bool) -> None:
     """Witness: NumPy's histogram, or counts of each score, of a group and of all others."""
     score, group = three()
-    score = score.round(1) if rounded else score
+    score = np.where(score < 0.5, 0.2, 0.7) if rounded else score
     result = fs.madd(score, sensitive_features=group, n_resamples=99, rng=5, comparisons="rest")
     frame = result.contributions()
     for name in "abc":
@@ -540,12 +555,14 @@ def test_contributions_are_shares_of_either_side(rounded: bool) -> None:
             assert own["low"].tolist() == own["high"].tolist() == values.tolist()
             shares = [[(score[m] == v).mean() for v in values] for m in (group == name, group != name)]
         else:
-            edges = np.linspace(0, 1, len(own) + 1)
-            np.testing.assert_allclose(own["low"], edges[:-1])
-            np.testing.assert_allclose(own["high"], edges[1:])
+            edges = [*own["low"], 1.0]
+            assert edges[0] == 0.0
+            np.testing.assert_array_equal(own["high"], edges[1:])
+            inner = np.quantile(score, np.arange(1, len(own)) / len(own))
+            np.testing.assert_allclose(edges[1:-1], inner, atol=0.02)
             sides = (group == name, group != name)
             shares = [np.histogram(score[m], edges)[0] / m.sum() for m in sides]
         assert own["bin"].tolist() == list(range(1, len(own) + 1))
         np.testing.assert_allclose(own[["share", "share_reference"]].T, shares, atol=1e-12)
         np.testing.assert_allclose(own["contribution"], np.subtract(*shares), atol=1e-12)
-        assert own["contribution"].abs().sum() == pytest.approx(result[name].binned)
+        assert own["contribution"].abs().sum() == pytest.approx(result[name].estimate)
