@@ -58,7 +58,7 @@ madd_pair <- function(first, second, names, options) {
 }
 
 # The largest of several comparisons in their bins: Bonferroni for its limits, and the exact test of the largest
-# standardised MADD with the labels of all groups permuted together, from 256 cells of all scores.
+# standardised MADD with the labels of all groups permuted together, from 64 to 256 cells of all scores.
 largest_madd_row <- function(scores, pairs, grouping, options) {
   sizes <- lengths(scores)
   at <- pairs[sizes[pairs[, 1L]] > 0 & sizes[pairs[, 2L]] > 0, , drop = FALSE]
@@ -79,11 +79,11 @@ largest_madd_row <- function(scores, pairs, grouping, options) {
   highest <- function(name) if (every) max(of(name)) else 2
   error <- function(name) max(of(paste0(name, "_error")))
   present <- which(sizes > 0)
-  cells <- pooled_edges(unlist(scores), numeric(0), 256)
+  bins <- vapply(seq_len(count), function(k) grid_bins(sizes[at[k, 1L]], sizes[at[k, 2L]]), 0)
+  cells <- pooled_edges(unlist(scores), numeric(0), min(max(16 * max(bins), 64), 256))
   fine <- t(vapply(scores[present], counts_between, numeric(length(cells) + 1L), cells))
   if (!length(cells)) fine <- t(fine)
   sides <- lapply(1:2, function(side) as.list(match(at[, side], present)))
-  bins <- vapply(seq_len(count), function(k) grid_bins(sizes[at[k, 1L]], sizes[at[k, 2L]]), 0)
   test <- crosscheck_madd_largest(fine, sides[[1L]], sides[[2L]], bins, options$n_resamples)
   top <- which.max(of("madd"))
   p <- pmin(count * c(min(of("p_above")), if (every) max(of("p_inside")) else 1), 1)

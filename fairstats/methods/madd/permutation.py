@@ -33,8 +33,11 @@ from fairstats.numerics.draws import split_each, split_rows
 _ROUNDING = 1e-12
 #: Counts of permutations held in memory at a time.
 _MOST_CELLS = 5_000_000
-#: Cells of the scores of all groups from which the largest MADD finds the quantiles of every pair: eight or more a bin.
-CELLS = 256
+#: Cells of the scores of all groups, from which the largest MADD finds the quantiles of every pair: so many a bin, at
+#: least and at most so many. Every group's counts in every cell are drawn: fewer cells for small groups keep that cheap.
+CELLS_PER_BIN = 16
+FEWEST_CELLS = 64
+MOST_CELLS = 256
 
 
 def permuted_counts(
@@ -187,7 +190,7 @@ def largest_test(
     T = max_j (MADD_j − μ_j)/σ_j with the mean and the standard deviation of the permutation law in closed form
     (`null_moments`), so that a small, noisy group does not drown the others, and p is as good as its draws. The labels
     of all groups are permuted together. Every MADD_j is that of the pooled quantiles of *its* two sides in that
-    permutation, which `CELLS` cells of the scores of all groups tell (exactly where there are fewer scores); with
+    permutation, which 64 to 256 cells of the scores of all groups tell (exactly where there are fewer scores); with
     `equal_width` it is that of equally wide bins.
 
     Returns the test, and rows per group and cell, shape (G, cells); None under weights, or clusters in several groups.
@@ -198,7 +201,9 @@ def largest_test(
     if equal_width:
         edges = bin_edges(pairs[0].n_bins)
     else:
-        edges = Sample.joined(samples).quantile_bins(CELLS, merged=merged).edges
+        n_cells = CELLS_PER_BIN * max(sides.n_bins for sides in pairs)
+        n_cells = min(max(n_cells, FEWEST_CELLS), MOST_CELLS)
+        edges = Sample.joined(samples).quantile_bins(n_cells, merged=merged).edges
     cells = np.vstack([s.histogram(edges) for s in samples])
     if clustered:
         centres, scales = cluster_moments(samples, pairs, edges, equal_width=equal_width)
