@@ -4,11 +4,13 @@
 # 377-412).
 
 # `scores`: of the baseline and of the model; `members`: rows of the group and of its reference, or of the group alone.
-crosscheck_paired_scores <- function(name, scores, y, members, levels, resamples, bins = NULL) {
+# `bins`: at most so many quantiles of the pooled scores as bins of MADD; `n_bins`: equally wide ones instead.
+crosscheck_paired_scores <- function(name, scores, y, members, levels, resamples, bins = NULL, n_bins = NULL) {
   samples <- lapply(members, function(rows) lapply(scores, `[`, rows))
   labels <- lapply(members, function(rows) y[rows])
   switch(name, auc = auc_change(samples[[1L]], labels[[1L]], levels),
-    brier = brier_change(samples[[1L]], labels[[1L]], levels), madd = madd_change(samples, levels, resamples, bins),
+    brier = brier_change(samples[[1L]], labels[[1L]], levels), 
+    madd = madd_change(samples, levels, resamples, bins, n_bins),
     abroca = abroca_change(samples, labels, levels, resamples))
 }
 
@@ -56,16 +58,22 @@ brier_change <- function(scores, y, levels) {
   normal_change(mean(e[[1L]]), mean(e[[2L]]), stats::sd(moved) / sqrt(n), n - 1, levels, list(moved))
 }
 
-madd_change <- function(samples, levels, resamples, bins = NULL) {
+# Each model's MADD has bins at the quantiles of its own pooled scores.
+madd_change <- function(samples, levels, resamples, bins = NULL, n_bins = NULL) {
   n <- vapply(samples, function(s) length(s[[1L]]), 0)
-  if (is.null(bins)) bins <- max(ceiling(1 / sum(n^-0.5)^(2 / 3)), 2)
-  codes <- lapply(samples, lapply, function(x) findInterval(x, seq_len(bins - 1) / bins) + 1L)
-  share <- function(code) tabulate(code, bins) / length(code)
+  edges <- lapply(1:2, function(k) {
+    if (!is.null(n_bins)) return(seq_len(n_bins - 1) / n_bins)
+    pooled_edges(samples[[1L]][[k]], samples[[2L]][[k]], if (is.null(bins)) 0 else bins)
+  })
+  # a model with fewer bins has empty ones, which add nothing
+  width <- max(lengths(edges)) + 1L
+  codes <- lapply(samples, function(s) lapply(1:2, function(k) findInterval(s[[k]], edges[[k]]) + 1L))
+  share <- function(code) tabulate(code, width) / length(code)
   apart <- function(at)
-    vapply(1:2, function(k) share(codes[[1L]][[k]][at[[1L]]]) - share(codes[[2L]][[k]][at[[2L]]]), numeric(bins))
-  seen <- apart(lapply(n, seq_len))
+    vapply(1:2, function(k) share(codes[[1L]][[k]][at[[1L]]]) - share(codes[[2L]][[k]][at[[2L]]]), numeric(width))
+  seen <- matrix(apart(lapply(n, seq_len)), width)
   drawn <- lapply(seq_len(resamples), function(b) apart(lapply(n, function(size) sample.int(size, size, TRUE))))
-  near <- max(3, sqrt(log(min(n))), sqrt(2 * log(bins)))
+  near <- max(3, sqrt(log(min(n))), sqrt(2 * log(width)))
   directional_change(colSums(abs(seen)), seen, drawn, near, 1, 2, levels, n, pseudo = 4)
 }
 
@@ -153,7 +161,8 @@ fs_mitigation <- function(data = NULL, y_true, before, after, sensitive_features
   every <- crosscheck_paired(totals, totals, 1L, PAIRED_CELLS, "accuracy", "level", rep(confidence_level, 3L))
   apart <- bind_rows(apply(pairs, 1L, function(who) {
     members <- lapply(who, function(g) which(labels == g))
-    one <- crosscheck_paired_scores("madd", scores, y, members, rep(confidence_level, 2L), n_resamples, n_bins)
+    one <- crosscheck_paired_scores("madd", scores, y, members, rep(confidence_level, 2L), n_resamples,
+      n_bins = n_bins)
     change_row("madd", who[1L], who[2L], one)
   }, simplify = FALSE))
   found <- rbind(apart, rates[names(apart)], as.data.frame(change_row("accuracy", "all rows", "", every)))

@@ -63,7 +63,8 @@ from_tagged <- function(x) {
 # Columns of the table that hold numbers, in the order in which they are compared.
 NUMBERS <- c("estimate", "std_error", "ci_low", "ci_high", "statistic", "pvalue", "pvalue_adjusted", "n", "n_reference",
   "rate", "rate_reference", "bound_low", "bound_high", "pvalue_verdict", "pvalue_verdict_adjusted", "null_mean",
-  "bias_corrected", "mid_pvalue", "n_bins", "h_low", "h_high", "h_sup", "median", "observed", "p_rope", "undefined",
+  "bias_corrected", "mid_pvalue", "n_bins", "headline", "headline_null_mean", "h_low", "h_high", "h_sup", "median",
+  "observed", "p_rope", "undefined",
   "expected_if_equal", "confidence_level", "interactions", "maximum", "n_synthetic", "simultaneous_low",
   "simultaneous_high", "acd", "acd_low", "acd_high", "acd_pvalue", "cvar", "cvar_low", "cvar_high", "cvar_pvalue",
   "location", "location_std_error", "scale", "scale_std_error", "shape", "shape_std_error", "threshold", "horizon")

@@ -255,8 +255,7 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         for values in stages:
             scores = GroupScores.from_outcomes(replace(outcomes, score=values))
             named = reference if settings.comparisons == "reference" else None
-            # a map moves the same score of two groups to two places: one grid for both stages
-            result = madd_of_scores(scores, named, settings, generator, few=False)
+            result = madd_of_scores(scores, named, settings, generator)
             results.append(replace(result, settings=replace(result.settings, seed=seed)))
             warn_of(results[-1])
         told = {"reference": reference, "lambda_": self.lambda_, "threshold": float(self.threshold)}

@@ -64,14 +64,15 @@ class PairedChange(results.Comparison):
 class ModelPair:
     """What was counted of two models: label × prediction × prediction, and scores in bins.
 
-    `counts`: None where only scores were compared; `grids`: bins of MADD → rows per group, bin of the
-    baseline's score and bin of the model's, shape (G, m, m).
+    `counts`: None where only scores were compared; `grids`: of every comparison whose MADD was compared its "group",
+    "reference", inner "edges" of the bins of the baseline's and of the model's scores, and "rows" of the group and of
+    the reference by both bins, shape (2, m, m').
     """
 
     model: str
     baseline: str
     counts: PairedCounts | None = None
-    grids: dict[str, Any] | None = None
+    grids: tuple[dict[str, Any], ...] = ()
 
 
 class OfPairs:

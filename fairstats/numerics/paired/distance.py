@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import hypot
 from typing import Any
 
@@ -22,7 +22,7 @@ from scipy.special import betainc, betaincinv
 from fairstats.ground.checks import Floats
 from fairstats.ground.codes import cross_codes
 from fairstats.ground.multiplicity import normal_cdf
-from fairstats.ground.scores import label_blind_bins
+from fairstats.ground.scores import label_blind_bins, pooled_bins
 from fairstats.ground.verdict import Evidence
 from fairstats.numerics.paired.change import UNCHANGED, Change
 from fairstats.numerics.paired.score import End, Part
@@ -54,11 +54,16 @@ class Level:
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """The same, and what changes from one model to another; `grid`: bins of MADD."""
+    """The same, and what changes from one model to another.
+
+    `edges`: of MADD, inner edges of the bins of every model; `tables`: of MADD, rows of the group and of its reference
+    by bins of both models of a pair, shape (2, m of the first, m of the second).
+    """
 
     level: Level
     changes: dict[tuple[int, int], Change]
-    grid: int = 0
+    edges: tuple[Floats, ...] = ()
+    tables: dict[tuple[int, int], NDArray[np.int64]] = field(default_factory=dict)
 
 
 #: A row whose contribution moved by so much has changed; one that moved less has changed by that part of it.
@@ -112,29 +117,71 @@ def placements(scores: Floats, y: NDArray[np.int64]) -> tuple[Floats, Floats]:
 
 
 def madd(
-    scores: tuple[Floats, Floats], pairs: Sequence[tuple[int, int]], margin: float, n_resamples: int, rng: Generator,
-    *, bins: int | None = None, weights: tuple[Floats | None, Floats | None] = (None, None),
-) -> Measured | str:  # fmt: skip
-    """MADD of models between two groups, on one grid that depends on the group sizes only.
+    scores: tuple[Floats, Floats],
+    pairs: Sequence[tuple[int, int]],
+    margin: float,
+    n_resamples: int,
+    rng: Generator,
+    *,
+    n_bins: int | None = None,
+    grid_bins: int | None = None,
+    weights: tuple[Floats | None, Floats | None] = (None, None),
+) -> Measured | str:
+    """MADD of models between two groups, each model's at the quantiles of its own pooled scores.
 
-    `scores`: of the group and its reference, shape (M, n) each; `bins`: of another grid; `weights`: of the
-    rows of either.
+    That is the rule of `fairstats.madd`: what is compared are the distances that it judges, which do not depend on the
+    scale of a model's scores.
+
+    Parameters
+    ----------
+    scores : two ndarrays, shape (M, n) each
+        Of the group and of its reference, by model.
+    pairs : sequence of (model, baseline)
+        Positions of the models whose change is asked for.
+    n_bins, grid_bins : int, optional
+        Equally wide bins instead; or another number of quantiles.
+    weights : two ndarrays, shape (n,) each, or None
+        Of the rows of either group; constant ones are left out.
     """
-    owned = list(zip(scores, weights, strict=True))
-    sizes = [part.shape[1] if w is None else effective_rows(w) for part, w in owned]
+    if all(w is None or bool((w == w[0]).all()) for w in weights if w is None or w.size):
+        weights = (None, None)
+    sized = list(zip(scores, weights, strict=True))
+    sizes = [part.shape[1] if w is None else effective_rows(w) for part, w in sized]
     if min(sizes) < MIN_ROWS:
         return f"fewer than {MIN_ROWS} rows{'' if weights[0] is None else ', by their weights'}."
-    bins, shares, drawn = bins or label_blind_bins(*sizes), [], []
-    for part, w in owned:
-        codes = grid_codes(part, bins)
-        total = codes.shape[1] if w is None else w.sum()
-        shares.append(np.stack([np.bincount(c, w, bins) / total for c in codes]))
-        drawn.append(drawn_shares(codes, bins, n_resamples, rng, w))
+    n_models = scores[0].shape[0]
+    if n_bins is not None:
+        edges = (np.arange(1, n_bins) / n_bins,) * n_models
+    else:
+        most = grid_bins or label_blind_bins(*sizes)
+        edges = tuple(_pooled_edges(scores[0][k], scores[1][k], weights, most) for k in range(n_models))
+    codes = [np.stack([grid_codes(s, e) for s, e in zip(part, edges, strict=True)]) for part in scores]
+    # a model with fewer bins has empty ones, which add nothing
+    width = 1 + max(e.size for e in edges)
+    shares, drawn = [], []
+    for code, (_, w) in zip(codes, sized, strict=True):
+        total = code.shape[1] if w is None else w.sum()
+        shares.append(np.stack([np.bincount(c, w, width) / total for c in code]))
+        drawn.append(drawn_shares(code, width, n_resamples, rng, w))
     observed = shares[0] - shares[1]
     noise = drawn[0] - drawn[1] - observed[:, None]
-    near = max(NEAR, math.sqrt(math.log(min(sizes))), math.sqrt(2 * math.log(bins)))
+    near = max(NEAR, math.sqrt(math.log(min(sizes))), math.sqrt(2 * math.log(width)))
     apart = Apart(observed, noise, near, step=1.0, most=2.0, rows=sizes, pseudo=_PSEUDO)
-    return apart.measure(np.abs(observed).sum(axis=1), pairs, margin, bins)
+    measured = apart.measure(np.abs(observed).sum(axis=1), pairs, margin)
+    tables = {}
+    for model, baseline in pairs:
+        shape = (edges[baseline].size + 1, edges[model].size + 1)
+        tables[model, baseline] = np.stack([cross_table(code[baseline], code[model], shape) for code in codes])
+    return replace(measured, edges=edges, tables=tables)
+
+
+def _pooled_edges(first: Floats, second: Floats, weights: tuple[Floats | None, Floats | None], most: int) -> Floats:
+    """Inner edges of the bins at the quantiles of the scores of both groups."""
+    pooled = np.concatenate([first, second])
+    if weights[0] is None or weights[1] is None:
+        return pooled_bins(np.sort(pooled), most).edges
+    order = np.argsort(pooled, kind="stable")
+    return pooled_bins(pooled[order], most, np.concatenate([weights[0], weights[1]])[order]).edges
 
 
 def effective_rows(weights: Floats) -> float:
@@ -142,9 +189,9 @@ def effective_rows(weights: Floats) -> float:
     return float(weights.sum() ** 2 / np.sum(weights**2)) if weights.any() else 0.0
 
 
-def grid_codes(scores: Floats, bins: int) -> NDArray[np.int64]:
-    """Bins [0, 1/m), …, [(m−1)/m, 1] of scores, each edge rounded once."""
-    return np.searchsorted(np.arange(1, bins) / bins, scores, side="right")
+def grid_codes(scores: Floats, edges: Floats) -> NDArray[np.int64]:
+    """Bins of scores, from 0, by the inner edges: [0, e₁), [e₁, e₂), …, [eₘ₋₁, 1]."""
+    return np.searchsorted(edges, scores, side="right")
 
 
 def drawn_shares(
@@ -192,11 +239,20 @@ def _normal_shares(
     return np.moveaxis(drawn / drawn.sum(axis=2, keepdims=True), 1, 0)
 
 
-def grid_table(scores: tuple[Floats, Floats], codes: NDArray[Any], groups: int, bins: int) -> NDArray[np.int64]:
-    """Rows per group, bin of the one score and bin of the other, shape (G, m, m)."""
-    a, b = (grid_codes(part, bins) for part in scores)
-    cell = cross_codes((codes, groups), (a, bins), (b, bins))
-    return np.bincount(cell, minlength=groups * bins * bins).reshape(-1, bins, bins)
+def cross_table(first: NDArray[np.int64], second: NDArray[np.int64], shape: tuple[int, int]) -> NDArray[np.int64]:
+    """Rows by the bins of two scores."""
+    cell = cross_codes((first, shape[0]), (second, shape[1]))
+    return np.bincount(cell, minlength=shape[0] * shape[1]).reshape(shape)
+
+
+def bins_of_models(measured: Measured, model: int, baseline: int, *, group: str, reference: str) -> dict[str, Any]:
+    """What a change of MADD rests on, as `ModelPair.grids` keeps it."""
+    return {
+        "group": group,
+        "reference": reference,
+        "edges": [measured.edges[baseline], measured.edges[model]],
+        "rows": measured.tables[model, baseline],
+    }
 
 
 @dataclass(frozen=True, eq=False)
@@ -220,7 +276,7 @@ class Apart:
     unseen: Mapping[tuple[int, int], Sequence[float]] = field(default_factory=dict)
     hidden: Sequence[Unseen] = ()
 
-    def measure(self, estimates: Floats, pairs: Sequence[tuple[int, int]], margin: float, grid: int = 0) -> Measured:
+    def measure(self, estimates: Floats, pairs: Sequence[tuple[int, int]], margin: float) -> Measured:
         """Limits of ∫|D| and of its changes."""
         laws, most = [], self.most
         for d, h, error in zip(self.observed, self.noise, self.noise.std(axis=1), strict=True):
@@ -249,7 +305,7 @@ class Apart:
                 part = with_unseen(part, unseen_reach(self.rows, shares, most))
             note = UNCHANGED if alike and abs(at) < 1e-12 else ""
             found[b, a] = Change(part, part, error, note=note)
-        return Measured(Level(estimates, parts, spread, evidence=evidence), found, grid)
+        return Measured(Level(estimates, parts, spread, evidence=evidence), found)
 
 
 def _ends(at: float, laws: Floats, least: float, most: float) -> tuple[End, End]:

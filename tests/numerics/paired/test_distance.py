@@ -12,10 +12,10 @@ from scipy.stats import binom, binomtest, norm
 from fairstats.numerics.paired.distance import (
     Apart,
     Unseen,
+    cross_table,
     drawn_shares,
     effective_rows,
     grid_codes,
-    grid_table,
     madd,
     placements,
     unseen,
@@ -196,14 +196,15 @@ def test_placements_are_shares_of_the_other_label() -> None:
 
 
 def test_bins_are_closed_on_the_left_and_the_last_on_both_sides() -> None:
-    """By hand, and a table of pairs of bins counted row by row."""
+    """By hand, and a table of pairs of bins counted row by row; codes of one byte do not overflow (C1)."""
     scores = np.array([0.0, 0.1999, 0.2, 0.4, 0.59, 0.6, 0.8, 0.99, 1.0])
-    assert grid_codes(scores, 5).tolist() == [0, 0, 1, 2, 2, 3, 4, 4, 4]
-    other, groups = scores[::-1], np.array([0, 1, 1, 0, 2, 2, 1, 0, 2])
-    table = grid_table((scores, other), groups, 3, 5)
-    wanted = np.zeros((3, 5, 5))
-    for g, one, two in zip(groups, grid_codes(scores, 5), grid_codes(other, 5), strict=True):
-        wanted[g, one, two] += 1
+    fifths = np.arange(1, 5) / 5
+    assert grid_codes(scores, fifths).tolist() == [0, 0, 1, 2, 2, 3, 4, 4, 4]
+    other = grid_codes(scores[::-1], fifths[:3])
+    table = cross_table(grid_codes(scores, fifths), other, (5, 4))
+    wanted = np.zeros((5, 4))
+    for one, two in zip(grid_codes(scores, fifths), other, strict=True):
+        wanted[one, two] += 1
     np.testing.assert_array_equal(table, wanted)
 
 
@@ -240,8 +241,8 @@ def test_madd_of_models_and_its_standard_errors() -> None:
     """
     rng = np.random.default_rng(9)
     a, b = rng.beta([[2.0], [3.0]], 3.0, (2, 45)), rng.beta([[4.0], [3.5]], 3.0, (2, 70))
-    found: Any = madd((a, b), [(1, 0)], 0.1, 800, np.random.default_rng(1), bins=5)
-    assert found.grid == 5
+    found: Any = madd((a, b), [(1, 0)], 0.1, 800, np.random.default_rng(1), n_bins=5)
+    assert [e.tolist() for e in found.edges] == [[0.2, 0.4, 0.6, 0.8]] * 2
 
     def distance(rows_a: Any, rows_b: Any) -> np.ndarray:
         one, two = (np.array([np.histogram(s, 5, (0, 1))[0] / s.size for s in part]) for part in (rows_a, rows_b))
@@ -266,6 +267,6 @@ def test_weights_of_madd_are_shares_and_rows_of_the_same_precision() -> None:
     assert madd((a[:, :9], b), [], 0.1, 99, rng) == "fewer than 10 rows."
     assert not isinstance(madd((a[:, :10], b), [], 0.1, 99, rng), str)
     copies = rng.integers(1, 4, 12)
-    weighted: Any = madd((a, b), [], 0.1, 99, rng, bins=4, weights=(copies.astype(float), np.ones(30)))
-    copied: Any = madd((np.repeat(a, copies, axis=1), b), [], 0.1, 99, rng, bins=4)
+    weighted: Any = madd((a, b), [], 0.1, 99, rng, n_bins=4, weights=(copies.astype(float), np.ones(30)))
+    copied: Any = madd((np.repeat(a, copies, axis=1), b), [], 0.1, 99, rng, n_bins=4)
     np.testing.assert_allclose(weighted.level.estimates, copied.level.estimates, rtol=1e-12)

@@ -26,7 +26,7 @@ from fairstats.methods.rates.models.scores import DrawnCurves, abroca, auc, brie
 from fairstats.methods.rates.result import Inference, as_family, warned
 from fairstats.methods.rates.setup import check_groups, rows_among
 from fairstats.numerics.paired.change import KINDS, OVERALL, UNCHANGED, Change, Found, ModelPair, PairedChange, finished
-from fairstats.numerics.paired.distance import MIN_ROWS, Level, Measured, grid_table, madd
+from fairstats.numerics.paired.distance import MIN_ROWS, Level, Measured, bins_of_models, madd
 from fairstats.numerics.paired.rate import PairedRate, change_of_gap, change_of_rate
 
 #: Quantity → what it needs of the rows.
@@ -229,7 +229,7 @@ class _Work:
             else:
                 level, changes, estimates = measured.level, measured.changes, measured.level.estimates.tolist()
                 if name == "madd":
-                    self._keep_grid(rows.scores, codes, measured.grid)
+                    self._keep_bins(measured, pairs, at, names)
             n = sum(own.size for own in labels)
             row: dict[str, Any] = {"name": name, "groups": names, "n": n, "method": _METHODS[name], "kind": KINDS[name]}
             for p, (b, a) in zip(pairs, at, strict=True):
@@ -242,12 +242,18 @@ class _Work:
         self.values += values
         return self._finished(found, 1.0 if single else self.chosen)
 
-    def _keep_grid(self, scores: Mapping[str, Any], codes: NDArray[Any], bins: int) -> None:
-        """Rows per group and bins of both models' scores: what the change of MADD rests on."""
-        for i, pair in enumerate(self.pairs):
-            if pair.model in scores and pair.baseline in scores and str(bins) not in (pair.grids or {}):
-                table = grid_table((scores[pair.baseline], scores[pair.model]), codes, len(self.groups), bins)
-                self.pairs[i] = replace(pair, grids={**(pair.grids or {}), str(bins): table})
+    def _keep_bins(
+        self,
+        measured: Measured,
+        pairs: Sequence[ModelPair],
+        positions: Sequence[tuple[int, int]],
+        names: tuple[str, ...],
+    ) -> None:
+        """Rows of a group and its reference by the bins of both models' scores: what a change of MADD rests on."""
+        for pair, (model, baseline) in zip(pairs, positions, strict=True):
+            place = next(k for k, p in enumerate(self.pairs) if (p.model, p.baseline) == (pair.model, pair.baseline))
+            table = bins_of_models(measured, model, baseline, group=names[0], reference=names[1])
+            self.pairs[place] = replace(self.pairs[place], grids=(*self.pairs[place].grids, table))
 
     def _finished(self, found: list[Found], chosen: float) -> list[PairedChange]:
         return list(finished(found, self.settings.confidence_level, self.settings.adjust, chosen))
