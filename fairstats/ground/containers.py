@@ -31,6 +31,8 @@ def as_column(values: Any, argument: str) -> Any:
     Integers and booleans with nulls come as pandas' nullable columns. What a masked array hides is missing. Raises
     InputError, about `argument`, for more dimensions than one.
     """
+    if type(values) is np.ndarray and values.ndim == 1:
+        return values
     if isinstance(values, (pd.Series, pd.Index, pd.Categorical)) and not isinstance(values, pd.MultiIndex):
         return values
     if isinstance(values, pd.api.extensions.ExtensionArray):

@@ -100,6 +100,8 @@ def _is_list_of_tuples(given: Any) -> bool:
 
 def _columns_of(given: Any) -> Iterable[tuple[Any, Any]]:
     """Columns with their names, of a mapping, frame, array, list of rows, or the one column."""
+    if type(given) is np.ndarray and given.ndim == 1:
+        return [("group", given)]
     if is_of_r(given):
         given = from_r(given, "sensitive_features")
     if isinstance(given, Mapping):

@@ -196,7 +196,10 @@ class Outcomes:
                 unfavourable[argument] = columns.rows_by_label(labels.beside, labels.codes)
         if unfavourable:
             columns = replace(columns, missing=replace(columns.missing, unfavourable=unfavourable))
-        return replace(columns, score=on_unit_interval(columns.score, "score"), features=None)
+        score = on_unit_interval(columns.score, "score")
+        if score is columns.score and columns.features is None:
+            return columns
+        return replace(columns, score=score, features=None)
 
     @property
     def n_rows(self) -> int:

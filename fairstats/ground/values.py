@@ -114,6 +114,11 @@ def _moment(value: np.datetime64) -> Hashable:
 
 def label_text(value: Hashable) -> str:
     """The text of a value in tables, by the rule of this module: 1, 1.0 and ``np.float64(1)`` are written alike."""
+    kind = type(value)
+    if kind is str:
+        return value  # type: ignore[return-value]
+    if kind is int or kind is bool:
+        return str(value)
     level = as_level(value)
     if isinstance(level, str):
         return str(level)
@@ -189,10 +194,11 @@ def _is_encodable(text: str) -> bool:
 def factorize(values: Any, argument: str) -> Factor:
     """Codes and labels of a column; integers with a small range and booleans are coded without hashing."""
     column = as_column(values, argument)
-    if isinstance(column, pd.Categorical):
-        return _factor_of_categories(column, argument)
-    if isinstance(getattr(column, "dtype", None), pd.CategoricalDtype):
-        return _factor_of_categories(pd.Categorical(column), argument)
+    if not isinstance(column, np.ndarray):
+        if isinstance(column, pd.Categorical):
+            return _factor_of_categories(column, argument)
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            return _factor_of_categories(pd.Categorical(column), argument)
     array = _plain_array(column, argument)
     kind = array.dtype.kind if isinstance(array, np.ndarray) else ""
     if kind == "b":
@@ -226,7 +232,7 @@ def labels_of(values: Any, argument: str) -> NDArray[Any]:
 def missing_rows(values: Any, argument: str) -> NDArray[np.bool_]:
     """Which rows of a column are missing, shape (n,)."""
     column = as_column(values, argument)
-    array: Any = column if isinstance(column, pd.Categorical) else _plain_array(column, argument)
+    array: Any = column if hasattr(column, "codes") else _plain_array(column, argument)
     if isinstance(array, np.ndarray) and array.dtype.kind == "f":
         return np.asarray(np.isnan(array))
     if isinstance(array, np.ndarray) and array.dtype.kind in "bu":
@@ -236,7 +242,7 @@ def missing_rows(values: Any, argument: str) -> NDArray[np.bool_]:
 
 def _plain_array(column: Any, argument: str) -> Any:
     """The NumPy array of a column that has one with the same values; pandas' own arrays stay."""
-    if not isinstance(column, (pd.Series, pd.Index)):
+    if isinstance(column, np.ndarray):
         return column
     dtype = column.dtype
     if isinstance(dtype, np.dtype):
