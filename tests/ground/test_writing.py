@@ -83,14 +83,7 @@ def by_relative_path(people: Path) -> str:
     return os.path.relpath(people)
 
 
-ALIASES = (
-    by_symbolic_link,
-    by_chain_of_links,
-    by_hard_link,
-    by_linked_folder,
-    by_another_spelling,
-    by_relative_path,
-)
+ALIASES = (by_symbolic_link, by_chain_of_links, by_hard_link, by_linked_folder, by_another_spelling, by_relative_path)
 
 
 @pytest.mark.parametrize("alias", ALIASES)
