@@ -113,7 +113,7 @@ def test_scores_that_agree_nearly_everywhere(metric: str, moved: float) -> None:
 
 @pytest.mark.parametrize("metric", ["disparate_impact", "demographic_parity_max", "balanced_accuracy_difference"])
 def test_unequal_clusters(metric: str) -> None:
-    """Statistics shrunk for the skewness of their totals: 8 clusters in 80 have ten times as many rows."""
+    """What clusters are worth: 8 in 80 have ten times as many rows."""
     rng = np.random.default_rng(5)
     cluster = np.repeat(np.arange(230), np.r_[np.tile(np.r_[60, np.full(9, 6)], 8), np.full(150, 10)])
     y, predicted = rng.random((2, cluster.size)) < rng.beta(1.0, 4.0, 230)[cluster]
