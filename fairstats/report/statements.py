@@ -366,6 +366,13 @@ def warn_once(report: Contents) -> None:
         errors.caution(text, errors.DataWarning)
 
 
+def _bare(method: str) -> str:
+    """A method without what its name says of effective counts and degrees of freedom."""
+    for suffix in (" (Satterthwaite)", " (effective rows)", " (effective clusters)"):
+        method = method.removesuffix(suffix)
+    return method
+
+
 def methods_and_references(
     entry: SectionEntry, sections: Sequence[Section], settings: AuditSettings
 ) -> tuple[list[Statement], list[str]]:
@@ -375,7 +382,7 @@ def methods_and_references(
     intervals = [row["method"] for row in table] + [c.bounds.method for r in results for c in compared(r)]
     used: dict[str, Iterable[str]] = {
         "words": dict.fromkeys(row["metric"] for row in table),
-        "intervals": dict.fromkeys(method.removesuffix(" (Satterthwaite)") for method in intervals),
+        "intervals": dict.fromkeys(_bare(method) for method in intervals),
         "tests": _kinds_of_tests(results, settings),
     }
     known = {kind: entry.words(kind) for kind in used}
