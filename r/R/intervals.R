@@ -133,12 +133,18 @@ acceleration_of <- function(cells, contrast_of, contrast) {
   sum(cells * off^3) / (6 * sum(cells * off^2)^1.5)
 }
 
-# Unconditional exact tests of two rates (Chan 1998): tables ordered by the score statistic, the p-value the largest
-# over the nuisance rate. One p-value per null value and alternative.
+# Unconditional exact tests of two rates: tables ordered by the score statistic (Chan 1998, Statistics in Medicine 17,
+# 1635-1650), the p-value the largest over the rate of the larger group within its Clopper-Pearson interval of level
+# 1 - GAMMA, plus GAMMA (Berger and Boos 1994, Journal of the American Statistical Association 89, 1012-1016). One
+# p-value per null value and alternative.
+GAMMA <- 1e-7
+
 exact_unconditional <- function(k0, n0, k1, n1, contrast, nulls, alternatives)
   mapply(function(null, alternative) exact_pvalue(k0, n0, k1, n1, contrast, null, alternative), nulls, alternatives)
 
 exact_pvalue <- function(k0, n0, k1, n1, contrast, null, alternative) {
+  ends <- if (contrast == "ratio") c(0, Inf) else c(-1, 1)
+  if (null <= ends[1L] || null >= ends[2L]) return(1)
   z <- function(a, b) score_z(a, n0, b, n1, contrast, null, FALSE)
   observed <- z(k0, k1)
   slack <- if (is.finite(observed)) 1e-9 * max(1, abs(observed)) else 0
@@ -154,8 +160,13 @@ exact_pvalue <- function(k0, n0, k1, n1, contrast, null, alternative) {
     if (swap == (side > 0)) return(list(0, first(function(v) side * v > limit) - 1))
     list(first(function(v) side * v <= limit), many)
   })
-  if (alternative == "two-sided" && abs(observed) <= slack) runs <- list(list(0, many))
+  if (alternative == "two-sided" && abs(observed) <= slack) return(1)
+  # the larger group's rate within its interval, as rates of the reference
+  of_group <- n0 > n1 || (n0 == n1 && k0 > k1)
+  within <- if (of_group) clopper_pearson(k0, n0, GAMMA) else clopper_pearson(k1, n1, GAMMA)
+  if (of_group) within <- if (contrast == "ratio") within / null else within - null
   range <- nuisance_range(contrast, null)
+  within <- pmin(pmax(within, range[1L]), range[2L])
   probability <- function(rate) {
     vapply(rate, function(p) {
       p0 <- min(1, max(0, if (contrast == "ratio") p * null else p + null))
@@ -166,70 +177,133 @@ exact_pvalue <- function(k0, n0, k1, n1, contrast, null, alternative) {
       sum(stats::dbinom(0:few, few, at[1L]) * Reduce(`+`, inside))
     }, 0)
   }
-  # dense near both ends, where peaks are narrow, and evenly between
-  grid <- sort(unique(c(range[1L] + diff(range) * stats::plogis(seq(-14, 14, length.out = 169)),
-    seq(range[1L], range[2L], length.out = 101))))
+  # several to a standard error of the larger group, on the scale on which that is the same everywhere
+  angles <- asin(sqrt(within))
+  count <- 48 + ceiling(12 * sqrt(many) * diff(angles))
+  grid <- unique(c(within[1L], sin(seq(angles[1L], angles[2L], length.out = count))^2, within[2L]))
   value <- probability(grid)
   inner <- c(-1, value, -1)
   peaks <- which(value >= inner[seq_along(value)] & value >= inner[seq_along(value) + 2L])
-  best <- vapply(utils::head(peaks[order(value[peaks], decreasing = TRUE)], 5L), function(top) {
+  best <- vapply(utils::head(peaks[order(value[peaks], decreasing = TRUE)], 4L), function(top) {
     near <- grid[c(max(top - 1, 1), min(top + 1, length(grid)))]
+    if (diff(near) <= 0) return(value[top])
     stats::optimize(probability, near, maximum = TRUE, tol = 1e-10 * diff(near))$objective
   }, 0)
-  min(max(value, best), 1)
+  min(max(value, best) + GAMMA, 1)
 }
+
+clopper_pearson <- function(k, n, error)
+  c(if (k == 0) 0 else stats::qbeta(error / 2, k, n - k + 1), if (k == n) 1 else stats::qbeta(1 - error / 2, k + 1, n - k))
+
+# Whether two rates are compared by exact tests: by sizes, by the smallest expected cell, and by the error that the
+# decision has after adjustment for its family.
+needs_exact <- function(n0, n1, expected, error) min(n0, n1) <= 500 && expected < (if (0.05 / error > 1) 50 else 10)
 
 # Limits by exact tests are sought on multiples of it: steps of log theta, or of 2 atanh of a difference.
 LIMIT_STEP <- 2^-14
 
-# p-values and one-sided limits of a verdict by exact tests, at the level and the width that the score has given. Where
-# p jumps back and forth over the level there are several limits: searched for from the ends of the fair range, on the
-# side of them that p says, so that limits and p-values give one verdict.
-exact_evidence <- function(cells, contrast, fair, shows, limits) {
-  ratio <- contrast == "ratio"
+# Scale on which limits are sought, and back.
+to_search <- function(contrast) if (contrast == "ratio") log else function(x) 2 * atanh(max(-1 + 1e-15, min(1 - 1e-15, x)))
+from_search <- function(contrast) if (contrast == "ratio") exp else function(x) tanh(x / 2)
+
+# Where an exact test begins to reject, upwards (side 1) or downwards (-1). p: p-value at a value; anchors: values on
+# whose side that the test says the limit lies: where p jumps back and forth over the error there are several limits.
+# start: where it is about.
+exact_limit <- function(p, error, side, anchors, start, contrast) {
+  to <- to_search(contrast)
+  back <- from_search(contrast)
+  # outwards is up: what the test rejects lies above the limit
+  excess <- function(x) p(back(side * x)) - error
+  ends <- side * vapply(anchors, to, 0)
+  kept <- vapply(ends, excess, 0) >= 0
+  start <- side * to(start)
+  # doubling steps in a direction, from `from` to where the test keeps or rejects
+  walk <- function(from, direction, keeps) {
+    step <- 0.05
+    while ((excess(from) >= 0) != keeps && abs(from) <= 60) {
+      from <- from + direction * step
+      step <- 2 * step
+    }
+    from
+  }
+  from <- if (any(kept)) max(ends[kept]) else walk(min(start, ends - 1e-9), -1, TRUE)
+  until <- if (!all(kept)) min(ends[!kept]) else walk(max(start, from + 1e-9), 1, FALSE)
+  if (until > 60) return(back(side * 60))
+  # by halves over multiples of a fixed step, on the scale before the change of sides
+  from <- side * from
+  until <- side * until
+  repeat {
+    first <- floor(min(from, until) / LIMIT_STEP) + 1
+    last <- ceiling(max(from, until) / LIMIT_STEP) - 1
+    if (first > last) return(back((from + until) / 2))
+    middle <- floor((first + last) / 2) * LIMIT_STEP
+    if (excess(side * middle) >= 0) from <- middle else until <- middle
+  }
+}
+
+# Whether no count shows that a contrast is not at the lower (-1) or the upper end of its range.
+unlimited <- function(cells, contrast, side) {
+  k <- cells[c(1L, 3L)]
+  n <- cells[c(2L, 4L)]
+  if (contrast == "ratio") return(k[if (side > 0) 2L else 1L] == 0)
+  if (side > 0) k[1L] == n[1L] && k[2L] == 0 else k[1L] == 0 && k[2L] == n[2L]
+}
+
+# About where limits lie: the score's, or with half a case more where there is none.
+limits_about <- function(cells, contrast, critical = 1.8) {
+  score_method(cells[1L] + 0.5, cells[2L] + 1, cells[3L] + 0.5, cells[4L] + 1, contrast, TRUE)$ends(critical)
+}
+
+# One-sided limits by exact tests, each with this error.
+exact_one_sided <- function(cells, contrast, anchors, error) {
   n <- round(cells)
-  p <- function(null, alternative)
-    if (!ratio && abs(null) >= 1) 1 else exact_pvalue(n[1L], n[2L], n[3L], n[4L], contrast, null, alternative)
+  about <- limits_about(n, contrast)
+  open <- if (contrast == "ratio") c(0, Inf) else c(-1, 1)
+  vapply(1:2, function(k) {
+    side <- c(-1, 1)[k]
+    if (unlimited(n, contrast, side)) return(open[k])
+    alternative <- c("greater", "less")[k]
+    p <- function(null) exact_pvalue(n[1L], n[2L], n[3L], n[4L], contrast, null, alternative)
+    exact_limit(p, error, side, anchors, about[k], contrast)
+  }, 0)
+}
+
+# p-value of equal rates, and the two-sided interval that the same test gives: equality bounds the end that lies between
+# it and the estimate, or lies within both.
+exact_equality <- function(cells, contrast) {
+  n <- round(cells)
+  exact_pvalue(n[1L], n[2L], n[3L], n[4L], contrast, if (contrast == "ratio") 1 else 0, "two-sided")
+}
+
+exact_interval <- function(cells, contrast, error) {
+  n <- round(cells)
+  equal <- if (contrast == "ratio") 1 else 0
+  p <- function(null) exact_pvalue(n[1L], n[2L], n[3L], n[4L], contrast, null, "two-sided")
+  kept <- p(equal) >= error
+  above <- n[1L] / n[2L] > n[3L] / n[4L]
+  about <- limits_about(n, contrast)
+  open <- if (contrast == "ratio") c(0, Inf) else c(-1, 1)
+  # a value between the limits, from which the search goes outwards where equality says nothing of an end
+  middle <- mean(vapply(about, to_search(contrast), 0))
+  vapply(1:2, function(k) {
+    side <- c(-1, 1)[k]
+    if (unlimited(n, contrast, side)) return(open[k])
+    speaks <- kept || (side < 0) == above
+    anchor <- if (speaks) equal else from_search(contrast)(middle)
+    exact_limit(p, error, side, anchor, about[k], contrast)
+  }, 0)
+}
+
+# p-values and one-sided limits of a verdict by exact tests, at the level and the width that the score has given; on the
+# side of the ends of the fair range that p says, so that limits and p-values give one verdict.
+exact_evidence <- function(cells, contrast, fair, shows) {
+  n <- round(cells)
   tail <- function(end, alternative) {
-    p <- p(fair[end], alternative)
+    p <- exact_pvalue(n[1L], n[2L], n[3L], n[4L], contrast, fair[end], alternative)
     min(1, p + stats::pnorm(stats::qnorm(p) - shows$width))
   }
-  alpha <- stats::pnorm(-shows$critical)
-  to <- if (ratio) log else function(x) 2 * atanh(max(-1 + 1e-15, min(1 - 1e-15, x)))
-  back <- if (ratio) exp else function(x) tanh(x / 2)
-  limit <- function(alternative, start) {
-    if (!is.finite(start) || start == 0 && ratio || abs(start) == 1 && !ratio) return(start)
-    side <- if (alternative == "less") 1 else -1
-    # outwards is up: what the test rejects lies above the limit
-    excess <- function(x) p(back(side * x), alternative) - alpha
-    ends <- side * vapply(fair, to, 0)
-    kept <- vapply(ends, excess, 0) >= 0
-    start <- side * to(start)
-    # doubling steps in a direction, from `from` to where the test keeps or rejects
-    walk <- function(from, direction, keeps) {
-      step <- 0.05
-      while ((excess(from) >= 0) != keeps && abs(from) <= 60) {
-        from <- from + direction * step
-        step <- 2 * step
-      }
-      from
-    }
-    from <- if (any(kept)) max(ends[kept]) else walk(min(start, ends - 1e-9), -1, TRUE)
-    until <- if (!all(kept)) min(ends[!kept]) else walk(max(start, from + 1e-9), 1, FALSE)
-    if (until > 60) return(back(side * 60))
-    # by halves over multiples of a fixed step, on the scale before the change of sides
-    from <- side * from
-    until <- side * until
-    repeat {
-      first <- floor(min(from, until) / LIMIT_STEP) + 1
-      last <- ceiling(max(from, until) / LIMIT_STEP) - 1
-      if (first > last) return(back((from + until) / 2))
-      middle <- floor((first + last) / 2) * LIMIT_STEP
-      if (excess(side * middle) >= 0) from <- middle else until <- middle
-    }
-  }
   list(p_below = tail(1L, "less"), p_above = tail(2L, "greater"), p_inside = max(tail(1L, "greater"), tail(2L, "less")),
-    limits = c(limit("greater", limits[1L]), limit("less", limits[2L])))
+    limits = exact_one_sided(cells, contrast, fair, stats::pnorm(-shows$critical)))
 }
 
 # Two rates by prop.test: estimates, chi square of equal rates, Wald interval of the difference.

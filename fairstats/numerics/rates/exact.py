@@ -246,7 +246,7 @@ class ExactTable:
         x = np.arcsin(np.sqrt(np.append(self.rates[nearest], end_rate)))
         y = np.append(probability[nearest], at_end)
         middle = x[1]
-        if y[1] < y.max() and y.argmax() == 0 or abs(x[2] - x[1]) < 1e-12:
+        if (y[1] < y.max() and y.argmax() == 0) or abs(x[2] - x[1]) < 1e-12:
             return 0.0
         a, b, c = np.polyfit(x - middle, y, 2)
         if not a < 0:

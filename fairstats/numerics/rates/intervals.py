@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, ndtr, ndtri
 
-from fairstats.ground.checks import Floats, check_choice, check_confidence_level, check_that
-from fairstats.ground.checks import float_array, shown
+from fairstats.ground.checks import Floats, check_choice, check_confidence_level, check_that, float_array, shown
 from fairstats.ground.errors import InputError
 from fairstats.numerics.rates.exact import exact_interval, exact_pvalue, null_range
 from fairstats.numerics.rates.score import (

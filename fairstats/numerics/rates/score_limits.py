@@ -15,7 +15,6 @@ trigonometric solution.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairstats.ground.checks import Floats
 from fairstats.numerics.rates.score import Contrast
@@ -125,7 +124,7 @@ def _multiplier(
 def _rates(
     contrast: Contrast, multiplier: Floats, k: Floats, n: Floats, k0: Floats, n0: Floats
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """p and q at a multiplier, and their derivatives by it."""
+    """P and q at a multiplier, and their derivatives by it."""
     if contrast == "odds_ratio":
         return (k - multiplier) / n, (k0 + multiplier) / n0, -1 / n, 1 / n0
     p, slope_p = _less(k / n, multiplier / n)
@@ -150,7 +149,7 @@ def _less(rate: Floats, a: Floats) -> tuple[Floats, Floats]:
 def _log_statistic(
     contrast: Contrast, place: Floats, k: Floats, n: Floats, k0: Floats, n0: Floats
 ) -> tuple[Floats, Floats]:
-    """log z(λ) and its derivative by log λ, at log λ = place."""
+    """Log z(λ) and its derivative by log λ, at log λ = place."""
     multiplier = np.exp(place)
     p, q, slope_p, slope_q = _rates(contrast, multiplier, k, n, k0, n0)
     of_p = p * (1 - p)

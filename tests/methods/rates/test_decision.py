@@ -81,12 +81,12 @@ def test_one_person_beside_many_has_no_tiny_pvalue(counts: dict[str, tuple[int, 
         assert row.procedure.exact
         assert row.procedure.kind == "exact"
         assert "ordered by the score" in row.procedure.name
-    assert (300 / 301) ** 300 / 301 == pytest.approx(0.0012242, abs=1e-7)
+    assert pytest.approx(0.0012242, abs=1e-7) == (300 / 301) ** 300 / 301
 
 
 def test_the_interval_beside_an_exact_verdict_is_of_the_same_test() -> None:
     """Where equality is rejected it lies outside, and nowhere else."""
-    for k in range(0, 13):
+    for k in range(13):
         (row,) = fs.disparate_impact(counts={"a": (k, 12 - k), "b": (150, 150)}, reference="b").comparisons
         low, high = row.confidence_interval
         assert row.procedure.exact
