@@ -270,7 +270,8 @@ compare_pair <- function(metric, i, j, contrast, method, exact, critical, thresh
     # a critical value is a level: that of both sides, or of one
     limits <- function(value) {
       tail <- stats::pt(-value, df)
-      if (side == "both") exact_interval(cells, contrast, 2 * tail) else exact_one_sided(cells, contrast, fair[1L], tail)
+      if (side == "one") return(exact_one_sided(cells, contrast, fair[1L], tail))
+      exact_interval(cells[1L], cells[2L], cells[3L], cells[4L], contrast, 1 - 2 * tail)
     }
     ends_with_error(limits, critical)
   }
@@ -280,7 +281,7 @@ compare_pair <- function(metric, i, j, contrast, method, exact, critical, thresh
   shows <- evidence_of(both[1L], both[2L], df, level)
   limits <- by$ends(shows$critical)
   if (exact) {
-    shows <- exact_evidence(cells, contrast, fair, shows)
+    shows <- exact_evidence(cells, contrast, fair, shows, limits)
     limits <- shows$limits
   }
   out[sides] <- shows[sides]
@@ -295,6 +296,21 @@ compare_pair <- function(metric, i, j, contrast, method, exact, critical, thresh
     out[c("z_inner", "p_tost")] <- c(both[which.max(p)], max(p))
   }
   out
+}
+
+# p-value of equal rates by the exact test, and one-sided limits, each with this error; anchors: null values on the side
+# of which each limit lies as their own p-values say.
+exact_equality <- function(cells, contrast)
+  exact_pvalue(cells[1L], cells[2L], cells[3L], cells[4L], contrast, if (contrast == "ratio") 1 else 0, "two-sided")
+
+exact_one_sided <- function(cells, contrast, anchors, error) {
+  vapply(c(greater = -1, less = 1), function(side) {
+    alternative <- if (side > 0) "less" else "greater"
+    p <- vapply(anchors, function(null) {
+      exact_pvalue(cells[1L], cells[2L], cells[3L], cells[4L], contrast, null, alternative)
+    }, 0)
+    exact_limit(cells, contrast, alternative, side, error, anchors, p)
+  }, 0, USE.NAMES = FALSE)
 }
 
 # Every comparison of a report's result. metrics: names; which: the metric of each comparison; first, second: its
@@ -425,7 +441,7 @@ crosscheck_largest <- function(totals, rows, metrics, level, critical, clustered
     each <- 2 * stats::pt(-critical, df)
     small <- !few & is.null(scatter) & unlist(over(function(of, i, j) any(vapply(of$parts, function(part) {
       t <- effective_table(part, i, j)
-      needs_exact(t[2L], t[4L], smallest_expected(t), each)
+      needs_exact(t[2L], t[4L], smallest_expected_cell(t), each)
     }, NA))))
     gap_decision(found, terms, method_of(small), z, small, few, df, each, critical, margin, level, complete)
   }
@@ -493,11 +509,12 @@ gap_decision <- function(found, terms, by, z, small, few, df, each, critical, ma
     cells <- effective_table(found[[terms$metric[k]]]$parts[[1L]], terms$first[k], terms$second[k])
     limits <- function(error)
       exact_one_sided(cells, "difference", fair, stats::pnorm(-one_sided_critical(width[k], error, df)))
-    shows <- exact_evidence(cells, "difference", fair, list(width = width[k], critical = one_sided_critical(width[k], each, df)))
+    shows <- list(width = width[k], critical = one_sided_critical(width[k], each, df))
+    shows <- exact_evidence(cells, "difference", fair, shows, of_all[, k])
     outside[k] <- min(shows$p_below, shows$p_above)
     inside[k] <- shows$p_inside
     equal[k] <- exact_equality(cells, "difference")
-    band[, k] <- exact_interval(cells, "difference", each)
+    band[, k] <- exact_interval(cells[1L], cells[2L], cells[3L], cells[4L], "difference", 1 - each)
     of_all[, k] <- shows$limits
     alone[, k] <- limits(error)
   }

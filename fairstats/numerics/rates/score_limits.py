@@ -29,9 +29,7 @@ _NEAR_GOAL = 1e-4
 _LONGEST_STEP = 3.0
 
 
-def lower_limits(
-    k: Floats, n: Floats, k0: Floats, n0: Floats, contrast: Contrast, critical: Floats
-) -> Floats:
+def lower_limits(k: Floats, n: Floats, k0: Floats, n0: Floats, contrast: Contrast, critical: Floats) -> Floats:
     """Lower ends of {contrast : |z(contrast)| ≤ critical}, of one-dimensional arrays of one length.
 
     `critical`: positive; with the factor N/(N − 1) of the variance times √(N/(N − 1)).
@@ -43,9 +41,7 @@ def lower_limits(
     return result
 
 
-def upper_limits(
-    k: Floats, n: Floats, k0: Floats, n0: Floats, contrast: Contrast, critical: Floats
-) -> Floats:
+def upper_limits(k: Floats, n: Floats, k0: Floats, n0: Floats, contrast: Contrast, critical: Floats) -> Floats:
     """Upper ends; see `lower_limits`."""
     other = lower_limits(k0, n0, k, n, contrast, critical)
     if contrast == "difference":
@@ -54,9 +50,7 @@ def upper_limits(
         return 1.0 / other
 
 
-def _lower(
-    k: Floats, n: Floats, k0: Floats, n0: Floats, contrast: Contrast, critical: Floats
-) -> Floats:
+def _lower(k: Floats, n: Floats, k0: Floats, n0: Floats, contrast: Contrast, critical: Floats) -> Floats:
     nothing = k == 0
     if contrast == "difference":
         nothing = nothing & (k0 == n0)
@@ -77,9 +71,7 @@ def _lower(
     return result
 
 
-def _multiplier(
-    contrast: Contrast, k: Floats, n: Floats, k0: Floats, n0: Floats, critical: Floats
-) -> Floats:
+def _multiplier(contrast: Contrast, k: Floats, n: Floats, k0: Floats, n0: Floats, critical: Floats) -> Floats:
     """The root λ of log z(λ) = log c, by Newton's method in log λ within a bracket."""
     # p and q at the pooled rate, with half a case more of each kind
     pooled = (k + k0 + 0.5) / (n + n0 + 1)

@@ -32,9 +32,8 @@ _INTERVALS = {
     "greater": _ONE_SIDED[:1],
 }
 _BOUNDS = ends("one-sided limit", "bounds", "bound_", _BOUNDS_OF)
-#: Where the p-value of an exact test goes back and forth over the error there are several ends, and both sides may stop
-#: at neighbouring ones; the p-values at the ends of the fair range, and of equality, are compared by themselves.
-LIMITS_OF_EXACT_TESTS = {"relative": 0.01, "absolute": 0.01}
+#: Limits by exact tests follow p-values that agree to `EXACT_PVALUE`.
+LIMITS_OF_EXACT_TESTS = {"relative": 1e-3, "absolute": 5e-4}
 _EXACT_BOUNDS = ends("one-sided limit", "bounds", "bound_", _BOUNDS_OF, **LIMITS_OF_EXACT_TESTS)
 _EXACT_ONE_SIDED = ends("interval", "confidence_interval", "side_", _INTERVAL_OF, random=True, **LIMITS_OF_EXACT_TESTS)
 _EXACT_INTERVALS = {

@@ -25,7 +25,6 @@ from fairstats.numerics.rates.score import (
     ratio_statistic,
 )
 from fairstats.results import SelectionCounts
-
 from tests.numerics.rates.score_arrays import difference_score_interval
 
 #: Tables are drawn with small cells, too, of which explicit methods warn.

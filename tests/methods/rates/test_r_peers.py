@@ -27,7 +27,6 @@ from fairstats.methods.rates.estimates import estimate_rate
 from fairstats.numerics.paired.score import difference_end, log_ratio_end
 from fairstats.numerics.rates.exact import exact_unconditional_pvalue
 from fairstats.numerics.rates.score import difference_score_statistic, ratio_score_statistic
-
 from tests.numerics.rates.score_arrays import difference_limits, ratio_limits
 
 RECORD = json.loads((Path(__file__).parents[2] / "reference" / "r_peers.json").read_text(encoding="utf-8"))
