@@ -157,7 +157,9 @@ exact_pvalue <- function(k0, n0, k1, n1, contrast, null, alternative) {
   slack <- if (is.finite(observed)) 1e-9 * max(1, abs(observed)) else 0
   # z rises with the count of the group and falls with that of the reference: for each count of the smaller group the
   # extreme counts of the other are a run from one end
-  swap <- n0 > n1 || (n0 == n1 && k0 > k1)
+  # (of two equal groups the one that the null says to have the larger rate counts as the larger group)
+  turned <- if (contrast == "ratio") 1 / null else -null
+  swap <- n0 > n1 || (n0 == n1 && (k0 > k1 || (k0 == k1 && null < turned)))
   few <- if (swap) n1 else n0
   many <- if (swap) n0 else n1
   first <- function(true) first_where(function(j) true(if (swap) z(j, 0:few) else z(0:few, j)), few + 1, many)
@@ -222,7 +224,7 @@ clopper_pearson <- function(k, n, error) c(
 # the level of the adjusted decision falls, less where both groups are of one size. As in Python, where the errors are
 # enumerated (fairstats/numerics/rates/switch.py).
 needs_exact <- function(n, n0, expected, level)
-  expected < 110 * (0.05 / level)^0.68 * max(0.5, abs(n - n0) / (n + n0))
+  expected < 120 * (0.05 / level)^0.68 * max(0.5, abs(n - n0) / (n + n0))
 
 # Fewest successes or failures that the smaller group has on average at the pooled rate.
 smallest_expected_cell <- function(cells) {

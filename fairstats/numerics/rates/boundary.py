@@ -115,6 +115,16 @@ def boundary(
     number = np.where(lower_end > TIE, 0, number)
     first = np.where(lower_end > TIE, 0, first)
     number = np.where(upper_end < -TIE, n + 1, number)
+    # at its very end the curve touches the last count, or the first, which it has left before
+    scale = null if contrast == "ratio" else np.ones_like(null)
+    if contrast != "odds_ratio":
+        with np.errstate(divide="ignore", invalid="ignore"):
+            left_above = n + statistic * scale / np.sqrt(most * (1 - most) / m) < 0
+            left_below = n - statistic * scale / np.sqrt(least * (1 - least) / m) < 0
+        left_above = left_above & (most < 1) & (np.abs(upper_end) <= TIE)
+        left_below = left_below & (least > 0) & (np.abs(lower_end) <= TIE)
+        first = np.where(left_above, n + 1, first)
+        number = np.where(left_below, 0, number)
     # the curve runs into a corner where both rates are 0, or 1; the statistic there is 0 by definition
     both_zero = (null == 0) if contrast == "difference" else np.ones_like(null, dtype=bool)
     both_one = np.ones_like(null, dtype=bool)

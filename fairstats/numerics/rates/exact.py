@@ -67,6 +67,7 @@ class ExactTable:
         if self.turned:
             k, n, k0, n0 = k0, n0, k, n
         self.table = (k, n, k0, n0)
+        self.alike = k == k0 and n == n0
         low, high = clopper_pearson(k0, n0, GAMMA)
         self.angle_ends = asin(sqrt(low)), asin(sqrt(high))
         standard_errors = 2 * sqrt(n0) * (self.angle_ends[1] - self.angle_ends[0])
@@ -103,7 +104,8 @@ class ExactTable:
         for row, (null, alternative) in enumerate(zip(nulls, alternatives, strict=True)):
             if not least < null < most:
                 continue
-            if self.turned:
+            # of two equal groups the one that the null says to have the larger rate counts as the larger group
+            if self.turned or (self.alike and null < inverse(self.contrast, null)):
                 null = inverse(self.contrast, null)
                 alternative = OPPOSITE[alternative]
             rows.append(row)
@@ -175,80 +177,77 @@ class ExactTable:
         n, n0 = self.table[1], self.table[3]
         own_rates = smaller_rate(self.contrast, self.rates[None], null)
         feasible = (own_rates >= 0) & (own_rates <= 1)
-        masses = binomial_masses(counts[:, :-1], n, np.minimum(np.maximum(own_rates, 0.0), 1.0), descending)
-        probability = np.einsum("rig,rig->rg", masses, self._extreme(low[:, :-1], high[:, :-1]))
-        every_rate = feasible.all()
-        if not every_rate:
-            probability = np.where(feasible, probability, 0.0)
-        refined = probability @ refinement(self.rates.size)
-        if every_rate:
-            return vertex(refined)
+        inner_rates = np.minimum(np.maximum(own_rates, 0.0), 1.0)
+        masses = binomial_masses(counts[:, :-1], n, inner_rates, descending)
+        extreme = self._extreme(low[:, :-1], high[:, :-1])
+        probability = np.einsum("rig,rig->rg", masses, extreme)
+        if feasible.all():
+            return vertex(probability @ refinement(self.rates.size))
         largest = np.empty(len(null))
-        starts = stencil_starts(self.rates.size)
-        end_rates = self._end_rates(null[:, 0])
         for row in range(len(null)):
-            end_rate = end_rates[row]
-            usable = feasible[row]
-            if usable.all():
-                largest[row] = vertex(refined[row : row + 1])[0]
+            if feasible[row].all():
+                largest[row] = vertex(probability[row : row + 1] @ refinement(self.rates.size))[0]
                 continue
-            # where the smaller group's rate is 0 or 1, all of its cases have one count
-            at_end = 1.0 - binomial_cdf(low[row, -1] - 1, n0, end_rate)
-            at_end += binomial_cdf(high[row, -1] - 1, n0, end_rate)
-            largest[row] = at_end
-            if usable.any():
-                whole = np.logical_and.reduce([usable[starts + t] for t in range(_STENCIL)])
-                candidates = refined[row, :-1][np.repeat(whole, _PARTS)]
-                largest[row] = max(
-                    at_end,
-                    probability[row][usable].max(),
-                    candidates.max(initial=0.0),
-                    self._beside_the_end(usable, probability[row], end_rate, at_end),
-                )
+            part = slice(row, row + 1)
+            largest[row] = self._largest_up_to_the_end(
+                null[part], counts[part], descending[part], low[part], high[part], extreme[row]
+            )
         return largest
+
+    def _largest_up_to_the_end(
+        self, null: Floats, counts: Floats, descending: NDArray[np.bool_], low: NDArray[np.int64],
+        high: NDArray[np.int64], extreme: Floats,
+    ) -> float:  # fmt: skip
+        """The same where the null hypothesis allows only some of the nuisance rates, or none.
+
+        At its end the smaller group's rate is 0 or 1, and all of its cases have one count.
+        """
+        n, n0 = self.table[1], self.table[3]
+        least, most = rate_range(self.contrast, null)
+        ends = larger_rate(self.contrast, np.hstack([least, most]), null)[0]
+        angles = np.arcsin(np.sqrt(np.minimum(np.maximum(ends, 0.0), 1.0)))
+        first, last = self.angle_ends
+        if angles[0] >= last or angles[1] <= first:
+            rate = float(ends[0] if angles[0] >= last else ends[1])
+            at_end = 1.0 - binomial_cdf(int(low[0, -1]) - 1, n0, rate)
+            return at_end + binomial_cdf(int(high[0, -1]) - 1, n0, rate)
+        points = self.rates.size
+        places = np.linspace(max(angles[0], first), min(angles[1], last), points)
+        rates = np.sin(places) ** 2
+        own_rates = smaller_rate(self.contrast, rates[None], null)
+        own_rates = np.minimum(np.maximum(own_rates, 0.0), 1.0)
+        masses = binomial_masses(counts[:, :-1], n, own_rates, descending)[0]
+        if self.tails is None:
+            extreme = self._extreme_by_sums(low[:, :-1], high[:, :-1], rates)[0]
+        else:
+            # the tails of the larger group's count are smooth in its rate, also beyond the end
+            steps = (places - first) / (last - first) * (points - 1)
+            extreme = extreme @ interpolation(points, steps)
+        probability = np.sum(masses * extreme, axis=0)[None]
+        return float(vertex(probability @ refinement(points))[0])
 
     def _extreme(self, low: NDArray[np.int64], high: NDArray[np.int64]) -> Floats:
         """P(X ≥ low) + P(X < high) of the larger group's count, shape (R, I, G)."""
         if self.tails is None:
-            n0 = self.table[3]
-            below_low, below_high = np.minimum(low - 1, n0), np.minimum(high - 1, n0)
-            result = np.zeros((*low.shape, self.rates.size))
-            # outside of the counts that are possible the probability is 0 or 1
-            for counts, sign in ((below_low, -1.0), (below_high, 1.0)):
-                inner = (counts >= self.first_count) & (counts < self.last_count)
-                tail = np.where(counts >= self.last_count, 1.0, 0.0)[..., None] + np.zeros(self.rates.size)
-                tail[inner] = bdtr(counts[inner, None].astype(float), n0, self.rates)
-                result += tail if sign > 0 else 1.0 - tail
-            return result
+            return self._extreme_by_sums(low, high, self.rates)
         last = len(self.tails) - 1
         below_low = self.tails[np.minimum(np.maximum(low - self.first_count, 0), last)]
         result = np.subtract(1.0, below_low, out=below_low)
-        # nothing lies below where the first count is 0, nothing above where it is the last
         if high.any():
             result += self.tails[np.minimum(np.maximum(high - self.first_count, 0), last)]
         return result
 
-    def _end_rates(self, null: Floats) -> Floats:
-        """Rate of the larger group where the smaller one's is 0 or 1 (which the null decides)."""
-        least, most = rate_range(self.contrast, null)
-        return np.asarray(larger_rate(self.contrast, np.where(most == 1.0, most, least), null))
-
-    def _beside_the_end(self, usable: NDArray[np.bool_], probability: Floats, end_rate: float, at_end: float) -> float:
-        """Largest value of the parabola through the two last usable rates and the end."""
-        places = np.flatnonzero(usable)
-        if places.size < 2:
-            return 0.0
-        nearest = places[-2:] if end_rate > self.rates[places[-1]] else places[1::-1]
-        x = np.arcsin(np.sqrt(np.append(self.rates[nearest], end_rate)))
-        y = np.append(probability[nearest], at_end)
-        middle = x[1]
-        if (y[1] < y.max() and y.argmax() == 0) or abs(x[2] - x[1]) < 1e-12:
-            return 0.0
-        a, b, c = np.polyfit(x - middle, y, 2)
-        if not a < 0:
-            return 0.0
-        top = min(max(-b / (2 * a), min(x - middle)), max(x - middle))
-        return float(a * top * top + b * top + c)
+    def _extreme_by_sums(self, low: NDArray[np.int64], high: NDArray[np.int64], rates: Floats) -> Floats:
+        """The same, each probability by itself: of references too large for a table."""
+        n0 = self.table[3]
+        result = np.zeros((*low.shape, rates.size))
+        for counts, sign in ((low - 1, -1.0), (high - 1, 1.0)):
+            tail = np.zeros((*low.shape, rates.size))
+            tail[counts >= self.last_count] = 1.0
+            inner = (counts >= self.first_count) & (counts < self.last_count)
+            tail[inner] = bdtr(counts[inner, None].astype(np.float64), n0, rates)
+            result += 1.0 - tail if sign < 0 else tail
+        return result
 
     # ------------------------------------------------------------------------------ limits
 
@@ -491,26 +490,25 @@ def vertex(values: Floats) -> Floats:
     return top + np.where(within, (before - after) ** 2 / (8 * np.where(within, bend, 1.0)), 0.0)
 
 
-@functools.lru_cache(maxsize=64)
-def stencil_starts(points: int) -> NDArray[np.int64]:
-    """First node of the interpolation in each of the `points` − 1 steps."""
-    return np.clip(np.arange(points - 1) - _STENCIL // 2 + 1, 0, points - _STENCIL)
+def interpolation(points: int, places: Floats) -> Floats:
+    """Matrix of local polynomial interpolation of values at 0, 1, …, points − 1; shape (points, places)."""
+    starts = np.minimum(np.maximum(np.floor(places).astype(np.int64) - _STENCIL // 2 + 1, 0), points - _STENCIL)
+    matrix = np.zeros((points, places.size))
+    columns = np.arange(places.size)
+    offsets = places - starts
+    for node in range(_STENCIL):
+        others = [other for other in range(_STENCIL) if other != node]
+        weight = np.ones(places.size)
+        for other in others:
+            weight *= (offsets - other) / (node - other)
+        matrix[starts + node, columns] = weight
+    return matrix
 
 
 @functools.lru_cache(maxsize=64)
 def refinement(points: int) -> Floats:
-    """Matrix of the local polynomial interpolation of equally spaced values, shape (points, parts·(points − 1) + 1)."""
-    starts = stencil_starts(points)
-    matrix = np.zeros((points, _PARTS * (points - 1) + 1))
-    for step, start in enumerate(starts):
-        nodes = np.arange(start, start + _STENCIL)
-        for part in range(_PARTS):
-            at = step + part / _PARTS
-            for node in nodes:
-                others = nodes[nodes != node]
-                matrix[node, _PARTS * step + part] = np.prod((at - others) / (node - others))
-    matrix[-1, -1] = 1.0
-    return matrix
+    """Interpolation to `_PARTS` values a step, shape (points, parts·(points − 1) + 1)."""
+    return interpolation(points, np.linspace(0.0, points - 1.0, _PARTS * (points - 1) + 1))
 
 
 # ------------------------------------------------------------------------------ one table's answers

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 #: Expected successes or failures that the score needs at an error of .05 beside a reference without an error of its own.
-LEAST_EXPECTED = 110.0
+LEAST_EXPECTED = 120.0
 #: Growth of that number with the family: 20 groups need 7.7 times as many as one.
 GROWTH = 0.68
 #: Share of that number that groups of one size need, whose skewness cancels.
@@ -30,7 +30,7 @@ def needs_exact(n: int, n0: int, expected: float, level: float) -> bool:
     Returns
     -------
     bool
-        True below 110·(.05/level)^.68·max(½, |n − n₀|/(n + n₀)) expected cases.
+        True below 120·(.05/level)^.68·max(½, |n − n₀|/(n + n₀)) expected cases.
 
     Notes
     -----

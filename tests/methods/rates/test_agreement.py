@@ -105,7 +105,7 @@ def _no_exact_tests() -> Any:
     """The exact tests cost a hundred times the rest, and have a test of their own below."""
     from unittest import mock
 
-    return mock.patch("fairstats.methods.rates.compare.EXACT_BELOW", 0)
+    return mock.patch("fairstats.methods.rates.decision.needs_exact", return_value=False)
 
 
 @pytest.mark.parametrize("which", [RATIO, DIFFERENCE])

@@ -71,7 +71,7 @@ def test_the_vectorised_copy_is_the_public_function(study: ModuleType, contrast:
     covers = study.covers(method, contrast, at, truth)
     rejects = {a: study.rejects(method, contrast, at, v, a) for a, v in nulls.items()}
     # the exact tests of small cells have a study of their own
-    with mock.patch("fairstats.methods.rates.compare.EXACT_BELOW", 0), warnings.catch_warnings():
+    with mock.patch("fairstats.methods.rates.decision.needs_exact", return_value=False), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for (a, b), inside in np.ndenumerate(covers):
             result = function(counts={"a": (a, n0 - a), "b": (b, n1 - b)}, reference="b", method=method)
