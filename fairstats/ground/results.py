@@ -16,7 +16,7 @@ from fairstats.ground.errors import InputError, ResultAttributeError
 from fairstats.ground.groups import group_index
 from fairstats.ground.lazy import pd
 from fairstats.ground.serialise import decode, encode, serialisable
-from fairstats.ground.verdict import Ruling
+from fairstats.ground.verdict import Procedure, Ruling
 
 #: The columns that every `to_frame()` begins with.
 TIDY_COLUMNS = (
@@ -94,6 +94,8 @@ class HypothesisTest:
         What a small p-value speaks for.
     statistic, pvalue : float
         Of the test (for equivalence of the larger one-sided one); NaN where the data cannot give it.
+    exact : bool
+        Whether the p-value holds at every size, by enumeration.
     """
 
     null: str
@@ -101,6 +103,7 @@ class HypothesisTest:
     statistic: float
     pvalue: float
     method: str
+    exact: bool = False
 
 
 def columns_of(thing: Any, *columns: str) -> dict[str, Any]:
@@ -134,6 +137,8 @@ class Comparison:
         Rows behind the estimate.
     method, note : str
         How interval and test were computed; what could not be computed, and why.
+    procedure : Procedure
+        The same for programs: what kind of evidence verdict, p-values and limits rest on.
     """
 
     further: ClassVar[tuple[str, ...]] = ()
@@ -155,6 +160,7 @@ class Comparison:
     n: int = 0
     method: str = ""
     note: str = ""
+    procedure: Procedure = Procedure()
 
     def row(self, backend: str) -> dict[str, Any]:
         """Row of the tidy table: `TIDY_COLUMNS`, then the columns that the class adds in `further`."""

@@ -1,16 +1,24 @@
-"""The one rule that turns evidence into verdicts: a quantity is shown to lie below, above or inside a fair range."""
+"""The one rule that turns evidence into verdicts: a quantity is shown to lie below, above or inside a fair range.
+
+Every verdict of the package is made here. What a method brings is `Evidence`: three p-values, small where the quantity
+lies below, above or inside its fair range, by an exact test, a score, a standard error with degrees of freedom, or
+draws; and limits that belong to them. What comes out is a `Ruling`: verdict, direction, p-value, and the p-value over
+the family. A verdict is given exactly where the p-value over the family is at most the error, and the one-sided limits
+at `bound_level` leave the fair range, or lie inside it, exactly where the p-value of the comparison alone is.
+"""
 
 from __future__ import annotations
 
 import functools
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import scipy
 
 from fairstats.ground.multiplicity import adjust_pvalues, normal_cdf, normal_quantile
+from fairstats.ground.serialise import serialisable
 
 Verdict = Literal["violated", "undecided", "insufficient evidence", "satisfied"]
 #: Every verdict, gravest first.
@@ -25,6 +33,28 @@ def fair_range(scale: str, size: float) -> tuple[float, float]:
     if scale == "ratio":
         return size, 1 / size
     return (-size if scale == "difference" else -math.inf), size
+
+
+@serialisable()
+class Procedure:
+    """What verdict, p-values and limits of one row are computed with.
+
+    Attributes
+    ----------
+    name : str
+        In words, with the ordering of tables where the test is exact.
+    kind : {"score", "exact", "standard error", "bootstrap", "draws", "none"}
+        What evidence it is.
+    exact : bool
+        Whether p-values and limits hold at every size, by enumeration.
+    df : float
+        Degrees of freedom of Student's t; infinite for the normal law.
+    """
+
+    name: str = ""
+    kind: str = "none"
+    exact: bool = False
+    df: float = math.inf
 
 
 @dataclass(frozen=True)
@@ -108,6 +138,45 @@ def settle(family: Sequence[Evidence], *, confidence_level: float, adjust: str =
     return tuple(rulings)
 
 
+def decide(
+    family: Sequence[Evidence], *, confidence_level: float, adjust: str = "holm", chosen_among: int = 0
+) -> tuple[Ruling, ...]:
+    """Verdicts on the comparisons of one metric, also where the data chose which are shown.
+
+    Parameters
+    ----------
+    family : sequence of Evidence
+        One per comparison shown.
+    confidence_level : float
+        1 − the error of any false verdict.
+    adjust : str
+        As in `adjust_pvalues`; where the data chose the comparisons it is Bonferroni's over all of them.
+    chosen_among : int
+        Number of comparisons that the data chose these from; 0 where they are the family.
+    """
+    if not chosen_among:
+        return settle(family, confidence_level=confidence_level, adjust=adjust)
+    level_of_each = 1 - (1 - confidence_level) / chosen_among
+    rulings = []
+    for ruling in settle(family, confidence_level=level_of_each, adjust="none"):
+        pvalue = min(chosen_among * ruling.pvalue, 1.0)
+        rulings.append(replace(ruling, pvalue_adjusted=pvalue))
+    return tuple(rulings)
+
+
+def sharpest_level(confidence_level: float, n_comparisons: int, adjust: str, chosen_among: int = 0) -> float:
+    """The error that the smallest p-value of a family is held to: what a test must be right at.
+
+    Holm, Hommel, Šidák and Bonferroni begin at α/m, and so does the false discovery rate; without adjusting it is α.
+    """
+    error = 1 - confidence_level
+    if chosen_among:
+        return error / chosen_among
+    if adjust == "none":
+        return error
+    return error / max(n_comparisons, 1)
+
+
 def judge(low: float, high: float, *, fair: tuple[float, float]) -> Verdict:
     """The verdict on one quantity by two one-sided limits, where no p-value stands behind them.
 
@@ -116,13 +185,29 @@ def judge(low: float, high: float, *, fair: tuple[float, float]) -> Verdict:
     >>> judge(0.62, 0.78, fair=fair_range("ratio", 0.8)), judge(-0.02, 0.12, fair=fair_range("difference", 0.1))
     ('violated', 'undecided')
     """
-    least, most = fair
     if math.isnan(low) or math.isnan(high):
         return "insufficient evidence"
-    if high < least or low > most:
+    side = side_of(low, high, fair=fair)
+    if side in ("below", "above"):
         return "violated"
+    return "satisfied" if side == "inside" else "undecided"
+
+
+def side_of(low: float, high: float, *, fair: tuple[float, float]) -> str:
+    """Where two limits lie: "below", "above" or "inside" the fair range, empty where they reach over an end of it.
+
+    Examples
+    --------
+    >>> side_of(-0.3, -0.1, fair=(0.0, 0.0)), side_of(-0.3, 0.1, fair=(0.0, 0.0))
+    ('below', '')
+    """
+    least, most = fair
+    if high < least:
+        return "below"
+    if low > most:
+        return "above"
     inside = (low > least or least == -math.inf) and (high < most or most == math.inf)
-    return "satisfied" if inside else "undecided"
+    return "inside" if inside else ""
 
 
 def explain(

@@ -17,6 +17,7 @@ from fairstats.methods.madd.mitigation import MitigationResult
 from fairstats.methods.madd.result import MaddResult
 from fairstats.methods.rates.models.result import ModelComparison
 from fairstats.methods.rates.result import ComparisonResult
+from fairstats.report.claims import Claim, claims_of, claims_sentence
 from fairstats.report.inputs import AuditColumns, AuditSettings
 
 
@@ -78,7 +79,7 @@ def compared(result: Any) -> tuple[Any, ...]:
 
 def rests_on_exact_test(comparison: Any) -> bool:
     """Whether the verdict is by an exact test, for want of cases."""
-    return bool(comparison.bounds.method.startswith("exact"))
+    return bool(comparison.procedure.exact)
 
 
 @dataclass(frozen=True, eq=False)
@@ -112,25 +113,37 @@ class Contents:
         """Whether any comparison is judged violated."""
         return self.verdicts["violated"] > 0
 
+    @cached_property
+    def claims(self) -> dict[tuple[int, int, int], Claim]:
+        """What every row says over the whole audit, by the positions of its section, its result and its row."""
+        return claims_of(self.sections, self.settings.confidence_level)
+
     def to_frame(self) -> pd.DataFrame:
         """The tidy tables of all results, one below the other.
 
         Returns
         -------
         DataFrame
-            Columns ``section``, ``sensitive_features``, then those of the results.
+            Columns ``section``, ``sensitive_features``, those of the results, and what each row says over the whole
+            audit: ``pvalue_audit`` and ``real_over_audit`` (rates differ), ``pvalue_verdict_audit`` and
+            ``holds_over_audit`` (the verdict of the row), by Holm over the facts of the audit; None where nothing is
+            tested or decided.
         """
-        rows = [
-            {"section": section.key, "sensitive_features": section.attribute_text, **row}
-            for section in self.sections for rows in section.rows for row in rows
-        ]  # fmt: skip
+        rows = []
+        for s, section in enumerate(self.sections):
+            place = {"section": section.key, "sensitive_features": section.attribute_text}
+            for r, of_result in enumerate(section.rows):
+                for at, row in enumerate(of_result):
+                    claim = self.claims.get((s, r, at), Claim())
+                    rows.append({**place, **row, **claim._asdict()})
         first = ["section", "sensitive_features", *TIDY_COLUMNS]
-        extra = [name for name in dict.fromkeys(k for row in rows for k in row) if name not in first]
-        return pd.DataFrame(rows, columns=[*first, *extra])
+        names = dict.fromkeys(name for row in rows for name in row)
+        extra = [name for name in names if name not in first and name not in Claim._fields]
+        return pd.DataFrame(rows, columns=[*first, *extra, *Claim._fields])
 
 
 def headline(report: Contents) -> str:
-    """The verdicts in one sentence."""
+    """The verdicts in one sentence, and what of them holds over the whole audit in another."""
     v, total, s = report.verdicts, sum(report.verdicts.values()), report.settings
     if not total:
         return "Nothing was compared."
@@ -149,4 +162,6 @@ def headline(report: Contents) -> str:
     alone = f" Judged one by one, {changed} more would be decided." if changed else ""
     family = "per comparison" if s.adjust == "none" else "per metric"
     what = "a false discovery rate" if s.adjust.startswith("fdr") else "an error"
-    return f"{head}, with {what} of {100 * alpha:.3g}% {family}; {', '.join(rest)}.{alone}"
+    claimed = claims_sentence(report.sections, s.confidence_level, report.claims)
+    text = f"{head}, with {what} of {100 * alpha:.3g}% {family}; {', '.join(rest)}.{alone}"
+    return f"{text} {claimed}".strip()

@@ -14,6 +14,7 @@ from fairstats.ground.registry import RATES, Rate, find_metric
 from fairstats.methods.madd.result import MaddResult
 from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.result import ComparisonResult, DifferenceResult, RatioResult
+from fairstats.report.claims import same_question
 from fairstats.report.contents import Statement, compared, rests_on_exact_test
 from fairstats.report.sections import REFERENCES, SectionEntry, metric_title
 
@@ -41,10 +42,6 @@ _LIMITS = (
 _OF_VERDICTS = (
     "The p-value of a verdict is about its own null hypothesis, and is adjusted {}. The tests against each single "
     "threshold are unadjusted."
-)
-_SAME_DIFFERENCE = (
-    " With two groups the largest gap is the size of the same difference, by score limits that are corrected "
-    "for continuity where a cell has fewer than 5 rows."
 )
 #: A largest gap in words, by what it is sought over.
 _GAPS = {"": "gap", "all pairs": "largest gap of all pairs", "both rates": "larger gap of both rates"}
@@ -82,7 +79,7 @@ def differing_verdicts(sections: Sequence[Section], settings: AuditSettings) -> 
     for attribute, every in by_set.items():
         pairs: defaultdict[tuple[Any, ...], list[_Judged]] = defaultdict(list)
         for one in every:
-            pairs[_denominator(one.rate), frozenset((one.comparison.group, one.comparison.reference))].append(one)
+            pairs[same_question(one.rate), frozenset((one.comparison.group, one.comparison.reference))].append(one)
         alike: defaultdict[tuple[Any, ...], list[list[_Judged]]] = defaultdict(list)
         for (rate, _), own in pairs.items():
             if len({one.verdict for one in own}) > 1:
@@ -108,14 +105,6 @@ def _judged(result: Any) -> Iterator[_Judged]:
             if isinstance(result, MaximumResult) and len(result.components) > 1:
                 among = "all pairs" if len(result.counts.groups) > 2 else "both rates"
             yield _Judged(result.scale, RATES[name], c.verdict, family, c, among)
-
-
-def _denominator(rate: Rate) -> Any:
-    """What a rate and its complement share: the cases, and how they are divided."""
-    if not rate.successes:
-        return rate.name
-    successes, cases = frozenset(rate.successes), frozenset(rate.cases)
-    return cases, frozenset((successes, cases - successes))
 
 
 def _beside_the_gap(gap: _Judged, every: Sequence[_Judged]) -> str:
@@ -160,10 +149,13 @@ def _note(members: Sequence[Sequence[_Judged]], settings: AuditSettings) -> str:
     of_scale = {s: {one.verdict for one in members[0] if one.scale == s} for s in ("maximum", "difference")}
     unlike = of_scale["maximum"] - of_scale["difference"]
     if unlike:
-        how = {"undecided": "and needs more evidence", "violated": "any of which may show it"}
-        told = how.get(*unlike, "by limits that hold together")  # type: ignore[call-overload]
+        how = {
+            "undecided": "and needs more evidence",
+            "violated": "any of which may show it",
+            "satisfied": "and is small where each of them is, without a share of the error for each",
+        }
         among = next(one.among for one in members[0] if one.scale == "maximum")
-        text += f" The largest gap is judged over {among} at once, {told}." if among else _SAME_DIFFERENCE
+        text += f" The largest gap is judged over {among} at once, {how[unlike.pop()]}."
     return text
 
 
@@ -334,7 +326,7 @@ def collect_notes(sections: Sequence[Section], columns: AuditColumns, settings: 
 
 def _result_notes(result: Any) -> Iterator[tuple[str, str]]:
     """Pairs (metric, note) of verdicts by exact tests, and of what simulation says against intervals on such data."""
-    few = "fewer than 10 successes or failures in one or both, the verdict is by the exact test."
+    few = "few cases are expected in one or both: verdict, p-value and interval are by exact tests."
     for c in compared(result):
         if rests_on_exact_test(c) and not c.note:
             yield c.metric, f"{c.group} against {c.reference}: {few}"
@@ -389,7 +381,7 @@ def _kinds_of_tests(results: Sequence[Result], settings: AuditSettings) -> list[
     kinds = {
         "one-sided": any(t.alternative in ("less", "greater") for t in tests),
         "equivalence": any(t.alternative == "equivalence" for t in tests),
-        "exact": any("exact" in t.method for t in tests),
+        "exact": any(t.exact or "exact" in t.method for t in tests),
         "clusters": any("whole clusters" in t.method for t in tests),
         "holm": settings.adjust == "holm" or settings.family == "audit",
         "weighted": any(getattr(c, "weighted", False) for c in counts),

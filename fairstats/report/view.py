@@ -15,6 +15,7 @@ from fairstats.ground.verdict import explain, fair_range
 from fairstats.methods.rates.models.result import ModelComparison
 from fairstats.methods.rates.result import ComparisonResult
 from fairstats.plots.picture import Picture
+from fairstats.report.claims import Claim
 from fairstats.report.contents import compares, count_verdicts, rests_on_exact_test
 from fairstats.report.format import (
     Axis,
@@ -102,7 +103,8 @@ class Row:
 
     `label`, `reference`: group (or both groups of a gap), and what it is compared with; `scale`, {"ratio",
     "difference", "maximum", "distance"}; `side`, {"two-sided", "greater", "less"}: which ends of the interval are
-    limits; `fair`: ends of the fair range; `tests`: p-values by alternative; "exact <alternative>" for exact ones.
+    limits; `fair`: ends of the fair range; `tests`: p-values by alternative; "exact <alternative>" for exact ones;
+    `real_over_audit`, `holds_over_audit`: what holds over everything that the audit tested, as in `Claim`.
     """
 
     label: str
@@ -128,6 +130,8 @@ class Row:
     side: str
     fair: tuple[float, float]
     tests: dict[str, float]
+    real_over_audit: bool | None
+    holds_over_audit: bool | None
 
     @property
     def judged(self) -> bool:
@@ -210,7 +214,15 @@ def view_sets(report: Contents) -> list[SetView]:
     for attributes in dict.fromkeys(section.attributes for section in report.sections):
         sections = [section for section in report.sections if section.attributes == attributes]
         results = [result for section in sections for result in section.results]
-        blocks = [block for result in results if compares(result) for block in _blocks(result)]
+        blocks = []
+        for at, section in enumerate(report.sections):
+            if section.attributes != attributes:
+                continue
+            for place, result in enumerate(section.results):
+                if compares(result):
+                    count_of_rows = len(section.rows[place])
+                    claims = [report.claims.get((at, place, row), Claim()) for row in range(count_of_rows)]
+                    blocks += _blocks(result, claims)
         table = tables.get(attributes)
         found.append(SetView(
             name=printable(INTERSECTION.join(attributes)), attributes=attributes, results=tuple(results),
@@ -222,7 +234,7 @@ def view_sets(report: Contents) -> list[SetView]:
     return found
 
 
-def _blocks(result: Any) -> Iterator[Block]:
+def _blocks(result: Any, claims: list[Claim]) -> Iterator[Block]:
     scale, records = result.scale, result.rows()
     threshold = result.settings.threshold if scale == "ratio" else math.inf
     # a distance has several rows per comparison, and its bounds are of the interval's method
@@ -232,12 +244,15 @@ def _blocks(result: Any) -> Iterator[Block]:
     limit = settings.limit if rates else settings.margin
     fair = fair_range(scale if scale in ("ratio", "difference") else "gap", limit)
     rows: dict[str, list[Row]] = {}
-    for record, sentence, remark in zip(records, result.sentences(), remarks, strict=True):
+    for record, sentence, remark, claim in zip(records, result.sentences(), remarks, claims, strict=True):
         side = settings.alternative if rates else "two-sided"
         if record["metric"] == "madd" and record["ci_high"] == 2.0:
             side = "greater"  # a distance without a grid has a lower limit only
         own = tests.get((record["metric"], record["group"], record["reference"]), {})
-        row = _row(record, sentence, scale=scale, tests=own, remark=remark, side=side, fair=fair)
+        row = _row(
+            record, sentence, scale=scale, tests=own, remark=remark, side=side, fair=fair,
+            real_over_audit=claim.real_over_audit, holds_over_audit=claim.holds_over_audit,
+        )  # fmt: skip
         rows.setdefault(record["metric"], []).append(row)
     for metric, found in rows.items():
         yield Block(metric, metric_title(metric, printable(result.title)), tuple(found))
@@ -274,7 +289,7 @@ def _tests(result: ComparisonResult) -> dict[tuple[Any, ...], dict[str, float]]:
     """p-values per comparison, by alternative."""
     found: dict[tuple[Any, ...], dict[str, float]] = {}
     for test in result.tests().to_dict("records"):
-        exact = "exact " if "exact" in test["method"] else ""
+        exact = "exact " if test["exact"] else ""
         key = (test["metric"], test["group"], test["reference"])
         found.setdefault(key, {})[exact + test["alternative"]] = float(test["pvalue"])
     return found

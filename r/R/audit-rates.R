@@ -1,5 +1,5 @@
-# Ratios, differences and largest gaps of an audit: one method for interval, tests and verdict of every pair; where a
-# cell is small, verdicts of the score are by exact tests. Limits and texts as in Python.
+# Ratios, differences and largest gaps of an audit: one method for interval, tests and verdict of every pair; where few
+# cases are expected all of them are by exact tests. Limits and texts as in Python.
 
 SMALL_CELL <- 5
 EXACT_BELOW <- 10
@@ -37,14 +37,25 @@ chosen_method <- function(metric, i, j, contrast, method, clustered) {
   if (any(empty) || !isTRUE(s$std_error > 0)) NA_character_ else paste0(method, suffix)
 }
 
-# Whether the verdict of a pair is by exact tests.
-exactly <- function(metric, i, j, contrast, method, threshold, level, chosen_among) {
-  if (method != "score") return(FALSE)
+# Whether a pair is judged by exact tests: whole counts, few cases expected at the pooled rate, never the observed cell.
+# `error`: what the smallest p-value of the family is held to.
+exactly <- function(metric, i, j, method, error) {
+  if (method != "score" || length(metric$parts) != 1L || is.finite(metric$df)) return(FALSE)
   cells <- effective_table(metric$parts[[1L]], i, j)
-  if (smallest_cell(cells) >= EXACT_BELOW || min(cells[2L], cells[4L]) > EXACT_CASES) return(FALSE)
-  z <- vapply(fair_range(contrast, threshold), pair_method(metric, i, j, contrast, method)$z, 0)
-  shows <- evidence_of(z[1L], z[2L], metric$df, level)
-  isTRUE(min(shows$p_below, shows$p_above, shows$p_inside) <= EXACT_NEAR * (1 - level) / chosen_among)
+  if (any(cells != round(cells))) return(FALSE)
+  needs_exact(cells[2L], cells[4L], smallest_expected(cells), error)
+}
+
+# Fewest successes or failures that a group has on average at the pooled rate.
+smallest_expected <- function(cells) {
+  pooled <- (cells[1L] + cells[3L]) / (cells[2L] + cells[4L])
+  min(cells[2L], cells[4L]) * min(pooled, 1 - pooled)
+}
+
+# What the smallest p-value of a family is held to.
+sharpest_error <- function(level, count, adjust, chosen_among = 0) {
+  if (chosen_among > 0) return((1 - level) / chosen_among)
+  if (adjust == "none") 1 - level else (1 - level) / max(count, 1)
 }
 
 # One comparison as a row of the tidy table.
@@ -63,11 +74,11 @@ compare_row <- function(of, i, j, name, groups, contrast, method, options, clust
   way <- chosen_method(of, i, j, contrast, method, clustered)
   if (is.na(way)) return(row)
   threshold <- if (contrast == "ratio") options$threshold else options$margin
-  exact <- exactly(of, i, j, contrast, way, threshold, level, max(options$chosen_among, 1))
+  exact <- exactly(of, i, j, way, options$error)
   found <- compare_pair(of, i, j, contrast, way, exact, critical, threshold, level, clustered)
-  row$method <- way
+  row$method <- if (exact) "exact unconditional" else way
   row[c("ci_low", "ci_high", "statistic", "pvalue", "mc_ci_low", "mc_ci_high")] <-
-    found[c("low", "high", "z_equal", "p_equal", "low_error", "high_error")]
+    found[c("low", "high", "z_equal", "p_row", "low_error", "high_error")]
   same <- c("bound_low", "bound_high", "p_below", "p_above", "p_inside")
   row[same] <- found[same]
   row
@@ -107,6 +118,7 @@ metric_rows <- function(cells, pairs, metric, options) {
   })
   contrast <- metric$contrast
   critical <- critical_values(values, cells, pairs, contrast, options$simultaneous, options$confidence_level)
+  options$error <- sharpest_error(options$confidence_level, length(values) * nrow(pairs), options$adjust)
   # the method that is asked for, or the one of this contrast that is alike
   method <- if (is.null(options$method)) "score" else options$method
   alike <- if (contrast == "ratio") c(mee = "koopman") else c(log = "score", koopman = "mee")
@@ -128,7 +140,7 @@ gap_row <- function(cells, metric, options) {
   row <- tidy_row(metric$name, NA_character_, NA_character_, n = sum(cells$rows), method = "simultaneous band",
     confidence_level = level, verdict = "insufficient evidence", ci_low = 0, ci_high = 1, bound_low = 0, bound_high = 1)
   found <- crosscheck_largest(cells$totals, cells$rows, metric$rates, level, stats::qnorm((1 + level) / 2),
-    cells$clustered, cells$scatter, cells$units, cells$group_units)
+    cells$clustered, cells$scatter, cells$units, cells$group_units, options$margin)
   if (is.null(found)) return(bind_rows(list(row)))
   top <- which.max(abs(found$difference))
   row[c("group", "reference")] <- cells$groups[c(found$first[top], found$second[top])]
@@ -137,7 +149,11 @@ gap_row <- function(cells, metric, options) {
   row[c("bound_low", "bound_high", "mc_bound_low", "mc_bound_high")] <- found$bounds
   row[c("pvalue", "pvalue_adjusted")] <- found$pvalue
   row[c("mc_pvalue_adjusted", "mc_pvalue")] <- found$pvalue_error
-  if (!is.nan(row$pvalue)) row$verdict <- verdict_of(row$bound_low, row$bound_high, "difference", options$margin)
+  shows <- data.frame(p_below = NaN, p_above = found$p_above, p_inside = found$p_inside)
+  if (!is.nan(row$pvalue)) {
+    same <- c("pvalue_verdict", "pvalue_verdict_adjusted", "verdict")
+    row[same] <- settle_rows(shows, list(confidence_level = level, adjust = "none"))[same]
+  }
   row$attained_by <- metric$rates[found$metric[top]]
   bind_rows(list(row))
 }

@@ -183,7 +183,7 @@ pair_method <- function(metric, i, j, contrast, method, continuity = FALSE, clus
   scores <- lapply(metric$parts, function(p) {
     t <- effective_table(p, i, j)
     corrected <- !grepl("^(koopman|mee)", method)
-    score_method(t[1L], t[2L], t[3L], t[4L], contrast, corrected, continuity && smallest_cell(t) < SMALL_CELL)
+    score_method(t[1L], t[2L], t[3L], t[4L], contrast, corrected, continuity)
   })
   if (is.infinite(metric$df)) return(mover_method(scores))
   # groups that share clusters depend on each other
@@ -248,8 +248,9 @@ evidence_of <- function(z_low, z_high, df, level) {
   list(p_below = p[1L], p_above = p[2L], p_inside = max(p[3:4]), critical = critical, width = d)
 }
 
-# One comparison by its method ("none": nothing); `exact`: limits and p-values of the verdict are by exact tests;
-# p_tost: two one-sided tests within the threshold.
+# One comparison by its method ("none": nothing). `exact`: everything that the row says is by exact tests: limits and
+# p-values of the verdict, the two-sided interval, p_row of equality; the tests by score stand beside. p_tost: two
+# one-sided tests within the threshold.
 compare_pair <- function(metric, i, j, contrast, method, exact, critical, threshold, level, clustered = FALSE) {
   pair <- pair_estimate(metric, i, j, contrast)
   out <- c(list(rate = metric$rate[i], rate_reference = metric$rate[j]), pair[c("estimate", "std_error")])
@@ -257,22 +258,29 @@ compare_pair <- function(metric, i, j, contrast, method, exact, critical, thresh
   tests <- c("less", "greater", "equal")
   sides <- c("p_below", "p_above", "p_inside")
   out[c(ends, paste0("side_", ends), "bound_low", "bound_high", sides, paste0("z_", tests), paste0("p_", tests),
-    "z_inner", "p_tost")] <- NaN
+    "z_inner", "p_tost", "p_row")] <- NaN
   if (method == "none") return(out)
   df <- pair_df(metric, i, j, contrast)
   by <- pair_method(metric, i, j, contrast, method, clustered = clustered)
-  ends_at <- function(critical) {
-    if (df != metric$df) critical$value <- -stats::qt(stats::pt(-critical$value, metric$df), df)
-    ends_with_error(by$ends, critical)
-  }
-  out[ends] <- ends_at(critical$two_sided)
-  out[paste0("side_", ends)] <- ends_at(critical$one_sided)
+  cells <- if (exact) effective_table(metric$parts[[1L]], i, j)
   fair <- fair_range(contrast, threshold)
+  ends_at <- function(critical, side) {
+    if (df != metric$df) critical$value <- -stats::qt(stats::pt(-critical$value, metric$df), df)
+    if (!exact) return(ends_with_error(by$ends, critical))
+    # a critical value is a level: that of both sides, or of one
+    limits <- function(value) {
+      tail <- stats::pt(-value, df)
+      if (side == "both") exact_interval(cells, contrast, 2 * tail) else exact_one_sided(cells, contrast, fair[1L], tail)
+    }
+    ends_with_error(limits, critical)
+  }
+  out[ends] <- ends_at(critical$two_sided, "both")
+  out[paste0("side_", ends)] <- ends_at(critical$one_sided, "one")
   both <- c(by$z(fair[1L]), by$z(fair[2L]))
   shows <- evidence_of(both[1L], both[2L], df, level)
   limits <- by$ends(shows$critical)
   if (exact) {
-    shows <- exact_evidence(effective_table(metric$parts[[1L]], i, j), contrast, fair, shows, limits)
+    shows <- exact_evidence(cells, contrast, fair, shows)
     limits <- shows$limits
   }
   out[sides] <- shows[sides]
@@ -281,6 +289,7 @@ compare_pair <- function(metric, i, j, contrast, method, exact, critical, thresh
   out[paste0("z_", tests)] <- z
   p <- c(stats::pt(z[1L], df), stats::pt(z[2L], df, lower.tail = FALSE), 2 * stats::pt(-abs(z[3L]), df))
   out[paste0("p_", tests)] <- p
+  out$p_row <- if (exact) exact_equality(cells, contrast) else p[3L]
   if (fair[1L] < fair[2L]) {
     p <- c(stats::pt(both[1L], df, lower.tail = FALSE), stats::pt(both[2L], df))
     out[c("z_inner", "p_tost")] <- c(both[which.max(p)], max(p))
@@ -370,11 +379,15 @@ max_z <- function(covariance, df, draws = 2^16) {
   list(quantile = quantile, tail = tail)
 }
 
-# The largest absolute difference over several metrics and all pairs: if every difference lies within its limits at the
-# critical value c, the maximum lies between the largest distance of the limits from 0 on the near side and on the far
-# side, so that its coverage is at least nominal. `critical`: of the band that is given for every difference.
+# A p-value by the score that is above so many times the error is far from a decision.
+GAP_NEAR <- 4
+
+# The largest absolute difference over several metrics and all pairs. Of one difference (two groups, one rate) it is its
+# size. Otherwise, if every difference lies within its limits at the critical value c, the maximum lies between the
+# largest distance of the limits from 0 on the near side and on the far side, so that its coverage is at least nominal.
+# `critical`: of the band that is given for every difference.
 crosscheck_largest <- function(totals, rows, metrics, level, critical, clustered, scatter = NULL, units = 0,
-                               clusters = NULL) {
+                               clusters = NULL, margin = 0.1) {
   values_of <- function(totals)
     lapply(metrics, function(m) cell_metric(totals, as_metric(m, ncol(totals)), rows, scatter, units, clusters))
   found <- values_of(totals)
@@ -388,35 +401,115 @@ crosscheck_largest <- function(totals, rows, metrics, level, critical, clustered
   terms <- terms[known, ]
   difference <- difference[known]
   few <- unlist(over(too_few, clustered = clustered))
+  complete <- all(known) && !any(few)
+  if (length(known) == 1L && complete) return(size_of_difference(found[[1L]], level, margin, clustered))
   slopes <- function(from) do.call(rbind, over(function(of, i, j) of$influence[i, ] - of$influence[j, ], from))
   df <- unlist(over(pair_df, contrast = "difference"))
   df <- if (all(few)) found[[1L]]$df else min(df[!few])
   smoothed <- if (is.null(scatter)) totals + 0.5 else totals
   joint <- max_z(cell_covariance(slopes(values_of(smoothed)), smoothed, scatter, units), df)
-  by <- over(function(of, i, j) {
-    if (too_few(of, i, j, clustered)) return(list(ends = function(critical) c(-1, 1), z = function(null) 0))
-    pair_method(of, i, j, "difference", "score", TRUE, clustered)
-  })
-  band <- function(critical) {
-    ends <- vapply(by, function(how) how$ends(critical), c(0, 0))
-    low <- pmax(ends[1L, ], -1)
-    high <- pmin(ends[2L, ], 1)
-    most <- if (all(known, !few)) min(max(abs(low), abs(high)), 1) else 1
-    list(low = low, high = high, range = c(max(low, -high, 0), most))
+  variance <- diag(cell_covariance(slopes(found), totals, scatter, units))
+  method_of <- function(continuity) {
+    place <- 0L
+    over(function(of, i, j) {
+      place <<- place + 1L
+      if (few[place]) return(list(ends = function(critical) c(-1, 1), z = function(null) 0))
+      pair_method(of, i, j, "difference", "score", continuity[place], clustered)
+    })
   }
+  plain <- method_of(rep(FALSE, nrow(terms)))
+  z_at <- function(null) vapply(plain, function(how) how$z(null), 0)
+  z <- list(low = z_at(-margin), high = z_at(margin), equal = z_at(0))
+  decided <- function(critical) {
+    # what the smallest p-value is held to
+    each <- 2 * stats::pt(-critical, df)
+    small <- !few & is.null(scatter) & unlist(over(function(of, i, j) any(vapply(of$parts, function(part) {
+      t <- effective_table(part, i, j)
+      needs_exact(t[2L], t[4L], smallest_expected(t), each)
+    }, NA))))
+    gap_decision(found, terms, method_of(small), z, small, few, df, each, critical, margin, level, complete)
+  }
+  at <- decided(critical)
+  own <- joint$quantile(level)
+  same <- isTRUE(all.equal(own$value, critical, tolerance = 0.02))
+  interval <- if (same) at else decided(own$value)
   top <- max(abs(difference))
   # an end moves with c by about its distance from the estimate over c
-  with_error <- function(at) {
-    range <- band(at$value)$range
-    c(range, 1.5 * abs(range - top) / max(at$value, 0.1) * at$error)
+  with_error <- function(range) c(range, 1.5 * abs(range - top) / max(own$value, 0.1) * (own$error + same * abs(own$value - critical)))
+  over_all <- function(p) {
+    tail <- joint$tail(-stats::qt(min(p, 1) / 2, df))
+    list(value = max(tail$value, p), error = tail$error)
   }
-  at <- band(critical)
-  own <- joint$quantile(level)
-  statistic <- max(vapply(by, function(how) abs(how$z(0)), 0))
-  tail <- joint$tail(statistic)
-  variance <- diag(cell_covariance(slopes(found), totals, scatter, units))
+  equal <- over_all(at$equal)
+  above <- over_all(at$outside)
   c(terms, list(difference = difference, std_error = sqrt(pmax(variance, 0)), low = at$low, high = at$high,
-    estimate = top, range = at$range, critical = own$value, critical_error = own$error, interval = with_error(own),
-    bounds = with_error(joint$quantile(2 * level - 1)), statistic = statistic,
-    pvalue = if (all(few)) NaN else tail$value, pvalue_error = tail$error))
+    estimate = top, range = at$range, critical = own$value, critical_error = own$error,
+    interval = with_error(interval$range), bounds = with_error(interval$bounds), statistic = max(abs(z$equal)),
+    pvalue = if (all(few)) NaN else equal$value, pvalue_error = equal$error,
+    p_above = if (all(few)) NaN else above$value, p_above_error = above$error,
+    p_inside = if (all(few)) NaN else if (complete) at$inside else 1, p_inside_error = 0))
+}
+
+# The gap of the only two groups in one rate: the size of their difference.
+size_of_difference <- function(metric, level, margin, clustered) {
+  df <- pair_df(metric, 1L, 2L, "difference")
+  exact <- exactly(metric, 1L, 2L, "score", 1 - level)
+  at <- function(level) list(value = stats::qt((1 + level) / 2, metric$df), error = 0)
+  critical <- list(two_sided = at(level), one_sided = at(2 * level - 1))
+  row <- compare_pair(metric, 1L, 2L, "difference", "score", exact, critical, margin, level, clustered)
+  size <- function(low, high) c(max(low, -high, 0), min(max(abs(low), abs(high)), 1))
+  range <- size(row$low, row$high)
+  list(metric = 1, first = 1, second = 2, difference = row$estimate, std_error = row$std_error, low = row$low,
+    high = row$high, estimate = abs(row$estimate), range = range, critical = stats::qt((1 + level) / 2, df),
+    critical_error = 0, interval = c(range, 0, 0), bounds = c(size(row$bound_low, row$bound_high), 0, 0),
+    statistic = abs(row$z_equal), pvalue = row$p_row, pvalue_error = 0, p_above = min(row$p_below, row$p_above),
+    p_above_error = 0, p_inside = row$p_inside, p_inside_error = 0)
+}
+
+# The largest of several differences against the margin, at a critical value of their band. Above it: some difference
+# is, the smallest p-value, to be taken over all of them. Inside: all are, the largest p-value as it is
+# (intersection-union test: Berger 1982, Technometrics 24, 295-300). Exact tests replace the score where they are
+# switched on and the score is not far from deciding.
+gap_decision <- function(found, terms, by, z, small, few, df, each, critical, margin, level, complete) {
+  error <- 1 - level
+  width <- pmax(z$low - z$high, 0)
+  tails <- function(z, width) pmin(1, stats::pt(-z, df) + stats::pt(-z - width, df))
+  outside <- pmin(tails(-z$low, width), tails(z$high, width))
+  inside <- pmax(tails(z$low, width), tails(-z$high, width))
+  equal <- 2 * stats::pt(-abs(z$equal), df)
+  outside[few] <- inside[few] <- equal[few] <- 1
+  ends_at <- function(critical) {
+    ends <- vapply(seq_along(by), function(k) by[[k]]$ends(critical[k]), c(0, 0))
+    rbind(pmax(ends[1L, ], -1), pmin(ends[2L, ], 1))
+  }
+  band <- ends_at(rep(critical, length(by)))
+  bound <- function(error) vapply(width, one_sided_critical, 0, error = error, df = df)
+  of_all <- ends_at(bound(each))
+  alone <- ends_at(bound(error))
+  may_be_inside <- complete && all(inside <= GAP_NEAR * error)
+  fair <- c(-margin, margin)
+  for (k in which(small & vapply(found[terms$metric], function(of) length(of$parts) == 1L, NA))) {
+    if (min(outside[k], equal[k]) > GAP_NEAR * each && !may_be_inside) next
+    cells <- effective_table(found[[terms$metric[k]]]$parts[[1L]], terms$first[k], terms$second[k])
+    limits <- function(error)
+      exact_one_sided(cells, "difference", fair, stats::pnorm(-one_sided_critical(width[k], error, df)))
+    shows <- exact_evidence(cells, "difference", fair, list(width = width[k], critical = one_sided_critical(width[k], each, df)))
+    outside[k] <- min(shows$p_below, shows$p_above)
+    inside[k] <- shows$p_inside
+    equal[k] <- exact_equality(cells, "difference")
+    band[, k] <- exact_interval(cells, "difference", each)
+    of_all[, k] <- shows$limits
+    alone[, k] <- limits(error)
+  }
+  range_of <- function(ends) c(max(ends[1L, ], -ends[2L, ], 0), if (complete) min(max(abs(ends)), 1) else 1)
+  list(low = band[1L, ], high = band[2L, ], range = range_of(band), bounds = c(range_of(of_all)[1L], range_of(alone)[2L]),
+    outside = min(outside), inside = max(inside), equal = min(equal))
+}
+
+# Critical value c with P(Z < -c) + P(Z < -c - width) = error.
+one_sided_critical <- function(width, error, df) {
+  least <- stats::qt(1 - error, df)
+  excess <- function(c) stats::pt(-c, df) + stats::pt(-c - width, df) - error
+  if (excess(least) <= 1e-12) return(least)
+  stats::uniroot(excess, c(least - 1e-9, stats::qt(1 - error / 2, df) + 1e-9), tol = 1e-13)$root
 }

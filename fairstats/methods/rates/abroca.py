@@ -22,7 +22,7 @@ from fairstats.ground.results import HypothesisTest, Interval
 from fairstats.ground.scores import ScoreCounts
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.tally import Tally, counts_or_rows
-from fairstats.ground.verdict import Evidence
+from fairstats.ground.verdict import Evidence, Procedure
 from fairstats.methods.rates.result import ComparisonResult, Inference, RateComparison, as_family, warned
 from fairstats.methods.rates.setup import Shared, check_groups, documented, make_settings, rows_among
 from fairstats.numerics.draws import drawn_rows, split_rows
@@ -461,6 +461,7 @@ def _compare(
         empty, estimate=estimate, confidence_interval=interval, bounds=interval, statistic=estimate, pvalue=pvalue,
         # two curves that no draw moves have no spread to estimate
         std_error=np.nan if all(still) else float(np.std(noise.areas, ddof=1)), tests=(test,), note=note.strip(),
+        procedure=Procedure(settings.method, "draws"),
     )  # fmt: skip
     _, most = settings.fair("gap")
     evidence = Evidence(1.0, noise.pvalue(estimate - most), noise.pvalue_of_less(most, estimate))

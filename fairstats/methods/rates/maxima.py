@@ -3,13 +3,16 @@
 θ = max_j |δ_j| over J signed differences. With c the simultaneous critical value of max_j |Z_j|, the band of all δ̂_j ±
 c·s_j covers all δ_j at once, and so the interval [max_j(|δ̂_j| − c·s_j)₊, max_j(|δ̂_j| + c·s_j)] covers θ with at least
 the nominal probability. For δ̂_j ± c·s_j stand the score limits at the same c: with Wald limits the coverage fell to
-86–92% at 10 to 30 rows per group. A table with a cell below five takes the continuity correction: without it the
-coverage of 10 beside 1,000 rows fell to .919, and with it no setting enumerated (3 to 1,000 rows a group) lies below
-.944. Under weights or clusters as for single differences; those of a group that has too few units may be as large as 1.
+86–92% at 10 to 30 rows per group. Of one difference (two groups, one rate) the largest gap is its size, and everything
+about it is taken from there. Where exact tests are switched on (`decision.needs_exact`) they replace the score's
+p-values and limits if these are near a decision, and the continuity correction widens the limits elsewhere. Under
+weights or clusters as for single differences; those of a group that has too few units may be as large as 1.
 """
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
@@ -17,21 +20,32 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy
 from numpy.typing import NDArray
+from scipy.special import ndtr, stdtr
 
 from fairstats.ground.checks import Floats
 from fairstats.ground.counts import CellCounts
-from fairstats.ground.multiplicity import MaxZ
+from fairstats.ground.multiplicity import MaxZ, normal_cdf, normal_quantile
 from fairstats.ground.registry import RATES, Metric, Rate
 from fairstats.ground.results import Interval
 from fairstats.ground.serialise import serialisable
-from fairstats.ground.verdict import Evidence, settle
+from fairstats.ground.verdict import Evidence, Procedure, bound_level, settle
+from fairstats.methods.rates.decision import (
+    ExactPair,
+    decide_by_method,
+    decide_exactly,
+    exact_pair,
+    smallest_expected_cell,
+)
 from fairstats.methods.rates.estimates import RateEstimates, estimate_rate, joint_covariance, linear_covariance
-from fairstats.methods.rates.pair import SMALL_CELL, shrinkage, too_few_units
+from fairstats.methods.rates.pair import Chosen, Refused, pair_method, shrinkage, too_few_units
 from fairstats.methods.rates.result import ComparisonResult, Inference, RateComparison
 from fairstats.numerics.rates.score import difference_limits_of, difference_score_statistic
+from fairstats.numerics.rates.switch import needs_exact
 
 #: No critical value of a mean of proportions is looked for beyond this one.
 _FAR = 30.0
+#: A p-value by the score that is above so many times the error is far from a decision.
+_NEAR = 4.0
 _OPEN = "A gap that is not known leaves the interval open up to 1."
 
 
@@ -55,7 +69,8 @@ class MaximumResult(ComparisonResult):
 
     The one comparison is between the groups that attain it. Its estimate in [0, 1] is biased upwards, as every maximum
     of noisy values; the interval covers the population maximum with at least the nominal probability; statistic and
-    p-value are max_j |δ̂_j|/s_j and its simultaneous p-value for H0: all differences are 0.
+    p-value are max_j |δ̂_j|/s_j and its simultaneous p-value for H0: all differences are 0. Of one difference (two
+    groups, one rate) all of it is that of the difference, without its sign.
 
     Attributes
     ----------
@@ -111,49 +126,226 @@ class MaximumResult(ComparisonResult):
         n = len(self.components)
         among = f"all {n} differences at once" if n > 1 else "the only difference"
         band = f"{self.settings.level_text} interval from a band that holds for {among} (c = {self.critical_value:.3f})"
-        return [f"{band}: coverage is at least nominal, width {self.width:.3f}.", *self._common_notes()]
+        said = f"{band}: coverage is at least nominal, width {self.width:.3f}."
+        if n == 1:
+            said = f"The only difference, without its sign: its tests, limits and verdict ({self.settings.level_text})."
+        return [said, *self._common_notes()]
 
 
 def largest_gap(counts: CellCounts, metric: Metric, settings: Inference) -> MaximumResult:
-    """Largest absolute difference of any of a metric's rates (proportions or their means) between groups."""
+    """Largest absolute difference of any of a metric's rates (proportions or their means) between groups.
+
+    Of two groups and one rate it is the size of their difference: the same tests, limits and verdict.
+    """
     settings = replace(settings, method="simultaneous band", comparisons="all")
     estimates = [estimate_rate(counts, RATES[name]) for name in metric.rates]
+    if len(estimates) == 1 and len(counts.groups) == 2:
+        result = _size_of_difference(counts, metric, estimates[0], settings)
+        if result is not None:
+            return result
     lacking = _lacking(estimates)
     band = _Band.of(counts, estimates)
-    level, name, known = settings.confidence_level, settings.method, RateComparison(metric=metric.name, n=counts.n)
+    level, name = settings.confidence_level, settings.method
+    row = RateComparison(metric=metric.name, n=counts.n, procedure=Procedure(name, "score", df=band.degrees_of_freedom))
     if not band.difference.size:
         unknown = Interval(0.0, 1.0, level, "none")
         empty = replace(
-            known, confidence_interval=unknown, bounds=unknown, verdict="insufficient evidence", method="none",
-            note=" ".join(lacking),
+            row, confidence_interval=unknown, bounds=unknown, verdict="insufficient evidence", method="none",
+            note=" ".join(lacking), procedure=Procedure(),
         )  # fmt: skip
         return MaximumResult(metric.name, (empty,), settings, counts, metric.title)
-    max_z = MaxZ(_covariance(counts, estimates, smoothed=True), band.degrees_of_freedom, band.places)
-    critical = max_z.quantile(level)
-    low, high = band.limits(critical)
-    components = []
-    numbers = np.column_stack([band.difference, band.std_error, low, high]).tolist()
-    for (e, i, j), (at, error, least, most) in zip(band.terms.tolist(), numbers, strict=True):
-        who = estimates[e].rate_of.name, counts.groups[i], counts.groups[j]
-        components.append(GapComponent(*who, at, error, least, most, int(estimates[e].rows[[i, j]].sum())))
-    components.sort(key=lambda c: -abs(c.estimate))
-    ends = band.limits(max_z.quantile(2 * level - 1))
-    statistic = band.largest_beyond(0.0)
-    pvalue = float("nan") if band.few.all() else max_z.pvalue(statistic)
-    beyond = max_z.pvalue(band.largest_beyond(settings.limit)) / 2
-    within = max_z.pvalue(band.least_within(settings.limit)) / 2
+    joint = MaxZ(_covariance(counts, estimates, smoothed=True), band.degrees_of_freedom, band.places)
+    critical = joint.quantile(level)
+    band = band.with_exact_terms(2 * normal_cdf(-critical, band.degrees_of_freedom))
+    decision = decide_gap(band, estimates, joint, critical, settings, complete=not lacking)
+    components = _components(band, estimates, counts, decision.low, decision.high)
+    pvalue = decision.pvalue
     top = components[0]
     comparison = replace(
-        known, group=top.group, reference=top.reference, estimate=abs(top.estimate), std_error=top.std_error,
-        confidence_interval=Interval(*_projection(low, high, not lacking), level, name),
-        bounds=Interval(*_projection(*ends, not lacking), 2 * level - 1, name),
-        statistic=statistic, pvalue=pvalue, pvalue_adjusted=pvalue, method=name,
-        note=" ".join([*lacking, _OPEN] if lacking else []),
+        row, group=top.group, reference=top.reference, estimate=abs(top.estimate), std_error=top.std_error,
+        confidence_interval=Interval(*_projection(decision.low, decision.high, not lacking), level, name),
+        bounds=Interval(*decision.bounds, level, name), statistic=decision.statistic, pvalue=pvalue,
+        pvalue_adjusted=pvalue, method=name, note=" ".join([*lacking, _OPEN] if lacking else []),
+        procedure=decision.procedure,
     )  # fmt: skip
-    evidence = Evidence() if band.few.all() else Evidence(above=beyond, inside=1.0 if lacking else within)
+    (ruling,) = settle([decision.evidence], confidence_level=level, adjust="none")
+    return MaximumResult(
+        metric=metric.name, comparisons=(comparison.ruled(ruling),), settings=settings, counts=counts,
+        words=metric.title, critical_value=critical, components=tuple(components),
+    )  # fmt: skip
+
+
+def _components(
+    band: _Band, estimates: Sequence[RateEstimates], counts: CellCounts, low: Floats, high: Floats
+) -> list[GapComponent]:
+    """Every difference with its simultaneous limits, the largest first."""
+    components = []
+    numbers = np.column_stack([band.difference, band.std_error, low, high]).tolist()
+    for (e, i, j), (difference, std_error, least, most) in zip(band.terms.tolist(), numbers, strict=True):
+        components.append(
+            GapComponent(
+                rate=estimates[e].rate_of.name, group=counts.groups[i], reference=counts.groups[j],
+                estimate=difference, std_error=std_error, low=least, high=most,
+                n=int(estimates[e].rows[[i, j]].sum()),
+            )
+        )  # fmt: skip
+    components.sort(key=lambda component: -abs(component.estimate))
+    return components
+
+
+def _size_of_difference(
+    counts: CellCounts, metric: Metric, estimates: RateEstimates, settings: Inference
+) -> MaximumResult | None:
+    """The gap of the only two groups: what their difference shows, without its sign; None where there is none."""
+    level = settings.confidence_level
+    if not (estimates.cases > 0).all() or _lacking([estimates]):
+        return None
+    by = pair_method(estimates, 0, 1, "difference", "score", n_resamples=0, rng=None)
+    if isinstance(by, Refused):
+        return None
+    exact = exact_pair(estimates, 0, 1, 1 - level)
+    levels = (level, 2 * level - 1)
+    if exact is None:
+        decision = decide_by_method(by, "difference", settings, levels)
+    else:
+        decision = decide_exactly(exact, by, "difference", settings, levels)
+    difference, std_error = estimates.contrast(0, 1, ratio=False)
+    low, high = decision.interval
+    rows = int(estimates.rows.sum())
+    component = GapComponent(
+        rate=estimates.rate_of.name, group=counts.groups[0], reference=counts.groups[1], estimate=difference,
+        std_error=std_error, low=low, high=high, n=rows,
+    )  # fmt: skip
+    method = decision.interval.method
+    comparison = RateComparison(
+        metric=metric.name, group=counts.groups[0], reference=counts.groups[1], estimate=abs(difference),
+        std_error=std_error, confidence_interval=Interval(*_size(low, high), level, method),
+        bounds=Interval(*_size(*decision.bounds), decision.bounds.confidence_level, method),
+        statistic=abs(decision.statistic), pvalue=decision.pvalue, pvalue_adjusted=decision.pvalue, n=counts.n,
+        method=method, procedure=decision.procedure,
+    )  # fmt: skip
+    shown = decision.evidence
+    evidence = Evidence(above=min(shown.below, shown.above), inside=shown.inside)
     (ruling,) = settle([evidence], confidence_level=level, adjust="none")
-    shared = metric.name, (comparison.ruled(ruling),), settings, counts, metric.title
-    return MaximumResult(*shared, critical_value=critical, components=tuple(components))
+    return MaximumResult(
+        metric=metric.name, comparisons=(comparison.ruled(ruling),), settings=replace(settings, method=method),
+        counts=counts, words=metric.title, critical_value=_critical(by, level), components=(component,),
+    )  # fmt: skip
+
+
+def _critical(by: Chosen, level: float) -> float:
+    """Two-sided critical value of a single difference."""
+    return normal_quantile((1 + level) / 2, by.degrees_of_freedom)
+
+
+def _size(low: float, high: float) -> tuple[float, float]:
+    """Range of |δ| for δ between two limits."""
+    return max(low, -high, 0.0), min(max(abs(low), abs(high)), 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class GapDecision:
+    """What all differences show together of the largest.
+
+    `evidence`, `pvalue`, `statistic`: over all differences; `bounds`: one-sided limits of the largest; `low`, `high`,
+    shape (J,): limits of every difference that hold at once.
+    """
+
+    evidence: Evidence
+    bounds: tuple[float, float]
+    pvalue: float
+    statistic: float
+    low: Floats
+    high: Floats
+    procedure: Procedure
+
+
+def decide_gap(
+    band: _Band,
+    estimates: Sequence[RateEstimates],
+    joint: MaxZ,
+    critical: float,
+    settings: Inference,
+    *,
+    complete: bool,
+) -> GapDecision:
+    """The largest of several differences against the margin.
+
+    *Above*: some difference is, so that the smallest p-value of a difference below or above ±margin counts, taken over
+    all of them by the law of the largest |Z|. *Inside*: every difference is, so that the largest p-value counts as it
+    is (an intersection-union test: Berger 1982). Exact tests replace the score where they are switched on and where
+    the score is not far from deciding.
+    """
+    margin, level = settings.limit, settings.confidence_level
+    df = band.degrees_of_freedom
+    error = 1 - level
+    # each p-value that is at most this one is at most the error over all differences
+    error_of_each = 2 * normal_cdf(-critical, df)
+    z_low, z_high, z_equal = band.statistics(-margin), band.statistics(margin), band.statistics(0.0)
+    width = np.maximum(z_low - z_high, 0.0)
+    outside = np.minimum(_tails(-z_low, width, df), _tails(z_high, width, df))
+    inside = np.maximum(_tails(z_low, width, df), _tails(-z_high, width, df))
+    equal = 2 * _tails(np.abs(z_equal), np.full(width.size, np.inf), df)
+    outside[band.few], inside[band.few], equal[band.few] = 1.0, 1.0, 1.0
+    low, high = band.limits(critical)
+    # one-sided limits: the lower one of the largest over all differences, its upper one as each alone has it
+    of_all = band.limits_at(_one_sided_critical(error_of_each, width, df))
+    alone = band.limits_at(_one_sided_critical(error, width, df))
+    pairs = {j: pair for j in band.exact_terms if (pair := band.exact_pair(j, estimates, error_of_each)) is not None}
+    fair = (-margin, margin)
+    may_be_inside = bool((inside <= _NEAR * error).all()) and complete
+    used = False
+    for j, pair in pairs.items():
+        if outside[j] > _NEAR * error_of_each and equal[j] > _NEAR * error_of_each and not may_be_inside:
+            continue
+        used = True
+        shown = pair.evidence("difference", fair)
+        outside[j], inside[j] = min(shown.below, shown.above), shown.inside
+        equal[j] = pair.equality()
+        low[j], high[j] = pair.interval("difference", 1 - error_of_each)
+        spread = pair.width("difference", fair)
+        for limits, own_error in ((of_all, error_of_each), (alone, error)):
+            ends = pair.limits("difference", bound_level(spread, 1 - own_error), fair)
+            limits[0][j], limits[1][j] = ends
+    decides = band.few.all()
+    bounds = (_projection(*of_all, complete)[0], _projection(*alone, complete)[1])
+    procedure = Procedure(settings.method, "score", df=df)
+    if used:
+        procedure = Procedure(f"{settings.method}, exact tests of small groups", "exact", exact=True, df=df)
+    if decides:
+        return GapDecision(Evidence(), bounds, float("nan"), 0.0, low, high, procedure)
+    above = _over_all(joint, float(outside.min()), df)
+    evidence = Evidence(above=above, inside=float(inside.max()) if complete else 1.0)
+    smallest = float(equal.min())
+    statistic = float(np.abs(z_equal).max())
+    return GapDecision(evidence, bounds, _over_all(joint, smallest, df), statistic, low, high, procedure)
+
+
+def _over_all(joint: MaxZ, pvalue: float, df: float) -> float:
+    """The smallest of several p-values over all of them, by the law of the largest |Z|."""
+    z = -normal_quantile(min(pvalue, 1.0) / 2, df)
+    return max(joint.pvalue(z), pvalue)
+
+
+def _tails(z: Floats, width: Floats, df: float) -> Floats:
+    """Φ(−z) + Φ(−z − width), at most 1: both directions count, as in `z_evidence`."""
+    law = ndtr if math.isinf(df) else functools.partial(stdtr, df)
+    return np.asarray(np.minimum(law(-z) + law(-z - width), 1.0))
+
+
+def _one_sided_critical(error: float, width: Floats, df: float) -> Floats:
+    """Critical values c with Φ(−c) + Φ(−c − width) = error, shape (J,)."""
+    least = np.full(width.size, normal_quantile(1 - error, df))
+    most = np.full(width.size, normal_quantile(1 - error / 2, df))
+    wide = _tails(least, width, df) <= error + 1e-12
+    if wide.all():
+        return least
+    for _ in range(48):
+        middle = (least + most) / 2
+        beyond = _tails(middle, width, df) > error
+        least = np.where(beyond, middle, least)
+        most = np.where(beyond, most, middle)
+    return np.where(wide, normal_quantile(1 - error, df), most)
 
 
 def _covariance(counts: CellCounts, estimates: Sequence[RateEstimates], *, smoothed: bool = False) -> Floats:
@@ -176,7 +368,7 @@ class _Band:
     `terms`, shape (J, 3): rate, group, reference; `places`, shape (J, 2): of both among all rates of all groups;
     `difference`, `std_error`, shape (J,); `tables`, shape (parts, J, 4): (k, n) of both for each proportion that the
     rate is the mean of; `parts` of each term; `scale`, shape (2, parts, J): of the statistics, as in `Score`; `few`,
-    shape (J,): whether rows are too few for limits.
+    shape (J,): whether rows are too few for limits; `small`, shape (J,): whether exact tests are switched on.
     """
 
     terms: NDArray[np.intp]
@@ -188,6 +380,8 @@ class _Band:
     degrees_of_freedom: float
     scale: Floats
     few: NDArray[np.bool_]
+    small: NDArray[np.bool_]
+    weighted: bool
 
     @classmethod
     def of(cls, counts: CellCounts, estimates: Sequence[RateEstimates]) -> _Band:
@@ -218,21 +412,42 @@ class _Band:
             scale[:, :, usable] *= np.sqrt(apart[usable] / variance[usable])
         degrees = (estimates[e].contrast_degrees(a, b, ratio=False) for e, a, b in terms[known & ~few].tolist())
         return cls(
-            terms[known], places.T[known], differences[known], np.sqrt(np.maximum(variance[known], 0.0)),
-            tables[:, known], parts[rates[known]],
-            min(degrees, default=counts.degrees_of_freedom) if counts.weighted else np.inf,
-            scale[:, :, known], few[known],
+            terms=terms[known], places=places.T[known], difference=differences[known],
+            std_error=np.sqrt(np.maximum(variance[known], 0.0)), tables=tables[:, known],
+            parts=parts[rates[known]],
+            degrees_of_freedom=min(degrees, default=counts.degrees_of_freedom) if counts.weighted else np.inf,
+            scale=scale[:, :, known], few=few[known], small=np.zeros(int(known.sum()), dtype=bool),
+            weighted=counts.weighted,
         )  # fmt: skip
 
-    def limits(self, critical: float, which: NDArray[np.intp] | slice = slice(None)) -> tuple[Floats, Floats]:
-        """Ends of the differences at a critical value, within [−1, 1]; means of proportions by MOVER."""
-        difference, scale = self.difference[which], self.scale[:, :, which]
+    def with_exact_terms(self, error: float) -> _Band:
+        """The same band, with the differences for which exact tests are switched on at this error."""
+        if self.weighted:
+            return self
+        small = np.zeros(self.difference.size, dtype=bool)
+        for term in np.flatnonzero(~self.few):
+            for part in self.tables[: self.parts[term], term].tolist():
+                small[term] |= needs_exact(int(part[1]), int(part[3]), smallest_expected_cell(tuple(part)), error)
+        return replace(self, small=small)
+
+    @property
+    def exact_terms(self) -> list[int]:
+        """Positions of single proportions whose tests are exact."""
+        return np.flatnonzero(self.small & (self.parts == 1) & ~self.few).tolist()
+
+    def limits(self, critical: float) -> tuple[Floats, Floats]:
+        """Ends of all differences at one critical value, within [−1, 1]; means of proportions by MOVER."""
+        return self.limits_at(np.full(self.difference.size, critical))
+
+    def limits_at(self, critical: Floats, which: NDArray[np.intp] | slice = slice(None)) -> tuple[Floats, Floats]:
+        """Ends at a critical value of each difference; corrected for continuity where exact tests are switched on."""
+        difference, scale, small = self.difference[which], self.scale[:, :, which], self.small[which]
         below, above = np.zeros(difference.size), np.zeros(difference.size)
         for p, tables in enumerate(self.tables[:, which]):
             used = np.flatnonzero(self.parts[which] > p)
             k0, n0, k1, n1 = tables[used].T
-            at = critical / np.maximum(scale[:, p, used], 1e-3)
-            low, high = difference_limits_of(tables[used], at, self._small(tables[used]))
+            at = critical[used] / np.maximum(scale[:, p, used], 1e-3)
+            low, high = difference_limits_of(tables[used], at, small[used])
             centre = k0 / n0 - k1 / n1
             below[used] += (centre - low) ** 2
             above[used] += (high - centre) ** 2
@@ -241,47 +456,44 @@ class _Band:
         few = self.few[which]
         return np.where(few, -1.0, np.maximum(low, -1.0)), np.where(few, 1.0, np.minimum(high, 1.0))
 
-    def statistic(self, null: float) -> Floats:
-        """Statistics of H0: difference = null, for single proportions."""
+    def statistics(self, null: float) -> Floats:
+        """Score statistics of H0: difference = null, 0 where rows are too few; of means where their limits end."""
         k0, n0, k1, n1 = self.tables[0].T
-        plain = difference_score_statistic(k0, n0, k1, n1, null, continuity=self._small(self.tables[0]))
-        return np.where(self.few, 0.0, plain * np.where(plain < 0, self.scale[1, 0], self.scale[0, 0]))
+        plain = difference_score_statistic(k0, n0, k1, n1, null)
+        z = plain * np.where(plain < 0, self.scale[1, 0], self.scale[0, 0])
+        means = np.flatnonzero((self.parts > 1) & ~self.few)
+        if means.size:
+            z = z.copy()
+            z[means] = self._statistics_of_means(means, null)
+        return np.where(self.few, 0.0, z)
 
-    @staticmethod
-    def _small(tables: Floats) -> NDArray[np.bool_]:
-        k0, n0, k1, n1 = tables.T
-        return np.asarray(np.min([k0, n0 - k0, k1, n1 - k1], axis=0) < SMALL_CELL)
+    def _statistics_of_means(self, means: NDArray[np.intp], null: float) -> Floats:
+        """Critical values at which the limits of means end at `null`, at most 30 in size, signed."""
+        from scipy.optimize.elementwise import find_root
 
-    def largest_beyond(self, size: float) -> float:
-        """Largest critical value at which some difference is still shown to be larger than `size`."""
-        if self.parts.max() == 1:
-            return max(float(np.maximum(self.statistic(size), -self.statistic(-size)).max()), 0.0)
-        return self._turning_point(size, largest=True)
+        plain = replace(self, small=np.zeros_like(self.small))
+        sign = np.sign(self.difference[means] - null)
 
-    def least_within(self, size: float) -> float:
-        """Largest critical value at which all differences are still shown to be smaller than `size`."""
-        if self.parts.max() == 1:
-            return max(float(np.minimum(-self.statistic(size), self.statistic(-size)).min()), 0.0)
-        return self._turning_point(size, largest=False)
+        def excess(critical: Floats, at: Floats) -> Floats:
+            which = at.astype(np.intp)
+            low, high = plain.limits_at(critical, which)
+            near = np.where(self.difference[which] > null, low, -high)
+            far = np.where(self.difference[which] > null, null, -null)
+            return np.asarray(near - far)
 
-    def _turning_point(self, size: float, *, largest: bool) -> float:
-        """Largest (least) critical value at which a difference is at `size`: that of one, then those that beat it."""
+        zero, most = np.zeros(means.size), np.full(means.size, _FAR)
+        inner = excess(most, means.astype(np.float64)) < 0
+        found = np.full(means.size, _FAR)
+        if inner.any():
+            at = means[inner].astype(np.float64)
+            root = find_root(excess, (zero[inner], most[inner]), args=(at,))
+            found[inner] = np.where(root.success, root.x, 0.0)
+        return np.asarray(sign * found)
 
-        def excess(critical: float, which: NDArray[np.intp]) -> Floats:
-            low, high = self.limits(critical, which)
-            return (np.maximum(low, -high) if largest else np.maximum(high, -low)) - size
-
-        best, left = (0.0 if largest else _FAR), np.arange(self.difference.size)
-        while True:
-            ahead = excess(best, left)
-            left, ahead = left[ahead > 0], ahead[ahead > 0]
-            if not left.size:
-                return best
-            one = left[[np.argmax(ahead)]]
-            if min(excess(0.0, one)[0], excess(_FAR, one)[0]) > 0:  # on this side for every critical value
-                return _FAR if largest else 0.0
-            best = float(scipy.optimize.brentq(lambda c, one=one: excess(c, one)[0], 0.0, _FAR, xtol=1e-12))
-            left = left[left != one[0]]
+    def exact_pair(self, term: int, estimates: Sequence[RateEstimates], error: float) -> ExactPair | None:
+        """The exact tests of one difference."""
+        e, i, j = self.terms[term].tolist()
+        return exact_pair(estimates[e], i, j, error)
 
 
 def _projection(low: Floats, high: Floats, complete: bool) -> tuple[float, float]:

@@ -9,9 +9,19 @@ from numpy.random import Generator
 
 from fairstats.ground.checks import Floats
 from fairstats.ground.errors import InputError
-from fairstats.ground.verdict import effective
+from fairstats.ground.verdict import Procedure, effective
 from fairstats.methods.rates.estimates import RateEstimates
-from fairstats.methods.rates.limits import Fieller, LogRatio, Mover, PairMethod, Score, Wald, Widest, bca_distribution
+from fairstats.methods.rates.limits import (
+    BcaDistribution,
+    Fieller,
+    LogRatio,
+    Mover,
+    PairMethod,
+    Score,
+    Wald,
+    Widest,
+    bca_distribution,
+)
 from fairstats.numerics.rates.score import Contrast, Table
 
 #: Below this count in any of the four cells methods other than the score are warned of.
@@ -44,6 +54,16 @@ class Chosen:
     name: str
     note: str = ""
     degrees_of_freedom: float = float("inf")
+
+    @property
+    def procedure(self) -> Procedure:
+        """What kind of evidence it is."""
+        kind = "standard error"
+        if isinstance(self.how, (Score, Mover)):
+            kind = "score"
+        if isinstance(self.how, BcaDistribution):
+            kind = "bootstrap"
+        return Procedure(self.name, kind, df=self.degrees_of_freedom)
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,7 @@ from fairstats.ground.registry import RATES, Rate, find_metric
 from fairstats.ground.results import HypothesisTest, Interval, Result, columns_of
 from fairstats.ground.scores import ScoreCounts
 from fairstats.ground.serialise import serialisable
-from fairstats.ground.verdict import Evidence, explain, fair_range, settle
+from fairstats.ground.verdict import Evidence, decide, explain, fair_range
 from fairstats.methods.rates.bounds import worst_case_rows
 from fairstats.methods.rates.estimates import estimate_rate
 from fairstats.methods.rates.pair import SMALL_CELL, shrinkage
@@ -114,16 +114,19 @@ def as_family(
     `chosen_among`: number of comparisons among which the data chose these (``reference="highest"``); 0 where
     they are the family; `of_all`: their p-values over all of those, by default Bonferroni's.
     """
-    comparisons, evidence = [c for c, _ in compared], [e for _, e in compared]
-    pvalues, level = [c.pvalue for c in comparisons], settings.confidence_level
+    comparisons = [comparison for comparison, _ in compared]
+    evidence = [shown for _, shown in compared]
+    pvalues = [comparison.pvalue for comparison in comparisons]
+    rulings = decide(
+        evidence, confidence_level=settings.confidence_level, adjust=settings.adjust, chosen_among=chosen_among
+    )
+    among: Iterable[float]
     if chosen_among:
-        alone = settle(evidence, confidence_level=1 - (1 - level) / chosen_among, adjust="none")
-        rulings = [replace(r, pvalue_adjusted=min(chosen_among * r.pvalue, 1.0)) for r in alone]
-        among: Iterable[float] = of_all or [min(chosen_among * p, 1.0) for p in pvalues]
+        among = of_all or [min(chosen_among * p, 1.0) for p in pvalues]
     else:
-        rulings = list(settle(evidence, confidence_level=level, adjust=settings.adjust))
         among = adjust_pvalues(pvalues, settings.adjust)
-    return with_adjusted((c.ruled(r) for c, r in zip(comparisons, rulings, strict=True)), among)
+    ruled = [comparison.ruled(ruling) for comparison, ruling in zip(comparisons, rulings, strict=True)]
+    return with_adjusted(ruled, among)
 
 
 _RULES = {
@@ -247,8 +250,11 @@ class ComparisonResult(Result):
             if s.reference_rule == "highest" and s.family == Inference.family:
                 how = "adjusted over all pairs: of equality as the intervals are, of verdicts by bonferroni"
             lines.append(f"p-values {how}.")
-        if exact := {c.group: None for c in self.comparisons if c.bounds.method.startswith("exact")}:
-            lines.append(f"Fewer than 10 successes or failures: verdicts on {', '.join(exact)} by the exact test.")
+        if exact := {c.group: None for c in self.comparisons if c.procedure.exact}:
+            lines.append(
+                f"Few cases expected: {', '.join(exact)} by exact unconditional tests, tables ordered by the score; "
+                "verdict, p-value and limits alike."
+            )
         return lines + self.regime_notes() + self._common_notes()
 
     def regime_notes(self) -> list[str]:

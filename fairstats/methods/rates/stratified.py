@@ -19,7 +19,8 @@ from fairstats.ground.results import HypothesisTest
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.tally import Tally, counts_or_rows
 from fairstats.ground.verdict import Evidence
-from fairstats.methods.rates.compare import answered, directed_tests, limits_and_evidence
+from fairstats.methods.rates.compare import answered, limits_and_evidence
+from fairstats.methods.rates.decision import directed_tests
 from fairstats.methods.rates.limits import LogRatio
 from fairstats.methods.rates.pair import Chosen
 from fairstats.methods.rates.result import Inference, RateComparison, RatioResult, as_family, warned

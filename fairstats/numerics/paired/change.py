@@ -14,6 +14,7 @@ from fairstats.ground.counts import PairedCounts
 from fairstats.ground.multiplicity import adjust_pvalues, normal_quantile, two_sided_pvalue
 from fairstats.ground.results import Interval
 from fairstats.ground.serialise import serialisable
+from fairstats.ground.verdict import Procedure, side_of
 from fairstats.numerics.paired.score import Part, distance_limits
 
 _NAN = float("nan")
@@ -141,7 +142,8 @@ class Found:
         if self.kind in ("ratio", "difference"):
             distance = distance_limits(distance, self.change.total.limits(judged))
         less, more = _WORDS.get(self.kind, _PARITY)
-        verdict = less if distance[1] < 0 else more if distance[0] > 0 else "undecided"
+        words = {"below": less, "above": more}
+        verdict = words.get(side_of(*distance, fair=(0.0, 0.0)), "undecided")
         statistic = shift.statistic()
         estimate = float(np.exp(shift.estimate)) if ratio else shift.estimate
         return replace(
@@ -150,6 +152,7 @@ class Found:
             simultaneous=Interval(*wide, level, self.method), statistic=statistic,
             pvalue=two_sided_pvalue(statistic, degrees), distance_interval=Interval(*distance, level, self.method),
             verdict="insufficient evidence" if (low, high) == (0.0, np.inf) else verdict, note=self.change.note,
+            procedure=Procedure(self.method, "standard error", df=degrees),
         )  # fmt: skip
 
     def _ends(self, shift: Part, level: float, degrees: float) -> tuple[float, float]:

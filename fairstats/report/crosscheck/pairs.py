@@ -21,7 +21,16 @@ from fairstats.methods.rates.stratified import StratifiedRatioResult
 from fairstats.numerics.paired.change import OVERALL, PairedChange
 from fairstats.report.crosscheck.check import ADJUSTED, VERDICT, Bench, Check, Line, Place, column, ends, rows_of
 from fairstats.report.crosscheck.distances import madd
-from fairstats.report.crosscheck.rates import WORST, adjusted, comparisons, design, positions, table_arguments
+from fairstats.report.crosscheck.rates import (
+    EXACT_PVALUE,
+    LIMITS_OF_EXACT_TESTS,
+    WORST,
+    adjusted,
+    comparisons,
+    design,
+    positions,
+    table_arguments,
+)
 
 if TYPE_CHECKING:
     _Compared = ModelComparison | MitigationResult
@@ -44,10 +53,11 @@ _CHANGE = (
 _GAP = (
     Line("estimate", "estimate"),
     Line("statistic", "statistic", relative=1e-7),
-    *ends("interval", "confidence_interval", "interval_", random=True),
-    *ends("one-sided bound", "bounds", "bounds_", random=True),
-    Line("p-value (simultaneous)", "pvalue", "pvalue", "pvalue_error"),
+    *ends("interval", "confidence_interval", "interval_", random=True, **LIMITS_OF_EXACT_TESTS),
+    *ends("one-sided bound", "bounds", "bounds_", random=True, **LIMITS_OF_EXACT_TESTS),
+    Line("p-value (simultaneous)", "pvalue", "pvalue", "pvalue_error", relative=EXACT_PVALUE),
 )
+
 _BAND = (Line("critical value", "critical_value", "critical", "critical_error"),)
 #: Every difference under the maximum, at the critical value of the report.
 _COMPONENT = (
@@ -55,6 +65,11 @@ _COMPONENT = (
     Line("standard error ({0.rate})", "std_error"),
     Line("band, lower end ({0.rate})", "low", relative=1e-7),
     Line("band, upper end ({0.rate})", "high", relative=1e-7),
+)
+_EXACT_COMPONENT = (
+    *_COMPONENT[:2],
+    Line("band, lower end ({0.rate})", "low", **LIMITS_OF_EXACT_TESTS),
+    Line("band, upper end ({0.rate})", "high", **LIMITS_OF_EXACT_TESTS),
 )
 _STRATIFIED = "crosscheck_stratified"
 _RATES = (Line("rate", "rate"), Line("rate of the reference", "rate_reference"))
@@ -109,7 +124,7 @@ def largest_gap(result: MaximumResult, bench: Bench) -> Iterator[Check]:
     rates = ["selection_rate"] if isinstance(counts, SelectionCounts) else list(metric.rates)
     found = bench.call(
         twin, *table_arguments(counts), rates, result.settings.confidence_level, result.critical_value,
-        counts.clustered, **design(counts),
+        counts.clustered, margin=result.settings.limit, **design(counts),
     )  # fmt: skip
     for key in ("interval", "bounds"):
         ends_with_errors = (f"{key}_{name}" for name in ("low", "high", "low_error", "high_error"))
@@ -117,6 +132,10 @@ def largest_gap(result: MaximumResult, bench: Bench) -> Iterator[Check]:
     (top,) = result.comparisons
     yield from place.compare_all(_GAP, top, found, twin)
     yield from place.compare_all(_BAND, result, found, twin)
+    if top.direction:
+        shown, error = found[f"p_{top.direction}"], found[f"p_{top.direction}_error"]
+        said = f"{VERDICT} ({top.direction})"
+        yield place.compare(said, top.pvalue_verdict, shown, twin, error=error, relative=EXACT_PVALUE)
     if bench.adjusted_here:
         yield place.compare(ADJUSTED, top.pvalue_adjusted, found["pvalue"], twin, error=found["pvalue_error"])
     names = ("metric", "first", "second", "difference", "std_error", "low", "high")
@@ -127,7 +146,8 @@ def largest_gap(result: MaximumResult, bench: Bench) -> Iterator[Check]:
     }
     for c in result.components:
         at = bench.place(result.metric, c.group, c.reference)
-        yield from at.compare_all(_COMPONENT, c, differences[c.rate, c.group, c.reference], twin)
+        lines = _EXACT_COMPONENT if top.procedure.exact else _COMPONENT
+        yield from at.compare_all(lines, c, differences[c.rate, c.group, c.reference], twin)
 
 
 # ---------------------------------------------------------------- two models on the same people

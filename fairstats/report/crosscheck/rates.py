@@ -32,8 +32,16 @@ _INTERVALS = {
     "greater": _ONE_SIDED[:1],
 }
 _BOUNDS = ends("one-sided limit", "bounds", "bound_", _BOUNDS_OF)
-#: Limits by exact tests lie on multiples of one step, or beside the score limit, where the search begins.
-_EXACT_BOUNDS = ends("one-sided limit", "bounds", "bound_", _BOUNDS_OF, relative=1e-6, absolute=1e-7)
+#: Where the p-value of an exact test goes back and forth over the error there are several ends, and both sides may stop
+#: at neighbouring ones; the p-values at the ends of the fair range, and of equality, are compared by themselves.
+LIMITS_OF_EXACT_TESTS = {"relative": 0.01, "absolute": 0.01}
+_EXACT_BOUNDS = ends("one-sided limit", "bounds", "bound_", _BOUNDS_OF, **LIMITS_OF_EXACT_TESTS)
+_EXACT_ONE_SIDED = ends("interval", "confidence_interval", "side_", _INTERVAL_OF, random=True, **LIMITS_OF_EXACT_TESTS)
+_EXACT_INTERVALS = {
+    "two-sided": ends("interval", "confidence_interval", "", _INTERVAL_OF, random=True, **LIMITS_OF_EXACT_TESTS),
+    "less": _EXACT_ONE_SIDED[1:],
+    "greater": _EXACT_ONE_SIDED[:1],
+}
 _BOOTSTRAP_BOUNDS = ends("one-sided limit", "bounds", "bound_", _BOUNDS_OF, random=True)
 #: Direction of a verdict → its p-value in the twin.
 _EVIDENCE = {"below": "p_below", "above": "p_above", "inside": "p_inside"}
@@ -46,8 +54,8 @@ _TESTS = {
 _NUMERICAL = 1e-6
 #: The statistic of the MOVER interval is a root of a root: both sides stop at about 1e-10.
 _MOVER = 1e-7
-#: Unconditional exact tests maximise over the nuisance rate on a refined grid here, by `optimize` there.
-_EXACT = 1e-5
+#: Unconditional exact tests maximise over the nuisance rate on an interpolated grid here, by `optimize` there.
+EXACT_PVALUE = 2e-4
 #: Iteratively reweighted least squares, run until the deviance stands still.
 _GLM = 1e-6
 _BY_GLM = (
@@ -129,40 +137,47 @@ def _choices(result: ComparisonResult) -> dict[str, Any]:
     return together | {
         "contrast": result.scale,
         # none where there is nothing to compute, or only at random
-        "method": ["none" if not c.tests or _drawn(ci := c.confidence_interval) else ci.method for c in rows],
-        "exact": [c.bounds.method.startswith("exact") for c in rows],
+        "method": [_method_in_r(c) for c in rows],
+        "exact": [c.procedure.exact for c in rows],
         "level": s.confidence_level, "threshold": s.limit, "simultaneous": simultaneous or "none",
         "family_first": [i for i, _ in pairs], "family_second": [j for _, j in pairs],
     }  # fmt: skip
 
 
-def _drawn(interval: Any) -> bool:
-    return bool(interval.method.startswith("bootstrap"))
+def _method_in_r(c: RateComparison) -> str:
+    """What R computes a row by; beside exact tests the score, which gives the width of the fair range."""
+    if not c.tests or _drawn(c):
+        return "none"
+    return "score" if c.procedure.exact else c.confidence_interval.method
+
+
+def _drawn(c: RateComparison) -> bool:
+    return c.procedure.kind == "bootstrap"
 
 
 def _one(c: RateComparison, row: dict[str, float], result: ComparisonResult, bench: Bench) -> Iterator[Check]:
     place = bench.place_of(c)
-    numerical, exact = result.backend == "statsmodels", c.bounds.method.startswith("exact")
+    numerical, exact = result.backend == "statsmodels", c.procedure.exact
     yield from place.compare_all(_RATES, c, row, _TWIN)
     if not c.tests:
         return
     lines = [*_ERROR]
-    if not _drawn(c.confidence_interval):
-        lines += _INTERVALS[result.settings.alternative]
-    if not _drawn(c.bounds):
+    if not _drawn(c):
+        lines += (_EXACT_INTERVALS if exact else _INTERVALS)[result.settings.alternative]
         lines += _EXACT_BOUNDS if exact else _BOUNDS
     yield from place.compare_all(_ESTIMATE, c, row, _TWIN)
     yield from place.compare_all(lines, c, row, _TWIN, relative=_NUMERICAL if numerical else 0.0)
     for test in c.tests:
-        if test.method.startswith("exact") or "bootstrap" in test.method:
+        if test.exact or _drawn(c):
             continue
         z, p = _TESTS[test.alternative]
         loose = 10 * _NUMERICAL if numerical else _MOVER if "MOVER" in test.method else 1e-8
         of = f"({test.alternative}, {test.method})"
         yield place.compare(f"statistic {of}", test.statistic, row[z], _TWIN, relative=loose)
         yield place.compare(f"p-value {of}", test.pvalue, row[p], _TWIN, relative=10 * loose)
-    if c.direction and not _drawn(c.bounds):
-        shown, loose = row[_EVIDENCE[c.direction]], 1e-5 if numerical or exact else 1e-6
+    if c.direction and not _drawn(c):
+        shown = row[_EVIDENCE[c.direction]]
+        loose = EXACT_PVALUE if exact else 1e-5 if numerical else 1e-6
         yield place.compare(f"{VERDICT} ({c.direction})", c.pvalue_verdict, shown, _TWIN, relative=loose)
 
 
@@ -173,23 +188,24 @@ def _table(c: RateComparison, counts: Any, rate: Rate) -> tuple[Any, ...]:
 
 
 def _exact(c: RateComparison, result: ComparisonResult, rate: Rate, bench: Bench) -> Iterator[Check]:
-    tests = [t for t in c.tests if t.method.startswith("exact")]
+    null, twin = result.settings.nulls(result.scale), "exact_unconditional"
+    # equivalence is both ends of the fair range: the limits and the p-value of the verdict have them
+    tests = [t for t in c.tests if t.exact and t.alternative in null]
     if not tests:
         return
-    null, twin = result.settings.nulls(result.scale), "exact_unconditional"
     found = bench.call(
         twin, *map(int, _table(c, result.counts, rate)), result.scale,
         [null[t.alternative] for t in tests], [t.alternative for t in tests],
     )  # fmt: skip
     for test, pvalue in zip(tests, np.atleast_1d(found).tolist(), strict=True):
         quantity = f"p-value ({test.alternative}, {test.method})"
-        yield bench.place_of(c).compare(quantity, test.pvalue, pvalue, twin, relative=_EXACT)
+        yield bench.place_of(c).compare(quantity, test.pvalue, pvalue, twin, relative=EXACT_PVALUE)
 
 
 def _bootstrap(c: RateComparison, result: ComparisonResult, rate: Rate, bench: Bench) -> Iterator[Check]:
     """BCa interval, bounds and statistics, within their Monte Carlo error; nothing for any other method."""
     s, interval, place, twin = result.settings, c.confidence_interval, bench.place_of(c), "crosscheck_bca"
-    if not _drawn(interval):
+    if not _drawn(c):
         return
     if not _plain(result):
         yield place.left_out("interval, lower end", interval.low, "simultaneous or one-sided, by bootstrap")
@@ -204,7 +220,7 @@ def _bootstrap(c: RateComparison, result: ComparisonResult, rate: Rate, bench: B
     value, error = column(found, "value"), column(found, "error")
     row = dict(zip(_BOOTSTRAP_ENDS, value, strict=False))
     row |= {f"{name}_error": size for name, size in zip(_BOOTSTRAP_ENDS, error, strict=False)}
-    lines = _INTERVALS["two-sided"] + (_BOOTSTRAP_BOUNDS if _drawn(c.bounds) else ())
+    lines = _INTERVALS["two-sided"] + _BOOTSTRAP_BOUNDS
     yield from place.compare_all(lines, c, row, twin)
     for at, test in enumerate(tests, start=len(_BOOTSTRAP_ENDS)):
         words = f"statistic ({test.alternative}, {test.method})"

@@ -1,0 +1,243 @@
+"""What the counts of one pair of rates show: p-values and limits, by the method of the row or by exact tests.
+
+Everything that one row says comes from here, and from one procedure: the verdict's evidence and its one-sided limits,
+the p-value of equality and the two-sided interval. Where an exact test is switched on (`exact_pair`) all of it is
+exact, with tables ordered by the score statistic.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from fairstats.ground.multiplicity import normal_cdf, normal_quantile, two_sided_pvalue
+from fairstats.ground.results import HypothesisTest, Interval
+from fairstats.ground.verdict import Evidence, Procedure, bound_level, z_evidence
+from fairstats.methods.rates.estimates import RateEstimates
+from fairstats.methods.rates.pair import Chosen
+from fairstats.methods.rates.result import Inference
+from fairstats.numerics.rates.exact import (
+    ExactEvidence,
+    ExactRow,
+    exact_evidence,
+    exact_interval,
+    exact_limits,
+    exact_pvalue,
+    exact_row,
+)
+from fairstats.numerics.rates.score import Contrast, Table, difference_statistic, ratio_statistic
+from fairstats.numerics.rates.switch import needs_exact
+
+EXACT = "exact unconditional"
+#: What rows say that are judged by exact tests.
+EXACTLY = Procedure("exact unconditional, tables ordered by the score", "exact", exact=True)
+_OPEN_ENDS: dict[Contrast, tuple[float, float]] = {"ratio": (0.0, math.inf), "difference": (-1.0, 1.0)}
+_EQUAL: dict[Contrast, float] = {"ratio": 1.0, "difference": 0.0}
+
+
+@dataclass(frozen=True)
+class PairDecision:
+    """Everything that a row says of one pair.
+
+    `bounds`: the one-sided limits that belong to `evidence`; `interval`: two-sided, or with one open end where the
+    alternative is one-sided; `statistic`, `pvalue`: of the test that was asked for; `tests`: all of them, those that
+    the row quotes first.
+    """
+
+    evidence: Evidence
+    bounds: Interval
+    interval: Interval
+    statistic: float
+    pvalue: float
+    tests: tuple[HypothesisTest, ...]
+    procedure: Procedure
+
+
+def smallest_expected_cell(table: Table) -> float:
+    """Fewest successes or failures that a group has on average at the pooled rate.
+
+    Of the pooled rate, which is that of the larger group where one is large: never the observed cell, since many
+    failures in it *are* the evidence.
+    """
+    k, n, k_reference, n_reference = table
+    pooled = (k + k_reference) / (n + n_reference)
+    return min(n, n_reference) * min(pooled, 1 - pooled)
+
+
+def exact_pair(estimates: RateEstimates, i: int, j: int, error: float) -> ExactPair | None:
+    """The exact tests of a pair, where they are switched on; None under weights, for means and for functions."""
+    if estimates.parts or estimates.weighted or estimates.smooth:
+        return None
+    table = estimates.table(i, j)
+    if not all(value.is_integer() for value in table):
+        return None
+    k, n, k_reference, n_reference = (int(value) for value in table)
+    if not needs_exact(n, n_reference, smallest_expected_cell(table), error):
+        return None
+    return ExactPair(k, n, k_reference, n_reference)
+
+
+@dataclass(frozen=True)
+class ExactPair:
+    """Exact tests of one table of whole counts; equal tables are computed once (`numerics.rates.exact` keeps them)."""
+
+    k: int
+    n: int
+    k_reference: int
+    n_reference: int
+
+    @property
+    def table(self) -> tuple[int, int, int, int]:
+        """Successes and cases of the group and of its reference."""
+        return self.k, self.n, self.k_reference, self.n_reference
+
+    def width(self, contrast: Contrast, fair: tuple[float, float]) -> float:
+        """Standard errors in the fair range, by the score."""
+        statistic = ratio_statistic if contrast == "ratio" else difference_statistic
+        return statistic(self.table, fair[0], True) - statistic(self.table, fair[1], True)
+
+    def equality(self) -> float:
+        """p-value of equal rates: tables with as large a score statistic, on either side, are as extreme."""
+        return exact_pvalue(*self.table, contrast="difference", null=0.0, alternative="two-sided")
+
+    def pvalue(self, contrast: Contrast, null: float, alternative: str) -> float:
+        """Of H0: contrast ≥ null ("less") or ≤ null ("greater")."""
+        least, most = _OPEN_ENDS[contrast]
+        if not least < null < most:
+            return 1.0
+        return exact_pvalue(*self.table, contrast=contrast, null=null, alternative=alternative)
+
+    def row(
+        self, contrast: Contrast, fair: tuple[float, float], bound_level: float, confidence_level: float
+    ) -> ExactRow:  # fmt: skip
+        """p-values of single directions, one-sided limits, and the two-sided interval."""
+        return exact_row(
+            *self.table, contrast=contrast, low=fair[0], high=fair[1], equal=_EQUAL[contrast],
+            bound_level=bound_level, confidence_level=confidence_level,
+        )  # fmt: skip
+
+    def limits(self, contrast: Contrast, level: float, anchors: tuple[float, ...]) -> tuple[float, float]:
+        """One-sided limits, each at this level, on the side of each anchor that its p-value says."""
+        return exact_limits(*self.table, contrast=contrast, level=level, anchors=anchors)
+
+    def interval(self, contrast: Contrast, level: float) -> tuple[float, float]:
+        """Two-sided interval: the values that the two-sided test does not reject."""
+        return exact_interval(*self.table, contrast=contrast, confidence_level=level, equal=_EQUAL[contrast])
+
+    def evidence(self, contrast: Contrast, fair: tuple[float, float]) -> Evidence:
+        """p-values of ratio or difference below, above and inside the fair range, where both directions count."""
+        shown = exact_evidence(
+            *self.table, contrast=contrast, low=fair[0], high=fair[1], equal=_EQUAL[contrast]
+        )  # fmt: skip
+        return both_directions(shown, self.width(contrast, fair))
+
+
+def both_directions(shown: ExactEvidence, width: float) -> Evidence:
+    """Evidence from p-values of single directions: p + Φ(Φ⁻¹(p) − width), as in `z_evidence`."""
+
+    def with_the_other(pvalue: float) -> float:
+        return min(pvalue + normal_cdf(normal_quantile(pvalue) - width), 1.0)
+
+    return Evidence(
+        below=with_the_other(shown.below),
+        above=with_the_other(shown.above),
+        inside=with_the_other(shown.inside),
+    )
+
+
+def decide_by_method(
+    by: Chosen, contrast: Contrast, settings: Inference, levels: tuple[float, float], *, bounded: bool = True
+) -> PairDecision:
+    """By the score, a standard error or the bootstrap: whatever inverts one statistic.
+
+    `levels`: of the two-sided interval, and of the two-sided one whose ends are one-sided limits; `bounded`: whether a
+    difference lies within ±1.
+    """
+    fair = settings.fair(contrast)
+    z_low, z_high = (by.how.statistic(end) for end in fair)
+    side = bound_level(z_low - z_high, settings.confidence_level, by.degrees_of_freedom)
+    tests = [*directed_tests(by, contrast, settings), *_equivalence(by, contrast, settings)]
+    one_sided = settings.alternative != "two-sided"
+    ends = by.how.interval(levels[1] if one_sided else levels[0])
+    open_ends = _OPEN_ENDS[contrast] if bounded or contrast == "ratio" else (-math.inf, math.inf)
+    return _decision(
+        evidence=z_evidence(z_low, z_high, by.degrees_of_freedom),
+        bounds=Interval(*by.how.interval(2 * side - 1), side, by.name),
+        ends=ends, open_ends=open_ends, tests=tests, settings=settings, method=by.name, procedure=by.procedure,
+    )  # fmt: skip
+
+
+def decide_exactly(
+    pair: ExactPair, by: Chosen, contrast: Contrast, settings: Inference, levels: tuple[float, float]
+) -> PairDecision:
+    """By exact tests; the score tests `by` stand behind them in the list of tests."""
+    low, high = fair = settings.fair(contrast)
+    nulls = settings.nulls(contrast)
+    width = pair.width(contrast, fair)
+    side = bound_level(width, settings.confidence_level)
+    row = pair.row(contrast, fair, side, levels[0])
+    shown = row.evidence
+    equality = shown.equality
+    less = shown.below
+    greater = shown.above if nulls["greater"] == high else pair.pvalue(contrast, nulls["greater"], "greater")
+    tests = [
+        _exact_test(f"{contrast} >= {nulls['less']:.6g}", "less", by.how.statistic(nulls["less"]), less),
+        _exact_test(f"{contrast} <= {nulls['greater']:.6g}", "greater", by.how.statistic(nulls["greater"]), greater),
+        _exact_test(f"{contrast} = {nulls['two-sided']:g}", "two-sided", by.how.statistic(_EQUAL[contrast]), equality),
+    ]
+    if low < high:
+        z_low, z_high = by.how.statistic(low), by.how.statistic(high)
+        null = f"{contrast} outside ({low:.6g}, {high:.6g})"
+        tests.append(_exact_test(null, "equivalence", min(z_low, -z_high, key=abs), shown.inside))
+    tests += directed_tests(by, contrast, settings)
+    tests += _equivalence(by, contrast, settings)
+    ends = row.interval
+    if settings.alternative != "two-sided":
+        ends = pair.limits(contrast, (1 + levels[1]) / 2, (nulls[settings.alternative],))
+    return _decision(
+        evidence=both_directions(shown, width), bounds=Interval(*row.bounds, side, EXACT), ends=ends,
+        open_ends=_OPEN_ENDS[contrast], tests=tests, settings=settings, method=EXACT, procedure=EXACTLY,
+    )  # fmt: skip
+
+
+def _exact_test(null: str, alternative: str, statistic: float, pvalue: float) -> HypothesisTest:
+    return HypothesisTest(null, alternative, statistic, pvalue, EXACT, exact=True)
+
+
+def _decision(
+    *, evidence: Evidence, bounds: Interval, ends: tuple[float, float], open_ends: tuple[float, float],
+    tests: list[HypothesisTest], settings: Inference, method: str, procedure: Procedure,
+) -> PairDecision:  # fmt: skip
+    """The end that the alternative does not ask about is open; the first test of the alternative is the row's."""
+    low, high = ends
+    if settings.alternative == "less":
+        low = open_ends[0]
+    if settings.alternative == "greater":
+        high = open_ends[1]
+    quoted = next(test for test in tests if test.alternative == settings.alternative)
+    return PairDecision(
+        evidence=evidence, bounds=bounds, interval=Interval(low, high, settings.confidence_level, method),
+        statistic=quoted.statistic, pvalue=quoted.pvalue, tests=tuple(tests), procedure=procedure,
+    )  # fmt: skip
+
+
+def directed_tests(by: Chosen, contrast: Contrast, settings: Inference) -> list[HypothesisTest]:
+    """Both directions against the threshold, and equality."""
+    null, df, name = settings.nulls(contrast), by.degrees_of_freedom, by.name
+    less, greater, equal = (by.how.statistic(null[side]) for side in ("less", "greater", "two-sided"))
+    return [
+        HypothesisTest(f"{contrast} >= {null['less']:.6g}", "less", less, normal_cdf(less, df), name),
+        HypothesisTest(f"{contrast} <= {null['greater']:.6g}", "greater", greater, normal_cdf(-greater, df), name),
+        HypothesisTest(f"{contrast} = {null['two-sided']:g}", "two-sided", equal, two_sided_pvalue(equal, df), name),
+    ]
+
+
+def _equivalence(by: Chosen, contrast: Contrast, settings: Inference) -> list[HypothesisTest]:
+    low, high = settings.fair(contrast)
+    if not low < high:
+        return []
+    z_low, z_high = by.how.statistic(low), by.how.statistic(high)
+    p_low, p_high = normal_cdf(-z_low, by.degrees_of_freedom), normal_cdf(z_high, by.degrees_of_freedom)
+    statistic, pvalue = (z_low, p_low) if p_low >= p_high else (z_high, p_high)
+    null = f"{contrast} outside ({low:.6g}, {high:.6g})"
+    return [HypothesisTest(null, "equivalence", statistic, pvalue, f"TOST ({by.name})")]
