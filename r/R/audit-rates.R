@@ -47,7 +47,13 @@ exactly <- function(metric, i, j, method, error) {
   if (method != "score" || length(metric$parts) != 1L || is.finite(metric$df)) return(FALSE)
   cells <- effective_table(metric$parts[[1L]], i, j)
   if (any(cells != round(cells))) return(FALSE)
-  needs_exact(cells[2L], cells[4L], smallest_expected_cell(cells), error)
+  needs_exact(cells[2L], cells[4L], smallest_expected(cells), error)
+}
+
+# Fewest successes or failures that a group has on average at the pooled rate.
+smallest_expected <- function(cells) {
+  pooled <- (cells[1L] + cells[3L]) / (cells[2L] + cells[4L])
+  min(cells[2L], cells[4L]) * min(pooled, 1 - pooled)
 }
 
 # What the smallest p-value of a family is held to.

@@ -511,7 +511,7 @@ crosscheck_largest <- function(totals, rows, metrics, level, critical, clustered
     each <- 2 * stats::pt(-critical, df)
     small <- !few & is.null(scatter) & unlist(over(function(of, i, j) any(vapply(of$parts, function(part) {
       t <- effective_table(part, i, j)
-      needs_exact(t[2L], t[4L], smallest_expected_cell(t), each)
+      needs_exact(t[2L], t[4L], smallest_expected(t), each)
     }, NA))))
     gap_decision(found, terms, method_of(small), z, small, few, df, each, critical, margin, level, complete)
   }
