@@ -9,6 +9,7 @@ from fairstats.ground.counts import ConfusionCounts as ConfusionCounts
 from fairstats.ground.errors import FairstatsError as FairstatsError
 from fairstats.ground.errors import FairstatsWarning as FairstatsWarning
 from fairstats.ground.errors import InputError as InputError
+from fairstats.ground.reading.table import read_table as read_table
 from fairstats.ground.tally import Tally as Tally
 from fairstats.ground.tally import tally as tally
 from fairstats.methods.ecd.discrimination import counterfactual_discrimination as counterfactual_discrimination

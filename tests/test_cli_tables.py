@@ -141,7 +141,7 @@ def test_a_tally_of_every_part(frame, tmp_path):
         (("audit", "FOLDER/parquet", *BASE, "--memory", "much"), "a size with its unit"),
         (("audit", "FOLDER/parquet", "--y-pred", "hat"), "--group"),
         (("tally", "FOLDER/parquet", "--y-pred", "hut", "--group", "sex"), "no column 'hut'"),
-        (("audit", "FOLDER/broken", *BASE), "engine duckdb failed"),
+        (("audit", "FOLDER/broken", *BASE), "cannot be read"),
     ],
 )
 def test_what_cannot_be_read_is_one_message(folder, arguments, text):
@@ -151,15 +151,3 @@ def test_what_cannot_be_read_is_one_message(folder, arguments, text):
     chosen = [a.replace("FOLDER", str(folder)) for a in arguments]
     done = run(*chosen, code=2)
     assert text in " ".join(done.split())
-
-
-def test_large_files_go_to_duckdb(folder, monkeypatch):
-    from fairstats.ground.engines import sources
-
-    one = folder / "parquet" / "january.parquet"
-    assert sources.engine_for(one) == "rows"
-    monkeypatch.setattr(sources, "LARGE", 100)
-    pytest.importorskip("duckdb")
-    assert sources.engine_for(one) == "duckdb"
-    assert sources.engine_for(one, "rows") == "rows"
-    assert sources.engine_for(folder) == "duckdb"

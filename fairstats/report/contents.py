@@ -10,6 +10,7 @@ from typing import Any
 from fairstats.ground.counts import CellCounts
 from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.lazy import pd
+from fairstats.ground.outcomes import words_of_labels
 from fairstats.ground.results import TIDY_COLUMNS, Result
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.verdict import VERDICTS
@@ -165,7 +166,16 @@ def headline(report: Contents) -> str:
     what = "a false discovery rate" if s.adjust.startswith("fdr") else "an error"
     claimed = claims_sentence(report.sections, s.confidence_level, report.claims)
     text = f"{head}, with {what} of {100 * alpha:.3g}% {family}; {', '.join(rest)}.{alone}"
-    return " ".join(filter(None, (text, claimed, within_strata(report.results))))
+    return " ".join(filter(None, (text, claimed, within_strata(report.results), *labels_beside(report))))
+
+
+def labels_beside(report: Contents) -> list[str]:
+    """The labels that counted as not favourable, with their rows, where there are several: one sentence a column."""
+    if not report.tables:
+        return []
+    columns = {"y_true": report.columns.y_true, "y_pred": report.columns.y_pred}
+    said = report.tables[0].missing.unfavourable
+    return [words_of_labels(columns.get(argument) or argument, labels) for argument, labels in said.items()]
 
 
 def within_strata(results: Iterable[Any]) -> str:

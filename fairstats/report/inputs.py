@@ -20,16 +20,18 @@ from fairstats.ground.checks import (
     column_name,
 )
 from fairstats.ground.counts import CellCounts, ConfusionCounts, PairedCounts, SelectionCounts
-from fairstats.ground.encoding import as_float_column, as_frame_columns, label_text
+from fairstats.ground.encoding import as_float_column, as_frame_columns, declared_labels
 from fairstats.ground.engines.sources import as_lazy
 from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.lazy import pd
-from fairstats.ground.outcomes import Outcomes, check_changed, check_probability
+from fairstats.ground.outcomes import Outcomes, check_changed, on_unit_interval
+from fairstats.ground.reading.roles import Roles
 from fairstats.ground.scores import ScoreCounts
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.strata import StratumCounts, refuse_weights
 from fairstats.ground.tally import Tally, tally
+from fairstats.ground.values import label_text, missing_rows
 from fairstats.methods.madd.mitigation import MitigationResult
 from fairstats.methods.rates.models.work import ModelRows
 
@@ -90,8 +92,8 @@ class AuditColumns:
     favourable value of outcome and prediction, as text; None where 1 or True speaks for itself; `features`:
     features of the rows, for distances between sets; `counterfactual_scores`: sensitive column → column of
     the score that the row would have with another value of it; `models`, `model_scores`: of several models,
-    name → column of the predictions, and of the scores; `y_pred` and `score` are those of the first; `strata`: of a
-    confounder.
+    name → column of the predictions, and of the scores; `y_pred` and `score` are those of the first; `label_values`:
+    ``"y_true"``, ``"y_pred"`` → the labels that may occur, where they were declared; `strata`: of a confounder.
     """
 
     y_true: str | None
@@ -107,6 +109,7 @@ class AuditColumns:
     counterfactual_scores: dict[str, str] = field(default_factory=dict)
     models: dict[str, str] = field(default_factory=dict)
     model_scores: dict[str, str] = field(default_factory=dict)
+    label_values: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def roles(self) -> dict[str, str]:
@@ -120,13 +123,21 @@ class AuditColumns:
         others = (*self.counterfactual_scores.values(), *self.models.values(), *self.model_scores.values())
         return list(dict.fromkeys((*self.roles.values(), *self.sensitive_features, *self.features, *others)))
 
+    @property
+    def reading_roles(self) -> Roles:
+        """What the columns are read as from a file."""
+        labels = (*self.sensitive_features, self.y_true, self.y_pred, *self.models.values(), self.cluster)
+        scores = (self.score, *self.model_scores.values(), *self.counterfactual_scores.values())
+        return Roles.of(labels, (*scores, self.sample_weight), self.features)
+
 
 # ---------------------------------------------------------------- names as they were given, or as a tally knows them
 
 
 def columns_of_frame(
-    roles: Mapping[str, Any], sensitive_features: Any, features: Any, counterfactual_score: Any, pos_label: Any
-) -> AuditColumns:
+    roles: Mapping[str, Any], sensitive_features: Any, features: Any, counterfactual_score: Any, pos_label: Any,
+    label_values: Any = None,
+) -> AuditColumns:  # fmt: skip
     """The names of the columns, checked; `roles` are those of `AuditColumns.roles`."""
     names = _attribute_names(sensitive_features)
     models, scores = (_by_model(role, roles[role]) for role in ("y_pred", "score"))
@@ -139,6 +150,7 @@ def columns_of_frame(
         **{name: label for name, label in labels.items() if roles[name.replace("pos_label", "y")] is not None},
         sensitive_features=names, features=_feature_names(features), models=models, model_scores=scores,
         counterfactual_scores=_counterfactual_columns(counterfactual_score, names, roles["score"]),
+        label_values=_label_values(label_values, roles),
     )  # fmt: skip
 
 
@@ -224,6 +236,13 @@ def _pos_labels(pos_label: Any) -> dict[str, str | None]:
         raise InputError("pos_label", got=got, allowed=allowed, cure="name the favourable value of each")
     values = {f"pos_label_{part}": given.get(f"y_{part}") for part in ("true", "pred")}
     return {name: None if value is None else label_text(value) for name, value in values.items()}
+
+
+def _label_values(label_values: Any, roles: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """The labels that may occur as text, by the argument of their column."""
+    declared = declared_labels(label_values, y_true=None, y_pred=None)
+    named = {argument: values for argument, values in declared.items() if roles[argument] is not None}
+    return {argument: tuple(map(label_text, values)) for argument, values in named.items() if values is not None}
 
 
 def check_outcomes(y_true: Any, y_pred: Any) -> None:
@@ -346,13 +365,14 @@ def build_input(
     given: dict[str, Any] = {role: frame[name] for role, name in columns.roles.items()}
     how: dict[str, Any] = {
         "sensitive_features": {name: frame[name] for name in attributes}, "pos_label": pos_label,
-        "missing": settings.missing,
+        "missing": settings.missing, "label_values": columns.label_values or None,
     }  # fmt: skip
     changed = columns.counterfactual_scores.get(attributes[0]) if len(attributes) == 1 else None
     if changed is not None and settings.missing == "drop":
         # a row lacks its score where it lacks either of the two
-        given["score"] = given["score"].where(frame[changed].notna())
-    outcomes = Outcomes.from_arrays(**how, **given)
+        given["score"] = given["score"].where(~missing_rows(frame[changed], changed))
+    features = frame[list(columns.features)] if columns.features else None
+    outcomes = Outcomes.from_arrays(**how, **given, features=features)
     _check_groups(outcomes.groups.labels, attributes)
     models = None
     if columns.models or columns.model_scores:
@@ -368,7 +388,7 @@ def build_input(
     kept = slice(None) if outcomes.kept is None else outcomes.kept
     return AuditInput(
         attributes, outcomes, counts, columns, settings, reference,
-        frame[list(columns.features)].iloc[kept].reset_index(drop=True) if columns.features else None,
+        None if features is None else features.iloc[kept].reset_index(drop=True),
         None if changed is None else _scores(frame[changed].iloc[kept], changed), models=models, strata=strata,
     )  # fmt: skip
 
@@ -403,7 +423,7 @@ def _lazy_inputs(
     refuse_weights("strata", weighted=columns.strata is not None and bool(columns.sample_weight or columns.cluster))
     roles = ("y_true", "y_pred", "score", "sample_weight", "cluster", "strata", "features")
     asked = {role: getattr(columns, role) for role in roles}
-    asked |= {"pos_label": pos_label, "missing": settings.missing}
+    asked |= {"pos_label": pos_label, "missing": settings.missing, "label_values": columns.label_values or None}
     every = columns.sensitive_features
     crossed = tally(lazy, sensitive_features=every, **asked)
     apart = crossed.missing.n_dropped > 0
@@ -426,8 +446,7 @@ def _check_groups(groups: Sequence[str], attributes: Sequence[str]) -> None:
 def _scores(column: Any, name: str) -> NDArray[np.float64]:
     scores = as_float_column(column, name)
     check_changed(int(np.isnan(scores).sum()), name)
-    check_probability(scores, name)
-    return scores
+    return np.asarray(on_unit_interval(scores, name))
 
 
 def _count(outcomes: Outcomes, columns: AuditColumns) -> CellCounts:

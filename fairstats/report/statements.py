@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fairstats.ground import errors
 from fairstats.ground.groups import INTERSECTION
+from fairstats.ground.outcomes import words_of_labels
 from fairstats.ground.registry import RATES, Rate, find_metric
 from fairstats.methods.madd.result import MaddResult
 from fairstats.methods.rates.maxima import MaximumResult
@@ -173,6 +174,7 @@ def make_statements(
         Statement("Conditional on the model", _CONDITIONAL),
         Statement("Rows used in training", _TRAINING[settings.evaluated_on]),
         Statement("Missing values", _missing(tables, settings)),
+        *_labels(columns, tables),
         Statement("Sampling", _sampling(columns, tables)),
         Statement("Reference groups", _references(sections)),
         Statement("Verdicts", _verdicts(settings, columns)),
@@ -196,6 +198,14 @@ def _missing(tables: Sequence[CellCounts], settings: AuditSettings) -> str:
     if any(t.missing.patterns for t in tables):
         bounds = "Worst-case bounds over all values that they could have are given with the results."
     return f"{policy} {details} Complete rows may differ from the rest. {bounds}"
+
+
+def _labels(columns: AuditColumns, tables: Sequence[CellCounts]) -> list[Statement]:
+    """Which labels counted as not favourable, where there are several."""
+    names = {"y_true": columns.y_true, "y_pred": columns.y_pred}
+    said = tables[0].missing.unfavourable if tables else {}
+    texts = [words_of_labels(names.get(argument) or argument, labels) for argument, labels in said.items()]
+    return [Statement("Labels", " ".join(texts))] if texts else []
 
 
 def _sampling(columns: AuditColumns, tables: Sequence[CellCounts]) -> str:

@@ -240,7 +240,7 @@ def view_sets(report: Contents) -> list[SetView]:
 def _blocks(result: Any, claims: list[Claim]) -> Iterator[Block]:
     scale, records = result.scale, result.rows()
     threshold = result.settings.threshold if scale == "ratio" else math.inf
-    # a distance has several rows per comparison, and its bounds are of the interval's method
+    # the bounds of a distance are of its interval's method
     remarks = [_remark(c, threshold) for c in result.comparisons if scale != "distance"] or [""] * len(records)
     rates, settings = isinstance(result, ComparisonResult), result.settings
     tests = _tests(result) if rates else {}
@@ -251,8 +251,6 @@ def _blocks(result: Any, claims: list[Claim]) -> Iterator[Block]:
     rows_said = zip(records, result.sentences(), remarks, claims, beside, strict=True)
     for record, sentence, remark, claim, crude in rows_said:
         side = settings.alternative if rates else "two-sided"
-        if record["metric"] == "madd" and record["ci_high"] == 2.0:
-            side = "greater"  # a distance without a grid has a lower limit only
         own = tests.get((record["metric"], record["group"], record["reference"]), {})
         row = _row(
             record, sentence, scale=scale, tests=own, remark=remark, side=side, fair=fair, beside=crude,

@@ -91,10 +91,14 @@ with_ending <- function(name, agg) {
 # One section for the groups of all sensitive columns together: reads, checks, makes the rows, names them. `plain`:
 # whether weights and clusters are refused.
 of_frame <- function(data, y_true, y_pred, score, sensitive_features, reference = NULL, pos_label = 1,
-                     sample_weight = NULL, cluster = NULL, ..., seed = 1, section, make, plain = TRUE) {
+                     sample_weight = NULL, cluster = NULL, missing = "raise", label_values = NULL, ..., seed = 1,
+                     section, make, plain = TRUE) {
   options <- audit_options(...)
-  scene <- read_scene(data, y_true, y_pred, score, sensitive_features, reference, pos_label, options$comparisons,
-    sample_weight, cluster)
+  columns <- list(y_true = y_true, y_pred = y_pred, score = score, sensitive_features = sensitive_features,
+    sample_weight = sample_weight, cluster = cluster)
+  read <- settle_missing(data, columns, missing)
+  scene <- read_scene(read$data, read$y_true, read$y_pred, read$score, read$sensitive_features, reference, pos_label,
+    options$comparisons, read$sample_weight, read$cluster, label_values)
   independent <- "none: the rows must be independent draws"
   if (plain && !is.null(scene$input$weight)) stop_argument("sample_weight", "weights", independent)
   if (plain && !is.null(scene$input$cluster)) stop_argument("cluster", "clusters", independent)

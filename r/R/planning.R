@@ -171,7 +171,7 @@ with_adjusted <- function(found, adjust) {
 # Blackwelder 2002, Tango 1998, Statistics in Medicine), which MOVER combines.
 fs_compare_models <- function(data = NULL, y_true, y_pred, sensitive_features, metrics = "disparate_impact",
                               baseline = NULL, reference = NULL, pos_label = 1, confidence_level = 0.95,
-                              comparisons = "reference", adjust = "holm") {
+                              comparisons = "reference", adjust = "holm", missing = "raise") {
   audit_options(confidence_level, comparisons = comparisons, adjust = adjust)
   if ((!is.character(y_pred) && !is.list(y_pred)) || length(y_pred) < 2L)
     stop_argument("y_pred", listed(y_pred), "the columns of two models or more")
@@ -179,8 +179,13 @@ fs_compare_models <- function(data = NULL, y_true, y_pred, sensitive_features, m
     stop_argument("metrics", listed(metrics), "names of metrics")
   if (is.null(y_true)) stop_argument("y_true", "NULL", "the column of the outcomes")
   models <- if (is.null(names(y_pred))) stats::setNames(y_pred, LETTERS[seq_along(y_pred)]) else y_pred
-  scene <- read_scene(data, y_true, models[[1L]], NULL, sensitive_features, reference, pos_label, comparisons)
-  predicted <- lapply(models, function(m) read_columns(data, NULL, m, NULL, sensitive_features, pos_label)$y_pred)
+  columns <- list(y_true = y_true, y_pred = as.list(models), sensitive_features = sensitive_features)
+  read <- settle_missing(data, columns, missing)
+  models <- read$y_pred
+  labels <- function(m) read_columns(read$data, NULL, m, NULL, read$sensitive_features, pos_label)$y_pred
+  scene <- read_scene(read$data, read$y_true, models[[1L]], NULL, read$sensitive_features, reference, pos_label,
+    comparisons)
+  predicted <- lapply(models, labels)
   groups <- scene$grouping$groups
   if (!is.null(baseline)) baseline <- choice_of(baseline, "baseline", names(models))
   named <- names(models)

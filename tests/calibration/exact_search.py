@@ -53,9 +53,7 @@ class Setting(NamedTuple):
 
 def evidence(setting: Setting, k: np.ndarray, k0: np.ndarray, verdict: str) -> np.ndarray:
     """p-value of a verdict in the direction of the end, by the score with both directions."""
-    statistic = (
-        ratio_score_statistic if setting.contrast == "ratio" else difference_score_statistic
-    )
+    statistic = ratio_score_statistic if setting.contrast == "ratio" else difference_score_statistic
     low, high = fair_range(setting.contrast, setting.size)
     z_low = statistic(k, setting.n, k0, setting.n0, low)
     z_high = statistic(k, setting.n, k0, setting.n0, high)
@@ -118,9 +116,7 @@ def _shown_of_each(
 
 
 def settings(
-    sizes: Iterable[int] = SIZES,
-    references: Iterable[int] = REFERENCES,
-    families: Iterable[int] = FAMILIES,
+    sizes: Iterable[int] = SIZES, references: Iterable[int] = REFERENCES, families: Iterable[int] = FAMILIES
 ) -> Iterator[Setting]:
     """All settings of a grid; a group is not larger than its reference."""
     for (contrast, size), n, n0, groups in product(RANGES, sizes, references, families):
@@ -143,9 +139,7 @@ def search(every: Iterable[Setting]) -> list[dict[str, object]]:
     records = []
     for setting in every:
         for verdict in ("violated", "satisfied"):
-            if verdict == "satisfied" and setting.size == (
-                1.0 if setting.contrast == "ratio" else 0.0
-            ):
+            if verdict == "satisfied" and setting.size == (1.0 if setting.contrast == "ratio" else 0.0):
                 continue
             for q, error in zip(*errors(setting, RATES, verdict), strict=True):
                 records.append({

@@ -120,10 +120,10 @@ def test_from_json_without_a_file(tmp_path: Path) -> None:
         AuditReport.from_json(tmp_path / "none.json")
 
 
-@pytest.mark.parametrize("write", ["to_json", "to_html"])
-def test_a_place_that_cannot_be_written(report: AuditReport, tmp_path: Path, write: str) -> None:
+@pytest.mark.parametrize(("write", "name"), [("to_json", "r.json"), ("to_html", "r.html")])
+def test_a_place_that_cannot_be_written(report: AuditReport, tmp_path: Path, write: str, name: str) -> None:
     with pytest.raises(InputError, match="cannot be written"):
-        getattr(report, write)(tmp_path / "no" / "such" / "folder" / "r")
+        getattr(report, write)(tmp_path / "no" / "such" / "folder" / name)
 
 
 # ---------------------------------------------------------------- text

@@ -53,6 +53,7 @@ def compare_metric(
     `strata`: the same rows by the strata of a confounder; the result then has the adjusted comparisons beside it.
     """
     check_groups(table.groups)
+    table = table.without_even_weights()
     if strata is not None:
         check_adjustable(metric)
     if metric.contrast == "gap":
@@ -158,6 +159,7 @@ class _Asked:
         """One pair, and the evidence of its verdict."""
         i, j = pair
         contrast, settings = self.contrast, self.settings
+        estimates = estimates.for_pair(i, j)
         empty = RateComparison.unknown(metric, settings, pair, estimates.groups, estimates.rate, estimates.rows)
         if without := without_cases(estimates, pair):
             return replace(empty, note=without), Evidence()

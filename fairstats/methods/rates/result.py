@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
-import numpy as np
 from numpy.typing import NDArray
 
 from fairstats.ground import results
@@ -18,10 +17,11 @@ from fairstats.ground.registry import RATES, Rate, find_metric
 from fairstats.ground.results import HypothesisTest, Interval, Result, columns_of
 from fairstats.ground.scores import ScoreCounts
 from fairstats.ground.serialise import serialisable
+from fairstats.ground.stored import damaged
 from fairstats.ground.verdict import Evidence, decide, explain, fair_range
 from fairstats.methods.rates.bounds import worst_case_rows
 from fairstats.methods.rates.estimates import estimate_rate
-from fairstats.methods.rates.pair import SMALL_CELL, shrinkage
+from fairstats.methods.rates.pair import SMALL_CELL, worth_notes
 from fairstats.plots.forest import forest_plot
 
 _Result = TypeVar("_Result", bound=Result)
@@ -47,6 +47,11 @@ class Inference:
     comparisons: str = "reference"
     n_resamples: int = 9_999
     seed: int | None = None
+
+    def check_stored(self) -> None:
+        """Raise unless the threshold that was read from a file separates ratios."""
+        if self.threshold is not None and not 0 < self.threshold <= 1:
+            raise damaged(f"a threshold of {self.threshold!r:.40}", "a ratio above 0 and at most 1")
 
     @property
     def limit(self) -> float:
@@ -266,15 +271,8 @@ class ComparisonResult(Result):
         answered = [c for c in self.comparisons if c.verdict != "insufficient evidence"]
         if counts.weighted and metric is not None:
             shown = {g for c in answered for g in (c.group, c.reference)}
-            parts = (part for name in metric.rates for part in RATES[name].parts or (RATES[name],))
-            least = np.min([shrinkage(estimate_rate(counts, part)).min(axis=0) for part in parts], axis=0)
-            scarce = [g for g, factor in zip(counts.groups, least, strict=True) if g in shown and factor < 0.95]
-            if scarce:
-                return [
-                    f"{', '.join(scarce)}: few effective successes or failures, or clusters of very unequal "
-                    "size. Limits are wider for it; where many such samples get no answer, those that do are "
-                    "a selection (coverage .92 to 1; where fewer than one in ten do, nothing is claimed)."
-                ]
+            estimates = (estimate_rate(counts, RATES[name]) for name in metric.rates)
+            return [note for estimate in estimates for note in worth_notes(estimate, shown)]
         if counts.weighted:
             return []
         if self.method in ("log", "delta"):
@@ -290,8 +288,7 @@ class ComparisonResult(Result):
         return []
 
     def _common_notes(self) -> list[str]:
-        dropped = [self.counts.missing.sentence] if self.counts.missing.n_dropped else []
-        return dropped + sorted({c.note for c in self.comparisons if c.note})
+        return [*self.counts.missing.sentences, *sorted({c.note for c in self.comparisons if c.note})]
 
     def worst_case_bounds(self) -> pd.DataFrame:
         """Range of every estimate over all values that the missing entries could have (Manski bounds).
@@ -414,10 +411,13 @@ class DifferenceResult(_BesideStrata):
         return f"{self._subject(c)}: difference {c.estimate:+.3f} ({told})"
 
 
-def warned(result: _Result, name: str) -> _Result:
-    """The result, after warning of what could not be computed, and of methods that had to be replaced."""
+def warned(result: _Result, name: str, *, plain: str = "") -> _Result:
+    """The result, after warning of what could not be computed, and of methods that had to be replaced.
+
+    `plain`: a note that is no warning.
+    """
     lacking = {c.note for c in result.comparisons if c.note and c.verdict == "insufficient evidence"}
-    replaced = {c.note for c in result.comparisons if c.note} - lacking
+    replaced = {c.note for c in result.comparisons if c.note} - lacking - {plain}
     for notes, kind in ((lacking, InsufficientEvidenceWarning), (replaced, DataWarning)):
         if notes:
             caution(f"{name}: {' '.join(sorted(notes))}", kind)

@@ -31,6 +31,7 @@ class Shared(TypedDict, total=False):
     confidence_level: float
     adjust: str
     pos_label: Any
+    label_values: Any
     missing: Literal["raise", "drop", "group"]
     groups: Sequence[Hashable] | None
 
@@ -75,7 +76,8 @@ class DifferenceOptions(OddsOptions, total=False):
 DEFAULTS: dict[str, Any] = {
     **dict.fromkeys(("sensitive_features", "agg", "counts", "reference")), "comparisons": "reference",
     "method": None, "threshold": 0.8, "margin": 0.1, "alternative": "two-sided", "confidence_level": 0.95,
-    "simultaneous": None, "adjust": "holm", **dict.fromkeys(("strata", "sample_weight", "cluster", "pos_label")),
+    "simultaneous": None, "adjust": "holm",
+    **dict.fromkeys(("strata", "sample_weight", "cluster", "pos_label", "label_values")),
     "missing": "raise", "groups": None, "n_resamples": 9_999, "rng": None,
 }  # fmt: skip
 with files("fairstats.methods.rates").joinpath("arguments.toml").open("rb") as _stream:
@@ -182,6 +184,7 @@ def count_table(given: Mapping[str, Any], needs: tuple[str, ...]) -> CellCounts:
     """Cell counts of what a metric needs, from the rows or the counts among a function's arguments.
 
     Predictions and labels: confusion counts; predictions alone: also selection counts; labels alone: those of labels.
+    Weights that are equal within every group drop out, as rates of groups are compared.
     """
     return count_tables(given, needs)[0]
 
@@ -192,7 +195,8 @@ def count_tables(given: Mapping[str, Any], needs: tuple[str, ...]) -> tuple[Cell
     names = ("y_pred" if needs == ("predictions",) else "y_true",) if selection else ("y_true", "y_pred")
     columns = {name: given.get(name) for name in (*names, "y_pred", "sensitive_features", "strata")}
     if counts_or_rows(given.get("counts"), needs=", ".join(names), **columns):
-        return _counted(given["counts"], selection=selection), _counted_strata(given["counts"], selection=selection)
+        counts = _counted(given["counts"], selection=selection).without_even_weights()
+        return counts, _counted_strata(given["counts"], selection=selection)
     y_true, y_pred = None if selection else given["y_true"], given[names[-1]]
     strata = given.get("strata")
     outcomes = Outcomes.from_arrays(y_true, y_pred, strata=strata, **rows_among(given))
@@ -200,7 +204,7 @@ def count_tables(given: Mapping[str, Any], needs: tuple[str, ...]) -> tuple[Cell
     by_stratum = None
     if strata is not None:
         by_stratum = StratumCounts.from_outcomes(outcomes, kind, label_text(getattr(strata, "name", None) or ""))
-    return kind.from_outcomes(outcomes), by_stratum
+    return kind.from_outcomes(outcomes).without_even_weights(), by_stratum
 
 
 def _counted_strata(counts: Any, *, selection: bool) -> StratumCounts | None:
@@ -213,7 +217,7 @@ def _counted_strata(counts: Any, *, selection: bool) -> StratumCounts | None:
 
 def rows_among(given: Mapping[str, Any]) -> dict[str, Any]:
     """Of the arguments those that say how rows are read."""
-    names = ("sensitive_features", "sample_weight", "cluster", "pos_label", "missing", "groups")
+    names = ("sensitive_features", "sample_weight", "cluster", "pos_label", "label_values", "missing", "groups")
     return {name: given[name] for name in names if name in given}
 
 

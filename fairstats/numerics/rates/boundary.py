@@ -122,10 +122,7 @@ def boundary(
         both_one = null == (1 if contrast == "ratio" else 0)
     number = np.where(both_zero & (statistic > 0) & (counts == 0), 0, number)
     first = np.where(both_one & (statistic < 0) & (counts == m), n + 1, first)
-    return (
-        np.clip(first, 0, n + 1).astype(np.int64),
-        np.clip(number, 0, n + 1).astype(np.int64),
-    )
+    return (np.clip(first, 0, n + 1).astype(np.int64), np.clip(number, 0, n + 1).astype(np.int64))
 
 
 def _wilson_angle(

@@ -182,7 +182,7 @@ class ExactTable:
             probability = np.where(feasible, probability, 0.0)
         refined = probability @ refinement(self.rates.size)
         if every_rate:
-            return np.asarray(refined.max(axis=1))
+            return vertex(refined)
         largest = np.empty(len(null))
         starts = stencil_starts(self.rates.size)
         end_rates = self._end_rates(null[:, 0])
@@ -190,7 +190,7 @@ class ExactTable:
             end_rate = end_rates[row]
             usable = feasible[row]
             if usable.all():
-                largest[row] = refined[row].max()
+                largest[row] = vertex(refined[row : row + 1])[0]
                 continue
             # where the smaller group's rate is 0 or 1, all of its cases have one count
             at_end = 1.0 - binomial_cdf(low[row, -1] - 1, n0, end_rate)
@@ -216,9 +216,7 @@ class ExactTable:
             # outside of the counts that are possible the probability is 0 or 1
             for counts, sign in ((below_low, -1.0), (below_high, 1.0)):
                 inner = (counts >= self.first_count) & (counts < self.last_count)
-                tail = np.where(counts >= self.last_count, 1.0, 0.0)[..., None] + np.zeros(
-                    self.rates.size
-                )
+                tail = np.where(counts >= self.last_count, 1.0, 0.0)[..., None] + np.zeros(self.rates.size)
                 tail[inner] = bdtr(counts[inner, None].astype(float), n0, self.rates)
                 result += tail if sign > 0 else 1.0 - tail
             return result
@@ -235,9 +233,7 @@ class ExactTable:
         least, most = rate_range(self.contrast, null)
         return np.asarray(larger_rate(self.contrast, np.where(most == 1.0, most, least), null))
 
-    def _beside_the_end(
-        self, usable: NDArray[np.bool_], probability: Floats, end_rate: float, at_end: float
-    ) -> float:
+    def _beside_the_end(self, usable: NDArray[np.bool_], probability: Floats, end_rate: float, at_end: float) -> float:
         """Largest value of the parabola through the two last usable rates and the end."""
         places = np.flatnonzero(usable)
         if places.size < 2:
@@ -246,7 +242,7 @@ class ExactTable:
         x = np.arcsin(np.sqrt(np.append(self.rates[nearest], end_rate)))
         y = np.append(probability[nearest], at_end)
         middle = x[1]
-        if y[1] < y.max() and y.argmax() == 0 or abs(x[2] - x[1]) < 1e-12:
+        if (y[1] < y.max() and y.argmax() == 0) or abs(x[2] - x[1]) < 1e-12:
             return 0.0
         a, b, c = np.polyfit(x - middle, y, 2)
         if not a < 0:
@@ -328,9 +324,7 @@ class WantedLimit:
     anchors: tuple[tuple[float, float], ...] = ()
 
 
-def search(
-    limit: WantedLimit, about: tuple[float, float]
-) -> Generator[list[float], list[float], float]:
+def search(limit: WantedLimit, about: tuple[float, float]) -> Generator[list[float], list[float], float]:
     """Yield values whose p-values are wanted, and return the limit between one kept and one rejected.
 
     By secants on Φ⁻¹(p), two values about the expected root at a time, farther apart where these did not halve the
@@ -384,10 +378,7 @@ def search(
             return side * _SPAN
 
         pvalues = yield [side * place * STEP for place in places]
-        points = [
-            (place * STEP, _probit(pvalue) - goal)
-            for place, pvalue in zip(places, pvalues, strict=True)
-        ]
+        points = [(place * STEP, _probit(pvalue) - goal) for place, pvalue in zip(places, pvalues, strict=True)]
         for point, pvalue in zip(points, pvalues, strict=True):
             if pvalue < limit.error:
                 if outer is None or point[0] < outer[0]:
@@ -455,9 +446,7 @@ def from_scale(contrast: Contrast, x: float) -> float:
     return tanh(x / 2) if contrast == "difference" else exp(x)
 
 
-def binomial_masses(
-    counts: Floats, n: int, rates: Floats, descending: NDArray[np.bool_]
-) -> Floats:
+def binomial_masses(counts: Floats, n: int, rates: Floats, descending: NDArray[np.bool_]) -> Floats:
     """Binomial probabilities of consecutive counts, shape (R, I, G).
 
     The first is by logarithms, the others follow by b(i + 1) = b(i)·(n − i)/(i + 1)·p/(1 − p), or the same downwards.
@@ -485,11 +474,21 @@ def binomial_masses(
         odds = np.where(descending, (1 - rates) / rates, rates / (1 - rates))
         falling = earlier / (n - earlier + 1)
         factor = np.where(descending, falling, (n - earlier) / (earlier + 1))
-        np.multiply(
-            np.maximum(factor, 0.0)[:, :, None], odds[:, None, :], out=masses[:, 1:]
-        )
+        np.multiply(np.maximum(factor, 0.0)[:, :, None], odds[:, None, :], out=masses[:, 1:])
         np.multiply.accumulate(masses, axis=1, out=masses)
     return masses
+
+
+def vertex(values: Floats) -> Floats:
+    """Largest value of each row, of the parabola through the largest and its neighbours; shape (R,)."""
+    rows = np.arange(len(values))
+    place = values.argmax(axis=1)
+    top = values[rows, place]
+    before = values[rows, np.maximum(place - 1, 0)]
+    after = values[rows, np.minimum(place + 1, values.shape[1] - 1)]
+    bend = 2 * top - before - after
+    within = (place > 0) & (place < values.shape[1] - 1) & (bend > 0)
+    return top + np.where(within, (before - after) ** 2 / (8 * np.where(within, bend, 1.0)), 0.0)
 
 
 @functools.lru_cache(maxsize=64)
@@ -591,14 +590,10 @@ def exact_evidence(
     below, above, outside_low, outside_high, equality = exact.pvalues(
         [low, high, low, high, equal], ["less", "greater", "greater", "less", "two-sided"]
     )
-    return ExactEvidence(
-        below=below, above=above, inside=max(outside_low, outside_high), equality=equality
-    )
+    return ExactEvidence(below=below, above=above, inside=max(outside_low, outside_high), equality=equality)
 
 
-def exact_pvalue(
-    k: int, n: int, k0: int, n0: int, *, contrast: Contrast, null: float, alternative: str
-) -> float:
+def exact_pvalue(k: int, n: int, k0: int, n0: int, *, contrast: Contrast, null: float, alternative: str) -> float:
     """p-value of H0: contrast ≥ null ("less"), ≤ null ("greater") or = null ("two-sided")."""
     return exact_table((k, n, k0, n0), contrast).pvalues([null], [alternative])[0]
 
@@ -687,9 +682,7 @@ def exact_row(
     )
 
 
-def _ends_of_interval(
-    exact: ExactTable, equal: float, pvalue: float, confidence_level: float
-) -> list[WantedLimit]:
+def _ends_of_interval(exact: ExactTable, equal: float, pvalue: float, confidence_level: float) -> list[WantedLimit]:
     """Both ends of the two-sided interval, which lie on the side of equality that its p-value says."""
     error = 1 - confidence_level
     null = inverse(exact.contrast, equal) if exact.turned else equal

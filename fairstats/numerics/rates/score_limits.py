@@ -15,7 +15,6 @@ trigonometric solution.
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fairstats.ground.checks import Floats
 from fairstats.numerics.rates.score import Contrast
@@ -30,9 +29,7 @@ _NEAR_GOAL = 1e-4
 _LONGEST_STEP = 3.0
 
 
-def lower_limits(
-    k: Floats, n: Floats, k0: Floats, n0: Floats, contrast: Contrast, critical: Floats
-) -> Floats:
+def lower_limits(k: Floats, n: Floats, k0: Floats, n0: Floats, contrast: Contrast, critical: Floats) -> Floats:
     """Lower ends of {contrast : |z(contrast)| ≤ critical}, of one-dimensional arrays of one length.
 
     `critical`: positive; with the factor N/(N − 1) of the variance times √(N/(N − 1)).
@@ -44,9 +41,7 @@ def lower_limits(
     return result
 
 
-def upper_limits(
-    k: Floats, n: Floats, k0: Floats, n0: Floats, contrast: Contrast, critical: Floats
-) -> Floats:
+def upper_limits(k: Floats, n: Floats, k0: Floats, n0: Floats, contrast: Contrast, critical: Floats) -> Floats:
     """Upper ends; see `lower_limits`."""
     other = lower_limits(k0, n0, k, n, contrast, critical)
     if contrast == "difference":
@@ -55,9 +50,7 @@ def upper_limits(
         return 1.0 / other
 
 
-def _lower(
-    k: Floats, n: Floats, k0: Floats, n0: Floats, contrast: Contrast, critical: Floats
-) -> Floats:
+def _lower(k: Floats, n: Floats, k0: Floats, n0: Floats, contrast: Contrast, critical: Floats) -> Floats:
     nothing = k == 0
     if contrast == "difference":
         nothing = nothing & (k0 == n0)
@@ -78,9 +71,7 @@ def _lower(
     return result
 
 
-def _multiplier(
-    contrast: Contrast, k: Floats, n: Floats, k0: Floats, n0: Floats, critical: Floats
-) -> Floats:
+def _multiplier(contrast: Contrast, k: Floats, n: Floats, k0: Floats, n0: Floats, critical: Floats) -> Floats:
     """The root λ of log z(λ) = log c, by Newton's method in log λ within a bracket."""
     # p and q at the pooled rate, with half a case more of each kind
     pooled = (k + k0 + 0.5) / (n + n0 + 1)
@@ -125,7 +116,7 @@ def _multiplier(
 def _rates(
     contrast: Contrast, multiplier: Floats, k: Floats, n: Floats, k0: Floats, n0: Floats
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """p and q at a multiplier, and their derivatives by it."""
+    """P and q at a multiplier, and their derivatives by it."""
     if contrast == "odds_ratio":
         return (k - multiplier) / n, (k0 + multiplier) / n0, -1 / n, 1 / n0
     p, slope_p = _less(k / n, multiplier / n)
@@ -150,7 +141,7 @@ def _less(rate: Floats, a: Floats) -> tuple[Floats, Floats]:
 def _log_statistic(
     contrast: Contrast, place: Floats, k: Floats, n: Floats, k0: Floats, n0: Floats
 ) -> tuple[Floats, Floats]:
-    """log z(λ) and its derivative by log λ, at log λ = place."""
+    """Log z(λ) and its derivative by log λ, at log λ = place."""
     multiplier = np.exp(place)
     p, q, slope_p, slope_q = _rates(contrast, multiplier, k, n, k0, n0)
     of_p = p * (1 - p)

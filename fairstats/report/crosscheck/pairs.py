@@ -216,7 +216,9 @@ def _score_change(result: _Compared, c: PairedChange, family: int, place: Place,
     members = [np.flatnonzero(group == g) + 1 for g in named] or [np.arange(group.size) + 1]
     levels = [result.confidence_level, 1 - (1 - result.confidence_level) / family]
     both = [np.asarray(scores[m], dtype=np.float64) for m in (c.baseline, c.model)]
-    asked = (result.settings.n_resamples, getattr(result.settings, "grid_bins", None))
+    settings = result.settings
+    equal_bins = getattr(settings, "n_bins", None) if getattr(settings, "equal_width", False) else None
+    asked = (settings.n_resamples, getattr(settings, "grid_bins", None), equal_bins)
     found = bench.call(twin, name, both, y, [list(m) for m in members], levels, *asked)
     yield from place.compare_all(_DRAWN if name in ("madd", "abroca") else (*_CLOSED, *_JOINT), c, found, twin)
 

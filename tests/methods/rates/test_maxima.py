@@ -23,7 +23,6 @@ from fairstats.ground.registry import RATES
 from fairstats.methods.rates.estimates import estimate_rate
 from fairstats.methods.rates.maxima import _Band
 from fairstats.numerics.rates.score import difference_limit
-
 from tests.numerics.rates.score_arrays import difference_score_interval
 
 fairlearn = pytest.importorskip("fairlearn.metrics", reason="fairlearn is not installed")

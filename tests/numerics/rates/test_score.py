@@ -25,7 +25,6 @@ from fairstats.numerics.rates.score import (
     difference_statistic,
     ratio_score_statistic,
 )
-
 from tests.numerics.rates.score_arrays import difference_limits, difference_score_interval, ratio_score_interval
 
 Z = 1.959963984540054

@@ -381,7 +381,7 @@ def halves() -> dict[str, Any]:
 
 
 def test_distances_of_weights_and_of_given_bins() -> None:
-    """Of weights the estimate alone; with bins of one's own also the estimate from the scores."""
+    """Of weights the estimate alone; with bins of one's own all; with the scores also the quantiles and headline."""
     p, own = people(), halves()
     weighted = fs.madd(
         own["score"]["a"], sensitive_features=own["group"], sample_weight=p["weight"][:300],
@@ -390,11 +390,14 @@ def test_distances_of_weights_and_of_given_bins() -> None:
     found = fs.crosscheck(weighted)
     assert found.disagreements == ()
     why = "of weighted or clustered rows: R has no twin of its linearisation"
-    assert left_out(found) == [("madd_binned", "interval and test", why)]
-    assert [c.quantity for c in found.checks if c.metric == "madd_binned"][:1] == ["estimate"]
+    assert left_out(found) == [("madd", "interval and test", why)]
+    assert [c.quantity for c in found.checks if c.metric == "madd"][:1] == ["estimate"]
     data = {"score": own["score"]["a"], "sensitive_features": own["group"]}
-    given = fs.madd(data["score"], sensitive_features=own["group"], n_bins=7, n_resamples=199, rng=1)
-    assert_all_agree(fs.crosscheck(given, data=data), at_least=15)
+    for options in ({"n_bins": 7}, {"n_bins": 7, "grid_bins": 5}, {}):
+        found = fs.crosscheck(fs.madd(**data, n_resamples=199, rng=1, **options), data=data)
+        assert_all_agree(found, at_least=15)
+        quantities = {c.quantity.partition(" ")[0] for c in found.checks}
+        assert ("edge" in quantities) == ("headline" in quantities) == (options != {"n_bins": 7})
 
 
 def test_changes_of_scores_with_and_without_their_rows() -> None:
@@ -426,7 +429,7 @@ def test_mitigations_before_and_after() -> None:
     found = fs.crosscheck(effect)
     assert found.disagreements == ()
     assert [q for _, q, _ in left_out(found)] == ["estimate"]  # the paired change of MADD needs the rows
-    stages = [c.metric.rpartition(", ")[2] for c in found.checks if c.metric.startswith("madd_binned")]
+    stages = [c.metric.rpartition(", ")[2] for c in found.checks if c.metric.startswith("madd,")]
     assert set(stages) == {"before", "after"}
     assert stages == sorted(stages, reverse=True)
     assert found.n_checked > 90

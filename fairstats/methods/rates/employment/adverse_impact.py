@@ -14,6 +14,8 @@ from fairstats.ground.counts import SelectionCounts
 from fairstats.ground.encoding import label_text
 from fairstats.ground.errors import InputError
 from fairstats.ground.multiplicity import two_sided_pvalue
+from fairstats.ground.reading.roles import ReadingOptions, Roles
+from fairstats.ground.reading.table import is_file, read_roles
 from fairstats.ground.registry import METRICS, SELECTED
 from fairstats.methods.rates.bounds import Bounds, worst_case_range
 from fairstats.methods.rates.compare import compare_metric
@@ -44,6 +46,7 @@ def adverse_impact(
     confidence_level: float = 0.95,
     adjust: str = "holm",
     pos_label: Any = None,
+    label_values: Any = None,
     missing: Literal["drop", "raise"] = "drop",
     least_share: float = 0.02,
     reason: str | None = None,
@@ -53,8 +56,9 @@ def adverse_impact(
 
     Parameters
     ----------
-    data : DataFrame, Tally or mapping
-        Rows of people, whose columns the other arguments name; or counts: ``{group: (selected, not selected)}``;
+    data : DataFrame, path, Tally or mapping
+        Rows of people (of a file by `read_table`), whose columns the other arguments name; or counts: ``{group:
+        (selected, not selected)}``;
         ``{(sex, race): (selected, not selected)}``, added up to three tables; or ``{"sex": {…}, "race": {…}}``.
     selected : str or sequence of str, optional
         Column of the decision. Several in order are the steps of a process: the applicants of a step are
@@ -77,8 +81,8 @@ def adverse_impact(
         With counts: people of unknown category, as (selected, not selected) where this is known; or by table.
     measure : {"selection", "scoring"}, optional
         What counts are counts of; of rows it follows from `selected` or `score`.
-    threshold, confidence_level, adjust, pos_label
-        As in `disparate_impact` (four fifths); `pos_label` also a mapping from step to value.
+    threshold, confidence_level, adjust, pos_label, label_values
+        As in `disparate_impact` (four fifths); `pos_label` and `label_values` also mappings from step.
     missing : {"drop", "raise"}, default "drop"
         People without a category are in no rate; worst-case bounds with intervals say what they could change.
     least_share : float, default 0.02
@@ -137,9 +141,13 @@ def adverse_impact(
     said = {} if about is None else dict(check_type("about", about, Mapping, allowed, "{'tool': 'Ranker 2'}"))
     for key in said:
         check_choice("about", key, tuple(ABOUT))
+    if is_file(data):
+        steps = (selected,) if selected is None or isinstance(selected, str) else tuple(selected)
+        roles = Roles.of((*steps, sex, race, strata), (score, number))
+        data, _ = read_roles(data, roles, ReadingOptions(), engine="rows")
     counted, median = count_tables(
         data, selected=selected, score=score, sex=sex, race=race, strata=strata, number=number,
-        pos_label=pos_label, missing=missing, unknown=unknown,
+        pos_label=pos_label, label_values=label_values, missing=missing, unknown=unknown,
     )  # fmt: skip
     left_out = share if reason is not None and template == "ll144" else 0.0
     references = _references(reference, counted)
