@@ -254,7 +254,7 @@ def _plain_array(column: Any, argument: str) -> Any:
     if kind == "f":
         return column.to_numpy(getattr(dtype, "numpy_dtype", np.float64), na_value=np.nan)
     if isinstance(dtype, pd.ArrowDtype):
-        arrow = column.array.__arrow_array__()  # type: ignore[attr-defined]
+        arrow = column.array.__arrow_array__()
         wide = str(arrow.type)
         if wide.startswith(("time32", "time64", "decimal", "halffloat")):
             return as_column(arrow, argument)

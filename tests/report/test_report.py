@@ -341,7 +341,9 @@ def test_headline_in_numbers_and_words(verdicts: tuple[int, ...], adjust: str, l
     """Written down by hand."""
     names = ("violated", "satisfied", "undecided", "insufficient evidence")
     settings = SimpleNamespace(adjust=adjust, confidence_level=level)
-    held: Any = SimpleNamespace(verdicts=dict(zip(names, verdicts, strict=True)), settings=settings, results=())
+    held: Any = SimpleNamespace(
+        verdicts=dict(zip(names, verdicts, strict=True)), settings=settings, results=(), tables=()
+    )
     assert headline(held) == wanted
 
 
