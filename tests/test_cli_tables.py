@@ -89,7 +89,10 @@ def test_folders_and_globs_give_the_report_of_the_rows(frame, folder, tmp_path, 
     if where == "csv" and engine == "polars":
         where = "csv/*.csv"
     one = tmp_path / "one.csv"
-    frame.to_csv(one, index=False)
+    whole = frame.astype({"race": object})
+    if "csv" in where:  # the second of the two files has a token where the first has empty fields
+        whole.loc[300:, "race"] = whole.loc[300:, "race"].fillna("NA")
+    whole.to_csv(one, index=False)
     options = (*BASE, "--missing", "drop")
     rows = run("audit", one, *options, "--json", tmp_path / "rows.json")
     there = run("audit", folder / where, *options, "--engine", engine, "--json", tmp_path / "there.json")
