@@ -115,7 +115,8 @@ def test_exact_p_values_as_exact2x2(case: dict[str, Any], monkeypatch: pytest.Mo
         elif wanted < 0.5:
             assert found == pytest.approx(wanted, rel=1e-3, abs=EXACT2X2), key
         else:  # the table 0/0 counts as extreme here where it shows less than what was observed, there never
-            assert found >= wanted - EXACT2X2, key
+            # and a p-value of 1 is met only at a rate of 0
+            assert found >= min(wanted, 0.99) - EXACT2X2, key
 
 
 @pytest.mark.r("pROC")
