@@ -208,7 +208,7 @@ clopper_pearson <- function(k, n, error)
 # Whether two rates are compared by exact tests: by the smallest expected cell, more as the error falls that the decision
 # has after adjustment for its family, less where both groups are of one size (enumerated for switch.py of Python).
 needs_exact <- function(n0, n1, expected, error)
-  expected < 120 * (0.05 / error)^0.68 * max(0.5, abs(n0 - n1) / (n0 + n1))
+  expected < 125 * (0.05 / error)^0.68 * max(0.5, abs(n0 - n1) / (n0 + n1))
 
 # Limits by exact tests are sought on multiples of it: steps of log theta, or of 2 atanh of a difference.
 LIMIT_STEP <- 2^-14

@@ -63,7 +63,7 @@ def search(limit: WantedLimit, about: tuple[float, float]) -> Generator[list[flo
     """Yield values whose p-values are wanted, and return the limit between one kept and one rejected.
 
     By secants on Φ⁻¹(p), two values about the expected root at a time, farther apart where these did not halve the
-    bracket, then by quarters; over multiples of `STEP`. Where p jumps back and forth over the error there are several
+    bracket, then by eighths; over multiples of `STEP`. Where p jumps back and forth over the error there are several
     limits: the anchors decide, then the innermost one that shows.
     """
     side = limit.side
@@ -100,7 +100,7 @@ def search(limit: WantedLimit, about: tuple[float, float]) -> Generator[list[flo
             if misses == 1:
                 places = [round((root - 8 * doubt) / STEP), round((root + 8 * doubt) / STEP)]
             elif misses > 1:
-                places = [first + (last - first) * quarter // 4 for quarter in (1, 2, 3)]
+                places = [first + (last - first) * part // 8 for part in range(1, 8)]
             width = outer[0] - inner[0]
             places = sorted({min(max(place, first), last) for place in places})
         elif inner is not None:
