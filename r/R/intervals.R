@@ -277,7 +277,7 @@ exact_limit <- function(n, contrast, alternative, side, error, anchors = NULL, p
 
   # places outwards on the scale of the search, with the probit of p less that of the error: it falls outwards
   inner <- outer <- NULL
-  places <- side * to(anchors)
+  places <- if (length(anchors)) side * to(anchors)
   for (i in seq_along(places)) {
     point <- c(places[i], probit(pvalues[i]) - goal)
     if (pvalues[i] >= error && (is.null(inner) || point[1L] > inner[1L])) inner <- point
