@@ -45,9 +45,7 @@ def random_rows(rng: np.random.Generator) -> tuple[pd.DataFrame, dict[str, Any]]
     chance = np.clip(rate + shift, 0.0, 1.0)[group]
     labels = (rng.random(group.size) < rng.choice([0.2, 0.5, 0.9])).astype(int)
     selected = (rng.random(group.size) < np.clip(chance + 0.2 * (labels - 0.5), 0.0, 1.0)).astype(int)
-    frame = pd.DataFrame(
-        {"label": labels, "selected": selected, "group": [f"g{g}" for g in group]}
-    )
+    frame = pd.DataFrame({"label": labels, "selected": selected, "group": [f"g{g}" for g in group]})
     arguments: dict[str, Any] = {
         "y_pred": "selected",
         "sensitive_features": "group",

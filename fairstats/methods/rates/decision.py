@@ -139,9 +139,7 @@ def both_directions(shown: ExactEvidence, width: float) -> Evidence:
         return min(pvalue + normal_cdf(normal_quantile(pvalue) - width), 1.0)
 
     return Evidence(
-        below=with_the_other(shown.below),
-        above=with_the_other(shown.above),
-        inside=with_the_other(shown.inside),
+        below=with_the_other(shown.below), above=with_the_other(shown.above), inside=with_the_other(shown.inside)
     )
 
 

@@ -101,7 +101,9 @@ def test_the_interval_beside_an_exact_verdict_is_of_the_same_test() -> None:
 def evidence_of(k: int, n: int, k0: int, n0: int, contrast: str, limit: float, error: float) -> Evidence:
     """What a pair shows in a family whose smallest p-value is held to `error`."""
     settings = Inference(threshold=limit) if contrast == "ratio" else Inference(margin=limit)
-    estimates = estimate_rate(SelectionCounts.from_counts({"g": (k, n - k), "h": (k0, n0 - k0)}), RATES["selection_rate"])
+    estimates = estimate_rate(
+        SelectionCounts.from_counts({"g": (k, n - k), "h": (k0, n0 - k0)}), RATES["selection_rate"]
+    )
     exact = exact_pair(estimates, 0, 1, error)
     if exact is not None:
         return exact.evidence(contrast, settings.fair(contrast))
@@ -121,22 +123,14 @@ def last_true(condition: object, low: int, high: int) -> int:
     return low
 
 
-def chance_of_violated(
-    n: int, rate: float, k0: int, n0: int, contrast: str, limit: float, error: float
-) -> float:
+def chance_of_violated(n: int, rate: float, k0: int, n0: int, contrast: str, limit: float, error: float) -> float:
     """P("violated" at this error | the reference's count), of a group at its true rate."""
-    last_below = last_true(
-        lambda k: evidence_of(k, n, k0, n0, contrast, limit, error).below <= error, 0, n
-    )
-    last_not_above = last_true(
-        lambda k: evidence_of(k, n, k0, n0, contrast, limit, error).above > error, 0, n
-    )
+    last_below = last_true(lambda k: evidence_of(k, n, k0, n0, contrast, limit, error).below <= error, 0, n)
+    last_not_above = last_true(lambda k: evidence_of(k, n, k0, n0, contrast, limit, error).above > error, 0, n)
     return float(binom.cdf(last_below, n, rate) + binom.sf(last_not_above, n, rate))
 
 
-def any_violated(
-    sizes: Sequence[int], n0: int, rate0: float, contrast: str, limit: float, rate: float
-) -> float:
+def any_violated(sizes: Sequence[int], n0: int, rate0: float, contrast: str, limit: float, rate: float) -> float:
     """P(any of the groups is falsely "violated"), all at one rate; Holm rejects some exactly where Bonferroni does."""
     error = 0.05 / len(sizes)
     nodes = binom.ppf((np.arange(N_NODES) + 0.5) / N_NODES, n0, rate0).astype(int)

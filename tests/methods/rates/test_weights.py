@@ -497,7 +497,7 @@ def test_weighted_limits_of_a_largest_gap_are_those_of_the_pair() -> None:
     for critical in (1.0, 2.5):
         assert np.ravel(band.limits(critical)) == pytest.approx(single.limits(critical), rel=1e-9)
     for null in (-0.45, -0.1, 0.2):
-        assert band.statistic(null) == pytest.approx([single.statistic(null)], rel=1e-9)
+        assert band.statistics(null) == pytest.approx([single.statistic(null)], rel=1e-9)
 
 
 @pytest.mark.parametrize(("clusters", "answered"), [(7, False), (8, True)])
