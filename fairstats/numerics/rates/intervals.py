@@ -10,7 +10,7 @@ from scipy.special import betaincinv, ndtr, ndtri
 
 from fairstats.ground.checks import Floats, check_choice, check_confidence_level, check_that, float_array, shown
 from fairstats.ground.errors import InputError
-from fairstats.numerics.rates.exact import exact_interval, exact_pvalue, null_range
+from fairstats.numerics.rates.exact import exact_interval, exact_pvalue
 from fairstats.numerics.rates.score import (
     Contrast,
     difference_score_statistic,
@@ -18,6 +18,7 @@ from fairstats.numerics.rates.score import (
     ratio_score_statistic,
 )
 from fairstats.numerics.rates.score_limits import lower_limits, upper_limits
+from fairstats.numerics.rates.search import null_range
 
 CONTRASTS: tuple[Contrast, ...] = ("ratio", "difference", "odds_ratio")
 _EQUAL: dict[Contrast, float] = {"ratio": 1.0, "difference": 0.0, "odds_ratio": 1.0}

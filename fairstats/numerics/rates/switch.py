@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-#: Expected successes or failures that the score needs at an error of .05 beside a reference without an error of its own.
+#: Expected successes or failures that the score needs at an error of .05 beside a far larger reference.
 LEAST_EXPECTED = 120.0
-#: Growth of that number with the family: 20 groups need 7.7 times as many as one.
+#: Growth of that number with the family: 20 groups need 7.7 times as many as one does.
 GROWTH = 0.68
 #: Share of that number that groups of one size need, whose skewness cancels.
 BALANCED = 0.5

@@ -14,22 +14,13 @@ import numpy as np
 import pytest
 from scipy.stats import barnard_exact, beta, binom, norm
 
-from fairstats.numerics.rates import exact
+from fairstats.numerics.rates import exact_table
 from fairstats.numerics.rates.boundary import boundary
-from fairstats.numerics.rates.exact import (
-    GAMMA,
-    STEP,
-    ExactTable,
-    exact_evidence,
-    exact_interval,
-    exact_limits,
-    exact_pvalue,
-    exact_row,
-    from_scale,
-    to_scale,
-)
+from fairstats.numerics.rates.exact import exact_evidence, exact_interval, exact_limits, exact_pvalue, exact_row
+from fairstats.numerics.rates.exact_table import GAMMA, ExactTable
 from fairstats.numerics.rates.region import exactly_shown, first_true
 from fairstats.numerics.rates.score import difference_score_statistic, odds_ratio_score_statistic, ratio_score_statistic
+from fairstats.numerics.rates.search import STEP, from_scale, to_scale
 
 ALTERNATIVES = ("less", "greater", "two-sided")
 STATISTICS: dict[str, Any] = {
@@ -168,7 +159,7 @@ def test_equal_rates_over_all_nuisance_rates(
     Witnesses: extreme tables in fractions, 20,001 rates; `scipy.stats.barnard_exact` where no other table ties with the
     observed one (rounding makes it lose ties, and its p-value is then too small).
     """
-    monkeypatch.setattr(exact, "clopper_pearson", lambda *_: (1e-9, 1 - 1e-9))
+    monkeypatch.setattr(exact_table, "clopper_pearson", lambda *_: (1e-9, 1 - 1e-9))
     k, n, k0, n0 = table
     extreme, tie = as_extreme_in_fractions(table, alternative)
     rate = np.linspace(0, 1, 20_001)[:, None]
@@ -333,7 +324,7 @@ def test_tails_one_by_one_are_those_of_the_table(monkeypatch: pytest.MonkeyPatch
     nulls, alternatives = [0.8, 1.0, 1.25], list(ALTERNATIVES)
     tabulated = ExactTable(table, "ratio")
     assert tabulated.tails is not None
-    monkeypatch.setattr(exact, "_MOST_TABULATED", 0)
+    monkeypatch.setattr(exact_table, "_MOST_TABULATED", 0)
     computed = ExactTable(table, "ratio")
     assert computed.tails is None
     assert computed.pvalues(nulls, alternatives) == pytest.approx(tabulated.pvalues(nulls, alternatives), abs=1e-11)
