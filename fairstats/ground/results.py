@@ -80,6 +80,7 @@ class Interval:
 
 
 _NO_INTERVAL = Interval(math.nan, math.nan, math.nan, "")
+_NO_PROCEDURE = Procedure()
 
 
 @serialisable()
@@ -160,7 +161,7 @@ class Comparison:
     n: int = 0
     method: str = ""
     note: str = ""
-    procedure: Procedure = Procedure()
+    procedure: Procedure = _NO_PROCEDURE
 
     def row(self, backend: str) -> dict[str, Any]:
         """Row of the tidy table: `TIDY_COLUMNS`, then the columns that the class adds in `further`."""

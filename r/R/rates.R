@@ -466,6 +466,8 @@ max_z <- function(covariance, df, draws = 2^16) {
 
 # A p-value by the score that is above so many times the error is far from a decision.
 GAP_NEAR <- 4
+# Limits by the score have the continuity correction where fewer cases than this are expected in a cell.
+CORRECTED_BELOW <- 10
 
 # The largest absolute difference over several metrics and all pairs. Of one difference (two groups, one rate) it is its
 # size. Otherwise, if every difference lies within its limits at the critical value c, the maximum lies between the
@@ -513,7 +515,10 @@ crosscheck_largest <- function(totals, rows, metrics, level, critical, clustered
       t <- effective_table(part, i, j)
       needs_exact(t[2L], t[4L], smallest_expected(t), each)
     }, NA))))
-    gap_decision(found, terms, method_of(small), z, small, few, df, each, critical, margin, level, complete)
+    corrected <- !few & is.null(scatter) & unlist(over(function(of, i, j) any(vapply(of$parts, function(part) {
+      smallest_expected_cell(effective_table(part, i, j)) < CORRECTED_BELOW
+    }, NA))))
+    gap_decision(found, terms, method_of(corrected), z, small, few, df, each, critical, margin, level, complete)
   }
   at <- decided(critical)
   own <- joint$quantile(level)
