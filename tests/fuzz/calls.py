@@ -179,7 +179,7 @@ def calls() -> dict[str, Call]:
             "confidence_level": 0.95}, weight=0.2),
         # ------------------------------------------------ madd
         "madd": Call("madd", fs.madd, {"score": s, "sensitive_features": g, "bandwidth": 0.1,
-            "n_bins": None, "grid_bins": None, "comparisons": "all", "reference": None,
+            "n_bins": None, "grid_bins": None, "comparisons": "auto", "reference": None,
             "sample_weight": None, "cluster": None, "permutations": "grid", "margin": 0.2,
             "confidence_level": 0.95, "adjust": "holm", "n_resamples": 99, "max_bins": 20, "min_points": 2,
             "width": 0.45, "missing": "raise", "groups": None, "counts": None, "rng": 1}, weight=0.5),

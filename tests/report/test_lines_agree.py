@@ -186,12 +186,12 @@ def test_gaps_say_which_rate_lacks_what() -> None:
     assert re.search(r"too few for an interval \(true positive rate\)\. .*\(false positive rate\)\.", note)
 
 
-def test_the_largest_of_binned_distances_is_called_so() -> None:
+def test_the_largest_of_the_distances_is_called_so() -> None:
     frame = rows(CELLS)
     frame["s"] = np.clip(0.2 + 0.5 * frame["hat"] + (np.arange(len(frame)) % 10) / 40, 0, 1)
     text = str(quietly(frame[frame["g"] < "e"], y_true=None, score="s"))
-    assert "\nBinned MADD: the largest of all comparisons\n" in text
-    assert "\nMADD: the largest" not in text
+    assert "\nMADD: the largest of all comparisons\n" in text
+    assert "Binned MADD" not in text
 
 
 def test_a_posterior_without_a_favourable_prediction_is_the_prior(plain: AuditReport) -> None:

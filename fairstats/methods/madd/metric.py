@@ -179,7 +179,7 @@ def madd(
         n_resamples=n_resamples, max_bins=max_bins, min_points=min_points, width=width,
     )  # fmt: skip
     scores = read_scores(
-        counts, max(settings.n_bins or settings.max_bins, settings.grid_bins or 1), score=score,
+        counts, settings.n_bins or settings.max_bins, score=score,
         sensitive_features=sensitive_features, sample_weight=sample_weight, cluster=cluster, missing=missing,
         groups=groups,
     )  # fmt: skip

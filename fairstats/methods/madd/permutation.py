@@ -33,8 +33,8 @@ from fairstats.numerics.draws import split_each, split_rows
 _ROUNDING = 1e-12
 #: Counts of permutations held in memory at a time.
 _MOST_CELLS = 5_000_000
-#: Cells of the scores of all groups, from which the largest MADD finds the quantiles of every pair: so many a bin, at
-#: least and at most so many. Every group's counts in every cell are drawn: fewer cells for small groups keep that cheap.
+#: Cells of the scores of all groups from which the largest MADD finds the quantiles of every pair, per bin; and the
+#: fewest and the most of them. Counts of every group in every cell are drawn: fewer cells for small groups are cheap.
 CELLS_PER_BIN = 16
 FEWEST_CELLS = 64
 MOST_CELLS = 256

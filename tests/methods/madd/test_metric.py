@@ -444,7 +444,8 @@ def three() -> tuple[np.ndarray, np.ndarray]:
 
 BINS = (
     "Bins are quantiles of the scores of both groups together, chosen without their labels; equal scores stay "
-    "together. The distance in them depends on the shares that the groups have of all rows, and not on the scale of the scores."
+    "together. The distance in them depends on the shares that the groups have of all rows, and not on the scale of "
+    "the scores."
 )
 ON_GRID = (
     "{0} intervals by the directional delta method, for the distance in the bins named; verdicts by "
