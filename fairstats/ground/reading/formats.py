@@ -149,7 +149,7 @@ def frame_of_arrow(table: Any, columns: Sequence[str]) -> pd.DataFrame:
         column = table.column(name)
         if arrow.types.is_dictionary(column.type) and not column.type.ordered:
             column = column.cast(column.type.value_type)  # a way to store text; it declares no order
-        types_mapper = None
+        types_mapper: Any = None
         if column.null_count and column.type in whole:
             types_mapper = whole.get
         elif arrow.types.is_time(column.type):
@@ -352,7 +352,7 @@ def _of_r(source: Source) -> TypedTable:
 
 def _several(values: Any) -> list[Any]:
     if isinstance(values, np.ndarray):
-        return values.tolist()
+        return list(values.tolist())
     return values if isinstance(values, list) else [values]
 
 

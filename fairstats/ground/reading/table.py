@@ -15,6 +15,7 @@ from fairstats.ground.engines.sources import ENGINES
 from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.lazy import pd
 from fairstats.ground.reading import sizes
+from fairstats.ground.reading.fields import NoNumberError
 from fairstats.ground.reading.formats import TypedTable, check_needed, needed_package, typed_table
 from fairstats.ground.reading.parse import Plan
 from fairstats.ground.reading.places import PARQUET, STANDARD, TEXT, table_files
@@ -25,7 +26,6 @@ from fairstats.ground.reading.stored import check_twins, frame_as_parquet, new_f
 from fairstats.ground.reading.streams import BLOCK, Source, readable
 from fairstats.ground.reading.textfiles import (
     FrameSink,
-    NoNumberError,
     ParquetSink,
     TextFile,
     error_of,
