@@ -17,12 +17,11 @@ from fairstats.ground.factors import MISSING, Factor
 from fairstats.ground.groups import Grouping, encode_groups
 from fairstats.ground.lazy import pd
 from fairstats.ground.serialise import serialisable
+from fairstats.ground.reading.record import TOKENS
 from fairstats.ground.values import factorize, label_text, missing_rows
 
 MissingPolicy = Literal["raise", "drop", "group"]
 
-#: Key in the attributes of a pandas frame that was read from a text file: column → token → rows where it is missing.
-TOKENS = "fairstats_tokens"
 #: Scores may miss the ends of [0, 1] by so much, a few units in the last place, and are clipped.
 _ROUNDING = 8 * float(np.finfo(np.float64).eps)
 

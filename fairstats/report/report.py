@@ -208,7 +208,7 @@ class AuditReport(Contents):
         path : path-like
             The file, ``.Rmd`` or ``.qmd``.
         data : path-like, optional
-            CSV or Parquet file with the audited rows, which the vignette reads. Default: the report itself,
+            File with the audited rows, which the vignette reads. Default: the report itself,
             which the vignette then carries. No other file is written.
         overwrite : bool, default False
             Whether a file that is there may be replaced.

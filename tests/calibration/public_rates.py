@@ -85,7 +85,6 @@ def study(
     return out
 
 
-
 def named(call: Callable[..., Any], **options: Any) -> Callable[[Table], Any]:
     """A public function of counts, the first group the reference."""
     return lambda table: call(counts={f"g{k}": cells for k, cells in enumerate(table)}, reference="g0", **options)

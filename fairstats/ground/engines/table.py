@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from operator import and_
 from typing import Any
@@ -19,6 +19,7 @@ from fairstats.ground.engines.sources import collected, joinable, real, whole
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import pd
 from fairstats.ground.outcomes import Outcomes, check_changed, check_weights, on_unit_interval
+from fairstats.ground.reading.record import TOKENS, record_of
 from fairstats.ground.reading.roles import Roles
 from fairstats.ground.values import factorize, labels_of
 
@@ -92,6 +93,8 @@ class LazyRows:
 
     table: Any
     question: Question
+    #: Column of a text file → token that reads as missing → number of fields.
+    tokens: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
 
     @classmethod
     def prepare(cls, table: Any, question: Question) -> LazyRows:
@@ -118,7 +121,7 @@ class LazyRows:
                 raise InputError(argument, got=got, allowed="one number per row", cure=cure)
             chosen[name] = nw.col(column).cast(nw.Float64)
             chosen[name] = chosen[name] if name == WEIGHT else question.on_unit(chosen[name])
-        return cls(table.select(**chosen), question)
+        return cls(table.select(**chosen), question, record_of(table).tokens)
 
     @property
     def key_names(self) -> list[str]:
@@ -216,10 +219,21 @@ class LazyRows:
                 return None
             return np.where(whole(answer, f"{name}_known") == 1, value, np.nan)
 
+        def with_tokens(values: Any, column: str | None) -> Any:
+            """A column under the name that it has in the file, with the tokens that were missing there."""
+            if values is None:
+                return None
+            named = pd.Series(values, name=column, index=frame.index)
+            if self.tokens:
+                named.attrs[TOKENS] = self.tokens
+            return named
+
+        keys = zip(self.key_names, q.keys, strict=True)
         outcomes = Outcomes.from_arrays(
-            frame.get(TRUE), frame.get(PRED), score=known(SCORE, 0.0), sample_weight=weights,
-            sensitive_features={name: frame[key] for key, name in zip(self.key_names, q.keys, strict=True)},
-            cluster=known(CLUSTER, 0.0), extra=frame.get(PRED_B), pos_label=q.pos_label, groups=q.groups,
+            with_tokens(frame.get(TRUE), q.y_true), with_tokens(frame.get(PRED), q.y_pred),
+            score=known(SCORE, 0.0), sample_weight=weights,
+            sensitive_features={name: with_tokens(frame[key], name) for key, name in keys},
+            cluster=with_tokens(known(CLUSTER, 0.0), q.cluster), extra=frame.get(PRED_B), pos_label=q.pos_label, groups=q.groups,
             label_values=q.label_values, features=None if not features else np.isnan(known(FEATURE, 0.0)),
             missing=q.missing, number=whole(answer, NUMBER), squares=squares,  # type: ignore[arg-type]
         )  # fmt: skip
