@@ -158,7 +158,7 @@ def _wilson_angle(
         q = larger_rate(contrast, p, null)
         scale = null if contrast == "ratio" else 1.0
         ratio = np.minimum(scale * scale * m * q * (1 - q) / (n * p * (1 - p)), 100.0)
-    return np.arcsin(np.sqrt(place))
+    return np.asarray(np.arcsin(np.sqrt(place)))
 
 
 def _curve(

@@ -28,7 +28,7 @@ from fairstats.numerics.rates.search import SPAN, WantedLimit, end_of, from_scal
 #: Error of the nuisance rate's interval, part of every p-value.
 GAMMA = 1e-7
 #: Spacing of nuisance rates, in standard errors of the larger group's rate on the angular scale.
-_SPACING = 0.3
+_SPACING = 0.22
 #: Fewest nuisance rates.
 _FEWEST = 24
 #: P(X ≥ Mx) ≤ exp(−2M(arcsin √x − arcsin √q)²): beyond this angle times 1/√M less than 1e-13 is left.

@@ -46,4 +46,5 @@ def needs_exact(n: int, n0: int, expected: float, level: float) -> bool:
     (True, False)
     """
     imbalance = abs(n - n0) / (n + n0)
-    return expected < LEAST_EXPECTED * (0.05 / level) ** GROWTH * max(BALANCED, imbalance)
+    least = LEAST_EXPECTED * float((0.05 / level) ** GROWTH)
+    return expected < least * max(BALANCED, imbalance)
