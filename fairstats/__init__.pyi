@@ -9,6 +9,7 @@ from fairstats.ground.counts import ConfusionCounts as ConfusionCounts
 from fairstats.ground.errors import FairstatsError as FairstatsError
 from fairstats.ground.errors import FairstatsWarning as FairstatsWarning
 from fairstats.ground.errors import InputError as InputError
+from fairstats.ground.reading.table import read_table as read_table
 from fairstats.ground.tally import Tally as Tally
 from fairstats.ground.tally import tally as tally
 from fairstats.methods.ecd.discrimination import counterfactual_discrimination as counterfactual_discrimination
@@ -42,7 +43,6 @@ from fairstats.methods.rates.metrics import predictive_parity_difference as pred
 from fairstats.methods.rates.models.compare import compare_models as compare_models
 from fairstats.methods.rates.planning import power_ratio as power_ratio
 from fairstats.methods.rates.planning import sample_size_ratio as sample_size_ratio
-from fairstats.methods.rates.stratified import stratified_ratio as stratified_ratio
 from fairstats.methods.um.comparison import um_compare as um_compare
 from fairstats.methods.um.cross_validation import um_cross_validate as um_cross_validate
 from fairstats.methods.um.estimators import um_compare_estimators as um_compare_estimators

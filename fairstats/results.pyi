@@ -29,7 +29,8 @@ from fairstats.methods.rates.planning import PowerResult as PowerResult
 from fairstats.methods.rates.result import ComparisonResult as ComparisonResult
 from fairstats.methods.rates.result import DifferenceResult as DifferenceResult
 from fairstats.methods.rates.result import RatioResult as RatioResult
-from fairstats.methods.rates.stratified import StratifiedRatioResult as StratifiedRatioResult
+from fairstats.methods.rates.stratified_result import StratifiedDifferenceResult as StratifiedDifferenceResult
+from fairstats.methods.rates.stratified_result import StratifiedRatioResult as StratifiedRatioResult
 from fairstats.methods.um.comparison import UmComparison as UmComparison
 from fairstats.methods.um.estimators import UmEstimators as UmEstimators
 from fairstats.methods.um.events import UmRanking as UmRanking

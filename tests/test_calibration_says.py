@@ -88,6 +88,14 @@ def _estimators() -> list[str]:
     return list(found.notes())
 
 
+def _few_in_strata() -> list[str]:
+    """Eight of a group in two strata."""
+    y = np.r_[np.zeros(8), np.tile([1, 1, 0], 20)].astype(int)
+    group, stratum = np.repeat(["small", "large"], [8, 60]), np.r_[np.repeat([1, 2], 4), np.repeat([1, 2], 30)]
+    result = fs.disparate_impact(y, sensitive_features=group, strata=stratum, reference="large")
+    return list(result.notes())
+
+
 class Said(NamedTuple):
     """Cells (patterns of room, method, and remark or regime), words of a docstring, words of a result."""
 
@@ -130,6 +138,9 @@ SAID = (
          lambda: _differences(2, 40, 100, 2000), FEW),
     Said("rates", r"", "COMPAS resampled, .* of four groups", RATIO, FEW),
     Said("rates", r"group_metric\(metric='(f1|mcc|.*_ratio)", "", fs.group_metric, "they are conservative"),
+    Said("strata", r"disparate_impact", "fewer than 20", RATIO, "With fewer than 20 cases of a group", _few_in_strata,
+         "only equality is tested within strata"),
+    Said("strata", r"equality|homogeneity|Breslow", "", fs.rates.stratified, "In small strata they are conservative"),
     Said("evt", r"exponentiality_test\(max_looks", "", EVT.exponentiality_test, "conservative"),
     Said("evt", r"exponentiality_test\(rule", "", EVT.exponentiality_test, "not a critical value",
          lambda: EVT.exponentiality_test(np.arange(1.0, 500.0), rule="paper_raw").notes(),

@@ -216,7 +216,7 @@ def test_python_m_fairstats(people: Path) -> None:
 
 def test_without_the_extra_it_says_which_one() -> None:
     done = process(code="import sys; sys.modules['typer'] = None; from fairstats.__main__ import main; main()")
-    assert done.returncode == 2
+    assert done.returncode == 3
     assert 'pip install "fairstats[cli]"' in done.stderr
     assert "Traceback" not in done.stderr
 

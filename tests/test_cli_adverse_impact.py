@@ -156,7 +156,7 @@ BAD: dict[str, tuple[tuple[Any, ...], str]] = {
     "no such column": (("ROWS", "--selected", "hird", "--sex", "sex"), "hird"),
     "no such label": (("ROWS", "--selected", "screen", "--pos-label", "oui", "--sex", "sex"), "oui"),
     "unknown of rows": (("ROWS", *ROWS, "--unknown", 3), "unknown"),
-    "text as score": (("ROWS", "--score", "race", "--sex", "sex"), "score"),
+    "text as score": (("ROWS", "--score", "race", "--sex", "sex"), "column 'race', line 2"),
     "no such file": (("none.csv", *ROWS), "not there"),
     "no such counts": (("none.json",), "none.json"),
     "reference": (("COUNTS", "--reference", "x"), "reference"),

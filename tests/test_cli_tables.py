@@ -89,7 +89,10 @@ def test_folders_and_globs_give_the_report_of_the_rows(frame, folder, tmp_path, 
     if where == "csv" and engine == "polars":
         where = "csv/*.csv"
     one = tmp_path / "one.csv"
-    frame.to_csv(one, index=False)
+    whole = frame.astype({"race": object})
+    if "csv" in where:  # the second of the two files has a token where the first has empty fields
+        whole.loc[300:, "race"] = whole.loc[300:, "race"].fillna("NA")
+    whole.to_csv(one, index=False)
     options = (*BASE, "--missing", "drop")
     rows = run("audit", one, *options, "--json", tmp_path / "rows.json")
     there = run("audit", folder / where, *options, "--engine", engine, "--json", tmp_path / "there.json")
@@ -141,7 +144,7 @@ def test_a_tally_of_every_part(frame, tmp_path):
         (("audit", "FOLDER/parquet", *BASE, "--memory", "much"), "a size with its unit"),
         (("audit", "FOLDER/parquet", "--y-pred", "hat"), "--group"),
         (("tally", "FOLDER/parquet", "--y-pred", "hut", "--group", "sex"), "no column 'hut'"),
-        (("audit", "FOLDER/broken", *BASE), "engine duckdb failed"),
+        (("audit", "FOLDER/broken", *BASE), "cannot be read"),
     ],
 )
 def test_what_cannot_be_read_is_one_message(folder, arguments, text):
@@ -151,15 +154,3 @@ def test_what_cannot_be_read_is_one_message(folder, arguments, text):
     chosen = [a.replace("FOLDER", str(folder)) for a in arguments]
     done = run(*chosen, code=2)
     assert text in " ".join(done.split())
-
-
-def test_large_files_go_to_duckdb(folder, monkeypatch):
-    from fairstats.ground.engines import sources
-
-    one = folder / "parquet" / "january.parquet"
-    assert sources.engine_for(one) == "rows"
-    monkeypatch.setattr(sources, "LARGE", 100)
-    pytest.importorskip("duckdb")
-    assert sources.engine_for(one) == "duckdb"
-    assert sources.engine_for(one, "rows") == "rows"
-    assert sources.engine_for(folder) == "duckdb"

@@ -23,7 +23,8 @@ ROOT = Path(__file__).resolve().parents[1]
 HIDE = """
 import importlib.abc, importlib.util, sys
 HIDDEN = {"matplotlib", "jinja2", "typer", "rich", "pyarrow", "pymc", "pytensor", "arviz", "optuna", "ctgan",
-          "rpy2", "polars", "fairlearn", "hypothesis", "duckdb", "pyspark", "dask", "sqlglot"}
+          "rpy2", "polars", "fairlearn", "hypothesis", "duckdb", "pyspark", "dask", "sqlglot", "python_calamine",
+          "pyreadstat"}
 class Hidden(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] in HIDDEN:
@@ -72,7 +73,7 @@ WORKS = {
             getattr(fs, name + "_difference")(y_true, y_pred, sensitive_features=race, agg="max")
         """,
     "ABROCA": "fs.abroca(y_true, score, sensitive_features=race, rng=1)",
-    "strata": "fs.stratified_ratio(y_pred, sensitive_features=race, strata=frame['age_cat'])",
+    "strata": "fs.disparate_impact(y_pred, sensitive_features=race, strata=frame['age_cat'])",
     "two models": "fs.compare_models(y_true, y_pred, score > 0.7, sensitive_features=race)",
     "planning": "assert fs.sample_size_ratio(0.5, 0.7).n == 971",
     "weights and clusters": """
@@ -98,6 +99,10 @@ report.to_json(path)
 assert fs.results.AuditReport.from_json(path).to_frame().equals(report.to_frame())
 """,
     "the doctor": "fs.doctor()",
+    "a text file": """
+table = fs.read_table(b"sex,x\\n01,0.5\\n1,\\n", numbers="x")
+assert list(table["sex"]) == ["01", "1"] and table["x"].isna().tolist() == [False, True]
+""",
     "highest density regions": "region = fs.hdr(score + 1e-3 * frame.index, 0.5)",
 }
 
@@ -109,17 +114,9 @@ NEEDS = {
     "the command line": ("cli", "import fairstats.cli.app"),
     "DuckDB": ("scale", "fs.tally(frame, y_pred='score_text', sensitive_features='race', engine='duckdb')"),
     "Spark": ("spark", "fs.tally(frame, y_pred='score_text', sensitive_features='race', engine='spark')"),
-    "a folder of files": ("scale", "import fairstats.ground.engines.sources as f; f.open_files(folder)"),
-    "a Parquet file": (
-        "cli",
-        """
-from fairstats.report.files import read_table
-import tempfile, pathlib
-path = pathlib.Path(tempfile.mkdtemp()) / "people.parquet"
-path.write_bytes(b"PAR1")
-read_table(path, ["a"])
-""",
-    ),
+    "a file for an engine": ("files", "fs.read_table(b'a,b\\n1,2\\n', engine='duckdb')"),
+    "a Parquet file": ("files", "fs.read_table(b'PAR1')"),
+    "a spreadsheet": ("files", "fs.read_table(b'PK\\x03\\x04xl/')"),
 }
 
 
@@ -169,7 +166,7 @@ def test_error_names_the_extra(raised: dict[str, list[str]], what: str) -> None:
 
 def test_command_without_its_extra_says_so() -> None:
     done = hidden("from fairstats.__main__ import main\nsys.argv = ['fairstats', 'demo']\nmain()")
-    assert done.returncode == 2
+    assert done.returncode == 3
     assert "fairstats[cli]" in done.stderr
     assert "Traceback" not in done.stderr
 

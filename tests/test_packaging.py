@@ -168,16 +168,15 @@ def test_metadata(metadata: email.message.Message) -> None:
     assert metadata["Version"] == fairstats.__version__
     assert metadata["License-Expression"] == "BSD-3-Clause"
     assert metadata["Requires-Python"] == ">=3.11"
-    assert {"report", "cli", "scale", "spark", "bayes", "search", "generate", "docs", "r", "all", "test", "dev"} <= set(
-        metadata.get_all("Provides-Extra", [])
-    )
+    extras = {"report", "cli", "files", "scale", "spark", "bayes", "search", "generate", "docs", "r", "all"}
+    assert extras | {"test", "dev"} <= set(metadata.get_all("Provides-Extra", []))
 
 
 def test_all_leaves_out_what_cannot_be_installed_everywhere() -> None:
     (everything,) = PROJECT["optional-dependencies"]["all"]
-    assert everything == "fairstats[report,cli,bayes,search,scale]"
+    assert everything == "fairstats[report,cli,files,bayes,search,scale]"
     optional = PROJECT["optional-dependencies"]
-    installed = [r for extra in ("report", "cli", "bayes", "search", "scale") for r in optional[extra]]
+    installed = [r for extra in ("report", "cli", "files", "bayes", "search", "scale") for r in optional[extra]]
     assert not [r for r in [*PROJECT["dependencies"], *installed] if r.startswith(("rpy2", "ctgan"))]
 
 

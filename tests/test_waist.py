@@ -124,10 +124,11 @@ def test_a_tally_gives_what_its_rows_give(name, people, counted):
 
 @pytest.mark.filterwarnings("ignore::fairstats.ground.errors.FairstatsWarning")
 def test_strata_and_two_models_and_set_distances_of_groups(people, counted):
-    rows = fs.stratified_ratio(people["hat"], sensitive_features=people["sex"], strata=people["site"])
+    rows = fs.disparate_impact(people["hat"], sensitive_features=people["sex"], strata=people["site"])
     table = fs.tally(people, y_pred="hat", sensitive_features="sex", strata="site")
-    again = fs.stratified_ratio(counts=fs.Tally.from_json(table.to_json(exact=True)))
+    again = fs.disparate_impact(counts=fs.Tally.from_json(table.to_json(exact=True)))
     pd.testing.assert_frame_equal(again.to_frame(), rows.to_frame())
+    pd.testing.assert_frame_equal(again.stratified.to_frame(), rows.stratified.to_frame())
 
     X = people[["age", "job"]].astype({"job": "category"})
     columns = (X, people["y"], people["hat"])

@@ -1,26 +1,30 @@
 """The command line: ``fairstats audit``, ``adverse-impact``, ``demo``, ``crosscheck``, ``doctor`` and more.
 
-Exit codes: 0 done; 1 ``--fail-on violated`` and a violation, or a cross-check disagrees; 2 usage or unusable input.
+Exit codes: 0 done; 1 a finding (``--fail-on violated`` and a violation, or a cross-check disagrees); 2 usage or
+unusable input; 3 any other failure; 130 interrupted. Files are written first, then text goes to the terminal.
 """
 
 from __future__ import annotations
 
 import inspect
-import sys
+import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
 from fairstats._version import __version__
-from fairstats.ground.engines.sources import delimiter_of, engine_for, open_files
 from fairstats.ground.errors import FairstatsError, FairstatsWarning, InputError, MissingDependencyError
+from fairstats.ground.outputs import Outputs
+from fairstats.ground.reading.record import record_of
+from fairstats.ground.reading.table import held_input, read_roles
 from fairstats.ground.serialise import decode, parse_json, read_json
 from fairstats.ground.tally import Tally, tally
-from fairstats.report.files import STANDARD, check_targets, deliver, held_input, read_table
-from fairstats.report.render import render_html, show
-from fairstats.report.report import AuditReport, read_report
+from fairstats.ground.writing import CSV, DOCUMENTS, HTML, JSON, STANDARD
+from fairstats.report.pages import convert
+from fairstats.report.report import AuditReport, page_of, read_report
 from fairstats.report.vignettes.build import Built
 from fairstats.report.vignettes.source import find_vignette, read_vignette, vignette_names
 
@@ -32,27 +36,29 @@ except ImportError as problem:
         "typer", extra="cli", purpose="The command line", alternative="call fairstats.audit(…) from Python"
     ) from problem
 
-from fairstats.cli import options
+from fairstats.cli import exits, options
+from fairstats.cli.delivery import check_made_by_template, default_name, deliver, delivery_of, finish, kind_of_page_in
 
 
 class Commands(TyperGroup):
-    """The commands; an error of ours becomes one line on standard error and exit code 2."""
+    """The commands; an error that is foreseen becomes one line on standard error and an exit code."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run a command."""
         try:
             return super().invoke(ctx)
-        except FairstatsError as problem:
-            typer.echo(f"fairstats: {problem}", err=True)
-            raise typer.Exit(2) from None
-        except KeyboardInterrupt:
-            typer.echo("fairstats: interrupted", err=True)
-            raise typer.Exit(130) from None
+        except (FairstatsError, KeyboardInterrupt, OSError) as problem:
+            if exits.shows_traceback():
+                raise
+            typer.echo(exits.line_of(problem), err=True)
+            raise typer.Exit(exits.code_of(problem)) from None
 
 
 app = typer.Typer(
     cls=Commands, no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False,
     help="Inference-grade algorithmic fairness: every figure with an interval and a test.",
+    epilog="Exit codes: 0 done, 1 a finding (--fail-on violated; a cross-check that disagrees), 2 unusable input, "
+    "3 any other failure (full disk, missing package or program), 130 interrupted.",
 )  # fmt: skip
 vignettes = typer.Typer(
     no_args_is_help=True, help="The vignettes: each method told on real data, with Python and R side by side."
@@ -78,21 +84,29 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
+def _traceback(wanted: bool) -> None:
+    if wanted:
+        os.environ[exits.TRACEBACK] = "1"
+
+
 @app.callback()
 def root(
     version: Annotated[
         bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and exit.")
     ] = False,
+    traceback: Annotated[
+        bool, typer.Option("--traceback", callback=_traceback, help="Show where an error arose, as Python does.")
+    ] = False,
 ) -> None:
     """Inference-grade algorithmic fairness: every figure with an interval and a test."""
 
 
-@command("audit", "file", "rows", "audit", "mitigation", "delimiter", "engine", "delivery")
+@command("audit", "file", "rows", "audit", "mitigation", "reading", "engine", "delivery")
 def audit_command(file: Path, **given: Any) -> None:
     """Audit the predictions in a table, or a tally of it, for differences between groups."""
     from fairstats.report.audit import audit
 
-    delivery = _delivery(given, [file])
+    delivery = delivery_of(given, [file, given["mitigation"]])
     frame, plain = _asked(file, given)
     if plain["mitigation"] is not None:
         written = "the JSON of what MaddMitigator.evaluate returned: json.dump(effect.to_dict(), file)"
@@ -100,7 +114,7 @@ def audit_command(file: Path, **given: Any) -> None:
     with warnings.catch_warnings(), _as_written("file", file) if isinstance(frame, Tally) else nullcontext():
         warnings.simplefilter("ignore", FairstatsWarning)  # the report's notes say the same
         report = audit(frame, **plain)
-    _deliver(report, delivery)
+    deliver(report, delivery)
 
 
 def _asked(file: Path | None, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -116,35 +130,38 @@ def _read(file: Path | None, given: dict[str, Any]) -> tuple[Any, dict[str, Any]
     groups, strata = given.pop("group") or [], given.get("strata")
     changed = options.by_column(given["counterfactual_score"], groups, "--counterfactual-score")
     given |= {name: options.by_model(given[name], f"--{name.replace('_', '-')}") for name in ("y_pred", "score")}
-    names = [*groups, *changed.values(), *([] if strata is None else [strata])]
-    frame = None if file is None else _table(file, given, names)
+    labels = [*groups, *([] if strata is None else [strata])]
+    frame = None if file is None else _table(file, given, labels, tuple(changed.values()))
     given |= {"sensitive_features": groups, "counterfactual_score": changed}
     given["pos_label"] = options.pos_labels(given["pos_label"], given.pop("pos_label_pred"))
+    given["label_values"] = options.label_values(given["label_values"])
     given["features"] = tuple(given["features"] or ())
     return frame, options.plain_values(given)
 
 
-def _table(file: Path, given: dict[str, Any], columns: list[str]) -> Any:
+def _table(file: Path, given: dict[str, Any], labels: list[str], numbers: tuple[str, ...]) -> Any:
     """What a command reads: a tally, the rows of a file, or a lazy table; its own options leave `given`."""
-    delimiter, memory, engine = (given.pop(name) for name in ("delimiter", "memory", "engine"))
-    delimiter, held = delimiter_of(delimiter), held_input(file)
+    asked = options.reading_options(given)
+    engine = given.pop("engine").value
+    held = held_input(file)
     if file.suffix == ".json" or (held or b"").lstrip().startswith(b"{"):
         given.pop("missing")
         return Tally.from_json(file if held is None else held.decode("utf-8", "replace"))
-    if not columns:
+    if not labels:
         allowed = "a sensitive column; repeat for several"
         raise InputError("--group", got="nothing", allowed=allowed, cure="--group sex")
-    chosen = "rows" if held is not None else engine_for(file, engine.value)
-    if chosen != "rows":
-        return open_files(file, chosen, memory=memory, delimiter=delimiter, progress=sys.stdout.isatty())
-    return read_table(file, [*columns, *options.columns_of("rows", given)], delimiter=delimiter, held=held)
+    several_models = any(isinstance(given[name], Mapping) for name in ("y_pred", "score"))
+    roles = options.roles_of("rows", given, labels, numbers)
+    source = options.source_of(file, held)
+    return read_roles(source, roles, asked, engine=engine, needs_rows=several_models)[0]
 
 
-@command("tally", "file", "rows", "delimiter", "engine", "tally")
+@command("tally", "file", "rows", "reading", "engine", "tally")
 def tally_command(file: Path, **given: Any) -> None:
     """Count a table once: a tally holds all that an audit needs, and no person."""
-    check_targets({"--out": given["out"]}, [file])
     out, exact, min_cell = (given.pop(name) for name in ("out", "exact", "min_cell"))
+    outputs = Outputs([file])
+    outputs.plan("--out", out or default_name("tally.json", b'"class": "Tally"'), JSON)
     for name in ("y_pred", "score"):
         if len(given[name] or ()) > 1:
             raise typer.BadParameter("a tally counts one model", param_hint=f"--{name.replace('_', '-')}")
@@ -155,13 +172,15 @@ def tally_command(file: Path, **given: Any) -> None:
         counted = tally(frame, **plain)
         counted = counted if min_cell is None else counted.withheld(min_cell)
         text = counted.to_json(exact=exact)
-    for words in dict.fromkeys(str(warning.message) for warning in said):
+    outputs.write({"--out": lambda: text})
+    notes = record_of(frame).notes
+    for words in dict.fromkeys([*notes, *(str(warning.message) for warning in said)]):
         typer.echo(words, err=True)
-    written = deliver(out, text)
-    typer.echo("\n".join(filter(None, (str(counted), written))), err=not written)
+    typer.echo(str(counted), err=outputs.to_standard_output)
+    finish(outputs)
 
 
-@command("adverse-impact", "file", "adverse-impact", "delimiter", "delivery")
+@command("adverse-impact", "file", "adverse-impact", "reading", "delivery")
 def adverse_impact_command(file: Path, **given: Any) -> None:
     """Adverse impact of a selection process by sex and race: uniform guidelines, or Local Law 144.
 
@@ -171,28 +190,38 @@ def adverse_impact_command(file: Path, **given: Any) -> None:
     from fairstats.report.audit import audit
 
     target, title = given.pop("csv"), given.pop("title")
-    delivery = _delivery(given, [file], csv=target)
-    delimiter, held = delimiter_of(given.pop("delimiter")), held_input(file)
+    for_law = given["template"].value == "ll144"
+    if for_law and target is None and str(given["out"]) != STANDARD:
+        target = Path(STANDARD)
+    check_made_by_template(given, target, for_law=for_law)
+    delivery = delivery_of(given, [file])
+    delivery.outputs.plan("--csv", target, CSV)
+    asked, held = options.reading_options(given), held_input(file)
     given["about"] = options.by_key(given["about"], "--about")
     given["unknown"] = options.numbers_of(given["unknown"])
+    given["label_values"] = options.label_values(given["label_values"])
     given["reference"] = given["reference"] or "highest"
     data: Any
+    notes: tuple[str, ...] = ()
     if file.suffix == ".json" or (held or b"").lstrip().startswith(b"{"):
         text = file.read_bytes() if held is None and file.is_file() else held or b""
         data = parse_json(text, "file", repr(str(file)), "a tally, or counts {group: [selected, not selected]}")
         data = Tally.from_json(text.decode("utf-8", "replace")) if "class" in data else data
     else:
-        data = read_table(file, options.columns_of("adverse-impact", given), delimiter=delimiter, held=held)
+        data, notes = options.read_rows(file, held, options.roles_of("adverse-impact", given), asked)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairstatsWarning)  # the report's notes say the same
         result = adverse_impact(data, **options.plain_values(given))
         report = audit(result, title=title) if result.template == "ugesp" else None
     if report is not None:
-        _deliver(report, delivery)
+        deliver(replace(report, notes=(*notes, *report.notes)), delivery)
         return
-    for path, page in ((target or Path(STANDARD), result.to_csv()), (delivery["out"], result.to_html())):
-        if path is not None and (said := deliver(path, str(page))):
-            typer.echo(said, err=True)
+    kind = delivery.kind_of_page
+    page = str(result.to_html())
+    delivery.outputs.write(
+        {"--csv": lambda: str(result.to_csv()), "--out": lambda: convert(page, kind) if kind in DOCUMENTS else page}
+    )
+    finish(delivery.outputs, err=True)
 
 
 @command("demo", "demo", "delivery")
@@ -200,8 +229,9 @@ def demo(intersections: bool, **given: Any) -> None:
     """Audit the COMPAS scores that come with the package (ProPublica's 6,172 rows) by race and sex."""
     from fairstats.report.audit import demo_report
 
-    delivery = _delivery(given | {"out": given["out"] or Path("fairstats-report.html")}, [])
-    _deliver(demo_report(intersections=intersections), delivery)
+    page = given["out"] or default_name("fairstats-report.html", b'<meta name="generator" content="fairstats')
+    delivery = delivery_of(given | {"out": page}, [])
+    deliver(demo_report(intersections=intersections), delivery)
 
 
 @app.command()
@@ -212,34 +242,39 @@ def doctor() -> None:
     typer.echo(str(examine()))
 
 
-@command("crosscheck", "crosscheck", "delimiter")
+@command("crosscheck", "crosscheck", "reading")
 def crosscheck_command(
-    report: Path, data: Path | None, tolerance: float | None, out: Path | None, brief: bool, delimiter: str | None
+    report: Path, data: Path | None, tolerance: float | None, out: Path | None, brief: bool, **reading: Any
 ) -> None:
     """Recompute every number of a report in R by independent code, and print both with their difference.
 
-    The last line says how many agree. Exit codes: 0 all agree, 1 some do not, 2 usage, input that cannot be
-    used, or no R.
+    The last line says how many agree. Exit codes: 0 all agree, 1 some do not, 2 usage or input that cannot be
+    used, 3 another failure, as no R.
     """
     from fairstats.report.crosscheck.run import crosscheck
 
-    check_targets({"--out": out}, [report, data])
-    separator, text, rows = delimiter_of(delimiter), held_input(report), None
+    outputs = Outputs([report, data])
+    outputs.plan("--out", out, (*HTML, *DOCUMENTS))
+    kind = kind_of_page_in(outputs)
+    asked, text, rows = options.reading_options(reading), held_input(report), None
     read = AuditReport.from_json(report) if text is None else read_report(text, "standard input")
     if data is not None:
-        rows = read_table(data, read.columns.names, delimiter=separator, held=held_input(data))
+        rows, _ = options.read_rows(data, held_input(data), read.columns.reading_roles, asked)
     with _as_written("report", report):
         found = crosscheck(read, data=rows, tolerance=tolerance)
-        page = None if out is None else render_html(read, found)
-    piped = str(out) == STANDARD
-    typer.echo(found.summary(full=not brief), err=piped)
-    if out is not None and page is not None and (said := deliver(out, page)):
-        typer.echo(said, err=True)
+
+    def page() -> str | bytes:
+        with _as_written("report", report):
+            return page_of(read, kind, found)
+
+    outputs.write({"--out": page})
+    typer.echo(found.summary(full=not brief), err=outputs.to_standard_output)
+    finish(outputs, err=True)
     if found.agrees is None:
         got, allowed = f"{str(report)!r} without a number that R could recompute", "the report of an audit"
         raise InputError("report", got=got, allowed=allowed, cure="pass --data FILE where rows are needed")
     if not found.agrees:
-        raise typer.Exit(1)
+        raise typer.Exit(exits.FINDING)
 
 
 @contextmanager
@@ -262,7 +297,7 @@ def list_command() -> None:
 
 
 @command("new", "new", "rows", "audit", to=vignettes)
-def new_command(path: Path, data: Path | None, **given: Any) -> None:
+def new_command(path: Path, data: Path | None, overwrite: bool, **given: Any) -> None:
     """Write a vignette about a table: the audit in Python and R, sentences that follow the data.
 
     It is R Markdown to be edited; fairstats vignettes build renders it, and rmarkdown::render does.
@@ -275,7 +310,7 @@ def new_command(path: Path, data: Path | None, **given: Any) -> None:
     _, plain = _asked(None, given)
     default = {name: said.get("default") for name, said in (options.TABLES["rows"] | options.TABLES["audit"]).items()}
     asked = {k: v for k, v in plain.items() if v != default.get(k) or k == "rng"}
-    typer.echo(f"Written: {write_vignette(path, data, asked)}")
+    typer.echo(f"Written: {write_vignette(path, data, asked, overwrite=overwrite)}")
 
 
 @command("build", "names", "build", "jobs", to=vignettes)
@@ -299,32 +334,3 @@ def record(names: list[str] | None, jobs: int) -> None:
 
 def _tell(built: Built) -> None:
     typer.echo(f"{built.path} ({built.seconds:.0f} s)")
-
-
-def _delivery(given: dict[str, Any], inputs: Sequence[Path], **further: Path | None) -> dict[str, Any]:
-    """How a report is delivered, which leaves `given`; its files are looked at before the work."""
-    delivery = {name: given.pop(name) for name in options.TABLES["delivery"]}
-    targets = {"out": delivery["out"], "json": delivery["json"], **further}
-    check_targets({f"--{name}": path for name, path in targets.items()}, inputs)
-    return delivery
-
-
-def _deliver(report: AuditReport, delivery: Mapping[str, Any]) -> None:
-    """Print the report, write the files that were asked for, say where they are, fail where asked to.
-
-    Where a file goes to standard output, the rest is said on standard error.
-    """
-    out, json = delivery["out"], delivery["json"]
-    piped = STANDARD in (str(out), str(json))
-    show(report, full=delivery["full"], stream=sys.stderr if piped else sys.stdout)
-    written = []
-    if out is not None and out.suffix.lower() in (".docx", ".pdf"):
-        written = [f"Written: {report.to_document(out)}"]
-    elif out is not None:
-        written = [deliver(out, render_html(report))]
-    if json is not None:
-        written.append(deliver(json, report.json_text()))
-    for said in filter(None, written):
-        typer.echo(said, err=piped)
-    if delivery["fail_on"] is not None and report.violated:
-        raise typer.Exit(1)

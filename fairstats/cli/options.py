@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import inspect
+import sys
 import tomllib
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
@@ -11,6 +13,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+
+from fairstats.ground.reading.roles import ReadingOptions, Roles
+from fairstats.ground.reading.streams import Source
+from fairstats.ground.reading.table import read_roles
 
 with files("fairstats.cli").joinpath("options.toml").open("rb") as _stream:
     #: Table → name of a parameter → what is said of it.
@@ -111,11 +117,40 @@ def pos_labels(pos_label: str | None, pos_label_pred: str | None) -> Any:
     return {name: value for name, value in both.items() if value is not None}
 
 
-def columns_of(table: str, given: Mapping[str, Any]) -> list[str]:
-    """The columns of a file that the options of a table name: one each, several, or a mapping from model."""
-    found: list[str] = []
-    for name, said in TABLES[table].items():
+def label_values(text: str | None) -> list[str] | None:
+    """``None``, or the labels of ``no,yes``; one with a comma stands in quotes."""
+    if text is None:
+        return None
+    return next(csv.reader([text], skipinitialspace=True))
+
+
+def roles_of(table: str, given: Mapping[str, Any], more_labels: Sequence[str] = (), more_numbers: Any = ()) -> Roles:
+    """The columns of a file that the options of a table name, by what they are read as."""
+    columns: dict[str, list[str]] = {"label": [*more_labels], "number": [*more_numbers], "feature": []}
+    for name, about in TABLES[table].items():
         value = given.get(name)
-        if said.get("column") and value is not None:
-            found += [value] if isinstance(value, str) else value.values() if isinstance(value, Mapping) else value
-    return found
+        if "column" not in about or value is None:
+            continue
+        if isinstance(value, Mapping):
+            value = value.values()
+        columns[about["column"]] += [value] if isinstance(value, str) else value
+    return Roles.of(columns["label"], columns["number"], columns["feature"])
+
+
+def reading_options(given: dict[str, Any]) -> ReadingOptions:
+    """How a file is read, which leaves `given`."""
+    asked = {name: given.pop(name) for name in TABLES["reading"]}
+    if asked["na_values"] is not None:
+        asked["na_values"] = asked["na_values"].split(",")
+    return ReadingOptions(**asked, memory=given.pop("memory", None), progress=sys.stdout.isatty())
+
+
+def read_rows(file: Path, held: bytes | None, roles: Roles, asked: ReadingOptions) -> tuple[Any, tuple[str, ...]]:
+    """The rows of a file in memory, and notes about how it was read."""
+    frame, record = read_roles(source_of(file, held), roles, asked, engine="rows")
+    return frame, record.notes
+
+
+def source_of(file: Path, held: bytes | None) -> Any:
+    """What is read: a file, or what came by a pipe."""
+    return file if held is None else Source.of_bytes(held)

@@ -33,7 +33,7 @@ Status = Literal["ok", "missing", "broken"]
 #: Extras that are reported, in this order, and what they are for.
 EXTRAS = {
     "core": "", "report": "plots and the HTML report", "cli": "the command line",
-    "scale": "files larger than memory, by DuckDB", "spark": "tables on a Spark cluster",
+    "files": "spreadsheets, SPSS, Stata, SAS, Parquet, Feather", "scale": "files larger than memory, by DuckDB", "spark": "tables on a Spark cluster",
     "bayes": "hierarchical posteriors", "search": "hyper-parameter search", "generate": "synthetic samples",
     "r": "the R back end",
 }  # fmt: skip

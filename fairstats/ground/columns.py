@@ -13,14 +13,17 @@ from numpy.typing import NDArray
 
 from fairstats.ground.checks import check_choice, check_given, check_number, check_that, column_name, column_names
 from fairstats.ground.counts import CellCounts, ConfusionCounts, PairedCounts, SelectionCounts
-from fairstats.ground.encoding import as_float_column, as_frame_columns, factorize, label_text
+from fairstats.ground.encoding import as_float_column, as_frame_columns
 from fairstats.ground.engines.parts import count_distinct, count_scores, count_tails
 from fairstats.ground.engines.sources import as_lazy, engine_errors, kind
 from fairstats.ground.engines.table import LazyRows, Question
 from fairstats.ground.errors import InputError, MissingDependencyError
-from fairstats.ground.outcomes import Outcomes, check_changed
+from fairstats.ground.outcomes import Outcomes, check_changed, on_unit_interval
 from fairstats.ground.parts import RowCounts, TailCounts
+from fairstats.ground.reading.roles import ReadingOptions
+from fairstats.ground.reading.table import is_file, read_roles
 from fairstats.ground.scores import ScoreCounts
+from fairstats.ground.values import factorize, label_text
 
 #: Arguments that name one column.
 _SINGLE = ("y_true", "y_pred", "y_pred_b", "score", "counterfactual_score", "sample_weight", "cluster", "number")
@@ -49,6 +52,8 @@ def count_columns(
     fine = question.number is None or asked_rows is None
     cure = "count the clusters, or the rows, where they are"
     check_that(fine, "number", question.number, f"no {asked_rows!r} beside it", cure)
+    if is_file(frame):
+        frame, _ = read_roles(frame, question.reading_roles, ReadingOptions(), engine=engine)
     lazy = as_lazy(frame, "rows" if question.number is not None else engine)
     outcomes, columns, parts = _by_rows(frame, question) if lazy is None else _by_engine(lazy, question)
     crossed = (level if isinstance(level, tuple) else (level,) for level in outcomes.groups.levels)
@@ -76,7 +81,8 @@ def _by_rows(frame: Any, q: Question) -> tuple[Outcomes, dict[str, Any], dict[st
         column(q.y_true), column(q.y_pred), sensitive_features=keys, sample_weight=column(q.sample_weight),
         score=None if q.score is None else q.on_unit(as_float_column(columns[q.score], "score")),
         cluster=column(q.cluster), extra=column(q.y_pred_b), pos_label=q.pos_label,
-        missing=q.missing, groups=q.groups,  # type: ignore[arg-type]
+        label_values=q.label_values, missing=q.missing, groups=q.groups,  # type: ignore[arg-type]
+        features=columns[list(q.features)] if q.features else None,
         number=None if q.number is None else _whole(columns[q.number]),
         squares=None if squares is None else as_float_column(columns[squares], squares),
     )  # fmt: skip
@@ -89,6 +95,7 @@ def _by_rows(frame: Any, q: Question) -> tuple[Outcomes, dict[str, Any], dict[st
     if q.counterfactual_score is not None:
         changed = q.on_unit(as_float_column(columns[q.counterfactual_score], "counterfactual_score")[kept])
         check_changed(int(np.isnan(changed).sum()), q.counterfactual_score)
+        changed = np.asarray(on_unit_interval(changed, "counterfactual_score"))
         parts["tails"] = TailCounts.from_values(changed - outcomes.score, codes, labels)
     if q.features:
         table = columns[list(q.features)].iloc[kept].reset_index(drop=True)

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from fairstats.ground import checks
 from fairstats.ground.checks import check_that, check_type, is_plain
-from fairstats.ground.encoding import as_frame_columns, label_text
+from fairstats.ground.encoding import as_frame_columns, label_texts
 from fairstats.ground.errors import InputError
 from fairstats.ground.groups import group_index
 from fairstats.ground.lazy import pd
-from fairstats.ground.outcomes import MissingReport, Outcomes
+from fairstats.ground.outcomes import MissingReport, Outcomes, even_weights
 from fairstats.ground.serialise import serialisable
+from fairstats.ground.stored import check_amounts, check_counts, check_shape
 
 _BLOCK = 1 << 20
 _Kind = TypeVar("_Kind", bound="CellCounts")
@@ -32,7 +33,9 @@ class CellCounts:
     (G, c): number of rows in each cell (of effective counts these themselves, as floats); `scatter`, shape
     (G·c, G·c): Σ over sampling units of the outer product of their cell totals (row-major), None for unweighted
     independent rows, where it is diag(totals); `n_units`: clusters, or rows; `group_units`, shape (G,): those with
-    rows in each group, None where not known (clustered groups merged); `attributes`: names of the sensitive columns.
+    rows in each group, None where not known (clustered groups merged); `attributes`: names of the sensitive columns;
+    `squares`, shape (G, c): of clustered rows the sums of squared weights in each cell, which the scatter of
+    independent rows has on its diagonal; None otherwise, and in files that were written before there were any.
     """
 
     groups: tuple[str, ...]
@@ -44,11 +47,25 @@ class CellCounts:
     missing: MissingReport = field(default_factory=MissingReport)
     attributes: tuple[str, ...] = ("group",)
     group_units: NDArray[np.int64] | None = None
+    squares: NDArray[np.float64] | None = None
 
     #: Names of the cells, in the order of the columns.
     cells: ClassVar[tuple[str, ...]] = ()
     #: A file of counts says what its columns are.
     in_file: ClassVar[tuple[str, ...]] = ("cells",)
+
+    def check_stored(self) -> None:
+        """Raise unless the tables that were read from a file have a row per group and a column per cell."""
+        shape = (len(self.groups), len(self.cells))
+        n_cells = shape[0] * shape[1]
+        check_shape(self, "totals", self.totals, shape)
+        check_shape(self, "rows", self.rows, shape)
+        check_shape(self, "scatter", self.scatter, (n_cells, n_cells))
+        check_shape(self, "group_units", self.group_units, shape[:1])
+        check_amounts(self, "totals", self.totals)
+        check_counts(self, "rows", self.rows)
+        check_amounts(self, "scatter", self.scatter)
+        check_counts(self, "group_units", self.group_units)
 
     @property
     def weighted(self) -> bool:
@@ -100,6 +117,61 @@ class CellCounts:
         """Sampling units − 1 under weights or clusters, infinite otherwise."""
         return float(self.n_units - 1) if self.weighted else float("inf")
 
+    @property
+    def squared_weights(self) -> NDArray[np.float64] | None:
+        """Σw² over the rows of each cell, shape (G, c); None of clusters where it was not kept."""
+        if self.scatter is None:
+            return self.totals
+        if self.clustered:
+            return self.squares
+        return np.diag(self.scatter).reshape(self.totals.shape)
+
+    @property
+    def even_groups(self) -> NDArray[np.bool_]:
+        """Groups in which every row has the same weight (`even_weights`), shape (G,)."""
+        squares = self.squared_weights
+        if squares is None:
+            return np.zeros(len(self.groups), dtype=bool)
+        return even_weights(self.rows.sum(axis=1), self.totals.sum(axis=1), squares.sum(axis=1))
+
+    def without_even_weights(self) -> Self:
+        """The table as far as groups are compared with each other: weights that are equal within a group drop out.
+
+        The rates of a group do not depend on the scale of its weights, and neither do their covariances. Where all
+        groups have equal weights within, this is the table without weights, to the last digit; where some have, their
+        totals are rows. What pools groups, as a rate of all rows or of all other groups, needs the table itself.
+        """
+        if self.scatter is None:
+            return self
+        even = self.even_groups
+        if not even.any():
+            return self
+        totals = np.where(even[:, None], self.rows, self.totals).astype(np.float64)
+        if even.all() and not self.clustered:
+            return replace(self, totals=totals, scatter=None)
+        sums, rows = self.totals.sum(axis=1), self.rows.sum(axis=1)
+        weight = np.divide(sums, rows, out=np.ones(rows.size), where=even & (rows > 0))
+        of_cells = np.repeat(weight, len(self.cells))
+        scatter = self.scatter / np.outer(of_cells, of_cells)
+        # between groups of equal weights it sums products of whole numbers of rows
+        counted = np.repeat(even, len(self.cells))
+        scatter = np.where(np.outer(counted, counted), np.rint(scatter), scatter)
+        squares = self.squares
+        if squares is not None:
+            squares = np.where(even[:, None], self.rows, squares).astype(np.float64)
+        return replace(self, totals=totals, scatter=scatter, squares=squares)
+
+    def effective_rows(self, cells: Any) -> NDArray[np.float64]:
+        """(Σw)²/Σw² over the rows of each group in these cells, shape (G,): what they are worth (Kish 1965).
+
+        Rows themselves where the squares of clustered weights were not kept; NaN where a group has no case.
+        """
+        squares = self.squared_weights
+        if squares is None:
+            return np.asarray(self.rows[:, cells].sum(axis=1), dtype=np.float64)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(self.totals[:, cells].sum(axis=1) ** 2 / squares[:, cells].sum(axis=1))
+
     def effective_units(self, cells: Any) -> NDArray[np.float64]:
         """(Σ_u d_u)²/Σ_u d_u² of each group, with d_u the weighted cases of a sampling unit in these cells (Kish 1965).
 
@@ -131,7 +203,9 @@ class CellCounts:
                 squares += np.bincount(code, weights=square, minlength=size)
         n_units, group_units = int(rows.sum()), rows.reshape(n_groups, n_cells).sum(axis=1)
         totals, scatter = (rows.astype(np.float64), None) if weight is None else (totals, np.diag(squares))
+        row_squares = None
         if outcomes.cluster is not None:
+            row_squares = (rows if weight is None else squares).astype(np.float64).reshape(n_groups, n_cells)
             cluster, code = outcomes.cluster.codes, grouping.codes.astype(np.intp) * n_cells + cell
             scatter, n_units = _cluster_scatter(cluster, code, weight, size)
             pairs = np.unique(cluster.astype(np.int64) * n_groups + grouping.codes)
@@ -140,7 +214,7 @@ class CellCounts:
             groups=grouping.labels, totals=totals.reshape(n_groups, n_cells),
             rows=rows.reshape(n_groups, n_cells), scatter=scatter, n_units=n_units,
             clustered=outcomes.cluster is not None, missing=outcomes.missing,
-            attributes=grouping.attributes, group_units=group_units,
+            attributes=grouping.attributes, group_units=group_units, squares=row_squares,
         )  # fmt: skip
 
     @classmethod
@@ -209,7 +283,7 @@ class CellCounts:
         if not table:
             allowed = "at least one group with its cells"
             raise InputError("counts", got="no group", allowed=allowed, cure="pass the counts")
-        labels = tuple(map(label_text, order))
+        labels = label_texts(order, "counts")
         check_that(len(set(labels)) == len(labels), "counts", order, "groups that do not read alike", "rename one")
         totals = np.array([[_number(v, g) for v in _cells_of(table[g], g, cls.cells)] for g in order])
         broken = totals != np.floor(totals)
@@ -244,6 +318,7 @@ class CellCounts:
         whole = np.kron(np.eye(len(self.groups)), mapping)
         scatter = None if self.scatter is None else whole.T @ self.scatter @ whole
         merged = {"totals": self.totals @ mapping, "rows": self.rows @ mapping.astype(np.int64), "scatter": scatter}
+        merged["squares"] = None if self.squares is None else self.squares @ mapping
         return kind(**{**vars(self), **merged})
 
     def regrouped(self, groups: tuple[str, ...], position: Sequence[int]) -> Self:
@@ -262,6 +337,7 @@ class CellCounts:
             self, groups=groups, totals=mapping.T @ self.totals, rows=one.T @ self.rows,
             scatter=None if self.scatter is None else whole.T @ self.scatter @ whole,
             missing=self.missing.regrouped(position), group_units=None if units is None else units @ one,
+            squares=None if self.squares is None else mapping.T @ self.squares,
         )  # fmt: skip
 
     def __add__(self, other: Self) -> Self:
@@ -271,10 +347,14 @@ class CellCounts:
         if (a is None) != (b is None):  # of the unweighted one the scatter of its rows is written out
             a, b = (np.diag(t.totals.ravel()) if t.scatter is None else t.scatter for t in (self, other))
         units = None if self.group_units is None or other.group_units is None else self.group_units + other.group_units
+        clustered, squares = self.clustered or other.clustered, None
+        first, second = self.squared_weights, other.squared_weights
+        if clustered and first is not None and second is not None:
+            squares = first + second
         return replace(
             self, totals=self.totals + other.totals, rows=self.rows + other.rows,
             scatter=None if a is None or b is None else a + b, n_units=self.n_units + other.n_units,
-            clustered=self.clustered or other.clustered, missing=self.missing + other.missing, group_units=units,
+            clustered=clustered, missing=self.missing + other.missing, group_units=units, squares=squares,
         )  # fmt: skip
 
 
@@ -387,7 +467,8 @@ class ConfusionCounts(CellCounts):
     @classmethod
     def from_arrays(
         cls, y_true: Any, y_pred: Any, *, sensitive_features: Any, sample_weight: Any = None, cluster: Any = None,
-        pos_label: Any = None, missing: Any = "raise", groups: Sequence[Hashable] | None = None,
+        pos_label: Any = None, label_values: Any = None, missing: Any = "raise",
+        groups: Sequence[Hashable] | None = None,
     ) -> Self:  # fmt: skip
         """Count rows.
 
@@ -399,12 +480,12 @@ class ConfusionCounts(CellCounts):
             One or several sensitive columns.
         sample_weight, cluster : array-like, shape (n,), optional
             Weights, sampling units.
-        pos_label, missing, groups
+        pos_label, label_values, missing, groups
             As in `disparate_impact`.
         """
         outcomes = Outcomes.from_arrays(
             y_true, y_pred, sensitive_features=sensitive_features, sample_weight=sample_weight,
-            cluster=cluster, pos_label=pos_label, missing=missing, groups=groups,
+            cluster=cluster, pos_label=pos_label, label_values=label_values, missing=missing, groups=groups,
         )  # fmt: skip
         return cls.from_outcomes(outcomes)
 

@@ -84,6 +84,14 @@ class EngineError(_Composed, RuntimeError):
         super().__init__(f"The engine {engine} failed: {cause}")
 
 
+class WriteError(_Composed, OSError):
+    """A file could not be written, for want of room or because a device failed; what was there is as it was."""
+
+    def __init__(self, path: str, cause: str) -> None:
+        self.path, self.cause = path, cause
+        super().__init__(f"{path!r} could not be written ({cause}); what was there before is unchanged")
+
+
 class VignetteError(FairstatsError):
     """A vignette cannot be read or built; the message names it, the chunk and the cause."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
@@ -14,9 +13,11 @@ from numpy.typing import NDArray
 
 from fairstats.ground import checks
 from fairstats.ground.checks import Floats
-from fairstats.ground.encoding import MISSING, Factor, as_column, as_narwhals, factorize, label_text
+from fairstats.ground.containers import as_column, as_narwhals, from_r, is_of_r
 from fairstats.ground.errors import DataWarning, InputError, caution
+from fairstats.ground.factors import MISSING, Factor
 from fairstats.ground.lazy import pd
+from fairstats.ground.values import factorize, label_text
 
 #: Name of the group of rows whose sensitive value is missing, under ``missing="group"``.
 MISSING_GROUP = "(missing)"
@@ -65,7 +66,10 @@ def encode_groups(
             factor = Factor(codes, (*factor.levels, own), factor.ordered_by_user)
         factors[name] = factor
     checks.check_one_length("sensitive_features", {name: factor.codes.size for name, factor in factors.items()})
-    factor = next(iter(factors.values())) if len(factors) == 1 else _cross(list(factors.values()))
+    if len(factors) == 1:
+        factor = next(iter(factors.values()))
+    else:
+        factor = _cross(list(factors.values()), only_seen=_is_list_of_tuples(sensitive_features))
     ordered = _ordered(factor, groups, number)
     return Grouping(ordered.codes, _labels(ordered.levels), ordered.levels, tuple(factors), n_missing)
 
@@ -89,8 +93,17 @@ def sensitive_columns(sensitive_features: Any) -> dict[str, Any]:
     return dict(found)
 
 
+def _is_list_of_tuples(given: Any) -> bool:
+    """Whether the groups come as a list of tuples: each is a value by itself, and none is made up by crossing."""
+    return isinstance(given, (list, tuple)) and bool(given) and isinstance(given[0], tuple)
+
+
 def _columns_of(given: Any) -> Iterable[tuple[Any, Any]]:
     """Columns with their names, of a mapping, frame, array, list of rows, or the one column."""
+    if type(given) is np.ndarray and given.ndim == 1:
+        return [("group", given)]
+    if is_of_r(given):
+        given = from_r(given, "sensitive_features")
     if isinstance(given, Mapping):
         return given.items()
     if isinstance(given, pd.DataFrame):
@@ -115,8 +128,8 @@ def _columns_of(given: Any) -> Iterable[tuple[Any, Any]]:
     return [("group", as_column(given, "sensitive_features"))]
 
 
-def _cross(parts: list[Factor]) -> Factor:
-    """Intersections of several factors; a combination without rows is kept while there are few."""
+def _cross(parts: list[Factor], *, only_seen: bool = False) -> Factor:
+    """Intersections of several factors; a combination without rows is kept while there are few, or not at all."""
     sizes = [len(f.levels) for f in parts]
     n_combinations = prod(sizes)
     if n_combinations > MAX_CODES:
@@ -129,7 +142,7 @@ def _cross(parts: list[Factor]) -> Factor:
         absent |= part.codes == MISSING
         code = code * size + part.codes
     code[absent] = MISSING
-    if n_combinations > MAX_CROSSED:
+    if only_seen or n_combinations > MAX_CROSSED:
         seen = np.unique(code[~absent])
         code = np.where(absent, MISSING, np.searchsorted(seen, code))
     else:
@@ -205,8 +218,6 @@ def find_group(labels: Sequence[str], group: Hashable, levels: Sequence[Hashable
             if len(own) == len(group)
             and all(find_group([text], value) == 0 for text, value in zip(own, group, strict=True))
         ]
-    elif isinstance(group, (datetime.date, np.datetime64)):
-        texts.append(str(pd.Timestamp(group)))
     return next((list(labels).index(text) for text in texts if text in labels), None)
 
 
@@ -229,9 +240,13 @@ def find_reference(
     """Position of the reference group and the rule that chose it, "named", "largest" or "highest".
 
     None and "largest" take the group with most rows (the first of equals); "highest" that with the highest of the
-    `rates`, as the US four-fifths rule does.
+    `rates`, as the US four-fifths rule does. A group without a name, as published counts may have it, is neither.
     """
     rule = reference if isinstance(reference, str) and reference not in labels else None
+    if "" in labels and len(labels) > 1 and (reference is None or rule in ("largest", "highest")):
+        named = np.array([label != "" for label in labels])
+        sizes = np.where(named, sizes, -1)
+        rates = None if rates is None else np.where(named, rates, np.nan)
     if reference is None or rule == "largest":
         return int(np.argmax(sizes)), "largest"
     if rule == "highest" and rates is not None:

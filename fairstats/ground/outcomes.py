@@ -11,22 +11,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairstats.ground.checks import LARGEST, check_choice, check_one_length, check_that
-from fairstats.ground.encoding import MISSING, Factor, as_float_column, binary_columns, factorize
+from fairstats.ground.encoding import as_float_column, binary_columns
 from fairstats.ground.errors import DataWarning, InputError, MissingValuesWarning, caution
+from fairstats.ground.factors import MISSING, Factor
 from fairstats.ground.groups import Grouping, encode_groups
 from fairstats.ground.lazy import pd
 from fairstats.ground.serialise import serialisable
+from fairstats.ground.values import factorize, label_text, missing_rows
 
 MissingPolicy = Literal["raise", "drop", "group"]
+
+#: Key in the attributes of a pandas frame that was read from a text file: column → token → rows where it is missing.
+TOKENS = "fairstats_tokens"
+#: Scores may miss the ends of [0, 1] by so much, a few units in the last place, and are clipped.
+_ROUNDING = 8 * float(np.finfo(np.float64).eps)
 
 
 @serialisable()
 class MissingReport:
-    """What was missing and what was done about it.
+    """What was missing and what was done about it, and which labels counted as not favourable.
 
     `n_rows`: that came in; `by_column`: missing values per argument; `patterns`: rows left out by what is known of
     them, for worst-case bounds: position of the group, label, prediction (-1 where unknown), and how many; empty when
-    rows were weighted.
+    rows were weighted; `tokens`: of columns of a text file, column → token that stood for a missing value → rows;
+    `unfavourable`: argument → label → rows, where several labels beside `pos_label` count as not favourable.
     """
 
     policy: str = "raise"
@@ -34,6 +42,8 @@ class MissingReport:
     n_dropped: int = 0
     by_column: dict[str, int] = field(default_factory=dict)
     patterns: tuple[tuple[int, int, int, int], ...] = ()
+    tokens: dict[str, dict[str, int]] = field(default_factory=dict)
+    unfavourable: dict[str, dict[str, int]] = field(default_factory=dict)
 
     def regrouped(self, position: Sequence[int]) -> MissingReport:
         """The same report where group g has become group ``position[g]``."""
@@ -48,7 +58,8 @@ class MissingReport:
         joined = replace(
             self, policy=self.policy if self.n_dropped or not other.n_dropped else other.policy,
             n_rows=self.n_rows + other.n_rows, n_dropped=self.n_dropped + other.n_dropped, by_column=dict(both),
-            patterns=self.patterns + other.patterns,
+            patterns=self.patterns + other.patterns, tokens=_added(self.tokens, other.tokens),
+            unfavourable=_added(self.unfavourable, other.unfavourable),
         )  # fmt: skip
         groups = [group for group, *_ in joined.patterns]
         return joined.regrouped(range(max(groups, default=-1) + 1))
@@ -58,11 +69,57 @@ class MissingReport:
         """What the report says about missing rows."""
         if self.policy == "drop" and self.n_dropped:
             where = ", ".join(f"{name}: {count}" for name, count in self.by_column.items() if count)
-            return f"{self.n_dropped} of {self.n_rows} rows left out for missing values ({where})."
-        if self.policy == "group" and any(self.by_column.values()):
+            text = f"{self.n_dropped} of {self.n_rows} rows left out for missing values ({where})."
+        elif self.policy == "group" and any(self.by_column.values()):
             count = sum(self.by_column.values())
-            return f"{count} rows with a missing sensitive value form a group of their own."
-        return "No rows were left out for missing values."
+            text = f"{count} rows with a missing sensitive value form a group of their own."
+        else:
+            return "No rows were left out for missing values."
+        return f"{text} {self._tokens_in_words}" if self.tokens else text
+
+    @property
+    def _tokens_in_words(self) -> str:
+        """Which tokens of a text file were read as missing: "race: 480 rows with 'NA'"."""
+        said = []
+        for column, tokens in self.tokens.items():
+            counted = ", ".join(f"{count:,} rows with {token!r}" for token, count in tokens.items())
+            said.append(f"{column}: {counted}")
+        return f"Read as missing: {'; '.join(said)} (na_values= says what is)."
+
+    @property
+    def labels_in_words(self) -> str:
+        """The labels beside `pos_label` with their rows, where there are several; empty where there are none."""
+        return " ".join(words_of_labels(argument, labels) for argument, labels in self.unfavourable.items())
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What a result says of rows left out, and of labels that count as not favourable; empty where nothing is."""
+        said = [self.sentence] if self.n_dropped or (self.tokens and self.policy == "group") else []
+        return (*said, self.labels_in_words) if self.unfavourable else tuple(said)
+
+
+#: Labels that are named with their rows; of more only their number is said.
+_MOST_LABELS = 8
+
+
+def words_of_labels(column: str, labels: Mapping[str, int]) -> str:
+    """The labels that count as not favourable: "risk: counted as not favourable: Medium 1,200 rows, High 800."."""
+    counted = [f"{label} {count:,}" for label, count in labels.items()]
+    counted[0] += " rows"
+    more = len(counted) - _MOST_LABELS
+    if more > 0:
+        counted = [*counted[:_MOST_LABELS], f"and {more:,} other labels"]
+    return f"{column}: counted as not favourable: {', '.join(counted)}."
+
+
+def _added(a: dict[str, dict[str, int]], b: dict[str, dict[str, int]]) -> dict[str, dict[str, int]]:
+    """Column → value → rows of two sets of rows together."""
+    both = {name: dict(counts) for name, counts in a.items()}
+    for name, counts in b.items():
+        own = both.setdefault(name, {})
+        for value, count in counts.items():
+            own[value] = own.get(value, 0) + count
+    return both
 
 
 @dataclass(frozen=True)
@@ -87,6 +144,8 @@ class Outcomes:
     kept: NDArray[np.intp] | None = None
     number: NDArray[np.int64] | None = None
     squares: NDArray[np.float64] | None = None
+    #: Rows with a missing feature, while missing values are settled.
+    features: NDArray[np.float64] | None = None
 
     @classmethod
     def from_arrays(
@@ -94,11 +153,14 @@ class Outcomes:
         sample_weight: Any = None, cluster: Any = None, strata: Any = None, extra: Any = None, pos_label: Any = None,
         missing: MissingPolicy = "raise", groups: Sequence[Hashable] | None = None,
         number: NDArray[np.int64] | None = None, squares: NDArray[np.float64] | None = None,
+        label_values: Any = None, features: Any = None,
     ) -> Outcomes:  # fmt: skip
         """Validate and encode columns, of any type and library, as `disparate_impact` takes them.
 
         `extra`: a second prediction of the same rows, already coded; `missing`: an error; leave rows out and count
-        them; or make missing sensitive values a group of their own; `number`, `squares`: where rows stand for several.
+        them; or make missing sensitive values a group of their own; `number`, `squares`: where rows stand for several;
+        `label_values`: the labels that may occur; `features`: columns (or the mask of their missing rows) that are
+        not kept here, but whose missing values count as those of the other columns.
         """
         check_choice("missing", missing, ("raise", "drop", "group"), cure="name a policy")
         allowed = "one column, or several, that say which group each row belongs to"
@@ -109,16 +171,18 @@ class Outcomes:
             sample_weight=sample_weight, cluster=cluster, strata=strata, y_pred_b=extra,
         )  # fmt: skip
         grouping = encode_groups(sensitive_features, missing=missing, groups=groups, number=number)
-        true, pred = binary_columns(pos_label, y_true=y_true, y_pred=y_pred).values()
+        true, pred = binary_columns(pos_label, label_values, y_true=y_true, y_pred=y_pred).values()
         second = binary_columns(None, y_pred_b=extra)["y_pred_b"]
         codes = [None if factor is None else factor.codes for factor in (true, pred, second)]
+        tokens = _tokens_of(sensitive_features, y_true, y_pred, strata, cluster)
         columns = cls(
             groups=grouping, y_true=codes[0], y_pred=codes[1], extra=codes[2],  # type: ignore[arg-type]
             score=None if score is None else as_float_column(score, "score"),
             weight=None if sample_weight is None else as_float_column(sample_weight, "sample_weight"),
             cluster=None if cluster is None else factorize(cluster, "cluster"),
             strata=None if strata is None else factorize(strata, "strata"),
-            missing=MissingReport(policy=missing), number=number, squares=squares,
+            missing=MissingReport(policy=missing, tokens=tokens),
+            number=number, squares=squares, features=_missing_features(features),
         )  # fmt: skip
         lengths = {name: column.size for name, column in columns._columns().items()}
         check_one_length(", ".join(lengths), lengths)
@@ -126,8 +190,16 @@ class Outcomes:
             raise InputError("sensitive_features", got="0 rows", allowed="at least one row", cure="pass data")
         check_weight_column(columns.weight)
         columns = columns._settle_missing(missing)
-        check_probability(columns.score, "score")
-        return columns
+        unfavourable = {}
+        for argument, labels in (("y_true", true), ("y_pred", pred)):
+            if labels is not None and labels.beside is not None:
+                unfavourable[argument] = columns.rows_by_label(labels.beside, labels.codes)
+        if unfavourable:
+            columns = replace(columns, missing=replace(columns.missing, unfavourable=unfavourable))
+        score = on_unit_interval(columns.score, "score")
+        if score is columns.score and columns.features is None:
+            return columns
+        return replace(columns, score=score, features=None)
 
     @property
     def n_rows(self) -> int:
@@ -140,8 +212,19 @@ class Outcomes:
             "sensitive_features": self.groups.codes, "y_true": self.y_true, "y_pred": self.y_pred,
             "y_pred_b": self.extra, "score": self.score, "sample_weight": self.weight,
             "cluster": self.cluster and self.cluster.codes, "strata": self.strata and self.strata.codes,
+            "features": self.features,
         }  # fmt: skip
         return {name: column for name, column in found.items() if column is not None}
+
+    def rows_by_label(self, labels: Factor, codes: NDArray[Any]) -> dict[str, int]:
+        """Rows of each label that counts as not favourable, the most frequent first; `codes`: 1 where favourable."""
+        kept = slice(None) if self.kept is None else self.kept
+        own = labels.codes[kept]
+        unfavourable = codes[kept] == 0
+        number = None if self.number is None else self.number[unfavourable]
+        rows = np.bincount(own[unfavourable], number, len(labels.levels))
+        order = sorted(range(len(labels.levels)), key=lambda at: -int(rows[at]))
+        return {label_text(labels.levels[at]): int(rows[at]) for at in order if rows[at]}
 
     def _number_of(self, mask: NDArray[np.bool_]) -> int:
         """Rows where the mask is true; an empty mask has none."""
@@ -264,12 +347,61 @@ def check_changed(n_missing: int, column: str) -> None:
         raise InputError("counterfactual_score", got=got, allowed=allowed, cure=cure)
 
 
-def check_probability(score: NDArray[np.float64] | None, argument: str) -> None:
-    """Raise unless every value lies in [0, 1]."""
+def on_unit_interval(score: NDArray[np.float64] | None, argument: str) -> NDArray[np.float64] | None:
+    """Scores in [0, 1]: what misses an end by a few units in the last place is clipped, more is an error."""
     if score is None or not score.size:
-        return
+        return score
     low, high = float(score.min()), float(score.max())
-    if not (low >= 0 and high <= 1):
-        cure = "rescale them, e.g. 1/(1+exp(-s)) for log-odds or s/10 for deciles; order is kept"
-        got = f"values from {low:g} to {high:g}"
-        raise InputError(argument, got=got, allowed="scores in [0, 1]", cure=cure)
+    if low >= 0 and high <= 1:
+        return score
+    if low >= -_ROUNDING and high <= 1 + _ROUNDING:
+        return np.clip(score, 0.0, 1.0)
+    cure = "rescale them, e.g. 1/(1+exp(-s)) for log-odds or s/10 for deciles; order is kept"
+    got = f"values from {_digits(low)} to {_digits(high)}"
+    raise InputError(argument, got=got, allowed="scores in [0, 1]", cure=cure)
+
+
+def _digits(value: float) -> str:
+    """A number with as many digits as tell it apart from others, and no more where six do."""
+    short = f"{value:g}"
+    return short if float(short) == value else repr(value)
+
+
+def _missing_features(features: Any) -> NDArray[np.float64] | None:
+    """NaN where a row lacks a feature, else 0; of columns by name, or of a mask."""
+    if features is None:
+        return None
+    if isinstance(features, np.ndarray):
+        return np.where(features, np.nan, 0.0)
+    lacking = np.zeros(len(features), dtype=bool)
+    for name, column in features.items():
+        lacking |= missing_rows(column, f"features[{name!r}]")
+    return np.where(lacking, np.nan, 0.0)
+
+
+def _tokens_of(sensitive_features: Any, *columns: Any) -> dict[str, dict[str, int]]:
+    """Column → token → rows where it stands for a missing value, of columns of frames that were read from text."""
+    parts = [*columns]
+    if isinstance(sensitive_features, Mapping):
+        parts += sensitive_features.values()
+    else:
+        parts.append(sensitive_features)
+    found: dict[str, dict[str, int]] = {}
+    for part in parts:
+        if not isinstance(part, (pd.Series, pd.DataFrame)) or TOKENS not in part.attrs:
+            continue
+        names = part.columns if isinstance(part, pd.DataFrame) else [part.name]
+        tokens = part.attrs[TOKENS]
+        found |= {str(name): dict(tokens[name]) for name in names if tokens.get(name)}
+    return found
+
+
+def even_weights(rows: Any, totals: Any, squares: Any) -> NDArray[np.bool_]:
+    """Whether n rows with Σw and Σw² have one weight, of arrays of sets of rows.
+
+    By the inequality of Cauchy and Schwarz n·Σw² ≥ (Σw)², with equality for equal weights only. Sums of n equal weights
+    are off by up to n units of rounding, so that a relative excess of 4n of them, and of 1e-12 at least, is none:
+    weights that vary by less than a millionth count as equal. No rows have one weight; rows of weight 0 have none.
+    """
+    rounding = np.maximum(4 * np.finfo(np.float64).eps * rows, 1e-12)
+    return np.asarray(((totals > 0) | (rows == 0)) & (rows * squares - totals**2 <= rounding * totals**2))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
@@ -9,11 +10,14 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import Floats
-from fairstats.ground.encoding import as_float_column, factorize
+from fairstats.ground.checks import LARGEST, Floats
+from fairstats.ground.containers import as_column
+from fairstats.ground.encoding import as_float_column
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import pd
 from fairstats.ground.serialise import serialisable
+from fairstats.ground.stored import check_amounts, check_counts, check_length, check_positions, check_shape
+from fairstats.ground.values import factorize, label_text
 
 #: Groups of up to this size are kept whole; of larger ones this share: the largest default of a tail, and the CVaR's.
 LEAST_KEPT, KEPT_SHARE = 1_000, 0.05
@@ -34,6 +38,21 @@ class TailCounts:
     largest: tuple[NDArray[np.float64], ...]
     numbers: tuple[NDArray[np.int64], ...]
     complete: tuple[float, ...]
+
+    def check_stored(self) -> None:
+        """Raise unless what was read from a file has its sums, values and numbers for every group."""
+        n_groups = len(self.groups)
+        for name in ("n", "total", "squares"):
+            check_shape(self, name, getattr(self, name), (n_groups,))
+        for name in ("largest", "numbers", "complete"):
+            check_length(self, name, getattr(self, name), n_groups)
+        check_counts(self, "n", self.n)
+        check_amounts(self, "squares", self.squares)
+        check_amounts(self, "total", self.total, least=-LARGEST)
+        for values, numbers in zip(self.largest, self.numbers, strict=True):
+            check_shape(self, "numbers", numbers, values.shape)
+            check_amounts(self, "largest", values, least=-LARGEST)
+            check_counts(self, "numbers", numbers)
 
     @classmethod
     def from_values(
@@ -96,6 +115,10 @@ def _largest(values: Floats, n_exceedances: int) -> tuple[Floats, NDArray[np.int
     return distinct[::-1], numbers[::-1].astype(np.int64), complete
 
 
+#: Units of NumPy's dates and durations in a day.
+_PER_DAY = {"D": 1, "s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 86_400_000_000_000}
+
+
 def dates_as_days(values: Any) -> Floats | None:
     """Dates, times and durations of any frame as days (since 1970), NaN where missing; None for others."""
     if getattr(getattr(values, "dtype", None), "kind", "O") in "biuf":  # plain numbers, without a Series
@@ -108,13 +131,40 @@ def dates_as_days(values: Any) -> Floats | None:
         inferred = pd.api.types.infer_dtype(column, skipna=True)
         if inferred not in ("date", "datetime", "datetime64", "timedelta", "timedelta64", "period"):
             return None
-        kind = "m" if inferred.startswith("timedelta") else "M"
-        period = isinstance(column.dtype, pd.PeriodDtype)
-        column = column.dt.start_time if period else column.astype(object)
-    if kind == "m":
-        return np.asarray(pd.to_timedelta(column) / pd.Timedelta(1, "D"), dtype=np.float64)
-    moments = pd.to_datetime(column, utc=True, errors="coerce" if column.isna().all() else "raise")
-    return np.asarray((moments - pd.Timestamp(0, tz="UTC")) / pd.Timedelta(1, "D"), dtype=np.float64)
+        if isinstance(column.dtype, pd.PeriodDtype):
+            return _in_days(column.dt.start_time.to_numpy())
+        factor = factorize(column, "features")
+        days = np.array([*map(_days, factor.levels), np.nan])
+        return np.asarray(days[factor.codes])
+    if kind == "M" and column.dt.tz is not None:
+        column = column.dt.tz_convert("UTC").dt.tz_localize(None)
+    return _in_days(column.to_numpy(f"{kind}8[{getattr(column.dt, 'unit', 'ns')}]"))
+
+
+def _in_days(moments: NDArray[Any]) -> Floats:
+    """NumPy's dates or durations in days: of any year, since it is their whole numbers that are divided."""
+    unit = np.datetime_data(moments.dtype)[0]
+    if unit not in _PER_DAY:
+        unit = "s"
+    whole = moments.astype(f"{moments.dtype.kind}8[{unit}]")
+    days, rest = np.divmod(whole.view(np.int64), _PER_DAY[unit])
+    return np.where(np.isnat(whole), np.nan, days + rest / _PER_DAY[unit])
+
+
+def _days(value: Any) -> float:
+    """A date, a moment or a duration of Python or pandas in days."""
+    if isinstance(value, datetime.timedelta):
+        return float(_in_days(np.array([pd.Timedelta(value).to_timedelta64()]))[0])
+    moment = pd.Timestamp(value)
+    if moment.tzinfo is not None:
+        moment = moment.tz_convert("UTC").tz_localize(None)
+    return float(_in_days(np.array([moment.to_datetime64()]))[0])
+
+
+def _text_array(texts: Any) -> NDArray[Any]:
+    """Text as NumPy's, or as objects where it ends in a zero character, which NumPy would lose."""
+    objects = np.array(list(texts), dtype=object)
+    return objects if any(text.endswith("\0") for text in objects) else objects.astype(np.str_)
 
 
 #: Columns of the table that are no features.
@@ -137,6 +187,20 @@ class RowCounts:
     y_true: NDArray[np.int64] | None
     y_pred: NDArray[np.int64] | None
     numbers: NDArray[np.int64]
+
+    def check_stored(self) -> None:
+        """Raise unless the rows that were read from a file have an entry in every column."""
+        n_rows = (self.numbers.size,)
+        check_length(self, "features", self.features, len(self.columns))
+        check_length(self, "levels", self.levels, len(self.columns))
+        for values in self.features:
+            check_shape(self, "features", values, n_rows)
+        for name in ("group", "y_true", "y_pred", "numbers"):
+            check_shape(self, name, getattr(self, name), n_rows)
+        check_positions(self, "group", self.group, len(self.groups))
+        check_positions(self, "y_true", self.y_true, 2)
+        check_positions(self, "y_pred", self.y_pred, 2)
+        check_counts(self, "numbers", self.numbers)
 
     @classmethod
     def from_frame(
@@ -164,15 +228,20 @@ class RowCounts:
         table: dict[str, NDArray[Any]] = {}
         levels: list[tuple[str, ...]] = []
         for name, column in features.items():
+            column = as_column(column, "features")
             days = dates_as_days(column)
             if days is not None or pd.api.types.is_numeric_dtype(column.dtype):
                 table[str(name)] = as_float_column(column, "features") if days is None else days
                 levels.append(())
             else:
-                factorize(column, "features")  # an error of ours for lists and the like
-                categorical = column.astype("category")
-                levels.append(tuple(map(str, categorical.cat.categories)))
-                table[str(name)] = categorical.astype(str).to_numpy(dtype=np.str_)
+                factor = factorize(column, f"features[{name!r}]")
+                if factor.has_missing:
+                    got, cure = f"missing values in {name!r}", 'missing="drop" leaves those rows out and counts them'
+                    raise InputError("features", got=got, allowed="a value in every row", cure=cure)
+                texts = [label_text(level) for level in factor.levels]
+                declared = [label_text(level) for level in factor.declared]
+                levels.append(tuple(declared if factor.ordered_by_user else sorted(texts)))
+                table[str(name)] = _text_array(texts)[factor.codes]
         numbers = np.ones(len(features), dtype=np.int64) if numbers is None else numbers
         return cls(groups, tuple(table), tuple(table.values()), tuple(levels), codes, y_true, y_pred, numbers)
 
@@ -190,7 +259,7 @@ class RowCounts:
         kinds = zip(self.columns, levels, strict=True)
         return replace(
             self, groups=groups,
-            features=tuple(found[c].to_numpy(dtype=np.str_ if own else np.float64) for c, own in kinds),
+            features=tuple(_text_array(found[c]) if own else found[c].to_numpy(np.float64) for c, own in kinds),
             levels=levels, group=found[GROUP].to_numpy(dtype=np.int64), y_true=labels(TRUE),
             y_pred=labels(PRED), numbers=found[NUMBER].to_numpy(dtype=np.int64),
         )  # fmt: skip

@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairstats.ground.checks import Floats, check_different, check_that, is_plain
-from fairstats.ground.encoding import as_array, as_column, as_narwhals, check_columns
+from fairstats.ground.encoding import as_array, as_column, as_narwhals, check_columns, one_label
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import pd
+from fairstats.ground.values import find_labels
 
 #: Column → (values, code of the value for each row).
 Replacement = Mapping[Hashable, tuple[Sequence[Any], NDArray[np.signedinteger[Any]]]]
@@ -205,15 +206,17 @@ def _no_probabilities(got: str, cure: str) -> InputError:
     return InputError("predict", got=got, allowed=allowed, cure=cure)
 
 
-def _column_of(classes: list[Any], pos_label: Hashable | None) -> int | None:
+def _column_of(classes: list[Any], pos_label: Any) -> int | None:
+    pos_label = one_label(pos_label, "y_pred", "y_true")
     if pos_label is None and len(classes) > 2:
         got, cure = f"None for a classifier with the classes {classes!r}", f"pos_label={classes[0]!r}"
         raise InputError("pos_label", got=got, allowed="one of its classes", cure=cure)
     if pos_label is None:
         return None
     allowed, cure = f"a class of the classifier: {classes!r}", "name the favourable class as the classifier knows it"
-    check_that(is_plain(pos_label) and pos_label in classes, "pos_label", pos_label, allowed, cure)
-    return classes.index(pos_label)
+    named = find_labels(classes, pos_label) if is_plain(pos_label) else []
+    check_that(len(named) == 1, "pos_label", pos_label, allowed, cure)
+    return named[0]
 
 
 def _checked(returned: Any, n_rows: int, column: Any) -> Floats:

@@ -297,5 +297,7 @@ def registry_json() -> str:
 
 
 if __name__ == "__main__":
+    from fairstats.ground.writing import JSON, write_file
+
     path = Path(__file__).resolve().parents[2] / "r" / "inst" / "metrics.json"
-    path.write_text(registry_json(), encoding="utf-8")
+    write_file(path, registry_json(), JSON)

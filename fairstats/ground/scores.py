@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 
 from fairstats.ground.checks import Floats, check_given, check_type
 from fairstats.ground.multiplicity import normal_quantile
-from fairstats.ground.outcomes import MissingReport, Outcomes
+from fairstats.ground.outcomes import MissingReport, Outcomes, even_weights
 from fairstats.ground.serialise import serialisable
+from fairstats.ground.stored import check_amounts, check_counts, check_shape, damaged
 
 
 @serialisable(eq=False)
@@ -44,6 +45,31 @@ class ScoreCounts:
     totals: NDArray[np.float64] | None = None
     squares: NDArray[np.float64] | None = None
     clustered: bool = False
+
+    def check_stored(self) -> None:
+        """Raise unless the counts that were read from a file have an entry per group, label and score."""
+        shape = self.counts.shape
+        if len(shape) != 3 or shape[1] not in (1, 2):
+            got = f"counts of scores of shape {shape}"
+            raise damaged(got, "an entry per group, label (1 or 2 of them) and score")
+        check_shape(self, "counts", self.counts, (len(self.groups), shape[1], self.values.size))
+        check_shape(self, "values", self.values, shape[2:])
+        check_shape(self, "lower", self.lower, shape[2:])
+        check_shape(self, "totals", self.totals, shape)
+        check_shape(self, "squares", self.squares, shape)
+        check_counts(self, "counts", self.counts)
+        check_amounts(self, "totals", self.totals)
+        check_amounts(self, "squares", self.squares)
+        check_amounts(self, "values", self.values)
+        check_amounts(self, "lower", self.lower)
+        if (self.totals is None) != (self.squares is None):
+            raise damaged("weighted counts of scores without their squares", "sums of weights and of their squares")
+        if self.totals is not None and self.squares is not None and ((self.totals > 0) != (self.squares > 0)).any():
+            raise damaged("sums of weights that do not go with the sums of their squares", "both, of the same rows")
+        ascending = bool((np.diff(self.values) > 0).all())
+        within = self.lower is None or bool((self.lower <= self.values).all())
+        if not ascending or not within or (self.values.size and self.values[-1] > 1):
+            raise damaged("scores that are out of order or beyond 1", "distinct scores in [0, 1], ascending")
 
     @classmethod
     def from_outcomes(cls, outcomes: Outcomes, *, labelled: bool = True) -> Self:
@@ -77,6 +103,13 @@ class ScoreCounts:
     def weighted(self) -> bool:
         """Whether rows carry weights."""
         return self.totals is not None
+
+    def without_even_weights(self) -> ScoreCounts:
+        """The same counts without weights, where these are equal within every group: so groups are compared."""
+        if self.totals is None or self.squares is None:
+            return self
+        sums = (part.sum(axis=(1, 2)) for part in (self.counts, self.totals, self.squares))
+        return replace(self, totals=None, squares=None) if even_weights(*sums).all() else self
 
     @cached_property
     def group_sizes(self) -> NDArray[np.int64]:
@@ -218,3 +251,69 @@ def bandwidth_order(n0: float, n1: float) -> float:
 def label_blind_bins(n0: float, n1: float) -> int:
     """Bins m = ⌈1/h_sup⌉ of a grid that depends on the group sizes only; at least 2."""
     return max(int(np.ceil(1 / bandwidth_order(n0, n1))), 2)
+
+
+@dataclass(frozen=True, eq=False)
+class Bins:
+    """Bins of scores: [0, e₁), [e₁, e₂), …, [eₘ₋₁, 1].
+
+    Attributes
+    ----------
+    edges : ndarray of float, shape (m - 1,)
+        Inner edges e₁ < e₂ < … of the m bins.
+    atoms : ndarray of float, shape (m,), or None
+        The distinct scores, where each has a bin of its own.
+    """
+
+    edges: NDArray[np.float64]
+    atoms: NDArray[np.float64] | None = None
+
+
+def pooled_bins(scores: Floats, n_bins: int, amounts: NDArray[Any] | None = None, *, merged: bool = False) -> Bins:
+    """Bins at the quantiles of pooled scores: the grid on which MADD is judged, blind to whose scores they are.
+
+    The k-th bin ends with the first score x whose share of pooled rows F(x) reaches k/m. Equal scores stay together,
+    so that ties leave fewer bins; where there are no more than m distinct scores, each is a bin. Only the order of the
+    scores counts: a monotone map moves the edges with the scores, and no row changes its bin.
+
+    Parameters
+    ----------
+    scores : ndarray, shape (n,)
+        Scores of all rows that are compared, ascending.
+    n_bins : int
+        m, at most so many bins.
+    amounts : ndarray, shape (n,), optional
+        Rows, or weight, of each score; default one row each.
+    merged : bool
+        Whether the scores are upper ends of intervals: edges then lie just above them, otherwise half way between
+        neighbours, where no row's score can be read off.
+    """
+    if amounts is not None:
+        present = amounts > 0
+        scores, amounts = scores[present], amounts[present]
+    steps = np.flatnonzero(scores[1:] > scores[:-1])
+    if steps.size < n_bins:
+        atoms = scores[np.concatenate([steps, [scores.size - 1]])]
+        return Bins(_edges_between(atoms[:-1], atoms[1:], merged), atoms)
+    parts = np.arange(1, n_bins)
+    if amounts is None:
+        # the first i with i + 1 rows of at least k·n/m, in whole numbers
+        reached = -(-parts * scores.size // n_bins) - 1
+    elif amounts.dtype.kind == "i":
+        reached = np.searchsorted(np.cumsum(amounts), -(-parts * int(amounts.sum()) // n_bins))
+    else:
+        # sums of weights are right to rounding only
+        cumulative = np.cumsum(amounts)
+        reached = np.searchsorted(cumulative, parts * (cumulative[-1] / n_bins) * (1 - 1e-12))
+    last = np.unique(scores[reached])
+    after = np.searchsorted(scores, last, side="right")
+    inside = after < scores.size
+    return Bins(_edges_between(last[inside], scores[after[inside]], merged))
+
+
+def _edges_between(last: Floats, first: Floats, merged: bool) -> Floats:
+    """Edges above the last score of a bin and at most at the first one of the next."""
+    if merged:
+        return np.asarray(np.nextafter(last, 2.0))
+    middle = last + (first - last) / 2
+    return np.asarray(np.where(middle > last, middle, first))

@@ -14,7 +14,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import Field, dataclass, field, fields, is_dataclass
 from functools import lru_cache, partial
 from os import PathLike, fspath
 from pathlib import Path
@@ -24,6 +24,7 @@ import numpy as np
 
 from fairstats.ground.checks import check_that
 from fairstats.ground.errors import FairstatsError, InputError
+from fairstats.ground.stored import check_numbers, check_stored, damaged
 
 _REGISTRY: dict[str, type[Any]] = {}
 _T = TypeVar("_T")
@@ -44,19 +45,20 @@ def check_path(argument: str, path: Any) -> str:
     return str(fspath(path))
 
 
-def write_text(path: str | PathLike[str], text: str) -> Path:
-    """Write a file, or say why it cannot be written."""
-    target = Path(check_path("path", path))
-    try:
-        target.write_text(text, encoding="utf-8", errors="xmlcharrefreplace", newline="\n")
-    except OSError as problem:
-        got = f"{str(target)!r}, which cannot be written ({problem.strerror or problem})"
-        allowed, cure = "a file in a folder that exists and may be written to", "choose another place"
-        raise InputError("path", got=got, allowed=allowed, cure=cure) from problem
-    return target
+def kept_in_memory(*, default: Any = None, compare: bool = True) -> Any:
+    """A field that no file holds: rows of people, functions, what was drawn already.
+
+    It is an argument of the class like any other, so that `dataclasses.replace` carries it and no object is changed
+    after it was made.
+    """
+    return field(default=default, repr=False, compare=compare, metadata={"in_file": False})
 
 
-@dataclass_transform(frozen_default=True, field_specifiers=(field,))
+def _is_in_file(declared: Field[Any]) -> bool:
+    return declared.init and declared.metadata.get("in_file", True)
+
+
+@dataclass_transform(frozen_default=True, field_specifiers=(field, kept_in_memory))
 def serialisable(*, eq: bool = True, kw_only: bool = False) -> Callable[[type[_T]], type[_T]]:
     """Class decorator: make it a frozen dataclass that `encode` and `decode` carry."""
 
@@ -83,7 +85,7 @@ def encode(value: Any) -> Any:
     if isinstance(value, dict):
         return {"mapping": {str(k): encode(v) for k, v in value.items()}}
     if is_dataclass(value) and type(value).__name__ in _REGISTRY:
-        names = (*_facts(type(value)), *(f.name for f in fields(value) if f.init))
+        names = (*_facts(type(value)), *(f.name for f in fields(value) if _is_in_file(f)))
         return {"class": type(value).__name__, **{name: encode(getattr(value, name)) for name in names}}
     allowed = "numbers, text, arrays, lists, mappings and the result classes of fairstats"
     cure = "convert it before storing it in a result"
@@ -172,19 +174,22 @@ def decode(value: Any) -> Any:
 
 def _instance(cls: type[Any], value: dict[str, Any]) -> Any:
     """The dataclass whose fields the JSON object holds, each of its declared type."""
-    known = {f.name: str(f.type) for f in fields(cls)}
+    known = {f.name: str(f.type) for f in fields(cls) if _is_in_file(f)}
     given = {k: decode(v) for k, v in value.items() if k != "class" and k in known}
     for name, held in given.items():
         if not fits(held, known[name], vars(sys.modules[cls.__module__])):
             got = f"{cls.__name__} whose {name} is {f'{held!r}'[:60]}, of type {type(held).__name__}"
-            raise _damaged(got, f"{name} of type {known[name]}")
+            raise damaged(got, f"{name} of type {known[name]}")
+        check_numbers(cls.__name__, name, held)
     try:
-        return cls(**given)
+        made = cls(**given)
+        check_stored(made)
+        return made
     except FairstatsError:
         raise
     except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as problem:
         got = f"a {cls.__name__} with the fields {sorted(given)}, which do not fit together ({problem})"
-        raise _damaged(got, "results written by fairstats, unchanged") from problem
+        raise damaged(got, "results written by fairstats, unchanged") from problem
 
 
 def _array(array: Any, dtype: Any, shape: Any) -> Any:
@@ -193,7 +198,7 @@ def _array(array: Any, dtype: Any, shape: Any) -> Any:
     whole = isinstance(shape, list) and all(type(n) is int and 0 <= n < 2**40 for n in shape)
     allowed = "an array of numbers or text as fairstats wrote it"
     if not kind or not whole or not isinstance(array, (list, int, float, str, dict)):
-        raise _damaged(f"an array of type {str(dtype)[:40]!r} and shape {str(shape)[:40]}", allowed)
+        raise damaged(f"an array of type {str(dtype)[:40]!r} and shape {str(shape)[:40]}", allowed)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -207,11 +212,7 @@ def _array(array: Any, dtype: Any, shape: Any) -> Any:
     except FairstatsError:
         raise
     except (ArithmeticError, TypeError, ValueError, Warning) as problem:
-        raise _damaged(f"an array of {kind} that cannot be made ({problem})", allowed) from problem
-
-
-def _damaged(got: str, allowed: str) -> InputError:
-    return InputError("json", got=got, allowed=allowed, cure="write the file anew: it was changed or damaged")
+        raise damaged(f"an array of {kind} that cannot be made ({problem})", allowed) from problem
 
 
 def fits(value: Any, annotation: str, names: Mapping[str, Any]) -> bool:
@@ -265,7 +266,7 @@ def _unknown(value: Any) -> Iterator[str]:
     if name is not None and name not in _REGISTRY:
         yield f"the class {name!r}"
     elif name is not None:
-        known = {f.name for f in fields(_REGISTRY[name])} | {"class", *_facts(_REGISTRY[name])}
+        known = {f.name for f in fields(_REGISTRY[name]) if _is_in_file(f)} | {"class", *_facts(_REGISTRY[name])}
         yield from (f"the field {field!r} of {name}" for field in value.keys() - known)
     for part in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
         yield from _unknown(part)

@@ -19,7 +19,10 @@ from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.outcomes import MissingReport
 from fairstats.ground.parts import RowCounts, TailCounts
 from fairstats.ground.scores import ScoreCounts
-from fairstats.ground.serialise import decode, encode, parse_json, read_json, serialisable, write_text
+from fairstats.ground.serialise import decode, encode, parse_json, read_json, serialisable
+from fairstats.ground.stored import check_length, damaged
+from fairstats.ground.strata import StratumCounts, refuse_weights, stratum_order
+from fairstats.ground.writing import JSON, write_file
 
 #: Rows that an interval of scores holds at least in a file that leaves the house.
 LEAST_ROWS = 10
@@ -80,6 +83,18 @@ class Tally:
     stratified: bool = False
     columns: dict[str, str] = field(default_factory=dict)
 
+    def check_stored(self) -> None:
+        """Raise unless the parts that were read from a file speak of the same groups."""
+        n_groups = len(self.levels)
+        check_length(self, "orders", self.orders, len(self.attributes))
+        for level in self.levels:
+            check_length(self, "levels", level, len(self.attributes))
+        for part in (self.cells, self.scores, self.tails, self.distinct):
+            if part is not None:
+                check_length(self, "groups", part.groups, n_groups)
+        if not self.attributes or n_groups == 0:
+            raise damaged("a tally without groups", "the values of its sensitive columns")
+
     @property
     def groups(self) -> tuple[str, ...]:
         """Names of the groups (with strata: of groups within strata)."""
@@ -126,7 +141,7 @@ class Tally:
             As in the query.
         **columns
             `y_true`, `y_pred`, `y_pred_b`, `score`, `strata`, `sample_weight` as in the query, and `pos_label`,
-            `missing`, `groups`, `score_range` as in `fairstats.tally`.
+            `label_values`, `missing`, `groups`, `score_range` as in `fairstats.tally`.
 
         Raises
         ------
@@ -255,19 +270,19 @@ class Tally:
             return self._part("cells")  # type: ignore[no-any-return]
         raise _lacks(self, "a second prediction", "y_pred_b=")
 
-    def strata(self) -> tuple[NDArray[np.int64], tuple[str, ...], tuple[str, ...]]:
-        """Selected and not selected, shape (H, G, 2), with the names of the H strata and G groups."""
+    def strata(self) -> StratumCounts:
+        """Cells of every group within the strata (of the first prediction, where there are two)."""
         if not self.stratified or self.cells is None:
             raise _lacks(self, "strata", "strata=")
-        selected = replace(self, stratified=False).selection()
+        cells = self.cells.confusion(0) if isinstance(self.cells, PairedCounts) else self.cells
+        refuse_weights("counts", weighted=cells.weighted)
         groups = self.by(*self.sensitive).groups
-        names = {level[-1] for level in self.levels}
-        order = self.orders[-1] or tuple(sorted(names))
-        strata = tuple(name for name in order if name in names)
-        cells = np.zeros((len(strata), len(groups), 2), dtype=np.int64)
-        for level, rows in zip(self.levels, selected.rows, strict=True):
-            cells[strata.index(level[-1]), groups.index(INTERSECTION.join(level[:-1]))] = rows
-        return cells, strata, groups
+        names = tuple(dict.fromkeys(level[-1] for level in self.levels))
+        order = [names[h] for h in stratum_order(names, self.orders[-1])]
+        rows = np.zeros((len(order), len(groups), len(cells.cells)), dtype=np.int64)
+        for level, own in zip(self.levels, cells.rows, strict=True):
+            rows[order.index(level[-1]), groups.index(INTERSECTION.join(level[:-1]))] = own
+        return StratumCounts(tuple(order), groups, cells.cells, rows, self.attributes[-1])
 
     def histogram(self) -> ScoreCounts:
         """Score values per group and label."""
@@ -372,7 +387,7 @@ class Tally:
             )
         text = json.dumps(encode(kept), ensure_ascii=False, allow_nan=False)
         if path is not None:
-            write_text(path, text)
+            write_file(path, text, JSON)
         return text
 
     @classmethod
@@ -389,7 +404,7 @@ class Tally:
 #: What the answer of a warehouse can hold, and how it is read.
 _OF_ANSWERS = (
     "y_true", "y_pred", "y_pred_b", "score", "strata", "sample_weight",
-    "pos_label", "missing", "groups", "score_range",
+    "pos_label", "label_values", "missing", "groups", "score_range",
 )  # fmt: skip
 #: The parts of a tally.
 _PARTS = ("cells", "scores", "tails", "distinct")
@@ -419,6 +434,7 @@ def tally(
     sample_weight: str | None = None,
     cluster: str | None = None,
     pos_label: Any = None,
+    label_values: Any = None,
     missing: Any = "raise",
     groups: Sequence[Hashable] | None = None,
     score_range: tuple[float, float] = (0.0, 1.0),
@@ -429,8 +445,9 @@ def tally(
 
     Parameters
     ----------
-    frame : data frame or lazy table
-        pandas, polars, pyarrow, or any other that narwhals reads. Lazy tables (polars LazyFrame, DuckDB relation,
+    frame : data frame, lazy table or path
+        A file, folder or pattern, which `read_table` reads by the roles of its columns. Or pandas, polars, pyarrow,
+        or any other that narwhals reads. Lazy tables (polars LazyFrame, DuckDB relation,
         Spark, Dask, Ibis, SQLFrame) are counted where they are: only grouped counts and sums come here.
     sensitive_features : str or sequence of str
         Sensitive columns; several are crossed, and `Tally.by` gives each by itself.
@@ -441,7 +458,7 @@ def tally(
         attribute, which gives the part `tails`.
     features : sequence of str, optional
         Columns of features: gives the part `distinct`, which set distances need.
-    pos_label, missing, groups
+    pos_label, label_values, missing, groups
         As in `disparate_impact`; `groups` for one sensitive column.
     score_range : tuple of float, default (0, 1)
         Ends of the scale of the scores, which become 0 and 1.

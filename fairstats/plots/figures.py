@@ -16,18 +16,15 @@ _DIAGONAL = mark("line", (0, 1), (0, 1), NEUTRAL)
 _UNIT = (0.0, 1.0)
 
 
-def score_histograms(result: Any, comparison: Any) -> Picture:
-    """Histograms of the two sides of a comparison of a `MaddResult` in its own bins; what differs is MADD."""
-    counts = result.counts
-    bins = comparison.grid_bins
-    edges = bin_ends(counts, bins)
-    sides = [counts.on_grid(bins)[list(g)].sum(axis=0) for g in counts.sides(comparison.group, comparison.reference)]
-    shares = [side / max(side.sum(), 1e-300) / np.diff(edges) for side in sides]
+def score_histograms(comparison: Any) -> Picture:
+    """Histograms of the two sides of a MADD in the bins that are judged; what differs is MADD."""
+    edges = bin_ends(comparison)
+    shares = [side / max(side.sum(), 1e-300) / np.diff(edges) for side in np.asarray(comparison.counts)]
     names = comparison.group, comparison.reference
     marks = [mark("steps", edges, share, k, name) for k, (share, name) in enumerate(zip(shares, names, strict=True))]
     apart = np.repeat(np.maximum(*shares), 2), np.repeat(np.minimum(*shares), 2)
     x = np.repeat(edges, 2)[1:-1]
-    label = f"where they differ: MADD {comparison.binned:.3f} of 2"
+    label = f"where they differ: MADD {comparison.estimate:.3f} of 2"
     marks.append(mark("band", x, apart[0], LIMIT, label, low=apart[1]))
     top = 1.05 * max(float(np.max(shares)), 1e-9)
     return Picture(f"Scores of {names[0]} and {names[1]}", "score", "density", _UNIT, (0.0, top), tuple(marks))

@@ -17,6 +17,8 @@ COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 _APART, _STABLE, _LIMIT = "#c8102e", "#17663f", "#a3161b"
 #: Bins that densities are smoothed from; every result of MADD counts them.
 _FINE = 100
+#: Bins of the histograms of more than two groups.
+_SEVERAL = 20
 #: Group names are cut here.
 _LONGEST_NAME = 40
 
@@ -51,25 +53,30 @@ def _density(counts: NDArray[Any], n: float) -> tuple[Floats, Floats]:
     return x, np.asarray((kernel(centres) + kernel(-centres) + kernel(2 - centres)) @ shares)
 
 
-def bin_ends(counts: Any, bins: int) -> Floats:
-    """Ends of the bins of a comparison; distinct scores reach half way to the next."""
-    inner = counts.grid(bins) if counts.atoms is None else (counts.atoms[1:] + counts.atoms[:-1]) / 2
-    return np.concatenate([[0.0], inner, [1.0]])
+def bin_ends(comparison: Any) -> Floats:
+    """Ends of the bins of a comparison, shape (m + 1,)."""
+    return np.concatenate([[0.0], comparison.edges, [1.0]])
 
 
 def plot_histograms(result: Any, *, n_bins: int | None = None, densities: bool = True, ax: Axes | None = None) -> Axes:
     """Histograms of every group with smoothed densities (the paper's figures 2 and 7).
 
-    `result`: read by its `counts` and `comparisons`; `n_bins`: bins of the histograms: those of a grid of the
-    result, or 100; default the grid of the first comparison; `densities`: also draw densities, smoothed from
-    the counts in 100 bins. With two groups the area where the histograms differ is hatched: it is MADD.
-    Raises InputError for bins that the result did not count.
+    `result`: read by its `counts` and `comparisons`; `n_bins`: bins of the histograms, equally wide: those that were
+    asked for, 100 or a divisor of it; default for two groups the bins that are judged, for more 20; `densities`: also
+    draw densities, smoothed from the counts in 100 bins. With two groups the area where the histograms differ is
+    hatched: it is MADD. Raises InputError for bins that the result did not count.
     """
     ax = axes_or_new(ax)
     counts = result.counts
-    bins = result.comparisons[0].grid_bins if n_bins is None else n_bins
-    edges = np.linspace(0, 1, bins + 1) if n_bins else bin_ends(counts, bins)
-    heights = [_shares(row) / np.diff(edges) for row in (counts.on(bins) if n_bins else counts.on_grid(bins))]
+    two = len(result.comparisons) == 1 and len(counts.groups) == 2
+    if n_bins is None and two:
+        (comparison,) = result.comparisons
+        edges = bin_ends(comparison)
+        rows = [comparison.counts[[comparison.group, comparison.reference].index(g)] for g in counts.groups]
+    else:
+        edges = np.linspace(0, 1, (n_bins or _SEVERAL) + 1)
+        rows = list(counts.on(n_bins or _SEVERAL))
+    heights = [_shares(row) / np.diff(edges) for row in rows]
     fine = counts.on(_FINE)
     opacity = 0.3 if len(heights) == 2 else 0.12
     for g, (group, height) in enumerate(zip(counts.groups, heights, strict=True)):
@@ -80,16 +87,16 @@ def plot_histograms(result: Any, *, n_bins: int | None = None, densities: bool =
     if len(heights) == 2:
         style: dict[str, Any] = {"facecolor": "none", "edgecolor": _APART, "hatch": "///", "linewidth": 0}
         low, high = np.minimum(*heights), np.maximum(*heights)
-        ax.stairs(high, edges, baseline=low, fill=True, label=f"MADD in {bins} bins", **style)
+        ax.stairs(high, edges, baseline=low, fill=True, label=f"MADD in {edges.size - 1} bins", **style)
     return finished(ax, xlim=(0, 1), ylim=(0, None), xlabel="score", ylabel="density")
 
 
 def plot_contributions(result: Any, *, ax: Axes | None = None) -> Axes:
-    """What every bin of the grid adds to MADD in the first comparison of a `result`, with sign."""
+    """What every bin adds to MADD in the first comparison of a `result`, with sign."""
     ax = axes_or_new(ax)
     first = result.comparisons[0]
     values = np.asarray(first.contributions)
-    edges = bin_ends(result.counts, first.grid_bins)
+    edges = bin_ends(first)
     for sign, colour, group in ((1, _colour(0), first.group), (-1, _colour(1), first.reference)):
         part = np.where(sign * values > 0, values, 0.0)
         ax.stairs(part, edges, fill=True, color=colour, alpha=0.6, label=f"more of {_name(group).strip()}")

@@ -14,6 +14,9 @@ from fairstats.ground.checks import as_generator, check_flag, check_that, check_
 from fairstats.ground.errors import DataWarning, FairstatsWarning, caution
 from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.multiplicity import adjust_pvalues
+from fairstats.ground.reading.record import record_of
+from fairstats.ground.reading.roles import ReadingOptions
+from fairstats.ground.reading.table import is_file, read_roles
 from fairstats.ground.results import Result
 from fairstats.ground.tally import Tally
 from fairstats.methods.madd.mitigation import MitigationResult
@@ -71,8 +74,10 @@ def audit(
     sensitive_features: str | Sequence[str] | None = None,
     reference: Hashable | Mapping[str, Hashable] | None = None,
     pos_label: Any = None,
+    label_values: Any = None,
     sample_weight: str | None = None,
     cluster: str | None = None,
+    strata: str | None = None,
     features: str | Sequence[str] = (),
     counterfactual_score: str | Mapping[str, str] | None = None,
     missing: Literal["raise", "drop", "group"] = "raise",
@@ -96,8 +101,9 @@ def audit(
 
     Parameters
     ----------
-    frame : DataFrame, Tally or AdverseImpact
-        A pandas, polars or pyarrow table (any that narwhals reads); every other argument names its columns.
+    frame : DataFrame, path, Tally or AdverseImpact
+        A file, folder or pattern, which `read_table` reads by the roles of its columns. Or a pandas, polars or pyarrow
+        table (any that narwhals reads); every other argument names its columns.
         Lazy tables (polars LazyFrame, DuckDB relation, Spark, Dask, …) are counted where they are, as `tally` does. Or
         a `Tally`, which knows its columns and takes no names; or what `adverse_impact` found, which becomes a report.
     y_true, y_pred, score : str, optional; y_pred and score also mappings
@@ -111,9 +117,15 @@ def audit(
         mapping ``{column: group}`` (``"a & b"`` names the intersection).
     pos_label : scalar or mapping, optional
         The value that is good for the person; ``{"y_true": …, "y_pred": …}`` where they differ. Not needed for 0/1,
-        False/True, −1/1.
+        False/True, −1/1. Where several other labels occur, the report names them with their rows.
+    label_values : sequence or mapping, optional
+        The labels that may occur (``{"y_true": […], "y_pred": […]}`` where they differ): more is an error, and a
+        favourable one that no row has is a rate of 0, with a warning.
     sample_weight, cluster : str, optional
         Columns of weights and of sampling units.
+    strata : str, optional
+        Column of a confounder (department, risk class): every ratio and difference of rates also within its strata,
+        crude and adjusted side by side, and a sentence at the head where they disagree. Not with weights or clusters.
     features : str or sequence of str, optional
         Feature columns, numbers or categories: with outcomes and predictions they add HFM, the distance
         between groups as sets.
@@ -184,13 +196,13 @@ def audit(
     if isinstance(frame, AdverseImpact):
         return _of_impact(frame, title)
     roles = {"y_true": y_true, "y_pred": y_pred, "score": score}
-    roles |= {"sample_weight": sample_weight, "cluster": cluster}
+    roles |= {"sample_weight": sample_weight, "cluster": cluster, "strata": strata}
     if isinstance(frame, Tally):
         named = None if isinstance(features, tuple) and not features else features
-        others = (*roles.values(), counterfactual_score, named, pos_label)
+        others = (*roles.values(), counterfactual_score, named, pos_label, label_values)
         columns = columns_of_tally(frame, sensitive_features, others)
     else:
-        columns = columns_of_frame(roles, sensitive_features, features, counterfactual_score, pos_label)
+        columns = columns_of_frame(roles, sensitive_features, features, counterfactual_score, pos_label, label_values)
     check_outcomes(columns.y_true, columns.y_pred)
     check_flag("intersections", intersections)
     names = columns.sensitive_features
@@ -204,6 +216,9 @@ def audit(
         references={INTERSECTION.join(k): reference_text(v) for k, v in references.items()},
         n_resamples=n_resamples, seed=int(generator.integers(1 << 31)) if seed is None else seed,
     )  # fmt: skip
+    if is_file(frame):
+        several = bool(columns.models or columns.model_scores)
+        frame, _ = read_roles(frame, columns.reading_roles, ReadingOptions(), engine=engine, needs_rows=several)
     with statements.collected_warnings() as texts:
         inputs = read_inputs(frame, columns, settings, references, pos_label, engine)
     if mitigation is not None:
@@ -213,7 +228,7 @@ def audit(
     report = assemble(sections, inputs, title)
     counted = {one.counts.missing.sentence for one in inputs}
     about_data = tuple(dict.fromkeys(text for text in texts if text not in counted))
-    report = replace(report, notes=(*about_data, *report.notes))
+    report = replace(report, notes=(*record_of(frame).notes, *about_data, *report.notes))
     if about_data:
         caution(" ".join(about_data), DataWarning)
     statements.warn_once(report)

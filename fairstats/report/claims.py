@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, Protocol
 from fairstats.ground.registry import RATES, Rate, find_metric
 from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.result import ComparisonResult
+from fairstats.methods.rates.stratified_result import ENDING
 
 #: Claims that are named in the sentence at the head.
 _NAMED = 6
@@ -188,8 +189,11 @@ def _chosen_factor(result: Any) -> float:
 def _fact(section: AuditedSection, result: Any, row: Mapping[str, Any]) -> Hashable:
     """What a row is about: groups, and the question that is asked of them."""
     pair = frozenset((row.get("group") or "", row.get("reference") or ""))
-    metric = find_metric(row["metric"])
+    within = row["metric"].endswith(ENDING)  # another question than that of the same rates without strata
+    metric = find_metric(row["metric"].removesuffix(ENDING))
     rates: tuple[str, ...] = metric.rates if metric is not None else ()
+    if within and len(rates) == 1 and rates[0] in RATES:
+        return section.attributes, "within strata", same_question(RATES[rates[0]]), pair
     if isinstance(result, MaximumResult) and len(result.components) > 1:
         questions = frozenset(same_question(RATES[name]) for name in rates)
         return section.attributes, "largest gap", questions

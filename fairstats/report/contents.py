@@ -10,6 +10,7 @@ from typing import Any
 from fairstats.ground.counts import CellCounts
 from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.lazy import pd
+from fairstats.ground.outcomes import words_of_labels
 from fairstats.ground.results import TIDY_COLUMNS, Result
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.verdict import VERDICTS
@@ -17,6 +18,7 @@ from fairstats.methods.madd.mitigation import MitigationResult
 from fairstats.methods.madd.result import MaddResult
 from fairstats.methods.rates.models.result import ModelComparison
 from fairstats.methods.rates.result import ComparisonResult
+from fairstats.methods.rates.stratified_result import StratifiedComparison
 from fairstats.report.claims import Claim, claims_of, claims_sentence
 from fairstats.report.inputs import AuditColumns, AuditSettings
 
@@ -164,4 +166,23 @@ def headline(report: Contents) -> str:
     what = "a false discovery rate" if s.adjust.startswith("fdr") else "an error"
     claimed = claims_sentence(report.sections, s.confidence_level, report.claims)
     text = f"{head}, with {what} of {100 * alpha:.3g}% {family}; {', '.join(rest)}.{alone}"
-    return f"{text} {claimed}".strip()
+    return " ".join(filter(None, (text, claimed, within_strata(report.results), *labels_beside(report))))
+
+
+def labels_beside(report: Contents) -> list[str]:
+    """The labels that counted as not favourable, with their rows, where there are several: one sentence a column."""
+    if not report.tables:
+        return []
+    columns = {"y_true": report.columns.y_true, "y_pred": report.columns.y_pred}
+    said = report.tables[0].missing.unfavourable
+    return [words_of_labels(columns.get(argument) or argument, labels) for argument, labels in said.items()]
+
+
+def within_strata(results: Iterable[Any]) -> str:
+    """One sentence where crude and adjusted comparisons disagree; empty where none do, or there are no strata."""
+    rows = [c for result in results for c in compared(result) if isinstance(c, StratifiedComparison)]
+    said = [c.disagreement for c in rows if c.disagreement]
+    if not said:
+        return ""
+    more = f" (and {len(said) - 1} more; the notes list them)" if len(said) > 1 else ""
+    return f"Strata change the answer for {len(said)} of {len(rows)} comparisons: {said[0]}{more}"

@@ -20,15 +20,18 @@ from fairstats.ground.checks import (
     column_name,
 )
 from fairstats.ground.counts import CellCounts, ConfusionCounts, PairedCounts, SelectionCounts
-from fairstats.ground.encoding import as_float_column, as_frame_columns, label_text
+from fairstats.ground.encoding import as_float_column, as_frame_columns, declared_labels
 from fairstats.ground.engines.sources import as_lazy
-from fairstats.ground.errors import InputError
+from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.lazy import pd
-from fairstats.ground.outcomes import Outcomes, check_changed, check_probability
+from fairstats.ground.outcomes import Outcomes, check_changed, on_unit_interval
+from fairstats.ground.reading.roles import Roles
 from fairstats.ground.scores import ScoreCounts
 from fairstats.ground.serialise import serialisable
+from fairstats.ground.strata import StratumCounts, refuse_weights
 from fairstats.ground.tally import Tally, tally
+from fairstats.ground.values import label_text, missing_rows
 from fairstats.methods.madd.mitigation import MitigationResult
 from fairstats.methods.rates.models.work import ModelRows
 
@@ -89,7 +92,8 @@ class AuditColumns:
     favourable value of outcome and prediction, as text; None where 1 or True speaks for itself; `features`:
     features of the rows, for distances between sets; `counterfactual_scores`: sensitive column → column of
     the score that the row would have with another value of it; `models`, `model_scores`: of several models,
-    name → column of the predictions, and of the scores; `y_pred` and `score` are those of the first.
+    name → column of the predictions, and of the scores; `y_pred` and `score` are those of the first; `label_values`:
+    ``"y_true"``, ``"y_pred"`` → the labels that may occur, where they were declared; `strata`: of a confounder.
     """
 
     y_true: str | None
@@ -98,17 +102,19 @@ class AuditColumns:
     sensitive_features: tuple[str, ...]
     sample_weight: str | None = None
     cluster: str | None = None
+    strata: str | None = None
     pos_label_true: str | None = None
     pos_label_pred: str | None = None
     features: tuple[str, ...] = ()
     counterfactual_scores: dict[str, str] = field(default_factory=dict)
     models: dict[str, str] = field(default_factory=dict)
     model_scores: dict[str, str] = field(default_factory=dict)
+    label_values: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def roles(self) -> dict[str, str]:
         """Argument of the methods → the column that was named for it."""
-        roles = ("y_true", "y_pred", "score", "sample_weight", "cluster")
+        roles = ("y_true", "y_pred", "score", "sample_weight", "cluster", "strata")
         return {role: getattr(self, role) for role in roles if getattr(self, role) is not None}
 
     @property
@@ -117,13 +123,21 @@ class AuditColumns:
         others = (*self.counterfactual_scores.values(), *self.models.values(), *self.model_scores.values())
         return list(dict.fromkeys((*self.roles.values(), *self.sensitive_features, *self.features, *others)))
 
+    @property
+    def reading_roles(self) -> Roles:
+        """What the columns are read as from a file."""
+        labels = (*self.sensitive_features, self.y_true, self.y_pred, *self.models.values(), self.cluster)
+        scores = (self.score, *self.model_scores.values(), *self.counterfactual_scores.values())
+        return Roles.of(labels, (*scores, self.sample_weight), self.features)
+
 
 # ---------------------------------------------------------------- names as they were given, or as a tally knows them
 
 
 def columns_of_frame(
-    roles: Mapping[str, Any], sensitive_features: Any, features: Any, counterfactual_score: Any, pos_label: Any
-) -> AuditColumns:
+    roles: Mapping[str, Any], sensitive_features: Any, features: Any, counterfactual_score: Any, pos_label: Any,
+    label_values: Any = None,
+) -> AuditColumns:  # fmt: skip
     """The names of the columns, checked; `roles` are those of `AuditColumns.roles`."""
     names = _attribute_names(sensitive_features)
     models, scores = (_by_model(role, roles[role]) for role in ("y_pred", "score"))
@@ -136,6 +150,7 @@ def columns_of_frame(
         **{name: label for name, label in labels.items() if roles[name.replace("pos_label", "y")] is not None},
         sensitive_features=names, features=_feature_names(features), models=models, model_scores=scores,
         counterfactual_scores=_counterfactual_columns(counterfactual_score, names, roles["score"]),
+        label_values=_label_values(label_values, roles),
     )  # fmt: skip
 
 
@@ -156,6 +171,7 @@ def columns_of_tally(counted: Tally, sensitive_features: Any, asked: Iterable[An
     }
     found: dict[str, Any] = {role: names.get(role, role) if known else None for role, known in there.items()}
     found |= {role: names.get(role) for role in ("sample_weight", "cluster", "pos_label_true", "pos_label_pred")}
+    found["strata"] = counted.attributes[-1] if counted.stratified else None
     changed = names.get("counterfactual_score", "counterfactual_score")
     return AuditColumns(
         **found,
@@ -222,6 +238,13 @@ def _pos_labels(pos_label: Any) -> dict[str, str | None]:
     return {name: None if value is None else label_text(value) for name, value in values.items()}
 
 
+def _label_values(label_values: Any, roles: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
+    """The labels that may occur as text, by the argument of their column."""
+    declared = declared_labels(label_values, y_true=None, y_pred=None)
+    named = {argument: values for argument, values in declared.items() if roles[argument] is not None}
+    return {argument: tuple(map(label_text, values)) for argument, values in named.items() if values is not None}
+
+
 def check_outcomes(y_true: Any, y_pred: Any) -> None:
     """Raise where there is neither a prediction nor an outcome."""
     if y_true is None and y_pred is None:
@@ -275,7 +298,7 @@ class AuditInput:
     group of this set, or a rule; `features`: features of the rows in `outcomes`, numbered from 0;
     `counterfactual_score`, shape (n,): score of the same rows with another value of the one sensitive
     attribute; `tally`: what is audited where there are no rows; `models`: rows with what several models
-    predict; `mitigation`: what a mitigation was found to change for these groups.
+    predict; `mitigation`: what a mitigation was found to change for these groups; `strata`: the cells within strata.
     """
 
     attributes: tuple[str, ...]
@@ -289,6 +312,7 @@ class AuditInput:
     tally: Tally | None = None
     models: ModelRows | None = None
     mitigation: MitigationResult | None = None
+    strata: StratumCounts | None = None
 
     @property
     def rows(self) -> Outcomes:
@@ -341,13 +365,14 @@ def build_input(
     given: dict[str, Any] = {role: frame[name] for role, name in columns.roles.items()}
     how: dict[str, Any] = {
         "sensitive_features": {name: frame[name] for name in attributes}, "pos_label": pos_label,
-        "missing": settings.missing,
+        "missing": settings.missing, "label_values": columns.label_values or None,
     }  # fmt: skip
     changed = columns.counterfactual_scores.get(attributes[0]) if len(attributes) == 1 else None
     if changed is not None and settings.missing == "drop":
         # a row lacks its score where it lacks either of the two
-        given["score"] = given["score"].where(frame[changed].notna())
-    outcomes = Outcomes.from_arrays(**how, **given)
+        given["score"] = given["score"].where(~missing_rows(frame[changed], changed))
+    features = frame[list(columns.features)] if columns.features else None
+    outcomes = Outcomes.from_arrays(**how, **given, features=features)
     _check_groups(outcomes.groups.labels, attributes)
     models = None
     if columns.models or columns.model_scores:
@@ -355,11 +380,16 @@ def build_input(
         predictions = {model: frame[name] for model, name in columns.models.items()}
         scores = {model: frame[name] for model, name in columns.model_scores.items()}
         models = ModelRows.read(given.get("y_true"), predictions, scores, {**how, **units})
+    counts = _count(outcomes, columns)
+    strata = None
+    if columns.strata is not None:
+        labelled = outcomes if outcomes.y_pred is not None else replace(outcomes, y_pred=outcomes.y_true)
+        strata = StratumCounts.from_outcomes(labelled, type(counts), columns.strata)
     kept = slice(None) if outcomes.kept is None else outcomes.kept
     return AuditInput(
-        attributes, outcomes, _count(outcomes, columns), columns, settings, reference,
-        frame[list(columns.features)].iloc[kept].reset_index(drop=True) if columns.features else None,
-        None if changed is None else _scores(frame[changed].iloc[kept], changed), models=models,
+        attributes, outcomes, counts, columns, settings, reference,
+        None if features is None else features.iloc[kept].reset_index(drop=True),
+        None if changed is None else _scores(frame[changed].iloc[kept], changed), models=models, strata=strata,
     )  # fmt: skip
 
 
@@ -371,7 +401,15 @@ def _tally_input(
     _check_groups(own.groups, attributes)
     both = columns.y_true is not None and columns.y_pred is not None
     cells: CellCounts = own.confusion() if both and not own.of_labels else own.selection()
-    return AuditInput(attributes, None, cells, columns, settings, reference, tally=own)
+    strata = None
+    if counted.stratified and not cells.weighted:
+        strata = counted.by(*attributes, counted.attributes[-1]).strata()
+        if isinstance(cells, SelectionCounts):
+            strata = strata.selection()
+    elif counted.stratified:
+        text = f"Comparisons within strata of {counted.attributes[-1]} need independent rows of equal weight: left out."
+        caution(text, DataWarning)
+    return AuditInput(attributes, None, cells, columns, settings, reference, tally=own, strata=strata)
 
 
 def _lazy_inputs(
@@ -382,9 +420,10 @@ def _lazy_inputs(
     A set with counterfactual scores has a tally of its own, and so has every set where rows are left out:
     those that lack another attribute count in it, and groups are ordered by size before rows are left out.
     """
-    roles = ("y_true", "y_pred", "score", "sample_weight", "cluster", "features")
+    refuse_weights("strata", weighted=columns.strata is not None and bool(columns.sample_weight or columns.cluster))
+    roles = ("y_true", "y_pred", "score", "sample_weight", "cluster", "strata", "features")
     asked = {role: getattr(columns, role) for role in roles}
-    asked |= {"pos_label": pos_label, "missing": settings.missing}
+    asked |= {"pos_label": pos_label, "missing": settings.missing, "label_values": columns.label_values or None}
     every = columns.sensitive_features
     crossed = tally(lazy, sensitive_features=every, **asked)
     apart = crossed.missing.n_dropped > 0
@@ -407,8 +446,7 @@ def _check_groups(groups: Sequence[str], attributes: Sequence[str]) -> None:
 def _scores(column: Any, name: str) -> NDArray[np.float64]:
     scores = as_float_column(column, name)
     check_changed(int(np.isnan(scores).sum()), name)
-    check_probability(scores, name)
-    return scores
+    return np.asarray(on_unit_interval(scores, name))
 
 
 def _count(outcomes: Outcomes, columns: AuditColumns) -> CellCounts:

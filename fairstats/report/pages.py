@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.errors import InputError
+from fairstats.ground.errors import BackendError, InputError
+from fairstats.ground.writing import DOCUMENTS
 from fairstats.plots.picture import LIMIT, NEUTRAL, Mark, Picture, draw, pyplot
 from fairstats.report.format import escaped
 
@@ -163,42 +164,53 @@ def _key(mark: Mark) -> str:
     return f'<li><svg aria-hidden="true" viewBox="0 0 22 12">{sample}</svg><bdi>{escaped(mark.label)}</bdi></li>'
 
 
-def convert(page: str, target: Path) -> Path:
-    """Write a page of HTML as the file that the ending of its name asks for: ``.docx`` or ``.pdf``.
+def check_convertible(kind: str, argument: str = "path") -> None:
+    """Raise InputError unless a page can be made a document here: ``".docx"`` by pandoc, ``".pdf"`` by a browser."""
+    if kind not in DOCUMENTS:
+        got = f"a name that ends in {kind!r}"
+        raise InputError(argument, got=got, allowed=".docx or .pdf", cure="to_html(path) writes a page")
+    pandoc = _first(("pandoc",))
+    if kind == ".docx" and pandoc is None:
+        raise _without("pandoc", kind, argument, "apt-get install pandoc")
+    if kind == ".pdf" and _first(_BROWSERS) is None and (pandoc is None or _first(_LATEX) is None):
+        tools = "a browser (chromium), or pandoc with LaTeX"
+        raise _without(tools, kind, argument, "apt-get install chromium")
 
-    Raises InputError for another ending, and where the tool is missing or fails.
+
+def _without(tools: str, kind: str, argument: str, cure: str) -> InputError:
+    got = f"{kind!r} without {tools} on PATH"
+    return InputError(argument, got=got, allowed="a format that can be made", cure=f"{cure}, or write HTML")
+
+
+def convert(page: str, kind: str) -> bytes:
+    """A page of HTML as the bytes of a document.
+
+    `kind`, {".docx", ".pdf"}. Raises InputError for another one and where the tool is missing, BackendError where the
+    tool fails.
     """
-    kind = target.suffix.lower()
-    if kind not in (".docx", ".pdf"):
-        got, cure = f"a name that ends in {kind!r}", "to_html(path) writes a page"
-        raise InputError("path", got=got, allowed=".docx or .pdf", cure=cure)
-    browser, latex, pandoc = (_first(names) for names in (_BROWSERS, _LATEX, ("pandoc",)))
+    check_convertible(kind)
+    browser = _first(_BROWSERS)
+    latex = _first(_LATEX)
+    pandoc = _first(("pandoc",))
     with tempfile.TemporaryDirectory(prefix="fs-") as folder:
         held, made = Path(folder, "page.html"), Path(folder, f"page{kind}")
         held.write_text(page, encoding="utf-8", errors="xmlcharrefreplace")
         if kind == ".pdf" and browser:
             quiet = "--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer", "--no-first-run"
             command = [browser, *quiet, f"--user-data-dir={folder}/profile", f"--print-to-pdf={made}", held.as_uri()]
-        elif pandoc and (kind == ".docx" or latex):
+        else:
             held.write_text(_filed(_plain(page), Path(folder)), encoding="utf-8", errors="xmlcharrefreplace")
             engine = [f"--pdf-engine={latex}"] if kind == ".pdf" else []
-            command = [pandoc, "--quiet", *engine, "--from=html", str(held), "--output", str(made)]
-        else:
-            what = "pandoc" if kind == ".docx" else "a browser (chromium), or pandoc with LaTeX"
-            cure = "apt-get install " + ("pandoc" if kind == ".docx" else "chromium") + ", or write HTML"
-            got = f"{kind!r} without {what} on PATH"
-            raise InputError("path", got=got, allowed="a format that can be made", cure=cure)
+            command = [str(pandoc), "--quiet", *engine, "--from=html", str(held), "--output", str(made)]
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)  # noqa: S603 - our page
         if not made.is_file():
-            got = f"{Path(command[0]).name} that failed: {done.stderr.strip()[-300:]}"
-            raise InputError("path", got=got, allowed="a document", cure="write HTML and print it")
-        target.write_bytes(made.read_bytes())
-    return target
+            failed = f"{Path(command[0]).name} failed: {done.stderr.strip()[-300:]}"
+            raise BackendError(f"no {kind} was made, because {failed}. To fix: write HTML and print it")
+        return made.read_bytes()
 
 
-def picture_for(target: Path) -> Callable[[Picture], str]:
-    """How a page that becomes this file draws a picture."""
-    kind = target.suffix.lower()
+def picture_for(kind: str) -> Callable[[Picture], str]:
+    """How a page that becomes a document of this kind (``".docx"``, ``".pdf"``) draws a picture."""
     by_pandoc = kind == ".docx" or (kind == ".pdf" and not _first(_BROWSERS))
     return png if by_pandoc and _first(("pandoc",)) else svg
 

@@ -221,10 +221,10 @@ def _madd(section: Section, view: SetView) -> Iterator[Part]:
     charts = tuple(c for c in view.charts if c.kind == "distance")
     areas = [r for r in view.results if isinstance(r, AbrocaResult)]
     for result in (r for r in section.results if isinstance(r, MaddResult)):
-        ordered = _ordered(result.comparisons, lambda c: c.binned)
+        ordered = _ordered(result.comparisons, lambda c: c.estimate)
         figures = []
         for c in ordered[:_PICTURED]:
-            pictures = [score_histograms(result, c), madd_by_bandwidth(result, c)]
+            pictures = [score_histograms(c), madd_by_bandwidth(result, c)]
             for area in areas:
                 for a in (a for a in area.comparisons if {a.group, a.reference} == {c.group, c.reference}):
                     pictures += [roc_curves(area, a)] if math.isfinite(a.estimate) else []
@@ -234,8 +234,8 @@ def _madd(section: Section, view: SetView) -> Iterator[Part]:
         if ordered:
             c = ordered[0]
             lead = (
-                f"The scores of {_pair(c)} overlap by {percent(1 - c.binned / 2)}, where 100% are alike (groups that "
-                f"are alike would show {percent(1 - c.binned_null_mean / 2)}): {_MEANS[c.verdict]}.{_rest(c, ordered)}"
+                f"The scores of {_pair(c)} overlap by {percent(1 - c.estimate / 2)}, where 100% are alike (groups that "
+                f"are alike would show {percent(1 - c.null_mean / 2)}): {_MEANS[c.verdict]}.{_rest(c, ordered)}"
             )
         left = len(ordered) - len(figures)
         if left > 0:

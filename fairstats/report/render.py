@@ -79,7 +79,7 @@ def _set_pieces(view: SetView, *, full: bool) -> Iterator[Piece]:
         hidden += sum(r.judged for r in block.rows) - sum(r.judged for r in shown)
         if shown:
             several = not block.reference and any(r.reference for r in block.rows)
-            notes = tuple(f"{row.label}: {row.why}" for row in shown if row.why)
+            notes = tuple(f"{row.label}: {text}" for row in shown for text in (row.why, row.beside) if text)
             reference = None if several else block.reference
             yield Piece("comparisons", block.title, _TABLE_HEADS, tuple(map(_cells, shown)), notes, reference)
     if hidden:

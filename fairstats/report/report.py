@@ -12,9 +12,10 @@ from fairstats._version import __version__
 from fairstats.ground import serialise
 from fairstats.ground.checks import check_choice, check_flag, check_type
 from fairstats.ground.errors import FairstatsWarning, InputError, caution
+from fairstats.ground.writing import DOCUMENTS, HTML, JSON, write_file
 from fairstats.report.contents import Contents
 from fairstats.report.crosscheck.table import Crosscheck
-from fairstats.report.pages import convert, picture_for
+from fairstats.report.pages import check_convertible, convert, picture_for
 from fairstats.report.parts import general_parts, set_parts
 from fairstats.report.render import ShownPart, render_fragment, render_html, render_terminal, render_text
 from fairstats.report.view import view_sets
@@ -98,7 +99,7 @@ class AuditReport(Contents):
         -------
         Path
         """
-        return serialise.write_text(path, self.json_text())
+        return write_file(path, self.json_text(), JSON)
 
     def json_text(self) -> str:
         """The text that `to_json` writes."""
@@ -144,7 +145,7 @@ class AuditReport(Contents):
         MissingDependencyError
             Without jinja2 (extra ``report``).
         """
-        return serialise.write_text(path, render_html(self, crosscheck))
+        return write_file(path, render_html(self, crosscheck), HTML)
 
     def part(self, key: str, sensitive_features: str | None = None) -> ShownPart:
         """One part of the report: a plain sentence, its pictures, its tables; it shows itself in notebooks.
@@ -193,9 +194,13 @@ class AuditReport(Contents):
             For another ending, or where the tool is missing; the message names the cure.
         """
         target = Path(serialise.check_path("path", path))
-        return convert(render_html(self, crosscheck, picture_for(target)), target)
+        kind = target.suffix.lower()
+        check_convertible(kind)
+        return write_file(target, page_of(self, kind, crosscheck), DOCUMENTS)
 
-    def to_vignette(self, path: str | PathLike[str], data: str | PathLike[str] | None = None) -> Path:
+    def to_vignette(
+        self, path: str | PathLike[str], data: str | PathLike[str] | None = None, *, overwrite: bool = False
+    ) -> Path:
         """Write an R Markdown vignette about this audit, to be edited: see ``fairstats vignettes new``.
 
         Parameters
@@ -204,7 +209,9 @@ class AuditReport(Contents):
             The file, ``.Rmd`` or ``.qmd``.
         data : path-like, optional
             CSV or Parquet file with the audited rows, which the vignette reads. Default: the report itself,
-            as JSON beside the vignette.
+            which the vignette then carries. No other file is written.
+        overwrite : bool, default False
+            Whether a file that is there may be replaced.
 
         Raises
         ------
@@ -214,11 +221,9 @@ class AuditReport(Contents):
         from fairstats.report.vignettes.own import vignette_of_report
 
         path = Path(serialise.check_path("path", path))
+        check_flag("overwrite", overwrite)
         keys = {name: list(parts) for name, parts in self.parts().items()} if data is None else {}
-        written = vignette_of_report(self, path, data, keys)
-        if data is None:
-            self.to_json(path.with_suffix(".report.json"))
-        return written
+        return vignette_of_report(self, path, data, keys, overwrite=overwrite)
 
     def summary(self, *, full: bool = True) -> str:
         """The report as plain text.
@@ -238,6 +243,13 @@ class AuditReport(Contents):
 
     def _repr_html_(self) -> str:
         return render_fragment(self)
+
+
+def page_of(report: AuditReport, kind: str, crosscheck: Crosscheck | None = None) -> str | bytes:
+    """What `to_html` and `to_document` write: the text of a page, or where `kind` is one the bytes of a document."""
+    if kind in DOCUMENTS:
+        return convert(render_html(report, crosscheck, picture_for(kind)), kind)
+    return render_html(report, crosscheck)
 
 
 _WRITTEN = "a file that AuditReport.to_json wrote"

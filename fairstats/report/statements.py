@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fairstats.ground import errors
 from fairstats.ground.groups import INTERSECTION
+from fairstats.ground.outcomes import words_of_labels
 from fairstats.ground.registry import RATES, Rate, find_metric
 from fairstats.methods.madd.result import MaddResult
 from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.result import ComparisonResult, DifferenceResult, RatioResult
+from fairstats.methods.rates.stratified_result import StratifiedComparison
 from fairstats.report.claims import same_question
 from fairstats.report.contents import Statement, compared, rests_on_exact_test
 from fairstats.report.sections import REFERENCES, SectionEntry, metric_title
@@ -172,6 +174,7 @@ def make_statements(
         Statement("Conditional on the model", _CONDITIONAL),
         Statement("Rows used in training", _TRAINING[settings.evaluated_on]),
         Statement("Missing values", _missing(tables, settings)),
+        *_labels(columns, tables),
         Statement("Sampling", _sampling(columns, tables)),
         Statement("Reference groups", _references(sections)),
         Statement("Verdicts", _verdicts(settings, columns)),
@@ -195,6 +198,14 @@ def _missing(tables: Sequence[CellCounts], settings: AuditSettings) -> str:
     if any(t.missing.patterns for t in tables):
         bounds = "Worst-case bounds over all values that they could have are given with the results."
     return f"{policy} {details} Complete rows may differ from the rest. {bounds}"
+
+
+def _labels(columns: AuditColumns, tables: Sequence[CellCounts]) -> list[Statement]:
+    """Which labels counted as not favourable, where there are several."""
+    names = {"y_true": columns.y_true, "y_pred": columns.y_pred}
+    said = tables[0].missing.unfavourable if tables else {}
+    texts = [words_of_labels(names.get(argument) or argument, labels) for argument, labels in said.items()]
+    return [Statement("Labels", " ".join(texts))] if texts else []
 
 
 def _sampling(columns: AuditColumns, tables: Sequence[CellCounts]) -> str:
@@ -330,6 +341,8 @@ def _result_notes(result: Any) -> Iterator[tuple[str, str]]:
     for c in compared(result):
         if rests_on_exact_test(c) and not c.note:
             yield c.metric, f"{c.group} against {c.reference}: {few}"
+        if isinstance(c, StratifiedComparison) and c.disagreement:
+            yield c.metric, f"Crude and adjusted disagree. {c.disagreement}"
     if isinstance(result, (RatioResult, DifferenceResult)):
         yield from ((result.comparisons[0].metric, note) for note in result.regime_notes())
 
@@ -353,6 +366,13 @@ def warn_once(report: Contents) -> None:
         errors.caution(text, errors.DataWarning)
 
 
+def _bare(method: str) -> str:
+    """A method without what its name says of effective counts and degrees of freedom."""
+    for suffix in (" (Satterthwaite)", " (effective rows)", " (effective clusters)"):
+        method = method.removesuffix(suffix)
+    return method
+
+
 def methods_and_references(
     entry: SectionEntry, sections: Sequence[Section], settings: AuditSettings
 ) -> tuple[list[Statement], list[str]]:
@@ -362,7 +382,7 @@ def methods_and_references(
     intervals = [row["method"] for row in table] + [c.bounds.method for r in results for c in compared(r)]
     used: dict[str, Iterable[str]] = {
         "words": dict.fromkeys(row["metric"] for row in table),
-        "intervals": dict.fromkeys(method.removesuffix(" (Satterthwaite)") for method in intervals),
+        "intervals": dict.fromkeys(_bare(method) for method in intervals),
         "tests": _kinds_of_tests(results, settings),
     }
     known = {kind: entry.words(kind) for kind in used}

@@ -14,6 +14,7 @@ from fairstats.ground.results import latex_table
 from fairstats.ground.verdict import explain, fair_range
 from fairstats.methods.rates.models.result import ModelComparison
 from fairstats.methods.rates.result import ComparisonResult
+from fairstats.methods.rates.stratified_result import StratifiedComparison
 from fairstats.plots.picture import Picture
 from fairstats.report.claims import Claim
 from fairstats.report.contents import compares, count_verdicts, rests_on_exact_test
@@ -104,7 +105,8 @@ class Row:
     `label`, `reference`: group (or both groups of a gap), and what it is compared with; `scale`, {"ratio",
     "difference", "maximum", "distance"}; `side`, {"two-sided", "greater", "less"}: which ends of the interval are
     limits; `fair`: ends of the fair range; `tests`: p-values by alternative; "exact <alternative>" for exact ones;
-    `real_over_audit`, `holds_over_audit`: what holds over everything that the audit tested, as in `Claim`.
+    `real_over_audit`, `holds_over_audit`: what holds over everything that the audit tested, as in `Claim`; `beside`:
+    what the comparison is without strata, where it is one within them.
     """
 
     label: str
@@ -132,6 +134,7 @@ class Row:
     tests: dict[str, float]
     real_over_audit: bool | None
     holds_over_audit: bool | None
+    beside: str = ""
 
     @property
     def judged(self) -> bool:
@@ -237,20 +240,20 @@ def view_sets(report: Contents) -> list[SetView]:
 def _blocks(result: Any, claims: list[Claim]) -> Iterator[Block]:
     scale, records = result.scale, result.rows()
     threshold = result.settings.threshold if scale == "ratio" else math.inf
-    # a distance has several rows per comparison, and its bounds are of the interval's method
+    # the bounds of a distance are of its interval's method
     remarks = [_remark(c, threshold) for c in result.comparisons if scale != "distance"] or [""] * len(records)
     rates, settings = isinstance(result, ComparisonResult), result.settings
     tests = _tests(result) if rates else {}
     limit = settings.limit if rates else settings.margin
     fair = fair_range(scale if scale in ("ratio", "difference") else "gap", limit)
     rows: dict[str, list[Row]] = {}
-    for record, sentence, remark, claim in zip(records, result.sentences(), remarks, claims, strict=True):
+    beside = [_beside(c) for c in result.comparisons] if rates else [""] * len(records)
+    rows_said = zip(records, result.sentences(), remarks, claims, beside, strict=True)
+    for record, sentence, remark, claim, crude in rows_said:
         side = settings.alternative if rates else "two-sided"
-        if record["metric"] == "madd" and record["ci_high"] == 2.0:
-            side = "greater"  # a distance without a grid has a lower limit only
         own = tests.get((record["metric"], record["group"], record["reference"]), {})
         row = _row(
-            record, sentence, scale=scale, tests=own, remark=remark, side=side, fair=fair,
+            record, sentence, scale=scale, tests=own, remark=remark, side=side, fair=fair, beside=crude,
             real_over_audit=claim.real_over_audit, holds_over_audit=claim.holds_over_audit,
         )  # fmt: skip
         rows.setdefault(record["metric"], []).append(row)
@@ -278,7 +281,16 @@ def _remark(comparison: Any, threshold: float) -> str:
         said.append(f"{comparison.reference} is below {threshold:g} of {comparison.group}")
     if rests_on_exact_test(comparison):
         said.append("by exact test: few cases")
+    if beside := _beside(comparison):
+        said.append(beside)
     return printable("; ".join(said))
+
+
+def _beside(comparison: Any) -> str:
+    """The crude comparison beside one within strata; empty for others."""
+    if not isinstance(comparison, StratifiedComparison):
+        return ""
+    return f"crude {number(comparison.crude)}, {comparison.crude_verdict}"
 
 
 def _real(value: Any) -> float:

@@ -18,20 +18,29 @@ column_of <- function(data, x, argument) {
 plain_column <- function(x, argument) {
   square <- length(dim(x)) > 1L
   kinds <- is.numeric(x) || is.character(x) || is.logical(x) || is.factor(x) || is_date(x)
-  if (kinds && !square) return(x)
+  if (kinds && !square) return(known_values(x))
   got <- paste(c("a", class(x)[1L], if (square) c("of shape", paste(dim(x), collapse = " x "))), collapse = " ")
   stop_argument(argument, got, "a vector: one number, label or date per row")
 }
 
+# Empty text is missing, as NA is.
+known_values <- function(x) {
+  if (is.factor(x)) levels(x)[levels(x) == ""] <- NA
+  if (is.character(x)) x[!is.na(x) & !nzchar(x)] <- NA
+  x
+}
+
 is_date <- function(x) inherits(x, c("Date", "POSIXt", "difftime"))
 
-# The text of a value as Python's side writes it. Numbers keep all digits that tell them apart, whatever the user's
-# options are: as.character makes one text of 0.3 and 0.1 + 0.2, and "1e+05" of 100000.
+# The text of a value as Python's side writes it (fairstats/ground/values.py says the rule). Numbers keep all digits
+# that tell them apart, whatever the user's options are: as.character makes one text of 0.3 and 0.1 + 0.2, and "1e+05"
+# of 100000. Whole ones below 2^64 are written as integers, 0 without a sign; a moment at midnight is its day.
 label_text <- function(x) {
   if (is.logical(x)) return(ifelse(x, "True", "False"))
-  if (!is.numeric(x) || is.factor(x) || is_date(x)) return(as.character(x))
-  values <- as.numeric(unique(x))
-  whole <- !is.na(values) & values == round(values) & abs(values) < 1e15
+  if (inherits(x, c("POSIXct", "POSIXlt"))) return(sub(" 00:00:00$", "", format(x, "%Y-%m-%d %H:%M:%S")))
+  if (!is.numeric(x) || is.factor(x) || is_date(x) || inherits(x, "integer64")) return(as.character(x))
+  values <- as.numeric(unique(x)) + 0
+  whole <- !is.na(values) & values == round(values) & abs(values) < 2^64
   text <- sprintf(c("%.15g", "%.0f")[1L + whole], values)
   longer <- which(is.finite(values) & suppressWarnings(as.numeric(text)) != values)
   text[longer] <- sprintf("%.17g", values[longer])
@@ -42,8 +51,20 @@ label_text <- function(x) {
 # Position of every row's value among the different ones; NA stays NA.
 codes_of <- function(x) ifelse(is.na(x), NA_integer_, match(x, unique(x)))
 
-# Labels or predictions as 0 and 1; `favorable` is the value that is good for the person.
-favorable_codes <- function(x, favorable, argument) {
+# Labels that mean true and false, and pairs of labels of which either is known to be possible where the other occurs.
+TRUE_LIKE <- c("True", "true", "TRUE", "1", "1.0")
+FALSE_LIKE <- c("False", "false", "FALSE", "0", "0.0")
+LABEL_PAIRS <- list(c("0", "1"), c("-1", "1"), c("False", "True"), c("false", "true"), c("FALSE", "TRUE"))
+
+# Which labels a favorable value names: those that are written as it is; if none is, those that mean true or false with it.
+labels_named <- function(values, wanted) {
+  if (wanted %in% values) return(wanted)
+  for (alike in list(TRUE_LIKE, FALSE_LIKE)) if (wanted %in% alike) return(intersect(values, alike))
+  character()
+}
+
+# Labels or predictions as 0 and 1; `favorable` is the value that is good for the person, `label_values` what may occur.
+favorable_codes <- function(x, favorable, argument, label_values = NULL) {
   if (is.null(x)) return(NULL)
   if (!is.atomic(favorable) || length(favorable) != 1L || is.na(favorable))
     stop_argument("pos_label", listed(favorable), paste0("one value of `", argument, "`"))
@@ -51,12 +72,19 @@ favorable_codes <- function(x, favorable, argument) {
   text <- label_text(x)
   values <- sort(unique(text))
   wanted <- label_text(favorable)
-  if (wanted == "1" && all(values %in% c("True", "False"))) wanted <- "True"
-  if (!wanted %in% values && !all(c(wanted, values) %in% c("0", "1", "True", "False"))) {
+  declared <- if (!is.null(label_values)) label_text(label_values)
+  more <- setdiff(values, declared)
+  if (!is.null(declared) && length(more))
+    stop_argument(argument, paste("the values", listed(more)), paste("what label_values declares:", listed(declared)))
+  named <- labels_named(values, wanted)
+  if (!length(named)) {
+    pairs <- Filter(function(pair) all(values %in% pair) && length(labels_named(pair, wanted)), LABEL_PAIRS)
     got <- paste0(wanted, ", which does not occur in `", argument, "`")
-    stop_argument("pos_label", got, paste("one of its values,", listed(values)))
+    if (!length(pairs) && !length(labels_named(declared, wanted)))
+      stop_argument("pos_label", got, paste("one of its values,", listed(values), "or what label_values declares"))
+    warning("pos_label ", got, ": every row of it counts as unfavourable", call. = FALSE)
   }
-  as.numeric(text %in% wanted)
+  as.numeric(text %in% named)
 }
 
 # pos_label: one value, or list(y_true = ..., y_pred = ...).
@@ -70,9 +98,12 @@ favorable_of <- function(favorable, argument) {
 
 # Every column, checked: numbers 0 and 1, scores in [0, 1], one length, nothing missing.
 read_columns <- function(data, y_true, y_pred, score, sensitive_features, pos_label, sample_weight = NULL,
-                         cluster = NULL) {
+                         cluster = NULL, label_values = NULL) {
   if (!is.null(data)) data <- checked_frame(data)
-  labels <- function(x, name) favorable_codes(column_of(data, x, name), favorable_of(pos_label, name), name)
+  labels <- function(x, name) {
+    declared <- if (is.list(label_values)) label_values[[name]] else label_values
+    favorable_codes(column_of(data, x, name), favorable_of(pos_label, name), name, declared)
+  }
   numbers <- function(x, name, high) if (!is.null(x)) checked_numbers(x, name, 0, high)
   score <- column_of(data, score, "score")
   weight <- column_of(data, sample_weight, "sample_weight")
@@ -100,7 +131,60 @@ checked_frame <- function(data) {
     stop_argument("data", got, "columns of one length")
   })
   if (!nrow(data)) stop_argument("data", "0 rows", "at least one row")
+  data[] <- lapply(data, known_values)
   data
+}
+
+# The columns of a call by its policy for missing values: "raise" leaves them, and what reads them refuses; "drop" keeps
+# the rows that lack none, with a warning that counts the others; "group" makes missing sensitive values a group.
+# `columns`: argument -> name of a column, vector, or (features, models) several of them.
+MISSING_POLICIES <- c("raise", "drop", "group")
+MISSING_GROUP <- "(missing)"
+settle_missing <- function(data, columns, missing) {
+  missing <- choice_of(missing, "missing", MISSING_POLICIES)
+  if (missing == "raise") return(c(list(data = data), columns))
+  if (!is.null(data)) data <- checked_frame(data)
+  sensitive <- sensitive_columns(data, columns$sensitive_features, "allow")
+  rest <- columns[setdiff(names(columns), "sensitive_features")]
+  rest <- Map(function(x, name) several_columns(data, x, name), rest, names(rest))
+  if (missing == "group") {
+    columns <- c(list(sensitive_features = lapply(sensitive, with_missing_group)), rest)
+    return(c(list(data = NULL), columns))
+  }
+  parts <- c(sensitive, unlist(lapply(rest, function(x) if (is.list(x)) x else list(x)), recursive = FALSE))
+  parts <- Filter(Negate(is.null), parts)
+  if (length(unique(lengths(parts))) > 1L)
+    stop_argument(names(columns)[1L], paste("columns of", listed(lengths(parts)), "rows"), "columns of one length")
+  complete <- !Reduce(`|`, lapply(parts, is.na))
+  if (!any(complete)) stop_argument("missing", "no row without missing values", "at least one")
+  if (!all(complete))
+    warning(sum(!complete), " of ", length(complete), " rows left out for missing values", call. = FALSE)
+  kept <- function(x) if (is.list(x)) lapply(x, `[`, complete) else x[complete]
+  c(list(data = NULL), lapply(c(list(sensitive_features = sensitive), rest), kept))
+}
+
+# One column, or several with their names.
+several_columns <- function(data, x, argument) {
+  if (is.null(x)) return(NULL)
+  if (is.list(x)) return(lapply(x, function(column) column_of(data, column, argument)))
+  named <- is.character(x) && !is.null(data) && length(x) != nrow(data)
+  if (named && (length(x) > 1L || argument == "features"))
+    return(lapply(stats::setNames(x, if (is.null(names(x))) x else names(x)), function(n) column_of(data, n, argument)))
+  column_of(data, x, argument)
+}
+
+with_missing_group <- function(x) {
+  x <- known_values(x)
+  if (!anyNA(x)) return(x)
+  known <- unique(label_text(x))
+  label <- MISSING_GROUP
+  while (label %in% known) label <- paste0("(", label, ")")
+  if (is.factor(x)) {
+    levels(x) <- c(levels(x), label)
+    x[is.na(x)] <- label
+    return(x)
+  }
+  ifelse(is.na(x), label, label_text(x))
 }
 
 # Named list of sensitive columns.
@@ -114,8 +198,8 @@ sensitive_columns <- function(data, sensitive_features, missing = "raise") {
   if (anyDuplicated(names(columns))) refuse(listed(names(columns)), "each column once")
   if (named) columns <- lapply(columns, function(name) column_of(data, name, "sensitive_features"))
   if (!length(columns[[1L]])) refuse("0 rows", "at least one row")
+  columns <- lapply(columns, plain_column, "sensitive_features")
   for (column in columns) {
-    plain_column(column, "sensitive_features")
     if (anyNA(column) && missing == "raise")
       refuse(paste(sum(is.na(column)), "missing values"), "none: leave those rows out first")
   }
@@ -182,8 +266,8 @@ make_pairs <- function(grouping, reference, comparisons) {
 
 # What is compared, read and checked: columns, groups, and the pairs of the groups of all sensitive columns together.
 read_scene <- function(data, y_true, y_pred, score, sensitive_features, reference, pos_label,
-                       comparisons = "reference", sample_weight = NULL, cluster = NULL) {
-  input <- read_columns(data, y_true, y_pred, score, sensitive_features, pos_label, sample_weight, cluster)
+                       comparisons = "reference", sample_weight = NULL, cluster = NULL, label_values = NULL) {
+  input <- read_columns(data, y_true, y_pred, score, sensitive_features, pos_label, sample_weight, cluster, label_values)
   set <- names(input$attributes)
   grouping <- make_groups(input$attributes)
   check_reference_names(reference, c(as.list(set), list(set)))

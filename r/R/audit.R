@@ -5,9 +5,9 @@ fs_audit <- function(data, y_true = NULL, y_pred = NULL, score = NULL, sensitive
                      pos_label = 1, sample_weight = NULL, cluster = NULL, features = NULL, counterfactual_score = NULL,
                      confidence_level = 0.95, threshold = 0.8, margin = 0.1, method = NULL,
                      comparisons = "reference", simultaneous = "none", adjust = "holm",
-                     missing = c("raise", "drop"), intersections = TRUE,
-                     n_resamples = NULL, draws = 10000, max_bins = 1000, seed = 1) {
-  missing <- choice_of(missing, "missing", c("raise", "drop"))
+                     missing = c("raise", "drop", "group"), intersections = TRUE,
+                     n_resamples = NULL, draws = 10000, max_bins = 1000, seed = 1, label_values = NULL) {
+  missing <- choice_of(missing, "missing", MISSING_POLICIES)
   if (!isTRUE(intersections) && !isFALSE(intersections))
     stop_argument("intersections", listed(intersections), "TRUE or FALSE")
   if (inherits(data, "fairstats_tally")) {
@@ -30,7 +30,8 @@ fs_audit <- function(data, y_true = NULL, y_pred = NULL, score = NULL, sensitive
     changed <- counterfactual_column(counterfactual_score, set, sets, score)
     columns <- unlist(list(y_true, y_pred, score, sample_weight, cluster, features, set, changed))
     if (missing == "drop") data <- complete_rows(data, columns)
-    input <- read_columns(data, y_true, y_pred, score, set, pos_label, sample_weight, cluster)
+    if (missing == "group") data[set] <- lapply(data[set], with_missing_group)
+    input <- read_columns(data, y_true, y_pred, score, set, pos_label, sample_weight, cluster, label_values)
     if (!is.null(changed)) {
       changed <- checked_numbers(column_of(data, changed, "counterfactual_score"), "counterfactual_score", 0, 1)
       input$discrimination <- changed - input$score

@@ -38,15 +38,23 @@ fs_equalized_odds_difference <- function(data = NULL, y_true, y_pred, sensitive_
   fs_group_metric(data, with_ending("equalized_odds", agg), y_true, y_pred, sensitive_features, ...)
 
 # Any metric of the table that R and Python share (inst/metrics.json), or a rate with an ending.
-fs_group_metric <- function(data = NULL, metric, y_true = NULL, y_pred = NULL, sensitive_features, ...) {
+# With strata the comparisons within them stand beside the crude ones, and in full in the attribute "stratified".
+fs_group_metric <- function(data = NULL, metric, y_true = NULL, y_pred = NULL, sensitive_features, strata = NULL, ...) {
+  within <- NULL
   make <- function(input, grouping, pairs, options) {
     what <- find_metric(metric)
     if (!length(what$rates)) stop_argument("metric", metric, "a metric of rates; fs_audit() has the others")
     needs <- c(if (any(what$rates != "selection_rate")) "y_true", if (any(what$rates != "base_rate")) "y_pred")
     for (name in needs) if (is.null(input[[name]])) stop_argument(name, "NULL", paste("a column:", metric, "needs it"))
-    metric_rows(audit_cells(input, grouping), pairs, what, options)
+    found <- metric_rows(audit_cells(input, grouping), pairs, what, options)
+    if (is.null(strata)) return(found)
+    stratum <- checked_strata(data, strata, input$n, what, input)
+    within <<- stratified_rows(stratum, input, grouping, pairs, what, options)
+    beside_strata(found, within)
   }
-  of_frame(data, y_true, y_pred, NULL, sensitive_features, ..., section = "rates", make = make, plain = FALSE)
+  found <- of_frame(data, y_true, y_pred, NULL, sensitive_features, ..., section = "rates", make = make, plain = FALSE)
+  if (!is.null(within)) attr(found, "stratified") <- within
+  found
 }
 
 # MADD of every group against the reference (Verger, Fan, Lalle, Bouchet, Luengo 2024, JEDM 16(1), 365-409).
@@ -83,10 +91,14 @@ with_ending <- function(name, agg) {
 # One section for the groups of all sensitive columns together: reads, checks, makes the rows, names them. `plain`:
 # whether weights and clusters are refused.
 of_frame <- function(data, y_true, y_pred, score, sensitive_features, reference = NULL, pos_label = 1,
-                     sample_weight = NULL, cluster = NULL, ..., seed = 1, section, make, plain = TRUE) {
+                     sample_weight = NULL, cluster = NULL, missing = "raise", label_values = NULL, ..., seed = 1,
+                     section, make, plain = TRUE) {
   options <- audit_options(...)
-  scene <- read_scene(data, y_true, y_pred, score, sensitive_features, reference, pos_label, options$comparisons,
-    sample_weight, cluster)
+  columns <- list(y_true = y_true, y_pred = y_pred, score = score, sensitive_features = sensitive_features,
+    sample_weight = sample_weight, cluster = cluster)
+  read <- settle_missing(data, columns, missing)
+  scene <- read_scene(read$data, read$y_true, read$y_pred, read$score, read$sensitive_features, reference, pos_label,
+    options$comparisons, read$sample_weight, read$cluster, label_values)
   independent <- "none: the rows must be independent draws"
   if (plain && !is.null(scene$input$weight)) stop_argument("sample_weight", "weights", independent)
   if (plain && !is.null(scene$input$cluster)) stop_argument("cluster", "clusters", independent)

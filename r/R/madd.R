@@ -71,6 +71,46 @@ fs_stable_bandwidth <- function(bandwidth, madd, n0, n1, min_points = 50, width 
 madd_bandwidth_order <- function(n0, n1) ((sqrt(n0) + sqrt(n1)) / sqrt(n0 * n1))^(2 / 3)
 grid_bins <- function(n0, n1) max(ceiling(1 / madd_bandwidth_order(n0, n1)), 2)
 
+# Inner edges of the bins in which MADD is judged: up to `most` (0: by the group sizes) quantiles of the pooled scores.
+# Bin k ends with the first score whose share of pooled rows reaches k/most; no more distinct scores than that are bins
+# themselves. An edge lies half way between two scores.
+pooled_edges <- function(score0, score1, most = 0) {
+  if (!most) most <- grid_bins(length(score0), length(score1))
+  pooled <- c(score0, score1)
+  values <- sort(unique(pooled))
+  if (length(values) <= most) {
+    last <- seq_along(values)[-length(values)]
+  } else {
+    below <- cumsum(tabulate(match(pooled, values), length(values)))
+    last <- quantile_cells(below, most)
+    last <- last[last < length(values)]
+  }
+  low <- values[last]
+  middle <- low + (values[last + 1L] - low) / 2
+  ifelse(middle > low, middle, values[last + 1L])
+}
+
+# Last of the cells of every bin, from rows up to the end of each cell: the first that has k/m of the rows.
+quantile_cells <- function(below, m) {
+  wanted <- ceiling(seq_len(m) * below[length(below)] / m - 1e-9)
+  unique(findInterval(wanted, below, left.open = TRUE) + 1L)
+}
+
+# Mean and standard deviation of MADD over all permutations of the labels: mean and variance of each |D_k| exact, their
+# covariances as of normal variables (Nabeya 1951); of two bins exact.
+madd_null_moments <- function(count, n0, n1) {
+  n <- n0 + n1
+  m <- vapply(count, mean_deviation, 0, n0 = n0, n1 = n1)
+  p <- count / n
+  v <- p * (1 - p) * n / max(n - 1, 1) * (1 / n0 + 1 / n1)
+  odds <- p / pmax(1 - p, 1e-300)
+  rho <- -sqrt(pmin(outer(odds, odds), 1))
+  covariance <- outer(m, m) * (sqrt(1 - rho^2) + rho * asin(rho) - 1)
+  if (length(m) == 2L) covariance[] <- v[1L] - m[1L]^2
+  diag(covariance) <- v - m^2
+  c(mean = sum(m), sd = sqrt(max(sum(covariance), 0)))
+}
+
 # Mean of MADD over all permutations of the group labels: given the rows of a bin those of group 0 are hypergeometric.
 fs_madd_null_mean <- function(count, n0, n1) {
   numbers_in(count, "count", 0, size = NA, whole = TRUE)
@@ -179,33 +219,42 @@ madd_limits <- function(c0, c1, level, resamples, margin = 0.2, pseudo = 4) {
     high = upper((1 + level) / 2), bound_low = one[1L], bound_low_error = one[2L], bound_high = upper(level))
 }
 
-# All groups at once: largest standardised MADD over permutations of all labels. counts: groups x fine cells; bins:
-# inner edges of the grid of each comparison.
-crosscheck_madd_largest <- function(counts, edges, first, second, bins, resamples) {
+# All groups at once: largest standardised MADD over permutations of all labels. counts: groups x cells of the scores of
+# all groups; every MADD is that of the pooled quantiles of its sides, at most `bins`, found again in every permutation,
+# or, if `equal`, that of the cells. It is standardised as if its rows were spread over bins as those of all groups are.
+crosscheck_madd_largest <- function(counts, first, second, bins, resamples, equal = FALSE) {
+  counts <- as.matrix(counts)
   pooled <- colSums(counts)
   used <- pooled > 0
-  bin <- lapply(bins, function(own) findInterval((c(0, edges) + c(edges, 1)) / 2, own))
-  distances <- function(x) {
-    share <- function(rows) colSums(x[rows, , drop = FALSE]) / sum(x[rows, ])
-    mapply(function(one, other, bin) sum(abs(rowsum(share(one) - share(other), bin))), first, second, bin)
+  ends <- function(below, m) {
+    if (equal || sum(diff(c(0, below)) > 0) <= m) seq_along(below) else quantile_cells(below, m)
   }
-  drawn <- vapply(stats::r2dtable(resamples, rowSums(counts), pooled[used]), function(x) {
-    counts[, used] <- x
-    distances(counts)
-  }, numeric(length(bins)))
-  drawn <- matrix(drawn, length(bins))
+  distances <- function(x) {
+    mapply(function(one, other, m) {
+      below <- lapply(list(one, other), function(rows) cumsum(colSums(x[rows, , drop = FALSE])))
+      at <- ends(below[[1L]] + below[[2L]], m)
+      counts_madd(diff(c(0, below[[1L]][at])), diff(c(0, below[[2L]][at])))
+    }, first, second, bins)
+  }
+  moments <- mapply(function(one, other, m) {
+    n <- c(sum(counts[one, ]), sum(counts[other, ]))
+    below <- cumsum(pooled)
+    expected <- round(diff(c(0, below[ends(below, m)])) / sum(pooled) * sum(n))
+    madd_null_moments(expected[expected > 0], n[1L], n[2L])
+  }, first, second, bins)
+  standard <- function(values)
+    max(ifelse(moments[2L, ] > 1e-12, (values - moments[1L, ]) / pmax(moments[2L, ], 1e-12), 0))
   value <- distances(counts)
-  together <- cbind(value, drawn)
-  centre <- rowMeans(together)
-  spread <- sqrt(rowMeans((together - centre)^2))
-  standard <- (together - centre) / ifelse(spread < 1e-12, Inf, spread)
-  largest <- apply(standard, 2L, max)
-  # the statistic is random through the mean and spread it is standardised with
-  tail <- mean(standard[which.max(standard[, 1L]), ]^4)
-  error <- sqrt(2 / resamples * (1 + largest[1L]^2 * max(tail - 1, 2) / 4))
+  drawn <- if (sum(used) < 2L) matrix(value, length(bins), resamples) else {
+    matrix(vapply(stats::r2dtable(resamples, rowSums(counts), pooled[used]), function(x) {
+      counts[, used] <- x
+      distances(counts)
+    }, numeric(length(bins))), length(bins))
+  }
+  statistic <- standard(value)
   most <- apply(drawn, 2L, max)
-  c(permutation_p(largest[1L], largest[-1L]), list(estimate = max(value), statistic = largest[1L],
-    statistic_error = error, null_mean = mean(most), null_mean_error = stats::sd(most) * sqrt(2 / resamples)))
+  c(permutation_p(statistic, apply(drawn, 2L, standard)), list(estimate = max(value), statistic = statistic,
+    null_mean = mean(most), null_mean_error = stats::sd(most) * sqrt(2 / resamples)))
 }
 
 # Scores p of every group moved towards the distribution of all (section 6): the x with (1 - lambda) F_s(x) +

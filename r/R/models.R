@@ -4,54 +4,76 @@
 # 377-412).
 
 # `scores`: of the baseline and of the model; `members`: rows of the group and of its reference, or of the group alone.
-crosscheck_paired_scores <- function(name, scores, y, members, levels, resamples, bins = NULL) {
+# `bins`: at most so many quantiles of the pooled scores as bins of MADD; `n_bins`: equally wide ones instead.
+crosscheck_paired_scores <- function(name, scores, y, members, levels, resamples, bins = NULL, n_bins = NULL) {
   samples <- lapply(members, function(rows) lapply(scores, `[`, rows))
   labels <- lapply(members, function(rows) y[rows])
   switch(name, auc = auc_change(samples[[1L]], labels[[1L]], levels),
-    brier = brier_change(samples[[1L]], labels[[1L]], levels), madd = madd_change(samples, levels, resamples, bins),
+    brier = brier_change(samples[[1L]], labels[[1L]], levels), 
+    madd = madd_change(samples, levels, resamples, bins, n_bins),
     abroca = abroca_change(samples, labels, levels, resamples))
 }
 
-normal_change <- function(before, after, s, df, levels, rows) {
+# How far rows leave open what others do: 1 where none changed, 0 where twenty did; a row has changed whose contribution
+# moved by .05, and one that moved less by that part of it. `moved`: of every set of rows.
+unseen_shares <- function(moved) vapply(moved, function(v) max(1 - sum(pmin(abs(v) / 0.05, 1)) / 20, 0), 0)
+
+# By how much rows that were not seen to change may move a quantity, at a critical value (Tango's limit of no change).
+unseen_reach <- function(critical, rows, shares) sqrt(sum((shares * critical^2 / (rows + critical^2))^2))
+
+normal_change <- function(before, after, s, df, levels, moved) {
   at <- after - before
   q <- stats::qt((1 + levels) / 2, df)
-  reach <- q * s
-  z <- at / s
+  shares <- unseen_shares(moved)
   if (s < 1e-12 && abs(at) < 1e-12) {
-    # no row told the models apart: by how many it could yet be
-    reach <- vapply(q, function(c) sqrt(sum((c^2 / (rows + c^2))^2)), 0)
-    s <- z <- 0
+    shares[] <- 1
+    s <- 0
+  }
+  half <- function(c) sqrt((c * s)^2 + unseen_reach(c, lengths(moved), shares)^2)
+  reach <- vapply(q, half, 0)
+  z <- if (abs(at) < 1e-14) 0 else if (all(shares == 0)) at / s else {
+    critical_at(at, function(c) abs(at) - half(c), 1e-6, 1e-10)
   }
   list(before = before, after = after, estimate = at, std_error = s, low = at - reach[1L], high = at + reach[1L],
     joint_low = at - reach[2L], joint_high = at + reach[2L], statistic = z, pvalue = 2 * stats::pt(-abs(z), df))
 }
 
-auc_change <- function(scores, y, levels) {
-  # placements: of a row the share of the rows of the other label that it is above, ties half
+# Placements: of a row the share of the rows of the other label that it is on the right side of, ties half.
+placements <- function(scores, y) {
   placed <- function(own, other) vapply(own, function(x) mean((other < x) + (other == x) / 2), 0)
-  up <- lapply(scores, function(s) placed(s[y == 1], s[y == 0]))
-  down <- lapply(scores, function(s) placed(s[y == 0], s[y == 1]))
-  moved <- lapply(list(up, down), function(p) p[[2L]] - p[[1L]])
+  list(up = placed(scores[y == 1], scores[y == 0]), down = 1 - placed(scores[y == 0], scores[y == 1]))
+}
+
+auc_change <- function(scores, y, levels) {
+  places <- lapply(scores, placements, y)
+  moved <- Map(`-`, places[[2L]], places[[1L]])
   s <- sqrt(sum(vapply(moved, function(v) stats::var(v) / length(v), 0)))
-  normal_change(mean(up[[1L]]), mean(up[[2L]]), s, Inf, levels, lengths(moved))
+  normal_change(mean(places[[1L]]$up), mean(places[[2L]]$up), s, Inf, levels, moved)
 }
 
 brier_change <- function(scores, y, levels) {
   e <- lapply(scores, function(s) (s - y)^2)
+  moved <- e[[2L]] - e[[1L]]
   n <- length(y)
-  normal_change(mean(e[[1L]]), mean(e[[2L]]), stats::sd(e[[2L]] - e[[1L]]) / sqrt(n), n - 1, levels, n)
+  normal_change(mean(e[[1L]]), mean(e[[2L]]), stats::sd(moved) / sqrt(n), n - 1, levels, list(moved))
 }
 
-madd_change <- function(samples, levels, resamples, bins = NULL) {
+# Each model's MADD has bins at the quantiles of its own pooled scores.
+madd_change <- function(samples, levels, resamples, bins = NULL, n_bins = NULL) {
   n <- vapply(samples, function(s) length(s[[1L]]), 0)
-  if (is.null(bins)) bins <- max(ceiling(1 / sum(n^-0.5)^(2 / 3)), 2)
-  codes <- lapply(samples, lapply, function(x) findInterval(x, seq_len(bins - 1) / bins) + 1L)
-  share <- function(code) tabulate(code, bins) / length(code)
+  edges <- lapply(1:2, function(k) {
+    if (!is.null(n_bins)) return(seq_len(n_bins - 1) / n_bins)
+    pooled_edges(samples[[1L]][[k]], samples[[2L]][[k]], if (is.null(bins)) 0 else bins)
+  })
+  # a model with fewer bins has empty ones, which add nothing
+  width <- max(lengths(edges)) + 1L
+  codes <- lapply(samples, function(s) lapply(1:2, function(k) findInterval(s[[k]], edges[[k]]) + 1L))
+  share <- function(code) tabulate(code, width) / length(code)
   apart <- function(at)
-    vapply(1:2, function(k) share(codes[[1L]][[k]][at[[1L]]]) - share(codes[[2L]][[k]][at[[2L]]]), numeric(bins))
-  seen <- apart(lapply(n, seq_len))
+    vapply(1:2, function(k) share(codes[[1L]][[k]][at[[1L]]]) - share(codes[[2L]][[k]][at[[2L]]]), numeric(width))
+  seen <- matrix(apart(lapply(n, seq_len)), width)
   drawn <- lapply(seq_len(resamples), function(b) apart(lapply(n, function(size) sample.int(size, size, TRUE))))
-  near <- max(3, sqrt(log(min(n))), sqrt(2 * log(bins)))
+  near <- max(3, sqrt(log(min(n))), sqrt(2 * log(width)))
   directional_change(colSums(abs(seen)), seen, drawn, near, 1, 2, levels, n, pseudo = 4)
 }
 
@@ -72,12 +94,18 @@ abroca_change <- function(samples, labels, levels, resamples) {
   drawn <- lapply(seq_len(resamples), function(b) {
     apart(lapply(strata, function(s) unlist(lapply(s, function(rows) rows[sample.int(length(rows), replace = TRUE)]))))
   })
-  directional_change(areas, apart(rows), drawn, 3, 1 / 257, 1, levels, lengths(unlist(strata, FALSE)))
+  moved <- unlist(Map(function(s, y) {
+    places <- lapply(s, placements, y)
+    list(places[[2L]]$down - places[[1L]]$down, places[[2L]]$up - places[[1L]]$up)
+  }, samples, labels), recursive = FALSE)
+  directional_change(areas, apart(rows), drawn, 3, 1 / 257, 1, levels, lengths(unlist(strata, FALSE)),
+    shares = unseen_shares(moved))
 }
 
 # Limits of the change of a sum of sizes. Within 0, 1.5 and `near` standard errors a difference may be 0: three laws of
-# the noise, of which the widest interval is taken, widened as if `pseudo` rows of either group had changed besides.
-directional_change <- function(sizes, seen, drawn, near, step, most, levels, rows, pseudo = 0) {
+# the noise, of which the widest interval is taken, widened as if `pseudo` rows of either group had changed besides, or
+# by what rows may change unseen (`shares` of every set).
+directional_change <- function(sizes, seen, drawn, near, step, most, levels, rows, pseudo = 0, shares = NULL) {
   n <- length(drawn)
   noise <- array(unlist(drawn), c(nrow(seen), 2L, n)) - as.vector(seen)
   spread <- apply(noise, 1:2, function(h) sqrt(mean((h - mean(h))^2)))
@@ -99,9 +127,11 @@ directional_change <- function(sizes, seen, drawn, near, step, most, levels, row
   ends <- c(-most, most)
   if (k >= 1) ends <- c(max(at - max(laws[n + 1 - k, ]), -most), min(at - min(laws[k, ]), most))
   if (s < 1e-12) {
-    c <- stats::qnorm(1 - tail)
-    ends <- c(-1, 1) * most * sqrt(sum((c^2 / (rows + c^2))^2))
+    ends <- c(at, at)
+    shares <- rep(1, length(rows))
   }
+  if (!is.null(shares) && any(shares > 0))
+    ends <- at + c(-1, 1) * sqrt((ends - at)^2 + (most * unseen_reach(stats::qnorm(1 - tail), rows, shares))^2)
   # of a quantile of two simulations of this size
   error <- sqrt(s^2 + more) * sqrt(2 * tail * (1 - tail) / n) / stats::dnorm(stats::qnorm(tail))
   list(before = sizes[1L], after = sizes[2L], estimate = at, std_error = s, std_error_error = s / sqrt(n),
@@ -111,9 +141,12 @@ directional_change <- function(sizes, seen, drawn, near, step, most, levels, row
 # What a mitigation changes on the same people: scores before and after as two models. The twin of what
 # `MaddMitigator.evaluate` returns in Python (Verger, Fan, Lalle, Bouchet, Luengo 2024, JEDM 16(1), 365-409).
 fs_mitigation <- function(data = NULL, y_true, before, after, sensitive_features, reference = NULL, pos_label = 1,
-                          cut = 0.5, n_bins = NULL, confidence_level = 0.95, n_resamples = 1999, adjust = "holm") {
-  scores <- lapply(list(before, after), function(s) as.numeric(column_of(data, s, "score")))
-  scene <- read_scene(data, y_true, NULL, NULL, sensitive_features, reference, pos_label)
+                          cut = 0.5, n_bins = NULL, confidence_level = 0.95, n_resamples = 1999, adjust = "holm",
+                          missing = "raise") {
+  columns <- list(y_true = y_true, before = before, after = after, sensitive_features = sensitive_features)
+  read <- settle_missing(data, columns, missing)
+  scores <- lapply(list(read$before, read$after), function(s) as.numeric(column_of(read$data, s, "score")))
+  scene <- read_scene(read$data, read$y_true, NULL, NULL, read$sensitive_features, reference, pos_label)
   y <- scene$input$y_true
   if (any(lengths(scores) != scene$input$n) || anyNA(unlist(scores)))
     stop_argument("before", "missing values or another length", "a score of every row, before and after")
@@ -128,7 +161,8 @@ fs_mitigation <- function(data = NULL, y_true, before, after, sensitive_features
   every <- crosscheck_paired(totals, totals, 1L, PAIRED_CELLS, "accuracy", "level", rep(confidence_level, 3L))
   apart <- bind_rows(apply(pairs, 1L, function(who) {
     members <- lapply(who, function(g) which(labels == g))
-    one <- crosscheck_paired_scores("madd", scores, y, members, rep(confidence_level, 2L), n_resamples, n_bins)
+    one <- crosscheck_paired_scores("madd", scores, y, members, rep(confidence_level, 2L), n_resamples,
+      n_bins = n_bins)
     change_row("madd", who[1L], who[2L], one)
   }, simplify = FALSE))
   found <- rbind(apart, rates[names(apart)], as.data.frame(change_row("accuracy", "all rows", "", every)))

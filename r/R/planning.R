@@ -1,5 +1,4 @@
-# Plans and comparisons with the same people: power of the disparate-impact test, one ratio over strata, and the change
-# between models.
+# Plans and comparisons with the same people: power of the disparate-impact test, and the change between models.
 
 # Exact power of the score test (Miettinen and Nurminen 1985) of a ratio: the probability of all pairs of counts that it
 # rejects; of verdicts with exact unconditional tests where cells are small.
@@ -163,36 +162,6 @@ checked_plan <- function(rate_reference, ratio, threshold, alternative, level) {
   alternative
 }
 
-# The Mantel-Haenszel ratio over strata of a confounder with the variance of Greenland and Robins (1985, Biometrics 41,
-# 55-68), the Cochran-Mantel-Haenszel test, Cochran's Q and the Breslow-Day test with Tarone's adjustment.
-fs_stratified_ratio <- function(data = NULL, y_pred, sensitive_features, strata, reference = NULL, pos_label = 1,
-                                confidence_level = 0.95, threshold = 0.8, adjust = "holm") {
-  audit_options(confidence_level, threshold, adjust = adjust)
-  if (is.null(y_pred)) stop_argument("y_pred", "NULL", "the column of the predictions")
-  scene <- read_scene(data, NULL, y_pred, NULL, sensitive_features, reference, pos_label)
-  stratum <- label_text(column_of(data, strata, "strata"))
-  if (length(stratum) != scene$input$n || anyNA(stratum))
-    stop_argument("strata", "missing values or another length", "the stratum of every row")
-  cells <- stratum_cells(stratum, scene$grouping$labels, scene$grouping$groups, scene$input$y_pred)
-  found <- bind_rows(lapply(seq_len(nrow(scene$pairs)), function(k) {
-    pair <- scene$pairs[k, ]
-    one <- crosscheck_stratified(cells[, pair, , drop = FALSE], confidence_level, threshold)
-    c(stratified_row(one, scene$grouping$groups[pair[1L]], scene$grouping$groups[pair[2L]]),
-      one[c("p_below", "p_above", "p_inside", "crude", "cmh_p", "q_p", "tarone_p")])
-  }))
-  settle_rows(with_adjusted(found, adjust), list(confidence_level = confidence_level, adjust = adjust))
-}
-
-# Counts: strata x groups x (selected, not).
-stratum_cells <- function(stratum, labels, groups, selected) {
-  cells <- table(factor(stratum), factor(labels, groups), factor(selected, 1:0))
-  array(as.numeric(cells), dim(cells))
-}
-
-stratified_row <- function(one, group, reference)
-  list(metric = "disparate_impact_stratified", group = group, reference = reference, estimate = one$estimate,
-    std_error = one$std_error, ci_low = one$low, ci_high = one$high, statistic = one$z_equal, pvalue = one$p_equal)
-
 with_adjusted <- function(found, adjust) {
   at <- seq_len(match("pvalue", names(found)))
   cbind(found[at], pvalue_adjusted = adjust_pvalues(found$pvalue, adjust), found[-at])
@@ -202,7 +171,7 @@ with_adjusted <- function(found, adjust) {
 # Blackwelder 2002, Tango 1998, Statistics in Medicine), which MOVER combines.
 fs_compare_models <- function(data = NULL, y_true, y_pred, sensitive_features, metrics = "disparate_impact",
                               baseline = NULL, reference = NULL, pos_label = 1, confidence_level = 0.95,
-                              comparisons = "reference", adjust = "holm") {
+                              comparisons = "reference", adjust = "holm", missing = "raise") {
   audit_options(confidence_level, comparisons = comparisons, adjust = adjust)
   if ((!is.character(y_pred) && !is.list(y_pred)) || length(y_pred) < 2L)
     stop_argument("y_pred", listed(y_pred), "the columns of two models or more")
@@ -210,8 +179,13 @@ fs_compare_models <- function(data = NULL, y_true, y_pred, sensitive_features, m
     stop_argument("metrics", listed(metrics), "names of metrics")
   if (is.null(y_true)) stop_argument("y_true", "NULL", "the column of the outcomes")
   models <- if (is.null(names(y_pred))) stats::setNames(y_pred, LETTERS[seq_along(y_pred)]) else y_pred
-  scene <- read_scene(data, y_true, models[[1L]], NULL, sensitive_features, reference, pos_label, comparisons)
-  predicted <- lapply(models, function(m) read_columns(data, NULL, m, NULL, sensitive_features, pos_label)$y_pred)
+  columns <- list(y_true = y_true, y_pred = as.list(models), sensitive_features = sensitive_features)
+  read <- settle_missing(data, columns, missing)
+  models <- read$y_pred
+  labels <- function(m) read_columns(read$data, NULL, m, NULL, read$sensitive_features, pos_label)$y_pred
+  scene <- read_scene(read$data, read$y_true, models[[1L]], NULL, read$sensitive_features, reference, pos_label,
+    comparisons)
+  predicted <- lapply(models, labels)
   groups <- scene$grouping$groups
   if (!is.null(baseline)) baseline <- choice_of(baseline, "baseline", names(models))
   named <- names(models)
@@ -240,65 +214,4 @@ fs_compare_models <- function(data = NULL, y_true, y_pred, sensitive_features, m
     }, tasks$k, tasks$r, tasks$m))
     with_adjusted(found, adjust)
   }))
-}
-
-# One ratio over strata. cells: strata x (group, reference) x (selected, not).
-crosscheck_stratified <- function(cells, level, threshold) {
-  pooled <- apply(cells, c(2L, 3L), sum)
-  share <- pooled[, 1L] / rowSums(pooled)
-  sizes <- apply(cells, c(1L, 2L), sum)
-  used <- cells[sizes[, 1L] > 0 & sizes[, 2L] > 0, , , drop = FALSE]
-  k0 <- used[, 1L, 1L]
-  k1 <- used[, 2L, 1L]
-  n0 <- k0 + used[, 1L, 2L]
-  n1 <- k1 + used[, 2L, 2L]
-  n <- n0 + n1
-  up <- sum(k0 * n1 / n)
-  down <- sum(k1 * n0 / n)
-  ratio <- up / down
-  s <- sqrt(sum((n0 * n1 * (k0 + k1) - k0 * k1 * n) / n^2) / (up * down))
-  ends <- function(critical) ratio * exp(c(-1, 1) * critical * s)
-  z <- log(ratio / threshold) / s
-  z_equal <- log(ratio) / s
-  shows <- evidence_of(z, log(ratio * threshold) / s, Inf, level)
-  two_sided <- ends(stats::qnorm((1 + level) / 2))
-  one_sided <- ends(stats::qnorm(level))
-  bounds <- ends(shows$critical)
-  table <- aperm(used, c(2L, 3L, 1L))
-  # mantelhaen.test wants two strata, and none without variation
-  varied <- apply(table, 3L, function(t) all(rowSums(t) > 0) && all(colSums(t) > 0))
-  d <- sum(k0 - n0 * (k0 + k1) / n)
-  x <- d^2 / sum(n0 * n1 * (k0 + k1) * (n - k0 - k1) / (n^2 * (n - 1)))
-  cmh <- list(statistic = x, p.value = stats::pchisq(x, 1, lower.tail = FALSE))
-  if (sum(varied) > 1L) cmh <- stats::mantelhaen.test(table[, , varied, drop = FALSE], correct = FALSE)
-  known <- k0 > 0 & k1 > 0 & (k0 < n0 | k1 < n1)
-  l <- log((k0 / n0) / (k1 / n1))[known]
-  w <- 1 / ((1 - k0 / n0) / k0 + (1 - k1 / n1) / k1)[known]
-  q <- sum(w * (l - sum(w * l) / sum(w))^2)
-  tarone <- tarone_test(k0, n0, k1, n1)
-  list(rate = share[1L], rate_reference = share[2L], crude = share[1L] / share[2L], estimate = ratio,
-    std_error = ratio * s, low = two_sided[1L], high = two_sided[2L], side_low = one_sided[1L],
-    side_high = one_sided[2L], bound_low = bounds[1L], bound_high = bounds[2L], p_below = shows$p_below,
-    p_above = shows$p_above, p_inside = shows$p_inside, z = z, p_less = stats::pnorm(z),
-    p_greater = stats::pnorm(z, lower.tail = FALSE), z_equal = z_equal, p_equal = 2 * stats::pnorm(-abs(z_equal)),
-    cmh = unname(cmh$statistic), cmh_p = cmh$p.value, q = q,
-    q_p = stats::pchisq(q, max(sum(known) - 1, 1), lower.tail = FALSE), tarone = tarone[1L], tarone_p = tarone[2L])
-}
-
-# Breslow-Day test of one odds ratio in all strata, with Tarone's adjustment; expected counts by uniroot.
-tarone_test <- function(k0, n0, k1, n1) {
-  n <- n0 + n1
-  t <- k0 + k1
-  odds <- sum(k0 * (n1 - k1) / n) / sum((n0 - k0) * k1 / n)
-  expected <- vapply(seq_along(n), function(h) {
-    low <- max(0, t[h] - n1[h])
-    high <- min(n0[h], t[h])
-    if (low == high) return(low)
-    fall <- function(x) log(x) + log(n1[h] - t[h] + x) - log(n0[h] - x) - log(t[h] - x) - log(odds)
-    gap <- (high - low) * 1e-13
-    stats::uniroot(function(x) max(-1e10, min(1e10, fall(x))), c(low + gap, high - gap), tol = 1e-13)$root
-  }, 0)
-  v <- 1 / (1 / expected + 1 / (n0 - expected) + 1 / (t - expected) + 1 / (n1 - t + expected))
-  x <- sum((k0 - expected)^2 / v) - sum(k0 - expected)^2 / sum(v)
-  c(x, stats::pchisq(x, length(n) - 1, lower.tail = FALSE))
 }

@@ -40,7 +40,7 @@ plot.fairstats_report <- function(x,
   draw <- switch(kind, scores = scores_of, bandwidth = bandwidth_of, roc = roc_of, calibration = calibration_of,
     posterior = posterior_of, power = power_of)
   row <- if (length(result$comparisons)) result$comparisons[[chosen]]
-  about <- list(level = result$settings$confidence_level, bins = row$grid_bins, result = result, row = row)
+  about <- list(level = result$settings$confidence_level, result = result, row = row)
   draw(result$counts, match(pair, names), pair, about, ...)
   invisible(x)
 }
@@ -98,11 +98,12 @@ shares_in <- function(counts, which, edges) {
   apply(table, 1L, function(row) tapply(row, factor(bin, seq_len(bins)), sum, default = 0) / sum(row))
 }
 
-# Histograms of two groups; where they differ is MADD.
+# Histograms of two groups in the bins that are judged; where they differ is MADD.
 scores_of <- function(counts, which, names, about, ...) {
-  edges <- if (length(counts$atoms)) c(0, unlist(counts$atoms)[-1L], 1) else seq(0, 1, length.out = about$bins + 1L)
+  edges <- c(0, unlist(about$row$edges), 1)
   bins <- length(edges) - 1L
-  parts <- shares_in(counts, which, edges)
+  parts <- matrix(as.matrix(about$row$counts), 2L)
+  parts <- t(parts / rowSums(parts))
   shares <- parts / diff(edges)
   graphics::plot(c(0, 1), c(0, 1.3 * max(shares)), type = "n", xlab = "score", ylab = "density", ...)
   low <- pmin(shares[, 1L], shares[, 2L])
@@ -165,7 +166,8 @@ bandwidth_of <- function(counts, which, names, about, ...) {
   madd <- vapply(bins, function(m) sum(abs(shares_in(counts, which, 0:m / m) %*% c(1, -1))), 0)
   graphics::plot(bins, madd, type = "b", pch = 19L, log = "x", ylim = c(0, max(madd)), col = SERIES[1L], xlab = "bins",
     ylab = paste("MADD,", names[1L], "against", names[2L]), ...)
-  graphics::abline(v = about$bins, lty = 3L, col = "grey40")
+  stable <- about$row$bandwidth
+  if (length(stable)) graphics::abline(v = 1 / c(stable$low, stable$high), lty = 3L, col = "grey40")
 }
 
 # Two differences of rates: draws, regions of highest density, and where both are practically nil.

@@ -63,7 +63,8 @@ from_tagged <- function(x) {
 # Columns of the table that hold numbers, in the order in which they are compared.
 NUMBERS <- c("estimate", "std_error", "ci_low", "ci_high", "statistic", "pvalue", "pvalue_adjusted", "n", "n_reference",
   "rate", "rate_reference", "bound_low", "bound_high", "pvalue_verdict", "pvalue_verdict_adjusted", "null_mean",
-  "bias_corrected", "mid_pvalue", "n_bins", "h_low", "h_high", "h_sup", "median", "observed", "p_rope", "undefined",
+  "bias_corrected", "mid_pvalue", "n_bins", "headline", "headline_null_mean", "h_low", "h_high", "h_sup", "median",
+  "observed", "p_rope", "undefined",
   "expected_if_equal", "confidence_level", "interactions", "maximum", "n_synthetic", "simultaneous_low",
   "simultaneous_high", "acd", "acd_low", "acd_high", "acd_pvalue", "cvar", "cvar_low", "cvar_high", "cvar_pvalue",
   "location", "location_std_error", "scale", "scale_std_error", "shape", "shape_std_error", "threshold", "horizon")
@@ -81,11 +82,12 @@ print.fairstats_report <- function(x, ...) {
 
 # An audit in R beside the report of the Python side, quantity by quantity; where the audit is the data or their file,
 # they are audited with the columns and settings of the report first.
-fs_compare <- function(report, audit, tolerance = 1e-6, quantities = NULL) {
+fs_compare <- function(report, audit, tolerance = 1e-6, quantities = NULL, na_values = NULL) {
   if (is.character(report)) report <- fs_read_report(report)
   if (!inherits(report, "fairstats_report"))
     stop_argument("report", paste("a", class(report)[1L]), "what fs_read_report() returned, or the path of the file")
-  if (is.character(audit) && length(audit) == 1L && file.exists(audit)) audit <- written_rows(audit)
+  if (is.character(audit) && length(audit) == 1L && file.exists(audit))
+    audit <- rows_of_report(report, audit, na_values)
   allowed <- "what fs_audit() returned, the data, or the path of their file"
   if (!is.list(audit)) stop_argument("audit", paste("a", class(audit)[1L]), allowed)
   if (!all(c("sensitive_features", "metric", "group") %in% names(audit))) audit <- audit_as_reported(report, audit)
@@ -106,13 +108,13 @@ fs_compare <- function(report, audit, tolerance = 1e-6, quantities = NULL) {
   structure(found, class = c("fairstats_comparison", "data.frame"), missing = missing, settings = different)
 }
 
-# Rows of a CSV file that Python wrote: only an empty cell is missing, and a number is one without a zero before it.
-written_rows <- function(path) {
-  number <- "^-?(0|[1-9][0-9]*)([.][0-9]+)?(e[+-]?[0-9]+)?$"
-  rows <- utils::read.csv(path, check.names = FALSE, colClasses = "character", na.strings = "", encoding = "UTF-8",
-    strip.white = FALSE)
-  rows[] <- lapply(rows, function(x) if (all(is.na(x) | grepl(number, x))) as.numeric(x) else x)
-  rows
+# The rows of a report from their file, each column read as what the report used it for.
+rows_of_report <- function(report, path, na_values) {
+  columns <- report$columns
+  numbers <- c(columns$score, columns$sample_weight, columns$model_scores, columns$counterfactual_scores)
+  labels <- c(columns$sensitive_features, columns$y_true, columns$y_pred, columns$cluster, columns$models)
+  fs_read_table(path, columns = unique(unlist(labels)), numbers = unique(unlist(numbers)),
+    features = unlist(columns$features), na_values = na_values)
 }
 
 # The audit of the data with the columns and settings of a report.

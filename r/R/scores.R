@@ -1,43 +1,27 @@
 # Scores of an audit: MADD, distances between the score distributions of groups, and ABROCA, the area between ROC curves
 # (Gardner, Brooks, Baker 2019, LAK19, 225-234).
 
-# Rows of every pair: "madd", the mean over the stable stretch, and "madd_binned" on a grid that does not depend on the
-# labels, with limits and test; for several pairs the largest.
+# A row of every pair: MADD at the quantiles of the pooled scores, with limits, test and verdict, and MADD as published
+# (`headline`) beside it; for several pairs the largest.
 madd_rows <- function(input, grouping, pairs, options) {
   scores <- lapply(grouping$groups, function(g) sort(input$score[grouping$labels == g]))
-  atoms <- few_scores(unlist(scores))
   compared <- lapply(seq_len(nrow(pairs)), function(k) {
-    madd_pair(scores[[pairs[k, 1L]]], scores[[pairs[k, 2L]]], grouping$groups[pairs[k, ]], atoms, options)
+    madd_pair(scores[[pairs[k, 1L]]], scores[[pairs[k, 2L]]], grouping$groups[pairs[k, ]], options)
   })
   count <- length(compared)
-  of <- function(name) vapply(compared, function(pair) pair[[2L]][[name]], 0)
+  of <- function(name) vapply(compared, function(row) row[[name]], 0)
   adjusted <- adjust_pvalues(of("pvalue"), options$adjust)
   judged <- adjust_pvalues(of("pvalue_verdict"), options$adjust)
   # an adjusted p-value may be that of another row, with the error of that row
   error <- count * max(0, of("mc_pvalue_verdict"), na.rm = TRUE)
   rows <- lapply(seq_len(count), function(k) {
-    of_grid <- compared[[k]][[2L]]
-    of_grid[c("pvalue_adjusted", "mc_pvalue_adjusted", "pvalue_verdict_adjusted", "mc_pvalue_verdict_adjusted")] <-
-      c(adjusted[k], count * of_grid$mc_pvalue, judged[k], error)
-    if (is.finite(judged[k]) && judged[k] > 1 - options$confidence_level) of_grid$verdict <- "undecided"
-    list(compared[[k]][[1L]], of_grid)
+    row <- compared[[k]]
+    row[c("pvalue_adjusted", "mc_pvalue_adjusted", "pvalue_verdict_adjusted", "mc_pvalue_verdict_adjusted")] <-
+      c(adjusted[k], count * row$mc_pvalue, judged[k], error)
+    if (is.finite(judged[k]) && judged[k] > 1 - options$confidence_level) row$verdict <- "undecided"
+    row
   })
-  bind_rows(c(unlist(rows, FALSE), list(largest_madd_row(scores, pairs, grouping, atoms, options))))
-}
-
-# The distinct scores where they are few, up to 20 with five rows each or up to 200 with 200 rows each: the bins then.
-few_scores <- function(score) {
-  values <- sort(unique(score))
-  k <- length(values)
-  n <- length(score)
-  if (k >= 2L && ((k <= 20L && 5 * k <= n) || (k <= 200L && 200 * k <= n))) values
-}
-
-# Inner edges of the grid of two samples, and the rows of one in each bin.
-madd_grid <- function(n0, n1, atoms) {
-  if (!is.null(atoms)) return(atoms[-1L])
-  m <- grid_bins(n0, n1)
-  seq_len(m - 1L) / m
+  bind_rows(c(rows, list(largest_madd_row(scores, pairs, grouping, options))))
 }
 
 counts_between <- function(score, edges) tabulate(findInterval(score, edges) + 1L, length(edges) + 1L)
@@ -48,54 +32,45 @@ no_common_score <- function(first, second) {
   5 * length(unlist(values)) <= length(first) + length(second) && !any(values[[1L]] %in% values[[2L]])
 }
 
-madd_pair <- function(first, second, names, atoms, options) {
+madd_pair <- function(first, second, names, options) {
   n0 <- length(first)
   n1 <- length(second)
   level <- options$confidence_level
-  row <- function(metric, ...)
-    tidy_row(metric, names[1L], names[2L], n = n0, n_reference = n1, confidence_level = level, ...)
-  if (!n0 || !n1) {
-    open <- list(ci_low = 0, ci_high = 2, bound_low = 0, bound_high = 2, pvalue_verdict = NaN)
-    return(list(do.call(row, c("madd", open)), do.call(row, c("madd_binned", open, verdict = "insufficient evidence"))))
-  }
-  edges <- madd_grid(n0, n1, atoms)
-  bins <- length(edges) + 1L
+  row <- function(...)
+    tidy_row("madd", names[1L], names[2L], n = n0, n_reference = n1, confidence_level = level, ...)
+  if (!n0 || !n1) return(row(ci_low = 0, ci_high = 2, bound_low = 0, bound_high = 2, pvalue_verdict = NaN,
+    pvalue = NaN, verdict = "insufficient evidence"))
+  edges <- pooled_edges(first, second)
   found <- crosscheck_madd_pair(counts_between(first, edges), counts_between(second, edges), level, options$n_resamples,
     2 * options$margin, no_common_score(first, second))
   side <- if (min(n0, n1) < 2L) 3L else if (found$p_above <= found$p_inside) 1L else 2L
   stable <- crosscheck_madd_search(first, second, options$max_bins)
-  width <- if (is.null(atoms)) 1 / bins else NaN
-  list(
-    row("madd", estimate = stable$mean, ci_low = found$bound_low, ci_high = 2, statistic = stable$mean,
-      method = "lower limit for the L1 distance", bound_low = found$bound_low, bound_high = 2,
-      null_mean = stretch_null_mean(first, second, stable), h_low = stable$low, h_high = stable$high,
-      h_sup = stable$h_sup, mc_ci_low = found$bound_low_error, mc_bound_low = found$bound_low_error),
-    row("madd_binned", estimate = found$madd, std_error = found$sd, ci_low = found$low, ci_high = found$high,
-      statistic = found$madd, pvalue = found$pvalue, method = "directional delta", bound_low = found$bound_low,
-      bound_high = found$bound_high, pvalue_verdict = c(found$p_above, found$p_inside, NaN)[side],
-      verdict = c("violated", "satisfied", "insufficient evidence")[side], null_mean = found$null_mean,
-      bias_corrected = found$bias_corrected, mid_pvalue = found$mid, n_bins = bins, h_low = width, h_high = width,
-      h_sup = stable$h_sup, mc_std_error = found$sd_error, mc_ci_low = found$low_error,
-      mc_bound_low = found$bound_low_error, mc_pvalue = found$pvalue_error, mc_mid_pvalue = found$mid_error,
-      mc_pvalue_verdict = c(found$p_above_error, found$p_inside_error, NaN)[side], mc_bias_corrected = found$bias_error)
-  )
+  row(estimate = found$madd, std_error = found$sd, ci_low = found$low, ci_high = found$high,
+    statistic = found$madd, pvalue = found$pvalue, method = "directional delta", bound_low = found$bound_low,
+    bound_high = found$bound_high, pvalue_verdict = c(found$p_above, found$p_inside, NaN)[side],
+    verdict = c("violated", "satisfied", "insufficient evidence")[side], null_mean = found$null_mean,
+    bias_corrected = found$bias_corrected, mid_pvalue = found$mid, n_bins = length(edges) + 1, h_low = stable$low,
+    h_high = stable$high, h_sup = stable$h_sup, headline = stable$mean,
+    headline_null_mean = stretch_null_mean(first, second, stable), mc_std_error = found$sd_error,
+    mc_ci_low = found$low_error, mc_bound_low = found$bound_low_error, mc_pvalue = found$pvalue_error,
+    mc_mid_pvalue = found$mid_error, mc_pvalue_verdict = c(found$p_above_error, found$p_inside_error, NaN)[side],
+    mc_bias_corrected = found$bias_error)
 }
 
-# The largest of several comparisons on their grids: Bonferroni for its limits, and the exact test of the largest
-# standardised MADD with the labels of all groups permuted together.
-largest_madd_row <- function(scores, pairs, grouping, atoms, options) {
+# The largest of several comparisons in their bins: Bonferroni for its limits, and the exact test of the largest
+# standardised MADD with the labels of all groups permuted together, from 64 to 256 cells of all scores.
+largest_madd_row <- function(scores, pairs, grouping, options) {
   sizes <- lengths(scores)
   at <- pairs[sizes[pairs[, 1L]] > 0 & sizes[pairs[, 2L]] > 0, , drop = FALSE]
   count <- nrow(at)
   if (count < 2L) return(NULL)
   every <- count == nrow(pairs)
   level <- options$confidence_level
-  grids <- lapply(seq_len(count), function(k) madd_grid(sizes[at[k, 1L]], sizes[at[k, 2L]], atoms))
   # as many draws as the limits of all comparisons together need
   draws <- max(options$n_resamples, ceiling(2 * nrow(pairs) / (1 - level)))
   limits <- lapply(seq_len(count), function(k) {
     both <- scores[at[k, ]]
-    sides <- lapply(both, counts_between, grids[[k]])
+    sides <- lapply(both, counts_between, pooled_edges(both[[1L]], both[[2L]]))
     own <- madd_limits(sides[[1L]], sides[[2L]], 1 - (1 - level) / count, draws, 2 * options$margin)
     if (no_common_score(both[[1L]], both[[2L]])) own[c("high", "bound_high", "p_inside")] <- c(2, 2, 1)
     c(own, madd = counts_madd(sides[[1L]], sides[[2L]]))
@@ -103,11 +78,13 @@ largest_madd_row <- function(scores, pairs, grouping, atoms, options) {
   of <- function(name) numbers_of(limits, name)
   highest <- function(name) if (every) max(of(name)) else 2
   error <- function(name) max(of(paste0(name, "_error")))
-  edges <- sort(unique(unlist(grids)))
   present <- which(sizes > 0)
-  fine <- t(vapply(scores[present], counts_between, numeric(length(edges) + 1L), edges))
+  bins <- vapply(seq_len(count), function(k) grid_bins(sizes[at[k, 1L]], sizes[at[k, 2L]]), 0)
+  cells <- pooled_edges(unlist(scores), numeric(0), min(max(16 * max(bins), 64), 256))
+  fine <- t(vapply(scores[present], counts_between, numeric(length(cells) + 1L), cells))
+  if (!length(cells)) fine <- t(fine)
   sides <- lapply(1:2, function(side) as.list(match(at[, side], present)))
-  test <- crosscheck_madd_largest(fine, edges, sides[[1L]], sides[[2L]], grids, options$n_resamples)
+  test <- crosscheck_madd_largest(fine, sides[[1L]], sides[[2L]], bins, options$n_resamples)
   top <- which.max(of("madd"))
   p <- pmin(count * c(min(of("p_above")), if (every) max(of("p_inside")) else 1), 1)
   side <- which.min(p)
@@ -118,7 +95,7 @@ largest_madd_row <- function(scores, pairs, grouping, atoms, options) {
     bound_high = highest("bound_high"), confidence_level = level, pvalue_verdict = p[side],
     pvalue_verdict_adjusted = p[side], verdict = verdict, null_mean = test$null_mean, mid_pvalue = test$mid,
     mc_ci_low = error("low"), mc_bound_low = error("bound_low"), mc_pvalue_verdict = count * error("p_above"),
-    mc_pvalue_verdict_adjusted = count * error("p_above"), mc_statistic = test$statistic_error,
+    mc_pvalue_verdict_adjusted = count * error("p_above"),
     mc_pvalue = test$pvalue_error, mc_mid_pvalue = test$mid_error, mc_null_mean = test$null_mean_error)
 }
 

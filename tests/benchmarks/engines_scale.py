@@ -43,9 +43,9 @@ def _own(query: str) -> Callable[[Path], Any]:
 def _tally(options: dict[str, Any]) -> Callable[[Path], Any]:
     def run(path: Path) -> Any:
         import fairstats as fs
-        from fairstats.ground.engines.sources import open_files
+        from fairstats import read_table
 
-        return fs.tally(open_files(path), **options)
+        return fs.tally(read_table(path, engine="duckdb"), **options)
 
     return run
 

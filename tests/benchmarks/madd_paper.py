@@ -133,10 +133,10 @@ def tables(_: int) -> Iterator[tuple[Key, Any]]:
                 "stretch": STRETCHES[course, model][place],
                 "reproduced": value,
                 "reproduced_stretch": stretch,
-                "one_score": own.estimate,
-                "binned": own.binned,
+                "one_score": own.headline,
+                "judged": own.estimate,
                 "interval": list(own.confidence_interval)[:2],
-                "null_mean": own.binned_null_mean,
+                "null_mean": own.null_mean,
                 "verdict": own.verdict,
             }
 

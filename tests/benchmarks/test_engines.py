@@ -34,7 +34,7 @@ def test_a_tally_beside_the_engines_own_query(benchmark, table, own, options, fi
 
     That part is what any number of rows takes: narwhals' plans; of scores a count per interval and group.
     """
-    from fairstats.ground.engines.sources import open_files
+    from fairstats import read_table
 
     def seconds(run) -> float:
         start = time.process_time()
@@ -42,11 +42,14 @@ def test_a_tally_beside_the_engines_own_query(benchmark, table, own, options, fi
         return time.process_time() - start
 
     pairs = [
-        (seconds(lambda: MEASURED[own](table)), seconds(lambda: fs.tally(open_files(table), **options)))
+        (
+            seconds(lambda: MEASURED[own](table)),
+            seconds(lambda: fs.tally(read_table(table, engine="duckdb"), **options)),
+        )
         for _ in range(3)
     ]
     theirs, ours = (min(column) for column in zip(*pairs, strict=True))
-    counted = benchmark.pedantic(lambda: fs.tally(open_files(table), **options), rounds=3)
+    counted = benchmark.pedantic(lambda: fs.tally(read_table(table, engine="duckdb"), **options), rounds=3)
     benchmark.extra_info.update(rows=N, cpu=ours, cpu_of_duckdb=theirs)
     assert counted.n == N
     assert ours <= MOST * theirs + fixed

@@ -1,9 +1,8 @@
 """Rates under clusters and weights, many samples at once: small groups beside larger ones, rates near 0, 1.
 
 The rule of the public functions, vectorised (`tests/methods/rates/test_calibration.py` holds it against
-them): the score by effective counts, t by Satterthwaite's degrees of freedom, nothing below the limits of
-`too_few_units`, statistics shrunk near them. Two groups that share no unit. Largest gaps are by the public
-functions themselves.
+them): the score by effective counts, t with the effective units of the smaller group less 1, no answer below
+`MIN_UNITS` of them. Two groups that share no unit. Largest gaps are by the public functions themselves.
 """
 
 from __future__ import annotations
@@ -16,12 +15,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr, stdtrit
+from scipy.optimize import brentq
+from scipy.special import expit, stdtr, stdtrit
 
 import fairstats as fs
 from fairstats.ground import multiplicity
 from fairstats.ground.counts import ConfusionCounts, SelectionCounts
-from fairstats.methods.rates.pair import EDGEWORTH, FULL_EFFECTIVE, MIN_EFFECTIVE, MIN_UNITS
+from fairstats.methods.rates.pair import MIN_UNITS
 from fairstats.numerics.rates.score import difference_score_statistic, ratio_score_statistic
 from tests.calibration.study import Cell, Counts, tally_interval
 
@@ -30,52 +30,65 @@ Group = Mapping[str, NDArray[np.float64]]
 _BLOCK = 2_000_000
 
 
-def summary(successes: NDArray[Any], cases: NDArray[Any], *, clustered: bool) -> Group:
+def summary(successes: NDArray[Any], cases: NDArray[Any], squares: NDArray[Any], *, clustered: bool) -> Group:
     """What the rule needs of a group, from its units, shape (runs, units): weighted successes and cases.
 
-    Rate, variance before its inflation, effective units, cases and successes; factors that shrink statistics.
+    `squares`: sums of squared weights of the rows of each unit. Rate, variance of its linearised residuals, effective
+    units, rows by their weights.
     """
     total = cases.sum(axis=1)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        rate = successes.sum(axis=1) / total
-        variance = ((successes - rate[:, None] * cases) ** 2).sum(axis=1) / total**2
-        units = total**2 / (cases**2).sum(axis=1)
-        n = rate * (1 - rate) / variance * np.maximum(1 - 2 / units, 0.25)
-    n = np.where(variance > 0, n, units)
-    uneven = cases.shape[1] / units
-    if clustered:
-        more, fewer = (skewed(side, n, uneven) for side in (1 - rate, rate))
-        uneven = 1.0
-    else:
-        more = fewer = np.ones(len(rate))
-    many, few = (np.clip(side * n / uneven / FULL_EFFECTIVE, 0, 1) for side in (rate, 1 - rate))
+    rate = successes.sum(axis=1) / total
+    variance = ((successes - rate[:, None] * cases) ** 2).sum(axis=1) / total**2
     return {
-        "rate": rate, "variance": variance, "units": units, "n": n, "k": rate * n,
-        "enough": np.minimum(many, few), "more": many * more, "fewer": few * fewer,
-    }  # fmt: skip
-
-
-def skewed(rate: NDArray[Any], n: NDArray[Any], uneven: NDArray[Any]) -> NDArray[Any]:
-    """Factor of statistics by which a group has fewer successes, in clusters of unequal size."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        skew = 2 * (uneven - 1) * (1 - 2 * rate) / np.sqrt(rate * (1 - rate) * n)
-    return np.asarray(1 / (1 + EDGEWORTH * np.maximum(np.nan_to_num(skew), 0)))
+        "rate": rate,
+        "variance": variance,
+        "units": total**2 / (cases**2).sum(axis=1),
+        "worth": total**2 / squares.sum(axis=1),
+        "clustered": np.full(rate.shape, float(clustered)),
+    }
 
 
 def answers(group: Group) -> NDArray[np.bool_]:
     """Whether there is an answer about a group."""
-    return np.asarray((group["units"] >= MIN_UNITS) & (group["enough"] >= MIN_EFFECTIVE / FULL_EFFECTIVE))
+    return np.asarray(group["units"] >= MIN_UNITS)
+
+
+def variance_of_clusters(a: Group, b: Group) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Variance of the mean of a cluster over r(1 − r) in either group, by both together."""
+    found = []
+    for here in (a, b):
+        total, weights = np.zeros((2, *a["rate"].shape))
+        for g in (a, b):
+            rate, units = g["rate"], g["units"]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                variance = g["variance"] * units / (units - 1)
+                own = np.minimum(variance * units / (rate * (1 - rate)), 1)
+                fewer_rows = np.minimum(g["worth"] / units / (here["worth"] / here["units"]), 1)
+            usable = np.isfinite(own) & (own > 0) & (units > 1)
+            weight = np.where(usable, units - 1, 0.0)
+            total += weight * np.where(usable, own, 0.0) * fewer_rows
+            weights += weight
+        found.append(np.where(weights > 0, total / np.maximum(weights, 1e-12), 1.0))
+    return found[0], found[1]
+
+
+def effective_cases(group: Group, tau: NDArray[Any]) -> NDArray[np.float64]:
+    """Effective cases: the fewer of what variance, and weights or clusters allow."""
+    rate, units = group["rate"], group["units"]
+    variance = group["variance"] / np.maximum(1 - 2 / units, 0.25)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        shown = np.where(variance > 0, rate * (1 - rate) / variance, np.inf)
+        allowed = np.where(group["clustered"] > 0, units / tau, units)
+    return np.where(variance > 0, np.minimum(shown, allowed), units)
 
 
 def statistic(a: Group, b: Group, null: float, contrast: str) -> tuple[NDArray[Any], NDArray[Any]]:
     """z of H0: contrast of a against b = null, with its degrees of freedom."""
-    first, second = (g["variance"] / (g["rate"] ** 2 if contrast == "ratio" else 1.0) for g in (a, b))
-    of_each = (v**2 / np.maximum(g["units"] - 1, 1) for v, g in ((first, a), (second, b)))
-    degrees = (first + second) ** 2 / sum(of_each)
+    of_a, of_b = variance_of_clusters(a, b)
+    n, m = effective_cases(a, of_a), effective_cases(b, of_b)
     function = ratio_score_statistic if contrast == "ratio" else difference_score_statistic
-    z = function(a["k"], a["n"], b["k"], b["n"], null)
-    shrunk = np.where(z > 0, np.minimum(a["more"], b["fewer"]), np.minimum(a["fewer"], b["more"]))
-    return z * shrunk, degrees
+    z = function(a["rate"] * n, n, b["rate"] * m, m, null)
+    return z, np.minimum(a["units"], b["units"]) - 1
 
 
 def clusters(
@@ -94,17 +107,33 @@ def clusters(
             )  # fmt: skip
             cases = np.maximum(np.rint(drawn), 1).astype(int)
         drawn = rng.binomial(cases, rng.beta(rate * (1 / icc - 1), (1 - rate) * (1 / icc - 1), (some, n)))
-        parts.append(summary(drawn, cases, clustered=True))
+        parts.append(summary(drawn, cases, cases, clustered=True))
     return _joined(parts)
 
 
-def weights(rng: np.random.Generator, runs: int, *, n: int, rate: float, cv: float) -> Group:
-    """A group of `n` rows with lognormal weights that have nothing to do with the outcome."""
-    parts = []
+def weights(rng: np.random.Generator, runs: int, *, n: int, rate: float, cv: float, slope: float = 0.0) -> Group:
+    """A group of `n` rows with lognormal weights of a CV; `rate` is that of the weighted population.
+
+    `slope`: of the logit of the outcome in the logarithm of the weight.
+    """
+    parts, spread = [], np.sqrt(np.log1p(cv**2))
+    level = _level(rate, spread, slope)
     for some in _blocks(runs, n):
-        weight = rng.lognormal(0.0, np.sqrt(np.log1p(cv**2)), (some, n))
-        parts.append(summary(weight * (rng.random((some, n)) < rate), weight, clustered=False))
+        logarithm = spread * rng.standard_normal((some, n))
+        weight = np.exp(logarithm)
+        chance = expit(level + slope * logarithm) if slope else rate
+        parts.append(summary(weight * (rng.random((some, n)) < chance), weight, weight**2, clustered=False))
     return _joined(parts)
+
+
+def _level(rate: float, spread: float, slope: float) -> float:
+    """Logit at a weight of 1 that gives the weighted population this rate, by Gauss-Hermite quadrature."""
+    if not slope:
+        return 0.0
+    nodes, mass = np.polynomial.hermite_e.hermegauss(80)
+    mass = mass / mass.sum()
+    # weighting by exp(sX) moves a normal X by s
+    return float(brentq(lambda level: mass @ expit(level + slope * spread * (nodes + spread)) - rate, -30.0, 30.0))
 
 
 def _blocks(runs: int, n: int) -> list[int]:
@@ -143,70 +172,61 @@ def judged(rng: np.random.Generator, runs: int, *, small: Any, large: Any, contr
     return {**counts, "answered": (n, runs)}
 
 
-_NEAR = "fewer than 25 effective successes or failures expected: statistics are shrunk, and many samples refused"
-_UNEVEN = "clusters of very unequal size make totals skew: statistics are shrunk"
-_REFUSED = "most samples are refused; those that answer are a selection, by chance far from the truth"
-
-
-def _claim(expected: float, cv: float) -> dict[str, str]:
-    """What is claimed where so many effective successes or failures are expected in a group."""
-    if expected < MIN_EFFECTIVE:
-        return {"claim": "fails", "remark": _REFUSED}
-    if expected < 25:
-        return {"claim": "conservative", "remark": _NEAR}
-    return {"claim": "conservative", "remark": _UNEVEN} if cv >= 1 else {}
+_OUTCOME = "Weights that go with the outcome: the rows with the largest ones decide, and samples miss them."
+_APART = "The few clusters hold together far more than those of the other group, which say nothing of them."
 
 
 def _pairs(
-    words: str, function: Any, sizes: tuple[Any, Any], *, rate: float, option: str, worth: float, cv: float = 0.0
+    words: str, function: Any, sizes: tuple[Any, Any], *, rate: float, option: str, **claim: str
 ) -> Iterator[Cell]:
-    """Cells of one design and rate of the reference: ratio .8 and 1, and a difference of 0."""
+    """Cells of one design and rate of the reference: ratio .8 and 1, and a difference of .1."""
     small, large = (partial(function, **given) for given in sizes)
-    for contrast, truth in (("ratio", 0.8), ("ratio", 1.0), ("difference", 0.0)):
-        if contrast == "difference" and not 0.1 <= rate <= 0.9:
-            continue
-        own = rate * truth if contrast == "ratio" else rate
-        ratio_of_sizes = sizes[1]["n"] / sizes[0]["n"]
-        expected = worth * min(own, 1 - own, ratio_of_sizes * rate, ratio_of_sizes * (1 - rate))
-        if expected < 7:
-            continue  # hardly any sample would answer
+    off = -0.1 if rate > 0.15 else 0.1
+    for contrast, truth in (("ratio", 0.8), ("ratio", 1.0), ("difference", off)):
+        own = rate * truth if contrast == "ratio" else rate + truth
         name = "disparate_impact" if contrast == "ratio" else "demographic_parity_difference"
         drawn = {"small": partial(small, rate=own), "large": partial(large, rate=rate)}
         simulate = partial(judged, **drawn, contrast=contrast, truth=truth)
         told = f"{words}, rate of the reference {rate:g}, {contrast} {truth:g}"
-        known = _claim(expected, cv)
-        yield Cell("rates", f"{name}({option}=…)", told, simulate, **known)
+        given = {"claim": "conservative", **claim}
+        yield Cell("rates", f"{name}({option}=…)", told, simulate, **given)
 
 
 def of_clusters() -> Iterator[Cell]:
-    """By clusters of the small and the large group, their size, its variation, and correlation."""
+    """By clusters of the small and the large group, their size, its variation, and correlation of both."""
     designs = (
-        (8, 80, 50, 0.02, 0.0), (12, 60, 10, 0.1, 0.0), (12, 12, 50, 0.1, 0.7), (20, 200, 50, 0.02, 0.7),
-        (20, 20, 10, 0.3, 0.0), (40, 40, 10, 0.1, 1.2), (40, 400, 20, 0.02, 0.0), (40, 120, 50, 0.3, 0.7),
-        (100, 100, 50, 0.02, 1.2), (100, 300, 50, 0.1, 0.0), (100, 100, 10, 0.3, 0.7),
-        (100, 2_000, 50, 0.02, 1.2), (60, 600, 15, 0.1, 2.0), (40, 800, 10, 0.2, 1.2),
+        (3, 100, 10, 0.3, 0.0), (5, 100, 50, 0.1, 0.0), (8, 300, 50, 0.1, 0.0), (8, 300, 10, 0.3, 0.0),
+        (8, 300, 20, 0.3, 1.2), (8, 80, 50, 0.02, 0.0), (12, 12, 50, 0.1, 0.7), (20, 20, 10, 0.3, 0.0),
+        (20, 200, 50, 0.02, 0.7), (30, 30, 20, 0.3, 1.2), (40, 400, 20, 0.02, 0.0), (60, 600, 15, 0.1, 2.0),
     )  # fmt: skip
-    for (few, many, size, icc, cv), rate in product(designs, (0.01, 0.03, 0.1, 0.5, 0.9, 0.97, 0.99)):
-        law = "lognormal" if many in (600, 800) else "gamma"
+    for (few, many, size, icc, cv), rate in product(designs, (0.05, 0.2, 0.5, 0.8, 0.95)):
+        law = "lognormal" if many == 600 else "gamma"
         alike = {"size": size, "icc": icc, "cv": cv, "law": law}
-        worth = few * size / (1 + (size * (1 + cv**2) - 1) * icc)
         varied = f" (CV {cv:g}{', lognormal' if law == 'lognormal' else ''})" if cv else ""
         words = f"{many} and {few} clusters of {size} rows{varied}, ICC {icc:g}"
         both = {**alike, "n": few}, {**alike, "n": many}
-        yield from _pairs(words, clusters, both, rate=rate, option="cluster", worth=worth, cv=cv)
+        yield from _pairs(words, clusters, both, rate=rate, option="cluster")
+    for few, many, rate in product((8, 30), (300,), (0.05, 0.5, 0.95)):
+        words = f"{many} and {few} clusters of 50 rows, ICC 0.01 and 0.1"
+        both = {"n": few, "size": 50, "icc": 0.1, "cv": 0.0}, {"n": many, "size": 50, "icc": 0.01, "cv": 0.0}
+        yield from _pairs(words, clusters, both, rate=rate, option="cluster", claim="fails", remark=_APART)
 
 
 def of_weights() -> Iterator[Cell]:
     """By rows of the small and the large group, and by the variation of weights."""
     designs = (
-        (60, 600, 0.5), (100, 1_000, 1.0), (400, 400, 1.0), (400, 4_000, 0.5), (1_000, 1_000, 1.5),
-        (2_000, 2_000, 1.0), (3_000, 6_000, 0.5),
+        (8, 100, 1.0), (20, 300, 1.5), (60, 60, 1.0), (60, 900, 0.5), (60, 900, 1.0), (60, 900, 1.5),
+        (200, 2_000, 0.5), (200, 2_000, 1.0), (200, 2_000, 1.5), (2_000, 2_000, 1.0),
     )  # fmt: skip
-    for (few, many, cv), rate in product(designs, (0.005, 0.01, 0.03, 0.1, 0.5, 0.9, 0.97, 0.99, 0.995)):
+    for (few, many, cv), rate in product(designs, (0.05, 0.12, 0.4, 0.67, 0.95)):
         words = f"{many:,} and {few:,} rows, weights with CV {cv:g}"
-        worth = few / (1 + cv**2) ** 2  # in units of what makes the total skew
         both = {"n": few, "cv": cv}, {"n": many, "cv": cv}
-        yield from _pairs(words, weights, both, rate=rate, option="sample_weight", worth=worth)
+        yield from _pairs(words, weights, both, rate=rate, option="sample_weight")
+    for cv, slope, rate in product((0.5, 1.0, 1.5), (0.8, -0.8), (0.12, 0.67)):
+        words = f"900 and 60 rows, weights with CV {cv:g} that go with the outcome (logit slope {slope:g})"
+        both = {"n": 60, "cv": cv, "slope": slope}, {"n": 900, "cv": cv, "slope": slope}
+        weak = {"claim": "fails", "remark": _OUTCOME} if cv > 1 else {}
+        yield from _pairs(words, weights, both, rate=rate, option="sample_weight", **weak)
 
 
 # ---------------------------------------------------------------- largest gaps
@@ -216,7 +236,7 @@ def table(
     rng: np.random.Generator, sizes: tuple[int, ...], rates: tuple[tuple[float, ...], ...], design: Mapping[str, Any]
 ) -> SelectionCounts | ConfusionCounts:
     """A count table with its scatter; two rates are of true and false positives, half of the labels true."""
-    blocks, rows = [], []
+    blocks, rows, squares = [], [], []
     for g, n in enumerate(sizes):
         shape = n, design.get("size", 1)
         label = rng.random(shape) < 0.5 if len(rates) == 2 else None
@@ -228,6 +248,7 @@ def table(
         kinds = [hit, ~hit] if label is None else [hit & label, hit & ~label, ~hit & label, ~hit & ~label]
         cells = np.stack([kind.sum(axis=1) for kind in kinds], axis=1).astype(float)
         rows.append(cells.sum(axis=0).astype(int))
+        squares.append(cells.sum(axis=0))
         if "cv" in design:
             cells *= rng.lognormal(0.0, np.sqrt(np.log1p(design["cv"] ** 2)), n)[:, None]
         blocks.append(cells)
@@ -239,7 +260,7 @@ def table(
     return kind(
         groups=tuple(f"g{g}" for g in range(len(sizes))), totals=np.array([c.sum(axis=0) for c in blocks]),
         rows=np.array(rows), scatter=scatter, n_units=sum(sizes), clustered="icc" in design,
-        group_units=np.array(sizes),
+        group_units=np.array(sizes), squares=np.array(squares) if "icc" in design else None,
     )  # fmt: skip
 
 

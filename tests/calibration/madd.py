@@ -1,25 +1,30 @@
 """MADD: interval of the binned distance, verdicts at the margin, sizes of the tests.
 
-Cells run the kernels that `fs.madd` calls (counts → noise → limits → evidence), since the search of
-bandwidths has no part in any of these. "At the margin" puts the true distance on 0.2: there every verdict
-is false.
+Cells of quantile bins call `fs.madd` itself: bins from the pooled scores of each sample, the truth in these bins from
+the known laws. The others run the kernels that it calls (counts → noise → limits → evidence) on given bins, since the
+search of bandwidths has no part in any of these. "At the margin" puts the true distance on the margin: there every
+verdict is false.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache, partial
 from itertools import combinations
 from typing import Any
 
 import numpy as np
+from scipy.special import expit, logit, ndtr, ndtri
 
+import fairstats as fs
 from fairstats.datasets import load_compas
 from fairstats.ground.multiplicity import adjust_pvalues
 from fairstats.ground.scores import label_blind_bins
 from fairstats.ground.verdict import settle
 from fairstats.methods.madd.noise import MultinomialNoise, distance_limits, noise_of
-from fairstats.methods.madd.permutation import largest_test, multiplier_test, pair_test, permuted_counts, pvalues
+from fairstats.methods.madd.permutation import Sides, largest_test, multiplier_test, pair_test, permuted_counts, pvalues
 from fairstats.methods.madd.scores import Sample, bin_edges, histogram, histogram_distance
 
 from .study import Cell, Counts
@@ -150,15 +155,96 @@ def family_of_tests(rng: np.random.Generator, runs: int, *, sizes: tuple[int, ..
     return {"size": (rejected, runs)}
 
 
-def largest(rng: np.random.Generator, runs: int, *, sizes: tuple[int, ...]) -> Counts:
-    """Size of the test of one distribution in all groups."""
-    rejected, edges = 0, bin_edges(8)
-    pairs = [((i,), (j,), edges) for i, j in combinations(range(len(sizes)), 2)]
+def largest(rng: np.random.Generator, runs: int, *, sizes: tuple[int, ...], decimals: int = 1) -> Counts:
+    """Size of the test of one distribution in all groups, at the quantiles of every pair."""
+    rejected = 0
+    pairs = [Sides((i,), (j,), label_blind_bins(sizes[i], sizes[j])) for i, j in combinations(range(len(sizes)), 2)]
     for _ in range(runs):
-        samples = [Sample(np.sort(np.round(rng.beta(2, 3, n), 1))) for n in sizes]
-        test = largest_test(samples, pairs, 199, rng)
-        rejected += test is not None and test.pvalue <= 1 - LEVEL
+        samples = [Sample(np.sort(np.round(rng.beta(2, 3, n), decimals))) for n in sizes]
+        found = largest_test(samples, pairs, 199, rng)
+        rejected += found is not None and found[0].pvalue <= 1 - LEVEL
     return {"size": (rejected, runs)}
+
+
+# ---------------------------------------------------------------- quantile bins, by the public function
+
+
+@dataclass(frozen=True)
+class ScoreLaw:
+    """Scores of one group: a monotone map of u in [0, 1] with the distribution function `below`, and its inverse."""
+
+    inverse: Callable[[Array], Array]
+    below: Callable[[Array], Array]
+
+
+def logit_normal(centre: float, spread: float = 1.0) -> ScoreLaw:
+    """Scores 1/(1 + exp(−z)), z normal."""
+    return ScoreLaw(
+        inverse=lambda u: expit(centre + spread * ndtri(u)), below=lambda x: ndtr((logit(x) - centre) / spread)
+    )
+
+
+def tilted(distance: float) -> ScoreLaw:
+    """Uniform scores of which the lower half is more frequent: this far from uniform ones in bins that part them."""
+    low = 0.5 + distance / 4
+    return ScoreLaw(
+        inverse=lambda u: np.where(u < low, u / low / 2, 1 - (1 - u) / (1 - low) / 2),
+        below=lambda x: np.where(x < 0.5, 2 * x * low, 1 - 2 * (1 - x) * (1 - low)),
+    )
+
+
+def rounded(law: ScoreLaw, values: int) -> ScoreLaw:
+    """The same scores in so many equal steps: ties."""
+    return ScoreLaw(
+        inverse=lambda u: (np.minimum(np.floor(law.inverse(u) * values), values - 1) + 0.5) / values,
+        below=lambda x: law.below(np.clip(np.floor(x * values + 0.5) / values, 0.0, 1.0)),
+    )
+
+
+def with_zeros(law: ScoreLaw, share: float) -> ScoreLaw:
+    """This share of scores is 0."""
+    return ScoreLaw(
+        inverse=lambda u: np.where(u < share, 0.0, law.inverse(np.clip((u - share) / (1 - share), 0.0, 1.0))),
+        below=lambda x: np.where(x > 0, share + (1 - share) * law.below(x), 0.0),
+    )
+
+
+def distance_in(edges: Array, first: ScoreLaw, second: ScoreLaw) -> float:
+    """δ = Σ_k |p0_k − p1_k| in the bins with these inner edges."""
+    gap = np.concatenate([[0.0], first.below(edges) - second.below(edges), [0.0]])
+    return float(np.abs(np.diff(gap)).sum())
+
+
+def by_function(rng: np.random.Generator, runs: int, *, laws: tuple[ScoreLaw, ScoreLaw], n0: int, n1: int) -> Counts:
+    """Coverage of the interval, one-sided errors at the truth, size or power, by `fs.madd` at its defaults.
+
+    A margin that lies exactly at the truth in the printed bins would be called violated where the lower one-sided limit
+    lies above it, satisfied where the upper one lies below: those are the "false" verdicts that are counted.
+    """
+    group = np.repeat(["a", "b"], [n0, n1])
+    names = ("coverage", "above", "below", "false violated", "false satisfied", "rejected", "violated")
+    found = dict.fromkeys(names, 0)
+    alike = laws[0] is laws[1]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fs.FairstatsWarning)  # small groups are what is asked for
+        for _ in range(runs):
+            score = np.concatenate([law.inverse(rng.random(n)) for law, n in zip(laws, (n0, n1), strict=True)])
+            result = fs.madd(score, sensitive_features=group, n_resamples=DRAWS, max_bins=60, rng=rng)
+            (c,) = result.comparisons
+            truth = distance_in(c.edges, *laws)
+            low, high = c.confidence_interval
+            found["above"] += low > truth + 1e-12
+            found["below"] += high < truth - 1e-12
+            found["coverage"] += low <= truth + 1e-12 and truth - 1e-12 <= high
+            found["false violated"] += c.bounds.low > truth + 1e-12
+            found["false satisfied"] += c.bounds.high < truth - 1e-12
+            found["rejected"] += c.pvalue <= 1 - LEVEL
+            found["violated"] += c.verdict == "violated"
+    rejected, violated = found.pop("rejected"), found.pop("violated")
+    counts: dict[str, tuple[float, int]] = {name: (number, runs) for name, number in found.items()}
+    # alike groups: the test; unlike ones: how often the verdict says so
+    counts["size" if alike else "power"] = (rejected if alike else violated, runs)
+    return counts
 
 
 # ---------------------------------------------------------------- weights and clusters
@@ -250,15 +336,15 @@ def _families() -> list[Cell]:
         mixed = tuple(([MARGIN, MARGIN, 0.0, MARGIN, 0.3, MARGIN, 0.1] * 3)[:count])
         groups = f"{count + 1} groups of 40 to 2,000 rows"
         margins = partial(family, sizes=small, apart=(MARGIN,) * count)
-        cells.append(Cell("madd", _METHOD, f"{groups}, all at the margin", margins, 1_000, "conservative"))
+        cells.append(Cell("madd", _METHOD, f"{groups}, all at the margin", margins, 2_000, "conservative"))
         beside = partial(family, sizes=small, apart=mixed)
-        cells.append(Cell("madd", _METHOD, f"{groups}, some at the margin", beside, 1_000, "conservative"))
+        cells.append(Cell("madd", _METHOD, f"{groups}, some at the margin", beside, 2_000, "conservative"))
     for sizes in ((2_000, 200, 40), (2_000, 1_000, 200, 100, 60, 40, 30, 20)):
         rows = f"{len(sizes)} groups of {min(sizes)} to {max(sizes):,} rows"
         tests = partial(family_of_tests, sizes=sizes)
-        cells.append(Cell("madd", _METHOD, f"adjusted tests, {rows}", tests, 1_000, "conservative"))
+        cells.append(Cell("madd", _METHOD, f"adjusted tests, {rows}", tests, 2_000, "conservative"))
         test = partial(largest, sizes=sizes)
-        cells.append(Cell("madd", _METHOD, f"test of the largest, {rows}, ties", test, 1_000, "conservative"))
+        cells.append(Cell("madd", _METHOD, f"test of the largest, {rows}, ties", test, 2_000, "conservative"))
     return cells
 
 
@@ -287,9 +373,30 @@ def _surveys() -> list[Cell]:
                 where = f"{clusters[0]} and {clusters[1]} clusters" if within else f"{sum(clusters)} clusters of both"
                 regime = f"{where}, ICC {icc:g}"
                 cells.append(
-                    Cell("madd", _METHOD, regime, partial(linearised, make=draw, n_bins=4), 1_000, "conservative")
+                    Cell("madd", _METHOD, regime, partial(linearised, make=draw, n_bins=4), 2_000, "conservative")
                 )
     return cells
 
 
-CELLS = [*_pairs(), *_families(), *_surveys()]
+def _quantiles() -> list[Cell]:
+    """Sizes of case D10 and smaller, tied and piled up scores: alike, and apart."""
+    low, shifted = logit_normal(-4.5, 0.8), logit_normal(-3.8, 0.8)  # the first has a mean score of .015
+    middle = logit_normal(0.0)
+    cells = []
+    for n0, n1 in ((500, 500), (60, 2_000), (30, 300), (25, 25), (2_000, 2_000)):
+        sizes = f"{n0:,} and {n1:,} rows"
+        pairs = {
+            "mean score 1.5%, alike": (low, low),
+            "mean score 1.5%, logit shift .7": (low, shifted),
+            "uniform, at the margin": (tilted(0.0), tilted(MARGIN)),
+            "ten scores, alike": (rounded(middle, 10),) * 2,
+            "ten scores, at the margin": (rounded(tilted(0.0), 10), rounded(tilted(MARGIN), 10)),
+            "60% zeros, logit shift .7": (with_zeros(low, 0.6), with_zeros(shifted, 0.6)),
+        }
+        for words, laws in pairs.items():
+            simulate = partial(by_function, laws=laws, n0=n0, n1=n1)
+            cells.append(Cell("madd", _METHOD, f"pooled quantiles, {sizes}, {words}", simulate, 2_000, "conservative"))
+    return cells
+
+
+CELLS = [*_pairs(), *_families(), *_surveys(), *_quantiles()]

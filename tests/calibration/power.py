@@ -1,9 +1,8 @@
-"""Cells of planning, of the area between ROC curves, and of ratios over strata."""
+"""Cells of planning, and of the area between ROC curves."""
 
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -102,41 +101,6 @@ def curves(sizes: tuple[Any, ...], auc: tuple[float, float], ties: int = 0, runs
     return Cell("power", "abroca", regime, simulate, runs, "conservative", "by the triangle inequality")
 
 
-# ---------------------------------------------------------------- ratios over strata
-
-
-def strata(sizes: tuple[int, int], n_strata: int, ratio: float, threshold: float) -> Cell:
-    """Mantel–Haenszel ratio with one true ratio over strata of other rates."""
-    base = np.linspace(0.15, 0.75, n_strata)
-
-    def simulate(rng: np.random.Generator, runs: int) -> Counts:
-        intervals, false = [], {"violated": 0, "satisfied": 0}
-        fair = threshold <= ratio <= 1 / threshold
-        inner = threshold < ratio < 1 / threshold
-        for _ in range(runs):
-            chosen, group, stratum = [], [], []
-            for h, rate in enumerate(base):
-                for name, n, p in (("a", sizes[0], rate * ratio), ("b", sizes[1], rate)):
-                    k = rng.binomial(n, p)
-                    chosen.append(np.arange(n) < k)
-                    group += [name] * n
-                    stratum += [h] * n
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore", fs.FairstatsWarning)
-                result = fs.stratified_ratio(
-                    np.concatenate(chosen), sensitive_features=group, strata=stratum, reference="b",
-                    threshold=threshold,
-                )  # fmt: skip
-            intervals.append(tuple(result.confidence_interval))
-            false["violated"] += fair and result.verdict == "violated"
-            false["satisfied"] += not inner and result.verdict == "satisfied"
-        found = tally_interval(ratio, intervals)
-        return found | {f"false {verdict}": (n, runs) for verdict, n in false.items()}
-
-    regime = f"{n_strata} strata of {sizes[0]} + {sizes[1]}, ratio {ratio:g}"
-    return Cell("power", f"stratified_ratio(threshold={threshold:g})", regime, simulate, runs=1_000)
-
-
 SMALL = ((40, 10), (200, 100))
 CELLS = [
     *(planned(r, t, a, "less", 0.8) for r, t in ((0.5, 0.6), (0.1, 0.4), (0.9, 0.7)) for a in (1, 4, 10, 20, 0.1)),
@@ -153,7 +117,4 @@ CELLS = [
     curves(((50, 50), (200, 200)), (0.6, 0.8)),
     *(curves(((1_000, 1_000), (100, 10)), (auc, auc)) for auc in (0.7, 0.9)),
     curves(((100, 20), (300, 100)), (0.75, 0.9)),
-    *(strata((20, 30), 5, ratio, 0.8) for ratio in (0.8, 1.0, 1.25)),
-    strata((6, 8), 30, 0.8, 0.8),
-    strata((10, 100), 6, 0.9, 0.9),
 ]

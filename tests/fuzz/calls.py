@@ -78,16 +78,30 @@ def calls() -> dict[str, Call]:
     c = [k // 2 for k in range(N)]
     X = pd.DataFrame({"sex": h, "x": s, "k": c})
     frame = X.assign(y=y, p=p, q=q, g=g, s=s, t=s[::-1], w=w, c=c, number=1)
-    rows = {"sample_weight": None, "cluster": None, "pos_label": None, "missing": "raise", "groups": None}
+    rows = {
+        "sample_weight": None,
+        "cluster": None,
+        "pos_label": None,
+        "label_values": None,
+        "missing": "raise",
+        "groups": None,
+    }
     asked = {"reference": None, "confidence_level": 0.95, "adjust": "holm"}
     rated = {**asked, **rows, "sensitive_features": g, "comparisons": "reference", "method": None,
-             "alternative": "two-sided", "simultaneous": None, "counts": None}  # fmt: skip
+             "alternative": "two-sided", "simultaneous": None, "counts": None, "strata": None}  # fmt: skip
     drawn = {"n_resamples": 100, "rng": 1}
     differ = {"y_true": y, "y_pred": p, **rated, "agg": None, "margin": 0.1}
     ratio = {"y_pred": p, **rated, **drawn, "threshold": 0.8}
     confusion = fs.ConfusionCounts.from_arrays(y, p, sensitive_features=g)
     counted = fs.tally(frame, y_true="y", y_pred="p", sensitive_features=["g", "sex"], score="s")
-    named = {"y_true": "y", "y_pred": "p", "score": "s", "sensitive_features": ["g", "sex"], "pos_label": None}
+    named = {
+        "y_true": "y",
+        "y_pred": "p",
+        "score": "s",
+        "sensitive_features": ["g", "sex"],
+        "pos_label": None,
+        "label_values": None,
+    }
     named |= {"sample_weight": "w", "cluster": None, "missing": "raise", "counterfactual_score": None, "features": ()}
     tail = rng.standard_exponential(80).round(6)
     cd = {"a": (rng.random(60) - 0.5).tolist(), "b": (rng.random(60) - 0.4).tolist()}
@@ -121,7 +135,7 @@ def calls() -> dict[str, Call]:
             2, 3, 4), "b": (2, 3, 4, 5)}}),
         "ConfusionCounts.from_frame": Call("ground", fs.ConfusionCounts.from_frame, {"frame": frame,
             "y_true": "y", "y_pred": "p", "sensitive_features": "g", "sample_weight": "w", "cluster": None,
-            "pos_label": None}),
+            "pos_label": None, "label_values": None}),
         "use_backend": Call("ground", fs.use_backend, {"name": "scipy"}, weight=0.3),
         "audit": Call("ground", fs.audit, {"frame": frame, **named, **drawn, "threshold": 0.8,
             "margin": 0.1, "method": None, "simultaneous": None, "comparisons": "reference",
@@ -144,19 +158,17 @@ def calls() -> dict[str, Call]:
             "metric": "f1_difference", "contrast": None, "threshold": 0.8, "margin": 0.1}),
         "abroca": Call("rates", fs.abroca, {"y_true": y * 4, "score": s * 4, **asked,
             "sensitive_features": h * 4, "counts": None, "comparisons": "reference", "margin": 0.1,
-            "n_resamples": 100, "rng": 1, "pos_label": None, "missing": "raise", "groups": None},
+            "n_resamples": 100, "rng": 1, "pos_label": None, "label_values": None, "missing": "raise", "groups": None},
             weight=0.5),
         "compare_models": Call("rates", fs.compare_models, {"y_true": y, "y_pred": p, "y_pred_b": q,
             **asked, **rows, "sensitive_features": g, "score": None, "metrics": "disparate_impact",
             "baseline": None, "counts": None, "comparisons": "reference", "threshold": 0.8, "margin": 0.1,
             "n_resamples": 100, "rng": 1}),
-        "stratified_ratio": Call("rates", fs.stratified_ratio, {"y_pred": p, "strata": h,
-            "sensitive_features": g, **asked, "counts": None, "threshold": 0.8, "alternative": "two-sided",
-            "pos_label": None, "missing": "raise", "groups": None}),
         "adverse_impact": Call("rates", fs.adverse_impact, {"data": frame, "selected": "p", "score": None,
             "sex": "sex", "race": "g", "reference": "highest", "template": "ugesp", "strata": None,
             "number": None, "unknown": None, "measure": None, "threshold": 0.8, "confidence_level": 0.95,
-            "adjust": "holm", "pos_label": None, "missing": "drop", "least_share": 0.02, "reason": None,
+            "adjust": "holm", "pos_label": None, "label_values": None,
+            "missing": "drop", "least_share": 0.02, "reason": None,
             "about": None}, weight=0.3),
         "choose_metric": Call("rates", fs.choose_metric, {"data": "decisions", "outcome": "known",
             "harm": "refused in error"}),
@@ -167,7 +179,7 @@ def calls() -> dict[str, Call]:
             "confidence_level": 0.95}, weight=0.2),
         # ------------------------------------------------ madd
         "madd": Call("madd", fs.madd, {"score": s, "sensitive_features": g, "bandwidth": 0.1,
-            "n_bins": None, "grid_bins": None, "comparisons": "all", "reference": None,
+            "n_bins": None, "grid_bins": None, "comparisons": "auto", "reference": None,
             "sample_weight": None, "cluster": None, "permutations": "grid", "margin": 0.2,
             "confidence_level": 0.95, "adjust": "holm", "n_resamples": 99, "max_bins": 20, "min_points": 2,
             "width": 0.45, "missing": "raise", "groups": None, "counts": None, "rng": 1}, weight=0.5),
@@ -192,7 +204,7 @@ def calls() -> dict[str, Call]:
             "sensitive_features": "sex", "draws": 1, "cluster": c, "confidence_level": 0.95, "rng": 1}),
         "hfm_experiment": Call("hfm", fs.hfm_experiment, {"models": {"a": Constant(), "b": Constant()},
             "data": {"d": (X, y, ["sex", "k"])}, "measures": ("DP", "HFM"), "baseline": None,
-            "error": "accuracy", "alpha": 0.05, "cv": 2, "refit": True, "pos_label": None,
+            "error": "accuracy", "alpha": 0.05, "cv": 2, "refit": True, "pos_label": None, "label_values": None,
             "confidence_level": 0.95, "rng": 1}, weight=0.3),
         "rank_rules": Call("hfm", fs.rank_rules, {"scores": np.arange(12.0).reshape(4, 3), "rules": None,
             "larger_is_better": True, "confidence_level": 0.95}),
@@ -200,8 +212,8 @@ def calls() -> dict[str, Call]:
             0.1], "alpha": 0.05}),
         # ------------------------------------------------ um
         "um_posterior": Call("um", fs.um_posterior, {"y_true": y, "y_pred": p, "sensitive_features": g,
-            "counts": None, "sampler": "exact", "reference": None, "pos_label": None, "missing": "raise",
-            "groups": None, **um}),
+            "counts": None, "sampler": "exact", "reference": None, "pos_label": None, "label_values": None,
+            "missing": "raise", "groups": None, **um}),
         "um_multiclass": Call("um", fs.um_multiclass, {"y_true": y, "y_pred": p, "sensitive_features": g,
             "counts": None, "groups": None, **um}),
         "um_compare": Call("um", fs.um_compare, {"a": posterior, "b": posterior, "counts": None,
@@ -210,14 +222,14 @@ def calls() -> dict[str, Call]:
         "um_cross_validate": Call("um", fs.um_cross_validate, {"estimator": Constant(), "X": X[["x", "k"]],
             "y": y, "sensitive_features": g, "cv": 3, "correlation": "1/K", "reference_estimator": None,
             "n_half_splits": 1, "correlation_metric": "accuracy", "variance_ratio": None, "y_pred": None,
-            "fold": None, "sensitive_at": "auto", "reference": None, "pos_label": None, "groups": None,
-            "n_jobs": None, "progress": False, **um}, weight=0.5),
+            "fold": None, "sensitive_at": "auto", "reference": None, "pos_label": None,
+            "label_values": None, "groups": None, "n_jobs": None, "progress": False, **um}, weight=0.5),
         "um_compare_estimators": Call("um", fs.um_compare_estimators, {"estimators": {"u": Constant(),
             "v": Constant(0.4)}, "X": X[["x", "k"]], "y": y, "sensitive_features": g,
             "metrics": ("accuracy", "demographic_parity"), "rope": 0.01, "cv": 3, "correlation": "1/K",
             "reference_estimator": None, "n_half_splits": 1, "correlation_metric": None,
-            "sensitive_at": "auto", "paired": "auto", "reference": None, "pos_label": None, "groups": None,
-            "n_jobs": None, "progress": False, **um}, weight=0.3),
+            "sensitive_at": "auto", "paired": "auto", "reference": None, "pos_label": None,
+            "label_values": None, "groups": None, "n_jobs": None, "progress": False, **um}, weight=0.3),
         "um_hierarchical": Call("um", fs.um_hierarchical, {"counts": confusion, "concentration": (20.0,
             1.5), "draws": 10, "tune": 10, "chains": 1, "target": "parameter", "target_accept": 0.9,
             "reference": None, "rng": 1}, ("counts", ), weight=0.1),
@@ -252,6 +264,8 @@ def calls() -> dict[str, Call]:
         # ------------------------------------------------ hdr
         "hdr": Call("hdr", fs.hdr, {"samples": tail, "prob": 0.9, "density": None, "bandwidth": None,
             "support": None, "backend": "scipy", "estimator": "kde", "discrete": None, "gridsize": 64}),
+        "rates.stratified": Call("rates", fs.rates.stratified, {"k": [3, 4], "n": [10, 12], "k0": [5, 6],
+            "n0": [11, 13], "contrast": "ratio", "null": None, "confidence_level": 0.95}),
         # ------------------------------------------------ evt
         "evt.fit_gpd": Call("evt", fs.evt.fit_gpd, {"x": tail, "threshold": 0.5, **fit, "n_total": None}),
         "evt.fit_gpd by covariates": Call("evt", fs.evt.fit_gpd, {"x": tail, "threshold": 0.5,
@@ -353,6 +367,8 @@ NOT_CALLED = {
     "InputError": "an exception",
     "datasets": "files, whose readers have their own tests",
     "evt": "its names are called one by one",
+    "rates": "its names are called one by one",
+    "rates.StratifiedContrast": "a result",
     "results": "classes of results, which functions make",
     "doctor": "takes a flag only and starts R",
     "evt.EvtFit": "a result",

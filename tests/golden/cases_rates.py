@@ -277,12 +277,12 @@ def _stratified(data: str, **options: Any) -> dict[str, Any]:
     if data == "simulated":
         f = simulated_frame()
         return _whole(
-            call("stratified_ratio", f["y_pred"], sensitive_features=f["group"], strata=f["stratum"], **options)
+            call("disparate_impact", f["y_pred"], sensitive_features=f["group"], strata=f["stratum"], **options)
         )
     frame = call("datasets.load_compas", subset="propublica").frame
     return _whole(
         call(
-            "stratified_ratio",
+            "disparate_impact",
             frame["score_text"],
             sensitive_features=frame["race"],
             pos_label="Low",
@@ -294,16 +294,8 @@ def _stratified(data: str, **options: Any) -> dict[str, Any]:
 
 
 for data in ("simulated", "compas"):
-    _add(f"stratified_ratio/{data}", _stratified, "closed", data)
-    _add(
-        f"stratified_ratio/{data}-less",
-        _stratified,
-        "closed",
-        data,
-        alternative="less",
-        confidence_level=0.9,
-        threshold=0.7,
-    )
+    _add(f"strata/{data}", _stratified, "closed", data)
+    _add(f"strata/{data}-less", _stratified, "closed", data, alternative="less", confidence_level=0.9, threshold=0.7)
 
 
 def _models(metric: str, **options: Any) -> Any:

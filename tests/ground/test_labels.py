@@ -23,6 +23,7 @@ from fairstats.ground.errors import DataWarning, InputError
         ([1, 1, 1], [1, 1, 1]),
         ([-1, -1, -1], [0, 0, 0]),
         (pd.Series([0, 1, 1], dtype="category"), [0, 1, 1]),
+        *(([no, yes, yes], [0, 1, 1]) for no, yes in ("01", ("False", "True"), ("false", "true"), ("FALSE", "TRUE"))),
     ],
     ids=str,
 )
@@ -67,7 +68,7 @@ def test_missing_labels_are_minus_one() -> None:
     assert binary_codes(["y", None, "n"], "y_true", "y").codes.tolist() == [1, MISSING, 0]
 
 
-@pytest.mark.parametrize("values", [["no", "yes"], [1, 2], [0, 1, 2], [0.5, 1.0], [-1, 0, 1], ["0", "1"]], ids=str)
+@pytest.mark.parametrize("values", [["no", "yes"], [1, 2], [0, 1, 2], [0.5, 1.0], [-1, 0, 1], ["0", "yes"]], ids=str)
 def test_the_favourable_value_is_never_guessed(values: Any) -> None:
     with pytest.raises(InputError, match=r"`y_pred`: got the values .* To fix: pass pos_label="):
         binary_codes(values, "y_pred")

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairstats.ground.errors import DataWarning, InputError, MissingValuesWarning
-from fairstats.ground.outcomes import MissingReport, Outcomes, check_probability
+from fairstats.ground.outcomes import MissingReport, Outcomes, on_unit_interval
 
 Y = [1, 0, 1, 0, 1]
 P = [1, 1, 0, 0, 1]
@@ -197,7 +197,7 @@ def test_take_keeps_the_rows_asked_for() -> None:
 
 @pytest.mark.parametrize("score", [None, np.array([]), np.array([0.0, 1.0])], ids=str)
 def test_probabilities_that_pass(score: Any) -> None:
-    check_probability(score, "score")
+    on_unit_interval(score, "score")
 
 
 # ---------------------------------------------------------------- row labels of pandas

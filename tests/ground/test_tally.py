@@ -205,12 +205,12 @@ def test_a_part_that_is_not_there_says_how_to_make_it(part, cure):
 
 def test_strata_are_selected_rows_of_each_stratum_and_group():
     frame = people(11, 200)
-    cells, strata, groups = fs.tally(frame, y_pred="hat", sensitive_features="sex", strata="site").strata()
-    assert strata == ("north", "south")
-    for h, site in enumerate(strata):
-        for g, sex in enumerate(groups):
+    counts = fs.tally(frame, y_pred="hat", sensitive_features="sex", strata="site").strata()
+    assert (counts.strata, counts.attribute) == (("north", "south"), "site")
+    for h, site in enumerate(counts.strata):
+        for g, sex in enumerate(counts.groups):
             own = frame[(frame.site == site) & (frame.sex == sex)]
-            assert cells[h, g].tolist() == [int((own.hat == 1).sum()), int((own.hat == 0).sum())]
+            assert counts.rows[h, g].tolist() == [int((own.hat == 1).sum()), int((own.hat == 0).sum())]
 
 
 def test_counts_and_rows_together_are_refused_and_neither_is_too():

@@ -46,10 +46,10 @@ def marks(picture: Picture, kind: str, series: int | None = None) -> list[Any]:
 
 
 def test_the_marked_area_of_histograms_is_madd(madd: Any) -> None:
-    (band,) = marks(score_histograms(madd, madd.comparisons[0]), "band")
+    (band,) = marks(score_histograms(madd.comparisons[0]), "band")
     area = ((band.y - band.low) * np.diff(band.x, append=band.x[-1])).sum()
-    assert area == pytest.approx(madd.comparisons[0].binned, rel=1e-9)
-    for steps in marks(score_histograms(madd, madd.comparisons[0]), "steps"):
+    assert area == pytest.approx(madd.comparisons[0].estimate, rel=1e-9)
+    for steps in marks(score_histograms(madd.comparisons[0]), "steps"):
         assert (steps.y * np.diff(steps.x)).sum() == pytest.approx(1)
 
 

@@ -7,9 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 import fairstats as fs
 from fairstats.ground.rsession import call
+from fairstats.numerics.rates.conditional import conditional_limit, conditional_test
+from fairstats.numerics.rates.strata import Strata, score_statistic
 
 pytestmark = pytest.mark.r
 
@@ -62,17 +65,46 @@ def test_rates(name: str, python: Any, columns: tuple[str, ...]) -> None:
     assert_same_table(result, call(name, listed(d), *columns, "group", reference="b"))
 
 
-def test_stratified_ratio() -> None:
+def test_strata() -> None:
+    """Adjusted comparisons of a ratio, of a rate of labels and of a mean of rates, beside the crude ones."""
     d = people()
-    result = fs.stratified_ratio(d["p"], sensitive_features=d["group"], strata=d["stratum"], reference="a")
-    found = call("fs_stratified_ratio", listed(d), "p", "group", "stratum", reference="a")
-    assert_same_table(result, found)
-    tests = result.tests()
-    for name, start in (("cmh_p", "Cochran–Mantel"), ("q_p", "Cochran's Q"), ("tarone_p", "Breslow")):
-        rows = tests[tests["method"].str.startswith(start)]
-        there = by_group(found, name)
-        for group, value in zip(rows["group"], rows["pvalue"], strict=True):
-            assert there[group] == pytest.approx(value, rel=1e-7), (name, group)
+    calls = (
+        ("fs_disparate_impact", fs.disparate_impact, ("p",)),
+        ("fs_equal_opportunity_difference", fs.equal_opportunity_difference, ("y", "p")),
+        ("fs_average_odds_difference", fs.average_odds_difference, ("y", "p")),
+    )
+    for name, python, columns in calls:
+        result = python(*(d[c] for c in columns), sensitive_features=d["group"], strata=d["stratum"], reference="a")
+        found = call(name, listed(d), *columns, "group", reference="a", strata="stratum")
+        assert_same_table(result, found)
+        for column in ("adjusted", "adjusted_ci_low", "adjusted_ci_high", "adjusted_pvalue", "pvalue_homogeneity"):
+            there = by_group(found, column)
+            for row in result.to_frame().to_dict("records"):
+                assert there[row["group"]] == pytest.approx(row[column], rel=1e-6, abs=1e-9, nan_ok=True), (
+                    name,
+                    column,
+                )
+        verdicts = dict(zip(found["group"], found["adjusted_verdict"], strict=True))
+        assert verdicts == {c.group: c.verdict for c in result.stratified.comparisons}
+
+
+def test_mantelhaen_test_has_the_same_tests() -> None:
+    """R's own mantelhaen.test: χ² without correction, exact p-values of both sides, exact limits to R's 1e-4."""
+    rng = np.random.default_rng(4)
+    for _ in range(3):
+        n1, n0 = rng.integers(4, 15, 4), rng.integers(10, 30, 4)
+        k1, k0 = rng.binomial(n1, 0.4), rng.binomial(n0, 0.6)
+        cells = np.stack([np.stack([k1, n1 - k1]), np.stack([k0, n0 - k0])]).astype(float)  # (group, cell, stratum)
+        tables = Strata.of(k1, n1, k0, n0)
+        exact = conditional_test(tables)
+        for alternative, p in (("less", exact.less), ("greater", exact.greater), ("two.sided", exact.two_sided)):
+            found = call("known_mantelhaen", cells, True, alternative)
+            assert found["p"] == pytest.approx(float(p), rel=1e-7)
+        limits = [float(conditional_limit(tables, 0.025, side=side)) for side in (-1, 1)]
+        assert [found["low"], found["high"]] == pytest.approx(limits, rel=5e-4)
+        plain = call("known_mantelhaen", cells, False, "two.sided")
+        z = float(score_statistic(tables, 1.0, "ratio"))
+        assert (plain["statistic"], plain["p"]) == pytest.approx((z * z, 2 * norm.sf(abs(z))), rel=1e-10)
 
 
 def test_mitigation() -> None:

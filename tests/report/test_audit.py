@@ -55,7 +55,7 @@ def test_predictions_and_outcomes(audit_all: Any, frame: pd.DataFrame) -> None:
 
 def test_score_adds_abroca_and_madd(audit_all: Any, frame: pd.DataFrame) -> None:
     found = metrics(audit_all(frame, score="score"))
-    of_scores = {"abroca", "madd", "madd_binned", "madd_max"}
+    of_scores = {"abroca", "madd", "madd_max"}
     assert found == RATES | POSTERIORS | of_scores
 
 

@@ -181,3 +181,58 @@ def test_sound_results_pass(make: Callable[[], Result]) -> None:
     result = make()
     again = type(result).from_dict(json.loads(json.dumps(result.to_dict())))
     assert again.to_dict() == result.to_dict()
+
+
+def test_a_threshold_that_separates_nothing_is_refused(written: str) -> None:
+    """Case C3: such a report was read, and raised another library's error when it was shown."""
+    data = json.loads(written)
+    settings = [path for path in places(data) if path and path[-1] == "threshold"]
+    assert settings
+    for path in settings:
+        damaged = changed(written, path, "replace", 0)
+        with pytest.raises(InputError, match="threshold"):
+            AuditReport.from_dict(damaged)
+
+
+#: Part of a tally → how it is cut or spoiled → what the error names.
+CUTS: dict[str, tuple[tuple[Any, ...], Any, str]] = {
+    "cells without a group": (("cells", "totals"), {"array": [[1.0, 2.0, 3.0, 4.0]], "dtype": "float64"}, "totals"),
+    "rows of no table": (("cells", "rows"), {"array": [3, 4], "dtype": "int64"}, "rows"),
+    "negative rows": (("cells", "rows", "array", 0, 0), -3, "rows"),
+    "scores beyond 1": (("scores", "values", "array", 0), 7.5, "order"),
+    "scores of another shape": (("scores", "counts", "array", 0), [[1], [2]], "counts|array"),
+    "a level more": (("levels",), [["f"], ["m"], ["x"]], "groups"),
+    "negative numbers of values": (("tails", "numbers", 0, "array", 0), -1, "numbers"),
+    "features without levels": (("distinct", "levels"), [], "levels"),
+    "a group that is none": (("distinct", "group", "array", 0), 9, "group"),
+    "a confidence level": (("cells", "missing", "n_rows"), -1, "n_rows"),
+}
+
+
+@pytest.mark.parametrize("case", CUTS)
+def test_a_tally_with_cut_fields_is_refused(case: str) -> None:
+    """Case C3, field by field: a tally that can be read can be used."""
+    rng = np.random.default_rng(1)
+    table = pd.DataFrame({"y": rng.integers(0, 2, 60), "hat": rng.integers(0, 2, 60), "sex": ["f", "m"] * 30})
+    table["score"] = rng.random(60).round(2)
+    table["changed"] = rng.random(60).round(2)
+    table["age"] = rng.integers(20, 25, 60)
+    counted = fs.tally(
+        table,
+        y_true="y",
+        y_pred="hat",
+        score="score",
+        counterfactual_score="changed",
+        features=["age"],
+        sensitive_features="sex",
+    )
+    data = json.loads(counted.to_json(exact=True))
+    path, value, named = CUTS[case]
+    if isinstance(value, dict):
+        value = {**value, "shape": list(np.shape(value["array"]))}
+    holder = data
+    for key in path[:-1]:
+        holder = holder[key]
+    holder[path[-1]] = value
+    with pytest.raises(InputError, match=named):
+        decode(data)

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 import fairstats as fs
-from fairstats.ground.serialise import write_text
+from fairstats.ground.writing import write_file
 from fairstats.report.audit import audit
 from fairstats.report.format import Axis, printable
 from fairstats.report.report import AuditReport
@@ -167,7 +167,7 @@ def test_labels_from_right_to_left_are_isolated_in_sentences(hostile: AuditRepor
 
 def test_lone_surrogates_can_be_written(tmp_path: Path) -> None:
     assert printable("a\ud800") == "a\ufffd"
-    assert write_text(tmp_path / "r.html", "a\ud800").read_text(encoding="utf-8") == "a&#55296;"
+    assert write_file(tmp_path / "r.html", "a\ud800").read_text(encoding="utf-8") == "a&#55296;"
 
 
 @pytest.mark.parametrize(("low", "high", "cut"), [(0.0, 2.0, (False, False)), (-0.1, 2.1, (True, True))])

@@ -30,7 +30,7 @@ CASES = (
     "rates/equalized_odds_difference/simulated/weights",
     "rates/compare_models/conditional_use_accuracy_0/weights-clusters",
     "rates/conditional_accuracy/delta/empty-cells", "ecd/scott_knott", "hfm/approx_set_distance/one-row",
-    "rates/stratified_ratio/simulated-less",
+    "rates/strata/simulated-less",
 )  # fmt: skip
 SLOW_CASES = ("rates/planning", "ecd/synthetic_quality", "ecd/sample_tail")
 

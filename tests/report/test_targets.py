@@ -19,7 +19,8 @@ pytest.importorskip("rich")
 from typer.testing import CliRunner
 
 from fairstats.cli import app as cli
-from fairstats.report.files import check_targets
+from fairstats.ground.outputs import Outputs
+from fairstats.ground.writing import HTML, JSON
 
 COLUMNS = ("--y-true", "y", "--y-pred", "hat", "--group", "sex")
 
@@ -56,10 +57,10 @@ FAULTS = {
         ("audit", "FILE", *COLUMNS, "--out", "HERE/../HERE.NAME/people.csv"), "--out", "which is read here",
     ),
     "over the input by a link": (
-        ("audit", "FILE", *COLUMNS, "--out", "HERE/link"), "--out", "which is read here",
+        ("audit", "FILE", *COLUMNS, "--out", "HERE/link.html"), "--out", "which is read here",
     ),
     "over the input by a hard link": (
-        ("tally", "FILE", *COLUMNS, "--out", "HERE/hard"), "--out", "which is read here",
+        ("tally", "FILE", *COLUMNS, "--out", "HERE/hard.json"), "--out", "which is read here",
     ),
     "tally over its input": (("tally", "FILE", *COLUMNS, "--out", "FILE"), "--out", "which is read here"),
     "over a file of the folder that is read": (
@@ -73,17 +74,17 @@ FAULTS = {
         ("crosscheck", "HERE/r.json", "--data", "FILE", "--out", "FILE"), "--out", "which is read here",
     ),
     "both to one file": (
-        ("audit", "FILE", *COLUMNS, "--out", "HERE/r", "--json", "HERE/./r"), "--json", "where --out writes",
+        ("audit", "FILE", *COLUMNS, "--out", "HERE/r.html", "--json", "HERE/./r.html"), "--json", "where --out writes",
     ),
     "both to standard output": (
         ("audit", "FILE", *COLUMNS, "--out", "-", "--json", "-"), "--json", "where --out writes",
     ),
-    "demo to one file": (("demo", "--out", "HERE/r", "--json", "HERE/r"), "--json", "where --out writes"),
+    "demo to one file": (("demo", "--out", "HERE/r.html", "--json", "HERE/r.html"), "--json", "where --out writes"),
     "no such folder": (("audit", "FILE", *COLUMNS, "--out", "HERE/no/r.html"), "--out", "cannot be written"),
     "a folder": (("audit", "FILE", *COLUMNS, "--json", "HERE"), "--json", "cannot be written"),
     "below a file": (("tally", "FILE", *COLUMNS, "--out", "FILE/t.json"), "--out", "cannot be written"),
     "too long a name": (
-        ("tally", "FILE", *COLUMNS, "--out", "HERE/" + "x" * 300), "--out", "cannot be written",
+        ("tally", "FILE", *COLUMNS, "--out", "HERE/" + "x" * 300 + ".json"), "--out", "cannot be written",
     ),
 }  # fmt: skip
 
@@ -91,8 +92,8 @@ FAULTS = {
 @pytest.mark.usefixtures("no_work")
 @pytest.mark.parametrize("case", FAULTS)
 def test_a_place_that_cannot_be_is_found_before_the_work(people: Path, case: str) -> None:
-    (people.parent / "link").symlink_to(people)
-    os.link(people, people.parent / "hard")
+    (people.parent / "link.html").symlink_to(people)
+    os.link(people, people.parent / "hard.json")
     (people.parent / "r.json").write_text("{}", encoding="utf-8")
     before = {path.name: path.read_bytes() for path in people.parent.iterdir()}
     arguments, option, said = FAULTS[case]
@@ -110,7 +111,9 @@ def test_a_place_that_cannot_be_is_found_before_the_work(people: Path, case: str
 def test_places_that_can_be_leave_nothing_behind(people: Path) -> None:
     there = people.parent / "old.html"
     there.write_text("old", encoding="utf-8")
-    check_targets({"--out": there, "--json": people.parent / "new.json"}, [people, Path("-")])
+    outputs = Outputs([people, Path("-")])
+    outputs.plan("--out", there, HTML)
+    outputs.plan("--json", people.parent / "new.json", JSON)
     assert there.read_text(encoding="utf-8") == "old"
     assert not (people.parent / "new.json").exists()
 
@@ -118,7 +121,7 @@ def test_places_that_can_be_leave_nothing_behind(people: Path) -> None:
 @pytest.mark.skipif(os.name != "posix", reason="named pipes")
 def test_a_pipe_is_not_opened_to_look_at_it(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
-    check_targets({"--out": tmp_path / "pipe"}, [])
+    Outputs().plan("--out", tmp_path / "pipe", HTML)
 
 
 def test_standard_input_and_output(people: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,10 +159,10 @@ TABLES = {
     ),
     "another case": (b"Sex,y,hat\nf,1,0\nm,0,1\n", COLUMNS, "did you mean 'Sex'?"),
     "a separator of two characters": (
-        b"sex,y,hat\nf,1,0\n", (*COLUMNS, "--delimiter", "||"), "one character",
+        b"sex,y,hat\nf,1,0\n", (*COLUMNS, "--sep", "||"), "one character",
     ),
-    "no separator": (b"sex,y,hat\nf,1,0\n", (*COLUMNS, "--delimiter", ""), "one character"),
-    "bytes that are no text": (b"\xff\xfe\x00\x01", COLUMNS, "cannot be read"),
+    "no separator": (b"sex,y,hat\nf,1,0\n", (*COLUMNS, "--sep", ""), "one character"),
+    "bytes that are no text": (b"sex,\x00y,\x00\x01\n", COLUMNS, "cannot be read"),
     "JSON that is no tally": (b'{"a": 1}', COLUMNS, "`json`"),
     "nothing": (b"", COLUMNS, "cannot be read"),
 }  # fmt: skip
@@ -182,11 +185,13 @@ def test_hostile_tables_are_one_line(tmp_path: Path, case: str, by: str) -> None
         arguments = (*arguments, "--engine", "duckdb")
     path = tmp_path / ("t.json" if "JSON" in case and by == "file" else "t.csv")
     path.write_bytes(content)
-    done = run("tally", "-" if by == "standard input" else path, *arguments, "--out", tmp_path / "o", given=content)
+    done = run(
+        "tally", "-" if by == "standard input" else path, *arguments, "--out", tmp_path / "o.json", given=content
+    )
     assert done.exit_code == 2, done.output
     assert said in done.stderr
     assert len(done.stderr.splitlines()) == 1, done.stderr
-    assert not (tmp_path / "o").exists()
+    assert not (tmp_path / "o.json").exists()
 
 
 @pytest.mark.parametrize("engine", ["rows", "duckdb"])
@@ -195,5 +200,5 @@ def test_a_tab_may_be_written_as_shells_write_it(people: Path, separator: str, e
     if engine == "duckdb":
         pytest.importorskip("duckdb")
     pd.read_csv(people).to_csv(people, index=False, sep="\t")
-    done = run("tally", people, *COLUMNS, "--delimiter", separator, "--engine", engine, "--out", "-")
+    done = run("tally", people, *COLUMNS, "--sep", separator, "--engine", engine, "--out", "-")
     assert "Tally of 40 rows" in done.stderr, done.output

@@ -71,7 +71,9 @@ def shown(frame: pd.DataFrame) -> dict[str, dict[str, set[tuple[str, str]]]]:
         bounds = {(s.key, c.bounds.method) for s in report.sections for r in s.results for c in compared(r)}
         methods = bounds | {(key, re.sub(r"\d+(?= degrees)", "N", row["method"])) for key, row in of_rows}
         found[name] = {
-            "intervals": {(key, method.removesuffix(" (Satterthwaite)")) for key, method in methods},
+            "intervals": {
+                (key, re.sub(r" \((Satterthwaite|effective (rows|clusters))\)$", "", method)) for key, method in methods
+            },
             "changes": {(key, row["metric"]) for key, row in of_rows if key == "models"},
             # changes between models bear the names of their metrics
             "words": {(key, row["metric"]) for key, row in of_rows if key != "models"},

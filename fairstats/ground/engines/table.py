@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
+from operator import and_
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -13,11 +14,13 @@ from numpy.typing import NDArray
 
 from fairstats.ground.checks import check_different
 from fairstats.ground.counts import CellCounts, confusion_cells
-from fairstats.ground.encoding import as_column, as_frame_columns, check_columns
+from fairstats.ground.encoding import as_frame_columns, check_columns
 from fairstats.ground.engines.sources import collected, joinable, real, whole
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import pd
-from fairstats.ground.outcomes import Outcomes, check_changed, check_probability, check_weights
+from fairstats.ground.outcomes import Outcomes, check_changed, check_weights, on_unit_interval
+from fairstats.ground.reading.roles import Roles
+from fairstats.ground.values import factorize, labels_of
 
 #: Columns of the prepared table; keys and features are numbered.
 TRUE, PRED, PRED_B, SCORE, CHANGED, WEIGHT, CLUSTER = (
@@ -42,6 +45,7 @@ class Question:
     cluster: str | None = None
     features: tuple[str, ...] = ()
     pos_label: Any = None
+    label_values: Any = None
     missing: str = "raise"
     groups: Sequence[Hashable] | None = None
     score_range: tuple[float, float] = (0.0, 1.0)
@@ -55,6 +59,12 @@ class Question:
         """Every column that is asked for."""
         clusters = [] if self.cluster is None else [self.cluster]
         return [*self.labels.values(), *clusters, *self.features, *(column for _, column in self.numbers.values())]
+
+    @property
+    def reading_roles(self) -> Roles:
+        """What the columns are read as from a file."""
+        numbers = [column for _, column in self.numbers.values()]
+        return Roles.of([*self.labels.values(), self.cluster], [*numbers, self.number], self.features)
 
     def on_unit(self, scores: Any) -> Any:
         """Scores (an array, or an expression) on the scale from 0 to 1."""
@@ -85,10 +95,11 @@ class LazyRows:
 
     @classmethod
     def prepare(cls, table: Any, question: Question) -> LazyRows:
-        """Choose and name the columns: numbers are doubles, scores in [0, 1]; what is missing is null.
+        """Choose and name the columns by the rule of `values`: numbers are doubles, what is missing is null.
 
-        Among scores it can be NaN still: DuckDB forgets the range of a column once a CASE stands around it,
-        and then joins more slowly.
+        Among scores it can be NaN still, and among keys and labels empty text, which `_is_known` asks for: DuckDB
+        forgets the range of a column once a CASE stands around it, and then groups and joins more slowly. Only
+        where missing values are a group of their own, must null and empty text be one value.
         """
         schema = table.collect_schema()
         check_columns("frame", list(dict.fromkeys(question.names)), schema.names())
@@ -96,7 +107,11 @@ class LazyRows:
         plain |= {f"{FEATURE}{k}": name for k, name in enumerate(question.features)}
         chosen = {}
         for name, column in plain.items():
-            chosen[name] = _null_for_nan(nw.col(column)) if schema[column].is_float() else nw.col(column)
+            chosen[name] = nw.col(column)
+            if schema[column].is_float():
+                chosen[name] = _without_negative_zero(_null_for_nan(nw.col(column)))
+            elif _may_be_empty(schema[column]) and question.missing == "group" and name.startswith(KEY):
+                chosen[name] = nw.when(nw.col(column) != "").then(nw.col(column))
         for name, (argument, column) in question.numbers.items():
             if not schema[column].is_numeric():
                 got, cure = f"a column of type {schema[column]}", f"convert {column!r} to numbers in the table"
@@ -113,11 +128,36 @@ class LazyRows:
     @cached_property
     def complete(self) -> Any:
         """The rows that count: those without a missing value; all of them where none was left out."""
-        if self.outcomes.missing.n_dropped == 0:
-            return self.table
-        names = [*self.question.labels, *(n for n in (SCORE, CLUSTER) if n in self.columns)]
-        known = [~nw.col(name).is_null() for name in names]
-        return self.table.filter(*known, *(~nw.col(n).is_nan() for n in names if n == SCORE))
+        table = self.table
+        if self.outcomes.missing.n_dropped > 0:
+            table = table.filter(*(self._is_known(name) for name in self._needed))
+        if self._clipped:
+            for name in (SCORE, CHANGED):
+                if name in self.columns:
+                    table = table.with_columns(**{name: nw.col(name).clip(0.0, 1.0)})
+        return table
+
+    @cached_property
+    def _schema(self) -> Any:
+        return self.table.collect_schema()
+
+    @property
+    def _needed(self) -> list[str]:
+        """The prepared columns without which a row is incomplete; where missing keys are a group, not these."""
+        others = [name for name in self.columns if name in (SCORE, CLUSTER) or name.startswith(FEATURE)]
+        optional = self.key_names if self.question.missing == "group" else []
+        return [*(name for name in self.question.labels if name not in optional), *others]
+
+    def _is_known(self, name: str) -> Any:
+        """Where a prepared column is not missing, by the rule of `values`."""
+        column = nw.col(name)
+        dtype = self._schema[name]
+        known = ~column.is_null()
+        if _may_be_empty(dtype):
+            known = known & (column != "")
+        if name == SCORE:
+            known = known & ~column.is_nan()
+        return known
 
     @property
     def weights(self) -> list[Any]:
@@ -131,22 +171,31 @@ class LazyRows:
         return list(self.table.collect_schema().names())
 
     @cached_property
-    def _cells(self) -> tuple[pd.DataFrame, Outcomes]:
-        """One row per combination of keys, labels and what is missing, without those left out; the same validated."""
+    def _cells(self) -> tuple[pd.DataFrame, Outcomes, bool]:
+        """One row per combination of keys, labels and what is missing, without those left out; the same validated.
+
+        And whether scores miss an end of [0, 1] by rounding.
+        """
         table, q, sums = self.table, self.question, dict[str, Any]()
+        clipped = False
         by = list(q.labels)
-        for name in (SCORE, CHANGED):
-            if name in self.columns:
-                table = table.with_columns(**{name: _null_for_nan(nw.col(name))})
         for name in (SCORE, CLUSTER):
             if name in self.columns:
                 by.append(f"{name}_known")
-                table = table.with_columns(**{by[-1]: _flag(~nw.col(name).is_null())})
+                table = table.with_columns(**{by[-1]: _flag(self._is_known(name))})
+        features = [name for name in self.columns if name.startswith(FEATURE)]
+        if features:
+            by.append(f"{FEATURE}_known")
+            table = table.with_columns(**{by[-1]: _flag(reduce(and_, map(self._is_known, features)))})
+        for name in (SCORE, CHANGED):
+            if name in self.columns:
+                table = table.with_columns(**{name: _null_for_nan(nw.col(name))})
         if SCORE in self.columns:
             sums |= {"low": nw.col(SCORE).min(), "high": nw.col(SCORE).max()}
         if CHANGED in self.columns:
             table = table.with_columns(unchanged=_flag(nw.col(CHANGED).is_null()))
             sums["unchanged"] = nw.col("unchanged").sum()
+            sums |= {"changed_low": nw.col(CHANGED).min(), "changed_high": nw.col(CHANGED).max()}
         if WEIGHT in self.columns:
             weight = nw.col(WEIGHT)
             flags = {"bad": 1 - _flag(weight.is_finite()), "negative": _flag(weight < 0)}
@@ -163,7 +212,7 @@ class LazyRows:
             weights, squares = real(answer, "total"), real(answer, "squares")
 
         def known(name: str, value: float) -> Any:
-            if name not in self.columns:
+            if f"{name}_known" not in by:
                 return None
             return np.where(whole(answer, f"{name}_known") == 1, value, np.nan)
 
@@ -171,14 +220,23 @@ class LazyRows:
             frame.get(TRUE), frame.get(PRED), score=known(SCORE, 0.0), sample_weight=weights,
             sensitive_features={name: frame[key] for key, name in zip(self.key_names, q.keys, strict=True)},
             cluster=known(CLUSTER, 0.0), extra=frame.get(PRED_B), pos_label=q.pos_label, groups=q.groups,
+            label_values=q.label_values, features=None if not features else np.isnan(known(FEATURE, 0.0)),
             missing=q.missing, number=whole(answer, NUMBER), squares=squares,  # type: ignore[arg-type]
         )  # fmt: skip
         kept = slice(None) if outcomes.kept is None else outcomes.kept
         if SCORE in self.columns:
-            check_probability(np.array([real(answer, "low")[kept].min(), real(answer, "high")[kept].max()]), "score")
+            ends = np.array([real(answer, "low")[kept].min(), real(answer, "high")[kept].max()])
+            clipped = on_unit_interval(ends, "score") is not ends
         if CHANGED in self.columns:
             check_changed(int(whole(answer, "unchanged")[kept].sum()), str(q.counterfactual_score))
-        return frame.iloc[kept], replace(outcomes, cluster=None, score=None)
+            ends = np.array([real(answer, "changed_low")[kept].min(), real(answer, "changed_high")[kept].max()])
+            clipped |= on_unit_interval(ends, "counterfactual_score") is not ends
+        return frame.iloc[kept], replace(outcomes, cluster=None, score=None), clipped
+
+    @cached_property
+    def _clipped(self) -> bool:
+        """Whether a score misses an end of [0, 1] by rounding."""
+        return self._cells[2]
 
     @property
     def outcomes(self) -> Outcomes:
@@ -195,10 +253,11 @@ class LazyRows:
         known = self._cells[0]
         mine, theirs = np.zeros(len(known), dtype=np.int64), np.zeros(len(answer), dtype=np.int64)
         for name in (*self.key_names, *names):
-            a, b = (np.asarray(as_column(v, "frame")) for v in (known[name], answer[name].to_native()))
-            codes, uniques = pd.factorize(np.concatenate([a, b]), use_na_sentinel=True)
-            mine, theirs = mine * (len(uniques) + 1), theirs * (len(uniques) + 1)
-            mine, theirs = mine + codes[: a.size] + 1, theirs + codes[a.size :] + 1
+            labels = [labels_of(column, "frame") for column in (known[name], answer[name].to_native())]
+            factor = factorize(np.concatenate(labels), "frame")
+            size = len(factor.levels) + 1
+            mine = mine * size + factor.codes[: len(known)] + 1
+            theirs = theirs * size + factor.codes[len(known) :] + 1
         found, first = np.unique(mine, return_index=True)
         return np.asarray(first[np.searchsorted(found, theirs)])
 
@@ -209,15 +268,16 @@ class LazyRows:
         Columns of many values, or of other types than text and numbers, stay as they are.
         """
         by, known = [*self.key_names, *names], self._cells[0]
-        found = [pd.factorize(np.asarray(as_column(known[name], "frame"), dtype=object)) for name in by]
-        values = [v for _, levels in found for v in levels]
-        if len(values) > MOST_CODED or not all(isinstance(v, (str, bool, int, float)) for v in values):
+        factors = [factorize(known[name], "frame") for name in by]
+        plain = all(_is_plain(self._schema[name]) for name in by)
+        if not plain or sum(len(factor.levels) for factor in factors) > MOST_CODED:
             return self.complete, by, lambda answer: self.place(answer, *names)
         mine, code = np.zeros(len(known), dtype=np.int64), nw.lit(0, nw.Int32)
-        for name, (codes, levels) in zip(by, found, strict=True):
-            mine = mine * (len(levels) + 1) + codes + 1
-            code = code * (len(levels) + 1)
-            for position, value in enumerate(levels):
+        for name, factor in zip(by, factors, strict=True):
+            size = len(factor.levels) + 1
+            mine = mine * size + factor.codes + 1
+            code = code * size
+            for position, value in enumerate(factor.levels):
                 code = code + (position + 1) * _flag(nw.col(name) == value)
         numbers, first = np.unique(mine, return_index=True)
         place = np.zeros(int(numbers[-1]) + 1, dtype=np.intp)
@@ -252,11 +312,32 @@ class LazyRows:
         return replace(
             cells, scatter=scatter, n_units=int(whole(n_units, NUMBER)[0]), clustered=True,
             group_units=np.bincount(group, whole(answer, NUMBER), len(cells.groups)).astype(np.int64),
+            squares=cells.squared_weights,
         )  # fmt: skip
 
 
 def _null_for_nan(value: Any) -> Any:
     return nw.when(~value.is_nan()).then(value)
+
+
+def _without_negative_zero(value: Any) -> Any:
+    return nw.when(value == 0).then(0.0).otherwise(value)
+
+
+def _is_text(dtype: Any) -> bool:
+    return isinstance(dtype, (nw.String, nw.Categorical))
+
+
+def _may_be_empty(dtype: Any) -> bool:
+    """Whether a column can hold empty text; engines refuse to compare an enumeration with what it does not have."""
+    return _is_text(dtype) or (isinstance(dtype, nw.Enum) and "" in dtype.categories)
+
+
+def _is_plain(dtype: Any) -> bool:
+    """Whether values are compared with Python's own in every engine: text, truth values, integers and floats."""
+    wide = isinstance(dtype, (nw.Int128, nw.UInt128))
+    number = (dtype.is_integer() or dtype.is_float()) and not wide
+    return number or _is_text(dtype) or isinstance(dtype, (nw.Enum, nw.Boolean))
 
 
 def _flag(condition: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Mapping
-from dataclasses import field, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -19,7 +19,7 @@ from fairstats.ground.lazy import pd
 from fairstats.ground.multiplicity import normal_quantile, two_sided_pvalue
 from fairstats.ground.parts import TailCounts
 from fairstats.ground.results import Comparison, HypothesisTest, Interval, Result
-from fairstats.ground.serialise import serialisable
+from fairstats.ground.serialise import kept_in_memory, serialisable
 from fairstats.ground.tally import Tally
 from fairstats.numerics.evt import ReturnLevel, empirical_return_level
 from fairstats.numerics.evt.distributions import Floats
@@ -113,12 +113,12 @@ class GroupSample:
     maximum: float
     n_real: int
     n_synthetic: int
-    cd: Floats | None = field(default=None, init=False, repr=False)
-    rows: NDArray[Any] | None = field(default=None, init=False, repr=False)
-    actual: Floats | None = field(default=None, init=False, repr=False)
-    person: NDArray[Any] | None = field(default=None, init=False, repr=False)
-    top: Floats | None = field(default=None, init=False, repr=False)
-    complete: float = field(default=-math.inf, init=False, repr=False)
+    cd: Floats | None = kept_in_memory()
+    rows: NDArray[Any] | None = kept_in_memory()
+    actual: Floats | None = kept_in_memory()
+    person: NDArray[Any] | None = kept_in_memory()
+    top: Floats | None = kept_in_memory()
+    complete: float = kept_in_memory(default=-math.inf)
 
     @classmethod
     def of(
@@ -126,11 +126,18 @@ class GroupSample:
         person: NDArray[Any] | None = None, n_synthetic: int = 0,
     ) -> GroupSample:  # fmt: skip
         """The group with its values."""
-        largest = float(cd.max()) if cd.size else math.nan
-        made = cls(group, counterfactual, average_of(cd, person), largest, cd.size - n_synthetic, n_synthetic)
-        for name, value in (("cd", cd), ("rows", rows), ("actual", actual), ("person", person)):
-            object.__setattr__(made, name, value)
-        return made
+        return cls(
+            group=group,
+            counterfactual=counterfactual,
+            average=average_of(cd, person),
+            maximum=float(cd.max()) if cd.size else math.nan,
+            n_real=cd.size - n_synthetic,
+            n_synthetic=n_synthetic,
+            cd=cd,
+            rows=rows,
+            actual=actual,
+            person=person,
+        )
 
     @classmethod
     def of_tails(cls, tails: TailCounts, group: int) -> GroupSample:
@@ -138,11 +145,16 @@ class GroupSample:
         name, n, top = tails.groups[group], int(tails.n[group]), tails.top(group)
         if tails.complete[group] == -math.inf:
             return cls.of(name, "other", top, np.arange(n))
-        average = average_of_sums(n, float(tails.total[group]), float(tails.squares[group]))
-        made = cls(name, "other", average, float(top[-1]), n, 0)
-        object.__setattr__(made, "top", top)
-        object.__setattr__(made, "complete", tails.complete[group])
-        return made
+        return cls(
+            group=name,
+            counterfactual="other",
+            average=average_of_sums(n, float(tails.total[group]), float(tails.squares[group])),
+            maximum=float(top[-1]),
+            n_real=n,
+            n_synthetic=0,
+            top=top,
+            complete=tails.complete[group],
+        )
 
     def cvar(self, level: float) -> Average:
         """Mean of the worst share 1 − level of CD; an error where a tally kept fewer values."""

@@ -16,6 +16,7 @@ from tqdm import tqdm
 
 from fairstats.ground import checks
 from fairstats.ground.backends import BACKENDS
+from fairstats.ground.codes import cross_codes
 from fairstats.ground.encoding import as_array, factorize
 from fairstats.ground.errors import FairstatsWarning, InputError, MissingDependencyError
 from fairstats.ground.lazy import pd
@@ -191,7 +192,8 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         checks.check_rows("y", label, table.n_rows, per_row="label")
         attribute = find_attribute(table, self.sensitive_features, None)
         _, code = np.unique(label, return_inverse=True)
-        stratum, rows = attribute.codes * (code.max() + 1) + code, np.arange(table.n_rows)
+        stratum = cross_codes((attribute.codes, len(attribute.labels)), (code, int(code.max()) + 1))
+        rows = np.arange(table.n_rows)
         seed = int(self.random_state)
         try:
             first, rest = train_test_split(rows, train_size=self.splits[0], stratify=stratum, random_state=seed)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from fairstats.ground import checks
 from fairstats.ground.checks import Floats
+from fairstats.ground.codes import cross_codes
 from fairstats.ground.counts import ConfusionCounts
 from fairstats.ground.encoding import as_array
 from fairstats.ground.errors import InputError
@@ -202,6 +203,7 @@ def hfm_experiment(
     cv: Any = 5,
     refit: bool = True,
     pos_label: Any = None,
+    label_values: Any = None,
     confidence_level: float = 0.95,
     rng: Any = None,
 ) -> HfmExperiment:
@@ -227,8 +229,8 @@ def hfm_experiment(
         As in scikit-learn. A number makes random folds, even in label and groups.
     refit : bool, default True
         Fit a clone to each training part. False takes fitted models; the training part, unseen by them, only chooses.
-    pos_label : optional
-        The favourable label, where they are not 0/1.
+    pos_label, label_values : optional
+        The favourable label, where they are not 0/1, and the labels that may occur, as in `disparate_impact`.
     confidence_level : float, default 0.95
         Of tests and critical difference.
     rng : None, int or numpy.random.Generator
@@ -279,10 +281,11 @@ def hfm_experiment(
     checks.check_that(isinstance(data, Mapping), "data", data, "a mapping of name to (X, y, sensitive)")
     generator, seed = checks.as_generator(rng)
     found: list[tuple[str, Floats, Floats, float]] = []
+    labels = {"pos_label": pos_label, "label_values": label_values}
     for name, given in data.items():
         checks.check_that(isinstance(given, tuple) and len(given) == 3, "data", given, "(X, y, sensitive)")
         pool = models[name] if isinstance(models.get(name), Mapping) else models
-        (train, test), sensitive, ratio = _run(pool, given, rules, cv, refit, pos_label, generator)
+        (train, test), sensitive, ratio = _run(pool, given, rules, cv, refit, labels, generator)
         found += [(f"{name}, {column}", train[k], test[k], ratio) for k, column in enumerate(sensitive)]
     two = len(found) > 1 and len(rules) > 2
     checks.check_that(two, "data, measures", ([case for case, *_ in found], measures), "two or more of each")
@@ -291,7 +294,7 @@ def hfm_experiment(
 
 
 def _run(
-    pool: Any, given: Any, rules: tuple[str, ...], cv: Any, refit: bool, pos_label: Any, rng: np.random.Generator
+    pool: Any, given: Any, rules: tuple[str, ...], cv: Any, refit: bool, named: dict[str, Any], rng: np.random.Generator
 ) -> tuple[Floats, list[str], float]:
     """Values of one data set, shape (2, attributes, folds, models, rules); its attributes; test by train."""
     from sklearn.base import clone
@@ -304,9 +307,9 @@ def _run(
     checks.check_that(as_pandas(X, "data") is not None, "data", X, "a data frame with the sensitive columns")
     table, labels = as_features(X), as_array(y, "y")
     attributes = find_attributes(table, columns)
-    strata = np.unique(labels, return_inverse=True)[1]
-    for attribute in attributes:
-        strata = strata * len(attribute.levels) + attribute.codes
+    classes, label_codes = np.unique(labels, return_inverse=True)
+    groups = [(attribute.codes, len(attribute.levels)) for attribute in attributes]
+    strata = cross_codes((label_codes, classes.size), *groups)
     try:
         if isinstance(cv, (int, np.integer)):
             cv = checks.check_whole("cv", cv, low=2, cure="cv=5")
@@ -321,7 +324,7 @@ def _run(
             own = [clone(m).fit(train, labels[split[0]]) if refit else m for m in models]
             for rows in split:
                 groups = {a.name: np.array(a.labels, dtype=object)[a.codes[rows]] for a in attributes}
-                part = _Part(table.rows(rows), labels[rows], pos_label, groups, train, {})
+                part = _Part(table.rows(rows), labels[rows], named, groups, train, {})
                 found.append([part.values(m.predict, rules, rng) for m in own])
     except (IndexError, TypeError, ValueError) as problem:
         if isinstance(problem, InputError):
@@ -335,11 +338,14 @@ def _run(
 
 @dataclass(frozen=True, eq=False)
 class _Part:
-    """Training or test rows of a split; `reference`: the training ones; `known`: distances D, once found."""
+    """Training or test rows of a split.
+
+    `named`: pos_label and label_values; `reference`: the training rows; `known`: distances D, once found.
+    """
 
     X: Any
     y: NDArray[Any]
-    pos_label: Any
+    named: dict[str, Any]
     groups: dict[str, NDArray[Any]]
     reference: Any
     known: dict[tuple[str, str], float]
@@ -349,7 +355,7 @@ class _Part:
         y_pred = labels_of(predict, self.X, self.y.size)
         found = np.empty((len(self.groups), len(rules)))
         for k, group in enumerate(self.groups.values()):
-            counts = ConfusionCounts.from_arrays(self.y, y_pred, sensitive_features=group, pos_label=self.pos_label)
+            counts = ConfusionCounts.from_arrays(self.y, y_pred, sensitive_features=group, **self.named)
             checks.check_that(len(counts.totals) > 1, "cv", "a part with one group", "two groups in every part")
             cells = dict(zip(CELLS, counts.totals.T, strict=True))
             whole = {name: cell.sum() for name, cell in cells.items()}

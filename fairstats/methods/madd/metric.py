@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 from tqdm import tqdm
 
 from fairstats.ground.checks import Floats, as_generator
@@ -14,12 +15,21 @@ from fairstats.ground.errors import DataWarning, InputError, InsufficientEvidenc
 from fairstats.ground.groups import find_reference
 from fairstats.ground.multiplicity import adjust_pvalues, make_pairs
 from fairstats.ground.results import HypothesisTest, Interval
-from fairstats.ground.scores import bandwidth_order, label_blind_bins
+from fairstats.ground.scores import Bins, bandwidth_order
 from fairstats.ground.verdict import Evidence, settle
 from fairstats.methods.madd import permutation
 from fairstats.methods.madd.curve import StableBandwidth, curve_of, stable_bandwidth
 from fairstats.methods.madd.noise import SMALLEST_GROUP, DistanceLimits, distance_limits, noise_of
-from fairstats.methods.madd.result import REST, LargestMadd, MaddComparison, MaddResult, MaddSettings, make_settings
+from fairstats.methods.madd.result import (
+    FEW_GROUPS,
+    MOST_GRID_BINS,
+    REST,
+    LargestMadd,
+    MaddComparison,
+    MaddResult,
+    MaddSettings,
+    make_settings,
+)
 from fairstats.methods.madd.scores import GridCounts, GroupScores, Sample, bin_edges, histogram_distance, read_scores
 
 #: Fewer rows than this in a comparison call for a warning.
@@ -38,7 +48,7 @@ def madd(
     bandwidth: float | Literal["auto"] = "auto",
     n_bins: int | None = None,
     grid_bins: int | None = None,
-    comparisons: Literal["all", "rest", "reference"] = "all",
+    comparisons: Literal["auto", "all", "rest", "reference"] = "auto",
     reference: Hashable | None = None,
     sample_weight: Any = None,
     cluster: Any = None,
@@ -67,26 +77,31 @@ def madd(
     sensitive_features : array-like (n,) or (n, k), data frame or mapping
         Group of each row; several columns are crossed.
     bandwidth : "auto" or float, default "auto"
-        "auto": the mean of MADD over the stable stretch (`stable_bandwidth`). A number h in (0, 1] makes ⌊1/h⌋ bins.
+        "auto": MADD is tested and judged in bins at the quantiles of the pooled scores; the published MADD, the mean
+        over the stable stretch of bandwidths (`stable_bandwidth`), stands beside it as `headline`. A number h in (0, 1]
+        makes ⌊1/h⌋ equally wide bins, as the paper does: then all is of the MADD in these.
     n_bins : int, optional
-        Number of bins m, instead of a bandwidth.
+        Number of equally wide bins, instead of a bandwidth. Above 2,000 they give the headline only.
     grid_bins : int, optional
-        Bins of the grid on which interval, test and contributions are computed. It must not depend on the labels; at
-        most 2,000. Default: the bins given, up to 2,000; else ⌈1/h_sup⌉ of every comparison, by group sizes only.
-    comparisons : {"all", "rest", "reference"}
-        All pairs; each group against all others; each against the reference. With several comparisons the largest is
+        Number of quantiles of the pooled scores that are judged, at most 2,000; with `n_bins` those are the headline.
+        Default: ⌈1/h_sup⌉ of every comparison, by group sizes only.
+    comparisons : {"auto", "all", "rest", "reference"}
+        All pairs; each group against all others; each against the reference. "auto": all pairs of up to 10 groups,
+        of more (or where a reference is named) each against the reference. With several comparisons the largest is
         given, too, with a p-value that accounts for the search.
     reference : hashable, optional
         For ``comparisons="reference"``; default the largest group.
     sample_weight : array-like of float, shape (n,), optional
         Weights ≥ 0. Linearised variances; the test is a multiplier bootstrap, since weights forbid permutation.
+        Weights that are the same for all rows of each group change no comparison of two groups.
     cluster : array-like, shape (n,), optional
         Sampling unit of each row: permuted whole where every unit lies in one group.
     permutations : {"grid", "search"}
         "search" also runs Algorithm 1 again in every permutation: an exact p-value of the searched estimate (plain
         rows, at most 10⁵; some 15 ms per permutation at 20,000).
     margin : float, default 0.2
-        The verdict asks on which side of it the binned distance lies; 0.2 bounds differences of selection rates by 0.1.
+        The verdict asks on which side of it the distance in the bins lies; 0.2 bounds differences of selection rates
+        by 0.1.
     confidence_level : float, default 0.95
     adjust : str, default "holm"
         Adjustment of the p-values over the comparisons.
@@ -104,8 +119,9 @@ def madd(
     Returns
     -------
     MaddResult
-        `estimate`, `bandwidth` (the stable stretch), `h_sup`, `null_mean`, and on the grid: `binned`,
-        `bias_corrected`, `confidence_interval`, `lower_limit`, `pvalue`, `mid_pvalue`, `contributions()`.
+        `estimate`, `null_mean`, `bias_corrected`, `confidence_interval`, `lower_limit`, `pvalue`, `mid_pvalue` and
+        `verdict`, all of the MADD in `edges` (`contributions()` prints the bins); beside them `headline`,
+        `headline_null_mean`, `bandwidth` (its stable stretch) and `h_sup`.
 
     Raises
     ------
@@ -121,12 +137,23 @@ def madd(
 
     Notes
     -----
+    The bins that are judged end at the quantiles of the scores of both groups together: m = ⌈1/h_sup⌉ bins, or the
+    distinct scores if these are no more; equal scores are never parted. They are blind to the labels, so that the
+    permutation test is exact, and follow a monotone map of the scores: a model whose scores all lie near 1% is judged
+    like any other. The distance δ = Σ_k |p0_k − p1_k| that the interval is for is that in these very bins; it depends
+    on the shares that the groups have of the pooled rows.
+
     The estimate is biased upwards, the more the smaller the groups and the bins: read it beside `null_mean`, the exact
     mean over all permutations of the labels. p = (1 + #{MADD* ≥ MADD})/(B + 1) is exact; mid-p counts half of the ties.
 
-    The interval is for the binned distance δ_m = Σ_k |p0_k − p1_k| on the grid. For the L1 distance of the densities,
-    δ_m ≤ ∫|f0 − f1|, only the lower limit holds: without smoothness no upper one exists. The percentile bootstrap is
-    not offered: it never covers equal groups. Intervals that do are conservative where groups may be alike.
+    For the L1 distance of the densities, δ ≤ ∫|f0 − f1|, only the lower limit holds: without smoothness no upper one
+    exists. The percentile bootstrap is not offered: it never covers equal groups. Intervals that do are conservative
+    where groups may be alike.
+
+    *Beside maddlib.* The authors' package (maddlib 1.1.0) finds another headline: its stretches are at least .05 wide
+    instead of .45·h_sup as in Algorithm 1, it skips short stretches instead of extending them, and ⌊1/h⌋ in floating
+    point loses a bin for 70 of its 999 bandwidths. In its tutorial: gender .4622, here .4427; disability .4576, here
+    .3758.
 
     References
     ----------
@@ -140,11 +167,11 @@ def madd(
     >>> rng = np.random.default_rng(1)
     >>> score = np.concatenate([rng.beta(2, 4, 2000), rng.beta(4, 2, 2000)])
     >>> result = fs.madd(score, sensitive_features=np.repeat(["a", "b"], 2000), rng=1)
-    >>> print(f"{result.estimate:.2f}, p = {result.pvalue:.4f}, {result.verdict}")
-    1.25, p = 0.0005, violated
     >>> low, high = result.confidence_interval
-    >>> print(f"in {result.comparisons[0].grid_bins} bins {result.binned:.2f} [{low:.2f}, {high:.2f}]")
-    in 8 bins 1.25 [1.20, 1.30]
+    >>> print(f"{result.estimate:.2f} [{low:.2f}, {high:.2f}] in {result.grid_bins} bins, {result.verdict}")
+    1.25 [1.20, 1.30] in 8 bins, violated
+    >>> print(f"p = {result.pvalue:.4f}; as published {result.headline:.2f}")
+    p = 0.0005; as published 1.25
     """
     settings = make_settings(
         bandwidth=bandwidth, n_bins=n_bins, grid_bins=grid_bins, comparisons=comparisons,
@@ -152,7 +179,7 @@ def madd(
         n_resamples=n_resamples, max_bins=max_bins, min_points=min_points, width=width,
     )  # fmt: skip
     scores = read_scores(
-        counts, max(settings.n_bins or settings.max_bins, settings.grid_bins or 1), score=score,
+        counts, settings.n_bins or settings.max_bins, score=score,
         sensitive_features=sensitive_features, sample_weight=sample_weight, cluster=cluster, missing=missing,
         groups=groups,
     )  # fmt: skip
@@ -161,11 +188,11 @@ def madd(
     return result
 
 
-def madd_of_scores(
-    scores: GroupScores, reference: Hashable | None, settings: MaddSettings, rng: Any, *, few: bool = True
-) -> MaddResult:
-    """MADD from sorted scores, without warnings; `few`: whether few distinct scores are the bins."""
+def madd_of_scores(scores: GroupScores, reference: Hashable | None, settings: MaddSettings, rng: Any) -> MaddResult:
+    """MADD from sorted scores, without warnings."""
     generator, seed = as_generator(rng)
+    settings = _with_comparisons(settings, len(scores.groups), reference)
+    scores = scores.without_constant_weights(pooled=settings.comparisons == "rest")
     pairs, rule = _pairs(scores, reference, settings)
     settings = replace(settings, seed=seed, reference_rule=rule)
     n, plain = int(scores.sizes.sum()), all(s.plain for s in scores.samples)
@@ -173,19 +200,30 @@ def madd_of_scores(
         got = f"'search' with {f'{n:,} rows' if plain else 'weights or clusters'}"
         allowed = f"'search' for at most {MOST_SEARCHED_ROWS:,} rows without weights and clusters"
         raise InputError("permutations", got=got, allowed=allowed, cure="permutations='grid'")
-    shown = tqdm(pairs, desc="MADD comparisons", leave=False, disable=None, delay=2.0)
     # as many draws behind the limits as the smallest adjusted p-value needs
-    draws = int(np.ceil(2 * len(pairs) / (1 - settings.confidence_level)))
-    atoms = scores.atoms() if few and settings.grid_bins is None else None
-    compared = [compare(p, settings, generator, atoms=atoms, limit_draws=draws) for p in shown]
-    found = [c for c, _ in compared]
-    grids = GridCounts.of(scores, {c.grid_bins for c in found}, atoms)
-    largest = largest_of(pairs, compared, scores.samples, grids, settings, generator)
-    evidence = [Evidence() if c.verdict or not m else m.evidence(settings.margin) for c, m in compared]
+    limit_draws = int(np.ceil(2 * len(pairs) / (1 - settings.confidence_level)))
+    progress = tqdm(pairs, desc="MADD comparisons", leave=False, disable=None, delay=2.0)
+    compared = [compare(pair, settings, generator, merged=scores.merged, limit_draws=limit_draws) for pair in progress]
+    largest = largest_of(pairs, compared, scores, settings, generator)
+    evidence = [Evidence() if c.verdict or not limits else limits.evidence(settings.margin) for c, limits in compared]
     rulings = settle(evidence, confidence_level=settings.confidence_level, adjust=settings.adjust)
-    adjusted = adjust_pvalues([c.pvalue for c in found], settings.adjust).tolist()
-    each = zip(found, rulings, adjusted, strict=True)
-    return MaddResult(tuple(replace(c.ruled(r), pvalue_adjusted=p) for c, r, p in each), largest, settings, grids)
+    adjusted = adjust_pvalues([c.pvalue for c, _ in compared], settings.adjust).tolist()
+    comparisons = tuple(
+        replace(c.ruled(ruling), pvalue_adjusted=p)
+        for (c, _), ruling, p in zip(compared, rulings, adjusted, strict=True)
+    )
+    grids = () if settings.n_bins is None or settings.n_bins > MOST_GRID_BINS else (settings.n_bins,)
+    return MaddResult(comparisons=comparisons, largest=largest, settings=settings, counts=GridCounts.of(scores, grids))
+
+
+def _with_comparisons(settings: MaddSettings, n_groups: int, reference: Hashable | None) -> MaddSettings:
+    """The settings with "auto" comparisons decided by the number of groups, or by a reference that is named."""
+    if settings.comparisons != "auto":
+        return settings
+    if reference is not None:
+        return replace(settings, comparisons="reference")
+    few = n_groups <= FEW_GROUPS
+    return replace(settings, comparisons="all" if few else "reference", chosen_by_number=True)
 
 
 def _pairs(scores: GroupScores, reference: Hashable | None, settings: MaddSettings) -> tuple[list[Pair], str]:
@@ -215,9 +253,13 @@ def warn_of(result: MaddResult) -> None:
     if few:
         text = f"madd: fewer than {FEW_ROWS} rows in {'; '.join(few)}: alike groups show a large MADD, too;"
         caution(f"{text} compare with null_mean.", DataWarning)
-    if int((result.counts.counts.sum(axis=0) > 0).sum()) == 1 and len(result.comparisons):
-        text = "madd: all scores lie in one bin of a hundred: there is next to nothing to compare."
-        caution(text, DataWarning)
+    equal = [c.atoms is not None and c.grid_bins == 1 for c in result.comparisons]
+    if result.settings.equal_width:
+        used = [int((c.counts.sum(axis=0) > 0).sum()) for c in result.comparisons]
+        equal = [bins == 1 < c.grid_bins for bins, c in zip(used, result.comparisons, strict=True)]
+    if equal and all(equal):
+        what = "lie in one bin" if result.settings.equal_width else "are equal"
+        caution(f"madd: all scores {what}: there is nothing to compare.", DataWarning)
     replaced = any(t.method == "multiplier bootstrap" for c in result.comparisons for t in c.tests)
     if replaced and not result.counts.weighted:
         text = "madd: clusters lie in several groups and cannot be permuted; the test is a multiplier bootstrap."
@@ -237,70 +279,90 @@ Compared: TypeAlias = tuple[MaddComparison, DistanceLimits | None]
 
 
 def compare(
-    pair: Pair, settings: MaddSettings, rng: np.random.Generator, *, atoms: Floats | None, limit_draws: int
+    pair: Pair, settings: MaddSettings, rng: np.random.Generator, *, merged: bool, limit_draws: int
 ) -> Compared:
-    """Compare two samples, yet without a verdict; `atoms`: distinct scores as bins; `limit_draws`: for the limits."""
+    """Compare two samples, yet without a verdict; `merged`: scores are ends of intervals; `limit_draws`: for limits."""
     first, second = pair.samples
-    level, draws, names = settings.confidence_level, settings.n_resamples, pair.names
-    known: dict[str, Any] = {"group": names[0], "reference": names[1], "n": first.n, "n_reference": second.n}
-    known["atoms"] = atoms is not None
+    names = pair.names
+    level = settings.confidence_level
+    sizes: dict[str, Any] = {"group": names[0], "reference": names[1], "n": first.n, "n_reference": second.n}
     lacking = [name for name, s in zip(names, pair.samples, strict=True) if s.n < 2 or not s.total > 0]
     if not (first.total > 0 and second.total > 0):
-        bins = (settings.grid_bins or 2) if atoms is None else atoms.size
         whole = Interval(0.0, 2.0, level, _METHOD)
         weightless = all(s.n for s in pair.samples if not s.total > 0)
         none = "all weights of rows are 0" if weightless else "no rows"
         empty = MaddComparison(
-            **known, grid_bins=bins, confidence_interval=whole, bounds=whole, verdict="insufficient evidence",
-            contributions=np.full(bins, _NAN), note=f"{' and '.join(lacking)}: {none}, so no score distribution.",
+            **sizes, confidence_interval=whole, bounds=whole, verdict="insufficient evidence",
+            note=f"{' and '.join(lacking)}: {none}, so no score distribution.",
         )  # fmt: skip
         return empty, None
-    blind = settings.grid_bins or label_blind_bins(first.n_effective, second.n_effective)
-    edges = bin_edges(blind) if atoms is None else atoms[1:]
-    noise = noise_of(first, second, edges)
-    limits = distance_limits(noise, min(first.n_units, second.n_units), max(draws, limit_draws), rng)
-    distances = noise.distances(draws, rng)
+    bins = judged_bins(pair, settings, merged=merged)
+    noise = noise_of(first, second, bins.edges)
+    n_units = min(first.n_units, second.n_units)
+    limits = distance_limits(noise, n_units, max(settings.n_resamples, limit_draws), rng)
+    bootstrap = noise.distances(settings.n_resamples, rng)
     measurable = bool(np.isfinite(limits.shortfall))
-    test = permutation.pair_test(first, second, edges, draws, rng)
+    test = permutation.pair_test(first, second, bins.edges, settings.n_resamples, rng)
     if test is None:
-        test = permutation.multiplier_test(noise, draws, rng)
+        test = permutation.multiplier_test(noise, settings.n_resamples, rng)
         if not measurable:
             test = replace(test, pvalue=_NAN, mid_pvalue=_NAN, null_mean=_NAN)
     remark = ""
     if measurable and first.without_value_of(second):
         limits = replace(limits, shortfall=np.inf)
         remark = f"{' and '.join(names)} have no score in common: bins cannot show them alike."
-    bounds = Interval(limits.lower(level), limits.upper(level), level, _METHOD)
-    tail = (1 + level) / 2
     note = f"{' and '.join(lacking)}: one row is no distribution." if lacking else ""
     if not (lacking or measurable):
         few = [name for name, s in zip(names, pair.samples, strict=True) if s.n_units < SMALLEST_GROUP]
         units = "clusters" if first.clusters is not None else "effective rows"
         note = f"{' and '.join(few)}: fewer than {SMALLEST_GROUP} {units}, too few for a variance."
+    two_sided = (1 + level) / 2
+    bounds = Interval(limits.lower(level), limits.upper(level), level, _METHOD)
     comparison = MaddComparison(
-        **known, estimate=test.statistic, h_sup=bandwidth_order(first.n_effective, second.n_effective),
-        null_mean=test.null_mean, grid_bins=edges.size + 1, binned=test.statistic, binned_null_mean=test.null_mean,
-        bias_corrected=max(2 * limits.estimate - float(distances.mean()), 0.0) if measurable else _NAN,
-        std_error=float(distances.std()) if measurable else _NAN,
-        confidence_interval=Interval(limits.lower(tail), limits.upper(tail), level, _METHOD), bounds=bounds,
-        lower_limit=bounds.low, statistic=test.statistic, pvalue=test.pvalue, mid_pvalue=test.mid_pvalue,
+        **sizes,
+        estimate=test.statistic,
+        null_mean=test.null_mean,
+        bias_corrected=max(2 * limits.estimate - float(bootstrap.mean()), 0.0) if measurable else _NAN,
+        std_error=float(bootstrap.std()) if measurable else _NAN,
+        confidence_interval=Interval(limits.lower(two_sided), limits.upper(two_sided), level, _METHOD),
+        bounds=bounds,
+        lower_limit=bounds.low,
+        statistic=test.statistic,
+        pvalue=test.pvalue,
+        mid_pvalue=test.mid_pvalue,
         tests=(HypothesisTest(_NULL, "two-sided", test.statistic, test.pvalue, test.method),),
-        verdict="insufficient evidence" if note else "", contributions=noise.difference, note=note or remark,
-    )  # fmt: skip
-    return _with_estimate(comparison, pair, settings, rng), limits
+        edges=bins.edges,
+        atoms=bins.atoms,
+        counts=np.stack([s.histogram(bins.edges) for s in pair.samples]),
+        h_sup=bandwidth_order(first.n_effective, second.n_effective),
+        headline=test.statistic,
+        headline_null_mean=test.null_mean,
+        verdict="insufficient evidence" if note else "",
+        note=note or remark,
+    )
+    if settings.equal_width:
+        return comparison, limits
+    return _with_headline(comparison, pair, settings, rng), limits
 
 
-def _with_estimate(
+def judged_bins(pair: Pair, settings: MaddSettings, *, merged: bool) -> Bins:
+    """The bins in which a pair is judged: quantiles of its pooled scores, or the equally wide ones asked for."""
+    first, second = pair.samples
+    most = settings.most_bins(first.n_effective, second.n_effective)
+    if settings.equal_width:
+        return Bins(bin_edges(most))
+    return Sample.joined(pair.samples).quantile_bins(most, merged=merged)
+
+
+def _with_headline(
     comparison: MaddComparison, pair: Pair, settings: MaddSettings, rng: np.random.Generator
 ) -> MaddComparison:
-    """The comparison with the estimate asked for: other bins than the grid's, or the search."""
+    """The comparison with MADD as published: in the bins asked for, or over the stable stretch of bandwidths."""
     (first, second), plain = pair.samples, all(s.plain for s in pair.samples)
     if settings.n_bins is not None:
-        if settings.n_bins == comparison.grid_bins:
-            return comparison
         bins = [s.histogram(bin_edges(settings.n_bins)) for s in pair.samples]
         expected = permutation.null_mean(bins[0] + bins[1], first.n, second.n) if plain else _NAN
-        return replace(comparison, estimate=float(histogram_distance(*bins)), null_mean=expected)
+        return replace(comparison, headline=float(histogram_distance(*bins)), headline_null_mean=expected)
     curve = curve_of(first, second, settings.max_bins, pair.names)
 
     def stretch(madd: Floats) -> StableBandwidth:
@@ -310,53 +372,88 @@ def _with_estimate(
     if plain:  # the mean over the grids of the stretch of what alike groups would show
         counts = first.pooled_grids(second, settings.max_bins, *stable.n_bins)
         expected = permutation.null_mean(counts, first.n, second.n) / (stable.n_bins[1] - stable.n_bins[0] + 1)
-    found = replace(comparison, estimate=stable.mean, bandwidth=stable, curve=curve, null_mean=expected)
+    with_search = replace(comparison, headline=stable.mean, headline_null_mean=expected, bandwidth=stable, curve=curve)
     if settings.permutations == "grid":
-        return found
+        return with_search
     test = permutation.search_test(
         first, second, stable.mean, lambda madd: stretch(madd).mean, settings.max_bins, settings.n_resamples, rng
     )
     null = HypothesisTest(_NULL, "two-sided", stable.mean, test.pvalue, test.method)
-    return replace(found, search_pvalue=test.pvalue, null_mean=test.null_mean, tests=(*found.tests, null))
+    return replace(
+        with_search, headline_pvalue=test.pvalue, headline_null_mean=test.null_mean, tests=(*with_search.tests, null)
+    )
 
 
 def largest_of(
-    pairs: Sequence[Pair], compared: Sequence[Compared], samples: Sequence[Sample], grids: GridCounts,
-    settings: MaddSettings, rng: np.random.Generator,
-) -> LargestMadd | None:  # fmt: skip
-    """The largest MADD of several comparisons on their grids; None where fewer than two can be made.
+    pairs: Sequence[Pair],
+    compared: Sequence[Compared],
+    scores: GroupScores,
+    settings: MaddSettings,
+    rng: np.random.Generator,
+) -> LargestMadd | None:
+    """The largest MADD of several comparisons in their bins; None where fewer than two can be made.
 
     If every δ_j lies in [L_j, U_j] then max_j δ_j lies in [max_j L_j, max_j U_j]; Bonferroni makes the former hold. A
     comparison that cannot be made leaves the interval open upwards.
     """
-    known = [(p, c, limits) for p, (c, limits) in zip(pairs, compared, strict=True) if limits is not None]
-    if len(known) < 2:
+    made = [(p, c, limits) for p, (c, limits) in zip(pairs, compared, strict=True) if limits is not None]
+    if len(made) < 2:
         return None
-    complete = len(known) == len(pairs)
-    top = max((c for _, c, _ in known), key=lambda c: c.binned)
-    level, count = settings.confidence_level, len(known)
+    complete = len(made) == len(pairs)
+    top = max((c for _, c, _ in made), key=lambda c: c.estimate)
+    level, count = settings.confidence_level, len(made)
 
     def projected(error: float) -> Interval:
-        low = max(limits.lower(1 - error / count) for *_, limits in known)
-        high = max(limits.upper(1 - error / count) for *_, limits in known)
+        low = max(limits.lower(1 - error / count) for *_, limits in made)
+        high = max(limits.upper(1 - error / count) for *_, limits in made)
         return Interval(low, high if complete else 2.0, level, f"{_METHOD}, Bonferroni")
 
-    lowest = max(known, key=lambda entry: entry[2].lower(1 - (1 - level) / count))[0]
-    place = {g: k for k, g in enumerate(g for g, s in enumerate(samples) if s.n)}  # among the groups that have rows
-    placed = [[tuple(place[g] for g in side if g in place) for side in p.groups] for p, *_ in known]
-    sides = [(one, two, grids.grid(c.grid_bins)) for (one, two), (_, c, _) in zip(placed, known, strict=True)]
-    test = permutation.largest_test([s for s in samples if s.n], sides, settings.n_resamples, rng)
+    limited_by = max(made, key=lambda entry: entry[2].lower(1 - (1 - level) / count))[0]
+    test, cells = _largest_test(made, scores, settings, rng)
     if test is None:
-        pvalues = [c.pvalue for _, c, _ in known if np.isfinite(c.pvalue)]
+        pvalues = [c.pvalue for _, c, _ in made if np.isfinite(c.pvalue)]
         bonferroni = min(1.0, count * min(pvalues)) if pvalues else _NAN
-        name = "multiplier bootstrap, Bonferroni"
-        test = permutation.DistributionTest(top.binned, bonferroni, bonferroni, _NAN, name)
-    own = [limits.evidence(settings.margin) for *_, limits in known]
-    above = min(count * min(e.above for e in own), 1.0)
-    inside = min(count * max(e.inside for e in own), 1.0) if complete else 1.0
+        test = permutation.DistributionTest(
+            statistic=top.estimate,
+            pvalue=bonferroni,
+            mid_pvalue=bonferroni,
+            null_mean=_NAN,
+            method="multiplier bootstrap, Bonferroni",
+        )
+    evidence = [limits.evidence(settings.margin) for *_, limits in made]
+    above = min(count * min(e.above for e in evidence), 1.0)
+    inside = min(count * max(e.inside for e in evidence), 1.0) if complete else 1.0
     (ruling,) = settle([Evidence(above=above, inside=inside)], confidence_level=level, adjust="none")
     return LargestMadd(
-        **vars(test), group=top.group, reference=top.reference, limited_by=lowest.names, estimate=top.binned,
-        confidence_interval=projected((1 - level) / 2), bounds=projected(1 - level), pvalue_adjusted=test.pvalue,
-        n=sum(s.n for s in samples),
-    ).ruled(ruling)  # fmt: skip
+        **vars(test),
+        group=top.group,
+        reference=top.reference,
+        limited_by=limited_by.names,
+        estimate=top.estimate,
+        confidence_interval=projected((1 - level) / 2),
+        bounds=projected(1 - level),
+        pvalue_adjusted=test.pvalue,
+        n=int(scores.sizes.sum()),
+        cells=cells,
+    ).ruled(ruling)
+
+
+def _largest_test(
+    made: Sequence[tuple[Pair, MaddComparison, DistanceLimits]],
+    scores: GroupScores,
+    settings: MaddSettings,
+    rng: np.random.Generator,
+) -> tuple[permutation.DistributionTest | None, NDArray[np.int64] | None]:
+    """The test of one distribution in all groups that have rows; (None, None) where labels cannot be permuted."""
+    with_rows = [g for g, s in enumerate(scores.samples) if s.n]
+    place = {g: k for k, g in enumerate(with_rows)}
+    sides = []
+    for pair, _, _ in made:
+        first, second = (tuple(place[g] for g in side if g in place) for side in pair.groups)
+        n0, n1 = (s.n_effective for s in pair.samples)
+        sides.append(permutation.Sides(first, second, settings.most_bins(n0, n1)))
+    samples = [scores.samples[g] for g in with_rows]
+    found = permutation.largest_test(
+        samples, sides, settings.n_resamples, rng, equal_width=settings.equal_width, merged=scores.merged
+    )
+    return (None, None) if found is None else found

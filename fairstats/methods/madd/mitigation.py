@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, ClassVar, NamedTuple
 
@@ -23,7 +23,7 @@ from fairstats.ground.serialise import serialisable
 from fairstats.methods.madd.result import MaddResult, MaddSettings
 from fairstats.methods.madd.scores import bin_edges
 from fairstats.numerics.paired.change import KINDS, OVERALL, Found, ModelPair, OfPairs, PairedChange, finished
-from fairstats.numerics.paired.distance import effective_rows, grid_table, madd
+from fairstats.numerics.paired.distance import bins_of_models, effective_rows, madd
 from fairstats.numerics.paired.rate import PairedRate, change_of_rate
 from fairstats.plots.madd import plot_before_after
 
@@ -315,20 +315,23 @@ def mitigation_result(
     counts = PairedCounts.count_rows(outcomes, cell)
     index, _ = find_reference(groups, reference, sizes=counts.group_sizes)
     pairs = make_pairs(len(groups), index, "reference")
-    pair = ModelPair("after", "before", counts, {})
-    apart = []
+    pair = ModelPair("after", "before", counts)
+    apart, tables = [], []
     for i, j in pairs:
         one, two = codes == i, codes == j
         sides = np.stack([x[one] for x in scores]), np.stack([x[two] for x in scores])
         weights = (None, None) if outcomes.weight is None else (outcomes.weight[one], outcomes.weight[two])
-        found = madd(sides, [(1, 0)], s.margin, s.n_resamples, rng, bins=s.grid_bins, weights=weights)
+        n_bins = s.n_bins if s.equal_width else None
+        found = madd(
+            sides, [(1, 0)], s.margin, s.n_resamples, rng, n_bins=n_bins, grid_bins=s.grid_bins, weights=weights
+        )
         row: dict[str, Any] = {"name": "madd", "groups": (groups[i], groups[j]), "kind": KINDS["madd"]}
         row |= {"n": int(counts.group_sizes[[i, j]].sum()), "method": "paired bootstrap, directional"}
         if isinstance(found, str):
             apart.append(Found(**row, pair=pair, change=f"{groups[i]} or {groups[j]}: {found}"))
             continue
-        if pair.grids is not None and outcomes.weight is None and str(found.grid) not in pair.grids:
-            pair.grids[str(found.grid)] = grid_table(scores, codes, len(groups), found.grid)
+        if outcomes.weight is None:
+            tables.append(bins_of_models(found, 1, 0, group=groups[i], reference=groups[j]))
         before, after = found.level.estimates.tolist()
         apart.append(Found(**row, pair=pair, change=found.changes[1, 0], ends=(before, after)))
     selected, right = PairedRate(counts, RATES["selection_rate"], True), RATES["accuracy"]
@@ -341,4 +344,5 @@ def mitigation_result(
     lacking = sorted({c.note for c in changes if c.note})
     if lacking:
         caution(f"MaddMitigator.evaluate: {' '.join(lacking)}", InsufficientEvidenceWarning)
+    pair = replace(pair, grids=tuple(tables))
     return MitigationResult(*stages, changes, (pair,), groups[index], lambda_, threshold)

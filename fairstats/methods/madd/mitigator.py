@@ -15,10 +15,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from fairstats.ground import checks
 from fairstats.ground.checks import Floats
-from fairstats.ground.encoding import binary_codes
+from fairstats.ground.encoding import binary_codes, one_label
 from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.lazy import Axes, pd
 from fairstats.ground.outcomes import Outcomes
+from fairstats.ground.values import find_labels
 from fairstats.methods.madd import mitigation
 from fairstats.methods.madd.curve import curve_of, stable_bandwidth
 from fairstats.methods.madd.metric import madd_of_scores, warn_of
@@ -254,8 +255,7 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         for values in stages:
             scores = GroupScores.from_outcomes(replace(outcomes, score=values))
             named = reference if settings.comparisons == "reference" else None
-            # a map moves the same score of two groups to two places: one grid for both stages
-            result = madd_of_scores(scores, named, settings, generator, few=False)
+            result = madd_of_scores(scores, named, settings, generator)
             results.append(replace(result, settings=replace(result.settings, seed=seed)))
             warn_of(results[-1])
         told = {"reference": reference, "lambda_": self.lambda_, "threshold": float(self.threshold)}
@@ -270,7 +270,7 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _outcomes(self, score: Any, y: Any, groups: Any, weight: Any) -> Outcomes:
         checks.check_given("y", y, "one label per row")
         columns = {"score": self._scores(score), "sensitive_features": groups, "sample_weight": weight}
-        return Outcomes.from_arrays(y, pos_label=self.pos_label, **columns)
+        return Outcomes.from_arrays(y, pos_label=one_label(self.pos_label, "y_true", "y_pred"), **columns)
 
     def _scores(self, given: Any) -> Any:
         """The scores, or those that the classifier gives to features."""
@@ -279,7 +279,12 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         able = hasattr(self.estimator, "predict_proba") and len(getattr(self.estimator, "classes_", ())) == 2
         words = "a fitted classifier of two labels with predict_proba"
         checks.check_that(able, "estimator", self.estimator, words, "fit it first, or pass its scores")
-        favourable = binary_codes(self.estimator.classes_, "estimator.classes_", self.pos_label).codes == 1
+        favourable = (
+            binary_codes(
+                self.estimator.classes_, "estimator.classes_", one_label(self.pos_label, "y_pred", "y_true")
+            ).codes
+            == 1
+        )
         return self.estimator.predict_proba(given)[:, favourable].ravel()
 
     def _check_parameters(self) -> None:
@@ -381,10 +386,11 @@ def _labelled(outcomes: Outcomes) -> list[mitigation.LabelledSample]:
 
 def _label_pair(y: Any, pos_label: Any) -> NDArray[Any]:
     """The unfavourable and the favourable label as they came; 0 and 1 where they are not two."""
+    pos_label = one_label(pos_label, "y_true", "y_pred")
     levels = binary_codes(y, "y", pos_label).levels
-    wanted = 1 if pos_label is None else pos_label
-    favourable = [v for v in levels if v == wanted or str(v) == str(wanted)]
-    others = [v for v in levels if v not in favourable]
+    named = find_labels(levels, 1 if pos_label is None else pos_label)
+    favourable = [levels[position] for position in named]
+    others = [level for position, level in enumerate(levels) if position not in named]
     if len(favourable) != 1 or len(others) != 1:
         return np.array([0, 1])
     return np.array([others[0], favourable[0]])

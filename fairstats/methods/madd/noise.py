@@ -117,11 +117,18 @@ class MultinomialNoise:
 
 @dataclass(frozen=True, eq=False)
 class NormalNoise:
-    """Jointly normal D̂ by linearisation; degrees of freedom: units of the smaller group (clusters, rows) less one."""
+    """Jointly normal D̂ by linearisation.
+
+    `degrees_of_freedom`: units of the smaller group (clusters, effective rows) less one; `units`: those of both
+    groups; `pooled`, shape (m,): shares of the bins in both. A group whose rows all lie in one bin shows no variance;
+    with units known, what it may miss by chance is added as `PSEUDO_ROWS` units with the pooled shares.
+    """
 
     difference: NDArray[np.float64]
     covariance: NDArray[np.float64]
     degrees_of_freedom: float = np.inf
+    units: tuple[float, ...] = ()
+    pooled: NDArray[np.float64] | None = None
 
     linearised: ClassVar[bool] = True
 
@@ -135,7 +142,7 @@ class NormalNoise:
 
     def draws(self, n_resamples: int, rng: np.random.Generator) -> NDArray[np.float64]:
         """Draws of the noise, shape (1, B, m)."""
-        values, vectors = np.linalg.eigh(self.covariance)
+        values, vectors = np.linalg.eigh(self.covariance + self._unseen())
         # the symmetric root, which no rounding turns: eigenvectors change sign by it
         root = (vectors * np.sqrt(np.where(values > 1e-12 * values[-1], values, 0.0))) @ vectors.T
         drawn = rng.standard_normal((n_resamples, root.shape[1])) @ root.T
@@ -144,6 +151,18 @@ class NormalNoise:
             drawn *= np.sqrt(self.degrees_of_freedom / chi2)[:, None]
         return np.asarray(drawn[None])
 
+    def _unseen(self) -> Floats:
+        """Covariance of `PSEUDO_ROWS` more units of either group: diag(q) − qq' with q the pooled shares."""
+        if self.pooled is None:
+            return np.zeros_like(self.covariance)
+        q = self.pooled
+        return (np.diag(q) - np.outer(q, q)) * sum(PSEUDO_ROWS / n**2 for n in self.units)
+
+    def _least_variance(self) -> float:
+        """Variance of 2·(share that a group may have elsewhere), by `PSEUDO_ROWS` units: 4p(1 − p)/n a group."""
+        shares = [PSEUDO_ROWS / (n + PSEUDO_ROWS) for n in self.units]
+        return sum(4 * p * (1 - p) / n for p, n in zip(shares, self.units, strict=True))
+
     def worst_variance(self, near: NDArray[np.bool_]) -> float:
         """Largest variance of Σ s_k D̂_k over signs in the bins `near`: a convex form is largest at signs ±1."""
         fixed, free = np.where(self.difference < 0, -1.0, 1.0), np.flatnonzero(near)
@@ -151,7 +170,8 @@ class NormalNoise:
         # rounding chooses the sign of an eigenvector: both are tried
         leading = np.where(leading < 0, -1.0, 1.0)
         starts = (fixed, leading, -leading, np.where(np.arange(fixed.size) % 2, -1.0, 1.0))
-        return max(self._climbed(np.where(near, start, fixed), free) for start in starts)
+        largest = max(self._climbed(np.where(near, start, fixed), free) for start in starts)
+        return max(largest, self._least_variance())
 
     def _climbed(self, signs: NDArray[np.float64], free: NDArray[np.int64]) -> float:
         slope, own = self.covariance @ signs, np.diag(self.covariance)
@@ -178,7 +198,15 @@ def noise_of(first: Sample, second: Sample, edges: NDArray[np.float64]) -> Noise
         covariance = _cluster_covariance(first, second, edges)
     else:
         covariance = _weighted(first, edges) + _weighted(second, edges)
-    return NormalNoise(difference, covariance, max(min(first.n_units, second.n_units) - 1, 1.0))
+    units = (first.n_units, second.n_units)
+    amounts = np.sum(counts, axis=0)
+    return NormalNoise(
+        difference=difference,
+        covariance=covariance,
+        degrees_of_freedom=max(min(units) - 1, 1.0),
+        units=units,
+        pooled=amounts / amounts.sum(),
+    )
 
 
 def _weighted(sample: Sample, edges: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -234,9 +262,16 @@ class DistanceLimits:
     def evidence(self, margin: float) -> Evidence:
         """p-values of δ_m against a margin: at most α exactly where the limit at 1 − α excludes it."""
         over = int(np.count_nonzero(self.excess >= self.estimate - margin))
-        inside = normal_cdf((self.estimate - margin) / self.shortfall, self.degrees_of_freedom)
         above = (1 + over) / (1 + self.excess.size)
-        return Evidence(above=above, inside=inside if np.isfinite(self.shortfall) else 1.0)
+        return Evidence(above=above, inside=self._inside(margin))
+
+    def _inside(self, margin: float) -> float:
+        """p-value of "the distance is not below the margin", by the upper limit."""
+        if not np.isfinite(self.shortfall):
+            return 1.0
+        if self.shortfall == 0:  # a distance without noise lies where it lies
+            return 0.0 if self.estimate < margin else 1.0
+        return normal_cdf((self.estimate - margin) / self.shortfall, self.degrees_of_freedom)
 
 
 def distance_limits(noise: Noise, smallest: float, n_resamples: int, rng: np.random.Generator) -> DistanceLimits:

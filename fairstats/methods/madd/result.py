@@ -9,15 +9,16 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import check_choice, check_number, check_whole
+from fairstats.ground.checks import Floats, check_choice, check_number, check_whole
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import Axes, pd
 from fairstats.ground.multiplicity import ADJUSTMENTS
 from fairstats.ground.results import LEVEL, OF_VERDICT, Comparison, HypothesisTest, Result, columns_of
+from fairstats.ground.scores import label_blind_bins
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.verdict import explain, fair_range
 from fairstats.methods.madd.curve import MOST_SEARCHED, MaddCurve, StableBandwidth
-from fairstats.methods.madd.scores import MOST_BINS, GridCounts, bin_edges, check_bins
+from fairstats.methods.madd.scores import MOST_BINS, GridCounts, check_bins
 from fairstats.plots.madd import plot_contributions, plot_histograms, plot_search
 
 #: The other side of a comparison of one group with all others.
@@ -25,6 +26,10 @@ REST = "all others"
 _NAN = math.nan
 #: Draws of B·m counts for more bins than this would need gigabytes.
 MOST_GRID_BINS = 2_000
+#: All pairs are compared by default among so many groups; among more, each against the reference.
+FEW_GROUPS = 10
+#: Ends of bins are printed below a table for so many comparisons, of so many bins.
+_MOST_PRINTED = 20
 #: 1/h this close to a whole number, relative to it, is meant to be that number (single precision has 1e-7).
 _SLACK = 1e-6
 
@@ -33,14 +38,15 @@ _SLACK = 1e-6
 class MaddSettings:
     """The settings of a MADD: the arguments of `fairstats.madd`, checked.
 
-    `n_bins`: number of bins m of the estimate; None: the mean over the stable stretch of bandwidths; `grid_bins`: bins
-    of the grid of interval and test; None: ⌈1/h_sup⌉ of every comparison; `family`: what the p-values are adjusted
-    over; `reference_rule`, {"named", "largest"}: how the reference group was chosen, where there is one.
+    `n_bins`: equally wide bins asked for; None: bins are found; `grid_bins`: at most so many quantiles of the pooled
+    scores are the bins that are judged; None: ⌈1/h_sup⌉ of every comparison, or the `n_bins`; `comparisons`: "auto"
+    until the number of groups is known, `chosen_by_number` then says whether it decided; `family`: what the p-values
+    are adjusted over; `reference_rule`, {"named", "largest"}: how the reference group was chosen, where there is one.
     """
 
     n_bins: int | None = None
     grid_bins: int | None = None
-    comparisons: str = "all"
+    comparisons: str = "auto"
     permutations: str = "grid"
     margin: float = 0.2
     confidence_level: float = 0.95
@@ -52,9 +58,10 @@ class MaddSettings:
     min_points: int = 50
     width: float = 0.45
     reference_rule: str = "largest"
+    chosen_by_number: bool = False
 
     def __post_init__(self) -> None:
-        check_choice("comparisons", self.comparisons, ("all", "rest", "reference"))
+        check_choice("comparisons", self.comparisons, ("auto", "all", "rest", "reference"))
         check_choice("permutations", self.permutations, ("grid", "search"))
         check_choice("adjust", self.adjust, ADJUSTMENTS)
         if self.n_bins is not None and self.permutations == "search":
@@ -68,9 +75,15 @@ class MaddSettings:
         check_bins("max_bins", self.max_bins, most=MOST_SEARCHED)
 
     @property
-    def apart(self) -> bool:
-        """Whether the estimate rests on other bins than interval and test, and has a row of its own."""
-        return self.n_bins is None or self.n_bins != self.grid_bins
+    def equal_width(self) -> bool:
+        """Whether the bins that are judged are the equally wide ones asked for, not quantiles of the pooled scores."""
+        return self.n_bins is not None and self.n_bins <= MOST_GRID_BINS and self.grid_bins is None
+
+    def most_bins(self, n0: float, n1: float) -> int:
+        """Bins that are judged in a comparison of so many (effective) rows, ties apart."""
+        if self.n_bins is not None and self.equal_width:
+            return self.n_bins
+        return self.grid_bins or label_blind_bins(n0, n1)
 
 
 def make_settings(
@@ -88,8 +101,6 @@ def make_settings(
         n_bins = check_bins("n_bins", n_bins)
     if grid_bins is not None:
         check_bins("grid_bins", grid_bins, least=2, most=MOST_GRID_BINS)
-    elif n_bins is not None and n_bins <= MOST_GRID_BINS:
-        grid_bins = n_bins
     return MaddSettings(n_bins=n_bins, grid_bins=grid_bins, **options)
 
 
@@ -119,92 +130,137 @@ def _judged(row: MaddComparison | LargestMadd, margin: float, *, adjusted: bool)
 class MaddComparison(Comparison):
     """MADD of two groups; the order gives the sign of the contributions, MADD itself is symmetric.
 
-    `estimate`: MADD, with the bins asked for or its mean over the stable stretch (`bandwidth`) of the searched `curve`;
-    `h_sup`: order of the best bandwidth; `null_mean`: what `estimate` would be on average if the groups were alike, its
-    bandwidths held fixed; NaN under weights or clusters where they were searched; `search_pvalue`: p-value of
-    `estimate` when the search runs again in every permutation; NaN unless asked for; `grid_bins`: bins of the
-    label-blind grid, on which everything below was computed; `atoms`: whether these are the distinct scores; `binned`,
-    `statistic`: MADD on the grid; `binned_null_mean`: its mean if the groups were alike; `bias_corrected`: 2·binned −
-    mean of its bootstrap, floored at 0; `std_error`: bootstrap standard deviation of `binned`; `confidence_interval`:
-    for the binned distance δ_m; `lower_limit`: one-sided limit for the L1 distance of the densities; there is no upper
-    one; `pvalue`, `mid_pvalue`, `pvalue_adjusted`: of "both groups have one score distribution"; `verdict`: on δ_m,
-    family-wise; `contributions`, shape (grid_bins,): d_k − d_ref,k per bin; their absolute values sum to `binned`.
+    All that follows up to `contributions` is of one quantity, the distance δ = Σ_k |p0_k − p1_k| in the bins `edges`,
+    which are held fixed.
+
+    Attributes
+    ----------
+    estimate, statistic : float
+        MADD = Σ_k |d0_k − d1_k| in these bins.
+    null_mean : float
+        What `estimate` would be on average if the groups were alike.
+    bias_corrected, std_error : float
+        2·estimate − mean of its bootstrap, floored at 0; standard deviation of the bootstrap.
+    confidence_interval, bounds, verdict
+        For δ, and on which side of the margin it lies, family-wise.
+    lower_limit : float
+        One-sided limit for δ, and so for the L1 distance of the densities, which is no smaller; that has no upper one.
+    pvalue, mid_pvalue, pvalue_adjusted : float
+        Of "both groups have one score distribution".
+    edges : ndarray, shape (m - 1,)
+        Inner edges of the m bins: quantiles of the pooled scores, or equally spaced where bins were asked for.
+    atoms : ndarray, shape (m,), or None
+        The distinct scores, where each is a bin.
+    counts : ndarray, shape (2, m)
+        Rows (or weight) of the group and of the reference in the bins.
+    headline : float
+        MADD as published: the mean over the stable stretch (`bandwidth`) of the searched `curve`, or in the equally
+        wide bins asked for. Nothing above is about it, unless the bins are the same.
+    headline_null_mean : float
+        What `headline` would be on average if the groups were alike, its bandwidths held fixed; NaN under weights or
+        clusters.
+    headline_pvalue : float
+        Of `headline`, where the search runs again in every permutation; NaN unless asked for.
+    h_sup : float
+        Order of the best bandwidth.
     """
 
     further: ClassVar[tuple[str, ...]] = (
-        "n_reference", "h_sup", "lower_limit", "note", "null_mean=binned_null_mean", "bias_corrected",
-        "mid_pvalue", "n_bins=grid_bins",
+        "n_reference", "h_sup", "lower_limit", "note", "null_mean", "bias_corrected", "mid_pvalue",
+        "n_bins=grid_bins", "headline", "headline_null_mean", "headline_pvalue",
     )  # fmt: skip
 
     metric: str = "madd"
-    bandwidth: StableBandwidth | None = None
-    curve: MaddCurve | None = None
-    h_sup: float = _NAN
     null_mean: float = _NAN
-    search_pvalue: float = _NAN
-    grid_bins: int
-    atoms: bool = False
-    binned: float = _NAN
-    binned_null_mean: float = _NAN
     bias_corrected: float = _NAN
     lower_limit: float = 0.0
     mid_pvalue: float = _NAN
+    edges: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
+    atoms: NDArray[np.float64] | None = None
+    counts: NDArray[Any] = field(default_factory=lambda: np.zeros((2, 1), dtype=np.int64))
+    headline: float = _NAN
+    headline_null_mean: float = _NAN
+    headline_pvalue: float = _NAN
+    bandwidth: StableBandwidth | None = None
+    curve: MaddCurve | None = None
+    h_sup: float = _NAN
     tests: tuple[HypothesisTest, ...] = ()
     n_reference: int = 0
-    contributions: NDArray[np.float64] = field(default_factory=lambda: np.empty(0))
     method: str = "directional delta"
 
+    @property
+    def grid_bins(self) -> int:
+        """Number of bins m that are judged."""
+        return int(self.edges.size + 1)
+
+    @property
+    def shares(self) -> Floats:
+        """Shares of the group and of the reference in the bins, shape (2, m); NaN without rows."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(self.counts / self.counts.sum(axis=1, keepdims=True))
+
+    @property
+    def contributions(self) -> Floats:
+        """d_k − d_ref,k per bin, shape (m,); the absolute values sum to `estimate`."""
+        share, share_reference = self.shares
+        return np.asarray(share - share_reference)
+
     def row(self, backend: str) -> dict[str, Any]:
-        """Row of MADD on the grid, with interval, test and verdict."""
-        width = _NAN if self.atoms else 1 / self.grid_bins
-        own = {"estimate": self.binned, "h_low": width, "h_high": width, "n_searched": 1}
-        return {**super().row(backend), **own, **columns_of(self, LEVEL, *OF_VERDICT)}
+        """Row of the tidy table; `h_low`, `h_high` and `n_searched` are of the headline."""
+        stable = self.bandwidth
+        search = {"h_low": _NAN, "h_high": _NAN, "n_searched": 1}
+        if stable is not None:
+            search = {"h_low": stable.low, "h_high": stable.high, "n_searched": stable.n_searched}
+        return {**super().row(backend), **search, **columns_of(self, LEVEL, *OF_VERDICT)}
 
-    def rows(self, backend: str, settings: MaddSettings) -> list[dict[str, Any]]:
-        """Rows of the tidy table: MADD on the grid; before it the estimate, unjudged, where it rests on other bins."""
-        on_grid, stable = self.row(backend), self.bandwidth
-        if not settings.apart:
-            return [on_grid]
-        estimate = {
-            **on_grid, "estimate": self.estimate, "std_error": _NAN, "ci_low": self.lower_limit,
-            "ci_high": 2.0, "statistic": self.estimate, "pvalue": self.search_pvalue, "pvalue_adjusted": _NAN,
-            "method": "lower limit for the L1 distance", "null_mean": self.null_mean, "bias_corrected": _NAN,
-            "mid_pvalue": _NAN, "n_bins": settings.n_bins, "h_low": stable.low if stable else _NAN,
-            "h_high": stable.high if stable else _NAN, "n_searched": stable.n_searched if stable else 1,
-            "bound_low": self.lower_limit, "bound_high": 2.0, "pvalue_verdict": _NAN,
-            "pvalue_verdict_adjusted": _NAN, "verdict": None,
-        }  # fmt: skip
-        return [estimate, {**on_grid, "metric": "madd_binned"}]
-
-    def sentences(self, settings: MaddSettings) -> list[str]:
-        """One sentence per row."""
+    def sentence(self, settings: MaddSettings) -> str:
+        """The row in words: what is judged, then the headline."""
         pair, level = f"{self.group} against {self.reference}", f"{100 * settings.confidence_level:g}%"
         if self.verdict == "insufficient evidence":
-            return [f"{pair}: insufficient evidence. {self.note}".strip()] * (2 if settings.apart else 1)
+            return f"{pair}: insufficient evidence. {self.note}".strip()
         low, high = self.confidence_interval
-        bins = "distinct scores" if self.atoms else "bins"
         judged = (
-            f"{pair}: MADD {self.binned:.3f} in {self.grid_bins} {bins} ({level} interval {low:.3f} to "
-            f"{high:.3f}; alike groups would show {self.binned_null_mean:.3f}): "
+            f"{pair}: MADD {self.estimate:.3f} in {self._bins_in_words(settings)} ({level} interval {low:.3f} to "
+            f"{high:.3f}; alike groups would show {self.null_mean:.3f}): "
             f"{_judged(self, settings.margin, adjusted=settings.adjust != 'none')}"
         )
-        if not settings.apart:
-            return [judged]
-        stable, where = self.bandwidth, f"in {settings.n_bins} bins"
-        where = where if stable is None else f"for bandwidths from {stable.low:.3f} to {stable.high:.3f}"
-        limit = f"the L1 distance is at least {self.lower_limit:.3f} ({level} limit)"
-        return [f"{pair}: MADD {self.estimate:.3f} {where}; {limit}.", judged]
+        if settings.equal_width:
+            return judged
+        stable, where = self.bandwidth, f"in {settings.n_bins} equal bins"
+        if stable is not None:
+            where = f"for bandwidths from {stable.low:.3f} to {stable.high:.3f}"
+        alike = ""
+        if math.isfinite(self.headline_null_mean):
+            alike = f" (alike groups would show {self.headline_null_mean:.3f})"
+        return f"{judged} Headline MADD, not judged: {self.headline:.3f} {where}{alike}."
+
+    def _bins_in_words(self, settings: MaddSettings) -> str:
+        number = f"{self.grid_bins} "
+        if settings.equal_width:
+            return number + ("bin" if self.grid_bins == 1 else "equal bins")
+        if self.atoms is not None:
+            return number + ("score" if self.grid_bins == 1 else "distinct scores")
+        return f"{number}bins of the pooled scores"
+
+    def bins_sentence(self) -> str:
+        """Where the bins end."""
+        pair = f"Bins of {self.group} against {self.reference}"
+        if self.atoms is not None:
+            return f"{pair}: the scores {', '.join(f'{x:.4g}' for x in self.atoms)}."
+        return f"{pair} end at {', '.join(f'{x:.4g}' for x in self.edges)} and 1."
 
 
-@serialisable(kw_only=True)
+@serialisable(eq=False, kw_only=True)
 class LargestMadd(Comparison):
     """The largest MADD of several comparisons.
 
     `group`, `reference`: where it was found; `limited_by`: groups whose lower limit is the highest: a verdict
-    "violated" rests on these; `estimate`: largest MADD on the grids; biased upwards, as every maximum of noisy values;
+    "violated" rests on these; `estimate`: largest MADD in the bins that are judged; biased upwards, as every maximum of
+    noisy values;
     `null_mean`: mean of the largest MADD over the permutations; `confidence_interval`, `bounds`: for the largest δ_m,
     from limits that hold for all comparisons at once (Bonferroni); `statistic`, `pvalue`, `mid_pvalue`: of "all groups
-    have one score distribution", by the largest standardised MADD; `pvalue_adjusted`: another over a whole audit.
+    have one score distribution", by the largest standardised MADD; `pvalue_adjusted`: another over a whole audit;
+    `cells`, shape (groups with rows, cells): rows in the cells of the scores of all groups that the test rests on.
     """
 
     further: ClassVar[tuple[str, ...]] = ("null_mean", "mid_pvalue", LEVEL, *OF_VERDICT, "note")
@@ -213,6 +269,7 @@ class LargestMadd(Comparison):
     limited_by: tuple[str, str]
     null_mean: float
     mid_pvalue: float
+    cells: NDArray[np.int64] | None = None
 
     def sentence(self, margin: float) -> str:
         """The largest MADD in words."""
@@ -243,9 +300,10 @@ def _each(name: str, meaning: str) -> Any:
 class MaddResult(Result):
     """MADD of every comparison.
 
-    `estimate`, `std_error` (bootstrap, of MADD on the grid), `confidence_interval` (of the binned distance), `pvalue`
-    (of equal distributions), `verdict` and the attributes below are those of the only comparison, or an array or tuple
-    in the order of `comparisons`. `largest` is there where there are several; `counts` are the sufficient statistics.
+    `estimate`, `std_error`, `null_mean`, `bias_corrected`, `confidence_interval` (all of the distance in the bins that
+    are judged), `pvalue` (of equal distributions), `verdict`, `headline` (MADD as published) and the attributes below
+    are those of the only comparison, or an array or tuple in the order of `comparisons`. `largest` is there where there
+    are several; `counts` are what pictures are drawn from.
     """
 
     comparisons: tuple[MaddComparison, ...]
@@ -257,28 +315,30 @@ class MaddResult(Result):
     title: ClassVar[str] = "MADD: distance between the score distributions"
     _shown: ClassVar[tuple[str, ...]] = (
         "metric", "group", "reference", "estimate", "null_mean", "ci_low", "ci_high", "pvalue",
-        "pvalue_adjusted", "n_bins", "h_low", "h_high", "n", "n_reference", "verdict",
+        "pvalue_adjusted", "n_bins", "verdict", "headline", "headline_null_mean", "n", "n_reference",
     )  # fmt: skip
     metric: ClassVar[str] = "madd"
     scale: ClassVar[str] = "distance"
 
-    grid_bins = _each("grid_bins", "Bins of the label-blind grid.")
+    grid_bins = _each("grid_bins", "Number of bins that are judged.")
+    edges = _each("edges", "Inner edges of the bins that are judged.")
+    headline = _each("headline", "MADD as published: the mean over the stable stretch, or in the bins asked for.")
+    headline_null_mean = _each("headline_null_mean", "What `headline` would be on average if the groups were alike.")
     bandwidth = _each("bandwidth", "Stable stretch of bandwidths; None where the bins were given.")
-    binned = _each("binned", "MADD on the label-blind grid.")
     lower_limit = _each("lower_limit", "Lower confidence limit of the L1 distance.")
     null_mean = _each("null_mean", "What `estimate` would be on average if the groups were alike.")
-    bias_corrected = _each("bias_corrected", "Bias-corrected MADD on the grid.")
+    bias_corrected = _each("bias_corrected", "Bias-corrected MADD.")
     mid_pvalue = _each("mid_pvalue", "Mid-p value.")
     h_sup = _each("h_sup", "Order of the best bandwidth.")
 
     def rows(self) -> list[dict[str, Any]]:
         """Rows of the tidy table: every comparison, then the largest."""
-        found = [r for c in self.comparisons for r in c.rows(self.backend, self.settings)]
+        found = [c.row(self.backend) for c in self.comparisons]
         return found if self.largest is None else [*found, self.largest.row(self.backend)]
 
     def sentences(self) -> list[str]:
         """One sentence per row of the tidy table."""
-        found = [s for c in self.comparisons for s in c.sentences(self.settings)]
+        found = [c.sentence(self.settings) for c in self.comparisons]
         return found if self.largest is None else [*found, self.largest.sentence(self.settings.margin)]
 
     def _summary_columns(self, frame: pd.DataFrame) -> list[str]:
@@ -288,23 +348,22 @@ class MaddResult(Result):
     def notes(self) -> list[str]:
         """What was done, and what could not be computed."""
         settings = self.settings
-        lines: list[str] = []
-        atoms, level = self.counts.atoms, f"{100 * settings.confidence_level:g}%"
-        if settings.apart:
-            where = "in the bins asked for"
-            if settings.n_bins is None:
-                where = f"the mean over the stable stretch of h = 1 … 1/{settings.max_bins} (Algorithm 1)"
-            grid = "a grid chosen from the group sizes alone"
-            grid = grid if atoms is None else f"the {atoms.size} scores that occur, each a bin of its own"
-            lines = [
-                f"madd: {where}; ci_low is the {level} lower limit for the L1 distance of the densities, for "
-                "which no upper limit exists.",
-                f"madd_binned, which is judged: MADD on {grid}.",
-            ]
-        lines.append(
+        level = f"{100 * settings.confidence_level:g}%"
+        lines = [
             f"{level} intervals by the directional delta method, for the distance in the bins named; verdicts by "
             f"one-sided limits at that level against {settings.margin:g}. null_mean: what alike groups would show."
-        )
+        ]
+        if not settings.equal_width:
+            lines = [
+                "Bins are quantiles of the scores of both groups together, chosen without their labels; equal scores "
+                "stay together. The distance in them depends on the shares that the groups have of all rows, and not "
+                "on the scale of the scores.",
+                *lines,
+                f"headline, which nothing else in the row is about: {self._headline_in_words()}",
+            ]
+            printed = [c for c in self.comparisons if c.grid_bins <= _MOST_PRINTED and not np.isnan(c.estimate)]
+            if len(self.comparisons) <= _MOST_PRINTED:
+                lines += [c.bins_sentence() for c in printed if c.grid_bins > 1]
         methods = dict.fromkeys(t.method for c in self.comparisons for t in c.tests)
         if methods:
             seed = "" if settings.seed is None else f", seed {settings.seed}"
@@ -316,15 +375,21 @@ class MaddResult(Result):
                 "reference": f"Each group is compared with {self.comparisons[0].reference}",
             }[settings.comparisons]
             how = f"adjusted by {settings.adjust} over {settings.family}"
+            if settings.chosen_by_number and settings.comparisons == "reference":
+                what += f", since there are more than {FEW_GROUPS} groups (comparisons='all' takes all pairs)"
             judged = f"verdicts hold together over the comparisons ({settings.adjust})"
             if settings.adjust == "none":
                 how = "not adjusted" if settings.family == MaddSettings.family else how
                 judged = "each verdict is of its comparison by itself"
             lines.append(f"{what}; p-values {how}; {judged}.")
         lines += [text] if (text := self.beside_the_largest()) else []
-        if self.counts.missing.n_dropped:
-            lines.append(self.counts.missing.sentence)
+        lines += self.counts.missing.sentences
         return [*lines, *sorted({c.note for c in self.comparisons if c.note})]
+
+    def _headline_in_words(self) -> str:
+        if self.settings.n_bins is not None:
+            return f"MADD in the {self.settings.n_bins} equal bins asked for."
+        return f"the mean of MADD over the stable stretch of h = 1 … 1/{self.settings.max_bins} (Algorithm 1)."
 
     def beside_the_largest(self) -> str:
         """Why the largest MADD is judged unlike the comparison that attains it; empty where it is not."""
@@ -351,30 +416,35 @@ class MaddResult(Result):
         return super().__getitem__(group)  # type: ignore[no-any-return]
 
     def contributions(self) -> pd.DataFrame:
-        """What every bin of the grid adds, with sign.
+        """What every bin adds, with sign.
 
-        Columns: group, reference, bin (from 1), low, high (its ends), share, share_reference, contribution: the
-        difference of the shares; the absolute values sum to MADD on the grid.
+        Columns: group, reference, bin (from 1), low, high (its ends; of a distinct score that score), share,
+        share_reference, contribution: the difference of the shares; the absolute values sum to `estimate`.
         """
-        names = ("group", "reference", "bin", "low", "high", "share", "share_reference", "contribution")
-        frames, atoms = [], self.counts.atoms
+        frames = []
         for c in self.comparisons:
-            ends = np.concatenate([[0.0], bin_edges(c.grid_bins), [1.0]])
-            low, high = (ends[:-1], ends[1:]) if atoms is None else (atoms, atoms)
-            counts = self.counts.on_grid(c.grid_bins)
-            sides = [counts[list(g)].sum(axis=0) for g in self.counts.sides(c.group, c.reference)]
-            with np.errstate(divide="ignore", invalid="ignore"):
-                shares = [side / side.sum() for side in sides]
-            bins = np.arange(1, c.grid_bins + 1)
-            columns = (c.group, c.reference, bins, low, high, *shares, c.contributions)
-            frames.append(pd.DataFrame(dict(zip(names, columns, strict=True))))
+            ends = np.concatenate([[0.0], c.edges, [1.0]])
+            low, high = ends[:-1], ends[1:]
+            if c.atoms is not None:
+                low, high = c.atoms, c.atoms
+            share, share_reference = c.shares
+            columns = {
+                "group": c.group,
+                "reference": c.reference,
+                "bin": np.arange(1, c.grid_bins + 1),
+                "low": low,
+                "high": high,
+                "share": share,
+                "share_reference": share_reference,
+                "contribution": c.contributions,
+            }
+            frames.append(pd.DataFrame(columns))
         return pd.concat(frames, ignore_index=True)
 
     def _with_adjusted(self, adjusted: NDArray[np.float64], family: str) -> MaddResult:
         """The same result with these adjusted p-values, one per row of the tidy table, and this family."""
-        step = 2 if self.settings.apart else 1
-        own = zip(self.comparisons, adjusted[step - 1 :: step].tolist(), strict=False)
-        comparisons = tuple(replace(c, pvalue_adjusted=p) for c, p in own)
+        pairs = zip(self.comparisons, adjusted.tolist(), strict=False)
+        comparisons = tuple(replace(c, pvalue_adjusted=p) for c, p in pairs)
         largest = self.largest and replace(self.largest, pvalue_adjusted=float(adjusted[-1]))
         return replace(self, comparisons=comparisons, largest=largest, settings=replace(self.settings, family=family))
 

@@ -7,7 +7,7 @@ the grids with 1 … M bins are only about 3M²/π² distinct Farey fractions, c
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from itertools import pairwise
 from typing import Any
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from fairstats.ground.checks import Floats, check_given, check_two_groups, check_whole
 from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.outcomes import MissingReport, Outcomes
-from fairstats.ground.scores import ScoreCounts
+from fairstats.ground.scores import Bins, ScoreCounts, pooled_bins
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.tally import Tally, counts_or_rows
 
@@ -28,9 +28,6 @@ EXACT_BINS = 1_000
 PICTURE_BINS = 100
 #: Independent rows per distinct score from which scores are tied.
 TIED = 5
-#: Distinct scores are bins up to so many, where so many independent rows have one on average: with more of
-#: them, or fewer rows, alike groups would show a distance that hides a small one.
-ATOMS = ((20, TIED), (200, 200))
 #: More bins than this are asked for by mistake.
 MOST_BINS = 100_000
 #: From this many edges per score on, it is cheaper to look the scores up among the edges.
@@ -177,6 +174,23 @@ class Sample:
         """Sum of the weights; the number of rows without any."""
         return float(self.n if self.weights is None else self.weights.sum())
 
+    @cached_property
+    def constant_weight(self) -> float | None:
+        """The weight of every row, above 0, where all have the same; 1 without weights; else None."""
+        if self.weights is None:
+            return 1.0
+        if not self.n:
+            return None
+        each = self.weights if self.counts is None else self.weights / self.counts
+        weight = float(each[0])
+        if not weight > 0 or np.ptp(each) > 1e-12 * weight:
+            return None
+        if self.squares is not None and self.counts is not None:
+            spread = self.squares / self.counts - weight**2
+            if np.abs(spread).max() > 1e-9 * weight**2:
+                return None
+        return weight
+
     @property
     def n_effective(self) -> float:
         """Rows that an unweighted sample of the same precision has (Kish): (Σw)²/Σw²; n without weights."""
@@ -219,6 +233,11 @@ class Sample:
         parts = (one[:1000], one[1000:])  # mostly the first few settle it
         return not any((two[np.minimum(np.searchsorted(two, p), two.size - 1)] == p).any() for p in parts)
 
+    def quantile_bins(self, n_bins: int, *, merged: bool = False) -> Bins:
+        """Up to so many bins at the quantiles of these scores; `merged`: they are upper ends of intervals."""
+        amounts = self.counts if self.weights is None else self.weights
+        return pooled_bins(self.scores, n_bins, amounts, merged=merged)
+
     def histogram(self, edges: Floats) -> NDArray[Any]:
         """Rows (or weight) per bin between inner edges, shape (e + 1,)."""
         return histogram(self.scores, edges, self.counts if self.weights is None else self.weights)
@@ -228,7 +247,8 @@ class Sample:
         """Several samples as one, sorted."""
         scores = np.concatenate([p.scores for p in parts])
         if all(p.plain and p.counts is None for p in parts):
-            scores.sort()
+            # several parts are sorted already, and merging them is faster
+            scores.sort(kind="stable" if len(parts) > 1 else None)
             return cls(scores)
         order = np.argsort(scores, kind="stable")
         columns = zip(*((p.weights, p.clusters, p.counts, p.squares) for p in parts), strict=True)
@@ -292,15 +312,14 @@ class GroupScores:
         """Rows per group, shape (G,)."""
         return np.array([s.n for s in self.samples], dtype=np.int64)
 
-    def atoms(self) -> Floats | None:
-        """The distinct scores of all groups, where they are few and so the bins: no cut-off can tell more."""
-        most = max(number for number, _ in ATOMS)
-        if self.merged or any(np.count_nonzero(np.diff(s.scores)) >= most for s in self.samples):
-            return None
-        values = np.unique(np.concatenate([np.unique(s.scores) for s in self.samples]))
-        units = sum(s.n_units for s in self.samples)
-        few = any(2 <= values.size <= most and values.size * rows <= units for most, rows in ATOMS)
-        return values if few else None
+    def without_constant_weights(self, *, pooled: bool) -> GroupScores:
+        """The same without weights where they are equal within every group; if `pooled`, over all groups."""
+        weights = [s.constant_weight for s in self.samples]
+        same = not pooled or len({w for w, s in zip(weights, self.samples, strict=True) if s.n}) == 1
+        if any(w is None for w, s in zip(weights, self.samples, strict=True) if s.n) or not same:
+            return self
+        samples = tuple(replace(s, weights=None, squares=None) for s in self.samples)
+        return replace(self, samples=samples)
 
 
 def read_scores(counts: Any, most_bins: int, **columns: Any) -> GroupScores:
@@ -313,11 +332,10 @@ def read_scores(counts: Any, most_bins: int, **columns: Any) -> GroupScores:
 
 @serialisable(eq=False)
 class GridCounts:
-    """Rows (or weight) per group and bin: the sufficient statistics that a result carries.
+    """Rows (or weight) per group in equally wide bins: what pictures of a result are drawn from.
 
-    `edges`, shape (e,): inner edges of every grid of the result, and of 100 bins for pictures; `counts`, shape (G, e +
-    1): sums of weights where rows are weighted; `sizes`, shape (G,): rows per group; `missing`: what was left out;
-    `atoms`: the distinct scores, where they are the bins of every comparison.
+    `edges`, shape (e,): inner edges of 100 bins, and of the bins that were asked for; `counts`, shape (G, e + 1): sums
+    of weights where rows are weighted; `sizes`, shape (G,): rows per group; `missing`: what was left out.
     """
 
     groups: tuple[str, ...]
@@ -326,34 +344,27 @@ class GridCounts:
     sizes: NDArray[np.int64]
     weighted: bool = False
     missing: MissingReport = field(default_factory=MissingReport)
-    atoms: NDArray[np.float64] | None = None
 
     @classmethod
-    def of(cls, scores: GroupScores, grids: Iterable[int], atoms: Floats | None = None) -> GridCounts:
-        """Count at the edges of the grids with these numbers of bins, or of the atoms."""
-        own = [bin_edges(m) for m in sorted({*grids})] if atoms is None else [atoms[1:]]
-        edges = np.unique(np.concatenate([*own, bin_edges(PICTURE_BINS)]))
-        counts = np.vstack([s.histogram(edges) for s in scores.samples])
-        weighted = any(s.weights is not None for s in scores.samples)
-        return cls(scores.groups, edges, counts, scores.sizes, weighted, scores.missing, atoms)
+    def of(cls, scores: GroupScores, grids: Iterable[int]) -> GridCounts:
+        """Count at the edges of the grids with these numbers of bins, and of 100."""
+        edges = np.unique(np.concatenate([bin_edges(m) for m in {*grids, PICTURE_BINS}]))
+        return cls(
+            groups=scores.groups,
+            edges=edges,
+            counts=np.vstack([s.histogram(edges) for s in scores.samples]),
+            sizes=scores.sizes,
+            weighted=any(s.weights is not None for s in scores.samples),
+            missing=scores.missing,
+        )
 
     def on(self, n_bins: int) -> NDArray[Any]:
-        """Counts on a grid of `n_bins` bins, shape (G, n_bins)."""
-        return self._at(bin_edges(n_bins), n_bins)
-
-    def on_grid(self, n_bins: int) -> NDArray[Any]:
-        """Counts on the grid of a comparison: the atoms, or `n_bins` bins."""
-        return self._at(self.grid(n_bins), n_bins)
-
-    def grid(self, n_bins: int) -> Floats:
-        """Inner edges of the grid of a comparison."""
-        return bin_edges(n_bins) if self.atoms is None else self.atoms[1:]
-
-    def _at(self, wanted: Floats, n_bins: int) -> NDArray[Any]:
+        """Counts on a grid of `n_bins` equally wide bins, shape (G, n_bins)."""
+        wanted = bin_edges(n_bins)
         place = np.searchsorted(self.edges, wanted)
         if wanted.size and not (place[-1] < self.edges.size and np.array_equal(self.edges[place], wanted)):
-            allowed = f"a grid that the result was computed on, or {PICTURE_BINS}"
-            cure = "call madd again with this n_bins or grid_bins"
+            allowed = f"the number of bins that was asked for, or a divisor of {PICTURE_BINS}"
+            cure = "call madd again with this n_bins"
             raise InputError("n_bins", got=repr(n_bins), allowed=allowed, cure=cure)
         return np.add.reduceat(self.counts, np.concatenate([[0], place + 1]), axis=1)
 

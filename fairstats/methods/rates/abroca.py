@@ -263,6 +263,8 @@ def abroca(
 def _scores(counts: Any) -> ScoreCounts:
     """Score counts of rows of equal weight, from what was passed as counts."""
     scores = counts.histogram() if isinstance(counts, Tally) else counts
+    if isinstance(scores, ScoreCounts):
+        scores = scores.without_even_weights()
     if not isinstance(scores, ScoreCounts) or scores.counts.shape[1] < 2:
         got, allowed = f"a {type(scores).__name__}", "score counts per group and label"
     elif scores.totals is not None or scores.clustered:

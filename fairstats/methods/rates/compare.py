@@ -14,14 +14,16 @@ from fairstats.ground.counts import CellCounts
 from fairstats.ground.groups import find_reference
 from fairstats.ground.multiplicity import MaxZ, make_pairs, normal_cdf, normal_quantile
 from fairstats.ground.registry import ENDINGS, METRICS, RATES, Metric
-from fairstats.ground.results import HypothesisTest, Interval
+from fairstats.ground.results import Interval
+from fairstats.ground.strata import StratumCounts
 from fairstats.ground.verdict import Evidence, sharpest_level
 from fairstats.methods.rates.decision import decide_by_method, decide_exactly, exact_pair
 from fairstats.methods.rates.estimates import RateEstimates, estimate_rate, joint_covariance
 from fairstats.methods.rates.maxima import MaximumResult, largest_gap
-from fairstats.methods.rates.pair import Chosen, Refused, pair_method
+from fairstats.methods.rates.pair import Refused, pair_method
 from fairstats.methods.rates.result import DifferenceResult, Inference, RateComparison, RatioResult, as_family, warned
-from fairstats.methods.rates.setup import check_groups, count_table, make_settings
+from fairstats.methods.rates.setup import check_groups, count_tables, make_settings
+from fairstats.methods.rates.stratified import adjusted, check_adjustable
 from fairstats.numerics.rates.score import Contrast
 
 _Result = TypeVar("_Result", bound=RatioResult | DifferenceResult | MaximumResult)
@@ -33,23 +35,36 @@ def run(name: str, **given: Any) -> _Result:  # type: ignore[type-var]
     ``agg="max"`` among them turns a difference into its largest gap.
     """
     check_choice("agg", given.get("agg"), (None, "max"))
-    table = count_table(given, METRICS[name].needs)
+    table, strata = count_tables(given, METRICS[name].needs)
     if given.get("agg"):
         name = name.removesuffix(ENDINGS["difference"]) + ENDINGS["gap"]
     settings = make_settings(METRICS[name].contrast, given)
-    result: Any = compare_metric(METRICS[name], table, settings, given["reference"], given.get("rng"))
+    reference, rng = given["reference"], given.get("rng")
+    result: Any = compare_metric(METRICS[name], table, settings, reference, rng, strata=strata)
     return result  # type: ignore[no-any-return]
 
 
 def compare_metric(
-    metric: Metric, table: CellCounts, settings: Inference, reference: Hashable | None = None, rng: Any = None
-) -> RatioResult | DifferenceResult | MaximumResult:
-    """Compare the rates of a metric over all groups of a table, and warn of what could not be computed."""
+    metric: Metric, table: CellCounts, settings: Inference, reference: Hashable | None = None, rng: Any = None,
+    *, strata: StratumCounts | None = None,
+) -> RatioResult | DifferenceResult | MaximumResult:  # fmt: skip
+    """Compare the rates of a metric over all groups of a table, and warn of what could not be computed.
+
+    `strata`: the same rows by the strata of a confounder; the result then has the adjusted comparisons beside it.
+    """
     check_groups(table.groups)
+    table = table.without_even_weights()
+    if strata is not None:
+        check_adjustable(metric)
     if metric.contrast == "gap":
         return warned(largest_gap(table, metric, settings), metric.name)
     estimates = [estimate_rate(table, RATES[name]) for name in metric.rates]
-    return compare_estimates(metric, table, estimates, settings, reference, rng)
+    result = compare_estimates(metric, table, estimates, settings, reference, rng)
+    if strata is None:
+        return result
+    result = adjusted(result, metric, strata)
+    warned(result.stratified, metric.name)
+    return result
 
 
 def compare_estimates(
@@ -144,6 +159,7 @@ class _Asked:
         """One pair, and the evidence of its verdict."""
         i, j = pair
         contrast, settings = self.contrast, self.settings
+        estimates = estimates.for_pair(i, j)
         empty = RateComparison.unknown(metric, settings, pair, estimates.groups, estimates.rate, estimates.rows)
         if without := without_cases(estimates, pair):
             return replace(empty, note=without), Evidence()
@@ -186,22 +202,3 @@ def without_cases(estimates: RateEstimates, pair: tuple[int, int]) -> str:
         none = f"all weights of {words.case_words} are 0"
     who = " and ".join(estimates.groups[g] for g in lacking)
     return f"{who}: {none}, so no {words.title}."
-
-
-def limits_and_evidence(by: Chosen, contrast: Contrast, settings: Inference) -> tuple[Interval, Evidence]:
-    """One-sided limits and p-values of a verdict by a method."""
-    level = settings.confidence_level
-    decision = decide_by_method(by, contrast, settings, (level, 2 * level - 1))
-    return decision.bounds, decision.evidence
-
-
-def answered(
-    row: RateComparison, by: Chosen, contrast: Contrast, settings: Inference, tests: list[HypothesisTest],
-    levels: tuple[float, float], *, bounded: bool = True,
-) -> RateComparison:  # fmt: skip
-    """The comparison with its interval and tests; the end that the alternative does not ask about is open."""
-    decision = decide_by_method(by, contrast, settings, levels, bounded=bounded)
-    return replace(
-        row, confidence_interval=decision.interval, tests=tuple(tests), statistic=decision.statistic,
-        pvalue=decision.pvalue, procedure=decision.procedure,
-    )  # fmt: skip

@@ -20,6 +20,8 @@ from fairstats.ground.registry import SELECTED, Rate, as_function
 #: of both. Where a small group is nearly perfect, limits about half a row more err in up to .13 on the side
 #: of the end of the range, those about a whole row more in up to .17 on that of its middle.
 ADDED = (0.5, 1.0)
+#: A variance below this share of r(1−r) is the rounding of sums, and no variance.
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,10 +32,11 @@ class RateEstimates:
     (G,): k_s / d_s, NaN where d_s = 0; `joint`: variances of the rates, r(1−r)/d, shape (G,), for independent
     unweighted rows, their linearised covariance, shape (G, G), otherwise; `degrees_of_freedom`: infinite, or sampling
     units − 1; `weighted`, `clustered`: whether the variance is linearised, and whether over clusters; `units`, shape
-    (G,): effective sampling units behind each rate; `clusters`, shape (G,): of each group, or of all where they are not
-    known, None without; `inflation`, shape (G,): of its variance in small samples; `parts`: the two rates that this one
-    is the mean of (average odds); `smooth`: whether `rate` holds a general function of the counts, which has no
-    successes; `added`: of such a function or a mean those with `ADDED` rows more in every cell.
+    (G,): effective sampling units behind each rate; `worth`, shape (G,): its rows by their weights, (Σw)²/Σw²;
+    `even`, shape (G,): groups of rows of equal weight, None without weights; `inflation`, shape (G,): of the variance
+    of linear methods in small samples; `parts`: the two rates that this one is the mean of (average odds); `smooth`:
+    whether `rate` holds a general function of the counts, which has no successes; `added`: of such a function or a
+    mean those with `ADDED` rows more in every cell.
     """
 
     rate_of: Rate
@@ -47,7 +50,8 @@ class RateEstimates:
     weighted: bool = False
     clustered: bool = False
     units: Floats | None = None
-    clusters: NDArray[np.int64] | None = None
+    worth: Floats | None = None
+    even: NDArray[np.bool_] | None = None
     inflation: Floats | None = None
     parts: tuple[RateEstimates, ...] = ()
     smooth: bool = False
@@ -70,16 +74,39 @@ class RateEstimates:
         """Of each rate, shape (G,)."""
         return self.joint if self.joint.ndim == 1 else np.diag(self.joint)
 
-    def contrast_degrees(self, i: int, j: int, *, ratio: bool) -> float:
-        """Satterthwaite's degrees of freedom of a contrast under weights or clusters, infinite without.
+    def uneven(self, i: int, j: int) -> bool:
+        """Whether a comparison of two groups has to do with clusters or unequal weights."""
+        return self.weighted and (self.clustered or self.even is None or not bool(self.even[[i, j]].all()))
 
-        (v_i + v_j)²/(v_i²/(u_i − 1) + v_j²/(u_j − 1)), v the variances of both terms, u the effective units.
+    def for_pair(self, i: int, j: int) -> RateEstimates:
+        """The estimates that a comparison of two groups is made of: without weights where both have equal ones."""
+        if not self.weighted or self.smooth or self.uneven(i, j):
+            return self
+        with np.errstate(divide="ignore", invalid="ignore"):
+            variance = self.rate * (1 - self.rate) / self.cases
+        parts = tuple(part.for_pair(i, j) for part in self.parts)
+        if parts:
+            variance = np.asarray(np.sum([part.variance for part in parts], axis=0) / len(parts) ** 2)
+        return replace(
+            self, joint=variance, degrees_of_freedom=math.inf, weighted=False, units=None, worth=None, even=None,
+            inflation=None, parts=parts,
+        )  # fmt: skip
+
+    def contrast_degrees(self, i: int, j: int, *, ratio: bool, linear: bool = False) -> float:
+        """Degrees of freedom of a contrast under weights or clusters, infinite without.
+
+        Of effective counts those of the smaller group, u − 1 with u its effective units; of methods that are `linear`
+        in the rates Satterthwaite's, (v_i + v_j)²/(v_i²/(u_i − 1) + v_j²/(u_j − 1)), v the variances of both terms.
         """
-        if self.units is None:
-            return self.degrees_of_freedom
+        if self.units is None or not self.uneven(i, j):
+            return self.degrees_of_freedom if self.units is None else math.inf
+        units = self.units[[i, j]]
+        if not linear:
+            smaller = float(units.min()) - 1
+            return smaller if smaller > 0 else math.nan
         with np.errstate(divide="ignore", invalid="ignore"):
             variance = self._terms(i, j, ratio)
-            degrees = variance.sum() ** 2 / np.sum(variance**2 / np.maximum(self.units[[i, j]] - 1, 1))
+            degrees = variance.sum() ** 2 / np.sum(variance**2 / np.maximum(units - 1, 1))
         return float(degrees) if np.isfinite(degrees) else self.degrees_of_freedom
 
     def _terms(self, i: int, j: int, ratio: bool) -> Floats:
@@ -98,22 +125,70 @@ class RateEstimates:
         if not self.clustered:
             return 1.0
         own = self.parts or (self,)
-        apart = sum(part._terms(i, j, ratio).sum() for part in own) / len(own) ** 2
-        return math.sqrt(apart) / self.std_error(i, j, ratio=ratio)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            apart = sum(part._terms(i, j, ratio).sum() for part in own) / len(own) ** 2
+        together = self.std_error(i, j, ratio=ratio)
+        # rates that show no variance show nothing that the groups share
+        shown = all(part.varies[[i, j]].any() for part in own) and 0 < together < math.inf
+        return math.sqrt(apart) / together if shown else 1.0
 
     @functools.cached_property
     def effective(self) -> tuple[Floats, Floats]:
-        """Effective successes and cases, shape (G,) each.
+        """Effective successes k* = r·n* and cases n*, shape (G,) each; the counts themselves without weights.
 
-        The counts themselves without weights; under weights n* = r(1−r)/Var(r) (Korn & Graubard 1998), the variance
-        inflated, and k* = r·n*, with the effective sampling units for n* where r is 0 or 1 and the variance vanishes.
+        n* is the smaller of what two things allow, u being the effective units of the group (Kish 1965):
+
+            its variance               r(1−r)/Var(r), inflated for few units (Korn & Graubard 1998);
+            its weights, or clusters   u, or u/τ with τ ≤ 1 the `variance_of_clusters` that groups have together.
+
+        Where few clusters or weights happen to agree the variance is too small by chance, most of all near a rate of 0
+        or 1: the other term does not look at the outcomes of the group alone. A rate of 0 or 1 shows no variance: then
+        n* is the number of units.
         """
         if self.units is None or self.inflation is None:
             return self.successes, self.cases
+        rate, units = self.rate, self.units
         variance = self.variance * self.inflation
         with np.errstate(divide="ignore", invalid="ignore"):
-            cases = np.where(variance > 0, self.rate * (1 - self.rate) / variance, self.units)
-        return np.where(cases > 0, self.rate * cases, 0.0), cases
+            shown = rate * (1 - rate) / variance
+            allowed = units / self.variance_of_clusters if self.clustered else units
+            cases = np.where(self.varies, np.fmin(shown, allowed), units)
+        if self.even is not None and not self.clustered:
+            cases = np.where(self.even, self.rows, cases)
+        return np.where(cases > 0, rate * cases, 0.0), np.where(np.isnan(rate), 0.0, cases)
+
+    @property
+    def varies(self) -> NDArray[np.bool_]:
+        """Whether units of a group differ in their rates by more than rounding, shape (G,)."""
+        with np.errstate(invalid="ignore"):
+            return np.asarray(self.variance > ROUNDING * self.rate * (1 - self.rate))
+
+    @functools.cached_property
+    def variance_of_clusters(self) -> Floats:
+        """τ of each group, shape (G,): the variance of the mean of a cluster over r(1−r), by all groups together.
+
+        τ_g = Σ_h (u_h − 1)·t_h·min(1, m_h/m_g)/Σ_h (u_h − 1),     t_h = Var(r_h)·u_h/(r_h(1 − r_h)), within (0, 1],
+
+        m the rows of a cluster. A cluster of m rows with correlation ρ has ρ + (1 − ρ)/m: of larger clusters less is
+        expected, by as much as if ρ were 0; of smaller ones no less. Copies of all rows within their clusters change
+        none of it.
+        """
+        if self.units is None or self.worth is None:
+            return np.ones(len(self.groups))
+        rate, units = self.rate, self.units
+        share_of_units = self.degrees_of_freedom / (self.degrees_of_freedom + 1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # the factor n/(n − 1) of all units becomes that of the group's own
+            variance = self.variance * share_of_units * units / (units - 1)
+            own = np.minimum(variance * units / (rate * (1 - rate)), 1.0)
+            size = self.worth / units
+            fewer_rows = np.minimum(size[None, :] / size[:, None], 1.0)
+        usable = np.isfinite(own) & self.varies & (units > 1)
+        if not usable.any():
+            return np.ones(len(self.groups))
+        weight = np.where(usable, units - 1, 0.0)
+        each = np.where(usable, own, 0.0) * np.nan_to_num(fewer_rows, nan=1.0)
+        return np.asarray(each @ weight / weight.sum())
 
     def table(self, i: int, j: int) -> tuple[float, float, float, float]:
         """Effective successes and cases of a group and its reference: (k_i, d_i, k_j, d_j)."""
@@ -140,23 +215,22 @@ class RateEstimates:
 
 
 def _small_sample(counts: CellCounts, rate: Rate) -> dict[str, Any]:
-    """Effective number of sampling units behind a rate in each group, m, and inflation of its variance.
+    """Effective sampling units and rows behind a rate in each group, and the inflation of its variance.
 
     Residuals shrink the variance of a group to 1 − 2Σh³/Σh² + Σh² of itself, h = d_u/Σd with d_u the weighted cases of
-    a unit, where the working model has independent units (Bell & McCaffrey 2002): 1 − 1/m for equal units, 1 − 3/m at
-    most for sizes by a gamma law; 1 − 2/m is taken for all.
+    a unit, where the working model has independent units (Bell & McCaffrey 2002): 1 − 1/m for m equal units, 1 − 3/m at
+    most for sizes by a gamma law; methods that are linear in the rates take 1 − 2/m for all.
     """
     if counts.scatter is None:
         return {}
     n_groups, n_cells = counts.totals.shape
-    units, clusters = np.full(n_groups, np.inf), None
+    units, worth = np.full((2, n_groups), np.inf)
     for part in rate.parts or (rate,):
         cells = [counts.cells.index(cell) for cell in part.cases] or list(range(n_cells))
         units = np.fmin(units, counts.effective_units(cells))
-    if counts.clustered:
-        clusters = np.full(n_groups, counts.n_units) if counts.group_units is None else counts.group_units
+        worth = np.fmin(worth, counts.effective_rows(cells))
     inflation = 1 / (np.maximum(1 - 2 / units, 0.25) * counts.unit_factor)
-    return {"units": units, "clusters": clusters, "inflation": inflation}
+    return {"units": units, "worth": worth, "even": counts.even_groups, "inflation": inflation}
 
 
 def rate_in(counts: CellCounts, rate: Rate) -> Rate:

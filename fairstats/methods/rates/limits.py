@@ -118,7 +118,7 @@ class Score(_ByCritical):
     """All θ that the score test does not reject.
 
     `correction`, `continuity`: as in `score`; `scale` multiplies the statistic where the estimate lies above and below
-    the null: of groups that share clusters the standard error if they were independent over their own, and `shrinkage`.
+    the null: of groups that share clusters the standard error if they were independent over their own.
     """
 
     table: Table

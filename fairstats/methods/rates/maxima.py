@@ -38,7 +38,7 @@ from fairstats.methods.rates.decision import (
     smallest_expected_cell,
 )
 from fairstats.methods.rates.estimates import RateEstimates, estimate_rate, joint_covariance, linear_covariance
-from fairstats.methods.rates.pair import Chosen, Refused, pair_method, shrinkage, too_few_units
+from fairstats.methods.rates.pair import Chosen, Refused, pair_method, too_few_units
 from fairstats.methods.rates.result import ComparisonResult, Inference, RateComparison
 from fairstats.numerics.rates.score import difference_limits_of, difference_score_statistic
 from fairstats.numerics.rates.switch import needs_exact
@@ -409,8 +409,6 @@ class _Band:
                 k, n = part.effective
                 tables[p, rates == e] = np.column_stack([k[i], n[i], k[j], n[j]])
                 apart[rates == e] += (part.variance[i] + part.variance[j]) / parts[e] ** 2
-                more, fewer = shrinkage(part)
-                scale[:, p, rates == e] = np.minimum(more[i], fewer[j]), np.minimum(fewer[i], more[j])
         lacking = np.array([bool(too_few_units(e, g, g)) for e in estimates for g in range(n_groups)])
         few, known = lacking[first] | lacking[second], np.isfinite(differences)
         if counts.clustered:

@@ -13,6 +13,7 @@ from fairstats.methods.rates.compare import compare_estimates, compare_metric, r
 from fairstats.methods.rates.estimates import estimate_smooth
 from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.result import DifferenceResult, RatioResult
+from fairstats.methods.rates.stratified import can_be_adjusted, check_adjustable
 
 
 @setup.documented(setup.RATIO)
@@ -305,13 +306,17 @@ def group_metric(
     if chosen.contrast == "gap" and smooth:
         cure = 'contrast="difference" with comparisons="all"'
         raise InputError("contrast", got=f"'gap' of {name}", allowed="shares, and means of shares", cure=cure)
-    table = setup.count_table(given, chosen.needs)
+    if given["strata"] is not None:
+        check_adjustable(chosen)
+    table, strata = setup.count_tables(given, chosen.needs)
     setup.check_groups(table.groups)
     settings = setup.make_settings(chosen.contrast, given, any_margin=True)
     if callable(metric):
         estimates = estimate_smooth(table, registry.Rate(name, name, ""), metric)
         return compare_estimates(chosen, table, [estimates], settings, given["reference"])
-    return compare_metric(chosen, table, settings, given["reference"])
+    if not can_be_adjusted(chosen):  # of a tally, whose strata nobody asked for
+        strata = None
+    return compare_metric(chosen, table, settings, given["reference"], strata=strata)
 
 
 def _of_name(name: str, contrast: registry.Contrast | None) -> registry.Metric:

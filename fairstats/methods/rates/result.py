@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
 
-import numpy as np
 from numpy.typing import NDArray
 
 from fairstats.ground import results
@@ -18,10 +17,11 @@ from fairstats.ground.registry import RATES, Rate, find_metric
 from fairstats.ground.results import HypothesisTest, Interval, Result, columns_of
 from fairstats.ground.scores import ScoreCounts
 from fairstats.ground.serialise import serialisable
+from fairstats.ground.stored import damaged
 from fairstats.ground.verdict import Evidence, decide, explain, fair_range
 from fairstats.methods.rates.bounds import worst_case_rows
 from fairstats.methods.rates.estimates import estimate_rate
-from fairstats.methods.rates.pair import SMALL_CELL, shrinkage
+from fairstats.methods.rates.pair import SMALL_CELL, worth_notes
 from fairstats.plots.forest import forest_plot
 
 _Result = TypeVar("_Result", bound=Result)
@@ -47,6 +47,11 @@ class Inference:
     comparisons: str = "reference"
     n_resamples: int = 9_999
     seed: int | None = None
+
+    def check_stored(self) -> None:
+        """Raise unless the threshold that was read from a file separates ratios."""
+        if self.threshold is not None and not 0 < self.threshold <= 1:
+            raise damaged(f"a threshold of {self.threshold!r:.40}", "a ratio above 0 and at most 1")
 
     @property
     def limit(self) -> float:
@@ -166,7 +171,8 @@ class ComparisonResult(Result):
     tails: ClassVar[dict[str, str]] = {}
     _shown: ClassVar[tuple[str, ...]] = (
         "metric", "group", "reference", "attained_by", "rate", "rate_reference", "estimate", "ci_low",
-        "ci_high", "pvalue", "pvalue_adjusted", "n", "n_reference", "verdict",
+        "ci_high", "pvalue", "pvalue_adjusted", "n", "n_reference", "verdict", "adjusted", "adjusted_ci_low",
+        "adjusted_ci_high", "adjusted_pvalue", "adjusted_verdict", "pvalue_homogeneity", "crude", "crude_verdict",
     )  # fmt: skip
 
     @property
@@ -265,15 +271,8 @@ class ComparisonResult(Result):
         answered = [c for c in self.comparisons if c.verdict != "insufficient evidence"]
         if counts.weighted and metric is not None:
             shown = {g for c in answered for g in (c.group, c.reference)}
-            parts = (part for name in metric.rates for part in RATES[name].parts or (RATES[name],))
-            least = np.min([shrinkage(estimate_rate(counts, part)).min(axis=0) for part in parts], axis=0)
-            scarce = [g for g, factor in zip(counts.groups, least, strict=True) if g in shown and factor < 0.95]
-            if scarce:
-                return [
-                    f"{', '.join(scarce)}: few effective successes or failures, or clusters of very unequal "
-                    "size. Limits are wider for it; where many such samples get no answer, those that do are "
-                    "a selection (coverage .92 to 1; where fewer than one in ten do, nothing is claimed)."
-                ]
+            estimates = (estimate_rate(counts, RATES[name]) for name in metric.rates)
+            return [note for estimate in estimates for note in worth_notes(estimate, shown)]
         if counts.weighted:
             return []
         if self.method in ("log", "delta"):
@@ -289,8 +288,7 @@ class ComparisonResult(Result):
         return []
 
     def _common_notes(self) -> list[str]:
-        dropped = [self.counts.missing.sentence] if self.counts.missing.n_dropped else []
-        return dropped + sorted({c.note for c in self.comparisons if c.note})
+        return [*self.counts.missing.sentences, *sorted({c.note for c in self.comparisons if c.note})]
 
     def worst_case_bounds(self) -> pd.DataFrame:
         """Range of every estimate over all values that the missing entries could have (Manski bounds).
@@ -326,9 +324,57 @@ class ComparisonResult(Result):
         return forest_plot(self, ax=ax)
 
 
+@dataclass(frozen=True, eq=False)
+class _BesideStrata(ComparisonResult):
+    """Comparisons that may have adjusted ones beside them: `stratified`, a result of the same pairs."""
+
+    stratified: Any = None
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Rows of the tidy table; with strata also the adjusted comparison in columns of its own."""
+        rows = super().rows()
+        if self.stratified is None:
+            return rows
+        for row, c in zip(rows, self.stratified.comparisons, strict=True):
+            row["adjusted"] = c.estimate
+            row["adjusted_ci_low"], row["adjusted_ci_high"] = c.confidence_interval
+            row["adjusted_pvalue"] = c.pvalue
+            row["adjusted_verdict"] = c.verdict
+            row["pvalue_homogeneity"] = c.pvalue_homogeneity
+        return rows
+
+    def disagreements(self) -> list[str]:
+        """A sentence for every comparison where crude and adjusted disagree."""
+        if self.stratified is None:
+            return []
+        return [c.disagreement for c in self.stratified.comparisons if c.disagreement]
+
+    def sentences(self) -> list[str]:
+        """One sentence per comparison; where the adjusted one disagrees, that one as well."""
+        sentences = super().sentences()
+        if self.stratified is None:
+            return sentences
+        pairs = zip(sentences, self.stratified.comparisons, strict=True)
+        return [f"{sentence} {c.disagreement}".strip() for sentence, c in pairs]
+
+    def notes(self) -> list[str]:
+        """Sentences below the table."""
+        lines = super().notes()
+        if self.stratified is None:
+            return lines
+        own = [note for note in self.stratified.notes() if note not in lines]
+        return [*lines, *(f"Within strata: {note}" for note in own), *self.disagreements()]
+
+
 @serialisable(eq=False)
-class RatioResult(ComparisonResult):
-    """Ratios of rates against a reference group, with the verdict on the four-fifths rule."""
+class RatioResult(_BesideStrata):
+    """Ratios of rates against a reference group, with the verdict on the four-fifths rule.
+
+    Attributes
+    ----------
+    stratified : StratifiedRatioResult or None
+        The same comparisons within strata, where strata were given.
+    """
 
     scale: ClassVar[str] = "ratio"
     tails: ClassVar[dict[str, str]] = {
@@ -344,8 +390,14 @@ class RatioResult(ComparisonResult):
 
 
 @serialisable(eq=False)
-class DifferenceResult(ComparisonResult):
-    """Signed differences against a reference group, with the verdict on a margin."""
+class DifferenceResult(_BesideStrata):
+    """Signed differences against a reference group, with the verdict on a margin.
+
+    Attributes
+    ----------
+    stratified : StratifiedDifferenceResult or None
+        The same comparisons within strata, where strata were given.
+    """
 
     scale: ClassVar[str] = "difference"
     tails: ClassVar[dict[str, str]] = {
@@ -359,10 +411,13 @@ class DifferenceResult(ComparisonResult):
         return f"{self._subject(c)}: difference {c.estimate:+.3f} ({told})"
 
 
-def warned(result: _Result, name: str) -> _Result:
-    """The result, after warning of what could not be computed, and of methods that had to be replaced."""
+def warned(result: _Result, name: str, *, plain: str = "") -> _Result:
+    """The result, after warning of what could not be computed, and of methods that had to be replaced.
+
+    `plain`: a note that is no warning.
+    """
     lacking = {c.note for c in result.comparisons if c.note and c.verdict == "insufficient evidence"}
-    replaced = {c.note for c in result.comparisons if c.note} - lacking
+    replaced = {c.note for c in result.comparisons if c.note} - lacking - {plain}
     for notes, kind in ((lacking, InsufficientEvidenceWarning), (replaced, DataWarning)):
         if notes:
             caution(f"{name}: {' '.join(sorted(notes))}", kind)

@@ -14,9 +14,11 @@ import narwhals as nw
 
 from fairstats.ground import checks
 from fairstats.ground.counts import CellCounts, ConfusionCounts, SelectionCounts
+from fairstats.ground.encoding import label_text
 from fairstats.ground.errors import InputError
 from fairstats.ground.multiplicity import ADJUSTMENTS
 from fairstats.ground.outcomes import Outcomes
+from fairstats.ground.strata import StratumCounts
 from fairstats.ground.tally import Tally, counts_or_rows
 from fairstats.methods.rates.result import Inference
 
@@ -29,6 +31,7 @@ class Shared(TypedDict, total=False):
     confidence_level: float
     adjust: str
     pos_label: Any
+    label_values: Any
     missing: Literal["raise", "drop", "group"]
     groups: Sequence[Hashable] | None
 
@@ -40,6 +43,7 @@ class Options(Shared, total=False):
     comparisons: Literal["reference", "all"]
     alternative: Literal["two-sided", "less", "greater"]
     simultaneous: Literal["bonferroni", "max-z"] | None
+    strata: Any
     sample_weight: Any
     cluster: Any
 
@@ -72,7 +76,8 @@ class DifferenceOptions(OddsOptions, total=False):
 DEFAULTS: dict[str, Any] = {
     **dict.fromkeys(("sensitive_features", "agg", "counts", "reference")), "comparisons": "reference",
     "method": None, "threshold": 0.8, "margin": 0.1, "alternative": "two-sided", "confidence_level": 0.95,
-    "simultaneous": None, "adjust": "holm", **dict.fromkeys(("sample_weight", "cluster", "pos_label")),
+    "simultaneous": None, "adjust": "holm",
+    **dict.fromkeys(("strata", "sample_weight", "cluster", "pos_label", "label_values")),
     "missing": "raise", "groups": None, "n_resamples": 9_999, "rng": None,
 }  # fmt: skip
 with files("fairstats.methods.rates").joinpath("arguments.toml").open("rb") as _stream:
@@ -179,20 +184,40 @@ def count_table(given: Mapping[str, Any], needs: tuple[str, ...]) -> CellCounts:
     """Cell counts of what a metric needs, from the rows or the counts among a function's arguments.
 
     Predictions and labels: confusion counts; predictions alone: also selection counts; labels alone: those of labels.
+    Weights that are equal within every group drop out, as rates of groups are compared.
     """
+    return count_tables(given, needs)[0]
+
+
+def count_tables(given: Mapping[str, Any], needs: tuple[str, ...]) -> tuple[CellCounts, StratumCounts | None]:
+    """The cell counts of `count_table`, and those by stratum where the arguments, or a tally, have strata."""
     selection = len(needs) == 1
     names = ("y_pred" if needs == ("predictions",) else "y_true",) if selection else ("y_true", "y_pred")
-    columns = {name: given.get(name) for name in (*names, "y_pred", "sensitive_features")}
+    columns = {name: given.get(name) for name in (*names, "y_pred", "sensitive_features", "strata")}
     if counts_or_rows(given.get("counts"), needs=", ".join(names), **columns):
-        return _counted(given["counts"], selection=selection)
+        counts = _counted(given["counts"], selection=selection).without_even_weights()
+        return counts, _counted_strata(given["counts"], selection=selection)
     y_true, y_pred = None if selection else given["y_true"], given[names[-1]]
-    outcomes = Outcomes.from_arrays(y_true, y_pred, **rows_among(given))
-    return (SelectionCounts if selection else ConfusionCounts).from_outcomes(outcomes)
+    strata = given.get("strata")
+    outcomes = Outcomes.from_arrays(y_true, y_pred, strata=strata, **rows_among(given))
+    kind = SelectionCounts if selection else ConfusionCounts
+    by_stratum = None
+    if strata is not None:
+        by_stratum = StratumCounts.from_outcomes(outcomes, kind, label_text(getattr(strata, "name", None) or ""))
+    return kind.from_outcomes(outcomes).without_even_weights(), by_stratum
+
+
+def _counted_strata(counts: Any, *, selection: bool) -> StratumCounts | None:
+    """The strata of a tally that has some; of a weighted or clustered one, whose strata nobody asked for, none."""
+    if not isinstance(counts, Tally) or not counts.stratified or counts.cells is None or counts.cells.weighted:
+        return None
+    by_stratum = counts.strata()
+    return by_stratum.selection() if selection else by_stratum
 
 
 def rows_among(given: Mapping[str, Any]) -> dict[str, Any]:
     """Of the arguments those that say how rows are read."""
-    names = ("sensitive_features", "sample_weight", "cluster", "pos_label", "missing", "groups")
+    names = ("sensitive_features", "sample_weight", "cluster", "pos_label", "label_values", "missing", "groups")
     return {name: given[name] for name in names if name in given}
 
 

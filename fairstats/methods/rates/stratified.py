@@ -1,205 +1,313 @@
-"""Disparate impact adjusted for a confounder: Mantel–Haenszel ratio over strata, homogeneity tests."""
+"""Comparisons within the strata of a confounder, beside the crude ones: the stratified score.
+
+The estimate is that of Mantel and Haenszel, where the stratified score is 0; interval, tests and verdict are by that
+score (`numerics/rates/strata.py`), its decisions by the rule of every other comparison.
+"""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from typing import Any, Literal, Unpack
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import chdtrc
 
-from fairstats.ground.checks import Floats
-from fairstats.ground.counts import SelectionCounts
-from fairstats.ground.encoding import label_text
 from fairstats.ground.errors import InputError
-from fairstats.ground.groups import find_reference
-from fairstats.ground.outcomes import Outcomes
-from fairstats.ground.results import HypothesisTest
-from fairstats.ground.serialise import serialisable
-from fairstats.ground.tally import Tally, counts_or_rows
-from fairstats.ground.verdict import Evidence
-from fairstats.methods.rates.compare import answered, limits_and_evidence
-from fairstats.methods.rates.decision import directed_tests
-from fairstats.methods.rates.limits import LogRatio
-from fairstats.methods.rates.pair import Chosen
-from fairstats.methods.rates.result import Inference, RateComparison, RatioResult, as_family, warned
-from fairstats.methods.rates.setup import RATIO, Shared, check_groups, documented, make_settings, rows_among
+from fairstats.ground.multiplicity import normal_cdf, normal_quantile, two_sided_pvalue
+from fairstats.ground.registry import RATES, Metric
+from fairstats.ground.results import HypothesisTest, Interval
+from fairstats.ground.strata import StratumCounts
+from fairstats.ground.verdict import Evidence, Procedure, bound_level, z_evidence
+from fairstats.methods.rates.limits import Mover
+from fairstats.methods.rates.result import Inference, RateComparison, as_family
+from fairstats.methods.rates.stratified_result import (
+    ENDING,
+    SCORE,
+    StratifiedComparison,
+    StratifiedDifferenceResult,
+    StratifiedRatioResult,
+    disagreement,
+    rates_of,
+    stratum_table,
+)
+from fairstats.numerics.rates import conditional, homogeneity, pooled, strata
+from fairstats.numerics.rates.strata import EQUALITY, Contrast, Strata
 
-_METRIC = "disparate_impact_stratified"
-
-
-@serialisable(eq=False)
-class StratifiedRatioResult(RatioResult):
-    """Mantel–Haenszel ratios; `strata` and `stratum_counts` are the sufficient statistics.
-
-    Attributes
-    ----------
-    strata : tuple of str, length H
-    stratum_counts : ndarray of int, shape (H, G, 2)
-        Selected and not selected per stratum and group.
-    crude : tuple of float
-        The ratio without stratification, per comparison.
-    """
-
-    strata: tuple[str, ...] = ()
-    stratum_counts: Any = None
-    crude: tuple[float, ...] = ()
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Rows of the tidy table."""
-        return [{**row, "crude": crude} for row, crude in zip(super().rows(), self.crude, strict=True)]
-
-    def notes(self) -> list[str]:
-        """Sentences below the table."""
-        lines = [*super().notes(), f"Mantel–Haenszel over {len(self.strata)} strata."]
-        tests = [(c.group, t) for c in self.comparisons for t in c.tests if t.alternative == "heterogeneity"]
-        for group, test in tests:
-            end = " — one ratio does not describe all strata." if test.pvalue < 0.05 else "."
-            lines.append(f"{group}: {test.method}, H0 {test.null}: p = {test.pvalue:.3g}{end}")
-        return lines
+_WHOLE: dict[str, tuple[float, float]] = {"ratio": (0.0, math.inf), "difference": (-1.0, 1.0)}
 
 
-@documented(RATIO)
-def stratified_ratio(
-    y_pred: Any = None,
-    *,
-    strata: Any = None,
-    counts: Tally | None = None,
-    threshold: float = 0.8,
-    alternative: Literal["two-sided", "less", "greater"] = "two-sided",
-    **options: Unpack[Shared],
-) -> StratifiedRatioResult:
-    """Mantel–Haenszel ratio of selection rates over strata of a confounder.
+def can_be_adjusted(metric: Metric) -> bool:
+    """Whether a metric has an adjusted version: ratios and differences of rates, differences of means of rates."""
+    kinds = {RATES[name].interval for name in metric.rates if name in RATES}
+    if not metric.rates or len(kinds) != 1 or not all(name in RATES for name in metric.rates):
+        return False
+    return (metric.contrast in ("ratio", "difference") and kinds == {"score"}) or (
+        metric.contrast == "difference" and kinds == {"mover"}
+    )
 
-    Parameters
-    ----------
-    strata : array-like, shape (n,)
-        Stratum of each row, e.g. a department or a risk class.
-    counts : Tally, optional
-        Made with ``strata=``; instead of the columns.
 
-    Returns
-    -------
-    StratifiedRatioResult
-        One comparison per group with the common ratio; `tests()` adds the Cochran–Mantel–Haenszel test and
-        two homogeneity tests.
-
-    Warns
-    -----
-    InsufficientEvidenceWarning
-        Where no stratum holds both groups and a success.
-
-    Notes
-    -----
-    T = Σ k₀n₁/N / Σ k₁n₀/N over strata with both groups (statsmodels' `StratifiedTable.riskratio_pooled`), Var(log T)
-    of [1]_. Homogeneity of ratios: Cochran's Q of the stratum log ratios with inverse variances, over strata without an
-    empty cell of successes; of odds ratios: Breslow–Day with Tarone's adjustment.
-
-    References
-    ----------
-    .. [1] Greenland, Robins (1985). Estimation of a common effect parameter from sparse follow-up data. Biometrics 41.
-
-    Examples
-    --------
-    >>> import numpy as np, fairstats as fs
-    >>> strata = np.repeat(["easy", "hard"], [150, 150])
-    >>> group = np.concatenate([np.repeat(["a", "b"], [100, 50]), np.repeat(["a", "b"], [50, 100])])
-    >>> chosen = np.concatenate([np.arange(n) < k for n, k in [(100, 80), (50, 40), (50, 10), (100, 20)]])
-    >>> result = fs.stratified_ratio(chosen, sensitive_features=group, strata=strata, reference="a")
-    >>> print(f"crude {result.crude[0]:.3f}, adjusted {result.estimate:.3f}")
-    crude 0.667, adjusted 1.000
-    """
-    settings = make_settings("ratio", {"threshold": threshold, "alternative": alternative, **options})
-    rows = {"y_pred": y_pred, "sensitive_features": options["sensitive_features"], "strata": strata}
-    if counts_or_rows(counts, needs="y_pred, strata", **rows):
-        if not isinstance(counts, Tally):
-            got = f"a {type(counts).__name__}"
-            raise InputError("counts", got=got, allowed="a Tally", cure="fs.tally(…, strata=)")
-        (cells, names, _), table = counts.strata(), counts.selection()
-        if table.weighted:
-            got, allowed = "a tally of weighted or clustered rows", "independent rows of equal weight"
-            raise InputError("counts", got=got, allowed=allowed, cure="tally without them")
+def check_adjustable(metric: Metric) -> None:
+    """Raise where a metric has no adjusted version."""
+    if can_be_adjusted(metric):
+        return
+    if metric.contrast == "gap":
+        got, cure = "strata with the largest gap", "the signed differences, with comparisons='all' for all pairs"
     else:
-        outcomes = Outcomes.from_arrays(None, y_pred, strata=strata, **rows_among(options))
-        table = SelectionCounts.from_outcomes(outcomes)
-        cells, names = _stratum_cells(outcomes)
-    check_groups(table.groups)
-    index, rule = find_reference(table.groups, options["reference"], sizes=table.group_sizes)
-    settings = replace(settings, method="log (Mantel–Haenszel)", reference_rule=rule)
-    others = [g for g in range(len(table.groups)) if g != index]
-    with np.errstate(divide="ignore", invalid="ignore"):
-        share = table.totals[:, 0] / table.totals.sum(axis=1)
-        crude = tuple(float(share[g] / share[index]) for g in others)
-    pooled = [_pooled(cells, table, g, index, settings) for g in others]
-    result = StratifiedRatioResult(
-        _METRIC, as_family(pooled, settings), settings, table, "Disparate impact within strata (Mantel–Haenszel)",
-        "statsmodels", names, cells, crude,
-    )  # fmt: skip
-    return warned(result, _METRIC)
+        got, cure = f"strata with {metric.name}", "a rate such as 'true_positive_rate', or leave out strata"
+    allowed = "ratios and differences of rates (successes among cases), or differences of their means"
+    raise InputError("strata", got=got, allowed=allowed, cure=cure)
 
 
-def _stratum_cells(outcomes: Outcomes) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-    """Selected and not selected per stratum and group, shape (H, G, 2)."""
-    if outcomes.strata is None or outcomes.y_pred is None:
-        raise InputError("strata", got="None", allowed="one value per row", cure="pass strata")
-    levels = outcomes.strata.levels
-    n_strata, n_groups = len(levels), len(outcomes.groups.labels)
-    code = (outcomes.strata.codes.astype(np.intp) * n_groups + outcomes.groups.codes) * 2 + 1 - outcomes.y_pred
-    cells = np.bincount(code, minlength=n_strata * n_groups * 2).reshape(n_strata, n_groups, 2)
-    names = [label_text(level) for level in levels]
-    keys: Any = levels if all(isinstance(level, (int, float)) for level in levels) else names
-    order = sorted(range(n_strata), key=keys.__getitem__)
-    return cells[order], tuple(names[h] for h in order)
+def adjusted(result: Any, metric: Metric, counts: StratumCounts) -> Any:
+    """The result with its comparisons within strata in `stratified`: the same pairs, as one family of their own."""
+    check_adjustable(metric)
+    settings = replace(result.settings, method=SCORE)
+    chosen = settings.reference_rule == "highest"
+    together = together_of(result)
+    levels = _Levels.of(settings, together)
+    compared = [_compared(c, metric.contrast, counts, settings, levels) for c in result.comparisons]
+    judged = as_family(compared, settings, chosen_among=together if chosen else 0)
+    known: dict[str, Any] = {
+        "metric": metric.name + ENDING,
+        "comparisons": _with_disagreements(result.comparisons, judged, metric.contrast, counts),
+        "settings": settings,
+        "counts": result.counts,
+        "words": f"{metric.title.split(':')[0]} within strata",
+        "stratum_counts": counts,
+    }
+    result_class = StratifiedRatioResult if metric.contrast == "ratio" else StratifiedDifferenceResult
+    return replace(result, stratified=result_class(**known))
 
 
-def _pooled(
-    cells: NDArray[np.int64], table: SelectionCounts, i: int, j: int, settings: Inference
-) -> tuple[RateComparison, Evidence]:
-    share = table.totals[:, 0] / np.maximum(table.totals.sum(axis=1), 1)
-    known = table.groups, share, table.group_sizes
-    empty = RateComparison.unknown(_METRIC, settings, (i, j), *known, (0.0, float("inf")))
-    both = (cells[:, i].sum(axis=1) > 0) & (cells[:, j].sum(axis=1) > 0)
-    used = cells[both][:, [i, j]].astype(np.float64)
-    k, n = used[..., 0], used.sum(axis=2)
-    total = n.sum(axis=1)
-    numerator, denominator = np.sum(k[:, 0] * n[:, 1] / total), np.sum(k[:, 1] * n[:, 0] / total)
-    if not (numerator > 0 and denominator > 0):
-        note = f"{empty.group} and {empty.reference}: no stratum where both occur has a success in each."
-        return replace(empty, note=note), Evidence()
-    spread = np.sum((k.sum(axis=1) * n[:, 0] * n[:, 1] - k[:, 0] * k[:, 1] * total) / total**2)
-    log_error = float(np.sqrt(spread / (numerator * denominator)))
-    if log_error == 0:
-        return replace(empty, note=f"{empty.group} and {empty.reference}: no failure in any stratum."), Evidence()
-    from statsmodels.stats.contingency_tables import StratifiedTable
-
-    stratified = StratifiedTable(np.moveaxis(used, 0, -1))
-    ratio, level = float(stratified.riskratio_pooled), settings.confidence_level
-    by = Chosen(LogRatio(float("inf"), ratio, log_error), settings.method)
-    bounds, evidence = limits_and_evidence(by, "ratio", settings)
-    tests = [*directed_tests(by, "ratio", settings), *_tests_of_strata(stratified, k, n)]
-    pooled = replace(empty, estimate=ratio, std_error=ratio * log_error, bounds=bounds)
-    return answered(pooled, by, "ratio", settings, tests, (level, 2 * level - 1)), evidence
+def together_of(result: Any) -> int:
+    """Comparisons whose intervals hold at once (Bonferroni): all that the data could have chosen, or those shown."""
+    if result.settings.reference_rule == "highest":
+        n_groups = len(result.counts.groups)
+        rows = len({c.metric for c in result.comparisons})
+        return int(max(rows * n_groups * (n_groups - 1) // 2, 1))
+    return max(len(result.comparisons), 1) if result.settings.simultaneous else 1
 
 
-def _tests_of_strata(stratified: Any, k: Floats, n: Floats) -> list[HypothesisTest]:
-    """Cochran–Mantel–Haenszel, and homogeneity of ratios and of odds ratios."""
-    null, name = stratified.test_null_odds(correction=False), "Cochran–Mantel–Haenszel (statsmodels)"
-    found = float(null.statistic), float(null.pvalue)
-    tests = [HypothesisTest("odds ratio = 1 in all strata", "any difference", *found, name)]
-    known = (k > 0).all(axis=1) & ((k < n).any(axis=1))
-    df = int(known.sum()) - 1
-    if df > 0:
-        rate = k[known] / n[known]
-        log_ratio = np.log(rate[:, 0] / rate[:, 1])
-        weight = 1 / np.sum((1 - rate) / k[known], axis=1)
-        q = float(np.sum(weight * (log_ratio - np.average(log_ratio, weights=weight)) ** 2))
-        found = q, float(chdtrc(df, q))
-        tests.append(HypothesisTest("one ratio in all strata", "heterogeneity", *found, "Cochran's Q"))
-    with np.errstate(divide="ignore", invalid="ignore"):  # 0/0 inside statsmodels at an odds ratio of 1
-        equal = stratified.test_equal_odds(adjust=True)
-    if k.shape[0] > 1 and np.isfinite(equal.pvalue):
-        name = "Breslow–Day with Tarone's adjustment (statsmodels)"
-        found = float(equal.statistic), float(equal.pvalue)
-        tests.append(HypothesisTest("one odds ratio in all strata", "heterogeneity", *found, name))
+def _with_disagreements(
+    crude: Sequence[RateComparison], judged: Sequence[StratifiedComparison], scale: str, counts: StratumCounts
+) -> tuple[StratifiedComparison, ...]:
+    among = f"{len(counts.strata)} strata" + (f" of {counts.attribute}" if counts.attribute else "")
+    pairs = zip(crude, judged, strict=True)
+    return tuple(replace(c, disagreement=disagreement(plain, c, scale, among)) for plain, c in pairs)
+
+
+@dataclass(frozen=True)
+class _Levels:
+    """Levels of intervals that hold together (Bonferroni): two-sided ones, and one-sided ones."""
+
+    two_sided: float
+    one_sided: float
+
+    @classmethod
+    def of(cls, settings: Inference, together: int) -> _Levels:
+        level = 1 - (1 - settings.confidence_level) / together
+        return cls(two_sided=level, one_sided=level)
+
+
+@dataclass(frozen=True)
+class _Pooled:
+    """The stratified score of one rate, as a method of limits."""
+
+    tables: Strata
+    contrast: Contrast
+    guarded: bool
+
+    def statistic(self, null: float) -> float:
+        """Stratified score z(θ)."""
+        compute = strata.guarded_statistic if self.guarded else strata.score_statistic
+        return float(compute(self.tables, null, self.contrast))
+
+    def limit(self, critical: float, side: int) -> float:
+        """Lower (side −1) or upper end of {θ : |z(θ)| ≤ critical}."""
+        return float(strata.score_limit(self.tables, critical, self.contrast, side=side, guarded=self.guarded))
+
+
+@dataclass(frozen=True)
+class _Means:
+    """The stratified score of a difference of means of two rates: their scores, joined by MOVER."""
+
+    scores: tuple[_Pooled, ...]
+
+    @property
+    def mover(self) -> Mover:
+        """MOVER of the parts' differences."""
+        parts: Any = tuple((float(strata.mantel_haenszel(s.tables, s.contrast)), s) for s in self.scores)
+        return Mover(math.inf, parts)
+
+    def statistic(self, null: float) -> float:
+        """Critical value at which the interval ends at `null`."""
+        return self.mover.statistic(null)
+
+    def limit(self, critical: float, side: int) -> float:
+        """Lower (side −1) or upper end."""
+        low, high = self.mover.limits(critical)
+        return low if side < 0 else high
+
+
+def _compared(
+    crude: RateComparison, contrast: str, counts: StratumCounts, settings: Inference, levels: _Levels
+) -> tuple[StratifiedComparison, Evidence]:
+    """One adjusted comparison, and the evidence of its verdict."""
+    kind = cast("Contrast", contrast)
+    parts = [stratum_table(counts, rate, crude.group, crude.reference) for rate in rates_of(crude.metric, counts)]
+    open_interval = Interval(*_WHOLE[contrast], settings.confidence_level, SCORE)
+    tables = parts[0]
+    shared = [part.shared for part in parts]
+    homogeneous = homogeneity.homogeneity_test(tables, kind) if len(parts) == 1 else None
+    row = StratifiedComparison(
+        metric=crude.metric + ENDING,
+        group=crude.group,
+        reference=crude.reference,
+        confidence_interval=open_interval,
+        bounds=open_interval,
+        verdict="insufficient evidence",
+        n=sum(int(part.n1[part.shared].sum()) for part in parts),
+        n_reference=sum(int(part.n0[part.shared].sum()) for part in parts),
+        method=SCORE,
+        crude=crude.estimate,
+        crude_verdict=crude.verdict,
+        n_strata=int(np.min([own.sum() for own in shared])),
+        pvalue_homogeneity=float(homogeneous.pvalue) if homogeneous else math.nan,
+    )
+    who = f"{crude.group} and {crude.reference}"
+    if any(not own.any() for own in shared):
+        return replace(row, note=f"{who}: no stratum has cases of both."), Evidence()
+    estimates = [float(strata.mantel_haenszel(part, kind)) for part in parts]
+    errors = [float(strata.standard_error(part, kind)) for part in parts]
+    rates = np.mean([strata.adjusted_rates(part) for part in parts], axis=0)
+    row = replace(
+        row,
+        estimate=float(np.mean(estimates)),
+        std_error=math.hypot(*errors) / len(errors),
+        rate=float(rates[0]),
+        rate_reference=float(rates[1]),
+    )
+    if math.isnan(row.estimate):
+        note = f"{who}: no success in any stratum that both share; 0/0 can be any ratio."
+        return replace(row, note=note), Evidence()
+    return _decided(row, parts, kind, settings, levels)
+
+
+def _decided(
+    row: StratifiedComparison, parts: Sequence[Strata], contrast: Contrast, settings: Inference, levels: _Levels
+) -> tuple[StratifiedComparison, Evidence]:
+    """Interval, tests, limits and evidence of a comparison that has an estimate."""
+    equality, alpha = EQUALITY[contrast], 1 - settings.confidence_level
+    plain = _score_of(parts, contrast, guarded=False)
+    guarded = _score_of(parts, contrast, guarded=True)
+    exact = _exact_equality(parts)
+    z_equal = plain.statistic(equality)
+    p_equal = two_sided_pvalue(z_equal)
+    if not math.isnan(exact):
+        p_equal = max(p_equal, exact)
+    few = [part for part in parts if strata.fewest_cases(part) < pooled.FEWEST_CASES]
+
+    low, high = settings.fair(contrast)
+    judged_by_equality = low == high
+    judge = plain if judged_by_equality else guarded
+    z_low, z_high = judge.statistic(low), judge.statistic(high)
+    evidence = z_evidence(z_low, z_high)
+    if judged_by_equality and not math.isnan(exact):
+        evidence = Evidence(below=max(evidence.below, exact), above=max(evidence.above, exact), inside=evidence.inside)
+    side = bound_level(z_low - z_high, settings.confidence_level)
+    critical = normal_quantile(side)
+    bounds = Interval(judge.limit(critical, -1), judge.limit(critical, 1), side, SCORE)
+
+    nulls = settings.nulls(contrast)
+    z_less, z_greater = judge.statistic(nulls["less"]), judge.statistic(nulls["greater"])
+    p_less, p_greater = normal_cdf(z_less), normal_cdf(-z_greater)
+    note = ""
+    if few and not judged_by_equality:
+        evidence = Evidence()
+        p_less = p_greater = math.nan
+        fewest = int(min(strata.fewest_cases(part) for part in few))
+        note = (
+            f"{row.group} against {row.reference}: {fewest} cases of the smaller group in the strata that both share; "
+            f"below {pooled.FEWEST_CASES} only equality is tested within strata."
+        )
+    tests = [
+        HypothesisTest(f"{contrast} >= {nulls['less']:.6g}", "less", z_less, p_less, SCORE),
+        HypothesisTest(f"{contrast} <= {nulls['greater']:.6g}", "greater", z_greater, p_greater, SCORE),
+        HypothesisTest(f"{contrast} = {equality:g}", "two-sided", z_equal, p_equal, SCORE),
+    ]
+    if not judged_by_equality and not few:
+        worse = min(z_low, -z_high)
+        null = f"{contrast} outside ({low:.6g}, {high:.6g})"
+        tests.append(HypothesisTest(null, "equivalence", worse, normal_cdf(-worse), f"TOST ({SCORE})"))
+    if len(parts) == 1:
+        tests += _tests_of_strata(parts[0], contrast)
+
+    quoted = next(test for test in tests if test.alternative == settings.alternative)
+    interval = _interval(plain, guarded, settings, levels, contrast)
+    if settings.alternative == "two-sided" and not math.isnan(exact) and p_equal > alpha:
+        # the exact test does not reject equality: neither does the interval
+        interval = (min(interval[0], equality), max(interval[1], equality))
+    return replace(
+        row,
+        confidence_interval=Interval(*interval, settings.confidence_level, SCORE),
+        bounds=bounds,
+        statistic=quoted.statistic,
+        pvalue=quoted.pvalue,
+        tests=tuple(tests),
+        note=note,
+        procedure=Procedure(SCORE, "score"),
+    ), evidence
+
+
+def _score_of(parts: Sequence[Strata], contrast: Contrast, *, guarded: bool) -> _Pooled | _Means:
+    scores = tuple(_Pooled(part, contrast, guarded) for part in parts)
+    return scores[0] if len(scores) == 1 else _Means(scores)
+
+
+def _exact_equality(parts: Sequence[Strata]) -> float:
+    """Twice the smaller tail of the exact conditional test, where cells are small; NaN elsewhere and for means."""
+    tables = parts[0]
+    small = strata.least_expected(tables) < pooled.EXACT_BELOW
+    if len(parts) > 1 or not small or conditional.values_possible(tables) > pooled.MOST_VALUES:
+        return math.nan
+    return float(conditional.conditional_test(tables).central)
+
+
+def _interval(
+    plain: _Pooled | _Means, guarded: _Pooled | _Means, settings: Inference, levels: _Levels, contrast: Contrast
+) -> tuple[float, float]:
+    """Two-sided by the plain score; of a one-sided alternative the limit that its test inverts."""
+    least, most = _WHOLE[contrast]
+    if settings.alternative == "two-sided":
+        critical = normal_quantile((1 + levels.two_sided) / 2)
+        return plain.limit(critical, -1), plain.limit(critical, 1)
+    critical = normal_quantile(levels.one_sided)
+    if settings.alternative == "less":
+        return least, guarded.limit(critical, 1)
+    return guarded.limit(critical, -1), most
+
+
+def _tests_of_strata(tables: Strata, contrast: Contrast) -> list[HypothesisTest]:
+    """Cochran–Mantel–Haenszel, the exact conditional test, and homogeneity of the contrast and of odds ratios."""
+    z = float(strata.score_statistic(tables, EQUALITY[contrast], contrast))
+    null = "odds ratio = 1 in all strata"
+    name = "Cochran–Mantel–Haenszel"
+    tests = [HypothesisTest(null, "any difference", z * z, two_sided_pvalue(z), name)]
+    if conditional.values_possible(tables) <= pooled.MOST_VALUES:
+        exact = float(conditional.conditional_test(tables).central)
+        successes = float(tables.k1[tables.shared].sum())
+        name = "exact conditional (twice the smaller tail)"
+        tests.append(HypothesisTest(null, "any difference", successes, exact, name, exact=True))
+    informative = int(tables.informative.sum())
+    strata_words = f"{informative} informative strata"
+    by_contrast = homogeneity.homogeneity_test(tables, contrast)
+    by_odds = homogeneity.homogeneity_test(tables, "odds_ratio")
+    for what, name, test in (
+        (contrast, "score test of homogeneity", by_contrast),
+        ("odds ratio", "Breslow–Day with Tarone's adjustment", by_odds),
+    ):
+        null = f"one {what} in all of {strata_words}"
+        values = float(test.statistic), float(test.pvalue)
+        tests.append(HypothesisTest(null, "heterogeneity", *values, name))
     return tests

@@ -14,7 +14,7 @@ from fairstats.ground.checks import check_choice, check_share, check_that
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import Axes, pd
 from fairstats.ground.results import Result
-from fairstats.ground.serialise import serialisable
+from fairstats.ground.serialise import kept_in_memory, serialisable
 from fairstats.methods.um.draws import check_draws, check_rope, entropy_of, without_undefined
 from fairstats.methods.um.events import TOLERANCE, Event, UmRanking, by_name, probabilities, rank
 from fairstats.methods.um.joint import JointDraws, join
@@ -54,6 +54,8 @@ class UmComparison(Result):
     undefined: float
     joint: JointDraws
     region_backend: str = ""
+    drawn: NDArray[np.float64] | None = kept_in_memory()
+    drawn_region: Any = kept_in_memory()
 
     title: ClassVar[str] = "Uncertainty Matters: comparison of two algorithms"
     lacks: ClassVar[dict[str, str]] = {**NO_TEST, **NO_INTERVAL}
@@ -84,6 +86,8 @@ class UmComparison(Result):
 
         After a round trip through `to_dict` an InputError where a metric was a function.
         """
+        if self.drawn is not None:
+            return self.drawn
         first = self.joint.first
         every = self.joint.objectives(as_objectives(self.metrics, first.groups, bool(first.classes)))
         delta = every[:, 0] - every[:, 1]
@@ -91,6 +95,8 @@ class UmComparison(Result):
 
     @cached_property
     def _region(self) -> Any:
+        if self.drawn_region is not None:
+            return self.drawn_region
         two = len(self.metrics) == 2
         return highest_density(self.delta, self.hdr or 0.95, backend=unless_asked()) if two else None
 
@@ -278,19 +284,15 @@ def um_compare(
     given = "" if level is None else f"ΔΘ in its {100 * level:g}% HDR"
     both = labels[0], labels[1]
     words = both, objectives.shorts
-    result = UmComparison(
+    return UmComparison(
         names=both, metrics=objectives.names, shorts=objectives.shorts, rope=widths, hdr=level,
         events=probabilities(kept, widths, *words, given=given, **about),
         unconditional=probabilities(known, widths, *words, **about),
         by_scale=tuple((s, probabilities(kept, [s * w for w in widths], *words)) for s in SCALES),
-        delta_mean=known.mean(axis=0), delta_sd=known.std(axis=0, ddof=1),
+        drawn=known, drawn_region=region, delta_mean=known.mean(axis=0), delta_sd=known.std(axis=0, ddof=1),
         rope_share=(np.abs(known) <= np.asarray(widths) + TOLERANCE).mean(axis=0), undefined=undefined,
         joint=joint, region_backend="" if region is None else region.backend,
     )  # fmt: skip
-    object.__setattr__(result, "delta", known)  # what it would compute anew
-    if region is not None:
-        object.__setattr__(result, "_region", region)
-    return result
 
 
 def _posteriors(a: Any, b: Any, names: Sequence[str]) -> tuple[list[UmPosterior], list[str], bool]:

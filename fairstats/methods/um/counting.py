@@ -78,7 +78,7 @@ def count_cells(y_true: Any, y_pred: Any, group: Any, n_groups: int, n_classes: 
 
 
 def coded_rows(
-    y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None,
+    y_true: Any, y_pred: Any, *, sensitive_features: Any, pos_label: Any = None, label_values: Any = None,
     groups: Sequence[Hashable] | None = None, names: tuple[str, str] = ("y_true", "y_pred"), several: bool = False,
 ) -> tuple[Outcomes, tuple[str, ...]]:  # fmt: skip
     """Coded columns, and the names of the classes: none for two labels (unless `several`) or with `pos_label`."""
@@ -86,7 +86,12 @@ def coded_rows(
     labels = factorize(y_true, names[0]) if pos_label is None and y_true is not None else None
     if not several and (labels is None or not 2 < len(labels.levels) <= MOST_CLASSES):
         return Outcomes.from_arrays(
-            y_true, y_pred, sensitive_features=sensitive_features, pos_label=pos_label, groups=groups
+            y_true,
+            y_pred,
+            sensitive_features=sensitive_features,
+            pos_label=pos_label,
+            label_values=label_values,
+            groups=groups,
         ), ()
     check_row_labels(**given, sensitive_features=sensitive_features)
     grouping = encode_groups(sensitive_features, groups=groups)
@@ -116,6 +121,7 @@ def as_counts(
     if isinstance(counts, Tally):
         counts = counts.confusion()
     if isinstance(counts, ConfusionCounts):
+        counts = counts.without_even_weights()
         if counts.weighted:
             allowed = "counts of independent rows: a multinomial likelihood has no design weights"
             cure = "count without sample_weight and cluster, or pass effective counts as a mapping"

@@ -41,6 +41,7 @@ def um_cross_validate(
     target: Literal["parameter", "predictive", "algorithm"] = "parameter",
     reference: Hashable | None = None,
     pos_label: Any = None,
+    label_values: Any = None,
     groups: Sequence[Hashable] | None = None,
     n_jobs: int | None = None,
     progress: bool = True,
@@ -82,7 +83,7 @@ def um_cross_validate(
         "parameter": the metric of the models fitted to these rows. "predictive": their metric on another test set of
         the same size. "algorithm": the mean metric of models fitted anew to (K−1)/K of as many rows: with the spread
         between training sets, from random halves whose models predict the other too (2·J·K fits; no correlation).
-    prior, draws, reference, pos_label, groups
+    prior, draws, reference, pos_label, label_values, groups
         As in `um_posterior`.
     n_jobs : int, optional
         Processes for the fits; the numbers do not depend on it.
@@ -145,7 +146,10 @@ def um_cross_validate(
         progress, variance_ratio,
     )  # fmt: skip
     request = Request.checked(draws, target, reference, rng, TARGETS)
-    columns = {"sensitive_features": sensitive_features, "pos_label": pos_label, "groups": groups}
+    columns = {
+        "sensitive_features": sensitive_features, "pos_label": pos_label, "label_values": label_values,
+        "groups": groups,
+    }  # fmt: skip
     rows = Checked(X, y, y_pred, fold, **columns)
     return cross_validated({"": estimator}, rows, replace(options, several=bool(rows.classes)), request)[0]
 

@@ -105,6 +105,7 @@ def um_compare_estimators(
     draws: int = 10_000,
     reference: Hashable | None = None,
     pos_label: Any = None,
+    label_values: Any = None,
     groups: Sequence[Hashable] | None = None,
     n_jobs: int | None = None,
     progress: bool = True,
@@ -129,7 +130,7 @@ def um_compare_estimators(
     correlation_metric : str or sequence of str, optional
         Default the rates behind `metrics`: their largest r_s, averaged over its uncertainty. One name: its own r_s.
     cv, correlation, reference_estimator, n_half_splits, sensitive_at, prior, draws, reference, groups, rng
-        As in `um_cross_validate`, and so are `pos_label`, `n_jobs` and `progress`.
+        As in `um_cross_validate`, and so are `pos_label`, `label_values`, `n_jobs` and `progress`.
 
     Returns
     -------
@@ -184,7 +185,9 @@ def um_compare_estimators(
         check_estimator(estimator, "estimators")
     check_choice("paired", paired, ("auto", True, False))
     request = Request.checked(draws, target, reference, rng, TARGETS)
-    rows = Checked(X, y, sensitive_features=sensitive_features, pos_label=pos_label, groups=groups)
+    rows = Checked(
+        X, y, sensitive_features=sensitive_features, pos_label=pos_label, label_values=label_values, groups=groups
+    )
     classes = bool(rows.classes)
     objectives = as_objectives(metrics, rows.names, classes)
     check_rope(rope, len(objectives.names))

@@ -51,6 +51,7 @@ def um_posterior(
     sampler: Literal["exact", "pymc"] = "exact",
     reference: Hashable | None = None,
     pos_label: Any = None,
+    label_values: Any = None,
     missing: Literal["raise", "drop", "group"] = "raise",
     groups: Sequence[Hashable] | None = None,
     rng: Any = None,
@@ -77,7 +78,7 @@ def um_posterior(
         "pymc" samples `um_model` by NUTS; it needs the extra ``bayes``.
     reference : hashable, optional
         Group that the others are compared with; default the largest.
-    pos_label, missing, groups
+    pos_label, label_values, missing, groups
         As in `disparate_impact`.
     rng : None, int or numpy.random.Generator
         The numbers depend on it alone, not on the number of threads.
@@ -129,7 +130,8 @@ def um_posterior(
     check_choice("sampler", sampler, ("exact", "pymc"))
     request = Request.checked(draws, target, reference, rng)
     table, rows = as_counts(
-        counts, y_true, y_pred, sensitive_features=sensitive_features, pos_label=pos_label, missing=missing,
+        counts, y_true, y_pred, sensitive_features=sensitive_features, pos_label=pos_label,
+        label_values=label_values, missing=missing,
         groups=groups,
     )  # fmt: skip
     alpha = as_prior(prior, table)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -14,7 +14,7 @@ from fairstats.ground.errors import InputError
 from fairstats.ground.groups import group_index
 from fairstats.ground.lazy import Axes, pd
 from fairstats.ground.results import TIDY_COLUMNS, Result, printed
-from fairstats.ground.serialise import serialisable
+from fairstats.ground.serialise import kept_in_memory, serialisable
 from fairstats.methods.um import draws
 from fairstats.methods.um.counting import PRIORS, Rows, only_prior
 from fairstats.methods.um.folds import CrossValidation
@@ -89,21 +89,19 @@ class UmPosterior(Result, draws.PosteriorDraws):
     table_metrics: tuple[str, ...] = ()
     table_prob: float = 0.95
     table_rope: float = 0.01
-    _rows: Rows | None = field(default=None, init=False, repr=False)
-    _inference: Any = field(default=None, init=False, repr=False)
+    _rows: Rows | None = kept_in_memory()
+    _inference: Any = kept_in_memory()
 
     title: ClassVar[str] = "Uncertainty Matters: posterior of the metrics"
     lacks: ClassVar[dict[str, str]] = NO_TEST
 
     def under(self, target: str) -> UmPosterior:
         """The posterior of the same counts, and of the same rows, about another target."""
-        return replace(self, target=target).holding(self._rows)
+        return replace(self, target=target, _inference=None)
 
     def holding(self, rows: Rows | None, inference: Any = None) -> Self:
-        """The result itself, frozen as it is, with the rows and a sampler's object, which no file holds."""
-        object.__setattr__(self, "_rows", rows)
-        object.__setattr__(self, "_inference", inference)
-        return self
+        """The same posterior with the rows and a sampler's object, which no file holds."""
+        return replace(self, _rows=rows, _inference=inference)
 
     @property
     def groups(self) -> tuple[str, ...]:
@@ -315,8 +313,7 @@ class UmPosterior(Result, draws.PosteriorDraws):
             lines += self.cross_validation.notes(self.groups)
         else:
             lines.append("Conditional on the fitted model; of new people only if these rows did not train it.")
-        if self.counts.missing.n_dropped:
-            lines.append(self.counts.missing.sentence)
+        lines += self.counts.missing.sentences
         return lines
 
     def _of_few_errors(self) -> list[str]:

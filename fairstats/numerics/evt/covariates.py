@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import field, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,7 +15,7 @@ from fairstats.ground.encoding import as_frame_columns, as_narwhals
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import pd
 from fairstats.ground.results import Comparison, HypothesisTest, Interval
-from fairstats.ground.serialise import serialisable
+from fairstats.ground.serialise import kept_in_memory, serialisable
 from fairstats.numerics.evt.backends import scipy_backend
 from fairstats.numerics.evt.distributions import Floats
 from fairstats.numerics.evt.intervals import chi2_quantile
@@ -94,7 +94,7 @@ class CovariateFit(WithParameters):
     confidence_level: float
     backend: str
     #: The likelihood and its best point, for levels, tests and intervals; not in `to_dict`.
-    made_of: tuple[TailRegression, Floats] | None = field(default=None, init=False, repr=False)
+    made_of: tuple[TailRegression, Floats] | None = kept_in_memory()
 
     def interval(self, name: str, confidence_level: float | None = None) -> Interval:
         """Likelihood interval of a coefficient."""
@@ -303,15 +303,13 @@ def fit_covariates(
     regular = bool(regression.natural(best, columns)[2].min() > REGULAR_ABOVE)
     covariance = matrix @ np.linalg.inv(hessian(regression, best)) @ matrix.T
     names = [f"{name}: {column}" for name, spec in specs.items() for column in spec.column_names]
-    fit = CovariateFit(
+    return CovariateFit(
         model=model, formulas=formulas, scale_link=link,
         params=dict(zip(names, (matrix @ best + shift).tolist(), strict=True)),
         covariance=covariance if regular else np.full_like(covariance, np.nan),
         nll=value + values.size * float(np.log(unit)), n_exceedances=values.size, n_total=total, regular=regular,
-        confidence_level=confidence_level, backend=scipy_backend.version(),
+        confidence_level=confidence_level, backend=scipy_backend.version(), made_of=(regression, best),
     )  # fmt: skip
-    object.__setattr__(fit, "made_of", (regression, best))
-    return fit
 
 
 def design(argument: str, formula: Any, frame: pd.DataFrame) -> tuple[Floats, Any]:

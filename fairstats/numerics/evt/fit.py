@@ -411,8 +411,7 @@ def _above_threshold(
     model = "gpd" if block_size is None else "point_process"
     fit = _kept(model, fitted, above, method, total, u, block_size, level, used, width)
     # the largest values, for the bootstrap, stay outside what `to_dict` carries
-    object.__setattr__(fit, "top", values_a_bootstrap_reaches(series, k))
-    return fit
+    return replace(fit, top=values_a_bootstrap_reaches(series, k))
 
 
 def _width(above: Floats, grid: Any, method: str, backend: str | None) -> float | None:
@@ -455,7 +454,8 @@ def _kept(
 def _need_covariates(formulas: dict[str, str]) -> None:
     """Raise where a formula speaks of covariates and there are none."""
     for name, formula in formulas.items():
-        checks.check_that(formula == "~ 1", name, formula, "'~ 1' without covariates", "covariates=frame")
+        plain = isinstance(formula, str) and formula == "~ 1"
+        checks.check_that(plain, name, formula, "'~ 1' without covariates", "covariates=frame")
 
 
 def _checked(method: Any, confidence_level: float, backend: Any, *, covariates: bool = False) -> float:

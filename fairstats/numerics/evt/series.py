@@ -31,10 +31,20 @@ def as_series(argument: str, value: Any) -> Floats:
     """One-dimensional finite float64 array, or an InputError (see `finite_array`)."""
     allowed = "a one-dimensional array of finite numbers"
     array = checks.finite_array(argument, value, allowed)
+    check_unit(argument, array)
     if array.ndim != 1:
         got, cure = f"an array of shape {array.shape}", "pass one column or ravel it"
         raise InputError(argument, got=got, allowed=allowed, cure=cure)
     return array
+
+
+def check_unit(argument: str, array: Floats) -> None:
+    """Raise where the values vary so little that squares of their spread, and so variances, are no floats."""
+    spread = float(np.ptp(array)) if array.size else 0.0
+    if 0 < spread < 1 / checks.LARGEST:
+        got = f"values within {spread:.1g} of each other"
+        allowed = f"values that vary by {1 / checks.LARGEST:g} or more: squares of less are no floats"
+        raise InputError(argument, got=got, allowed=allowed, cure="change the unit")
 
 
 def exceedances_of(series: Floats, threshold: float) -> Floats:

@@ -9,7 +9,7 @@ with λ = k/N, which is independent of them and has the Poisson variance λ/N.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
@@ -19,6 +19,7 @@ from scipy.special import gammaln
 from fairstats.ground import checks
 from fairstats.ground.errors import InputError
 from fairstats.ground.results import Comparison, Interval, Result, columns_of
+from fairstats.ground.serialise import kept_in_memory
 from fairstats.numerics.evt.distributions import Floats, exponential_scale, power_ratio, power_ratio_shape_derivative
 from fairstats.numerics.evt.gpd import RateTerm
 from fairstats.numerics.evt.intervals import TailLikelihood
@@ -95,7 +96,7 @@ class FittedTail(WithParameters):
     backend: str
     grid: float | None = None
     #: The largest values of the series, descending, as many as a bootstrap may reach; not in `to_dict`.
-    top: Floats | None = field(default=None, init=False, repr=False)
+    top: Floats | None = kept_in_memory()
 
     @property
     def location(self) -> float:

@@ -232,7 +232,16 @@ def errors_with_atoms(
     half of the error there.
     """
     drawn = np.random.default_rng(0).integers(0, samples.size, (RESAMPLES, samples.size))
-    others, found = [estimate(samples[rows]) for rows in drawn], []
+    resamples = samples[drawn]
+    # a resample of one value, as an atom with few draws beside it gives, has no density
+    resamples = resamples[np.ptp(resamples, axis=1) > 0]
+    if len(resamples) < 2:
+        return tuple(
+            replace(region, errors=np.full(np.shape(region.intervals), np.nan), falpha_error=np.nan)
+            for region in regions
+        )
+    others = [estimate(resample) for resample in resamples]
+    found = []
     for k, region in enumerate(regions):
         ends = np.stack([_nearest(np.asarray(region.intervals), other[k].intervals) for other in others])
         error = float(np.std([other[k].falpha for other in others], ddof=1))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -170,10 +171,16 @@ def hdr(
         fields, note = _on_line(draws[:, 0], probs, h, bounds[0], gridsize, kernel, float(unit[0]))
         if note and discrete is None:
             caution(note, DataWarning)
-    result = _in_units(HdrResult(**fields, **common, backend=kernel.version()), unit)
-    if density_at is not None:  # not carried by to_dict
-        object.__setattr__(result, "_density", lambda places: density_at(places / unit) / unit.prod())
-    return result
+    density = None
+    if density_at is not None:
+        density = partial(_density_in_units, density_at, unit)
+    result = HdrResult(**fields, **common, backend=kernel.version(), _density=density)
+    return _in_units(result, unit)
+
+
+def _density_in_units(density_at: Any, unit: FloatArray, places: FloatArray) -> FloatArray:
+    """The density at places in the units of the draws: f(x/u)/∏u."""
+    return np.asarray(density_at(places / unit) / unit.prod())
 
 
 def _on_line(

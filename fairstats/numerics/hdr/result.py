@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import field
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,7 +13,7 @@ from fairstats.ground.checks import float_array, is_plain, shown
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import Axes
 from fairstats.ground.results import Result, columns_of
-from fairstats.ground.serialise import serialisable
+from fairstats.ground.serialise import kept_in_memory, serialisable
 from fairstats.numerics.hdr.grids import FloatArray, Surface
 from fairstats.plots.hdr import plot_hdr
 
@@ -112,7 +111,7 @@ class HdrResult(Result):
     backend: str
     note: str = ""
     #: The density at any points, in three and more dimensions.
-    _density: Callable[[FloatArray], FloatArray] | None = field(default=None, init=False, repr=False, compare=False)
+    _density: Callable[[FloatArray], FloatArray] | None = kept_in_memory(compare=False)
 
     @property
     def estimate(self) -> Any:

@@ -22,6 +22,11 @@ _NAN = float("nan")
 OVERALL = "all rows"
 #: Quantity of scores → how a change of it is worded.
 KINDS = {"auc": "better", "brier": "worse", "madd": "size", "abroca": "size"}
+#: What is said where no row tells two models apart.
+UNCHANGED = (
+    "No row tells the models apart: the change is 0, and the interval is what rows without a change leave open "
+    "of others."
+)
 _PARITY = "closer to parity", "further from parity"
 _WORDS = {"better": ("worse", "better"), "worse": ("better", "worse")}
 
@@ -59,14 +64,15 @@ class PairedChange(results.Comparison):
 class ModelPair:
     """What was counted of two models: label × prediction × prediction, and scores in bins.
 
-    `counts`: None where only scores were compared; `grids`: bins of MADD → rows per group, bin of the
-    baseline's score and bin of the model's, shape (G, m, m).
+    `counts`: None where only scores were compared; `grids`: of every comparison whose MADD was compared its "group",
+    "reference", inner "edges" of the bins of the baseline's and of the model's scores, and "rows" of the group and of
+    the reference by both bins, shape (2, m, m').
     """
 
     model: str
     baseline: str
     counts: PairedCounts | None = None
-    grids: dict[str, Any] | None = None
+    grids: tuple[dict[str, Any], ...] = ()
 
 
 class OfPairs:

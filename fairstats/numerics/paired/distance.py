@@ -8,8 +8,8 @@ be 0. Where that is, within 0, 1.5 or 3 and more standard errors, gives three la
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from math import hypot
 from typing import Any
 
@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv
 
 from fairstats.ground.checks import Floats
+from fairstats.ground.codes import cross_codes
 from fairstats.ground.multiplicity import normal_cdf
-from fairstats.ground.scores import label_blind_bins
+from fairstats.ground.scores import label_blind_bins, pooled_bins
 from fairstats.ground.verdict import Evidence
-from fairstats.numerics.paired.change import Change
+from fairstats.numerics.paired.change import UNCHANGED, Change
 from fairstats.numerics.paired.score import End, Part
 
 #: A group needs so many rows (of each label): the bootstrap of fewer understates the noise.
@@ -53,46 +54,134 @@ class Level:
 
 @dataclass(frozen=True, eq=False)
 class Measured:
-    """The same, and what changes from one model to another; `grid`: bins of MADD."""
+    """The same, and what changes from one model to another.
+
+    `edges`: of MADD, inner edges of the bins of every model; `tables`: of MADD, rows of the group and of its reference
+    by bins of both models of a pair, shape (2, m of the first, m of the second).
+    """
 
     level: Level
     changes: dict[tuple[int, int], Change]
-    grid: int = 0
+    edges: tuple[Floats, ...] = ()
+    tables: dict[tuple[int, int], NDArray[np.int64]] = field(default_factory=dict)
 
 
-def unchanged(rows: Sequence[float], weight: float = 1.0) -> Part:
-    """No row told the models apart: by how many of each set of rows it could yet be (Tango's limits)."""
+#: A row whose contribution moved by so much has changed; one that moved less has changed by that part of it.
+MOVED = 0.05
+#: From so many changed rows on their variance tells what rows do; of fewer it is also asked what is not seen.
+ENOUGH_CHANGED = 20.0
+
+
+def unseen_share(moved: Floats) -> float:
+    """How far rows of a set leave open what other rows do, from 1 (none changed) to 0 (`ENOUGH_CHANGED` did).
+
+    `moved`: by how much the contribution of each row changed. It is continuous in them: of scores that agree nearly
+    everywhere the limits are nearly those of scores that agree everywhere.
+    """
+    changed = float(np.minimum(np.abs(moved) / MOVED, 1.0).sum())
+    return max(1.0 - changed / ENOUGH_CHANGED, 0.0)
+
+
+def unseen_reach(rows: Sequence[float], shares: Sequence[float], weight: float = 1.0) -> End:
+    """By how much a quantity may change by rows that were not seen to, at a critical value z.
+
+        weight·√Σ (share·z²/(n + z²))²
+
+    over sets of n rows, z²/(n + z²) being Tango's limit of a share of changed rows of which none is seen; `shares`: of
+    each set, by `unseen_share`.
+    """
 
     def reach(z: float) -> float:
-        return weight * hypot(*(z * z / (n + z * z) for n in rows))
+        return weight * hypot(*(share * z * z / (n + z * z) for n, share in zip(rows, shares, strict=True)))
 
-    return Part(0.0, lambda z: -reach(z), reach)
+    return reach
+
+
+def with_unseen(part: Part, reach: End) -> Part:
+    """Limits of what changed, and of what may change unseen: their squared distances add up."""
+    at = part.estimate
+    return Part(at, lambda z: at - hypot(at - part.low(z), reach(z)), lambda z: at + hypot(part.high(z) - at, reach(z)))
+
+
+def placements(scores: Floats, y: NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """Of every row with label 0 the share of those with label 1 above it, and of those the share below, ties half.
+
+    `scores`, shape (M, n) of M models; shapes (M, n₀), (M, n₁). An AUC is the mean of either.
+    """
+    negatives, positives = (scores[:, y == label] for label in (0, 1))
+    n, m = negatives.shape[1], positives.shape[1]
+    every = scipy.stats.rankdata(np.hstack([positives, negatives]), axis=1)
+    below = (every[:, :m] - scipy.stats.rankdata(positives, axis=1)) / n
+    above = 1 - (every[:, m:] - scipy.stats.rankdata(negatives, axis=1)) / m
+    return above, below
 
 
 def madd(
-    scores: tuple[Floats, Floats], pairs: Sequence[tuple[int, int]], margin: float, n_resamples: int, rng: Generator,
-    *, bins: int | None = None, weights: tuple[Floats | None, Floats | None] = (None, None),
-) -> Measured | str:  # fmt: skip
-    """MADD of models between two groups, on one grid that depends on the group sizes only.
+    scores: tuple[Floats, Floats],
+    pairs: Sequence[tuple[int, int]],
+    margin: float,
+    n_resamples: int,
+    rng: Generator,
+    *,
+    n_bins: int | None = None,
+    grid_bins: int | None = None,
+    weights: tuple[Floats | None, Floats | None] = (None, None),
+) -> Measured | str:
+    """MADD of models between two groups, each model's at the quantiles of its own pooled scores.
 
-    `scores`: of the group and its reference, shape (M, n) each; `bins`: of another grid; `weights`: of the
-    rows of either.
+    That is the rule of `fairstats.madd`: what is compared are the distances that it judges, which do not depend on the
+    scale of a model's scores.
+
+    Parameters
+    ----------
+    scores : two ndarrays, shape (M, n) each
+        Of the group and of its reference, by model.
+    pairs : sequence of (model, baseline)
+        Positions of the models whose change is asked for.
+    n_bins, grid_bins : int, optional
+        Equally wide bins instead; or another number of quantiles.
+    weights : two ndarrays, shape (n,) each, or None
+        Of the rows of either group; constant ones are left out.
     """
-    owned = list(zip(scores, weights, strict=True))
-    sizes = [part.shape[1] if w is None else effective_rows(w) for part, w in owned]
+    if all(w is None or bool((w == w[0]).all()) for w in weights if w is None or w.size):
+        weights = (None, None)
+    sized = list(zip(scores, weights, strict=True))
+    sizes = [part.shape[1] if w is None else effective_rows(w) for part, w in sized]
     if min(sizes) < MIN_ROWS:
         return f"fewer than {MIN_ROWS} rows{'' if weights[0] is None else ', by their weights'}."
-    bins, shares, drawn = bins or label_blind_bins(*sizes), [], []
-    for part, w in owned:
-        codes = grid_codes(part, bins)
-        total = codes.shape[1] if w is None else w.sum()
-        shares.append(np.stack([np.bincount(c, w, bins) / total for c in codes]))
-        drawn.append(drawn_shares(codes, bins, n_resamples, rng, w))
+    n_models = scores[0].shape[0]
+    if n_bins is not None:
+        edges = (np.arange(1, n_bins) / n_bins,) * n_models
+    else:
+        most = grid_bins or label_blind_bins(*sizes)
+        edges = tuple(_pooled_edges(scores[0][k], scores[1][k], weights, most) for k in range(n_models))
+    codes = [np.stack([grid_codes(s, e) for s, e in zip(part, edges, strict=True)]) for part in scores]
+    # a model with fewer bins has empty ones, which add nothing
+    width = 1 + max(e.size for e in edges)
+    shares, drawn = [], []
+    for code, (_, w) in zip(codes, sized, strict=True):
+        total = code.shape[1] if w is None else w.sum()
+        shares.append(np.stack([np.bincount(c, w, width) / total for c in code]))
+        drawn.append(drawn_shares(code, width, n_resamples, rng, w))
     observed = shares[0] - shares[1]
     noise = drawn[0] - drawn[1] - observed[:, None]
-    near = max(NEAR, math.sqrt(math.log(min(sizes))), math.sqrt(2 * math.log(bins)))
+    near = max(NEAR, math.sqrt(math.log(min(sizes))), math.sqrt(2 * math.log(width)))
     apart = Apart(observed, noise, near, step=1.0, most=2.0, rows=sizes, pseudo=_PSEUDO)
-    return apart.measure(np.abs(observed).sum(axis=1), pairs, margin, bins)
+    measured = apart.measure(np.abs(observed).sum(axis=1), pairs, margin)
+    tables = {}
+    for model, baseline in pairs:
+        shape = (edges[baseline].size + 1, edges[model].size + 1)
+        tables[model, baseline] = np.stack([cross_table(code[baseline], code[model], shape) for code in codes])
+    return replace(measured, edges=edges, tables=tables)
+
+
+def _pooled_edges(first: Floats, second: Floats, weights: tuple[Floats | None, Floats | None], most: int) -> Floats:
+    """Inner edges of the bins at the quantiles of the scores of both groups."""
+    pooled = np.concatenate([first, second])
+    if weights[0] is None or weights[1] is None:
+        return pooled_bins(np.sort(pooled), most).edges
+    order = np.argsort(pooled, kind="stable")
+    return pooled_bins(pooled[order], most, np.concatenate([weights[0], weights[1]])[order]).edges
 
 
 def effective_rows(weights: Floats) -> float:
@@ -100,9 +189,9 @@ def effective_rows(weights: Floats) -> float:
     return float(weights.sum() ** 2 / np.sum(weights**2)) if weights.any() else 0.0
 
 
-def grid_codes(scores: Floats, bins: int) -> NDArray[np.int64]:
-    """Bins [0, 1/m), …, [(m−1)/m, 1] of scores, each edge rounded once."""
-    return np.searchsorted(np.arange(1, bins) / bins, scores, side="right")
+def grid_codes(scores: Floats, edges: Floats) -> NDArray[np.int64]:
+    """Bins of scores, from 0, by the inner edges: [0, e₁), [e₁, e₂), …, [eₘ₋₁, 1]."""
+    return np.searchsorted(edges, scores, side="right")
 
 
 def drawn_shares(
@@ -150,10 +239,20 @@ def _normal_shares(
     return np.moveaxis(drawn / drawn.sum(axis=2, keepdims=True), 1, 0)
 
 
-def grid_table(scores: tuple[Floats, Floats], codes: NDArray[Any], groups: int, bins: int) -> NDArray[np.int64]:
-    """Rows per group, bin of the one score and bin of the other, shape (G, m, m)."""
-    a, b = (grid_codes(part, bins) for part in scores)
-    return np.bincount((codes * bins + a) * bins + b, minlength=groups * bins * bins).reshape(-1, bins, bins)
+def cross_table(first: NDArray[np.int64], second: NDArray[np.int64], shape: tuple[int, int]) -> NDArray[np.int64]:
+    """Rows by the bins of two scores."""
+    cell = cross_codes((first, shape[0]), (second, shape[1]))
+    return np.bincount(cell, minlength=shape[0] * shape[1]).reshape(shape)
+
+
+def bins_of_models(measured: Measured, model: int, baseline: int, *, group: str, reference: str) -> dict[str, Any]:
+    """What a change of MADD rests on, as `ModelPair.grids` keeps it."""
+    return {
+        "group": group,
+        "reference": reference,
+        "edges": [measured.edges[baseline], measured.edges[model]],
+        "rows": measured.tables[model, baseline],
+    }
 
 
 @dataclass(frozen=True, eq=False)
@@ -162,8 +261,9 @@ class Apart:
 
     `observed`, shape (M, T): D; `noise`, shape (M, B, T); `near`: standard errors within which D may be 0; `step`: of
     the grid; `most`: largest value of ∫|D|; `rows`: of every sample drawn from; `pseudo`: rows of each taken to have
-    changed, beyond those that did: where few did, intervals would be too short (with none, Tango's limits); `hidden`,
-    of ROC curves: of every model what few errors do not show.
+    changed, beyond those that did: where few did, intervals would be too short (with none, Tango's limits); `unseen`,
+    of ROC curves: (model, baseline) → share of every sample's rows that leaves open what others do, by `unseen_share`;
+    `hidden`, of ROC curves: of every model what few errors do not show.
     """
 
     observed: Floats
@@ -173,9 +273,10 @@ class Apart:
     most: float
     rows: Sequence[float]
     pseudo: float = 0.0
+    unseen: Mapping[tuple[int, int], Sequence[float]] = field(default_factory=dict)
     hidden: Sequence[Unseen] = ()
 
-    def measure(self, estimates: Floats, pairs: Sequence[tuple[int, int]], margin: float, grid: int = 0) -> Measured:
+    def measure(self, estimates: Floats, pairs: Sequence[tuple[int, int]], margin: float) -> Measured:
         """Limits of ∫|D| and of its changes."""
         laws, most = [], self.most
         for d, h, error in zip(self.observed, self.noise, self.noise.std(axis=1), strict=True):
@@ -196,9 +297,15 @@ class Apart:
             error = float((areas[b] - areas[a]).std(ddof=1))
             few = self.pseudo * sum((most / n) ** 2 for n in self.rows)
             both *= (1 + few / max(error, 1e-12) ** 2) ** 0.5
-            part = unchanged(self.rows, most) if error < 1e-12 else Part(at, *_ends(at, both, -most, most))
-            found[b, a] = Change(part, part, error)
-        return Measured(Level(estimates, parts, spread, evidence=evidence), found, grid)
+            everywhere = [1.0] * len(self.rows)
+            alike = error < 1e-12
+            part = Part.normal(at, 0.0) if alike else Part(at, *_ends(at, both, -most, most))
+            shares = everywhere if alike else self.unseen.get((b, a), [])
+            if any(shares):
+                part = with_unseen(part, unseen_reach(self.rows, shares, most))
+            note = UNCHANGED if alike and abs(at) < 1e-12 else ""
+            found[b, a] = Change(part, part, error, note=note)
+        return Measured(Level(estimates, parts, spread, evidence=evidence), found)
 
 
 def _ends(at: float, laws: Floats, least: float, most: float) -> tuple[End, End]:
@@ -326,7 +433,7 @@ def _known(
 
 def _unmoved(at: float, rows: Sequence[float], margin: float, most: float) -> tuple[Part, Evidence]:
     """The same of a distance that no draw moves, as of equal scores: by rows that could differ."""
-    reach, distance = unchanged(rows, most).high, abs(at - margin)
+    reach, distance = unseen_reach(rows, [1.0] * len(rows), most), abs(at - margin)
     z = float(scipy.optimize.brentq(lambda z: reach(z) - distance, 0.0, _FAR)) if reach(_FAR) > distance else _FAR
     above, inside = (normal_cdf(-z), normal_cdf(z)) if at > margin else (normal_cdf(z), normal_cdf(-z))
     ends = Part(at, lambda z: max(at - reach(z), 0.0), lambda z: min(at + reach(z), most))

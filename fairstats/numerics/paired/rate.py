@@ -17,7 +17,7 @@ from fairstats.ground.multiplicity import make_pairs, normal_quantile, two_sided
 from fairstats.ground.registry import CELLS, RATES, Metric, Rate, as_function
 from fairstats.ground.verdict import effective
 from fairstats.numerics.paired import score
-from fairstats.numerics.paired.change import Change, Found, ModelPair
+from fairstats.numerics.paired.change import UNCHANGED, Change, Found, ModelPair
 
 #: A group of weighted or clustered rows needs so many effective sampling units.
 MIN_UNITS = 8.0
@@ -108,6 +108,8 @@ class PairedRate:
         shift, total = (_combined([self._parts[sign][g] for g in groups]) for sign in (-1, 1))
         zero = "a rate of 0: after / before is 0, infinite or not known; its limits are by score"
         note = "" if np.isfinite(shift.estimate) else f"{self._where(self.values == 0, groups)}: {zero}."
+        if not note and not self.counts.totals[:, CHANGED].any():
+            note = UNCHANGED
         return Change(shift, total, std_error, note=note)
 
     def _where(self, true: NDArray[np.bool_], groups: tuple[int, ...]) -> str:

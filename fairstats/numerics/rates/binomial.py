@@ -71,7 +71,8 @@ def vertex(values: Floats) -> Floats:
     after = values[rows, np.minimum(place + 1, values.shape[1] - 1)]
     bend = 2 * top - before - after
     within = (place > 0) & (place < values.shape[1] - 1) & (bend > 0)
-    return top + np.where(within, (before - after) ** 2 / (8 * np.where(within, bend, 1.0)), 0.0)
+    higher = (before - after) ** 2 / (8 * np.where(within, bend, 1.0))
+    return np.asarray(top + np.where(within, higher, 0.0))
 
 
 def interpolation(points: int, places: Floats) -> Floats:

@@ -146,7 +146,7 @@ def _wilson_angle(
     share = counts / m
     edge = 1e-4 / m
     ratio = m / n
-    for _ in range(2):
+    for _ in range(3):
         c = statistic / np.sqrt(1.0 + ratio)
         square = c * c
         root = np.sqrt(np.maximum(share * (1 - share) / m + square / (4 * m * m), 0.0))
@@ -158,7 +158,7 @@ def _wilson_angle(
         q = larger_rate(contrast, p, null)
         scale = null if contrast == "ratio" else 1.0
         ratio = np.minimum(scale * scale * m * q * (1 - q) / (n * p * (1 - p)), 100.0)
-    return np.arcsin(np.sqrt(place))
+    return np.asarray(np.arcsin(np.sqrt(place)))
 
 
 def _curve(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -22,7 +23,7 @@ from fairstats.numerics.rates.search import null_range
 
 CONTRASTS: tuple[Contrast, ...] = ("ratio", "difference", "odds_ratio")
 _EQUAL: dict[Contrast, float] = {"ratio": 1.0, "difference": 0.0, "odds_ratio": 1.0}
-_STATISTICS = {
+_STATISTICS: dict[Contrast, Callable[..., Floats]] = {
     "ratio": ratio_score_statistic,
     "difference": difference_score_statistic,
     "odds_ratio": odds_ratio_score_statistic,
@@ -138,11 +139,9 @@ def contrast_interval(
     if method == "exact":
         tables = _whole(k, n, k0, n0)
 
-        def ends(*table: int) -> tuple[float, float]:
-            equal = _EQUAL[contrast]
-            return exact_interval(*table, contrast=contrast, confidence_level=level, equal=equal)
-
-        low, high = np.array([ends(*table) for table in tables]).reshape(-1, 2).T
+        equal = _EQUAL[contrast]
+        ends = [exact_interval(*counts, contrast=contrast, confidence_level=level, equal=equal) for counts in tables]
+        low, high = np.array(ends).reshape(-1, 2).T
         return Limits(_plain(low.reshape(k.shape)), _plain(high.reshape(k.shape)))
     critical = float(ndtri((1 + level) / 2))
     if method == "wald":
@@ -151,9 +150,9 @@ def contrast_interval(
     total = n + n0
     with np.errstate(divide="ignore"):
         wider = np.where(total > 1, critical * np.sqrt(total / (total - 1)), np.inf)
-    columns = [values.ravel() for values in (k, n, k0, n0)]
-    low = lower_limits(*columns, contrast, wider.ravel()).reshape(k.shape)
-    high = upper_limits(*columns, contrast, wider.ravel()).reshape(k.shape)
+    table = (k.ravel(), n.ravel(), k0.ravel(), n0.ravel())
+    low = lower_limits(*table, contrast, wider.ravel()).reshape(k.shape)
+    high = upper_limits(*table, contrast, wider.ravel()).reshape(k.shape)
     return Limits(_plain(low), _plain(high))
 
 

@@ -63,7 +63,7 @@ def search(limit: WantedLimit, about: tuple[float, float]) -> Generator[list[flo
     """Yield values whose p-values are wanted, and return the limit between one kept and one rejected.
 
     By secants on Φ⁻¹(p), two values about the expected root at a time, farther apart where these did not halve the
-    bracket, then by quarters; over multiples of `STEP`. Where p jumps back and forth over the error there are several
+    bracket, then by eighths; over multiples of `STEP`. Where p jumps back and forth over the error there are several
     limits: the anchors decide, then the innermost one that shows.
     """
     side = limit.side
@@ -100,14 +100,19 @@ def search(limit: WantedLimit, about: tuple[float, float]) -> Generator[list[flo
             if misses == 1:
                 places = [round((root - 8 * doubt) / STEP), round((root + 8 * doubt) / STEP)]
             elif misses > 1:
-                places = [first + (last - first) * quarter // 4 for quarter in (1, 2, 3)]
+                places = [first + (last - first) * part // 8 for part in range(1, 8)]
             width = outer[0] - inner[0]
             places = sorted({min(max(place, first), last) for place in places})
         elif inner is not None:
-            places[1] = max(places[1], floor((inner[0] + stride) / STEP))
+            # what lies within an anchor that is kept says nothing: p may go back and forth over the error there
+            first = floor(inner[0] / STEP) + 1
+            places[1] = max(places[1], floor((inner[0] + stride) / STEP), first)
+            places = sorted({max(place, first) for place in places})
             stride *= 2
         elif outer is not None:
-            places[0] = min(places[0], ceil((outer[0] - stride) / STEP))
+            last = ceil(outer[0] / STEP) - 1
+            places[0] = min(places[0], ceil((outer[0] - stride) / STEP), last)
+            places = sorted({min(place, last) for place in places})
             stride *= 2
         if min(abs(place) for place in places) * STEP >= SPAN:
             return side * SPAN

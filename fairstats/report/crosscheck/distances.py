@@ -24,15 +24,16 @@ from fairstats.report.crosscheck.rates import adjusted, positions
 _ORDER, _PERMUTED = "madd_bandwidth_order", "stats::r2dtable"
 _WEIGHTED = "of weighted or clustered rows: R has no twin of its linearisation"
 _ROWS = "the search for a stable bandwidth needs every score"
+_CELLS = "of weighted rows, or clusters: no permutation of single rows"
 _SETS = "a distance between sets of rows"
 _PERMUTATIONS = (
     Line("p-value (permutation)", "pvalue", "pvalue", "pvalue_error", function=_PERMUTED),
     Line("mid-p value", "mid_pvalue", "mid", "pvalue_error", function=_PERMUTED),
 )
 _ON_GRID = (
-    Line("estimate", "binned", "madd"),
+    Line("estimate", "estimate", "madd"),
     Line("h_sup", "h_sup", function=_ORDER),
-    Line("mean if alike", "binned_null_mean", "null_mean", function="fs_madd_null_mean"),
+    Line("mean if alike", "null_mean", "null_mean", function="fs_madd_null_mean"),
     *_PERMUTATIONS,
     Line("standard error", "std_error", "sd", "sd_error"),
     Line("bias-corrected", "bias_corrected", "bias_corrected", "bias_error"),
@@ -42,7 +43,7 @@ _ON_GRID = (
     Line("one-sided bound, upper end", "bounds.high", "bound_high"),
 )
 _STRETCH = (
-    Line("estimate", "estimate", "mean"),
+    Line("headline", "headline", "mean"),
     Line("stable bandwidth, least", "bandwidth.low", "low"),
     Line("stable bandwidth, largest", "bandwidth.high", "high"),
     Line("standard deviation over it", "bandwidth.std", "std", relative=1e-6, absolute=1e-9),
@@ -50,8 +51,7 @@ _STRETCH = (
     Line("h_sup", "bandwidth.h_sup", "h_sup", function=_ORDER),
 )
 _MOST = (
-    Line("estimate", "estimate"),
-    Line("statistic", "statistic", "statistic", "statistic_error", function=_PERMUTED),
+    Line("statistic", "statistic"),
     *_PERMUTATIONS,
     Line("mean if alike", "null_mean", "null_mean", "null_mean_error", function=_PERMUTED),
 )
@@ -59,36 +59,33 @@ _MOST = (
 
 def madd(result: MaddResult, bench: Bench) -> Iterator[Check]:
     """Every number of MADD."""
-    rows, adjust, apart = result.comparisons, result.settings.adjust, result.settings.apart
-
-    def on_grid(c: MaddComparison) -> Place:
-        return bench.place("madd_binned" if apart else "madd", c.group, c.reference)
-
+    rows, adjust = result.comparisons, result.settings.adjust
     for c in rows:
+        place = bench.place_of(c)
         if not c.tests:
-            yield on_grid(c).left_out("estimate", c.binned, c.note or "nothing was computed")
+            yield place.left_out("estimate", c.estimate, c.note or "nothing was computed")
             continue
-        if apart:
-            yield from _estimate(result, c, bench)
-        yield from _pair(result, c, on_grid(c), bench)
-    yield from bench.adjusted(rows, on_grid, adjust)
-    yield from bench.adjusted(rows, on_grid, adjust, "pvalue_verdict")
-    largest = result.largest
-    if largest is not None and not result.counts.weighted and "clusters" not in largest.method:
-        yield from _largest(result, largest, bench)
+        yield from _pair(result, c, place, bench)
+        if not result.settings.equal_width:
+            yield from _headline(result, c, place, bench)
+    yield from bench.adjusted(rows, bench.place_of, adjust)
+    yield from bench.adjusted(rows, bench.place_of, adjust, "pvalue_verdict")
+    if result.largest is not None:
+        yield from _largest(result, result.largest, bench)
 
 
 def _pair(result: MaddResult, c: MaddComparison, place: Place, bench: Bench) -> Iterator[Check]:
-    s, twin = result.settings, "crosscheck_madd_pair"
-    counts = np.asarray(result.counts.on_grid(c.grid_bins), dtype=np.float64)
-    sides = [counts[list(groups)].sum(axis=0) for groups in result.counts.sides(c.group, c.reference)]
-    if result.counts.weighted or c.tests[0].method != "exact permutation":
+    settings, twin = result.settings, "crosscheck_madd_pair"
+    sides = list(np.asarray(c.counts, dtype=np.float64))
+    plain = c.tests[0].method == "exact permutation"
+    yield from _bins(result, c, sides, place, bench)
+    if not plain:
         first, second = (side / side.sum() for side in sides)
-        yield place.compare("estimate", c.binned, bench.call("base::sum", np.abs(first - second)), "base::sum")
+        yield place.compare("estimate", c.estimate, bench.call("base::sum", np.abs(first - second)), "base::sum")
         yield place.left_out("interval and test", c.confidence_interval.low, _WEIGHTED)
         return
     apart = bool(c.note) and c.bounds.high == 2.0  # no score in common: no upper limit
-    found = bench.call(twin, *sides, s.confidence_level, s.n_resamples, s.margin, apart)
+    found = bench.call(twin, *sides, settings.confidence_level, settings.n_resamples, settings.margin, apart)
     yield from place.compare_all(_ON_GRID, c, found, twin)
     if c.direction:
         # a p-value that only draws can settle is compared within their error
@@ -100,21 +97,38 @@ def _pair(result: MaddResult, c: MaddComparison, place: Place, bench: Bench) -> 
     yield place.compare(quantity, mine[far], theirs[min(far, theirs.size - 1)], twin)
 
 
-def _estimate(result: MaddResult, c: MaddComparison, bench: Bench) -> Iterator[Check]:
-    """The estimate with other bins than the grid's, or over the stable stretch: from curve or scores."""
-    place, s, curve, twin = bench.place("madd", c.group, c.reference), result.settings, c.curve, "fs_stable_bandwidth"
+def _bins(result: MaddResult, c: MaddComparison, sides: list[Any], place: Place, bench: Bench) -> Iterator[Check]:
+    """The inner edges, by the scores of both sides; of weighted rows, or without scores, they are taken as given."""
+    given = bench.given("score", "sensitive_features")
+    settings, twin = result.settings, "pooled_edges"
+    if given is None or bench.given("sample_weight") is not None or settings.equal_width or not c.edges.size:
+        return
+    most = settings.grid_bins or 0
+    edges = np.atleast_1d(bench.call(twin, *_scores(result, c, *given), most))
+    if edges.size != c.edges.size:
+        yield place.compare("number of bins", c.grid_bins, edges.size + 1, twin)
+        return
+    far = int(np.argmax(np.abs(edges - c.edges)))
+    yield place.compare(f"edge {far + 1} of the bins (the least alike)", c.edges[far], edges[far], twin)
+
+
+def _headline(result: MaddResult, c: MaddComparison, place: Place, bench: Bench) -> Iterator[Check]:
+    """MADD in equally wide bins, or over the stable stretch: from curve or scores."""
+    settings, curve, twin = result.settings, c.curve, "fs_stable_bandwidth"
     given = bench.given("score", "sensitive_features")
     if given is not None and bench.given("sample_weight") is None:
         scores = _scores(result, c, *given)
-        if s.n_bins is not None:
-            yield place.compare("estimate", c.estimate, bench.call("madd", *scores, s.n_bins), "madd")
+        if settings.n_bins is not None:
+            yield place.compare("headline", c.headline, bench.call("madd", *scores, settings.n_bins), "madd")
             return
-        found = bench.call("crosscheck_madd_search", *scores, s.max_bins, s.min_points, s.width)
+        searched = (settings.max_bins, settings.min_points, settings.width)
+        found = bench.call("crosscheck_madd_search", *scores, *searched)
     elif curve is not None and c.bandwidth is not None:
-        found = bench.call(twin, curve.bandwidth, curve.madd, curve.n0, curve.n1, s.min_points, s.width)
+        sizes = (curve.n0, curve.n1, settings.min_points, settings.width)
+        found = bench.call(twin, curve.bandwidth, curve.madd, *sizes)
     else:
-        why = _ROWS if s.n_bins is None else "these bins are not those of the stored grid"
-        yield place.needs_data("estimate", c.estimate, why)
+        why = _ROWS if settings.n_bins is None else "these bins are not those that were stored"
+        yield place.needs_data("headline", c.headline, why)
         if c.bandwidth is not None:
             yield place.needs_data("stable bandwidth, least", c.bandwidth.low, why)
             yield place.needs_data("stable bandwidth, largest", c.bandwidth.high, why)
@@ -135,16 +149,27 @@ def _scores(result: MaddResult, c: MaddComparison, score: Any, group: Any) -> li
 
 
 def _largest(result: MaddResult, largest: LargestMadd, bench: Bench) -> Iterator[Check]:
-    known, counts, twin = [c for c in result.comparisons if c.tests], result.counts, "crosscheck_madd_largest"
+    made, counts, twin = [c for c in result.comparisons if c.tests], result.counts, "crosscheck_madd_largest"
+    place = bench.place_of(largest)
+    most = max(c.estimate for c in made)
+    yield place.compare("estimate", largest.estimate, bench.call("base::max", [c.estimate for c in made]), "base::max")
+    if largest.cells is None or "clusters" in largest.method:
+        yield place.left_out("test of the largest", most, _CELLS)
+        return
     present = [g for g, n in enumerate(np.asarray(counts.sizes).tolist()) if n]
     at = {g: k + 1 for k, g in enumerate(present)}
-    sides = [[np.array([at[g] for g in side if g in at]) for side in counts.sides(c.group, c.reference)] for c in known]
+    sides = [[np.array([at[g] for g in side if g in at]) for side in counts.sides(c.group, c.reference)] for c in made]
+    bins = [result.settings.most_bins(c.n, c.n_reference) for c in made]
     found = bench.call(
-        twin, np.asarray(counts.counts, dtype=np.float64)[present], np.asarray(counts.edges),
-        [first for first, _ in sides], [second for _, second in sides],
-        [np.asarray(counts.grid(c.grid_bins)) for c in known], result.settings.n_resamples,
-    )  # fmt: skip
-    yield from bench.place_of(largest).compare_all(_MOST, largest, found, twin)
+        twin,
+        np.asarray(largest.cells, dtype=np.float64),
+        [first for first, _ in sides],
+        [second for _, second in sides],
+        bins,
+        result.settings.n_resamples,
+        result.settings.equal_width,
+    )
+    yield from place.compare_all(_MOST, largest, found, twin)
 
 
 # ---------------------------------------------------------------- areas between ROC curves

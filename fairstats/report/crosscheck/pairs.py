@@ -17,7 +17,8 @@ from fairstats.methods.rates.employment.result import AdverseImpact, ImpactTable
 from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.models.result import AMPLIFICATION, QUANTITIES, ModelComparison
 from fairstats.methods.rates.result import RatioResult
-from fairstats.methods.rates.stratified import StratifiedRatioResult
+from fairstats.methods.rates.stratified import together_of
+from fairstats.methods.rates.stratified_result import StratifiedDifferenceResult, StratifiedRatioResult, tables_of
 from fairstats.numerics.paired.change import OVERALL, PairedChange
 from fairstats.report.crosscheck.check import ADJUSTED, VERDICT, Bench, Check, Line, Place, column, ends, rows_of
 from fairstats.report.crosscheck.distances import madd
@@ -71,7 +72,7 @@ _EXACT_COMPONENT = (
     Line("band, lower end ({0.rate})", "low", **LIMITS_OF_EXACT_TESTS),
     Line("band, upper end ({0.rate})", "high", **LIMITS_OF_EXACT_TESTS),
 )
-_STRATIFIED = "crosscheck_stratified"
+_STRATIFIED = "crosscheck_strata"
 _RATES = (Line("rate", "rate"), Line("rate of the reference", "rate_reference"))
 _OVER_STRATA = (
     Line("estimate", "estimate"), Line("standard error", "std_error"), *ends("one-sided limit", "bounds", "bound_")
@@ -86,13 +87,16 @@ _EVIDENCE = {
     side: (Line(f"{VERDICT} ({side})", "pvalue_verdict", f"p_{side}", relative=1e-7),)
     for side in ("below", "above", "inside")
 }
-#: Alternative, or beginning of a test's name → statistic and p-value of the twin, and the function behind it.
+#: Alternative, or beginning of a test's name → statistic and p-value of the twin.
 _TESTS = {
-    "less": ("z", "p_less", _STRATIFIED), "greater": ("z", "p_greater", _STRATIFIED),
-    "two-sided": ("z_equal", "p_equal", _STRATIFIED),
-    "Cochran–Mantel–Haenszel": ("cmh", "cmh_p", "stats::mantelhaen.test"),
-    "Cochran's Q": ("q", "q_p", _STRATIFIED), "Breslow–Day": ("tarone", "tarone_p", _STRATIFIED),
-}  # fmt: skip
+    "less": ("z", "p_less"),
+    "greater": ("z_greater", "p_greater"),
+    "two-sided": ("z_equal", "p_equal"),
+    "Cochran–Mantel–Haenszel": ("cmh", "cmh_p"),  # by stats::mantelhaen.test
+    "exact conditional": ("sum", "exact_p"),
+    "score test of homogeneity": ("q", "q_p"),
+    "Breslow–Day": ("tarone", "tarone_p"),
+}
 #: R's `fisher.test` counts tables as extreme up to a relative error of 1e-7, SciPy's of 1e-14.
 _IMPACT_LINES = (
     Line("p-value (Fisher)", "fisher", relative=1e-6), Line("p-value (mid-P)", "mid_p", relative=1e-6),
@@ -232,7 +236,9 @@ def _score_change(result: _Compared, c: PairedChange, family: int, place: Place,
     members = [np.flatnonzero(group == g) + 1 for g in named] or [np.arange(group.size) + 1]
     levels = [result.confidence_level, 1 - (1 - result.confidence_level) / family]
     both = [np.asarray(scores[m], dtype=np.float64) for m in (c.baseline, c.model)]
-    asked = (result.settings.n_resamples, getattr(result.settings, "grid_bins", None))
+    settings = result.settings
+    equal_bins = getattr(settings, "n_bins", None) if getattr(settings, "equal_width", False) else None
+    asked = (settings.n_resamples, getattr(settings, "grid_bins", None), equal_bins)
     found = bench.call(twin, name, both, y, [list(m) for m in members], levels, *asked)
     yield from place.compare_all(_DRAWN if name in ("madd", "abroca") else (*_CLOSED, *_JOINT), c, found, twin)
 
@@ -253,25 +259,28 @@ def _rows(bench: Bench, *, labelled: bool) -> tuple[Any, Mapping[str, Any], Any]
 # ---------------------------------------------------------------- strata, shares, adverse impact
 
 
-def stratified(result: StratifiedRatioResult, bench: Bench) -> Iterator[Check]:
-    """The Mantel–Haenszel ratio over strata with its tests, also by R's `mantelhaen.test`."""
-    groups, s = result.counts.groups, result.settings
-    cells = np.asarray(result.stratum_counts, dtype=np.float64)
-    for c, crude in zip(result.comparisons, result.crude, strict=True):
-        place, at = bench.place_of(c), [groups.index(c.group), groups.index(c.reference)]
-        found = bench.call(_STRATIFIED, cells[:, at, :], s.confidence_level, s.limit)
-        yield from place.compare_all(_RATES, c, found, _STRATIFIED)
-        yield place.compare("ratio without strata", crude, found["crude"], _STRATIFIED)
+def stratified(result: StratifiedRatioResult | StratifiedDifferenceResult, bench: Bench) -> Iterator[Check]:
+    """Every comparison within strata with its tests, from the cells of the strata."""
+    s = result.settings
+    together = together_of(result)
+    for c in result.comparisons:
+        place = bench.place_of(c)
+        parts = tables_of(result, c)
+        columns = [np.concatenate(column).tolist() for column in zip(*parts, strict=True)]
+        found = bench.call(_STRATIFIED, *columns, len(parts), result.scale, s.confidence_level, s.limit, together)
         if math.isnan(c.estimate):
+            yield place.compare("estimate", c.estimate, found["estimate"], _STRATIFIED)
             continue
-        lines = (*_OVER_STRATA, *_INTERVALS[s.alternative], *_EVIDENCE.get(c.direction, ()))
+        lines = (*_RATES, *_OVER_STRATA, *_INTERVALS[s.alternative], *_EVIDENCE.get(c.direction, ()))
         yield from place.compare_all(lines, c, found, _STRATIFIED)
         for test in c.tests:
+            if test.alternative == "equivalence":
+                continue  # the larger of two tails that the verdict's p-value holds
             key = next(k for k in _TESTS if k == test.alternative or test.method.startswith(k))
-            statistic, pvalue, function = _TESTS[key]
+            statistic, pvalue = _TESTS[key]
             of = f" ({test.alternative}, {test.method})"
-            yield place.compare(f"statistic{of}", test.statistic, found[statistic], function)
-            yield place.compare(f"p-value{of}", test.pvalue, found[pvalue], function, relative=1e-7)
+            yield place.compare(f"statistic{of}", test.statistic, found[statistic], _STRATIFIED, relative=1e-7)
+            yield place.compare(f"p-value{of}", test.pvalue, found[pvalue], _STRATIFIED, relative=1e-6)
     yield from adjusted(result, bench)
 
 

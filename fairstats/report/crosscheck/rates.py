@@ -115,12 +115,12 @@ def positions(counts: Any, rows: Sequence[Any]) -> tuple[list[int], list[int]]:
 
 
 def design(counts: CellCounts) -> dict[str, Any]:
-    """Scatter and sampling units under weights or clusters, the clusters of each group where known."""
+    """Scatter and sampling units under weights or clusters, of clusters also the squared weights of rows."""
     if counts.scatter is None:
         return {}
     found = {"scatter": np.asarray(counts.scatter, dtype=np.float64), "units": float(counts.n_units)}
-    known = counts.clustered and counts.group_units is not None
-    return {**found, "clusters": np.asarray(counts.group_units, dtype=np.float64)} if known else found
+    known = counts.clustered and counts.squares is not None
+    return {**found, "squares": np.asarray(counts.squares, dtype=np.float64)} if known else found
 
 
 def _choices(result: ComparisonResult) -> dict[str, Any]:

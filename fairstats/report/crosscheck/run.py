@@ -15,7 +15,7 @@ import numpy as np
 from fairstats._version import __version__
 from fairstats.ground.checks import check_choice, check_number, check_type
 from fairstats.ground.encoding import as_frame_columns
-from fairstats.ground.errors import FairstatsWarning, InputError
+from fairstats.ground.errors import FairstatsWarning, InputError, RBackendError
 from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.lazy import pd
 from fairstats.ground.results import Result
@@ -122,15 +122,39 @@ def _of_result(result: Result, bench: Bench) -> Iterable[Check]:
         return _left_out(result, bench)
     module, _, function = TWINS[name].partition(".")
     recompute = getattr(import_module(f"fairstats.report.crosscheck.{module}"), function)
-    return recompute(result, bench)  # type: ignore[no-any-return]
+    return _until_r_fails(recompute(result, bench), result, bench)
+
+
+def _until_r_fails(checks: Iterable[Check], result: Result, bench: Bench) -> Iterator[Check]:
+    """The checks of a result; where R cannot compute something, its cause and what was not reached.
+
+    A table on which a function of R stops ("sample size must be at least 2") is a fact about that function, not the
+    end of the cross-check.
+    """
+    reached = set()
+    try:
+        for check in checks:
+            reached.add((check.metric, check.group, check.reference))
+            yield check
+    except RBackendError as problem:
+        cause = " ".join(str(problem).split())
+        note = f"not computed, because R stopped: {cause}"
+        lacking = [row for row in _rows_of(result) if _names(row) not in reached]
+        for row in lacking or [{"metric": result.title}]:
+            yield bench.place(*_names(row)).left_out("estimate", row.get("estimate", np.nan), note)
+
+
+def _rows_of(result: Result) -> list[dict[Any, Any]]:
+    """Rows of the tidy table; a curve, which has a table of its own, is one row."""
+    frame = result.to_frame()
+    return frame.to_dict("records") if "metric" in frame else [{"metric": result.title}]
 
 
 def _left_out(result: Result, bench: Bench) -> Iterator[Check]:
     """One line for each estimate of a class without a twin: nothing is passed over in silence."""
     name = type(result).__name__
-    why, frame = WITHOUT_TWIN.get(name, f"R has no twin of {name}"), result.to_frame()
-    # a curve has a table of its own: one line for all of it
-    for row in frame.to_dict("records") if "metric" in frame else [{"metric": result.title}]:
+    why = WITHOUT_TWIN.get(name, f"R has no twin of {name}")
+    for row in _rows_of(result):
         yield bench.place(*_names(row)).left_out("estimate", row.get("estimate", np.nan), why)
 
 

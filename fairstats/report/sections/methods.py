@@ -9,13 +9,14 @@ import numpy as np
 
 from fairstats.ground.checks import check_given
 from fairstats.ground.counts import PairedCounts
-from fairstats.ground.errors import DataWarning, caution
+from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.groups import INTERSECTION, find_reference
 from fairstats.ground.parts import RowCounts
 from fairstats.ground.results import Result
 from fairstats.methods.ecd.ecd import ecd
 from fairstats.methods.ecd.sample import CounterfactualSample, GroupSample, thinned
 from fairstats.methods.hfm.metric import hfm
+from fairstats.methods.hfm.result import HfmResult
 from fairstats.methods.madd.metric import madd_of_scores, warn_of
 from fairstats.methods.madd.result import make_settings
 from fairstats.methods.madd.scores import GroupScores
@@ -95,14 +96,24 @@ def run_hfm(inputs: AuditInput) -> list[Result]:
     """
     if not inputs.columns.features or not inputs.has("y_true", "y_pred"):
         return []
+    try:
+        return [_hfm(inputs)]
+    except InputError as problem:  # of features that cannot be used: an audit has no argument X
+        argument = problem.argument.replace("X", "features", 1) if problem.argument.startswith("X") else ""
+        if not argument:
+            raise
+        raise InputError(argument, got=problem.got, allowed=problem.allowed, cure=problem.cure) from problem
+
+
+def _hfm(inputs: AuditInput) -> HfmResult:
     if inputs.tally is not None:
-        return [hfm(counts=inputs.tally.crossed(), rng=inputs.settings.seed)]
+        return hfm(counts=inputs.tally.crossed(), rng=inputs.settings.seed)
     out, features = inputs.rows, check_given("features", inputs.features)
     codes, true, pred = out.groups.codes, check_given("y_true", out.y_true), check_given("y_pred", out.y_pred)
     order = RowCounts.order(features, codes, true, pred)
     groups = {INTERSECTION.join(inputs.attributes): [out.groups.labels[code] for code in codes[order]]}
     rows = (features.iloc[order], true[order], pred[order])
-    return [hfm(*rows, sensitive_features=groups, rng=inputs.settings.seed)]
+    return hfm(*rows, sensitive_features=groups, rng=inputs.settings.seed)
 
 
 def run_um(inputs: AuditInput) -> list[Result]:

@@ -14,8 +14,9 @@ from fairstats.methods.rates.abroca import abroca_from_counts
 from fairstats.methods.rates.bounds import bounded_rate, worst_case_rows
 from fairstats.methods.rates.compare import compare_metric
 from fairstats.methods.rates.models.compare import amplification
-from fairstats.methods.rates.result import ComparisonResult
+from fairstats.methods.rates.result import ComparisonResult, DifferenceResult, RatioResult
 from fairstats.methods.rates.setup import make_settings
+from fairstats.methods.rates.stratified import can_be_adjusted
 from fairstats.report.inputs import AUDIT_METHODS, AuditInput, AuditSettings
 
 _ABROCA_RESAMPLES = 999
@@ -116,7 +117,7 @@ def run_rates(inputs: AuditInput) -> list[Result]:
 
     `inputs`: predictions only: disparate impact and demographic parity. With labels also the disparate impact
     of the labels, conditional (use) accuracies, the other differences, the maxima and amplification. With
-    labels and a score: ABROCA.
+    labels and a score: ABROCA. With strata each ratio and difference within them, too.
     """
     given = {"predictions": inputs.has("y_pred"), "labels": inputs.has("y_true"), "scores": inputs.has("score")}
     alone = given["labels"] and not given["predictions"]
@@ -128,9 +129,18 @@ def run_rates(inputs: AuditInput) -> list[Result]:
         and not ("scores" in metric.needs and inputs.counts.weighted)
     ]
     bounds = worst_case(found)
+    within = [result.stratified for result in found if getattr(result, "stratified", None) is not None]
+    found = [_without_strata(result) for result in found]
     if inputs.has("y_true", "y_pred") and isinstance(inputs.counts, ConfusionCounts):
         found.append(amplification(inputs.counts, inputs.reference, ratio_settings(inputs.settings)))
-    return found + bounds
+    return found + within + bounds
+
+
+def _without_strata(result: Result) -> Result:
+    """The crude comparisons alone: the adjusted ones are results of their own in a report."""
+    if isinstance(result, (RatioResult, DifferenceResult)) and result.stratified is not None:
+        return replace(result, stratified=None)
+    return result
 
 
 def ratio_settings(s: AuditSettings) -> Any:
@@ -156,4 +166,7 @@ def _compute(metric: Metric, inputs: AuditInput) -> Result:
     settings = make_settings(metric.contrast, options)
     if scores:
         return abroca_from_counts(inputs.score_counts, inputs.reference, settings, s.seed)
-    return compare_metric(metric, inputs.counts, settings, inputs.reference, s.seed)
+    strata = inputs.strata if can_be_adjusted(metric) else None
+    if strata is not None and len(metric.needs) == 1:
+        strata = strata.selection()
+    return compare_metric(metric, inputs.counts, settings, inputs.reference, s.seed, strata=strata)

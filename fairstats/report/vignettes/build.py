@@ -17,15 +17,17 @@ from typing import Any
 
 from fairstats._version import __version__
 from fairstats.ground.checks import check_choice, check_whole
-from fairstats.ground.errors import VignetteError
+from fairstats.ground.errors import InputError, VignetteError
 from fairstats.ground.rprobe import probe_r
-from fairstats.report.pages import convert
+from fairstats.ground.writing import Inputs, write_file
+from fairstats.report.pages import check_convertible, convert
 from fairstats.report.vignettes.by_python import render_by_python
 from fairstats.report.vignettes.page import finish, footnote
 from fairstats.report.vignettes.source import (
     Vignette,
     find_vignette,
     r_library,
+    read_recorded,
     read_vignette,
     run_r,
     surroundings,
@@ -142,6 +144,15 @@ def build_vignettes(
     check_whole("jobs", jobs, low=1)
     check_choice("to", to, ("html", "docx", "pdf"))
     wanted = _wanted(names)
+    given_files = [value for value in (params or {}).values() if Path(value).is_file()]
+    inputs = Inputs([*(vignette.path for vignette in wanted), *given_files])
+
+    def target_of(vignette: Vignette) -> Path:
+        return out / f"{vignette.name}.{to}"
+
+    _check_targets([target_of(vignette) for vignette in wanted], inputs)
+    if to != "html":
+        check_convertible(f".{to}", "to")
     if renderer == "r" and (lacking := lacking_for_r()):
         raise VignetteError(f"the R renderer cannot be used: {lacking}")
     with _r_at_hand(required=renderer == "r") as (library, r_version):
@@ -152,14 +163,22 @@ def build_vignettes(
                 page = render_by_r(vignette, library=library, **how)
             else:
                 page, _ = render_by_python(vignette, library=library, **how)
-            path = out / f"{vignette.name}.{to}"
-            path.parent.mkdir(parents=True, exist_ok=True)
-            if to != "html":
-                return convert(page, path)
-            path.write_text(page, encoding="utf-8")
-            return path
+            content = page if to == "html" else convert(page, f".{to}")
+            out.mkdir(parents=True, exist_ok=True)
+            return write_file(target_of(vignette), content, argument="out", inputs=inputs)
 
         return _in_order(write, wanted, jobs, tell)
+
+
+def _check_targets(targets: Sequence[Path], inputs: Inputs) -> None:
+    """Raise unless every page has a place of its own that is no input."""
+    for target in targets:
+        if targets.count(target) > 1:
+            got = f"two vignettes that would become {str(target)!r}"
+            raise InputError("names", got=got, allowed="vignettes of different names", cure="build one after the other")
+        if inputs.hold(target):
+            got = f"{str(target)!r}, which is read here"
+            raise InputError("out", got=got, allowed="a folder without the inputs", cure="name another folder")
 
 
 def record_vignettes(
@@ -170,6 +189,8 @@ def record_vignettes(
     The arguments are those of `build_vignettes`. A `VignetteError` where R is missing or a chunk fails.
     """
     wanted = _wanted(names)
+    for vignette in wanted:
+        read_recorded(vignette.path)  # what is there must be a record: it is replaced at the end
     with _r_at_hand(required=True) as (library, r_version):
         if not probe_r().works:
             raise VignetteError(f"R chunks cannot be run from Python: {probe_r().cause}")

@@ -8,14 +8,39 @@ from __future__ import annotations
 
 import ast
 import io
+import json
+import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
+from fairstats.ground.errors import VignetteError
+
 #: Pixels per inch of a figure, and how many of them go to one of the page.
 _DPI, _RETINA = 200, 2
+
+
+#: The variable of the environment in which a vignette's parameters come, as JSON.
+_PARAMETERS = "FAIRSTATS_PARAMS"
+
+
+def parameters() -> dict[str, Any]:
+    """The parameters of the vignette whose chunk asks: those of its head, or what was given in their place.
+
+    Raises VignetteError where nobody has said them.
+    """
+    text = os.environ.get(_PARAMETERS, "")
+    # Within R, Python knows the environment of the moment when it was started. R knows today's.
+    session: Any = getattr(sys.modules["__main__"], "r", None)
+    if type(session).__module__ == "__main__" and hasattr(type(session), "__getitem__"):
+        text = str(session[f'Sys.getenv("{_PARAMETERS}")']) or text
+    try:
+        return dict(json.loads(text))
+    except (TypeError, ValueError) as problem:
+        cure = "To fix: build the vignette by fairstats vignettes build, or by rmarkdown::render."
+        raise VignetteError(f"the variable {_PARAMETERS} holds no parameters: {text[:80]!r}. {cure}") from problem
 
 
 def run_chunk(code: str, prefix: str, width: float, height: float) -> list[list[str]]:

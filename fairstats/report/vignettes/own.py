@@ -1,18 +1,29 @@
-"""Vignettes about the user's own data: R Markdown that audits, shows and cross-checks, to be edited."""
+"""Vignettes about the user's own data: R Markdown that audits, shows and cross-checks, to be edited.
+
+One file is written. It names the file of the rows, or carries a report; what its chunks hand to each other lies in a
+temporary folder of the run.
+"""
 
 from __future__ import annotations
 
+import base64
+import gzip
 import json
 import os
 import re
+import textwrap
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from fairstats.ground.errors import InputError, MissingDependencyError
 from fairstats.ground.groups import INTERSECTION
+from fairstats.ground.reading.roles import ReadingOptions, Roles
+from fairstats.ground.reading.table import read_roles
+from fairstats.ground.serialise import encode
+from fairstats.ground.writing import VIGNETTES, Inputs, check_writable, write_file
 from fairstats.report.contents import Contents
-from fairstats.report.files import read_table
 from fairstats.report.inputs import check_outcomes
 
 #: Arguments of `audit` that name columns.
@@ -20,6 +31,9 @@ _COLUMNS = (
     "sensitive_features", "y_true", "y_pred", "score", "sample_weight", "cluster", "features",
     "counterfactual_score",
 )  # fmt: skip
+#: Those that are read as labels, and as numbers.
+_LABELS = ("sensitive_features", "y_true", "y_pred", "cluster")
+_NUMBERS = ("score", "sample_weight", "counterfactual_score")
 #: Settings of a report that are arguments of `audit`.
 _SETTINGS = (
     "confidence_level", "threshold", "margin", "method", "simultaneous", "comparisons", "adjust", "family",
@@ -28,17 +42,21 @@ _SETTINGS = (
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>#$|~^])")
 
 
-def write_vignette(path: Path, data: str | os.PathLike[str], options: Mapping[str, Any]) -> Path:
+def write_vignette(
+    path: Path, data: str | os.PathLike[str], options: Mapping[str, Any], *, overwrite: bool = False
+) -> Path:
     """Write a vignette that audits the rows of a file; `options` are keyword arguments of `audit`.
 
-    Raises InputError for another ending than .Rmd or .qmd, a file that is there already, rows that cannot be
-    read or lack a column.
+    Raises InputError for another ending than .Rmd or .qmd, a file that is there already (unless `overwrite`), the file
+    of the rows itself, rows that cannot be read or lack a column.
     """
+    place = _Place(path, Inputs([data]), overwrite)
+    place.check()
     asked = {"rng": 1, **{name: v for name, v in options.items() if v is not None and v not in ((), [], {})}}
     check_outcomes(asked.get("y_true"), asked.get("y_pred"))
     named = {role: _names(asked[role]) for role in _COLUMNS if role in asked}
-    columns = list(dict.fromkeys(name for names in named.values() for name in names))
-    read_table(Path(data), columns)
+    roles = reading_roles(named)
+    read_roles(Path(data), roles, ReadingOptions())
     sensitive = named["sensitive_features"]
     crossed = len(sensitive) > 1 and asked.get("intersections", True)
     sets = [*sensitive, *([INTERSECTION.join(sensitive)] if crossed else [])]
@@ -51,12 +69,37 @@ def write_vignette(path: Path, data: str | os.PathLike[str], options: Mapping[st
     keys = [key for key, there in present.items() if there]
     changed = asked.get("counterfactual_score", {})
     tails = [] if weighted else list(changed) if isinstance(changed, Mapping) else sensitive[:1]
-    held = os.path.relpath(data, path.parent)
+    parts = {}
+    for name in sets:
+        parts[name] = [*keys, "ecd"] if name in tails else keys
     return _write(
-        path, asked.get("title", f"Fairness audit of {Path(data).name}"), {"data": Path(held).as_posix()},
-        {name: [*keys, "ecd"] if name in tails else keys for name in sets}, options=asked, columns=columns,
-        threshold=asked.get("threshold", 0.8), margin=asked.get("margin", 0.1),
-    )  # fmt: skip
+        place,
+        title=asked.get("title", f"Fairness audit of {Path(data).name}"),
+        params={"data": _path_from(path.parent, data)},
+        keys=parts,
+        options=asked,
+        columns=roles,
+        stored=None,
+        threshold=asked.get("threshold", 0.8),
+        margin=asked.get("margin", 0.1),
+    )
+
+
+def _path_from(folder: Path, data: str | os.PathLike[str]) -> str:
+    """The path of a file as seen from a folder, links of folders followed; absolute where there is none (Windows)."""
+    whole = os.path.join(os.path.realpath(os.path.dirname(data) or "."), os.path.basename(data))
+    try:
+        return Path(os.path.relpath(whole, os.path.realpath(folder))).as_posix()
+    except ValueError:
+        return Path(whole).as_posix()
+
+
+def reading_roles(named: Mapping[str, Sequence[str]]) -> Roles:
+    """What the columns of a file are read as; `named`: argument of `audit` → columns."""
+    numbers = [name for role in _NUMBERS for name in named.get(role, ())]
+    features = named.get("features", ())
+    labels = [name for role in _LABELS for name in named.get(role, ())]
+    return Roles.of(labels, numbers, features)
 
 
 def _names(given: Any) -> list[str]:
@@ -64,16 +107,32 @@ def _names(given: Any) -> list[str]:
 
 
 def vignette_of_report(
-    report: Contents, path: Path, data: str | os.PathLike[str] | None, keys: Mapping[str, Sequence[str]]
+    report: Contents,
+    path: Path,
+    data: str | os.PathLike[str] | None,
+    keys: Mapping[str, Sequence[str]],
+    *,
+    overwrite: bool = False,
 ) -> Path:
-    """Write a vignette about a report: it audits the file of its rows, or shows the report without one.
+    """Write a vignette about a report: it audits the file of its rows, or carries the report and shows it.
 
     `keys`: parts that are shown without rows, by set of sensitive columns.
     """
     s, c = report.settings, report.columns
     if data is None:
-        made = {"options": None, "columns": (), "threshold": s.threshold, "margin": s.margin}
-        return _write(path, report.title, {"report": path.with_suffix(".report.json").name}, keys, **made)
+        place = _Place(path, Inputs(), overwrite)
+        place.check()
+        return _write(
+            place,
+            title=report.title,
+            params={},
+            keys=keys,
+            options=None,
+            columns=None,
+            stored=_packed(report),
+            threshold=s.threshold,
+            margin=s.margin,
+        )
     labels = {"y_true": c.pos_label_true, "y_pred": c.pos_label_pred}
     named = {k: v for k, v in s.references.items() if INTERSECTION not in k and v != "largest"}
     own = {
@@ -84,28 +143,50 @@ def vignette_of_report(
         **{name: getattr(s, name) for name in _SETTINGS},
     }  # fmt: skip
     several = {"y_pred": c.models, "score": c.model_scores}
-    return write_vignette(path, data, own | {role: models for role, models in several.items() if models})
+    roles = {role: models for role, models in several.items() if models}
+    return write_vignette(path, data, own | roles, overwrite=overwrite)
 
 
-def _write(path: Path, title: str, params: dict[str, str], keys: Mapping[str, Sequence[str]], **more: Any) -> Path:
-    if path.suffix not in (".Rmd", ".qmd"):
-        got = f"a name that ends in {path.suffix!r}"
-        raise InputError("path", got=got, allowed="a name that ends in .Rmd or .qmd", cure="audit.Rmd")
-    if path.exists() or not path.parent.is_dir():
-        got = repr(str(path)) + (", which is there already" if path.exists() else ", whose folder is not there")
-        raise InputError("path", got=got, allowed="a new file in a folder", cure="choose another name")
+def _packed(report: Contents) -> str:
+    """The report as lines of text within a chunk: its JSON, compressed, in base 64."""
+    text = json.dumps(encode(report), ensure_ascii=False, allow_nan=False)
+    packed = gzip.compress(text.encode("utf-8"), mtime=0)  # without the time, so that the same report is the same text
+    return "\n".join(textwrap.wrap(base64.b64encode(packed).decode("ascii"), width=100))
+
+
+@dataclass(frozen=True)
+class _Place:
+    """Where a vignette goes, what it must not replace, and whether it may replace anything."""
+
+    path: Path
+    inputs: Inputs
+    overwrite: bool
+
+    def check(self) -> None:
+        """Raise InputError where it cannot be written."""
+        if self.path.suffix not in VIGNETTES:
+            got = f"a name that ends in {self.path.suffix!r}"
+            raise InputError("path", got=got, allowed="a name that ends in .Rmd or .qmd", cure="audit.Rmd")
+        check_writable("path", self.path, VIGNETTES, inputs=self.inputs, replace=self.overwrite)
+
+    def write(self, text: str) -> Path:
+        """Write the vignette."""
+        return write_file(self.path, text, VIGNETTES, inputs=self.inputs, replace=self.overwrite)
+
+
+def _write(place: _Place, *, title: str, params: dict[str, str], **parts: Any) -> Path:
+    """Fill in the template; `parts`: what it is told beside title and parameters."""
     try:
         from jinja2 import Environment, PackageLoader
     except ImportError as problem:
-        what = {"purpose": "Writing a vignette", "alternative": "to_html(path)"}
-        raise MissingDependencyError("jinja2", extra="report", **what) from problem
+        raise MissingDependencyError(
+            "jinja2", extra="report", purpose="Writing a vignette", alternative="to_html(path)"
+        ) from problem
     environment = Environment(  # noqa: S701 - R Markdown, no HTML
         loader=PackageLoader("fairstats.report", "vignettes"), trim_blocks=True, keep_trailing_newline=True
     )
-    environment.filters.update(
-        python=repr, json=lambda value: json.dumps(value, ensure_ascii=False),
-        text=lambda value: _MARKUP.sub(r"\\\1", " ".join(str(value).split())),
-    )  # fmt: skip
+    environment.filters["python"] = repr
+    environment.filters["json"] = lambda value: json.dumps(value, ensure_ascii=False)
+    environment.filters["text"] = lambda value: _MARKUP.sub(r"\\\1", " ".join(str(value).split()))
     template = environment.get_template("own.Rmd.j2")
-    path.write_text(template.render(title=title, params=params, keys=keys, stem=path.stem, **more), encoding="utf-8")
-    return path
+    return place.write(template.render(title=title, params=params, **parts))

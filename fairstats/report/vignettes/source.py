@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from fairstats.ground.errors import InputError, VignetteError
+from fairstats.ground.writing import JSON, write_file
 
 _PACKAGE = Path(__file__).resolve().parents[2]
 _OPEN = re.compile(r"^(?P<fence>`{3,})\s*\{(?P<head>[^}]*)\}\s*$")
@@ -272,16 +273,21 @@ def read_recorded(source: Path) -> Recorded:
         held = json.loads(path.read_text(encoding="utf-8"))
         return Recorded(str(held["by"]), {str(k): str(v) for k, v in held["outputs"].items()})
     except (ValueError, KeyError, AttributeError, TypeError) as problem:
-        raise VignetteError(f"{path} is damaged: {problem!r}. To fix: fairstats vignettes record.") from problem
+        cure = "To fix: move it away, then fairstats vignettes record."
+        raise VignetteError(f"{path} is damaged, or no record of what R printed: {problem!r}. {cure}") from problem
 
 
 def write_recorded(vignette: Vignette, by: str, outputs: Mapping[int, str]) -> Path:
-    """Write what R printed (number of a chunk → text) beside the vignette; the file's path."""
-    keys, path = chunk_keys(vignette), _recorded_file(vignette.path)
+    """Write what R printed (number of a chunk → text) beside the vignette; the file's path.
+
+    Raises VignetteError where a file of that name is there which is no such record.
+    """
+    keys = chunk_keys(vignette)
+    path = _recorded_file(vignette.path)
+    read_recorded(vignette.path)
     path.parent.mkdir(exist_ok=True)
-    held = {"by": by, "outputs": {keys[number]: text for number, text in sorted(outputs.items())}}
-    path.write_text(json.dumps(held, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    return path
+    record = {"by": by, "outputs": {keys[number]: text for number, text in sorted(outputs.items())}}
+    return write_file(path, json.dumps(record, indent=1, ensure_ascii=False) + "\n", JSON)
 
 
 def _recorded_file(source: Path) -> Path:

@@ -1,4 +1,4 @@
-# Power, strata and pairs of models against simulation, stats:: and sums written out.
+# Power and pairs of models against simulation, stats:: and sums written out.
 
 test_that("the power is that of the test", {
   # the score statistic of Miettinen and Nurminen with the constrained rates of the quadratic, written out
@@ -38,20 +38,6 @@ test_that("verdicts on few cases are counted by exact tests", {
   power <- fs_power_ratio(0.999, 0.6, 27, alternative = "violated")
   expect_equal(power, 0.6894802387, tolerance = 1e-9)
   expect_equal(fs_sample_size_ratio(0.95, 0.4, alternative = "violated")$n, 15) # Python's answer; by score 12
-})
-
-test_that("one stratum is the plain ratio, and CMH is mantelhaen.test", {
-  d <- people()
-  d$one <- 1
-  plain <- fs_disparate_impact(d, "y_pred", "group", reference = "blue")
-  found <- fs_stratified_ratio(d, "y_pred", "group", "one", reference = "blue")
-  expect_equal(found$estimate, plain$estimate)
-  expect_equal(found$std_error, plain$std_error)
-  found <- fs_stratified_ratio(d, "y_pred", "group", "y_true", reference = "blue")
-  kept <- d$group != "red"
-  cmh <- mantelhaen.test(table(d$group[kept], d$y_pred[kept], d$y_true[kept]), correct = FALSE)
-  expect_equal(found$cmh_p[found$group == "green"], cmh$p.value)
-  expect_error(fs_stratified_ratio(d, "y_pred", "group", "nope"), "`strata`")
 })
 
 test_that("a model beside itself does not change, and a difference is the difference of both", {

@@ -11,4 +11,7 @@ test_that("a vignette is written", {
   expect_identical(fs_vignette(path, people, "sex", y_pred = "hired", margin = 0.05, missing = "drop"), path)
   expect_true(any(grepl("margin=0.05", readLines(path), fixed = TRUE)))
   expect_error(fs_vignette(path, people, "sex", y_pred = "hired"), "there already")
+  expect_error(fs_vignette(path, people, "sex", y_pred = "hired", overwrite = NA), "overwrite")
+  expect_identical(fs_vignette(path, people, "sex", y_pred = "hired", overwrite = TRUE), path)
+  expect_false(any(grepl("margin=0.05", readLines(path), fixed = TRUE)))
 })

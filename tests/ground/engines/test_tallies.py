@@ -213,7 +213,6 @@ def assert_finer_grids_are_said(merged):
     for ask in (
         lambda: fs.madd_curve(counts=merged, max_bins=1_003),
         lambda: fs.madd(counts=merged, n_bins=1_003, grid_bins=10, n_resamples=99, rng=1),
-        lambda: fs.madd(counts=merged, n_bins=10, grid_bins=1_003, n_resamples=99, rng=1),
     ):
         with pytest.warns(DataWarning, match="below an edge of a bin is right to that only"):
             ask()

@@ -79,7 +79,7 @@ def test_a_group_of_one() -> None:
 
 
 def test_scores_that_do_not_vary() -> None:
-    with pytest.warns(DataWarning, match="one bin of a hundred"):
+    with pytest.warns(DataWarning, match="all scores are equal"):
         result = fs.madd(np.full(100, 0.3), sensitive_features=GROUP, rng=1)
     assert result.estimate == 0
     assert result.pvalue == 1
@@ -92,7 +92,8 @@ def test_scores_that_do_not_vary() -> None:
 def test_fewer_than_50_rows() -> None:
     with pytest.warns(DataWarning, match="fewer than 50 rows"):
         result = fs.madd(np.random.default_rng(1).random(40), sensitive_features=GROUP[:40], rng=1)
-    assert result.null_mean > 0.5
+    assert result.headline_null_mean > 0.5
+    assert result.headline == pytest.approx(result.headline_null_mean, abs=0.4)
     assert result.estimate == pytest.approx(result.null_mean, abs=0.4)
     assert result.verdict == "undecided"
 
@@ -149,16 +150,16 @@ def test_too_few_units_for_a_variance(columns: dict[str, Any], units: str, p_kno
 
 
 def test_more_bins_than_a_grid_may_have() -> None:
-    """The estimate has them; interval and test stay on the label-blind grid."""
+    """The headline has them; estimate, interval and test stay at the pooled quantiles."""
     result = fs.madd(SCORE, sensitive_features=GROUP, n_bins=100_000, rng=1)
-    assert result.estimate == 2
-    assert result.to_frame()["metric"].tolist() == ["madd", "madd_binned"]
-    assert result.to_frame()["n_bins"].tolist() == [100_000, result.grid_bins]
+    assert result.headline == 2
+    assert result.to_frame()["n_bins"].tolist() == [result.grid_bins]
     assert result.grid_bins < 10
+    assert result.confidence_interval.low <= result.estimate <= result.confidence_interval.high
 
 
 def test_scores_at_both_ends() -> None:
     result = fs.madd([0.0] * 60 + [1.0] * 60, sensitive_features=["a"] * 60 + ["b"] * 60, rng=1)
-    assert result.estimate == pytest.approx(2, abs=0.05)  # with one bin MADD is 0
-    assert result.binned == 2
+    assert result.headline == pytest.approx(2, abs=0.05)  # with one bin MADD is 0
+    assert result.estimate == 2
     assert result.verdict == "violated"

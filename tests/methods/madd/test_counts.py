@@ -53,7 +53,7 @@ def test_the_search_runs_again_in_permutations_of_a_tally() -> None:
     options = {"permutations": "search", "n_resamples": 99, "max_bins": 200, "rng": 1}
     rows = fs.madd(FRAME["score"], sensitive_features=FRAME["group"] == "a", **options)
     two = fs.tally(FRAME.assign(group=FRAME["group"] == "a"), score="score", sensitive_features="group")
-    assert fs.madd(counts=two, **options).comparisons[0].search_pvalue == rows.comparisons[0].search_pvalue
+    assert fs.madd(counts=two, **options).comparisons[0].headline_pvalue == rows.comparisons[0].headline_pvalue
 
 
 def test_curve() -> None:

@@ -18,30 +18,38 @@ from fairstats.methods.madd.result import MaddResult
 from fairstats.methods.madd.scores import bin_edges, histogram, histogram_distance
 
 from .conftest import Scored
-from .densities import binned_distance
+from .densities import distance_between
 
 
 def test_everything_that_is_asked_for(paper_rows: Scored) -> None:
     result = fs.madd(paper_rows.score, sensitive_features=paper_rows.group, rng=1)
     curve = fs.madd_curve(paper_rows.score, sensitive_features=paper_rows.group)
     stable = fs.stable_bandwidth(curve)
-    assert result.estimate == stable.mean
+    assert result.headline == stable.mean
     assert result.bandwidth == stable
     assert result.bandwidth.n_searched == 1000
     assert result.h_sup == stable.h_sup == pytest.approx((2 / np.sqrt(2000)) ** (2 / 3))
     comparison = result.comparisons[0]
     assert comparison.grid_bins == int(np.ceil(1 / result.h_sup)) == 8
-    counts = result.counts.on(8)
-    assert result.binned == float(histogram_distance(counts[0], counts[1])) == curve.madd[7]
-    assert np.abs(comparison.contributions).sum() == pytest.approx(result.binned)
+    # witness: NumPy's quantiles of all scores, and its histograms between them
+    inner = np.quantile(paper_rows.score, np.arange(1, 8) / 8)
+    assert np.allclose(comparison.edges, inner, atol=2e-4)
+    ends = [0.0, *comparison.edges, 1.0]
+    counts = np.stack([np.histogram(paper_rows.score[paper_rows.group == g], ends)[0] for g in (0, 1)])
+    assert np.array_equal(comparison.counts, counts)
+    assert counts.sum(axis=0).tolist() == [500] * 8
+    assert result.estimate == float(histogram_distance(counts[0], counts[1])) == result.comparisons[0].statistic
+    assert np.abs(comparison.contributions).sum() == pytest.approx(result.estimate)
     assert np.allclose(comparison.contributions, counts[0] / 2000 - counts[1] / 2000)
     low, high = result.confidence_interval
-    assert low < binned_distance(8) < high
-    assert low < result.binned < high
+    truth = distance_between(comparison.edges)
+    assert low < truth < high
+    assert low < result.estimate < high
     assert result.confidence_interval.method == "directional delta"
-    assert low < result.lower_limit < binned_distance(8) < 1.1953
-    assert 0 < result.bias_corrected < result.binned
-    assert 0.05 < result.null_mean < 0.3
+    assert low < result.lower_limit < truth < 1.1953
+    assert result.bias_corrected == pytest.approx(result.estimate, abs=0.005)  # far apart there is no bias
+    assert 0.05 < result.headline_null_mean < 0.3
+    assert 0.03 < result.null_mean < 0.1
     assert result.pvalue == 1 / 2000
     assert result.mid_pvalue == 0.5 / 2000
     assert result.verdict == "violated"
@@ -73,7 +81,7 @@ def test_given_bins(options: dict[str, float], bins: int, paper_rows: Scored) ->
     result = fs.madd(paper_rows.score, sensitive_features=paper_rows.group, rng=1, **options)
     sides = [np.sort(paper_rows.score[paper_rows.group == g]) for g in (0, 1)]
     expected = float(histogram_distance(*(histogram(x, bin_edges(bins)) for x in sides)))
-    assert result.estimate == result.binned == expected
+    assert result.estimate == result.headline == expected
     assert result.comparisons[0].grid_bins == bins
     assert result.bandwidth is None
     assert len(result.to_frame()) == 1
@@ -90,28 +98,31 @@ def test_every_bin_of_1000_is_there(rng: np.random.Generator) -> None:
 def test_estimate_and_grid_may_differ(paper_rows: Scored) -> None:
     result = fs.madd(paper_rows.score, sensitive_features=paper_rows.group, n_bins=25, grid_bins=10, rng=1)
     frame = result.to_frame()
-    assert frame["metric"].tolist() == ["madd", "madd_binned"]
-    assert frame["n_bins"].tolist() == [25, 10]
-    assert result.estimate != result.binned
+    assert frame["metric"].tolist() == ["madd"]
+    assert frame["n_bins"].tolist() == [10]
+    by_numpy = [np.histogram(paper_rows.score[paper_rows.group == g], np.linspace(0, 1, 26))[0] / 2000 for g in (0, 1)]
+    assert result.headline == pytest.approx(np.abs(by_numpy[0] - by_numpy[1]).sum())
+    assert result.estimate != result.headline
+    assert "Headline MADD, not judged" in result.sentences()[0]
+    assert "in 25 equal bins" in result.sentences()[0]
 
 
 def test_tidy_table(paper_rows: Scored) -> None:
     result = fs.madd(paper_rows.score, sensitive_features=paper_rows.group, rng=1)
     frame = result.to_frame()
     assert tuple(frame.columns[: len(TIDY_COLUMNS)]) == TIDY_COLUMNS
-    assert frame["metric"].tolist() == ["madd", "madd_binned"]
-    searched, grid = frame.iloc[0], frame.iloc[1]
-    assert (searched.ci_low, searched.ci_high) == (result.lower_limit, 2.0)
-    assert searched.n_searched == 1000
-    assert np.isnan(searched.pvalue)
-    assert pd.isna(searched.verdict)
+    assert frame["metric"].tolist() == ["madd"]
+    grid = frame.iloc[0]
+    assert grid.n_searched == 1000
+    assert (grid.headline, grid.h_low, grid.h_high) == (result.headline, result.bandwidth.low, result.bandwidth.high)
+    assert (grid.estimate, grid.null_mean, grid.pvalue) == (result.estimate, result.null_mean, result.pvalue)
     assert grid.verdict == "violated"
     assert (grid.n, grid.n_reference) == (2000, 2000)
     assert grid.bound_low == result.lower_limit
     assert "Algorithm 1" in str(result)
     assert "seed 1" in str(result)
     assert len(result.sentences()) == len(frame)
-    assert "violated; the data show a distance above 0.2" in result.sentences()[1]
+    assert "violated; the data show a distance above 0.2" in result.sentences()[0]
     assert "<table" in result._repr_html_()
 
 
@@ -120,10 +131,13 @@ def test_symmetry(paper_rows: Scored) -> None:
     one = fs.madd(score, sensitive_features=group, groups=["a", "b"], rng=1)
     other = fs.madd(score, sensitive_features=group, groups=["b", "a"], rng=1)
     assert one.estimate == other.estimate
-    assert one.binned == other.binned
+    assert one.headline == other.headline
     assert np.allclose(one.comparisons[0].contributions, -other.comparisons[0].contributions)
     mirrored = fs.madd(1 - score, sensitive_features=group, rng=1)
-    assert mirrored.binned == pytest.approx(one.binned, abs=2e-3)  # a score on an edge changes its bin
+    assert mirrored.estimate == pytest.approx(one.estimate, abs=2e-3)  # a score next to an edge changes its bin
+    curved = fs.madd(score**7 / 2, sensitive_features=group, groups=["a", "b"], rng=1)
+    assert (curved.estimate, curved.pvalue) == (one.estimate, one.pvalue)  # ranks are all that counts
+    assert tuple(curved.confidence_interval) == tuple(one.confidence_interval)
 
 
 def test_seeds(paper_rows: Scored) -> None:
@@ -166,7 +180,7 @@ def test_all_pairs() -> None:
     assert result["x", "z"].estimate == alone.estimate
     assert result["z", "x"] is result["x", "z"]
     frame = result.to_frame()
-    assert frame["metric"].tolist() == ["madd", "madd_binned"] * 3 + ["madd_max"]
+    assert frame["metric"].tolist() == ["madd"] * 3 + ["madd_max"]
     p = [c.pvalue for c in result.comparisons]
     adjusted = [c.pvalue_adjusted for c in result.comparisons]
     assert all(a >= b for a, b in zip(adjusted, p, strict=True))
@@ -178,12 +192,12 @@ def test_largest_accounts_for_the_search() -> None:
     result = fs.madd(score, sensitive_features=group, rng=1)
     largest = result.largest
     assert largest is not None
-    assert largest.estimate == result.binned.max()
+    assert largest.estimate == result.estimate.max()
     assert {largest.group, largest.reference} <= {"x", "y", "z"}
     assert largest.pvalue == largest.pvalue_adjusted == 1 / 2000
     assert largest.confidence_interval.low <= largest.estimate <= largest.confidence_interval.high
     assert largest.confidence_interval.high >= max(c.confidence_interval.high for c in result.comparisons)
-    assert largest.null_mean > max(c.binned_null_mean for c in result.comparisons) * 0.9
+    assert largest.null_mean > max(c.null_mean for c in result.comparisons) * 0.9
     rng = np.random.default_rng(8)
     alike = fs.madd(rng.random(600), sensitive_features=np.arange(600) % 6, rng=1)
     assert alike.largest is not None
@@ -197,7 +211,7 @@ def test_one_against_the_rest() -> None:
     assert [(c.group, c.reference) for c in result.comparisons] == [(g, "all others") for g in ("x", "y", "z")]
     merged = fs.madd(score, sensitive_features=np.where(group == "z", "z", "rest"), rng=1)
     assert result["z"].estimate == merged.estimate
-    assert result["z"].binned == merged.binned
+    assert result["z"].headline == merged.headline
     assert result["z"].n_reference == 800
     table = result.contributions()
     part = table[table["group"] == "z"]
@@ -218,7 +232,9 @@ def test_against_a_reference() -> None:
     named = fs.madd(score, sensitive_features=group, comparisons="reference", reference="z", rng=1)
     assert {c.reference for c in named.comparisons} == {"z"}
     with pytest.raises(InputError, match="comparisons='reference'"):
-        fs.madd(score, sensitive_features=group, reference="z")
+        fs.madd(score, sensitive_features=group, comparisons="all", reference="z")
+    implied = fs.madd(score, sensitive_features=group, reference="z", rng=1)
+    assert {c.reference for c in implied.comparisons} == {"z"}
 
 
 def test_intersections() -> None:
@@ -251,7 +267,7 @@ def test_an_empty_group_is_named_and_leaves_the_largest_open() -> None:
     assert result["w", "x"].verdict == "insufficient evidence"
     assert result.largest is not None
     assert result.largest.confidence_interval.high == 2.0
-    assert result.to_frame()["note"].str.contains("no rows").sum() == 6
+    assert result.to_frame()["note"].str.contains("no rows").sum() == 3
 
 
 def test_whole_weights_count_as_rows_do_in_the_estimate() -> None:
@@ -272,8 +288,17 @@ def test_equal_weights_change_next_to_nothing(paper_rows: Scored) -> None:
     assert weighted.h_sup == pytest.approx(plain.h_sup)
     assert weighted.confidence_interval.low == pytest.approx(plain.confidence_interval.low, abs=0.01)
     assert weighted.confidence_interval.high == pytest.approx(plain.confidence_interval.high, abs=0.005)
-    assert weighted.comparisons[0].tests[0].method == "multiplier bootstrap"
-    assert np.isnan(weighted.null_mean)  # no permutation, no null mean of the search
+    assert weighted.to_frame().equals(plain.to_frame())  # D8: weights that are all the same change nothing
+    own = np.where(paper_rows.group == 0, 2.5, 0.5)
+    by_group = fs.madd(paper_rows.score, sensitive_features=paper_rows.group, sample_weight=own, rng=1)
+    assert by_group.to_frame().equals(plain.to_frame())
+    uneven = fs.madd(
+        paper_rows.score, sensitive_features=paper_rows.group, sample_weight=1 + paper_rows.score / 1e6, rng=1
+    )
+    assert uneven.comparisons[0].tests[0].method == "multiplier bootstrap"
+    assert np.isnan(uneven.headline_null_mean)  # no permutation, no null mean of the search
+    assert uneven.confidence_interval.low == pytest.approx(plain.confidence_interval.low, abs=0.01)
+    assert uneven.confidence_interval.high == pytest.approx(plain.confidence_interval.high, abs=0.005)
 
 
 def test_clusters() -> None:
@@ -305,10 +330,10 @@ def test_search_in_every_permutation() -> None:
         score[two], sensitive_features=group[two], permutations="search", n_resamples=99, max_bins=120, rng=1
     )
     frame = result.to_frame()
-    assert frame["pvalue"].notna().all()
+    assert frame[["pvalue", "headline_pvalue"]].notna().all(axis=None)
     assert len(result.comparisons[0].tests) == 2
-    assert abs(result.null_mean - result.estimate) < 0.25
-    for bad in ({"sample_weight": np.ones(two.sum())}, {"cluster": np.arange(two.sum())}):
+    assert abs(result.headline_null_mean - result.headline) < 0.25
+    for bad in ({"sample_weight": 1.0 + np.arange(two.sum())}, {"cluster": np.arange(two.sum())}):
         with pytest.raises(InputError, match="permutations"):
             fs.madd(score[two], sensitive_features=group[two], permutations="search", **bad)
     with pytest.raises(InputError, match="nothing is searched"):
@@ -333,11 +358,11 @@ def test_null_mean_is_what_alike_groups_show() -> None:
     found = []
     for _ in range(60):
         result = fs.madd(rng.beta(2, 3, 250), sensitive_features=group, rng=rng, n_resamples=99)
-        found.append((result.binned, result.comparisons[0].binned_null_mean, result.estimate, result.null_mean))
-    binned, binned_null, estimate, null = np.mean(found, axis=0)
+        found.append((result.estimate, result.null_mean, result.headline, result.headline_null_mean))
+    estimate, null, headline, headline_null = np.mean(found, axis=0)
     error = np.std([f[0] for f in found]) / np.sqrt(60)
-    assert abs(binned - binned_null) < 3.5 * error
-    assert estimate == pytest.approx(null, rel=0.1)  # the stretch was chosen by the data
+    assert abs(estimate - null) < 3.5 * error
+    assert headline == pytest.approx(headline_null, rel=0.1)  # the stretch was chosen by the data
 
 
 def test_bias_correction_is_two_sided_bootstrap_arithmetic(paper_rows: Scored) -> None:
@@ -388,7 +413,7 @@ def test_the_largest_that_is_judged_unlike_its_own_comparison_says_why() -> None
     draws, n = np.random.default_rng(3), 80
     score = np.concatenate([*(draws.beta(2, 2, n) for _ in range(3)), draws.beta(1.33, 3, n)])
     group = np.repeat(list("abcd"), n)
-    result = fs.madd(score, sensitive_features=group, adjust="none", rng=1, n_resamples=100)
+    result = fs.madd(score, sensitive_features=group, n_bins=3, adjust="none", rng=1, n_resamples=100)
     largest = result.largest
     assert largest is not None
     own = result[largest.group, largest.reference]
@@ -417,17 +442,30 @@ def three() -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate([rng.beta(*law) for law in laws]), np.repeat(["a", "b", "c"], [60, 50, 40])
 
 
+BINS = (
+    "Bins are quantiles of the scores of both groups together, chosen without their labels; equal scores stay "
+    "together. The distance in them depends on the shares that the groups have of all rows, and not on the scale of "
+    "the scores."
+)
 ON_GRID = (
     "{0} intervals by the directional delta method, for the distance in the bins named; verdicts by "
     "one-sided limits at that level against {1}. null_mean: what alike groups would show."
 )
-SEARCHED = (
-    "madd: {}; ci_low is the 95% lower limit for the L1 distance of the densities, for which no upper limit exists."
-)
-STRETCH = "the mean over the stable stretch of h = 1 … 1/1000 (Algorithm 1)"
+HEADLINE = "headline, which nothing else in the row is about: "
+STRETCH = HEADLINE + "the mean of MADD over the stable stretch of h = 1 … 1/1000 (Algorithm 1)."
 TOGETHER = "p-values adjusted by {0} over metric; verdicts hold together over the comparisons ({0})."
 DRAWN = "p-values: exact permutation, 99 resamples, seed 5."
-JUDGED = "madd_binned, which is judged: MADD on "
+
+
+def printed_bins(score: np.ndarray, group: np.ndarray, pairs: list[str]) -> list[str]:
+    """Where the bins end, by NumPy's sorting: half way behind the first score that k/3 of the rows do not exceed."""
+    said = []
+    for first, second in pairs:
+        pooled = np.sort(score[np.isin(group, [first, second])])
+        last = [int(np.ceil(k * pooled.size / 3)) - 1 for k in (1, 2)]
+        ends = ", ".join(f"{(pooled[i] + pooled[i + 1]) / 2:.4g}" for i in last)
+        said.append(f"Bins of {first} against {second} end at {ends} and 1.")
+    return said
 
 
 @pytest.mark.parametrize(
@@ -436,16 +474,14 @@ JUDGED = "madd_binned, which is judged: MADD on "
         (
             {},
             [
-                SEARCHED.format(STRETCH), JUDGED + "a grid chosen from the group sizes alone.",
-                ON_GRID.format("95%", 0.2), DRAWN,
+                BINS, ON_GRID.format("95%", 0.2), STRETCH, "bins", DRAWN,
                 "All pairs of groups are compared; " + TOGETHER.format("holm"),
             ],
         ),
         (
-            {"rounded": True, "comparisons": "reference", "reference": "b"},
+            {"grid_bins": 3, "n_bins": 6, "comparisons": "reference", "reference": "b"},
             [
-                SEARCHED.format(STRETCH), JUDGED + "the 11 scores that occur, each a bin of its own.",
-                ON_GRID.format("95%", 0.2), DRAWN,
+                BINS, ON_GRID.format("95%", 0.2), HEADLINE + "MADD in the 6 equal bins asked for.", "bins", DRAWN,
                 "Each group is compared with b; " + TOGETHER.format("holm"),
             ],
         ),
@@ -473,38 +509,43 @@ JUDGED = "madd_binned, which is judged: MADD on "
 def test_notes_and_sentences_by_hand(options: dict[str, Any], wanted: list[str]) -> None:
     """Notes written down; sentences from the numbers of the tidy table, formatted here."""
     score, group = three()
-    given = {k: v for k, v in options.items() if k != "rounded"}
-    score = score.round(1) if "rounded" in options else score
-    result = fs.madd(score, sensitive_features=group, n_resamples=99, rng=5, **given)
+    result = fs.madd(score, sensitive_features=group, n_resamples=99, rng=5, **options)
+    pairs = ["ab", "cb"] if options.get("reference") else ["ab", "ac", "bc"]
+    at = wanted.index("bins") if "bins" in wanted else None
+    if at is not None:
+        wanted = [*wanted[:at], *printed_bins(score, group, pairs), *wanted[at + 1 :]]
     assert result.notes() == wanted
     level, margin = f"{100 * result.settings.confidence_level:g}%", result.settings.margin
     rows = result.to_frame().to_dict("records")
     assert len(rows) == len(result.sentences())
     for row, said in zip(rows, result.sentences(), strict=True):
         ends = f"{row['ci_low']:.3f} to {row['ci_high']:.3f}"
-        pair = f"{row['group']} against {row['reference']}"
         if row["metric"] == "madd_max":
             start = f"Largest MADD {row['estimate']:.3f} ({level} interval {ends}), between {row['group']} and "
             assert said.startswith(f"{start}{row['reference']}: {row['verdict']}; ")
-        elif row["ci_high"] == 2.0:
-            where = f"in {result.settings.n_bins} bins"
-            if result.settings.n_bins is None:
-                where = f"for bandwidths from {row['h_low']:.3f} to {row['h_high']:.3f}"
-            limit = f"the L1 distance is at least {row['ci_low']:.3f} ({level} limit)."
-            assert said == f"{pair}: MADD {row['estimate']:.3f} {where}; {limit}"
-        else:
-            bins = "distinct scores" if "rounded" in options else "bins"
-            start = f"{pair}: MADD {row['estimate']:.3f} in {row['n_bins']:.0f} {bins} ({level} interval {ends}; "
-            start += f"alike groups would show {row['null_mean']:.3f}): {row['verdict']}; the data "
-            what = "show a distance above" if row["verdict"] == "violated" else "do not settle on which side of"
-            assert said.startswith(f"{start}{what} {margin:g}")
+            continue
+        bins = "equal bins" if result.settings.equal_width else "bins of the pooled scores"
+        start = f"{row['group']} against {row['reference']}: MADD {row['estimate']:.3f} in {row['n_bins']:.0f} {bins} "
+        start += (
+            f"({level} interval {ends}; alike groups would show {row['null_mean']:.3f}): {row['verdict']}; the data "
+        )
+        what = "show a distance above" if row["verdict"] == "violated" else "do not settle on which side of"
+        assert said.startswith(f"{start}{what} {margin:g}")
+        if result.settings.equal_width:
+            assert "Headline" not in said
+            continue
+        where = "in 6 equal bins"
+        if result.settings.n_bins is None:
+            where = f"for bandwidths from {row['h_low']:.3f} to {row['h_high']:.3f}"
+        alike = f"alike groups would show {row['headline_null_mean']:.3f}"
+        assert said.endswith(f" Headline MADD, not judged: {row['headline']:.3f} {where} ({alike}).")
 
 
 @pytest.mark.parametrize("rounded", [False, True])
 def test_contributions_are_shares_of_either_side(rounded: bool) -> None:
     """Witness: NumPy's histogram, or counts of each score, of a group and of all others."""
     score, group = three()
-    score = score.round(1) if rounded else score
+    score = np.where(score < 0.5, 0.2, 0.7) if rounded else score
     result = fs.madd(score, sensitive_features=group, n_resamples=99, rng=5, comparisons="rest")
     frame = result.contributions()
     for name in "abc":
@@ -515,12 +556,14 @@ def test_contributions_are_shares_of_either_side(rounded: bool) -> None:
             assert own["low"].tolist() == own["high"].tolist() == values.tolist()
             shares = [[(score[m] == v).mean() for v in values] for m in (group == name, group != name)]
         else:
-            edges = np.linspace(0, 1, len(own) + 1)
-            np.testing.assert_allclose(own["low"], edges[:-1])
-            np.testing.assert_allclose(own["high"], edges[1:])
+            edges = [*own["low"], 1.0]
+            assert edges[0] == 0.0
+            np.testing.assert_array_equal(own["high"], edges[1:])
+            inner = np.quantile(score, np.arange(1, len(own)) / len(own))
+            np.testing.assert_allclose(edges[1:-1], inner, atol=0.02)
             sides = (group == name, group != name)
             shares = [np.histogram(score[m], edges)[0] / m.sum() for m in sides]
         assert own["bin"].tolist() == list(range(1, len(own) + 1))
         np.testing.assert_allclose(own[["share", "share_reference"]].T, shares, atol=1e-12)
         np.testing.assert_allclose(own["contribution"], np.subtract(*shares), atol=1e-12)
-        assert own["contribution"].abs().sum() == pytest.approx(result[name].binned)
+        assert own["contribution"].abs().sum() == pytest.approx(result[name].estimate)

@@ -45,11 +45,14 @@ def test_changes_are_those_of_compare_models(fitted: MaddMitigator) -> None:
         assert (own.before, own.after, own.estimate) == pytest.approx((c.before, c.after, c.estimate))
         if c.metric == "disparate_impact_change":
             assert tuple(own.confidence_interval) == pytest.approx(tuple(c.confidence_interval), rel=1e-12)
-    shares = [
-        [np.histogram(s[new.group == g], bins=np.arange(7) / 6)[0] / (new.group == g).sum() for g in (0, 1)]
-        for s in scores.values()
-    ]
-    assert next(iter(effect.pairs[0].grids)) == "6"  # ⌈1/h_sup⌉ of 700 and 400 rows
+    shares = []
+    (bins,) = effect.pairs[0].grids
+    for edges, s in zip(bins["edges"], scores.values(), strict=True):
+        assert np.allclose(edges, np.quantile(s, np.arange(1, 6) / 6), atol=0.01)  # ⌈1/h_sup⌉ = 6 of 700 and 400 rows
+        ends = [0.0, *edges, 1.0]
+        shares.append([np.histogram(s[new.group == g], ends)[0] / (new.group == g).sum() for g in (0, 1)])
+    assert (bins["group"], bins["reference"]) == ("1", "0")
+    assert bins["rows"].sum(axis=(1, 2)).tolist() == [400, 700]
     distances = [float(np.abs(a - b).sum()) for a, b in shares]
     c = effect.change("madd", "1")
     assert (c.before, c.after) == pytest.approx(tuple(distances))

@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import hypergeom
 
+from fairstats.ground.scores import pooled_bins
 from fairstats.methods.madd.curve import curve_of, stable_bandwidth
 from fairstats.methods.madd.noise import NormalNoise
 from fairstats.methods.madd.permutation import (
+    Sides,
+    cell_distance,
     largest_test,
     multiplier_test,
     nested,
+    null_moments,
     pair_test,
     permuted_cluster_counts,
+    permuted_counts,
     pvalues,
     search_test,
 )
@@ -84,14 +91,13 @@ def test_clusters_in_several_groups_cannot_be_permuted(rng: np.random.Generator)
     first, second = sample([0.1, 0.2], [0, 1]), sample([0.3, 0.4], [1, 2])
     assert not nested((first, second))
     assert pair_test(first, second, bin_edges(4), 99, rng) is None
-    pairs = [((0,), (1,), bin_edges(4))]
-    assert largest_test((first, second), pairs, 99, rng) is None
+    assert largest_test((first, second), [Sides((0,), (1,), 4)], 99, rng) is None
 
 
 def test_weights_cannot_be_permuted(rng: np.random.Generator) -> None:
     weighted = Sample(np.array([0.1, 0.9]), np.array([1.0, 2.0]))
     assert pair_test(weighted, weighted, bin_edges(4), 99, rng) is None
-    assert largest_test((weighted, weighted), [((0,), (1,), bin_edges(4))], 99, rng) is None
+    assert largest_test((weighted, weighted), [Sides((0,), (1,), 4)], 99, rng) is None
 
 
 def test_scores_that_do_not_vary_have_p_1(rng: np.random.Generator) -> None:
@@ -100,61 +106,108 @@ def test_scores_that_do_not_vary_have_p_1(rng: np.random.Generator) -> None:
     assert (test.pvalue, test.mid_pvalue, test.statistic, test.null_mean) == (1.0, 0.5, 0.0, 0.0)
 
 
-def test_largest_of_one_pair_is_that_pair(rng: np.random.Generator) -> None:
+def largest(groups: list[Sample], pairs: list[Sides], n: int, rng: np.random.Generator, **how: bool) -> Any:
+    found = largest_test(groups, pairs, n, rng, **how)
+    assert found is not None
+    return found[0]
+
+
+@pytest.mark.parametrize("equal_width", [True, False])
+def test_largest_of_one_pair_is_that_pair(equal_width: bool, rng: np.random.Generator) -> None:
+    """70 rows are cells of their own, so that quantiles are found again exactly; both p by 20,000 draws."""
     first, second = sample(rng.random(30)), sample(rng.beta(2, 3, 40))
-    pair = pair_test(first, second, bin_edges(6), 20_000, rng)
-    largest = largest_test([first, second], [((0,), (1,), bin_edges(6))], 20_000, rng)
+    edges = bin_edges(6) if equal_width else Sample.joined([first, second]).quantile_bins(6).edges
+    pair = pair_test(first, second, edges, 20_000, rng)
+    test = largest([first, second], [Sides((0,), (1,), 6)], 20_000, rng, equal_width=equal_width)
     assert pair is not None
-    assert largest is not None
-    assert abs(pair.pvalue - largest.pvalue) < 0.02
+    assert abs(pair.pvalue - test.pvalue) < 0.02
+    assert test.null_mean == pytest.approx(pair.null_mean, rel=0.01)
+
+
+def test_the_distance_of_cells_is_that_of_the_pooled_bins(rng: np.random.Generator) -> None:
+    """Every permutation by itself: bins of its pooled rows by `pooled_bins`, histograms by NumPy; ties, few rows."""
+    for n_values, sizes, n_bins in ((60, (12, 9, 30), 4), (5, (40, 25, 3), 3), (5, (40, 25, 3), 7), (9, (2, 2, 50), 3)):
+        values = np.sort(rng.random(n_values))
+        pooled = rng.multinomial(sum(sizes), np.full(n_values, 1 / n_values))
+        drawn = permuted_counts(pooled, sizes, 40, rng)
+        for sides in (Sides((0,), (1,), n_bins), Sides((1,), (0, 2), n_bins)):
+            found = cell_distance(np.cumsum(drawn, axis=-1), sides, equal_width=False)
+            for b in range(40):
+                a, c = (drawn[list(side), b].sum(axis=0) for side in (sides.first, sides.second))
+                ends = [0.0, *pooled_bins(values, n_bins, a + c).edges, 1.0]
+                rows = [np.histogram(np.repeat(values, n), ends)[0] / n.sum() for n in (a, c)]
+                assert found[b] == pytest.approx(np.abs(rows[0] - rows[1]).sum(), abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("n0", "n1", "pooled"),
+    [(20, 200, [70, 60, 50, 40]), (500, 500, [200] * 5), (40, 400, [400, 10, 10, 10, 10]), (30, 30, [2] * 30)],
+)
+def test_moments_of_the_permutation_law(n0: int, n1: int, pooled: list[int]) -> None:
+    """40,000 permutations: their mean to 4 errors, their standard deviation to 2% and 4 errors."""
+    drawn = histogram_distance(*permuted_counts(np.array(pooled), (n0, n1), 40_000, np.random.default_rng(2)))
+    mean, sd = null_moments(np.array(pooled), n0, n1)
+    assert mean == pytest.approx(drawn.mean(), abs=4 * drawn.std() / 200)
+    assert sd == pytest.approx(drawn.std(), rel=0.02 + 4 / np.sqrt(80_000))
+
+
+def test_moments_of_two_bins_are_exact() -> None:
+    """The hypergeometric law summed by SciPy."""
+    x = np.arange(0, 11)
+    share = hypergeom(40, 38, 10).pmf(x)
+    distance = 2 * np.abs(x / 10 - (38 - x) / 30)
+    mean = float(share @ distance)
+    sd = np.sqrt(share @ distance**2 - mean**2)
+    assert null_moments(np.array([38, 2]), 10, 30) == pytest.approx((mean, sd), rel=1e-12)
+
+
+def test_p_of_the_largest_varies_as_its_draws_do() -> None:
+    """D13: what standardises is no draw. 40 seeds: the variance of p is the binomial one, to 4 errors of a χ²."""
+    rng = np.random.default_rng(7)
+    groups = [sample(rng.beta(2, b, n)) for b, n in ((3.0, 200), (3.5, 150), (2.7, 60))]
+    pairs = [Sides((0,), (1,), 5), Sides((0,), (2,), 4), Sides((1,), (2,), 4)]
+    p = np.array([largest(groups, pairs, 199, np.random.default_rng(seed)).pvalue for seed in range(40)])
+    exact = largest(groups, pairs, 20_000, rng).pvalue
+    assert 0.03 < exact < 0.9
+    assert p.mean() == pytest.approx(exact, abs=0.005 + 4 * np.sqrt(exact * (1 - exact) / 199 / 40))
+    assert p.var() < exact * (1 - exact) / 199 * (1 + 4 * np.sqrt(2 / 39))
 
 
 def test_largest_finds_the_group_that_differs_beside_a_tiny_one(rng: np.random.Generator) -> None:
     """The MADD of the group of 6 is larger; standardised it does not hide the real difference."""
     groups = [sample(rng.beta(2, 3, 800)), sample(rng.beta(3, 2, 800)), sample(rng.beta(2, 3, 6))]
-    pairs = [((0,), (1,), bin_edges(10)), ((0,), (2,), bin_edges(10)), ((1,), (2,), bin_edges(10))]
-    test = largest_test(groups, pairs, 999, rng)
-    assert test is not None
-    assert test.pvalue == 1 / 1000
-    rest = [((0,), (1, 2), bin_edges(10)), ((1,), (0, 2), bin_edges(10)), ((2,), (0, 1), bin_edges(10))]
-    against_rest = largest_test(groups, rest, 999, rng)
-    assert against_rest is not None
-    assert against_rest.pvalue == 1 / 1000
+    pairs = [Sides((0,), (1,), 10), Sides((0,), (2,), 10), Sides((1,), (2,), 10)]
+    assert largest(groups, pairs, 999, rng).pvalue == 1 / 1000
+    rest = [Sides((0,), (1, 2), 10), Sides((1,), (0, 2), 10), Sides((2,), (0, 1), 10)]
+    assert largest(groups, rest, 999, rng).pvalue == 1 / 1000
 
 
-def test_largest_on_different_grids_aggregates_one_permutation(rng: np.random.Generator) -> None:
-    """The same pair on the same grid twice is no second look: p as for one."""
+def test_the_same_pair_twice_is_no_second_look(rng: np.random.Generator) -> None:
     groups = [sample(rng.random(40)), sample(rng.random(40))]
-    one = largest_test(groups, [((0,), (1,), bin_edges(7))], 999, np.random.default_rng(3))
-    two = largest_test(groups, [((0,), (1,), bin_edges(7)), ((1,), (0,), bin_edges(7))], 999, np.random.default_rng(3))
-    assert one is not None
-    assert two is not None
+    one = largest(groups, [Sides((0,), (1,), 7)], 999, np.random.default_rng(3))
+    two = largest(groups, [Sides((0,), (1,), 7), Sides((1,), (0,), 7)], 999, np.random.default_rng(3))
     assert one.pvalue == two.pvalue
 
 
 def test_largest_of_clusters_of_one_row_is_that_of_rows(rng: np.random.Generator) -> None:
     """Symmetry: a cluster a row is no clustering; of 1,500 draws each p and mean agree within 4 errors."""
-    edges = np.linspace(0.1, 0.9, 9)
     parts = [rng.beta(2, b, n) for b, n in ((3.0, 40), (3.0, 30), (2.0, 35))]
-    pairs = [((0,), (1,), edges), ((2,), (0, 1), edges[::2])]
+    pairs = [Sides((0,), (1,), 5), Sides((2,), (0, 1), 4)]
     names = np.split(np.arange(105), [40, 70])
-    plain = largest_test([sample(x) for x in parts], pairs, 1_500, np.random.default_rng(1))
+    plain = largest([sample(x) for x in parts], pairs, 1_500, np.random.default_rng(1))
     alone = [sample(x, own) for x, own in zip(parts, names, strict=True)]
-    found = largest_test(alone, pairs, 1_500, np.random.default_rng(2))
-    assert plain is not None
-    assert found is not None
-    assert 0.02 < plain.pvalue < 0.9
+    found = largest(alone, pairs, 1_500, np.random.default_rng(2))
+    assert 0.001 < plain.pvalue < 0.9
     assert found.pvalue == pytest.approx(plain.pvalue, abs=4 * np.sqrt(2 * 0.25 / 1_500))
-    assert found.statistic == pytest.approx(plain.statistic, rel=0.1)  # 4 errors of a standard deviation
+    assert found.statistic == pytest.approx(plain.statistic, rel=0.1)  # E|D| as of a normal variable
     assert found.null_mean == pytest.approx(plain.null_mean, rel=0.03)  # 4 of a mean with sd 20% of it
     assert plain.method == "exact permutation, largest standardised MADD"
     assert found.method == "permutation of whole clusters, largest standardised MADD"
     # every row twice in a cluster is the same table of clusters, whatever the rows are named
     twice = [sample(np.repeat(x, 2), np.repeat(own, 2)) for x, own in zip(parts, names, strict=True)]
-    doubled = largest_test(twice, pairs, 1_500, np.random.default_rng(2))
-    assert doubled is not None
+    doubled = largest(twice, pairs, 1_500, np.random.default_rng(2))
     assert doubled.pvalue == pytest.approx(found.pvalue, abs=4 * np.sqrt(2 * 0.25 / 1_500))
-    assert doubled.null_mean == pytest.approx(found.null_mean, rel=0.03)
+    assert doubled.statistic == pytest.approx(found.statistic, rel=1e-9)
     torn = [sample(x, np.arange(x.size)) for x in parts]
     assert largest_test(torn, pairs, 99, rng) is None
 

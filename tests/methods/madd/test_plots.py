@@ -32,7 +32,7 @@ def test_histograms_with_densities(result: MaddResult) -> None:
     assert len(axes.lines) == 2
     fine = plot_histograms(result, n_bins=100, densities=False)
     assert not fine.lines
-    with pytest.raises(InputError, match="grid_bins"):
+    with pytest.raises(InputError, match="n_bins"):
         plot_histograms(result, n_bins=37)
 
 
@@ -50,7 +50,7 @@ def test_madd_against_the_bandwidth(result: MaddResult) -> None:
     assert h[0] == 1 / 1000
     assert madd[-1] == 0
     texts = " ".join(t.get_text() for t in axes.get_legend().get_texts())
-    assert f"mean {result.estimate:.3f}" in texts
+    assert f"mean {result.headline:.3f}" in texts
     assert f"{result.h_sup:.3f}" in texts
     curve = result.comparisons[0].curve
     assert curve.plot().get_legend() is None

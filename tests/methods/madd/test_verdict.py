@@ -11,7 +11,7 @@ from statsmodels.stats.multitest import multipletests
 
 import fairstats as fs
 from fairstats.methods.madd.noise import MultinomialNoise, NormalNoise, distance_limits, noise_of
-from fairstats.methods.madd.scores import GroupScores, Sample
+from fairstats.methods.madd.scores import Sample
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -96,11 +96,16 @@ def test_verdicts_hold_together() -> None:
 def test_the_rows_that_are_judged_show_what_is_judged() -> None:
     rng = np.random.default_rng(4)
     score, group = rng.random(300), np.repeat(["a", "b"], 150)
-    searched, on_grid = fs.madd(score, sensitive_features=group, rng=1).rows()
-    assert (searched["verdict"], np.isnan(searched["pvalue_verdict"])) == (None, True)
-    given = fs.madd(score, sensitive_features=group, n_bins=on_grid["n_bins"], rng=1)
-    assert on_grid["estimate"] == given.estimate
-    assert on_grid["verdict"] in ("undecided", "satisfied", "violated")
+    (row,) = fs.madd(score, sensitive_features=group, rng=1).rows()
+    asked = fs.madd(score, sensitive_features=group, grid_bins=row["n_bins"], n_bins=30, rng=1)
+    assert (row["estimate"], row["ci_low"], row["pvalue"]) == (
+        asked.estimate, asked.confidence_interval.low, asked.pvalue,
+    )  # fmt: skip
+    assert row["headline"] != asked.headline
+    ranks = (np.argsort(np.argsort(score)) + 0.5) / 300  # pooled mid-ranks in equal bins are the same rows
+    by_rank = fs.madd(ranks, sensitive_features=group, n_bins=row["n_bins"], rng=1)
+    assert (by_rank.estimate, by_rank.null_mean) == (row["estimate"], row["null_mean"])
+    assert row["ci_low"] <= row["estimate"] <= row["ci_high"]
 
 
 def test_few_scores_are_the_bins() -> None:
@@ -108,41 +113,18 @@ def test_few_scores_are_the_bins() -> None:
     score = np.repeat([0.31, 0.32, 0.9, 0.31, 0.32, 0.9], [20, 50, 30, 50, 20, 30])
     result = fs.madd(score, sensitive_features=np.repeat(["a", "b"], 100), rng=1)
     (c,) = result.comparisons
-    assert (c.grid_bins, c.atoms, c.binned) == (3, True, pytest.approx(0.6))
+    assert (c.grid_bins, c.atoms.tolist(), c.estimate) == (3, [0.31, 0.32, 0.9], pytest.approx(0.6))
+    assert c.edges == pytest.approx([0.315, 0.61])
     table = result.contributions()
     assert table["contribution"].to_numpy() == pytest.approx([-0.3, 0.3, 0.0])
     assert table["low"].tolist() == table["high"].tolist() == [0.31, 0.32, 0.9]
-    assert "3 distinct scores" in result.sentences()[1]
+    assert "3 distinct scores" in result.sentences()[0]
     again = fs.madd(score, sensitive_features=np.repeat(["b", "a"], 100), rng=1)
     assert again.comparisons[0].grid_bins == 3
     given = fs.madd(score, sensitive_features=np.repeat(["a", "b"], 100), grid_bins=2, rng=1)
-    assert (given.comparisons[0].atoms, given.binned) == (False, pytest.approx(0.0))
-
-
-@pytest.mark.parametrize(
-    ("values", "rows", "few"),
-    [
-        (20, 5, True),
-        (21, 5, False),
-        (20, 4, False),
-        (1, 50, False),
-        (200, 200, True),
-        (200, 199, False),
-        (201, 200, False),
-    ],
-)
-def test_how_few_are_few(values: int, rows: int, few: bool) -> None:
-    scores = np.repeat(np.linspace(0, 1, values), rows)
-    halves = tuple(Sample(np.sort(half)) for half in (scores[::2], scores[1::2]))
-    atoms = GroupScores(("a", "b"), halves).atoms()
-    assert (atoms is not None) == few
-
-
-def test_clusters_count_once_among_the_rows_that_share_a_score() -> None:
-    """Ten clusters, each with its own score in ten rows: ten units are not five to each score."""
-    scores, clusters = np.repeat(np.linspace(0, 1, 10), 10), np.repeat(np.arange(10), 10)
-    sides = tuple(Sample(scores[half], None, clusters[half]) for half in (slice(0, 50), slice(50, 100)))
-    assert GroupScores(("a", "b"), sides).atoms() is None
+    assert given.comparisons[0].atoms is None
+    assert given.comparisons[0].edges == pytest.approx([0.61])  # half of the rows lie at .31 and .32
+    assert given.estimate == pytest.approx(0.0)
 
 
 @pytest.mark.parametrize("step", [0.1, 0.01, 0.002])
@@ -154,11 +136,8 @@ def test_groups_without_a_common_score_are_never_shown_alike(step: float, bins: 
     group = np.where(np.tile(np.arange(marks.size) % 2, 4_000 // marks.size) == 0, "even", "odd")
     result = fs.madd(score, sensitive_features=group, grid_bins=bins, rng=1)
     assert result.verdict != "satisfied"
-    if result.comparisons[0].atoms:
-        assert (result.binned, result.verdict) == (2.0, "violated")
-    else:
-        assert result.comparisons[0].bounds.high == 2.0
-        assert "no score in common" in result.comparisons[0].note
+    assert result.comparisons[0].bounds.high == 2.0
+    assert "no score in common" in result.comparisons[0].note
 
 
 def test_many_comparisons_can_be_settled() -> None:

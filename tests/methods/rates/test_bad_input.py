@@ -80,7 +80,7 @@ TABLE: dict[str, Row] = {
     "one group only, max": Row(lambda: parity(groups_of=["a"] * 8, agg="max"), InputError, "one group"),
     "one group only, abroca": Row(lambda: area(groups_of=["a"] * 8), InputError, "one group"),
     "one group only, stratified": Row(
-        lambda: fs.stratified_ratio(P, sensitive_features=["a"] * 8, strata=G), InputError, "one group"
+        lambda: fs.disparate_impact(P, sensitive_features=["a"] * 8, strata=G), InputError, "one group"
     ),
     "one group only, models": Row(
         lambda: fs.compare_models(Y, P, P, sensitive_features=["a"] * 8), InputError, "one group"
@@ -120,9 +120,9 @@ TABLE: dict[str, Row] = {
         "a and b: a rate of 0|b and a: a rate of 0",
     ),
     "0/0, stratified": Row(
-        lambda: fs.stratified_ratio([0, 0, 0, 0], sensitive_features=list("aabb"), strata=[1, 2, 1, 2]),
+        lambda: fs.disparate_impact([0, 0, 0, 0], sensitive_features=list("aabb"), strata=[1, 2, 1, 2]),
         SPARE,
-        "no stratum where both occur has a success in each",
+        "no success in any stratum that both share",
     ),
     "label NaN": Row(
         lambda: accuracy([NAN, *Y[1:]]), InputError, r"`y_true`: got missing values: y_true \(1\) of 8 rows"

@@ -51,7 +51,16 @@ TABLE: dict[str, tuple[Callable[[], Any], str]] = {
     "groups, a number": (lambda: impact(groups=2), "`groups`"),
     "cluster of one": (lambda: impact(cluster=[1] * 8), "`cluster`: got 1 sampling unit"),
     "cluster missing": (lambda: impact(cluster=[None] + [1, 2] * 3 + [3]), "`cluster`: got missing values"),
-    "strata missing": (lambda: fs.stratified_ratio(P, sensitive_features=G, strata=None), "`strata`: got None"),
+    "strata of a largest gap": (lambda: parity(strata=G, agg="max"), "`strata`: got strata with the largest gap"),
+    "strata of a function": (
+        lambda: fs.group_metric(P, P, metric="f1", sensitive_features=G, strata=G),
+        "`strata`: got strata with f1_difference",
+    ),
+    "strata and weights": (
+        lambda: impact(strata=G, sample_weight=[1, 2] * 4),
+        "`strata`: got strata of rows with weights or clusters",
+    ),
+    "strata missing": (lambda: impact(strata=[None] + [1, 2] * 3 + [3]), "`strata`: got missing values"),
     # ------------------------------------------------ what is passed
     "nothing": (lambda: fs.disparate_impact(), "`y_pred`: got None"),
     "no labels": (lambda: accuracy(None), "`y_true`: got None"),

@@ -292,7 +292,8 @@ def test_designs_describe_the_public_functions(clustered: bool, contrast: str, r
         for name in ("b", "a"):
             own = group == name
             places = np.unique(unit[own], return_inverse=True)[1] if clustered else np.arange(own.sum())
-            sums = [np.bincount(places, w)[None] for w in ((weight * selected)[own], weight[own])]
+            columns = (weight * selected, weight, weight**2)
+            sums = [np.bincount(places, column[own])[None] for column in columns]
             groups.append(designs.summary(*sums, clustered=clustered))
         there = all(designs.answers(g)[0] for g in groups)
         assert there == (row.verdict != "insufficient evidence")
@@ -301,27 +302,19 @@ def test_designs_describe_the_public_functions(clustered: bool, contrast: str, r
             test = row.tests[0]
             assert (test.statistic, test.pvalue) == pytest.approx((z[0], stdtr(degrees, z)[0]), rel=1e-9)
             answered += 1
-    assert 5 < answered < 30
+    assert answered == 30
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "where",
-    [
-        "20 and 20 clusters of 10 rows, ICC 0.3",
-        "400 and 400 rows, weights with CV 1",
-        "600 and 60 clusters of 15 rows (CV 2, lognormal)",
-    ],
-)
-def test_errors_hold_where_a_part_of_the_samples_is_refused(where: str) -> None:
-    """4,000 samples: coverage .935 and one-sided errors .06, each with two binomial standard errors."""
-    cells = [c for c in module_of("designs").CELLS if c.regime.startswith(where) and c.claim == "conservative"]
-    assert cells
-    for cell in cells:
-        counts = cell.simulate(np.random.default_rng(5), 4_000)
+def test_errors_hold_under_weights_and_clusters() -> None:
+    """2,000 samples: coverage .94 and one-sided errors .06, each with two binomial standard errors; all answered."""
+    cells = [c for c in module_of("designs").CELLS if c.claim == "conservative" and "agg=" not in c.method]
+    assert len(cells) > 300
+    for cell in cells[::7]:
+        counts = cell.simulate(np.random.default_rng(5), 2_000)
         n = counts["answered"][0]
-        assert 0.3 < n / 4_000 < 1.001, cell.key
-        assert counts["coverage"][0] >= n * (0.935 - 2 * np.sqrt(0.935 * 0.065 / n)), cell.key
+        assert n > 1_900, cell.key
+        assert counts["coverage"][0] >= n * (0.94 - 2 * np.sqrt(0.94 * 0.06 / n)), cell.key
         for name in {"false satisfied", "false violated"} & set(counts):
             assert counts[name][0] <= n * (0.06 + 2 * np.sqrt(0.06 * 0.94 / n)), (cell.key, name)
 

@@ -92,7 +92,7 @@ def test_clusters_as_clubsandwich(case: dict[str, Any]) -> None:
     assert of.units is not None
     assert of.rate[0] - of.rate[1] == pytest.approx(case["estimate"], abs=1e-12)
     std_error = math.sqrt(np.sum(of.variance / counts.unit_factor / (1 - 1 / of.units)))
-    working = replace(of, joint=1 / of.cases).contrast_degrees(0, 1, ratio=False)
+    working = replace(of, joint=1 / of.cases).contrast_degrees(0, 1, ratio=False, linear=True)
     alike = case["design"].startswith("equal")
     assert std_error == pytest.approx(case["std_error"], rel=1e-9 if alike else 0.03)
     assert working == pytest.approx(case["degrees"], rel=1e-9 if alike else 1 / 3)
@@ -115,7 +115,8 @@ def test_exact_p_values_as_exact2x2(case: dict[str, Any], monkeypatch: pytest.Mo
         elif wanted < 0.5:
             assert found == pytest.approx(wanted, rel=1e-3, abs=EXACT2X2), key
         else:  # the table 0/0 counts as extreme here where it shows less than what was observed, there never
-            assert found >= wanted - EXACT2X2, key
+            # and a p-value of 1 is met only at a rate of 0
+            assert found >= min(wanted, 0.99) - EXACT2X2, key
 
 
 @pytest.mark.r("pROC")

@@ -53,7 +53,7 @@ def models() -> Any:
 
 def strata() -> Any:
     _, p, g = rows(COUNTS)
-    return fs.stratified_ratio(p, sensitive_features=g, strata=np.arange(p.size) % 4)
+    return fs.disparate_impact(p, sensitive_features=g, strata=np.arange(p.size) % 4).stratified
 
 
 RESULTS: dict[str, Callable[[], Result]] = {

@@ -25,7 +25,6 @@ FUNCTIONS = (
     fs.equalized_odds_difference,
     fs.group_metric,
     fs.abroca,
-    fs.stratified_ratio,
     fs.compare_models,
 )
 SECTIONS = ("Parameters", "Returns", "Raises", "Warns")

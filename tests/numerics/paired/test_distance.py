@@ -12,14 +12,18 @@ from scipy.stats import binom, binomtest, norm
 from fairstats.numerics.paired.distance import (
     Apart,
     Unseen,
+    cross_table,
     drawn_shares,
     effective_rows,
     grid_codes,
-    grid_table,
     madd,
-    unchanged,
+    placements,
     unseen,
+    unseen_reach,
+    unseen_share,
+    with_unseen,
 )
+from fairstats.numerics.paired.score import Part
 
 REACHES, LEVELS = (0.0, 1.5, 3.0), (0.5, 1.2816, 1.96, 2.5)
 
@@ -156,22 +160,51 @@ def test_no_error_seen_allows_a_distance(rows: float) -> None:
 
 def test_rows_that_no_model_told_apart_could_yet_differ() -> None:
     """z²/(n + z²) of each set of rows (Tango's limit of no changed pair), as independent ones."""
-    part = unchanged([20, 50], 2.0)
+    part = Part.normal(0.0, 0.0)
+    part = with_unseen(part, unseen_reach([20, 50], [1.0, 1.0], 2.0))
     for z in LEVELS:
         reach = 2.0 * np.sqrt((z * z / (20 + z * z)) ** 2 + (z * z / (50 + z * z)) ** 2)
         assert part.limits(z) == pytest.approx((-reach, reach), rel=1e-12)
     assert part.estimate == 0.0
 
 
+def test_limits_of_what_changed_and_of_what_may_change_unseen() -> None:
+    """Squared distances add up; twenty rows that moved by .05 or more leave nothing open, ten half of it."""
+    moved = np.zeros(60)
+    assert unseen_share(moved) == 1.0
+    moved[:10] = [0.05, -0.3, 1.0, 0.06, 0.05, -0.05, 0.5, 0.2, 0.05, 0.9]
+    assert unseen_share(moved) == pytest.approx(0.5, rel=1e-12)
+    assert unseen_share(np.full(60, 0.01)) == pytest.approx(1 - 60 * 0.2 / 20, rel=1e-12)
+    moved[:20] = 0.2
+    assert unseen_share(moved) == 0.0
+    part = with_unseen(Part.normal(0.1, 0.02), unseen_reach([60], [0.5]))
+    for z in LEVELS:
+        reach = np.hypot(0.02 * z, 0.5 * z * z / (60 + z * z))
+        assert part.limits(z) == pytest.approx((0.1 - reach, 0.1 + reach), rel=1e-12)
+
+
+def test_placements_are_shares_of_the_other_label() -> None:
+    """Counted pair by pair, ties half."""
+    rng = np.random.default_rng(3)
+    scores, y = rng.integers(0, 6, (2, 40)) / 5, rng.integers(0, 2, 40)
+    above, below = placements(scores, y)
+    for k in range(2):
+        low, high = scores[k][y == 0], scores[k][y == 1]
+        order = np.sign(high[:, None] - low) / 2 + 0.5
+        assert above[k] == pytest.approx(order.mean(axis=0), abs=1e-12)
+        assert below[k] == pytest.approx(order.mean(axis=1), abs=1e-12)
+
+
 def test_bins_are_closed_on_the_left_and_the_last_on_both_sides() -> None:
-    """By hand, and a table of pairs of bins counted row by row."""
+    """By hand, and a table of pairs of bins counted row by row; codes of one byte do not overflow (C1)."""
     scores = np.array([0.0, 0.1999, 0.2, 0.4, 0.59, 0.6, 0.8, 0.99, 1.0])
-    assert grid_codes(scores, 5).tolist() == [0, 0, 1, 2, 2, 3, 4, 4, 4]
-    other, groups = scores[::-1], np.array([0, 1, 1, 0, 2, 2, 1, 0, 2])
-    table = grid_table((scores, other), groups, 3, 5)
-    wanted = np.zeros((3, 5, 5))
-    for g, one, two in zip(groups, grid_codes(scores, 5), grid_codes(other, 5), strict=True):
-        wanted[g, one, two] += 1
+    fifths = np.arange(1, 5) / 5
+    assert grid_codes(scores, fifths).tolist() == [0, 0, 1, 2, 2, 3, 4, 4, 4]
+    other = grid_codes(scores[::-1], fifths[:3])
+    table = cross_table(grid_codes(scores, fifths), other, (5, 4))
+    wanted = np.zeros((5, 4))
+    for one, two in zip(grid_codes(scores, fifths), other, strict=True):
+        wanted[one, two] += 1
     np.testing.assert_array_equal(table, wanted)
 
 
@@ -208,8 +241,8 @@ def test_madd_of_models_and_its_standard_errors() -> None:
     """
     rng = np.random.default_rng(9)
     a, b = rng.beta([[2.0], [3.0]], 3.0, (2, 45)), rng.beta([[4.0], [3.5]], 3.0, (2, 70))
-    found: Any = madd((a, b), [(1, 0)], 0.1, 800, np.random.default_rng(1), bins=5)
-    assert found.grid == 5
+    found: Any = madd((a, b), [(1, 0)], 0.1, 800, np.random.default_rng(1), n_bins=5)
+    assert [e.tolist() for e in found.edges] == [[0.2, 0.4, 0.6, 0.8]] * 2
 
     def distance(rows_a: Any, rows_b: Any) -> np.ndarray:
         one, two = (np.array([np.histogram(s, 5, (0, 1))[0] / s.size for s in part]) for part in (rows_a, rows_b))
@@ -234,6 +267,6 @@ def test_weights_of_madd_are_shares_and_rows_of_the_same_precision() -> None:
     assert madd((a[:, :9], b), [], 0.1, 99, rng) == "fewer than 10 rows."
     assert not isinstance(madd((a[:, :10], b), [], 0.1, 99, rng), str)
     copies = rng.integers(1, 4, 12)
-    weighted: Any = madd((a, b), [], 0.1, 99, rng, bins=4, weights=(copies.astype(float), np.ones(30)))
-    copied: Any = madd((np.repeat(a, copies, axis=1), b), [], 0.1, 99, rng, bins=4)
+    weighted: Any = madd((a, b), [], 0.1, 99, rng, n_bins=4, weights=(copies.astype(float), np.ones(30)))
+    copied: Any = madd((np.repeat(a, copies, axis=1), b), [], 0.1, 99, rng, n_bins=4)
     np.testing.assert_allclose(weighted.level.estimates, copied.level.estimates, rtol=1e-12)

@@ -229,10 +229,7 @@ def test_labels_missing_values_and_weights(rng: np.random.Generator) -> None:
         dropped = fs.compare_models(y, a, holes, sensitive_features=g, reference="a", missing="drop")
     assert dropped.estimate == fs.compare_models(y[1:], a[1:], b[1:], sensitive_features=g[1:], reference="a").estimate
     unit = fs.compare_models(y, a, b, sensitive_features=g, reference="a", sample_weight=np.ones(y.size))
-    n = y.size
-    assert unit.comparisons[0].std_error == pytest.approx(
-        wanted.comparisons[0].std_error * np.sqrt(n / (n - 1)), rel=1e-9
-    )
+    assert unit.comparisons == wanted.comparisons
 
 
 def test_many_groups_are_adjusted(rng: np.random.Generator) -> None:
@@ -524,7 +521,7 @@ def test_the_cells_of_the_calibration_count_what_they_say(monkeypatch: pytest.Mo
 def test_evidence_of_a_distance_that_no_draw_moves(margin: float) -> None:
     """Groups of 10 in a bin each: MADD is 2, and z solves 2√2·z²/(10 + z²) = 2 − margin (Tango's limits)."""
     scores = np.full((1, 10), 0.1), np.full((1, 10), 0.9)
-    found: Any = paired_madd(scores, [], margin, 99, np.random.default_rng(1), bins=2)
+    found: Any = paired_madd(scores, [], margin, 99, np.random.default_rng(1), n_bins=2)
     share = (2 - margin) / np.sqrt(8)
     (evidence,) = found.level.evidence
     assert found.level.estimates.tolist() == [2.0]

@@ -80,7 +80,7 @@ def test_what_cannot_be_used_is_exit_code_2(tmp_path: Path, content: str, said: 
     assert run("crosscheck", tmp_path / "none.json").exit_code == 2
 
 
-def test_without_r_is_exit_code_2_with_cause_and_cure(
+def test_without_r_is_exit_code_3_with_cause_and_cure(
     stored: tuple[Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from fairstats.ground.rprobe import RProbe
@@ -88,7 +88,7 @@ def test_without_r_is_exit_code_2_with_cause_and_cure(
     lacking = RProbe("missing", cause="R is not on PATH", cure="install R")
     monkeypatch.setattr(door_module, "probe_r", lambda: lacking)
     done = run("crosscheck", stored[0])
-    assert done.exit_code == 2
+    assert done.exit_code == 3
     assert "R is not on PATH. To fix: install R" in done.stderr
 
 

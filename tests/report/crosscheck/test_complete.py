@@ -62,10 +62,10 @@ TABLES: dict[str, tuple[type[Any], tuple[Line, ...], dict[str, str]]] = {
         {
             **ADJUSTED,
             **VERDICT,
-            "statistic": "the estimate on the grid",
-            "null_mean": "that of a stretch is an average over thousands of exact means",
-            "search_pvalue": "of a search in every permutation: R has no twin as fast",
-            "lower_limit": "the lower bound on the grid, floored at 0",
+            "statistic": "the estimate",
+            "headline_null_mean": "that of a stretch is an average over thousands of exact means",
+            "headline_pvalue": "of a search in every permutation: R has no twin as fast",
+            "lower_limit": "the lower bound, floored at 0",
         },
     ),
     "largest MADD": (
@@ -75,6 +75,7 @@ TABLES: dict[str, tuple[type[Any], tuple[Line, ...], dict[str, str]]] = {
             **ADJUSTED,
             **dict.fromkeys(VERDICT, "Bonferroni's, of the comparisons"),
             "std_error": "has none",
+            "estimate": "by base::max over the comparisons",
             "confidence_interval": "ends are those of single comparisons, at Bonferroni's level",
             "bounds": "as the interval",
         },
@@ -168,7 +169,7 @@ WITNESSES = {
     "difference of betas": (posteriors._BETA_DIFFERENCE, {"estimate", "std_error", "p_rope"}),
     "stable stretch": (
         distances._STRETCH,
-        {"estimate", *(f"bandwidth.{name}" for name in ("low", "high", "std", "n_points", "h_sup"))},
+        {"headline", *(f"bandwidth.{name}" for name in ("low", "high", "std", "n_points", "h_sup"))},
     ),
     "directed distances": (distances._DIRECTED, {"value", "a_to_b.value", "b_to_a.value"}),
     "tail": (tails._OF_ROWS, {"n_exceedances", "maximum"}),

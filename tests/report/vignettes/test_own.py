@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import base64
+import gzip
 import html
+import json
 import re
 import warnings
 from pathlib import Path
@@ -74,7 +77,7 @@ def test_prose_holds_no_number_of_the_data(tmp_path: Path, people: Path) -> None
         (("audit.Rmd", "--data", "people.csv"), "--group"),
         (("audit.Rmd", "--data", "nowhere.csv", *OPTIONS), "nowhere.csv"),
         (("audit.Rmd", "--data", "people.csv", *OPTIONS, "--score", "nothing"), "nothing"),
-        (("no/audit.Rmd", "--data", "people.csv", *OPTIONS), "folder is not there"),
+        (("no/audit.Rmd", "--data", "people.csv", *OPTIONS), "cannot be written"),
         (("there.Rmd", "--data", "people.csv", *OPTIONS), "is there already"),
     ],
 )
@@ -105,14 +108,17 @@ def test_a_report_writes_one_with_its_rows_or_without(report: AuditReport, frame
     vignette = read_vignette(report.to_vignette(tmp_path / "a.Rmd", tmp_path / "rows.csv"))
     (code,) = (chunk.code for chunk in vignette.chunks if chunk.label == "data")
     scope: dict[str, Any] = {
-        "fs": fs, "read_table": lambda path, columns: frame[columns], "given": vignette.parameters({}),
+        "fs": fs, "read_table": lambda path, columns: frame[columns], "asked": vignette.parameters({}),
     }  # fmt: skip
-    call = code[: code.index("report.to_json")]
-    exec(call, scope)  # noqa: S102 - the chunk that was written
+    exec(code, scope)  # noqa: S102 - the chunk that was written
     assert scope["report"].to_frame().equals(report.to_frame())
     alone = read_vignette(report.to_vignette(tmp_path / "b.Rmd"))
-    assert AuditReport.from_json(alone.parameters({})["report"]).to_frame().equals(report.to_frame())
-    assert all(chunk.language == "python" or chunk.label == "parameters" for chunk in alone.chunks)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["a.Rmd", "b.Rmd", "rows.csv"]
+    (stored,) = (chunk.code for chunk in alone.chunks if chunk.label == "stored-report")
+    scope = {"fs": fs, "json": json, "gzip": gzip, "base64": base64}
+    exec(stored, scope)  # noqa: S102
+    assert scope["report"].to_frame().equals(report.to_frame())
+    assert all(chunk.language == "python" for chunk in alone.chunks)
     text = (tmp_path / "b.Rmd").read_text(encoding="utf-8")
     asked = {ast.literal_eval(f"({call},)") for call in re.findall(r"^report\.part\((.+)\)$", text, re.MULTILINE)}
     once = ("summary", "limits", "references")  # of the whole report

@@ -14,6 +14,8 @@ from fairstats.ground.counts import SelectionCounts
 from fairstats.ground.encoding import label_text
 from fairstats.ground.errors import InputError
 from fairstats.ground.multiplicity import two_sided_pvalue
+from fairstats.ground.reading.roles import ReadingOptions, Roles
+from fairstats.ground.reading.table import is_file, read_roles
 from fairstats.ground.registry import METRICS, SELECTED
 from fairstats.methods.rates.bounds import Bounds, worst_case_range
 from fairstats.methods.rates.compare import compare_metric
@@ -22,7 +24,6 @@ from fairstats.methods.rates.employment.result import ABOUT, AdverseImpact, Impa
 from fairstats.methods.rates.planning import equality_power
 from fairstats.methods.rates.result import Inference
 from fairstats.methods.rates.setup import make_settings
-from fairstats.methods.rates.stratified import stratified_ratio
 
 #: Selected and people of a group, and of its reference.
 Counts = tuple[int, int, int, int]
@@ -45,6 +46,7 @@ def adverse_impact(
     confidence_level: float = 0.95,
     adjust: str = "holm",
     pos_label: Any = None,
+    label_values: Any = None,
     missing: Literal["drop", "raise"] = "drop",
     least_share: float = 0.02,
     reason: str | None = None,
@@ -54,8 +56,9 @@ def adverse_impact(
 
     Parameters
     ----------
-    data : DataFrame, Tally or mapping
-        Rows of people, whose columns the other arguments name; or counts: ``{group: (selected, not selected)}``;
+    data : DataFrame, path, Tally or mapping
+        Rows of people (of a file by `read_table`), whose columns the other arguments name; or counts: ``{group:
+        (selected, not selected)}``;
         ``{(sex, race): (selected, not selected)}``, added up to three tables; or ``{"sex": {…}, "race": {…}}``.
     selected : str or sequence of str, optional
         Column of the decision. Several in order are the steps of a process: the applicants of a step are
@@ -71,15 +74,15 @@ def adverse_impact(
     template : {"ugesp", "ll144"}, default "ugesp"
         Uniform Guidelines (29 CFR 1607.4D), or the tables of New York City's Local Law 144 [4]_ as page and CSV.
     strata : str, optional
-        Column of jobs or years: adds the Mantel–Haenszel ratio and the Breslow–Day test of each table.
+        Column of jobs or years: adds the ratio within strata with its tests (as `strata` of `disparate_impact`).
     number : str, optional
         Column with the number of people that each row stands for.
     unknown : int, pair or mapping, optional
         With counts: people of unknown category, as (selected, not selected) where this is known; or by table.
     measure : {"selection", "scoring"}, optional
         What counts are counts of; of rows it follows from `selected` or `score`.
-    threshold, confidence_level, adjust, pos_label
-        As in `disparate_impact` (four fifths); `pos_label` also a mapping from step to value.
+    threshold, confidence_level, adjust, pos_label, label_values
+        As in `disparate_impact` (four fifths); `pos_label` and `label_values` also mappings from step.
     missing : {"drop", "raise"}, default "drop"
         People without a category are in no rate; worst-case bounds with intervals say what they could change.
     least_share : float, default 0.02
@@ -138,9 +141,13 @@ def adverse_impact(
     said = {} if about is None else dict(check_type("about", about, Mapping, allowed, "{'tool': 'Ranker 2'}"))
     for key in said:
         check_choice("about", key, tuple(ABOUT))
+    if is_file(data):
+        steps = (selected,) if selected is None or isinstance(selected, str) else tuple(selected)
+        roles = Roles.of((*steps, sex, race, strata), (score, number))
+        data, _ = read_roles(data, roles, ReadingOptions(), engine="rows")
     counted, median = count_tables(
         data, selected=selected, score=score, sex=sex, race=race, strata=strata, number=number,
-        pos_label=pos_label, missing=missing, unknown=unknown,
+        pos_label=pos_label, label_values=label_values, missing=missing, unknown=unknown,
     )  # fmt: skip
     left_out = share if reason is not None and template == "ll144" else 0.0
     references = _references(reference, counted)
@@ -167,7 +174,8 @@ def _table(one: Counted, settings: Inference, references: list[str], share: floa
     if len(used.groups) < 2:
         return ImpactTable(one.by, one.step, counts, None, excluded=excluded)
     named = next((name for name in references if name in used.groups), "highest")
-    found: Any = compare_metric(METRICS["disparate_impact"], used, settings, named)
+    strata = None if one.tally is None else one.tally.strata().selection().among(used.groups)
+    found: Any = compare_metric(METRICS["disparate_impact"], used, settings, named, strata=strata)
     at, level, highest = used.groups.index, settings.confidence_level, found.settings.reference_rule == "highest"
     k, n = used.totals[:, 0].astype(int).tolist(), used.group_sizes.tolist()
     pairs = ((at(c.group), at(c.reference)) for c in found.comparisons)
@@ -177,13 +185,7 @@ def _table(one: Counted, settings: Inference, references: list[str], share: floa
         against = None if highest else at(found.reference)
         others = (g for g in used.groups if highest or g != found.reference)
         bounds = {g: _bounds(used, at(g), against, level) for g in others}
-    over = None
-    if one.tally is not None:  # to the same reference; the level counts the pairs that it was chosen from
-        chosen = len(used.groups) * (len(used.groups) - 1) // 2 if highest else 1
-        over = stratified_ratio(
-            counts=one.tally, sensitive_features=None, reference=found.reference, threshold=settings.limit,
-            confidence_level=1 - (1 - level) / chosen, adjust=settings.adjust if chosen == 1 else "none",
-        )  # fmt: skip
+    over, found = found.stratified, replace(found, stratified=None)
     return ImpactTable(one.by, one.step, counts, found, figures, bounds, over, excluded)
 
 

@@ -12,7 +12,14 @@ import numpy as np
 
 from fairstats.ground.checks import check_choice, check_that, check_whole, column_name, column_names
 from fairstats.ground.counts import SelectionCounts
-from fairstats.ground.encoding import as_float_column, as_frame_columns, binary_codes, binary_columns, label_text
+from fairstats.ground.encoding import (
+    as_float_column,
+    as_frame_columns,
+    binary_codes,
+    binary_columns,
+    declared_labels,
+    label_text,
+)
 from fairstats.ground.errors import InputError, MissingValuesWarning, caution
 from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.tally import Tally, tally
@@ -33,7 +40,7 @@ class Counted:
 
 def count_tables(
     data: Any, *, selected: Any, score: str | None, sex: str | None, race: str | None, strata: str | None,
-    number: str | None, pos_label: Any, missing: str, unknown: Any,
+    number: str | None, pos_label: Any, missing: str, unknown: Any, label_values: Any = None,
 ) -> tuple[list[Counted], tuple[float, int] | None]:  # fmt: skip
     """All tables that the data give; where they are about scores the median, and how many have just it."""
     check_choice("missing", missing, ("drop", "raise"))
@@ -58,7 +65,10 @@ def count_tables(
         raise InputError("data", got="0 rows", allowed="at least one row", cure="pass data")
     sets = _sets(attributes)
     weight = np.ones(len(frame)) if number is None else as_float_column(frame[number], "number")
-    parts, median = _by_median(frame, score, weight) if score is not None else (_by_step(frame, steps, pos_label), None)
+    if score is not None:
+        parts, median = _by_median(frame, score, weight)
+    else:
+        parts, median = _by_step(frame, steps, pos_label, label_values), None
     options: dict[str, Any] = {"strata": strata, "number": number, "missing": missing}
     tables = []
     for step, rows, passed in parts:
@@ -97,16 +107,19 @@ def _by_median(frame: Any, score: str, weight: Any) -> tuple[list[Any], tuple[fl
     return [("", np.full(len(frame), True), passed)], (value, int(weight[values == value].sum()))
 
 
-def _by_step(frame: Any, steps: Sequence[str], pos_label: Any) -> list[Any]:
+def _by_step(frame: Any, steps: Sequence[str], pos_label: Any, label_values: Any) -> list[Any]:
     """(step, its applicants, who passed it): the whole process first, where it has several steps."""
-    if pos_label is not None:
-        binary_columns(pos_label, **{step: frame[step] for step in steps})  # raises where it does not occur
+    columns = {step: frame[step] for step in steps}
+    declared = declared_labels(label_values, **columns)
+    if pos_label is not None or label_values is not None:
+        binary_columns(pos_label, label_values, **columns)  # raises where it does not occur
     applicants = np.full(len(frame), True)
     parts, outcome = [], np.ones(len(frame))
     for step in steps:
         label = pos_label.get(step) if isinstance(pos_label, Mapping) else pos_label
         codes = np.full(len(frame), np.nan)
-        codes[applicants] = binary_codes(frame.loc[applicants, step], f"selected ({step})", label).codes
+        passed = binary_codes(frame.loc[applicants, step], f"selected ({step})", label, declared[step])
+        codes[applicants] = passed.codes
         codes[codes < 0] = np.nan
         parts.append((step if len(steps) > 1 else "", applicants, codes))
         outcome = np.where(applicants, codes, outcome)
@@ -123,7 +136,7 @@ def _of_tally(data: Tally, names: tuple[str, ...]) -> list[Counted]:
     strata, found = data.attributes[-1:] if data.stratified else (), []
     for own in _sets(attributes):
         table = data.by(*own, *strata)
-        counts = table.selection()
+        counts = table.selection().without_even_weights()
         if counts.weighted:
             got, cure = "a tally of weighted or clustered rows", "count people, each once"
             raise InputError("data", got=got, allowed="independent rows of equal weight", cure=cure)

@@ -17,10 +17,11 @@ from fairstats.ground.counts import SelectionCounts
 from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.lazy import Axes
 from fairstats.ground.results import Result
-from fairstats.ground.serialise import serialisable, write_text
+from fairstats.ground.serialise import serialisable
+from fairstats.ground.writing import CSV, HTML, write_file
 from fairstats.methods.rates.bounds import Bounds
 from fairstats.methods.rates.result import RateComparison, RatioResult
-from fairstats.methods.rates.stratified import StratifiedRatioResult
+from fairstats.methods.rates.stratified_result import StratifiedRatioResult
 
 METRIC = "adverse_impact"
 #: Columns that the template of Local Law 144 has not.
@@ -253,7 +254,7 @@ class AdverseImpact(Result):
         InputError
             Of another template.
         """
-        return self._written("to_html", "fs.audit(result).to_html(path)", _page, path)
+        return self._written("to_html", "fs.audit(result).to_html(path)", _page, path, HTML)
 
     def to_csv(self, path: str | PathLike[str] | None = None) -> Path | str:
         """The tables of Local Law 144 as CSV; cells that a spreadsheet would run are made text.
@@ -268,14 +269,22 @@ class AdverseImpact(Result):
         InputError
             Of another template.
         """
-        return self._written("to_csv", "result.to_frame().to_csv(path)", _csv, path)
+        return self._written("to_csv", "result.to_frame().to_csv(path)", _csv, path, CSV)
 
     def _written(
-        self, what: str, cure: str, told: Callable[[AdverseImpact], str], path: str | PathLike[str] | None
+        self,
+        what: str,
+        cure: str,
+        text_of: Callable[[AdverseImpact], str],
+        path: str | PathLike[str] | None,
+        endings: tuple[str, ...],
     ) -> Path | str:
         fine = self.template == "ll144"
         check_that(fine, "template", self.template, f"'ll144', whose page and CSV {what} writes", cure)
-        return told(self) if path is None else write_text(path, told(self))
+        text = text_of(self)
+        if path is None:
+            return text
+        return write_file(path, text, endings)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Forest plot of the first table.

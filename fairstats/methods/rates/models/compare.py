@@ -81,10 +81,12 @@ def compare_models(
     which fewer than 20 of them changed is compared by the score test with as many rows as give the change its variance,
     below five as its weights or clusters are worth (the interval is wide: coverage .95 to 1.00); one with fewer than 8
     effective clusters or rows gets no interval. AUCs are compared by DeLong's covariance [5]_, Brier scores by paired
-    t, MADD and ABROCA by drawing rows again, all models together; where the groups may be alike, both what a smooth
-    difference and what its size would do is allowed for [6]_: the interval is wide (ABROCA, 150 beside 1,500 rows, 80
-    to 99% of the scores alike: coverage .96 to 1.00, size at most .04). A largest gap changes by no less, and no more,
-    than all gaps under it together.
+    t; where fewer than 20 rows of a label, or of all, moved by .05 or more, what others may do unseen enters the
+    limits, up to Tango's of no change where none did, so that scores that agree nearly everywhere have nearly the
+    limits of identical ones. MADD and ABROCA by drawing rows again, all models together; where the groups may be
+    alike, both what a smooth difference and what its size would do is allowed for [6]_: the interval is wide (ABROCA,
+    150 beside 1,500 rows, 80 to 99% of the scores alike: coverage .96 to 1.00, size at most .04). A largest gap
+    changes by no less, and no more, than all gaps under it together.
 
     With ``reference="highest"`` the group with the highest selection rate under the first baseline is the reference of
     every metric and model; intervals and verdicts hold over all pairs. The p-value is below α exactly where the

@@ -164,7 +164,9 @@ class ModelComparison(OfPairs, Result):
             if c.note:
                 about.setdefault(c.note, {})[_metric(c)] = None
         several = len({c.metric for c in self.comparisons}) > 1
-        return lines + [f"{n} ({', '.join(names)})" if several else n for n, names in sorted(about.items())]
+        lines += [f"{n} ({', '.join(names)})" if several else n for n, names in sorted(about.items())]
+        counts = next((pair.counts for pair in self.pairs if pair.counts is not None), None)
+        return lines if counts is None else [*lines, *counts.missing.sentences]
 
     def _with_adjusted(self, adjusted: Iterable[float], family: str) -> Self:
         """The same result with these adjusted p-values and this family."""

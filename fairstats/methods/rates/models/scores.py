@@ -7,14 +7,24 @@ from dataclasses import dataclass
 from math import inf
 
 import numpy as np
-import scipy
 from numpy.random import Generator
 from numpy.typing import NDArray
 
 from fairstats.ground.checks import Floats
 from fairstats.methods.rates.abroca import RocCurve, area_between, hidden_by_rows, roc_on_grid
-from fairstats.numerics.paired.change import Change
-from fairstats.numerics.paired.distance import MIN_ROWS, NEAR, Apart, Level, Measured, drawn_shares, unchanged
+from fairstats.numerics.paired.change import UNCHANGED, Change
+from fairstats.numerics.paired.distance import (
+    MIN_ROWS,
+    NEAR,
+    Apart,
+    Level,
+    Measured,
+    drawn_shares,
+    placements,
+    unseen_reach,
+    unseen_share,
+    with_unseen,
+)  # fmt: skip
 from fairstats.numerics.paired.score import Part
 
 #: Bins of scores that drawn ROC curves are made of.
@@ -26,16 +36,12 @@ def auc(scores: Floats, y: NDArray[np.int64], pairs: Sequence[tuple[int, int]]) 
 
     `scores`, shape (M, n); `pairs`: (model, baseline).
     """
-    negatives, positives = (scores[:, y == label] for label in (0, 1))
-    n, m = negatives.shape[1], positives.shape[1]
+    above, below = placements(scores, y)
+    n, m = above.shape[1], below.shape[1]
     if min(n, m) < MIN_ROWS:
         return f"fewer than {MIN_ROWS} rows of one label."
-    every = scipy.stats.rankdata(np.hstack([positives, negatives]), axis=1)
-    places = (every[:, :m] - scipy.stats.rankdata(positives, axis=1)) / n
-    others = 1 - (every[:, m:] - scipy.stats.rankdata(negatives, axis=1)) / m
-    covariance = np.atleast_2d(np.cov(places)) / m + np.atleast_2d(np.cov(others)) / n
-    # scores of the same order: by how many rows of either label it could yet change
-    return _normal(places.mean(axis=1), covariance, pairs, [n, m])
+    covariance = np.atleast_2d(np.cov(below)) / m + np.atleast_2d(np.cov(above)) / n
+    return _normal(below.mean(axis=1), covariance, pairs, [above, below])
 
 
 def brier(scores: Floats, y: NDArray[np.int64], pairs: Sequence[tuple[int, int]]) -> Measured | str:
@@ -44,24 +50,33 @@ def brier(scores: Floats, y: NDArray[np.int64], pairs: Sequence[tuple[int, int]]
     if n < 2:
         return "fewer than two rows."
     errors = (scores - y) ** 2
-    return _normal(errors.mean(axis=1), np.atleast_2d(np.cov(errors)) / n, pairs, [n], n - 1.0)
+    return _normal(errors.mean(axis=1), np.atleast_2d(np.cov(errors)) / n, pairs, [errors], n - 1.0)
 
 
 def _normal(
-    estimates: Floats, covariance: Floats, pairs: Sequence[tuple[int, int]], rows: Sequence[int], degrees: float = inf
-) -> Measured:
-    """Estimates in [0, 1] with a covariance; models that agree on every row have the limits of no change."""
+    estimates: Floats, covariance: Floats, pairs: Sequence[tuple[int, int]], rows: Sequence[Floats],
+    degrees: float = inf,
+) -> Measured:  # fmt: skip
+    """Estimates in [0, 1] with a covariance.
+
+    `rows`: of each set of rows what they contribute under every model, shape (M, n). Where few of a set changed, the
+    limits allow for what others may do (`unseen_share`).
+    """
 
     def held(at: float, error: float) -> Part:
         return Part(at, lambda z: max(at - z * error, 0.0), lambda z: min(at + z * error, 1.0))
 
     errors, found = np.sqrt(np.diag(covariance)), {}
+    sizes = [own.shape[1] for own in rows]
     for b, a in pairs:
         at = float(estimates[b] - estimates[a])
         error = float(np.sqrt(max(covariance[a, a] + covariance[b, b] - 2 * covariance[a, b], 0.0)))
-        same = error < 1e-12 and abs(at) < 1e-12
-        part = unchanged(rows) if same else Part.normal(at, error)
-        found[b, a] = Change(part, part, 0.0 if same else error, degrees)
+        alike = error < 1e-12 and abs(at) < 1e-12
+        part = Part.normal(at, 0.0 if alike else error)
+        shares = [1.0] * len(rows) if alike else [unseen_share(own[b] - own[a]) for own in rows]
+        if any(shares):
+            part = with_unseen(part, unseen_reach(sizes, shares))
+        found[b, a] = Change(part, part, 0.0 if alike else error, degrees, UNCHANGED if alike else "")
     return Measured(Level(estimates, tuple(map(held, estimates.tolist(), errors.tolist())), errors, degrees), found)
 
 
@@ -69,12 +84,14 @@ def _normal(
 class DrawnCurves:
     """ROC curves of every model in one group: exact ones, and on a grid those of rows drawn again.
 
-    `on_grid`: per model, shape (1 + B, grid), the first from the rows themselves; `rows`: of either label.
+    `on_grid`: per model, shape (1 + B, grid), the first from the rows themselves; `rows`: of either label; `places`: of
+    rows with label 0 and 1 what they contribute to the AUC of every model, shape (M, n) each.
     """
 
     exact: tuple[RocCurve, ...]
     on_grid: tuple[Floats, ...]
     rows: tuple[int, ...]
+    places: tuple[Floats, Floats]
 
     @classmethod
     def of(
@@ -92,7 +109,8 @@ class DrawnCurves:
             shares.append(np.hstack([seen[:, None], drawn_shares(codes, bins, n_resamples, rng)]))
         exact = tuple(_curve(*pair) for pair in zip(*rows, strict=True))
         on_grid = tuple(roc_on_grid(*both) for both in zip(*shares, strict=True))
-        return cls(exact, on_grid, tuple(part.shape[1] for part in rows))
+        sizes = tuple(part.shape[1] for part in rows)
+        return cls(exact=exact, on_grid=on_grid, rows=sizes, places=placements(scores, y))
 
 
 def abroca(
@@ -109,7 +127,10 @@ def abroca(
         still = [bool((g.on_grid[k] == g.on_grid[k][0]).all()) for g in samples]
         hidden.append(hidden_by_rows([g.exact[k] for g in samples], rows, still))
     noise, step = apart[:, 1:] - apart[:, :1], 1 / observed.shape[1]
-    curves_apart = Apart(observed, noise, NEAR, step, most=1.0, rows=[*group.rows, *reference.rows], hidden=hidden)
+    places = [own for g in samples for own in g.places]
+    unseen = {(b, a): [unseen_share(own[b] - own[a]) for own in places] for b, a in pairs}
+    rows_of_all = [*group.rows, *reference.rows]
+    curves_apart = Apart(observed, noise, NEAR, step, most=1.0, rows=rows_of_all, unseen=unseen, hidden=hidden)
     return curves_apart.measure(estimates, pairs, margin)
 
 

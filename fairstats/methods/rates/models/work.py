@@ -17,7 +17,7 @@ from fairstats.ground.encoding import as_float_column, binary_columns
 from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.groups import find_reference
 from fairstats.ground.multiplicity import make_pairs, normal_quantile
-from fairstats.ground.outcomes import Outcomes, check_probability, check_row_labels
+from fairstats.ground.outcomes import Outcomes, check_row_labels, even_weights, on_unit_interval
 from fairstats.ground.registry import METRICS, RATES, find_metric
 from fairstats.ground.results import Interval
 from fairstats.ground.verdict import Evidence
@@ -25,18 +25,20 @@ from fairstats.methods.rates.models.result import QUANTITIES, ModelComparison, M
 from fairstats.methods.rates.models.scores import DrawnCurves, abroca, auc, brier, score_cuts
 from fairstats.methods.rates.result import Inference, as_family, warned
 from fairstats.methods.rates.setup import check_groups, rows_among
-from fairstats.numerics.paired.change import KINDS, OVERALL, Change, Found, ModelPair, PairedChange, finished
-from fairstats.numerics.paired.distance import MIN_ROWS, Level, Measured, grid_table, madd
+from fairstats.numerics.paired.change import KINDS, OVERALL, UNCHANGED, Change, Found, ModelPair, PairedChange, finished
+from fairstats.numerics.paired.distance import MIN_ROWS, Level, Measured, bins_of_models, madd
 from fairstats.numerics.paired.rate import PairedRate, change_of_gap, change_of_rate
 
 #: Quantity → what it needs of the rows.
 _NEEDS = {
     "accuracy": ("predictions", "labels"), "auc": ("labels", "scores"), "brier": ("labels", "scores"),
-    "madd": ("scores",), "abroca": ("labels", "scores"),
+    "madd": ("scores of groups",), "abroca": ("labels", "scores of groups"),
 }  # fmt: skip
+#: What quantities of scores need: of all rows, or of groups, whose weights may differ from group to group.
+_SCORES = ("scores", "scores of groups")
 _DRAWN = frozenset({"madd", "abroca"})
 _METHODS = {"auc": "DeLong", "brier": "paired t", **dict.fromkeys(_DRAWN, "paired bootstrap, directional")}
-_ARGUMENTS = {"predictions": "y_pred", "labels": "y_true", "scores": "score"}
+_ARGUMENTS = {"predictions": "y_pred", "labels": "y_true", **dict.fromkeys(_SCORES, "score")}
 
 
 @dataclass(frozen=True, eq=False)
@@ -66,11 +68,14 @@ class ModelRows:
         names = {"y_true": y_true, **{named[model]: values for model, values in predictions.items()}}
         others = {name: options.get(name) for name in ("sensitive_features", "sample_weight", "cluster")}
         check_row_labels(y_true=y_true, y_pred=dict(predictions), score=dict(scores), **others)
-        read = binary_columns(_pos_labels(options["pos_label"], named), **names)
+        said = [_by_column(name, options.get(name), named) for name in ("pos_label", "label_values")]
+        read = binary_columns(*said, **names)
         codes = {name: np.where(c.codes < 0, np.nan, c.codes) for name, c in read.items() if c}
         numbers = {name: as_float_column(values, "score") for name, values in scores.items()}
-        for values in numbers.values():
-            check_probability(values[~np.isnan(values)], "score")
+        for name, values in numbers.items():
+            known = ~np.isnan(values)
+            numbers[name] = np.where(known, 0.0, np.nan)
+            numbers[name][known] = on_unit_interval(values[known], "score")
         true = codes.pop("y_true", None)
         answers = [*codes.values(), *numbers.values()]
         lengths = {name: c.size for name, c in {"y_true": true, **codes, **numbers}.items() if c is not None}
@@ -78,7 +83,14 @@ class ModelRows:
         lacking = np.isnan(answers[1:]).any(axis=0)
         first = answers[0] if codes else np.where(np.isnan(answers[0]), np.nan, 0.0)
         labels, extra = np.zeros(first.size) if true is None else true, np.where(lacking, np.nan, 0.0)
-        outcomes = Outcomes.from_arrays(labels, first, extra=extra, **rows_among({**options, "pos_label": None}))
+        outcomes = Outcomes.from_arrays(
+            labels, first, extra=extra, **rows_among({**options, "pos_label": None, "label_values": None})
+        )
+        unfavourable = {
+            name: outcomes.rows_by_label(labels.beside, labels.codes)
+            for name, labels in read.items() if labels is not None and labels.beside is not None
+        }  # fmt: skip
+        outcomes = replace(outcomes, missing=replace(outcomes.missing, unfavourable=unfavourable))
         kept = slice(None) if outcomes.kept is None else outcomes.kept
         coded = {model: codes[named[model]][kept].astype(np.int64) for model in predictions}
         return cls(outcomes, true is not None, coded, {name: values[kept] for name, values in numbers.items()})
@@ -93,18 +105,18 @@ class ModelRows:
         if model not in self.predictions or baseline not in self.predictions:
             return None
         cell = 7 - 4 * self.labels - 2 * self.predictions[baseline] - self.predictions[model]
-        return PairedCounts.count_rows(self.outcomes, cell)
+        return PairedCounts.count_rows(self.outcomes, cell).without_even_weights()
 
 
-def _pos_labels(given: Any, columns: Mapping[str, str]) -> Any:
-    """The favourable value of every column; a mapping may name y_pred for all models, or each by its name."""
-    if not isinstance(given, Mapping) or set(columns.values()) <= {"y_pred", "y_pred_b"}:
-        return given
-    if unknown := set(given) - {"y_true", "y_pred", *columns}:
+def _by_column(argument: str, value: Any, columns: Mapping[str, str]) -> Any:
+    """What is said of every column of labels; a mapping may name y_pred for all models, or each by its name."""
+    if not isinstance(value, Mapping) or set(columns.values()) <= {"y_pred", "y_pred_b"}:
+        return value
+    if unknown := set(value) - {"y_true", "y_pred", *columns}:
         got = f"a mapping with {', '.join(sorted(map(repr, unknown)))}"
-        raise InputError("pos_label", got=got, allowed="y_true, y_pred, and names of models", cure="name the columns")
-    labels = {column: given.get(name, given.get("y_pred")) for name, column in columns.items()}
-    return {name: value for name, value in {"y_true": given.get("y_true"), **labels}.items() if value is not None}
+        raise InputError(argument, got=got, allowed="y_true, y_pred, and names of models", cure="name the columns")
+    labels = {column: value.get(name, value.get("y_pred")) for name, column in columns.items()}
+    return {name: own for name, own in {"y_true": value.get("y_true"), **labels}.items() if own is not None}
 
 
 def compare_all(
@@ -115,6 +127,8 @@ def compare_all(
 
     `chosen_by`: whose selection rates tell the highest: of the first pair the baseline (0) or the model (1).
     """
+    if isinstance(data, PairedCounts):
+        data = data.without_even_weights()
     rows, counted = (None, data) if isinstance(data, PairedCounts) else (data, None)
     wanted = _metrics(metrics, rows)
     if rows is None or not _DRAWN & set(wanted):
@@ -137,7 +151,7 @@ def compare_all(
         scored = rows is not None and name in _METHODS
         changes += work.of_scores(name, rows, rng) if scored else work.of_rates(name)  # type: ignore[arg-type]
     told = wanted, tuple(models), tuple(changes), tuple(work.values), work.settings, groups[index], tuple(work.pairs)
-    return warned(ModelComparison(*told), "compare_models")
+    return warned(ModelComparison(*told), "compare_models", plain=UNCHANGED)
 
 
 @dataclass(eq=False)
@@ -215,7 +229,7 @@ class _Work:
             else:
                 level, changes, estimates = measured.level, measured.changes, measured.level.estimates.tolist()
                 if name == "madd":
-                    self._keep_grid(rows.scores, codes, measured.grid)
+                    self._keep_bins(measured, pairs, at, names)
             n = sum(own.size for own in labels)
             row: dict[str, Any] = {"name": name, "groups": names, "n": n, "method": _METHODS[name], "kind": KINDS[name]}
             for p, (b, a) in zip(pairs, at, strict=True):
@@ -228,12 +242,18 @@ class _Work:
         self.values += values
         return self._finished(found, 1.0 if single else self.chosen)
 
-    def _keep_grid(self, scores: Mapping[str, Any], codes: NDArray[Any], bins: int) -> None:
-        """Rows per group and bins of both models' scores: what the change of MADD rests on."""
-        for i, pair in enumerate(self.pairs):
-            if pair.model in scores and pair.baseline in scores and str(bins) not in (pair.grids or {}):
-                table = grid_table((scores[pair.baseline], scores[pair.model]), codes, len(self.groups), bins)
-                self.pairs[i] = replace(pair, grids={**(pair.grids or {}), str(bins): table})
+    def _keep_bins(
+        self,
+        measured: Measured,
+        pairs: Sequence[ModelPair],
+        positions: Sequence[tuple[int, int]],
+        names: tuple[str, ...],
+    ) -> None:
+        """Rows of a group and its reference by the bins of both models' scores: what a change of MADD rests on."""
+        for pair, (model, baseline) in zip(pairs, positions, strict=True):
+            place = next(k for k, p in enumerate(self.pairs) if (p.model, p.baseline) == (pair.model, pair.baseline))
+            table = bins_of_models(measured, model, baseline, group=names[0], reference=names[1])
+            self.pairs[place] = replace(self.pairs[place], grids=(*self.pairs[place].grids, table))
 
     def _finished(self, found: list[Found], chosen: float) -> list[PairedChange]:
         return list(finished(found, self.settings.confidence_level, self.settings.adjust, chosen))
@@ -259,7 +279,7 @@ def _metrics(asked: Any, rows: ModelRows | None) -> tuple[str, ...]:
     """The names of the metrics, after checking that the data give what each needs."""
     if isinstance(asked, str) and asked == "all":
         audited = (m.name for m in METRICS.values() if m.audit == "yes" and "predictions" in m.needs)
-        left_out = [q for q in QUANTITIES if not available(q, rows) and "scores" in _needs(q)]
+        left_out = [q for q in QUANTITIES if not available(q, rows) and {*_SCORES} & {*_needs(q)}]
         if left_out and rows is not None and len(rows.scores) > 1:
             why = "they compare rows of equal weight, and these have weights or clusters"
             cure = "Without sample_weight= and cluster= they are of the rows as they are."
@@ -277,12 +297,12 @@ def _metrics(asked: Any, rows: ModelRows | None) -> tuple[str, ...]:
             cure = "e.g. 'disparate_impact', 'equal_opportunity_difference', 'f1_ratio'"
             raise InputError("metrics", got=repr(name), allowed=allowed, cure=cure)
         if lacking := [part for part in _needs(name) if part not in _there(rows)]:
-            of_models = {} if rows is None else {"predictions": rows.predictions, "scores": rows.scores}
+            of_models = {} if rows is None else {"predictions": rows.predictions, **dict.fromkeys(_SCORES, rows.scores)}
             there = of_models.get(lacking[0], {})
             got = f"those of {next(iter(there))!r} alone" if len(there) == 1 else "none"
-            allowed = f"{lacking[0]} of every model, which {name} needs"
+            allowed = f"{lacking[0].removesuffix(' of groups')} of every model, which {name} needs"
             cure = "leave the metric out, or pass them row by row"
-            if lacking == ["scores"] and len(there) > 1:
+            if lacking[0] in _SCORES and len(there) > 1:
                 got, allowed = "weights or clusters", f"rows of equal weight for {name}"
                 cure = "leave the metric out, or sample_weight= and cluster= (the answer is then for these rows)"
             raise InputError(_ARGUMENTS[lacking[0]], got=got, allowed=allowed, cure=cure)
@@ -297,10 +317,22 @@ def available(name: str, rows: ModelRows | None) -> bool:
 def _there(rows: ModelRows | None) -> set[str]:
     if rows is None:
         return {"predictions", "labels"}
-    plain = rows.outcomes.weight is None and rows.outcomes.cluster is None
     found = {"predictions"} if len(rows.predictions) > 1 else set()
-    found |= {"scores"} if len(rows.scores) > 1 and plain else set()
+    if len(rows.scores) > 1 and rows.outcomes.cluster is None:
+        within, throughout = _even(rows.outcomes)
+        found |= {"scores of groups"} if within else set()
+        found |= {"scores"} if throughout else set()
     return found | {"labels"} if rows.labelled else found
+
+
+def _even(outcomes: Outcomes) -> tuple[bool, bool]:
+    """Whether rows have one weight within every group, and whether all rows have one."""
+    if outcomes.weight is None:
+        return True, True
+    groups, weight = outcomes.groups.codes, outcomes.weight
+    sums = [np.bincount(groups, values) for values in (None, weight, weight**2)]
+    within = bool(even_weights(*sums).all())
+    return within, within and bool(even_weights(*(np.array([own.sum()]) for own in sums)).all())
 
 
 def _needs(name: str) -> tuple[str, ...]:

@@ -237,7 +237,8 @@ def test_tuples_tallies_and_numbered_rows_are_one(people: pd.DataFrame) -> None:
 
 def test_strata_give_the_common_ratio(people: pd.DataFrame) -> None:
     found = quiet(people, selected="screen", sex="sex", strata="job", reference="M").to_frame()
-    alone = fs.stratified_ratio(people["screen"], sensitive_features=people["sex"], strata=people["job"], reference="M")
+    columns = {"sensitive_features": people["sex"], "strata": people["job"]}
+    alone = fs.disparate_impact(people["screen"], **columns, reference="M").stratified
     row = found[found["metric"] == "disparate_impact_stratified"].iloc[0]
     assert row["estimate"] == pytest.approx(alone.estimate)
     tests = {t.method.split()[0]: t.pvalue for t in alone.comparisons[0].tests}
@@ -246,24 +247,23 @@ def test_strata_give_the_common_ratio(people: pd.DataFrame) -> None:
 
 
 def test_strata_against_the_highest_count_all_pairs_it_was_chosen_from() -> None:
-    """Three races have three pairs: level 1 − .05/3 and no further adjustment; Holm beside a named one."""
+    """Three races have three pairs: intervals at 1 − .05/3, p-values of verdicts times 3; not beside a named one."""
     rng = np.random.default_rng(6)
     frame = pd.DataFrame({"race": rng.choice(list("ABC"), 900), "job": rng.choice(["x", "y"], 900)})
     frame["out"] = (rng.random(900) < 0.4 + 0.1 * (frame["race"] == "B")).astype(int)
-    for reference, level, adjust in (("highest", 1 - 0.05 / 3, "none"), ("A", 0.95, "holm")):
+    columns = {"sensitive_features": frame["race"], "strata": frame["job"]}
+    for reference, together in (("highest", 3), ("A", 1)):
         (table,) = quiet(frame, selected="out", race="race", strata="job", reference=reference).tables
         found = table.stratified
         assert found is not None
         assert found.reference == (reference if reference == "A" else "B")
-        assert found.settings.confidence_level == pytest.approx(level, rel=1e-12)
-        assert found.settings.adjust == adjust
-        alone = fs.stratified_ratio(
-            frame["out"], sensitive_features=frame["race"], strata=frame["job"], reference=found.reference,
-            confidence_level=level, adjust=adjust,
-        )  # fmt: skip
-        assert [tuple(c.confidence_interval) for c in found.comparisons] == [
-            tuple(c.confidence_interval) for c in alone.comparisons
-        ]
+        alone = fs.disparate_impact(
+            frame["out"], **columns, reference=found.reference, confidence_level=1 - 0.05 / together
+        ).stratified
+        for c, own in zip(found.comparisons, alone.comparisons, strict=True):
+            assert tuple(c.confidence_interval) == pytest.approx(tuple(own.confidence_interval), rel=1e-12)
+            if together > 1:
+                assert c.pvalue_verdict_adjusted == pytest.approx(min(3 * c.pvalue_verdict, 1))
 
 
 @settings(max_examples=25)

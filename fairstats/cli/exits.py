@@ -1,0 +1,187 @@
+"""How a run ends: its exit code, the one line that says why, and streams that do not end it.
+
+===  =====================================================================================
+0    done
+1    a finding: a violation under ``--fail-on``, a number that disagrees in ``crosscheck``
+2    unusable input: an option, a file or a column that cannot be used as it came
+3    any other failure: a full disk, a package or program that is missing, an error of ours
+130  interrupted from the keyboard (SIGINT)
+143  ended from outside (SIGTERM); 129 where the terminal went away (SIGHUP)
+===  =====================================================================================
+"""
+
+from __future__ import annotations
+
+import codecs
+import io
+import os
+import signal
+import sys
+from types import FrameType
+
+from fairstats.ground.errors import EngineError, FairstatsError, InputError
+
+FINDING = 1
+UNUSABLE = 2
+FAILURE = 3
+INTERRUPTED = 130
+#: What a shell adds to the number of a signal that ended a program.
+_OF_SIGNALS = 128
+#: Exceptions of engines that are about the machine.
+_WITHOUT_ROOM = ("OutOfMemoryException", "OutOfMemoryError")
+#: With this variable, or the option, an error of ours shows where it arose.
+TRACEBACK = "FAIRSTATS_TRACEBACK"
+
+
+class Terminated(BaseException):
+    """A signal asked the run to end; raised where the run was, so that temporary files go."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number
+        super().__init__(signal.Signals(number).name)
+
+
+def code_of(problem: BaseException) -> int:
+    """The exit code of a run that this ended."""
+    if isinstance(problem, KeyboardInterrupt):
+        return INTERRUPTED
+    if isinstance(problem, Terminated):
+        return _OF_SIGNALS + problem.number
+    if isinstance(problem, EngineError):
+        # What an engine says of a table is about the table, unless it lacked room.
+        return FAILURE if type(problem.__cause__).__name__ in _WITHOUT_ROOM else UNUSABLE
+    if isinstance(problem, InputError):
+        return UNUSABLE
+    return FAILURE
+
+
+def line_of(problem: BaseException) -> str:
+    """What is said of it, in one line."""
+    if isinstance(problem, KeyboardInterrupt):
+        return "fairstats: interrupted"
+    if isinstance(problem, Terminated):
+        return f"fairstats: ended by {problem}"
+    if isinstance(problem, FairstatsError):
+        return f"fairstats: {problem}"
+    if isinstance(problem, MemoryError):
+        return "fairstats: the memory is full; --engine duckdb counts what does not fit into it"
+    words = " ".join(str(problem).split())
+    if isinstance(problem, OSError):
+        where = f" {problem.filename!r}" if problem.filename else ""
+        return f"fairstats: {problem.strerror or words}{where}"
+    name = type(problem).__name__
+    hint = f"{TRACEBACK}=1 shows where; please report it"
+    return f"fairstats: an error within fairstats ({name}: {words}); {hint}"
+
+
+def shows_traceback() -> bool:
+    """Whether an error of ours is shown as Python shows it."""
+    return os.environ.get(TRACEBACK, "") not in ("", "0")
+
+
+# ---------------------------------------------------------------- signals
+
+
+def end_in_order() -> None:
+    """Let SIGTERM and SIGHUP end the run as an exception does, and at once when they come twice."""
+    for name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, name, None)
+        # A shell's nohup ignores SIGHUP: it stays ignored.
+        if number is not None and signal.getsignal(number) is signal.SIG_DFL:
+            signal.signal(number, _end)
+
+
+def _end(number: int, frame: FrameType | None) -> None:
+    signal.signal(number, signal.SIG_DFL)
+    raise Terminated(number)
+
+
+# ---------------------------------------------------------------- streams
+
+
+#: What stands for signs that an encoding lacks: a minus that became a question mark would be another number.
+_PLAIN_SIGNS = {
+    "−": "-",
+    "–": "-",
+    "—": "-",
+    "±": "+-",
+    "∞": "inf",
+    "≤": "<=",
+    "≥": ">=",
+    "≫": ">>",
+    "×": "x",
+    "·": "*",
+    "…": "...",
+    "✓": "+",
+    "✗": "x",
+    "“": '"',
+    "”": '"',
+    "’": "'",
+    "θ": "theta",
+    "→": "->",
+}
+_REPLACING = "fairstats.plain"
+
+
+def _replace(problem: UnicodeError) -> tuple[str, int]:
+    """Signs for those that an encoding lacks, as an error handler of codecs."""
+    if not isinstance(problem, UnicodeEncodeError):
+        raise problem
+    lacking = problem.object[problem.start : problem.end]
+    return "".join(_PLAIN_SIGNS.get(sign, "?") for sign in lacking), problem.end
+
+
+class _Patient(io.RawIOBase):
+    """A stream that takes all bytes, also when its reader has gone (``| head``)."""
+
+    def __init__(self, raw: io.RawIOBase) -> None:
+        self._raw = raw
+        self._ended = False
+
+    def write(self, data: bytes) -> int | None:  # type: ignore[override]
+        """Pass bytes on while somebody takes them; raise once where the device fails."""
+        if self._ended:
+            return len(data)
+        try:
+            return self._raw.write(data)
+        except BrokenPipeError:
+            self._ended = True
+            return len(data)
+        except OSError as problem:
+            self._ended = True
+            cause = problem.strerror or problem
+            raise OSError(problem.errno, f"the text could not be shown ({cause}); files are written before") from None
+
+    def writable(self) -> bool:
+        """It is."""
+        return True
+
+    def fileno(self) -> int:
+        """The descriptor of the stream behind it."""
+        return self._raw.fileno()
+
+    def isatty(self) -> bool:
+        """Whether a terminal is behind it."""
+        return self._raw.isatty()
+
+
+def steady_streams() -> None:
+    """Standard output and error that replace what their encoding lacks, and outlive their readers."""
+    codecs.register_error(_REPLACING, _replace)
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # closed by the shell: >&-
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - it lives as long as the process
+            continue
+        buffer = getattr(stream, "buffer", None)
+        raw = getattr(buffer, "raw", buffer)  # python -u has no buffer between
+        if not isinstance(raw, io.RawIOBase):
+            continue
+        stream.flush()
+        steady = io.TextIOWrapper(
+            io.BufferedWriter(_Patient(raw)),  # type: ignore[type-var]  # typeshed wants more of it than is used
+            encoding=stream.encoding,
+            errors=_REPLACING,
+            line_buffering=name == "stderr" or raw.isatty(),
+        )
+        setattr(sys, name, steady)

@@ -1,0 +1,1 @@
+"""The one reader of files: places, sizes, text and typed formats, in memory or for an engine."""

@@ -1,0 +1,57 @@
+"""What reading a table found out beside its values: notes for the report, and tokens that read as missing.
+
+pandas keeps it in `attrs`; of lazy tables, which have no room for it, it is remembered as long as they live.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import narwhals.stable.v2 as nw
+
+#: Keys of `DataFrame.attrs`.
+NOTES = "fairstats_notes"
+TOKENS = "fairstats_tokens"
+
+
+@dataclass(frozen=True)
+class ReadingRecord:
+    """What was found out about a table while it was read.
+
+    `notes`: sentences for the report, about what was detected or chosen; `tokens`: column → missing token → number of
+    fields, without the empty field.
+    """
+
+    notes: tuple[str, ...] = ()
+    tokens: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+
+
+#: Identity of a lazy table → the table, weakly, and its record.
+_RECORDS: dict[int, tuple[weakref.ref[Any], ReadingRecord]] = {}
+
+
+def remember(table: Any, record: ReadingRecord) -> Any:
+    """Keep the record of a table; the table itself."""
+    attributes = getattr(table, "attrs", None)
+    if isinstance(attributes, dict):
+        if record.notes:
+            attributes[NOTES] = record.notes
+        if record.tokens:
+            attributes[TOKENS] = {column: dict(counts) for column, counts in record.tokens.items()}
+        return table
+    key = id(table)
+    _RECORDS[key] = (weakref.ref(table, lambda _: _RECORDS.pop(key, None)), record)
+    return table
+
+
+def record_of(table: Any) -> ReadingRecord:
+    """The record of a table that `read_table` made, an empty one for any other."""
+    native = nw.to_native(table, pass_through=True)
+    attributes = getattr(native, "attrs", None)
+    if isinstance(attributes, dict):
+        return ReadingRecord(attributes.get(NOTES, ()), attributes.get(TOKENS, {}))
+    reference, record = _RECORDS.get(id(native), (None, ReadingRecord()))
+    return record if reference is not None and reference() is native else ReadingRecord()

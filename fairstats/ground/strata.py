@@ -1,0 +1,107 @@
+"""Cells of every group within the strata of a confounder: what adjusted comparisons read."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairstats.ground.checks import check_that
+from fairstats.ground.counts import CellCounts, ConfusionCounts, SelectionCounts, confusion_cells
+from fairstats.ground.encoding import label_text
+from fairstats.ground.errors import InputError
+from fairstats.ground.outcomes import Outcomes
+from fairstats.ground.serialise import serialisable
+
+#: What comparisons within strata cannot take yet.
+_WEIGHTED = "weights or clusters"
+
+
+@serialisable(eq=False)
+class StratumCounts:
+    """Rows in every cell per stratum and group.
+
+    Attributes
+    ----------
+    strata, groups, cells : tuple of str
+        Names of the H strata, G groups and c cells (tp, fp, fn, tn; or selected, not_selected).
+    rows : ndarray of int, shape (H, G, c)
+        Independent rows of equal weight.
+    attribute : str
+        Name of the column of strata, empty where it is not known.
+    """
+
+    strata: tuple[str, ...]
+    groups: tuple[str, ...]
+    cells: tuple[str, ...]
+    rows: NDArray[np.int64]
+    attribute: str = ""
+
+    @classmethod
+    def from_outcomes(cls, outcomes: Outcomes, kind: type[CellCounts], attribute: str = "") -> StratumCounts:
+        """Count validated rows that have strata, in the cells of a kind of table."""
+        refuse_weights("strata", weighted=outcomes.weight is not None or outcomes.cluster is not None)
+        if outcomes.strata is None or outcomes.y_pred is None:
+            raise InputError("strata", got="None", allowed="one value per row", cure="pass strata=")
+        cell = confusion_cells(outcomes) if issubclass(kind, ConfusionCounts) else 1 - outcomes.y_pred
+        levels = outcomes.strata.levels
+        shape = (len(levels), len(outcomes.groups.labels), len(kind.cells))
+        place = np.ravel_multi_index((outcomes.strata.codes, outcomes.groups.codes, np.asarray(cell)), shape)
+        rows = np.bincount(place, outcomes.number, minlength=int(np.prod(shape))).astype(np.int64).reshape(shape)
+        names = tuple(label_text(level) for level in levels)
+        declared = tuple(map(label_text, outcomes.strata.declared)) if outcomes.strata.ordered_by_user else ()
+        order = [h for h in stratum_order(names, declared) if rows[h].any()]
+        return cls(
+            strata=tuple(names[h] for h in order), groups=outcomes.groups.labels, cells=kind.cells,
+            rows=rows[order], attribute=attribute,
+        )  # fmt: skip
+
+    def total(self, *cells: str) -> NDArray[np.float64]:
+        """Sum of the named cells, shape (H, G)."""
+        return np.asarray(self.rows[..., [self.cells.index(cell) for cell in cells]].sum(axis=-1), dtype=np.float64)
+
+    def selection(self) -> StratumCounts:
+        """The same counts without the labels."""
+        if self.cells == SelectionCounts.cells:
+            return self
+        selected = np.stack([self.total("tp", "fp"), self.total("fn", "tn")], axis=-1).astype(np.int64)
+        return StratumCounts(self.strata, self.groups, SelectionCounts.cells, selected, self.attribute)
+
+    def among(self, groups: Sequence[str]) -> StratumCounts:
+        """The counts of some of the groups, in this order."""
+        unknown = [name for name in groups if name not in self.groups]
+        check_that(not unknown, "groups", unknown, f"some of {', '.join(self.groups)}")
+        places = [self.groups.index(name) for name in groups]
+        return StratumCounts(self.strata, tuple(groups), self.cells, self.rows[:, places], self.attribute)
+
+
+def stratum_order(names: Sequence[str], declared: Sequence[str] = ()) -> list[int]:
+    """Places of the strata in their declared order, else as numbers where all are, else by name."""
+    places = range(len(names))
+    if declared:
+        known = {name: place for place, name in enumerate(declared)}
+        return sorted(places, key=lambda h: known.get(names[h], len(known)))
+    numbers = [_as_number(name) for name in names]
+    if any(math.isnan(number) for number in numbers):
+        return sorted(places, key=lambda h: names[h])
+    return sorted(places, key=lambda h: numbers[h])
+
+
+def _as_number(name: str) -> float:
+    try:
+        return float(name)
+    except ValueError:
+        return math.nan
+
+
+def refuse_weights(argument: str, *, weighted: bool) -> None:
+    """Raise where strata meet weights or clusters."""
+    if weighted:
+        raise InputError(
+            argument,
+            got=f"strata of rows with {_WEIGHTED}",
+            allowed="independent rows of equal weight",
+            cure="leave out strata, or weights and clusters; or pass strata as a further sensitive column",
+        )

@@ -1,0 +1,369 @@
+"""What a value is as a label: the one rule by which columns of any container become groups and labels.
+
+A column of a frame, an array, an Arrow or polars column, an engine's answer or an R vector holds *typed* values.
+This module says what each is, and nothing else in the package does. (Text files have no types: they are read as
+text, and the roles of the columns decide; see `fairstats.read_table`.)
+
+====================  ==================================================================================
+value                 label
+====================  ==================================================================================
+text                  as it is written: "01" is not "1", "NA" is a value, blanks and line ends count
+bytes                 their text in UTF-8, an error where they are none
+integers              their digits, exactly: also beside nulls and beyond 2^53, never by way of a float
+floats                whole ones below 2^64 as integers (1.0 is "1", -0.0 is "0"), others by the shortest
+                      digits that give the same double; infinity is "inf"
+decimals              as the number that they are: 1.50 is "1.5", 2.00 is "2"
+booleans              "True", "False"
+days and moments      "2020-01-02"; a moment at midnight is its day, others are "2020-01-02 12:00:00.5", with
+                      as many digits of a second as it has (nanoseconds are kept); with a time zone, the
+                      moment in UTC with "+00:00"
+times of a day        "12:00:00", "12:00:00.000000001"
+categories            as their values; the order that a categorical declares is kept
+other objects         their ``str``
+====================  ==================================================================================
+
+Missing, in every container: None, NaN (also within text and categories, within nullable and Arrow columns), NaT,
+pd.NA, nulls of Arrow, polars and engines, masked entries, decimal NaN, **empty text**, and R's NA of every type: the
+objects of rpy2, and the smallest 32-bit integer in a column of 32-bit integers while R is in the process (which is
+what pandas2ri and reticulate make of NA). NumPy makes the text "nan" of NaN in ``np.array(["A", np.nan])``, and 32
+characters wide; in text arrays of that width or more "nan" is missing, in narrower ones it is text.
+
+Values of two kinds that are written alike (1 beside "1", b"a" beside "a") are refused in one column; a day and its
+midnight, and numbers of several types, are one value. Lone surrogates, which no file can hold, are refused.
+
+Which label is the favourable one (`find_labels`): the label that is written as `pos_label` is; if none is, those that
+mean true where `pos_label` does, or false: True, "True", "true", "TRUE", 1, "1", 1.0, "1.0", and False, "False",
+"false", "FALSE", 0, "0", 0.0, "0.0".
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import Enum
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairstats.ground.containers import R_NA_INTEGER, as_column, objects, r_is_here, without_zeros
+from fairstats.ground.errors import InputError
+from fairstats.ground.factors import MISSING, SMALL_RANGE, Factor, code_type, factor_of_few, factor_of_range
+from fairstats.ground.lazy import pd
+
+#: Whole floats below this are written as integers: no integer type of a frame goes further.
+_AS_INTEGER = 2.0**64
+#: Characters of NumPy's text arrays that a float was put into.
+_WIDTH_OF_FLOATS = 32
+#: What means true, and what means false, as text.
+TRUE_LIKE = frozenset({"True", "true", "TRUE", "1", "1.0"})
+FALSE_LIKE = frozenset({"False", "false", "FALSE", "0", "0.0"})
+#: Values that are one where they are written alike.
+_NUMBERS: tuple[type, ...] = (int, float, Decimal)
+_MOMENTS: tuple[type, ...] = (datetime.date, np.datetime64)
+
+
+# ---------------------------------------------------------------- one value
+
+
+def is_missing(value: Any) -> bool:
+    """Whether a single value is missing, whatever container it came from."""
+    if value is None or value is np.ma.masked:
+        return True
+    if isinstance(value, (str, bytes)):
+        return len(value) == 0
+    if type(value).__module__.startswith("rpy2."):
+        return type(value).__name__.startswith("NA")
+    if type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    if isinstance(value, (float, np.floating, Decimal, np.datetime64, np.timedelta64)):
+        return bool(value != value)
+    return False
+
+
+def as_level(value: Any) -> Hashable:
+    """The plain Python value of one that is not missing: of NumPy scalars, whole floats, decimals and enumerations."""
+    if type(value) in (str, int, bool):
+        return value  # type: ignore[no-any-return]
+    if isinstance(value, np.datetime64):
+        return _moment(value)
+    if isinstance(value, np.timedelta64):
+        return pd.Timedelta(value)
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, Enum) and isinstance(value, (str, int)):
+        value = value.value
+    if isinstance(value, float):
+        return int(value) if value.is_integer() and abs(value) < _AS_INTEGER else float(value)
+    if isinstance(value, Decimal) and value.is_finite():
+        if value == value.to_integral_value():
+            return int(value)
+        near = float(value)
+        return near if Decimal(repr(near)) == value else value
+    return value  # type: ignore[no-any-return]
+
+
+def _moment(value: np.datetime64) -> Hashable:
+    try:
+        return pd.Timestamp(value)
+    except ValueError:  # beyond what pandas can hold
+        return str(np.datetime_as_string(value)).replace("T", " ")
+
+
+def label_text(value: Hashable) -> str:
+    """The text of a value in tables, by the rule of this module: 1, 1.0 and ``np.float64(1)`` are written alike."""
+    kind = type(value)
+    if kind is str:
+        return value  # type: ignore[return-value]
+    if kind is int or kind is bool:
+        return str(value)
+    level = as_level(value)
+    if isinstance(level, str):
+        return str(level)
+    if isinstance(level, bytes):
+        return level.decode("utf-8", "surrogateescape")
+    if isinstance(level, Decimal) and level.is_finite():
+        return f"{level.normalize():f}"
+    if isinstance(level, datetime.date):
+        return _text_of_moment(level)
+    if isinstance(level, datetime.time):
+        return without_zeros(level.isoformat())
+    return str(level)
+
+
+def _text_of_moment(level: datetime.date) -> str:
+    if not isinstance(level, datetime.datetime):
+        return level.isoformat()
+    if level.tzinfo is not None:
+        try:
+            level = level.astimezone(datetime.UTC)
+        except (OverflowError, ValueError):  # within a day of the year 1 or 9999
+            return without_zeros(level.isoformat(sep=" "))
+        day, _, rest = level.isoformat(sep=" ").partition("+")
+        return f"{without_zeros(day)}+{rest}"
+    text = level.isoformat(sep=" ")  # of pandas' moments with nanoseconds
+    return text.removesuffix(" 00:00:00") if text.endswith(" 00:00:00") else without_zeros(text)
+
+
+def find_labels(levels: Sequence[Hashable], pos_label: Any) -> list[int]:
+    """Positions of the labels of a column that `pos_label` names, by the rule of this module; empty for none."""
+    wanted = label_text(pos_label)
+    texts = [label_text(level) for level in levels]
+    if wanted in texts:
+        return [position for position, text in enumerate(texts) if text == wanted]
+    for alike in (TRUE_LIKE, FALSE_LIKE):
+        if wanted in alike:
+            return [position for position, text in enumerate(texts) if text in alike]
+    return []
+
+
+def check_texts(texts: Iterable[str], argument: str) -> None:
+    """Raise for text that no file can hold: lone surrogates, and bytes that are no UTF-8."""
+    texts = tuple(texts)
+    try:
+        "".join(texts).encode()
+    except UnicodeEncodeError:
+        bad = next(text for text in texts if not _is_encodable(text))
+        got = f"{bad!a}, which is no UTF-8 (a lone surrogate, or other bytes)"
+        cure = (
+            "read the source with its encoding, or clean the text: .str.encode('utf-8', 'replace').str.decode('utf-8')"
+        )
+        raise InputError(argument, got=got, allowed="text that UTF-8 can hold", cure=cure) from None
+
+
+def label_texts(values: Iterable[Hashable], argument: str) -> tuple[str, ...]:
+    """The texts of values, which a file can hold: lone surrogates are an error about `argument`."""
+    texts = tuple(map(label_text, values))
+    check_texts(texts, argument)
+    return texts
+
+
+def _is_encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+# ---------------------------------------------------------------- codes of a column, of any container
+
+
+def factorize(values: Any, argument: str) -> Factor:
+    """Codes and labels of a column; integers with a small range and booleans are coded without hashing."""
+    column = as_column(values, argument)
+    if not isinstance(column, np.ndarray):
+        if isinstance(column, pd.Categorical):
+            return _factor_of_categories(column, argument)
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            return _factor_of_categories(pd.Categorical(column), argument)
+    array = _plain_array(column, argument)
+    kind = array.dtype.kind if isinstance(array, np.ndarray) else ""
+    if kind == "b":
+        return factor_of_range(array.view(np.uint8), 0, 1, as_bool=True)
+    if kind in ("i", "u") and array.size:
+        low = int(array.min())
+        high = int(array.max())
+        if low == R_NA_INTEGER and array.dtype == np.int32 and r_is_here():
+            return _without_level(_factor_by_hashing(array, argument), R_NA_INTEGER, argument)
+        if high - low < SMALL_RANGE and high <= np.iinfo(np.int64).max:
+            return factor_of_range(array, low, high)
+    if kind == "f":
+        factor = factor_of_few(array)
+        if factor is not None:
+            return factor
+        if array.dtype.itemsize not in (4, 8):
+            array = array.astype(np.float64)  # pandas knows no other widths
+    factor = _factor_by_hashing(array, argument)
+    if kind == "U" and array.dtype.itemsize >= 4 * _WIDTH_OF_FLOATS:
+        return _without_level(factor, "nan", argument)
+    return factor
+
+
+def labels_of(values: Any, argument: str) -> NDArray[Any]:
+    """The label of every row as text, None where missing; shape (n,), objects."""
+    factor = factorize(values, argument)
+    texts: list[str | None] = [label_text(level) for level in factor.levels]
+    return np.asarray(objects([*texts, None])[factor.codes])
+
+
+def missing_rows(values: Any, argument: str) -> NDArray[np.bool_]:
+    """Which rows of a column are missing, shape (n,)."""
+    column = as_column(values, argument)
+    array: Any = column if hasattr(column, "codes") else _plain_array(column, argument)
+    if isinstance(array, np.ndarray) and array.dtype.kind == "f":
+        return np.asarray(np.isnan(array))
+    if isinstance(array, np.ndarray) and array.dtype.kind in "bu":
+        return np.zeros(array.size, dtype=bool)
+    return np.asarray(factorize(column, argument).codes == MISSING)
+
+
+def _plain_array(column: Any, argument: str) -> Any:
+    """The NumPy array of a column that has one with the same values; pandas' own arrays stay."""
+    if isinstance(column, np.ndarray):
+        return column
+    dtype = column.dtype
+    if isinstance(dtype, np.dtype):
+        return column.to_numpy()
+    if isinstance(dtype, pd.SparseDtype):
+        return np.asarray(column)
+    kind = getattr(dtype, "kind", "O")
+    # nullable and Arrow-backed floats can hold NaN beside nulls: both are missing
+    if kind == "f":
+        return column.to_numpy(getattr(dtype, "numpy_dtype", np.float64), na_value=np.nan)
+    if isinstance(dtype, pd.ArrowDtype):
+        arrow = column.array.__arrow_array__()
+        wide = str(arrow.type)
+        if wide.startswith(("time32", "time64", "decimal", "halffloat")):
+            return as_column(arrow, argument)
+    elif kind in "iub" and hasattr(dtype, "numpy_dtype") and not column.isna().any():
+        return column.to_numpy(dtype.numpy_dtype)
+    return column
+
+
+def _with_truths(array: Any, uniques: Sequence[Any]) -> NDArray[Any] | None:
+    """Objects in which True is not 1, as it is for Python's hashes; None where no value is both."""
+    if not isinstance(array, np.ndarray) or array.dtype != object:
+        return None
+    if not any(isinstance(v, (bool, np.bool_, int, float)) and v in (0, 1) for v in uniques):
+        return None
+    if pd.api.types.infer_dtype(array, skipna=True) not in ("mixed", "mixed-integer"):
+        return None
+    truth = [isinstance(value, (bool, np.bool_)) for value in array]
+    if not any(truth):
+        return None
+    return objects([_Truth(bool(v)) if t else v for v, t in zip(array, truth, strict=True)])
+
+
+@dataclass(frozen=True)
+class _Truth:
+    """True or False, which is not 1 or 0."""
+
+    value: bool
+
+
+def _factor_by_hashing(array: Any, argument: str) -> Factor:
+    try:
+        codes, uniques = pd.factorize(array, sort=False, use_na_sentinel=True)
+    except (TypeError, ValueError, NotImplementedError) as problem:  # the last is Arrow's, of nested types
+        got, allowed = f"values that cannot be told apart ({problem})", "one label or number per row"
+        cure = f"make every element of {argument} a single label or number"
+        raise InputError(argument, got=got, allowed=allowed, cure=cure) from problem
+    if isinstance(uniques, np.ndarray) and uniques.dtype.kind in "iuO":
+        uniques = uniques.tolist()  # Python's own values
+    wrapped = _with_truths(array, uniques)
+    if wrapped is not None:
+        codes, uniques = pd.factorize(wrapped, sort=False, use_na_sentinel=True)
+        uniques = [value.value if isinstance(value, _Truth) else value for value in uniques]
+    return _settled(codes, uniques, argument)
+
+
+def _settled(codes: NDArray[Any], values: Sequence[Any], argument: str) -> Factor:
+    """The factor of distinct values: those that are missing are none, those that are one label are one."""
+    levels, place = _places(values, argument)
+    if place is not None:
+        codes = place[codes]
+    return Factor(codes.astype(code_type(len(levels)), copy=False), levels)
+
+
+def _places(values: Sequence[Any], argument: str) -> tuple[tuple[Hashable, ...], NDArray[np.int64] | None]:
+    """Levels of distinct values, and the level of each (the last: of a missing one); None where all stay in place."""
+    kinds = set(map(type, values))
+    if len(kinds) == 1 and kinds <= {int, bool}:
+        return tuple(values), None
+    if kinds == {float}:
+        return tuple(map(as_level, values)), None
+    if kinds == {str}:
+        check_texts(values, argument)
+        if "" not in values:
+            return tuple(values), None
+    place = np.full(len(values) + 1, MISSING, dtype=np.int64)
+    levels: list[Hashable] = []
+    known: dict[str, int] = {}
+    for position, value in enumerate(values):
+        if is_missing(value):
+            continue
+        level = as_level(value)
+        text = label_text(level)
+        at = known.setdefault(text, len(levels))
+        if at == len(levels):
+            levels.append(level)
+        elif not _are_one(levels[at], level):
+            got = f"both {levels[at]!r} and {level!r} in one column"
+            cure = f"convert {argument} to one type, e.g. .astype(str)"
+            raise InputError(argument, got=got, allowed="values of one type", cure=cure)
+        place[position] = at
+    check_texts(known, argument)
+    moved = len(levels) < len(values)
+    return tuple(levels), place if moved else None
+
+
+def _are_one(a: Hashable, b: Hashable) -> bool:
+    """Whether two values that are written alike are one value, and not of two kinds, as 1 and "1"."""
+    numbers = isinstance(a, _NUMBERS) and isinstance(b, _NUMBERS) and isinstance(a, bool) == isinstance(b, bool)
+    moments = isinstance(a, _MOMENTS) and isinstance(b, _MOMENTS)
+    return numbers or moments or type(a) is type(b)
+
+
+def _without_level(factor: Factor, level: Hashable, argument: str) -> Factor:
+    """The same factor where one level is missing."""
+    if level not in factor.levels:
+        return factor
+    return _settled(factor.codes, [None if own == level else own for own in factor.levels], argument)
+
+
+def _factor_of_categories(column: Any, argument: str) -> Factor:
+    """Codes of the categories that some row has, in their declared order."""
+    declared, place = _places(column.categories.tolist(), argument)
+    codes = np.asarray(column.codes)
+    if place is not None:
+        codes = place.astype(code_type(len(declared)))[codes]
+    present = np.bincount(codes[codes >= 0], minlength=len(declared)) > 0
+    if present.all():
+        return Factor(codes, declared, True, declared)
+    position = np.full(len(declared) + 1, MISSING, dtype=codes.dtype)
+    position[:-1][present] = np.arange(int(present.sum()))
+    levels = tuple(level for level, there in zip(declared, present, strict=True) if there)
+    return Factor(position[codes], levels, True, declared)

@@ -1,0 +1,295 @@
+# Ratios and differences within the strata of a confounder: the stratified score. With p the rates of each stratum that
+# maximise the likelihood under the null hypothesis (Miettinen and Nurminen 1985, Statistics in Medicine 4, 213-226) and
+# the weights w = n1 n0 / N of Mantel and Haenszel (1959, Journal of the National Cancer Institute 22, 719-748),
+#   z = sum(w S) / sqrt(sum(w^2 V)),  S = r1 - null r0 or r1 - r0 - null,  V = Var(S) N / (N - 1).
+
+# Below so many cases of a group nothing but equality is judged; below so many expected successes or failures equality
+# is tested exactly as well, where the sum of successes has at most so many values.
+FEWEST_IN_STRATA <- 20
+EXACT_IN_STRATA <- 10
+MOST_VALUES <- 20000
+
+# Counts: strata x groups x cells; `cell`: the column of each row.
+stratum_cells <- function(stratum, labels, groups, cell, size) {
+  cells <- table(factor(stratum), factor(labels, groups), factor(cell, seq_len(size)))
+  array(as.numeric(cells), dim(cells))
+}
+
+# Successes and cases of a pair of groups in the strata that both share; part: columns of successes and cases.
+stratum_table <- function(cells, part, i, j) {
+  of <- function(g, columns) rowSums(matrix(cells[, g, columns], dim(cells)[1L]))
+  t <- list(k1 = of(i, part$success), n1 = of(i, part$case), k0 = of(j, part$success), n0 = of(j, part$case))
+  shared <- t$n1 > 0 & t$n0 > 0
+  lapply(t, function(x) x[shared])
+}
+
+mh_weight <- function(t) t$n1 * t$n0 / (t$n1 + t$n0)
+
+mh_estimate <- function(t, contrast) {
+  w <- mh_weight(t)
+  if (contrast == "difference") return(sum(w * (t$k1 / t$n1 - t$k0 / t$n0)) / sum(w))
+  sum(w * t$k1 / t$n1) / sum(w * t$k0 / t$n0)
+}
+
+# S and V of every stratum, and the third central moment of S.
+score_moments <- function(t, contrast, null) {
+  p <- constrained_rates(t$k1, t$n1, t$k0, t$n0, contrast, null)
+  ratio <- contrast == "ratio"
+  b <- if (ratio) null else 1
+  n <- t$n1 + t$n0
+  v1 <- p$p0 * (1 - p$p0) / t$n1
+  v0 <- p$p1 * (1 - p$p1) / t$n0
+  list(s = t$k1 / t$n1 - b * t$k0 / t$n0 - (if (ratio) 0 else null), v = (v1 + b^2 * v0) * n / (n - 1),
+    third = v1 * (1 - 2 * p$p0) / t$n1 - b^3 * v0 * (1 - 2 * p$p1) / t$n0, reference = p$p1)
+}
+
+strata_z <- function(t, contrast, null, guarded = FALSE) {
+  w <- mh_weight(t)
+  m <- score_moments(t, contrast, null)
+  d <- sum(w * m$s)
+  if (abs(d) <= 1e-13 * sum(w * abs(m$s))) return(0)
+  spread <- sqrt(sum(w^2 * m$v))
+  if (spread == 0) return(sign(d) * Inf)
+  z <- d / spread
+  if (!guarded) return(z)
+  # the less favourable of the normal tail and that of a gamma law with the same skewness (Pearson's type III)
+  g <- sum(w^3 * m$third) / spread^3
+  if (abs(g) <= 1e-4) return(z)
+  beyond <- stats::pgamma(max(4 / g^2 + 2 * z / g, 0), 4 / g^2, lower.tail = (g > 0) != (z > 0))
+  sign(z) * min(abs(z), -stats::qnorm(min(beyond, 0.5)))
+}
+
+# Estimate, z and ends by critical value, as score_method() has them for one table.
+strata_method <- function(t, contrast, guarded = FALSE) {
+  ratio <- contrast == "ratio"
+  centre <- mh_estimate(t, contrast)
+  z <- function(null) strata_z(t, contrast, null, guarded)
+  to <- if (ratio) exp else identity
+  bounded <- function(x) max(-1e6, min(1e6, z(to(x))))
+  edge <- if (ratio) 40 else 1
+  from <- if (ratio) max(-edge, min(edge, log(centre))) else centre
+  end <- function(critical, side) {
+    open <- if (ratio) centre == (if (side < 0) 0 else Inf) else side * bounded(side) >= -critical
+    if (open) return(if (!ratio) side else if (side < 0) 0 else Inf)
+    to(root_between(function(x) bounded(x) + side * critical, min(side * edge, from), max(side * edge, from)))
+  }
+  list(estimate = centre, z = z, end = end, ends = function(critical) c(end(critical, -1), end(critical, 1)))
+}
+
+# Standard error of the estimate, by the score's variance at it.
+mh_error <- function(t, contrast) {
+  estimate <- mh_estimate(t, contrast)
+  if (!is.finite(estimate) || (contrast == "ratio" && estimate <= 0)) return(NaN)
+  w <- mh_weight(t)
+  sqrt(sum(w^2 * score_moments(t, contrast, estimate)$v)) /
+    sum(if (contrast == "ratio") w * t$k0 / t$n0 else w)
+}
+
+# Exact conditional test of equal rates: the sum of the successes given those of every stratum has the convolution of
+# their hypergeometric laws (Gart 1970, Biometrika 57, 471-475). Twice the smaller tail.
+exact_conditional <- function(t) {
+  hits <- t$k1 + t$k0
+  law <- 1
+  for (h in seq_along(hits)) {
+    own <- stats::dhyper(max(0, hits[h] - t$n0[h]):min(t$n1[h], hits[h]), t$n1[h], t$n0[h], hits[h])
+    joined <- numeric(length(law) + length(own) - 1L)
+    for (k in seq_along(own)) {
+      at <- k - 1L + seq_along(law)
+      joined[at] <- joined[at] + own[k] * law
+    }
+    law <- joined
+  }
+  seen <- sum(t$k1 - pmax(0, hits - t$n0)) + 1
+  less <- sum(law[seq_len(seen)])
+  greater <- sum(law[seen:length(law)])
+  list(values = length(law), p = min(1, 2 * min(less, greater)))
+}
+
+# How many values that sum can have, and the least number of successes and failures that equal rates let expect.
+strata_size <- function(t) {
+  hits <- t$k1 + t$k0
+  pooled <- hits / (t$n1 + t$n0)
+  list(values = sum(pmin(t$n1, hits) - pmax(0, hits - t$n0)) + 1,
+    expected = min(sum(t$n1 * pooled), sum(t$n1 * (1 - pooled)), sum(t$n0 * pooled), sum(t$n0 * (1 - pooled))),
+    fewest = min(sum(t$n1), sum(t$n0)))
+}
+
+informative <- function(t) {
+  hits <- t$k1 + t$k0
+  hits > 0 & hits < t$n1 + t$n0
+}
+
+# Whether one ratio or difference holds in all informative strata, by the scores at the estimate.
+score_homogeneity <- function(t, contrast) {
+  estimate <- mh_estimate(t, contrast)
+  kept <- informative(t)
+  df <- sum(kept) - 1
+  if (df < 1 || !is.finite(estimate) || (contrast == "ratio" && estimate <= 0)) return(c(NaN, NaN))
+  m <- score_moments(t, contrast, estimate)
+  slope <- if (contrast == "ratio") m$reference else rep(1, length(m$s))
+  kept <- kept & m$v > 0
+  u <- ifelse(kept, 1 / m$v, 0)
+  q <- max(0, sum(m$s^2 * u) - sum(slope * m$s * u)^2 / sum(slope^2 * u))
+  c(q, stats::pchisq(q, df, lower.tail = FALSE))
+}
+
+# Breslow-Day test of one odds ratio in all informative strata, with Tarone's adjustment; expected counts by uniroot.
+tarone_test <- function(t) {
+  kept <- informative(t)
+  k1 <- t$k1[kept]
+  n1 <- t$n1[kept]
+  k0 <- t$k0[kept]
+  n0 <- t$n0[kept]
+  n <- n1 + n0
+  hits <- k1 + k0
+  odds <- sum(k1 * (n0 - k0) / n) / sum((n1 - k1) * k0 / n)
+  if (length(n) < 2L || !is.finite(odds) || odds <= 0) return(c(NaN, NaN))
+  expected <- vapply(seq_along(n), function(h) {
+    low <- max(0, hits[h] - n0[h])
+    high <- min(n1[h], hits[h])
+    fall <- function(x) log(x) + log(n0[h] - hits[h] + x) - log(n1[h] - x) - log(hits[h] - x) - log(odds)
+    gap <- (high - low) * 1e-13
+    stats::uniroot(function(x) max(-1e10, min(1e10, fall(x))), c(low + gap, high - gap), tol = 1e-13)$root
+  }, 0)
+  v <- 1 / (1 / expected + 1 / (n1 - expected) + 1 / (hits - expected) + 1 / (n0 - hits + expected))
+  x <- max(0, sum((k1 - expected)^2 / v) - sum(k1 - expected)^2 / sum(v))
+  c(x, stats::pchisq(x, length(n) - 1, lower.tail = FALSE))
+}
+
+# Every number of one comparison within strata. Vectors of successes and cases of both groups, of one rate or, one after
+# the other, of the rates of which a mean is compared; `together`: comparisons whose intervals hold at once.
+crosscheck_strata <- function(k1, n1, k0, n0, rates, contrast, level, threshold, together = 1) {
+  part <- rep(seq_len(rates), each = length(k1) / rates)
+  tables <- lapply(seq_len(rates), function(r) {
+    t <- list(k1 = k1[part == r], n1 = n1[part == r], k0 = k0[part == r], n0 = n0[part == r])
+    shared <- t$n1 > 0 & t$n0 > 0
+    lapply(t, function(x) x[shared])
+  })
+  compare_strata(tables, contrast, level, threshold, together)
+}
+
+compare_strata <- function(tables, contrast, level, threshold, together = 1) {
+  names <- c("estimate", "std_error", "rate", "rate_reference", "low", "high", "side_low", "side_high", "bound_low",
+    "bound_high", "p_below", "p_above", "p_inside", "z", "p_less", "z_greater", "p_greater", "z_equal", "p_equal", "cmh",
+    "cmh_p", "sum", "exact_p", "q", "q_p", "tarone", "tarone_p")
+  out <- as.list(stats::setNames(rep(NaN, length(names)), names))
+  whole <- if (contrast == "ratio") c(0, Inf) else c(-1, 1)
+  out[c("low", "high")] <- out[c("bound_low", "bound_high")] <- whole
+  if (any(vapply(tables, function(t) length(t$k1) == 0L, NA))) return(out)
+  of <- function(f) mean(vapply(tables, f, 0))
+  out$estimate <- of(function(t) mh_estimate(t, contrast))
+  out$rate <- of(function(t) sum(mh_weight(t) * t$k1 / t$n1) / sum(mh_weight(t)))
+  out$rate_reference <- of(function(t) sum(mh_weight(t) * t$k0 / t$n0) / sum(mh_weight(t)))
+  if (is.nan(out$estimate)) return(out)
+  out$std_error <- sqrt(sum(vapply(tables, function(t) mh_error(t, contrast)^2, 0))) / length(tables)
+  plain <- mover_method(lapply(tables, strata_method, contrast))
+  guarded <- mover_method(lapply(tables, strata_method, contrast, guarded = TRUE))
+  single <- length(tables) == 1L
+  t <- tables[[1L]]
+  size <- strata_size(t)
+  equality <- if (contrast == "ratio") 1 else 0
+  out$z_equal <- plain$z(equality)
+  out$p_equal <- 2 * stats::pnorm(-abs(out$z_equal))
+  exact <- NaN
+  if (single && size$values <= MOST_VALUES) {
+    out$exact_p <- exact_conditional(t)$p
+    if (size$expected < EXACT_IN_STRATA) exact <- out$exact_p
+  }
+  if (single) {
+    out[c("cmh", "cmh_p")] <- mantel_haenszel_test(t, out$z_equal)
+    out$sum <- sum(t$k1)
+    out[c("q", "q_p")] <- score_homogeneity(t, contrast)
+    out[c("tarone", "tarone_p")] <- tarone_test(t)
+  }
+  if (!is.nan(exact)) out$p_equal <- max(out$p_equal, exact)
+  fair <- fair_range(contrast, threshold)
+  at_equality <- fair[1L] == fair[2L]
+  judge <- if (at_equality) plain else guarded
+  shows <- evidence_of(judge$z(fair[1L]), judge$z(fair[2L]), Inf, level)
+  out[c("bound_low", "bound_high")] <- judge$ends(shows$critical)
+  out[c("p_below", "p_above", "p_inside")] <- shows[c("p_below", "p_above", "p_inside")]
+  if (at_equality && !is.nan(exact)) {
+    out$p_below <- max(out$p_below, exact)
+    out$p_above <- max(out$p_above, exact)
+  }
+  out$z <- judge$z(fair[1L])
+  out$z_greater <- judge$z(if (contrast == "ratio") fair[1L] else fair[2L])
+  out$p_less <- stats::pnorm(out$z)
+  out$p_greater <- stats::pnorm(out$z_greater, lower.tail = FALSE)
+  if (!at_equality && any(vapply(tables, function(t) strata_size(t)$fewest < FEWEST_IN_STRATA, NA)))
+    out[c("p_below", "p_above", "p_inside", "p_less", "p_greater")] <- NaN
+  joint <- 1 - (1 - level) / together
+  out[c("low", "high")] <- plain$ends(stats::qnorm((1 + joint) / 2))
+  out[c("side_low", "side_high")] <- guarded$ends(stats::qnorm(joint))
+  if (!is.nan(exact) && out$p_equal > 1 - level) {
+    out$low <- min(out$low, equality)
+    out$high <- max(out$high, equality)
+  }
+  out
+}
+
+# The test of Cochran, Mantel and Haenszel by R's own function, which wants two strata, and none without variation.
+mantel_haenszel_test <- function(t, z) {
+  kept <- informative(t)
+  if (sum(kept) < 2L) return(c(z^2, 2 * stats::pnorm(-abs(z))))
+  cells <- rbind(t$k1, t$n1 - t$k1, t$k0, t$n0 - t$k0)[, kept]
+  found <- stats::mantelhaen.test(array(cells, c(2L, 2L, sum(kept))), correct = FALSE)
+  c(unname(found$statistic), found$p.value)
+}
+
+stratified_row <- function(one, metric, group, reference)
+  list(metric = paste0(metric, "_stratified"), group = group, reference = reference, estimate = one$estimate,
+    std_error = one$std_error, ci_low = one$low, ci_high = one$high, statistic = one$z_equal, pvalue = one$p_equal)
+
+# Adjusted comparisons of the same pairs, as one family of their own.
+stratified_rows <- function(stratum, input, grouping, pairs, metric, options) {
+  size <- if (!is.null(input$y_pred) && !is.null(input$y_true)) 4L else 2L
+  cell <- if (size == 4L) 4 - 2 * input$y_pred - input$y_true else 2 - c(input$y_pred, input$y_true)
+  cells <- stratum_cells(stratum, grouping$labels, grouping$groups, cell, size)
+  threshold <- if (metric$contrast == "ratio") options$threshold else options$margin
+  together <- if (options$simultaneous == "none") 1 else nrow(pairs) * length(metric$rates)
+  found <- bind_rows(unlist(Map(function(rate, name) {
+    parts <- as_metric(rate, size)$parts
+    lapply(seq_len(nrow(pairs)), function(k) {
+      tables <- lapply(parts, function(part) stratum_table(cells, part, pairs[k, 1L], pairs[k, 2L]))
+      one <- compare_strata(tables, metric$contrast, options$confidence_level, threshold, together)
+      c(stratified_row(one, name, grouping$groups[pairs[k, 1L]], grouping$groups[pairs[k, 2L]]),
+        one[c("bound_low", "bound_high", "p_below", "p_above", "p_inside", "cmh_p", "exact_p", "q_p", "tarone_p")])
+    })
+  }, metric$rates, metric$rows), recursive = FALSE))
+  settle_rows(with_adjusted(found, options$adjust), options)
+}
+
+# The stratum of every row, or an error.
+checked_strata <- function(data, strata, n, metric, input) {
+  stratum <- label_text(column_of(data, strata, "strata"))
+  if (length(stratum) != n || anyNA(stratum))
+    stop_argument("strata", "missing values or another length", "the stratum of every row")
+  independent <- "independent rows of equal weight"
+  if (!is.null(input$weight) || !is.null(input$cluster))
+    stop_argument("strata", "strata of rows with weights or clusters", independent)
+  allowed <- "ratios and differences of rates, or differences of their means"
+  parts <- lengths(lapply(metric$rates, function(rate) if (rate != "selection_rate") as_metric(rate, 4L)$parts else 1))
+  fine <- metric$contrast != "gap" && all(parts == 1L | (parts > 1L & metric$contrast == "difference"))
+  if (!fine) stop_argument("strata", paste("strata with", metric$name), allowed)
+  stratum
+}
+
+# Crude rows with the adjusted ones in columns of their own.
+beside_strata <- function(found, within) {
+  cbind(found, adjusted = within$estimate, adjusted_ci_low = within$ci_low, adjusted_ci_high = within$ci_high,
+    adjusted_pvalue = within$pvalue, adjusted_verdict = within$verdict, pvalue_homogeneity = within$q_p,
+    stringsAsFactors = FALSE)
+}
+
+# stats::mantelhaen.test of counts as an array group x cell x stratum: the exact one, or without continuity correction.
+known_mantelhaen <- function(cells, exact, alternative) {
+  kept <- apply(cells, 3L, function(t) all(rowSums(t) > 0) && all(colSums(t) > 0))
+  cells <- cells[, , kept, drop = FALSE]
+  found <- if (exact) {
+    stats::mantelhaen.test(cells, exact = TRUE, alternative = alternative)
+  } else {
+    stats::mantelhaen.test(cells, correct = FALSE)
+  }
+  list(statistic = unname(found$statistic), p = found$p.value, low = found$conf.int[1L], high = found$conf.int[2L])
+}

@@ -1,0 +1,120 @@
+"""`audit(strata=…)`: crude and adjusted side by side, and a sentence at the head where they disagree."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+import fairstats as fs
+from fairstats.cli.app import app
+from fairstats.report.contents import headline
+from fairstats.report.report import AuditReport
+
+#: Admitted and refused by department: women, men (Bickel, Hammel, O'Connell 1975; R's UCBAdmissions).
+BERKELEY = {
+    "A": ((89, 19), (512, 313)),
+    "B": ((17, 8), (353, 207)),
+    "C": ((202, 391), (120, 205)),
+    "D": ((131, 244), (138, 279)),
+    "E": ((94, 299), (53, 138)),
+    "F": ((24, 317), (22, 351)),
+}
+RATIO = "disparate_impact_stratified"
+
+
+@pytest.fixture(scope="module")
+def berkeley() -> pd.DataFrame:
+    rows = [
+        (sex, dept, admitted)
+        for dept, cells in BERKELEY.items()
+        for sex, numbers in zip(("women", "men"), cells, strict=True)
+        for admitted, number in zip((1, 0), numbers, strict=True)
+        for _ in range(number)
+    ]
+    return pd.DataFrame(rows, columns=["sex", "dept", "admitted"])
+
+
+@pytest.fixture(scope="module")
+def report(berkeley: pd.DataFrame) -> AuditReport:
+    return fs.audit(berkeley, y_pred="admitted", sensitive_features="sex", strata="dept", rng=1)
+
+
+def test_crude_and_adjusted_side_by_side(report: AuditReport) -> None:
+    """Crude .68, by department 1.06 (statsmodels' riskratio_pooled 1.058307)."""
+    table = report.to_frame().set_index("metric")
+    row = table.loc[RATIO]
+    assert (row["crude"], row["crude_verdict"]) == (table.loc["disparate_impact", "estimate"], "violated")
+    assert row["estimate"] == pytest.approx(1.058307, abs=1e-6)
+    assert row["verdict"] == "satisfied"
+    assert row["pvalue"] == pytest.approx(0.2169, abs=5e-5)
+    difference = table.loc["demographic_parity_difference_stratified"]
+    assert difference["estimate"] == pytest.approx(0.018425, abs=1e-6)
+
+
+def test_the_head_says_that_strata_change_the_answer(report: AuditReport, tmp_path: Path) -> None:
+    said = headline(report)
+    assert "Strata change the answer for 2 of 2 comparisons" in said
+    assert "crude ratio 0.682 (violated), within 6 strata of dept 1.058" in said
+    assert "Strata differ (p = 0.011)" in said
+    page = tmp_path / "report.html"
+    report.to_html(page)
+    for text in (str(report), page.read_text(encoding="utf-8")):
+        assert "Strata change the answer" in text
+    assert any("Crude and adjusted disagree" in note for note in report.notes)
+    assert "women: crude 0.682, violated" in str(report)
+
+
+def test_without_disagreement_the_head_says_nothing() -> None:
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"g": rng.choice(["a", "b"], 4_000), "s": rng.choice(["x", "y"], 4_000)})
+    frame["p"] = (rng.random(4_000) < 0.5).astype(int)
+    report = fs.audit(frame, y_pred="p", sensitive_features="g", strata="s", rng=1)
+    assert "Strata" not in headline(report)
+    assert RATIO in set(report.to_frame()["metric"])
+
+
+def test_tally_engine_and_json_give_the_same(berkeley: pd.DataFrame, report: AuditReport, tmp_path: Path) -> None:
+    counted = fs.tally(berkeley, y_pred="admitted", sensitive_features="sex", strata="dept")
+    of_tally = fs.audit(fs.Tally.from_json(counted.to_json()), rng=1)
+    of_engine = fs.audit(berkeley, y_pred="admitted", sensitive_features="sex", strata="dept", engine="polars", rng=1)
+    path = tmp_path / "report.json"
+    report.to_json(path)
+    for other in (of_tally, of_engine, AuditReport.from_json(path)):
+        pd.testing.assert_frame_equal(other.to_frame(), report.to_frame())
+        assert headline(other) == headline(report)
+
+
+def test_labels_differences_of_means_and_several_columns() -> None:
+    rng = np.random.default_rng(3)
+    n = 3_000
+    frame = pd.DataFrame({"g": rng.choice(["a", "b"], n), "h": rng.choice(["u", "v"], n), "s": rng.integers(0, 3, n)})
+    frame["y"] = (rng.random(n) < 0.5).astype(int)
+    frame["p"] = (rng.random(n) < 0.3 + 0.3 * frame["y"]).astype(int)
+    report = fs.audit(frame, y_true="y", y_pred="p", sensitive_features=["g", "h"], strata="s", rng=1)
+    table = report.to_frame()
+    within = table[table["metric"].str.endswith("_stratified")]
+    assert {"g", "h", "g & h"} == set(within["sensitive_features"])
+    assert "average_odds_difference_stratified" in set(within["metric"])
+    assert not any(name.startswith(("accuracy_max", "mcc")) for name in within["metric"])
+    assert within["pvalue"].notna().all()
+
+
+def test_weights_are_refused(berkeley: pd.DataFrame) -> None:
+    frame = berkeley.assign(w=1.0)
+    for engine in ("rows", "polars"):
+        with pytest.raises(fs.InputError, match="strata of rows with weights or clusters"):
+            fs.audit(
+                frame, y_pred="admitted", sensitive_features="sex", strata="dept", sample_weight="w", engine=engine
+            )
+
+
+def test_command_line(berkeley: pd.DataFrame, tmp_path: Path) -> None:
+    path = tmp_path / "berkeley.csv"
+    berkeley.to_csv(path, index=False)
+    run = CliRunner().invoke(app, ["audit", str(path), "--group", "sex", "--y-pred", "admitted", "--strata", "dept"])
+    assert run.exit_code == 0, run.output
+    assert "Strata change the answer for 2 of 2" in " ".join(run.output.replace("│", " ").split())
