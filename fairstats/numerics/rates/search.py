@@ -104,10 +104,15 @@ def search(limit: WantedLimit, about: tuple[float, float]) -> Generator[list[flo
             width = outer[0] - inner[0]
             places = sorted({min(max(place, first), last) for place in places})
         elif inner is not None:
-            places[1] = max(places[1], floor((inner[0] + stride) / STEP))
+            # what lies within an anchor that is kept says nothing: p may go back and forth over the error there
+            first = floor(inner[0] / STEP) + 1
+            places[1] = max(places[1], floor((inner[0] + stride) / STEP), first)
+            places = sorted({max(place, first) for place in places})
             stride *= 2
         elif outer is not None:
-            places[0] = min(places[0], ceil((outer[0] - stride) / STEP))
+            last = ceil(outer[0] / STEP) - 1
+            places[0] = min(places[0], ceil((outer[0] - stride) / STEP), last)
+            places = sorted({min(place, last) for place in places})
             stride *= 2
         if min(abs(place) for place in places) * STEP >= SPAN:
             return side * SPAN
