@@ -32,12 +32,17 @@ VARIABLE = "FAIRSTATS_BACKEND"
 Status = Literal["ok", "missing", "broken"]
 #: Extras that are reported, in this order, and what they are for.
 EXTRAS = {
-    "core": "", "report": "plots and the HTML report", "cli": "the command line",
+    "core": "",
+    "report": "plots and the HTML report",
+    "cli": "the command line",
     "files": "spreadsheets, SPSS, Stata, SAS, Parquet, Feather",
-    "scale": "files larger than memory, by DuckDB", "spark": "tables on a Spark cluster",
-    "bayes": "hierarchical posteriors", "search": "hyper-parameter search", "generate": "synthetic samples",
+    "scale": "files larger than memory, by DuckDB",
+    "spark": "tables on a Spark cluster",
+    "bayes": "hierarchical posteriors",
+    "search": "hyper-parameter search",
+    "generate": "synthetic samples",
     "r": "the R back end",
-}  # fmt: skip
+}
 #: Distribution → module, where they differ by more than "-" and "_".
 _MODULES = {"scikit-learn": "sklearn", "rpy2-rinterface": "rpy2.rinterface", "rpy2-robjects": "rpy2.robjects"}
 #: Back end → R package that it calls.

@@ -45,7 +45,7 @@ def check_path(argument: str, path: Any) -> str:
     return str(fspath(path))
 
 
-def kept_in_memory(*, default: Any = None, compare: bool = True) -> Any:
+def kept_in_memory(*, default: Any, compare: bool = True) -> Any:
     """A field that no file holds: rows of people, functions, what was drawn already.
 
     It is an argument of the class like any other, so that `dataclasses.replace` carries it and no object is changed

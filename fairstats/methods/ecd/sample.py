@@ -113,11 +113,11 @@ class GroupSample:
     maximum: float
     n_real: int
     n_synthetic: int
-    cd: Floats | None = kept_in_memory()
-    rows: NDArray[Any] | None = kept_in_memory()
-    actual: Floats | None = kept_in_memory()
-    person: NDArray[Any] | None = kept_in_memory()
-    top: Floats | None = kept_in_memory()
+    cd: Floats | None = kept_in_memory(default=None)
+    rows: NDArray[Any] | None = kept_in_memory(default=None)
+    actual: Floats | None = kept_in_memory(default=None)
+    person: NDArray[Any] | None = kept_in_memory(default=None)
+    top: Floats | None = kept_in_memory(default=None)
     complete: float = kept_in_memory(default=-math.inf)
 
     @classmethod

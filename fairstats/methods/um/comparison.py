@@ -54,8 +54,8 @@ class UmComparison(Result):
     undefined: float
     joint: JointDraws
     region_backend: str = ""
-    drawn: NDArray[np.float64] | None = kept_in_memory()
-    drawn_region: Any = kept_in_memory()
+    drawn: NDArray[np.float64] | None = kept_in_memory(default=None)
+    drawn_region: Any = kept_in_memory(default=None)
 
     title: ClassVar[str] = "Uncertainty Matters: comparison of two algorithms"
     lacks: ClassVar[dict[str, str]] = {**NO_TEST, **NO_INTERVAL}

@@ -89,8 +89,8 @@ class UmPosterior(Result, draws.PosteriorDraws):
     table_metrics: tuple[str, ...] = ()
     table_prob: float = 0.95
     table_rope: float = 0.01
-    _rows: Rows | None = kept_in_memory()
-    _inference: Any = kept_in_memory()
+    _rows: Rows | None = kept_in_memory(default=None)
+    _inference: Any = kept_in_memory(default=None)
 
     title: ClassVar[str] = "Uncertainty Matters: posterior of the metrics"
     lacks: ClassVar[dict[str, str]] = NO_TEST

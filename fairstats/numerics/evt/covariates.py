@@ -94,7 +94,7 @@ class CovariateFit(WithParameters):
     confidence_level: float
     backend: str
     #: The likelihood and its best point, for levels, tests and intervals; not in `to_dict`.
-    made_of: tuple[TailRegression, Floats] | None = kept_in_memory()
+    made_of: tuple[TailRegression, Floats] | None = kept_in_memory(default=None)
 
     def interval(self, name: str, confidence_level: float | None = None) -> Interval:
         """Likelihood interval of a coefficient."""

@@ -96,7 +96,7 @@ class FittedTail(WithParameters):
     backend: str
     grid: float | None = None
     #: The largest values of the series, descending, as many as a bootstrap may reach; not in `to_dict`.
-    top: Floats | None = kept_in_memory()
+    top: Floats | None = kept_in_memory(default=None)
 
     @property
     def location(self) -> float:

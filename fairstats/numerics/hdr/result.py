@@ -111,7 +111,7 @@ class HdrResult(Result):
     backend: str
     note: str = ""
     #: The density at any points, in three and more dimensions.
-    _density: Callable[[FloatArray], FloatArray] | None = kept_in_memory(compare=False)
+    _density: Callable[[FloatArray], FloatArray] | None = kept_in_memory(default=None, compare=False)
 
     @property
     def estimate(self) -> Any:
