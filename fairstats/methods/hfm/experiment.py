@@ -308,8 +308,8 @@ def _run(
     table, labels = as_features(X), as_array(y, "y")
     attributes = find_attributes(table, columns)
     classes, label_codes = np.unique(labels, return_inverse=True)
-    groups = [(attribute.codes, len(attribute.levels)) for attribute in attributes]
-    strata = cross_codes((label_codes, classes.size), *groups)
+    crossed = [(attribute.codes, len(attribute.levels)) for attribute in attributes]
+    strata = cross_codes((label_codes, classes.size), *crossed)
     try:
         if isinstance(cv, (int, np.integer)):
             cv = checks.check_whole("cv", cv, low=2, cure="cv=5")
