@@ -142,25 +142,26 @@ acceleration_of <- function(cells, contrast_of, contrast) {
 }
 
 # Unconditional exact tests of two rates: tables ordered by the score statistic (Chan 1998, Statistics in Medicine 17,
-# 1635-1650), the p-value the largest over the rate of the larger group within its Clopper-Pearson interval of level
-# 1 - GAMMA, plus GAMMA (Berger and Boos 1994, Journal of the American Statistical Association 89, 1012-1016). One
-# p-value per null value and alternative.
-GAMMA <- 1e-7
-
+# 1403-1413), the p-value the largest over the rate of the larger group within its Clopper-Pearson interval of level
+# 1 - gamma, plus gamma (Berger and Boos 1994, JASA 89, 1012-1016). One p-value per null value and alternative.
 exact_unconditional <- function(k0, n0, k1, n1, contrast, nulls, alternatives)
   mapply(function(null, alternative) exact_pvalue(k0, n0, k1, n1, contrast, null, alternative), nulls, alternatives)
 
+# Error of the nuisance rate's interval, part of every p-value.
+EXACT_GAMMA <- 1e-7
+
 exact_pvalue <- function(k0, n0, k1, n1, contrast, null, alternative) {
-  ends <- if (contrast == "ratio") c(0, Inf) else c(-1, 1)
-  if (null <= ends[1L] || null >= ends[2L]) return(1)
+  if (!is_inner_null(contrast, null)) return(1)
   z <- function(a, b) score_z(a, n0, b, n1, contrast, null, FALSE)
   observed <- z(k0, k1)
   slack <- if (is.finite(observed)) 1e-9 * max(1, abs(observed)) else 0
   # z rises with the count of the group and falls with that of the reference: for each count of the smaller group the
   # extreme counts of the other are a run from one end
-  few <- min(n0, n1)
-  many <- max(n0, n1)
-  swap <- n0 > n1
+  # (of two equal groups the one that the null says to have the larger rate counts as the larger group)
+  turned <- if (contrast == "ratio") 1 / null else -null
+  swap <- n0 > n1 || (n0 == n1 && (k0 > k1 || (k0 == k1 && null < turned)))
+  few <- if (swap) n1 else n0
+  many <- if (swap) n0 else n1
   first <- function(true) first_where(function(j) true(if (swap) z(j, 0:few) else z(0:few, j)), few + 1, many)
   # runs [from, to] of the larger group's counts, with z as small as observed (1), as large (-1), or either
   runs <- lapply(c(1, -1)[c(alternative != "greater", alternative != "less")], function(side) {
@@ -168,153 +169,172 @@ exact_pvalue <- function(k0, n0, k1, n1, contrast, null, alternative) {
     if (swap == (side > 0)) return(list(0, first(function(v) side * v > limit) - 1))
     list(first(function(v) side * v <= limit), many)
   })
-  if (alternative == "two-sided" && abs(observed) <= slack) return(1)
-  # the larger group's rate within its interval, as rates of the reference
-  # (of two equal groups the one that the null says to have the larger rate counts as the larger group)
-  turned <- if (contrast == "ratio") 1 / null else -null
-  of_group <- n0 > n1 || (n0 == n1 && (k0 > k1 || (k0 == k1 && null < turned)))
-  within <- if (of_group) clopper_pearson(k0, n0, GAMMA) else clopper_pearson(k1, n1, GAMMA)
-  if (of_group) within <- if (contrast == "ratio") within / null else within - null
-  range <- nuisance_range(contrast, null)
-  within <- pmin(pmax(within, range[1L]), range[2L])
+  if (alternative == "two-sided" && abs(observed) <= slack) runs <- list(list(0, many))
+  rates <- larger_group_rates(if (swap) k0 else k1, many, contrast, null, swap)
   probability <- function(rate) {
-    vapply(rate, function(p) {
-      p0 <- min(1, max(0, if (contrast == "ratio") p * null else p + null))
-      at <- if (swap) c(p, p0) else c(p0, p)
+    vapply(rate, function(q) {
+      own <- min(1, max(0, other_rate(q, contrast, null, swap)))
       inside <- lapply(runs, function(run) {
-        pmax(stats::pbinom(run[[2L]], many, at[2L]) - stats::pbinom(run[[1L]] - 1, many, at[2L]), 0)
+        pmax(stats::pbinom(run[[2L]], many, q) - stats::pbinom(run[[1L]] - 1, many, q), 0)
       })
-      sum(stats::dbinom(0:few, few, at[1L]) * Reduce(`+`, inside))
+      sum(stats::dbinom(0:few, few, own) * Reduce(`+`, inside))
     }, 0)
   }
-  # several to a standard error of the larger group, on the scale on which that is the same everywhere
-  angles <- asin(sqrt(within))
-  count <- 48 + ceiling(12 * sqrt(many) * diff(angles))
-  grid <- unique(c(within[1L], sin(seq(angles[1L], angles[2L], length.out = count))^2, within[2L]))
-  value <- probability(grid)
-  inner <- c(-1, value, -1)
-  peaks <- which(value >= inner[seq_along(value)] & value >= inner[seq_along(value) + 2L])
-  best <- vapply(utils::head(peaks[order(value[peaks], decreasing = TRUE)], 4L), function(top) {
-    near <- grid[c(max(top - 1, 1), min(top + 1, length(grid)))]
-    if (diff(near) <= 0) return(value[top])
-    stats::optimize(probability, near, maximum = TRUE, tol = 1e-10 * diff(near))$objective
-  }, 0)
-  min(max(value, best) + GAMMA, 1)
+  value <- probability(rates)
+  best <- 0
+  if (length(rates) > 1) {
+    inner <- c(-1, value, -1)
+    peaks <- which(value >= inner[seq_along(value)] & value >= inner[seq_along(value) + 2L])
+    best <- vapply(utils::head(peaks[order(value[peaks], decreasing = TRUE)], 3L), function(top) {
+      near <- rates[c(max(top - 1, 1), min(top + 1, length(rates)))]
+      stats::optimize(probability, near, maximum = TRUE, tol = 1e-9 * diff(near))$objective
+    }, 0)
+  }
+  min(max(value, best) + EXACT_GAMMA, 1)
 }
 
-clopper_pearson <- function(k, n, error)
-  c(if (k == 0) 0 else stats::qbeta(error / 2, k, n - k + 1), if (k == n) 1 else stats::qbeta(1 - error / 2, k + 1, n - k))
+is_inner_null <- function(contrast, null) if (contrast == "ratio") null > 0 && is.finite(null) else abs(null) < 1
 
-# Whether two rates are compared by exact tests: by the smallest expected cell, more as the error falls that the decision
-# has after adjustment for its family, less where both groups are of one size (enumerated for switch.py of Python).
-needs_exact <- function(n0, n1, expected, error)
-  expected < 125 * (0.05 / error)^0.68 * max(0.5, abs(n0 - n1) / (n0 + n1))
+# Rate of the smaller group where that of the larger one is q and the contrast, group against reference, is `null`;
+# `swap`: the group is the larger one.
+other_rate <- function(q, contrast, null, swap) {
+  if (contrast == "ratio") return(if (swap) q / null else q * null)
+  if (swap) q - null else q + null
+}
+
+# Rates of the larger group that are tried: its Clopper-Pearson interval on the angular scale, within what the null
+# hypothesis allows; where it allows none of them, the nearest that it does.
+larger_group_rates <- function(k, n, contrast, null, swap) {
+  ends <- clopper_pearson(k, n, EXACT_GAMMA)
+  allowed <- nuisance_range(contrast, null)
+  if (swap) allowed <- if (contrast == "ratio") allowed * null else allowed + null
+  if (ends[1L] > allowed[2L]) return(allowed[2L])
+  if (ends[2L] < allowed[1L]) return(allowed[1L])
+  angles <- asin(sqrt(pmin(pmax(ends, allowed[1L]), allowed[2L])))
+  points <- max(24, ceiling(2 * sqrt(n) * diff(angles) / 0.22) + 1)
+  sin(seq(angles[1L], angles[2L], length.out = points))^2
+}
+
+clopper_pearson <- function(k, n, error) c(
+  if (k == 0) 0 else stats::qbeta(error / 2, k, n - k + 1),
+  if (k == n) 1 else stats::qbeta(1 - error / 2, k + 1, n - k)
+)
+
+# Whether the score's error at this level needs an exact test: by the smallest expected cell of the pooled rate, more as
+# the level of the adjusted decision falls, less where both groups are of one size. As in Python, where the errors are
+# enumerated (fairstats/numerics/rates/switch.py).
+needs_exact <- function(n, n0, expected, level)
+  expected < 125 * (0.05 / level)^0.68 * max(0.5, abs(n - n0) / (n + n0))
 
 # Limits by exact tests are sought on multiples of it: steps of log theta, or of 2 atanh of a difference.
 LIMIT_STEP <- 2^-14
 
-# Scale on which limits are sought, and back.
-to_search <- function(contrast) if (contrast == "ratio") log else function(x) 2 * atanh(max(-1 + 1e-15, min(1 - 1e-15, x)))
-from_search <- function(contrast) if (contrast == "ratio") exp else function(x) tanh(x / 2)
-
-# Where an exact test begins to reject, upwards (side 1) or downwards (-1). p: p-value at a value; anchors: values on
-# whose side that the test says the limit lies: where p jumps back and forth over the error there are several limits.
-# start: where it is about.
-exact_limit <- function(p, error, side, anchors, start, contrast) {
-  to <- to_search(contrast)
-  back <- from_search(contrast)
-  # outwards is up: what the test rejects lies above the limit
-  excess <- function(x) p(back(side * x)) - error
-  ends <- side * vapply(anchors, to, 0)
-  kept <- vapply(ends, excess, 0) >= 0
-  start <- side * to(start)
-  # doubling steps in a direction, from `from` to where the test keeps or rejects
-  walk <- function(from, direction, keeps) {
-    step <- 0.05
-    while ((excess(from) >= 0) != keeps && abs(from) <= 60) {
-      from <- from + direction * step
-      step <- 2 * step
-    }
-    from
-  }
-  from <- if (any(kept)) max(ends[kept]) else walk(min(start, ends - 1e-9), -1, TRUE)
-  until <- if (!all(kept)) min(ends[!kept]) else walk(max(start, from + 1e-9), 1, FALSE)
-  if (until > 60) return(back(side * 60))
-  # by halves over multiples of a fixed step, on the scale before the change of sides
-  from <- side * from
-  until <- side * until
-  repeat {
-    first <- floor(min(from, until) / LIMIT_STEP) + 1
-    last <- ceiling(max(from, until) / LIMIT_STEP) - 1
-    if (first > last) return(back((from + until) / 2))
-    middle <- floor((first + last) / 2) * LIMIT_STEP
-    if (excess(side * middle) >= 0) from <- middle else until <- middle
-  }
-}
-
-# Whether no count shows that a contrast is not at the lower (-1) or the upper end of its range.
-unlimited <- function(cells, contrast, side) {
-  k <- cells[c(1L, 3L)]
-  n <- cells[c(2L, 4L)]
-  if (contrast == "ratio") return(k[if (side > 0) 2L else 1L] == 0)
-  if (side > 0) k[1L] == n[1L] && k[2L] == 0 else k[1L] == 0 && k[2L] == n[2L]
-}
-
-# About where limits lie: the score's, or with half a case more where there is none.
-limits_about <- function(cells, contrast, critical = 1.8) {
-  score_method(cells[1L] + 0.5, cells[2L] + 1, cells[3L] + 0.5, cells[4L] + 1, contrast, TRUE)$ends(critical)
-}
-
-# One-sided limits by exact tests, each with this error.
-exact_one_sided <- function(cells, contrast, anchors, error) {
+# p-values and one-sided limits of a verdict by exact tests, at the level and the width that the score has given.
+exact_evidence <- function(cells, contrast, fair, shows, limits) {
   n <- round(cells)
-  about <- limits_about(n, contrast)
-  open <- if (contrast == "ratio") c(0, Inf) else c(-1, 1)
-  vapply(1:2, function(k) {
-    side <- c(-1, 1)[k]
-    if (unlimited(n, contrast, side)) return(open[k])
-    alternative <- c("greater", "less")[k]
-    p <- function(null) exact_pvalue(n[1L], n[2L], n[3L], n[4L], contrast, null, alternative)
-    exact_limit(p, error, side, anchors, about[k], contrast)
-  }, 0)
+  p <- function(null, alternative) exact_pvalue(n[1L], n[2L], n[3L], n[4L], contrast, null, alternative)
+  sides <- list(less = vapply(fair, p, 0, "less"), greater = vapply(fair, p, 0, "greater"))
+  tail <- function(p) pmin(1, p + stats::pnorm(stats::qnorm(p) - shows$width))
+  alpha <- stats::pnorm(-shows$critical)
+  limit <- function(alternative)
+    exact_limit(n, contrast, alternative, if (alternative == "less") 1 else -1, alpha, fair, sides[[alternative]])
+  list(p_below = tail(sides$less[1L]), p_above = tail(sides$greater[2L]),
+    p_inside = max(tail(sides$greater[1L]), tail(sides$less[2L])), limits = c(limit("greater"), limit("less")))
 }
 
-# p-value of equal rates, and the two-sided interval that the same test gives: equality bounds the end that lies between
-# it and the estimate, or lies within both.
-exact_equality <- function(cells, contrast) {
-  n <- round(cells)
-  exact_pvalue(n[1L], n[2L], n[3L], n[4L], contrast, if (contrast == "ratio") 1 else 0, "two-sided")
-}
-
-exact_interval <- function(cells, contrast, error) {
-  n <- round(cells)
+# Two-sided interval: what the two-sided exact test does not reject, around the estimate; of equality it says what the
+# test says.
+exact_interval <- function(k0, n0, k1, n1, contrast, level = 0.95) {
+  n <- c(k0, n0, k1, n1)
   equal <- if (contrast == "ratio") 1 else 0
-  p <- function(null) exact_pvalue(n[1L], n[2L], n[3L], n[4L], contrast, null, "two-sided")
-  kept <- p(equal) >= error
-  above <- n[1L] / n[2L] > n[3L] / n[4L]
-  about <- limits_about(n, contrast)
-  open <- if (contrast == "ratio") c(0, Inf) else c(-1, 1)
-  # a value between the limits, from which the search goes outwards where equality says nothing of an end
-  middle <- mean(vapply(about, to_search(contrast), 0))
-  vapply(1:2, function(k) {
-    side <- c(-1, 1)[k]
-    if (unlimited(n, contrast, side)) return(open[k])
-    speaks <- kept || (side < 0) == above
-    anchor <- if (speaks) equal else from_search(contrast)(middle)
-    exact_limit(p, error, side, anchor, about[k], contrast)
+  p <- exact_pvalue(k0, n0, k1, n1, contrast, equal, "two-sided")
+  above <- k0 / n0 > k1 / n1
+  vapply(c(-1, 1), function(side) {
+    speaks <- p >= 1 - level || (side < 0) == above
+    exact_limit(n, contrast, "two-sided", side, 1 - level, if (speaks) equal, if (speaks) p)
   }, 0)
 }
 
-# p-values and one-sided limits of a verdict by exact tests, at the level and the width that the score has given; on the
-# side of the ends of the fair range that p says, so that limits and p-values give one verdict.
-exact_evidence <- function(cells, contrast, fair, shows) {
-  n <- round(cells)
-  tail <- function(end, alternative) {
-    p <- exact_pvalue(n[1L], n[2L], n[3L], n[4L], contrast, fair[end], alternative)
-    min(1, p + stats::pnorm(stats::qnorm(p) - shows$width))
+# The limit on a side (1: upper) that lies between a null value that the test keeps and one that it rejects. By secants
+# on qnorm(p), two values about the expected root at a time, farther apart where these did not halve the bracket, then
+# by eighths; over multiples of LIMIT_STEP. Where p jumps back and forth over the error there are several limits: the
+# anchors decide (null values with their p-values), then the innermost one that shows.
+exact_limit <- function(n, contrast, alternative, side, error, anchors = NULL, pvalues = NULL) {
+  ratio <- contrast == "ratio"
+  k <- n[c(1L, 3L)]
+  size <- n[c(2L, 4L)]
+  unlimited <- if (ratio) k[if (side > 0) 2L else 1L] == 0 else all(k == if (side > 0) c(size[1L], 0) else c(0, size[2L]))
+  outermost <- if (ratio) (if (side > 0) Inf else 0) else side
+  if (unlimited) return(outermost)
+  back <- if (ratio) exp else function(x) tanh(x / 2)
+  to <- if (ratio) log else function(x) 2 * atanh(pmax(-1 + 1e-15, pmin(1 - 1e-15, x)))
+  probit <- function(p) stats::qnorm(pmin(pmax(p, 1e-12), 1 - 1e-6))
+  goal <- probit(error)
+  p_at <- function(x) vapply(back(x), function(null) exact_pvalue(n[1L], n[2L], n[3L], n[4L], contrast, null, alternative), 0)
+
+  r <- (k + 0.5) / (size + 1)
+  v <- r * (1 - r) / (size + 1)
+  centre <- if (ratio) log(r[1L] / r[2L]) else 2 * atanh(r[1L] - r[2L])
+  s <- if (ratio) sqrt(sum(v / r^2)) else sqrt(sum(v)) * 2 / (1 - (r[1L] - r[2L])^2)
+
+  # places outwards on the scale of the search, with the probit of p less that of the error: it falls outwards
+  inner <- outer <- NULL
+  places <- if (length(anchors)) side * to(anchors) else numeric(0)
+  for (i in seq_along(places)) {
+    point <- c(places[i], probit(pvalues[i]) - goal)
+    if (pvalues[i] >= error && (is.null(inner) || point[1L] > inner[1L])) inner <- point
+    if (pvalues[i] < error && (is.null(outer) || point[1L] < outer[1L])) outer <- point
   }
-  list(p_below = tail(1L, "less"), p_above = tail(2L, "greater"), p_inside = max(tail(1L, "greater"), tail(2L, "less")),
-    limits = exact_one_sided(cells, contrast, fair, stats::pnorm(-shows$critical)))
+  if (!is.null(inner) && !is.null(outer) && inner[1L] > outer[1L]) {
+    kept <- inner
+    inner <- outer
+    outer <- kept
+  }
+  root <- side * (centre + side * stats::qnorm(1 - error) * s)
+  doubt <- 0.2 * s
+  stride <- s
+  width <- Inf
+  misses <- 0
+  repeat {
+    places <- round((root + c(-1, 1) * doubt) / LIMIT_STEP)
+    places[2L] <- max(places[2L], places[1L] + 1)
+    if (!is.null(inner) && !is.null(outer)) {
+      first <- floor(inner[1L] / LIMIT_STEP) + 1
+      last <- ceiling(outer[1L] / LIMIT_STEP) - 1
+      if (first > last) return(back(side * (inner[1L] + outer[1L]) / 2))
+      misses <- if (outer[1L] - inner[1L] > 0.5 * width) misses + 1 else 0
+      if (misses == 1) places <- round((root + c(-8, 8) * doubt) / LIMIT_STEP)
+      if (misses > 1) places <- first + floor((last - first) * 1:7 / 8)
+      width <- outer[1L] - inner[1L]
+      places <- sort(unique(pmin(pmax(places, first), last)))
+    } else if (!is.null(inner)) {
+      places[2L] <- max(places[2L], floor((inner[1L] + stride) / LIMIT_STEP))
+      stride <- 2 * stride
+    } else if (!is.null(outer)) {
+      places[1L] <- min(places[1L], ceiling((outer[1L] - stride) / LIMIT_STEP))
+      stride <- 2 * stride
+    }
+    if (min(abs(places)) * LIMIT_STEP >= 60) return(outermost)
+    x <- places * LIMIT_STEP
+    p <- p_at(side * x)
+    points <- cbind(x, probit(p) - goal)
+    for (i in seq_along(x)) {
+      if (p[i] < error) {
+        if (is.null(outer) || x[i] < outer[1L]) outer <- points[i, ]
+        break
+      }
+      if (is.null(inner) || x[i] > inner[1L]) inner <- points[i, ]
+    }
+    nearest <- points[which.min(abs(points[, 2L])), ]
+    slope <- -1 / s
+    if (length(x) > 1) {
+      secant <- diff(points[c(1L, length(x)), 2L]) / diff(points[c(1L, length(x)), 1L])
+      slope <- min(max(secant, -20 / s), -0.1 / s)
+    }
+    ahead <- -nearest[2L] / slope
+    root <- nearest[1L] + ahead
+    doubt <- max(0.06 * abs(ahead), 0.5 * LIMIT_STEP)
+  }
 }
 
 # Two rates by prop.test: estimates, chi square of equal rates, Wald interval of the difference.
