@@ -43,7 +43,7 @@ exactly <- function(metric, i, j, method, error) {
   if (method != "score" || length(metric$parts) != 1L || is.finite(metric$df)) return(FALSE)
   cells <- effective_table(metric$parts[[1L]], i, j)
   if (any(cells != round(cells))) return(FALSE)
-  needs_exact(cells[2L], cells[4L], smallest_expected_cell(cells), error)
+  needs_exact(cells[2L], cells[4L], smallest_expected(cells), error)
 }
 
 # What the smallest p-value of a family is held to.

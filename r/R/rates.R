@@ -443,10 +443,10 @@ crosscheck_largest <- function(totals, rows, metrics, level, critical, clustered
     each <- 2 * stats::pt(-critical, df)
     small <- !few & is.null(scatter) & unlist(over(function(of, i, j) any(vapply(of$parts, function(part) {
       t <- effective_table(part, i, j)
-      needs_exact(t[2L], t[4L], smallest_expected_cell(t), each)
+      needs_exact(t[2L], t[4L], smallest_expected(t), each)
     }, NA))))
     corrected <- !few & is.null(scatter) & unlist(over(function(of, i, j) any(vapply(of$parts, function(part) {
-      smallest_expected_cell(effective_table(part, i, j)) < CORRECTED_BELOW
+      smallest_expected(effective_table(part, i, j)) < CORRECTED_BELOW
     }, NA))))
     gap_decision(found, terms, method_of(corrected), z, small, few, df, each, critical, margin, level, complete)
   }
