@@ -16,8 +16,8 @@ from fairstats.ground.errors import DataWarning, InputError, MissingValuesWarnin
 from fairstats.ground.factors import MISSING, Factor
 from fairstats.ground.groups import Grouping, encode_groups
 from fairstats.ground.lazy import pd
-from fairstats.ground.serialise import serialisable
 from fairstats.ground.reading.record import TOKENS
+from fairstats.ground.serialise import serialisable
 from fairstats.ground.values import factorize, label_text, missing_rows
 
 MissingPolicy = Literal["raise", "drop", "group"]

@@ -233,7 +233,8 @@ class LazyRows:
             with_tokens(frame.get(TRUE), q.y_true), with_tokens(frame.get(PRED), q.y_pred),
             score=known(SCORE, 0.0), sample_weight=weights,
             sensitive_features={name: with_tokens(frame[key], name) for key, name in keys},
-            cluster=with_tokens(known(CLUSTER, 0.0), q.cluster), extra=frame.get(PRED_B), pos_label=q.pos_label, groups=q.groups,
+            cluster=with_tokens(known(CLUSTER, 0.0), q.cluster), extra=frame.get(PRED_B),
+            pos_label=q.pos_label, groups=q.groups,
             label_values=q.label_values, features=None if not features else np.isnan(known(FEATURE, 0.0)),
             missing=q.missing, number=whole(answer, NUMBER), squares=squares,  # type: ignore[arg-type]
         )  # fmt: skip
