@@ -18,11 +18,12 @@ from typing import Annotated, Any
 from fairstats._version import __version__
 from fairstats.ground.errors import FairstatsError, FairstatsWarning, InputError, MissingDependencyError
 from fairstats.ground.outputs import Outputs
+from fairstats.ground.reading.places import STANDARD
 from fairstats.ground.reading.record import record_of
 from fairstats.ground.reading.table import held_input, read_roles
 from fairstats.ground.serialise import decode, parse_json, read_json
 from fairstats.ground.tally import Tally, tally
-from fairstats.ground.writing import CSV, DOCUMENTS, HTML, JSON, STANDARD
+from fairstats.ground.writing import CSV, DOCUMENTS, HTML, JSON
 from fairstats.report.pages import convert
 from fairstats.report.report import AuditReport, page_of, read_report
 from fairstats.report.vignettes.build import Built

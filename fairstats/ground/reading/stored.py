@@ -58,6 +58,8 @@ def open_parquet(files: Sequence[Path], columns: Mapping[str, str], engine: str,
     """A lazy table of Parquet files; `columns`: name → its name in the files."""
     package = need_engine(engine)
     _check_case(list(columns), engine)
+    if engine == "spark":
+        _check_moments(files[0], columns)
     paths = [str(file) for file in files]
     with engine_errors(engine):
         if engine == "polars":
@@ -100,6 +102,16 @@ def _check_case(names: Sequence[str], engine: str) -> None:
 def _spill_folder() -> Path:
     """Where DuckDB puts what does not fit into memory: not the folder of the user."""
     return temporary_folder()
+
+
+def _check_moments(file: Path, columns: Mapping[str, str]) -> None:
+    """Raise for moments in nanoseconds, which Spark does not have."""
+    schema = needed_package("pyarrow.parquet", "Parquet").read_schema(file)
+    for name, stored in columns.items():
+        if str(schema.field(stored).type).startswith("timestamp[ns"):
+            got = f"{name!r}, a column of moments in nanoseconds"
+            cure = "another engine, or write it in microseconds"
+            raise InputError("file", got=got, allowed="microseconds: Spark holds no less", cure=cure)
 
 
 def _quoted(name: str) -> str:
