@@ -374,4 +374,3 @@ def test_statistics_of_a_band_are_where_its_limits_pass_the_null(name: str, null
     ends = np.where(band.difference > null, low, high)
     inner = np.abs(z) < 29.9
     np.testing.assert_allclose(ends[inner], null, atol=1e-8)
-
