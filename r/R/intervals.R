@@ -216,13 +216,7 @@ clopper_pearson <- function(k, n, error) c(
 # the level of the adjusted decision falls, less where both groups are of one size. As in Python, where the errors are
 # enumerated (fairstats/numerics/rates/switch.py).
 needs_exact <- function(n, n0, expected, level)
-  expected < 120 * (0.05 / level)^0.68 * max(0.5, abs(n - n0) / (n + n0))
-
-# Fewest successes or failures that the smaller group has on average at the pooled rate.
-smallest_expected_cell <- function(cells) {
-  pooled <- (cells[1L] + cells[3L]) / (cells[2L] + cells[4L])
-  min(cells[2L], cells[4L]) * min(pooled, 1 - pooled)
-}
+  expected < 125 * (0.05 / level)^0.68 * max(0.5, abs(n - n0) / (n + n0))
 
 # Limits by exact tests are sought on multiples of it: steps of log theta, or of 2 atanh of a difference.
 LIMIT_STEP <- 2^-14
@@ -255,7 +249,7 @@ exact_interval <- function(k0, n0, k1, n1, contrast, level = 0.95) {
 
 # The limit on a side (1: upper) that lies between a null value that the test keeps and one that it rejects. By secants
 # on qnorm(p), two values about the expected root at a time, farther apart where these did not halve the bracket, then
-# by quarters; over multiples of LIMIT_STEP. Where p jumps back and forth over the error there are several limits: the
+# by eighths; over multiples of LIMIT_STEP. Where p jumps back and forth over the error there are several limits: the
 # anchors decide (null values with their p-values), then the innermost one that shows.
 exact_limit <- function(n, contrast, alternative, side, error, anchors = NULL, pvalues = NULL) {
   ratio <- contrast == "ratio"
@@ -277,7 +271,7 @@ exact_limit <- function(n, contrast, alternative, side, error, anchors = NULL, p
 
   # places outwards on the scale of the search, with the probit of p less that of the error: it falls outwards
   inner <- outer <- NULL
-  places <- if (length(anchors)) side * to(anchors)
+  places <- if (length(anchors)) side * to(anchors) else numeric(0)
   for (i in seq_along(places)) {
     point <- c(places[i], probit(pvalues[i]) - goal)
     if (pvalues[i] >= error && (is.null(inner) || point[1L] > inner[1L])) inner <- point
@@ -302,19 +296,14 @@ exact_limit <- function(n, contrast, alternative, side, error, anchors = NULL, p
       if (first > last) return(back(side * (inner[1L] + outer[1L]) / 2))
       misses <- if (outer[1L] - inner[1L] > 0.5 * width) misses + 1 else 0
       if (misses == 1) places <- round((root + c(-8, 8) * doubt) / LIMIT_STEP)
-      if (misses > 1) places <- first + floor((last - first) * 1:3 / 4)
+      if (misses > 1) places <- first + floor((last - first) * 1:7 / 8)
       width <- outer[1L] - inner[1L]
       places <- sort(unique(pmin(pmax(places, first), last)))
     } else if (!is.null(inner)) {
-      # what lies within an anchor that is kept says nothing: p may go back and forth over the error there
-      first <- floor(inner[1L] / LIMIT_STEP) + 1
       places[2L] <- max(places[2L], floor((inner[1L] + stride) / LIMIT_STEP))
-      places <- sort(unique(pmax(places, first)))
       stride <- 2 * stride
     } else if (!is.null(outer)) {
-      last <- ceiling(outer[1L] / LIMIT_STEP) - 1
       places[1L] <- min(places[1L], ceiling((outer[1L] - stride) / LIMIT_STEP))
-      places <- sort(unique(pmin(places, last)))
       stride <- 2 * stride
     }
     if (min(abs(places)) * LIMIT_STEP >= 60) return(outermost)

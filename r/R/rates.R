@@ -446,7 +446,7 @@ crosscheck_largest <- function(totals, rows, metrics, level, critical, clustered
       needs_exact(t[2L], t[4L], smallest_expected_cell(t), each)
     }, NA))))
     corrected <- !few & is.null(scatter) & unlist(over(function(of, i, j) any(vapply(of$parts, function(part) {
-      smallest_expected_cell(effective_table(part, i, j)) < CORRECTED_BELOW
+      smallest_expected(effective_table(part, i, j)) < CORRECTED_BELOW
     }, NA))))
     gap_decision(found, terms, method_of(corrected), z, small, few, df, each, critical, margin, level, complete)
   }

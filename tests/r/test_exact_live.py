@@ -38,7 +38,7 @@ def test_limits(table: tuple[int, int, int, int], contrast: Any) -> None:
     there = call("exact_one_sided", np.array(table, float), contrast, np.array(fair), 0.05)
     compare(contrast, here, there)
     here = exact_interval(*table, contrast=contrast, confidence_level=0.95, equal=equal)
-    there = call("exact_interval", np.array(table, float), contrast, 0.05)
+    there = call("exact_interval", *table, contrast, 0.95)
     compare(contrast, here, there)
 
 
