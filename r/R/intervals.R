@@ -226,6 +226,12 @@ clopper_pearson <- function(k, n, error) c(
 needs_exact <- function(n, n0, expected, level)
   expected < 125 * (0.05 / level)^0.68 * max(0.5, abs(n - n0) / (n + n0))
 
+# Fewest successes or failures that the smaller group has on average at the pooled rate.
+smallest_expected <- function(cells) {
+  pooled <- (cells[1L] + cells[3L]) / (cells[2L] + cells[4L])
+  min(cells[2L], cells[4L]) * min(pooled, 1 - pooled)
+}
+
 # Limits by exact tests are sought on multiples of it: steps of log theta, or of 2 atanh of a difference.
 LIMIT_STEP <- 2^-14
 
