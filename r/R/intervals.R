@@ -6,6 +6,18 @@
 # found by bisection of the score equation; many tables at once.
 score_z <- function(k0, n0, k1, n1, contrast, null, correction = TRUE) {
   ratio <- contrast == "ratio"
+  rates <- constrained_rates(k0, n0, k1, n1, contrast, null)
+  p <- rates$p1
+  p0 <- rates$p0
+  distance <- if (ratio) k0 / n0 - null * (k1 / n1) else k0 / n0 - k1 / n1 - null
+  variance <- p0 * (1 - p0) / n0 + (if (ratio) null^2 else 1) * p * (1 - p) / n1
+  if (correction) variance <- variance * (n0 + n1) / (n0 + n1 - 1)
+  ifelse(variance > 0, distance / sqrt(variance), ifelse(abs(distance) < 1e-14, 0, sign(distance) * Inf))
+}
+
+# Both rates where the likelihood is largest under the null hypothesis: p0 of the group, p1 of the reference.
+constrained_rates <- function(k0, n0, k1, n1, contrast, null) {
+  ratio <- contrast == "ratio"
   pull <- function(count, distance) count / pmax.int(distance, 1e-300) # no count, no pole
   slope <- function(p) {
     rising <- if (ratio) pull(k0 + k1, p) else pull(k0, p + null) + pull(k1, p)
@@ -23,11 +35,7 @@ score_z <- function(k0, n0, k1, n1, contrast, null, correction = TRUE) {
   p <- (low + high) / 2
   p[slope(rep(ends[1L] + 1e-15 * diff(ends), length(p))) <= 0] <- ends[1L]
   p[slope(rep(ends[2L] - 1e-15 * diff(ends), length(p))) >= 0] <- ends[2L]
-  p0 <- pmin(1, pmax(0, if (ratio) null * p else p + null))
-  distance <- if (ratio) k0 / n0 - null * (k1 / n1) else k0 / n0 - k1 / n1 - null
-  variance <- p0 * (1 - p0) / n0 + (if (ratio) null^2 else 1) * p * (1 - p) / n1
-  if (correction) variance <- variance * (n0 + n1) / (n0 + n1 - 1)
-  ifelse(variance > 0, distance / sqrt(variance), ifelse(abs(distance) < 1e-14, 0, sign(distance) * Inf))
+  list(p0 = pmin(1, pmax(0, if (ratio) null * p else p + null)), p1 = p)
 }
 
 # Where the rate of the reference may lie under the null hypothesis.
@@ -300,10 +308,15 @@ exact_limit <- function(n, contrast, alternative, side, error, anchors = NULL, p
       width <- outer[1L] - inner[1L]
       places <- sort(unique(pmin(pmax(places, first), last)))
     } else if (!is.null(inner)) {
+      # what lies within an anchor that is kept says nothing: p may go back and forth over the error there
+      first <- floor(inner[1L] / LIMIT_STEP) + 1
       places[2L] <- max(places[2L], floor((inner[1L] + stride) / LIMIT_STEP))
+      places <- sort(unique(pmax(places, first)))
       stride <- 2 * stride
     } else if (!is.null(outer)) {
+      last <- ceiling(outer[1L] / LIMIT_STEP) - 1
       places[1L] <- min(places[1L], ceiling((outer[1L] - stride) / LIMIT_STEP))
+      places <- sort(unique(pmin(places, last)))
       stride <- 2 * stride
     }
     if (min(abs(places)) * LIMIT_STEP >= 60) return(outermost)
