@@ -81,9 +81,11 @@ impact_table <- function(group, passed, stratum, reference, threshold, level) {
   if (is.null(stratum)) return(found)
   bind_rows(c(list(found), lapply(pairs[, 1L], function(i) {
     use <- group %in% groups[c(i, j)]
-    cells <- stratum_cells(stratum[use], group[use], groups[c(i, j)], passed[use])
-    one <- crosscheck_stratified(cells, 1 - (1 - level) / max(chosen, 1), threshold)
-    c(stratified_row(one, groups[i], groups[j]), cmh_pvalue = one$cmh_p, breslow_day_pvalue = one$tarone_p)
+    cells <- stratum_cells(stratum[use], group[use], groups[c(i, j)], 2 - passed[use], 2L)
+    table <- stratum_table(cells, list(success = 1L, case = 1:2), 1L, 2L)
+    one <- compare_strata(list(table), "ratio", level, threshold, max(chosen, 1))
+    c(stratified_row(one, "disparate_impact", groups[i], groups[j]), cmh_pvalue = one$cmh_p,
+      breslow_day_pvalue = one$tarone_p)
   })))
 }
 
