@@ -1,38 +1,41 @@
 # Ratios, differences and largest gaps of an audit: one method for interval, tests and verdict of every pair; where few
 # cases are expected all of them are by exact tests. Limits and texts as in Python.
 
-SMALL_CELL <- 5
 EXACT_BELOW <- 10
 EXACT_CASES <- 2000
 EXACT_NEAR <- 4
-MIN_UNITS <- 8
-MIN_EFFECTIVE <- 10
-FULL_EFFECTIVE <- 20
+# a variance below this share of r(1 - r) is the rounding of sums
+ROUNDING <- 1e-12
+MIN_UNITS <- 3
+MIN_UNITS_LINEAR <- 8
 DELTA_ROWS <- 10
 DELTA_CASES <- 3
-EDGEWORTH <- 0.7
 
-# Whether weighted or clustered rows of a pair are too few: effective sampling units, successes, failures.
-too_few <- function(metric, i, j, clustered) {
-  if (is.infinite(metric$df)) return(FALSE)
-  few <- vapply(metric$parts, function(p) any(enough_share(p, i, j, clustered) < MIN_EFFECTIVE / FULL_EFFECTIVE), NA)
-  any(few, metric$units[c(i, j)] < MIN_UNITS)
+# Whether weighted or clustered rows of a pair are too few, by the effective sampling units alone.
+too_few <- function(metric, i, j, linear = is.null(metric$parts)) {
+  if (!is_uneven(metric, i, j)) return(FALSE)
+  any(metric$units[c(i, j)] < (if (linear) MIN_UNITS_LINEAR else MIN_UNITS) - 1e-9)
 }
 
 # Name of the method of a pair, NA where it is not defined there.
 chosen_method <- function(metric, i, j, contrast, method, clustered) {
   at <- c(i, j)
-  weighted <- is.finite(metric$df)
-  suffix <- if (weighted) " (Satterthwaite)" else ""
-  s <- pair_estimate(metric, i, j, contrast)
-  if (weighted && (too_few(metric, i, j, clustered) || !isTRUE(s$s > 0))) return(NA_character_)
+  weighted <- is_uneven(metric, i, j)
+  metric <- metric_of_pair(metric, i, j)
   several <- length(metric$parts) > 1L
-  if (is.null(metric$parts) || (several && contrast == "ratio")) {
+  smooth <- is.null(metric$parts) || (several && contrast == "ratio")
+  linear <- smooth || !(method %in% c("score", "koopman", "mee"))
+  suffix <- if (!weighted) "" else if (linear) " (Satterthwaite)" else if (clustered) " (effective clusters)" else
+    " (effective rows)"
+  s <- pair_estimate(metric, i, j, contrast)
+  if (weighted && too_few(metric, i, j, linear)) return(NA_character_)
+  if (smooth) {
+    if (weighted && !isTRUE(s$s > 0)) return(NA_character_)
     cases <- if (several) vapply(metric$parts, function(p) min(p$cases[at]), 0) else Inf
     if (!weighted && (min(metric$rows[at]) < DELTA_ROWS || min(cases) < DELTA_CASES)) return(NA_character_)
     return(paste0(if (contrast == "difference") "delta" else if (weighted) "log" else "fieller", suffix))
   }
-  if (method %in% c("score", "koopman", "mee")) return(paste0(method, if (several) " (MOVER)", suffix))
+  if (!linear) return(paste0(method, if (several) " (MOVER)", suffix))
   empty <- vapply(metric$parts, function(p) any(p$successes[at] <= 0 | p$successes[at] >= p$cases[at]), NA)
   if (any(empty) || !isTRUE(s$std_error > 0)) NA_character_ else paste0(method, suffix)
 }
@@ -68,8 +71,8 @@ compare_row <- function(of, i, j, name, groups, contrast, method, options, clust
   way <- chosen_method(of, i, j, contrast, method, clustered)
   if (is.na(way)) return(row)
   threshold <- if (contrast == "ratio") options$threshold else options$margin
-  exact <- exactly(of, i, j, way, options$error)
-  found <- compare_pair(of, i, j, contrast, way, exact, critical, threshold, level, clustered)
+  exact <- exactly(metric_of_pair(of, i, j), i, j, way, options$error)
+  found <- compare_pair(of, i, j, contrast, way, exact, critical, threshold, level)
   row$method <- if (exact) "exact unconditional" else way
   row[c("ci_low", "ci_high", "statistic", "pvalue", "mc_ci_low", "mc_ci_high")] <-
     found[c("low", "high", "z_equal", "p_row", "low_error", "high_error")]
@@ -108,7 +111,7 @@ metric_rows <- function(cells, pairs, metric, options) {
   if (metric$contrast == "gap") return(gap_row(cells, metric, options))
   values <- lapply(metric$rates, function(rate) {
     rate <- as_metric(rate, ncol(cells$totals))
-    cell_metric(cells$totals, rate, cells$rows, cells$scatter, cells$units, cells$group_units)
+    cell_metric(cells$totals, rate, cells$rows, cells$scatter, cells$units, cells$squares, cells$clustered)
   })
   contrast <- metric$contrast
   critical <- critical_values(values, cells, pairs, contrast, options$simultaneous, options$confidence_level)
@@ -134,7 +137,7 @@ gap_row <- function(cells, metric, options) {
   row <- tidy_row(metric$name, NA_character_, NA_character_, n = sum(cells$rows), method = "simultaneous band",
     confidence_level = level, verdict = "insufficient evidence", ci_low = 0, ci_high = 1, bound_low = 0, bound_high = 1)
   found <- crosscheck_largest(cells$totals, cells$rows, metric$rates, level, stats::qnorm((1 + level) / 2),
-    cells$clustered, cells$scatter, cells$units, cells$group_units, options$margin)
+    cells$clustered, cells$scatter, cells$units, cells$squares, options$margin)
   if (is.null(found)) return(bind_rows(list(row)))
   top <- which.max(abs(found$difference))
   row[c("group", "reference")] <- cells$groups[c(found$first[top], found$second[top])]

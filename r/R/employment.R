@@ -68,8 +68,7 @@ impact_table <- function(group, passed, stratum, reference, threshold, level) {
   # of how many pairs the data chose
   family <- if (is.na(named)) t(utils::combn(length(groups), 2L)) else pairs
   chosen <- if (is.na(named)) nrow(family) else 0
-  options <- list(confidence_level = level, threshold = threshold, adjust = "holm",
-    error = sharpest_error(level, nrow(pairs), "holm", chosen))
+  options <- list(confidence_level = level, threshold = threshold, adjust = "holm", chosen_among = chosen)
   totals <- cbind(k, n - k)
   values <- cell_metric(totals, as_metric("selection_rate", 2L))
   joint <- if (chosen > 1) "max-z" else "none"
@@ -81,9 +80,11 @@ impact_table <- function(group, passed, stratum, reference, threshold, level) {
   if (is.null(stratum)) return(found)
   bind_rows(c(list(found), lapply(pairs[, 1L], function(i) {
     use <- group %in% groups[c(i, j)]
-    cells <- stratum_cells(stratum[use], group[use], groups[c(i, j)], passed[use])
-    one <- crosscheck_stratified(cells, 1 - (1 - level) / max(chosen, 1), threshold)
-    c(stratified_row(one, groups[i], groups[j]), cmh_pvalue = one$cmh_p, breslow_day_pvalue = one$tarone_p)
+    cells <- stratum_cells(stratum[use], group[use], groups[c(i, j)], 2 - passed[use], 2L)
+    table <- stratum_table(cells, list(success = 1L, case = 1:2), 1L, 2L)
+    one <- compare_strata(list(table), "ratio", level, threshold, max(chosen, 1))
+    c(stratified_row(one, "disparate_impact", groups[i], groups[j]), cmh_pvalue = one$cmh_p,
+      breslow_day_pvalue = one$tarone_p)
   })))
 }
 

@@ -14,15 +14,48 @@ audit_cells <- function(input, grouping) {
   found <- list(totals = rows, rows = rows, units = 0, clustered = !is.null(input$cluster), groups = grouping$groups,
     group_units = rowSums(rows))
   if (is.null(input$weight) && !found$clustered) return(found)
+  weight <- if (is.null(input$weight)) rep(1, input$n) else input$weight
+  squares <- numeric(count * size)
+  summed <- rowsum(weight^2, place)
+  squares[as.integer(rownames(summed))] <- summed
   by_unit <- matrix(0, input$n, count * size)
-  by_unit[cbind(seq_len(input$n), place)] <- if (is.null(input$weight)) 1 else input$weight
+  by_unit[cbind(seq_len(input$n), place)] <- weight
   if (found$clustered) {
     by_unit <- rowsum(by_unit, input$cluster, reorder = FALSE)
     found$group_units <- tabulate(unique(cbind(input$cluster, group))[, 2L], count)
   }
   if (nrow(by_unit) < 2L) stop_argument("cluster", "one sampling unit", "two or more: a variance needs them")
   found$totals <- matrix(colSums(by_unit), count, byrow = TRUE)
-  c(found[names(found) != "units"], list(units = nrow(by_unit), scatter = crossprod(by_unit)))
+  found$squares <- matrix(squares, count, byrow = TRUE)
+  without_even_weights(c(found[names(found) != "units"], list(units = nrow(by_unit), scatter = crossprod(by_unit))))
+}
+
+# Groups in which all rows have one weight: n sum(w^2) = (sum w)^2 by the inequality of Cauchy and Schwarz, up to the
+# rounding of sums.
+even_groups <- function(totals, rows, squares) {
+  n <- rowSums(rows)
+  total <- rowSums(totals)
+  rounding <- pmax(4 * .Machine$double.eps * n, 1e-12)
+  (total > 0 | n == 0) & n * rowSums(squares) - total^2 <= rounding * total^2
+}
+
+# Weights that are equal within a group drop out of all comparisons of groups with each other.
+without_even_weights <- function(cells) {
+  even <- even_groups(cells$totals, cells$rows, cells$squares)
+  if (!any(even)) return(cells)
+  weight <- ifelse(even & rowSums(cells$rows) > 0, rowSums(cells$totals) / pmax(rowSums(cells$rows), 1), 1)
+  cells$totals[even, ] <- cells$rows[even, ]
+  cells$squares[even, ] <- cells$rows[even, ]
+  if (all(even) && !cells$clustered) {
+    cells[c("scatter", "squares")] <- NULL
+    cells$units <- 0
+    return(cells)
+  }
+  of_cells <- rep(weight, each = ncol(cells$totals))
+  counted <- rep(even, each = ncol(cells$totals))
+  scatter <- cells$scatter / outer(of_cells, of_cells)
+  cells$scatter <- ifelse(outer(counted, counted), round(scatter), scatter)
+  cells
 }
 
 cell_sums <- function(counts, cells) rowSums(counts[, cells, drop = FALSE])
@@ -32,8 +65,10 @@ as_columns <- function(lists)
 
 # A metric of every group, with its influence on the cells and the covariance: a rate, the mean of several, or a smooth
 # function, differentiated symbolically (delta method).
-cell_metric <- function(totals, metric, rows = totals, scatter = NULL, units = 0, clusters = NULL, add = TRUE) {
-  parts <- lapply(metric$parts, cell_rates, totals, rows, scatter, units, clusters)
+cell_metric <- function(totals, metric, rows = totals, scatter = NULL, units = 0, squares = NULL, clustered = FALSE,
+                        add = TRUE) {
+  if (!is.null(scatter) && !clustered) squares <- matrix(diag(scatter), nrow(totals), byrow = TRUE)
+  parts <- lapply(metric$parts, cell_rates, totals, rows, scatter, units, squares, clustered)
   found <- if (length(parts)) parts else list(smooth_values(metric$formula, totals, rows, scatter))
   all_of <- function(name, join = `+`) Reduce(join, lapply(found, `[[`, name))
   influence <- all_of("influence") / length(found)
@@ -46,7 +81,8 @@ cell_metric <- function(totals, metric, rows = totals, scatter = NULL, units = 0
     },
     parts = if (length(parts)) parts, rate = all_of("rate") / length(found), rows = all_of("rows"),
     influence = influence, covariance = cell_covariance(influence, totals, scatter, units), units = worth,
-    inflation = inflation_of(worth, units), df = if (is.null(scatter)) Inf else units - 1)
+    inflation = inflation_of(worth, units), df = if (is.null(scatter)) Inf else units - 1, clustered = clustered,
+    even = if (is.null(scatter) || is.null(squares)) rep(FALSE, nrow(totals)) else even_groups(totals, rows, squares))
 }
 
 # What the sampling units behind the cases of each group are worth: (sum d)^2 / sum d^2 of their weighted cases (Kish
@@ -63,7 +99,7 @@ effective_units <- function(totals, case, scatter) {
 inflation_of <- function(worth, units) ifelse(is.infinite(worth), 1, (units - 1) / units / pmax(1 - 2 / worth, 0.25))
 
 # A rate of every group; part: columns of the cells that it counts as success and case.
-cell_rates <- function(part, totals, rows, scatter, units, clusters) {
+cell_rates <- function(part, totals, rows, scatter, units, squares = NULL, clustered = FALSE) {
   hits <- cell_sums(totals, part$success)
   cases <- cell_sums(totals, part$case)
   rate <- ifelse(cases > 0, hits / cases, NaN)
@@ -71,9 +107,39 @@ cell_rates <- function(part, totals, rows, scatter, units, clusters) {
   for (g in seq_along(rate))
     influence[g, (g - 1) * ncol(totals) + part$case] <- ((part$case %in% part$success) - rate[g]) / cases[g]
   worth <- effective_units(totals, part$case, scatter)
-  list(successes = hits, cases = cases, rows = cell_sums(rows, part$case), rate = rate, influence = influence,
+  by_weights <- if (is.null(squares)) cell_sums(rows, part$case) else cases^2 / cell_sums(squares, part$case)
+  found <- list(successes = hits, cases = cases, rows = cell_sums(rows, part$case), rate = rate, influence = influence,
     variance = diag(cell_covariance(influence, totals, scatter, units)), weighted = !is.null(scatter), units = worth,
-    clusters = if (is.null(clusters)) rep(units, nrow(totals)) else clusters, inflation = inflation_of(worth, units))
+    inflation = inflation_of(worth, units))
+  if (found$weighted) {
+    even <- if (is.null(squares)) rep(FALSE, nrow(totals)) else even_groups(totals, rows, squares)
+    found$effective <- effective_cases(found, by_weights, units, clustered, even)
+  }
+  found
+}
+
+# Effective cases of every group: the fewer of r(1 - r)/Var(r) (Korn and Graubard 1998) and of the units u by their
+# weights (Kish 1965), or by what clusters are worth, u/tau: tau is the variance of the mean of a cluster over r(1 - r),
+# by all groups together; of larger clusters than theirs it is taken to be less, as of independent rows. Of a rate of 0
+# or 1 the units.
+effective_cases <- function(part, by_weights, units, clustered, even) {
+  r <- part$rate
+  u <- part$units
+  v <- part$variance * part$inflation
+  varies <- is.finite(v) & part$variance > ROUNDING * r * (1 - r)
+  shown <- ifelse(varies, r * (1 - r) / v, Inf)
+  allowed <- u
+  if (clustered) {
+    t <- pmin(part$variance * (units - 1) / units * u / (u - 1) * u / (r * (1 - r)), 1)
+    usable <- is.finite(t) & varies & u > 1
+    size <- by_weights / u
+    if (any(usable)) allowed <- u / vapply(seq_along(u), function(g) {
+      fewer_rows <- pmin(size[usable] / size[g], 1)
+      sum((u[usable] - 1) * t[usable] * ifelse(is.nan(fewer_rows), 1, fewer_rows)) / sum(u[usable] - 1)
+    }, 0)
+  }
+  n <- ifelse(varies, pmin(shown, allowed, na.rm = TRUE), u)
+  if (clustered) n else ifelse(even, part$rows, n)
 }
 
 smooth_values <- function(formula, totals, rows, scatter) {
@@ -98,40 +164,15 @@ cell_covariance <- function(slopes, totals, scatter, units) {
   found
 }
 
-# Successes and cases of a pair; under weights the effective ones of Korn and Graubard.
+# Successes and cases of a pair; under weights and clusters the effective ones.
 effective_table <- function(part, i, j) {
   k <- part$successes[c(i, j)]
   n <- part$cases[c(i, j)]
   if (part$weighted) {
-    v <- (part$variance * part$inflation)[c(i, j)]
-    r <- part$rate[c(i, j)]
-    n <- ifelse(v > 0, r * (1 - r) / v, part$units[c(i, j)])
-    k <- r * n
+    n <- part$effective[c(i, j)]
+    k <- part$rate[c(i, j)] * n
   }
   c(min(k[1L], n[1L]), n[1L], min(k[2L], n[2L]), n[2L])
-}
-
-# Effective successes and failures of both groups over those from which on statistics are not shrunk: near the limit
-# below which nothing is answered, the samples that do answer are a selection. Unequal weights make totals skew: as many
-# more.
-enough_share <- function(part, i, j, clustered) {
-  t <- effective_table(part, i, j)
-  enough <- c(t[1L], t[2L] - t[1L], t[3L], t[4L] - t[3L]) / FULL_EFFECTIVE
-  if (!clustered) enough <- enough * rep((part$units / part$rows)[c(i, j)], each = 2L)
-  pmin(enough, 1)
-}
-
-# Clusters of unequal size make totals skew as well, at most as if rows of a cluster were copies; a group with fewer of
-# the rarer kind than expected then shows less variance: Edgeworth's first term of the statistic.
-effective_share <- function(part, i, j, clustered) {
-  enough <- enough_share(part, i, j, clustered)
-  if (!clustered) return(enough)
-  t <- effective_table(part, i, j)
-  n <- t[c(2L, 4L)]
-  r <- t[c(1L, 3L)] / n
-  uneven <- (part$clusters / part$units)[c(i, j)]
-  skew <- ifelse(r > 0 & r < 1, 2 * (uneven - 1) * (1 - 2 * r) / sqrt(r * (1 - r) * n), 0)
-  enough / (1 + EDGEWORTH * pmax(c(-skew[1L], skew[1L], -skew[2L], skew[2L]), 0))
 }
 
 smallest_cell <- function(cells) min(cells[1L], cells[2L] - cells[1L], cells[3L], cells[4L] - cells[3L])
@@ -151,16 +192,41 @@ pair_estimate <- function(metric, i, j, contrast) {
 pair_terms <- function(variance, rate, i, j, contrast)
   variance[c(i, j)] / (if (contrast == "ratio") rate[c(i, j)]^2 else 1)
 
-# Degrees of freedom of a pair under weights or clusters (Satterthwaite 1946, Biometrics Bulletin 2, 110-114).
-pair_df <- function(metric, i, j, contrast) {
-  if (is.infinite(metric$df)) return(metric$df)
+# Whether a comparison of two groups has to do with clusters or unequal weights.
+is_uneven <- function(metric, i, j) is.finite(metric$df) && (metric$clustered || !all(metric$even[c(i, j)]))
+
+# Degrees of freedom of a pair under weights or clusters: effective units of the smaller group less 1, or of methods
+# that are linear in the rates those of Satterthwaite (1946, Biometrics Bulletin 2, 110-114).
+pair_df <- function(metric, i, j, contrast, linear) {
+  if (is.infinite(metric$df) || !is_uneven(metric, i, j)) return(Inf)
+  if (!linear) return(min(metric$units[c(i, j)]) - 1)
   v <- pair_terms(diag(metric$covariance), metric$rate, i, j, contrast)
   df <- sum(v)^2 / sum(v^2 / pmax(metric$units[c(i, j)] - 1, 1))
   if (is.finite(df)) df else metric$df
 }
 
+# The estimates that a comparison of two groups is made of: without weights where both have equal ones.
+metric_of_pair <- function(metric, i, j) {
+  if (is.infinite(metric$df) || is_uneven(metric, i, j) || is.null(metric$parts)) return(metric)
+  plain <- function(part) {
+    part$variance <- part$rate * (1 - part$rate) / part$cases
+    part$weighted <- FALSE
+    part$inflation <- 1 + 0 * part$rate
+    part
+  }
+  metric$parts <- lapply(metric$parts, plain)
+  metric$covariance <- diag(Reduce(`+`, lapply(metric$parts, `[[`, "variance")) / length(metric$parts)^2,
+    length(metric$rate))
+  metric$inflation <- 1 + 0 * metric$rate
+  metric$df <- Inf
+  metric
+}
+
+# A method without what its name says of effective counts and degrees of freedom.
+bare_method <- function(method) sub(" \\((Satterthwaite|effective rows|effective clusters)\\)$", "", method)
+
 # Ends at a critical value and statistic at a null value, by one method.
-pair_method <- function(metric, i, j, contrast, method, continuity = FALSE, clustered = FALSE) {
+pair_method <- function(metric, i, j, contrast, method, continuity = FALSE) {
   ratio <- contrast == "ratio"
   smooth <- is.null(metric$parts)
   if (!is.null(metric$added) && (ratio || smooth))
@@ -172,7 +238,7 @@ pair_method <- function(metric, i, j, contrast, method, continuity = FALSE, clus
   terms <- pair_terms(variance, metric$rate, i, j, contrast)
   s <- pair$s
   if (isTRUE(sum(terms) > 0)) s <- s * sqrt(sum(terms * metric$inflation[c(i, j)]) / sum(terms))
-  method <- sub(" (Satterthwaite)", "", method, fixed = TRUE)
+  method <- bare_method(method)
   if (method == "log")
     return(list(ends = function(z) estimate * exp(c(-z, z) * s), z = function(null) log(estimate / null) / s))
   if (method == "delta" || smooth) {
@@ -189,17 +255,15 @@ pair_method <- function(metric, i, j, contrast, method, continuity = FALSE, clus
   # groups that share clusters depend on each other
   apart <- lapply(metric$parts, function(p) sum(pair_terms(p$variance, p$rate, i, j, contrast)))
   scale <- sqrt(Reduce(`+`, apart)) / length(apart) / pair$s
-  if (!is.finite(scale) || scale == 0) scale <- 1
-  mover_method(Map(function(score, part) {
-    enough <- effective_share(part, i, j, clustered)
-    scales <- scale * c(min(enough[1L], enough[4L]), min(enough[2L], enough[3L]))
-    end <- function(critical, side) score$end(critical / scales[(side + 3) / 2], side)
-    z <- function(null) {
-      z <- score$z(null)
-      scales[if (z < 0) 2L else 1L] * z
-    }
+  varied <- vapply(metric$parts, function(p) {
+    any((p$variance > ROUNDING * p$rate * (1 - p$rate))[c(i, j)], na.rm = TRUE)
+  }, NA)
+  if (!all(varied) || !is.finite(scale) || scale == 0) scale <- 1
+  mover_method(lapply(scores, function(score) {
+    end <- function(critical, side) score$end(critical / scale, side)
+    z <- function(null) scale * score$z(null)
     list(estimate = score$estimate, end = end, ends = function(c) c(end(c, -1), end(c, 1)), z = z)
-  }, scores, metric$parts))
+  }))
 }
 
 # All ratios t >= 0 of independent values a, b with |a - tb| <= c sqrt(v1 + t^2 v0) (Fieller 1954, J. R. Stat. Soc. B
@@ -251,7 +315,9 @@ evidence_of <- function(z_low, z_high, df, level) {
 # One comparison by its method ("none": nothing). `exact`: everything that the row says is by exact tests: limits and
 # p-values of the verdict, the two-sided interval, p_row of equality; the tests by score stand beside. p_tost: two
 # one-sided tests within the threshold.
-compare_pair <- function(metric, i, j, contrast, method, exact, critical, threshold, level, clustered = FALSE) {
+compare_pair <- function(metric, i, j, contrast, method, exact, critical, threshold, level) {
+  table_df <- metric$df
+  metric <- metric_of_pair(metric, i, j)
   pair <- pair_estimate(metric, i, j, contrast)
   out <- c(list(rate = metric$rate[i], rate_reference = metric$rate[j]), pair[c("estimate", "std_error")])
   ends <- c("low", "high", "low_error", "high_error")
@@ -260,12 +326,13 @@ compare_pair <- function(metric, i, j, contrast, method, exact, critical, thresh
   out[c(ends, paste0("side_", ends), "bound_low", "bound_high", sides, paste0("z_", tests), paste0("p_", tests),
     "z_inner", "p_tost", "p_row")] <- NaN
   if (method == "none") return(out)
-  df <- pair_df(metric, i, j, contrast)
-  by <- pair_method(metric, i, j, contrast, method, clustered = clustered)
+  linear <- is.null(metric$parts) || !grepl("^(score|koopman|mee)", method)
+  df <- pair_df(metric, i, j, contrast, linear)
+  by <- pair_method(metric, i, j, contrast, method)
   cells <- if (exact) effective_table(metric$parts[[1L]], i, j)
   fair <- fair_range(contrast, threshold)
   ends_at <- function(critical, side) {
-    if (df != metric$df) critical$value <- -stats::qt(stats::pt(-critical$value, metric$df), df)
+    if (df != table_df) critical$value <- -stats::qt(stats::pt(-critical$value, table_df), df)
     if (!exact) return(ends_with_error(by$ends, critical))
     # a critical value is a level: that of both sides, or of one
     limits <- function(value) {
@@ -318,13 +385,15 @@ exact_one_sided <- function(cells, contrast, anchors, error) {
 # whose values over these pairs are asked for as p_joint.
 crosscheck_comparisons <- function(totals, rows, metrics, which, first, second, contrast, method, exact,
                                    level, threshold, simultaneous, family_first, family_second, scatter = NULL,
-                                   units = 0, clustered = FALSE, pvalues = NULL, sides = 2, clusters = NULL) {
-  found <- lapply(metrics, function(m) cell_metric(totals, as_metric(m, ncol(totals)), rows, scatter, units, clusters))
+                                   units = 0, clustered = FALSE, pvalues = NULL, sides = 2, squares = NULL) {
+  found <- lapply(metrics, function(m) {
+    cell_metric(totals, as_metric(m, ncol(totals)), rows, scatter, units, squares, clustered)
+  })
   cells <- list(totals = totals, scatter = scatter, units = units)
   critical <- critical_values(found, cells, cbind(family_first, family_second), contrast, simultaneous, level)
   as_columns(lapply(seq_along(first), function(k) {
     of <- found[[as.integer(which[k])]]
-    row <- compare_pair(of, first[k], second[k], contrast, method[k], exact[k], critical, threshold, level, clustered)
+    row <- compare_pair(of, first[k], second[k], contrast, method[k], exact[k], critical, threshold, level)
     c(row, if (!is.null(pvalues)) joint_pvalue(pvalues[k], sides, critical))
   }))
 }
@@ -405,9 +474,10 @@ CORRECTED_BELOW <- 10
 # largest distance of the limits from 0 on the near side and on the far side, so that its coverage is at least nominal.
 # `critical`: of the band that is given for every difference.
 crosscheck_largest <- function(totals, rows, metrics, level, critical, clustered, scatter = NULL, units = 0,
-                               clusters = NULL, margin = 0.1) {
-  values_of <- function(totals)
-    lapply(metrics, function(m) cell_metric(totals, as_metric(m, ncol(totals)), rows, scatter, units, clusters))
+                               squares = NULL, margin = 0.1) {
+  values_of <- function(totals) lapply(metrics, function(m) {
+    cell_metric(totals, as_metric(m, ncol(totals)), rows, scatter, units, squares, clustered)
+  })
   found <- values_of(totals)
   pairs <- utils::combn(nrow(totals), 2L)
   terms <- data.frame(metric = rep(seq_along(metrics), each = ncol(pairs)), first = pairs[1L, ], second = pairs[2L, ])
@@ -418,11 +488,11 @@ crosscheck_largest <- function(totals, rows, metrics, level, critical, clustered
   if (!any(known)) return(NULL)
   terms <- terms[known, ]
   difference <- difference[known]
-  few <- unlist(over(too_few, clustered = clustered))
+  few <- unlist(over(function(of, i, j) too_few(of, i, i) || too_few(of, j, j)))
   complete <- all(known) && !any(few)
-  if (length(known) == 1L && complete) return(size_of_difference(found[[1L]], level, margin, clustered))
+  if (length(known) == 1L && complete) return(size_of_difference(found[[1L]], level, margin))
   slopes <- function(from) do.call(rbind, over(function(of, i, j) of$influence[i, ] - of$influence[j, ], from))
-  df <- unlist(over(pair_df, contrast = "difference"))
+  df <- unlist(over(pair_df, contrast = "difference", linear = FALSE))
   df <- if (all(few)) found[[1L]]$df else min(df[!few])
   smoothed <- if (is.null(scatter)) totals + 0.5 else totals
   joint <- max_z(cell_covariance(slopes(values_of(smoothed)), smoothed, scatter, units), df)
@@ -432,7 +502,7 @@ crosscheck_largest <- function(totals, rows, metrics, level, critical, clustered
     over(function(of, i, j) {
       place <<- place + 1L
       if (few[place]) return(list(ends = function(critical) c(-1, 1), z = function(null) 0))
-      pair_method(of, i, j, "difference", "score", continuity[place], clustered)
+      pair_method(of, i, j, "difference", "score", continuity[place])
     })
   }
   plain <- method_of(rep(FALSE, nrow(terms)))
@@ -472,12 +542,12 @@ crosscheck_largest <- function(totals, rows, metrics, level, critical, clustered
 }
 
 # The gap of the only two groups in one rate: the size of their difference.
-size_of_difference <- function(metric, level, margin, clustered) {
+size_of_difference <- function(metric, level, margin) {
   df <- pair_df(metric, 1L, 2L, "difference")
   exact <- exactly(metric, 1L, 2L, "score", 1 - level)
   at <- function(level) list(value = stats::qt((1 + level) / 2, metric$df), error = 0)
   critical <- list(two_sided = at(level), one_sided = at(2 * level - 1))
-  row <- compare_pair(metric, 1L, 2L, "difference", "score", exact, critical, margin, level, clustered)
+  row <- compare_pair(metric, 1L, 2L, "difference", "score", exact, critical, margin, level)
   size <- function(low, high) c(max(low, -high, 0), min(max(abs(low), abs(high)), 1))
   range <- size(row$low, row$high)
   list(metric = 1, first = 1, second = 2, difference = row$estimate, std_error = row$std_error, low = row$low,
