@@ -1,7 +1,6 @@
 # Ratios, differences and largest gaps of an audit: one method for interval, tests and verdict of every pair; where few
 # cases are expected all of them are by exact tests. Limits and texts as in Python.
 
-SMALL_CELL <- 5
 EXACT_BELOW <- 10
 EXACT_CASES <- 2000
 EXACT_NEAR <- 4
@@ -72,7 +71,7 @@ compare_row <- function(of, i, j, name, groups, contrast, method, options, clust
   way <- chosen_method(of, i, j, contrast, method, clustered)
   if (is.na(way)) return(row)
   threshold <- if (contrast == "ratio") options$threshold else options$margin
-  exact <- exactly(of, i, j, way, options$error)
+  exact <- exactly(metric_of_pair(of, i, j), i, j, way, options$error)
   found <- compare_pair(of, i, j, contrast, way, exact, critical, threshold, level)
   row$method <- if (exact) "exact unconditional" else way
   row[c("ci_low", "ci_high", "statistic", "pvalue", "mc_ci_low", "mc_ci_high")] <-

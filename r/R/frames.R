@@ -48,11 +48,12 @@ fs_group_metric <- function(data = NULL, metric, y_true = NULL, y_pred = NULL, s
     for (name in needs) if (is.null(input[[name]])) stop_argument(name, "NULL", paste("a column:", metric, "needs it"))
     found <- metric_rows(audit_cells(input, grouping), pairs, what, options)
     if (is.null(strata)) return(found)
-    stratum <- checked_strata(data, strata, input$n, what, input)
+    stratum <- checked_strata(input$stratum, what, input)
     within <<- stratified_rows(stratum, input, grouping, pairs, what, options)
     beside_strata(found, within)
   }
-  found <- of_frame(data, y_true, y_pred, NULL, sensitive_features, ..., section = "rates", make = make, plain = FALSE)
+  found <- of_frame(data, y_true, y_pred, NULL, sensitive_features, ..., strata = strata, section = "rates", make = make,
+    plain = FALSE)
   if (!is.null(within)) attr(found, "stratified") <- within
   found
 }
@@ -91,17 +92,18 @@ with_ending <- function(name, agg) {
 # One section for the groups of all sensitive columns together: reads, checks, makes the rows, names them. `plain`:
 # whether weights and clusters are refused.
 of_frame <- function(data, y_true, y_pred, score, sensitive_features, reference = NULL, pos_label = 1,
-                     sample_weight = NULL, cluster = NULL, missing = "raise", label_values = NULL, ..., seed = 1,
-                     section, make, plain = TRUE) {
+                     sample_weight = NULL, cluster = NULL, missing = "raise", label_values = NULL, strata = NULL, ...,
+                     seed = 1, section, make, plain = TRUE) {
   options <- audit_options(...)
   columns <- list(y_true = y_true, y_pred = y_pred, score = score, sensitive_features = sensitive_features,
-    sample_weight = sample_weight, cluster = cluster)
+    sample_weight = sample_weight, cluster = cluster, strata = strata)
   read <- settle_missing(data, columns, missing)
   scene <- read_scene(read$data, read$y_true, read$y_pred, read$score, read$sensitive_features, reference, pos_label,
     options$comparisons, read$sample_weight, read$cluster, label_values)
   independent <- "none: the rows must be independent draws"
   if (plain && !is.null(scene$input$weight)) stop_argument("sample_weight", "weights", independent)
   if (plain && !is.null(scene$input$cluster)) stop_argument("cluster", "clusters", independent)
+  if (!is.null(read$strata)) scene$input$stratum <- label_text(column_of(read$data, read$strata, "strata"))
   rows <- with_seed(seed, make(scene$input, scene$grouping, scene$pairs, options))
   as_audit(rows, section, names(scene$input$attributes))
 }

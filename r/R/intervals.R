@@ -45,6 +45,7 @@ nuisance_range <- function(contrast, null)
 # Ends (side -1 and 1) at a critical value and z at a null value by the score; `continuity`: half a step of the
 # difference.
 score_method <- function(k0, n0, k1, n1, contrast, correction, continuity = FALSE) {
+  force(continuity) # limits are asked for later, when the caller may have gone on to another table
   ratio <- contrast == "ratio"
   centre <- if (ratio) (k0 / n0) / (k1 / n1) else k0 / n0 - k1 / n1
   z <- function(null) {

@@ -497,13 +497,12 @@ crosscheck_largest <- function(totals, rows, metrics, level, critical, clustered
   smoothed <- if (is.null(scatter)) totals + 0.5 else totals
   joint <- max_z(cell_covariance(slopes(values_of(smoothed)), smoothed, scatter, units), df)
   variance <- diag(cell_covariance(slopes(found), totals, scatter, units))
+  # of each term whether its limits are corrected and whether its rows are too few
   method_of <- function(continuity) {
-    place <- 0L
-    over(function(of, i, j) {
-      place <<- place + 1L
-      if (few[place]) return(list(ends = function(critical) c(-1, 1), z = function(null) 0))
-      pair_method(of, i, j, "difference", "score", continuity[place])
-    })
+    Map(function(m, i, j, corrected, few) {
+      if (few) return(list(ends = function(critical) c(-1, 1), z = function(null) 0))
+      pair_method(found[[m]], i, j, "difference", "score", corrected)
+    }, terms$metric, terms$first, terms$second, continuity, few)
   }
   plain <- method_of(rep(FALSE, nrow(terms)))
   z_at <- function(null) vapply(plain, function(how) how$z(null), 0)

@@ -260,10 +260,9 @@ stratified_rows <- function(stratum, input, grouping, pairs, metric, options) {
   settle_rows(with_adjusted(found, options$adjust), options)
 }
 
-# The stratum of every row, or an error.
-checked_strata <- function(data, strata, n, metric, input) {
-  stratum <- label_text(column_of(data, strata, "strata"))
-  if (length(stratum) != n || anyNA(stratum))
+# The stratum of every row, or an error where there is none or the metric has no strata.
+checked_strata <- function(stratum, metric, input) {
+  if (length(stratum) != input$n || anyNA(stratum))
     stop_argument("strata", "missing values or another length", "the stratum of every row")
   independent <- "independent rows of equal weight"
   if (!is.null(input$weight) || !is.null(input$cluster))
