@@ -28,6 +28,8 @@ from tests.calibration.study import Cell, Counts, tally_interval
 Group = Mapping[str, NDArray[np.float64]]
 #: Numbers that are drawn at once.
 _BLOCK = 2_000_000
+#: Of the procedure: 2 has the smaller of two effective sizes, and t of the smaller group.
+VERSION = "2"
 
 
 def summary(successes: NDArray[Any], cases: NDArray[Any], squares: NDArray[Any], *, clustered: bool) -> Group:
@@ -189,7 +191,7 @@ def _pairs(
         simulate = partial(judged, **drawn, contrast=contrast, truth=truth)
         told = f"{words}, rate of the reference {rate:g}, {contrast} {truth:g}"
         given = {"claim": "conservative", **claim}
-        yield Cell("rates", f"{name}({option}=…)", told, simulate, **given)
+        yield Cell("rates", f"{name}({option}=…)", told, simulate, version=VERSION, **given)
 
 
 def of_clusters() -> Iterator[Cell]:
@@ -307,7 +309,8 @@ def of_gaps() -> Iterator[Cell]:
             )
             words = f"{', '.join(map(str, own))} {told}, rates {' and '.join(str(r) for r in rates)}"
             simulate = partial(largest, sizes=own, rates=rates, design=design)
-            yield Cell("rates", f"{name}(agg='max', {option}=…)", words, simulate, claim="conservative")
+            method = f"{name}(agg='max', {option}=…)"
+            yield Cell("rates", method, words, simulate, claim="conservative", version=VERSION)
 
 
 CELLS = [*of_clusters(), *of_weights(), *of_gaps()]
