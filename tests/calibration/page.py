@@ -197,8 +197,8 @@ def _searched(cells: Mapping[str, Cell], record: Mapping[str, Mapping[str, Any]]
         f"{search['settings']:,} settings by enumeration, {search['decided by the score']:,} of them by the score"
     )
     where = (
-        f"{worst['groups']} groups of {worst['n']:,} beside {worst['n0']:,}, {worst['contrast']} at the {worst['end']} end "
-        f"of θ {worst['size']:g}, rate {worst['rate']:g}: false “{worst['verdict']}” in the family"
+        f"{worst['groups']} groups of {worst['n']:,} beside {worst['n0']:,}, {worst['contrast']} at the "
+        f"{worst['end']} end of θ {worst['size']:g}, rate {worst['rate']:g}: false “{worst['verdict']}” in the family"
     )
     rest = f"the score alone: {_number(alone['of family'])}; exact tests: at most .05 by construction"
     yield f"| ratios, differences, gaps of two groups | {settings} | {_number(worst['of family'])} | {where} ({rest}) |"
