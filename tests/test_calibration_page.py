@@ -19,7 +19,7 @@ sys.path.insert(0, str(ROOT))  # the folder of studies is no part of the package
 
 from tests.calibration import __main__ as command  # noqa: E402
 from tests.calibration import page  # noqa: E402
-from tests.calibration.study import RECORD, Cell, append_record, read_record, run_cell, seed_of  # noqa: E402
+from tests.calibration.study import RECORD, Cell, append_record, is_current, read_record, run_cell, seed_of  # noqa: E402
 
 
 def normal(rng: np.random.Generator, runs: int) -> dict[str, tuple[float, int]]:
@@ -240,10 +240,12 @@ PEERS = {
 
 def compared_rows() -> list[str]:
     """The table of `vignettes/comparison.md`, from the record."""
-    record = read_record()
+    cells, record = command.cells(), read_record()
 
     def share(key: str) -> str:
-        return str(page.shares(record[key])["coverage"]) if key in record else "–"
+        if key not in cells or not is_current(cells[key], record.get(key)):
+            return "–"
+        return str(page.shares(record[key])["coverage"])
 
     rows = []
     for setting, (ratio, difference) in PEERS.items():
