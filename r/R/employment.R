@@ -68,7 +68,8 @@ impact_table <- function(group, passed, stratum, reference, threshold, level) {
   # of how many pairs the data chose
   family <- if (is.na(named)) t(utils::combn(length(groups), 2L)) else pairs
   chosen <- if (is.na(named)) nrow(family) else 0
-  options <- list(confidence_level = level, threshold = threshold, adjust = "holm", chosen_among = chosen)
+  options <- list(confidence_level = level, threshold = threshold, adjust = "holm",
+    error = sharpest_error(level, nrow(pairs), "holm", chosen))
   totals <- cbind(k, n - k)
   values <- cell_metric(totals, as_metric("selection_rate", 2L))
   joint <- if (chosen > 1) "max-z" else "none"
