@@ -176,7 +176,7 @@ def test_what_simulation_says_against_an_interval_stands_in_the_report(plain: Au
 
 def test_gaps_say_which_rate_lacks_what() -> None:
     frame = rows({"a": (330, 70, 60, 240), "b": (20, 16, 9, 5)})
-    frame["site"] = np.where(frame["g"] == "a", np.arange(len(frame)) % 60, 100 + np.arange(len(frame)) % 6)
+    frame["site"] = np.where(frame["g"] == "a", np.arange(len(frame)) % 60, 100 + np.arange(len(frame)) % 2)
     (note,) = (n for n in quietly(frame, cluster="site").notes if "(largest gap in TPR or FPR" in n)
     assert re.search(r"too few for an interval \(true positive rate\)\. .*\(false positive rate\)\.", note)
 
@@ -224,7 +224,7 @@ def test_sets_as_far_apart_need_no_chance() -> None:
 
 def models(**options: Any) -> Any:
     frame = rows({"a": (330, 70, 60, 240), "b": (20, 16, 9, 5)})
-    site = np.where(frame["g"] == "a", np.arange(len(frame)) % 60, 100 + np.arange(len(frame)) % 6)
+    site = np.where(frame["g"] == "a", np.arange(len(frame)) % 60, 100 + np.arange(len(frame)) % 2)
     other = np.where(np.arange(len(frame)) % 7 == 0, 1 - frame["hat"], frame["hat"])
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", fs.FairstatsWarning)
