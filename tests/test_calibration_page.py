@@ -240,10 +240,10 @@ PEERS = {
 
 def compared_rows() -> list[str]:
     """The table of `vignettes/comparison.md`, from the record."""
-    cells, record = command.cells(), read_record()
+    known, record = command.cells(), read_record()
 
     def share(key: str) -> str:
-        if key not in cells or not is_current(cells[key], record.get(key)):
+        if key not in known or not is_current(known[key], record.get(key)):
             return "–"
         return str(page.shares(record[key])["coverage"])
 
