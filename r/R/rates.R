@@ -542,7 +542,7 @@ crosscheck_largest <- function(totals, rows, metrics, level, critical, clustered
 
 # The gap of the only two groups in one rate: the size of their difference.
 size_of_difference <- function(metric, level, margin) {
-  df <- pair_df(metric, 1L, 2L, "difference")
+  df <- pair_df(metric, 1L, 2L, "difference", linear = FALSE)
   exact <- exactly(metric, 1L, 2L, "score", 1 - level)
   at <- function(level) list(value = stats::qt((1 + level) / 2, metric$df), error = 0)
   critical <- list(two_sided = at(level), one_sided = at(2 * level - 1))
