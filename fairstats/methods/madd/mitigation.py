@@ -22,7 +22,16 @@ from fairstats.ground.results import Result
 from fairstats.ground.serialise import serialisable
 from fairstats.methods.madd.result import MaddResult, MaddSettings
 from fairstats.methods.madd.scores import bin_edges
-from fairstats.numerics.paired.change import KINDS, OVERALL, Found, ModelPair, OfPairs, PairedChange, finished
+from fairstats.numerics.paired.change import (
+    KINDS,
+    OVERALL,
+    UNCHANGED,
+    Found,
+    ModelPair,
+    OfPairs,
+    PairedChange,
+    finished,
+)
 from fairstats.numerics.paired.distance import bins_of_models, effective_rows, madd
 from fairstats.numerics.paired.rate import PairedRate, change_of_rate
 from fairstats.plots.madd import plot_before_after
@@ -341,7 +350,7 @@ def mitigation_result(
     accuracy = [change_of_rate(PairedRate(c, right, False), g, "accuracy", pair, "better") for c, g in both]
     families = [finished(f, s.confidence_level, s.adjust) for f in (apart, impact, accuracy)]
     changes = tuple(c for family in families for c in family)
-    lacking = sorted({c.note for c in changes if c.note})
+    lacking = sorted({c.note for c in changes if c.note and c.note != UNCHANGED})
     if lacking:
         caution(f"MaddMitigator.evaluate: {' '.join(lacking)}", InsufficientEvidenceWarning)
     pair = replace(pair, grids=tuple(tables))
