@@ -113,7 +113,7 @@ def test_the_text_says_why_where_interval_and_verdict_seem_to_differ(report: Aud
                 assert why[0] in report._repr_html_()
     # where the data choose the reference intervals hold over all pairs, as verdicts do: nothing seems to differ
     rules = {result.settings.reference_rule for result in report.results if isinstance(result, ComparisonResult)}
-    assert reasons or rules == {"highest"}
+    assert reasons or "highest" in rules
     assert text.count("The verdict rests on the") + text.count("Alone this") == reasons
 
 
