@@ -315,10 +315,15 @@ exact_limit <- function(n, contrast, alternative, side, error, anchors = NULL, p
       width <- outer[1L] - inner[1L]
       places <- sort(unique(pmin(pmax(places, first), last)))
     } else if (!is.null(inner)) {
+      # what lies within an anchor that is kept says nothing: p may go back and forth over the error there
+      first <- floor(inner[1L] / LIMIT_STEP) + 1
       places[2L] <- max(places[2L], floor((inner[1L] + stride) / LIMIT_STEP))
+      places <- sort(unique(pmax(places, first)))
       stride <- 2 * stride
     } else if (!is.null(outer)) {
+      last <- ceiling(outer[1L] / LIMIT_STEP) - 1
       places[1L] <- min(places[1L], ceiling((outer[1L] - stride) / LIMIT_STEP))
+      places <- sort(unique(pmin(places, last)))
       stride <- 2 * stride
     }
     if (min(abs(places)) * LIMIT_STEP >= 60) return(outermost)

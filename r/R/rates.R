@@ -488,7 +488,7 @@ crosscheck_largest <- function(totals, rows, metrics, level, critical, clustered
   if (!any(known)) return(NULL)
   terms <- terms[known, ]
   difference <- difference[known]
-  few <- unlist(over(function(of, i, j) too_few(of, i, i) || too_few(of, j, j)))
+  few <- unlist(over(too_few))
   complete <- all(known) && !any(few)
   if (length(known) == 1L && complete) return(size_of_difference(found[[1L]], level, margin))
   slopes <- function(from) do.call(rbind, over(function(of, i, j) of$influence[i, ] - of$influence[j, ], from))
