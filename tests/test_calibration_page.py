@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import os
 import subprocess
@@ -18,7 +19,7 @@ sys.path.insert(0, str(ROOT))  # the folder of studies is no part of the package
 
 from tests.calibration import __main__ as command  # noqa: E402
 from tests.calibration import page  # noqa: E402
-from tests.calibration.study import RECORD, Cell, append_record, read_record, run_cell, seed_of  # noqa: E402
+from tests.calibration.study import RECORD, Cell, append_record, is_current, read_record, run_cell, seed_of  # noqa: E402
 
 
 def normal(rng: np.random.Generator, runs: int) -> dict[str, tuple[float, int]]:
@@ -111,7 +112,43 @@ def test_page_shows_what_the_record_has(few: dict[str, Cell], tmp_path: Path) ->
     assert "✗ coverage, size" in bad
     for said in ("fails [1]", "[1] Too short by half.", "Not run: `mean()` (asleep)"):
         assert said in text
-    assert "| all | 5 | 3 | 1 | 1 | 1 | 2 |" in text
+    assert "| all | 5 | 1 | 1 | 1 | 0 | 2 |" in text
+    assert "| ratios, differences, gaps of two groups | 102,240 settings by enumeration" in text
+
+
+def test_a_claim_needs_enough_samples_of_the_procedure_of_today(few: dict[str, Cell], tmp_path: Path) -> None:
+    """The third state: neither twenty samples nor those of a former procedure show anything."""
+    cell = few["rates | mean() | normal"]
+    for runs, state in ((20, "not shown"), (1_500, "not shown"), (2_000, "shown")):
+        line = {**run_cell(cell, runs=runs), "measures": {"coverage": [0.95 * runs, runs]}}
+        assert page.state(cell, line) == state
+    line = run_cell(cell, runs=40_000)
+    assert page.state(cell, line) == "shown"
+    newer = dataclasses.replace(cell, version="2")
+    assert page.state(newer, line) == "not shown"
+    assert page.mark(newer, line) == "not shown: the method has changed since"
+    assert page.state(newer, run_cell(newer, runs=40_000)) == "shown"
+    assert page.state(cell, None) == "not run"
+    # a line without a version is of the first one
+    del line["version"]
+    assert page.state(cell, line) == "shown"
+    assert command.lacking({newer.key: newer}, {newer.key: line}) == [newer.key]
+    text = page.page({newer.key: newer}, {newer.key: line})
+    (row,) = [row for row in text.splitlines() if "| normal |" in row]
+    assert ".95" not in row
+    assert "| all | 1 | 0 | 0 | 0 | 1 | 0 |" in text
+
+
+def test_slow_samples_may_be_fewer() -> None:
+    """An error of .01 where a sample takes a second, 500 samples; enumerated cells have none."""
+    cell = Cell("rates", "f()", "x", normal)
+    line: dict[str, Any] = {"exact": False, "runs": 600, "seconds": 5.0, "measures": {"size": [30, 600]}}
+    assert page.state(cell, line) == "not shown"
+    assert page.state(cell, {**line, "seconds": 700.0}) == "shown"
+    assert page.state(cell, {**line, "runs": 300, "measures": {"size": [15, 300]}, "seconds": 700.0}) == "not shown"
+    assert page.state(cell, {**line, "exact": True}) == "shown"
+    # a miss is a miss, however few saw it
+    assert page.state(cell, {**line, "measures": {"size": [90, 600]}}) == "outside"
 
 
 @pytest.mark.parametrize(
@@ -120,7 +157,7 @@ def test_page_shows_what_the_record_has(few: dict[str, Cell], tmp_path: Path) ->
 )
 def test_a_cell_misses_its_claim_by_two_errors(claim: str, count: int, wrong: bool) -> None:
     cell = Cell("rates", "f()", "x", normal, claim=claim)
-    line: dict[str, Any] = {"exact": False, "measures": {"coverage": [count, 4000]}}
+    line: dict[str, Any] = {"exact": False, "runs": 4000, "seconds": 1.0, "measures": {"coverage": [count, 4000]}}
     value, error = count / 4000, (count / 4000 * (1 - count / 4000) / 4000) ** 0.5
     outside = value < 0.935 - 2 * error or (claim == "valid" and value > 0.965 + 2 * error)
     assert outside == wrong == bool(page.misses(cell, line))
@@ -203,10 +240,12 @@ PEERS = {
 
 def compared_rows() -> list[str]:
     """The table of `vignettes/comparison.md`, from the record."""
-    record = read_record()
+    known, record = command.cells(), read_record()
 
     def share(key: str) -> str:
-        return str(page.shares(record[key])["coverage"]) if key in record else "–"
+        if key not in known or not is_current(known[key], record.get(key)):
+            return "–"
+        return str(page.shares(record[key])["coverage"])
 
     rows = []
     for setting, (ratio, difference) in PEERS.items():

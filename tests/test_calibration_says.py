@@ -6,6 +6,7 @@ result carries whose own data are in that regime. A new cell without a row fails
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 import warnings
@@ -22,7 +23,10 @@ import fairstats as fs
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # the folder of studies is no part of the package
 
+from fairstats.numerics.rates.switch import needs_exact  # noqa: E402
 from tests.calibration import __main__ as command  # noqa: E402
+from tests.calibration import page  # noqa: E402
+from tests.calibration.study import read_record  # noqa: E402
 
 
 def _rates(k0: int, n0: int, k1: int, n1: int, **options: Any) -> list[str]:
@@ -37,13 +41,16 @@ def _differences(k0: int, n0: int, k1: int, n1: int, **options: Any) -> list[str
 
 
 def _weighted(function: Any, option: str) -> list[str]:
-    """Fourteen of 60 rows of the small group are selected, by weights or clusters of two."""
-    y = np.r_[np.ones(14), np.zeros(46), np.tile([1, 0], 150)].astype(int)
+    """Fourteen of 60 rows of the small group are selected, with weights of CV 1.5, or eight clusters beside 300."""
     rng = np.random.default_rng(1)
-    units = rng.uniform(0.8, 1.2, 360)
-    if option == "cluster":
-        units = np.concatenate([rng.permutation(60), 60 + rng.permutation(300)]) // 2
-    group = np.repeat(["small", "large"], [60, 300])
+    if option == "sample_weight":
+        y = np.r_[np.ones(14), np.zeros(46), np.tile([1, 0], 450)].astype(int)
+        group = np.repeat(["small", "large"], [60, 900])
+        units = rng.lognormal(0, np.sqrt(np.log1p(1.5**2)), 960)
+    else:
+        units = np.repeat(np.arange(308), 10)
+        y = (rng.random(units.size) < np.r_[rng.beta(4, 4, 8), rng.beta(50, 50, 300)][units]).astype(int)
+        group = np.where(units < 8, "small", "large")
     result = function(y_pred=y, sensitive_features=group, reference="large", **{option: units})
     assert result.verdict != "insufficient evidence"
     return list(result.notes())
@@ -110,14 +117,18 @@ class Said(NamedTuple):
 
 RATIO, DIFFERENCE, EVT = fs.disparate_impact, fs.demographic_parity_difference, fs.evt
 FEW = "may be too narrow where fewer than 5 successes or failures are expected"
+CONSERVATIVE = "Exact tests are conservative"
 LIBERAL = "too liberal beside a small group"
-SELECTION = "a selection"
 SAID = (
     Said("rates", r"worst_case_bounds", "", fs.results.RatioResult.worst_case_bounds, "conservative"),
     *(
-        Said("rates", rf"{f.__name__}\({option}", "statistics are shrunk|a selection", f, SELECTION,
-             lambda f=f, option=option: _weighted(f, option), "small: few effective successes or failures")
-        for f in (RATIO, DIFFERENCE) for option in ("cluster", "sample_weight")
+        Said("rates", rf"{f.__name__}\({option}", why, f, words, lambda f=f, option=option: _weighted(f, option),
+             "limits are wider for it")
+        for f in (RATIO, DIFFERENCE)
+        for option, why, words in (
+            ("sample_weight", "^ |go with the outcome", "weights that go with the outcome (CV 1: .075"),
+            ("cluster", "^ |hold together far more", "clusters that hold together ten times as much"),
+        )
     ),
     Said("rates", r"\(agg='max'", "", DIFFERENCE, "coverage is at least nominal"),
     Said("rates", r"simultaneous=|reference='highest'", "", RATIO, "coverage is at least nominal"),
@@ -133,13 +144,17 @@ SAID = (
              "may be far off")
         for f, make in ((RATIO, _rates), (DIFFERENCE, _differences))
     ),
-    Said("rates", r"disparate_impact\(\)", "below five", RATIO, FEW, lambda: _rates(2, 40, 100, 2000), FEW),
-    Said("rates", r"parity_difference\(", "below five", DIFFERENCE, FEW,
-         lambda: _differences(2, 40, 100, 2000), FEW),
-    Said("rates", r"", "COMPAS resampled, .* of four groups", RATIO, FEW),
+    Said("rates", r"\(\)|\(label=1\)|\(prediction=0\)|_labels'\)|false_omission", "", RATIO, CONSERVATIVE),
+    Said("rates", r"parity_difference\(\)|opportunity_difference\(\)", "", DIFFERENCE, CONSERVATIVE),
+    *(
+        Said("rates", rf"method='{method}'", "below five", f, FEW,
+             lambda make=make, method=method: make(2, 40, 400, 2000, method=method), FEW)
+        for f, make, method in ((RATIO, _rates, "koopman"), (DIFFERENCE, _differences, "mee"))
+    ),
     Said("rates", r"group_metric\(metric='(f1|mcc|.*_ratio)", "", fs.group_metric, "they are conservative"),
     Said("strata", r"disparate_impact", "fewer than 20", RATIO, "With fewer than 20 cases of a group", _few_in_strata,
          "only equality is tested within strata"),
+    Said("strata", r"disparate_impact", "holds equality wherever", fs.rates.stratified, "In small strata they are"),
     Said("strata", r"equality|homogeneity|Breslow", "", fs.rates.stratified, "In small strata they are conservative"),
     Said("evt", r"exponentiality_test\(max_looks", "", EVT.exponentiality_test, "conservative"),
     Said("evt", r"exponentiality_test\(rule", "", EVT.exponentiality_test, "not a critical value",
@@ -195,6 +210,21 @@ def test_every_cell_that_claims_less_has_its_words() -> None:
         if not own or (cell.claim == "fails" and not any(said.result for said in own)):
             lacking.append(cell.key)
     assert lacking == []
+
+
+def test_docstrings_quote_the_worst_that_was_found() -> None:
+    """Of families by the recorded search; of weights and clusters by the record."""
+    cells, record = command.cells(), read_record()
+    search = json.loads(page.SEARCH.read_text(encoding="utf-8"))
+    worst = search["worst where the score decides"][0]["of family"]
+    found = [page.worst_of(f"rates . (?!.*agg=).*{option}=…", cells, record) for option in ("sample_weight", "cluster")]
+    largest = max(float(share.split(" ")[0]) for share, _ in found)
+    for function in (RATIO, DIFFERENCE):
+        words = " ".join(function.__doc__.split())
+        assert f"over {search['settings']:,} settings" in words
+        assert f"in more than .{10_000 * worst:04.0f}" in words
+        assert f"verdicts wrong in at most .{1_000 * largest:03.0f}" in words
+    assert f"in .{1_000 * worst:03.0f} (" in " ".join(needs_exact.__doc__.split())
 
 
 @pytest.mark.parametrize("said", SAID, ids=lambda said: f"{said.room} {said.method} {said.why}")

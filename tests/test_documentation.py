@@ -18,7 +18,7 @@ import fairstats
 ROOT = Path(__file__).resolve().parents[1]
 SITE = ROOT / "vignettes" / "site"
 #: The public submodules.
-MODULES = {"evt": fairstats.evt, "datasets": fairstats.datasets, "results": fairstats.results}
+MODULES = {"evt": fairstats.evt, "datasets": fairstats.datasets, "rates": fairstats.rates, "results": fairstats.results}
 SKIP = "# doctest: +SKIP"
 #: Examples that sample by NUTS. (Those of `datasets.read_…` need a file that the user downloads.)
 SLOW = {"um_hierarchical"}

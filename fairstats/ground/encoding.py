@@ -78,8 +78,17 @@ def as_float_column(values: Any, argument: str) -> NDArray[np.float64]:
         raise InputError(argument, got=got, allowed="one number per row", cure=cure) from problem
 
 
-#: Labels that say by themselves which is favourable: (not favourable, favourable).
-_PAIRS = (("0", "1"), ("-1", "1"), ("False", "True"), ("false", "true"), ("FALSE", "TRUE"))
+#: Labels that say by themselves which is favourable: (not favourable, favourable). "0.0" and "1.0" stand in text files
+#: where a column of 0/1 had missing values.
+_PAIRS = (
+    ("0", "1"),
+    ("-1", "1"),
+    ("0.0", "1.0"),
+    ("-1.0", "1.0"),
+    ("False", "True"),
+    ("false", "true"),
+    ("FALSE", "TRUE"),
+)
 #: Labels that are listed in an error.
 _LISTED = 8
 

@@ -374,7 +374,7 @@ def _missing_features(features: Any) -> NDArray[np.float64] | None:
         return np.where(features, np.nan, 0.0)
     lacking = np.zeros(len(features), dtype=bool)
     for name, column in features.items():
-        lacking |= missing_rows(column, f"features[{name!r}]")
+        lacking |= missing_rows(column, "features")
     return np.where(lacking, np.nan, 0.0)
 
 

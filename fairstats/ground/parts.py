@@ -234,7 +234,7 @@ class RowCounts:
                 table[str(name)] = as_float_column(column, "features") if days is None else days
                 levels.append(())
             else:
-                factor = factorize(column, f"features[{name!r}]")
+                factor = factorize(column, "features")
                 if factor.has_missing:
                     got, cure = f"missing values in {name!r}", 'missing="drop" leaves those rows out and counts them'
                     raise InputError("features", got=got, allowed="a value in every row", cure=cure)

@@ -217,7 +217,7 @@ def view_sets(report: Contents) -> list[SetView]:
     for attributes in dict.fromkeys(section.attributes for section in report.sections):
         sections = [section for section in report.sections if section.attributes == attributes]
         results = [result for section in sections for result in section.results]
-        blocks = []
+        blocks: list[Block] = []
         for at, section in enumerate(report.sections):
             if section.attributes != attributes:
                 continue

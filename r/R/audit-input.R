@@ -54,7 +54,8 @@ codes_of <- function(x) ifelse(is.na(x), NA_integer_, match(x, unique(x)))
 # Labels that mean true and false, and pairs of labels of which either is known to be possible where the other occurs.
 TRUE_LIKE <- c("True", "true", "TRUE", "1", "1.0")
 FALSE_LIKE <- c("False", "false", "FALSE", "0", "0.0")
-LABEL_PAIRS <- list(c("0", "1"), c("-1", "1"), c("False", "True"), c("false", "true"), c("FALSE", "TRUE"))
+LABEL_PAIRS <- list(c("0", "1"), c("-1", "1"), c("0.0", "1.0"), c("-1.0", "1.0"), c("False", "True"), c("false", "true"),
+  c("FALSE", "TRUE"))
 
 # Which labels a favorable value names: those that are written as it is; if none is, those that mean true or false with it.
 labels_named <- function(values, wanted) {

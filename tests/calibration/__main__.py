@@ -22,7 +22,7 @@ from typing import Any
 
 import tests.calibration as studies
 from tests.calibration.page import summary_line, write_page
-from tests.calibration.study import RECORD, Cell, append_record, read_record, run_cell
+from tests.calibration.study import RECORD, Cell, append_record, is_current, read_record, run_cell
 
 
 @cache
@@ -55,6 +55,8 @@ def lacking(
         if patterns and not any(p.lower() in key.lower() for p in patterns):
             continue
         done = record.get(key, {})
+        if not is_current(cell, done):
+            done = {}
         if not (cell.exact and done) and done.get("runs", 0) < (runs or cell.runs):
             rooms.setdefault((bool(done), cell.room), []).append(key)
     parts = [[keys for (done, _), keys in rooms.items() if done == again] for again in (False, True)]

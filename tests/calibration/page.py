@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import math
 import re
 import tomllib
@@ -10,9 +11,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tests.calibration.study import Cell
+from tests.calibration.study import Cell, is_current
 
 PAGE = Path(__file__).resolve().parents[2] / "vignettes" / "calibration.md"
+SEARCH = Path(__file__).with_name("results") / "exact_search.json"
 _WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 #: Room → its heading, and what is to be known before its table.
 ROOMS: dict[str, dict[str, str]] = _WORDS["rooms"]
@@ -28,6 +30,12 @@ EXCEPTIONS = {
 }
 _ERRORS = ("below", "above", "size", "false verdict", "false satisfied", "false violated")
 _LOW, _HIGH, _MOST = 0.935, 0.965, 0.06
+#: Largest Monte Carlo error of a claim that counts as shown; where a sample takes `SLOW` seconds or more the second.
+SHOWN, SHOWN_SLOW, SLOW = 0.005, 0.01, 1.0
+#: Samples that are enough whatever share they show: 5% is known to .0049 by them.
+ENOUGH = 2_000
+#: What is to be known of a cell: the columns of the summary.
+STATES = ("shown", "outside", "nothing claimed", "not shown", "not run")
 
 
 class Share(NamedTuple):
@@ -93,6 +101,46 @@ def misses(cell: Cell, line: Mapping[str, Any]) -> list[str]:
     return [name for name in found if not math.isnan(shares(line)[name].value)]
 
 
+def too_uncertain(line: Mapping[str, Any]) -> list[str]:
+    """Claimed measures that have too large a Monte Carlo error to show anything."""
+    if line["exact"]:
+        return []
+    slow = line["seconds"] >= SLOW * line["runs"]
+    most = SHOWN_SLOW if slow else SHOWN
+    enough = ENOUGH * (SHOWN / most) ** 2
+    measured = {name: n for name, (_, n) in line["measures"].items()}
+    return [
+        name
+        for name, share in shares(line).items()
+        if name in ("coverage", *_ERRORS) and measured[name] < enough and not share.error <= most
+    ]
+
+
+def state(cell: Cell, line: Mapping[str, Any] | None) -> str:
+    """What the record says of a cell: one of `STATES`."""
+    if line is None:
+        return "not run"
+    if not is_current(cell, line):
+        return "not shown"
+    if cell.claim == "fails":
+        return "nothing claimed"
+    if misses(cell, line):
+        return "outside"
+    return "not shown" if too_uncertain(line) else "shown"
+
+
+def mark(cell: Cell, line: Mapping[str, Any]) -> str:
+    """The claim as the table prints it."""
+    if not is_current(cell, line):
+        return "not shown: the method has changed since"
+    at = state(cell, line)
+    if at == "outside":
+        return f"{cell.claim} ✗ {', '.join(misses(cell, line))}"
+    if at == "not shown":
+        return f"not shown ({cell.claim})"
+    return cell.claim
+
+
 def summary_line(cell: Cell, line: Mapping[str, Any]) -> str:
     """A cell in one line, for the terminal."""
     parts = [f"{name} {share}" for name, share in shares(line).items()]
@@ -110,7 +158,7 @@ def page(cells: Mapping[str, Cell], record: Mapping[str, Mapping[str, Any]]) -> 
     strange = sorted({cell.room for cell in cells.values()} - set(ROOMS))
     if strange:
         raise ValueError(f"rooms without a heading: {strange}")
-    lines = [_WORDS["introduction"].lstrip(), *_summary(by_room, record), ""]
+    lines = [_WORDS["introduction"].lstrip(), *_summary(by_room, record), "", *_searched(cells, record)]
     for room, own in by_room.items():
         lines += _room(room, own, record)
     return "\n".join([*lines, *_made(cells, record)]).rstrip() + "\n"
@@ -124,19 +172,68 @@ def write_page(cells: Mapping[str, Cell], record: Mapping[str, Mapping[str, Any]
 
 
 def _summary(by_room: Mapping[str, list[Cell]], record: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    yield "| what | cells | run | hold their claim | outside it ✗ | nothing claimed | not run |"
+    yield "| what | cells | claimed and shown | outside ✗ | nothing claimed | not shown | not run |"
     yield "| --- | --- | --- | --- | --- | --- | --- |"
-    total = [0] * 6
+    total = [0] * (1 + len(STATES))
     for room, own in by_room.items():
-        ran = [cell for cell in own if cell.key in record]
-        failing = [cell for cell in ran if cell.claim == "fails"]
-        outside = [cell for cell in ran if misses(cell, record[cell.key])]
-        good = len(ran) - len(failing) - len(outside)
-        numbers = [len(own), len(ran), good, len(outside), len(failing), len(own) - len(ran)]
+        states = [state(cell, record.get(cell.key)) for cell in own]
+        numbers = [len(own), *(states.count(name) for name in STATES)]
         total = [a + b for a, b in zip(total, numbers, strict=True)]
         heading = ROOMS[room]["heading"]
         yield f"| [{heading}](#{_anchor(heading)}) | {' | '.join(map(str, numbers))} |"
     yield f"| all | {' | '.join(map(str, total))} |"
+
+
+def _searched(cells: Mapping[str, Cell], record: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """The worst error that a search found, by method."""
+    yield "## The worst that was found\n"
+    yield _WORDS["searched"].strip() + "\n"
+    yield "| method | searched | worst error | where |"
+    yield "| --- | --- | --- | --- |"
+    search = json.loads(SEARCH.read_text(encoding="utf-8"))
+    worst = search["worst where the score decides"][0]
+    alone = search["worst by the score alone"][0]
+    settings = (
+        f"{search['settings']:,} settings by enumeration, {search['decided by the score']:,} of them by the score"
+    )
+    where = (
+        f"{worst['groups']} groups of {worst['n']:,} beside {worst['n0']:,}, {worst['contrast']} at the "
+        f"{worst['end']} end of θ {worst['size']:g}, rate {worst['rate']:g}: false “{worst['verdict']}” in the family"
+    )
+    rest = f"the score alone: {_number(alone['of family'])}; exact tests: at most .05 by construction"
+    yield f"| ratios, differences, gaps of two groups | {settings} | {_number(worst['of family'])} | {where} ({rest}) |"
+    for row in _WORDS["worst"]:
+        error, place = (row["error"], row["where"]) if "error" in row else worst_of(row["cells"], cells, record)
+        yield f"| {row['method']} | {row['searched']} | {error} | {place} |"
+    yield ""
+
+
+def worst_of(
+    pattern: str, cells: Mapping[str, Cell], record: Mapping[str, Mapping[str, Any]]
+) -> tuple[str, str]:  # fmt: skip
+    """The largest share of false verdicts among the cells of a pattern, and where; those that claim nothing apart."""
+    largest: dict[bool, tuple[Share, Cell]] = {}
+    for key, cell in cells.items():
+        line = record.get(key)
+        if line is None or not is_current(cell, line) or not re.match(pattern, key):
+            continue
+        claimed = cell.claim != "fails"
+        for name, share in shares(line).items():
+            before = largest.get(claimed)
+            if name.startswith("false") and (before is None or share.value > before[0].value):
+                largest[claimed] = share, cell
+    if True not in largest:
+        return "–", "not run"
+    share, cell = largest[True]
+    place = cell.regime
+    if False in largest:
+        other, where = largest[False]
+        place += f" (where nothing is claimed {other}: {where.regime})"
+    return str(share), place
+
+
+def _number(value: float) -> str:
+    return f"{value:.4f}".removeprefix("0")
 
 
 def _anchor(heading: str) -> str:
@@ -154,16 +251,19 @@ def _room(room: str, own: list[Cell], record: Mapping[str, Mapping[str, Any]]) -
     before, remarks = "", []
     for cell in sorted(ran, key=lambda cell: list(dict.fromkeys(c.method for c in ran)).index(cell.method)):
         line = record[cell.key]
-        wrong = misses(cell, line)
-        mark = cell.claim + (f" ✗ {', '.join(wrong)}" if wrong else "")
+        current = is_current(cell, line)
+        claim = mark(cell, line)
         if cell.remark and cell.remark not in remarks:
             remarks.append(cell.remark)
         if cell.remark:
-            mark += f" [{remarks.index(cell.remark) + 1}]"
+            claim += f" [{remarks.index(cell.remark) + 1}]"
         samples = "exact" if line["exact"] else f"{line['runs']:,}"
+        if not current:
+            samples = "–"
         method = "" if cell.method == before else f"`{cell.method}`"
         before = cell.method
-        row = (method, cell.regime, *(_entry(c, line) for c in columns), samples, mark)
+        entries = (_entry(c, line) if current else "" for c in columns)
+        row = (method, cell.regime, *entries, samples, claim)
         yield f"| {' | '.join(text.replace('|', '∣') for text in row)} |"
     if remarks:
         yield ""
@@ -194,11 +294,14 @@ def _entry(column: str, line: Mapping[str, Any]) -> str:
 
 
 def _made(cells: Mapping[str, Cell], record: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    ran = [record[key] for key in cells if key in record]
+    ran = [record[key] for key, cell in cells.items() if is_current(cell, record.get(key))]
     hours = sum(line["seconds"] for line in ran) / 3600
     bare = without_cells(cells)
     if bare:
         yield "Nothing was simulated for " + ", ".join(f"`{name}`" for name in bare) + ".\n"
     yield "Without a cell of their own: " + "; ".join(f"`{k}` {why}" for k, why in EXCEPTIONS.items()) + ".\n"
     yield "## How it was made\n"
-    yield f"{len(ran)} of {len(cells)} cells, {hours:.1f} hours of one processor. " + _WORDS["made"].strip()
+    yield (
+        f"{len(ran)} of {len(cells)} cells with the procedure of today, {hours:.1f} hours of one processor. "
+        + _WORDS["made"].strip()
+    )

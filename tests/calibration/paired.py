@@ -20,6 +20,8 @@ from .study import Cell, Counts, tally_interval
 
 __all__ = ["CELLS"]
 
+#: Of the procedure for scores: 2 counts what scores that agree nearly everywhere may change unseen.
+VERSION = "2"
 #: Favourable labels among rows that both models select, only A, only B, neither.
 _LABELS = np.array([0.75, 0.55, 0.55, 0.3])
 #: Sizes of the group and of its reference, rates under A, rates under B, decisions changed either way beyond
@@ -195,14 +197,14 @@ def _cells() -> Iterator[Cell]:
     for n, noise in ((150, 0.3), (150, 0.8), (500, 0.3)):
         yield Cell(
             "paired", 'compare_models(metrics="auc")', f"{n} rows, noise {noise:g} of the signal",
-            partial(of_auc, n=n, noise=noise), runs=2_000,
+            partial(of_auc, n=n, noise=noise), runs=2_000, version=VERSION,
         )  # fmt: skip
     for agree in (0.80, 0.90, 0.95, 0.99):
         for redrawn, words in ((1.0, "no change"), (0.0, "the small group's other scores without signal")):
             yield Cell(
                 "paired", 'compare_models(metrics="abroca")',
                 f"150 beside 1,500, {agree:.0%} of the scores alike, {words}",
-                partial(of_abroca, agree=agree, redrawn=redrawn), runs=500, claim="conservative",
+                partial(of_abroca, agree=agree, redrawn=redrawn), runs=500, claim="conservative", version=VERSION,
             )  # fmt: skip
     name = 'compare_models(metrics="demographic_parity_difference", cluster=)'
     for clusters, variation, gained in (

@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 
 import fairstats as fs
+from fairstats.numerics.rates.score import Contrast
+from tests.calibration.rates import VERSION, family_cell, pair_cell
 from tests.calibration.study import Cell, Counts, tally_interval
 
 Table = tuple[tuple[int, ...], ...]
@@ -104,22 +106,19 @@ def rate_cell(
 
 
 def ratios() -> Iterator[Cell]:
-    """The default of ratios, at the threshold and at equality."""
+    """The default of ratios, at the threshold and at equality, enumerated; methods by name, simulated."""
     method = "disparate_impact()"
     for n0, n1 in ((100, 100), (2_000, 40), (2_000, 20), (10_000, 500)):
         for rate in (0.05, 0.5, 0.95):
             for ratio in (0.8, 1.0):
                 words = f"{n0:,} and {n1} rows, rate of the reference {rate:g}, ratio {ratio:g}, threshold 0.8"
-                yield rate_cell(
-                    method, named(fs.disparate_impact), (n0, n1), (rate, ratio * rate), (0.8, 1.25), 1.0, words
-                )
+                yield pair_cell(method, n0, n1, rate, ratio, "ratio", 0.8, words)
     for threshold, n1 in product((0.8, 0.9, 0.95), (40, 100, 200)):  # 1:50, 1:20, 1:10
         words = f"2,000 and {n1} rows, rate of the reference 0.8, ratio and threshold {threshold:g}"
-        call = named(fs.disparate_impact, threshold=threshold)
-        yield rate_cell(method, call, (2_000, n1), (0.8, 0.8 * threshold), (threshold, 1 / threshold), 1.0, words)
+        yield pair_cell(method, 2_000, n1, 0.8, threshold, "ratio", threshold, words)
     for n0, n1, rate in ((10_000, 100, 0.5), (10_000, 100, 0.05), (20_000, 200, 0.005)):
         words = f"{n0:,} and {n1} rows, rate of the reference {rate:g}, ratio and threshold 0.8"
-        yield rate_cell(method, named(fs.disparate_impact), (n0, n1), (rate, 0.8 * rate), (0.8, 1.25), 1.0, words)
+        yield pair_cell(method, n0, n1, rate, 0.8, "ratio", 0.8, words)
     for name in ("log", "delta", "koopman"):
         words = "2,000 and 40 rows, rate of the reference 0.95, ratio and threshold 0.8"
         weak = {"claim": "fails", "remark": "Asked for by name, obeyed, and too liberal beside a small group."}
@@ -145,20 +144,16 @@ def bootstraps() -> Iterator[Cell]:
 
 
 def families() -> Iterator[Cell]:
-    """Verdicts and adjusted tests over several groups."""
+    """Verdicts and adjusted tests over several groups, enumerated."""
     for groups, others in FAMILIES.items():
-        sizes = (2_000, *others)
         beside = f"{groups} groups, 2,000 beside {min(others)} to {max(others)} rows"
         for ratio in (0.8, 1.25, 1.0) if groups > 2 else ():
             words = f"{beside}, all ratios {ratio:g}, rate 0.5"
-            rates = (0.5, *[0.5 * ratio] * len(others))
-            call = named(fs.disparate_impact)
-            yield rate_cell("disparate_impact()", call, sizes, rates, (0.8, 1.25), 1.0, words, runs=2_000)
+            yield family_cell("disparate_impact()", others, 2_000, 0.5, ratio, "ratio", 0.8, words)
         if groups > 2:
             words = f"{beside}, all differences −0.1, rate 0.5"
-            rates = (0.5, *[0.4] * len(others))
-            call = named(fs.demographic_parity_difference)
-            yield rate_cell("demographic_parity_difference()", call, sizes, rates, (-0.1, 0.1), 0.0, words, runs=2_000)
+            method = "demographic_parity_difference()"
+            yield family_cell(method, others, 2_000, 0.5, -0.1, "difference", 0.1, words)
 
 
 def differences() -> Iterator[Cell]:
@@ -167,10 +162,7 @@ def differences() -> Iterator[Cell]:
         for rate in (0.15, 0.5, 0.95):
             for gap in (-0.1, 0.0):
                 words = f"{n0:,} and {n1} rows, rate of the reference {rate:g}, difference {gap:g}, margin 0.1"
-                call = named(fs.demographic_parity_difference)
-                yield rate_cell(
-                    "demographic_parity_difference()", call, (n0, n1), (rate, rate + gap), (-0.1, 0.1), 0.0, words
-                )
+                yield pair_cell("demographic_parity_difference()", n0, n1, rate, gap, "difference", 0.1, words)
 
 
 #: Groups of a largest gap: cases per rate and group, and the true rates; two rates are equalised odds.
@@ -224,8 +216,13 @@ def gaps() -> Iterator[Cell]:
     """Largest gaps: the population's largest gap is to be covered."""
     for words, (cases, rates) in GAPS.items():
         name = "equalized_odds_difference" if len(cases) > 1 else "demographic_parity_difference"
-        simulate = partial(largest, cases=cases, rates=rates)
-        yield Cell("rates", f"{name}(agg='max')", words, simulate, runs=1_000, claim="conservative")
+        method = f"{name}(agg='max')"
+        if len(cases) == 1 and len(cases[0]) == 2:  # the gap of two groups is their difference
+            (n, n0), (rate, _) = cases[0], rates[0]
+            yield pair_cell(method, n0, n, rate, 0.0, "difference", 0.1, words)
+        else:
+            simulate = partial(largest, cases=cases, rates=rates)
+            yield Cell("rates", method, words, simulate, 1_000, "conservative", version=VERSION)
 
 
 def together(rng: np.random.Generator, runs: int, *, call: Any, sizes: Any, rates: Any, ratio: bool) -> Counts:
@@ -255,7 +252,9 @@ def simultaneous() -> Iterator[Cell]:
             call = named(function, simultaneous="max-z")
             simulate = partial(together, call=call, sizes=sizes, rates=rates, ratio=ratio)
             method = f"{function.__name__}(simultaneous='max-z')"
-            yield Cell("rates", method, f"all intervals at once, {words}", simulate, 1_000, "conservative")
+            yield Cell(
+                "rates", method, f"all intervals at once, {words}", simulate, 1_000, "conservative", version=VERSION
+            )
 
 
 def chosen(
@@ -290,7 +289,9 @@ def highest() -> Iterator[Cell]:
         for function in (fs.disparate_impact, fs.demographic_parity_difference):
             simulate = partial(chosen, function=function, sizes=sizes, rates=rates)
             method = f"{function.__name__}(reference='highest')"
-            yield Cell("rates", method, f"all intervals at once, {words}", simulate, 1_000, "conservative")
+            yield Cell(
+                "rates", method, f"all intervals at once, {words}", simulate, 1_000, "conservative", version=VERSION
+            )
 
 
 def confusions() -> Iterator[Cell]:
@@ -298,7 +299,9 @@ def confusions() -> Iterator[Cell]:
     base, tpr, fpr = 0.4, 0.7, 0.2
     for n1, (tpr1, fpr1) in ((40, (0.7, 0.2)), (40, (0.55, 0.3)), (400, (0.55, 0.3))):
         words = f"2,000 and {n1} rows, TPR {tpr:g} and {tpr1:g}, FPR {fpr:g} and {fpr1:g}"
-        yield from _metrics(METRICS, n1, base, ((tpr, fpr), (tpr1, fpr1)), words)
+        errors = ((tpr, fpr), (tpr1, fpr1))
+        yield from _metrics([m for m in METRICS if m[0] not in CASES], n1, base, errors, words)
+        yield from _single_rates(n1, base, errors, words)
     # functions of the cells where errors or positives are few
     functions = [m for m in METRICS if _by_wider_limits(m[0])]
     for n1, share, (tpr, fpr) in ((20, 0.5, (0.95, 0.05)), (20, 0.2, (0.5, 0.3)), (40, 0.1, (0.8, 0.1))):
@@ -322,6 +325,21 @@ def _metrics(
         yield Cell("rates", method, words, simulate, 2_000, claim)
 
 
+def _single_rates(n1: int, base: float, errors: Iterable[tuple[float, float]], words: str) -> Iterator[Cell]:
+    """Metrics of one rate, enumerated: given its cases, as many as there are on average, it is a binomial."""
+    cells = [(base * t, (1 - base) * f, base * (1 - t), (1 - base) * (1 - f)) for t, f in errors]
+    for method, _, value, neutral in METRICS:
+        if method not in CASES:
+            continue
+        rate0, rate = (value(*c) for c in cells)
+        n0, n = (max(round(rows * CASES[method](*c)), 1) for rows, c in zip((2_000, n1), cells, strict=True))
+        contrast: Contrast = "ratio" if neutral == 1 else "difference"
+        size = 0.8 if neutral == 1 else 0.1
+        truth = rate / rate0 if neutral == 1 else rate - rate0
+        given = f"{words}: {n0:,} and {n} cases"
+        yield pair_cell(method, n0, n, rate0, round(truth, 12), contrast, size, given)
+
+
 def _by_wider_limits(method: str) -> bool:
     """Functions of the cells and ratios of means: the wider of two limits."""
     return any(name in method for name in ("f1", "mcc", "_ratio'"))
@@ -341,14 +359,14 @@ def odds() -> Iterator[Cell]:
             study, draw=draw, call=named(fs.equalized_odds_difference), truth=signed, fair=(-0.1, 0.1),
             neutral=0.0,
         )  # fmt: skip
-        yield Cell("rates", "equalized_odds_difference()", f"signed, {words}", simulate, runs=2_000)
+        yield Cell("rates", "equalized_odds_difference()", f"signed, {words}", simulate, runs=2_000, version=VERSION)
         for function, truth in (
             (fs.equalized_odds_difference, max(map(abs, signed))),
             (fs.average_odds_difference, abs(sum(signed)) / 2),
         ):
             gap = partial(absolute, draw=draw, function=function, truth=round(truth, 12))
             method = f"{function.__name__}(agg='max')"
-            yield Cell("rates", method, f"absolute, {words}", gap, runs=1_000, claim="conservative")
+            yield Cell("rates", method, f"absolute, {words}", gap, 1_000, "conservative", version=VERSION)
 
 
 def absolute(rng: np.random.Generator, runs: int, *, draw: Callable[..., Table], function: Any, truth: float) -> Counts:
@@ -429,6 +447,18 @@ METRICS: tuple[tuple[str, Callable[[Table], Any], Callable[..., float], float], 
         lambda tp, fp, fn, tn: (tp / (tp + fn) + tn / (fp + tn)) / 2, 1.0,
     ),
 )  # fmt: skip
+
+
+#: Metrics of one rate → the share of rows that are its cases.
+CASES: dict[str, Callable[..., float]] = {
+    "conditional_accuracy(label=1)": lambda tp, fp, fn, tn: tp + fn,
+    "conditional_use_accuracy(prediction=0)": lambda tp, fp, fn, tn: tn + fn,
+    "group_metric(metric='disparate_impact_labels')": lambda tp, fp, fn, tn: 1.0,
+    "group_metric(metric='demographic_parity_difference_labels')": lambda tp, fp, fn, tn: 1.0,
+    "equal_opportunity_difference()": lambda tp, fp, fn, tn: tp + fn,
+    "predictive_parity_difference()": lambda tp, fp, fn, tn: tp + fp,
+    "group_metric(metric='false_omission_rate_difference')": lambda tp, fp, fn, tn: tn + fn,
+}
 
 
 CELLS = [

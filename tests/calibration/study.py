@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 __all__ = [
-    "RECORD", "Cell", "Counts", "append_record", "read_record", "run_cell", "seed_of", "tally_interval"
+    "RECORD", "Cell", "Counts", "append_record", "is_current", "read_record", "run_cell", "seed_of", "tally_interval"
 ]  # fmt: skip
 
 RECORD = Path(__file__).with_name("results") / "calibration.jsonl"
@@ -50,7 +50,9 @@ class Cell:
     public function and option, as users write it; `regime`: sizes, rates, threshold … in words; `simulate`:
     (generator, number of samples) → `Counts`; `runs`: samples wanted; `claim`: "valid" (coverage .935 to
     .965, errors up to .06), "conservative" (coverage may be higher), or "fails", with the reason in
-    `remark`; `exact`: enumerated, no Monte Carlo error (`simulate` then ignores the generator).
+    `remark`; `exact`: enumerated, no Monte Carlo error (`simulate` then ignores the generator); `version`: of the
+    method's procedure, raised with every change of its rule: lines of the record that another version made show
+    nothing of the cell.
     """
 
     room: str
@@ -61,11 +63,17 @@ class Cell:
     claim: str = "valid"
     remark: str = ""
     exact: bool = False
+    version: str = "1"
 
     @property
     def key(self) -> str:
         """What the record knows the cell by."""
         return f"{self.room} | {self.method} | {self.regime}"
+
+
+def is_current(cell: Cell, line: Mapping[str, Any] | None) -> bool:
+    """Whether a line of the record was made by the procedure that the method has now."""
+    return line is not None and line.get("version", "1") == cell.version
 
 
 def seed_of(key: str) -> int:
@@ -110,6 +118,7 @@ def run_cell(cell: Cell, *, runs: int | None = None, seconds: float = math.inf) 
         "runs": wanted,
         "seed": seed,
         "exact": cell.exact,
+        "version": cell.version,
         "seconds": round(time.perf_counter() - started, 2),
         "measures": {name: [float(k), int(n)] for name, (k, n) in counts.items()},
     }

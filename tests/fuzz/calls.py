@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -64,6 +67,16 @@ def probability(X: Any) -> Any:
     """A model that looks at its first column."""
     first = np.asarray(X.iloc[:, 0] if isinstance(X, pd.DataFrame) else np.asarray(X)[:, 0])
     return np.where(first == first[0], 0.3, 0.6)
+
+
+@cache
+def small_file() -> str:
+    """A file of text with a few rows, which lives as long as the process."""
+    folder = tempfile.TemporaryDirectory(prefix="fairstats-fuzz-")
+    atexit.register(folder.cleanup)
+    place = Path(folder.name) / "people.csv"
+    place.write_text("sex,x,y\nf,1,0\nm,2,1\nf,3,1\nm,4,0\n", encoding="utf-8")
+    return str(place)
 
 
 @cache
@@ -164,6 +177,15 @@ def calls() -> dict[str, Call]:
             **asked, **rows, "sensitive_features": g, "score": None, "metrics": "disparate_impact",
             "baseline": None, "counts": None, "comparisons": "reference", "threshold": 0.8, "margin": 0.1,
             "n_resamples": 100, "rng": 1}),
+        "read_table": Call("ground", fs.read_table, {"source": small_file(), "columns": ["sex", "x"], "numbers": ["x"],
+            "features": (), "na_values": None, "encoding": None, "sep": None, "decimal": None, "sheet": None,
+            "engine": "rows", "memory": None}),
+        "rates.interval": Call("rates", fs.rates.interval, {"k": [3, 5], "n": [10, 12], "method": "wilson",
+            "confidence_level": 0.95}),
+        "rates.contrast_interval": Call("rates", fs.rates.contrast_interval, {"k": [3, 5], "n": [10, 12], "k0": 20,
+            "n0": 40, "contrast": "ratio", "method": "score", "confidence_level": 0.95}),
+        "rates.pvalue": Call("rates", fs.rates.pvalue, {"k": [3, 5], "n": [10, 12], "k0": 20, "n0": 40,
+            "contrast": "ratio", "null": 0.8, "alternative": "less", "method": "score"}),
         "adverse_impact": Call("rates", fs.adverse_impact, {"data": frame, "selected": "p", "score": None,
             "sex": "sex", "race": "g", "reference": "highest", "template": "ugesp", "strata": None,
             "number": None, "unknown": None, "measure": None, "threshold": 0.8, "confidence_level": 0.95,
@@ -361,6 +383,7 @@ def _search(X: Any, y: Any, estimator: Any, param_distributions: Any, **given: A
 
 #: Public names that take no input of users, with the reason.
 NOT_CALLED = {
+    "rates.Limits": "a result",
     "__version__": "text",
     "FairstatsError": "an exception",
     "FairstatsWarning": "a warning",

@@ -334,6 +334,10 @@ def test_a_limit_of_sizes_leaves_the_old_file(tmp_path: Path, hidden: bool) -> N
 
 #: The command line, whose work is to write one file; it stops before the file takes its place until it is killed.
 STOPPED = """
+# a run in the background of a shell, or under nohup, would inherit that these are ignored
+signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
 from fairstats import __main__ as program
 from fairstats.ground.writing import write_file
 

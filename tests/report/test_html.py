@@ -225,7 +225,7 @@ def test_a_verdict_by_other_bounds_than_the_interval_says_so() -> None:
     report = audit(frame, y_pred="y", sensitive_features="s")
     assert "by exact test: few cases" in Page(render_html(report)).text
     assert any(
-        "b against a: fewer than 10 successes or failures in one or both, the verdict is by the exact" in note
+        "b against a: few cases are expected in one or both: verdict, p-value and interval are by exact" in note
         for note in report.notes
     )
 

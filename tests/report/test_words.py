@@ -95,9 +95,9 @@ def test_what_an_audit_shows_has_its_words(name: str, kind: str, shown: Any) -> 
 
 
 def test_no_words_are_of_a_method_that_nothing_has(shown: Any) -> None:
-    """As when a method has got another name. (A ratio of means or functions may be added to the registry.)"""
+    """As when a method has got another name. (Ratios of means may be added; of strata: test_strata.py.)"""
     seen = set().union(*(audit["intervals"] for audit in shown.values()))
-    assert WRITTEN["intervals"] <= seen | {("rates", "fieller")}
+    assert WRITTEN["intervals"] <= seen | {("rates", "fieller"), ("rates", "stratified score")}
 
 
 def test_models_are_compared_by_rates_and_by_scores(shown: Any) -> None:

@@ -350,7 +350,8 @@ def mitigation_result(
     accuracy = [change_of_rate(PairedRate(c, right, False), g, "accuracy", pair, "better") for c, g in both]
     families = [finished(f, s.confidence_level, s.adjust) for f in (apart, impact, accuracy)]
     changes = tuple(c for family in families for c in family)
-    lacking = sorted({c.note for c in changes if c.note and c.note != UNCHANGED})
+    # identical scores are an answer: their note stands in the row, and is no warning
+    lacking = sorted({c.note for c in changes if c.note} - {UNCHANGED})
     if lacking:
         caution(f"MaddMitigator.evaluate: {' '.join(lacking)}", InsufficientEvidenceWarning)
     pair = replace(pair, grids=tuple(tables))

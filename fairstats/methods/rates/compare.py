@@ -62,9 +62,9 @@ def compare_metric(
     result = compare_estimates(metric, table, estimates, settings, reference, rng)
     if strata is None:
         return result
-    result = adjusted(result, metric, strata)
-    warned(result.stratified, metric.name)
-    return result
+    with_strata: RatioResult | DifferenceResult = adjusted(result, metric, strata)
+    warned(with_strata.stratified, metric.name)
+    return with_strata
 
 
 def compare_estimates(

@@ -16,6 +16,7 @@ import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import combinations
 from typing import Any, ClassVar
 
 import numpy as np
@@ -409,8 +410,9 @@ class _Band:
                 k, n = part.effective
                 tables[p, rates == e] = np.column_stack([k[i], n[i], k[j], n[j]])
                 apart[rates == e] += (part.variance[i] + part.variance[j]) / parts[e] ** 2
-        lacking = np.array([bool(too_few_units(e, g, g)) for e in estimates for g in range(n_groups)])
-        few, known = lacking[first] | lacking[second], np.isfinite(differences)
+        few, known = np.zeros(len(terms), dtype=bool), np.isfinite(differences)
+        if counts.weighted:  # of a pair: weights that are equal within one group count beside unequal ones in the other
+            few = np.array([bool(too_few_units(estimates[e], a, b)) for e, a, b in terms.tolist()])
         if counts.clustered:
             usable = (variance > 0) & (apart > 0)
             scale[:, :, usable] *= np.sqrt(apart[usable] / variance[usable])
@@ -519,6 +521,9 @@ def _lacking(estimates: Sequence[RateEstimates]) -> list[str]:
         if not cases > 0
     ]
     for e in estimates:
-        few = [note for g in range(len(e.groups)) if e.cases[g] > 0 and (note := too_few_units(e, g, g))]
+        if e.units is None:
+            continue
+        present = [g for g in range(len(e.groups)) if e.cases[g] > 0]
+        few = [note for pair in combinations(present, 2) if (note := too_few_units(e, *pair))]
         notes += [f"{note[:-1]} ({e.rate_of.title})." if len(estimates) > 1 else note for note in few]
     return list(dict.fromkeys(notes))

@@ -189,7 +189,7 @@ def disagreement(crude: RateComparison, within: StratifiedComparison, scale: str
     return sentence
 
 
-def tables_of(result: Any, c: StratifiedComparison) -> list[tuple[Floats, Floats, Floats, Floats]]:
+def tables_of(result: Any, c: RateComparison) -> list[tuple[Floats, Floats, Floats, Floats]]:
     """Successes and cases of both groups by stratum (k₁, n₁, k₀, n₀), for each rate that the comparison is of."""
     counts: StratumCounts = result.stratum_counts
     tables = [stratum_table(counts, rate, c.group, c.reference) for rate in rates_of(c.metric, counts)]

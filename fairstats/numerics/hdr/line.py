@@ -237,7 +237,7 @@ def errors_with_atoms(
     resamples = resamples[np.ptp(resamples, axis=1) > 0]
     if len(resamples) < 2:
         return tuple(
-            replace(region, errors=np.full(np.shape(region.intervals), np.nan), falpha_error=np.nan)
+            replace(region, errors=np.full(np.asarray(region.intervals).shape, np.nan), falpha_error=np.nan)
             for region in regions
         )
     others = [estimate(resample) for resample in resamples]

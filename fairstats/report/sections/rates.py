@@ -129,7 +129,8 @@ def run_rates(inputs: AuditInput) -> list[Result]:
         and not ("scores" in metric.needs and inputs.counts.weighted)
     ]
     bounds = worst_case(found)
-    within = [result.stratified for result in found if getattr(result, "stratified", None) is not None]
+    compared = [result for result in found if isinstance(result, (RatioResult, DifferenceResult))]
+    within = [result.stratified for result in compared if result.stratified is not None]
     found = [_without_strata(result) for result in found]
     if inputs.has("y_true", "y_pred") and isinstance(inputs.counts, ConfusionCounts):
         found.append(amplification(inputs.counts, inputs.reference, ratio_settings(inputs.settings)))

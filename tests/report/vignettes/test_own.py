@@ -118,7 +118,9 @@ def test_a_report_writes_one_with_its_rows_or_without(report: AuditReport, frame
     scope = {"fs": fs, "json": json, "gzip": gzip, "base64": base64}
     exec(stored, scope)  # noqa: S102
     assert scope["report"].to_frame().equals(report.to_frame())
-    assert all(chunk.language == "python" for chunk in alone.chunks)
+    # R only lays down where what chunks hand to each other is kept: there are no rows that it could read
+    assert [chunk.label for chunk in alone.chunks if chunk.language == "r"] == ["folder"]
+    assert all(chunk.language in ("python", "r") for chunk in alone.chunks)
     text = (tmp_path / "b.Rmd").read_text(encoding="utf-8")
     asked = {ast.literal_eval(f"({call},)") for call in re.findall(r"^report\.part\((.+)\)$", text, re.MULTILINE)}
     once = ("summary", "limits", "references")  # of the whole report
