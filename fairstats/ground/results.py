@@ -284,7 +284,7 @@ class Result(_Answers):
         >>> import fairstats as fs
         >>> result = fs.disparate_impact(counts={"a_1": (40, 60), "b": (25, 75)}, reference="a_1")
         >>> print(result.to_latex().splitlines()[4][:44])
-        b & a\_1 & 0.25 & 0.4 & 0.625 & 0.4103 & 0.9
+        b & a\_1 & 0.25 & 0.4 & 0.625 & 0.41 & 0.943
         """
         frame = self.to_frame()
         frame = _rounded(frame[self._telling_columns(frame)])

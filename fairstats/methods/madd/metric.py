@@ -169,7 +169,7 @@ def madd(
     >>> result = fs.madd(score, sensitive_features=np.repeat(["a", "b"], 2000), rng=1)
     >>> low, high = result.confidence_interval
     >>> print(f"{result.estimate:.2f} [{low:.2f}, {high:.2f}] in {result.grid_bins} bins, {result.verdict}")
-    1.25 [1.20, 1.30] in 8 bins, violated
+    1.24 [1.19, 1.29] in 8 bins, violated
     >>> print(f"p = {result.pvalue:.4f}; as published {result.headline:.2f}")
     p = 0.0005; as published 1.25
     """

@@ -108,7 +108,7 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     >>> c = effect.change("madd", "b")
     >>> low, high = c.confidence_interval
     >>> print(f"{c.before:.2f} → {c.after:.2f}, change {c.estimate:.2f} [{low:.2f}, {high:.2f}]: {c.verdict}")
-    1.23 → 0.17, change -1.05 [-1.22, -0.98]: closer to parity
+    1.23 → 0.18, change -1.05 [-1.22, -0.98]: closer to parity
     """
 
     def __init__(
