@@ -179,13 +179,12 @@ def by_halves(
     runs = [(0, by.size - 1)] if by.size else []
     while runs:
         first, last = runs.pop()
-        if before[last + 1] - before[first] < RARE:
-            rejected[by[first : last + 1]] = True
-        elif rejects(first) == rejects(last):
+        if rejects(first) == rejects(last):
             rejected[by[first : last + 1]] = rejects(first)
-        elif last - first < 2:
-            for at in range(max(first - NEAR, 0), min(last + NEAR, by.size - 1) + 1):
-                edge[at] = rejects(at)
+        elif last - first < 2 or before[last + 1] - before[first] < RARE:
+            rejected[by[first : last + 1]] = True
+            near = {*range(max(first - NEAR, 0), first + 1), *range(last, min(last + NEAR, by.size - 1) + 1)}
+            edge.update((at, rejects(at)) for at in near)
         else:
             middle = (first + last) // 2
             runs += [(first, middle), (middle, last)]
