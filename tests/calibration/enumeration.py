@@ -118,13 +118,11 @@ class Design:
         sign = 1.0 if side == "less" else -1.0
         width = np.abs(z - z_other)
         by_score = ndtr(sign * z) + ndtr(sign * z - width) <= self.error
-        table_width = {
-            (int(k), int(k0)): float(w) for k, k0, w in zip(*(g.ravel() for g in self.grid), width.ravel(), strict=True)
-        }  # fmt: skip
+        least, least0 = (int(counts[0]) for counts in self.counts)
 
         def pvalue(k: int, k0: int) -> float:
             alone = exact_pvalue(k, self.n, k0, self.n0, contrast=self.contrast, null=null, alternative=side)
-            evidence = both_directions(ExactEvidence(alone, alone, alone, alone), table_width[k, k0])
+            evidence = both_directions(ExactEvidence(alone, alone, alone, alone), float(width[k - least, k0 - least0]))
             return evidence.below
 
         return np.where(self.exact, self._exactly(sign * z, pvalue, self.error), by_score)
