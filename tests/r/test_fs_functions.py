@@ -11,8 +11,8 @@ from scipy.stats import norm
 
 import fairstats as fs
 from fairstats.ground.rsession import call
-from fairstats.numerics.rates.search import STEP
 from fairstats.numerics.rates.conditional import conditional_limit, conditional_test
+from fairstats.numerics.rates.search import STEP
 from fairstats.numerics.rates.strata import Strata, score_statistic
 
 pytestmark = pytest.mark.r
