@@ -33,7 +33,7 @@ _INTERVALS = {
 }
 _BOUNDS = ends("one-sided limit", "bounds", "bound_", _BOUNDS_OF)
 #: Limits by exact tests follow p-values that agree to `EXACT_PVALUE`.
-LIMITS_OF_EXACT_TESTS: dict[str, Any] = {"relative": 5e-3, "absolute": 2e-3}
+LIMITS_OF_EXACT_TESTS: dict[str, Any] = {"relative": 1e-3, "absolute": 5e-4}
 _EXACT_BOUNDS = ends("one-sided limit", "bounds", "bound_", _BOUNDS_OF, **LIMITS_OF_EXACT_TESTS)
 _EXACT_ONE_SIDED = ends("interval", "confidence_interval", "side_", _INTERVAL_OF, random=True, **LIMITS_OF_EXACT_TESTS)
 _EXACT_INTERVALS = {
