@@ -373,7 +373,7 @@ def _missing_features(features: Any) -> NDArray[np.float64] | None:
     if isinstance(features, np.ndarray):
         return np.where(features, np.nan, 0.0)
     lacking = np.zeros(len(features), dtype=bool)
-    for column in features.values():
+    for _, column in features.items():
         lacking |= missing_rows(column, "features")
     return np.where(lacking, np.nan, 0.0)
 
