@@ -92,6 +92,14 @@ def _tail(z: float, *, width: float, degrees_of_freedom: float) -> float:
     return min(normal_cdf(-z, degrees_of_freedom) + beyond, 1.0)
 
 
+def with_the_other_direction(pvalue: float, width: float) -> float:
+    """The p-value of one direction where both count, p + Φ(Φ⁻¹(p) − width), as in `z_evidence`.
+
+    `width`: standard errors in the fair range.
+    """
+    return _tail(-normal_quantile(pvalue), width=width, degrees_of_freedom=math.inf)
+
+
 def bound_level(width: float, confidence_level: float, degrees_of_freedom: float = math.inf) -> float:
     """Level of each one-sided limit that belongs to `z_evidence`: p < α exactly where it excludes the end.
 

@@ -10,9 +10,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from fairstats.ground.multiplicity import normal_cdf, normal_quantile, two_sided_pvalue
+from fairstats.ground.multiplicity import normal_cdf, two_sided_pvalue
 from fairstats.ground.results import HypothesisTest, Interval
-from fairstats.ground.verdict import Evidence, Procedure, bound_level, z_evidence
+from fairstats.ground.verdict import Evidence, Procedure, bound_level, with_the_other_direction, z_evidence
 from fairstats.methods.rates.estimates import RateEstimates
 from fairstats.methods.rates.pair import Chosen
 from fairstats.methods.rates.result import Inference
@@ -26,7 +26,7 @@ from fairstats.numerics.rates.exact import (
     exact_row,
 )
 from fairstats.numerics.rates.score import Contrast, Table, difference_statistic, ratio_statistic
-from fairstats.numerics.rates.switch import needs_exact
+from fairstats.numerics.rates.switch import needs_exact, smallest_expected
 
 EXACT = "exact unconditional"
 #: What rows say that are judged by exact tests.
@@ -60,8 +60,7 @@ def smallest_expected_cell(table: Table) -> float:
     failures in it *are* the evidence.
     """
     k, n, k_reference, n_reference = table
-    pooled = (k + k_reference) / (n + n_reference)
-    return min(n, n_reference) * min(pooled, 1 - pooled)
+    return float(smallest_expected(k, n, k_reference, n_reference))
 
 
 def exact_pair(estimates: RateEstimates, i: int, j: int, error: float) -> ExactPair | None:
@@ -133,13 +132,11 @@ class ExactPair:
 
 
 def both_directions(shown: ExactEvidence, width: float) -> Evidence:
-    """Evidence from p-values of single directions: p + Φ(Φ⁻¹(p) − width), as in `z_evidence`."""
-
-    def with_the_other(pvalue: float) -> float:
-        return min(pvalue + normal_cdf(normal_quantile(pvalue) - width), 1.0)
-
+    """Evidence from p-values of single directions, `width` standard errors in the fair range."""
     return Evidence(
-        below=with_the_other(shown.below), above=with_the_other(shown.above), inside=with_the_other(shown.inside)
+        below=with_the_other_direction(shown.below, width),
+        above=with_the_other_direction(shown.above, width),
+        inside=with_the_other_direction(shown.inside, width),
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from dataclasses import dataclass
+from functools import partial
 from math import ceil, sqrt
 from typing import Any, ClassVar, Literal, get_args
 
@@ -24,21 +25,21 @@ from fairstats.ground.results import Result, columns_of
 from fairstats.ground.serialise import serialisable
 from fairstats.numerics.rates.region import exactly_shown, first_true
 from fairstats.numerics.rates.score import ratio_score_statistic
+from fairstats.numerics.rates.switch import needed_cases, smallest_expected
 from fairstats.plots.picture import LIMIT, Picture, draw, mark
 
 Alternative = Literal["less", "greater", "two-sided", "violated", "satisfied"]
 _VERDICTS = ("violated", "satisfied")
 #: Cases of either side that a plan can have.
 MAX_CASES = 10_000_000
-#: Exact tests show hardly more than the score: by less than this in power.
-_MORE = 0.02
 #: So many sizes are tried one by one, by score and with exact tests; among more the power counts as monotone.
 _TRIED, _TRIED_EXACTLY = 500, 20
-#: Below so many cases of one kind verdicts are by exact tests, up to so many of the smaller group, where the
-#: p-value by score is at most so many times the error; where so many are expected that hardly happens.
-_FEW, _EXACT_UP_TO, _NEAR, _ENOUGH = 10, 2_000, 4.0, 20
-#: Exact tests are enumerated for group times reference up to this: a test takes seconds beyond.
+#: From so many expected cases on the formula of Farrington and Manning stands for the exact power of equality.
+_FEW = 10
+#: Exact tests are enumerated for group times reference up to this: it takes more than seconds beyond.
 _TABLES = 100_000
+#: Tables of less than this probability are judged by the score, whatever the verdict rests on.
+_RARE = 1e-12
 _ASSUMED = "a plan has no data; .estimate is the power under the assumed rates"
 
 
@@ -119,18 +120,21 @@ class PowerResult(Result):
         return [f"{sizes}, {event} with probability {self.power:.3f} where the rates are {rates}."]
 
     def notes(self) -> list[str]:
-        """A sentence where verdicts would not rest on the score statistic alone."""
-        few = _fewest(self.n, self.n_reference, self.rate, self.rate_reference)
-        of_verdict = self.alternative in _VERDICTS
-        if few >= (_ENOUGH if of_verdict else _FEW) or min(self.n, self.n_reference) > _EXACT_UP_TO:
+        """A sentence where verdicts do not rest on the score statistic alone."""
+        plan = _Plan(self.rate_reference, self.ratio, self.threshold, self.alternative, self.confidence_level)
+        n, m = self.n, self.n_reference
+        if not plan.uses_exact_tests(n, m):
             return []
-        said = f"About {few:.1f} successes or failures are expected in one group"
-        said += f": where fewer than {_FEW} are observed, verdicts are by an exact test, "
-        if not of_verdict:
-            return [f'{said}which shows less: alternative="violated" or "satisfied" gives their probability.']
-        if self.n * self.n_reference <= _TABLES:
-            return [f"{said}as counted here."]
-        return [f"{said}which shows less. Here they are counted by the score test: the power is lower."]
+        expected = float(smallest_expected(n * self.rate, n, m * self.rate_reference, m))
+        few = (
+            f"At the pooled rate {expected:.1f} successes or failures of the smaller group are expected, so few that "
+            "verdicts are by exact tests"
+        )
+        if self.alternative not in _VERDICTS:
+            return [f'{few}: alternative="violated" or "satisfied" gives their probability.']
+        if plan.counts_exactly(n, m):
+            return [f"{few}, as counted here."]
+        return [f"{few}; here they are counted by the score test, since there are more than {_TABLES:,} tables."]
 
 
 def _checked(rate_reference: float, ratio: float, threshold: float, alternative: str, level: float) -> _Plan:
@@ -219,37 +223,48 @@ class _Plan:
             return ndtr(low) + ndtr(high) <= 1 - self.level, ndtr(-high) + ndtr(-low) <= 1 - self.level
         return low <= -self.critical, high >= self.critical
 
-    def power(self, n: int, m: int, wanted: float = 0.0) -> float:
-        """P(the test rejects), or P(verdict), of tables of n and m cases that are not all but impossible.
-
-        By the score alone where that shows that P(verdict) is below the one `wanted`.
-        """
+    def power(self, n: int, m: int) -> float:
+        """P(the test rejects), or P(verdict), of tables of n and m cases that are not all but impossible."""
         by_score = self.score_power(n, m)
-        if not self.counts_exactly(n, m) or by_score < wanted - _MORE:
+        if not self.counts_exactly(n, m):
             return by_score
-        return min(max(by_score + self._of_few(n, m), 0.0), 1.0)
+        return min(max(by_score + self._of_exact_tests(n, m), 0.0), 1.0)
+
+    def uses_exact_tests(self, n: int, m: int) -> bool:
+        """Whether verdicts are by exact tests where both groups have as many successes as expected."""
+        expected = smallest_expected(n * self.rate, n, m * self.rate_reference, m)
+        return bool(expected < needed_cases(n, m, 1 - self.level))
 
     def counts_exactly(self, n: int, m: int) -> bool:
-        """Whether tables with few of a kind are judged by exact tests."""
-        return self.alternative in _VERDICTS and min(n, m) <= _EXACT_UP_TO and n * m <= _TABLES
+        """Whether the tables that verdicts judge by exact tests are counted so."""
+        return self.alternative in _VERDICTS and n * m <= _TABLES
 
-    def _of_few(self, n: int, m: int) -> float:
-        """What P(verdict) changes by where tables with few of a kind are judged by exact tests."""
-        (k, weight), (j, weight_reference) = _likely(n, self.rate), _likely(m, self.rate_reference)
-        few = (np.minimum(k, n - k) < _FEW)[:, None] | (np.minimum(j, m - j) < _FEW)
+    def _of_exact_tests(self, n: int, m: int) -> float:
+        """What P(verdict) changes by where tables are judged by exact tests."""
+        k, weight = _likely(n, self.rate)
+        j, weight_reference = _likely(m, self.rate_reference)
+        group, reference = np.meshgrid(k, j, indexing="ij")
         chance = np.outer(weight, weight_reference)
-        rows, columns = np.nonzero(few & (chance > 1e-16))
-        k, j, chance = k[rows], j[columns], chance[rows, columns]
-        low, high = self.statistics(k, n, j, m)
-        width, error, violated = low - high, 1 - self.level, self.alternative == "violated"
-        toward, sides = ((low, -high), ("less", "greater")) if violated else ((-low, high), ("greater", "less"))
-        near = [ndtr(z) + ndtr(z - width) <= _NEAR * error for z in toward]
-        shown = np.zeros(k.size, dtype=bool) if violated else near[0] & near[1]
-        for z, own, null, side in zip(toward, near, self.nulls, sides, strict=True):
-            at = np.flatnonzero(own & ~shown if violated else shown)
-            shown[at] = exactly_shown((k[at], n, j[at], m), chance[at], z[at], width[at], null, side, error)
+        # tables without a success of either group have no ratio, and no verdict
+        exact = smallest_expected(group, n, reference, m) < needed_cases(n, m, 1 - self.level)
+        exact &= (chance > _RARE) & (group + reference > 0)
+        if not exact.any():
+            return 0.0
+        low, high = self.statistics(group, n, reference, m)
+        low_null, high_null = self.nulls
+        shows = partial(exactly_shown, k, n, j, m, error=1 - self.level)
+        is_low = partial(shows, side="less")
+        is_high = partial(shows, side="greater")
+        # a table whose ratio lies on the other side of an end cannot show that it is left
+        if self.alternative == "violated":
+            shown = is_low(null=low_null, other=high_null, asked=exact & (low < 0))
+            shown |= is_high(null=high_null, other=low_null, asked=exact & (high > 0))
+        else:
+            shown = is_high(null=low_null, other=high_null, asked=exact & (low > 0) & (high < 0))
+            shown = is_low(null=high_null, other=low_null, asked=shown)
         one, other = self.shown(low, high)
-        return float(np.sum(chance * (shown * 1.0 - (one | other if violated else one & other))))
+        by_score = one & other if self.alternative == "satisfied" else one | other
+        return float(chance[exact] @ (shown[exact].astype(np.float64) - by_score[exact]))
 
     def score_power(self, n: int, m: int) -> float:
         """P(the score test rejects)."""
@@ -330,10 +345,9 @@ def power_ratio(
 
     Notes
     -----
-    The probability of all tables that the score test (Miettinen & Nurminen 1985) rejects. Where fewer than ten
-    successes or failures of a group are observed, verdicts are by the exact unconditional test, of less power (unless
-    both groups have more than 2,000 cases): "violated" and "satisfied" count those tables so, where group × reference
-    is at most 100,000. Else the score test is counted, and a note says where that matters.
+    The probability of all tables that the score test (Miettinen & Nurminen 1985) rejects. Verdicts are by exact
+    unconditional tests where few cases are expected: "violated" and "satisfied" count those tables so, where group ×
+    reference is at most 100,000. Else the score test is counted, and a note says so.
 
     Examples
     --------
@@ -439,7 +453,7 @@ def _smallest(plan: _Plan, wanted: float, allocation: float) -> int:
         return plan.normal_power(n, ceil(allocation * n))
 
     def reaches(n: int) -> bool:
-        return plan.power(n, ceil(allocation * n), wanted) >= wanted
+        return plan.power(n, ceil(allocation * n)) >= wanted
 
     if most >= 2:
         near = min(2 + bisect_left(sizes, wanted, key=about), most)

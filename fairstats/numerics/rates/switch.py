@@ -2,12 +2,34 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+
+from fairstats.ground.checks import Floats
+
 #: Expected successes or failures that the score needs at an error of .05 beside a far larger reference.
 LEAST_EXPECTED = 125.0
 #: Growth of that number with the family: 20 groups need 7.7 times as many as one does.
 GROWTH = 0.68
 #: Share of that number that groups of one size need, whose skewness cancels.
 BALANCED = 0.5
+
+
+def smallest_expected(k: Any, n: float, k0: Any, n0: float) -> Floats:
+    """Fewest successes or failures that a group has on average at the pooled rate, of tables of counts.
+
+    Never the observed cell: many failures in it *are* the evidence.
+    """
+    pooled = (np.asarray(k) + k0) / (n + n0)
+    return np.asarray(min(n, n0) * np.minimum(pooled, 1 - pooled))
+
+
+def needed_cases(n: int, n0: int, level: float) -> float:
+    """Expected cases from which on the score is right enough, 125·(.05/level)^.68·max(½, |n − n₀|/(n + n₀))."""
+    imbalance = abs(n - n0) / (n + n0)
+    least = LEAST_EXPECTED * float((0.05 / level) ** GROWTH)
+    return least * max(BALANCED, imbalance)
 
 
 def needs_exact(n: int, n0: int, expected: float, level: float) -> bool:
@@ -45,6 +67,4 @@ def needs_exact(n: int, n0: int, expected: float, level: float) -> bool:
     >>> needs_exact(52, 5_000, 52 * 0.02, 0.05), needs_exact(2_000, 20_000, 600, 0.05)
     (True, False)
     """
-    imbalance = abs(n - n0) / (n + n0)
-    least = LEAST_EXPECTED * float((0.05 / level) ** GROWTH)
-    return expected < least * max(BALANCED, imbalance)
+    return bool(expected < needed_cases(n, n0, level))
