@@ -1,9 +1,6 @@
 # Ratios, differences and largest gaps of an audit: one method for interval, tests and verdict of every pair; where few
 # cases are expected all of them are by exact tests. Limits and texts as in Python.
 
-EXACT_BELOW <- 10
-EXACT_CASES <- 2000
-EXACT_NEAR <- 4
 # a variance below this share of r(1 - r) is the rounding of sums
 ROUNDING <- 1e-12
 MIN_UNITS <- 3

@@ -10,8 +10,7 @@ fs_power_ratio <- function(rate_reference, ratio, n, n_reference = n, threshold 
   planned_power(rate_reference, ratio, n, n_reference, threshold, alternative, level)
 }
 
-# Without exact tests where the score alone shows that the power is below the one wanted: they show hardly more.
-planned_power <- function(q, ratio, n, m, threshold, alternative, level, wanted = 0) {
+planned_power <- function(q, ratio, n, m, threshold, alternative, level) {
   # for every count of the reference the counts of the group that show a low or a high ratio
   likely <- stats::qbinom(c(1e-17, 1 - 1e-16), m, q) + c(-2, 2)
   k1 <- seq(max(0, likely[1L]), min(m, likely[2L]))
@@ -22,61 +21,80 @@ planned_power <- function(q, ratio, n, m, threshold, alternative, level, wanted 
   from <- stats::pbinom(first(shown$high) - 1, n, q * ratio, lower.tail = FALSE)
   chance <- switch(alternative, less = up_to, greater = from, satisfied = pmax(up_to + from - 1, 0), up_to + from)
   by_score <- sum(stats::dbinom(k1, m, q) * chance)
-  if (!counts_exactly(alternative, n, m) || by_score < wanted - 0.02) return(by_score)
-  min(max(by_score + power_of_few(q, ratio, n, m, threshold, alternative, level), 0), 1)
+  if (!counts_exactly(alternative, n, m)) return(by_score)
+  min(max(by_score + power_of_exact_tests(q, ratio, n, m, threshold, alternative, level), 0), 1)
 }
 
-counts_exactly <- function(alternative, n, m)
-  alternative %in% c("violated", "satisfied") && min(n, m) <= EXACT_CASES && n * m <= 1e5
+# Exact tests are enumerated for group times reference up to this.
+MOST_TABLES <- 1e5
 
-# What the probability of a verdict changes by where tables with fewer than 10 of a kind are judged by exact tests:
-# those whose p-value by score is at most four times the error.
-power_of_few <- function(q, ratio, n, m, threshold, alternative, level) {
+counts_exactly <- function(alternative, n, m)
+  alternative %in% c("violated", "satisfied") && n * m <= MOST_TABLES
+
+# What the probability of a verdict changes by where tables are judged by exact tests, those of few expected cases.
+power_of_exact_tests <- function(q, ratio, n, m, threshold, alternative, level) {
   tables <- expand.grid(k = 0:n, j = 0:m)
   tables$chance <- stats::dbinom(tables$k, n, q * ratio) * stats::dbinom(tables$j, m, q)
-  few <- pmin(tables$k, n - tables$k, tables$j, m - tables$j) < EXACT_BELOW & tables$chance > 1e-16
-  tables <- tables[few, ]
+  pooled <- (tables$k + tables$j) / (n + m)
+  expected <- min(n, m) * pmin(pooled, 1 - pooled)
+  # tables without a success of either group have no ratio, and no verdict
+  tables <- tables[needs_exact(n, m, expected, 1 - level) & tables$chance > 1e-12 & tables$k + tables$j > 0, ]
+  if (nrow(tables) == 0) return(0)
   fair <- c(threshold, 1 / threshold)
   z <- lapply(fair, function(null) score_z(tables$k, n, tables$j, m, "ratio", null))
   width <- z[[1L]] - z[[2L]]
-  violated <- alternative == "violated"
-  toward <- if (violated) list(z[[1L]], -z[[2L]]) else list(-z[[1L]], z[[2L]])
-  near <- lapply(toward, function(t) which(stats::pnorm(t) + stats::pnorm(t - width) <= EXACT_NEAR * (1 - level)))
-  shown <- logical(nrow(tables))
-  if (!violated) shown[intersect(near[[1L]], near[[2L]])] <- TRUE
-  for (end in 1:2) {
-    at <- if (violated) setdiff(near[[end]], which(shown)) else which(shown)
-    side <- if (violated == (end == 1)) "less" else "greater"
-    shown[at] <- exactly_shown(tables[at, ], n, m, toward[[end]][at], width[at], fair[end], side, 1 - level)
+  shows <- function(asked, null, side) {
+    shown <- logical(nrow(tables))
+    shown[asked] <- exactly_shown(tables[asked, ], n, m, width[asked], null, side, 1 - level)
+    shown
+  }
+  # a table whose ratio lies on the other side of an end cannot show that it is left
+  if (alternative == "violated") {
+    shown <- shows(z[[1L]] < 0, fair[1L], "less") | shows(z[[2L]] > 0, fair[2L], "greater")
+  } else {
+    shown <- shows(z[[1L]] > 0 & z[[2L]] < 0, fair[1L], "greater")
+    shown <- shows(shown, fair[2L], "less")
   }
   score <- plan_evidence(threshold, alternative, level)
   of <- function(null) z[[match(null, fair)]]
-  sum(tables$chance * (shown - if (violated) score$low(of) | score$high(of) else score$low(of) & score$high(of)))
+  by_score <- if (alternative == "violated") score$low(of) | score$high(of) else score$low(of) & score$high(of)
+  sum(tables$chance * (shown - by_score))
 }
 
-# Whether exact tests on a side of an end of the fair range show it left, or kept: p + pnorm(qnorm(p) - width) is at
-# most the error. p rises along the tables ordered by z, so that runs are halved until a p before them or that of their
-# last table settles them, or their chance is too small to count.
-exactly_shown <- function(tables, n, m, z, width, null, side, error) {
-  place <- order(z)
-  fine <- function(p, run) p + stats::pnorm(stats::qnorm(p) - width[place[run]]) <= error
-  known <- rep(NA_real_, length(z))
-  shown <- logical(length(z))
-  settle <- function(first, last) {
-    run <- first:last
-    before <- max(0, known[seq_len(first - 1)], na.rm = TRUE)
-    if (!any(fine(before, run)) || sum(tables$chance[place[run]]) < 1e-12) return()
-    if (is.na(known[last]))
-      known[last] <<- exact_pvalue(tables$k[place[last]], n, tables$j[place[last]], m, "ratio", null, side)
-    if (all(fine(known[last], run))) {
-      shown[place[run]] <<- TRUE
-    } else if (last > first) {
-      settle(first, (first + last) %/% 2)
-      settle((first + last) %/% 2 + 1, last)
+# Whether exact tests show a ratio below ("less") or above an end of the fair range, by table. Along tables with one
+# count of the larger group p rises with the statistic, since all have the same nuisance rates: the tables that are
+# shown are the first ones of such a line. As in Python (fairstats/numerics/rates/region.py).
+exactly_shown <- function(tables, n, m, width, null, side, error) {
+  group_is_larger <- n > m | (n == m & (tables$k > tables$j | (tables$k == tables$j & null < 1)))
+  line <- ifelse(group_is_larger, -1 - tables$k, tables$j)
+  shown <- logical(nrow(tables))
+  for (places in split(seq_len(nrow(tables)), line)) {
+    order_of_line <- order(tables$k[places], -tables$j[places], decreasing = side == "greater")
+    places <- places[order_of_line]
+    shows <- function(at) {
+      table <- tables[places[at], ]
+      p <- exact_pvalue(table$k, n, table$j, m, "ratio", null, side)
+      p + stats::pnorm(stats::qnorm(p) - width[places[at]]) <= error
     }
+    shown[places] <- leading(shows, length(places))
   }
-  if (length(z)) settle(1, length(z))
   shown
+}
+
+# Which of `size` tables are shown, about the first ones: the last of them by halves, and two neighbours on either side
+# one by one, since the width of the fair range in standard errors differs between tables.
+leading <- function(shows, size) {
+  low <- 0
+  high <- size + 1
+  while (high - low > 1) {
+    middle <- (low + high) %/% 2
+    if (shows(middle)) low <- middle else high <- middle
+  }
+  first <- seq_len(size) < high
+  near <- seq_len(size)
+  near <- near[near >= high - 2 & near < high + 2]
+  first[near] <- vapply(near, shows, NA)
+  first
 }
 
 # What shows a ratio below or above: functions of the score statistic at a null value.
@@ -117,7 +135,7 @@ fs_sample_size_ratio <- function(rate_reference, ratio, power = 0.8, allocation 
   most <- 1e7 / max(allocation, 1)
   beside <- function(n) ceiling(allocation * n)
   about <- function(n, wanted) formula_power(q, ratio, n, beside(n), threshold, alternative, level) >= wanted
-  reaches <- function(n) planned_power(q, ratio, n, beside(n), threshold, alternative, level, power) >= power
+  reaches <- function(n) planned_power(q, ratio, n, beside(n), threshold, alternative, level) >= power
   near <- halving(function(n) about(n, power), 2, most)
   few <- min(near * c(p, 1 - p), beside(near) * c(q, 1 - q))
   n <- halving(function(n) about(n, power - 0.2 / sqrt(1 + few)), 2, most)

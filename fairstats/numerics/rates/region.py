@@ -74,7 +74,7 @@ def exactly_shown(
     )
     shown = np.zeros(asked.shape, dtype=bool)
     start = 0
-    for rows, columns in _lines(k, n, j, m, side):
+    for rows, columns in _lines(k, n, j, m, null, side):
         wanted = asked[rows, columns]
         rows = rows[wanted]
         columns = columns[wanted]
@@ -91,11 +91,12 @@ def exactly_shown(
 
 
 def _lines(
-    k: NDArray[np.int64], n: int, j: NDArray[np.int64], m: int, side: str
+    k: NDArray[np.int64], n: int, j: NDArray[np.int64], m: int, null: float, side: str
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
     """Tables with one count of the larger group, as places in k and j, those that show most first.
 
-    Of two groups of one size the one with more successes counts as the larger, as in `ExactTable`.
+    Of two groups of one size the one with more successes counts as the larger, of two alike tables the one that the
+    null says to have the larger rate, as in `ExactTable`.
     """
     rows = np.arange(k.size)
     columns = np.arange(j.size)
@@ -103,14 +104,17 @@ def _lines(
         rows = rows[::-1]
     else:
         columns = columns[::-1]
-    if n <= m:
-        for column in range(j.size):
-            of_line = rows if n < m else rows[k[rows] <= j[column]]
-            yield of_line, np.full(of_line.size, column)
-    if n >= m:
-        for row in range(k.size):
-            of_line = columns if n > m else columns[j[columns] < k[row]]
-            yield np.full(of_line.size, row), of_line
+    group, reference = np.meshgrid(k, j, indexing="ij")
+    if n == m:
+        group_is_larger = (group > reference) | ((group == reference) & (null < 1))
+    else:
+        group_is_larger = np.full(group.shape, n > m)
+    for column in range(j.size):
+        of_line = rows[~group_is_larger[rows, column]]
+        yield of_line, np.full(of_line.size, column)
+    for row in range(k.size):
+        of_line = columns[group_is_larger[row, columns]]
+        yield np.full(of_line.size, row), of_line
 
 
 def _leading(shows: Callable[[int], bool], size: int, guess: int) -> NDArray[np.bool_]:

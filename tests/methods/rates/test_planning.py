@@ -79,6 +79,9 @@ def test_power_is_the_probability_of_all_tables(
         (0.3, 2.8, 6, 11, "violated", {}),
         (0.95, 1.0, 5, 7, "satisfied", {"threshold": 0.5, "confidence_level": 0.8}),
         pytest.param(0.999, 0.6, 27, 27, "violated", {}, marks=pytest.mark.slow),
+        (0.4, 0.4, 15, 30, "violated", {"threshold": 0.9}),
+        (0.3, 2.4, 15, 6, "violated", {"threshold": 0.9}),
+        (0.7, 1.0, 8, 20, "satisfied", {"threshold": 0.4}),
         pytest.param(0.4, 0.4, 15, 40, "violated", {}, marks=pytest.mark.slow),
     ],
 )
@@ -113,10 +116,10 @@ def test_the_power_of_a_verdict_is_the_probability_of_its_tables(
         ((40, 2_600), "violated", False),
     ],
 )
-def test_tables_of_few_are_judged_exactly_beside_any_group(
+def test_verdicts_of_so_many_tables_are_counted_exactly(
     sizes: tuple[int, int], alternative: Any, exactly: bool
 ) -> None:
-    """As verdicts are: by the smaller group; of at most 100,000 tables."""
+    """Verdicts, of at most 100,000 tables."""
     assert _Plan(0.3, 0.5, 0.8, alternative, 0.95).counts_exactly(*sizes) is exactly
 
 
@@ -274,14 +277,14 @@ def test_the_sample_size_of_few_cases_is_the_smallest() -> None:
     power = [fs.power_ratio(0.95, 0.4, n=n, alternative="violated").power for n in range(2, plan.n + 1)]
     assert max(power[:-1]) < 0.8 <= power[-1] == plan.power
     assert plan.n > fs.sample_size_ratio(0.95, 0.4).n
-    assert "verdicts are by an exact test, as counted here" in plan.notes()[0]
+    assert "verdicts are by exact tests, as counted here" in plan.notes()[0]
 
 
 def test_of_more_tables_than_are_enumerated_the_note_says_so() -> None:
     """500 beside 500 of 1%: five successes expected, 250,000 tables."""
     plan = fs.power_ratio(0.01, 0.1, n=500, alternative="violated")
     assert plan.power == _Plan(0.01, 0.1, 0.8, "violated", 0.95).score_power(500, 500)
-    assert "counted by the score test: the power is lower" in plan.notes()[0]
+    assert "here they are counted by the score test" in plan.notes()[0]
 
 
 @pytest.mark.parametrize("allocation", ALLOCATIONS)
@@ -396,37 +399,31 @@ def test_a_plan_is_told_whole(ratio: float, alternative: Any, event: str) -> Non
 @pytest.mark.parametrize(
     ("n", "m", "alternative", "rest"),
     [
-        (18, 18, "less", 'which shows less: alternative="violated" or "satisfied" gives their probability.'),
-        (18, 18, "violated", "as counted here."),
-        (50, 2_100, "violated", "which shows less. Here they are counted by the score test: the power is lower."),
-        (50, 2_000, "violated", "as counted here."),
-        (2_001, 2_001, "violated", None),
-        (60, 60, "violated", None),
-        (29, 29, "less", None),
+        (18, 18, "less", ': alternative="violated" or "satisfied" gives their probability.'),
+        (18, 18, "violated", ", as counted here."),
+        (50, 2_100, "violated", "; here they are counted by the score test, since there are more than 100,000 tables."),
+        (50, 2_000, "violated", ", as counted here."),
+        (300, 300, "violated", None),
+        (300, 300, "less", None),
     ],
 )
 def test_which_note_a_plan_of_few_cases_has(n: int, m: int, alternative: Any, rest: str | None) -> None:
-    """Below 10 expected for tests and 20 for verdicts; enumerated up to 100,000 tables; none above 2,000."""
-    p, q = (0.35, 0.5) if n < 2_000 else (0.0035, 0.005)
-    plan = PowerResult(0.5, n, m, p, q, 0.7, 0.8, alternative, 0.95)
-    few = min(n * p, m * q)
-    said = (
-        f"About {few:.1f} successes or failures are expected in one group: where fewer than 10 are observed, "
-        "verdicts are by an exact test, "
-    )
-    assert plan.notes() == ([] if rest is None else [said + rest])
+    """By the rule of verdicts, with the counts that are expected; enumerated up to 100,000 tables."""
+    plan = PowerResult(0.5, n, m, 0.35, 0.5, 0.7, 0.8, alternative, 0.95)
+    pooled = (0.35 * n + 0.5 * m) / (n + m)
+    few = min(n, m) * min(pooled, 1 - pooled)
+    said = f"At the pooled rate {few:.1f} successes or failures of the smaller group are expected, so few that "
+    assert plan.notes() == ([] if rest is None else [f"{said}verdicts are by exact tests{rest}"])
 
 
-def test_few_expected_cases_are_told() -> None:
-    """n·p = 9 and 10.5 successes; n·(1 − p) = 6 failures; 5 failures of the reference."""
-    for rate, ratio, n, m, few in (
-        (0.5, 0.6, 30, 400, "9.0"),
-        (0.9, 0.8, 400, 50, "5.0"),
-        (0.96, 0.75, 30, 900, "8.4"),
-    ):
-        (note,) = fs.power_ratio(rate, ratio, n=n, n_reference=m, threshold=0.85).notes()
-        assert f"About {few} successes or failures" in note
-    assert not fs.power_ratio(0.5, 0.6, n=35, n_reference=400).notes()
+@pytest.mark.parametrize(
+    ("rate", "ratio", "n", "m", "few"),
+    [(0.5, 0.6, 30, 400, "14.6"), (0.9, 0.8, 400, 50, "13.0"), (0.96, 0.75, 30, 900, "1.4")],
+)
+def test_few_expected_cases_are_told(rate: float, ratio: float, n: int, m: int, few: str) -> None:
+    """Cases of the smaller group at the pooled rate: 30·209/430, 50·(1 − 333/450), 30·(1 − 885.6/930)."""
+    (note,) = fs.power_ratio(rate, ratio, n=n, n_reference=m, threshold=0.85).notes()
+    assert f"At the pooled rate {few} successes or failures" in note
 
 
 def test_the_reference_of_a_plan_stays_within_what_can_be_planned() -> None:
