@@ -147,6 +147,8 @@ gap_row <- function(cells, metric, options) {
   if (!is.nan(row$pvalue)) {
     same <- c("pvalue_verdict", "pvalue_verdict_adjusted", "verdict")
     row[same] <- settle_rows(shows, list(confidence_level = level, adjust = "none"))[same]
+    if (isTRUE(row$pvalue_verdict == found$p_above))
+      row[c("mc_pvalue_verdict", "mc_pvalue_verdict_adjusted")] <- found$p_above_error
   }
   row$attained_by <- metric$rates[found$metric[top]]
   bind_rows(list(row))

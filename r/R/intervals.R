@@ -2,8 +2,7 @@
 
 # z of the null hypothesis that ratio or difference of two rates has the value `null`, positive where the estimate lies
 # above it: Miettinen and Nurminen (1985), Statistics in Medicine 4, 213-226; without the factor N / (N - 1) Koopman
-# (1984), Biometrics 40, 513-517, and Mee (1984), Biometrics 40, 1175-1176. The constrained maximum of the likelihood is
-# found by bisection of the score equation; many tables at once.
+# (1984), Biometrics 40, 513-517, and Mee (1984), Biometrics 40, 1175-1176. Many tables at once.
 score_z <- function(k0, n0, k1, n1, contrast, null, correction = TRUE) {
   ratio <- contrast == "ratio"
   rates <- constrained_rates(k0, n0, k1, n1, contrast, null)
@@ -15,27 +14,52 @@ score_z <- function(k0, n0, k1, n1, contrast, null, correction = TRUE) {
   ifelse(variance > 0, distance / sqrt(variance), ifelse(abs(distance) < 1e-14, 0, sign(distance) * Inf))
 }
 
-# Both rates where the likelihood is largest under the null hypothesis: p0 of the group, p1 of the reference.
+# Both rates where the likelihood is largest under the null hypothesis: p0 of the group, p1 of the reference. The root
+# of the score equation in closed form, two steps of Newton's method against its rounding, and the ends where the slope
+# of the likelihood points out of the range.
 constrained_rates <- function(k0, n0, k1, n1, contrast, null) {
   ratio <- contrast == "ratio"
-  pull <- function(count, distance) count / pmax.int(distance, 1e-300) # no count, no pole
-  slope <- function(p) {
-    rising <- if (ratio) pull(k0 + k1, p) else pull(k0, p + null) + pull(k1, p)
-    rising - pull(n0 - k0, if (ratio) 1 / null - p else 1 - null - p) - pull(n1 - k1, 1 - p)
-  }
+  k0 <- k0 + 0 * k1
   ends <- nuisance_range(contrast, null)
-  low <- rep(ends[1L], length(k0))
-  high <- rep(ends[2L], length(k0))
-  for (step in seq_len(56L)) {
-    middle <- (low + high) / 2
-    rising <- slope(middle) > 0
-    low[rising] <- middle[rising]
-    high[!rising] <- middle[!rising]
+  root <- if (ratio) root_of_ratio else root_of_difference
+  p <- pmin(pmax(root(k0, n0, k1, n1, null), ends[1L]), ends[2L])
+  beside <- if (ratio) 0 else null
+  most <- if (ratio) 1 / null else 1 - null
+  tiny <- 1e-300 # no count, no pole
+  pull <- function(p, power) list(
+    k0 / ((p + beside)^power + tiny), k1 / (p^power + tiny),
+    (n0 - k0) / ((most - p)^power + tiny), (n1 - k1) / ((1 - p)^power + tiny)
+  )
+  slope <- function(p) {
+    of <- pull(p, 1)
+    of[[1L]] + of[[2L]] - of[[3L]] - of[[4L]]
   }
-  p <- (low + high) / 2
-  p[slope(rep(ends[1L] + 1e-15 * diff(ends), length(p))) <= 0] <- ends[1L]
-  p[slope(rep(ends[2L] - 1e-15 * diff(ends), length(p))) >= 0] <- ends[2L]
+  for (step in 1:2) {
+    better <- p + slope(p) / Reduce(`+`, pull(p, 2))
+    inside <- which(better > ends[1L] & better < ends[2L])
+    p[inside] <- better[inside]
+  }
+  p[slope(ends[1L] + 1e-15 * diff(ends)) <= 0] <- ends[1L]
+  p[slope(ends[2L] - 1e-15 * diff(ends)) >= 0] <- ends[2L]
   list(p0 = pmin(1, pmax(0, if (ratio) null * p else p + null)), p1 = p)
+}
+
+# Roots of the score equation, a quadratic for a ratio and a cubic for a difference.
+root_of_ratio <- function(k0, n0, k1, n1, null) {
+  linear <- null * (n0 + k1) + n1 + k0
+  2 * (k0 + k1) / (linear + sqrt(pmax(linear^2 - 4 * null * (n0 + n1) * (k0 + k1), 0)))
+}
+
+root_of_difference <- function(k0, n0, k1, n1, null) {
+  n <- n0 + n1
+  by <- null * (1 - null)
+  of_square <- -(k0 - n0 * null + n0 + k1 + n1 * (1 - 2 * null)) / n
+  of_one <- (k0 - n0 * null + k1 * (1 - 2 * null) - n1 * by) / n
+  of_none <- k1 * by / n
+  q <- (of_square / 3)^3 - of_square * of_one / 6 + of_none / 2
+  p <- ifelse(q < 0, -1, 1) * sqrt(pmax((of_square / 3)^2 - of_one / 3, 0))
+  angle <- acos(pmin(pmax(ifelse(p == 0, 0, q / p^3), -1), 1))
+  2 * p * cos((pi + angle) / 3) - of_square / 3
 }
 
 # Where the rate of the reference may lie under the null hypothesis.
@@ -164,21 +188,27 @@ exact_pvalue <- function(k0, n0, k1, n1, contrast, null, alternative) {
   few <- if (swap) n1 else n0
   many <- if (swap) n0 else n1
   first <- function(true) first_where(function(j) true(if (swap) z(j, 0:few) else z(0:few, j)), few + 1, many)
-  # runs [from, to] of the larger group's counts, with z as small as observed (1), as large (-1), or either
-  runs <- lapply(c(1, -1)[c(alternative != "greater", alternative != "less")], function(side) {
+  # the larger group's counts with z as small as observed, and as large: up to a count, or from one on
+  up_to <- rep(-1, few + 1)
+  from <- rep(many + 1, few + 1)
+  for (side in c(1, -1)[c(alternative != "greater", alternative != "less")]) {
     limit <- slack + if (alternative == "two-sided") -abs(observed) else side * observed
-    if (swap == (side > 0)) return(list(0, first(function(v) side * v > limit) - 1))
-    list(first(function(v) side * v <= limit), many)
-  })
-  if (alternative == "two-sided" && abs(observed) <= slack) runs <- list(list(0, many))
+    if (swap == (side > 0)) {
+      up_to <- first(function(v) side * v > limit) - 1
+    } else {
+      from <- first(function(v) side * v <= limit)
+    }
+  }
+  if (alternative == "two-sided" && abs(observed) <= slack) up_to <- rep(many, few + 1)
+  lower <- any(up_to >= 0)
+  upper <- any(from <= many)
   rates <- larger_group_rates(if (swap) k0 else k1, many, contrast, null, swap)
   probability <- function(rate) {
     vapply(rate, function(q) {
       own <- min(1, max(0, other_rate(q, contrast, null, swap)))
-      inside <- lapply(runs, function(run) {
-        pmax(stats::pbinom(run[[2L]], many, q) - stats::pbinom(run[[1L]] - 1, many, q), 0)
-      })
-      sum(stats::dbinom(0:few, few, own) * Reduce(`+`, inside))
+      inside <- (if (lower) stats::pbinom(up_to, many, q) else 0) +
+        (if (upper) stats::pbinom(from - 1, many, q, lower.tail = FALSE) else 0)
+      sum(stats::dbinom(0:few, few, own) * pmin.int(inside, 1))
     }, 0)
   }
   value <- probability(rates)
@@ -186,9 +216,11 @@ exact_pvalue <- function(k0, n0, k1, n1, contrast, null, alternative) {
   if (length(rates) > 1) {
     inner <- c(-1, value, -1)
     peaks <- which(value >= inner[seq_along(value)] & value >= inner[seq_along(value) + 2L])
+    # between two rates of the grid a peak is higher by less than a tenth
+    peaks <- peaks[value[peaks] >= 0.9 * max(value)]
     best <- vapply(utils::head(peaks[order(value[peaks], decreasing = TRUE)], 3L), function(top) {
       near <- rates[c(max(top - 1, 1), min(top + 1, length(rates)))]
-      stats::optimize(probability, near, maximum = TRUE, tol = 1e-9 * diff(near))$objective
+      stats::optimize(probability, near, maximum = TRUE, tol = 1e-5 * diff(near))$objective
     }, 0)
   }
   min(max(value, best) + EXACT_GAMMA, 1)

@@ -398,10 +398,13 @@ crosscheck_comparisons <- function(totals, rows, metrics, which, first, second, 
   }))
 }
 
-# Ends at a critical value, and how far they move with its Monte Carlo error.
+# Ends at a critical value, and how far they move with its Monte Carlo error, on either side: limits by exact tests may
+# stand at a jump, from which they move on one side only.
 ends_with_error <- function(ends, critical) {
   at <- ends(critical$value)
-  as.list(c(at, if (critical$error == 0) c(0, 0) else abs(ends(critical$value + critical$error) - at)))
+  if (critical$error == 0) return(as.list(c(at, 0, 0)))
+  moved <- vapply(c(-1, 1), function(side) abs(ends(critical$value + side * critical$error) - at), c(0, 0))
+  as.list(c(at, apply(moved, 1L, max)))
 }
 
 # The p-value of one comparison over its family, where its simultaneous interval ends at the null, with its error.

@@ -57,6 +57,8 @@ def test_table_is_to_frame_with_null_for_what_json_lacks(report: Any, written: P
                 missing += 1
             elif number:
                 assert record[name] == value, name
+            elif isinstance(value, bool):
+                assert record[name] is value, name
             else:
                 assert record[name] == str(value), name
     assert missing > 0

@@ -15,6 +15,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import fairstats as fs
 from fairstats.ground.results import WIDTH, Interval, Result, printed
+from fairstats.report.claims import Claim
 from fairstats.report.view import _blocks
 from tests.golden.cases import load_cases
 
@@ -96,6 +97,15 @@ def of_a_tail() -> list[Result]:
     return [fit.test_shape(), fit.return_level([100, 1000]), averaged, index, over, by_age, levels, *levels.levels]
 
 
+def of_strata() -> list[Result]:
+    """A ratio and a difference over strata."""
+    rows = {"sensitive_features": [LONG, "b"] * 60, "strata": np.repeat(["x", LONG, "z"], 40), "reference": "b"}
+    selected = [1, 0, 1, 1, 0, 1] * 20
+    impact = fs.disparate_impact(selected, **rows)
+    difference = fs.demographic_parity_difference(None, selected, **rows)
+    return [impact.stratified, difference.stratified]
+
+
 def check_print(found: list[Result]) -> set[str]:
     """Names of the classes, after every result was printed."""
     for result in found:
@@ -113,7 +123,7 @@ def below(cls: type) -> set[str]:
 def test_every_class_of_result_prints_in_100_columns() -> None:
     impact = fs.adverse_impact({"a": (3, 9), LONG: (8, 4)}, unknown=2)
     made = (of_posteriors, of_amplification, of_missing_rows, of_estimators, of_a_tail)
-    seen = check_print([*(result for make in made for result in make()), impact])
+    seen = check_print([*(result for make in made for result in make()), impact, *of_strata()])
     for name in CASES:
         seen |= check_print(of_case(name))
     slow = {"PowerResult", "SyntheticQuality", "TailSample"}
@@ -188,15 +198,20 @@ def test_a_one_sided_interval_is_a_limit(alternative: str, words: str) -> None:
     assert "inf" not in sentence
 
 
+def blocks_of(result: Any) -> Iterator[Any]:
+    """Blocks of a report of this result alone, which has no claims."""
+    return _blocks(result, [Claim()] * len(result.rows()))
+
+
 def test_a_limit_stands_in_the_report() -> None:
+    """A one-sided interval is told as a limit, a two-sided one by both ends."""
     rng = np.random.default_rng(1)
     scores, sex = np.r_[rng.beta(2, 5, 300), rng.beta(5, 2, 300)], np.repeat(["f", "m"], 300)
     result = fs.madd(scores, sensitive_features=sex, rng=1)
-    texts = [row.interval_text for block in _blocks(result) for row in block.rows]
-    assert texts[0].startswith("at least 1.")
-    assert texts[1].startswith("[")
+    texts = [row.interval_text for block in blocks_of(result) for row in block.rows]
+    assert [text[:3] for text in texts] == ["[1."]
     one_sided = fs.disparate_impact(counts={"a": (40, 60), "b": (25, 75)}, alternative="less")
-    assert next(_blocks(one_sided)).rows[0].interval_text.startswith("at most 0.")
+    assert next(blocks_of(one_sided)).rows[0].interval_text.startswith("at most 0.")
 
 
 def test_one_rope_serves_every_number_of_metrics() -> None:

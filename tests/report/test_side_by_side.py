@@ -195,7 +195,7 @@ def test_where_interval_and_verdict_seem_to_differ_a_sentence_says_why(options: 
             names = ("Largest",) if c is largest else (f"{c.group} against {c.reference}", c.group)
             own = [s for s in result.sentences() if any(name in s for name in names)]
             assert any("rests on the" in s or "Alone this comparison" in s for s in own), (c.metric, own)
-    assert apart > 2
+    assert apart > 0
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -105,10 +105,9 @@ def read_table(
     --------
     >>> import fairstats as fs
     >>> held = b"code,score,hired\n01,0.5,NA\n1,0.25,yes\n"
-    >>> fs.read_table(held, numbers="score")
-      code  score hired
-    0   01   0.50   NaN
-    1    1   0.25   yes
+    >>> table = fs.read_table(held, numbers="score")
+    >>> table["code"].tolist(), table["score"].tolist(), table["hired"].isna().tolist()
+    (['01', '1'], [0.5, 0.25], [True, False])
     """
     numbers = column_names("numbers", numbers)
     features = column_names("features", features)

@@ -99,7 +99,7 @@ def check_separator(sep: str | None, argument: str = "sep") -> str | None:
     r"""The separator that was asked for; ``\t`` of two characters, and the word tab, are a tab."""
     if sep is None:
         return None
-    tab = sep in ("\\t", "tab")
+    tab = isinstance(sep, str) and sep in ("\\t", "tab")
     separator = "\t" if tab else sep
     one = isinstance(separator, str) and len(separator.encode("utf-8", "replace")) == 1
     fine = one and separator not in '"\r\n\0'
@@ -111,7 +111,8 @@ def check_decimal(decimal: str | None, sep: str | None = None) -> str | None:
     """The decimal mark that was asked for."""
     if decimal is None:
         return None
-    check_that(decimal in (".", ","), "decimal", decimal, "'.' or ','", "decimal=','")
+    fine = isinstance(decimal, str) and decimal in (".", ",")
+    check_that(fine, "decimal", decimal, "'.' or ','", "decimal=','")
     return decimal
 
 

@@ -21,6 +21,8 @@ from fairstats.numerics.rates.score import Contrast
 
 #: A count this near to the boundary lies on it: equal statistics differ in their last digits.
 TIE = 1e-6
+#: A statistic this near to 0 is 0.
+EQUAL = 1e-9
 _MOST_STEPS = 80
 #: Angles of the curve's parameter: the first after the start, and a step after which Newton's error is rounding.
 _NEAR = 1e-6
@@ -119,8 +121,8 @@ def boundary(
     scale = null if contrast == "ratio" else np.ones_like(null)
     if contrast != "odds_ratio":
         with np.errstate(divide="ignore", invalid="ignore"):
-            left_above = n + statistic * scale / np.sqrt(most * (1 - most) / m) < 0
-            left_below = n - statistic * scale / np.sqrt(least * (1 - least) / m) < 0
+            left_above = n + statistic * scale / np.sqrt(most * (1 - most) / m) < -TIE * n
+            left_below = n - statistic * scale / np.sqrt(least * (1 - least) / m) < -TIE * n
         left_above = left_above & (most < 1) & (np.abs(upper_end) <= TIE)
         left_below = left_below & (least > 0) & (np.abs(lower_end) <= TIE)
         first = np.where(left_above, n + 1, first)
@@ -130,8 +132,8 @@ def boundary(
     both_one = np.ones_like(null, dtype=bool)
     if contrast != "odds_ratio":
         both_one = null == (1 if contrast == "ratio" else 0)
-    number = np.where(both_zero & (statistic > 0) & (counts == 0), 0, number)
-    first = np.where(both_one & (statistic < 0) & (counts == m), n + 1, first)
+    number = np.where(both_zero & (statistic > EQUAL) & (counts == 0), 0, number)
+    first = np.where(both_one & (statistic < -EQUAL) & (counts == m), n + 1, first)
     return (np.clip(first, 0, n + 1).astype(np.int64), np.clip(number, 0, n + 1).astype(np.int64))
 
 

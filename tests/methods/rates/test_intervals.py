@@ -304,7 +304,7 @@ def test_one_selected_person_is_never_fair() -> None:
 def test_clusters_that_are_all_alike(weight: Any) -> None:
     """Every cluster has the same rows: the linearised variance is 0, but for rounding, and says nothing.
 
-    The score takes each cluster as a row: 5 of 10 against 5 of 10, by t with 9 degrees of freedom.
+    The score takes each cluster as a row: the same share of 10 against itself, by t with 9 degrees of freedom.
     """
     columns = {
         "sensitive_features": list("aabb") * 10,
@@ -318,7 +318,9 @@ def test_clusters_that_are_all_alike(weight: Any) -> None:
         assert result.estimate == pytest.approx(1)
         assert result.verdict == "insufficient evidence"
     gap = fs.demographic_parity_difference(None, [1, 0, 1, 0] * 10, **columns)
-    wanted = difference_score_interval(5.0, 10.0, 5.0, 10.0, float(t.ppf(0.975, 9)))
+    one_cluster = np.resize(weight, 4)
+    share = one_cluster[0] / one_cluster[:2].sum()
+    wanted = difference_score_interval(10 * share, 10.0, 10 * share, 10.0, float(t.ppf(0.975, 9)))
     assert tuple(gap.confidence_interval) == pytest.approx([float(end) for end in wanted], rel=1e-6)
 
 

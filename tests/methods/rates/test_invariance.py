@@ -84,7 +84,7 @@ def test_the_names_of_the_groups_do_not_matter(metric: str, rows: list[tuple[int
         if metric != "max"
         else quiet(metric, y, p, sensitive_features=g, groups=list("abc"))
     )
-    for names in ({"a": "z", "b": "y", "c": "x"}, {"a": 3, "b": 1, "c": 2}, {"a": "x & y", "b": "", "c": "highest"}):
+    for names in ({"a": "z", "b": "y", "c": "x"}, {"a": 3, "b": 1, "c": 2}, {"a": "x & y", "b": " y", "c": "highest"}):
         renamed = [names[v] for v in g]
         options = {} if metric == "max" else {"reference": names["a"]}
         other = quiet(metric, y, p, sensitive_features=renamed, groups=[names[v] for v in "abc"], **options)

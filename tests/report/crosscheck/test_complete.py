@@ -50,6 +50,7 @@ TABLES: dict[str, tuple[type[Any], tuple[Line, ...], dict[str, str]]] = {
     "adverse impact of a pair": (ImpactFigures, pairs._IMPACT_LINES, {}),
     "worst case": (WorstCase, rates._WORST_LINES, {"estimate": "that of the comparison itself"}),
     "difference under a gap": (GapComponent, pairs._COMPONENT, {}),
+    "difference under a gap, by exact tests": (GapComponent, pairs._EXACT_COMPONENT, {}),
     "change between models": (PairedChange, pairs._CHANGE, ADJUSTED | NO_VERDICT),
     "share of changed predictions": (
         RiskComparison,
@@ -242,7 +243,9 @@ def test_no_line_stands_outside_these_tables() -> None:
     """A new table has to be named above, so that taking a line out of it is noticed."""
     known = {id(line) for _, lines, _ in TABLES.values() for line in lines}
     known |= {id(line) for lines, _ in WITNESSES.values() for line in lines}
-    known |= {id(line) for line in (*rates._ONE_SIDED, *posteriors._MOMENTS)}  # parts of the above
+    known |= {
+        id(line) for line in (*rates._ONE_SIDED, *rates._EXACT_ONE_SIDED, *posteriors._MOMENTS)
+    }  # parts of the above
     for module in (distances, pairs, posteriors, rates, tails):
         for name, table in vars(module).items():
             lines = table if isinstance(table, tuple) else ()
