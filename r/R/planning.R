@@ -68,6 +68,7 @@ exactly_shown <- function(tables, n, m, width, null, side, error) {
   group_is_larger <- n > m | (n == m & (tables$k > tables$j | (tables$k == tables$j & null < 1)))
   line <- ifelse(group_is_larger, -1 - tables$k, tables$j)
   shown <- logical(nrow(tables))
+  start <- 0
   for (places in split(seq_len(nrow(tables)), line)) {
     order_of_line <- order(tables$k[places], -tables$j[places], decreasing = side == "greater")
     places <- places[order_of_line]
@@ -76,24 +77,43 @@ exactly_shown <- function(tables, n, m, width, null, side, error) {
       p <- exact_pvalue(table$k, n, table$j, m, "ratio", null, side)
       p + stats::pnorm(stats::qnorm(p) - width[places[at]]) <= error
     }
-    shown[places] <- leading(shows, length(places))
+    shown[places] <- leading(shows, length(places), start)
+    start <- sum(shown[places])
   }
   shown
 }
 
-# Which of `size` tables are shown, about the first ones: the last of them by halves, and two neighbours on either side
-# one by one, since the width of the fair range in standard errors differs between tables.
-leading <- function(shows, size) {
+# Which of `size` tables are shown, about the first ones: the last of them by steps that double from a guess, then by
+# halves, and two neighbours on either side one by one, since the width of the fair range in standard errors differs
+# between tables.
+leading <- function(shows, size, guess) {
+  known <- rep(NA, size)
+  answer <- function(place) {
+    if (is.na(known[place])) known[place] <<- shows(place)
+    known[place]
+  }
   low <- 0
   high <- size + 1
+  place <- min(max(guess, 1), size)
+  step <- 1
+  while (place > low && place < high) {
+    if (answer(place)) {
+      low <- place
+      place <- place + step
+    } else {
+      high <- place
+      place <- place - step
+    }
+    step <- 2 * step
+  }
   while (high - low > 1) {
     middle <- (low + high) %/% 2
-    if (shows(middle)) low <- middle else high <- middle
+    if (answer(middle)) low <- middle else high <- middle
   }
   first <- seq_len(size) < high
   near <- seq_len(size)
   near <- near[near >= high - 2 & near < high + 2]
-  first[near] <- vapply(near, shows, NA)
+  first[near] <- vapply(near, answer, NA)
   first
 }
 

@@ -360,7 +360,9 @@ compare_pair <- function(metric, i, j, contrast, method, exact, critical, thresh
   out$p_row <- if (exact) exact_equality(cells, contrast) else p[3L]
   if (fair[1L] < fair[2L]) {
     p <- c(stats::pt(both[1L], df, lower.tail = FALSE), stats::pt(both[2L], df))
-    out[c("z_inner", "p_tost")] <- c(both[which.max(p)], max(p))
+    # of an estimate in the middle of the fair range both are alike, but for rounding
+    larger <- if (p[1L] >= p[2L] * (1 - 1e-9)) 1L else 2L
+    out[c("z_inner", "p_tost")] <- c(both[larger], p[larger])
   }
   out
 }
@@ -475,7 +477,7 @@ CORRECTED_BELOW <- 10
 # The largest absolute difference over several metrics and all pairs. Of one difference (two groups, one rate) it is its
 # size. Otherwise, if every difference lies within its limits at the critical value c, the maximum lies between the
 # largest distance of the limits from 0 on the near side and on the far side, so that its coverage is at least nominal.
-# `critical`: of the band that is given for every difference.
+# `critical`: of the band that is given for every difference, by default its own.
 crosscheck_largest <- function(totals, rows, metrics, level, critical, clustered, scatter = NULL, units = 0,
                                squares = NULL, margin = 0.1) {
   values_of <- function(totals) lapply(metrics, function(m) {
@@ -522,8 +524,9 @@ crosscheck_largest <- function(totals, rows, metrics, level, critical, clustered
     }, NA))))
     gap_decision(found, terms, method_of(corrected), z, small, few, df, each, critical, margin, level, complete)
   }
-  at <- decided(critical)
   own <- joint$quantile(level)
+  if (is.null(critical)) critical <- own$value
+  at <- decided(critical)
   same <- isTRUE(all.equal(own$value, critical, tolerance = 0.02))
   interval <- if (same) at else decided(own$value)
   top <- max(abs(difference))

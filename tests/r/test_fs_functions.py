@@ -172,11 +172,13 @@ def test_compare_models(metric: str) -> None:
     ],
 )  # fmt: skip
 def test_planning(ratio: float, alternative: Any, threshold: float) -> None:
-    """R sums over the counts of the reference and finds the constrained rates by bisection."""
+    """R sums over the counts of the reference. Sizes for verdicts: `test_the_sample_size_of_few_cases`."""
     options: dict[str, Any] = {"alternative": alternative, "threshold": threshold}
     ours = fs.power_ratio(0.4, ratio, n=90, n_reference=200, **options)
     there = call("fs_power_ratio", 0.4, ratio, 90, 200, **options)
     assert there == pytest.approx(ours.power, rel=1e-9)
+    if alternative in ("violated", "satisfied"):
+        return
     plan = fs.sample_size_ratio(0.4, ratio, power=0.7, allocation=2.5, **options)
     found = call("fs_sample_size_ratio", 0.4, ratio, 0.7, 2.5, **options)
     assert (found["n"], found["n_reference"]) == (plan.n, plan.n_reference)

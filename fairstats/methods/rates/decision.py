@@ -233,6 +233,8 @@ def _equivalence(by: Chosen, contrast: Contrast, settings: Inference) -> list[Hy
         return []
     z_low, z_high = by.how.statistic(low), by.how.statistic(high)
     p_low, p_high = normal_cdf(-z_low, by.degrees_of_freedom), normal_cdf(z_high, by.degrees_of_freedom)
-    statistic, pvalue = (z_low, p_low) if p_low >= p_high else (z_high, p_high)
+    # of an estimate in the middle of the fair range both are alike, but for rounding
+    is_low = p_low >= p_high * (1 - 1e-9)
+    statistic, pvalue = (z_low, p_low) if is_low else (z_high, p_high)
     null = f"{contrast} outside ({low:.6g}, {high:.6g})"
     return [HypothesisTest(null, "equivalence", statistic, pvalue, f"TOST ({by.name})")]

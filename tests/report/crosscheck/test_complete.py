@@ -243,9 +243,8 @@ def test_no_line_stands_outside_these_tables() -> None:
     """A new table has to be named above, so that taking a line out of it is noticed."""
     known = {id(line) for _, lines, _ in TABLES.values() for line in lines}
     known |= {id(line) for lines, _ in WITNESSES.values() for line in lines}
-    known |= {
-        id(line) for line in (*rates._ONE_SIDED, *rates._EXACT_ONE_SIDED, *posteriors._MOMENTS)
-    }  # parts of the above
+    # parts of the above
+    known |= {id(line) for line in (*rates._ONE_SIDED, *rates._EXACT_ONE_SIDED, *posteriors._MOMENTS)}
     for module in (distances, pairs, posteriors, rates, tails):
         for name, table in vars(module).items():
             lines = table if isinstance(table, tuple) else ()
