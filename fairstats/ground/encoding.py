@@ -161,7 +161,8 @@ def _declared(values: Any) -> tuple[Hashable, ...] | None:
     cure = 'label_values=["no", "yes"]'
     allowed = "a list of the labels that may occur"
     several = isinstance(values, (list, tuple, set, frozenset, np.ndarray, pd.Index, pd.Series))
-    checks.check_that(several, "label_values", values, allowed, cure)
+    # an array of no dimension is a single value
+    checks.check_that(several and getattr(values, "ndim", 1) > 0, "label_values", values, allowed, cure)
     found = tuple(factorize(list(values), "label_values").levels)
     checks.check_that(len(found) > 0, "label_values", values, allowed, cure)
     return found

@@ -66,7 +66,7 @@ def test_a_verdict_can_hold_for_its_metric_alone() -> None:
 @pytest.mark.slow
 def test_fair_audits_claim_nothing() -> None:
     """Two attributes and their crossing, all rates alike: some difference is "real" in at most .05 of audits."""
-    n_audits, real, unadjusted = 200, 0, 0
+    n_audits, real, unadjusted = 80, 0, 0
     rng = np.random.default_rng(11)
     sex = np.repeat(["f", "m"], 4_000)
     race = np.tile(np.repeat(["a", "b", "c"], [800, 160, 40]), 8)

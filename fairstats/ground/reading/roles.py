@@ -77,7 +77,8 @@ class ReadingOptions:
         """The same, by the names that the reader knows."""
         check_tokens(self.na_values)
         if self.memory is not None:
-            fine = re.fullmatch(r"\d+(\.\d+)?\s*[KMGT]i?B", self.memory, re.IGNORECASE) is not None
+            is_text = isinstance(self.memory, str)
+            fine = is_text and re.fullmatch(r"\d+(\.\d+)?\s*[KMGT]i?B", self.memory, re.IGNORECASE) is not None
             check_that(fine, "memory", self.memory, "a size with its unit", "2GB, say")
         return ReadingOptions(
             na_values=self.na_values,

@@ -88,7 +88,9 @@ def check_tokens(na_values: str | Iterable[str] | None) -> tuple[str, ...]:
         return MISSING_TOKENS
     tokens = (na_values,) if isinstance(na_values, str) else na_values
     allowed = "None, a text, or a list of texts"
-    check_that(isinstance(tokens, Iterable), "na_values", na_values, allowed, 'na_values=["NA", "-9"]')
+    # an array of no dimension calls itself iterable
+    several = isinstance(tokens, Iterable) and getattr(tokens, "ndim", 1) > 0
+    check_that(several, "na_values", na_values, allowed, 'na_values=["NA", "-9"]')
     tokens = tuple(tokens)
     every_text = all(isinstance(token, str) for token in tokens)
     check_that(every_text, "na_values", na_values, allowed, 'na_values=["NA", "-9"]')

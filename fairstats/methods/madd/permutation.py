@@ -309,7 +309,8 @@ def null_moments(pooled: NDArray[Any], n0: int, n1: int) -> tuple[float, float]:
     p = counts / n
     variance = p * (1 - p) * n / max(n - 1, 1) * (1 / n0 + 1 / n1)
     odds = p / np.maximum(1 - p, 1e-300)
-    correlation = -np.sqrt(np.minimum(np.outer(odds, odds), 1.0))
+    with np.errstate(over="ignore"):  # it counts as 1
+        correlation = -np.sqrt(np.minimum(np.outer(odds, odds), 1.0))
     return _moments(mean, variance, correlation)
 
 

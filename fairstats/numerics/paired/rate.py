@@ -104,7 +104,9 @@ class PairedRate:
         with np.errstate(divide="ignore", invalid="ignore"):
             std_error = float(np.sqrt(self._variance(groups, -1)))
         if self.counts.weighted:
-            return self._linearised(groups, std_error)
+            # also of the other groups, some of which may have a rate of 0
+            with np.errstate(divide="ignore", invalid="ignore"):
+                return self._linearised(groups, std_error)
         shift, total = (_combined([self._parts[sign][g] for g in groups]) for sign in (-1, 1))
         zero = "a rate of 0: after / before is 0, infinite or not known; its limits are by score"
         note = "" if np.isfinite(shift.estimate) else f"{self._where(self.values == 0, groups)}: {zero}."

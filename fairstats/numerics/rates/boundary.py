@@ -101,7 +101,7 @@ def boundary(
         excess, slope, larger = curve(angle, counts)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             newton = angle - excess / slope
-        step = np.abs(newton - angle)
+            step = np.abs(newton - angle)
         if not (step > _SMALL_STEP).any(where=searched):
             break
         above = excess > 0
@@ -152,7 +152,8 @@ def _wilson_angle(
         c = statistic / np.sqrt(1.0 + ratio)
         square = c * c
         root = np.sqrt(np.maximum(share * (1 - share) / m + square / (4 * m * m), 0.0))
-        rate = (share + square / (2 * m) - c * root) / (1 + square / m)
+        with np.errstate(invalid="ignore", over="ignore"):  # of a statistic without limits the curve's ends decide
+            rate = (share + square / (2 * m) - c * root) / (1 + square / m)
         place = np.minimum(np.maximum((rate - least) / width, edge), 1.0 - edge)
         if contrast == "odds_ratio":
             break
@@ -189,4 +190,6 @@ def _curve(
         slope = m + statistic / root * ((1 - 2 * p) - of_p * growth / (2 * spread))
         other = statistic * scale * of_q / root
     turn = width * 2 * sine * np.cos(angle)
-    return m * p + shift - counts, slope * turn, n * q - other
+    with np.errstate(invalid="ignore"):  # at an end of a range of rates that begins within rounding of 0
+        slope_of_angle = slope * turn
+    return m * p + shift - counts, slope_of_angle, n * q - other

@@ -30,6 +30,10 @@ _STATISTICS: dict[Contrast, Callable[..., Floats]] = {
 }
 
 
+#: Cases, and null values of ratios, up to which nothing overflows.
+MOST = 1e15
+
+
 class Limits(NamedTuple):
     """Ends of intervals: numbers, or arrays of the shape of the counts."""
 
@@ -77,7 +81,7 @@ def interval(
     if method == "wilson":
         square = float(ndtri(1 - error / 2)) ** 2
         centre = (k + square / 2) / (n + square)
-        half = np.sqrt(square * (k * (n - k) / n + square / 4)) / (n + square)
+        half = np.sqrt(square * (k * ((n - k) / n) + square / 4)) / (n + square)
         # by hand at the ends, where the difference leaves a rounding error
         low = np.where(k == 0, 0.0, centre - half)
         high = np.where(k == n, 1.0, centre + half)
@@ -198,9 +202,10 @@ def pvalue(
     check_choice("method", method, ("score", "exact"))
     nulls = float_array("null", _EQUAL[contrast] if null is None else null, "numbers")
     least, most = null_range(contrast)
+    most = min(most, MOST)
     check_that(bool(np.all((nulls > least) & (nulls < most))), "null", null, f"values between {least:g} and {most:g}")
     k, n, k0, n0 = _counts(("k", k), ("n", n), ("k0", k0), ("n0", n0))
-    k, n, k0, n0, nulls = np.broadcast_arrays(k, n, k0, n0, nulls)
+    k, n, k0, n0, nulls = _alike_in_shape(k=k, n=n, k0=k0, n0=n0, null=nulls)
     if method == "exact":
         values = [
             exact_pvalue(*table, contrast=contrast, null=value, alternative=alternative)
@@ -241,21 +246,26 @@ def _checked_contrast(contrast: Any) -> Contrast:
 
 def _counts(*named: tuple[str, ArrayLike]) -> list[Floats]:
     """Counts as arrays of one shape; names and values in pairs of successes and cases."""
-    arrays = [float_array(name, value, "numbers") for name, value in named]
-    try:
-        arrays = list(np.broadcast_arrays(*arrays))
-    except ValueError:
-        shapes = ", ".join(f"{name} {np.shape(value)}" for name, value in named)
-        raise InputError(
-            named[0][0], got=f"shapes {shapes}", allowed="shapes that broadcast", cure="one count for each other"
-        ) from None
+    arrays = _alike_in_shape(**{name: float_array(name, value, "numbers") for name, value in named})
     for place in range(0, len(arrays), 2):
         (name, value), (size_name, size) = named[place : place + 2]
         successes, cases = arrays[place : place + 2]
-        check_that(bool(np.all(np.isfinite(cases) & (cases > 0))), size_name, size, "finite numbers above 0")
+        check_that(bool(np.all((cases > 0) & (cases <= MOST))), size_name, size, f"numbers above 0, up to {MOST:g}")
         fine = (successes >= 0) & (successes <= cases)
         check_that(bool(np.all(fine)), name, value, f"from 0 to {size_name}")
     return arrays
+
+
+def _alike_in_shape(**arrays: Floats) -> list[Floats]:
+    """Arrays of one shape, by broadcasting."""
+    try:
+        return list(np.broadcast_arrays(*arrays.values()))
+    except ValueError:
+        shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
+        first = next(iter(arrays))
+        raise InputError(
+            first, got=f"shapes {shapes}", allowed="shapes that broadcast", cure="pass one value for each other"
+        ) from None
 
 
 def _whole(*columns: NDArray[Any]) -> list[tuple[int, int, int, int]]:

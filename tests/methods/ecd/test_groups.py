@@ -200,16 +200,16 @@ def test_one_comparison_is_its_own_family() -> None:
 
 @pytest.mark.slow
 def test_the_interval_of_the_largest_covers() -> None:
-    """120 samples of four exponential tails, two of them alike: at least 95% less three standard errors."""
+    """60 samples of four exponential tails, two of them alike: at least 95% less three standard errors."""
     scale = {"a": 0.04, "b": 0.04, "c": 0.05, "d": 0.06}
     truth = 0.02 * np.log(1000)
     covered = 0
-    for seed in range(120):
+    for seed in range(60):
         rng = np.random.default_rng(seed)
         cd = {g: np.minimum(rng.exponential(s, 4000 if g == "a" else 1000), 1) for g, s in scale.items()}
         options: dict[str, Any] = {"reference": "a", "n_resamples": 0, "sensitivity": (), "other_interactions": ()}
         covered += truth in fs.ecd(cd, backend="scipy", rng=seed, **options).largest.confidence_interval
-    assert covered / 120 > 0.95 - 3 * np.sqrt(0.95 * 0.05 / 120)
+    assert covered / 60 > 0.95 - 3 * np.sqrt(0.95 * 0.05 / 60)
 
 
 def test_ecd_against_the_exceedances(found: fs.results.EcdResult) -> None:

@@ -575,13 +575,13 @@ def test_other_rows_are_refused(frame: pd.DataFrame) -> None:
 
 @pytest.mark.slow
 def test_adult() -> None:
-    """The bundled rows of Adult, predicted by a rule; sex, race, and their ten intersections."""
+    """The bundled rows of Adult, predicted by a rule; sex and race."""
     from fairstats.datasets import load_adult
 
     frame, _ = load_adult()
     frame = frame.assign(rule=((frame["education_num"] >= 12) & (frame["hours_per_week"] >= 40)).astype(int))
     report = fs.audit(
         frame, y_true="income", y_pred="rule", sensitive_features=["sex", "race"],
-        pos_label={"y_true": ">50K", "y_pred": 1}, rng=1,
+        pos_label={"y_true": ">50K", "y_pred": 1}, intersections=False, rng=1,
     )  # fmt: skip
-    assert_all_agree(fs.crosscheck(report), at_least=1000)
+    assert_all_agree(fs.crosscheck(report), at_least=300)
