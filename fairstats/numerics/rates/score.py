@@ -116,7 +116,8 @@ def score_statistic(table: Table, contrast: Contrast, null: float, correction: b
 
 def _standardised(distance: float, variance: float, total: float, correction: bool) -> float:
     if variance <= 0:
-        return 0.0 if distance == 0 else copysign(inf, distance)
+        # below it a null value cannot be told from the estimate: 1 - 1e-16 is 1
+        return 0.0 if abs(distance) < 1e-14 else copysign(inf, distance)
     return distance / sqrt(variance * total / (total - 1) if correction else variance)
 
 

@@ -141,7 +141,8 @@ def largest_gap(result: MaximumResult, bench: Bench) -> Iterator[Check]:
         said = f"{VERDICT} ({top.direction})"
         yield place.compare(said, top.pvalue_verdict, shown, twin, error=error, relative=EXACT_PVALUE)
     if bench.adjusted_here:
-        yield place.compare(ADJUSTED, top.pvalue_adjusted, found["pvalue"], twin, error=found["pvalue_error"])
+        adjusted, error = found["pvalue"], found["pvalue_error"]
+        yield place.compare(ADJUSTED, top.pvalue_adjusted, adjusted, twin, error=error, relative=EXACT_PVALUE)
     names = ("metric", "first", "second", "difference", "std_error", "low", "high")
     groups = counts.groups
     differences = {
