@@ -358,6 +358,29 @@ def test_which_tables_exact_tests_show(
     assert 0 < shown.sum() < asked.sum()
 
 
+@pytest.mark.parametrize(
+    ("table", "null"),
+    [((9, 15, 15, 15), 0.8), ((0, 7, 7, 7), 0.5), ((4, 7, 8, 8), 0.8), ((6, 10, 10, 10), 0.8), ((7, 10, 20, 20), 0.9)],
+)
+def test_a_table_at_the_end_of_the_boundary_is_as_extreme_as_itself(
+    table: tuple[int, int, int, int], null: float
+) -> None:
+    """The constrained rate of the reference is 1, where the boundary has a slope of 0: by enumeration of all tables.
+
+    The first had .0337 for .0643.
+    """
+    k, n, j, m = table
+    group, reference = np.meshgrid(np.arange(n + 1), np.arange(m + 1), indexing="ij")
+    z = ratio_score_statistic(group, n, reference, m, null)
+    region = z <= z[k, j] + 1e-9
+    rates = np.linspace(beta.ppf(GAMMA / 2, j, m - j + 1), 1.0, 20_001)[:, None]
+    of_group = binom.pmf(np.arange(n + 1), n, null * rates)
+    of_reference = binom.pmf(np.arange(m + 1), m, rates)
+    chances = np.einsum("ra,ab,rb->r", of_group, region.astype(float), of_reference)
+    found = exact_pvalue(*table, contrast="ratio", null=null, alternative="less")
+    assert found == pytest.approx(chances.max() + GAMMA, rel=1e-5)
+
+
 @pytest.mark.parametrize("last", [0, 1, 6, 7, 8])
 def test_the_first_count_that_holds_is_found(last: int) -> None:
     """Every threshold from 0 to last + 1, in one call; last + 1 where nothing holds."""
