@@ -20,6 +20,7 @@ BUILT = VIGNETTES.parent / "build" / "vignettes"
 #: Beginning of a module's name → file, title. The first that fits.
 GROUPS = (
     ("fairstats.methods.rates", "rates", "Rates, ratios and differences"),
+    ("fairstats.numerics.rates", "counts", "Counts: intervals and tests of one rate and of two"),
     ("fairstats.methods.madd", "madd", "Score distributions: MADD"),
     ("fairstats.methods.hfm", "hfm", "Set distances: HFM"),
     ("fairstats.methods.um", "um", "Posteriors: Uncertainty Matters"),
