@@ -72,7 +72,7 @@ def changed(written: str, path: tuple[Any, ...], how: str, value: Any) -> Any:
     return data
 
 
-@pytest.mark.parametrize("cases", [60, pytest.param(1500, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("cases", [60, pytest.param(600, marks=pytest.mark.slow)])
 def test_a_changed_report_is_read_or_refused(written: str, cases: int) -> None:
     rng = np.random.default_rng(cases)
     every = list(places(json.loads(written)))
