@@ -287,15 +287,25 @@ def test_of_more_tables_than_are_enumerated_the_note_says_so() -> None:
     assert "here they are counted by the score test" in plan.notes()[0]
 
 
-@pytest.mark.parametrize("allocation", ALLOCATIONS)
-@pytest.mark.parametrize(
-    ("rate", "ratio", "alternative"),
-    [(0.5, 0.6, "less"), (0.1, 0.35, "less"), (0.9, 0.7, "violated"), (0.7, 1.0, "satisfied"), (0.5, 0.7, "two-sided")],
-)
-def test_no_more_than_needed(rate: float, ratio: float, alternative: Any, allocation: float) -> None:
+def check_no_more_than_needed(rate: float, ratio: float, alternative: Any, allocation: float) -> None:
     plan = fs.sample_size_ratio(rate, ratio, alternative=alternative, allocation=allocation)
     assert min(plan.n, plan.n_reference) >= 50
     assert 0.8 <= plan.power <= 0.82
+
+
+@pytest.mark.parametrize("allocation", ALLOCATIONS)
+@pytest.mark.parametrize(
+    ("rate", "ratio", "alternative"), [(0.5, 0.6, "less"), (0.1, 0.35, "less"), (0.5, 0.7, "two-sided")]
+)
+def test_no_more_than_needed(rate: float, ratio: float, alternative: Any, allocation: float) -> None:
+    check_no_more_than_needed(rate, ratio, alternative, allocation)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("allocation", [1.0, 4.0, 0.1])
+@pytest.mark.parametrize(("rate", "ratio", "alternative"), [(0.9, 0.7, "violated"), (0.7, 1.0, "satisfied")])
+def test_no_more_than_needed_for_a_verdict(rate: float, ratio: float, alternative: Any, allocation: float) -> None:
+    check_no_more_than_needed(rate, ratio, alternative, allocation)
 
 
 def test_many_cases_by_halving() -> None:
