@@ -187,7 +187,8 @@ compare_rows <- function(theirs, ours, quantities, tolerance) {
 # either side seeks on a grid of its own; limits follow them, and jump where p does. An adjusted p-value may be that of
 # another row.
 exact_looseness <- function(theirs, quantities) {
-  exact <- theirs$section == "rates" && grepl("exact", as_text(theirs$method))
+  # a largest gap may rest on exact tests of its pairs
+  exact <- theirs$section == "rates" && (grepl("exact", as_text(theirs$method)) || grepl("_max$", theirs$metric))
   loose <- rep(1, length(quantities))
   if (theirs$section == "rates") loose[grepl("pvalue.*_adjusted$", quantities)] <- 200
   if (!exact) return(loose)

@@ -7,9 +7,14 @@ test_that("a table of the audit is that of the single functions", {
   counts <- lapply(split(d$y_pred, d$group), function(y) c(sum(y), length(y)))
   found <- of("disparate_impact")
   for (group in found$group) {
-    ends <- rate_interval(
-      counts[[group]][1L], counts[[group]][2L], counts$blue[1L], counts$blue[2L], "ratio", found$method[found$group == group]
-    )
+    k <- c(counts[[group]][1L], counts$blue[1L])
+    n <- c(counts[[group]][2L], counts$blue[2L])
+    method <- found$method[found$group == group]
+    ends <- if (method == "exact unconditional") {
+      exact_interval(k[1L], n[1L], k[2L], n[2L], "ratio")
+    } else {
+      rate_interval(k[1L], n[1L], k[2L], n[2L], "ratio", method)
+    }
     expect_equal(c(found$ci_low[found$group == group], found$ci_high[found$group == group]), ends, tolerance = 1e-12)
   }
   expect_equal(found$pvalue_adjusted, p.adjust(found$pvalue, "holm"), tolerance = 1e-10)
