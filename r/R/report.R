@@ -166,7 +166,9 @@ compare_rows <- function(theirs, ours, quantities, tolerance) {
   # what two optimisers find of a tail, and their second derivatives, which packages take by differences
   fitted <- theirs$section == "ecd" && !grepl("ACD|average", theirs$metric)
   loose <- if (fitted) ifelse(grepl("std_error$", quantities), 1e4, 1e2) else exact_looseness(theirs, quantities)
-  allowed <- loose * tolerance * pmax(abs(p), 1e-3) + 5 * random
+  # limits by exact tests move by steps of the search, also near 0
+  least <- ifelse(loose == LOOSE_LIMIT, 0.5, 1e-3)
+  allowed <- loose * tolerance * pmax(abs(p), least) + 5 * random
   apart <- abs(p - r)
   # JSON has no infinity: there the table is missing
   keep <- !is.na(p) & is.finite(r)
@@ -183,6 +185,9 @@ compare_rows <- function(theirs, ours, quantities, tolerance) {
   rbind(found, compared_as(theirs, "verdict", NA_real_, NA_real_, as.numeric(other), as.numeric(other && agree), agree))
 }
 
+# How many times the tolerance of other numbers limits by exact tests have.
+LOOSE_LIMIT <- 1000
+
 # How many times the tolerance of other numbers exact tests have. Their p-values are maxima over nuisance rates, which
 # either side seeks on a grid of its own; limits follow them, and jump where p does. An adjusted p-value may be that of
 # another row.
@@ -193,7 +198,7 @@ exact_looseness <- function(theirs, quantities) {
   if (theirs$section == "rates") loose[grepl("pvalue.*_adjusted$", quantities)] <- 200
   if (!exact) return(loose)
   loose[grepl("pvalue", quantities)] <- 200
-  loose[grepl("^(ci|bound)_", quantities)] <- 1000
+  loose[grepl("^(ci|bound)_", quantities)] <- LOOSE_LIMIT
   loose
 }
 
