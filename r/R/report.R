@@ -96,8 +96,9 @@ fs_compare <- function(report, audit, tolerance = 1e-6, quantities = NULL, na_va
   keys <- row_keys(report$table)
   own <- row_keys(audit)
   quantities <- quantities[quantities %in% names(report$table) & quantities %in% names(audit)]
+  any_exact <- any(grepl("exact", as_text(report$table$method)))
   found <- do.call(rbind, c(list(compared_as(report$table[0L, ])), lapply(keys[keys %in% own], function(key) {
-    compare_rows(report$table[match(key, keys), ], audit[match(key, own), ], quantities, tolerance)
+    compare_rows(report$table[match(key, keys), ], audit[match(key, own), ], quantities, tolerance, any_exact)
   })))
   rownames(found) <- NULL
   place <- function(rows) unique(paste(rows$section, rows$sensitive_features, rows$metric, sep = ": "))
@@ -159,13 +160,15 @@ compared_as <- function(theirs, quantity = character(), python = numeric(), r = 
     difference = difference, tolerance = tolerance, agree = agree, stringsAsFactors = FALSE)
 }
 
-compare_rows <- function(theirs, ours, quantities, tolerance) {
+compare_rows <- function(theirs, ours, quantities, tolerance, any_exact) {
   p <- vapply(quantities, function(q) as.numeric(theirs[[q]]), 0)
   r <- vapply(quantities, function(q) as.numeric(ours[[q]]), 0)
   random <- vapply(quantities, function(q) max(ours[[paste0("mc_", q)]], 0, na.rm = TRUE), 0)
   # what two optimisers find of a tail, and their second derivatives, which packages take by differences
   fitted <- theirs$section == "ecd" && !grepl("ACD|average", theirs$metric)
-  loose <- if (fitted) ifelse(grepl("std_error$", quantities), 1e4, 1e2) else exact_looseness(theirs, quantities)
+  loose <- if (fitted) ifelse(grepl("std_error$", quantities), 1e4, 1e2) else {
+    exact_looseness(theirs, quantities, any_exact)
+  }
   # limits by exact tests move by steps of the search, also near 0
   least <- ifelse(loose == LOOSE_LIMIT, 0.5, 1e-3)
   allowed <- loose * tolerance * pmax(abs(p), least) + 5 * random
@@ -190,12 +193,12 @@ LOOSE_LIMIT <- 1000
 
 # How many times the tolerance of other numbers exact tests have. Their p-values are maxima over nuisance rates, which
 # either side seeks on a grid of its own; limits follow them, and jump where p does. An adjusted p-value may be that of
-# another row.
-exact_looseness <- function(theirs, quantities) {
+# another row, where `any_exact` of the report is by such tests.
+exact_looseness <- function(theirs, quantities, any_exact) {
   # a largest gap may rest on exact tests of its pairs
   exact <- theirs$section == "rates" && (grepl("exact", as_text(theirs$method)) || grepl("_max$", theirs$metric))
   loose <- rep(1, length(quantities))
-  if (theirs$section == "rates") loose[grepl("pvalue.*_adjusted$", quantities)] <- 200
+  if (theirs$section == "rates" && any_exact) loose[grepl("pvalue.*_adjusted$", quantities)] <- 200
   if (!exact) return(loose)
   loose[grepl("pvalue", quantities)] <- 200
   loose[grepl("^(ci|bound)_", quantities)] <- LOOSE_LIMIT

@@ -196,8 +196,12 @@ class ExactTable:
             rate = float(ends[0] if angles[0] >= last else ends[1])
             at_end = 1.0 - binomial_cdf(int(low[0, -1]) - 1, n0, rate)
             return at_end + binomial_cdf(int(high[0, -1]) - 1, n0, rate)
-        points = self.rates.size
-        places = np.linspace(max(angles[0], first), min(angles[1], last), points)
+        # towards an end of the null hypothesis the angle of the smaller group's rate changes as a square root
+        low_end = max(angles[0], first)
+        high_end = min(angles[1], last)
+        points = 2 * self.rates.size
+        shares = _towards_ends(points, low=angles[0] > first, high=angles[1] < last)
+        places = low_end + (high_end - low_end) * shares
         rates = np.sin(places) ** 2
         own_rates = smaller_rate(self.contrast, rates[None], null)
         own_rates = np.minimum(np.maximum(own_rates, 0.0), 1.0)
@@ -206,8 +210,8 @@ class ExactTable:
             extreme = self._extreme_by_sums(low[:, :-1], high[:, :-1], rates)[0]
         else:
             # the tails of the larger group's count are smooth in its rate, also beyond the end
-            steps = (places - first) / (last - first) * (points - 1)
-            extreme = extreme @ interpolation(points, steps)
+            steps = (places - first) / (last - first) * (self.rates.size - 1)
+            extreme = extreme @ interpolation(self.rates.size, steps)
         probability = np.sum(masses * extreme, axis=0)[None]
         return float(vertex(probability @ refinement(points))[0])
 
@@ -291,3 +295,15 @@ class ExactTable:
             centre = log(p / (1 - p)) - log(q / (1 - q))
             error = sqrt(of_p / (p * (1 - p)) ** 2 + of_q / (q * (1 - q)) ** 2)
         return centre + limit.side * critical * error, error
+
+
+def _towards_ends(points: int, *, low: bool, high: bool) -> Floats:
+    """Places from 0 to 1, as close to an end that is asked for as a square root needs."""
+    even = np.linspace(0.0, 1.0, points)
+    if low and high:
+        return np.asarray(np.sin(even * pi / 2) ** 2)
+    if high:
+        return np.asarray(np.sin(even * pi / 2))
+    if low:
+        return np.asarray(1.0 - np.cos(even * pi / 2))
+    return even

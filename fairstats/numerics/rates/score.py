@@ -28,6 +28,8 @@ Table = tuple[float, float, float, float]
 Contrast = Literal["ratio", "difference", "odds_ratio"]
 #: Answers that are kept: many small groups beside one reference make few different tables.
 KEPT = 1 << 13
+#: Estimate and null value that differ by less cannot be told apart where the variance is 0: 1 − 1e-16 is 1.
+NOT_APART = 1e-14
 #: Fewer tables than this are faster one by one.
 _FEW_TABLES = 40
 
@@ -116,8 +118,7 @@ def score_statistic(table: Table, contrast: Contrast, null: float, correction: b
 
 def _standardised(distance: float, variance: float, total: float, correction: bool) -> float:
     if variance <= 0:
-        # below it a null value cannot be told from the estimate: 1 - 1e-16 is 1
-        return 0.0 if abs(distance) < 1e-14 else copysign(inf, distance)
+        return 0.0 if abs(distance) < NOT_APART else copysign(inf, distance)
     return distance / sqrt(variance * total / (total - 1) if correction else variance)
 
 
@@ -251,4 +252,4 @@ def _standardised_arrays(distance: Floats, variance: Floats, total: NDArray[Any]
     variance = variance * total / (total - 1) if correction else variance
     with np.errstate(divide="ignore", invalid="ignore"):
         z = distance / np.sqrt(variance)
-    return np.where(variance > 0, z, np.where(distance == 0, 0.0, np.copysign(np.inf, distance)))
+    return np.where(variance > 0, z, np.where(np.abs(distance) < NOT_APART, 0.0, np.copysign(np.inf, distance)))
