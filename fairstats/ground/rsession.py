@@ -312,22 +312,33 @@ def _attribute(value: Any, name: str) -> Any:
 def quiet_start() -> Iterator[None]:
     """Keep rpy2's log and warnings, and what the user's R profile prints, to ourselves while R starts.
 
-    rpy2 may ask R for its environment in a process whose output it does not catch: that one gets no profile.
+    rpy2 may ask R for its environment in a process whose output it does not catch: that one gets no profile. R's start
+    puts the system's folders into ``LD_LIBRARY_PATH``, which this process never reads again; a Python that it starts
+    later (a Jupyter kernel, a worker) would load the system's libpython in place of its own.
     """
-    profiles = {name: os.environ.get(name) for name in ("R_PROFILE", "R_PROFILE_USER")}
+    profiles = ("R_PROFILE", "R_PROFILE_USER")
     chatter = logging.getLogger("rpy2")
     level = chatter.level
-    chatter.setLevel(logging.CRITICAL)
-    os.environ.update(dict.fromkeys(profiles, os.devnull))
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # among them: R is not started by the main thread
+    with _environment_as_before(*profiles, "LD_LIBRARY_PATH"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # among them: R is not started by the main thread
+        os.environ.update(dict.fromkeys(profiles, os.devnull))
+        chatter.setLevel(logging.CRITICAL)
+        try:
             yield
+        finally:
+            chatter.setLevel(level)
+
+
+@contextmanager
+def _environment_as_before(*names: str) -> Iterator[None]:
+    """Give these variables of the environment back as they were."""
+    before = {name: os.environ[name] for name in names if name in os.environ}
+    try:
+        yield
     finally:
-        chatter.setLevel(level)
-        for name in profiles:
+        for name in names:
             os.environ.pop(name, None)
-        os.environ.update({name: value for name, value in profiles.items() if value is not None})
+        os.environ.update(before)
 
 
 @contextmanager

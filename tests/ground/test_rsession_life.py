@@ -50,6 +50,21 @@ def test_users_profile_and_workspace_are_left_out(python, tmp_path):
     assert out.split() == ["0.0", "False"]
 
 
+@pytest.mark.parametrize("before", [None, "/somewhere/lib"])
+def test_processes_started_later_find_their_own_libraries(python, before):
+    # R's start puts /usr/lib/x86_64-linux-gnu in front: another Python would load the system's libpython
+    out = python(
+        """
+        import os
+        from fairstats.ground.rsession import call
+        call("base::sum", 1.0)
+        print(os.environ.get("LD_LIBRARY_PATH"))
+        """,
+        {} if before is None else {"LD_LIBRARY_PATH": before},
+    )
+    assert out.split() == [str(before)]
+
+
 def test_library_paths_of_the_users_profile_are_kept(python, tmp_path):
     library = tmp_path / "library"
     library.mkdir()
