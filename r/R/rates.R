@@ -497,10 +497,12 @@ crosscheck_largest <- function(totals, rows, metrics, level, critical, clustered
   complete <- all(known) && !any(few)
   if (length(known) == 1L && complete) return(size_of_difference(found[[1L]], level, margin))
   slopes <- function(from) do.call(rbind, over(function(of, i, j) of$influence[i, ] - of$influence[j, ], from))
+  # of all units together, for the law of the largest; of the two groups of each difference
+  table_df <- if (is.null(scatter)) Inf else found[[1L]]$df
   df <- unlist(over(pair_df, contrast = "difference", linear = FALSE))
-  df <- if (all(few)) found[[1L]]$df else min(df[!few])
+  df[few] <- table_df
   smoothed <- if (is.null(scatter)) totals + 0.5 else totals
-  joint <- max_z(cell_covariance(slopes(values_of(smoothed)), smoothed, scatter, units), df)
+  joint <- max_z(cell_covariance(slopes(values_of(smoothed)), smoothed, scatter, units), table_df)
   variance <- diag(cell_covariance(slopes(found), totals, scatter, units))
   # of each term whether its limits are corrected and whether its rows are too few
   method_of <- function(continuity) {
@@ -514,7 +516,7 @@ crosscheck_largest <- function(totals, rows, metrics, level, critical, clustered
   z <- list(low = z_at(-margin), high = z_at(margin), equal = z_at(0))
   decided <- function(critical) {
     # what the smallest p-value is held to
-    each <- 2 * stats::pt(-critical, df)
+    each <- 2 * stats::pt(-critical, table_df)
     small <- !few & is.null(scatter) & unlist(over(function(of, i, j) any(vapply(of$parts, function(part) {
       t <- effective_table(part, i, j)
       needs_exact(t[2L], t[4L], smallest_expected(t), each)
@@ -522,7 +524,7 @@ crosscheck_largest <- function(totals, rows, metrics, level, critical, clustered
     corrected <- !few & is.null(scatter) & unlist(over(function(of, i, j) any(vapply(of$parts, function(part) {
       smallest_expected(effective_table(part, i, j)) < CORRECTED_BELOW
     }, NA))))
-    gap_decision(found, terms, method_of(corrected), z, small, few, df, each, critical, margin, level, complete)
+    gap_decision(found, terms, method_of(corrected), z, small, few, df, each, margin, level, complete)
   }
   own <- joint$quantile(level)
   if (is.null(critical)) critical <- own$value
@@ -533,14 +535,14 @@ crosscheck_largest <- function(totals, rows, metrics, level, critical, clustered
   # an end moves with c by about its distance from the estimate over c
   with_error <- function(range) c(range, 1.5 * abs(range - top) / max(own$value, 0.1) * (own$error + same * abs(own$value - critical)))
   over_all <- function(p) {
-    tail <- joint$tail(-stats::qt(min(p, 1) / 2, df))
+    tail <- joint$tail(-stats::qt(min(p, 1) / 2, table_df))
     list(value = max(tail$value, p), error = tail$error)
   }
   equal <- over_all(at$equal)
   above <- over_all(at$outside)
   c(terms, list(difference = difference, std_error = sqrt(pmax(variance, 0)), low = at$low, high = at$high,
     estimate = top, range = at$range, critical = own$value, critical_error = own$error,
-    interval = with_error(interval$range), bounds = with_error(interval$bounds), statistic = max(abs(z$equal)),
+    interval = with_error(interval$range), bounds = with_error(interval$bounds), statistic = at$statistic,
     pvalue = if (all(few)) NaN else equal$value, pvalue_error = equal$error,
     p_above = if (all(few)) NaN else above$value, p_above_error = above$error,
     p_inside = if (all(few)) NaN else if (complete) at$inside else 1, p_inside_error = 0))
@@ -565,8 +567,9 @@ size_of_difference <- function(metric, level, margin) {
 # The largest of several differences against the margin, at a critical value of their band. Above it: some difference
 # is, the smallest p-value, to be taken over all of them. Inside: all are, the largest p-value as it is
 # (intersection-union test: Berger 1982, Technometrics 24, 295-300). Exact tests replace the score where they are
-# switched on and the score is not far from deciding.
-gap_decision <- function(found, terms, by, z, small, few, df, each, critical, margin, level, complete) {
+# switched on and the score is not far from deciding. `df`: of each difference; a group of few units makes its own
+# differences uncertain, not those of the others. The statistic is that of the smallest p-value by the score.
+gap_decision <- function(found, terms, by, z, small, few, df, each, margin, level, complete) {
   error <- 1 - level
   width <- pmax(z$low - z$high, 0)
   tails <- function(z, width) pmin(1, stats::pt(-z, df) + stats::pt(-z - width, df))
@@ -578,8 +581,9 @@ gap_decision <- function(found, terms, by, z, small, few, df, each, critical, ma
     ends <- vapply(seq_along(by), function(k) by[[k]]$ends(critical[k]), c(0, 0))
     rbind(pmax(ends[1L, ], -1), pmin(ends[2L, ], 1))
   }
-  band <- ends_at(rep(critical, length(by)))
-  bound <- function(error) vapply(width, one_sided_critical, 0, error = error, df = df)
+  statistic <- abs(z$equal)[order(equal, -abs(z$equal))[1L]]
+  band <- ends_at(stats::qt(1 - each / 2, df))
+  bound <- function(error) mapply(one_sided_critical, width, error, df)
   of_all <- ends_at(bound(each))
   alone <- ends_at(bound(error))
   may_be_inside <- complete && all(inside <= GAP_NEAR * error)
@@ -588,8 +592,8 @@ gap_decision <- function(found, terms, by, z, small, few, df, each, critical, ma
     if (min(outside[k], equal[k]) > GAP_NEAR * each && !may_be_inside) next
     cells <- effective_table(found[[terms$metric[k]]]$parts[[1L]], terms$first[k], terms$second[k])
     limits <- function(error)
-      exact_one_sided(cells, "difference", fair, stats::pnorm(-one_sided_critical(width[k], error, df)))
-    shows <- list(width = width[k], critical = one_sided_critical(width[k], each, df))
+      exact_one_sided(cells, "difference", fair, stats::pnorm(-one_sided_critical(width[k], error, df[k])))
+    shows <- list(width = width[k], critical = one_sided_critical(width[k], each, df[k]))
     shows <- exact_evidence(cells, "difference", fair, shows, of_all[, k])
     outside[k] <- min(shows$p_below, shows$p_above)
     inside[k] <- shows$p_inside
@@ -600,7 +604,7 @@ gap_decision <- function(found, terms, by, z, small, few, df, each, critical, ma
   }
   range_of <- function(ends) c(max(ends[1L, ], -ends[2L, ], 0), if (complete) min(max(abs(ends)), 1) else 1)
   list(low = band[1L, ], high = band[2L, ], range = range_of(band), bounds = c(range_of(of_all)[1L], range_of(alone)[2L]),
-    outside = min(outside), inside = max(inside), equal = min(equal))
+    statistic = statistic, outside = min(outside), inside = max(inside), equal = min(equal))
 }
 
 # Critical value c with P(Z < -c) + P(Z < -c - width) = error.

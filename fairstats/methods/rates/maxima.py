@@ -12,7 +12,6 @@ as 1.
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -151,17 +150,18 @@ def largest_gap(counts: CellCounts, metric: Metric, settings: Inference) -> Maxi
     lacking = _lacking(estimates)
     band = _Band.of(counts, estimates)
     level, name = settings.confidence_level, settings.method
-    row = RateComparison(metric=metric.name, n=counts.n, procedure=Procedure(name, "score", df=band.degrees_of_freedom))
+    row = RateComparison(metric=metric.name, n=counts.n)
     if not band.difference.size:
         unknown = Interval(0.0, 1.0, level, "none")
         empty = replace(
             row, confidence_interval=unknown, bounds=unknown, verdict="insufficient evidence", method="none",
-            note=" ".join(lacking), procedure=Procedure(),
+            note=" ".join(lacking),
         )  # fmt: skip
         return MaximumResult(metric.name, (empty,), settings, counts, metric.title)
-    joint = MaxZ(_covariance(counts, estimates, smoothed=True), band.degrees_of_freedom, band.places)
+    of_all_units = counts.degrees_of_freedom if counts.weighted else math.inf
+    joint = MaxZ(_covariance(counts, estimates, smoothed=True), of_all_units, band.places)
     critical = joint.quantile(level)
-    band = band.with_exact_terms(2 * normal_cdf(-critical, band.degrees_of_freedom))
+    band = band.with_exact_terms(2 * normal_cdf(-critical, of_all_units))
     decision = decide_gap(band, estimates, joint, critical, settings, complete=not lacking)
     components = _components(band, estimates, counts, decision.low, decision.high)
     pvalue = decision.pvalue
@@ -279,20 +279,24 @@ def decide_gap(
     *Above*: some difference is, so that the smallest p-value of a difference below or above ±margin counts, taken over
     all of them by the law of the largest |Z|. *Inside*: every difference is, so that the largest p-value counts as it
     is (an intersection-union test: Berger 1982). Exact tests replace the score where they are switched on and where
-    the score is not far from deciding.
+    the score is not far from deciding. Under weights or clusters each difference has the degrees of freedom of its own
+    two groups: a group of few units makes its own differences uncertain, not those of the others.
     """
     margin, level = settings.limit, settings.confidence_level
     df = band.degrees_of_freedom
     error = 1 - level
     # each p-value that is at most this one is at most the error over all differences
-    error_of_each = 2 * normal_cdf(-critical, df)
+    error_of_each = 2 * normal_cdf(-critical, joint.degrees_of_freedom)
     z_low, z_high, z_equal = band.statistics(-margin), band.statistics(margin), band.statistics(0.0)
     width = np.maximum(z_low - z_high, 0.0)
     outside = np.minimum(_tails(-z_low, width, df), _tails(z_high, width, df))
     inside = np.maximum(_tails(z_low, width, df), _tails(-z_high, width, df))
     equal = 2 * _tails(np.abs(z_equal), np.full(width.size, np.inf), df)
     outside[band.few], inside[band.few], equal[band.few] = 1.0, 1.0, 1.0
-    low, high = band.limits(critical)
+    low, high = band.limits_at(_quantiles(1 - error_of_each / 2, df))
+    # the difference that the statistic is of; of equal p-values the one with the largest statistic
+    shown_best = int(np.lexsort((-np.abs(z_equal), equal))[0])
+    statistic, df_of_statistic = float(abs(z_equal[shown_best])), float(df[shown_best])
     # one-sided limits: the lower one of the largest over all differences, its upper one as each alone has it
     of_all = band.limits_at(_one_sided_critical(error_of_each, width, df))
     alone = band.limits_at(_one_sided_critical(error, width, df))
@@ -314,34 +318,44 @@ def decide_gap(
             limits[0][j], limits[1][j] = ends
     decides = band.few.all()
     bounds = (_projection(*of_all, complete)[0], _projection(*alone, complete)[1])
-    procedure = Procedure(settings.method, "score", df=df)
+    procedure = Procedure(settings.method, "score", df=df_of_statistic)
     if used:
-        procedure = Procedure(f"{settings.method}, exact tests of small groups", "exact", exact=True, df=df)
+        name = f"{settings.method}, exact tests of small groups"
+        procedure = Procedure(name, "exact", exact=True, df=df_of_statistic)
     if decides:
         return GapDecision(Evidence(), bounds, float("nan"), 0.0, low, high, procedure)
-    above = _over_all(joint, float(outside.min()), df)
+    above = _over_all(joint, float(outside.min()))
     evidence = Evidence(above=above, inside=float(inside.max()) if complete else 1.0)
-    smallest = float(equal.min())
-    statistic = float(np.abs(z_equal).max())
-    return GapDecision(evidence, bounds, _over_all(joint, smallest, df), statistic, low, high, procedure)
+    smallest = _over_all(joint, float(equal.min()))
+    return GapDecision(evidence, bounds, smallest, statistic, low, high, procedure)
 
 
-def _over_all(joint: MaxZ, pvalue: float, df: float) -> float:
+def _over_all(joint: MaxZ, pvalue: float) -> float:
     """The smallest of several p-values over all of them, by the law of the largest |Z|."""
-    z = -normal_quantile(min(pvalue, 1.0) / 2, df)
+    z = -normal_quantile(min(pvalue, 1.0) / 2, joint.degrees_of_freedom)
     return max(joint.pvalue(z), pvalue)
 
 
-def _tails(z: Floats, width: Floats, df: float) -> Floats:
+def _probabilities(z: Floats, df: Floats) -> Floats:
+    """P(Z ≤ z) of Student's t at each difference's degrees of freedom, of the normal where these are infinite."""
+    normal = np.isinf(df)
+    return np.where(normal, ndtr(z), stdtr(np.where(normal, 1.0, df), z))
+
+
+def _quantiles(probability: float, df: Floats) -> Floats:
+    """Quantile of the law of each difference, shape (J,)."""
+    return np.array([normal_quantile(probability, float(degrees)) for degrees in df])
+
+
+def _tails(z: Floats, width: Floats, df: Floats) -> Floats:
     """Φ(−z) + Φ(−z − width), at most 1: both directions count, as in `z_evidence`."""
-    law = ndtr if math.isinf(df) else functools.partial(stdtr, df)
-    return np.asarray(np.minimum(law(-z) + law(-z - width), 1.0))
+    return np.minimum(_probabilities(-z, df) + _probabilities(-z - width, df), 1.0)
 
 
-def _one_sided_critical(error: float, width: Floats, df: float) -> Floats:
+def _one_sided_critical(error: float, width: Floats, df: Floats) -> Floats:
     """Critical values c with Φ(−c) + Φ(−c − width) = error, shape (J,)."""
-    least = np.full(width.size, normal_quantile(1 - error, df))
-    most = np.full(width.size, normal_quantile(1 - error / 2, df))
+    least = _quantiles(1 - error, df)
+    most = _quantiles(1 - error / 2, df)
     wide = _tails(least, width, df) <= error + 1e-12
     if wide.all():
         return least
@@ -350,7 +364,7 @@ def _one_sided_critical(error: float, width: Floats, df: float) -> Floats:
         beyond = _tails(middle, width, df) > error
         least = np.where(beyond, middle, least)
         most = np.where(beyond, most, middle)
-    return np.where(wide, normal_quantile(1 - error, df), most)
+    return np.where(wide, _quantiles(1 - error, df), most)
 
 
 def _covariance(counts: CellCounts, estimates: Sequence[RateEstimates], *, smoothed: bool = False) -> Floats:
@@ -371,10 +385,10 @@ class _Band:
     """All differences under a maximum, and their limits at any critical value.
 
     `terms`, shape (J, 3): rate, group, reference; `places`, shape (J, 2): of both among all rates of all groups;
-    `difference`, `std_error`, shape (J,); `tables`, shape (parts, J, 4): (k, n) of both for each proportion that the
-    rate is the mean of; `parts` of each term; `scale`, shape (2, parts, J): of the statistics, as in `Score`; `few`,
-    shape (J,): whether rows are too few for limits; `small`, shape (J,): whether exact tests are switched on;
-    `corrected`, shape (J,): whether limits by the score have the continuity correction.
+    `difference`, `std_error`, `degrees_of_freedom`, shape (J,); `tables`, shape (parts, J, 4): (k, n) of both for each
+    proportion that the rate is the mean of; `parts` of each term; `scale`, shape (2, parts, J): of the statistics, as
+    in `Score`; `few`, shape (J,): whether rows are too few for limits; `small`, shape (J,): whether exact tests are
+    switched on; `corrected`, shape (J,): whether limits by the score have the continuity correction.
     """
 
     terms: NDArray[np.intp]
@@ -383,7 +397,7 @@ class _Band:
     std_error: Floats
     tables: Floats
     parts: NDArray[np.intp]
-    degrees_of_freedom: float
+    degrees_of_freedom: Floats
     scale: Floats
     few: NDArray[np.bool_]
     small: NDArray[np.bool_]
@@ -416,12 +430,15 @@ class _Band:
         if counts.clustered:
             usable = (variance > 0) & (apart > 0)
             scale[:, :, usable] *= np.sqrt(apart[usable] / variance[usable])
-        degrees = (estimates[e].contrast_degrees(a, b, ratio=False) for e, a, b in terms[known & ~few].tolist())
+        degrees = np.full(len(terms), math.inf)
+        if counts.weighted:
+            degrees = np.array([estimates[e].contrast_degrees(a, b, ratio=False) for e, a, b in terms.tolist()])
+            degrees[few] = counts.degrees_of_freedom  # nothing is read off them
         return cls(
             terms=terms[known], places=places.T[known], difference=differences[known],
             std_error=np.sqrt(np.maximum(variance[known], 0.0)), tables=tables[:, known],
             parts=parts[rates[known]],
-            degrees_of_freedom=min(degrees, default=counts.degrees_of_freedom) if counts.weighted else np.inf,
+            degrees_of_freedom=degrees[known],
             scale=scale[:, :, known], few=few[known], small=np.zeros(int(known.sum()), dtype=bool),
             corrected=np.zeros(int(known.sum()), dtype=bool),
             weighted=counts.weighted,

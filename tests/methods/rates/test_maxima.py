@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import norm
+from scipy.stats import norm, t
 
 import fairstats as fs
 from fairstats.ground.errors import DataWarning, InsufficientEvidenceWarning
@@ -23,6 +23,7 @@ from fairstats.ground.multiplicity import MaxZ
 from fairstats.ground.registry import RATES
 from fairstats.methods.rates.estimates import estimate_rate
 from fairstats.methods.rates.maxima import _Band
+from fairstats.methods.rates.pair import pair_method
 from fairstats.numerics.rates.score import difference_limit
 from tests.numerics.rates.score_arrays import difference_score_interval
 
@@ -308,21 +309,31 @@ def test_an_empty_cell_keeps_its_part_in_the_joint_distribution() -> None:
     assert result.critical_value == pytest.approx(wanted.quantile(0.95), abs=0.015)  # other draws
 
 
-def test_weighted_bands_take_the_fewest_degrees_of_freedom(rng: np.random.Generator) -> None:
-    """The t law of the pair that has least: about 28 of the smallest group's rows, not 1,000."""
-    g = np.repeat(list("abc"), [600, 600, 40])
+def test_each_difference_of_a_weighted_band_has_the_degrees_of_freedom_of_its_own_groups(
+    rng: np.random.Generator,
+) -> None:
+    """A group of few units widens its own differences: the large pair keeps (nearly) the normal law.
+
+    Witness: every component's limits are those of the pair alone at the quantile of its own t law with the same error.
+    """
+    g = np.repeat(list("abc"), [600, 600, 12])
     p = (rng.random(g.size) < 0.5).astype(int)
-    found = maximum(
-        "demographic_parity_difference", None, p, sensitive_features=g, sample_weight=rng.uniform(0.5, 1.5, g.size)
-    )
-    alone = {
-        pair: maximum("demographic_parity_difference", None, p[own], sensitive_features=g[own],
-                      sample_weight=rng.uniform(0.5, 1.5, g.size)[own]).critical_value
-        for pair in ("ab", "ac", "bc") for own in [np.isin(g, list(pair))]
-    }  # fmt: skip
-    assert alone["ab"] == pytest.approx(norm.ppf(0.975), abs=0.005)
-    assert min(alone["ac"], alone["bc"]) > 2.0
-    assert found.critical_value > 2.38  # of normal laws it would be 2.24 to 2.35
+    weight = rng.uniform(0.5, 1.5, g.size)
+    found = maximum("demographic_parity_difference", None, p, sensitive_features=g, sample_weight=weight)
+    counts = found.counts
+    estimates = estimate_rate(counts, RATES["selection_rate"])
+    error = 2 * t.cdf(-found.critical_value, counts.degrees_of_freedom)
+    degrees = {}
+    for component in found.components:
+        i, j = counts.groups.index(component.group), counts.groups.index(component.reference)
+        degrees[component.group + component.reference] = estimates.contrast_degrees(i, j, ratio=False)
+        how = pair_method(estimates, i, j, "difference", "score", n_resamples=1, rng=None).how
+        own = how.limits(t.ppf(1 - error / 2, estimates.contrast_degrees(i, j, ratio=False)))
+        assert (component.low, component.high) == pytest.approx(own, abs=1e-9)
+    assert degrees["ab"] > 400
+    assert degrees["ac"] < 12
+    assert degrees["bc"] < 12
+    assert 2.2 < found.critical_value < 2.36  # of normal laws; that of 11 degrees of freedom would be 2.7
 
 
 BANDS = {
