@@ -30,6 +30,8 @@ Group = Mapping[str, NDArray[np.float64]]
 _BLOCK = 2_000_000
 #: Of the procedure: 2 has the smaller of two effective sizes, and t of the smaller group.
 VERSION = "2"
+#: Of largest gaps: 3 has the degrees of freedom of the two groups of each difference.
+OF_GAPS = "3"
 
 
 def summary(successes: NDArray[Any], cases: NDArray[Any], squares: NDArray[Any], *, clustered: bool) -> Group:
@@ -297,6 +299,7 @@ def of_gaps() -> Iterator[Cell]:
     other, apart = ((0.9, 0.8, 0.85),), ((0.7, 0.8), (0.2, 0.3))
     for design, sizes in (
         ({"size": 10, "icc": 0.1}, (12, 40, 100)), ({"size": 20, "icc": 0.3}, (20, 20, 60)),
+        ({"size": 10, "icc": 0.1}, (4, 40, 100)), ({"size": 20, "icc": 0.3}, (8, 300, 300)),
         ({"cv": 0.5}, (100, 400, 1_000)), ({"cv": 1.0}, (300, 300, 1_000)),
     ):  # fmt: skip
         for rates in (one, other, two, apart):
@@ -311,7 +314,7 @@ def of_gaps() -> Iterator[Cell]:
             words = f"{', '.join(map(str, own))} {told}, rates {' and '.join(str(r) for r in rates)}"
             simulate = partial(largest, sizes=own, rates=rates, design=design)
             method = f"{name}(agg='max', {option}=…)"
-            yield Cell("rates", method, words, simulate, claim="conservative", version=VERSION)
+            yield Cell("rates", method, words, simulate, claim="conservative", version=OF_GAPS)
 
 
 CELLS = [*of_clusters(), *of_weights(), *of_gaps()]
