@@ -13,7 +13,7 @@ as 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any, ClassVar
@@ -303,21 +303,20 @@ def decide_gap(
     pairs = {j: pair for j in band.exact_terms if (pair := band.exact_pair(j, estimates, error_of_each)) is not None}
     fair = (-margin, margin)
     may_be_inside = bool((inside <= _NEAR * error).all()) and complete
-    used = False
+    used: dict[int, ExactPair] = {}
     for j, pair in pairs.items():
         if outside[j] > _NEAR * error_of_each and equal[j] > _NEAR * error_of_each and not may_be_inside:
             continue
-        used = True
+        used[j] = pair
         shown = pair.evidence("difference", fair)
         outside[j], inside[j] = min(shown.below, shown.above), shown.inside
         equal[j] = pair.equality()
         low[j], high[j] = pair.interval("difference", 1 - error_of_each)
-        spread = pair.width("difference", fair)
-        for limits, own_error in ((of_all, error_of_each), (alone, error)):
-            ends = pair.limits("difference", bound_level(spread, 1 - own_error), fair)
-            limits[0][j], limits[1][j] = ends
     decides = band.few.all()
-    bounds = (_projection(*of_all, complete)[0], _projection(*alone, complete)[1])
+    bounds = (
+        _nearest(of_all, used, outside <= error_of_each, margin, error_of_each),
+        _farthest(alone, used, inside > error, margin, error) if complete else 1.0,
+    )
     procedure = Procedure(settings.method, "score", df=df_of_statistic)
     if used:
         name = f"{settings.method}, exact tests of small groups"
@@ -328,6 +327,50 @@ def decide_gap(
     evidence = Evidence(above=above, inside=float(inside.max()) if complete else 1.0)
     smallest = _over_all(joint, float(equal.min()))
     return GapDecision(evidence, bounds, smallest, statistic, low, high, procedure)
+
+
+def _nearest(
+    limits: tuple[Floats, Floats], exact: Mapping[int, ExactPair], shown: NDArray[np.bool_], margin: float, error: float
+) -> float:
+    """Lower limit of the largest of several sizes: the largest distance from 0 of the near ends of all differences.
+
+    `limits`: of every difference by the score; `exact`: those whose limits exact tests give in their place; `shown`:
+    whether a difference is shown to exceed the margin; `error`: of each limit. A search for limits costs ten p-values,
+    so that it is spared where two of them say that these limits are no farther than what is known.
+    """
+    near = np.maximum(limits[0], -limits[1])
+    found = float(np.delete(near, list(exact)).max(initial=0.0))
+    for j in sorted(exact, key=lambda j: -near[j]):
+        pair = exact[j]
+        level = bound_level(pair.width("difference", (-margin, margin)), 1 - error)
+        above = pair.pvalue("difference", found, "greater")
+        below = pair.pvalue("difference", -found, "less")
+        if min(above, below) < 1 - level or (shown[j] and found <= margin):
+            low, high = pair.limits("difference", level, (-margin, margin))
+            found = max(found, low, -high)
+    return min(found, 1.0)
+
+
+def _farthest(
+    limits: tuple[Floats, Floats], exact: Mapping[int, ExactPair], open_: NDArray[np.bool_], margin: float, error: float
+) -> float:
+    """Upper limit of the largest of several sizes: the largest distance from 0 of any end.
+
+    As `_nearest`; `open_`: whether a difference is not shown to lie inside the margin.
+    """
+    far = np.maximum(np.abs(limits[0]), np.abs(limits[1]))
+    found = float(np.delete(far, list(exact)).max(initial=0.0))
+    for j in sorted(exact, key=lambda j: -far[j]):
+        if found >= 1:
+            break
+        pair = exact[j]
+        level = bound_level(pair.width("difference", (-margin, margin)), 1 - error)
+        below = pair.pvalue("difference", found, "less")
+        above = pair.pvalue("difference", -found, "greater")
+        if max(above, below) >= 1 - level or (open_[j] and found < margin):
+            low, high = pair.limits("difference", level, (-margin, margin))
+            found = max(found, abs(low), abs(high))
+    return min(found, 1.0)
 
 
 def _over_all(joint: MaxZ, pvalue: float) -> float:
