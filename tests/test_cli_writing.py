@@ -308,8 +308,11 @@ BESIDE = (
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    """A folder of a user who chose all these names before; `audit-people.csv` holds the rows."""
-    table = {"sex": ["f", "m"] * 100, "y": [0, 1, 1, 0] * 50, "hat": [0, 0, 1, 1, 1] * 40}
+    """A folder of a user who chose all these names before; `audit-people.csv` holds the rows.
+
+    So many that no exact test is needed, which takes R longer than everything else.
+    """
+    table = {"sex": ["f", "m"] * 1_000, "y": [0, 1, 1, 0] * 500, "hat": [0, 0, 1, 1, 1] * 400}
     for name in BESIDE:
         path = tmp_path / name
         path.parent.mkdir(exist_ok=True)

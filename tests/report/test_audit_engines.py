@@ -23,7 +23,8 @@ def alike(first: pd.DataFrame, second: pd.DataFrame) -> None:
     pd.testing.assert_frame_equal(second, first, check_exact=False, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("engine", [pytest.param("polars", marks=pytest.mark.slow), "duckdb"])
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["polars", "duckdb"])
 def test_compas(engine):
     frame, _ = fs.datasets.load_compas(subset="propublica")
     frame = frame.assign(score=1 - (frame["decile_score"] - 1) / 9)

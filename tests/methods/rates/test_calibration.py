@@ -211,11 +211,10 @@ def test_bootstrap_coverage(study: ModuleType) -> None:
 @pytest.mark.parametrize(
     ("contrast", "size", "family"),
     [
-        ("ratio", 0.8, 1),
-        ("difference", 0.1, 3),
+        ("difference", 0.1, 1),
         *(
             pytest.param(*case, marks=pytest.mark.slow)
-            for case in (("ratio", 0.95, 1), ("ratio", 0.8, 3), ("difference", 0.1, 1))
+            for case in (("ratio", 0.8, 1), ("ratio", 0.95, 1), ("ratio", 0.8, 3), ("difference", 0.1, 3))
         ),
     ],
 )
@@ -342,7 +341,7 @@ def test_the_interval_of_the_largest_gap_covers(simulated: ModuleType) -> None:
 
 
 @pytest.mark.parametrize(
-    ("n0", "n1"), [(3, 60), (10, 10), *(pytest.param(*sizes, marks=pytest.mark.slow) for sizes in ((8, 40), (15, 20)))]
+    ("n0", "n1"), [(3, 20), *(pytest.param(*sizes, marks=pytest.mark.slow) for sizes in ((3, 60), (10, 10), (8, 40)))]
 )
 def test_the_interval_of_the_largest_gap_covers_in_small_groups(n0: int, n1: int) -> None:
     """Enumerated, every pair of sixteen rates: at least 94%."""

@@ -366,7 +366,7 @@ def test_bad_rows_are_errors_of_ours(people: pd.DataFrame, options: dict[str, An
 
 @pytest.mark.r
 def test_r_computes_every_number_again(people: pd.DataFrame) -> None:
-    result = quiet(people, selected=["screen", "offer"], sex="sex", race="race", strata="job")
+    result = quiet(people, selected=["screen", "offer"], sex="sex", strata="job")
     checked = fs.crosscheck(result)
     assert checked.agrees, "\n".join(map(str, checked.disagreements))
     small = quiet({"a": (1, 7), "b": (9, 3), "c": (0, 6)}, unknown=(1, 2), reference="b")
