@@ -25,6 +25,8 @@ from numpy.typing import NDArray
 from fairstats.ground.errors import InputError
 
 FloatArray = NDArray[np.float64]
+#: Which density judges a sample: that of the others, or that of all, its own kernel counted (hdrcde).
+LEVELS = ("leave_one_out", "in_sample")
 #: Steps of a grid that differ by this share are equal up to rounding.
 _EVEN = 1e-6
 #: Mirrored mass beyond this many bandwidths of a bound is below 1e-6 of the kernel.
@@ -151,16 +153,21 @@ class Kernel(Protocol):
         uses by default. Grid points are bin centres. Agreement asked: 1e-6 (single precision in R).
         """
 
-    def levels(
-        self, density: Curve | Surface, samples: FloatArray, probs: FloatArray,
-        own: FloatArray | float | None = None,
-    ) -> Levels:  # fmt: skip
+    def levels(self, density: Curve | Surface, samples: FloatArray, probs: FloatArray) -> Levels:
         """Levels from a curve or a surface, in the order of `probs`. Agreement asked: 1e-12 relative.
 
-        `own` is the kernel that each sample has put on itself (`own_kernels`), where the samples made the density.
-        SciPy leaves it out, so that a region holds of new draws what it states; hdrcde (`hdr`, `hdr.2d`) counts it. R
-        reads equally spaced grids only: it raises for others, and `region` asks SciPy.
+        R reads equally spaced grids only: it raises for others, and `region` asks SciPy.
         """
+
+
+def leave_one_out(levels: Levels, own: FloatArray, probs: FloatArray) -> Levels:
+    """Levels by which each sample is judged by the density of the others, whichever back end made that of all.
+
+    f₋ᵢ(xᵢ) = (n·f(xᵢ) − own_i)/(n − 1), at least 0, with `own`, shape (n,): the kernel of each sample on itself.
+    """
+    n = levels.at_samples.size
+    of_others = np.maximum(n * levels.at_samples - own, 0.0) / (n - 1)
+    return Levels(np.quantile(of_others, 1 - probs), of_others)
 
 
 def given_levels(

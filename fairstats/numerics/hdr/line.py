@@ -153,21 +153,23 @@ def displacement_errors(
 
 def line_regions(
     samples: FloatArray, probs: FloatArray, *, bandwidth: float, support: tuple[float, float],
-    gridsize: int | None, kernel: grids.Kernel,
+    gridsize: int | None, kernel: grids.Kernel, level: str,
 ) -> dict[str, Any]:  # fmt: skip
-    """Fields of the result for draws of one quantity, shape (n,)."""
+    """Fields of the result for draws of one quantity, shape (n,); `level`: one of `grids.LEVELS`."""
     axis = grids.plan_axis(samples, bandwidth, CUT * bandwidth, gridsize or GRIDSIZE, support, LARGEST_GRID)
     curve = kernel.density_1d(samples, bandwidth, axis.low, axis.high, axis.size)
     curve = Curve(grids.bounded(curve.grid, axis, support), grids.fold(curve.values, axis))
     if curve.grid.size > (gridsize or GRIDSIZE):
         curve = grids.without_empty_stretches(curve)
-    levels = kernel.levels(curve, samples, probs, grids.own_kernels(samples, bandwidth, axis, support))
+    levels = kernel.levels(curve, samples, probs)
+    if level == "leave_one_out":
+        levels = grids.leave_one_out(levels, grids.own_kernels(samples, bandwidth, axis, support), probs)
 
     def errors_of(prob: float, level: float, ends: FloatArray) -> tuple[FloatArray, float]:
         inside, rise = levels.at_samples >= level, slopes(curve, ends)
         return displacement_errors(samples, inside, ends, rise, level, bandwidth, support)
 
-    how = {"bandwidth": bandwidth, "method": "Gaussian kernel density"}
+    how = {"bandwidth": bandwidth, "method": "Gaussian kernel density", "level": level}
     return _fields(curve, probs, levels, errors_of, samples) | how
 
 

@@ -14,6 +14,7 @@ import numpy as np
 from fairstats.numerics.hdr import grids
 from fairstats.numerics.hdr.grids import FloatArray, Levels
 from fairstats.numerics.hdr.result import HdrRegion, level_error, size_error
+from fairstats.numerics.hdr.scipy_backend import own_shifts
 
 #: Grid points per axis (as `ks::kde`), and how far the grid goes beyond the draws: this share of their range
 #: (as `hdrcde::hdr.2d`), or so many bandwidths where that is more.
@@ -108,9 +109,9 @@ def local_maxima(surface: grids.Surface, level: float) -> FloatArray:
 
 def plane_regions(
     samples: FloatArray, probs: FloatArray, *, bandwidth: FloatArray,
-    support: tuple[tuple[float, float], ...], gridsize: int | None, kernel: grids.Kernel,
+    support: tuple[tuple[float, float], ...], gridsize: int | None, kernel: grids.Kernel, level: str,
 ) -> dict[str, Any]:  # fmt: skip
-    """Fields of the result for draws of two quantities, shape (n, 2)."""
+    """Fields of the result for draws of two quantities, shape (n, 2); `level`: one of `grids.LEVELS`."""
     axes = []
     for k in (0, 1):
         h, x = float(bandwidth[k]), samples[:, k]
@@ -120,20 +121,25 @@ def plane_regions(
     surface = kernel.density_2d(samples, bandwidth, low, high, (axes[0].size, axes[1].size))
     x, y = (grids.bounded(grid, axes[k], support[k]) for k, grid in enumerate((surface.x, surface.y)))
     surface = grids.Surface(x, y, grids.fold(grids.fold(surface.values, axes[0]), axes[1], along=1))
-    first, second = (grids.own_kernels(samples[:, k], float(bandwidth[k]), axes[k], support[k]) for k in (0, 1))
-    levels = kernel.levels(surface, samples, probs, first * second)
-    how = {"bandwidth": bandwidth, "method": "product Gaussian kernel density"}
+    levels = kernel.levels(surface, samples, probs)
+    if level == "leave_one_out":
+        first, second = (grids.own_kernels(samples[:, k], float(bandwidth[k]), axes[k], support[k]) for k in (0, 1))
+        levels = grids.leave_one_out(levels, first * second, probs)
+    how = {"bandwidth": bandwidth, "method": "product Gaussian kernel density", "level": level}
     return _fields(surface, probs, levels, samples) | how
 
 
-def histogram_regions(samples: FloatArray, probs: FloatArray, kernel: grids.Kernel) -> dict[str, Any]:
+def histogram_regions(samples: FloatArray, probs: FloatArray, kernel: grids.Kernel, level: str) -> dict[str, Any]:
     """Fields of the result by hdrcde's default density, an averaged shifted histogram."""
-    low, high = samples.min(axis=0), samples.max(axis=0)
-    margin = MARGIN * (high - low)
-    surface = kernel.shifted_histogram(samples, low - margin, high + margin)
+    margin = MARGIN * np.ptp(samples, axis=0)
+    low = samples.min(axis=0) - margin
+    high = samples.max(axis=0) + margin
+    surface = kernel.shifted_histogram(samples, low, high)
     levels = kernel.levels(surface, samples, probs)
+    if level == "leave_one_out":
+        levels = grids.leave_one_out(levels, own_shifts(samples, low, high), probs)
     method = "averaged shifted histogram (20 × 20 bins, 5 × 5 shifts)"
-    return _fields(surface, probs, levels, samples) | {"bandwidth": None, "method": method}
+    return _fields(surface, probs, levels, samples) | {"bandwidth": None, "method": method, "level": level}
 
 
 def given_surface(

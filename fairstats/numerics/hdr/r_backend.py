@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from fairstats.ground import rsession
@@ -35,7 +33,7 @@ def shifted_histogram(samples: FloatArray, low: FloatArray, high: FloatArray) ->
     return _surface(rsession.call("fs_shifted_histogram", samples, low, high))
 
 
-def levels(density: Curve | Surface, samples: FloatArray, probs: FloatArray, own: Any = None) -> Levels:
+def levels(density: Curve | Surface, samples: FloatArray, probs: FloatArray) -> Levels:
     """Levels by `hdrcde::hdr` and `hdrcde::hdr.2d`; BackendError for a grid that hdrcde would read wrongly."""
     if isinstance(density, Surface) and not density.evenly_spaced:
         raise BackendError("hdrcde reads equally spaced grids only, and this one is not")

@@ -14,7 +14,7 @@ from fairstats.ground.checks import LARGEST, check_choice, check_that, check_who
 from fairstats.ground.errors import BackendError, DataWarning, InputError, caution
 from fairstats.numerics.hdr import r_backend, scipy_backend
 from fairstats.numerics.hdr.bandwidth import hdr_bandwidth, hdr_bandwidth_2d
-from fairstats.numerics.hdr.grids import Curve, FloatArray, Kernel, Surface
+from fairstats.numerics.hdr.grids import LEVELS, Curve, FloatArray, Kernel, Surface
 from fairstats.numerics.hdr.line import errors_with_atoms, find_atom, given_curve, line_regions
 from fairstats.numerics.hdr.plane import given_surface, histogram_regions, plane_regions
 from fairstats.numerics.hdr.result import HdrResult
@@ -41,6 +41,7 @@ def hdr(
     estimator: str = "kde",
     discrete: bool | None = None,
     gridsize: int | None = None,
+    level: str = "leave_one_out",
 ) -> HdrResult:
     """Highest density region: the smallest region that holds the probability `prob`.
 
@@ -69,9 +70,14 @@ def hdr(
         "ash" is hdrcde's default in two dimensions, an averaged shifted histogram on 20 × 20 cells: quick and coarse.
     discrete : bool, optional
         Whether to take the draws as discrete: the region is then the set of the most frequent values. Default: if they
-        are constant; and, without a `bandwidth`, if they have at most 25 distinct values, each 5 times on average.
+        are constant; and, without a `bandwidth`, if they are whole numbers each of which occurs twice on average, or
+        have at most 25 distinct values, each 5 times on average.
     gridsize : int, optional
         Points per axis. Default 1001 (1-D) and 151 (2-D), more where they would be over 1.5 bandwidths apart.
+    level : {"leave_one_out", "in_sample"}, default "leave_one_out"
+        Which density judges a draw when f_α is found: that of the others, or that of all with the draw's own kernel
+        counted, as hdrcde does. The same with either back end; without effect on a `density` that is given, which is
+        used as it is, and on discrete draws.
 
     Returns
     -------
@@ -97,8 +103,8 @@ def hdr(
     -----
     Each draw is judged by the density of the *others*: its own kernel is left out at the draw, else the estimate is
     highest where the samples happen to be, and new draws fall into a 95% region too rarely (simulated: 93.4% at n = 100
-    on a line, 92–93% at n = 200 and 94.1–94.5% at 1,000 on a plane; left out, 94.4–95.1%). hdrcde counts it, and so do
-    ``backend="r"``, "ash", and a density that is given with samples.
+    on a line, 92–93% at n = 200 and 94.1–94.5% at 1,000 on a plane; left out, 94.4–95.1%). hdrcde counts it:
+    ``level="in_sample"`` is its level, whichever back end computes it.
 
     Monte Carlo errors of the ends are infinitesimal-jackknife standard errors for independent draws at the bandwidth
     used (`fairstats.numerics.hdr.line` has the formula), .93–1.0 of the actual ones. Where a tenth of the draws are one
@@ -125,6 +131,7 @@ def hdr(
     array([[0. , 0.5]])
     """
     check_choice("estimator", estimator, ("kde", "ash"))
+    check_choice("level", level, LEVELS)
     check_choice("backend", backend, (None, *BACKENDS))
     probs, single = _as_probs(prob)
     draws = None if samples is None else _as_samples(samples)
@@ -161,14 +168,14 @@ def hdr(
     kernel = _kernel(backend, dimension, estimator)
     density_at = None
     if dimension > 2:
-        fields, density_at = space_regions(draws, probs, h)
+        fields, density_at = space_regions(draws, probs, h, level)
     elif estimator == "ash":
-        fields = histogram_regions(draws, probs, kernel)
+        fields = histogram_regions(draws, probs, kernel, level)
     elif dimension == 2:
         h = hdr_bandwidth_2d(draws, (bounds[0], bounds[1])) if h is None else h
-        fields = plane_regions(draws, probs, bandwidth=h, support=bounds, gridsize=gridsize, kernel=kernel)
+        fields = plane_regions(draws, probs, bandwidth=h, support=bounds, gridsize=gridsize, kernel=kernel, level=level)
     else:
-        fields, note = _on_line(draws[:, 0], probs, h, bounds[0], gridsize, kernel, float(unit[0]))
+        fields, note = _on_line(draws[:, 0], probs, h, bounds[0], gridsize, kernel, float(unit[0]), level)
         if note and discrete is None:
             caution(note, DataWarning)
     density = None
@@ -185,13 +192,13 @@ def _density_in_units(density_at: Any, unit: FloatArray, places: FloatArray) -> 
 
 def _on_line(
     x: FloatArray, probs: FloatArray, bandwidth: FloatArray | None, support: tuple[float, float],
-    gridsize: int | None, kernel: Kernel, unit: float,
+    gridsize: int | None, kernel: Kernel, unit: float, level: str,
 ) -> tuple[dict[str, Any], str]:  # fmt: skip
     """Fields of the result of one column, and what is to be said of an atom; `unit`: that of the draws."""
 
     def regions_by(values: FloatArray, by: Kernel) -> dict[str, Any]:
         h = hdr_bandwidth(values, float(probs.mean()), support) if bandwidth is None else float(bandwidth[0])
-        return line_regions(values, probs, bandwidth=h, support=support, gridsize=gridsize, kernel=by)
+        return line_regions(values, probs, bandwidth=h, support=support, gridsize=gridsize, kernel=by, level=level)
 
     fields, atom = regions_by(x, kernel), find_atom(x)
     if atom is None:

@@ -82,7 +82,8 @@ class HdrResult(Result):
     d), are its local maxima inside the largest region, highest first (1-D, 2-D). `bandwidth` has the standard
     deviations of the kernel, or None; `axes` the grid, one array per dimension, or the distinct values, shape (m, d),
     and `values` their density or probability; `support` the bounds per dimension. `n` samples were there, or None;
-    `method` and `backend` say how the density was found, and by what; `note` names an atom.
+    `method` and `backend` say how the density was found, and by what; `level` which density judged a draw
+    ("leave_one_out", "in_sample"; None of a given density and of discrete draws); `note` names an atom.
     """
 
     title: ClassVar[str] = "Highest density region"
@@ -109,6 +110,7 @@ class HdrResult(Result):
     n: int | None
     method: str
     backend: str
+    level: str | None = None
     note: str = ""
     #: The density at any points, in three and more dimensions.
     _density: Callable[[FloatArray], FloatArray] | None = kept_in_memory(default=None, compare=False)
@@ -244,6 +246,8 @@ class HdrResult(Result):
         if self.bandwidth is not None:
             widths = np.array2string(np.atleast_1d(self.bandwidth), precision=4).strip("[]").strip()
             lines.append(f"Bandwidth {widths}; errors are Monte Carlo standard errors at it.")
+        if self.level == "in_sample":
+            lines.append("The level counts the kernel that each draw put on itself.")
         return [*lines, self.note] if self.note else lines
 
     def plot(self, ax: Axes | None = None) -> Axes:

@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from fairstats.numerics.hdr.grids import Curve, FloatArray, Levels, Surface
 
@@ -51,13 +52,9 @@ def density_1d(samples: FloatArray, bandwidth: float, low: float, high: float, s
     return Curve(grid, np.interp(grid, fine, np.maximum(smooth, 0.0)))
 
 
-def levels(
-    density: Curve | Surface, samples: FloatArray, probs: FloatArray, own: FloatArray | float | None = None
-) -> Levels:
+def levels(density: Curve | Surface, samples: FloatArray, probs: FloatArray) -> Levels:
     """Levels from a curve or a surface: see `grids.Kernel.levels`."""
     at_samples = density.at(samples)
-    if own is not None:
-        at_samples = np.maximum(len(samples) * at_samples - own, 0.0) / (len(samples) - 1)
     return Levels(np.quantile(at_samples, 1 - probs), at_samples)
 
 
@@ -90,13 +87,30 @@ def shifted_histogram(samples: FloatArray, low: FloatArray, high: FloatArray) ->
     width = (high - low) / BINS
     cell = np.clip(((samples - low) / width).astype(np.int64), 0, BINS - 1)
     counts = np.bincount(cell[:, 0] * BINS + cell[:, 1], minlength=BINS * BINS).reshape(BINS, BINS)
-    shift = np.arange(1 - SHIFTS, SHIFTS)
-    total = float(((1 - (shift / SHIFTS) ** 2) ** 2).sum())
-    lag = np.abs(np.subtract.outer(np.arange(BINS), np.arange(BINS)))
-    weights = np.where(lag < SHIFTS, (1 - (lag / SHIFTS) ** 2) ** 2, 0.0) / total
+    weights = _weights_of_shifts(np.subtract.outer(np.arange(BINS), np.arange(BINS)))
     values = weights @ counts @ weights / (len(samples) * width.prod())
     x, y = (low[k] + width[k] * (np.arange(BINS) + 0.5) for k in (0, 1))
     return Surface(x, y, values)
+
+
+def own_shifts(samples: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
+    """What each sample adds to n times the shifted histogram at itself, shape (n,), read bilinearly between bins."""
+    width = (high - low) / BINS
+    place = (samples - low) / width
+    cell = np.clip(place.astype(np.int64), 0, BINS - 1)
+    # the centres of bins between which a sample is read
+    left = np.clip(np.floor(place - 0.5).astype(np.int64), 0, BINS - 2)
+    share = place - 0.5 - left
+    near = _weights_of_shifts(cell - left)
+    far = _weights_of_shifts(cell - left - 1)
+    return np.asarray(np.prod(((1 - share) * near + share * far) / width, axis=1))
+
+
+def _weights_of_shifts(lag: NDArray[np.int64]) -> FloatArray:
+    """Biweight weight of bins so many bins away; all of them sum to 1."""
+    shift = np.arange(1 - SHIFTS, SHIFTS)
+    total = float(((1 - (shift / SHIFTS) ** 2) ** 2).sum())
+    return np.where(np.abs(lag) < SHIFTS, (1 - (lag / SHIFTS) ** 2) ** 2, 0.0) / total
 
 
 def bin_line(samples: FloatArray, low: float, high: float, size: int) -> FloatArray:

@@ -30,6 +30,8 @@ NEGLIGIBLE = -100.0
 MOST_VALUES = 25
 #: … and each occurs at least this often on average.
 LEAST_REPEATS = 5
+#: Whole numbers are, however many values they take, when each occurs at least this often on average.
+WHOLE_REPEATS = 2
 
 
 def normal_reference_bandwidth(samples: FloatArray) -> FloatArray:
@@ -66,7 +68,7 @@ class PointDensity:
         """Density at any points, shape (k, d) → (k,)."""
         return self._sum(points) * (self.height / len(self.centres))
 
-    def at_own(self, samples: FloatArray) -> FloatArray:
+    def of_others(self, samples: FloatArray) -> FloatArray:
         """Density at the draws themselves, each without the kernel on it."""
         total, m = self._sum(samples), len(self.centres)
         own = np.zeros(len(samples), dtype=bool)
@@ -97,21 +99,24 @@ def _every_kth(samples: FloatArray) -> np.ndarray:
 
 
 def space_regions(
-    samples: FloatArray, probs: FloatArray, bandwidth: FloatArray | None
+    samples: FloatArray, probs: FloatArray, bandwidth: FloatArray | None, level: str
 ) -> tuple[dict[str, Any], Callable[[FloatArray], FloatArray]]:
-    """Fields of the result for draws of d ≥ 3 quantities, and the density at any points."""
+    """Fields of the result for draws of d ≥ 3 quantities, and the density at any points; `level`: of `grids.LEVELS`."""
     h = normal_reference_bandwidth(samples) if bandwidth is None else bandwidth
     density = PointDensity.of(samples, h)
-    at_samples = density.at_own(samples)
+    at_samples = density.of_others(samples) if level == "leave_one_out" else density.at(samples)
     regions = []
-    for prob, level in zip(probs.tolist(), np.quantile(at_samples, 1 - probs).tolist(), strict=True):
-        share = float((at_samples >= level).mean())
-        regions.append(HdrRegion(prob, level, level_error(at_samples, prob), share, None))
+    for prob, falpha in zip(probs.tolist(), np.quantile(at_samples, 1 - probs).tolist(), strict=True):
+        share = float((at_samples >= falpha).mean())
+        regions.append(HdrRegion(prob, falpha, level_error(at_samples, prob), share, None))
     mode = samples[at_samples.argmax()].copy()
+    method = "Gaussian kernel density at the draws"
+    if level == "leave_one_out":
+        method += ", each without its own kernel"
     return {
         "regions": tuple(regions), "dimension": samples.shape[1], "kind": "density", "mode": mode,
         "modes": mode[None, :], "bandwidth": h, "axes": (), "values": np.empty(0),
-        "method": "Gaussian kernel density at the draws, each without its own kernel",
+        "method": method, "level": level,
     }, density.at  # fmt: skip
 
 
@@ -122,12 +127,24 @@ def is_constant(samples: FloatArray) -> bool:
 
 
 def is_discrete(samples: FloatArray) -> bool:
-    """Whether the rows take at most `MOST_VALUES` values, each `LEAST_REPEATS` times on average."""
-    first = samples[: MOST_VALUES * 10]
-    if any(np.unique(rows[:, 0]).size > MOST_VALUES for rows in (first, samples)):  # the quick look first
+    """Whether the rows are whole numbers that repeat, or take few values.
+
+    Whole numbers (counts) are discrete however many values they have, if each occurs `WHOLE_REPEATS` times on average
+    (incomes to the unit, each of which occurs once, have a density); others if they take at most `MOST_VALUES` values,
+    each `LEAST_REPEATS` times on average.
+    """
+    first = samples[: MOST_VALUES * 10]  # the quick look
+    whole = _are_whole(first) and _are_whole(samples)
+    if not whole and any(np.unique(rows[:, 0]).size > MOST_VALUES for rows in (first, samples)):
         return False
     count = len(np.unique(samples, axis=0))
+    if whole and len(samples) >= WHOLE_REPEATS * count:
+        return True
     return count <= MOST_VALUES and len(samples) >= LEAST_REPEATS * count
+
+
+def _are_whole(samples: FloatArray) -> bool:
+    return bool((samples == np.floor(samples)).all())
 
 
 def frequencies(samples: FloatArray) -> tuple[FloatArray, FloatArray]:

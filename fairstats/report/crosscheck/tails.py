@@ -287,7 +287,7 @@ def regions(result: HdrResult, bench: Bench) -> Iterator[Check]:
             yield place.needs_data("level f_alpha", region.falpha, "a quantile over the samples")
         else:
             # hdrcde counts the kernel that each draw put on itself
-            counted = result.bandwidth is None or result.backend.startswith("r:")
+            counted = result.level != "leave_one_out"
             own = () if counted else (float(result.bandwidth), list(result.support[0]))
             found = {"falpha": bench.call("sample_level", *density, x, region.prob, *own)}
             yield from place.compare_all(_CUT, region, found, "stats::quantile")

@@ -44,4 +44,4 @@ def load_grid(name: str, method: str, shape: tuple[int, int]) -> tuple[np.ndarra
 
 def with_own_kernels(samples: np.ndarray, probs: Any, **how: Any) -> HdrResult:
     """The region at the level that hdrcde takes, which counts the kernel that each draw put on itself."""
-    return hdr(samples, probs, density=hdr(samples, probs, **how).density)
+    return hdr(samples, probs, level="in_sample", **how)

@@ -10,9 +10,10 @@ import pytest
 from scipy.special import ndtri
 from scipy.stats import multivariate_normal, norm
 
-from fairstats.ground.errors import InputError
+from fairstats.ground.errors import DataWarning, InputError
 from fairstats.numerics.hdr import bandwidth, grids, line, plane, result, scipy_backend, space
 from fairstats.numerics.hdr.grids import Axis, Curve, Surface
+from fairstats.numerics.hdr.region import hdr
 
 TRIANGLE = Curve(np.array([0.0, 1.0, 2.0]), np.array([0.0, 1.0, 0.0]))
 TWO_PEAKS = Curve(np.arange(5.0), np.array([0.0, 1.0, 0.0, 0.5, 0.0]))
@@ -183,7 +184,7 @@ def test_a_density_in_space_against_scipy(monkeypatch: pytest.MonkeyPatch) -> No
     density = space.PointDensity.of(x, h)
     np.testing.assert_allclose(density.at(points), summed(points, x) / 30, rtol=1e-9)
     others = [summed(x[i], np.delete(x, i, axis=0)) / 29 for i in range(30)]
-    np.testing.assert_allclose(density.at_own(x), others, rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(density.of_others(x), others, rtol=1e-6, atol=1e-12)
     np.testing.assert_allclose(
         space.normal_reference_bandwidth(x), x.std(axis=0, ddof=1) * (4 / 5 / 30) ** (1 / 7), rtol=1e-12
     )
@@ -194,7 +195,7 @@ def test_a_density_in_space_against_scipy(monkeypatch: pytest.MonkeyPatch) -> No
     chosen = np.lexsort((x[:, 2], x[:, 1], x[:, 0]))[::3]
     np.testing.assert_allclose(few.at(points), summed(points, x[chosen]) / 10, rtol=1e-9)
     own = [summed(x[i], x[chosen[chosen != i]]) / (9 if i in chosen else 10) for i in range(30)]
-    np.testing.assert_allclose(few.at_own(x), own, rtol=1e-6, atol=1e-12)
+    np.testing.assert_allclose(few.of_others(x), own, rtol=1e-6, atol=1e-12)
     assert space.normal_reference_bandwidth(x)[0] == pytest.approx(x[:, 0].std(ddof=1) * (4 / 5 / 10) ** (1 / 7))
 
 
@@ -202,12 +203,23 @@ def test_a_density_in_space_against_scipy(monkeypatch: pytest.MonkeyPatch) -> No
     ("values", "times", "discrete"), [(25, 5, True), (26, 5, False), (25, 4, False), (2, 5, True), (12, 30, True)]
 )
 def test_which_draws_are_discrete(values: int, times: int, discrete: bool) -> None:
-    """At most 25 values, each five times on average; pairs count as pairs."""
-    x = np.repeat(np.arange(float(values)), times)
+    """At most 25 values, each five times on average; pairs count as pairs. (None is a whole number.)"""
+    x = np.repeat(np.arange(float(values)) + 0.5, times)
     assert space.is_discrete(x[:, None]) == discrete
-    assert not space.is_discrete(np.append(x, [0.5] * 3)[:, None]) or values < 25
+    assert not space.is_discrete(np.append(x, [0.25] * 3)[:, None]) or values < 25
     both = np.column_stack([np.tile(x, 6), np.repeat(np.arange(6.0), x.size)])
     assert space.is_discrete(both) == (discrete and 6 * values <= 25)
+
+
+def test_counts_are_discrete_however_many_values_they_have() -> None:
+    """Poisson(12): a density gave [5.6, 18.4] and [18.9, 19.0]. Whole numbers that hardly repeat have a density."""
+    draws = np.random.default_rng(1).poisson(12, 20_000)
+    with pytest.warns(DataWarning, match="taken as discrete"):
+        found = hdr(draws, 0.95)
+    assert found.kind == "discrete"
+    values = found.axes[0][found.values >= found.falpha].ravel()
+    assert sorted(values.tolist()) == list(range(6, 20))
+    assert not space.is_discrete(np.random.default_rng(1).normal(5e4, 1e4, 500).round()[:, None])
 
 
 def test_constant_draws() -> None:

@@ -30,6 +30,17 @@ def test_without_its_kernel_a_draw_has_the_density_of_the_others() -> None:
             assert (40 * at[i] - own[i]) / 39 == pytest.approx(others.at(x[i : i + 1])[0], rel=1e-9)
 
 
+def test_without_its_counts_a_draw_has_the_shifted_histogram_of_the_others() -> None:
+    """Witness: the histogram of all draws but that one, on the same cells."""
+    x = np.random.default_rng(7).standard_normal((50, 2))
+    low, high = np.full(2, -4.0), np.full(2, 4.5)
+    at = scipy_backend.shifted_histogram(x, low, high).at(x)
+    own = scipy_backend.own_shifts(x, low, high)
+    for i in range(0, 50, 7):
+        others = scipy_backend.shifted_histogram(np.delete(x, i, axis=0), low, high)
+        assert (50 * at[i] - own[i]) / 49 == pytest.approx(others.at(x[i : i + 1])[0], abs=1e-12)
+
+
 @pytest.mark.parametrize("support", [FREE, (0.0, 1.0), (0.0, math.inf)])
 def test_the_level_is_the_quantile_of_the_others_densities(support: tuple[float, float]) -> None:
     """Witness: kernels summed one by one, mirrored at the bounds; R's rule is off by 1/(2·1024)."""
