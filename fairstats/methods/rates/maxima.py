@@ -382,7 +382,7 @@ def _over_all(joint: MaxZ, pvalue: float) -> float:
 def _probabilities(z: Floats, df: Floats) -> Floats:
     """P(Z ≤ z) of Student's t at each difference's degrees of freedom, of the normal where these are infinite."""
     normal = np.isinf(df)
-    return np.where(normal, ndtr(z), stdtr(np.where(normal, 1.0, df), z))
+    return np.asarray(np.where(normal, ndtr(z), stdtr(np.where(normal, 1.0, df), z)))
 
 
 def _quantiles(probability: float, df: Floats) -> Floats:

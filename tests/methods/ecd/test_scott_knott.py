@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 import fairstats as fs
-from fairstats.methods.ecd.scott_knott import _best_cut, _bootstrap_cut, cliffs_delta
+from fairstats.methods.ecd.scott_knott import _best_cut, _bootstrap_cut, _pooled_cut, cliffs_delta
 
 
 def runs(means: dict[str, float], n: int = 30, seed: int = 1) -> dict[str, np.ndarray]:
@@ -136,3 +136,44 @@ def test_table_and_json() -> None:
 def test_bad_input(given: Any, change: Any, match: str) -> None:
     with pytest.raises(fs.InputError, match=match):
         fs.scott_knott(given, **change)
+
+
+def test_the_pooled_test_of_two_treatments_is_t() -> None:
+    """Witness: of two treatments B/s² is the square of Student's t (SciPy), at unequal runs."""
+    from scipy.stats import ttest_ind
+
+    rng = np.random.default_rng(5)
+    values = sorted((rng.normal(shift, 1, n) for shift, n in ((0, 6), (0.9, 11))), key=np.mean)
+    cut, pvalue = _pooled_cut(values, 20_000, rng)
+    assert cut == 1
+    assert pvalue == pytest.approx(ttest_ind(*values).pvalue, abs=4 * np.sqrt(0.25 / 20_000))
+
+
+def test_the_pooled_test_of_all_alike_runs_splits_nothing() -> None:
+    found = fs.scott_knott({"a": [1.0, 1.0], "b": [1.0, 1.0], "c": [1.0, 1.0]}, method="pooled", rng=1)
+    assert {t.rank for t in found.treatments} == {1}
+    apart = fs.scott_knott({"a": [1.0, 1.0], "b": [2.0, 2.0]}, method="pooled", rng=1)
+    assert {t.rank for t in apart.treatments} == {1, 2}
+
+
+def test_twenty_treatments_of_five_runs() -> None:
+    """D18: two of twenty lie two standard deviations apart. The classical test splits 56 of 60, the bootstrap 44."""
+    found = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        given = {str(k): rng.normal(2.0 * (k >= 18), 1.0, 5) for k in range(20)}
+        ranks = fs.scott_knott(given, method="pooled", n_resamples=199, rng=seed).treatments
+        found += len({t.rank for t in ranks}) > 1
+    assert found >= 54
+
+
+@pytest.mark.parametrize(("k", "n"), [(3, 3), (20, 5)])
+def test_alike_treatments_are_rarely_split_by_the_pooled_test(k: int, n: int) -> None:
+    """At most 5% plus three binomial standard errors of 300 samples."""
+    split = 0
+    for seed in range(300):
+        rng = np.random.default_rng(seed)
+        given = {str(j): rng.normal(size=n) for j in range(k)}
+        ranks = fs.scott_knott(given, method="pooled", n_resamples=99, rng=seed).treatments
+        split += len({t.rank for t in ranks}) > 1
+    assert split / 300 <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 300)
