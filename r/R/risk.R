@@ -1,7 +1,7 @@
 # Discriminative risk, the share of predictions that change when every row is given another value of its sensitive
 # attribute (Bian and Luo 2024, section 4.1), with the exact interval (Clopper and Pearson 1934, Biometrika 26, 404).
 # Where rows were disturbed several times (a matrix, one line per draw), or persons have several rows, the mean of a
-# person is one observation, and the interval takes as many independent draws as have the variance of these means.
+# person is one observation between 0 and 1, and the interval that of as many persons, however many rows they have.
 discriminative_risk <- function(changed, person = NULL, level = 0.95) {
   changed <- if (is.matrix(changed)) changed != 0 else matrix(changed != 0, 1L)
   if (!length(changed) || anyNA(changed)) stop("`changed` is empty or has missing values", call. = FALSE)
@@ -10,14 +10,11 @@ discriminative_risk <- function(changed, person = NULL, level = 0.95) {
   means <- as.numeric(tapply(colMeans(changed), codes_of(person), mean))
   n <- length(means)
   estimate <- mean(means)
-  variance <- if (n > 1L) stats::var(means) / n else 0
-  size <- if (length(changed) == n || variance == 0) n else {
-    min(max(estimate * (1 - estimate) / variance, n), length(changed))
-  }
-  # size need not be whole (Korn and Graubard 1998)
+  # the sum of the means need not be whole
+  changes <- estimate * n
   tail <- (1 - level) / 2
-  low <- if (estimate == 0) 0 else stats::qbeta(tail, estimate * size, size - estimate * size + 1)
-  high <- if (estimate == 1) 1 else stats::qbeta(1 - tail, estimate * size + 1, size - estimate * size)
+  low <- if (estimate == 0) 0 else stats::qbeta(tail, changes, n - changes + 1)
+  high <- if (estimate == 1) 1 else stats::qbeta(1 - tail, changes + 1, n - changes)
   list(estimate = estimate, low = low, high = high, n = n, n_draws = length(changed), n_changed = sum(changed))
 }
 

@@ -36,14 +36,26 @@ def size(
     return {"size": (rejected, runs)}
 
 
-def risk(rng: np.random.Generator, runs: int, *, persons: int, draws: int, rate: float, icc: float) -> Counts:
-    """Coverage of the interval: persons with their own probability, all draws of one alike at ICC 1."""
+#: Of the interval of a risk: 2 counts persons, however many rows they have.
+OF_RISKS = "2"
+
+
+def risk(
+    rng: np.random.Generator, runs: int, *, persons: int, draws: int, rate: float, icc: float, sharing: float = 0.0
+) -> Counts:
+    """Coverage of the interval: persons with their own probability, all draws of one alike at ICC 1.
+
+    `sharing`: the share of draws that have the person's one answer in place of their own.
+    """
     if icc in (0, 1):
         own = np.full((runs, persons), rate) if icc == 0 else (rng.random((runs, persons)) < rate) * 1.0
     else:
         scale = 1 / icc - 1
         own = rng.beta(rate * scale, (1 - rate) * scale, (runs, persons))
     changed = rng.random((runs, draws, persons)) < own[:, None]
+    if sharing:
+        answer = rng.random((runs, 1, persons)) < own[:, None]
+        changed = np.where(rng.random(changed.shape) < sharing, answer, changed)
     rows = (_entry("a", "all rows", c, np.arange(persons), LEVEL).confidence_interval for c in changed)
     return tally_interval(rate, ((i.low, i.high) for i in rows))
 
@@ -72,7 +84,17 @@ def _risks() -> list[Cell]:
             for rate in (0.05, 0.3):
                 simulate = partial(risk, persons=persons, draws=draws, rate=rate, icc=icc)
                 regime = f"{persons} persons, {draws} draws, ICC {icc:g}, rate {rate:g}"
-                cells.append(Cell("hfm", "discriminative_risk", regime, simulate, 4_000, "conservative"))
+                cell = Cell("hfm", "discriminative_risk", regime, simulate, 4_000, "conservative", version=OF_RISKS)
+                cells.append(cell)
+    for persons, draws, rate, sharing in (
+        (5, 40, 0.1, 0.8),
+        (12, 10, 0.3, 0.6),
+        (12, 40, 0.02, 0.8),
+        (30, 40, 0.02, 0.8),
+    ):
+        simulate = partial(risk, persons=persons, draws=draws, rate=rate, icc=0.0, sharing=sharing)
+        regime = f"{persons} persons, {draws} draws of which {sharing:.0%} share the person's answer, rate {rate:g}"
+        cells.append(Cell("hfm", "discriminative_risk", regime, simulate, 4_000, "conservative", version=OF_RISKS))
     return cells
 
 

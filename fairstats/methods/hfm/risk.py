@@ -167,15 +167,17 @@ def discriminative_risk(
     Notes
     -----
     The interval is Clopper and Pearson's, conservative by construction. Where a person is drawn several times, the
-    mean of its draws is one observation, and the interval takes the number of independent draws that would have the
-    variance of these means, as Korn and Graubard's does: at least the persons, at most the draws. In simulations of 5
-    to 300 persons that covered .94 and more (Wilson's .83 to .93 where few predictions change).
+    mean of its draws is one observation between 0 and 1, and the interval that of as many persons, however many rows
+    they have: no number of rows says how often a *person's* answers change together. Over 5 to 300 persons with 2 to 40
+    rows, of which 0 to 100% share the person's answer, rates .02 to .5, it covered .952 and more (4,000 samples each).
+    The number of draws that have the variance of the means (Korn and Graubard) covered .32 at worst: where two of a
+    hundred persons change in nearly all of their rows, most samples of twelve persons have none of them.
 
     References
     ----------
     .. [1] Bian, Y. and Luo, Y. (2024), section 4.1 (baseline fairness measures).
     .. [2] Bian, Y., Zhang, K., Qiu, A. and Chen, N. (2023), Increasing fairness via combination, arXiv:2301.10813.
-    .. [3] Korn, E. L. and Graubard, B. I. (1998), Confidence intervals for proportions, Survey Methodology 24, 193–201.
+    .. [3] Clopper, C. J. and Pearson, E. S. (1934), The use of confidence or fiducial limits, Biometrika 26, 404–413.
 
     Examples
     --------
@@ -237,17 +239,15 @@ def _entry(attribute: str, group: str, changed: Mask, persons: Indices, level: f
 
     _, person = np.unique(persons, return_inverse=True)
     means = np.bincount(person, weights=changed.mean(axis=0)) / np.bincount(person)
-    n, draws = means.size, changed.size
-    estimate, single, size = float(means.mean()), draws == n, float(n)
-    variance = float(means.var(ddof=1) / n) if n > 1 else 0.0
-    if not single and variance > 0:
-        size = float(np.clip(estimate * (1 - estimate) / variance, n, draws))
-    low, high = proportion_confint(estimate * size, size, alpha=1 - level, method="beta")
-    method = "Clopper–Pearson" if single else "Clopper–Pearson, clustered by person"
+    n = means.size
+    estimate = float(means.mean())
+    # the mean of a person's draws lies in [0, 1]: it varies at most as one draw does
+    low, high = proportion_confint(estimate * n, n, alpha=1 - level, method="beta")
+    method = "Clopper–Pearson" if changed.size == n else "Clopper–Pearson, clustered by person"
     interval = Interval(max(float(low), 0.0), min(float(high), 1.0), level, method)
     return RiskComparison(
         attribute=attribute, group=group, estimate=estimate, confidence_interval=interval, n=n, method=method,
-        n_draws=int(draws), n_changed=int(changed.sum()),
+        n_draws=int(changed.size), n_changed=int(changed.sum()),
     )  # fmt: skip
 
 
