@@ -56,9 +56,29 @@ class JointDraws:
         return {"n": self.first.counts.n, "method": "paired" if self.paired else "independent"}
 
     @property
+    def n_different(self) -> float | None:
+        """Rows (effective ones) that the algorithms predict differently; None where it is not known."""
+        if self.cells is None:
+            return None
+        _, *predicted = np.unravel_index(np.arange(self.cells.shape[1]), self._shape)
+        different = np.any(np.array(predicted) != predicted[0], axis=0)
+        return float(self.cells[:, different].sum())
+
+    @property
     def note(self) -> str:
-        """The reason as a sentence."""
-        return self.reason[0].upper() + self.reason[1:] + "."
+        """The reason as a sentence, and who speaks where no row is predicted differently."""
+        reason = self.reason[0].upper() + self.reason[1:] + "."
+        if self.n_different == 0:
+            reason += (
+                " No row is predicted differently: probabilities of a difference are what the prior allows, and no "
+                "evidence of one."
+            )
+        return reason
+
+    @property
+    def _shape(self) -> tuple[int, ...]:
+        """Of the joint table of one group: labels × predictions of each algorithm."""
+        return (len(self.first.classes) or 2,) * (len(self.posteriors) + 1)
 
     @property
     def uneven(self) -> bool:
