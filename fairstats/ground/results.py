@@ -94,7 +94,9 @@ class HypothesisTest:
     alternative : {"less", "greater", "two-sided", "equivalence"}
         What a small p-value speaks for.
     statistic, pvalue : float
-        Of the test (for equivalence of the larger one-sided one); NaN where the data cannot give it.
+        Of the test; NaN where the data cannot give it. A statistic z is positive where the estimate lies above the null
+        value. For equivalence both are of the one-sided test that decides, that of the larger p-value: positive at
+        the lower end of the fair range, negative at its upper end, where the estimate lies within.
     exact : bool
         Whether the p-value holds at every size, by enumeration.
     """

@@ -242,8 +242,11 @@ def claims_sentence(
 
 
 def _title(name: str) -> str:
-    metric = find_metric(name)
-    return name.replace("_", " ") if metric is None else metric.title.partition(":")[0]
+    metric = find_metric(name.removesuffix(ENDING))
+    if metric is None:
+        return name.replace("_", " ")
+    within = " within strata" if name.endswith(ENDING) else ""
+    return metric.title.partition(":")[0] + within
 
 
 def _who(row: Mapping[str, Any]) -> str:

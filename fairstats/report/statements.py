@@ -15,7 +15,7 @@ from fairstats.ground.registry import RATES, Rate, find_metric
 from fairstats.methods.madd.result import MaddResult
 from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.result import ComparisonResult, DifferenceResult, RatioResult
-from fairstats.methods.rates.stratified_result import StratifiedComparison
+from fairstats.methods.rates.stratified_result import CONDITIONAL, StratifiedComparison
 from fairstats.report.claims import same_question
 from fairstats.report.contents import Statement, compared, rests_on_exact_test
 from fairstats.report.sections import REFERENCES, SectionEntry, metric_title
@@ -387,7 +387,8 @@ def methods_and_references(
     }
     known = {kind: entry.words(kind) for kind in used}
     said = {kind: [known[kind][name] for name in names if name in known[kind]] for kind, names in used.items()}
-    made = [Statement(words.title, words.text) for words in said["words"]]
+    # a text that several metrics share stands once
+    made = list(dict.fromkeys(Statement(words.heading or words.title, words.text) for words in said["words"]))
     for kind, title in (("intervals", "Intervals"), ("tests", "Tests and variances")):
         if said[kind]:
             made.append(Statement(title, " ".join(w.text[:1].upper() + w.text[1:] for w in said[kind])))
@@ -401,7 +402,8 @@ def _kinds_of_tests(results: Sequence[Result], settings: AuditSettings) -> list[
     kinds = {
         "one-sided": any(t.alternative in ("less", "greater") for t in tests),
         "equivalence": any(t.alternative == "equivalence" for t in tests),
-        "exact": any(t.exact or "exact" in t.method for t in tests),
+        # the exact test within strata has its words with the stratified score
+        "exact": any((t.exact or "exact" in t.method) and t.method != CONDITIONAL for t in tests),
         "clusters": any("whole clusters" in t.method for t in tests),
         "holm": settings.adjust == "holm" or settings.family == "audit",
         "weighted": any(getattr(c, "weighted", False) for c in counts),

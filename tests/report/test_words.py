@@ -37,6 +37,7 @@ AUDITS: dict[str, dict[str, Any]] = {
     "clusters": {**BOTH, "score": "s", "cluster": "u"},
     "models": {"y_true": "y", "y_pred": {"a": "p", "b": "q"}, "score": {"a": "s", "b": "s2"}},
     "labels alone": {"y_true": "y"},
+    "strata": {**BOTH, "strata": "u"},
     "max-z": {"y_pred": "p", "simultaneous": "max-z"},
     "small": {**BOTH, "score": "s"},
     "tails": {"y_pred": "p", "score": "low", "counterfactual_score": "far"},
@@ -100,9 +101,9 @@ def test_what_an_audit_shows_has_its_words(name: str, kind: str, shown: Any) -> 
 
 
 def test_no_words_are_of_a_method_that_nothing_has(shown: Any) -> None:
-    """As when a method has got another name. (Ratios of means may be added; of strata: test_strata.py.)"""
+    """As when a method has got another name. (Ratios of means may be added.)"""
     seen = set().union(*(audit["intervals"] for audit in shown.values()))
-    assert WRITTEN["intervals"] <= seen | {("rates", "fieller"), ("rates", "stratified score")}
+    assert WRITTEN["intervals"] <= seen | {("rates", "fieller")}
 
 
 def test_models_are_compared_by_rates_and_by_scores(shown: Any) -> None:

@@ -180,10 +180,10 @@ def decide_exactly(
         _exact_test(f"{contrast} <= {nulls['greater']:.6g}", "greater", by.how.statistic(nulls["greater"]), greater),
         _exact_test(f"{contrast} = {nulls['two-sided']:g}", "two-sided", by.how.statistic(_EQUAL[contrast]), equality),
     ]
-    if low < high:
-        z_low, z_high = by.how.statistic(low), by.how.statistic(high)
-        null = f"{contrast} outside ({low:.6g}, {high:.6g})"
-        tests.append(_exact_test(null, "equivalence", min(z_low, -z_high, key=abs), shown.inside))
+    statistics = by.how.statistic(low), by.how.statistic(high)
+    tests += equivalence_test(
+        contrast, fair, statistics=statistics, pvalues=(shown.above_low, shown.below_high), method=EXACT, exact=True
+    )
     tests += directed_tests(by, contrast, settings)
     tests += _equivalence(by, contrast, settings)
     ends = row.interval
@@ -228,13 +228,53 @@ def directed_tests(by: Chosen, contrast: Contrast, settings: Inference) -> list[
 
 
 def _equivalence(by: Chosen, contrast: Contrast, settings: Inference) -> list[HypothesisTest]:
-    low, high = settings.fair(contrast)
+    fair = settings.fair(contrast)
+    z_low, z_high = by.how.statistic(fair[0]), by.how.statistic(fair[1])
+    pvalues = normal_cdf(-z_low, by.degrees_of_freedom), normal_cdf(z_high, by.degrees_of_freedom)
+    return equivalence_test(
+        contrast, fair, statistics=(z_low, z_high), pvalues=pvalues, method=f"TOST ({by.name})"
+    )
+
+
+def equivalence_test(
+    contrast: str,
+    fair: tuple[float, float],
+    *,
+    statistics: tuple[float, float],
+    pvalues: tuple[float, float],
+    method: str,
+    exact: bool = False,
+) -> list[HypothesisTest]:
+    """Two one-sided tests of the fair range (TOST), as the one of them that decides; none for a range of one value.
+
+    The p-value is the larger of both, and the statistic is that of the same test, with its own sign (as in statsmodels'
+    `tost_proportions_2indep`): positive where the estimate lies above the end that it is about. So a small p-value goes
+    with a statistic far above 0 at the lower end, or far below 0 at the upper end.
+
+    Parameters
+    ----------
+    contrast : str
+        What is compared, in words.
+    fair : tuple of float
+        Lower and upper end of the fair range.
+    statistics : tuple of float
+        Of H0: contrast = lower end, and H0: contrast = upper end.
+    pvalues : tuple of float
+        Of H0: contrast ≤ lower end, and H0: contrast ≥ upper end.
+    method : str
+        Name of the test.
+    exact : bool
+        Whether the p-values hold at every size.
+
+    Returns
+    -------
+    list of HypothesisTest
+        One test, or none.
+    """
+    low, high = fair
     if not low < high:
         return []
-    z_low, z_high = by.how.statistic(low), by.how.statistic(high)
-    p_low, p_high = normal_cdf(-z_low, by.degrees_of_freedom), normal_cdf(z_high, by.degrees_of_freedom)
-    # of an estimate in the middle of the fair range both are alike, but for rounding
-    is_low = p_low >= p_high * (1 - 1e-9)
-    statistic, pvalue = (z_low, p_low) if is_low else (z_high, p_high)
+    # of an estimate in the middle of the fair range both p-values are alike, but for rounding
+    deciding = 0 if pvalues[0] >= pvalues[1] * (1 - 1e-9) else 1
     null = f"{contrast} outside ({low:.6g}, {high:.6g})"
-    return [HypothesisTest(null, "equivalence", statistic, pvalue, f"TOST ({by.name})")]
+    return [HypothesisTest(null, "equivalence", statistics[deciding], pvalues[deciding], method, exact=exact)]

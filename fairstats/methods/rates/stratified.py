@@ -19,9 +19,11 @@ from fairstats.ground.registry import RATES, Metric
 from fairstats.ground.results import HypothesisTest, Interval
 from fairstats.ground.strata import StratumCounts
 from fairstats.ground.verdict import Evidence, Procedure, bound_level, z_evidence
+from fairstats.methods.rates.decision import equivalence_test
 from fairstats.methods.rates.limits import Mover
 from fairstats.methods.rates.result import Inference, RateComparison, as_family
 from fairstats.methods.rates.stratified_result import (
+    CONDITIONAL,
     ENDING,
     SCORE,
     StratifiedComparison,
@@ -236,10 +238,14 @@ def _decided(
         HypothesisTest(f"{contrast} <= {nulls['greater']:.6g}", "greater", z_greater, p_greater, SCORE),
         HypothesisTest(f"{contrast} = {equality:g}", "two-sided", z_equal, p_equal, SCORE),
     ]
-    if not judged_by_equality and not few:
-        worse = min(z_low, -z_high)
-        null = f"{contrast} outside ({low:.6g}, {high:.6g})"
-        tests.append(HypothesisTest(null, "equivalence", worse, normal_cdf(-worse), f"TOST ({SCORE})"))
+    if not few:
+        tests += equivalence_test(
+            contrast,
+            (low, high),
+            statistics=(z_low, z_high),
+            pvalues=(normal_cdf(-z_low), normal_cdf(z_high)),
+            method=f"TOST ({SCORE})",
+        )
     if len(parts) == 1:
         tests += _tests_of_strata(parts[0], contrast)
 
@@ -297,8 +303,7 @@ def _tests_of_strata(tables: Strata, contrast: Contrast) -> list[HypothesisTest]
     if conditional.values_possible(tables) <= pooled.MOST_VALUES:
         exact = float(conditional.conditional_test(tables).central)
         successes = float(tables.k1[tables.shared].sum())
-        name = "exact conditional (twice the smaller tail)"
-        tests.append(HypothesisTest(null, "any difference", successes, exact, name, exact=True))
+        tests.append(HypothesisTest(null, "any difference", successes, exact, CONDITIONAL, exact=True))
     informative = int(tables.informative.sum())
     strata_words = f"{informative} informative strata"
     by_contrast = homogeneity.homogeneity_test(tables, contrast)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from fairstats.ground.checks import Floats
@@ -13,13 +13,15 @@ from fairstats.ground.multiplicity import normal_quantile
 from fairstats.ground.registry import RATES, SELECTED, Rate, find_metric
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.strata import StratumCounts
-from fairstats.methods.rates.result import DifferenceResult, Inference, RateComparison, RatioResult
+from fairstats.methods.rates.result import ComparisonResult, DifferenceResult, RateComparison, RatioResult
 from fairstats.numerics.rates import strata
 from fairstats.numerics.rates.strata import EQUALITY, Contrast, Strata
 
 #: Name of the metric of an adjusted comparison: that of the crude one with this ending.
 ENDING = "_stratified"
 SCORE = "stratified score"
+#: Name of the exact test of equality within strata.
+CONDITIONAL = "exact conditional (twice the smaller tail)"
 
 
 @serialisable(kw_only=True)
@@ -50,13 +52,12 @@ class StratifiedComparison(RateComparison):
     pvalue_homogeneity: float = math.nan
 
 
-class _Adjusted:
-    """What adjusted results of ratios and of differences share."""
+@dataclass(frozen=True, eq=False)
+class _Adjusted(ComparisonResult):
+    """What adjusted results of ratios and of differences share; `stratum_counts` are the sufficient statistics."""
 
     comparisons: tuple[StratifiedComparison, ...]
-    stratum_counts: StratumCounts
-    metric: str
-    settings: Inference
+    stratum_counts: StratumCounts = None  # type: ignore[assignment]
 
     @property
     def strata(self) -> tuple[str, ...]:
@@ -71,7 +72,7 @@ class _Adjusted:
     def notes(self) -> list[str]:
         """Sentences below the table."""
         by = f" of {self.stratum_counts.attribute}" if self.stratum_counts.attribute else ""
-        lines = super().notes()  # type: ignore[misc]
+        lines = super().notes()
         lines.append(f"Estimates of Mantel and Haenszel over {len(self.strata)} strata{by}; limits by the {SCORE}.")
         for c in self.comparisons:
             lines += [f"{c.group} against {c.reference}: {text}" for text in homogeneity_words(c)]
@@ -79,7 +80,7 @@ class _Adjusted:
 
     def _finding(self, c: RateComparison) -> str:
         """The comparison in words: adjusted rates are no rates of anybody."""
-        return f"Within strata, {super()._finding(c)}"  # type: ignore[misc]
+        return f"Within strata, {super()._finding(c)}"
 
     def regime_notes(self) -> list[str]:
         """Nothing: below the size that simulation shows to be enough there is no verdict."""
@@ -100,7 +101,7 @@ class _Adjusted:
             rate_reference, estimate, ci_low, ci_high (by the score of the stratum alone), informative.
         """
         rows = []
-        contrast = cast("Contrast", self.scale)  # type: ignore[attr-defined]
+        contrast = cast("Contrast", self.scale)
         critical = normal_quantile((1 + self.settings.confidence_level) / 2)
         for c in self.comparisons:
             for rate in rates_of(c.metric, self.stratum_counts):
@@ -133,7 +134,7 @@ class _Adjusted:
 
     def _by_value(self, c: RateComparison) -> tuple[str, str, Rate | None]:
         plain = replace(c, metric=c.metric.removesuffix(ENDING))
-        return super()._by_value(plain)  # type: ignore[misc, no-any-return]
+        return super()._by_value(plain)
 
 
 @serialisable(eq=False)
@@ -146,8 +147,6 @@ class StratifiedRatioResult(_Adjusted, RatioResult):
         Cells of every group within the strata.
     """
 
-    stratum_counts: StratumCounts = None  # type: ignore[assignment]
-
 
 @serialisable(eq=False)
 class StratifiedDifferenceResult(_Adjusted, DifferenceResult):
@@ -158,8 +157,6 @@ class StratifiedDifferenceResult(_Adjusted, DifferenceResult):
     stratum_counts : StratumCounts
         Cells of every group within the strata.
     """
-
-    stratum_counts: StratumCounts = None  # type: ignore[assignment]
 
 
 def disagreement(crude: RateComparison, within: StratifiedComparison, scale: str, among: str) -> str:

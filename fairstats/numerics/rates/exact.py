@@ -37,16 +37,30 @@ class ExactEvidence:
     ----------
     below, above : float
         p-values of H0: contrast ≥ low, and of H0: contrast ≤ high.
-    inside : float
-        The larger p-value of H0: contrast ≤ low and H0: contrast ≥ high.
+    above_low, below_high : float
+        p-values of H0: contrast ≤ low, and of H0: contrast ≥ high: the two one-sided tests of equivalence.
     equality : float
         Two-sided p-value of H0: contrast = equal.
     """
 
     below: float
     above: float
-    inside: float
+    above_low: float
+    below_high: float
     equality: float
+
+    @property
+    def inside(self) -> float:
+        """The p-value of H0: the contrast lies outside the fair range, the larger one of the two one-sided tests."""
+        return max(self.above_low, self.below_high)
+
+    @classmethod
+    def of(cls, exact: ExactTable, low: float, high: float, equal: float) -> ExactEvidence:
+        """All p-values of one table at once."""
+        below, above, above_low, below_high, equality = exact.pvalues(
+            [low, high, low, high, equal], ["less", "greater", "greater", "less", "two-sided"]
+        )
+        return cls(below=below, above=above, above_low=above_low, below_high=below_high, equality=equality)
 
 
 @dataclass(frozen=True)
@@ -99,11 +113,7 @@ def exact_evidence(
     >>> print(f"{evidence.below:.4f} {evidence.equality:.4f}")
     0.0113 0.0023
     """
-    exact = exact_table((k, n, k0, n0), contrast)
-    below, above, outside_low, outside_high, equality = exact.pvalues(
-        [low, high, low, high, equal], ["less", "greater", "greater", "less", "two-sided"]
-    )
-    return ExactEvidence(below=below, above=above, inside=max(outside_low, outside_high), equality=equality)
+    return ExactEvidence.of(exact_table((k, n, k0, n0), contrast), low, high, equal)
 
 
 def exact_pvalue(k: int, n: int, k0: int, n0: int, *, contrast: Contrast, null: float, alternative: str) -> float:
@@ -176,20 +186,17 @@ def exact_row(
     0.1233 0.949 0.153 1.024
     """
     exact = exact_table((k, n, k0, n0), contrast)
-    below, above, outside_low, outside_high, equality = exact.pvalues(
-        [low, high, low, high, equal], ["less", "greater", "greater", "less", "two-sided"]
-    )
+    evidence = ExactEvidence.of(exact, low, high, equal)
     at_low, at_high = to_scale(contrast, low), to_scale(contrast, high)
     error = 1 - bound_level
     wanted = [
-        WantedLimit(-1, error, "greater", ((at_low, outside_low), (at_high, above))),
-        WantedLimit(1, error, "less", ((at_low, below), (at_high, outside_high))),
-        *_ends_of_interval(exact, equal, equality, confidence_level),
+        WantedLimit(-1, error, "greater", ((at_low, evidence.above_low), (at_high, evidence.above))),
+        WantedLimit(1, error, "less", ((at_low, evidence.below), (at_high, evidence.below_high))),
+        *_ends_of_interval(exact, equal, evidence.equality, confidence_level),
     ]
     bound_low, bound_high, interval_low, interval_high = exact.limits(wanted)
-    inside = max(outside_low, outside_high)
     return ExactRow(
-        evidence=ExactEvidence(below=below, above=above, inside=inside, equality=equality),
+        evidence=evidence,
         bounds=(bound_low, bound_high),
         interval=(interval_low, interval_high),
     )

@@ -6,7 +6,7 @@ The procedure is that of `fairstats.numerics.rates.exact`.
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from math import asin, atanh, ceil, floor, log, pi, sin, sqrt
+from math import asin, atanh, ceil, floor, inf, log, pi, sin, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ from fairstats.numerics.rates.binomial import (
 )
 from fairstats.numerics.rates.boundary import boundary, larger_rate, rate_range, smaller_rate
 from fairstats.numerics.rates.score import Contrast, score_statistic
-from fairstats.numerics.rates.search import SPAN, WantedLimit, end_of, from_scale, inverse, null_range, search
+from fairstats.numerics.rates.search import SPAN, WantedLimit, end_of, from_scale, inverse, null_range, search, to_scale
 
 #: Error of the nuisance rate's interval, part of every p-value.
 GAMMA = 1e-7
@@ -249,7 +249,7 @@ class ExactTable:
             results[place] = end_of(self.contrast, limit.side)
             if self._unlimited(limit.side):
                 continue
-            searches[place] = search(limit, self._spread(limit))
+            searches[place] = search(limit, self._spread(limit), self._estimate())
             asked[place] = next(searches[place])
         while asked:
             nulls, alternatives = [], []
@@ -277,6 +277,20 @@ class ExactTable:
         if self.contrast == "difference":
             return (k == n and k0 == 0) if side > 0 else (k == 0 and k0 == n0)
         return (k0 == 0 or k == n) if side > 0 else (k == 0 or k0 == n0)
+
+    def _estimate(self) -> float:
+        """The contrast of the observed rates, on the scale of the search: infinite at an end of a ratio's range."""
+        k, n, k0, n0 = self.table
+        if self.turned:
+            k, n, k0, n0 = k0, n0, k, n
+        if self.contrast == "difference":
+            return to_scale(self.contrast, k / n - k0 / n0)
+        above, below = k * n0, k0 * n
+        if self.contrast == "odds_ratio":
+            above, below = k * (n0 - k0), k0 * (n - k)
+        if above == 0 or below == 0:
+            return inf if above > 0 else -inf
+        return log(above / below)
 
     def _spread(self, limit: WantedLimit) -> tuple[float, float]:
         """About where the limit lies, and its standard error, on the scale of the search."""

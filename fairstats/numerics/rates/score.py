@@ -94,17 +94,27 @@ def odds_ratio_statistic(table: Table, odds_ratio: float, correction: bool, cont
     total = k0 + k1
     if total in (0, n0 + n1):
         return 0.0
-    # p̃₁: the positive root of n₁(ψ − 1)p² + (n₁ + n₀ψ − (k₀ + k₁)(ψ − 1))p − (k₀ + k₁) = 0
-    square = n1 * (odds_ratio - 1)
-    middle = n1 + n0 * odds_ratio - total * (odds_ratio - 1)
-    p1 = 2 * total / (middle + sqrt(max(middle * middle + 4 * square * total, 0.0)))
-    p0 = odds_ratio * p1 / (1 + p1 * (odds_ratio - 1))
-    spread = 1 / (n0 * p0 * (1 - p0)) + 1 / (n1 * p1 * (1 - p1))
+    # successes under ψ are failures under 1/ψ: by both ways neither p̃₁ nor 1 − p̃₁ loses its digits
+    p1 = _reference_with_odds_ratio(total, n0, n1, odds_ratio)
+    q1 = _reference_with_odds_ratio(n0 + n1 - total, n0, n1, 1 / odds_ratio)
+    odds = q1 + odds_ratio * p1
+    p0, q0 = odds_ratio * p1 / odds, q1 / odds
+    spread = 1 / (n0 * p0 * q0) + 1 / (n1 * p1 * q1)
     distance = k0 - n0 * p0
     if continuity:
         distance = copysign(max(abs(distance) - 0.5, 0.0), distance)
     z = distance * sqrt(spread)
     return z * sqrt((n0 + n1 - 1) / (n0 + n1)) if correction else z
+
+
+def _reference_with_odds_ratio(hits: float, n0: float, n1: float, odds_ratio: float) -> float:
+    """p̃₁ of `rates_with_odds_ratio` for one table, in plain floats."""
+    a = n1 * (odds_ratio - 1)
+    b = n1 + n0 * odds_ratio - hits * (odds_ratio - 1)
+    root = sqrt(max(b * b + 4 * a * hits, 0.0))
+    if b > 0:
+        return 2 * hits / (b + root)
+    return (root - b) / (2 * a)
 
 
 def score_statistic(table: Table, contrast: Contrast, null: float, correction: bool = False) -> float:
@@ -170,17 +180,18 @@ def ratio_score_statistic(
     return _standardised_arrays(k0 / n0 - ratio * (k1 / n1), variance, n0 + n1, correction)
 
 
-def difference_score_statistic(
-    k0: ArrayLike, n0: ArrayLike, k1: ArrayLike, n1: ArrayLike, difference: ArrayLike, *, correction: bool = True,
-    continuity: ArrayLike = False,
-) -> Floats:  # fmt: skip
-    """Score statistic z of H0: p₀ − p₁ = difference; positive where the estimate lies above; of arrays."""
-    k0, n0, k1, n1, difference = (np.asarray(v, dtype=np.float64) for v in (k0, n0, k1, n1, difference))
-    # the constrained rates: a root of a cubic (Farrington & Manning 1990)
-    f0, f1, theta = k0 / n0, k1 / n1, n1 / n0
-    a = 1 + theta
-    b = -(1 + theta + f0 + theta * f1 + difference * (theta + 2))
-    c = difference**2 + difference * (2 * f0 + theta + 1) + f0 + theta * f1
+def rates_with_difference(f0: Floats, f1: Floats, share: Floats, difference: Floats) -> tuple[Floats, Floats]:
+    """Maximum likelihood estimates of two rates p₀ and p₁ whose difference p₀ − p₁ is given. Arrays broadcast.
+
+    With the observed rates f₀, f₁, `share` λ = n₁/n₀ and δ the difference, p₀ is the root of
+
+        (1 + λ) p³ − [1 + λ + f₀ + λf₁ + δ(λ + 2)] p² + [δ² + δ(2f₀ + λ + 1) + f₀ + λf₁] p − f₀δ(1 + δ) = 0
+
+    between max(0, δ) and min(1, 1 + δ), in trigonometric form (Farrington & Manning 1990).
+    """
+    a = 1 + share
+    b = -(1 + share + f0 + share * f1 + difference * (share + 2))
+    c = difference**2 + difference * (2 * f0 + share + 1) + f0 + share * f1
     d = -f0 * difference * (1 + difference)
     v = b**3 / (3 * a) ** 3 - b * c / (6 * a**2) + d / (2 * a)
     u = np.sign(v) * np.sqrt(np.maximum(b**2 / (3 * a) ** 2 - c / (3 * a), 0.0))
@@ -193,12 +204,48 @@ def difference_score_statistic(
         with np.errstate(divide="ignore", invalid="ignore"):
             step = np.where(np.abs(slope) > 1e-9, (((a * p0 + b) * p0 + c) * p0 + d) / slope, 0.0)
         p0 = np.clip(np.where(np.abs(step) < 1e-3, p0 - step, p0), low, high)
-    p1 = np.clip(p0 - difference, 0.0, 1.0)
+    return p0, np.clip(p0 - difference, 0.0, 1.0)
+
+
+def difference_score_statistic(
+    k0: ArrayLike, n0: ArrayLike, k1: ArrayLike, n1: ArrayLike, difference: ArrayLike, *, correction: bool = True,
+    continuity: ArrayLike = False,
+) -> Floats:  # fmt: skip
+    """Score statistic z of H0: p₀ − p₁ = difference; positive where the estimate lies above; of arrays."""
+    k0, n0, k1, n1, difference = (np.asarray(v, dtype=np.float64) for v in (k0, n0, k1, n1, difference))
+    f0, f1 = k0 / n0, k1 / n1
+    p0, p1 = rates_with_difference(f0, f1, n1 / n0, difference)
     variance = p0 * (1 - p0) / n0 + p1 * (1 - p1) / n1
     distance = f0 - f1 - difference
     less = np.where(continuity, (1 / n0 + 1 / n1) / 2, 0.0)
     distance = np.copysign(np.maximum(np.abs(distance) - less, 0.0), distance)
     return _standardised_arrays(distance, variance, n0 + n1, correction)
+
+
+def rates_with_odds_ratio(
+    hits: Floats, n0: Floats, n1: Floats, odds_ratio: Floats
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Maximum likelihood estimates p₀, 1 − p₀, p₁, 1 − p₁ of two rates whose odds ratio is given. Arrays broadcast.
+
+    With `hits` h successes in both groups and the odds ratio ψ of p₀ over p₁, p₁ is the root in [0, 1] of
+
+        n₁(ψ − 1) p² + [n₁ + n₀ψ − h(ψ − 1)] p − h = 0.
+
+    Successes under ψ are failures under 1/ψ: by both ways neither p₁ nor 1 − p₁ loses its digits.
+    """
+    p1 = _references_with_odds_ratio(hits, n0, n1, odds_ratio)
+    q1 = _references_with_odds_ratio(n0 + n1 - hits, n0, n1, 1 / odds_ratio)
+    odds = q1 + odds_ratio * p1
+    return odds_ratio * p1 / odds, q1 / odds, p1, q1
+
+
+def _references_with_odds_ratio(hits: Floats, n0: Floats, n1: Floats, odds_ratio: Floats) -> Floats:
+    a = n1 * (odds_ratio - 1)
+    b = n1 + n0 * odds_ratio - hits * (odds_ratio - 1)
+    root = np.sqrt(np.maximum(b * b + 4 * a * hits, 0.0))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        p1 = np.where(b > 0, 2 * hits / (b + root), (root - b) / (2 * a))
+    return np.clip(p1, 0.0, 1.0)
 
 
 def odds_ratio_score_statistic(
@@ -207,12 +254,9 @@ def odds_ratio_score_statistic(
     """Score statistic z of H0: odds ratio = `odds_ratio`; positive where the estimate lies above. Arrays broadcast."""
     k0, n0, k1, n1, odds_ratio = (np.asarray(v, dtype=np.float64) for v in (k0, n0, k1, n1, odds_ratio))
     total = k0 + k1
-    square = n1 * (odds_ratio - 1)
-    middle = n1 + n0 * odds_ratio - total * (odds_ratio - 1)
-    p1 = 2 * total / (middle + np.sqrt(np.maximum(middle * middle + 4 * square * total, 0.0)))
-    p0 = odds_ratio * p1 / (1 + p1 * (odds_ratio - 1))
+    p0, q0, p1, q1 = rates_with_odds_ratio(total, n0, n1, odds_ratio)
     with np.errstate(divide="ignore", invalid="ignore"):
-        spread = 1 / (n0 * p0 * (1 - p0)) + 1 / (n1 * p1 * (1 - p1))
+        spread = 1 / (n0 * p0 * q0) + 1 / (n1 * p1 * q1)
         z = (k0 - n0 * p0) * np.sqrt(spread)
     z = np.where((total == 0) | (total == n0 + n1), 0.0, z)
     return z * np.sqrt((n0 + n1 - 1) / (n0 + n1)) if correction else z

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from math import atanh, ceil, exp, floor, inf, log, tanh
+from math import atanh, ceil, exp, floor, inf, isfinite, log, tanh
 
 from scipy.special import ndtri
 
@@ -59,8 +59,13 @@ class WantedLimit:
     anchors: tuple[tuple[float, float], ...] = ()
 
 
-def search(limit: WantedLimit, about: tuple[float, float]) -> Generator[list[float], list[float], float]:
+def search(
+    limit: WantedLimit, about: tuple[float, float], estimate: float
+) -> Generator[list[float], list[float], float]:
     """Yield values whose p-values are wanted, and return the limit between one kept and one rejected.
+
+    `about`: where the limit may lie, and its standard error; `estimate`: on the scale of the search. A two-sided test
+    keeps the estimate and rejects again on its other side, where nothing is looked for.
 
     By secants on Φ⁻¹(p), two values about the expected root at a time, farther apart where these did not halve the
     bracket, then by eighths; over multiples of `STEP`. Where p jumps back and forth over the error there are several
@@ -82,6 +87,10 @@ def search(limit: WantedLimit, about: tuple[float, float]) -> Generator[list[flo
             outer = point
     if inner is not None and outer is not None and inner[0] > outer[0]:
         inner, outer = (outer[0], abs(inner[1])), (inner[0], -abs(outer[1]))
+
+    innermost = -inf
+    if limit.alternative == "two-sided" and isfinite(estimate):
+        innermost = ceil(side * estimate / STEP)
 
     root = side * start
     doubt = 0.2 * standard_error
@@ -111,9 +120,12 @@ def search(limit: WantedLimit, about: tuple[float, float]) -> Generator[list[flo
             stride *= 2
         elif outer is not None:
             last = ceil(outer[0] / STEP) - 1
+            if last < innermost:
+                return side * outer[0]
             places[0] = min(places[0], ceil((outer[0] - stride) / STEP), last)
             places = sorted({min(place, last) for place in places})
             stride *= 2
+        places = sorted({max(place, innermost) for place in places})
         if min(abs(place) for place in places) * STEP >= SPAN:
             return side * SPAN
 

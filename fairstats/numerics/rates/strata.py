@@ -36,6 +36,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammainc, gammaincc, ndtri
 
 from fairstats.ground.checks import Floats
+from fairstats.numerics.rates.score import rates_with_difference, rates_with_odds_ratio
 
 Contrast = Literal["ratio", "difference", "odds_ratio"]
 #: The value of each contrast where both rates are equal.
@@ -129,41 +130,11 @@ def _with_ratio(k1: Floats, n1: Floats, k0: Floats, n0: Floats, theta: Floats) -
 
 
 def _with_odds_ratio(k1: Floats, n1: Floats, k0: Floats, n0: Floats, theta: Floats) -> Rates:
-    # successes under θ are failures under 1/θ: by both ways neither p̃₀ nor 1 − p̃₀ loses its digits
-    p0 = _reference_with_odds_ratio(k1 + k0, n1, n0, theta)
-    q0 = _reference_with_odds_ratio(n1 + n0 - k1 - k0, n1, n0, 1 / theta)
-    return Rates(theta * p0 / (q0 + theta * p0), q0 / (q0 + theta * p0), p0, q0)
-
-
-def _reference_with_odds_ratio(hits: Floats, n1: Floats, n0: Floats, theta: Floats) -> Floats:
-    # the root in [0, 1] of n₀δ p₀² + [n₁θ + n₀ − (k₁ + k₀)δ] p₀ − (k₁ + k₀) = 0, δ = θ − 1
-    a = n0 * (theta - 1)
-    b = n1 * theta + n0 - hits * (theta - 1)
-    root = np.sqrt(np.maximum(b * b + 4 * a * hits, 0.0))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        p0 = np.where(b > 0, 2 * hits / (b + root), (root - b) / (2 * a))
-    return np.clip(p0, 0.0, 1.0)
+    return Rates(*rates_with_odds_ratio(k1 + k0, n1, n0, theta))
 
 
 def _with_difference(k1: Floats, n1: Floats, k0: Floats, n0: Floats, theta: Floats) -> Rates:
-    # a root of the cubic of Farrington & Manning (1990), in trigonometric form
-    r1, r0, share = k1 / n1, k0 / n0, n0 / n1
-    a = 1 + share
-    b = -(1 + share + r1 + share * r0 + theta * (share + 2))
-    c = theta**2 + theta * (2 * r1 + share + 1) + r1 + share * r0
-    d = -r1 * theta * (1 + theta)
-    v = b**3 / (3 * a) ** 3 - b * c / (6 * a**2) + d / (2 * a)
-    u = np.sign(v) * np.sqrt(np.maximum(b**2 / (3 * a) ** 2 - c / (3 * a), 0.0))
-    with np.errstate(divide="ignore", invalid="ignore"):
-        angle = np.where(u == 0, 0.0, np.clip(v / u**3, -1.0, 1.0))
-    low, high = np.maximum(0.0, theta), np.minimum(1.0, 1.0 + theta)
-    p1 = np.clip(2 * u * np.cos((np.pi + np.arccos(angle)) / 3) - b / (3 * a), low, high)
-    for _ in range(3):  # the trigonometric root loses digits where two roots meet
-        slope = (3 * a * p1 + 2 * b) * p1 + c
-        with np.errstate(divide="ignore", invalid="ignore"):
-            step = np.where(np.abs(slope) > 1e-9, (((a * p1 + b) * p1 + c) * p1 + d) / slope, 0.0)
-        p1 = np.clip(np.where(np.abs(step) < 1e-3, p1 - step, p1), low, high)
-    p0 = np.clip(p1 - theta, 0.0, 1.0)
+    p1, p0 = rates_with_difference(k1 / n1, k0 / n0, n0 / n1, theta)
     return Rates(p1, 1 - p1, p0, 1 - p0)
 
 

@@ -10,20 +10,26 @@ from collections.abc import Callable, Sequence
 from importlib.resources import files
 from typing import NamedTuple
 
-from fairstats.ground.registry import METRICS
+from fairstats.ground.registry import METRICS, RATES
 from fairstats.ground.results import Result
 from fairstats.methods.rates.employment.result import METRIC
+from fairstats.methods.rates.stratified import can_be_adjusted
+from fairstats.methods.rates.stratified_result import ENDING
 from fairstats.report.inputs import AuditInput
 from fairstats.report.sections import methods
 from fairstats.report.sections.rates import run_rates
 
 
 class Words(NamedTuple):
-    """What the report says about a metric, an interval or a kind of test, and keys of the papers it cites."""
+    """What the report says about a metric, an interval or a kind of test, and keys of the papers it cites.
+
+    `title`: of the metric; `heading`: of a text that several metrics share and the report has once.
+    """
 
     text: str
     cites: Sequence[str] = ()
     title: str = ""
+    heading: str = ""
 
 
 class SectionEntry(NamedTuple):
@@ -35,10 +41,24 @@ class SectionEntry(NamedTuple):
 
     def words(self, kind: str) -> dict[str, Words]:
         """By metric (`kind` "words"), method of an interval ("intervals") or kind of test ("tests")."""
-        metrics = METRICS if (self.key, kind) == ("rates", "words") else {}
-        own = {name: Words(m.definition, m.references, m.title) for name, m in metrics.items()}
+        own = _words_of_registry() if (self.key, kind) == ("rates", "words") else {}
         key = {"mitigation": "models"}.get(self.key, self.key)  # changes on the same people
         return own | {name: Words(**said) for name, said in _TABLES.get(key, {}).get(kind, {}).items()}
+
+
+def _words_of_registry() -> dict[str, Words]:
+    """Of every metric of the registry, and of its comparisons within strata where it has them."""
+    words = {name: Words(m.definition, m.references, m.title) for name, m in METRICS.items()}
+    for name, metric in METRICS.items():
+        if not can_be_adjusted(metric):
+            continue
+        kind = "mean" if any(RATES[rate].parts for rate in metric.rates) else metric.contrast
+        label, _, quantity = metric.title.partition(":")
+        title = f"{label} within strata"
+        if quantity:
+            title = f"{title}:{quantity} within strata"
+        words[name + ENDING] = Words(**_TABLES["within_strata"][kind], title=title)
+    return words
 
 
 with files("fairstats.report.sections").joinpath("words.toml").open("rb") as _stream:

@@ -235,8 +235,23 @@ def test_rows_can_be_concatenated() -> None:
 
 
 def test_a_small_reference_is_named_where_intervals_may_be_too_narrow() -> None:
-    result = fs.disparate_impact(counts={"a": (500, 500), "b": (6, 3)}, reference="b")
+    """3 of 1,000 beside half of 100,000: at the pooled rate 495 are expected, enough for the score."""
+    result = fs.disparate_impact(counts={"a": (50_000, 50_000), "b": (3, 997)}, reference="b")
+    assert not result.comparisons[0].procedure.exact
     assert [note for note in result.regime_notes() if note.endswith("are expected: b.")]
+
+
+@pytest.mark.filterwarnings("ignore::fairstats.FairstatsWarning")
+def test_intervals_of_exact_tests_are_not_called_too_narrow() -> None:
+    """They hold at every size; Koopman's of the same table do not, nor those of a larger group beside it."""
+    counts = {"a": (50_000, 50_000), "b": (3, 6), "c": (3, 997)}
+    result = fs.disparate_impact(counts=counts, reference="a")
+    assert [c.procedure.exact for c in result.comparisons] == [True, False]
+    assert [note for note in result.regime_notes() if "too narrow" in note] == [
+        "Intervals may be too narrow where fewer than 5 successes or failures are expected: c."
+    ]
+    (asked,) = fs.disparate_impact(counts=counts, reference="a", method="koopman").regime_notes()
+    assert asked.endswith("are expected: b, c.")
 
 
 def test_a_fair_range_of_1_alone_is_no_range() -> None:
