@@ -22,6 +22,7 @@ from fairstats.ground.registry import RATES, find_metric
 from fairstats.ground.verdict import judge
 from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.result import ComparisonResult
+from fairstats.methods.rates.stratified_result import ENDING, StratifiedComparison
 from fairstats.report.claims import same_question
 from fairstats.report.contents import headline
 from fairstats.report.report import AuditReport
@@ -34,7 +35,10 @@ pytestmark = pytest.mark.filterwarnings("ignore::fairstats.ground.errors.Fairsta
 
 
 def random_rows(rng: np.random.Generator) -> tuple[pd.DataFrame, dict[str, Any]]:
-    """Rows of people, and arguments of the audit: groups small and unequal, ties, zeros, weights, clusters."""
+    """Rows of people, and arguments of the audit.
+
+    Groups small and unequal, ties, zeros, strata, weights, clusters, margins, levels, references, simultaneous limits.
+    """
     n_groups = int(rng.integers(2, 7))
     sizes = rng.choice([1, 2, 3, 7, 15, 40, 120, 400, 900], n_groups)
     if rng.random() < 0.3:
@@ -55,17 +59,31 @@ def random_rows(rng: np.random.Generator) -> tuple[pd.DataFrame, dict[str, Any]]
     }
     if rng.random() < 0.6:
         arguments["y_true"] = "label"
-    kind = rng.choice(["plain", "plain", "plain", "weights", "clusters", "highest", "all pairs"])
-    if kind == "weights":
+    arguments["confidence_level"] = float(rng.choice([0.95, 0.95, 0.9, 0.99]))
+    design = rng.choice(["plain", "plain", "plain", "strata", "strata", "weights", "clusters", "both"])
+    if design in ("weights", "both"):
         frame["weight"] = rng.lognormal(0.0, rng.choice([0.3, 1.0]), len(frame))
         arguments["sample_weight"] = "weight"
-    elif kind == "clusters":
-        frame["site"] = rng.integers(0, max(len(frame) // 6, 3), len(frame))
+    if design in ("clusters", "both"):
+        # few clusters and many; in half of the tables they lie within the groups
+        sites = rng.integers(0, max(len(frame) // int(rng.choice([6, 30])), 3), len(frame))
+        frame["site"] = sites + 10_000 * group if rng.random() < 0.5 else sites
         arguments["cluster"] = "site"
-    elif kind == "highest":
+    if design == "strata":
+        likely = rng.dirichlet(np.full(4, 2.0), n_groups)
+        frame["stratum"] = [int(rng.choice(4, p=likely[g])) for g in group]
+        arguments["strata"] = "stratum"
+    comparisons = rng.choice(["largest", "named", "highest", "all pairs"])
+    if comparisons == "named":
+        arguments["reference"] = f"g{rng.integers(n_groups)}"
+    elif comparisons == "highest":
         arguments["reference"] = "highest"
-    elif kind == "all pairs":
+    elif comparisons == "all pairs":
         arguments["comparisons"] = "all"
+    if rng.random() < 0.2:
+        arguments["simultaneous"] = str(rng.choice(["max-z", "bonferroni"]))
+    if rng.random() < 0.15 and design in ("plain", "strata"):
+        arguments["method"] = str(rng.choice(["log", "koopman", "delta"]))
     return frame, arguments
 
 
@@ -84,6 +102,7 @@ def contradictions(report: AuditReport) -> list[str]:
             for comparison, sentence in zip(result.comparisons, result.sentences(), strict=True):
                 place = f"{comparison.metric}, {comparison.group} against {comparison.reference}"
                 found += [f"{place}: {said}" for said in of_row(result, comparison, sentence)]
+    found += of_strata(report)
     found += of_facts(report)
     found += of_claims(report)
     return found
@@ -122,8 +141,10 @@ def of_row(result: ComparisonResult, c: Any, sentence: str) -> Iterator[str]:
     if c.verdict != shown and not explained:
         yield f"{c.verdict}; the interval {tuple(c.confidence_interval)} says {shown}, and no word on why"
     low, high = c.confidence_interval
-    if not low - STEP <= c.estimate <= high + STEP:
-        yield f"the estimate {c.estimate} lies outside of {low} to {high}"
+    for least, most in (c.confidence_interval, c.bounds):
+        if not least - STEP <= c.estimate <= most + STEP:
+            yield f"the estimate {c.estimate} lies outside of {least} to {most}"
+    yield from of_tests(c, fair)
     alone_and_two_sided = settings.simultaneous is None and settings.reference_rule != "highest"
     if result.metric == "abroca" or not alone_and_two_sided:
         return
@@ -131,6 +152,38 @@ def of_row(result: ComparisonResult, c: Any, sentence: str) -> Iterator[str]:
     excluded = low > 0 if result.scale == "maximum" else not low <= null <= high
     if excluded != (c.pvalue <= error) and abs(c.pvalue - error) > 1e-6:
         yield f"p = {c.pvalue} of equality beside an interval {low} to {high}"
+
+
+def of_tests(c: Any, fair: tuple[float, float]) -> Iterator[str]:
+    """What the listed tests say against the verdict's p-value, and each statistic against its p-value."""
+    for test in c.tests:
+        if test.exact != c.procedure.exact:
+            continue
+        small = test.pvalue < 0.2  # exact ones can be below one half at the null value itself
+        lower = test.statistic < 0
+        directed = test.alternative in ("less", "greater") and abs(test.statistic) > CLOSE
+        if directed and small and lower != (test.alternative == "less"):
+            yield f"{test.null}: p = {test.pvalue} for {test.alternative} beside z = {test.statistic}"
+        if test.alternative != "equivalence":
+            continue
+        if small and not fair[0] < c.estimate < fair[1]:
+            yield f"{test.null}: p = {test.pvalue} beside an estimate of {c.estimate}"
+        if c.direction == "inside" and test.pvalue > c.pvalue_verdict + CLOSE:
+            yield f"equivalence with p = {test.pvalue}, inside with p = {c.pvalue_verdict}"
+    for test in c.tests:
+        # the end of the fair range that is nearer decides: the lower one with z above 0, the upper one with z below it
+        strong = test.alternative == "equivalence" and test.pvalue < 0.01 and not near_the_middle(c.estimate, fair)
+        above_the_middle = c.estimate > (0.0 if fair[0] < 0 else 1.0)
+        if strong and (test.statistic < 0) != above_the_middle:
+            yield f"{test.null}: z = {test.statistic} beside an estimate of {c.estimate}"
+
+
+def near_the_middle(estimate: float, fair: tuple[float, float]) -> bool:
+    """Where either end may decide, as variances differ between both."""
+    low, high = fair
+    if low > 0:
+        return abs(math.log(estimate)) < 0.5 * math.log(high)
+    return abs(estimate) < 0.5 * high
 
 
 def of_facts(report: AuditReport) -> Iterator[str]:
@@ -142,12 +195,14 @@ def of_facts(report: AuditReport) -> Iterator[str]:
                 continue
             for c in result.comparisons:
                 name = result.attained_by if isinstance(result, MaximumResult) else None
-                metric = find_metric(c.metric)
+                metric = find_metric(c.metric.removesuffix(ENDING))
+                within = c.metric.endswith(ENDING)
                 if name is None and metric is not None and metric.rates:
                     name = metric.rates[0]
                 if name in RATES and c.verdict != "insufficient evidence":
-                    facts[same_question(RATES[name]), frozenset((c.group, c.reference))].append((result, c))
-        for (_, pair), rows in facts.items():
+                    pair = frozenset((c.group, c.reference))
+                    facts[within, same_question(RATES[name]), pair].append((result, c))
+        for (_, _, pair), rows in facts.items():
             yield from of_fact(report, sorted(pair), rows)
 
 
@@ -159,12 +214,17 @@ def of_fact(report: AuditReport, pair: list[str], rows: list[tuple[ComparisonRes
         if not told:
             yield f"{pair}: {verdicts} of {names}, and no note on why"
     single = [(r, c) for r, c in rows if not isinstance(r, MaximumResult) or len(r.components) == 1]
-    plain = [c for r, c in single if not r.counts.weighted]
+    # where another gap is not known exact tests are left out as long as the score is far from deciding
+    complete = [(r, c) for r, c in single if not (isinstance(r, MaximumResult) and c.note)]
+    plain = [c for r, c in complete if not r.counts.weighted and c.procedure.kind in ("score", "exact")]
+    if report.settings.method is not None:
+        plain = []  # each scale by a standard error of its own, or beside a gap by the score
     pvalues = [c.pvalue for c in plain]
     if pvalues and max(pvalues) - min(pvalues) > 1e-4:
         yield f"{pair}: p-values of equality {pvalues} of {names}"
     differences = [c for r, c in single if r.scale == "difference"]
-    gaps = [c for r, c in single if r.scale == "maximum"]
+    # a gap that is not known leaves the interval open, with a note; gaps are by the score whatever method is asked for
+    gaps = [c for r, c in single if r.scale == "maximum" and not c.note and report.settings.method is None]
     for gap in gaps:
         for c in differences:
             low, high = c.confidence_interval
@@ -177,6 +237,24 @@ def of_fact(report: AuditReport, pair: list[str], rows: list[tuple[ComparisonRes
     violated = any(c.verdict == "violated" for c in differences)
     if violated and any(c.verdict == "satisfied" for c in largest):
         yield f"{pair}: a difference is violated, and the largest gap is satisfied"
+
+
+def of_strata(report: AuditReport) -> Iterator[str]:
+    """Rows within strata know the crude row beside them, and a sentence says where both disagree."""
+    for section in report.sections:
+        rows = [c for result in section.results if isinstance(result, ComparisonResult) for c in result.comparisons]
+        crude = {(c.metric, c.group, c.reference): c for c in rows}
+        for c in rows:
+            if not isinstance(c, StratifiedComparison):
+                continue
+            beside = crude[c.metric.removesuffix(ENDING), c.group, c.reference]
+            if c.crude_verdict != beside.verdict or not (c.crude == beside.estimate or math.isnan(c.crude)):
+                yield f"{c.metric}: crude {c.crude} ({c.crude_verdict}) beside {beside.estimate} ({beside.verdict})"
+            judged = "insufficient evidence" not in (c.verdict, beside.verdict)
+            if judged and c.verdict != beside.verdict and not c.disagreement:
+                yield f"{c.metric}: {c.verdict} within strata, {beside.verdict} without, and no word on it"
+            if c.disagreement and "Strata change the answer" not in headline(report):
+                yield f"{c.metric}: {c.disagreement!r} is not said at the head"
 
 
 def of_claims(report: AuditReport) -> Iterator[str]:

@@ -309,6 +309,9 @@ exact_limit <- function(n, contrast, alternative, side, error, anchors = NULL, p
   to <- if (ratio) log else function(x) 2 * atanh(pmax(-1 + 1e-15, pmin(1 - 1e-15, x)))
   probit <- function(p) stats::qnorm(pmin(pmax(p, 1e-12), 1 - 1e-6))
   goal <- probit(error)
+  # a two-sided test keeps the estimate and rejects again on its other side, where nothing is looked for
+  estimate <- if (ratio) log(k[1L] * size[2L] / (k[2L] * size[1L])) else to(k[1L] / size[1L] - k[2L] / size[2L])
+  innermost <- if (alternative == "two-sided" && is.finite(estimate)) ceiling(side * estimate / LIMIT_STEP) else -Inf
   p_at <- function(x) vapply(back(x), function(null) exact_pvalue(n[1L], n[2L], n[3L], n[4L], contrast, null, alternative), 0)
 
   r <- (k + 0.5) / (size + 1)
@@ -354,10 +357,12 @@ exact_limit <- function(n, contrast, alternative, side, error, anchors = NULL, p
       stride <- 2 * stride
     } else if (!is.null(outer)) {
       last <- ceiling(outer[1L] / LIMIT_STEP) - 1
+      if (last < innermost) return(back(side * outer[1L]))
       places[1L] <- min(places[1L], ceiling((outer[1L] - stride) / LIMIT_STEP))
       places <- sort(unique(pmin(places, last)))
       stride <- 2 * stride
     }
+    places <- sort(unique(pmax(places, innermost)))
     if (min(abs(places)) * LIMIT_STEP >= 60) return(outermost)
     x <- places * LIMIT_STEP
     p <- p_at(side * x)

@@ -211,6 +211,11 @@ compare_strata <- function(tables, contrast, level, threshold, together = 1) {
   if (at_equality && !is.nan(exact)) {
     out$p_below <- max(out$p_below, exact)
     out$p_above <- max(out$p_above, exact)
+    # the exact test keeps equality: so do the limits of the verdict
+    if (exact > 1 - level) {
+      out$bound_low <- min(out$bound_low, equality)
+      out$bound_high <- max(out$bound_high, equality)
+    }
   }
   out$z <- judge$z(fair[1L])
   out$z_greater <- judge$z(if (contrast == "ratio") fair[1L] else fair[2L])

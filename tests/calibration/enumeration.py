@@ -122,7 +122,9 @@ class Design:
 
         def pvalue(k: int, k0: int) -> float:
             alone = exact_pvalue(k, self.n, k0, self.n0, contrast=self.contrast, null=null, alternative=side)
-            evidence = both_directions(ExactEvidence(alone, alone, alone, alone, alone), float(width[k - least, k0 - least0]))
+            evidence = both_directions(
+                ExactEvidence(alone, alone, alone, alone, alone), float(width[k - least, k0 - least0])
+            )
             return evidence.below
 
         return np.where(self.exact, self._exactly(sign * z, pvalue, self.error), by_score)

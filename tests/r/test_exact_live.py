@@ -42,6 +42,15 @@ def test_limits(table: tuple[int, int, int, int], contrast: Any) -> None:
     compare(contrast, here, there)
 
 
+@pytest.mark.parametrize(
+    ("table", "level"), [((0, 6, 595, 700), 0.99), ((21, 21, 44, 1_300), 0.9999), ((14, 14, 28, 100), 0.5)], ids=str
+)
+def test_two_sided_limits_of_groups_that_all_agree(table: tuple[int, int, int, int], level: float) -> None:
+    """The search stays on its side of the estimate."""
+    here = exact_interval(*table, contrast="difference", confidence_level=level, equal=0.0)
+    compare("difference", here, call("exact_interval", *table, "difference", level))
+
+
 def compare(contrast: Any, here: tuple[float, float], there: Any) -> None:
     for own, other in zip(here, np.asarray(there, float).tolist(), strict=True):
         if own in (0.0, np.inf, -1.0, 1.0):

@@ -11,6 +11,7 @@ import pytest
 
 import fairstats as fs
 from fairstats.ground.errors import DataWarning, InputError, InsufficientEvidenceWarning, MissingValuesWarning
+from fairstats.ground.verdict import judge
 from fairstats.report.audit import audit
 from fairstats.report.report import AuditReport
 
@@ -196,6 +197,42 @@ def test_what_is_judged_by_itself_and_what_among_all_pairs() -> None:
     # the interval that is shown holds over all pairs, too, and reaches below 0.8: it needs no further words
     assert ratio["a"].confidence_interval.low < 0.8
     assert words.endswith("undecided; the data do not settle whether it lies between 0.8 and 1.25.")
+
+
+def test_an_interval_over_all_pairs_never_says_more_than_the_verdict() -> None:
+    """So no row is undecided whose interval lies inside the fair range or outside, and none needs "Alone …".
+
+    Two-sided simultaneous limits (2.57 standard errors of four groups) lie outside of Bonferroni's one-sided ones
+    (2.39), by which all pairs are judged; by exact tests, too. This took the place of the sentence "Alone this
+    comparison would be satisfied", which a reference that the data chose had while its intervals were of each
+    comparison alone.
+    """
+    rng = np.random.default_rng(8)
+    decided = 0
+    for _ in range(12):
+        sizes = rng.choice([12, 2_000, 5_000, 20_000], 4, p=[0.1, 0.3, 0.3, 0.3])
+        chosen = rng.binomial(sizes, rng.choice([0.1, 0.5, 0.7, 0.9]) + rng.choice([0.0, 0.0, 0.08], 4))
+        counts = {g: (int(k), int(n - k)) for g, k, n in zip("abcd", chosen, sizes, strict=True)}
+        for result, fair in (
+            (fs.disparate_impact(counts=counts, reference="highest"), (0.8, 1.25)),
+            (fs.demographic_parity_difference(counts=counts, reference="highest"), (-0.1, 0.1)),
+        ):
+            for c, sentence in zip(result.comparisons, result.sentences(), strict=True):
+                shown = judge(*c.confidence_interval, fair=fair)
+                assert shown in (c.verdict, "undecided")
+                assert "Alone this comparison" not in sentence
+                decided += shown != "undecided"
+    assert decided > 20
+
+
+def test_a_named_reference_says_what_a_comparison_is_alone() -> None:
+    """Holm over three: .024 alone is .071 beside two others, and the sentence says so."""
+    cells = {"a": (7_000, 3_000), "b": (12, 5), "c": (9, 3), "d": (120, 70)}
+    ratio = fs.disparate_impact(counts=cells, reference="a")
+    (words,) = (line for line in ratio.sentences() if "would be satisfied" in line)
+    assert words.endswith(
+        "Alone this comparison would be satisfied; over all comparisons of the metric it is undecided."
+    )
 
 
 OWN = "The p-value of a verdict is about its own null hypothesis, and is adjusted "

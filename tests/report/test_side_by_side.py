@@ -175,7 +175,8 @@ def three_attributes(**options: Any) -> AuditReport:
 
 
 @pytest.mark.parametrize(
-    "options", [{}, {"reference": "highest"}, {"sample_weight": "w"}, {"adjust": "none", "threshold": 0.9}],
+    "options",
+    [{}, {"reference": "highest"}, {"sample_weight": "w", "threshold": 0.7}, {"adjust": "none", "threshold": 0.9}],
     ids=["plain", "highest", "weights", "alone"],
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore")
@@ -195,7 +196,8 @@ def test_where_interval_and_verdict_seem_to_differ_a_sentence_says_why(options: 
             names = ("Largest",) if c is largest else (f"{c.group} against {c.reference}", c.group)
             own = [s for s in result.sentences() if any(name in s for name in names)]
             assert any("rests on the" in s or "Alone this comparison" in s for s in own), (c.metric, own)
-    assert apart > 0
+    # at a threshold of 0.8 only one row of the weighted audit is so close to an end of the fair range; at 0.7 five are
+    assert apart > 2
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -231,9 +231,7 @@ def _equivalence(by: Chosen, contrast: Contrast, settings: Inference) -> list[Hy
     fair = settings.fair(contrast)
     z_low, z_high = by.how.statistic(fair[0]), by.how.statistic(fair[1])
     pvalues = normal_cdf(-z_low, by.degrees_of_freedom), normal_cdf(z_high, by.degrees_of_freedom)
-    return equivalence_test(
-        contrast, fair, statistics=(z_low, z_high), pvalues=pvalues, method=f"TOST ({by.name})"
-    )
+    return equivalence_test(contrast, fair, statistics=(z_low, z_high), pvalues=pvalues, method=f"TOST ({by.name})")
 
 
 def equivalence_test(

@@ -219,7 +219,11 @@ def _decided(
         evidence = Evidence(below=max(evidence.below, exact), above=max(evidence.above, exact), inside=evidence.inside)
     side = bound_level(z_low - z_high, settings.confidence_level)
     critical = normal_quantile(side)
-    bounds = Interval(judge.limit(critical, -1), judge.limit(critical, 1), side, SCORE)
+    bound_low, bound_high = judge.limit(critical, -1), judge.limit(critical, 1)
+    if judged_by_equality and exact > alpha:
+        # the exact test keeps equality: so do the limits of the verdict
+        bound_low, bound_high = min(bound_low, equality), max(bound_high, equality)
+    bounds = Interval(bound_low, bound_high, side, SCORE)
 
     nulls = settings.nulls(contrast)
     z_less, z_greater = judge.statistic(nulls["less"]), judge.statistic(nulls["greater"])

@@ -195,11 +195,7 @@ def exact_row(
         *_ends_of_interval(exact, equal, evidence.equality, confidence_level),
     ]
     bound_low, bound_high, interval_low, interval_high = exact.limits(wanted)
-    return ExactRow(
-        evidence=evidence,
-        bounds=(bound_low, bound_high),
-        interval=(interval_low, interval_high),
-    )
+    return ExactRow(evidence=evidence, bounds=(bound_low, bound_high), interval=(interval_low, interval_high))
 
 
 def _ends_of_interval(exact: ExactTable, equal: float, pvalue: float, confidence_level: float) -> list[WantedLimit]:

@@ -165,3 +165,12 @@ test_that("bad input is named", {
   refused(fs_disparate_impact(transform(d, w = -weight), "y_pred", "group", sample_weight = "w"), "sample_weight")
   refused(fs_disparate_impact(transform(d, c = 1), "y_pred", "group", cluster = "c"), "sampling unit")
 })
+
+test_that("a two-sided interval by exact tests lies about the estimate", {
+  # all or none of a small group: the search once went past the estimate, to where p is small again
+  for (table in list(c(0, 6, 595, 700), c(21, 21, 44, 1300), c(0, 3, 530, 660))) {
+    ends <- exact_interval(table[1L], table[2L], table[3L], table[4L], "difference", 0.995)
+    estimate <- table[1L] / table[2L] - table[3L] / table[4L]
+    expect_true(ends[1L] < estimate && estimate < ends[2L])
+  }
+})

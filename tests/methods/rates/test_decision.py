@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 from scipy.stats import binom, norm
+from statsmodels.stats.proportion import tost_proportions_2indep
 
 import fairstats as fs
 from fairstats.ground.counts import SelectionCounts
@@ -256,3 +257,50 @@ def test_exact_decisions_name_every_test() -> None:
     exact = [test.alternative for test in decision.tests if test.exact]
     assert exact == ["less", "greater", "two-sided", "equivalence"]
     assert [test.alternative for test in decision.tests if not test.exact] == exact
+
+
+# ---------------------------------------------------------------- two one-sided tests
+
+
+def test_equivalence_is_the_test_that_decides_with_its_own_sign() -> None:
+    """Witness: statsmodels' `tost_proportions_2indep`, statistic and p-value; estimates below and above the middle."""
+    for k, k0 in ((15, 28), (44, 28)):
+        counts = {"a": (k, 100 - k), "b": (k0, 120 - k0)}
+        result = fs.demographic_parity_difference(counts=counts, reference="b", margin=0.3, method="delta")
+        (test,) = (test for test in result.comparisons[0].tests if test.alternative == "equivalence")
+        other = tost_proportions_2indep(k, 100, k0, 120, -0.3, 0.3, compare="diff", method="wald")
+        assert test.pvalue == pytest.approx(other.pvalue, rel=1e-10)
+        assert test.statistic == pytest.approx(other.statistic, rel=1e-10)
+
+
+@pytest.mark.parametrize("upside_down", [False, True])
+def test_equivalence_has_one_sign_in_score_exact_and_stratified_rows(upside_down: bool) -> None:
+    """Positive where the lower end of the fair range decides, negative where the upper end does.
+
+    Witness of the exact row: p-values of both one-sided tests by `fs.rates`; of strata: the normal law.
+    """
+    counts = {"a": (20, 15), "b": (380, 240)}
+    if upside_down:
+        counts = {name: (failures, successes) for name, (successes, failures) in counts.items()}
+    (row,) = fs.demographic_parity_difference(counts=counts, reference="b", margin=0.3).comparisons
+    exact, score = (test for test in row.tests if test.alternative == "equivalence")
+    assert exact.exact
+    assert exact.statistic == score.statistic
+    assert (exact.statistic < 0) == upside_down
+    (k, f), (k0, f0) = counts.values()
+    null, alternative = (0.3, "less") if upside_down else (-0.3, "greater")
+    expected = fs.rates.pvalue(
+        k, k + f, k0, k0 + f0, contrast="difference", null=null, alternative=alternative, method="exact"
+    )
+    assert exact.pvalue == pytest.approx(expected, rel=1e-12)
+
+    groups = np.repeat(["a", "b"], [400, 800])
+    chosen = np.concatenate([np.arange(400) < 190, np.arange(800) < 400]) != upside_down
+    stratum = np.arange(1_200) % 3
+    result = fs.demographic_parity_difference(
+        y_pred=chosen.astype(int), sensitive_features=groups, strata=stratum, reference="b", margin=0.1
+    )
+    (test,) = (test for test in result.stratified.comparisons[0].tests if test.alternative == "equivalence")
+    assert (test.statistic < 0) == upside_down
+    assert test.pvalue == pytest.approx(norm.sf(abs(test.statistic)), rel=1e-12)
+    assert test.pvalue < 0.05

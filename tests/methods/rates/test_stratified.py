@@ -27,6 +27,8 @@ BERKELEY: Tables = {
     "E": (94, 393, 53, 191),
     "F": (24, 341, 22, 373),
 }
+#: No success of the group in either stratum: twice the smaller exact conditional tail is .0556 (R: mantelhaen.test).
+FEW_IN_STRATA: Tables = {"x": (0, 6, 3, 7), "y": (0, 6, 2, 6)}
 
 
 def expand(strata: Tables) -> dict[str, np.ndarray]:
@@ -277,3 +279,18 @@ def test_verdicts_over_strata_are_family_wise_and_in_both_directions() -> None:
 def test_worst_case_bounds_are_those_of_the_crude_comparison() -> None:
     with pytest.raises(fs.InputError, match="`strata`"):
         ratio(STRATA).stratified.worst_case_bounds()
+
+
+def test_at_a_threshold_of_one_the_exact_test_speaks_in_the_limits_too() -> None:
+    """The exact conditional test keeps equality, the score alone would not (.0215, mantelhaen.test without correction).
+
+    Once the limits of the verdict left out 1, and its p-value said that nothing is shown.
+    """
+    (c,) = ratio(FEW_IN_STRATA, threshold=1.0).stratified.comparisons
+    tests = {test.method: test.pvalue for test in c.tests}
+    assert tests["Cochran–Mantel–Haenszel"] == pytest.approx(0.02150372, abs=1e-8)
+    assert tests["exact conditional (twice the smaller tail)"] == pytest.approx(0.05562619, abs=1e-8)
+    assert c.pvalue_verdict == pytest.approx(0.05562619, abs=1e-8)
+    assert c.verdict == "undecided"
+    assert c.bounds.low <= 1.0 <= c.bounds.high
+    assert c.confidence_interval.low <= 1.0 <= c.confidence_interval.high

@@ -19,7 +19,12 @@ from fairstats.numerics.rates.boundary import boundary
 from fairstats.numerics.rates.exact import exact_evidence, exact_interval, exact_limits, exact_pvalue, exact_row
 from fairstats.numerics.rates.exact_table import GAMMA, ExactTable
 from fairstats.numerics.rates.region import exactly_shown, first_true
-from fairstats.numerics.rates.score import difference_score_statistic, odds_ratio_score_statistic, ratio_score_statistic
+from fairstats.numerics.rates.score import (
+    difference_score_statistic,
+    odds_ratio_score_statistic,
+    odds_ratio_statistic,
+    ratio_score_statistic,
+)
 from fairstats.numerics.rates.search import STEP, from_scale, to_scale
 
 ALTERNATIVES = ("less", "greater", "two-sided")
@@ -402,3 +407,61 @@ def test_the_first_count_that_holds_is_found(last: int) -> None:
     """Every threshold from 0 to last + 1, in one call; last + 1 where nothing holds."""
     wanted = np.arange(last + 2)
     np.testing.assert_array_equal(first_true(lambda j: j >= wanted, wanted.size, last), wanted)
+
+
+@pytest.mark.parametrize(
+    ("table", "level"),
+    [
+        ((0, 6, 595, 700), 0.99),
+        ((0, 24, 275, 700), 0.5),
+        ((21, 21, 44, 1_300), 0.9999),
+        ((0, 3, 530, 660), 0.995),
+        ((14, 14, 28, 100), 0.5),
+    ],
+    ids=str,
+)
+def test_a_two_sided_interval_lies_about_the_estimate(table: tuple[int, int, int, int], level: float) -> None:
+    """Once a lower limit of a difference was +1: the search had gone past the estimate, to where p is small again.
+
+    Witness: the p-values of 400 differences, all of those kept lie within the interval.
+    """
+    k, n, k0, n0 = table
+    low, high = exact_interval(*table, contrast="difference", confidence_level=level, equal=0.0)
+    assert low < k / n - k0 / n0 < high
+    grid = np.linspace(-0.9975, 0.9975, 400)
+    pvalues = np.array([exact_pvalue(*table, contrast="difference", null=x, alternative="two-sided") for x in grid])
+    kept = grid[pvalues >= 1 - level]
+    assert low == pytest.approx(kept.min(), abs=0.005)
+    assert high == pytest.approx(kept.max(), abs=0.005)
+
+
+@pytest.mark.parametrize("contrast", ["ratio", "difference", "odds_ratio"])
+def test_intervals_of_random_tables_hold_the_estimate(contrast: Any) -> None:
+    """Groups of which all or none are successes beside larger ones, at the levels of simultaneous intervals."""
+    rng = np.random.default_rng(4)
+    for _ in range(40):
+        n, n0 = int(rng.integers(1, 25)), int(rng.choice([12, 100, 700]))
+        k, k0 = int(rng.choice([0, n])), int(rng.integers(1, n0))
+        level = float(rng.choice([0.5, 0.95, 0.99, 0.9999]))
+        low, high = exact_interval(k, n, k0, n0, contrast=contrast, confidence_level=level, equal=EQUAL[contrast])
+        if contrast == "difference":
+            estimate = k / n - k0 / n0
+        elif contrast == "ratio":
+            estimate = k * n0 / (n * k0)
+        else:
+            estimate = 0.0 if k == 0 else np.inf
+        assert low <= estimate <= high
+
+
+def test_the_odds_ratio_score_at_the_ends_of_its_range() -> None:
+    """Odds ratios of e^±60 beside tables at their ends: rates of nearly 0 and 1 keep their digits.
+
+    Witness: the law that failures under the inverse odds ratio have the opposite statistic.
+    """
+    for table in ((0.0, 13.0, 700.0, 700.0), (5.0, 9.0, 3.0, 10.0), (1.0, 1.0, 0.0, 300.0)):
+        k, n, k0, n0 = table
+        mirrored = (n - k, n, n0 - k0, n0)
+        for x in (-60.0, -20.0, -1.0, 0.0, 1.0, 20.0, 60.0):
+            z = odds_ratio_statistic(table, np.exp(x), True)
+            assert np.isfinite(z)
+            assert z == pytest.approx(-odds_ratio_statistic(mirrored, np.exp(-x), True), rel=1e-9, abs=1e-9)
