@@ -160,11 +160,8 @@ def _wilson_angle(
         p = least + width * place
         q = larger_rate(contrast, p, null)
         scale = null if contrast == "ratio" else 1.0
-        variance = n * p * (1 - p)
-        # no variance is left at the very end of the null hypothesis
-        ratio = np.full(np.broadcast_shapes(variance.shape, q.shape), 100.0)
-        np.divide(scale * scale * m * q * (1 - q), variance, out=ratio, where=variance > 0)
-        ratio = np.minimum(ratio, 100.0)
+        with np.errstate(divide="ignore", invalid="ignore"):  # no variance is left at the very end
+            ratio = np.fmin(scale * scale * m * q * (1 - q) / (n * p * (1 - p)), 100.0)
     return np.asarray(np.arcsin(np.sqrt(place)))
 
 

@@ -88,7 +88,7 @@ def search(
     if inner is not None and outer is not None and inner[0] > outer[0]:
         inner, outer = (outer[0], abs(inner[1])), (inner[0], -abs(outer[1]))
 
-    innermost = -inf
+    innermost = -round(SPAN / STEP)
     if limit.alternative == "two-sided" and isfinite(estimate):
         innermost = ceil(side * estimate / STEP)
 
