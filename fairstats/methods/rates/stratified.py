@@ -208,7 +208,7 @@ def _decided(
         p_equal = max(p_equal, exact)
     few = [part for part in parts if strata.fewest_cases(part) < pooled.FEWEST_CASES]
 
-    low, high = settings.fair(contrast)
+    low, high = settings._fair(contrast)
     judged_by_equality = low == high
     judge = plain if judged_by_equality else guarded
     z_low, z_high = judge.statistic(low), judge.statistic(high)
@@ -219,7 +219,7 @@ def _decided(
     critical = normal_quantile(side)
     bounds = Interval(judge.limit(critical, -1), judge.limit(critical, 1), side, SCORE)
 
-    nulls = settings.nulls(contrast)
+    nulls = settings._nulls(contrast)
     z_less, z_greater = judge.statistic(nulls["less"]), judge.statistic(nulls["greater"])
     p_less, p_greater = normal_cdf(z_less), normal_cdf(-z_greater)
     note = ""
