@@ -112,7 +112,7 @@ def of_row(result: ComparisonResult, c: Any, sentence: str) -> Iterator[str]:
     """What verdict, p-values, limits and sentence of one row say against each other."""
     settings = result.settings
     error = 1 - settings.confidence_level
-    fair = settings.fair(result.scale if result.scale in ("ratio", "difference") else "gap")
+    fair = settings._fair(result.scale if result.scale in ("ratio", "difference") else "gap")
     if c.verdict == "insufficient evidence":
         if not math.isnan(c.pvalue_verdict):
             yield f"insufficient evidence with p = {c.pvalue_verdict} of the verdict"

@@ -260,7 +260,7 @@ def crosscheck_command(
     asked, text, rows = options.reading_options(reading), held_input(report), None
     read = AuditReport.from_json(report) if text is None else read_report(text, "standard input")
     if data is not None:
-        rows, _ = options.read_rows(data, held_input(data), read.columns.reading_roles, asked)
+        rows, _ = options.read_rows(data, held_input(data), read.columns._reading_roles, asked)
     with _as_written("report", report):
         found = crosscheck(read, data=rows, tolerance=tolerance)
 

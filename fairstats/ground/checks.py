@@ -40,7 +40,12 @@ def shown(value: Any) -> str:
 
 
 def is_plain(value: Any) -> bool:
-    """Whether a value can be a choice or a label: hashable and equal to itself, so no column, NaN or NA."""
+    """Whether a value can be a choice or a label: hashable and equal to itself, so no column, NaN or NA.
+
+    A tuple is plain where its entries are: Python compares these one by one.
+    """
+    if isinstance(value, tuple):
+        return all(map(is_plain, value))
     try:
         hash(value)
         return bool(value == value) and not isinstance(value, (complex, np.complexfloating))
@@ -85,7 +90,8 @@ def check_names(
     argument: str, names: Iterable[Any], known: Iterable[Any], *, cure: str | None = "check the spelling"
 ) -> None:
     """Raise unless every one of `names` is known, and none comes twice."""
-    known = list(known)
+    # NA and columns are the name of nothing, and cannot be compared with names
+    known = [name for name in known if is_plain(name)]
     flat = isinstance(names, (str, bytes)) or (isinstance(names, np.ndarray) and names.ndim == 0)
     several = isinstance(names, Iterable) and not flat
     check_that(several, argument, names, f"a list of different ones of {listed(known)}", cure)
@@ -104,6 +110,21 @@ def check_different(argument: str, names: Iterable[Any], where: str = "") -> Non
         got, allowed = f"{where}more than one column named {listed(twice)}", "columns with names of their own"
         cure = "rename or leave out all but one: a name must say which column is meant"
         raise InputError(argument, got=got, allowed=allowed, cure=cure)
+
+
+def check_summand(summand: T, other: Any, *alike: str) -> T:
+    """Return `other`, or raise unless it is of the kind of `summand` and has the same values of the fields `alike`."""
+    kind = type(summand)
+    cure = f"a + b of two objects of the class {kind.__name__}"
+    check_type("other", other, kind, f"a {kind.__name__}", cure)
+    for name in alike:
+        wanted = getattr(summand, name)
+        value = getattr(other, name)
+        if value != wanted:
+            got = f"a {kind.__name__} with {name} = {shown(value)}"
+            cure = "add tallies (fs.tally): these bring groups into one order"
+            raise InputError("other", got=got, allowed=f"one with {name} = {shown(wanted)}", cure=cure)
+    return other  # type: ignore[no-any-return]
 
 
 def nearest(name: Any, known: Iterable[Any]) -> str:
@@ -223,6 +244,16 @@ def check_number(
         words = allowed or "a finite number" + _range_words(low, high, open_low=open_low, open_high=open_high)
         raise InputError(argument, got=shown(value), allowed=words, cure=cure)
     return number
+
+
+def check_real(argument: str, value: Any, *, cure: str | None = None) -> float:
+    """Return `value` as a number, ±∞ and NaN too, or raise; True and text are none."""
+    plain = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    check_that(plain, argument, value, "a number", cure)
+    try:
+        return float(value)
+    except OverflowError:  # 10**400 is no float, but lies beyond all of them
+        return math.inf if value > 0 else -math.inf
 
 
 def check_share(argument: str, value: Any, *, closed: bool = False, cure: str | None = "0.95, say") -> float:

@@ -91,16 +91,16 @@ def _by_rows(frame: Any, q: Question) -> tuple[Outcomes, dict[str, Any], dict[st
     cells, of_labels = _cells(outcomes)
     parts: dict[str, Any] = {"cells": cells, "of_labels": of_labels}
     if outcomes.score is not None:
-        parts["scores"] = ScoreCounts.from_outcomes(outcomes, labelled=outcomes.y_true is not None)
+        parts["scores"] = ScoreCounts._from_outcomes(outcomes, labelled=outcomes.y_true is not None)
     if q.counterfactual_score is not None:
         changed = q.on_unit(as_float_column(columns[q.counterfactual_score], "counterfactual_score")[kept])
         check_changed(int(np.isnan(changed).sum()), q.counterfactual_score)
         changed = np.asarray(on_unit_interval(changed, "counterfactual_score"))
-        parts["tails"] = TailCounts.from_values(changed - outcomes.score, codes, labels)
+        parts["tails"] = TailCounts._from_values(changed - outcomes.score, codes, labels)
     if q.features:
         table = columns[list(q.features)].iloc[kept].reset_index(drop=True)
         both = (outcomes.y_true, outcomes.y_pred)
-        parts["distinct"] = RowCounts.from_frame(table, codes, labels, *both, outcomes.number)
+        parts["distinct"] = RowCounts._from_frame(table, codes, labels, *both, outcomes.number)
     return outcomes, keys, parts
 
 
@@ -155,10 +155,10 @@ def _cells(outcomes: Outcomes) -> tuple[CellCounts | None, bool]:
         return None, False
     if outcomes.y_pred is not None:
         kind = PairedCounts if outcomes.extra is not None else ConfusionCounts
-        return (SelectionCounts if outcomes.y_true is None else kind).from_outcomes(outcomes), False
+        return (SelectionCounts if outcomes.y_true is None else kind)._from_outcomes(outcomes), False
     patterns = tuple((g, -1, label, n) for g, label, _, n in outcomes.missing.patterns)
     labels = replace(outcomes, y_pred=outcomes.y_true, missing=replace(outcomes.missing, patterns=patterns))
-    return SelectionCounts.from_outcomes(labels), True
+    return SelectionCounts._from_outcomes(labels), True
 
 
 def _orders(

@@ -88,7 +88,19 @@ class CellCounts:
         return np.asarray(self.rows.sum(axis=1))
 
     def total(self, *cells: str) -> NDArray[np.float64]:
-        """Sum of the named cells per group, shape (G,)."""
+        """Sum of the named cells per group, shape (G,).
+
+        Parameters
+        ----------
+        *cells : str
+            Different ones of `cells`.
+
+        Raises
+        ------
+        InputError
+            For a name that is no cell, or a cell that is named twice.
+        """
+        checks.check_names("cells", cells, self.cells)
         return np.asarray(self.totals[:, [self.cells.index(cell) for cell in cells]].sum(axis=1))
 
     def covariance(self) -> NDArray[np.float64]:
@@ -161,7 +173,7 @@ class CellCounts:
             squares = np.where(even[:, None], self.rows, squares).astype(np.float64)
         return replace(self, totals=totals, scatter=scatter, squares=squares)
 
-    def effective_rows(self, cells: Any) -> NDArray[np.float64]:
+    def _effective_rows(self, cells: Any) -> NDArray[np.float64]:
         """(Σw)²/Σw² over the rows of each group in these cells, shape (G,): what they are worth (Kish 1965).
 
         Rows themselves where the squares of clustered weights were not kept; NaN where a group has no case.
@@ -172,7 +184,7 @@ class CellCounts:
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.asarray(self.totals[:, cells].sum(axis=1) ** 2 / squares[:, cells].sum(axis=1))
 
-    def effective_units(self, cells: Any) -> NDArray[np.float64]:
+    def _effective_units(self, cells: Any) -> NDArray[np.float64]:
         """(Σ_u d_u)²/Σ_u d_u² of each group, with d_u the weighted cases of a sampling unit in these cells (Kish 1965).
 
         `cells`: their places, or which of all. Shape (G,), NaN where a group has no case.
@@ -183,7 +195,7 @@ class CellCounts:
             return np.asarray(self.totals[:, cells].sum(axis=1) ** 2 / squares[:, cells][..., cells].sum(axis=(1, 2)))
 
     @classmethod
-    def count_rows(cls, outcomes: Outcomes, cell: NDArray[Any]) -> Self:
+    def _count_rows(cls, outcomes: Outcomes, cell: NDArray[Any]) -> Self:
         """Count the cell codes of validated rows."""
         grouping, n_cells = _rows(outcomes).groups, len(cls.cells)
         n_groups, cell = len(grouping.labels), np.asarray(cell)
@@ -237,10 +249,11 @@ class CellCounts:
         InputError
             If a cell is missing, negative, not finite or not whole.
         """
+        cls._check_cells()
         table = cls._given(_as_mapping(counts, cls.cells), groups, whole=True)
-        return table if left_out is None else replace(table, missing=table.left_out_report(left_out))
+        return table if left_out is None else replace(table, missing=table._left_out_report(left_out))
 
-    def left_out_report(self, left_out: Any, argument: str = "left_out") -> MissingReport:
+    def _left_out_report(self, left_out: Any, argument: str = "left_out") -> MissingReport:
         """What is known of rows that the table has no cell for, as `from_counts` takes it."""
         roles = ("y_true", "y_pred") if "tp" in self.cells else ("y_pred",)
         known = left_out if isinstance(left_out, Mapping) else {(None,) * (1 + len(roles)): left_out}
@@ -268,18 +281,38 @@ class CellCounts:
         ----------
         counts : mapping of group to cells by name, or data frame
             As in `from_counts`, but a mapping names the cells.
+
+        Raises
+        ------
+        InputError
+            If a cell is missing, negative or not finite, or not named.
         """
+        cls._check_cells()
         for cells in counts.values() if isinstance(counts, Mapping) else ():
             cure = repr({cell: 10 + k for k, cell in enumerate(cls.cells)})
             check_that(isinstance(cells, Mapping), "counts", cells, f"the cells {', '.join(cls.cells)} by name", cure)
         return cls._given(_as_mapping(counts, cls.cells), None, whole=False)
 
     @classmethod
+    def _check_cells(cls) -> None:
+        """Raise where a class of tables has no cells by itself: those of several classes of labels have theirs."""
+        if not isinstance(cls.cells, tuple) or not cls.cells:
+            got = f"counts for a {cls.__name__}, whose cells are not known before its labels are"
+            allowed = "SelectionCounts, ConfusionCounts or PairedCounts, whose cells have names"
+            cure = "fs.um_multiclass(y_true, y_pred, …) counts rows with labels of several classes"
+            raise InputError("counts", got=got, allowed=allowed, cure=cure)
+
+    @classmethod
     def _given(cls, table: dict[Hashable, Any], groups: Sequence[Hashable] | None, *, whole: bool) -> Self:
         """The table of given cells: finite, not negative and, where asked for, whole."""
-        order = list(table) if groups is None else list(groups)
-        fine = groups is None or (set(order) == set(table) and len(order) == len(table))
-        check_that(fine, "groups", order, f"the groups of `counts` {list(table)!r} in some order")
+        order = list(table)
+        if groups is not None:
+            cure = "name every group of `counts` once"
+            checks.check_names("groups", groups, table, cure=cure)
+            order = list(groups)
+            check_that(
+                len(order) == len(table), "groups", order, f"the groups of `counts` {list(table)!r} in some order", cure
+            )
         if not table:
             allowed = "at least one group with its cells"
             raise InputError("counts", got="no group", allowed=allowed, cure="pass the counts")
@@ -307,7 +340,7 @@ class CellCounts:
     def __str__(self) -> str:
         return self.to_frame().to_string(index=False)
 
-    def collapse(self, kind: type[_Kind], mapping: NDArray[np.float64]) -> _Kind:
+    def _collapse(self, kind: type[_Kind], mapping: NDArray[np.float64]) -> _Kind:
         """Merge cells by a 0/1 matrix of shape (cells, new cells)."""
         fine = isinstance(kind, type) and issubclass(kind, CellCounts)
         check_that(fine, "kind", kind, "a class of counts", "SelectionCounts, say")
@@ -321,7 +354,7 @@ class CellCounts:
         merged["squares"] = None if self.squares is None else self.squares @ mapping
         return kind(**{**vars(self), **merged})
 
-    def regrouped(self, groups: tuple[str, ...], position: Sequence[int]) -> Self:
+    def _regrouped(self, groups: tuple[str, ...], position: Sequence[int]) -> Self:
         """Groups merged, reordered or added: group g becomes group ``position[g]`` of `groups`."""
         names = isinstance(groups, Sequence) and not isinstance(groups, str) and all(map(is_plain, groups))
         check_that(names, "groups", groups, "a tuple of names")
@@ -336,13 +369,13 @@ class CellCounts:
         return replace(
             self, groups=groups, totals=mapping.T @ self.totals, rows=one.T @ self.rows,
             scatter=None if self.scatter is None else whole.T @ self.scatter @ whole,
-            missing=self.missing.regrouped(position), group_units=None if units is None else units @ one,
+            missing=self.missing._regrouped(position), group_units=None if units is None else units @ one,
             squares=None if self.squares is None else mapping.T @ self.squares,
         )  # fmt: skip
 
     def __add__(self, other: Self) -> Self:
         """Table of two sets of rows with the same groups and no sampling unit in common."""
-        check_type("other", other, type(self), f"a {type(self).__name__}", "a + b of two tables of one kind")
+        checks.check_summand(self, other, "groups", "cells")
         a, b = self.scatter, other.scatter
         if (a is None) != (b is None):  # of the unweighted one the scatter of its rows is written out
             a, b = (np.diag(t.totals.ravel()) if t.scatter is None else t.scatter for t in (self, other))
@@ -411,7 +444,7 @@ def _number(value: Any, group: Hashable) -> float:
 
 
 def _cells_of(value: Any, group: Hashable, cells: tuple[str, ...]) -> list[Any]:
-    if isinstance(value, Mapping) and set(value) == set(cells):
+    if isinstance(value, Mapping) and all(map(is_plain, value)) and set(value) == set(cells):
         return [value[c] for c in cells]
     if not isinstance(value, Mapping) and np.ndim(value) == 1 and len(value) == len(cells):
         return list(value)
@@ -436,9 +469,9 @@ class SelectionCounts(CellCounts):
     cells: ClassVar[tuple[str, ...]] = ("selected", "not_selected")
 
     @classmethod
-    def from_outcomes(cls, outcomes: Outcomes) -> Self:
+    def _from_outcomes(cls, outcomes: Outcomes) -> Self:
         """Count validated rows."""
-        return cls.count_rows(outcomes, 1 - _column_of(outcomes, "y_pred"))
+        return cls._count_rows(outcomes, 1 - _column_of(outcomes, "y_pred"))
 
 
 @serialisable(eq=False)
@@ -460,9 +493,9 @@ class ConfusionCounts(CellCounts):
     cells: ClassVar[tuple[str, ...]] = ("tp", "fp", "fn", "tn")
 
     @classmethod
-    def from_outcomes(cls, outcomes: Outcomes) -> Self:
+    def _from_outcomes(cls, outcomes: Outcomes) -> Self:
         """Count validated rows."""
-        return cls.count_rows(outcomes, confusion_cells(outcomes))
+        return cls._count_rows(outcomes, confusion_cells(outcomes))
 
     @classmethod
     def from_arrays(
@@ -487,7 +520,7 @@ class ConfusionCounts(CellCounts):
             y_true, y_pred, sensitive_features=sensitive_features, sample_weight=sample_weight,
             cluster=cluster, pos_label=pos_label, label_values=label_values, missing=missing, groups=groups,
         )  # fmt: skip
-        return cls.from_outcomes(outcomes)
+        return cls._from_outcomes(outcomes)
 
     @classmethod
     def from_frame(
@@ -506,7 +539,7 @@ class ConfusionCounts(CellCounts):
 
     def selection(self) -> SelectionCounts:
         """The same table without the labels."""
-        return self.collapse(SelectionCounts, np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]))
+        return self._collapse(SelectionCounts, np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]))
 
 
 @serialisable(eq=False)
@@ -519,17 +552,29 @@ class PairedCounts(CellCounts):
     cells: ClassVar[tuple[str, ...]] = ("111", "110", "101", "100", "011", "010", "001", "000")
 
     @classmethod
-    def from_outcomes(cls, outcomes: Outcomes) -> Self:
+    def _from_outcomes(cls, outcomes: Outcomes) -> Self:
         """Count validated rows that carry a second prediction."""
         true, first, second = (_column_of(outcomes, name) for name in ("y_true", "y_pred", "y_pred_b"))
-        return cls.count_rows(outcomes, 7 - 4 * true - 2 * first - second)
+        return cls._count_rows(outcomes, 7 - 4 * true - 2 * first - second)
 
     def confusion(self, model: int) -> ConfusionCounts:
-        """Confusion counts of model A (0) or B (1)."""
-        return self.collapse(ConfusionCounts, self.confusion_map(model))
+        """Confusion counts of one of the two models.
+
+        Parameters
+        ----------
+        model : {0, 1}
+            Model A, the first prediction, or model B.
+
+        Raises
+        ------
+        InputError
+            For another number.
+        """
+        model = checks.check_whole("model", model, low=0, high=1, cure="0 for model A, 1 for model B")
+        return self._collapse(ConfusionCounts, self._confusion_map(model))
 
     @classmethod
-    def confusion_map(cls, model: int) -> NDArray[np.float64]:
+    def _confusion_map(cls, model: int) -> NDArray[np.float64]:
         """0/1 matrix of shape (8, 4) from paired cells to confusion cells of one model."""
         kinds = ("11", "01", "10", "00")  # label and prediction
         return np.array([[float(cell[0] + cell[1 + model] == kind) for kind in kinds] for cell in cls.cells])

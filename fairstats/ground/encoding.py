@@ -32,6 +32,7 @@ from fairstats.ground.lazy import pd
 from fairstats.ground.values import factorize, find_labels, is_missing, label_text, label_texts, labels_of, missing_rows
 
 __all__ = [
+    "ABSENT",
     "MISSING",
     "Factor",
     "LabelCodes",
@@ -43,11 +44,14 @@ __all__ = [
     "binary_codes",
     "binary_columns",
     "check_columns",
+    "check_labels",
     "declared_labels",
     "factorize",
+    "favourable_class",
     "label_text",
     "label_texts",
     "labels_of",
+    "labels_of_one",
     "missing_rows",
     "one_label",
     "without_mask",
@@ -141,12 +145,18 @@ def _by_column(argument: str, value: Any, columns: Mapping[str, Any], one: str =
 
 def one_label(pos_label: Any, *columns: str) -> Any:
     """The favourable value where only one is asked for: of a mapping that of the first of `columns` that it names."""
-    if not isinstance(pos_label, Mapping):
-        return pos_label
-    allowed = f"one value, or a mapping with the keys {', '.join(map(repr, columns))}"
-    known = set(pos_label) <= {"y_true", "y_pred"} and bool(pos_label)
-    checks.check_that(known, "pos_label", pos_label, allowed, "pos_label=1")
-    return next((pos_label[name] for name in columns if name in pos_label), None)
+    return _of_one("pos_label", pos_label, columns, "one value", "pos_label=1")
+
+
+def _of_one(argument: str, value: Any, columns: Sequence[str], one: str, cure: str) -> Any:
+    """What is said where only one column is judged: of a mapping that of the first of `columns` that it names."""
+    if not isinstance(value, Mapping):
+        return value
+    allowed = f"{one}, or a mapping with the keys {', '.join(map(repr, columns))}"
+    # one key after the other: a missing value cannot be compared with text
+    names = all(isinstance(key, str) and key in ("y_true", "y_pred") for key in value)
+    checks.check_that(names and len(value) > 0, argument, value, allowed, cure)
+    return next((value[name] for name in columns if name in value), None)
 
 
 def declared_labels(label_values: Any, /, **columns: Any) -> dict[str, tuple[Hashable, ...] | None]:
@@ -154,17 +164,25 @@ def declared_labels(label_values: Any, /, **columns: Any) -> dict[str, tuple[Has
     return {name: _declared(values) for name, values in _by_column("label_values", label_values, columns).items()}
 
 
+def labels_of_one(label_values: Any, *columns: str) -> tuple[Hashable, ...] | None:
+    """The labels that may occur where only one column is judged, checked; of a mapping as `one_label`."""
+    return _declared(_of_one("label_values", label_values, columns, "one list", _DECLARE))
+
+
+#: How labels are declared.
+_DECLARE = 'label_values=["no", "yes"]'
+
+
 def _declared(values: Any) -> tuple[Hashable, ...] | None:
     """The labels that may occur, checked."""
     if values is None:
         return None
-    cure = 'label_values=["no", "yes"]'
     allowed = "a list of the labels that may occur"
     several = isinstance(values, (list, tuple, set, frozenset, np.ndarray, pd.Index, pd.Series))
     # an array of no dimension is a single value
-    checks.check_that(several and getattr(values, "ndim", 1) > 0, "label_values", values, allowed, cure)
+    checks.check_that(several and getattr(values, "ndim", 1) > 0, "label_values", values, allowed, _DECLARE)
     found = tuple(factorize(list(values), "label_values").levels)
-    checks.check_that(len(found) > 0, "label_values", values, allowed, cure)
+    checks.check_that(len(found) > 0, "label_values", values, allowed, _DECLARE)
     return found
 
 
@@ -179,7 +197,7 @@ def binary_codes(
     factor = factorize(values, argument)
     levels = factor.levels
     if label_values is not None:
-        _check_declared(factor, argument, label_values)
+        _check_declared(levels, argument, label_values, factor)
     if pos_label is not None:
         positive = find_labels(levels, pos_label)
     else:
@@ -214,17 +232,83 @@ def _favourable_by_itself(levels: Sequence[Hashable], argument: str, declared: S
     raise InputError(argument, got=got, allowed=allowed, cure=cure)
 
 
-def _check_declared(factor: Factor, argument: str, declared: Sequence[Hashable]) -> None:
-    """Raise where a label occurs that is not among those that may."""
+def _check_declared(
+    levels: Sequence[Hashable], argument: str, declared: Sequence[Hashable], factor: Factor | None = None
+) -> None:
+    """Raise where a label occurs that is not among those that may; of a column with its rows."""
     known = {label_text(value) for value in declared}
-    more = [position for position, level in enumerate(factor.levels) if label_text(level) not in known]
+    more = [position for position, level in enumerate(levels) if label_text(level) not in known]
     if not more:
         return
-    rows = np.bincount(factor.codes[factor.codes >= 0], minlength=len(factor.levels))
-    counted = [f"{factor.levels[position]!r} in {rows[position]:,} rows" for position in more[:_LISTED]]
-    cure = checks.nearest(factor.levels[more[0]], declared) or "correct those rows, or add the value to label_values="
+    shown = [repr(levels[position]) for position in more[:_LISTED]]
+    cure = "add the value to label_values="
+    if factor is not None:
+        rows = np.bincount(factor.codes[factor.codes >= 0], minlength=len(levels))
+        shown = [f"{levels[position]!r} in {rows[position]:,} rows" for position in more[:_LISTED]]
+        cure = "correct those rows, or add the value to label_values="
     allowed = f"what label_values declares: {listed(list(declared), _LISTED)}"
-    raise InputError(argument, got=", ".join(counted), allowed=allowed, cure=cure)
+    raise InputError(
+        argument, got=", ".join(shown), allowed=allowed, cure=checks.nearest(levels[more[0]], declared) or cure
+    )
+
+
+def check_labels(factor: Factor, argument: str, pos_label: Any, label_values: Any) -> tuple[Hashable, ...] | None:
+    """The labels that may occur in a column of any number of labels; None where nothing says so.
+
+    Raises where a row has another one, and where no row has the favourable one, which is not known to be possible
+    (otherwise it warns): as `binary_columns` does of columns with two labels.
+    """
+    declared = labels_of_one(label_values, "y_true", "y_pred")
+    if declared is not None:
+        _check_declared(factor.levels, argument, declared, factor)
+    possible = (*(declared or ()), *factor.declared)
+    if pos_label is not None:
+        _check_occurs(pos_label, argument, factor.levels, possible, [])
+    return possible or None
+
+
+#: The position of a favourable class that a classifier does not have, although it may occur.
+ABSENT = -1
+
+
+def favourable_class(
+    classes: Sequence[Hashable], argument: str, pos_label: Any = None, label_values: Any = None
+) -> int | None:
+    """Position of the favourable one of the classes of a classifier, which are judged as the labels of a column are.
+
+    None where it is not named: of two classes it is the second. `ABSENT`, with a warning, where the classifier has no
+    such class, but rows may have: its probability is 0.
+    """
+    favourable = one_label(pos_label, "y_pred", "y_true")
+    checks.check_label("pos_label", favourable, f"one of the classes {list(classes)!r}", "pos_label=1")
+    declared = labels_of_one(label_values, "y_pred", "y_true")
+    if declared is not None:
+        _check_declared(classes, argument, declared)
+    if favourable is None:
+        return _class_by_itself(classes, argument, declared or ())
+    named = find_labels(classes, favourable)
+    if len(named) == 1:
+        return named[0]
+    if named or not classes:
+        allowed = f"a class of the classifier: {list(classes)!r}"
+        cure = "name the favourable class as the classifier knows it"
+        raise InputError("pos_label", got=repr(favourable), allowed=allowed, cure=cure)
+    _check_occurs(favourable, argument, classes, declared or (), [])
+    return ABSENT
+
+
+def _class_by_itself(classes: Sequence[Hashable], argument: str, declared: Sequence[Hashable]) -> int | None:
+    """The favourable class where none is named; a single one must say by itself which of two it is."""
+    if len(classes) > 2:
+        got = f"None for a classifier with the classes {list(classes)!r}"
+        raise InputError("pos_label", got=got, allowed="one of its classes", cure=f"pos_label={classes[0]!r}")
+    if len(classes) != 1:
+        return None
+    if _favourable_by_itself(classes, argument, declared):
+        return 0
+    text = f"{argument} has the class {classes[0]!r} only: the favourable label has the probability 0."
+    caution(text, DataWarning)
+    return ABSENT
 
 
 def _check_occurs(

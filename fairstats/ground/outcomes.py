@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import LARGEST, check_choice, check_one_length, check_that
+from fairstats.ground.checks import LARGEST, check_choice, check_one_length, check_summand, check_that
 from fairstats.ground.encoding import as_float_column, binary_columns
 from fairstats.ground.errors import DataWarning, InputError, MissingValuesWarning, caution
 from fairstats.ground.factors import MISSING, Factor
@@ -44,7 +44,7 @@ class MissingReport:
     tokens: dict[str, dict[str, int]] = field(default_factory=dict)
     unfavourable: dict[str, dict[str, int]] = field(default_factory=dict)
 
-    def regrouped(self, position: Sequence[int]) -> MissingReport:
+    def _regrouped(self, position: Sequence[int]) -> MissingReport:
         """The same report where group g has become group ``position[g]``."""
         moved: Counter[tuple[int, int, int]] = Counter()
         for group, label, prediction, count in self.patterns:
@@ -52,6 +52,8 @@ class MissingReport:
         return replace(self, patterns=tuple((*key, count) for key, count in sorted(moved.items())))
 
     def __add__(self, other: MissingReport) -> MissingReport:
+        """What was left out of two sets of rows with the same groups."""
+        check_summand(self, other)
         both = Counter(self.by_column)
         both.update(other.by_column)
         joined = replace(
@@ -61,7 +63,7 @@ class MissingReport:
             unfavourable=_added(self.unfavourable, other.unfavourable),
         )  # fmt: skip
         groups = [group for group, *_ in joined.patterns]
-        return joined.regrouped(range(max(groups, default=-1) + 1))
+        return joined._regrouped(range(max(groups, default=-1) + 1))
 
     @property
     def sentence(self) -> str:

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import LARGEST, Floats
+from fairstats.ground.checks import LARGEST, Floats, check_summand
 from fairstats.ground.containers import as_column
 from fairstats.ground.encoding import as_float_column
 from fairstats.ground.errors import InputError
@@ -55,7 +55,7 @@ class TailCounts:
             check_counts(self, "numbers", numbers)
 
     @classmethod
-    def from_values(
+    def _from_values(
         cls, values: Floats, codes: NDArray[Any], groups: tuple[str, ...], *, n_exceedances: int = 50
     ) -> Self:
         """Sums of rows in the groups `codes`, and of each `number_kept` largest values."""
@@ -64,19 +64,11 @@ class TailCounts:
         squares = np.array([np.square(part).sum() for part in parts])
         return cls(groups, n, total, squares, *zip(*(_largest(part, n_exceedances) for part in parts), strict=True))
 
-    def top(self, group: int) -> Floats:
+    def _top(self, group: int) -> Floats:
         """The values kept of a group, with their ties, in ascending order."""
         return np.repeat(self.largest[group], self.numbers[group])[::-1]
 
-    def values(self, group: int) -> Floats:
-        """All values of a group in ascending order, or an error where only the largest were kept."""
-        if np.isfinite(self.complete[group]):
-            got = f"{self.numbers[group].sum():,} of {self.n[group]:,} values of {self.groups[group]!r}"
-            allowed = "all values: this method looks at more than the tail"
-            raise InputError("counts", got=got, allowed=allowed, cure="pass the rows themselves")
-        return self.top(group)
-
-    def regrouped(self, groups: tuple[str, ...], position: Sequence[int]) -> TailCounts:
+    def _regrouped(self, groups: tuple[str, ...], position: Sequence[int]) -> TailCounts:
         """Groups merged, reordered or added: group g becomes group ``position[g]`` of `groups`."""
         members = [[g for g, place in enumerate(position) if place == new] for new in range(len(groups))]
         parts: Any = (self.n, self.total, self.squares)
@@ -95,9 +87,10 @@ class TailCounts:
 
     def __add__(self, other: TailCounts) -> TailCounts:
         """Those of two sets of rows with the same groups; values that one side may lack are let go."""
+        check_summand(self, other, "groups")
         both: Any = zip(vars(self).values(), vars(other).values(), strict=True)
         parts: Any = ((*a, *b) if isinstance(a, tuple) else np.concatenate([a, b]) for a, b in both)
-        return TailCounts(*parts).regrouped(self.groups, [*range(len(self.groups))] * 2)
+        return TailCounts(*parts)._regrouped(self.groups, [*range(len(self.groups))] * 2)
 
 
 def number_kept(n: int, n_exceedances: int = 50) -> int:
@@ -203,7 +196,7 @@ class RowCounts:
         check_counts(self, "numbers", self.numbers)
 
     @classmethod
-    def from_frame(
+    def _from_frame(
         cls, features: pd.DataFrame, codes: NDArray[Any], groups: tuple[str, ...],
         y_true: NDArray[Any] | None, y_pred: NDArray[Any] | None, numbers: NDArray[np.int64] | None = None,
     ) -> Self:  # fmt: skip
@@ -212,7 +205,7 @@ class RowCounts:
         return raw._counted(raw._table(), groups, raw.levels)
 
     @classmethod
-    def order(
+    def _order(
         cls, features: pd.DataFrame, codes: NDArray[Any], y_true: NDArray[Any], y_pred: NDArray[Any]
     ) -> NDArray[np.intp]:
         """Positions of rows in the order in which `frame` gives them, so that draws fall on the same rows."""
@@ -280,16 +273,18 @@ class RowCounts:
         rows = np.repeat(np.arange(self.numbers.size), self.numbers)
         return pd.DataFrame(columns).loc[rows].reset_index(drop=True)
 
-    def column(self, values: NDArray[Any]) -> NDArray[Any]:
+    def _column(self, values: NDArray[Any]) -> NDArray[Any]:
         """A column of distinct rows, one entry per person."""
         return np.repeat(values, self.numbers)
 
-    def regrouped(self, groups: tuple[str, ...], position: Sequence[int]) -> RowCounts:
+    def _regrouped(self, groups: tuple[str, ...], position: Sequence[int]) -> RowCounts:
         """Groups merged, reordered or added: group g becomes group ``position[g]`` of `groups`."""
         moved = replace(self, group=np.asarray(position, dtype=np.int64)[self.group])
         return self._counted(moved._table(), groups, self.levels)
 
     def __add__(self, other: RowCounts) -> RowCounts:
+        """Distinct rows of two sets of rows with the same groups and columns."""
+        check_summand(self, other, "groups", "columns")
         levels = tuple(tuple(sorted({*a, *b})) for a, b in zip(self.levels, other.levels, strict=True))
         table = pd.concat([self._table(), other._table()], ignore_index=True)
         return self._counted(table, self.groups, levels)

@@ -11,11 +11,10 @@ import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import Floats, check_different, check_that, is_plain
-from fairstats.ground.encoding import as_array, as_column, as_narwhals, check_columns, one_label
+from fairstats.ground.checks import Floats, check_different, check_that
+from fairstats.ground.encoding import ABSENT, as_array, as_column, as_narwhals, check_columns, favourable_class
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import pd
-from fairstats.ground.values import find_labels
 
 #: Column → (values, code of the value for each row).
 Replacement = Mapping[Hashable, tuple[Sequence[Any], NDArray[np.signedinteger[Any]]]]
@@ -175,19 +174,28 @@ def _does_not_fit(values: Sequence[Any], dtype: Any, name: Hashable) -> InputErr
 _ROUNDING = 1e-9
 
 
-def favourable_probability(predict: Any, pos_label: Hashable | None = None) -> Callable[[Any, int], Floats]:
+def favourable_probability(
+    predict: Any, pos_label: Hashable | None = None, label_values: Any = None
+) -> Callable[[Any, int], Floats]:
     """Function (block of X, its rows) → probability of the favourable outcome, shape (n,), checked at each call.
 
     `predict`: a classifier, asked for `predict_proba`, or a callable, whose answer has shape (n,), (n, 1), or (n,
-    classes); `pos_label`: the favourable class, default the second; of a callable the position of its column.
+    classes); `pos_label`: the favourable class, default the second; of a callable the position of its column;
+    `label_values`: the classes that a classifier may have.
     """
     column: Any
     if isinstance(predict, type):
         raise _no_probabilities(f"the class {predict.__name__}", "pass a fitted model, an object of this class")
     if hasattr(predict, "predict_proba"):
         classes = list(getattr(predict, "classes_", ()))
-        column, call = _column_of(classes, pos_label), predict.predict_proba
+        column = favourable_class(classes, "predict.classes_", pos_label, label_values)
+        call = predict.predict_proba
+        if column == ABSENT:
+            return lambda _, n_rows: np.zeros(n_rows)
     elif callable(predict):
+        allowed = "None with a function, whose answers are probabilities and no labels"
+        cure = "leave label_values out, or pass the classifier itself"
+        check_that(label_values is None, "label_values", label_values, allowed, cure)
         column, call = pos_label, predict
     else:
         cure = "a classifier that gives scores only: wrap it, e.g. in CalibratedClassifierCV"
@@ -204,19 +212,6 @@ def favourable_probability(predict: Any, pos_label: Hashable | None = None) -> C
 def _no_probabilities(got: str, cure: str) -> InputError:
     allowed = "a function of X, or a classifier with predict_proba, that returns probabilities in [0, 1]"
     return InputError("predict", got=got, allowed=allowed, cure=cure)
-
-
-def _column_of(classes: list[Any], pos_label: Any) -> int | None:
-    pos_label = one_label(pos_label, "y_pred", "y_true")
-    if pos_label is None and len(classes) > 2:
-        got, cure = f"None for a classifier with the classes {classes!r}", f"pos_label={classes[0]!r}"
-        raise InputError("pos_label", got=got, allowed="one of its classes", cure=cure)
-    if pos_label is None:
-        return None
-    allowed, cure = f"a class of the classifier: {classes!r}", "name the favourable class as the classifier knows it"
-    named = find_labels(classes, pos_label) if is_plain(pos_label) else []
-    check_that(len(named) == 1, "pos_label", pos_label, allowed, cure)
-    return named[0]
 
 
 def _checked(returned: Any, n_rows: int, column: Any) -> Floats:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import math
+import re
 import textwrap
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
+from fairstats.ground.checks import check_choice, check_real, check_that
 from fairstats.ground.errors import InputError, ResultAttributeError
 from fairstats.ground.groups import group_index
 from fairstats.ground.lazy import pd
@@ -31,6 +33,10 @@ LEVEL = "confidence_level=confidence_interval.confidence_level"
 OF_VERDICT = (
     "bound_low=bounds.low", "bound_high=bounds.high", "pvalue_verdict", "pvalue_verdict_adjusted", "verdict",
 )  # fmt: skip
+
+
+#: Formats of numbers: sign, separator of thousands, up to two digits of precision, and the kind.
+_FORMAT = re.compile(r"[+]?,?(\.\d{1,2})?[efg%]?", re.ASCII)
 
 
 @serialisable()
@@ -68,10 +74,33 @@ class Interval:
         yield self.high
 
     def __contains__(self, value: float) -> bool:
-        return self.low <= value <= self.high
+        """Whether a number lies between the ends, or is one of them; NaN does not, and ends of NaN hold nothing."""
+        return self.low <= check_real("value", value, cure="0.8 in interval, say") <= self.high
 
     def words(self, number: str = ".3f", alternative: str = "two-sided") -> str:
-        """The interval in words, "95% interval 0.081 to 0.200"; of a one-sided one only the end that is a limit."""
+        """The interval in words, "95% interval 0.081 to 0.200"; of a one-sided one only the end that is a limit.
+
+        Parameters
+        ----------
+        number : str, default ".3f"
+            How numbers are written: Python's format of one, as ``".3g"`` or ``".1%"``.
+        alternative : {"two-sided", "less", "greater"}, default "two-sided"
+            Of the test that the interval goes with: "greater" has a lower limit only, "less" an upper one.
+
+        Raises
+        ------
+        InputError
+            For another format or alternative.
+
+        Examples
+        --------
+        >>> from fairstats.results import Interval
+        >>> Interval(0.34, 0.39, 0.95, "log").words(".2f")
+        '95% interval 0.34 to 0.39'
+        """
+        fine = isinstance(number, str) and _FORMAT.fullmatch(number) is not None
+        check_that(fine, "number", number, "the format of a number: '.3f', '.3g', ',.0f', '.1%'", "'.3f'")
+        check_choice("alternative", alternative, ("two-sided", "less", "greater"))
         level = f"{100 * self.confidence_level:g}%"
         if alternative == "two-sided":
             return f"{level} interval {self.low:{number}} to {self.high:{number}}"
@@ -165,11 +194,11 @@ class Comparison:
     note: str = ""
     procedure: Procedure = _NO_PROCEDURE
 
-    def row(self, backend: str) -> dict[str, Any]:
+    def _row(self, backend: str) -> dict[str, Any]:
         """Row of the tidy table: `TIDY_COLUMNS`, then the columns that the class adds in `further`."""
         return {**columns_of(self, *_OF_COMPARISONS), "backend": backend, **columns_of(self, *self.further)}
 
-    def ruled(self, ruling: Ruling) -> Self:
+    def _ruled(self, ruling: Ruling) -> Self:
         """The same comparison with the verdict that its family allows."""
         return replace(
             self, verdict=ruling.verdict, direction=ruling.direction, pvalue_verdict=ruling.pvalue,
@@ -255,7 +284,7 @@ class Result(_Answers):
 
     def rows(self) -> list[dict[str, Any]]:
         """Rows of the tidy table, one per estimate."""
-        return [c.row(self.backend) for c in self.comparisons]
+        return [c._row(self.backend) for c in self.comparisons]
 
     def to_frame(self) -> pd.DataFrame:
         """Tidy table: one row per estimate, columns `TIDY_COLUMNS` in that order, then those of the method."""

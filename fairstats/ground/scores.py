@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import Floats, check_given, check_type
+from fairstats.ground.checks import Floats, check_given, check_summand, check_type
 from fairstats.ground.multiplicity import normal_quantile
 from fairstats.ground.outcomes import MissingReport, Outcomes, even_weights
 from fairstats.ground.serialise import serialisable
@@ -72,7 +72,7 @@ class ScoreCounts:
             raise damaged("scores that are out of order or beyond 1", "distinct scores in [0, 1], ascending")
 
     @classmethod
-    def from_outcomes(cls, outcomes: Outcomes, *, labelled: bool = True) -> Self:
+    def _from_outcomes(cls, outcomes: Outcomes, *, labelled: bool = True) -> Self:
         """Count validated rows at every distinct score; without labels where `labelled` is false."""
         check_type("outcomes", outcomes, Outcomes, "validated rows: Outcomes.from_arrays(…)")
         values, position = np.unique(check_given("score", outcomes.score), return_inverse=True)
@@ -139,7 +139,7 @@ class ScoreCounts:
         shares = shares[:, :, self.lower < self.values] / np.where(sums > 0, sums, 1)
         return np.asarray((shares[:, 0] * shares[:, 1]).sum(axis=1) / 2)
 
-    def calibration(self, group: int, confidence_level: float = 0.95, n_bins: int = 10) -> tuple[Floats, ...]:
+    def _calibration(self, group: int, confidence_level: float = 0.95, n_bins: int = 10) -> tuple[Floats, ...]:
         """Mean score, rows, share with label 1 and the ends of its Wilson interval, by bin of scores.
 
         Bins of about equal size of one group, up to `n_bins` with 20 rows each on average; tied scores stay
@@ -158,14 +158,14 @@ class ScoreCounts:
         half = np.sqrt(z2 * (ones * (n - ones) / n + z2 / 4)) / (n + z2)
         return total / n, n, ones / n, centre - half, centre + half
 
-    def splits(self, edges: Floats) -> bool:
+    def _splits(self, edges: Floats) -> bool:
         """Whether one of the edges, in ascending order, cuts through an interval."""
         if self.lower is None:
             return False
         first, last = (np.searchsorted(edges, ends, side="right") for ends in (self.lower, self.values))
         return bool((first < last).any())
 
-    def binned(self, n_bins: int, *, each: bool = False) -> ScoreCounts:
+    def _binned(self, n_bins: int, *, each: bool = False) -> ScoreCounts:
         """The same counts in at most `n_bins` bins of about equal size; unchanged where values are few.
 
         `each`: of equal share on average over groups and labels, whatever their sizes.
@@ -175,7 +175,7 @@ class ScoreCounts:
         counts = self.counts / np.maximum(self.counts.sum(axis=2, keepdims=True), 1) if each else self.counts
         return self._merged(_starts(np.cumsum(counts.sum(axis=(0, 1))) / counts.sum(), n_bins))
 
-    def gridded(self, least: int = 10) -> ScoreCounts:
+    def _gridded(self, least: int = 10) -> ScoreCounts:
         """Scores merged until each interval holds at least `least` rows, so that no row can be read off."""
         starts, held = [0], 0
         for k, n in enumerate(self.counts.sum(axis=(0, 1)).tolist()):
@@ -199,7 +199,7 @@ class ScoreCounts:
         parts = {name: getattr(self, name) for name in ("counts", "totals", "squares")}
         return {name: change(part) for name, part in parts.items() if part is not None}
 
-    def regrouped(self, groups: tuple[str, ...], position: Sequence[int]) -> ScoreCounts:
+    def _regrouped(self, groups: tuple[str, ...], position: Sequence[int]) -> ScoreCounts:
         """Groups merged, reordered or added: group g becomes group ``position[g]`` of `groups`."""
 
         def moved(part: NDArray[Any]) -> NDArray[Any]:
@@ -208,10 +208,11 @@ class ScoreCounts:
                 new[g] += own
             return new
 
-        return replace(self, groups=groups, missing=self.missing.regrouped(position), **self._each(moved))
+        return replace(self, groups=groups, missing=self.missing._regrouped(position), **self._each(moved))
 
     def __add__(self, other: ScoreCounts) -> ScoreCounts:
         """Counts of two sets of rows with the same groups; intervals that overlap become one."""
+        check_summand(self, other, "groups", "labelled")
         low = np.concatenate([s.values if s.lower is None else s.lower for s in (self, other)])
         high = np.concatenate([self.values, other.values])
         order = np.lexsort((high, low))

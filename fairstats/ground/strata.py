@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import check_that
+from fairstats.ground.checks import check_names, check_that
 from fairstats.ground.counts import CellCounts, ConfusionCounts, SelectionCounts, confusion_cells
 from fairstats.ground.encoding import label_text
 from fairstats.ground.errors import InputError
@@ -40,7 +40,7 @@ class StratumCounts:
     attribute: str = ""
 
     @classmethod
-    def from_outcomes(cls, outcomes: Outcomes, kind: type[CellCounts], attribute: str = "") -> StratumCounts:
+    def _from_outcomes(cls, outcomes: Outcomes, kind: type[CellCounts], attribute: str = "") -> StratumCounts:
         """Count validated rows that have strata, in the cells of a kind of table."""
         refuse_weights("strata", weighted=outcomes.weight is not None or outcomes.cluster is not None)
         if outcomes.strata is None or outcomes.y_pred is None:
@@ -59,7 +59,19 @@ class StratumCounts:
         )  # fmt: skip
 
     def total(self, *cells: str) -> NDArray[np.float64]:
-        """Sum of the named cells, shape (H, G)."""
+        """Sum of the named cells, shape (H, G).
+
+        Parameters
+        ----------
+        *cells : str
+            Different ones of `cells`.
+
+        Raises
+        ------
+        InputError
+            For a name that is no cell, or a cell that is named twice.
+        """
+        check_names("cells", cells, self.cells)
         return np.asarray(self.rows[..., [self.cells.index(cell) for cell in cells]].sum(axis=-1), dtype=np.float64)
 
     def selection(self) -> StratumCounts:
@@ -69,7 +81,7 @@ class StratumCounts:
         selected = np.stack([self.total("tp", "fp"), self.total("fn", "tn")], axis=-1).astype(np.int64)
         return StratumCounts(self.strata, self.groups, SelectionCounts.cells, selected, self.attribute)
 
-    def among(self, groups: Sequence[str]) -> StratumCounts:
+    def _among(self, groups: Sequence[str]) -> StratumCounts:
         """The counts of some of the groups, in this order."""
         unknown = [name for name in groups if name not in self.groups]
         check_that(not unknown, "groups", unknown, f"some of {', '.join(self.groups)}")

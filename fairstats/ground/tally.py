@@ -192,7 +192,7 @@ class Tally:
         place = {level: k for k, level in enumerate(new)}
         position = [place[level] for level in mine]
         groups = tuple(INTERSECTION.join(level) for level in new)
-        moved = {name: part.regrouped(groups, position) for name, part in self._parts().items()}
+        moved = {name: part._regrouped(groups, position) for name, part in self._parts().items()}
         if self.cells is not None:
             moved["cells"] = replace(moved["cells"], attributes=attributes)
         return replace(self, attributes=attributes, levels=tuple(new), orders=orders, stratified=stratified, **moved)
@@ -377,7 +377,7 @@ class Tally:
             What merging the scores can change.
         """
         exact = check_flag("exact", exact)
-        scores = None if self.scores is None or exact else self.scores.gridded(LEAST_ROWS)
+        scores = None if self.scores is None or exact else self.scores._gridded(LEAST_ROWS)
         kept = self if exact else replace(self, scores=scores, distinct=None)
         if scores is not None and scores.cost > 0:
             caution(

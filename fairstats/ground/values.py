@@ -33,7 +33,9 @@ midnight, and numbers of several types, are one value. Lone surrogates, which no
 
 Which label is the favourable one (`find_labels`): the label that is written as `pos_label` is; if none is, those that
 mean true where `pos_label` does, or false: True, "True", "true", "TRUE", 1, "1", 1.0, "1.0", and False, "False",
-"false", "FALSE", 0, "0", 0.0, "0.0".
+"false", "FALSE", 0, "0", 0.0, "0.0". No `pos_label` is needed for the labels 0/1 and −1/1, in text also 0.0/1.0 and
+−1.0/1.0 (as text files have them where a column of 0/1 had missing values), and False/True, false/true, FALSE/TRUE
+(`encoding`). Two spellings in one column, as "0" beside "1.0", are two labels that say nothing by themselves.
 """
 
 from __future__ import annotations

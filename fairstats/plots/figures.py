@@ -33,10 +33,10 @@ def score_histograms(comparison: Any) -> Picture:
 def madd_by_bandwidth(result: Any, comparison: Any) -> Picture:
     """MADD at every bandwidth whose bins the result has counted, with the stable stretch and h_sup."""
     counts = result.counts
-    sides, inner, found = counts.sides(comparison.group, comparison.reference), set(counts.edges.tolist()), []
+    sides, inner, found = counts._sides(comparison.group, comparison.reference), set(counts.edges.tolist()), []
     for m in range(1, 101):
         if all(k / m in inner for k in range(1, m)):
-            a, b = (counts.on(m)[list(side)].sum(axis=0) for side in sides)
+            a, b = (counts._on(m)[list(side)].sum(axis=0) for side in sides)
             found.append((1 / m, float(np.abs(a / a.sum() - b / b.sum()).sum())))
     h, madd = np.array(found[::-1]).T
     marks = [mark("line", h, madd, 0), mark("dots", h, madd, 0, "MADD")]
@@ -72,7 +72,7 @@ def calibration_curves(result: Any, comparison: Any) -> Picture:
     level = result.settings.confidence_level
     marks = [_DIAGONAL]
     for k, name in enumerate((comparison.group, comparison.reference)):
-        score, _, rate, low, high = result.counts.calibration(result.counts.groups.index(name), level)
+        score, _, rate, low, high = result.counts._calibration(result.counts.groups.index(name), level)
         marks.append(mark("band", score, high, k, low=low))
         marks += [mark("line", score, rate, k, name), mark("dots", score, rate, k)]
         if score.size == 1:  # no band without a second bin

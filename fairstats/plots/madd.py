@@ -75,9 +75,9 @@ def plot_histograms(result: Any, *, n_bins: int | None = None, densities: bool =
         rows = [comparison.counts[[comparison.group, comparison.reference].index(g)] for g in counts.groups]
     else:
         edges = np.linspace(0, 1, (n_bins or _SEVERAL) + 1)
-        rows = list(counts.on(n_bins or _SEVERAL))
+        rows = list(counts._on(n_bins or _SEVERAL))
     heights = [_shares(row) / np.diff(edges) for row in rows]
-    fine = counts.on(_FINE)
+    fine = counts._on(_FINE)
     opacity = 0.3 if len(heights) == 2 else 0.12
     for g, (group, height) in enumerate(zip(counts.groups, heights, strict=True)):
         ax.stairs(height, edges, fill=True, alpha=opacity, color=_colour(g), label=_name(group))
@@ -170,7 +170,7 @@ def plot_before_after(result: Any, *, ax: Axes | None = None) -> Axes:
     ax = axes_or_new(ax)
     for when, style in (("before", "--"), ("after", "-")):
         of_stage = getattr(result, when).counts
-        for g, counts in enumerate(of_stage.on(_FINE)):
+        for g, counts in enumerate(of_stage._on(_FINE)):
             if counts.sum() > 0:
                 curve = _density(counts, float(of_stage.sizes[g]))
                 ax.plot(*curve, style, color=_colour(g), label=f"{_name(of_stage.groups[g])}, {when}")

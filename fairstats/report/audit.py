@@ -218,7 +218,7 @@ def audit(
     )  # fmt: skip
     if is_file(frame):
         several = bool(columns.models or columns.model_scores)
-        frame, _ = read_roles(frame, columns.reading_roles, ReadingOptions(), engine=engine, needs_rows=several)
+        frame, _ = read_roles(frame, columns._reading_roles, ReadingOptions(), engine=engine, needs_rows=several)
     with statements.collected_warnings() as texts:
         inputs = read_inputs(frame, columns, settings, references, pos_label, engine)
     if mitigation is not None:

@@ -163,7 +163,7 @@ class Axis:
         """Ends of the band that are thresholds, not equality."""
         return tuple(v for v in self.band if v != self.neutral)
 
-    def place(self, value: float) -> float:
+    def _place(self, value: float) -> float:
         """Percent of the width, held within [0, 100]."""
         low, high = self.low, self.high
         if self.log:
@@ -171,7 +171,7 @@ class Axis:
             low, high = math.log(low), math.log(high)
         return float(min(max(100 * (value - low) / (high - low), 0.0), 100.0))
 
-    def holds(self, value: float) -> bool:
+    def _holds(self, value: float) -> bool:
         """Whether the value lies on the axis."""
         return self.low <= value <= self.high
 
@@ -179,9 +179,9 @@ class Axis:
     def ticks(self) -> list[Tick]:
         """Ticks whose labels do not collide on a phone, from left to right."""
         kept: list[Tick] = []
-        for value in filter(self.holds, self.tick_values):
+        for value in filter(self._holds, self.tick_values):
             text = f"{value:+.3g}" if self.signed and value and not self.log else f"{value:.3g}"
-            tick = Tick(value, text.replace("-", "−"), self.place(value))
+            tick = Tick(value, text.replace("-", "−"), self._place(value))
             if all(_apart(tick, other) for other in kept):
                 kept.append(tick)
         return sorted(kept, key=lambda tick: tick.place)

@@ -124,7 +124,7 @@ class AuditColumns:
         return list(dict.fromkeys((*self.roles.values(), *self.sensitive_features, *self.features, *others)))
 
     @property
-    def reading_roles(self) -> Roles:
+    def _reading_roles(self) -> Roles:
         """What the columns are read as from a file."""
         labels = (*self.sensitive_features, self.y_true, self.y_pred, *self.models.values(), self.cluster)
         scores = (self.score, *self.model_scores.values(), *self.counterfactual_scores.values())
@@ -326,7 +326,7 @@ class AuditInput:
         """Rows per group, label and score."""
         if self.tally is not None:
             return self.tally.histogram()
-        return ScoreCounts.from_outcomes(self.rows, labelled=self.has("y_true"))
+        return ScoreCounts._from_outcomes(self.rows, labelled=self.has("y_true"))
 
     def has(self, *roles: str) -> bool:
         """Whether a column was given for each of these roles."""
@@ -384,7 +384,7 @@ def build_input(
     strata = None
     if columns.strata is not None:
         labelled = outcomes if outcomes.y_pred is not None else replace(outcomes, y_pred=outcomes.y_true)
-        strata = StratumCounts.from_outcomes(labelled, type(counts), columns.strata)
+        strata = StratumCounts._from_outcomes(labelled, type(counts), columns.strata)
     kept = slice(None) if outcomes.kept is None else outcomes.kept
     return AuditInput(
         attributes, outcomes, counts, columns, settings, reference,
@@ -452,9 +452,9 @@ def _scores(column: Any, name: str) -> NDArray[np.float64]:
 def _count(outcomes: Outcomes, columns: AuditColumns) -> CellCounts:
     """Confusion counts, or counts of the one binary column that is there."""
     if columns.y_true is not None and columns.y_pred is not None:
-        return ConfusionCounts.from_outcomes(outcomes)
+        return ConfusionCounts._from_outcomes(outcomes)
     if columns.y_pred is None:
         patterns = tuple((g, -1, label, n) for g, label, _, n in outcomes.missing.patterns)
         missing = replace(outcomes.missing, patterns=patterns)
         outcomes = replace(outcomes, y_pred=outcomes.y_true, missing=missing)
-    return SelectionCounts.from_outcomes(outcomes)
+    return SelectionCounts._from_outcomes(outcomes)

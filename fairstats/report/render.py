@@ -267,7 +267,7 @@ def drawing(row: Row, axis: Axis) -> dict[str, Any] | None:
     """
     if math.isnan(row.low) or math.isnan(row.high):
         return None
-    known = math.isfinite(row.estimate) and axis.holds(row.estimate)
+    known = math.isfinite(row.estimate) and axis._holds(row.estimate)
     inner = (row.low, row.high) if math.isnan(row.bound_low) else (row.bound_low, row.bound_high)
     if not row.judged:
         inner = (row.estimate, row.estimate)
@@ -280,7 +280,7 @@ def drawing(row: Row, axis: Axis) -> dict[str, Any] | None:
 
 
 def _place(axis: Axis, value: float) -> str:
-    return f"{axis.place(value):.2f}%"
+    return f"{axis._place(value):.2f}%"
 
 
 def split_rows(block: Block, axis: Axis) -> tuple[tuple[Row, ...], tuple[Row, ...]]:
@@ -289,7 +289,7 @@ def split_rows(block: Block, axis: Axis) -> tuple[tuple[Row, ...], tuple[Row, ..
         return block.rows, ()
 
     def distance(row: Row) -> tuple[bool, float]:
-        size = abs(axis.place(row.estimate) - axis.place(axis.neutral)) if math.isfinite(row.estimate) else -1.0
+        size = abs(axis._place(row.estimate) - axis._place(axis.neutral)) if math.isfinite(row.estimate) else -1.0
         return row.verdict == "violated", size
 
     open_rows = set(map(id, sorted(block.rows, key=distance, reverse=True)[:_OPEN_ROWS]))

@@ -145,7 +145,7 @@ class AuditReport(Contents):
         MissingDependencyError
             Without jinja2 (extra ``report``).
         """
-        return write_file(path, render_html(self, crosscheck), HTML)
+        return write_file(path, page_of(self, "", crosscheck), HTML)
 
     def part(self, key: str, sensitive_features: str | None = None) -> ShownPart:
         """One part of the report: a plain sentence, its pictures, its tables; it shows itself in notebooks.
@@ -222,6 +222,8 @@ class AuditReport(Contents):
 
         path = Path(serialise.check_path("path", path))
         check_flag("overwrite", overwrite)
+        if data is not None:
+            serialise.check_path("data", data)
         keys = {name: list(parts) for name, parts in self.parts().items()} if data is None else {}
         return vignette_of_report(self, path, data, keys, overwrite=overwrite)
 
@@ -247,6 +249,8 @@ class AuditReport(Contents):
 
 def page_of(report: AuditReport, kind: str, crosscheck: Crosscheck | None = None) -> str | bytes:
     """What `to_html` and `to_document` write: the text of a page, or where `kind` is one the bytes of a document."""
+    cure = "fs.crosscheck(report)"
+    check_type("crosscheck", crosscheck, (Crosscheck, type(None)), "what fs.crosscheck returned, or None", cure)
     if kind in DOCUMENTS:
         return convert(render_html(report, crosscheck, picture_for(kind)), kind)
     return render_html(report, crosscheck)
@@ -265,7 +269,8 @@ def read_report(held: bytes, name: str) -> AuditReport:
 def decode_report(data: dict[str, Any]) -> Any:
     """The value that a dictionary holds; warns or raises where another version wrote it."""
     data = check_type("data", data, dict, "what AuditReport.to_dict() returns")
-    whole = {key: value for key, value in data.items() if key != _TABLE}
+    # NA as a key cannot be compared with text
+    whole = {key: value for key, value in data.items() if not (isinstance(key, str) and key == _TABLE)}
     try:
         written = str(whole["versions"]["mapping"]["fairstats"])
     except (KeyError, TypeError):

@@ -162,7 +162,7 @@ def of_estimators(rng: np.random.Generator, runs: int, *, n: int, folds: int, **
                 reference_estimator=LinearRule(), cv=folds, metrics=[_parity], groups=[0, 1], draws=DRAWS,
                 rng=run, progress=False, **options,
             )  # fmt: skip
-            draws = found.rankings[0].joint.objectives(as_objectives([_parity], ("0", "1")))
+            draws = found.rankings[0].joint._objectives(as_objectives([_parity], ("0", "1")))
             intervals.append(tuple(describe(draws[:, 0, 0] - draws[:, 1, 0], LEVEL).confidence_interval))
     return tally_interval(parity_of_the_rule(size) - parity_of_the_rule(size // 4), intervals)
 

@@ -106,7 +106,6 @@ def calls() -> dict[str, Call]:
     differ = {"y_true": y, "y_pred": p, **rated, "agg": None, "margin": 0.1}
     ratio = {"y_pred": p, **rated, **drawn, "threshold": 0.8}
     confusion = fs.ConfusionCounts.from_arrays(y, p, sensitive_features=g)
-    counted = fs.tally(frame, y_true="y", y_pred="p", sensitive_features=["g", "sex"], score="s")
     named = {
         "y_true": "y",
         "y_pred": "p",
@@ -120,12 +119,8 @@ def calls() -> dict[str, Call]:
     cd = {"a": (rng.random(60) - 0.5).tolist(), "b": (rng.random(60) - 0.4).tolist()}
     gpd = fs.evt.fit_gpd(tail, 0.5, backend="scipy")
     age, town = np.linspace(0.0, 1.0, 80), np.resize(["n", "s"], 80)
-    by_age = fs.evt.fit_gpd(tail, 0.5, covariates={"age": age}, scale="~ age")
     curve = fs.madd_curve(rng.random(400), sensitive_features=["a", "b"] * 200, max_bins=200)
     posterior = fs.um_posterior(y, p, sensitive_features=g, draws=100, rng=1)
-    plane = fs.hdr(rng.random((99, 2)), [0.5, 0.9], backend="scipy")
-    sampled = fs.results.CounterfactualSample.from_values(cd)
-    rates = fs.disparate_impact(p, sensitive_features=g)
     table = pd.DataFrame(np.column_stack([s, w]), columns=["x", "w"])
     um = {"draws": 100, "rng": 1, "prior": 1.0, "target": "parameter"}
     fit = {"method": "mle", "confidence_level": 0.95, "backend": "scipy"}
@@ -136,12 +131,6 @@ def calls() -> dict[str, Call]:
         "tally_sql": Call("ground", fs.tally_sql, {"table": "people", "dialect": "duckdb", "y_true": "y",
             "y_pred": "p", "sensitive_features": ["g"], "sample_weight": None, "strata": None,
             "score": None, "number": "n", "y_pred_b": None}),
-        "Tally.from_json": Call("ground", fs.Tally.from_json, {"source": counted.to_json(exact=True)}),
-        "Tally.by": Call("ground", lambda attribute: counted.by(attribute), {"attribute": "g"}),
-        "Tally.add": Call("ground", lambda other, clusters: counted.add(other, disjoint_clusters=clusters),
-            {"other": counted, "clusters": False}),
-        "Tally.withheld": Call("ground", lambda n: fs.tally(frame, y_pred="p",
-            sensitive_features="g").withheld(n), {"n": 2}, weight=0.3),
         "ConfusionCounts.from_arrays": Call("ground", fs.ConfusionCounts.from_arrays, {"y_true": y,
             "y_pred": p, "sensitive_features": g, **rows}),
         "ConfusionCounts.from_counts": Call("ground", fs.ConfusionCounts.from_counts, {"counts": {"a": (5,
@@ -212,8 +201,8 @@ def calls() -> dict[str, Call]:
             "width": 0.45}),
         "MaddMitigator": Call("madd", _mitigate, {"score": s, "y": y, "sensitive_features": h,
             "theta": 0.5, "loss": "error", "threshold": 0.5, "n_lambdas": 10, "bandwidth": 0.2,
-            "pos_label": None, "splits": 2, "estimator": None, "random_state": 1, "new": s, "new_groups": h,
-            "lambda_": None, "sample_weight": None}, weight=0.5),
+            "pos_label": None, "label_values": None, "splits": 2, "estimator": None, "random_state": 1,
+            "new": s, "new_groups": h, "lambda_": None, "sample_weight": None}, weight=0.5),
         # ------------------------------------------------ hfm
         "hfm": Call("hfm", fs.hfm, {"X": table, "y_true": y, "y_pred": p, "sensitive_features": g,
             "counts": None, "statistic": "max", "scale": "minmax", "reference_data": None,
@@ -265,13 +254,13 @@ def calls() -> dict[str, Call]:
             "threshold", "interactions", "margin"), weight=0.5),
         "counterfactual_discrimination": Call("ecd", fs.counterfactual_discrimination,
             {"predict": probability, "X": X, "sensitive_features": "sex", "values": None,
-            "counterfactual": "worst", "pos_label": None, "person": c, "sample_weight": w, "rng": 1,
-            "trained_on": False, "batch": 10, "confidence_level": 0.95, "progress": False}, weight=2),
+            "counterfactual": "worst", "pos_label": None, "label_values": None, "person": c, "sample_weight": w,
+            "rng": 1, "trained_on": False, "batch": 10, "confidence_level": 0.95, "progress": False}, weight=2),
         "sample_tail": Call("ecd", fs.sample_tail, {"predict": probability, "data": X,
             "sensitive_features": "sex", "group": "u", "values": None, "generator": None, "k_min": 3,
             "k_max": 5, "batch": 10, "max_looks": 2, "timeout": 1.0, "test": "max_cv",
-            "confidence_level": 0.95, "stop": "first_pass", "pos_label": None, "n_resamples": 99, "rng": 1,
-            "progress": False}),
+            "confidence_level": 0.95, "stop": "first_pass", "pos_label": None, "label_values": None,
+            "n_resamples": 99, "rng": 1, "progress": False}),
         "synthetic_quality": Call("ecd", fs.synthetic_quality, {"real": X, "synthetic": X, "target": None,
             "confidence_level": 0.95, "rng": 1}, ("real", "synthetic", "confidence_level", "rng"),
             weight=0.5),
@@ -281,7 +270,7 @@ def calls() -> dict[str, Call]:
         "EcdSearch": Call("ecd", _search, {"X": X, "y": y, "estimator": Constant(),
             "param_distributions": {"share": [0.1, 0.2]}, "sensitive_features": "sex", "privileged": "u",
             "unprivileged": "v", "objective": "acd", "accuracy_loss": 0.02, "n_iter": 1, "timeout": None,
-            "interactions": 10, "threshold": 10, "pos_label": None, "splits": (0.6, 0.2, 0.2),
+            "interactions": 10, "threshold": 10, "pos_label": None, "label_values": None, "splits": (0.6, 0.2, 0.2),
             "sampler": "random", "warm_start": False, "random_state": 0, "progress": False}, weight=0.3),
         # ------------------------------------------------ hdr
         "hdr": Call("hdr", fs.hdr, {"samples": tail, "prob": 0.9, "density": None, "bandwidth": None,
@@ -296,8 +285,6 @@ def calls() -> dict[str, Call]:
         "evt.fit_gev by covariates": Call("evt", fs.evt.fit_gev, {"block_maxima": tail,
             "covariates": {"age": age, "town": town}, "location": "~ age", "scale": "~ town", "shape": "~ 1",
             "confidence_level": 0.95}, weight=0.5),
-        "CovariateFit.return_level": Call("results", by_age.return_level, {"m": 20, "at": {"age": [0.2, 0.8]},
-            "method": "delta", "confidence_level": 0.9}, weight=0.3),
         "evt.extremal_index": Call("evt", fs.evt.extremal_index, {"x": tail, "threshold": 0.5,
             "method": "intervals", "run_length": 1, "confidence_level": 0.95, "n_resamples": 19, "rng": 1}),
         "evt.decluster": Call("evt", fs.evt.decluster, {"x": tail, "threshold": 0.5, "run_length": 1}),
@@ -327,34 +314,6 @@ def calls() -> dict[str, Call]:
             "n_thresholds": 3, "confidence_level": 0.95}, ("x", "thresholds"), weight=0.3),
         "evt.threshold_tests": Call("evt", fs.evt.threshold_tests, {"x": tail, "thresholds": [0.2, 0.5, 0.8],
             "n_thresholds": 5, "n_resamples": 99, "rng": 1}),
-        # ------------------------------------------------ methods of results
-        **{f"EvtFit.{name}": Call("results", getattr(gpd, name), good, weight=weight)
-           for name, good, weight in (
-            ("return_level", {"m": 20, "confidence_level": 0.9}, 0.3),
-            ("test_return_level", {"m": 20, "level": 3.0, "n_resamples": 0, "rng": 1}, 0.3),
-            ("exceedance_probability", {"value": 3.0, "confidence_level": None}, 0.3),
-            ("cdf", {"x": [1.0, 2.0, 3.0]}, 1), ("sf", {"x": [1.0, 2.0, 3.0]}, 1),
-            ("quantile", {"p": [0.1, 0.5, 0.9]}, 1), ("likelihood", {"rate": "fixed"}, 0.5))},
-        **{f"UmPosterior.{name}": Call("results", getattr(posterior, name), good, weight=weight)
-           for name, good, weight in (
-            ("metric", {"name": "tpr", "group": "a", "by_group": False, "n_jobs": None}, 1),
-            ("metrics", {"names": ["tpr", "fpr"], "group": None, "by_group": True}, 1),
-            ("hdr", {"names": ["tpr", "fpr"], "prob": 0.9, "group": "a", "backend": "scipy"}, 0.5),
-            ("to_frame", {"metrics": ["accuracy"], "prob": 0.9, "rope": 0.1}, 0.5))},
-        "UmPosterior[]": Call("results", posterior.__getitem__, {"group": "a"}, weight=0.2),
-        "HdrResult.contains": Call("results", plane.contains, {"points": np.eye(2), "prob": 0.9}),
-        "HdrResult.plot": Call("results", _drawn(plane.plot), {"ax": None}, ("ax", ), weight=0.5),
-        "HdrResult[]": Call("results", plane.__getitem__, {"prob": 0.5}, weight=0.5),
-        "MaddCurve.plot": Call("results", _drawn(curve.plot), {"stable": None, "ax": None}, ("stable", "ax"),
-            weight=0.5),
-        "CounterfactualSample.extremes": Call("results", sampled.extremes, {"group": "a", "k": 3}),
-        "CounterfactualSample.plot": Call("results", _drawn(sampled.plot),
-            {"tails": (), "ax": None}, ("tails", "ax"),
-            weight=0.5),
-        "RatioResult.plot": Call("results", _drawn(rates.plot), {"ax": None}, ("ax", ), weight=0.3),
-        "RatioResult[]": Call("results", rates.__getitem__, {"group": "a"}),
-        "RatioResult.from_dict": Call("results", rates.from_dict, {"data": rates.to_dict()}),
-        "ConfusionCounts.add": Call("results", confusion.__add__, {"other": confusion}),
     }  # fmt: skip
 
 
@@ -365,7 +324,7 @@ def _mitigate(**given: Any) -> Any:
     return fitted.transform(new, sensitive_features=new_groups, lambda_=lambda_)
 
 
-def _drawn(plot: Callable[..., Any]) -> Callable[..., Any]:
+def drawn(plot: Callable[..., Any]) -> Callable[..., Any]:
     """The method, its picture closed at once."""
 
     def draw(**given: Any) -> None:
@@ -392,6 +351,7 @@ NOT_CALLED = {
     "evt": "its names are called one by one",
     "rates": "its names are called one by one",
     "rates.StratifiedContrast": "a result",
+    "Tally": "its methods are called by tests/fuzz/methods.py",
     "results": "classes of results, which functions make",
     "doctor": "takes a flag only and starts R",
     "evt.EvtFit": "a result",

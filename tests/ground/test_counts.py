@@ -282,7 +282,7 @@ def test_merging_cells_is_counting_without_them(rows: list[tuple[Any, ...]]) -> 
     frame = columns_of(rows)
     arguments = {"sensitive_features": frame["g"], "sample_weight": frame["w"]}
     merged = ConfusionCounts.from_arrays(frame["y"], frame["p"], **arguments).selection()
-    direct = SelectionCounts.from_outcomes(Outcomes.from_arrays(None, frame["p"], **arguments))
+    direct = SelectionCounts._from_outcomes(Outcomes.from_arrays(None, frame["p"], **arguments))
     np.testing.assert_allclose(merged.totals, direct.totals, rtol=1e-13)
     np.testing.assert_allclose(merged.covariance(), direct.covariance(), rtol=1e-12, atol=1e-12)
     assert merged.n_units == direct.n_units
@@ -297,9 +297,9 @@ def test_paired_counts_hold_both_models() -> None:
 
 def test_confusion_cells_need_both_columns() -> None:
     with pytest.raises(InputError, match="`y_true`: got None"):
-        ConfusionCounts.from_outcomes(Outcomes.from_arrays(None, [1, 0], sensitive_features=["a", "b"]))
+        ConfusionCounts._from_outcomes(Outcomes.from_arrays(None, [1, 0], sensitive_features=["a", "b"]))
     with pytest.raises(InputError, match="`y_pred`: got None"):
-        SelectionCounts.from_outcomes(Outcomes.from_arrays([1, 0], None, sensitive_features=["a", "b"]))
+        SelectionCounts._from_outcomes(Outcomes.from_arrays([1, 0], None, sensitive_features=["a", "b"]))
     cells = confusion_cells(Outcomes.from_arrays([1, 0, 1, 0], [1, 1, 0, 0], sensitive_features=list("aaaa")))
     assert cells.tolist() == [0, 1, 2, 3]
 
@@ -307,20 +307,20 @@ def test_confusion_cells_need_both_columns() -> None:
 @pytest.mark.parametrize(
     ("argument", "call"),
     [
-        ("outcomes", lambda: ConfusionCounts.from_outcomes([1, 0])),  # type: ignore[arg-type]
-        ("outcomes", lambda: SelectionCounts.from_outcomes(None)),  # type: ignore[arg-type]
-        ("outcomes", lambda: ScoreCounts.from_outcomes(None)),  # type: ignore[arg-type]
-        ("outcomes", lambda: ConfusionCounts.count_rows(None, np.array([0]))),  # type: ignore[arg-type]
-        ("cell", lambda: ConfusionCounts.count_rows(ROWS, np.array([0, 4]))),
-        ("cell", lambda: ConfusionCounts.count_rows(ROWS, np.array([0]))),
-        ("cell", lambda: ConfusionCounts.count_rows(ROWS, None)),  # type: ignore[arg-type]
-        ("kind", lambda: PAIR.collapse(None, np.eye(4))),  # type: ignore[type-var]
-        ("mapping", lambda: PAIR.collapse(SelectionCounts, np.eye(4))),
-        ("mapping", lambda: PAIR.collapse(SelectionCounts, None)),  # type: ignore[arg-type]
-        ("groups", lambda: PAIR.regrouped(3, [0, 0])),  # type: ignore[arg-type]
-        ("position", lambda: PAIR.regrouped(("all",), [0, 1])),
-        ("position", lambda: PAIR.regrouped(("all",), [0])),
-        ("position", lambda: PAIR.regrouped(("all",), None)),  # type: ignore[arg-type]
+        ("outcomes", lambda: ConfusionCounts._from_outcomes([1, 0])),  # type: ignore[arg-type]
+        ("outcomes", lambda: SelectionCounts._from_outcomes(None)),  # type: ignore[arg-type]
+        ("outcomes", lambda: ScoreCounts._from_outcomes(None)),  # type: ignore[arg-type]
+        ("outcomes", lambda: ConfusionCounts._count_rows(None, np.array([0]))),  # type: ignore[arg-type]
+        ("cell", lambda: ConfusionCounts._count_rows(ROWS, np.array([0, 4]))),
+        ("cell", lambda: ConfusionCounts._count_rows(ROWS, np.array([0]))),
+        ("cell", lambda: ConfusionCounts._count_rows(ROWS, None)),  # type: ignore[arg-type]
+        ("kind", lambda: PAIR._collapse(None, np.eye(4))),  # type: ignore[type-var]
+        ("mapping", lambda: PAIR._collapse(SelectionCounts, np.eye(4))),
+        ("mapping", lambda: PAIR._collapse(SelectionCounts, None)),  # type: ignore[arg-type]
+        ("groups", lambda: PAIR._regrouped(3, [0, 0])),  # type: ignore[arg-type]
+        ("position", lambda: PAIR._regrouped(("all",), [0, 1])),
+        ("position", lambda: PAIR._regrouped(("all",), [0])),
+        ("position", lambda: PAIR._regrouped(("all",), None)),  # type: ignore[arg-type]
     ],
 )
 def test_parts_name_the_argument_they_cannot_use(argument: str, call: Any) -> None:
@@ -332,19 +332,19 @@ def test_parts_name_the_argument_they_cannot_use(argument: str, call: Any) -> No
     ("call", "said"),
     [
         (
-            lambda: PAIR.regrouped(("x", "y"), [0, 2]),
+            lambda: PAIR._regrouped(("x", "y"), [0, 2]),
             "`position`: got [0, 2]; allowed: for each group one of 0 to 1, its new place.",
         ),
         (
-            lambda: PAIR.collapse(SelectionCounts, np.eye(4)),
+            lambda: PAIR._collapse(SelectionCounts, np.eye(4)),
             "`mapping`: got ndarray of shape (4, 4); allowed: zeros and ones in shape (4, 2).",
         ),
         (
-            lambda: ConfusionCounts.count_rows(ROWS, np.array([0, -1])),
+            lambda: ConfusionCounts._count_rows(ROWS, np.array([0, -1])),
             "`cell`: got ndarray of shape (2,); allowed: the number of the cell of every row, from 0 to 3.",
         ),
         (
-            lambda: PAIR.left_out_report({("a", 1, 1): 3}),
+            lambda: PAIR._left_out_report({("a", 1, 1): 3}),
             "`left_out`: got ('a', 1, 1); allowed: numbers of rows by (group, y_true, y_pred), None for "
             "unknown. To fix: {(None, 1): 5, (None, 0): 20}, say.",
         ),
@@ -380,7 +380,8 @@ def test_parts_name_the_argument_they_cannot_use(argument: str, call: Any) -> No
         ),
         (
             lambda: SelectionCounts.from_counts({"a": (1, 2), "b": (3, 4)}, groups=["b"]),
-            "`groups`: got ['b']; allowed: the groups of `counts` ['a', 'b'] in some order.",
+            "`groups`: got ['b']; allowed: the groups of `counts` ['a', 'b'] in some order. To fix: name every "
+            "group of `counts` once.",
         ),
         (
             lambda: SelectionCounts.from_counts({1: (1, 2), "1": (3, 4)}),
@@ -435,7 +436,7 @@ SCORED = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 30), st.sampled_fr
 @given(SCORED)
 def test_score_counts_are_the_crosstab(rows: list[tuple[int, int, str]]) -> None:
     y, score, g = (np.array(v) for v in zip(*rows, strict=True))
-    counts = ScoreCounts.from_outcomes(Outcomes.from_arrays(y, score=score / 30, sensitive_features=g))
+    counts = ScoreCounts._from_outcomes(Outcomes.from_arrays(y, score=score / 30, sensitive_features=g))
     np.testing.assert_array_equal(counts.values, np.unique(score) / 30)
     for place, group in enumerate(counts.groups):
         for label in (0, 1):
@@ -447,8 +448,8 @@ def test_score_counts_are_the_crosstab(rows: list[tuple[int, int, str]]) -> None
 @given(SCORED, st.integers(1, 12))
 def test_bins_merge_neighbours_and_lose_nobody(rows: list[tuple[int, int, str]], n_bins: int) -> None:
     y, score, g = (np.array(v) for v in zip(*rows, strict=True))
-    counts = ScoreCounts.from_outcomes(Outcomes.from_arrays(y, score=score / 30, sensitive_features=g))
-    merged = counts.binned(n_bins)
+    counts = ScoreCounts._from_outcomes(Outcomes.from_arrays(y, score=score / 30, sensitive_features=g))
+    merged = counts._binned(n_bins)
     assert merged.values.size <= n_bins or merged is counts
     np.testing.assert_array_equal(merged.counts.sum(axis=2), counts.counts.sum(axis=2))
     assert merged.values[-1] == counts.values[-1]
@@ -473,9 +474,9 @@ def some_scores(seed: int, *, weighted: bool) -> tuple[Outcomes, pd.DataFrame]:
 def test_merged_scores_by_plain_loops(weighted: bool) -> None:
     """Intervals of ten rows or more, their cost and error of the AUC, and cuts, one row after the other."""
     outcomes, frame = some_scores(4, weighted=weighted)
-    single = ScoreCounts.from_outcomes(outcomes)
+    single = ScoreCounts._from_outcomes(outcomes)
     assert (single.cost, single.auc_error.tolist()) == (0.0, [0.0] * 3)
-    assert not single.splits(np.array([0.5]))
+    assert not single._splits(np.array([0.5]))
     wanted, held = [], 0
     for value in sorted(frame["s"].unique()):
         if held == 0:
@@ -486,7 +487,7 @@ def test_merged_scores_by_plain_loops(weighted: bool) -> None:
     if held:  # what is left at the end joins the interval before
         last = wanted.pop()
         wanted[-1][1] = last[1]
-    merged = single.gridded(10)
+    merged = single._gridded(10)
     assert merged.lower is not None
     assert np.column_stack([merged.lower, merged.values]).tolist() == wanted
     errors, cost = np.zeros(3), 0.0
@@ -514,14 +515,14 @@ def test_merged_scores_by_plain_loops(weighted: bool) -> None:
     assert merged.weighted is weighted
     for edge in np.arange(0, 60) / 60:
         between = any(low < edge <= high for low, high in wanted)
-        assert merged.splits(np.array([edge])) is between
+        assert merged._splits(np.array([edge])) is between
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_scores_add_up(weighted: bool) -> None:
     """Counting two sets of rows together, exactly; of intervals those that overlap become one."""
     parts = [some_scores(seed, weighted=weighted) for seed in (1, 2)]
-    one, two = (ScoreCounts.from_outcomes(outcomes) for outcomes, _ in parts)
+    one, two = (ScoreCounts._from_outcomes(outcomes) for outcomes, _ in parts)
     both = one + two
     frame = pd.concat([rows for _, rows in parts])
     assert both.lower is None
@@ -535,19 +536,19 @@ def test_scores_add_up(weighted: bool) -> None:
                 assert both.totals is not None
                 sums = [own["w"][own["s"] == v].sum() for v in both.values]
                 np.testing.assert_allclose(both.totals[g, label], sums)
-    mixed = one.gridded(10) + two
+    mixed = one._gridded(10) + two
     assert mixed.lower is not None
     assert (mixed.lower <= mixed.values).all()
     assert (mixed.lower[1:] > mixed.values[:-1]).all()
     np.testing.assert_array_equal(mixed.counts.sum(axis=2), both.counts.sum(axis=2))
-    merged = one.gridded(10)
+    merged = one._gridded(10)
     for low, high in zip(mixed.lower, mixed.values, strict=True):
         assert merged.lower is not None
         reach = [(a, b) for a, b in zip(merged.lower, merged.values, strict=True) if low <= a and b <= high]
         assert (low, high) in reach or low == high
         inside = frame["s"].between(low, high).sum()
         assert mixed.counts[:, :, mixed.values == high].sum() == inside
-    moved = both.regrouped(("y", "x"), [1, 0, 1])
+    moved = both._regrouped(("y", "x"), [1, 0, 1])
     assert moved.groups == ("y", "x")
     np.testing.assert_array_equal(moved.counts, [both.counts[1], both.counts[0] + both.counts[2]])
 
@@ -557,7 +558,7 @@ def test_bins_of_about_equal_size(each: bool) -> None:
     """A bin ends at the first score where the share reaches k/m: of rows, or averaged over groups "
     "and labels."""
     outcomes, frame = some_scores(7, weighted=False)
-    counts = ScoreCounts.from_outcomes(outcomes)
+    counts = ScoreCounts._from_outcomes(outcomes)
     weight = np.ones(90)
     if each:
         size = frame.groupby(["g", "y"])["s"].transform("size").to_numpy()
@@ -565,7 +566,7 @@ def test_bins_of_about_equal_size(each: bool) -> None:
     values = np.sort(frame["s"].unique())
     share = np.array([weight[frame["s"] <= v].sum() for v in values]) / weight.sum()
     ends = sorted({int(np.argmax(share >= k / 6 - 1e-9)) for k in range(1, 7)})
-    merged = counts.binned(6, each=each)
+    merged = counts._binned(6, each=each)
     assert merged.values.tolist() == values[ends].tolist()
     assert merged.counts.sum() == 90
-    assert counts.binned(values.size) is counts
+    assert counts._binned(values.size) is counts

@@ -175,9 +175,10 @@ WRAP = "a classifier that gives scores only: wrap it, e.g. in CalibratedClassifi
         ),
         (
             Model(["a", "b"]), "z",
-            "`pos_label`: got 'z'; allowed: a class of the classifier: ['a', 'b']. To fix: name the "
-            "favourable class "
-            "as the classifier knows it.",
+            "`pos_label`: got 'z', which does not occur in predict.classes_; allowed: a value that "
+            "occurs; predict.classes_ has 'a', 'b'. To fix: name the favourable value (a mapping "
+            "{'y_true': …, 'y_pred': …} where the columns differ), or declare what may occur: "
+            "label_values=['a', 'b', 'z'].",
         ),
     ],
     ids=["class", "labels", "number", "three classes", "no class"],

@@ -80,7 +80,7 @@ def test_calibration_has_wilsons_interval_in_every_bin(level: float) -> None:
     counts = RNG.integers(1, 60, (2, 2, 10))
     scores = ScoreCounts(("a", "b"), values, counts)
     for g in range(2):
-        score, n, rate, low, high = scores.calibration(g, level)
+        score, n, rate, low, high = scores._calibration(g, level)
         assert n.sum() == counts[g].sum()
         assert (rate * n).sum() == pytest.approx(counts[g, 1].sum())
         assert (score * n).sum() == pytest.approx((counts[g].sum(axis=0) * values).sum())
@@ -90,9 +90,9 @@ def test_calibration_has_wilsons_interval_in_every_bin(level: float) -> None:
 
 def test_calibration_of_few_rows_is_one_bin(area: Any) -> None:
     few = ScoreCounts(("a", "b"), np.array([0.2, 0.8]), np.array([[[3, 1], [2, 4]], [[0, 0], [0, 0]]]))
-    score, n, *_ = few.calibration(0)
+    score, n, *_ = few._calibration(0)
     assert (score.tolist(), n.tolist()) == ([0.5], [10])
-    assert all(part.size == 0 for part in few.calibration(1))
+    assert all(part.size == 0 for part in few._calibration(1))
     drawn = marks(calibration_curves(area, area.comparisons[0]), "band")
     assert len(drawn) == 2
 

@@ -303,7 +303,7 @@ def test_averages_of_counterfactual_discrimination() -> None:
     found = call("fs_ecd", cd["u"], cd["p"])["averages"]
     for k, group in enumerate(("u", "p")):
         average = sample[group].average
-        interval, test = average.inference(0.95)
+        interval, test = average._inference(0.95)
         assert found["estimate"][k] == pytest.approx(average.estimate, rel=1e-12)
         assert found["std_error"][k] == pytest.approx(average.std_error, rel=1e-12)
         assert found["ci_low"][k] == pytest.approx(interval.low, rel=1e-10)

@@ -75,7 +75,7 @@ def test_limits_pvalue_verdict_and_sentence_of_every_row_agree(report: AuditRepo
         if not isinstance(result, ComparisonResult):
             continue
         scale = result.scale if result.scale in ("ratio", "difference") else "gap"
-        fair, settings = result.settings.fair(scale), result.settings
+        fair, settings = result.settings._fair(scale), result.settings
         for c, text in zip(result.comparisons, result.sentences(), strict=True):
             if c.verdict == "insufficient evidence":
                 assert c.note

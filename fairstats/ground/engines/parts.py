@@ -190,4 +190,4 @@ def count_distinct(rows: LazyRows) -> RowCounts:
     out, place = rows.outcomes, rows.place(answer, *labels)
     true, pred = (None if column is None else column[place] for column in (out.y_true, out.y_pred))
     codes, numbers = out.groups.codes[place], whole(answer, NUMBER)
-    return RowCounts.from_frame(frame, codes, out.groups.labels, true, pred, numbers)
+    return RowCounts._from_frame(frame, codes, out.groups.labels, true, pred, numbers)

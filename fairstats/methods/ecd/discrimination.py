@@ -41,6 +41,7 @@ def counterfactual_discrimination(
     cuts: Sequence[float] | Mapping[Hashable, Sequence[float]] | None = None,
     flip: Callable[[Any], Any] | None = None,
     pos_label: Hashable | None = None,
+    label_values: Any = None,
     person: Any = None,
     sample_weight: Any = None,
     rng: Any = None,
@@ -77,7 +78,10 @@ def counterfactual_discrimination(
         Given the one sensitive column as an array, returns what it holds in the counterfactual of each row; groups are
         the values of the column, or the bands of `cuts`.
     pos_label : optional
-        The classifier's favourable class (default: its second), or the position of its column.
+        The classifier's favourable class (default: its second), or the position of a function's column.
+    label_values : sequence, optional
+        The classes that a classifier may have: more is an error, and a favourable one that it does not have has the
+        probability 0, with a warning. Not with a function, which knows no labels.
     person : array-like, shape (n,), optional
         Whose row it is, where people have several: rows of a person are one cluster.
     sample_weight : array-like, shape (n,), optional
@@ -106,7 +110,8 @@ def counterfactual_discrimination(
     InsufficientEvidenceWarning
         A group without rows.
     DataWarning
-        A model that does not look at the sensitive attribute at all: every CD is 0.
+        A model that does not look at the sensitive attribute at all: every CD is 0; a classifier without the favourable
+        class.
 
     Examples
     --------
@@ -137,7 +142,7 @@ def counterfactual_discrimination(
         kept, told = thinned(weight, attribute.codes, len(attribute.labels), rng)
         attribute = replace(attribute, codes=np.where(kept, attribute.codes, -1))
         notes.append(told)
-    probability = favourable_probability(predict, pos_label)
+    probability = favourable_probability(predict, pos_label, label_values)
     actual, flipped = flipped_scores(probability, table, attribute, batch, progress=progress)
     change = np.subtract(flipped, actual[:, None], out=flipped)
     if not change.any():
@@ -162,11 +167,11 @@ def _groups(
         rows = here if kept is None else kept[here]
         about = (table.labels_of(rows), actual.take(here), None if owner is None else owner[rows])
         if pairing == "worst":
-            found.append(GroupSample.of(name, "worst", change[here].max(axis=1), *about))
+            found.append(GroupSample._of(name, "worst", change[here].max(axis=1), *about))
             continue
         for s in range(attribute.turns):
             other = attribute.counterfactual(level, s)
-            found.append(GroupSample.of(name, other, change[:, s].take(here), *about))
+            found.append(GroupSample._of(name, other, change[:, s].take(here), *about))
     return found
 
 

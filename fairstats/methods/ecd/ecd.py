@@ -217,7 +217,7 @@ def _judged(
     adjusted = adjust_pvalues([c.pvalue for c in found], settings.adjust)
     judged = []
     for one, ruling, q in zip(found, rulings, adjusted, strict=True):
-        ruled = replace(one.ruled(ruling), pvalue_adjusted=float(q))
+        ruled = replace(one._ruled(ruling), pvalue_adjusted=float(q))
         ordered = one.method == "none" and one.confidence_interval.method != "none"
         synthetic = any(t.n_synthetic for t in tails if t.group in (one.group, one.reference))
         if ordered and not (math.isnan(one.estimate) or synthetic):

@@ -210,7 +210,7 @@ def _problem(
 
 
 def _side(fit: FittedTail, m: float) -> _Side:
-    likelihood = fit.likelihood()
+    likelihood = fit._likelihood()
     standard = likelihood.standard
     if not isinstance(standard, GpdLikelihood):
         raise TypeError("return levels are compared above thresholds")

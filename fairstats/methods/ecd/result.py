@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fairstats.ground.checks import check_number
+from fairstats.ground.checks import MOST, check_number
 from fairstats.ground.errors import InputError
 from fairstats.ground.groups import group_index
 from fairstats.ground.lazy import pd
@@ -47,11 +47,11 @@ class EcdComparison(Comparison):
     acd: Average = _NOTHING
     cvar: Average = _NOTHING
 
-    def beside(self, level: float, *, tested: bool) -> dict[str, Any]:
+    def _beside(self, level: float, *, tested: bool) -> dict[str, Any]:
         """Simultaneous interval, and the differences of ACD and CVaR with intervals and z-tests."""
         found: list[float] = list(self.simultaneous)
         for average in (self.acd, self.cvar):
-            interval, test = average.inference(level)
+            interval, test = average._inference(level)
             found += [average.estimate, *interval, test.pvalue if tested else math.nan]
         return dict(zip(_BESIDE, found, strict=True))
 
@@ -134,13 +134,17 @@ class EcdResult(Result):
         >>> wanted["a"], wanted["b"]
         (8000, 4000)
         """
-        check_number("width", width, low=0, high=4, open_low=True, cure="0.1")
+        width = check_number("width", width, low=0, high=4, open_low=True, cure="0.1")
         lacking = [t.group for t in self.tails if t.fit is None or t.fit.by_power or t.level.empirical]
         if lacking:
             got = f"a pilot without a regular tail of {', '.join(lacking)}"
             allowed = "one whose levels are all by the likelihood of a generalised Pareto tail"
             raise InputError("pilot", got=got, allowed=allowed, cure="more rows, or a lower threshold=")
-        factor = max(c.confidence_interval.width / width for c in self.comparisons) ** 2
+        ratio = max(c.confidence_interval.width / width for c in self.comparisons)
+        factor = ratio * ratio
+        if factor * sum(tail.n for tail in self.tails) > MOST:
+            got = f"{width:g}, for which more than {MOST:,} rows would be needed"
+            raise InputError("width", got=got, allowed="a width that people can be found for", cure="0.1")
         return {tail.group: math.ceil(round(tail.n * factor, 6)) for tail in self.tails}
 
     def __getitem__(self, group: Any) -> GroupTail:
@@ -153,21 +157,21 @@ class EcdResult(Result):
         level, found = self.settings.confidence_level, list[dict[str, Any]]()
         for c, tail in zip(self.comparisons, self.tails, strict=False):
             real = not (tail.n_synthetic or self.tails[-1].n_synthetic)
-            judged = {**c.row(self.backend), **more, **columns_of(c, *OF_VERDICT)}
-            found.append({**judged, **c.beside(level, tested=real), **tail.characteristics})
+            judged = {**c._row(self.backend), **more, **columns_of(c, *OF_VERDICT)}
+            found.append({**judged, **c._beside(level, tested=real), **tail.characteristics})
         if len(self.comparisons) > 1:
-            found.append({**self.largest.row(self.backend), **more})
-        found += [{**c.row(scipy_backend.version()), **more} for c in self.sensitivity]
+            found.append({**self.largest._row(self.backend), **more})
+        found += [{**c._row(scipy_backend.version()), **more} for c in self.sensitivity]
         for tail in self.tails:
             for at in tail.ordered_levels:
                 row = tail_row("return level", at.estimate, at.confidence_interval, tail.n, at.std_error)
                 about = {"group": tail.group, "interactions": at.interactions}
                 about |= tail.characteristics if at is tail.level else {}
-                found.append({**row.row("numpy" if at.empirical else self.backend), **about})
+                found.append({**row._row("numpy" if at.empirical else self.backend), **about})
             if tail.type is not None and tail.fit is not None:
                 error = tail.fit.std_error["shape"]
                 row = tail_row("shape", tail.type.estimate, tail.type.confidence_interval, tail.n, error)
-                found.append({**row.row(self.backend), "group": tail.group})
+                found.append({**row._row(self.backend), "group": tail.group})
         return found
 
     def _summary_columns(self, frame: pd.DataFrame) -> list[str]:

@@ -35,7 +35,7 @@ class Average:
     n: int
     n_people: int
 
-    def inference(self, confidence_level: float, null: str = "mean CD = 0") -> tuple[Interval, HypothesisTest]:
+    def _inference(self, confidence_level: float, null: str = "mean CD = 0") -> tuple[Interval, HypothesisTest]:
         """Normal interval, and the z-test of mean 0."""
         reach = normal_quantile((1 + confidence_level) / 2) * self.std_error
         interval = Interval(self.estimate - reach, self.estimate + reach, confidence_level, "normal")
@@ -43,9 +43,9 @@ class Average:
         z = self.estimate / self.std_error if self.std_error > 0 else math.nan
         return interval, HypothesisTest(null, "two-sided", z, two_sided_pvalue(z), "z")
 
-    def compared(self, confidence_level: float, **names: str) -> Comparison:
+    def _compared(self, confidence_level: float, **names: str) -> Comparison:
         """The mean, its interval and its test as a row; `names`: metric, group and reference."""
-        interval, test = self.inference(confidence_level)
+        interval, test = self._inference(confidence_level)
         about: dict[str, Any] = {**names, "statistic": test.statistic, "pvalue": test.pvalue, "method": "mean, z-test"}
         return Comparison(
             estimate=self.estimate, std_error=self.std_error, confidence_interval=interval, n=self.n, **about
@@ -121,7 +121,7 @@ class GroupSample:
     complete: float = kept_in_memory(default=-math.inf)
 
     @classmethod
-    def of(
+    def _of(
         cls, group: str, counterfactual: str, cd: Floats, rows: NDArray[Any], actual: Floats | None = None,
         person: NDArray[Any] | None = None, n_synthetic: int = 0,
     ) -> GroupSample:  # fmt: skip
@@ -140,11 +140,11 @@ class GroupSample:
         )
 
     @classmethod
-    def of_tails(cls, tails: TailCounts, group: int) -> GroupSample:
+    def _of_tails(cls, tails: TailCounts, group: int) -> GroupSample:
         """A group of a tally; its values by row are known where all of them were kept."""
-        name, n, top = tails.groups[group], int(tails.n[group]), tails.top(group)
+        name, n, top = tails.groups[group], int(tails.n[group]), tails._top(group)
         if tails.complete[group] == -math.inf:
-            return cls.of(name, "other", top, np.arange(n))
+            return cls._of(name, "other", top, np.arange(n))
         return cls(
             group=name,
             counterfactual="other",
@@ -157,14 +157,26 @@ class GroupSample:
         )
 
     def cvar(self, level: float) -> Average:
-        """Mean of the worst share 1 − level of CD; an error where a tally kept fewer values."""
+        """Mean of the worst share 1 − level of CD.
+
+        Parameters
+        ----------
+        level : float in (0, 1)
+            0.95 is the mean of the worst twentieth.
+
+        Raises
+        ------
+        InputError
+            For a level outside (0, 1), and where a tally kept fewer values.
+        """
+        level = checks.check_share("level", level)
         cd = self.top if self.top is not None else self.values()
         # where NumPy takes the quantile, (n − 1)·level, among the values that are there
         place = (self.n - 1) * level - (self.n - cd.size)
         if self.n == 0:
             return self.average
         if place < 0:
-            self.largest(-math.inf)
+            self._largest(-math.inf)
         q = float(np.quantile(cd, level) if self.top is None else np.interp(place, np.arange(cd.size), cd))
         beyond = np.maximum(cd - q, 0.0) / (1.0 - level)
         if self.top is None:
@@ -173,7 +185,7 @@ class GroupSample:
             found = average_of_sums(self.n, float(beyond.sum()), float(np.square(beyond).sum()))
         return replace(found, estimate=q + found.estimate)
 
-    def largest(self, threshold: float = math.nan) -> Floats:
+    def _largest(self, threshold: float = math.nan) -> Floats:
         """The values, or the largest that a tally kept: all from the threshold upwards, or an error."""
         if self.top is None:
             self.values()
@@ -246,15 +258,15 @@ class CounterfactualSample(Result):
     def difference(self, unprivileged: Any, privileged: Any) -> tuple[float, Interval, HypothesisTest]:
         """ACD of the unprivileged group less that of the privileged one, with interval and test."""
         found = difference_of(self[unprivileged].average, self[privileged].average)
-        return found.estimate, *found.inference(self.confidence_level, "difference of mean CD = 0")
+        return found.estimate, *found._inference(self.confidence_level, "difference of mean CD = 0")
 
     def cvar(self, group: Any, level: float = 0.95) -> tuple[float, Interval]:
         """Conditional value at risk: the mean of the worst share 1 − `level` of CD, and its normal interval.
 
         By q + E max(CD − q, 0)/(1 − level), q fixed at the minimiser (Rockafellar & Uryasev 2000, eq. 4).
         """
-        found = self[group].cvar(checks.check_share("level", level))
-        return found.estimate, found.inference(self.confidence_level)[0]
+        found = self[group].cvar(level)
+        return found.estimate, found._inference(self.confidence_level)[0]
 
     def quantile(self, group: Any, probability: float) -> ReturnLevel:
         """Quantile of CD with its binomial interval (see `fairstats.evt.empirical_return_level`)."""
@@ -280,10 +292,10 @@ class CounterfactualSample(Result):
     def comparisons(self) -> tuple[Comparison, ...]:
         """ACD of every group, then the differences against the first."""
         level, first, metric = self.confidence_level, self.groups[0], "average causal discrimination"
-        found = [g.average.compared(level, metric=metric, group=self._name(g)) for g in self.groups]
+        found = [g.average._compared(level, metric=metric, group=self._name(g)) for g in self.groups]
         names = {"metric": "difference of ACD", "reference": self._name(first)}
         for g in self.groups[1:] if self.pairing != "all" else ():
-            found.append(difference_of(g.average, first.average).compared(level, group=self._name(g), **names))
+            found.append(difference_of(g.average, first.average)._compared(level, group=self._name(g), **names))
         return tuple(found)
 
     def rows(self) -> list[dict[str, Any]]:
@@ -326,8 +338,9 @@ class CounterfactualSample(Result):
 
         The `attribute` is by default that of the first. Raises InputError for nothing, or a group twice.
         """
-        chosen = [g if isinstance(g, GroupSample) else g.sample for g in groups]
-        names = [g.group for g in chosen if isinstance(g, GroupSample)]
+        _check_attribute(attribute)
+        chosen = [_group_sample(g) for g in groups]
+        names = [g.group for g in chosen]
         if not chosen or len(set(names)) < len(chosen):
             got, allowed = repr(names), "one TailSample or GroupSample for each of different groups"
             raise InputError("groups", got=got, allowed=allowed, cure="call sample_tail for each group")
@@ -343,7 +356,7 @@ class CounterfactualSample(Result):
         if tally.cells is not None and tally.cells.weighted:
             got, cure = "a tally of weighted or clustered rows", "counterfactual_discrimination of the rows"
             raise InputError("tally", got=got, allowed="a tally of plain rows", cure=cure)
-        groups = tuple(GroupSample.of_tails(tails, g) for g in range(len(tails.groups)))
+        groups = tuple(GroupSample._of_tails(tails, g) for g in range(len(tails.groups)))
         attribute = INTERSECTION.join(tally.sensitive)
         return cls(attribute, groups, "other", checks.check_confidence_level(confidence_level))
 
@@ -358,14 +371,37 @@ class CounterfactualSample(Result):
         """
         allowed = "group → values of CD, or a CounterfactualSample"
         checks.check_type("values", values, Mapping, allowed, "{'a': [0.1, …], 'b': [0.0, …]}")
-        made = {label_text(k): checks.check_whole("n_synthetic", v, low=0) for k, v in (n_synthetic or {}).items()}
+        _check_attribute(attribute)
+        checks.check_type("n_synthetic", n_synthetic, (Mapping, type(None)), "group → number of rows", "{'a': 100}")
+        for key in (*values, *(n_synthetic or {})):
+            checks.check_label("values", key, "groups as keys: names, numbers or dates", "{'a': [0.1, …]}")
+        by_group = {label_text(key): _as_cd(key, cd) for key, cd in values.items()}
+        alike = len(by_group) < len(values)
+        checks.check_that(not alike, "values", list(values), "groups that do not read alike", "rename one of them")
+        made = {label_text(key): number for key, number in (n_synthetic or {}).items()}
+        checks.check_names("n_synthetic", made, by_group)
+        for name, number in made.items():
+            cure = "count the values of the group that a generator made"
+            checks.check_whole("n_synthetic", number, low=0, high=by_group[name].size, cure=cure)
         groups = [
-            GroupSample.of(name, "other", cd, np.arange(cd.size), n_synthetic=made.get(name, 0))
-            for name, cd in ((label_text(k), _as_cd(k, v)) for k, v in values.items())
+            GroupSample._of(name, "other", cd, np.arange(cd.size), n_synthetic=made.get(name, 0))
+            for name, cd in by_group.items()
         ]
         if not groups:
             raise InputError("values", got="an empty mapping", allowed="group → values of CD")
         return cls(attribute, tuple(groups), "other", checks.check_confidence_level(confidence_level))
+
+
+def _check_attribute(attribute: Any) -> None:
+    """Raise unless the name of the sensitive attribute is text, or None."""
+    checks.check_type("attribute", attribute, (str, type(None)), "the name of the sensitive column", "'sex'")
+
+
+def _group_sample(group: Any) -> GroupSample:
+    """The sample of a group, of what `sample_tail` returned too."""
+    sample = group if isinstance(group, GroupSample) else getattr(group, "sample", None)
+    cure = "call sample_tail for each group"
+    return checks.check_type("groups", sample, GroupSample, "one TailSample or GroupSample for each group", cure)
 
 
 def _as_cd(group: Hashable, values: Any) -> Floats:

@@ -155,6 +155,7 @@ def sample_tail(
     confidence_level: float = 0.95,
     stop: str = "first_pass",
     pos_label: Hashable | None = None,
+    label_values: Any = None,
     n_resamples: int = 9_999,
     rng: Any = None,
     progress: bool = False,
@@ -167,7 +168,7 @@ def sample_tail(
 
     Parameters
     ----------
-    predict, sensitive_features, values, pos_label
+    predict, sensitive_features, values, pos_label, label_values
         As for `counterfactual_discrimination`; of several other values the best counts.
     data : DataFrame, or array where no generator is given
         Real rows, of all groups.
@@ -246,7 +247,7 @@ def sample_tail(
         raise InputError("k_max", got=got, allowed="less than the number of rows", cure=cure)
     else:
         max_looks = 1
-    rows = _Rows(favourable_probability(predict, pos_label), attribute, level)
+    rows = _Rows(favourable_probability(predict, pos_label, label_values), attribute, level)
     rows.add(table.rows(real), table.labels_of(real))
     # so many that the level of one look is resolved
     least = int(np.ceil(20 / (_level(confidence_level) / max_looks)))
@@ -288,7 +289,7 @@ class _Rows:
         """The group with its values."""
         name, pairing = self.attribute.labels[self.level], "other" if self.attribute.turns == 1 else "worst"
         rows = np.array(self.labels, dtype=object)
-        return GroupSample.of(name, pairing, self.cd, rows, self.actual, None, self.n_synthetic)
+        return GroupSample._of(name, pairing, self.cd, rows, self.actual, None, self.n_synthetic)
 
 
 def _looks(

@@ -17,7 +17,7 @@ from tqdm import tqdm
 from fairstats.ground import checks
 from fairstats.ground.backends import BACKENDS
 from fairstats.ground.codes import cross_codes
-from fairstats.ground.encoding import as_array, factorize
+from fairstats.ground.encoding import as_array, check_labels, factorize
 from fairstats.ground.errors import FairstatsWarning, InputError, MissingDependencyError
 from fairstats.ground.lazy import pd
 from fairstats.ground.predictions import as_features
@@ -51,6 +51,9 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Seconds after which no further trial begins.
     interactions, threshold, pos_label
         As for `ecd` and `counterfactual_discrimination`.
+    label_values : sequence, optional
+        The labels that may occur in `y`: more is an error, and a favourable one that no row has has the probability 0,
+        with a warning.
     backend : {None, "auto", "r", "scipy"}
         Of the results that are reported, as for `ecd`. Trials are by SciPy, whose equality R's fits check.
     splits : (float, float, float)
@@ -101,10 +104,11 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         accuracy_loss: float = 0.02, n_iter: int = 20, timeout: float | None = None, interactions: float = 1000,
         threshold: int = 50, pos_label: Hashable | None = None, backend: str | None = None,
         splits: tuple[float, float, float] = (0.6, 0.2, 0.2), sampler: str = "auto", warm_start: bool = False,
-        random_state: int = 0, progress: bool = False,
+        random_state: int = 0, progress: bool = False, label_values: Any = None,
     ) -> None:  # fmt: skip
         self.estimator, self.param_distributions = estimator, param_distributions
-        self.sensitive_features, self.pos_label = sensitive_features, pos_label
+        self.sensitive_features = sensitive_features
+        self.pos_label, self.label_values = pos_label, label_values
         self.privileged, self.unprivileged = privileged, unprivileged
         self.objective, self.accuracy_loss = objective, accuracy_loss
         self.n_iter, self.timeout = n_iter, timeout
@@ -118,6 +122,7 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         label, factor = as_array(y, "y"), factorize(y, "y")
         mixed = factor.has_missing or label.dtype.kind == "V" or len(set(map(type, factor.levels))) > 1
         checks.check_that(not mixed, "y", y, "one label per row, all of one type", "leave out rows without a label")
+        self._possible = check_labels(factor, "y", self.pos_label, self.label_values)
         parts = self._parts(X, label)
         self._data = [(as_features(X).rows(rows), label[rows]) for rows in parts]
         self.classes_ = np.unique(label)
@@ -145,13 +150,15 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Classes by the chosen model."""
+        """Classes by the chosen model, shape (n,); InputError for what is no table of features."""
         check_is_fitted(self, "best_estimator_")
+        as_features(X)
         return np.asarray(self.best_estimator_.predict(X))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Probabilities by the chosen model, shape (n, classes)."""
+        """Probabilities by the chosen model, shape (n, classes); InputError for what is no table of features."""
         check_is_fitted(self, "best_estimator_")
+        as_features(X)
         return np.asarray(self.best_estimator_.predict_proba(X))
 
     def to_frame(self) -> pd.DataFrame:
@@ -241,8 +248,9 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _sample(self, model: Any, part: int) -> Any:
         return counterfactual_discrimination(
-            model, self._data[part][0], sensitive_features=self.sensitive_features, pos_label=self.pos_label
-        )
+            model, self._data[part][0], sensitive_features=self.sensitive_features, pos_label=self.pos_label,
+            label_values=self._possible,
+        )  # fmt: skip
 
     def _ecd(self, model: Any, part: int, n_resamples: int, backend: str | None) -> EcdResult:
         return ecd(

@@ -101,7 +101,7 @@ def _more_than_one(argument: str, value: Any) -> float:
 
 def check_grid(name: str, sample: GroupSample, settings: EcdSettings) -> None:
     """Raise unless the values lie on the grid that was given, if one was."""
-    cd = sample.largest()
+    cd = sample._largest()
     if not isinstance(settings.grid, float) or not cd.size:
         return
     cells = (cd - cd.max()) / settings.grid

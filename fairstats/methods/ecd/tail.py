@@ -160,9 +160,9 @@ def _above(sample: GroupSample, name: str, k: int, settings: EcdSettings) -> tup
     if isinstance(settings.threshold, dict):
         threshold = float(settings.threshold[name])
     elif rank >= LEAST:
-        cd = sample.largest(np.nan if sample.top is None or rank < sample.top.size else -np.inf)
+        cd = sample._largest(np.nan if sample.top is None or rank < sample.top.size else -np.inf)
         threshold = float(np.partition(cd, cd.size - rank - 1)[cd.size - rank - 1])
-    cd = sample.largest(threshold)
+    cd = sample._largest(threshold)
     above, tied = cd[cd > threshold] if np.isfinite(threshold) else cd[:0], cd[cd >= threshold]
     if above.size < k and (width := grid_of(tied, settings)):
         return tied, threshold - 0.5 * width
@@ -191,7 +191,7 @@ def _remarks(
         independent = "which ξ, type, horizon and goodness of fit take as independent"
         level_too = "of which no interval of the level is shown to hold"
         yield f"People own several rows, {independent}, and {level_too}. Only comparisons of groups count people."
-    if level.empirical and n > LEAST and (width := rounding_width(sample.largest(), settings)):
+    if level.empirical and n > LEAST and (width := rounding_width(sample._largest(), settings)):
         known = f"Both scores of a row are rounded, so its discrimination is known to ±{width:g}, and so is the level."
         yield f"Its values lie on a grid of width {width:g}. {known}"
         if together := _in_top_cell(sample, width):
@@ -233,7 +233,7 @@ def _by_tests(sample: GroupSample, fewest: int, settings: EcdSettings, rng: np.r
     most = min(max(int(_LARGE_SHARE * sample.n), _DEFAULT), sample.n // 4)
     if most < fewest or isinstance(settings.grid, float):
         return 0
-    cd = np.sort(sample.largest(np.nan if sample.top is None or most < sample.top.size else -np.inf))[::-1]
+    cd = np.sort(sample._largest(np.nan if sample.top is None or most < sample.top.size else -np.inf))[::-1]
     ks = np.unique(np.geomspace(fewest, most, _CANDIDATES).astype(int))
     if are_tied(np.round(cd[: most + 1], 9)) or np.unique(cd[ks]).size < ks.size:
         return 0
@@ -243,7 +243,7 @@ def _by_tests(sample: GroupSample, fewest: int, settings: EcdSettings, rng: np.r
 def _degenerate(sample: GroupSample, above: Floats, threshold: float, settings: EcdSettings) -> str:
     if sample.n <= LEAST:
         return f"among {sample.n} rows no threshold has {LEAST} values above it"
-    cd = sample.largest()
+    cd = sample._largest()
     far = abs(sample.average.estimate - sample.maximum) > 1e3 * TIE  # where a tally left values out
     if cd.size and not far and np.abs(cd).max() <= TIE:
         return f"all {sample.n:,} values are 0: the scores do not change with the attribute"
@@ -263,18 +263,18 @@ def _degenerate(sample: GroupSample, above: Floats, threshold: float, settings: 
 
 def rounding_of(sample: GroupSample, level: GroupLevel, settings: EcdSettings) -> float:
     """By how much the level of an order statistic of rounded scores may be off: by a whole width."""
-    return rounding_width(sample.largest(), settings) if level.empirical and sample.n >= LEAST else 0.0
+    return rounding_width(sample._largest(), settings) if level.empirical and sample.n >= LEAST else 0.0
 
 
 def _in_top_cell(sample: GroupSample, width: float) -> int:
     """Values in the highest cell of a grid, where they are the tail; 0 where they are fewer."""
-    cd = sample.largest()
+    cd = sample._largest()
     count = int((cd > cd.max() - 0.5 * width).sum())
     return count if count >= max(LEAST, _LARGE_SHARE * sample.n) else 0
 
 
 def _fit(sample: GroupSample, threshold: float, settings: EcdSettings) -> EvtFit:
-    cd, level = sample.largest(), settings.confidence_level
+    cd, level = sample._largest(), settings.confidence_level
     width = grid_of(cd[cd > threshold], settings) or None
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*no maximum", DataWarning)  # told as `degenerate`
@@ -285,7 +285,7 @@ def refitted(sample: GroupSample, k: int, settings: EcdSettings) -> EvtFit | Non
     """The fit with k exceedances; None where there is no such tail, or m interactions do not reach it."""
     if not LEAST <= k < sample.n or k * settings.interactions < sample.n:
         return None
-    cd = np.sort(sample.largest())[::-1]
+    cd = np.sort(sample._largest())[::-1]
     if k >= cd.size or _degenerate(sample, cd[cd > cd[k]], float(cd[k]), settings):
         return None
     # by SciPy: where R is asked for, the fit that is reported has checked that both agree
@@ -323,7 +323,7 @@ def _group_level(sample: GroupSample, m: float, modelled: ReturnLevel | None, se
     if sample.n < LEAST:
         nothing = Interval(-BOUND, BOUND, settings.confidence_level, "none")
         return GroupLevel(m, math.nan, math.nan, nothing, True, beyond)
-    cd = sample.largest()
+    cd = sample._largest()
     found = empirical_return_level(cd, m, confidence_level=settings.confidence_level, n_total=sample.n)
     low, high = found.confidence_interval
     width = rounding_width(cd, settings)  # both scores of a row are off by up to half of it

@@ -191,7 +191,7 @@ def pair_of_groups(counts: Tally) -> tuple[Rows, Rows]:
     if len(part.groups) != 2:
         allowed, cure = "two groups: the two sets", "fs.hfm(counts=…) compares every group with all others"
         raise InputError("counts", got=f"a tally of {len(part.groups)} groups", allowed=allowed, cure=cure)
-    frame, group = part.frame(), part.column(part.group)
+    frame, group = part.frame(), part._column(part.group)
     rows = FrameEncoder.fit(frame, scale="none", argument="counts").encode(frame, argument="counts")
     first, second = (Rows(np.ascontiguousarray(rows.values[group == g]), None, rows.columns) for g in (0, 1))
     return first, second
@@ -314,12 +314,12 @@ def _columns_of(counts: Tally) -> tuple[Any, Any, Any, dict[str, NDArray[Any]]]:
             allowed = "distinct rows of features, labels and predictions"
             cure = f"name the column when counting: fs.tally(frame, {name}=…, features=…)"
             raise InputError("counts", got=f"a tally without {name}", allowed=allowed, cure=cure)
-    group = part.column(part.group)
+    group = part._column(part.group)
     levels = counts.by(*counts.sensitive).levels if counts.stratified else counts.levels
     sensitive = {
         name: np.array([level[k] for level in levels], dtype=object)[group] for k, name in enumerate(counts.sensitive)
     }
-    return part.frame(), part.column(part.y_true), part.column(part.y_pred), sensitive  # type: ignore[arg-type]
+    return part.frame(), part._column(part.y_true), part._column(part.y_pred), sensitive  # type: ignore[arg-type]
 
 
 def _check_lengths(**lengths: int) -> None:

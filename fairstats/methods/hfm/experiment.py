@@ -92,11 +92,36 @@ class HfmExperiment(Result):
     seed: int | None
 
     def scores(self, rule: str, measure: str = "", alpha: float | None = None) -> list[Floats]:
-        """Value on test rows of what a rule chooses with α, per case one of every fold."""
+        """Value on test rows of what a rule chooses with α, per case one of every fold.
+
+        Parameters
+        ----------
+        rule : str
+            One of `rules`.
+        measure : str, optional
+            What is measured of the models that it chooses, one of `rules`; default accuracy or F1.
+        alpha : float in [0, 1], optional
+            Weight of the error when a model is chosen; default that of the experiment.
+
+        Returns
+        -------
+        list of ndarray of float, shape (folds,)
+            One of each case.
+
+        Raises
+        ------
+        InputError
+            For a rule or measure that the experiment does not have, or a weight outside [0, 1].
+        """
         checks.check_choice("rule", rule, self.rules)
-        checks.check_choice("measure", measure, ("", *self.rules))
+        self._check_measure(measure)
+        if alpha is not None:
+            alpha = checks.check_share("alpha", alpha, closed=True, cure="0.05, as in the paper")
         k, wanted = self.rules.index(rule), self.rules.index(measure or self.rules[0])
-        alpha = 1.0 if k == 0 else self.alpha if alpha is None else alpha
+        if k == 0:
+            alpha = 1.0
+        elif alpha is None:
+            alpha = self.alpha
         found = []
         for train, test in zip(self.train, self.test, strict=True):
             fairness = np.nan_to_num(train[:, :, k], nan=np.inf)
@@ -105,8 +130,25 @@ class HfmExperiment(Result):
             found.append(np.abs(values) if wanted else 1 - values)
         return found
 
+    def _check_measure(self, measure: Any, *, error: bool = True) -> None:
+        """Raise unless `measure` is empty or one of the rules; without `error` one that measures fairness."""
+        measures = self.rules if error else self.rules[1:]
+        checks.check_choice("measure", measure, ("", *measures), cure="leave it out, or name one of the experiment")
+
     def compare(self, measure: str = "") -> tuple[RuleComparison, ...]:
-        """Every rule in every case."""
+        """Every rule in every case.
+
+        Parameters
+        ----------
+        measure : str, optional
+            What is compared, one of `rules`; default accuracy or F1.
+
+        Raises
+        ------
+        InputError
+            For a measure that the experiment does not have.
+        """
+        self._check_measure(measure)
         smaller, name = measure in self.rules[1:], measure or self.rules[0]
         cases, found = list(zip(self.cases, self.scores(self.baseline, measure), self.ratios, strict=True)), []
         for rule in self.rules:
@@ -127,14 +169,21 @@ class HfmExperiment(Result):
         return self.compare()
 
     def ranking(self, measure: str = "") -> RankingResult:
-        """Average ranks over cases where all are defined, Friedman's test, Nemenyi's critical difference."""
+        """Average ranks over cases where all are defined, Friedman's test, Nemenyi's critical difference.
+
+        `measure`: as in `compare`; InputError for one that the experiment does not have.
+        """
+        self._check_measure(measure)
         means = np.array([[_mean(v) for v in self.scores(rule, measure)] for rule in self.rules]).T
         means, larger = means[~np.isnan(means).any(axis=1)], measure not in self.rules[1:]
         level = self.confidence_level
         return rank_rules(means, rules=self.rules, larger_is_better=larger, confidence_level=level)
 
     def wins(self, measure: str = "") -> pd.DataFrame:
-        """Wins, ties, losses of the baseline against each rule; tests that Nadeau and Bengio's confirms."""
+        """Wins, ties, losses of the baseline against each rule; tests that Nadeau and Bengio's confirms.
+
+        `measure`: as in `compare`; InputError for one that the experiment does not have.
+        """
         found = {r: dict.fromkeys(("win", "tie", "loss", "confirmed"), 0) for r in self.rules}
         for c in self.compare(measure):
             if c.outcome:
@@ -145,12 +194,28 @@ class HfmExperiment(Result):
     def tradeoff(self, alphas: Sequence[float] | None = None, *, measure: str = "") -> pd.DataFrame:
         """α·error + (1 − α)·|fairness| on test rows of what each rule chooses with α (the paper's figure 1c).
 
-        `measure`: the fairness of all rules; default each one's own, whose sizes do not compare. Returns a frame
-        with `alpha`, `rule`, means over cases of `error`, `fairness`, `cost`, and the cost's t interval.
+        Parameters
+        ----------
+        alphas : sequence of float in [0, 1], optional
+            Weights of the error; default 0, 0.05, …, 1.
+        measure : str, optional
+            The fairness of all rules; default each one's own, whose sizes do not compare.
+
+        Returns
+        -------
+        DataFrame
+            `alpha`, `rule`, means over cases of `error`, `fairness`, `cost`, and the cost's t interval.
+
+        Raises
+        ------
+        InputError
+            For weights outside [0, 1], or a measure that the experiment does not have.
         """
+        self._check_measure(measure, error=False)
+        weights = _weights(alphas)
         n, rows = len(self.cases), []
         quantile = normal_quantile((1 + self.confidence_level) / 2, n - 1) / math.sqrt(n)
-        for alpha in np.linspace(0, 1, 21).tolist() if alphas is None else alphas:
+        for alpha in weights:
             for rule in self.rules[1:]:
                 both = (self.scores(rule, m, alpha) for m in ("", measure or rule))
                 error, fairness = (np.array([_mean(v) for v in values]) for values in both)
@@ -175,6 +240,17 @@ class HfmExperiment(Result):
     def plot(self, ax: Axes | None = None) -> Axes:
         """Friedman chart of `ranking()`; `tradeoff()` is drawn by `fairstats.plots.hfm.plot_tradeoff`."""
         return self.ranking().plot(ax)
+
+
+def _weights(alphas: Any) -> list[float]:
+    """Weights of the error, checked; without any asked for 0, 0.05, …, 1."""
+    if alphas is None:
+        return list(map(float, np.linspace(0, 1, 21)))
+    allowed = "numbers from 0 to 1, in one dimension"
+    weights = checks.finite_array("alphas", alphas, allowed)
+    fine = weights.ndim == 1 and weights.size > 0 and bool(((weights >= 0) & (weights <= 1)).all())
+    checks.check_that(fine, "alphas", alphas, allowed, "[0, 0.05, 0.1]")
+    return list(map(float, weights))
 
 
 def _mean(values: Floats) -> float:

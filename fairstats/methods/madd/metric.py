@@ -209,11 +209,11 @@ def madd_of_scores(scores: GroupScores, reference: Hashable | None, settings: Ma
     rulings = settle(evidence, confidence_level=settings.confidence_level, adjust=settings.adjust)
     adjusted = adjust_pvalues([c.pvalue for c, _ in compared], settings.adjust).tolist()
     comparisons = tuple(
-        replace(c.ruled(ruling), pvalue_adjusted=p)
+        replace(c._ruled(ruling), pvalue_adjusted=p)
         for (c, _), ruling, p in zip(compared, rulings, adjusted, strict=True)
     )
     grids = () if settings.n_bins is None or settings.n_bins > MOST_GRID_BINS else (settings.n_bins,)
-    return MaddResult(comparisons=comparisons, largest=largest, settings=settings, counts=GridCounts.of(scores, grids))
+    return MaddResult(comparisons=comparisons, largest=largest, settings=settings, counts=GridCounts._of(scores, grids))
 
 
 def _with_comparisons(settings: MaddSettings, n_groups: int, reference: Hashable | None) -> MaddSettings:
@@ -348,7 +348,7 @@ def compare(
 def judged_bins(pair: Pair, settings: MaddSettings, *, merged: bool) -> Bins:
     """The bins in which a pair is judged: quantiles of its pooled scores, or the equally wide ones asked for."""
     first, second = pair.samples
-    most = settings.most_bins(first.n_effective, second.n_effective)
+    most = settings._most_bins(first.n_effective, second.n_effective)
     if settings.equal_width:
         return Bins(bin_edges(most))
     return Sample.joined(pair.samples).quantile_bins(most, merged=merged)
@@ -435,7 +435,7 @@ def largest_of(
         pvalue_adjusted=test.pvalue,
         n=int(scores.sizes.sum()),
         cells=cells,
-    ).ruled(ruling)
+    )._ruled(ruling)
 
 
 def _largest_test(
@@ -451,7 +451,7 @@ def _largest_test(
     for pair, _, _ in made:
         first, second = (tuple(place[g] for g in side if g in place) for side in pair.groups)
         n0, n1 = (s.n_effective for s in pair.samples)
-        sides.append(permutation.Sides(first, second, settings.most_bins(n0, n1)))
+        sides.append(permutation.Sides(first, second, settings._most_bins(n0, n1)))
     samples = [scores.samples[g] for g in with_rows]
     found = permutation.largest_test(
         samples, sides, settings.n_resamples, rng, equal_width=settings.equal_width, merged=scores.merged

@@ -282,7 +282,7 @@ class MitigationResult(OfPairs, Result):
         """Rows of the tidy table: MADD before and after, then the changes."""
         stages = {"before": self.before, "after": self.after}
         found = [{**row, "stage": s} for s, result in stages.items() for row in result.rows()]
-        return found + [{**c.row(self.backend), "stage": "change"} for c in self.comparisons]
+        return found + [{**c._row(self.backend), "stage": "change"} for c in self.comparisons]
 
     def sentences(self) -> list[str]:
         """One sentence per change."""
@@ -321,7 +321,7 @@ def mitigation_result(
     s, groups, codes = stages[0].settings, outcomes.groups.labels, outcomes.groups.codes
     cell = 7 - 4 * np.asarray(outcomes.y_true).astype(np.int64)
     cell -= 2 * (scores[0] >= threshold) + (scores[1] >= threshold)
-    counts = PairedCounts.count_rows(outcomes, cell)
+    counts = PairedCounts._count_rows(outcomes, cell)
     index, _ = find_reference(groups, reference, sizes=counts.group_sizes)
     pairs = make_pairs(len(groups), index, "reference")
     pair = ModelPair("after", "before", counts)
@@ -346,7 +346,7 @@ def mitigation_result(
     selected, right = PairedRate(counts, RATES["selection_rate"], True), RATES["accuracy"]
     impact = [change_of_rate(selected, p, "disparate_impact", pair, "ratio") for p in pairs]
     both = [(counts, (g,)) for g in range(len(groups))]
-    both.append((counts.regrouped((OVERALL,), [0] * len(groups)), (0,)))
+    both.append((counts._regrouped((OVERALL,), [0] * len(groups)), (0,)))
     accuracy = [change_of_rate(PairedRate(c, right, False), g, "accuracy", pair, "better") for c, g in both]
     families = [finished(f, s.confidence_level, s.adjust) for f in (apart, impact, accuracy)]
     changes = tuple(c for family in families for c in family)

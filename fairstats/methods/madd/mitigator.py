@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from fairstats.ground import checks
 from fairstats.ground.checks import Floats
-from fairstats.ground.encoding import binary_codes, one_label
+from fairstats.ground.encoding import ABSENT, binary_codes, favourable_class, labels_of_one, one_label
 from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.lazy import Axes, pd
 from fairstats.ground.outcomes import Outcomes
@@ -52,6 +52,8 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         of the scores before mitigation; a number h makes ⌊1/h⌋ bins.
     pos_label : scalar, optional
         The favourable label; not needed for 0/1, False/True, −1/1.
+    label_values : sequence, optional
+        The labels that may occur: more is an error, and a favourable one that no row has is allowed, with a warning.
     splits : int or None, default 5
         Random halvings of every group for the search: either half is judged by the maps of the other. None: the paper's
         losses of the rows that fitted the distributions, where MADD falls to 0 by construction.
@@ -114,7 +116,7 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def __init__(
         self, theta: float = 0.5, loss: Loss = "error", threshold: float = 0.5, n_lambdas: int = 1000,
         bandwidth: float | Literal["auto"] = "auto", pos_label: Any = None, splits: int | None = 5,
-        estimator: Any = None, random_state: Any = None,
+        estimator: Any = None, random_state: Any = None, label_values: Any = None,
     ) -> None:  # fmt: skip
         self.theta = theta
         self.loss = loss
@@ -125,6 +127,7 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.splits = splits
         self.estimator = estimator
         self.random_state = random_state
+        self.label_values = label_values
 
     def fit(self, score: Any, y: Any, *, sensitive_features: Any, sample_weight: Any = None) -> Self:
         """Fit the distributions and find λ.
@@ -153,7 +156,7 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         outcomes = self._outcomes(score, y, sensitive_features, sample_weight)
         samples = _labelled(outcomes)
         self.groups_ = outcomes.groups.labels
-        self.classes_ = _label_pair(y, self.pos_label)
+        self.classes_ = _label_pair(y, self.pos_label, self.label_values)
         self.maps_ = mitigation.MixtureCdfs.fit([s.scores for s in samples], [s.weights for s in samples])
         self.cdfs_ = {g: (cdf.values, cdf.heights) for g, cdf in zip(self.groups_, self.maps_.cdfs, strict=True)}
         self.n_bins_ = self._bins(samples)
@@ -270,7 +273,9 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def _outcomes(self, score: Any, y: Any, groups: Any, weight: Any) -> Outcomes:
         checks.check_given("y", y, "one label per row")
         columns = {"score": self._scores(score), "sensitive_features": groups, "sample_weight": weight}
-        return Outcomes.from_arrays(y, pos_label=one_label(self.pos_label, "y_true", "y_pred"), **columns)
+        favourable = one_label(self.pos_label, "y_true", "y_pred")
+        possible = labels_of_one(self.label_values, "y_true", "y_pred")
+        return Outcomes.from_arrays(y, pos_label=favourable, label_values=possible, **columns)
 
     def _scores(self, given: Any) -> Any:
         """The scores, or those that the classifier gives to features."""
@@ -279,13 +284,12 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         able = hasattr(self.estimator, "predict_proba") and len(getattr(self.estimator, "classes_", ())) == 2
         words = "a fitted classifier of two labels with predict_proba"
         checks.check_that(able, "estimator", self.estimator, words, "fit it first, or pass its scores")
-        favourable = (
-            binary_codes(
-                self.estimator.classes_, "estimator.classes_", one_label(self.pos_label, "y_pred", "y_true")
-            ).codes
-            == 1
-        )
-        return self.estimator.predict_proba(given)[:, favourable].ravel()
+        classes, name = list(self.estimator.classes_), "estimator.classes_"
+        position = favourable_class(classes, name, self.pos_label, self.label_values)
+        if position is None:
+            position = int(np.argmax(binary_codes(classes, name).codes))
+        probabilities = np.asarray(self.estimator.predict_proba(given))
+        return np.zeros(len(probabilities)) if position == ABSENT else probabilities[:, position]
 
     def _check_parameters(self) -> None:
         checks.check_share("theta", self.theta, closed=True, cure="0.5: fairness weighs as much as accuracy")
@@ -384,10 +388,13 @@ def _labelled(outcomes: Outcomes) -> list[mitigation.LabelledSample]:
     return [mitigation.LabelledSample(scores[r], y[r], None if weights is None else weights[r]) for r in ordered]
 
 
-def _label_pair(y: Any, pos_label: Any) -> NDArray[Any]:
-    """The unfavourable and the favourable label as they came; 0 and 1 where they are not two."""
+def _label_pair(y: Any, pos_label: Any, label_values: Any = None) -> NDArray[Any]:
+    """The unfavourable and the favourable label as they came, or were declared; 0 and 1 where they are not two."""
     pos_label = one_label(pos_label, "y_true", "y_pred")
-    levels = binary_codes(y, "y", pos_label).levels
+    possible = labels_of_one(label_values, "y_true", "y_pred")
+    levels = binary_codes(y, "y", pos_label, possible).levels
+    if len(levels) < 2 and possible is not None:
+        levels = possible
     named = find_labels(levels, 1 if pos_label is None else pos_label)
     favourable = [levels[position] for position in named]
     others = [level for position, level in enumerate(levels) if position not in named]

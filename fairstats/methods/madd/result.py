@@ -79,7 +79,7 @@ class MaddSettings:
         """Whether the bins that are judged are the equally wide ones asked for, not quantiles of the pooled scores."""
         return self.n_bins is not None and self.n_bins <= MOST_GRID_BINS and self.grid_bins is None
 
-    def most_bins(self, n0: float, n1: float) -> int:
+    def _most_bins(self, n0: float, n1: float) -> int:
         """Bins that are judged in a comparison of so many (effective) rows, ties apart."""
         if self.n_bins is not None and self.equal_width:
             return self.n_bins
@@ -205,15 +205,15 @@ class MaddComparison(Comparison):
         share, share_reference = self.shares
         return np.asarray(share - share_reference)
 
-    def row(self, backend: str) -> dict[str, Any]:
+    def _row(self, backend: str) -> dict[str, Any]:
         """Row of the tidy table; `h_low`, `h_high` and `n_searched` are of the headline."""
         stable = self.bandwidth
         search = {"h_low": _NAN, "h_high": _NAN, "n_searched": 1}
         if stable is not None:
             search = {"h_low": stable.low, "h_high": stable.high, "n_searched": stable.n_searched}
-        return {**super().row(backend), **search, **columns_of(self, LEVEL, *OF_VERDICT)}
+        return {**super()._row(backend), **search, **columns_of(self, LEVEL, *OF_VERDICT)}
 
-    def sentence(self, settings: MaddSettings) -> str:
+    def _sentence(self, settings: MaddSettings) -> str:
         """The row in words: what is judged, then the headline."""
         pair, level = f"{self.group} against {self.reference}", f"{100 * settings.confidence_level:g}%"
         if self.verdict == "insufficient evidence":
@@ -271,7 +271,7 @@ class LargestMadd(Comparison):
     mid_pvalue: float
     cells: NDArray[np.int64] | None = None
 
-    def sentence(self, margin: float) -> str:
+    def _sentence(self, margin: float) -> str:
         """The largest MADD in words."""
         low, high = self.confidence_interval
         level = f"{100 * self.confidence_interval.confidence_level:g}%"
@@ -333,13 +333,13 @@ class MaddResult(Result):
 
     def rows(self) -> list[dict[str, Any]]:
         """Rows of the tidy table: every comparison, then the largest."""
-        found = [c.row(self.backend) for c in self.comparisons]
-        return found if self.largest is None else [*found, self.largest.row(self.backend)]
+        found = [c._row(self.backend) for c in self.comparisons]
+        return found if self.largest is None else [*found, self.largest._row(self.backend)]
 
     def sentences(self) -> list[str]:
         """One sentence per row of the tidy table."""
-        found = [c.sentence(self.settings) for c in self.comparisons]
-        return found if self.largest is None else [*found, self.largest.sentence(self.settings.margin)]
+        found = [c._sentence(self.settings) for c in self.comparisons]
+        return found if self.largest is None else [*found, self.largest._sentence(self.settings.margin)]
 
     def _summary_columns(self, frame: pd.DataFrame) -> list[str]:
         shown = super()._summary_columns(frame)

@@ -296,7 +296,7 @@ class GroupScores:
             cure = "pass score=, sensitive_features= and cluster="
             raise InputError("counts", got="a tally of clustered rows", allowed=allowed, cure=cure)
         finer = bin_edges(most_bins) if most_bins > EXACT_BINS else np.zeros(0)
-        if table.cost > 0 and (table.splits(farey_grid(EXACT_BINS).edges) or table.splits(finer)):
+        if table.cost > 0 and (table._splits(farey_grid(EXACT_BINS).edges) or table._splits(finer)):
             text = f"Scores are merged to intervals of up to {table.cost:.3g} of a group's rows"
             caution(f"{text}: its share below an edge of a bin is right to that only.", DataWarning)
         found = []
@@ -346,7 +346,7 @@ class GridCounts:
     missing: MissingReport = field(default_factory=MissingReport)
 
     @classmethod
-    def of(cls, scores: GroupScores, grids: Iterable[int]) -> GridCounts:
+    def _of(cls, scores: GroupScores, grids: Iterable[int]) -> GridCounts:
         """Count at the edges of the grids with these numbers of bins, and of 100."""
         edges = np.unique(np.concatenate([bin_edges(m) for m in {*grids, PICTURE_BINS}]))
         return cls(
@@ -358,7 +358,7 @@ class GridCounts:
             missing=scores.missing,
         )
 
-    def on(self, n_bins: int) -> NDArray[Any]:
+    def _on(self, n_bins: int) -> NDArray[Any]:
         """Counts on a grid of `n_bins` equally wide bins, shape (G, n_bins)."""
         wanted = bin_edges(n_bins)
         place = np.searchsorted(self.edges, wanted)
@@ -368,7 +368,7 @@ class GridCounts:
             raise InputError("n_bins", got=repr(n_bins), allowed=allowed, cure=cure)
         return np.add.reduceat(self.counts, np.concatenate([[0], place + 1]), axis=1)
 
-    def sides(self, group: str, reference: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    def _sides(self, group: str, reference: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Positions of the groups on either side of a comparison; against all others the rest."""
         first = self.groups.index(group)
         if reference in self.groups:

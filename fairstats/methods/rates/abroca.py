@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from fairstats.ground.checks import Floats, as_generator, check_choice, check_that
 from fairstats.ground.errors import InputError
-from fairstats.ground.groups import find_reference
+from fairstats.ground.groups import find_reference, group_index
 from fairstats.ground.lazy import Axes
 from fairstats.ground.multiplicity import make_pairs
 from fairstats.ground.outcomes import Outcomes
@@ -53,7 +53,7 @@ class RocCurve:
     high: Floats
 
     @classmethod
-    def from_counts(cls, negatives: NDArray[Any], positives: NDArray[Any]) -> RocCurve:
+    def _from_counts(cls, negatives: NDArray[Any], positives: NDArray[Any]) -> RocCurve:
         """Curve from counts per ascending score, shape (m,) each; both sums above 0."""
         false = np.concatenate([[0], np.cumsum(negatives[::-1])])
         true = np.concatenate([[0], np.cumsum(positives[::-1])])
@@ -80,7 +80,7 @@ class RocCurve:
         of_both = (passed, behind), (caught, before)
         return tuple((float(share @ wrong), float(share @ wrong**2)) for share, wrong in of_both)
 
-    def ends(self, at: Floats) -> tuple[Floats, Floats]:
+    def _ends(self, at: Floats) -> tuple[Floats, Floats]:
         """Limits from the left and from the right at ascending false positive rates in [0, 1]."""
         right = np.searchsorted(self.fpr, at)
         low, high = self.low[right], self.high[right]
@@ -95,7 +95,7 @@ class RocCurve:
 def area_between(first: RocCurve, second: RocCurve) -> float:
     """∫ |ROC₁ − ROC₂| over the false positive rate, exact for piecewise linear curves."""
     at = np.union1d(first.fpr, second.fpr)
-    (left1, right1), (left2, right2) = first.ends(at), second.ends(at)
+    (left1, right1), (left2, right2) = first._ends(at), second._ends(at)
     start, stop = (right1 - right2)[:-1], (left1 - left2)[1:]
     size = np.abs(start) + np.abs(stop)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -128,10 +128,26 @@ class AbrocaResult(ComparisonResult):
         rows = zip(super().rows(), self.expected_if_equal, strict=True)
         return [{**row, "expected_if_equal": expected} for row, expected in rows]
 
-    def roc(self, group: str) -> RocCurve:
-        """The ROC curve of a group; its scores are counted in at most 2,048 bins of ten rows."""
+    def roc(self, group: Hashable) -> RocCurve:
+        """The ROC curve of a group; its scores are counted in at most 2,048 bins of ten rows.
+
+        Parameters
+        ----------
+        group : hashable
+            Any group, the reference too.
+
+        Raises
+        ------
+        InputError
+            For a group that is not there, or without rows of both labels, which has no ROC curve.
+        """
         scores: Any = self.counts
-        return RocCurve.from_counts(*scores.counts[scores.groups.index(group)])
+        index = group_index(scores.groups, group, "group")
+        n_negative, n_positive = scores.counts[index].sum(axis=1).tolist()
+        if min(n_negative, n_positive) == 0:
+            got = f"{scores.groups[index]!r}, with {n_negative:,} rows of label 0 and {n_positive:,} of label 1"
+            raise InputError("group", got=got, allowed="a group with rows of both labels", cure="name another group")
+        return RocCurve._from_counts(*scores.counts[index])
 
     def plot(
         self, ax: Axes | None = None, *, kind: Literal["forest", "roc", "calibration"] = "forest",
@@ -256,7 +272,7 @@ def abroca(
         scores = _scores(counts)
     else:
         outcomes = Outcomes.from_arrays(y_true, None, score=score, **rows_among(options))
-        scores = ScoreCounts.from_outcomes(outcomes)
+        scores = ScoreCounts._from_outcomes(outcomes)
     return abroca_from_counts(scores, options["reference"], settings, rng)
 
 
@@ -278,7 +294,7 @@ def abroca_from_counts(scores: ScoreCounts, reference: Hashable | None, settings
     """Area between ROC curves from score counts."""
     check_groups(scores.groups)
     totals = scores.counts.sum(axis=2)
-    curves = [RocCurve.from_counts(*scores.counts[g]) if totals[g].min() > 0 else None for g in range(len(totals))]
+    curves = [RocCurve._from_counts(*scores.counts[g]) if totals[g].min() > 0 else None for g in range(len(totals))]
     aucs = np.array([np.nan if curve is None else curve.auc for curve in curves])
     index, rule = find_reference(scores.groups, reference, sizes=scores.group_sizes, rates=aucs)
     generator, seed = as_generator(rng)
@@ -300,7 +316,7 @@ def abroca_from_counts(scores: ScoreCounts, reference: Hashable | None, settings
     judged = [(c, evidence) for c, evidence, _ in compared]
     result = AbrocaResult(
         metric="abroca", comparisons=as_family(judged, settings, chosen_among=chosen_among), settings=settings,
-        counts=scores.binned(max(2, min(_STORED_BINS, int(scores.counts.sum()) // _ROWS_PER_BIN))),
+        counts=scores._binned(max(2, min(_STORED_BINS, int(scores.counts.sum()) // _ROWS_PER_BIN))),
         words=METRICS["abroca"].title, expected_if_equal=tuple(mean for _, _, mean in compared),
     )  # fmt: skip
     return warned(result, "abroca")
@@ -336,7 +352,7 @@ class _Draws:
 
     def __init__(self, scores: ScoreCounts, n: int, rng: np.random.Generator) -> None:
         many = int(scores.counts.sum()) >= _MANY_ROWS
-        self._cells = scores.binned(_BINS_OF_MANY if many else _BINS, each=many).counts
+        self._cells = scores._binned(_BINS_OF_MANY if many else _BINS, each=many).counts
         self._n, self._rng = n, rng
         self._known: dict[int, tuple[Floats, Floats]] = {}
 
@@ -430,7 +446,7 @@ def _compare(
     level: float, pair: tuple[int, int], estimate: float | None,
 ) -> tuple[RateComparison, Evidence, float]:  # fmt: skip
     """A pair of groups, the evidence on it, and the mean area of equal curves; `level`: of its limits alone."""
-    empty = RateComparison.unknown("abroca", settings, pair, scores.groups, aucs, scores.group_sizes, (0.0, 1.0))
+    empty = RateComparison._unknown("abroca", settings, pair, scores.groups, aucs, scores.group_sizes, (0.0, 1.0))
     names, rows = [scores.groups[g] for g in pair], scores.counts[list(pair)].sum(axis=2)
     note = ""
     if estimate is None:
@@ -465,6 +481,6 @@ def _compare(
         std_error=np.nan if all(still) else float(np.std(noise.areas, ddof=1)), tests=(test,), note=note.strip(),
         procedure=Procedure(settings.method, "draws"),
     )  # fmt: skip
-    _, most = settings.fair("gap")
+    _, most = settings._fair("gap")
     evidence = Evidence(1.0, noise.pvalue(estimate - most), noise.pvalue_of_less(most, estimate))
     return found, evidence, float(noise.laws[1].mean())

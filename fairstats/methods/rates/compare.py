@@ -160,7 +160,7 @@ class _Asked:
         i, j = pair
         contrast, settings = self.contrast, self.settings
         estimates = estimates.for_pair(i, j)
-        empty = RateComparison.unknown(metric, settings, pair, estimates.groups, estimates.rate, estimates.rows)
+        empty = RateComparison._unknown(metric, settings, pair, estimates.groups, estimates.rate, estimates.rows)
         if without := without_cases(estimates, pair):
             return replace(empty, note=without), Evidence()
         if contrast == "ratio" and estimates.successes[i] == 0 and estimates.successes[j] == 0:

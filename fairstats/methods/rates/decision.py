@@ -148,7 +148,7 @@ def decide_by_method(
     `levels`: of the two-sided interval, and of the two-sided one whose ends are one-sided limits; `bounded`: whether a
     difference lies within ±1.
     """
-    fair = settings.fair(contrast)
+    fair = settings._fair(contrast)
     z_low, z_high = (by.how.statistic(end) for end in fair)
     side = bound_level(z_low - z_high, settings.confidence_level, by.degrees_of_freedom)
     tests = [*directed_tests(by, contrast, settings), *_equivalence(by, contrast, settings)]
@@ -166,8 +166,8 @@ def decide_exactly(
     pair: ExactPair, by: Chosen, contrast: Contrast, settings: Inference, levels: tuple[float, float]
 ) -> PairDecision:
     """By exact tests; the score tests `by` stand behind them in the list of tests."""
-    low, high = fair = settings.fair(contrast)
-    nulls = settings.nulls(contrast)
+    low, high = fair = settings._fair(contrast)
+    nulls = settings._nulls(contrast)
     width = pair.width(contrast, fair)
     side = bound_level(width, settings.confidence_level)
     row = pair.row(contrast, fair, side, levels[0])
@@ -218,7 +218,7 @@ def _decision(
 
 def directed_tests(by: Chosen, contrast: Contrast, settings: Inference) -> list[HypothesisTest]:
     """Both directions against the threshold, and equality."""
-    null, df, name = settings.nulls(contrast), by.degrees_of_freedom, by.name
+    null, df, name = settings._nulls(contrast), by.degrees_of_freedom, by.name
     less, greater, equal = (by.how.statistic(null[side]) for side in ("less", "greater", "two-sided"))
     return [
         HypothesisTest(f"{contrast} >= {null['less']:.6g}", "less", less, normal_cdf(less, df), name),
@@ -228,7 +228,7 @@ def directed_tests(by: Chosen, contrast: Contrast, settings: Inference) -> list[
 
 
 def _equivalence(by: Chosen, contrast: Contrast, settings: Inference) -> list[HypothesisTest]:
-    fair = settings.fair(contrast)
+    fair = settings._fair(contrast)
     z_low, z_high = by.how.statistic(fair[0]), by.how.statistic(fair[1])
     pvalues = normal_cdf(-z_low, by.degrees_of_freedom), normal_cdf(z_high, by.degrees_of_freedom)
     return equivalence_test(contrast, fair, statistics=(z_low, z_high), pvalues=pvalues, method=f"TOST ({by.name})")

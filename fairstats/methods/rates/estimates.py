@@ -227,8 +227,8 @@ def _small_sample(counts: CellCounts, rate: Rate) -> dict[str, Any]:
     units, worth = np.full((2, n_groups), np.inf)
     for part in rate.parts or (rate,):
         cells = [counts.cells.index(cell) for cell in part.cases] or list(range(n_cells))
-        units = np.fmin(units, counts.effective_units(cells))
-        worth = np.fmin(worth, counts.effective_rows(cells))
+        units = np.fmin(units, counts._effective_units(cells))
+        worth = np.fmin(worth, counts._effective_rows(cells))
     inflation = 1 / (np.maximum(1 - 2 / units, 0.25) * counts.unit_factor)
     return {"units": units, "worth": worth, "even": counts.even_groups, "inflation": inflation}
 

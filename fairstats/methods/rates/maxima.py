@@ -175,7 +175,7 @@ def largest_gap(counts: CellCounts, metric: Metric, settings: Inference) -> Maxi
     )  # fmt: skip
     (ruling,) = settle([decision.evidence], confidence_level=level, adjust="none")
     return MaximumResult(
-        metric=metric.name, comparisons=(comparison.ruled(ruling),), settings=settings, counts=counts,
+        metric=metric.name, comparisons=(comparison._ruled(ruling),), settings=settings, counts=counts,
         words=metric.title, critical_value=critical, components=tuple(components),
     )  # fmt: skip
 
@@ -233,7 +233,7 @@ def _size_of_difference(
     evidence = Evidence(above=min(shown.below, shown.above), inside=shown.inside)
     (ruling,) = settle([evidence], confidence_level=level, adjust="none")
     return MaximumResult(
-        metric=metric.name, comparisons=(comparison.ruled(ruling),), settings=replace(settings, method=method),
+        metric=metric.name, comparisons=(comparison._ruled(ruling),), settings=replace(settings, method=method),
         counts=counts, words=metric.title, critical_value=_critical(by, level), components=(component,),
     )  # fmt: skip
 

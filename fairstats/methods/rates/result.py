@@ -63,11 +63,11 @@ class Inference:
         """The confidence level in words: "95%"."""
         return f"{100 * self.confidence_level:g}%"
 
-    def fair(self, scale: str) -> tuple[float, float]:
+    def _fair(self, scale: str) -> tuple[float, float]:
         """The range that counts as fair: (θ, 1/θ) for a ratio, ± the margin for a difference."""
         return fair_range(scale, self.limit)
 
-    def nulls(self, contrast: str) -> dict[str, float]:
+    def _nulls(self, contrast: str) -> dict[str, float]:
         """Alternative → value under its null hypothesis."""
         if contrast == "ratio":
             return {"less": self.limit, "greater": self.limit, "two-sided": 1.0}
@@ -92,7 +92,7 @@ class RateComparison(results.Comparison):
     n_reference: int | None = None
 
     @classmethod
-    def unknown(
+    def _unknown(
         cls, metric: str, settings: Inference, pair: tuple[int, int], groups: Sequence[str], rates: NDArray[Any],
         sizes: NDArray[Any], ends: tuple[float, float] = (float("nan"), float("nan")),
     ) -> RateComparison:  # fmt: skip
@@ -130,7 +130,7 @@ def as_family(
         among = of_all or [min(chosen_among * p, 1.0) for p in pvalues]
     else:
         among = adjust_pvalues(pvalues, settings.adjust)
-    ruled = [comparison.ruled(ruling) for comparison, ruling in zip(comparisons, rulings, strict=True)]
+    ruled = [comparison._ruled(ruling) for comparison, ruling in zip(comparisons, rulings, strict=True)]
     return with_adjusted(ruled, among)
 
 
@@ -207,7 +207,7 @@ class ComparisonResult(Result):
             if c.verdict == "insufficient evidence":
                 lines.append(f"{self._subject(c)}: insufficient evidence. {c.note}".strip())
                 continue
-            low, high = fair = settings.fair(self.scale if self.scale in ("ratio", "difference") else "gap")
+            low, high = fair = settings._fair(self.scale if self.scale in ("ratio", "difference") else "gap")
             tail = self.tails.get(c.direction if c.verdict == "violated" else "", self.tails[c.verdict])
             if low == high and c.verdict == "undecided":
                 tail = "do not settle whether it is {low}"

@@ -203,8 +203,8 @@ def count_tables(given: Mapping[str, Any], needs: tuple[str, ...]) -> tuple[Cell
     kind = SelectionCounts if selection else ConfusionCounts
     by_stratum = None
     if strata is not None:
-        by_stratum = StratumCounts.from_outcomes(outcomes, kind, label_text(getattr(strata, "name", None) or ""))
-    return kind.from_outcomes(outcomes).without_even_weights(), by_stratum
+        by_stratum = StratumCounts._from_outcomes(outcomes, kind, label_text(getattr(strata, "name", None) or ""))
+    return kind._from_outcomes(outcomes).without_even_weights(), by_stratum
 
 
 def _counted_strata(counts: Any, *, selection: bool) -> StratumCounts | None:

@@ -210,7 +210,7 @@ def _decided(
         p_equal = max(p_equal, exact)
     few = [part for part in parts if strata.fewest_cases(part) < pooled.FEWEST_CASES]
 
-    low, high = settings.fair(contrast)
+    low, high = settings._fair(contrast)
     judged_by_equality = low == high
     judge = plain if judged_by_equality else guarded
     z_low, z_high = judge.statistic(low), judge.statistic(high)
@@ -225,7 +225,7 @@ def _decided(
         bound_low, bound_high = min(bound_low, equality), max(bound_high, equality)
     bounds = Interval(bound_low, bound_high, side, SCORE)
 
-    nulls = settings.nulls(contrast)
+    nulls = settings._nulls(contrast)
     z_less, z_greater = judge.statistic(nulls["less"]), judge.statistic(nulls["greater"])
     p_less, p_greater = normal_cdf(z_less), normal_cdf(-z_greater)
     note = ""

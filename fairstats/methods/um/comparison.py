@@ -89,7 +89,7 @@ class UmComparison(Result):
         if self.drawn is not None:
             return self.drawn
         first = self.joint.first
-        every = self.joint.objectives(as_objectives(self.metrics, first.groups, bool(first.classes)))
+        every = self.joint._objectives(as_objectives(self.metrics, first.groups, bool(first.classes)))
         delta = every[:, 0] - every[:, 1]
         return np.asarray(delta[~np.isnan(delta).any(axis=1)])
 
@@ -273,7 +273,7 @@ def um_compare(
     if several:
         check_that(hdr is None, "hdr", hdr, "None for several algorithms", "compare two at a time")
         return rank(joint, labels, objectives, widths)
-    every = joint.objectives(objectives)
+    every = joint._objectives(objectives)
     known, undefined = without_undefined(every[:, 0] - every[:, 1])
     region, kept = None, known
     if level is not None:

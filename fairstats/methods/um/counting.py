@@ -134,7 +134,7 @@ def as_counts(
     if counts is not None:
         return ConfusionCounts.from_effective(counts), None
     outcomes = Outcomes.from_arrays(y_true, y_pred, **columns)
-    return ConfusionCounts.from_outcomes(outcomes), Rows.of(outcomes)
+    return ConfusionCounts._from_outcomes(outcomes), Rows.of(outcomes)
 
 
 def as_prior(prior: Any, counts: CellCounts) -> Floats:

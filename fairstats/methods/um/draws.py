@@ -73,7 +73,7 @@ class DirichletSampler:
     entropy: int
     trials: NDArray[np.int64] | None = None
 
-    def block(self, index: int, size: int) -> Floats:
+    def _block(self, index: int, size: int) -> Floats:
         """Draws of block `index`, shape (size, G, c)."""
         rng = np.random.default_rng(np.random.SeedSequence(self.entropy, spawn_key=(index,)))
         cells = gamma_table(self.alpha, size, rng)
@@ -126,7 +126,7 @@ class PosteriorDraws:
         """The classes; empty for two labels, whose cells are tp, fp, fn, tn."""
         return classes_of(self.counts)
 
-    def parsed(self, name: Any, **options: Any) -> Metric:
+    def _parsed(self, name: Any, **options: Any) -> Metric:
         """The metric of a name, as `parse_metric` finds it among those of these counts."""
         return parse_metric(name, several=bool(self.classes), **options)
 
@@ -145,7 +145,7 @@ class PosteriorDraws:
         dirichlet = self.dirichlet
         if self.stored is None:
             if len(self._kept.get(index, ())) < last - first:
-                drawn = self.refitted(dirichlet.block(index, last - first), index)
+                drawn = self._refitted(dirichlet._block(index, last - first), index)
                 if self.n_draws * self.prior.size * 8 > _KEPT_BYTES:
                     return drawn
                 self._kept[index] = drawn
@@ -157,7 +157,7 @@ class PosteriorDraws:
         counts = multinomial_counts(pi.transpose(2, 1, 0), dirichlet.trials, rng)
         return (counts * dirichlet.scale[:, None]).transpose(2, 1, 0)
 
-    def refitted(self, counts: Floats, index: int) -> Floats:
+    def _refitted(self, counts: Floats, index: int) -> Floats:
         """Under ``target="algorithm"`` the counts of models fitted to other training sets, else the same.
 
         Half the mean square of the `shifts` (J, G, 2) of models of disjoint halves, in logits, estimates the variance
@@ -352,7 +352,7 @@ def parts_of_table(draws: PosteriorDraws, metrics: Sequence[Any], reference: int
 def usual_metrics(draws: PosteriorDraws) -> list[str]:
     """The metrics of the plain table."""
     names = ("accuracy", *CLASS_METRICS) if draws.classes else DEFAULT_METRICS
-    return [m for m in names if len(draws.counts.groups) > 1 or not draws.parsed(m).between_groups]
+    return [m for m in names if len(draws.counts.groups) > 1 or not draws._parsed(m).between_groups]
 
 
 def _observed(draws: PosteriorDraws) -> Floats:
@@ -369,7 +369,7 @@ def _parts(draws: PosteriorDraws, name: Any, reference: int) -> list[_Part]:
         width = np.asarray(function(draws._block(0, 0, 2), 0)).reshape(2, -1).shape[1]
         labels = [label if width == 1 else f"{label}[{k}]" for k in range(width)]
         return [_Part(function, [(text, "", sum(sizes)) for text in labels])]
-    metric = draws.parsed(name)
+    metric = draws._parsed(name)
     metric.needs_groups(groups)
     if not metric.between_groups:
         every = _Part(metric.values, [(name, "all", sum(sizes))])

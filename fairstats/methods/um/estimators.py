@@ -74,14 +74,14 @@ class UmEstimators(Result):
             lines.append(f"{target}: by P(outperforms) − P(is outperformed) {order}. {found.joint.note}")
         for name, posterior in self.posteriors.items():
             if posterior.cross_validation is not None:
-                lines += [f"{name}: {note}" for note in posterior.cross_validation.notes(posterior.groups)]
+                lines += [f"{name}: {note}" for note in posterior.cross_validation._notes(posterior.groups)]
         return [*self.rankings[0].notes()[:2], *lines]
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the medians and 95% intervals of the first two metrics, every target in a shade of its own."""
         first = self.rankings[0]
         objectives = as_objectives(first.metrics, first.joint.first.groups, bool(first.joint.first.classes))
-        clouds = {r.joint.first.target: r.joint.objectives(objectives)[..., :2] for r in self.rankings}
+        clouds = {r.joint.first.target: r.joint._objectives(objectives)[..., :2] for r in self.rankings}
         return plane_of_estimators(clouds, first.names, first.metrics[:2], ax)
 
 
@@ -206,7 +206,7 @@ def um_compare_estimators(
     beside: dict[str, tuple[str, ...]] = {"predictive": ("parameter",), "parameter": ("predictive",)}
     rankings = []
     for about in (target, *beside.get(target, ())):
-        moved = dict(zip(named, (p.under(about) for p in posteriors), strict=True))
+        moved = dict(zip(named, (p._under(about) for p in posteriors), strict=True))
         way = "auto" if paired is True and about != target else paired
         rankings.append(um_compare(moved, metrics=metrics, rope=rope, paired=way, rng=request.entropy))
     return UmEstimators(tuple(rankings))

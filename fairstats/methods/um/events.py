@@ -178,7 +178,7 @@ class UmRanking(Result):
 
 def rank(joint: JointDraws, names: Sequence[str], objectives: Objectives, rope: tuple[float, ...]) -> UmRanking:
     """P(row ≫ column) of all pairs, and of being outperformed by none."""
-    known, undefined = without_undefined(joint.objectives(objectives))
+    known, undefined = without_undefined(joint._objectives(objectives))
     m = len(names)
     better, beaten = np.zeros((m, m)), np.zeros((len(known), m), dtype=bool)
     about = {"metric": ", ".join(objectives.names), **joint.about}

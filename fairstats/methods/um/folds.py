@@ -292,7 +292,7 @@ class CrossValidation:
     variance_ratio: VarianceRatio | None = None
     estimator: str = ""
 
-    def notes(self, groups: tuple[str, ...]) -> list[str]:
+    def _notes(self, groups: tuple[str, ...]) -> list[str]:
         """Strategy, correlations and variance ratio in words."""
         if not self.correlation:
             text = "summed counts, and how far the predictions of models fitted to disjoint halves differ."

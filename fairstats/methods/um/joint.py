@@ -100,7 +100,7 @@ class JointDraws:
             apart.append(replace(posterior, entropy=seed, n_draws=self.n_draws, stored=stored))
         return apart
 
-    def objectives(self, objectives: Objectives) -> Floats:
+    def _objectives(self, objectives: Objectives) -> Floats:
         """Draws of every objective of every algorithm, shape (n_draws, m, M)."""
 
         def every(counts: list[Floats], reference: int) -> Floats:
@@ -116,9 +116,9 @@ class JointDraws:
         m, classes, size = len(self.posteriors), len(self.first.classes), last - first
         alpha, margins = paired_prior(self.first.prior, m, classes) + self.cells, _margins(m, classes)
         if not self.uneven:
-            table = replace(self.first.dirichlet, alpha=alpha, entropy=self.entropy).block(index, size)
+            table = replace(self.first.dirichlet, alpha=alpha, entropy=self.entropy)._block(index, size)
             return [
-                part.refitted(np.stack([table[..., c].sum(axis=-1) for c in margin], axis=-1), index)
+                part._refitted(np.stack([table[..., c].sum(axis=-1) for c in margin], axis=-1), index)
                 for part, margin in zip(self._apart, margins, strict=True)
             ]
         rng = np.random.default_rng(np.random.SeedSequence(self.entropy, spawn_key=(index,)))
@@ -209,7 +209,7 @@ def _in_order(posterior: UmPosterior, groups: tuple[str, ...]) -> UmPosterior:
         stored=None if posterior.stored is None else posterior.stored[:, order],
     )  # fmt: skip
     rows = posterior._rows
-    return moved.holding(rows and replace(rows, group=np.argsort(order)[rows.group.astype(np.intp)]))
+    return moved._holding(rows and replace(rows, group=np.argsort(order)[rows.group.astype(np.intp)]))
 
 
 def _obstacle(posteriors: tuple[UmPosterior, ...]) -> str:

@@ -256,7 +256,7 @@ def posterior_of(
         counts=counts, prior=prior, n_draws=request.draws, target=request.target, entropy=request.entropy,
         reference=counts.groups[index], reference_rule=rule, cross_validation=cross_validation, shifts=shifts, **made,
     )  # fmt: skip
-    return result.holding(rows, sampled and sampled.data)
+    return result._holding(rows, sampled and sampled.data)
 
 
 def um_hierarchical(

@@ -95,11 +95,11 @@ class UmPosterior(Result, draws.PosteriorDraws):
     title: ClassVar[str] = "Uncertainty Matters: posterior of the metrics"
     lacks: ClassVar[dict[str, str]] = NO_TEST
 
-    def under(self, target: str) -> UmPosterior:
+    def _under(self, target: str) -> UmPosterior:
         """The posterior of the same counts, and of the same rows, about another target."""
         return replace(self, target=target, _inference=None)
 
-    def holding(self, rows: Rows | None, inference: Any = None) -> Self:
+    def _holding(self, rows: Rows | None, inference: Any = None) -> Self:
         """The same posterior with the rows and a sampler's object, which no file holds."""
         return replace(self, _rows=rows, _inference=inference)
 
@@ -176,7 +176,7 @@ class UmPosterior(Result, draws.PosteriorDraws):
                 got, allowed = f"the function {name_of(name)!r} of one group", "a rate by its name, such as 'tpr'"
                 raise InputError("metric", got=got, allowed=allowed, cure="choose the group inside: counts[:, k]")
             return evaluator(name)
-        metric = self.parsed(name)
+        metric = self._parsed(name)
         if group is None and not by_group:
             metric.needs_groups(self.groups)
             return metric.values
@@ -258,7 +258,7 @@ class UmPosterior(Result, draws.PosteriorDraws):
             P(|difference| ≤ rope), ``mc_error`` of the mean, ``undefined`` (share of draws 0/0), ``confidence_level``.
             Above 10 million rows × draws the table is made of fewer draws, at least 1,000, and a note says how many.
         """
-        rows = [row.row(self.backend) for row in self._table(metrics, prob, rope)]
+        rows = [row._row(self.backend) for row in self._table(metrics, prob, rope)]
         return pd.DataFrame(rows, columns=[*TIDY_COLUMNS, *(k for k in rows[0] if k not in TIDY_COLUMNS)])
 
     def summary(
@@ -310,7 +310,7 @@ class UmPosterior(Result, draws.PosteriorDraws):
             verdict = "" if self.diagnostics.converged else ": not converged, do not use these draws"
             lines.append(f"Convergence: {self.diagnostics.words}{verdict}.")
         if self.cross_validation is not None:
-            lines += self.cross_validation.notes(self.groups)
+            lines += self.cross_validation._notes(self.groups)
         else:
             lines.append("Conditional on the fitted model; of new people only if these rows did not train it.")
         lines += self.counts.missing.sentences

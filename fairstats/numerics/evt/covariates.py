@@ -94,7 +94,7 @@ class CovariateFit(WithParameters):
     confidence_level: float
     backend: str
     #: The likelihood and its best point, for levels, tests and intervals; not in `to_dict`.
-    made_of: tuple[TailRegression, Floats] | None = kept_in_memory(default=None)
+    _regression: tuple[TailRegression, Floats] | None = kept_in_memory(default=None)
 
     def interval(self, name: str, confidence_level: float | None = None) -> Interval:
         """Likelihood interval of a coefficient."""
@@ -238,10 +238,10 @@ class CovariateFit(WithParameters):
         return ", ".join(f"{name} {formula}" for name, formula in self.formulas.items())
 
     def _made_of(self) -> tuple[TailRegression, Floats]:
-        if self.made_of is None:
+        if self._regression is None:
             allowed, cure = "a fit from this session", "fit again: a file does not carry the rows"
             raise InputError("fit", got="a fit read from a dictionary", allowed=allowed, cure=cure)
-        return self.made_of
+        return self._regression
 
     def _likely(self, interest: Smooth, confidence_level: float | None, error: Any = None) -> Interval:
         """Likelihood interval of a function of z, or the normal one with a given standard error."""
@@ -308,7 +308,7 @@ def fit_covariates(
         params=dict(zip(names, (matrix @ best + shift).tolist(), strict=True)),
         covariance=covariance if regular else np.full_like(covariance, np.nan),
         nll=value + values.size * float(np.log(unit)), n_exceedances=values.size, n_total=total, regular=regular,
-        confidence_level=confidence_level, backend=scipy_backend.version(), made_of=(regression, best),
+        confidence_level=confidence_level, backend=scipy_backend.version(), _regression=(regression, best),
     )  # fmt: skip
 
 

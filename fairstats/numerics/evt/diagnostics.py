@@ -83,7 +83,7 @@ class GoodnessOfFit(TailTest):
     def comparisons(self) -> tuple[Comparison, ...]:
         """The only row."""
         method = f"{self.statistic_name}, parametric bootstrap"
-        return (self.row(f"{self.model} fit", self.n_exceedances, method),)
+        return (self._row(f"{self.model} fit", self.n_exceedances, method),)
 
     def sentences(self) -> list[str]:
         """The p-value in words, then what a large one means."""
@@ -367,7 +367,7 @@ class ExponentialityTest(TailTest):
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
         """The only row."""
-        return (self.row("exponential tail", int(self.k[-1]), self.rule),)
+        return (self._row("exponential tail", int(self.k[-1]), self.rule),)
 
     def sentences(self) -> list[str]:
         """The p-value in words, and what passing means."""

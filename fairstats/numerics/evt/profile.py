@@ -145,7 +145,7 @@ class ShapeTest(TailTest):
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
         """The only row."""
-        return (self.row(f"shape = {self.null:g}", self.n_exceedances, self.test),)
+        return (self._row(f"shape = {self.null:g}", self.n_exceedances, self.test),)
 
     def sentences(self) -> list[str]:
         """The p-value in words, then the fit with that shape."""
@@ -189,11 +189,11 @@ def profile_curve(fit: FittedTail, parameter: str = "shape", *, confidence_level
     """
     checks.check_choice("parameter", parameter, tuple(fit.params))
     fit.need_likelihood()
-    level = fit.level_of(confidence_level)
+    level = fit._level_of(confidence_level)
     critical = chi2_quantile(level)
     roots = np.linspace(0.0, np.sqrt(_BEYOND * critical), _POINTS + 1)[1:]
     targets = np.append(roots**2, critical)
-    low, high = fit.likelihood().parameter_ends(parameter, targets)
+    low, high = fit._likelihood().parameter_ends(parameter, targets)
     values = np.concatenate([low[:-1][::-1], [fit.params[parameter]], high[:-1]])
     deviance = np.concatenate([targets[:-1][::-1], [0.0], targets[:-1]])
     known = np.isfinite(values)
@@ -217,11 +217,11 @@ def parameter_interval(
     """
     checks.check_choice("parameter", parameter, tuple(fit.params))
     checks.check_choice("method", method, ("auto", "profile"))
-    level = fit.level_of(confidence_level)
+    level = fit._level_of(confidence_level)
     if fit.method == "mle":
         target = np.array([chi2_quantile(level)])
         by_root = fit.by_root and method == "auto" and parameter != "scale"
-        low, high = fit.likelihood().parameter_ends(parameter, target, standardised=by_root)
+        low, high = fit._likelihood().parameter_ends(parameter, target, standardised=by_root)
         return Interval(float(low[0]), float(high[0]), level, SIGNED_ROOT if by_root else PROFILE)
     reach = float(ndtri(0.5 + 0.5 * level)) * fit.std_error[parameter]
     estimate = fit.params[parameter]
@@ -248,7 +248,7 @@ def endpoint(fit: FittedTail, *, method: str = "auto", confidence_level: float |
     """
     checks.check_choice("method", method, ("auto", "profile"))
     fit.need_likelihood()
-    level = fit.level_of(confidence_level)
+    level = fit._level_of(confidence_level)
     largest = float(fit.sample[-1])
     least = largest - 0.5 * (fit.grid or 0.0)  # of a rounded value the end point may lie within its cell
     estimate = endpoint_estimate(fit)
@@ -257,7 +257,7 @@ def endpoint(fit: FittedTail, *, method: str = "auto", confidence_level: float |
         low, estimate, high = np.quantile(power_draws(fit, None).end, shares).tolist()
     else:
         by_root = fit.by_root and method == "auto"
-        low, high = fit.likelihood().endpoint_interval(chi2_quantile(level), standardised=by_root)
+        low, high = fit._likelihood().endpoint_interval(chi2_quantile(level), standardised=by_root)
         name = SIGNED_ROOT if by_root else PROFILE
     interval = Interval(max(low, least), high, level, name)
     return Endpoint(estimate=estimate, confidence_interval=interval, largest=largest, **fit.source)
@@ -306,7 +306,7 @@ def exceedance_probability(
     (0.00091, [0.00046, 0.00187])
     """
     fit.need_likelihood()
-    level = fit.level_of(confidence_level)
+    level = fit._level_of(confidence_level)
     cure = "below the threshold the share of the data above the value is the estimate"
     x = checks.check_number("value", value, low=fit.threshold, high=checks.LARGEST, open_low=True, cure=cure)
     survival = float(fit.sf(x))
@@ -342,7 +342,7 @@ def _probability_interval(fit: FittedTail, x: float, survival: float, target: fl
     period = np.inf  # beyond the fitted end point
     if survival > _SMALLEST:
         period = -np.log(fit.rate * survival) if fit.model != "gev" else -np.log(-np.log1p(-survival))
-    ends = fit.likelihood().log_period_interval(x, float(period), target, standardised=fit.by_root)
+    ends = fit._likelihood().log_period_interval(x, float(period), target, standardised=fit.by_root)
     high, low = (-np.expm1(-rate) if fit.model == "gev" else rate for rate in np.exp(-np.array(ends)))
     return float(low), float(high)
 
@@ -380,7 +380,7 @@ def shape_test(fit: FittedTail, null: float = 0.0, *, method: str = "auto") -> S
     fit.need_likelihood()
     checks.check_choice("method", method, ("auto", "profile"))
     xi = checks.check_number("null", null, low=REGULAR_ABOVE, high=10.0, open_low=True, cure="0, exponential")
-    tail = fit.likelihood()
+    tail = fit._likelihood()
     standard = tail.standard
     points = shape_profile(standard, np.zeros(1, dtype=np.intp), np.array([xi]), standard.fits.nu)
     deviance = max(2.0 * float(points.value[0] - standard.minimum()[0]), 0.0)
@@ -502,7 +502,7 @@ def tail_type(
     if fit.model == "gev":
         allowed, cure = "a fit above a threshold", "fit_gpd(x, threshold)"
         raise InputError("fit", got="a fit of block maxima", allowed=allowed, cure=cure)
-    level = fit.level_of(confidence_level)
+    level = fit._level_of(confidence_level)
     checks.check_number("max_relative_width", max_relative_width, low=0, open_low=True, cure="0.5")
     largest = float(fit.sample[-1])
     if bound is not None and largest > checks.check_number("bound", bound, cure="1.0"):
@@ -550,7 +550,7 @@ def _passes(fit: FittedTail, periods: Floats, level: float, bound: float | None,
     if fit.by_power:
         low, estimate, high = power_levels(fit, np.exp(periods).tolist(), level).T
     else:
-        likelihood, target = fit.likelihood(), np.full(periods.size, chi2_quantile(level))
+        likelihood, target = fit._likelihood(), np.full(periods.size, chi2_quantile(level))
         low, high = likelihood.level_interval(periods, target, standardised=True)
         estimate = np.array([likelihood.level(t) for t in periods])
     return high - low < width * np.abs(estimate), high < (np.inf if bound is None else bound)

@@ -177,7 +177,8 @@ def return_level(  # type: ignore[misc] # the settings are written out once
         checks.check_that(periods, "m", m, "a number of observations, or several", "[100, 1000]")
     checks.check_choice("method", method, _METHODS)
     checks.check_choice("rate", rate, ("estimated", "fixed"))
-    level = fit.level_of(confidence_level)
+    calibrated = checks.check_flag("calibrated", calibrated)
+    level = fit._level_of(confidence_level)
     by_root = fit.by_root and rate == "estimated"
     if method == "auto":
         likely = "signed_root" if by_root and not calibrated else "profile"
@@ -185,14 +186,14 @@ def return_level(  # type: ignore[misc] # the settings are written out once
     if method == "signed_root":
         fit.need_likelihood()
         checks.check_that(by_root, "method", method, "'profile' of block maxima, or with a fixed rate")
-    taus = np.array([fit.log_period(each) for each in periods])
+    taus = np.array([fit._log_period(each) for each in periods])
     periods = [float(each) for each in periods]
     intervals: list[Any] = [None] * taus.size
     if method == "power_tail":
         intervals = list(power_levels(fit, periods, level))
     if method == "signed_root":
         target = np.full(taus.size, chi2_quantile(level))
-        intervals = list(zip(*fit.likelihood().level_interval(taus, target, standardised=True), strict=True))
+        intervals = list(zip(*fit._likelihood().level_interval(taus, target, standardised=True), strict=True))
     known = zip(periods, taus, intervals, strict=True)
     settings = method, rate, level, calibrated, n_resamples, rng
     found = tuple(_one_level(fit, m, tau, ends, *settings) for m, tau, ends in known)
@@ -287,7 +288,7 @@ def return_level_test(
     """
     fit.need_likelihood()
     checks.check_choice("method", method, ("auto", "profile"))
-    tau = fit.log_period(m)
+    tau = fit._log_period(m)
     level = checks.check_number("level", level, low=-checks.LARGEST, high=checks.LARGEST)
     replicates = checks.check_whole("n_resamples", n_resamples, low=0)
     null = f"return level of {m:g} = {level:g}"
@@ -295,9 +296,9 @@ def return_level_test(
         if fit.by_power:
             root, name = root_of_draws(power_draws(fit, m).level(m), level), POWER_TAIL
         else:
-            root, name = fit.likelihood().level_root(tau, level), SIGNED_ROOT
+            root, name = fit._likelihood().level_root(tau, level), SIGNED_ROOT
         return HypothesisTest(null, "two-sided", root, two_sided_pvalue(root), name)
-    deviance = float(fit.likelihood().level_deviance(tau, np.array([level]))[0])
+    deviance = float(fit._likelihood().level_deviance(tau, np.array([level]))[0])
     pvalue, name = float(chdtrc(1.0, deviance)), "likelihood ratio"
     if replicates:
         generator, _ = checks.as_generator(rng)
@@ -330,7 +331,7 @@ def _delta_error(fit: FittedTail, m: float, tau: float, rate: str) -> float:
 def _profile(fit: FittedTail, tau: float, critical: float, rate: str) -> tuple[float, float]:
     if rate == "fixed" and fit.model != "gev" and tau + np.log(fit.rate) <= 0:
         return fit.origin, fit.origin  # with a known rate, the level of m = 1/λ is the threshold
-    low, high = fit.likelihood(rate=rate).level_interval(np.array([tau]), np.array([critical]))
+    low, high = fit._likelihood(rate=rate).level_interval(np.array([tau]), np.array([critical]))
     return float(low[0]), float(high[0])
 
 

@@ -204,7 +204,7 @@ class FittedTail(WithParameters):
         small = abs(shape) < 1e-9  # the limit is Euler's constant
         return origin + scale * float(np.euler_gamma if small else np.expm1(gammaln(1.0 - shape)) / shape)
 
-    def likelihood(self, *, rate: str = "estimated") -> TailLikelihood:
+    def _likelihood(self, *, rate: str = "estimated") -> TailLikelihood:
         """Profile likelihood of the sample, for intervals of one's own."""
         if self.model == "gev":
             return TailLikelihood.of_maxima(self.sample)
@@ -214,7 +214,7 @@ class FittedTail(WithParameters):
         about = self.origin, self.n_total, law, self.block_size, self.grid
         return TailLikelihood.of_excesses(self.sample - self.origin, *about)
 
-    def log_period(self, m: float) -> float:
+    def _log_period(self, m: float) -> float:
         """τ of m observations (blocks): log m, or −log(−log(1 − 1/m)); InputError for m·λ < 1, and m ≤ 1 blocks."""
         m = checks.check_number("m", m, low=0, open_low=True, cure="a number of observations, e.g. 1000")
         if self.model == "gev":
@@ -245,7 +245,7 @@ class FittedTail(WithParameters):
         """Whether likelihood intervals are by the standardised signed root: above a threshold."""
         return self.method == "mle" and self.model != "gev"
 
-    def level_of(self, confidence_level: float | None) -> float:
+    def _level_of(self, confidence_level: float | None) -> float:
         """The confidence level asked for, by default the fit's."""
         return checks.check_confidence_level(self.confidence_level if confidence_level is None else confidence_level)
 
@@ -326,7 +326,7 @@ class TailTest(_TailResult):
         "__getitem__": "a tail has no groups",
     }
 
-    def row(self, metric: str, n: int, method: str) -> Comparison:
+    def _row(self, metric: str, n: int, method: str) -> Comparison:
         """The only row of the table."""
         return Comparison(metric=metric, statistic=self.statistic, pvalue=self.pvalue, n=n, method=method)
 

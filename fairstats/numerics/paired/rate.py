@@ -25,7 +25,7 @@ MIN_UNITS = 8.0
 #: first number their variance does not even say what a row is worth.
 FEW_CHANGED, MANY_CHANGED = 5.0, 20.0
 _STEP = 1e-30
-_MAPS = np.array([PairedCounts.confusion_map(model) for model in (0, 1)])
+_MAPS = np.array([PairedCounts._confusion_map(model) for model in (0, 1)])
 #: Which of the eight cells are changed decisions.
 CHANGED = np.array([cell[1] != cell[2] for cell in PairedCounts.cells])
 
@@ -161,7 +161,7 @@ class PairedRate:
     def _worth(self, which: NDArray[np.bool_]) -> Floats:
         """Effective units behind the cases in these cells; of a mean that of its poorer part, 0 without."""
         parts = self.rate.parts or (self.rate,)
-        found = [self.counts.effective_units(_members(part)[1].any(axis=0) & which) for part in parts]
+        found = [self.counts._effective_units(_members(part)[1].any(axis=0) & which) for part in parts]
         return np.asarray(np.nan_to_num(found).min(axis=0))
 
     @cached_property

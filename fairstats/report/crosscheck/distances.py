@@ -144,7 +144,7 @@ def _headline(result: MaddResult, c: MaddComparison, place: Place, bench: Bench)
 def _scores(result: MaddResult, c: MaddComparison, score: Any, group: Any) -> list[Any]:
     """Scores on either side; the other side of "all others" is the rest."""
     names, values, labels = np.asarray(group).astype(str), np.asarray(score, dtype=np.float64), result.counts.groups
-    sides = result.counts.sides(c.group, c.reference)
+    sides = result.counts._sides(c.group, c.reference)
     return [values[~np.isnan(values) & np.isin(names, [labels[g] for g in side])] for side in sides]
 
 
@@ -158,8 +158,8 @@ def _largest(result: MaddResult, largest: LargestMadd, bench: Bench) -> Iterator
         return
     present = [g for g, n in enumerate(np.asarray(counts.sizes).tolist()) if n]
     at = {g: k + 1 for k, g in enumerate(present)}
-    sides = [[np.array([at[g] for g in side if g in at]) for side in counts.sides(c.group, c.reference)] for c in made]
-    bins = [result.settings.most_bins(c.n, c.n_reference) for c in made]
+    sides = [[np.array([at[g] for g in side if g in at]) for side in counts._sides(c.group, c.reference)] for c in made]
+    bins = [result.settings._most_bins(c.n, c.n_reference) for c in made]
     found = bench.call(
         twin,
         np.asarray(largest.cells, dtype=np.float64),

@@ -202,7 +202,7 @@ def _change(result: _Compared, c: PairedChange, family: int, bench: Bench) -> It
     if counts is None:
         return
     if c.group == OVERALL:
-        counts = counts.regrouped((OVERALL,), [0] * len(counts.groups))
+        counts = counts._regrouped((OVERALL,), [0] * len(counts.groups))
     level, chosen = result.confidence_level, _chosen_among(result, c)
     joint = 1 - (1 - level) / (family * chosen)
     levels = [joint if chosen > 1 else level, joint, level if result.adjust == "none" and chosen <= 1 else joint]

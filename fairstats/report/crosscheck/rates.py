@@ -187,7 +187,7 @@ def _table(c: RateComparison, counts: Any, rate: Rate) -> tuple[Any, ...]:
 
 
 def _exact(c: RateComparison, result: ComparisonResult, rate: Rate, bench: Bench) -> Iterator[Check]:
-    null, twin = result.settings.nulls(result.scale), "exact_unconditional"
+    null, twin = result.settings._nulls(result.scale), "exact_unconditional"
     # equivalence is both ends of the fair range: the limits and the p-value of the verdict have them
     tests = [t for t in c.tests if t.exact and t.alternative in null]
     if not tests:
@@ -209,7 +209,7 @@ def _bootstrap(c: RateComparison, result: ComparisonResult, rate: Rate, bench: B
     if not _plain(result):
         yield place.left_out("interval, lower end", interval.low, "simultaneous or one-sided, by bootstrap")
         return
-    null = s.nulls(result.scale)
+    null = s._nulls(result.scale)
     tests = [t for t in c.tests if t.method == interval.method and t.alternative in null]
     levels = [s.confidence_level, 2 * c.bounds.confidence_level - 1]
     found = bench.call(

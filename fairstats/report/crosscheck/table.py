@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from itertools import groupby
 
+from fairstats.ground.checks import check_flag
 from fairstats.ground.lazy import pd
 from fairstats.ground.serialise import serialisable
 from fairstats.report.crosscheck.check import AGREES, COLUMNS, DISAGREES, NEEDS_DATA, NOT_RECOMPUTED, WITHIN, Check
@@ -110,6 +111,7 @@ class Crosscheck:
         full : bool, default True
             Every quantity; otherwise only those that disagree, or could not be recomputed.
         """
+        full = check_flag("full", full)
         shown, numbers = [c for c in self.checks if full or not c.agreed], self.numbers
         lines = [f"Cross-check in R {self.r_version}: {printable(self.title)}".rstrip(": "), ""]
         for place, members in groupby(shown, key=_place):

@@ -110,7 +110,7 @@ def _hfm(inputs: AuditInput) -> HfmResult:
         return hfm(counts=inputs.tally.crossed(), rng=inputs.settings.seed)
     out, features = inputs.rows, check_given("features", inputs.features)
     codes, true, pred = out.groups.codes, check_given("y_true", out.y_true), check_given("y_pred", out.y_pred)
-    order = RowCounts.order(features, codes, true, pred)
+    order = RowCounts._order(features, codes, true, pred)
     groups = {INTERSECTION.join(inputs.attributes): [out.groups.labels[code] for code in codes[order]]}
     rows = (features.iloc[order], true[order], pred[order])
     return hfm(*rows, sensitive_features=groups, rng=inputs.settings.seed)
@@ -160,7 +160,7 @@ def _of_rows(inputs: AuditInput) -> tuple[list[GroupSample], str]:
         rows = np.flatnonzero(codes == code)
         person = None if out.cluster is None else out.cluster.codes[rows]
         cd = changed[rows] - out.score[rows]
-        groups.append(GroupSample.of(name, "other", cd, rows, out.score[rows], person))
+        groups.append(GroupSample._of(name, "other", cd, rows, out.score[rows], person))
     return groups, told
 
 

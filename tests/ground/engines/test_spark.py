@@ -92,7 +92,7 @@ def test_many_scores_between_edges_on_the_cluster(spark, monkeypatch):
     options = {**QUESTION, "score": "score"}
     there, rows = fs.tally(rows_of(spark, n), **options), fs.tally(same_in_numpy(n), **options)
     assert there.histogram().lower is not None
-    assert not there.histogram().splits(farey_edges())
+    assert not there.histogram()._splits(farey_edges())
     np.testing.assert_array_equal(fs.madd_curve(counts=there).madd, fs.madd_curve(counts=rows).madd)
 
 

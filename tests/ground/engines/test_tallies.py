@@ -190,7 +190,7 @@ def test_many_scores_are_counted_between_edges_and_madd_is_exact(lazy, weight, m
     held = merged.histogram()
     assert held.lower is not None
     assert held.values.size < exact.histogram().values.size
-    assert not held.splits(farey_edges())
+    assert not held._splits(farey_edges())
     first, second = (fs.madd_curve(counts=t).madd for t in (merged, exact))
     if weight is None:
         np.testing.assert_array_equal(first, second)

@@ -465,7 +465,7 @@ def settings(**change: Any) -> EcdSettings:
 
 def group_of(cd: Any, **more: Any) -> GroupSample:
     cd = np.asarray(cd, dtype=float)
-    return GroupSample.of("g", "other", cd, np.arange(cd.size), **more)
+    return GroupSample._of("g", "other", cd, np.arange(cd.size), **more)
 
 
 @pytest.mark.parametrize(
@@ -488,7 +488,7 @@ def test_numbers_of_exceedances_by_hand(n: int, change: dict[str, Any], k: int) 
 def test_why_there_is_no_tail_by_hand() -> None:
     def why(cd: Any, k: int, **change: Any) -> str:
         sample = group_of(cd)
-        ordered = np.sort(sample.largest())[::-1]
+        ordered = np.sort(sample._largest())[::-1]
         threshold = float(ordered[min(k, ordered.size - 1)])
         return _degenerate(sample, ordered[ordered > threshold], threshold, settings(**change))
 
@@ -560,11 +560,11 @@ def test_averages_by_hand() -> None:
     gap = difference_of(plain, people)
     assert (gap.estimate, gap.n, gap.n_people) == (0, 6, 5)
     assert gap.std_error == pytest.approx(np.sqrt(7 / 3 + 4))
-    interval, test = plain.inference(0.9, "it is 0")
+    interval, test = plain._inference(0.9, "it is 0")
     z = 3 / np.sqrt(7 / 3)
     assert tuple(interval) == pytest.approx((3 - 3 / z * norm.ppf(0.95), 3 + 3 / z * norm.ppf(0.95)))
     assert (test.statistic, test.pvalue, test.null) == (pytest.approx(z), pytest.approx(2 * norm.sf(z)), "it is 0")
-    assert np.isnan(average_of(np.ones(4)).inference(0.9)[1].pvalue)
+    assert np.isnan(average_of(np.ones(4))._inference(0.9)[1].pvalue)
 
 
 @pytest.mark.parametrize("clustered", [False, True])

@@ -267,8 +267,8 @@ def test_every_person_is_left_out_of_a_third_of_the_resamples() -> None:
     low, high = rng.uniform(0.0, 0.2, 300), rng.uniform(0.6, 0.8, 80)
     for owner in (0, 600):  # the first, and the last, of all people
         person = np.concatenate([np.arange(1, 301), np.full(80, owner)])
-        first = GroupSample.of("a", "other", np.concatenate([low, high]), np.arange(380), None, person)
-        second = GroupSample.of("b", "other", rng.uniform(0, 0.2, 299), np.arange(299), None, np.arange(301, 600))
+        first = GroupSample._of("a", "other", np.concatenate([low, high]), np.arange(380), None, person)
+        second = GroupSample._of("b", "other", rng.uniform(0, 0.2, 299), np.arange(299), None, np.arange(301, 600))
         drawn = person_bootstrap(first, second, (50, 50), 20.0, 400, np.random.default_rng(5))
         # of 400 resamples, four standard errors
         assert np.mean(drawn < 0.3) == pytest.approx(np.exp(-1), abs=4 * (0.37 * 0.63 / 400) ** 0.5)
@@ -324,7 +324,7 @@ def test_levels_of_people_with_several_rows_have_no_interval(jitter: float, step
 
     def compared(first: Any, second: Any, rows: int) -> fs.results.EcdResult:
         samples = [
-            GroupSample.of(g, "other", v[:rows], np.arange(rows), None, p)
+            GroupSample._of(g, "other", v[:rows], np.arange(rows), None, p)
             for g, v, p in zip("ab", cd, (first, second), strict=True)
         ]
         whole = fs.results.CounterfactualSample("s", tuple(samples), "other", 0.95)

@@ -69,7 +69,7 @@ def test_against_the_sum_of_the_profiles(shape: float, process: bool) -> None:
     """min over r of the two published profiles, by SciPy's bounded minimiser on a grid of starts."""
     a, b = tail(3, 3000, shape, process=process), tail(4, 25_000, shape, process=process)
     contrast = LevelContrast.of(a, b, M)
-    first, second, tau = a.likelihood(), b.likelihood(), np.log(M)
+    first, second, tau = a._likelihood(), b._likelihood(), np.log(M)
     for difference in (0.0, contrast.estimate, 1.5 * contrast.estimate + 0.1):
         ends = sorted([second.level(tau), first.level(tau) - difference])
 
@@ -96,7 +96,7 @@ def test_differences_far_from_the_estimate(shape: float, widths: float) -> None:
     contrast = LevelContrast.of(a, b, M)
     low, high = contrast.ends(BOTH, ROOT)
     difference, step = contrast.estimate + widths * (high - low), 1e-5 * (high - low)
-    first, second, tau = a.likelihood(), b.likelihood(), np.log(M)
+    first, second, tau = a._likelihood(), b._likelihood(), np.log(M)
     ends = sorted([second.level(tau), first.level(tau) - difference])
     levels = np.linspace(*ends, 101)
     for _ in range(5):

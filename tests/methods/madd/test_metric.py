@@ -369,7 +369,7 @@ def test_bias_correction_is_two_sided_bootstrap_arithmetic(paper_rows: Scored) -
     """MADD − (mean bootstrap MADD − MADD), floored at 0; never MADD − null mean."""
     half = slice(None, None, 8)
     result = fs.madd(paper_rows.score[half], sensitive_features=paper_rows.group[half], n_bins=30, rng=1)
-    counts = result.counts.on(30)
+    counts = result.counts._on(30)
     rng = np.random.default_rng(3)
     drawn = [rng.multinomial(c.sum(), c / c.sum(), size=20_000) for c in counts]
     mean = float(histogram_distance(drawn[0], drawn[1]).mean())

@@ -476,7 +476,7 @@ def test_the_noise_of_a_million_rows_is_that_of_more_intervals(separation, posit
     table = ScoreCounts(("a", "b"), (z + 4) / 13, np.array(cells).reshape(2, 2, -1))
     few, many = _Draws(table, 4_000, np.random.default_rng(2)), _Draws(table, 4_000, np.random.default_rng(3))
     assert few._cells.shape[2] <= 128
-    many._cells = table.binned(500).counts
+    many._cells = table._binned(500).counts
     for found, wanted in zip(few.noise(0, 1, np.inf).laws, many.noise(0, 1, np.inf).laws, strict=True):
         error = 3 * 0.5 * np.sqrt(2 / 4_000)
         assert found.mean() == pytest.approx(wanted.mean(), rel=0.01 + error)

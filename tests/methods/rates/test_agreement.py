@@ -52,8 +52,8 @@ def check(result: Any, contrast: str) -> Seen:
     """Assert the law for every comparison."""
     settings, exact, answered = result.settings, 0, 0
     alpha = 1 - settings.confidence_level
-    null = settings.nulls(contrast)[settings.alternative]
-    least, most = settings.fair(contrast)
+    null = settings._nulls(contrast)[settings.alternative]
+    least, most = settings._fair(contrast)
     for c in result.comparisons:
         if c.verdict == "insufficient evidence":
             continue

@@ -107,7 +107,7 @@ def evidence_of(k: int, n: int, k0: int, n0: int, contrast: str, limit: float, e
     )
     exact = exact_pair(estimates, 0, 1, error)
     if exact is not None:
-        return exact.evidence(contrast, settings.fair(contrast))
+        return exact.evidence(contrast, settings._fair(contrast))
     by = pair_method(estimates, 0, 1, contrast, "score", n_resamples=0, rng=None)
     return decide_by_method(by, contrast, settings, (0.95, 0.9)).evidence
 

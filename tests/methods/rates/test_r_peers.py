@@ -87,7 +87,7 @@ def test_clusters_as_clubsandwich(case: dict[str, Any]) -> None:
     ]
     y, group, unit = zip(*rows, strict=True)
     outcomes = Outcomes.from_arrays(None, y, sensitive_features=group, cluster=unit, groups=["group", "reference"])
-    counts = SelectionCounts.from_outcomes(outcomes)
+    counts = SelectionCounts._from_outcomes(outcomes)
     of = estimate_rate(counts, SELECTED)
     assert of.units is not None
     assert of.rate[0] - of.rate[1] == pytest.approx(case["estimate"], abs=1e-12)

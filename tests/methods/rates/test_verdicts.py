@@ -371,7 +371,7 @@ def test_an_adjusted_p_value_is_below_alpha_where_its_simultaneous_limits_exclud
         if "method" not in options:
             results.append(fs.equalized_odds_difference(y_true, y_pred, margin=0.2, **how))
         for result in results:
-            null = result.settings.nulls(result.scale)[options.get("alternative", "two-sided")]
+            null = result.settings._nulls(result.scale)[options.get("alternative", "two-sided")]
             for c in result.comparisons:
                 excluded = not c.confidence_interval.low <= null <= c.confidence_interval.high
                 assert np.isnan(c.pvalue) or (c.pvalue_adjusted < 0.05) == excluded, (c, null)

@@ -153,7 +153,7 @@ def test_notes_and_sentences_are_of_their_targets(found: fs.results.UmEstimators
     for name in MODELS:
         cross = found.posteriors[name].cross_validation
         assert cross is not None
-        own += [f"{name}: {note}" for note in cross.notes(("a", "b"))]
+        own += [f"{name}: {note}" for note in cross._notes(("a", "b"))]
     assert found.notes()[4:] == own
     words = found.sentences()
     n_events = len(asked.events)
@@ -188,7 +188,7 @@ def test_the_largest_ratio_is_averaged_over_its_uncertainty(found: fs.results.Um
             0, 1, limit=400,
         )[0]  # fmt: skip
         assert factor == pytest.approx(mean, abs=1e-5)  # a midpoint rule of 1,000 with two kinks
-    assert "the largest of accuracy, tpr" in " ".join(cross.notes(("a", "b")))
+    assert "the largest of accuracy, tpr" in " ".join(cross._notes(("a", "b")))
 
 
 def test_averaging_steadies_effective_counts() -> None:

@@ -220,7 +220,7 @@ def test_two_models_of_several_classes_are_compared_by_row(columns: Any) -> None
     gap = first.metric("accuracy").mean() - second.metric("accuracy").mean()
     assert paired.delta_mean[0] == pytest.approx(gap, abs=5 * apart.delta_sd[0] / np.sqrt(10_000))
     assert paired.delta_sd[0] < 0.8 * apart.delta_sd[0]
-    draws = paired.joint.objectives(as_objectives(metrics, first.groups, True))
+    draws = paired.joint._objectives(as_objectives(metrics, first.groups, True))
     for k, posterior in enumerate((first, second)):
         accuracy = draws[:, k, 0]
         own = posterior.metric("accuracy")

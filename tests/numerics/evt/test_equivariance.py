@@ -123,5 +123,5 @@ def test_interval_contains_the_estimate_and_is_where_the_deviance_says(seed: int
     level = fit.return_level(m, method="profile")
     assert level.confidence_interval.low < level.estimate < level.confidence_interval.high
     ends = np.array([level.confidence_interval.low, level.estimate, level.confidence_interval.high])
-    deviance = fit.likelihood().level_deviance(np.log(m), ends)
+    deviance = fit._likelihood().level_deviance(np.log(m), ends)
     np.testing.assert_allclose(deviance, [level.critical_value, 0.0, level.critical_value], atol=1e-5)

@@ -79,7 +79,7 @@ def test_level_profile_against_a_dense_search(k: int) -> None:
     """
     x = np.round(1 / (1 + np.exp(1 - np.random.default_rng(1).normal(size=25_000))), 2)
     fit = fit_gpd(x, float(np.sort(x)[-k - 1]), grid=H, backend="scipy")
-    tail = fit.likelihood()
+    tail = fit._likelihood()
     one, tau = tail.standard, np.log(1000.0)
     d = (np.linspace(fit.threshold, x.max() + 0.1, 60) - tail.origin) / tail.unit
     profile = level_profile(one, np.zeros(60, dtype=np.intp), d, np.full(60, tau)).value

@@ -308,7 +308,7 @@ def test_profile_curve(fit: EvtFit) -> None:
 
 def test_block_scale_contour_and_search_agree(process: EvtFit, gev: EvtFit) -> None:
     for fit, side in ((process, 0), (gev, 1)):
-        likelihood = fit.likelihood()
+        likelihood = fit._likelihood()
         target = np.array([3.841458820694124])
         end = likelihood.parameter_ends("scale", target)[side][0]
         period = likelihood.block_period
@@ -578,10 +578,10 @@ def test_levels_of_one_observation() -> None:
         with pytest.raises(InputError, match="more than 1"):
             empirical_return_level(x, m)
         with pytest.raises(InputError, match="more than 1"):
-            fit_gev(x).log_period(m)
+            fit_gev(x)._log_period(m)
     fit = top_of(x, 15)
-    assert fit.log_period(4.0 * (1 - 1e-13)) == pytest.approx(np.log(4))
+    assert fit._log_period(4.0 * (1 - 1e-13)) == pytest.approx(np.log(4))
     with pytest.raises(InputError, match="0.998 exceed the threshold on average; allowed: at least 4:"):
-        fit.log_period(3.99)
+        fit._log_period(3.99)
     assert fit.return_level(4.0, method="profile").estimate == pytest.approx(fit.threshold, abs=1e-9)
-    assert fit_gev(x).log_period(2.0) == pytest.approx(-np.log(np.log(2)))
+    assert fit_gev(x)._log_period(2.0) == pytest.approx(-np.log(np.log(2)))

@@ -174,7 +174,7 @@ def _table(one: Counted, settings: Inference, references: list[str], share: floa
     if len(used.groups) < 2:
         return ImpactTable(one.by, one.step, counts, None, excluded=excluded)
     named = next((name for name in references if name in used.groups), "highest")
-    strata = None if one.tally is None else one.tally.strata().selection().among(used.groups)
+    strata = None if one.tally is None else one.tally.strata().selection()._among(used.groups)
     found: Any = compare_metric(METRICS["disparate_impact"], used, settings, named, strata=strata)
     at, level, highest = used.groups.index, settings.confidence_level, found.settings.reference_rule == "highest"
     k, n = used.totals[:, 0].astype(int).tolist(), used.group_sizes.tolist()

@@ -199,6 +199,6 @@ def _with_unknown(tables: list[Counted], unknown: Any) -> list[Counted]:
         if number is not None:
             both = isinstance(number, Sequence) and not isinstance(number, str) and len(number) == 2
             left_out = {(None, 1): number[0], (None, 0): number[1]} if both else {(None, None): number}
-            t = replace(t, counts=replace(t.counts, missing=t.counts.left_out_report(left_out, "unknown")))
+            t = replace(t, counts=replace(t.counts, missing=t.counts._left_out_report(left_out, "unknown")))
         found.append(t)
     return found

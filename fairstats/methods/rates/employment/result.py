@@ -6,15 +6,15 @@ import csv
 import html
 import io
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from dataclasses import asdict, field, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from fairstats.ground.checks import check_that
+from fairstats.ground.checks import check_choice, check_that
 from fairstats.ground.counts import SelectionCounts
-from fairstats.ground.groups import INTERSECTION
+from fairstats.ground.groups import INTERSECTION, group_index
 from fairstats.ground.lazy import Axes
 from fairstats.ground.results import Result
 from fairstats.ground.serialise import serialisable
@@ -110,9 +110,26 @@ class ImpactTable:
         """Every group against the reference."""
         return () if self.result is None else self.result.comparisons
 
-    def bounds_of(self, group: str) -> Bounds:
-        """Bounds of the ratio of a group; NaN where nobody is of unknown category."""
-        return Bounds(*self.bounds.get(group, (math.nan,) * 4))
+    def bounds_of(self, group: Hashable) -> Bounds:
+        """Bounds of the ratio of a group; NaN where nobody is of unknown category.
+
+        Parameters
+        ----------
+        group : hashable
+            A category of the table.
+
+        Returns
+        -------
+        Bounds
+            `low`, `high`: what people of unknown category could make of the ratio; and the interval around them.
+
+        Raises
+        ------
+        InputError
+            For a group that the table does not have.
+        """
+        name = self.counts.groups[group_index(self.counts.groups, group, "group")]
+        return Bounds(*self.bounds.get(name, (math.nan,) * 4))
 
 
 @serialisable(eq=False)
@@ -155,8 +172,7 @@ class AdverseImpact(Result):
 
     def by(self, *attributes: str) -> Self:
         """The tables of one set of attributes: ``result.by("sex")``, ``result.by("sex", "race")``."""
-        known = tuple(dict.fromkeys(table.by for table in self.tables))
-        check_that(attributes in known, "attributes", attributes, f"one of {known}")
+        check_choice("attributes", attributes, dict.fromkeys(table.by for table in self.tables))
         return replace(self, tables=tuple(table for table in self.tables if table.by == attributes))
 
     def rows(self) -> list[dict[str, Any]]:
@@ -166,8 +182,8 @@ class AdverseImpact(Result):
             place = {"by": INTERSECTION.join(table.by), "step": table.step}
             for c, figures in zip(table.comparisons, table.figures, strict=True):
                 known = table.bounds_of(c.group)._asdict()
-                row = {**c.row(self.backend), "metric": METRIC, **place, **asdict(figures)}
-                row |= {"reading": self.reading(c), "n_unknown": table.n_unknown}
+                row = {**c._row(self.backend), "metric": METRIC, **place, **asdict(figures)}
+                row |= {"reading": self._reading(c), "n_unknown": table.n_unknown}
                 found.append(row | {f"unknown_{name}": value for name, value in known.items()})
             if table.stratified is not None:
                 for c, row in zip(table.stratified.comparisons, table.stratified.rows(), strict=True):
@@ -177,7 +193,7 @@ class AdverseImpact(Result):
         hidden = _JUDGING if self.template == "ll144" else ()  # the law has no threshold
         return [{name: row[name] for name in row if name not in hidden} for row in found]
 
-    def reading(self, c: RateComparison) -> str:
+    def _reading(self, c: RateComparison) -> str:
         """Practical and statistical significance of a comparison in words; empty where there is no ratio."""
         if math.isnan(c.estimate):
             return ""
@@ -208,7 +224,7 @@ class AdverseImpact(Result):
         below, moved = c.estimate < self.threshold, figures.shortfall_four_fifths
         side = f"{'below' if below else 'at least'} {self.threshold:g} of the reference's"
         tests = f"z = {figures.z:.2f}, Fisher's p = {figures.fisher:.3g}"
-        said = [f" The rate is {side} (significance: {self.reading(c)}), {tests}"]
+        said = [f" The rate is {side} (significance: {self._reading(c)}), {tests}"]
         if below and moved is not None:
             reach = f"would reach {self.threshold:g}, {figures.shortfall:.1f} the pooled rate"
             said.append(f"{moved} selection{'' if moved == 1 else 's'} moved {reach}")

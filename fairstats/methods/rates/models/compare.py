@@ -162,7 +162,7 @@ def amplification(counts: ConfusionCounts, reference: Hashable | None, settings:
     """
     # tp, fp, fn, tn among label × label × prediction
     places = [PairedCounts.cells.index(cell) for cell in ("111", "001", "110", "000")]
-    table, settings = counts.collapse(PairedCounts, np.eye(8)[places]), replace(settings, method="paired")
+    table, settings = counts._collapse(PairedCounts, np.eye(8)[places]), replace(settings, method="paired")
     models, rng = ("labels", "predictions"), np.random.default_rng(0)  # draws nothing
     found = compare_all(table, models, "disparate_impact", None, reference, settings, rng, chosen_by=1)
     words = {"further from parity": "amplified", "closer to parity": "reduced"}

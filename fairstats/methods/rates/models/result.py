@@ -101,7 +101,7 @@ class ModelComparison(OfPairs, Result):
 
     def values_frame(self) -> pd.DataFrame:
         """One row per metric, model and group: estimate, interval, verdict."""
-        return pd.DataFrame([v.row(self.backend) for v in self.values])
+        return pd.DataFrame([v._row(self.backend) for v in self.values])
 
     def sentences(self) -> list[str]:
         """One sentence per change."""

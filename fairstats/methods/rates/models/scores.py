@@ -137,7 +137,7 @@ def abroca(
 def _curve(negatives: Floats, positives: Floats) -> RocCurve:
     values = np.unique(np.concatenate([negatives, positives]))
     counts = (np.bincount(np.searchsorted(values, own), minlength=values.size) for own in (negatives, positives))
-    return RocCurve.from_counts(*counts)
+    return RocCurve._from_counts(*counts)
 
 
 def score_cuts(scores: Floats) -> Floats:

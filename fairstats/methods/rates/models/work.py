@@ -105,7 +105,7 @@ class ModelRows:
         if model not in self.predictions or baseline not in self.predictions:
             return None
         cell = 7 - 4 * self.labels - 2 * self.predictions[baseline] - self.predictions[model]
-        return PairedCounts.count_rows(self.outcomes, cell).without_even_weights()
+        return PairedCounts._count_rows(self.outcomes, cell).without_even_weights()
 
 
 def _by_column(argument: str, value: Any, columns: Mapping[str, str]) -> Any:
