@@ -166,6 +166,10 @@ print.fairstats_audit <- function(x, digits = 3L, ...) {
       verdict = known(part$verdict, part$verdict))
     if (any(grepl("_stratified$", part$metric)))
       shown$crude <- known(part$crude, paste0(number(part$crude), ", ", part$crude_verdict))
+    if ("adjusted" %in% names(part)) {
+      ends <- paste0("[", number(part$adjusted_ci_low), ", ", number(part$adjusted_ci_high), "]")
+      shown$adjusted <- known(part$adjusted, paste0(number(part$adjusted), " ", ends, ", ", part$adjusted_verdict))
+    }
     print.data.frame(if (one) shown[names(shown) != "reference"] else shown, row.names = FALSE, right = FALSE)
     cat("\n")
   }

@@ -168,7 +168,8 @@ crosscheck_strata <- function(k1, n1, k0, n0, rates, contrast, level, threshold,
   compare_strata(tables, contrast, level, threshold, together)
 }
 
-compare_strata <- function(tables, contrast, level, threshold, together = 1) {
+# `one_sided`: whether the limits of one-sided alternatives are wanted.
+compare_strata <- function(tables, contrast, level, threshold, together = 1, one_sided = TRUE) {
   names <- c("estimate", "std_error", "rate", "rate_reference", "low", "high", "side_low", "side_high", "bound_low",
     "bound_high", "p_below", "p_above", "p_inside", "z", "p_less", "z_greater", "p_greater", "z_equal", "p_equal", "cmh",
     "cmh_p", "sum", "exact_p", "q", "q_p", "tarone", "tarone_p")
@@ -220,7 +221,7 @@ compare_strata <- function(tables, contrast, level, threshold, together = 1) {
     out[c("p_below", "p_above", "p_inside", "p_less", "p_greater")] <- NaN
   joint <- 1 - (1 - level) / together
   out[c("low", "high")] <- plain$ends(stats::qnorm((1 + joint) / 2))
-  out[c("side_low", "side_high")] <- guarded$ends(stats::qnorm(joint))
+  if (one_sided) out[c("side_low", "side_high")] <- guarded$ends(stats::qnorm(joint))
   if (!is.nan(exact) && out$p_equal > 1 - level) {
     out$low <- min(out$low, equality)
     out$high <- max(out$high, equality)
@@ -265,7 +266,7 @@ stratified_rows <- function(stratum, input, grouping, pairs, metric, options, cr
     pair <- pairs[tasks$pair[row], ]
     parts <- as_metric(metric$rates[rate], size)$parts
     tables <- lapply(parts, function(part) stratum_table(cells, part, pair[1L], pair[2L]))
-    one <- compare_strata(tables, metric$contrast, level, threshold, together)
+    one <- compare_strata(tables, metric$contrast, level, threshold, together, one_sided = FALSE)
     c(stratified_row(one, tables, metric$rows[rate], grouping$groups[pair[1L]], grouping$groups[pair[2L]], level,
       crude[row, ]), one[c("p_below", "p_above", "p_inside", "cmh_p", "exact_p", "tarone_p")])
   }))
