@@ -64,28 +64,76 @@ labels_named <- function(values, wanted) {
   character()
 }
 
-# Labels or predictions as 0 and 1; `favorable` is the value that is good for the person, `label_values` what may occur.
-favorable_codes <- function(x, favorable, argument, label_values = NULL) {
+# Labels or predictions as 0 and 1; `favorable` is the value that is good for the person, `label_values` what may occur,
+# `others` the values of the other label columns: where a column shares some with them, theirs may occur in it, too.
+favorable_codes <- function(x, favorable, argument, label_values = NULL, others = list()) {
   if (is.null(x)) return(NULL)
-  if (!is.atomic(favorable) || length(favorable) != 1L || is.na(favorable))
-    stop_argument("pos_label", listed(favorable), paste0("one value of `", argument, "`"))
+  check_favorable(favorable, argument)
   if (anyNA(x)) stop_argument(argument, paste(sum(is.na(x)), "missing values"), "none: leave those rows out first")
   text <- label_text(x)
   values <- sort(unique(text))
   wanted <- label_text(favorable)
   declared <- if (!is.null(label_values)) label_text(label_values)
   more <- setdiff(values, declared)
-  if (!is.null(declared) && length(more))
-    stop_argument(argument, paste("the values", listed(more)), paste("what label_values declares:", listed(declared)))
+  if (!is.null(declared) && length(more)) {
+    rows <- vapply(more, function(value) sum(text == value), 0)
+    stop_argument(argument, listed(paste0(dQuote(more, FALSE), " in ", thousands(rows), " rows")),
+      paste("what label_values declares:", listed(declared)))
+  }
   named <- labels_named(values, wanted)
   if (!length(named)) {
-    pairs <- Filter(function(pair) all(values %in% pair) && length(labels_named(pair, wanted)), LABEL_PAIRS)
+    alike <- Filter(function(other) any(values %in% other), others)
+    pairs <- Filter(function(pair) all(values %in% pair), LABEL_PAIRS)
+    possible <- c(list(declared, if (is.factor(x)) levels(x)), alike, pairs)
     got <- paste0(wanted, ", which does not occur in `", argument, "`")
-    if (!length(pairs) && !length(labels_named(declared, wanted)))
+    if (!any(vapply(possible, function(known) length(labels_named(known, wanted)) > 0L, NA)))
       stop_argument("pos_label", got, paste("one of its values,", listed(values), "or what label_values declares"))
     warning("pos_label ", got, ": every row of it counts as unfavourable", call. = FALSE)
   }
   as.numeric(text %in% named)
+}
+
+check_favorable <- function(favorable, argument) {
+  if (!is.atomic(favorable) || length(favorable) != 1L || is.na(favorable))
+    stop_argument("pos_label", listed(favorable), paste0("one value of `", argument, "`"))
+}
+
+thousands <- function(x) format(x, big.mark = ",", trim = TRUE, scientific = FALSE)
+
+# The different labels of a column: as declared by factors, numbers by size, text as it comes.
+labels_in_order <- function(x) {
+  if (is.factor(x)) return(intersect(levels(x), as.character(x)))
+  values <- unique(x[!is.na(x)])
+  unique(label_text(if (is.numeric(values) || is.logical(values)) sort(values) else values))
+}
+
+# Rows of each label that counts as unfavourable among those `used`, the most frequent first; NULL unless the `whole`
+# column has several.
+unfavourable_rows <- function(whole, used, favorable) {
+  values <- labels_in_order(whole)
+  values <- setdiff(values, labels_named(values, label_text(favorable)))
+  if (length(values) < 2L) return(NULL)
+  rows <- tabulate(match(label_text(used), values), length(values))
+  names(rows) <- values
+  rows <- rows[rows > 0L]
+  rows[order(-rows)]
+}
+
+# Labels that are named with their rows; of more only their number is said.
+MOST_LABELS <- 8L
+
+# "risk: counted as not favourable: Medium 1,200 rows, High 800.", a sentence for each column.
+words_of_labels <- function(unfavourable, columns = NULL) {
+  unlist(lapply(names(unfavourable), function(argument) {
+    rows <- unlist(unfavourable[[argument]])
+    if (!length(rows)) return(NULL)
+    counted <- paste(names(rows), thousands(rows))
+    counted[1L] <- paste(counted[1L], "rows")
+    more <- length(counted) - MOST_LABELS
+    if (more > 0L) counted <- c(counted[seq_len(MOST_LABELS)], paste("and", thousands(more), "other labels"))
+    column <- if (is.null(columns[[argument]])) argument else columns[[argument]]
+    paste0(column, ": counted as not favourable: ", paste(counted, collapse = ", "), ".")
+  }))
 }
 
 # pos_label: one value, or list(y_true = ..., y_pred = ...).
@@ -97,19 +145,36 @@ favorable_of <- function(favorable, argument) {
   if (argument %in% names(favorable)) favorable[[argument]] else 1
 }
 
-# Every column, checked: numbers 0 and 1, scores in [0, 1], one length, nothing missing.
+# label_values: those of every column, or list(y_true = ..., y_pred = ...).
+label_values_of <- function(label_values, argument) {
+  values <- if (is.list(label_values)) label_values[[argument]] else label_values
+  if (is.null(values)) return(NULL)
+  if (!is.atomic(values) || !length(values) || anyNA(values))
+    stop_argument("label_values", listed(values), "the labels that may occur, or list(y_true = ..., y_pred = ...)")
+  values
+}
+
+# Every column, checked: numbers 0 and 1, scores in [0, 1], one length, nothing missing. `whole`: the label columns
+# before rows were left out, where some were.
 read_columns <- function(data, y_true, y_pred, score, sensitive_features, pos_label, sample_weight = NULL,
-                         cluster = NULL, label_values = NULL) {
+                         cluster = NULL, label_values = NULL, whole = NULL) {
   if (!is.null(data)) data <- checked_frame(data)
-  labels <- function(x, name) {
-    declared <- if (is.list(label_values)) label_values[[name]] else label_values
-    favorable_codes(column_of(data, x, name), favorable_of(pos_label, name), name, declared)
-  }
+  columns <- Filter(Negate(is.null),
+    list(y_true = column_of(data, y_true, "y_true"), y_pred = column_of(data, y_pred, "y_pred")))
+  coded <- lapply(stats::setNames(nm = names(columns)), function(name) {
+    others <- lapply(columns[names(columns) != name], function(x) unique(label_text(x)))
+    declared <- label_values_of(label_values, name)
+    favorable_codes(columns[[name]], favorable_of(pos_label, name), name, declared, others)
+  })
+  unfavourable <- lapply(stats::setNames(nm = names(columns)), function(name) {
+    before <- if (is.null(whole[[name]])) columns[[name]] else whole[[name]]
+    unfavourable_rows(before, columns[[name]], favorable_of(pos_label, name))
+  })
   numbers <- function(x, name, high) if (!is.null(x)) checked_numbers(x, name, 0, high)
   score <- column_of(data, score, "score")
   weight <- column_of(data, sample_weight, "sample_weight")
   cluster <- column_of(data, cluster, "cluster")
-  found <- list(y_true = labels(y_true, "y_true"), y_pred = labels(y_pred, "y_pred"),
+  found <- list(y_true = coded$y_true, y_pred = coded$y_pred, unfavourable = Filter(Negate(is.null), unfavourable),
     score = numbers(score, "score", 1), weight = numbers(weight, "sample_weight", Inf),
     cluster = if (!is.null(cluster)) codes_of(cluster), attributes = sensitive_columns(data, sensitive_features))
   lengths <- c(lengths(found[c("y_true", "y_pred", "score", "weight", "cluster")]),
@@ -161,7 +226,9 @@ settle_missing <- function(data, columns, missing) {
   if (!all(complete))
     warning(sum(!complete), " of ", length(complete), " rows left out for missing values", call. = FALSE)
   kept <- function(x) if (is.list(x)) lapply(x, `[`, complete) else x[complete]
-  c(list(data = NULL), lapply(c(list(sensitive_features = sensitive), rest), kept))
+  # which labels a column has does not depend on the rows that are left out
+  whole <- rest[intersect(c("y_true", "y_pred"), names(rest))]
+  c(list(data = NULL, whole = whole), lapply(c(list(sensitive_features = sensitive), rest), kept))
 }
 
 # One column, or several with their names.
@@ -267,8 +334,10 @@ make_pairs <- function(grouping, reference, comparisons) {
 
 # What is compared, read and checked: columns, groups, and the pairs of the groups of all sensitive columns together.
 read_scene <- function(data, y_true, y_pred, score, sensitive_features, reference, pos_label,
-                       comparisons = "reference", sample_weight = NULL, cluster = NULL, label_values = NULL) {
-  input <- read_columns(data, y_true, y_pred, score, sensitive_features, pos_label, sample_weight, cluster, label_values)
+                       comparisons = "reference", sample_weight = NULL, cluster = NULL, label_values = NULL,
+                       whole = NULL) {
+  input <- read_columns(data, y_true, y_pred, score, sensitive_features, pos_label, sample_weight, cluster,
+    label_values, whole)
   set <- names(input$attributes)
   grouping <- make_groups(input$attributes)
   check_reference_names(reference, c(as.list(set), list(set)))

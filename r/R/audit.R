@@ -6,12 +6,15 @@ fs_audit <- function(data, y_true = NULL, y_pred = NULL, score = NULL, sensitive
                      confidence_level = 0.95, threshold = 0.8, margin = 0.1, method = NULL,
                      comparisons = "reference", simultaneous = "none", adjust = "holm",
                      missing = c("raise", "drop", "group"), intersections = TRUE,
-                     n_resamples = NULL, draws = 10000, max_bins = 1000, seed = 1, label_values = NULL) {
+                     n_resamples = NULL, draws = 10000, max_bins = 1000, seed = 1, label_values = NULL,
+                     strata = NULL) {
   missing <- choice_of(missing, "missing", MISSING_POLICIES)
   if (!isTRUE(intersections) && !isFALSE(intersections))
     stop_argument("intersections", listed(intersections), "TRUE or FALSE")
-  if (inherits(data, "fairstats_tally")) {
+  counted <- if (inherits(data, "fairstats_tally")) data
+  if (!is.null(counted)) {
     if (is.null(sensitive_features)) sensitive_features <- data$attributes
+    if (is.null(strata)) strata <- data$strata
     data <- tally_rows(data)
     if ("y_true" %in% names(data)) y_true <- "y_true"
     if ("y_pred" %in% names(data)) y_pred <- "y_pred"
@@ -26,22 +29,43 @@ fs_audit <- function(data, y_true = NULL, y_pred = NULL, score = NULL, sensitive
   names <- names(sensitive_columns(data, sensitive_features, missing))
   sets <- c(as.list(names), if (intersections && length(names) > 1L) list(names))
   check_reference_names(reference, sets)
-  found <- bind_rows(with_seed(seed, lapply(sets, function(set) {
+  if (!is.null(strata) && (!is.character(strata) || length(strata) != 1L))
+    stop_argument("strata", listed(strata), "the name of one column")
+  inputs <- lapply(sets, function(set) {
     changed <- counterfactual_column(counterfactual_score, set, sets, score)
-    columns <- unlist(list(y_true, y_pred, score, sample_weight, cluster, features, set, changed))
+    columns <- unlist(list(y_true, y_pred, score, sample_weight, cluster, strata, features, set, changed))
+    whole <- list(y_true = column_of(data, y_true, "y_true"), y_pred = column_of(data, y_pred, "y_pred"))
     if (missing == "drop") data <- complete_rows(data, columns)
     if (missing == "group") data[set] <- lapply(data[set], with_missing_group)
-    input <- read_columns(data, y_true, y_pred, score, set, pos_label, sample_weight, cluster, label_values)
+    input <- read_columns(data, y_true, y_pred, score, set, pos_label, sample_weight, cluster, label_values, whole)
     if (!is.null(changed)) {
       changed <- checked_numbers(column_of(data, changed, "counterfactual_score"), "counterfactual_score", 0, 1)
       input$discrimination <- changed - input$score
     }
     if (!is.null(features)) input$features <- feature_columns(data, features, input$n)
+    input$stratum <- read_strata(data, strata, input, strata)
+    input
+  })
+  audits <- with_seed(seed, Map(function(input, set) {
     audit_set(input, set, reference_of(reference, set, length(sets)), options)
-  })))
+  }, inputs, sets))
+  within <- bind_rows(lapply(audits, `[[`, "within"))
   # settings that a comparison with a report looks at
   kept <- options[c("confidence_level", "threshold", "margin", "comparisons", "adjust")]
-  structure(found, class = c("fairstats_audit", "data.frame"), settings = kept)
+  found <- structure(bind_rows(lapply(audits, `[[`, "rows")), class = c("fairstats_audit", "data.frame"),
+    settings = kept)
+  if (nrow(within)) {
+    attr(found, "stratified") <- within
+    attr(found, "notes") <- strata_notes(within)
+  }
+  labels <- inputs[[1L]]$unfavourable
+  names <- list(y_true = y_true, y_pred = y_pred)
+  if (!is.null(counted)) {
+    labels <- counted$missing$unfavourable
+    names <- counted$columns
+  }
+  attr(found, "labels") <- words_of_labels(labels, names)
+  with_head(found, c(strata_sentence(within$disagreement, nrow(within)), attr(found, "labels")))
 }
 
 complete_rows <- function(data, columns) {
@@ -70,7 +94,7 @@ audit_options <- function(confidence_level = 0.95, threshold = 0.8, margin = 0.1
     curve_resamples = if (is.null(n_resamples)) 999 else n_resamples)
 }
 
-# Everything for one set of attributes.
+# Everything for one set of attributes: `rows` of the table, and `within` of the comparisons within strata in full.
 audit_set <- function(input, set, reference, options) {
   grouping <- make_groups(input$attributes)
   pairs <- make_pairs(grouping, reference, options$comparisons)
@@ -80,9 +104,14 @@ audit_set <- function(input, set, reference, options) {
   both <- labels && !is.null(input$y_pred)
   plain <- is.null(input$weight) && is.null(input$cluster)
   scored <- plain && !is.null(input$score)
-  rates <- lapply(audited_metrics(input), metric_rows, cells = cells, pairs = pairs, options = options)
+  metrics <- audited_metrics(input)
+  rates <- lapply(metrics, metric_rows, cells = cells, pairs = pairs, options = options)
+  within <- NULL
+  if (!is.null(input$stratum)) within <- bind_rows(Map(function(metric, crude) {
+    if (can_be_adjusted(metric)) stratified_rows(input$stratum, input, grouping, pairs, metric, options, crude)
+  }, metrics, rates))
   sections <- list(rates = bind_rows(c(rates, list(if (both) amplification_rows(cells, pairs, options),
-    if (scored && labels) abroca_rows(input, grouping, pairs, options)))))
+    if (scored && labels) abroca_rows(input, grouping, pairs, options), within[!names(within) %in% BESIDE_ROWS]))))
   if (scored) sections$madd <- madd_rows(input, grouping, pairs, options)
   if (both && !is.null(input$features)) {
     filled <- sum(grouping$sizes > 0)
@@ -99,7 +128,9 @@ audit_set <- function(input, set, reference, options) {
     sections$ecd <- ecd_rows(split(input$discrimination, factor(grouping$labels, order)), options)
   }
   found <- bind_rows(Map(function(name, rows) cbind(section = name, rows), names(sections), sections))
-  cbind(found["section"], sensitive_features = paste(set, collapse = INTERSECTION), found[names(found) != "section"])
+  about <- paste(set, collapse = INTERSECTION)
+  list(rows = cbind(found["section"], sensitive_features = about, found[names(found) != "section"]),
+    within = if (!is.null(within)) cbind(section = "rates", sensitive_features = about, within))
 }
 
 # Evaluate with a seed, and put the generator back.
@@ -120,8 +151,9 @@ print.fairstats_audit <- function(x, digits = 3L, ...) {
     return(print.data.frame(x, ...))
   known <- function(value, text) ifelse(is.na(value), "", text)
   number <- function(value) known(value, formatC(value, digits = digits, format = "f"))
+  print_sentences(attr(x, "head"))
   for (name in unique(x$sensitive_features)) {
-    part <- x[x$sensitive_features == name, ]
+    part <- as.data.frame(x)[x$sensitive_features == name, ]
     gap <- grepl("_max$", part$metric)
     references <- setdiff(unique(part$reference[!gap]), c("", NA))
     one <- length(references) == 1L
@@ -132,10 +164,20 @@ print.fairstats_audit <- function(x, digits = 3L, ...) {
       interval = known(part$ci_low, paste0("[", number(part$ci_low), ", ", number(part$ci_high), "]")),
       p = known(part$pvalue, format.pval(part$pvalue, digits = 2L, eps = 1e-4)),
       verdict = known(part$verdict, part$verdict))
+    if (any(grepl("_stratified$", part$metric)))
+      shown$crude <- known(part$crude, paste0(number(part$crude), ", ", part$crude_verdict))
+    if ("adjusted" %in% names(part)) {
+      ends <- paste0("[", number(part$adjusted_ci_low), ", ", number(part$adjusted_ci_high), "]")
+      shown$adjusted <- known(part$adjusted, paste0(number(part$adjusted), " ", ends, ", ", part$adjusted_verdict))
+    }
     print.data.frame(if (one) shown[names(shown) != "reference"] else shown, row.names = FALSE, right = FALSE)
     cat("\n")
   }
   counts <- table(factor(x$verdict, c("violated", "undecided", "insufficient evidence", "satisfied")))
   if (any(counts > 0)) cat(paste(counts, names(counts), collapse = ", "), "\n", sep = "")
+  print_sentences(attr(x, "notes"))
   invisible(x)
 }
+
+print_sentences <- function(sentences)
+  for (sentence in sentences) cat(strwrap(sentence, max(20, getOption("width") - 4L), exdent = 2L), sep = "\n")

@@ -2,7 +2,8 @@
 # a named one, the verdict on four fifths, and what practitioners expect beside it (Biddle, Morris 2011, Journal of
 # Applied Psychology 96, 956-965; Uniform guidelines on employee selection procedures 1978, 29 CFR 1607).
 fs_adverse_impact <- function(data, selected = NULL, score = NULL, sex = NULL, race = NULL, reference = "highest",
-                              strata = NULL, pos_label = 1, threshold = 0.8, confidence_level = 0.95) {
+                              strata = NULL, pos_label = 1, threshold = 0.8, confidence_level = 0.95,
+                              label_values = NULL) {
   audit_options(confidence_level, threshold)
   data <- checked_frame(data)
   if (is.null(selected) == is.null(score)) stop_argument("selected, score", "both or neither", "one of the two")
@@ -25,7 +26,7 @@ fs_adverse_impact <- function(data, selected = NULL, score = NULL, sex = NULL, r
   } else {
     if (!is.character(selected) || !length(selected))
       stop_argument("selected", listed(selected), "names of columns, in the order of the steps")
-    steps <- process_steps(data, selected, pos_label)
+    steps <- process_steps(data, selected, pos_label, label_values)
   }
   found <- lapply(steps, function(step) Map(function(set, group) {
     absent <- Reduce(`|`, lapply(attributes[set], is.na)) | is.na(step$passed)
@@ -39,14 +40,15 @@ fs_adverse_impact <- function(data, selected = NULL, score = NULL, sex = NULL, r
 }
 
 # Of the whole process and of every step: who came to it, and who passed.
-process_steps <- function(data, selected, pos_label) {
+process_steps <- function(data, selected, pos_label, label_values) {
   all <- from <- rep(TRUE, nrow(data))
   outcome <- rep(1, nrow(data))
   found <- list()
   for (name in selected) {
     value <- column_of(data, name, "selected")
     passed <- rep(NA_real_, nrow(data))
-    passed[!is.na(value)] <- favorable_codes(value[!is.na(value)], pos_label, name)
+    passed[!is.na(value)] <- favorable_codes(value[!is.na(value)], pos_label, name,
+      label_values_of(label_values, name))
     passed[!from] <- NA
     found <- c(found, list(list(step = name, from = from, passed = passed)))
     outcome <- ifelse(from, passed, outcome)
@@ -84,8 +86,9 @@ impact_table <- function(group, passed, stratum, reference, threshold, level) {
     cells <- stratum_cells(stratum[use], group[use], groups[c(i, j)], 2 - passed[use], 2L)
     table <- stratum_table(cells, list(success = 1L, case = 1:2), 1L, 2L)
     one <- compare_strata(list(table), "ratio", level, threshold, max(chosen, 1))
-    c(stratified_row(one, "disparate_impact", groups[i], groups[j]), cmh_pvalue = one$cmh_p,
-      breslow_day_pvalue = one$tarone_p)
+    row <- stratified_row(one, list(table), "disparate_impact", groups[i], groups[j], level)
+    c(row[c("metric", "group", "reference", "estimate", "std_error", "ci_low", "ci_high", "statistic", "pvalue")],
+      cmh_pvalue = one$cmh_p, breslow_day_pvalue = one$tarone_p)
   })))
 }
 

@@ -48,14 +48,16 @@ fs_group_metric <- function(data = NULL, metric, y_true = NULL, y_pred = NULL, s
     for (name in needs) if (is.null(input[[name]])) stop_argument(name, "NULL", paste("a column:", metric, "needs it"))
     found <- metric_rows(audit_cells(input, grouping), pairs, what, options)
     if (is.null(strata)) return(found)
-    stratum <- checked_strata(input$stratum, what, input)
-    within <<- stratified_rows(stratum, input, grouping, pairs, what, options)
+    if (!can_be_adjusted(what)) stop_argument("strata", paste("strata with", metric),
+      "ratios and differences of rates, or differences of their means")
+    within <<- stratified_rows(input$stratum, input, grouping, pairs, what, options, found)
     beside_strata(found, within)
   }
   found <- of_frame(data, y_true, y_pred, NULL, sensitive_features, ..., strata = strata, section = "rates", make = make,
     plain = FALSE)
-  if (!is.null(within)) attr(found, "stratified") <- within
-  found
+  if (is.null(within)) return(found)
+  attr(found, "stratified") <- within
+  with_head(found, c(strata_sentence(within$disagreement, nrow(within)), attr(found, "head")))
 }
 
 # MADD of every group against the reference (Verger, Fan, Lalle, Bouchet, Luengo 2024, JEDM 16(1), 365-409).
@@ -99,16 +101,34 @@ of_frame <- function(data, y_true, y_pred, score, sensitive_features, reference 
     sample_weight = sample_weight, cluster = cluster, strata = strata)
   read <- settle_missing(data, columns, missing)
   scene <- read_scene(read$data, read$y_true, read$y_pred, read$score, read$sensitive_features, reference, pos_label,
-    options$comparisons, read$sample_weight, read$cluster, label_values)
+    options$comparisons, read$sample_weight, read$cluster, label_values, read$whole)
   independent <- "none: the rows must be independent draws"
   if (plain && !is.null(scene$input$weight)) stop_argument("sample_weight", "weights", independent)
   if (plain && !is.null(scene$input$cluster)) stop_argument("cluster", "clusters", independent)
-  if (!is.null(read$strata)) scene$input$stratum <- label_text(column_of(read$data, read$strata, "strata"))
+  scene$input$stratum <- read_strata(read$data, read$strata, scene$input, strata)
   rows <- with_seed(seed, make(scene$input, scene$grouping, scene$pairs, options))
-  as_audit(rows, section, names(scene$input$attributes))
+  as_audit(rows, section, scene$input)
 }
 
-as_audit <- function(rows, section, set) {
-  found <- cbind(section = section, sensitive_features = paste(set, collapse = INTERSECTION), rows)
-  structure(found, class = c("fairstats_audit", "data.frame"))
+as_audit <- function(rows, section, input) {
+  set <- paste(names(input$attributes), collapse = INTERSECTION)
+  found <- structure(cbind(section = section, sensitive_features = set, rows),
+    class = c("fairstats_audit", "data.frame"))
+  with_head(found, words_of_labels(input$unfavourable))
+}
+
+# A table of another shape, with the labels that counted as unfavourable at its head.
+as_table <- function(rows, unfavourable)
+  with_head(structure(rows, class = c("fairstats_table", "data.frame")), words_of_labels(unfavourable))
+
+print.fairstats_table <- function(x, ...) {
+  print_sentences(attr(x, "head"))
+  print.data.frame(x, ...)
+  invisible(x)
+}
+
+# Sentences that stand at the head of what is printed.
+with_head <- function(found, sentences) {
+  if (length(sentences)) attr(found, "head") <- sentences
+  found
 }

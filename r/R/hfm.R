@@ -105,18 +105,19 @@ frame_coordinates <- function(columns, scale)
 # D_f) and exchanged labels and predictions (HFM; Phipson and Smyth 2010), and the range of random subsamples.
 fs_hfm <- function(data = NULL, features, y_true, y_pred, sensitive_features, pos_label = 1, n_resamples = 199,
                    n_subsamples = 50, scale = "minmax", statistic = "max", seed = 1, most = 2000,
-                   missing = "raise") {
+                   missing = "raise", label_values = NULL) {
   choice_of(scale, "scale", c("minmax", "none"))
   for (name in c("n_resamples", "n_subsamples")) numbers_in(get(name), name, 0, whole = TRUE)
   if (!identical(most, Inf)) numbers_in(most, "most", 0)
   for (name in c("y_true", "y_pred")) if (is.null(get(name))) stop_argument(name, "NULL", "a column")
   columns <- list(y_true = y_true, y_pred = y_pred, sensitive_features = sensitive_features, features = features)
   read <- settle_missing(data, columns, missing)
-  input <- read_columns(read$data, read$y_true, read$y_pred, NULL, read$sensitive_features, pos_label)
+  input <- read_columns(read$data, read$y_true, read$y_pred, NULL, read$sensitive_features, pos_label,
+    label_values = label_values, whole = read$whole)
   columns <- feature_columns(read$data, read$features, input$n)
   grouping <- make_groups(input$attributes)
   found <- with_seed(seed, hfm_rows(columns, input, grouping, n_resamples, n_subsamples, scale, statistic, most))
-  as_audit(found, "hfm", names(input$attributes))
+  as_audit(found, "hfm", input)
 }
 
 feature_columns <- function(data, features, n) {

@@ -142,11 +142,12 @@ directional_change <- function(sizes, seen, drawn, near, step, most, levels, row
 # `MaddMitigator.evaluate` returns in Python (Verger, Fan, Lalle, Bouchet, Luengo 2024, JEDM 16(1), 365-409).
 fs_mitigation <- function(data = NULL, y_true, before, after, sensitive_features, reference = NULL, pos_label = 1,
                           cut = 0.5, n_bins = NULL, confidence_level = 0.95, n_resamples = 1999, adjust = "holm",
-                          missing = "raise") {
+                          missing = "raise", label_values = NULL) {
   columns <- list(y_true = y_true, before = before, after = after, sensitive_features = sensitive_features)
   read <- settle_missing(data, columns, missing)
   scores <- lapply(list(read$before, read$after), function(s) as.numeric(column_of(read$data, s, "score")))
-  scene <- read_scene(read$data, read$y_true, NULL, NULL, read$sensitive_features, reference, pos_label)
+  scene <- read_scene(read$data, read$y_true, NULL, NULL, read$sensitive_features, reference, pos_label,
+    label_values = label_values, whole = read$whole)
   y <- scene$input$y_true
   if (any(lengths(scores) != scene$input$n) || anyNA(unlist(scores)))
     stop_argument("before", "missing values or another length", "a score of every row, before and after")
@@ -165,9 +166,9 @@ fs_mitigation <- function(data = NULL, y_true, before, after, sensitive_features
       n_bins = n_bins)
     change_row("madd", who[1L], who[2L], one)
   }, simplify = FALSE))
-  found <- rbind(apart, rates[names(apart)], as.data.frame(change_row("accuracy", "all rows", "", every)))
+  found <- rbind(apart, as.data.frame(rates)[names(apart)], as.data.frame(change_row("accuracy", "all rows", "", every)))
   found$metric <- paste0(found$metric, "_change")
-  found
+  as_table(found, scene$input$unfavourable)
 }
 
 # A change as it stands in a table.

@@ -209,7 +209,7 @@ with_adjusted <- function(found, adjust) {
 # Blackwelder 2002, Tango 1998, Statistics in Medicine), which MOVER combines.
 fs_compare_models <- function(data = NULL, y_true, y_pred, sensitive_features, metrics = "disparate_impact",
                               baseline = NULL, reference = NULL, pos_label = 1, confidence_level = 0.95,
-                              comparisons = "reference", adjust = "holm", missing = "raise") {
+                              comparisons = "reference", adjust = "holm", missing = "raise", label_values = NULL) {
   audit_options(confidence_level, comparisons = comparisons, adjust = adjust)
   if ((!is.character(y_pred) && !is.list(y_pred)) || length(y_pred) < 2L)
     stop_argument("y_pred", listed(y_pred), "the columns of two models or more")
@@ -220,10 +220,14 @@ fs_compare_models <- function(data = NULL, y_true, y_pred, sensitive_features, m
   columns <- list(y_true = y_true, y_pred = as.list(models), sensitive_features = sensitive_features)
   read <- settle_missing(data, columns, missing)
   models <- read$y_pred
-  labels <- function(m) read_columns(read$data, NULL, m, NULL, read$sensitive_features, pos_label)$y_pred
-  scene <- read_scene(read$data, read$y_true, models[[1L]], NULL, read$sensitive_features, reference, pos_label,
-    comparisons)
-  predicted <- lapply(models, labels)
+  scenes <- Map(function(model, whole) {
+    read_scene(read$data, read$y_true, model, NULL, read$sensitive_features, reference, pos_label, comparisons,
+      label_values = label_values, whole = list(y_true = read$whole$y_true, y_pred = whole))
+  }, models, if (is.null(read$whole)) vector("list", length(models)) else read$whole$y_pred)
+  scene <- scenes[[1L]]
+  predicted <- lapply(scenes, function(s) s$input$y_pred)
+  beside <- stats::setNames(lapply(scenes, function(s) s$input$unfavourable$y_pred),
+    paste0("y_pred['", names(models), "']"))
   groups <- scene$grouping$groups
   if (!is.null(baseline)) baseline <- choice_of(baseline, "baseline", names(models))
   named <- names(models)
@@ -232,7 +236,7 @@ fs_compare_models <- function(data = NULL, y_true, y_pred, sensitive_features, m
     cell <- factor(paste0(scene$input$y_true, predicted[[who[1L]]], predicted[[who[2L]]]), PAIRED_CELLS)
     matrix(as.numeric(table(factor(scene$grouping$labels, groups), cell)), length(groups))
   }, simplify = FALSE)
-  do.call(rbind, lapply(metrics, function(metric) {
+  found <- do.call(rbind, lapply(metrics, function(metric) {
     what <- if (metric == "accuracy") list(rates = metric, rows = metric, contrast = "level") else find_metric(metric)
     places <- switch(what$contrast, level = matrix(seq_along(groups)), gap = matrix(NA_integer_, 1L, 2L), scene$pairs)
     rates <- if (what$contrast == "gap") 1L else seq_along(what$rates)
@@ -252,4 +256,5 @@ fs_compare_models <- function(data = NULL, y_true, y_pred, sensitive_features, m
     }, tasks$k, tasks$r, tasks$m))
     with_adjusted(found, adjust)
   }))
+  as_table(found, c(scene$input$unfavourable["y_true"], beside))
 }

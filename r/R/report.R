@@ -22,9 +22,23 @@ fs_read_report <- function(path) {
   table <- bind_rows(raw[["table"]])
   numbers <- names(table) %in% NUMBERS | vapply(table, is.integer, NA)
   table[numbers] <- lapply(table[numbers], as.numeric)
-  found <- list(title = raw$title, created = raw$created, version = version, columns = from_tagged(raw$columns),
-    settings = from_tagged(raw$settings), table = table, results = results, notes = unlist(raw$notes))
+  columns <- from_tagged(raw$columns)
+  within <- reported_strata(results)
+  labels <- if (length(raw$tables)) from_tagged(raw$tables[[1L]]$missing)$unfavourable
+  found <- list(title = raw$title, created = raw$created, version = version, columns = columns,
+    settings = from_tagged(raw$settings), table = table, results = results, notes = unlist(raw$notes),
+    stratified = within, labels = words_of_labels(labels, columns))
+  found$head <- c(strata_sentence(within$disagreement, NROW(within)), found$labels)
   structure(found, class = "fairstats_report")
+}
+
+# The comparisons within strata of a report, with the sentence where crude and adjusted disagree; NULL without strata.
+reported_strata <- function(results) {
+  bind_rows(unlist(lapply(results, function(result) lapply(result$comparisons, function(c) {
+    if (is.character(c$disagreement)) list(section = result$section,
+      sensitive_features = paste(result$attributes, collapse = INTERSECTION), metric = c$metric, group = c$group,
+      reference = c$reference, disagreement = c$disagreement)
+  })), recursive = FALSE))
 }
 
 # The JSON that `to_json` of a class of Python wrote.
@@ -67,10 +81,12 @@ NUMBERS <- c("estimate", "std_error", "ci_low", "ci_high", "statistic", "pvalue"
   "observed", "p_rope", "undefined",
   "expected_if_equal", "confidence_level", "interactions", "maximum", "n_synthetic", "simultaneous_low",
   "simultaneous_high", "acd", "acd_low", "acd_high", "acd_pvalue", "cvar", "cvar_low", "cvar_high", "cvar_pvalue",
-  "location", "location_std_error", "scale", "scale_std_error", "shape", "shape_std_error", "threshold", "horizon")
+  "location", "location_std_error", "scale", "scale_std_error", "shape", "shape_std_error", "threshold", "horizon",
+  "crude", "n_strata", "pvalue_homogeneity")
 
 print.fairstats_report <- function(x, ...) {
   cat(x$title, "\nfairstats ", x$version, " (Python), ", x$created, "\n", sep = "")
+  print_sentences(x$head)
   counts <- table(factor(x$table$section, unique(x$table$section)))
   cat(nrow(x$table), " rows: ", paste(names(counts), counts, collapse = ", "), "\n", sep = "")
   # as in Python's report: changes between models, and from outcomes to predictions, are judged otherwise
@@ -100,6 +116,8 @@ fs_compare <- function(report, audit, tolerance = 1e-6, quantities = NULL, na_va
   found <- do.call(rbind, c(list(compared_as(report$table[0L, ])), lapply(keys[keys %in% own], function(key) {
     compare_rows(report$table[match(key, keys), ], audit[match(key, own), ], quantities, tolerance, any_exact)
   })))
+  found <- rbind(found, compared_strata(report$stratified, attr(audit, "stratified")),
+    compared_labels(report$labels, attr(audit, "labels")))
   rownames(found) <- NULL
   place <- function(rows) unique(paste(rows$section, rows$sensitive_features, rows$metric, sep = ": "))
   missing <- list(python_only = place(report$table[!keys %in% own, ]), r_only = place(audit[!own %in% keys, ]))
@@ -109,11 +127,35 @@ fs_compare <- function(report, audit, tolerance = 1e-6, quantities = NULL, na_va
   structure(found, class = c("fairstats_comparison", "data.frame"), missing = missing, settings = different)
 }
 
+# Whether both say the same where crude and adjusted comparison disagree: a row for each that either says.
+compared_strata <- function(theirs, ours) {
+  if (!NROW(theirs) || !NROW(ours)) return(NULL)
+  at <- match(row_keys(theirs), row_keys(ours))
+  theirs <- theirs[!is.na(at), ]
+  said <- cbind(theirs$disagreement, ours$disagreement[at[!is.na(at)]])
+  any_said <- nzchar(said[, 1L]) | nzchar(said[, 2L])
+  theirs <- theirs[any_said, ]
+  other <- as.numeric(said[any_said, 1L] != said[any_said, 2L])
+  if (!length(other)) return(NULL)
+  none <- rep(NA_real_, length(other))
+  compared_as(theirs, rep("sentence", length(other)), none, none, other, 0 * other, other == 0)
+}
+
+# Whether both name the same labels that count as unfavourable, where both had several: other codes of the same outcome
+# are no disagreement.
+compared_labels <- function(theirs, ours) {
+  if (!length(theirs) || !length(ours)) return(NULL)
+  other <- as.numeric(!identical(theirs, ours))
+  about <- data.frame(section = "head", sensitive_features = "", metric = "labels", group = "", reference = "")
+  compared_as(about, "sentence", NA_real_, NA_real_, other, 0, other == 0)
+}
+
 # The rows of a report from their file, each column read as what the report used it for.
 rows_of_report <- function(report, path, na_values) {
   columns <- report$columns
   numbers <- c(columns$score, columns$sample_weight, columns$model_scores, columns$counterfactual_scores)
-  labels <- c(columns$sensitive_features, columns$y_true, columns$y_pred, columns$cluster, columns$models)
+  labels <- c(columns$sensitive_features, columns$y_true, columns$y_pred, columns$cluster, columns$strata,
+    columns$models)
   fs_read_table(path, columns = unique(unlist(labels)), numbers = unique(unlist(numbers)),
     features = unlist(columns$features), na_values = na_values)
 }
@@ -131,10 +173,10 @@ audit_as_reported <- function(report, data) {
     "n_resamples")
   found <- do.call(fs_audit, c(list(data, sensitive_features = names, reference = unlist(settings$references),
     pos_label = list(y_true = own(columns$pos_label_true), y_pred = own(columns$pos_label_pred)),
-    features = unlist(columns$features),
+    features = unlist(columns$features), label_values = if (length(columns$label_values)) columns$label_values,
     counterfactual_score = if (length(columns$counterfactual_scores)) columns$counterfactual_scores,
     intersections = paste(names, collapse = INTERSECTION) %in% report$table$sensitive_features),
-    columns[intersect(c("y_true", "y_pred", "score", "sample_weight", "cluster"), names(columns))],
+    columns[intersect(c("y_true", "y_pred", "score", "sample_weight", "cluster", "strata"), names(columns))],
     settings[intersect(alike, names(settings))]))
   # adjusted over the whole audit, with p-values that are random among them
   if (identical(settings$family, "audit")) found$pvalue_adjusted <- NA_real_
@@ -177,6 +219,10 @@ compare_rows <- function(theirs, ours, quantities, tolerance, any_exact) {
   keep <- !is.na(p) & is.finite(r)
   found <- if (any(keep))
     compared_as(theirs, quantities[keep], p[keep], r[keep], apart[keep], allowed[keep], apart[keep] <= allowed[keep])
+  if (!is.null(theirs$crude_verdict) && !is.null(ours$crude_verdict) && !is.na(theirs$crude_verdict)) {
+    other <- as.numeric(!identical(theirs$crude_verdict, ours$crude_verdict))
+    found <- rbind(found, compared_as(theirs, "crude_verdict", NA_real_, NA_real_, other, 0, other == 0))
+  }
   verdicts <- c(as_text(theirs$verdict), as_text(ours$verdict))
   if (!all(nzchar(verdicts))) return(found)
   other <- verdicts[1L] != verdicts[2L]

@@ -168,7 +168,8 @@ crosscheck_strata <- function(k1, n1, k0, n0, rates, contrast, level, threshold,
   compare_strata(tables, contrast, level, threshold, together)
 }
 
-compare_strata <- function(tables, contrast, level, threshold, together = 1) {
+# `one_sided`: whether the limits of one-sided alternatives are wanted.
+compare_strata <- function(tables, contrast, level, threshold, together = 1, one_sided = TRUE) {
   names <- c("estimate", "std_error", "rate", "rate_reference", "low", "high", "side_low", "side_high", "bound_low",
     "bound_high", "p_below", "p_above", "p_inside", "z", "p_less", "z_greater", "p_greater", "z_equal", "p_equal", "cmh",
     "cmh_p", "sum", "exact_p", "q", "q_p", "tarone", "tarone_p")
@@ -225,7 +226,7 @@ compare_strata <- function(tables, contrast, level, threshold, together = 1) {
     out[c("p_below", "p_above", "p_inside", "p_less", "p_greater")] <- NaN
   joint <- 1 - (1 - level) / together
   out[c("low", "high")] <- plain$ends(stats::qnorm((1 + joint) / 2))
-  out[c("side_low", "side_high")] <- guarded$ends(stats::qnorm(joint))
+  if (one_sided) out[c("side_low", "side_high")] <- guarded$ends(stats::qnorm(joint))
   if (!is.nan(exact) && out$p_equal > 1 - level) {
     out$low <- min(out$low, equality)
     out$high <- max(out$high, equality)
@@ -242,48 +243,116 @@ mantel_haenszel_test <- function(t, z) {
   c(unname(found$statistic), found$p.value)
 }
 
-stratified_row <- function(one, metric, group, reference)
-  list(metric = paste0(metric, "_stratified"), group = group, reference = reference, estimate = one$estimate,
-    std_error = one$std_error, ci_low = one$low, ci_high = one$high, statistic = one$z_equal, pvalue = one$p_equal)
+# A row of the tidy table: a group against its reference within strata, beside what it is without them.
+stratified_row <- function(one, tables, metric, group, reference, level, crude = NULL) {
+  cases <- function(name) sum(vapply(tables, function(t) sum(t[[name]]), 0))
+  row <- tidy_row(paste0(metric, "_stratified"), group, reference, n = cases("n1"), n_reference = cases("n0"),
+    method = "stratified score", confidence_level = level, ci_low = one$low, ci_high = one$high,
+    statistic = one$z_equal, pvalue = one$p_equal)
+  same <- c("estimate", "std_error", "rate", "rate_reference", "bound_low", "bound_high")
+  row[same] <- one[same]
+  strata <- min(vapply(tables, function(t) length(t$k1), 0L))
+  c(row, if (!is.null(crude)) list(crude = crude$estimate, crude_verdict = crude$verdict), n_strata = strata,
+    pvalue_homogeneity = one$q_p)
+}
 
-# Adjusted comparisons of the same pairs, as one family of their own.
-stratified_rows <- function(stratum, input, grouping, pairs, metric, options) {
+# Adjusted comparisons of the same pairs as the `crude` ones, as one family of their own.
+stratified_rows <- function(stratum, input, grouping, pairs, metric, options, crude) {
   size <- if (!is.null(input$y_pred) && !is.null(input$y_true)) 4L else 2L
   cell <- if (size == 4L) 4 - 2 * input$y_pred - input$y_true else 2 - c(input$y_pred, input$y_true)
   cells <- stratum_cells(stratum, grouping$labels, grouping$groups, cell, size)
-  threshold <- if (metric$contrast == "ratio") options$threshold else options$margin
+  ratio <- metric$contrast == "ratio"
+  threshold <- if (ratio) options$threshold else options$margin
   together <- if (options$simultaneous == "none") 1 else nrow(pairs) * length(metric$rates)
-  found <- bind_rows(unlist(Map(function(rate, name) {
-    parts <- as_metric(rate, size)$parts
-    lapply(seq_len(nrow(pairs)), function(k) {
-      tables <- lapply(parts, function(part) stratum_table(cells, part, pairs[k, 1L], pairs[k, 2L]))
-      one <- compare_strata(tables, metric$contrast, options$confidence_level, threshold, together)
-      c(stratified_row(one, name, grouping$groups[pairs[k, 1L]], grouping$groups[pairs[k, 2L]]),
-        one[c("bound_low", "bound_high", "p_below", "p_above", "p_inside", "cmh_p", "exact_p", "q_p", "tarone_p")])
-    })
-  }, metric$rates, metric$rows), recursive = FALSE))
-  settle_rows(with_adjusted(found, options$adjust), options)
+  level <- options$confidence_level
+  tasks <- expand.grid(pair = seq_len(nrow(pairs)), rate = seq_along(metric$rates))
+  found <- bind_rows(lapply(seq_len(nrow(tasks)), function(row) {
+    rate <- tasks$rate[row]
+    pair <- pairs[tasks$pair[row], ]
+    parts <- as_metric(metric$rates[rate], size)$parts
+    tables <- lapply(parts, function(part) stratum_table(cells, part, pair[1L], pair[2L]))
+    one <- compare_strata(tables, metric$contrast, level, threshold, together, one_sided = FALSE)
+    c(stratified_row(one, tables, metric$rows[rate], grouping$groups[pair[1L]], grouping$groups[pair[2L]], level,
+      crude[row, ]), one[c("p_below", "p_above", "p_inside", "cmh_p", "exact_p", "tarone_p")])
+  }))
+  found$pvalue_adjusted <- adjust_pvalues(found$pvalue, options$adjust)
+  found <- settle_rows(found, options)
+  among <- paste(dim(cells)[1L], "strata")
+  if (!is.null(attr(stratum, "name"))) among <- paste(among, "of", attr(stratum, "name"))
+  found$disagreement <- vapply(seq_len(nrow(found)), function(row) {
+    disagreement_of(crude[row, ], found[row, ], metric$contrast, among)
+  }, "")
+  found
 }
 
-# The stratum of every row, or an error where there is none or the metric has no strata.
-checked_strata <- function(stratum, metric, input) {
+# Columns of stratified_rows() that are no columns of an audit: sentences, and further tests.
+BESIDE_ROWS <- c("disagreement", "cmh_p", "exact_p", "tarone_p")
+
+# A sentence where crude and adjusted comparison say different things, empty where they agree: other verdicts; or an
+# adjusted estimate outside the crude interval that lies on the other side of equality, or where only one of both
+# differs from it. `among`: the strata in words.
+disagreement_of <- function(crude, within, contrast, among) {
+  unknown <- "insufficient evidence"
+  if (unknown %in% c(crude$verdict, within$verdict) || is.nan(within$estimate)) return("")
+  equality <- if (contrast == "ratio") 1 else 0
+  error <- 1 - crude$confidence_level
+  moved <- !isTRUE(crude$ci_low <= within$estimate && within$estimate <= crude$ci_high)
+  turned <- isTRUE((crude$estimate - equality) * (within$estimate - equality) < 0)
+  shown <- isTRUE(crude$pvalue <= error) != isTRUE(within$pvalue <= error)
+  if (crude$verdict == within$verdict && !(moved && (turned || shown))) return("")
+  number <- function(x) {
+    # as Python writes what is infinite
+    sub("Inf", "inf", sprintf(if (contrast == "ratio") "%.3f" else "%+.3f", x), fixed = TRUE)
+  }
+  said <- sprintf("%s against %s: crude %s %s (%s), within %s %s (%s%% interval %s to %s; %s).", crude$group,
+    crude$reference, contrast, number(crude$estimate), crude$verdict, among, number(within$estimate),
+    sprintf("%g", 100 * within$confidence_level), number(within$ci_low), number(within$ci_high), within$verdict)
+  if (!isTRUE(within$pvalue_homogeneity < error)) return(said)
+  p <- sprintf("%.2g", within$pvalue_homogeneity)
+  paste0(said, " Strata differ (p = ", p, "): one ", contrast, " does not describe all of them.")
+}
+
+# The sentence at the head of an audit or a report: for how many of `n` comparisons strata change the answer.
+strata_sentence <- function(said, n) {
+  said <- said[nzchar(said)]
+  if (!length(said)) return(character())
+  more <- if (length(said) > 1L) paste0(" (and ", length(said) - 1L, " more; the notes list them)") else ""
+  paste0("Strata change the answer for ", length(said), " of ", n, " comparisons: ", said[1L], more)
+}
+
+# Every disagreement as a note, with the metrics that it is about.
+strata_notes <- function(rows) {
+  rows <- rows[nzchar(rows$disagreement), ]
+  where <- paste0(rows$sensitive_features, ": Crude and adjusted disagree. ", rows$disagreement)
+  vapply(unique(where), function(text) {
+    paste0(text, " (", paste(rows$metric[where == text], collapse = "; "), ")")
+  }, "", USE.NAMES = FALSE)
+}
+
+# Whether a metric has an adjusted version: ratios and differences of rates, and differences of their means.
+can_be_adjusted <- function(metric) {
+  parts <- lengths(lapply(metric$rates, function(rate) as_metric(rate, 4L)$parts))
+  length(parts) > 0L && metric$contrast != "gap" &&
+    all(parts == 1L | (parts > 1L & metric$contrast == "difference"))
+}
+
+# The stratum of every row, or an error where there is none; `name`: what was given as strata, the name of a column or
+# the values.
+read_strata <- function(data, strata, input, name) {
+  if (is.null(strata)) return(NULL)
+  stratum <- label_text(column_of(data, strata, "strata"))
   if (length(stratum) != input$n || anyNA(stratum))
     stop_argument("strata", "missing values or another length", "the stratum of every row")
-  independent <- "independent rows of equal weight"
   if (!is.null(input$weight) || !is.null(input$cluster))
-    stop_argument("strata", "strata of rows with weights or clusters", independent)
-  allowed <- "ratios and differences of rates, or differences of their means"
-  parts <- lengths(lapply(metric$rates, function(rate) if (rate != "selection_rate") as_metric(rate, 4L)$parts else 1))
-  fine <- metric$contrast != "gap" && all(parts == 1L | (parts > 1L & metric$contrast == "difference"))
-  if (!fine) stop_argument("strata", paste("strata with", metric$name), allowed)
-  stratum
+    stop_argument("strata", "strata of rows with weights or clusters", "independent rows of equal weight")
+  structure(stratum, name = if (length(name) == 1L && is.character(name)) name)
 }
 
 # Crude rows with the adjusted ones in columns of their own.
 beside_strata <- function(found, within) {
   cbind(found, adjusted = within$estimate, adjusted_ci_low = within$ci_low, adjusted_ci_high = within$ci_high,
-    adjusted_pvalue = within$pvalue, adjusted_verdict = within$verdict, pvalue_homogeneity = within$q_p,
-    stringsAsFactors = FALSE)
+    adjusted_pvalue = within$pvalue, adjusted_verdict = within$verdict,
+    pvalue_homogeneity = within$pvalue_homogeneity, stringsAsFactors = FALSE)
 }
 
 # stats::mantelhaen.test of counts as an array group x cell x stratum: the exact one, or without continuity correction.

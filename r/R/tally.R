@@ -13,9 +13,13 @@ fs_read_tally <- function(path) {
     data.frame(as.list(levels[g, ]), cells, n = counts[g, ], check.names = FALSE, stringsAsFactors = FALSE)
   }))
   found <- stats::aggregate(found["n"], found[names(found) != "n"], sum) # the second prediction, if any, is summed over
-  if (isTRUE(raw$stratified)) attributes <- attributes[-length(attributes)]
+  strata <- NULL
+  if (isTRUE(raw$stratified)) {
+    strata <- attributes[length(attributes)]
+    attributes <- attributes[-length(attributes)]
+  }
   structure(
-    list(attributes = attributes, cells = found, columns = from_tagged(raw$columns),
+    list(attributes = attributes, strata = strata, cells = found, columns = from_tagged(raw$columns),
       missing = from_tagged(raw$cells$missing)),
     class = "fairstats_tally"
   )

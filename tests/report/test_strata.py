@@ -103,6 +103,26 @@ def test_labels_differences_of_means_and_several_columns() -> None:
     assert within["pvalue"].notna().all()
 
 
+def test_ratios_of_labels_are_those_of_the_labels() -> None:
+    """By hand, Mantel and Haenszel: labels 20/40 beside 10/40, predictions 15/40 beside 20/40 in both strata."""
+    rows = [
+        (group, stratum, label, prediction)
+        for stratum in ("x", "y")
+        for group, cells in (("a", (10, 10, 5, 15)), ("b", (5, 5, 15, 15)))
+        for (label, prediction), number in zip(((1, 1), (1, 0), (0, 1), (0, 0)), cells, strict=True)
+        for _ in range(number)
+    ]
+    frame = pd.DataFrame(rows, columns=["g", "s", "y", "p"])
+    assert frame.groupby("g")[["y", "p"]].mean().to_numpy().tolist() == [[0.5, 0.375], [0.25, 0.5]]
+    options = {"sensitive_features": "g", "reference": "b"}
+    table = fs.audit(frame, y_true="y", y_pred="p", strata="s", **options, rng=1).to_frame().set_index("metric")
+    assert table.loc["disparate_impact_labels_stratified", "estimate"] == pytest.approx(2, rel=1e-12)
+    assert table.loc[RATIO, "estimate"] == pytest.approx(0.75, rel=1e-12)
+    counted = fs.tally(frame, y_true="y", y_pred="p", sensitive_features="g", strata="s")
+    of_tally = fs.group_metric(metric="disparate_impact_labels", counts=counted, reference="b")
+    assert (of_tally.estimate, of_tally.stratified.estimate) == pytest.approx((2, 2), rel=1e-12)
+
+
 def test_weights_are_refused(berkeley: pd.DataFrame) -> None:
     frame = berkeley.assign(w=1.0)
     for engine in ("rows", "polars"):

@@ -196,7 +196,7 @@ def count_tables(given: Mapping[str, Any], needs: tuple[str, ...]) -> tuple[Cell
     columns = {name: given.get(name) for name in (*names, "y_pred", "sensitive_features", "strata")}
     if counts_or_rows(given.get("counts"), needs=", ".join(names), **columns):
         counts = _counted(given["counts"], selection=selection).without_even_weights()
-        return counts, _counted_strata(given["counts"], selection=selection)
+        return counts, _counted_strata(given["counts"], selection=needs == ("predictions",))
     y_true, y_pred = None if selection else given["y_true"], given[names[-1]]
     strata = given.get("strata")
     outcomes = Outcomes.from_arrays(y_true, y_pred, strata=strata, **rows_among(given))

@@ -168,6 +168,6 @@ def _compute(metric: Metric, inputs: AuditInput) -> Result:
     if scores:
         return abroca_from_counts(inputs.score_counts, inputs.reference, settings, s.seed)
     strata = inputs.strata if can_be_adjusted(metric) else None
-    if strata is not None and len(metric.needs) == 1:
+    if strata is not None and metric.needs == ("predictions",):  # of labels: those of the labels
         strata = strata.selection()
     return compare_metric(metric, inputs.counts, settings, inputs.reference, s.seed, strata=strata)

@@ -61,3 +61,53 @@ test_that("labels are written as Python writes them", {
   expect_equal(label_text(moments), c("2020-01-01 12:00:00", "2020-01-02"))
   expect_equal(label_text(c(TRUE, NA)), c("True", NA))
 })
+
+test_that("labels beside the favourable one are counted and named", {
+  people <- data.frame(risk = rep(c("Low", "Medium", "High"), c(3000, 1200, 800)), sex = rep(c("f", "m"), 2500),
+    y = rep(c("good", "bad"), 2500))
+  words <- "counted as not favourable: Medium 1,200 rows, High 800."
+  one <- fs_disparate_impact(people, "risk", "sex", pos_label = "Low")
+  expect_equal(attr(one, "head"), paste("y_pred:", words))
+  expect_output(print(one), "y_pred: counted as not favourable", fixed = TRUE)
+  both <- list(y_true = "good", y_pred = "Low")
+  audit <- fs_audit(people, "y", "risk", sensitive_features = "sex", pos_label = both, draws = 0)
+  expect_equal(attr(audit, "head"), paste("risk:", words))
+  expect_output(print(audit), "risk: counted as not favourable", fixed = TRUE)
+  people$other <- rev(people$risk)
+  models <- fs_compare_models(people, "y", c(A = "risk", B = "other"), "sex", pos_label = both)
+  expect_equal(attr(models, "head"), paste0("y_pred['", c("A", "B"), "']: ", words))
+  expect_output(print(models), "y_pred['B']: counted", fixed = TRUE)
+  # the one other label needs no word
+  expect_null(attr(fs_disparate_impact(people, "y", "sex", pos_label = "good"), "head"))
+  # what a column has does not depend on rows that are left out
+  people$risk[people$risk == "High"][1:800] <- "High"
+  people$sex[people$risk == "High"] <- NA
+  left <- suppressWarnings(fs_disparate_impact(people, "risk", "sex", pos_label = "Low", missing = "drop"))
+  expect_equal(attr(left, "head"), "y_pred: counted as not favourable: Medium 1,200 rows.")
+})
+
+test_that("of many labels their number is said", {
+  rows <- stats::setNames(12:1, paste0("label", 1:12))
+  expect_match(words_of_labels(list(y = rows)), "label1 12 rows, label2 11, .* label8 5, and 4 other labels\\.$")
+})
+
+test_that("label_values and declared levels say what may occur, in every function that reads labels", {
+  d <- data.frame(g = rep(c("a", "b"), 20), y = rep(c("yes", "no", "no", "yes"), 10), p = rep(c("yes", "maybe"), 20),
+    x = seq_len(40), score = rep(c(0.2, 0.7), 20))
+  allowed <- c("no", "yes")
+  expect_error(fs_compare_models(d, "y", c("y", "p"), "g", pos_label = "yes", label_values = allowed), "maybe")
+  expect_error(fs_hfm(d, "x", "y", "p", "g", pos_label = "yes", label_values = allowed), "maybe")
+  expect_error(fs_mitigation(d, "p", "score", "score", "g", pos_label = "yes", label_values = allowed), "maybe")
+  expect_error(fs_adverse_impact(d, "p", sex = "g", pos_label = "yes", label_values = allowed), "maybe\" in 20 rows")
+  expect_error(fs_audit(d, y_pred = "p", sensitive_features = "g", pos_label = "yes",
+    label_values = list(y_pred = allowed)), "maybe")
+  expect_error(fs_audit(d, y_pred = "y", sensitive_features = "g", pos_label = "yes", label_values = list(y_pred = sum)),
+    "label_values")
+  nobody <- factor(rep("no", 40), c("no", "yes"))
+  expect_warning(fs_disparate_impact(y_pred = nobody, sensitive_features = d$g, pos_label = "yes"), "unfavourable")
+  # the other label column has it, and shares a label
+  expect_warning(fs_group_metric(metric = "tpr_difference", y_true = d$y, y_pred = rep("no", 40),
+    sensitive_features = d$g, pos_label = "yes"), "unfavourable")
+  expect_error(fs_group_metric(metric = "tpr_difference", y_true = d$y, y_pred = rep("no.", 40),
+    sensitive_features = d$g, pos_label = "yes"), "label_values")
+})

@@ -59,3 +59,73 @@ test_that("strata that cannot be used are refused", {
   expect_error(fs_demographic_parity_difference(d, "y_pred", "group", agg = "max", strata = "y_true"), "`strata`")
   expect_error(fs_group_metric(d, "f1_difference", "y_true", "y_pred", "group", strata = "y_true"), "`strata`")
 })
+
+test_that("an audit has crude and adjusted side by side, and says at its head where they disagree", {
+  found <- fs_audit(berkeley(), y_pred = "admitted", sensitive_features = "sex", strata = "dept")
+  within <- found[found$metric == "disparate_impact_stratified", ]
+  alone <- fs_disparate_impact(berkeley(), "admitted", "sex", strata = "dept")
+  expect_equal(within$crude, found$estimate[found$metric == "disparate_impact"])
+  expect_equal(within$crude_verdict, "violated")
+  expect_equal(c(within$estimate, within$ci_low, within$pvalue), c(alone$adjusted, alone$adjusted_ci_low,
+    alone$adjusted_pvalue))
+  expect_equal(c(within$n, within$n_reference, within$n_strata), c(1835, 2691, 6))
+  # adjusted rates by hand, with the weights of Mantel and Haenszel
+  n <- apply(UCBAdmissions, 2:3, sum)
+  w <- n["Male", ] * n["Female", ] / colSums(n)
+  expect_equal(within$rate, sum(w * UCBAdmissions["Admitted", "Female", ] / n["Female", ]) / sum(w))
+  head <- attr(found, "head")
+  expect_match(head, "Strata change the answer for 2 of 2 comparisons: Female against Male: crude ratio 0.682", fixed = TRUE)
+  expect_match(head, "within 6 strata of dept 1.058 (95% interval 0.967 to 1.156; satisfied)", fixed = TRUE)
+  expect_length(attr(found, "notes"), 2L)
+  expect_output(print(found), "Strata change the answer")
+  expect_output(print(found), "0.682, violated", fixed = TRUE)
+  expect_output(print(alone), "1.058 [0.967, 1.156], satisfied", fixed = TRUE)
+})
+
+test_that("strata that change nothing are not spoken of, and means of rates are among the rows", {
+  d <- people(n = 600)
+  d$half <- rep(c("u", "v"), 300)
+  found <- fs_audit(d, "y_true", "y_pred", sensitive_features = "group", strata = "half", draws = 0)
+  within <- found[grepl("_stratified$", found$metric), ]
+  expect_true("average_odds_difference_stratified" %in% within$metric)
+  expect_false(any(grepl("_max|f1|mcc", within$metric)))
+  expect_equal(within$crude, found$estimate[match(paste(sub("_stratified", "", within$metric), within$group),
+    paste(found$metric, found$group))])
+  # a family of their own, as the crude ones of the same metric
+  ratio <- within[within$metric == "disparate_impact_stratified", ]
+  expect_equal(ratio$pvalue_adjusted, p.adjust(ratio$pvalue, "holm"))
+  expect_error(fs_audit(d, y_pred = "y_pred", sensitive_features = "group", strata = "half", cluster = "cluster"),
+    "`strata`")
+  expect_error(fs_audit(d, y_pred = "y_pred", sensitive_features = "group", strata = c("half", "group")), "`strata`")
+  d$half[1L] <- NA
+  expect_error(fs_audit(d, y_pred = "y_pred", sensitive_features = "group", strata = "half"), "missing values")
+  left <- fs_audit(d, y_pred = "y_pred", sensitive_features = "group", strata = "half", missing = "drop")
+  expect_equal(sum(left$n[left$metric == "demographic_parity_max"]), 599)
+})
+
+test_that("a tally brings its strata along", {
+  d <- berkeley()
+  cells <- as.data.frame(table(sex = d$sex, dept = d$dept, y_pred = d$admitted), responseName = "n",
+    stringsAsFactors = FALSE)
+  cells$y_pred <- as.integer(cells$y_pred)
+  counted <- structure(list(attributes = "sex", strata = "dept", cells = cells, columns = list(y_pred = "admitted"),
+    missing = list()), class = "fairstats_tally")
+  of_tally <- fs_audit(counted)
+  of_rows <- fs_audit(d, y_pred = "admitted", sensitive_features = "sex", strata = "dept")
+  expect_equal(of_tally$estimate, of_rows$estimate)
+  expect_equal(attr(of_tally, "head"), attr(of_rows, "head"))
+})
+
+test_that("where adjusted and crude comparison agree no sentence is made", {
+  row <- function(...) utils::modifyList(list(group = "a", reference = "b", estimate = 0.5, ci_low = 0.4, ci_high = 0.6,
+    pvalue = 0.001, verdict = "violated", confidence_level = 0.95, pvalue_homogeneity = 0.5), list(...))
+  said <- function(within, crude = row()) disagreement_of(crude, within, "ratio", "3 strata")
+  expect_equal(said(row(estimate = 0.55)), "")
+  # outside the interval, but on the same side and as different from equality
+  expect_equal(said(row(estimate = 0.7)), "")
+  expect_match(said(row(estimate = 1.3)), "crude ratio 0.500 (violated), within 3 strata 1.300", fixed = TRUE)
+  expect_match(said(row(estimate = 0.7, pvalue = 0.2)), "0.700")
+  expect_match(said(row(verdict = "undecided", ci_high = Inf)), "0.400 to inf; undecided", fixed = TRUE)
+  expect_equal(said(row(verdict = "insufficient evidence")), "")
+  expect_match(said(row(estimate = 1.3, pvalue_homogeneity = 0.012)), "Strata differ (p = 0.012)", fixed = TRUE)
+})
