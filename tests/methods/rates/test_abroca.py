@@ -45,7 +45,7 @@ def columns(rows: list[tuple[int, int, str]]) -> tuple[np.ndarray, np.ndarray, n
 def curve(y: np.ndarray, score: np.ndarray) -> RocCurve:
     values, place = np.unique(score, return_inverse=True)
     counts = [np.bincount(place[y == label], minlength=values.size) for label in (0, 1)]
-    return RocCurve.from_counts(counts[0], counts[1])
+    return RocCurve._from_counts(counts[0], counts[1])
 
 
 def sklearn_area(y: np.ndarray, score: np.ndarray, g: np.ndarray, grid: np.ndarray) -> float:
@@ -90,16 +90,16 @@ def test_area_is_a_distance_above_the_difference_of_aucs(rows: list[tuple[int, i
 
 def test_areas_known_in_closed_form() -> None:
     perfect, diagonal, worst = (
-        RocCurve.from_counts(np.array(n), np.array(p)) for n, p in (([4, 0], [0, 3]), ([4], [3]), ([0, 4], [3, 0]))
+        RocCurve._from_counts(np.array(n), np.array(p)) for n, p in (([4, 0], [0, 3]), ([4], [3]), ([0, 4], [3, 0]))
     )
     assert area_between(perfect, diagonal) == pytest.approx(0.5)
     assert area_between(perfect, worst) == pytest.approx(1.0)
     # (0,0)–(½,1)–(1,1) against (0,0)–(½,0)–(1,1): two triangles of ¼… the area between them is ½.
-    upper = RocCurve.from_counts(np.array([2, 2]), np.array([0, 5]))
-    lower = RocCurve.from_counts(np.array([2, 2]), np.array([5, 0]))
+    upper = RocCurve._from_counts(np.array([2, 2]), np.array([0, 5]))
+    lower = RocCurve._from_counts(np.array([2, 2]), np.array([5, 0]))
     assert area_between(upper, lower) == pytest.approx(0.5)
     # Crossing at (½, ½): (0,0)–(0,½)–(1,½)–(1,1) against the diagonal, two triangles of ⅛.
-    crossing = RocCurve.from_counts(np.array([0, 4, 0]), np.array([2, 0, 2]))
+    crossing = RocCurve._from_counts(np.array([0, 4, 0]), np.array([2, 0, 2]))
     assert area_between(crossing, diagonal) == pytest.approx(0.25)
 
 
