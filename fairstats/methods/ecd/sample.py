@@ -35,6 +35,25 @@ class Average:
     n: int
     n_people: int
 
+    def inference(self, confidence_level: float = 0.95) -> tuple[Interval, HypothesisTest]:
+        """Normal interval of the mean, and the z-test of mean 0.
+
+        Parameters
+        ----------
+        confidence_level : float, default 0.95
+            In (0, 1).
+
+        Returns
+        -------
+        Interval, HypothesisTest
+
+        Raises
+        ------
+        InputError
+            For a level that is none.
+        """
+        return self._inference(checks.check_confidence_level(confidence_level))
+
     def _inference(self, confidence_level: float, null: str = "mean CD = 0") -> tuple[Interval, HypothesisTest]:
         """Normal interval, and the z-test of mean 0."""
         reach = normal_quantile((1 + confidence_level) / 2) * self.std_error
