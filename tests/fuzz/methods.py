@@ -318,6 +318,7 @@ ARGUMENTS: dict[str, Callable[[Any], dict[str, Any]]] = {
     # ------------------------------------------------ ecd
     "EcdResult.__getitem__": lambda result: {"group": result.privileged},
     "EcdResult.plot": _same(axes=None),
+    "Average.inference": _same(confidence_level=0.9),
     "EcdResult.rows_for": _same(width=0.1),
     "CounterfactualSample.__getitem__": _same(group="a"),
     "CounterfactualSample.cvar": _same(group="a", level=0.9),
