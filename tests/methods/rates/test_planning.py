@@ -302,8 +302,15 @@ def test_no_more_than_needed(rate: float, ratio: float, alternative: Any, alloca
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("allocation", [1.0, 4.0, 0.1])
-@pytest.mark.parametrize(("rate", "ratio", "alternative"), [(0.9, 0.7, "violated"), (0.7, 1.0, "satisfied")])
+@pytest.mark.parametrize(
+    ("rate", "ratio", "alternative", "allocation"),
+    [
+        (0.9, 0.7, "violated", 1.0),
+        (0.9, 0.7, "violated", 4.0),
+        (0.9, 0.7, "violated", 0.1),
+        (0.7, 1.0, "satisfied", 1.0),
+    ],
+)
 def test_no_more_than_needed_for_a_verdict(rate: float, ratio: float, alternative: Any, allocation: float) -> None:
     check_no_more_than_needed(rate, ratio, alternative, allocation)
 
