@@ -312,6 +312,7 @@ def _settled(codes: NDArray[Any], values: Sequence[Any], argument: str) -> Facto
 
 def _places(values: Sequence[Any], argument: str) -> tuple[tuple[Hashable, ...], NDArray[np.int64] | None]:
     """Levels of distinct values, and the level of each (the last: of a missing one); None where all stay in place."""
+    values = list(values)  # to look into an index of pandas costs more than all the rest
     kinds = set(map(type, values))
     if len(kinds) == 1 and kinds <= {int, bool}:
         return tuple(values), None
