@@ -77,7 +77,7 @@ def assert_all_agree(found: dict[str, Any], at_least: int) -> None:
 @pytest.mark.parametrize(
     ("name", "options", "at_least"),
     [
-        pytest.param("scores", {"score": "score"}, 2000, marks=pytest.mark.slow),
+        pytest.param("scores", {"score": "score", **ORIGIN}, 400, marks=pytest.mark.slow),
         ("named", {"reference": {"origin": "south"}, "sensitive_features": ["origin"], "threshold": 0.9}, 300),
         pytest.param(
             "all pairs",

@@ -411,10 +411,10 @@ def test_errors_hold_under_weights_and_clusters() -> None:
 
 @pytest.mark.slow
 def test_the_interval_of_the_largest_gap_covers_94_per_cent(simulated: ModuleType) -> None:
-    """100 samples of each design; the calibration page has more."""
+    """60 samples of each design; the calibration page has more."""
     for words, (cases, rates) in simulated.GAPS.items():
-        counts = simulated.largest(np.random.default_rng(7), 100, cases=cases, rates=rates)
-        assert counts["coverage"][0] >= 100 * at_least(0.94, 100), words
+        counts = simulated.largest(np.random.default_rng(7), 60, cases=cases, rates=rates)
+        assert counts["coverage"][0] >= 60 * at_least(0.94, 60), words
 
 
 @pytest.mark.slow
