@@ -106,6 +106,17 @@ class LabelCodes(Factor):
 
     beside: Factor | None = None
 
+    def unfavourable_labels(self, number: NDArray[Any] | None = None) -> dict[str, int]:
+        """Rows of each label that counts as not favourable, none where there is one such label only."""
+        return {} if self.beside is None else rows_of_labels(self.beside, self.codes == 0, number)
+
+
+def rows_of_labels(labels: Factor, chosen: NDArray[np.bool_], number: NDArray[Any] | None = None) -> dict[str, int]:
+    """How many of the chosen rows have each label, the most frequent first; `number`: rows that each stands for."""
+    rows = np.bincount(labels.codes[chosen], None if number is None else number[chosen], len(labels.levels))
+    order = sorted(range(rows.size), key=lambda at: -int(rows[at]))
+    return {label_text(labels.levels[at]): int(rows[at]) for at in order if rows[at]}
+
 
 def binary_columns(pos_label: Any, label_values: Any = None, /, **columns: Any) -> dict[str, LabelCodes | None]:
     """Codes 0/1 of several label columns that share `pos_label` and `label_values`; None stays None.

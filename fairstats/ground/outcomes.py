@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairstats.ground.checks import LARGEST, check_choice, check_one_length, check_summand, check_that
-from fairstats.ground.encoding import as_float_column, binary_columns
+from fairstats.ground.encoding import as_float_column, binary_columns, rows_of_labels
 from fairstats.ground.errors import DataWarning, InputError, MissingValuesWarning, caution
 from fairstats.ground.factors import MISSING, Factor
 from fairstats.ground.groups import Grouping, encode_groups
 from fairstats.ground.lazy import pd
 from fairstats.ground.reading.record import TOKENS
 from fairstats.ground.serialise import serialisable
-from fairstats.ground.values import factorize, label_text, missing_rows
+from fairstats.ground.values import factorize, missing_rows
 
 MissingPolicy = Literal["raise", "drop", "group"]
 
@@ -220,12 +220,8 @@ class Outcomes:
     def rows_by_label(self, labels: Factor, codes: NDArray[Any]) -> dict[str, int]:
         """Rows of each label that counts as not favourable, the most frequent first; `codes`: 1 where favourable."""
         kept = slice(None) if self.kept is None else self.kept
-        own = labels.codes[kept]
-        unfavourable = codes[kept] == 0
-        number = None if self.number is None else self.number[unfavourable]
-        rows = np.bincount(own[unfavourable], number, len(labels.levels))
-        order = sorted(range(len(labels.levels)), key=lambda at: -int(rows[at]))
-        return {label_text(labels.levels[at]): int(rows[at]) for at in order if rows[at]}
+        used = replace(labels, codes=labels.codes[kept])
+        return rows_of_labels(used, codes[kept] == 0, self.number)
 
     def _number_of(self, mask: NDArray[np.bool_]) -> int:
         """Rows where the mask is true; an empty mask has none."""

@@ -65,10 +65,12 @@ def count_tables(
         raise InputError("data", got="0 rows", allowed="at least one row", cure="pass data")
     sets = _sets(attributes)
     weight = np.ones(len(frame)) if number is None else as_float_column(frame[number], "number")
+    median = None
+    not_selected: dict[str, dict[str, int]] = {}
     if score is not None:
         parts, median = _by_median(frame, score, weight)
     else:
-        parts, median = _by_step(frame, steps, pos_label, label_values), None
+        parts, not_selected = _by_step(frame, steps, pos_label, label_values, weight)
     options: dict[str, Any] = {"strata": strata, "number": number, "missing": missing}
     tables = []
     for step, rows, passed in parts:
@@ -77,7 +79,11 @@ def count_tables(
             with warnings.catch_warnings():  # said once, of all tables
                 warnings.simplefilter("ignore", MissingValuesWarning)
                 counted = tally(here, y_pred=_PASSED, sensitive_features=list(names), **options)
-            tables.append(Counted(names, step, counted.selection(), counted if strata else None))
+            counts = counted.selection()
+            if step in not_selected:
+                missing_of = replace(counts.missing, unfavourable={_argument(step): not_selected[step]})
+                counts = replace(counts, missing=missing_of)
+            tables.append(Counted(names, step, counts, counted if strata else None))
     lacking = {INTERSECTION.join(t.by): t.counts.missing.n_dropped for t in tables[: len(sets)]}
     if said := ", ".join(f"{n:,} (by {name})" for name, n in lacking.items() if n):
         caution(f"People of unknown category or outcome are in no rate: {said}.", MissingValuesWarning)
@@ -107,26 +113,42 @@ def _by_median(frame: Any, score: str, weight: Any) -> tuple[list[Any], tuple[fl
     return [("", np.full(len(frame), True), passed)], (value, int(weight[values == value].sum()))
 
 
-def _by_step(frame: Any, steps: Sequence[str], pos_label: Any, label_values: Any) -> list[Any]:
-    """(step, its applicants, who passed it): the whole process first, where it has several steps."""
+def _argument(step: str) -> str:
+    """The argument that a step came by; its name where there are several."""
+    return f"selected ({step})" if step else "selected"
+
+
+def _by_step(
+    frame: Any, steps: Sequence[str], pos_label: Any, label_values: Any, weight: Any
+) -> tuple[list[Any], dict[str, dict[str, int]]]:
+    """(step, its applicants, who passed it): the whole process first, where it has several steps.
+
+    With the people of each label, by step, where several labels count as not selected.
+    """
     columns = {step: frame[step] for step in steps}
     declared = declared_labels(label_values, **columns)
     if pos_label is not None or label_values is not None:
         binary_columns(pos_label, label_values, **columns)  # raises where it does not occur
     applicants = np.full(len(frame), True)
     parts, outcome = [], np.ones(len(frame))
+    not_selected: dict[str, dict[str, int]] = {}
     for step in steps:
+        name = step if len(steps) > 1 else ""
         label = pos_label.get(step) if isinstance(pos_label, Mapping) else pos_label
         codes = np.full(len(frame), np.nan)
         passed = binary_codes(frame.loc[applicants, step], f"selected ({step})", label, declared[step])
         codes[applicants] = passed.codes
         codes[codes < 0] = np.nan
-        parts.append((step if len(steps) > 1 else "", applicants, codes))
+        parts.append((name, applicants, codes))
+        if passed.beside is not None:
+            not_selected[name] = passed.unfavourable_labels(weight[applicants])
         outcome = np.where(applicants, codes, outcome)
         applicants = applicants & (codes == 1)
         if not applicants.any():
             break
-    return parts if len(steps) == 1 else [("overall", np.full(len(frame), True), outcome), *parts]
+    if len(steps) > 1:
+        parts.insert(0, ("overall", np.full(len(frame), True), outcome))
+    return parts, not_selected
 
 
 def _of_tally(data: Tally, names: tuple[str, ...]) -> list[Counted]:

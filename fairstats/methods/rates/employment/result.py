@@ -236,7 +236,7 @@ class AdverseImpact(Result):
         """Sentences below the table."""
         if self.template == "ll144":
             said = [f"{t.name}: {line}" for t in self.tables for line in _remarks(t)]
-            return [*_meaning(self), *said]
+            return [*_meaning(self), *said, *self._labels()]
         lines = [
             f"Ratio of rates to the reference, threshold {self.threshold:g}; intervals and verdicts count "
             "the choice of the reference by the data, where it is the highest rate. Fisher, mid-P and z are "
@@ -255,7 +255,12 @@ class AdverseImpact(Result):
             lines += [f"{table.name}, {name}: {why}" for name, why in table.excluded.items()]
             over = [] if table.stratified is None else table.stratified.notes()
             lines += [f"{table.name}, over strata: {note}" for note in over if "Breslow" in note]
-        return lines
+        return [*lines, *self._labels()]
+
+    def _labels(self) -> list[str]:
+        """The labels that count as not selected, of each step, where there are several."""
+        words = [table.counts.missing.labels_in_words for table in self.tables]
+        return list(dict.fromkeys(line for line in words if line))
 
     def to_html(self, path: str | PathLike[str] | None = None) -> Path | str:
         """The page of Local Law 144, to be published as it is; of the other template ``fs.audit(result)``.

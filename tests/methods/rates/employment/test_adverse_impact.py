@@ -364,6 +364,26 @@ def test_bad_rows_are_errors_of_ours(people: pd.DataFrame, options: dict[str, An
         fs.adverse_impact(people, **options)
 
 
+def test_labels_that_count_as_not_selected_are_named() -> None:
+    """Counted by hand, of a step among its applicants; in the notice of Local Law 144, too."""
+    frame = pd.DataFrame(
+        {
+            "sex": ["f", "m"] * 10,
+            "screen": ["in", "out", "later", "in"] * 5,
+            "offer": ["yes", "no", "no", "declined"] * 5,
+            "n": [1, 2, 3, 4] * 5,
+        }
+    )
+    single = quiet(frame, selected="screen", sex="sex", number="n", pos_label="in")
+    named = [line for line in single.notes() if "not favourable" in line]
+    assert named == ["selected: counted as not favourable: later 15 rows, out 10."]
+    both = quiet(frame, selected=["screen", "offer"], sex="sex", pos_label={"screen": "in", "offer": "yes"})
+    named = [line for line in both.notes() if "not favourable" in line]
+    assert named == ["selected (screen): counted as not favourable: out 5 rows, later 5."]
+    law = quiet(frame, selected="screen", sex="sex", number="n", pos_label="in", template="ll144")
+    assert any("later 15 rows, out 10" in line for line in law.notes())
+
+
 @pytest.mark.r
 def test_r_computes_every_number_again(people: pd.DataFrame) -> None:
     result = quiet(people, selected=["screen", "offer"], sex="sex", strata="job")
