@@ -272,13 +272,17 @@ def of_claims(report: AuditReport) -> Iterator[str]:
         yield "the head does not say what holds over the audit"
 
 
-@pytest.mark.parametrize("seed", range(10))
+#: Reports of many small groups take ten seconds: they are read with the hundred.
+QUICK = (1, 2, 4, 6, 7, 9)
+
+
+@pytest.mark.parametrize("seed", QUICK)
 def test_no_report_contradicts_itself(seed: int) -> None:
     assert contradictions(random_report(seed)) == []
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(10, 110))
+@pytest.mark.parametrize("seed", sorted({*range(110)} - {*QUICK}))
 def test_no_report_of_a_hundred_contradicts_itself(seed: int) -> None:
     assert contradictions(random_report(seed)) == []
 
