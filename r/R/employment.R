@@ -36,7 +36,15 @@ fs_adverse_impact <- function(data, selected = NULL, score = NULL, sex = NULL, r
       cbind(by = paste(set, collapse = INTERSECTION), step = step$step, rows, n_unknown = sum(step$from & absent))
   }, sets, groups))
   found <- unlist(found, recursive = FALSE)
-  if (any(lengths(found) > 0L)) bind_rows(found)
+  if (any(lengths(found) > 0L)) as_table(bind_rows(found), labels_of_steps(steps))
+}
+
+# Labels that count as not selected, of every step that has several.
+labels_of_steps <- function(steps) {
+  found <- lapply(steps, function(step) step$labels)
+  several <- length(steps) > 1L
+  names(found) <- vapply(steps, function(step) if (several) paste0("selected (", step$step, ")") else "selected", "")
+  Filter(Negate(is.null), found)
 }
 
 # Of the whole process and of every step: who came to it, and who passed.
@@ -50,13 +58,15 @@ process_steps <- function(data, selected, pos_label, label_values) {
     passed[!is.na(value)] <- favorable_codes(value[!is.na(value)], pos_label, name,
       label_values_of(label_values, name))
     passed[!from] <- NA
-    found <- c(found, list(list(step = name, from = from, passed = passed)))
+    labels <- unfavourable_rows(value[from], value[from], pos_label)
+    found <- c(found, list(list(step = name, from = from, passed = passed, labels = labels)))
     outcome <- ifelse(from, passed, outcome)
     from <- from & passed %in% 1
     if (!any(from)) break
   }
   several <- length(selected) > 1L
-  c(list(list(step = if (several) "overall" else "", from = all, passed = outcome)), if (several) found)
+  if (!several) return(list(utils::modifyList(found[[1L]], list(step = ""))))
+  c(list(list(step = "overall", from = all, passed = outcome)), found)
 }
 
 impact_table <- function(group, passed, stratum, reference, threshold, level) {

@@ -111,3 +111,14 @@ test_that("label_values and declared levels say what may occur, in every functio
   expect_error(fs_group_metric(metric = "tpr_difference", y_true = d$y, y_pred = rep("no.", 40),
     sensitive_features = d$g, pos_label = "yes"), "label_values")
 })
+
+test_that("adverse impact names the labels that count as not selected, of each step among its applicants", {
+  people <- data.frame(
+    sex = rep(c("f", "m"), 10), screen = rep(c("in", "out", "later", "in"), 5),
+    offer = rep(c("yes", "no", "no", "declined"), 5)
+  )
+  found <- fs_adverse_impact(people, "screen", sex = "sex", pos_label = "in")
+  expect_identical(attr(found, "head"), "selected: counted as not favourable: out 5 rows, later 5.")
+  people$screen[people$screen == "later"] <- "out"
+  expect_null(attr(fs_adverse_impact(people, "screen", sex = "sex", pos_label = "in"), "head"))
+})
