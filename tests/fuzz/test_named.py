@@ -14,6 +14,7 @@ import fairstats as fs
 from fairstats.ground.errors import InputError
 from tests.fuzz.calls import Constant
 from tests.fuzz.odd import OnlyPredict
+from tests.fuzz.refusals import check_refusal
 
 N = 60
 RNG = np.random.default_rng(1)
@@ -107,12 +108,7 @@ NAMED: dict[str, tuple[Callable[[], Any], str, str]] = {
 
 @pytest.mark.parametrize("name", NAMED)
 def test_named_by_an_error(name: str) -> None:
-    call, argument, words = NAMED[name]
-    with pytest.raises(InputError) as refusal:
-        call()
-    assert refusal.value.argument == argument
-    assert words in str(refusal.value)
-    assert refusal.value.cure
+    check_refusal(*NAMED[name])
 
 
 def test_polars_structs_are_no_labels() -> None:

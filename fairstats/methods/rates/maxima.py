@@ -79,7 +79,8 @@ class MaximumResult(ComparisonResult):
     Attributes
     ----------
     critical_value : float
-        c of the interval.
+        c of the interval, of the law with all units' degrees of freedom. Under weights or clusters each difference has
+        the quantile of its own law with the same error, which is larger where its two groups have few units.
     components : tuple of GapComponent
         Every difference; the first attains the maximum.
     """
@@ -352,11 +353,15 @@ def _nearest(
 
 
 def _farthest(
-    limits: tuple[Floats, Floats], exact: Mapping[int, ExactPair], open_: NDArray[np.bool_], margin: float, error: float
+    limits: tuple[Floats, Floats],
+    exact: Mapping[int, ExactPair],
+    may_exceed: NDArray[np.bool_],
+    margin: float,
+    error: float,
 ) -> float:
     """Upper limit of the largest of several sizes: the largest distance from 0 of any end.
 
-    As `_nearest`; `open_`: whether a difference is not shown to lie inside the margin.
+    As `_nearest`; `may_exceed`: whether a difference is not shown to lie inside the margin.
     """
     far = np.maximum(np.abs(limits[0]), np.abs(limits[1]))
     found = float(np.delete(far, list(exact)).max(initial=0.0))
@@ -367,7 +372,7 @@ def _farthest(
         level = bound_level(pair.width("difference", (-margin, margin)), 1 - error)
         below = pair.pvalue("difference", found, "less")
         above = pair.pvalue("difference", -found, "greater")
-        if max(above, below) >= 1 - level or (open_[j] and found < margin):
+        if max(above, below) >= 1 - level or (may_exceed[j] and found < margin):
             low, high = pair.limits("difference", level, (-margin, margin))
             found = max(found, abs(low), abs(high))
     return min(found, 1.0)
@@ -505,12 +510,11 @@ class _Band:
         """Positions of single proportions whose tests are exact."""
         return np.flatnonzero(self.small & (self.parts == 1) & ~self.few).tolist()
 
-    def limits(self, critical: float) -> tuple[Floats, Floats]:
-        """Ends of all differences at one critical value, within [−1, 1]; means of proportions by MOVER."""
-        return self.limits_at(np.full(self.difference.size, critical))
-
     def limits_at(self, critical: Floats, which: NDArray[np.intp] | slice = slice(None)) -> tuple[Floats, Floats]:
-        """Ends at a critical value of each difference; corrected for continuity where few cases are expected."""
+        """Ends at a critical value of each difference, within [−1, 1]; means of proportions by MOVER.
+
+        Limits by the score are corrected for continuity where few cases are expected.
+        """
         difference, scale, small = self.difference[which], self.scale[:, :, which], self.corrected[which]
         below, above = np.zeros(difference.size), np.zeros(difference.size)
         for p, tables in enumerate(self.tables[:, which]):

@@ -267,11 +267,15 @@ class ExactTable:
                         results[place] = from_scale(self.contrast, done.value)
         return results
 
+    @property
+    def _as_asked(self) -> tuple[int, int, int, int]:
+        """The table as the caller has it: (k, n) of the group, (k₀, n₀) of the reference."""
+        k, n, k0, n0 = self.table
+        return (k0, n0, k, n) if self.turned else (k, n, k0, n0)
+
     def _unlimited(self, side: int) -> bool:
         """Whether no count shows that the contrast is not at this end of its range."""
-        k, n, k0, n0 = self.table
-        if self.turned:
-            k, n, k0, n0 = k0, n0, k, n
+        k, n, k0, n0 = self._as_asked
         if self.contrast == "ratio":
             return (k0 if side > 0 else k) == 0
         if self.contrast == "difference":
@@ -280,9 +284,7 @@ class ExactTable:
 
     def _estimate(self) -> float:
         """The contrast of the observed rates, on the scale of the search: infinite at an end of a ratio's range."""
-        k, n, k0, n0 = self.table
-        if self.turned:
-            k, n, k0, n0 = k0, n0, k, n
+        k, n, k0, n0 = self._as_asked
         if self.contrast == "difference":
             return to_scale(self.contrast, k / n - k0 / n0)
         above, below = k * n0, k0 * n
@@ -294,9 +296,7 @@ class ExactTable:
 
     def _spread(self, limit: WantedLimit) -> tuple[float, float]:
         """About where the limit lies, and its standard error, on the scale of the search."""
-        k, n, k0, n0 = self.table
-        if self.turned:
-            k, n, k0, n0 = k0, n0, k, n
+        k, n, k0, n0 = self._as_asked
         critical = -float(ndtri(limit.error))
         p, q = (k + 0.5) / (n + 1), (k0 + 0.5) / (n0 + 1)
         of_p, of_q = p * (1 - p) / (n + 1), q * (1 - q) / (n0 + 1)

@@ -82,7 +82,8 @@ def adverse_impact(
     measure : {"selection", "scoring"}, optional
         What counts are counts of; of rows it follows from `selected` or `score`.
     threshold, confidence_level, adjust, pos_label, label_values
-        As in `disparate_impact` (four fifths); `pos_label` and `label_values` also mappings from step.
+        As in `disparate_impact` (four fifths); `pos_label` and `label_values` also mappings from step. Several labels
+        that count as not selected are named with their people in the notes.
     missing : {"drop", "raise"}, default "drop"
         People without a category are in no rate; worst-case bounds with intervals say what they could change.
     least_share : float, default 0.02

@@ -81,8 +81,8 @@ def count_tables(
                 counted = tally(here, y_pred=_PASSED, sensitive_features=list(names), **options)
             counts = counted.selection()
             if step in not_selected:
-                missing_of = replace(counts.missing, unfavourable={_argument(step): not_selected[step]})
-                counts = replace(counts, missing=missing_of)
+                left_out = replace(counts.missing, unfavourable={_argument(step): not_selected[step]})
+                counts = replace(counts, missing=left_out)
             tables.append(Counted(names, step, counts, counted if strata else None))
     lacking = {INTERSECTION.join(t.by): t.counts.missing.n_dropped for t in tables[: len(sets)]}
     if said := ", ".join(f"{n:,} (by {name})" for name, n in lacking.items() if n):
