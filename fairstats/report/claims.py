@@ -224,8 +224,10 @@ def claims_sentence(
             if claim.real_over_audit:
                 real.setdefault(fact, "")
         if row.get("verdict") == "violated" and claim.holds_over_audit is not None:
-            said = f"{_title(row['metric'])}, {_who(row)}"
+            said = f"{_title(row['metric'], result)}, {_who(row)}"
             (holding if claim.holds_over_audit else alone)[said] = None
+    # the largest of several distances is named as the distance of its two groups, which may hold by itself
+    alone = {said: None for said in alone if said not in holding}
     error = f"{100 * (1 - confidence_level):.3g}%"
     many = len(tested)
     head = f"Over the whole audit ({many} fact{'' if many == 1 else 's'}, Holm, error {error})"
@@ -241,10 +243,11 @@ def claims_sentence(
     return f"{'; '.join(parts)}. {warning}"
 
 
-def _title(name: str) -> str:
+def _title(name: str, result: Any) -> str:
+    """What stands before the colon of the title of a metric of rates, or else of the result."""
     metric = find_metric(name.removesuffix(ENDING))
     if metric is None:
-        return name.replace("_", " ")
+        return str(result.title).partition(":")[0]
     within = " within strata" if name.endswith(ENDING) else ""
     return metric.title.partition(":")[0] + within
 

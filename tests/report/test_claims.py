@@ -84,3 +84,13 @@ def test_fair_audits_claim_nothing() -> None:
         unadjusted += bool((table["pvalue"] <= 0.05).any())
     assert real / n_audits <= 0.05 + 4 * math.sqrt(0.05 * 0.95 / n_audits)
     assert unadjusted / n_audits > 0.2
+
+
+def test_findings_are_named_by_titles_and_not_by_keys() -> None:
+    """MADD's largest distance stood as "madd max" at the head of a report."""
+    scores = np.r_[np.linspace(0.0, 0.4, 200), np.linspace(0.6, 1.0, 200), np.linspace(0.0, 1.0, 200)]
+    frame = pd.DataFrame({"s": scores, "hat": np.tile([0, 1], 300), "g": np.repeat(["a", "b", "c"], 200)})
+    report = fs.audit(frame, y_pred="hat", score="s", sensitive_features="g", n_resamples=199, rng=1)
+    text = " ".join(report.summary().replace("│", " ").split())
+    assert "MADD, b against a" in text or "MADD, a against b" in text
+    assert "madd max" not in text
