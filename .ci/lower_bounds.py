@@ -17,7 +17,10 @@ def main(pyproject: Path) -> None:
     project = tomllib.loads(pyproject.read_text(encoding="utf-8"))["project"]
     optional = project["optional-dependencies"]
     pins = set()
-    for requirement in [*project["dependencies"], *(r for extra in EXTRAS for r in optional[extra])]:
+    for requirement in [
+        *project["dependencies"],
+        *(r for extra in EXTRAS for r in optional[extra]),
+    ]:
         match = BOUND.match(requirement)
         if match is None:
             raise SystemExit(f"{pyproject}: {requirement!r} has no lower bound")

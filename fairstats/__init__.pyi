@@ -12,7 +12,9 @@ from fairstats.ground.errors import InputError as InputError
 from fairstats.ground.reading.table import read_table as read_table
 from fairstats.ground.tally import Tally as Tally
 from fairstats.ground.tally import tally as tally
-from fairstats.methods.ecd.discrimination import counterfactual_discrimination as counterfactual_discrimination
+from fairstats.methods.ecd.discrimination import (
+    counterfactual_discrimination as counterfactual_discrimination,
+)
 from fairstats.methods.ecd.ecd import ecd as ecd
 from fairstats.methods.ecd.quality import synthetic_quality as synthetic_quality
 from fairstats.methods.ecd.sampling import sample_tail as sample_tail
@@ -34,15 +36,26 @@ from fairstats.methods.rates.employment.adverse_impact import adverse_impact as 
 from fairstats.methods.rates.metrics import average_odds_difference as average_odds_difference
 from fairstats.methods.rates.metrics import conditional_accuracy as conditional_accuracy
 from fairstats.methods.rates.metrics import conditional_use_accuracy as conditional_use_accuracy
-from fairstats.methods.rates.metrics import demographic_parity_difference as demographic_parity_difference
+from fairstats.methods.rates.metrics import (
+    demographic_parity_difference as demographic_parity_difference,
+)
 from fairstats.methods.rates.metrics import disparate_impact as disparate_impact
-from fairstats.methods.rates.metrics import equal_opportunity_difference as equal_opportunity_difference
+from fairstats.methods.rates.metrics import (
+    equal_opportunity_difference as equal_opportunity_difference,
+)
 from fairstats.methods.rates.metrics import equalized_odds_difference as equalized_odds_difference
 from fairstats.methods.rates.metrics import group_metric as group_metric
-from fairstats.methods.rates.metrics import predictive_parity_difference as predictive_parity_difference
+from fairstats.methods.rates.metrics import (
+    predictive_parity_difference as predictive_parity_difference,
+)
 from fairstats.methods.rates.models.compare import compare_models as compare_models
+from fairstats.methods.rates.numbers.means import means as means
+from fairstats.methods.rates.numbers.means import prediction_errors as prediction_errors
+from fairstats.methods.rates.numbers.scores import calibration as calibration
+from fairstats.methods.rates.numbers.scores import scores as scores
 from fairstats.methods.rates.planning import power_ratio as power_ratio
 from fairstats.methods.rates.planning import sample_size_ratio as sample_size_ratio
+from fairstats.methods.rates.subgroups import subgroups as subgroups
 from fairstats.methods.um.comparison import um_compare as um_compare
 from fairstats.methods.um.cross_validation import um_cross_validate as um_cross_validate
 from fairstats.methods.um.estimators import um_compare_estimators as um_compare_estimators
@@ -56,3 +69,4 @@ from fairstats.numerics.hdr.region import hdr as hdr
 from fairstats.report.audit import audit as audit
 from fairstats.report.choose import choose_metric as choose_metric
 from fairstats.report.crosscheck.run import crosscheck as crosscheck
+from fairstats.report.replication.run import replication as replication

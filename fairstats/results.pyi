@@ -6,6 +6,7 @@ from fairstats.ground.results import HypothesisTest as HypothesisTest
 from fairstats.ground.results import Interval as Interval
 from fairstats.ground.results import Result as Result
 from fairstats.ground.scores import ScoreCounts as ScoreCounts
+from fairstats.ground.tallies.moments import MomentCounts as MomentCounts
 from fairstats.methods.ecd.quality import SyntheticQuality as SyntheticQuality
 from fairstats.methods.ecd.result import EcdResult as EcdResult
 from fairstats.methods.ecd.sample import CounterfactualSample as CounterfactualSample
@@ -25,17 +26,26 @@ from fairstats.methods.rates.employment.result import AdverseImpact as AdverseIm
 from fairstats.methods.rates.maxima import MaximumResult as MaximumResult
 from fairstats.methods.rates.models.result import AmplificationResult as AmplificationResult
 from fairstats.methods.rates.models.result import ModelComparison as ModelComparison
+from fairstats.methods.rates.monitoring import MonitorResult as MonitorResult
+from fairstats.methods.rates.monitoring import MonitorSettings as MonitorSettings
+from fairstats.methods.rates.numbers.result import NumberDifferenceResult as NumberDifferenceResult
+from fairstats.methods.rates.numbers.result import NumberRatioResult as NumberRatioResult
 from fairstats.methods.rates.planning import PowerResult as PowerResult
 from fairstats.methods.rates.result import ComparisonResult as ComparisonResult
 from fairstats.methods.rates.result import DifferenceResult as DifferenceResult
 from fairstats.methods.rates.result import RatioResult as RatioResult
-from fairstats.methods.rates.stratified_result import StratifiedDifferenceResult as StratifiedDifferenceResult
+from fairstats.methods.rates.stratified_result import (
+    StratifiedDifferenceResult as StratifiedDifferenceResult,
+)
 from fairstats.methods.rates.stratified_result import StratifiedRatioResult as StratifiedRatioResult
+from fairstats.methods.rates.subgroups import SubgroupResult as SubgroupResult
+from fairstats.methods.rates.worst_case import WorstCaseResult as WorstCaseResult
 from fairstats.methods.um.comparison import UmComparison as UmComparison
 from fairstats.methods.um.estimators import UmEstimators as UmEstimators
 from fairstats.methods.um.events import UmRanking as UmRanking
 from fairstats.methods.um.result import UmPosterior as UmPosterior
 from fairstats.numerics.evt.averaging import AveragedReturnLevel as AveragedReturnLevel
+from fairstats.numerics.evt.choice import ThresholdChoice as ThresholdChoice
 from fairstats.numerics.evt.covariates import ConditionalLevel as ConditionalLevel
 from fairstats.numerics.evt.covariates import CovariateFit as CovariateFit
 from fairstats.numerics.evt.diagnostics import ExponentialityTest as ExponentialityTest
@@ -53,11 +63,9 @@ from fairstats.numerics.evt.series import ExtremalIndex as ExtremalIndex
 from fairstats.numerics.evt.tail import FittedTail as FittedTail
 from fairstats.numerics.evt.tail import TailEstimate as TailEstimate
 from fairstats.numerics.evt.tail import TailTest as TailTest
-from fairstats.numerics.evt.thresholds import ThresholdChoice as ThresholdChoice
 from fairstats.numerics.evt.thresholds import ThresholdStability as ThresholdStability
 from fairstats.numerics.evt.thresholds import ThresholdTests as ThresholdTests
 from fairstats.numerics.hdr.result import HdrRegion as HdrRegion
 from fairstats.numerics.hdr.result import HdrResult as HdrResult
 from fairstats.report.crosscheck.table import Crosscheck as Crosscheck
 from fairstats.report.report import AuditReport as AuditReport
-from fairstats.report.sections.rates import WorstCaseResult as WorstCaseResult

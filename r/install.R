@@ -4,10 +4,10 @@
 #   apt-get install r-cran-evd r-cran-ks r-cran-survey r-cran-boot r-cran-jsonlite r-cran-testthat
 # extRemes, hdrcde and ash are on CRAN only.
 
-wanted <- c("extRemes", "evd", "hdrcde", "ks", "ash", "survey", "boot", "jsonlite", "testthat")
-missing <- wanted[!vapply(wanted, requireNamespace, NA, quietly = TRUE)]
-if (length(missing)) {
-  message("Installing ", paste(missing, collapse = ", "))
+wanted <- c("extRemes", "evd", "hdrcde", "ks", "ash", "survey", "boot", "generics", "jsonlite", "testthat")
+absent <- wanted[!vapply(wanted, requireNamespace, NA, quietly = TRUE)]
+if (length(absent)) {
+  message("Installing ", paste(absent, collapse = ", "))
   library <- .libPaths()[1L]
   if (file.access(library, 2L) != 0L) {
     library <- path.expand(Sys.getenv("R_LIBS_USER"))
@@ -15,7 +15,7 @@ if (length(missing)) {
   }
   repository <- getOption("repos")[["CRAN"]]
   if (is.null(repository) || identical(repository, "@CRAN@")) repository <- "https://cloud.r-project.org"
-  utils::install.packages(missing, lib = library, repos = repository)
+  utils::install.packages(absent, lib = library, repos = repository)
 }
 there <- vapply(wanted, requireNamespace, NA, quietly = TRUE)
 for (package in wanted) {

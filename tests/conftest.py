@@ -1,12 +1,12 @@
 """What every test shares: seeds, the shared data, and who may be skipped for which reason.
 
-Nothing here needs more than pytest and fairstats' core dependencies, so that the same suite runs without
-extras. The hooks live in plugin objects registered at configuration, because those of a conftest.py are not
-called for the doctests of ``fairstats/``.
+Nothing here needs more than pytest and fairstats' core dependencies, so that the same suite runs
+without extras. The hooks live in plugin objects registered at configuration, because those of a
+conftest.py are not called for the doctests of ``fairstats/``.
 
-A run may refuse to skip: FAIRSTATS_REQUIRE_EXTRAS=1 where every package must be there, FAIRSTATS_REQUIRE_R=1
-where the tests marked `r` must run (at least `MIN_LIVE_R_TESTS`), FAIRSTATS_REQUIRE_BROWSER=1 for `browser`.
-"""
+A run may refuse to skip: FAIRSTATS_REQUIRE_EXTRAS=1 where every package must be there,
+FAIRSTATS_REQUIRE_R=1 where the tests marked `r` must run (at least `MIN_LIVE_R_TESTS`),
+FAIRSTATS_REQUIRE_BROWSER=1 for `browser`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ from pathlib import Path
 from typing import Any
 
 os.environ.setdefault("MPLBACKEND", "Agg")
-# Workers of pytest-xdist share the processors: one thread of linear algebra each, said before NumPy loads.
+# Workers of pytest-xdist share the processors: one thread of linear algebra each, said before NumPy
+# loads.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("MKL_NUM_THREADS", "1")
@@ -36,18 +37,39 @@ import numpy as np
 import pytest
 
 from fairstats.ground.errors import MissingDependencyError
+from tests.long_tests import FOLDER, Measured, long_tests
 
 #: With FAIRSTATS_REQUIRE_R=1 the run fails when fewer tests marked `r` than this ran to their end.
 MIN_LIVE_R_TESTS = 200
 
-#: Packages of the extras and of the test tools: a test file that imports one of them is skipped where it is
-#: missing. Every other import that fails is an error.
+#: Packages of the extras and of the test tools: a test file that imports one of them is skipped
+#: where it is missing. Every other import that fails is an error.
 OPTIONAL_PACKAGES = frozenset(
     {
-        *("matplotlib", "jinja2", "typer", "rich", "pyarrow", "pymc", "pytensor", "arviz", "optuna", "ctgan"),
+        *(
+            "matplotlib",
+            "jinja2",
+            "typer",
+            "rich",
+            "pyarrow",
+            "pymc",
+            "pytensor",
+            "arviz",
+            "optuna",
+            "ctgan",
+        ),
         *("duckdb", "sqlglot"),
-        *("rpy2", "polars", "hypothesis", "fairlearn", "pytest_benchmark", "importlinter", "hatchling"),
-        *("jupytext", "nbconvert", "nbclient", "nbformat", "ipykernel", "latex2mathml", "sphinx"),
+        *(
+            "rpy2",
+            "polars",
+            "hypothesis",
+            "fairlearn",
+            "pytest_benchmark",
+            "importlinter",
+            "hatchling",
+            "hatch_fancy_pypi_readme",
+        ),
+        *("nbconvert", "nbclient", "nbformat", "ipykernel", "latex2mathml", "sphinx"),
     }
 )
 
@@ -67,7 +89,9 @@ except ModuleNotFoundError:  # the run without extras
 else:
     # A law that 20 examples do not break is looked at longer by --hypothesis-profile=thorough.
     hypothesis_settings.register_profile("default", deadline=None, max_examples=20)
-    hypothesis_settings.register_profile("ci", deadline=None, max_examples=20, derandomize=True, database=None)
+    hypothesis_settings.register_profile(
+        "ci", deadline=None, max_examples=20, derandomize=True, database=None
+    )
     hypothesis_settings.register_profile("thorough", deadline=None, max_examples=1_000)
     hypothesis_settings.load_profile("ci" if os.environ.get("CI") else "default")
 
@@ -82,10 +106,15 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(OutsidePrograms(), "fairstats-outside-programs")
     config.pluginmanager.register(LiveRCount(), "fairstats-live-r-count")
     config.pluginmanager.register(EveryTest(), "fairstats-every-test")
+    if FOLDER in os.environ:
+        config.pluginmanager.register(Measured(os.environ[FOLDER]), "fairstats-measured")
 
 
 def _warn_once() -> None:
-    """Let ArviZ 0.23 note today's warning here: of two workers that do so at once, one fails to import it."""
+    """Let ArviZ 0.23 note today's warning here.
+
+    Of two workers that do so at once, one fails to import it.
+    """
     with contextlib.suppress(ImportError), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         importlib.import_module("arviz")
@@ -127,11 +156,22 @@ def chromium() -> str:
 class EveryTest:
     """What holds for every test and doctest."""
 
+    @pytest.hookimpl(tryfirst=True)  # before pytest leaves out what `-m` does not name
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Refuse names that differ between processes: the workers of pytest-xdist must agree on them."""
+        """Mark long tests, and refuse names that differ between processes.
+
+        The workers of pytest-xdist must agree on them.
+        """
+        listed = long_tests()
+        for item in items:
+            if item.nodeid in listed:
+                item.add_marker("listed")
+                item.add_marker("slow")
         unstable = [item.nodeid for item in items if re.search(r" at 0x[0-9a-fA-F]+", item.nodeid)]
         if unstable:
-            raise pytest.UsageError("memory addresses in test names; give ids=: " + ", ".join(unstable[:5]))
+            raise pytest.UsageError(
+                "memory addresses in test names; give ids=: " + ", ".join(unstable[:5])
+            )
 
     @pytest.fixture(autouse=True)
     def _no_figure_stays_open(self) -> Iterator[None]:
@@ -145,11 +185,11 @@ class EveryTest:
 
 
 class MissingPackages:
-    """Skip a test, a test file or the doctests of a module that need a package which is not installed.
+    """Skip a test, a test file or the doctests of a module that need a package which is not
+    installed.
 
-    A test may import such a package, and may meet fairstats' own error that names the extra; a module of
-    fairstats that imports it without saying so is a fault, and stays one.
-    """
+    A test may import such a package, and may meet fairstats' own error that names the extra; a
+    module of fairstats that imports it without saying so is a fault, and stays one."""
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
@@ -162,24 +202,31 @@ class MissingPackages:
         if EXTRAS_REQUIRED and getattr(raised, "extra", None) not in NOT_IN_ALL:
             return report
         package = _optional_package(raised)
-        if package is not None and (isinstance(raised, MissingDependencyError) or _raised_in_a_test(raised)):
+        if package is not None and (
+            isinstance(raised, MissingDependencyError) or _raised_in_a_test(raised)
+        ):
             report.outcome = "skipped"
             report.longrepr = _needs(item.path, package)
         return report
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_make_collect_report(self, collector: pytest.Collector) -> pytest.CollectReport | None:
+    def pytest_make_collect_report(
+        self, collector: pytest.Collector
+    ) -> pytest.CollectReport | None:
         if EXTRAS_REQUIRED or not isinstance(collector, pytest.Module):  # DoctestModule is one, too
             return None
         try:
             package = _lacking_for_doctests(collector.path) or _lacking_for_tests(collector)
         except pytest.skip.Exception as skipped:
-            # said here: a second import would find the half-made module, with no tests and no reason
+            # said here: a second import would find the half-made module, with no tests and no
+            # reason
             reason = (str(collector.path), 0, f"Skipped: {skipped.msg}")
             return pytest.CollectReport(collector.nodeid, "skipped", reason, [])
         if package is None:
             return None
-        return pytest.CollectReport(collector.nodeid, "skipped", _needs(collector.path, package), [])
+        return pytest.CollectReport(
+            collector.nodeid, "skipped", _needs(collector.path, package), []
+        )
 
 
 def _raised(problem: BaseException) -> BaseException:
@@ -223,8 +270,13 @@ def _lacking_for_tests(collector: pytest.Collector) -> str | None:
     except Exception as problem:  # noqa: BLE001 - whatever a file raises is for pytest to report
         package = _optional_package(problem)
         if package is None:
-            # a fault: the half-made module goes, or pytest would take it for one without tests and report nothing
-            made = [name for name, m in sys.modules.items() if getattr(m, "__file__", None) == str(collector.path)]
+            # a fault: the half-made module goes, or pytest would take it for one without tests and
+            # report nothing
+            made = [
+                name
+                for name, m in sys.modules.items()
+                if getattr(m, "__file__", None) == str(collector.path)
+            ]
             for name in made:
                 del sys.modules[name]
         return package
@@ -248,11 +300,11 @@ def _optional_package(problem: BaseException) -> str | None:
 
 
 class OutsidePrograms:
-    """Skip tests marked `r`, `r_extra` or `browser` where R, an R package or the browser is missing.
+    """Skip tests marked `r`, `r_extra` or `browser` where R, an R package or the browser is
+    missing.
 
-    ``@pytest.mark.r("survey", "boot")`` and ``@pytest.mark.r_extra("extRemes")`` name the R packages that a
-    test needs.
-    """
+    ``@pytest.mark.r("survey", "boot")`` and ``@pytest.mark.r_extra("extRemes")`` name the R
+    packages that a test needs."""
 
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
         for name, required in (("r", R_REQUIRED), ("r_extra", False)):
@@ -281,7 +333,10 @@ def _no_browser() -> str | None:
 
 @lru_cache(maxsize=1)
 def _no_live_r() -> str | None:
-    """Why R cannot be called from Python here; asked in another process, since R may take it down."""
+    """Why R cannot be called from Python here.
+
+    Asked in another process, since R may take it down.
+    """
     if shutil.which("R") is None:
         return "R is not on PATH"
     if importlib.util.find_spec("rpy2") is None:
@@ -317,7 +372,11 @@ class LiveRCount:
             item.user_properties.append(("live_r", True))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.when == "call" and report.outcome != "skipped" and ("live_r", True) in _pairs(report):
+        if (
+            report.when == "call"
+            and report.outcome != "skipped"
+            and ("live_r", True) in _pairs(report)
+        ):
             self.ran += 1
 
     @property
@@ -330,9 +389,13 @@ class LiveRCount:
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         if self.ran or R_REQUIRED:
-            terminalreporter.write_line(f"tests that called R: {self.ran}, wanted: {MIN_LIVE_R_TESTS}")
+            terminalreporter.write_line(
+                f"tests that called R: {self.ran}, wanted: {MIN_LIVE_R_TESTS}"
+            )
         if self.too_few:
-            terminalreporter.write_line("ERROR: FAIRSTATS_REQUIRE_R=1, but too few tests called R", red=True)
+            terminalreporter.write_line(
+                "ERROR: FAIRSTATS_REQUIRE_R=1, but too few tests called R", red=True
+            )
 
 
 def _pairs(report: pytest.TestReport) -> list[tuple[str, object]]:

@@ -19,7 +19,15 @@ sys.path.insert(0, str(ROOT))  # the folder of studies is no part of the package
 
 from tests.calibration import __main__ as command  # noqa: E402
 from tests.calibration import page  # noqa: E402
-from tests.calibration.study import RECORD, Cell, append_record, is_current, read_record, run_cell, seed_of  # noqa: E402
+from tests.calibration.study import (  # noqa: E402
+    RECORD,
+    Cell,
+    append_record,
+    is_current,
+    read_record,
+    run_cell,
+    seed_of,
+)
 
 
 def normal(rng: np.random.Generator, runs: int) -> dict[str, tuple[float, int]]:
@@ -46,7 +54,9 @@ CELLS = {
     for cell in (
         Cell("rates", "mean()", "normal", normal),
         Cell("rates", "mean()", "broken", broken),
-        Cell("madd", "mean()", "known to be bad", broken, claim="fails", remark="Too short by half."),
+        Cell(
+            "madd", "mean()", "known to be bad", broken, claim="fails", remark="Too short by half."
+        ),
         Cell("um", "mean()", "no law", failing),
         Cell("hdr", "mean()", "asleep", slow),
     )
@@ -69,7 +79,9 @@ def test_runs_what_is_lacking_and_names_what_was_not_run(
     said = capsys.readouterr().out
     assert "ArithmeticError: no such law" in said
     assert "Not run (1):\n  hdr | mean() | asleep" in said
-    assert set(read_record(record)) == {key for key in few if "law" not in key and "asleep" not in key}
+    assert set(read_record(record)) == {
+        key for key in few if "law" not in key and "asleep" not in key
+    }
     # the same seeds give the same counts, and nothing is run twice
     again = run_cell(few["rates | mean() | normal"])
     assert again["measures"] == read_record(record)["rates | mean() | normal"]["measures"]
@@ -93,7 +105,10 @@ def test_a_killed_run_is_resumed(few: dict[str, Cell], tmp_path: Path) -> None:
 
 
 def test_rooms_take_turns() -> None:
-    cells = {c.key: c for c in (Cell(room, "f()", str(k), normal) for room in ("rates", "um") for k in range(3))}
+    cells = {
+        c.key: c
+        for c in (Cell(room, "f()", str(k), normal) for room in ("rates", "um") for k in range(3))
+    }
     assert [key.split(" | ")[0] for key in command.lacking(cells, {})] == ["rates", "um"] * 3
     # what has some samples waits for what has none
     assert command.lacking(cells, {"rates | f() | 0": {"runs": 10}})[-1] == "rates | f() | 0"
@@ -101,7 +116,11 @@ def test_rooms_take_turns() -> None:
 
 def test_page_shows_what_the_record_has(few: dict[str, Cell], tmp_path: Path) -> None:
     record = tmp_path / "record.jsonl"
-    for key in ("rates | mean() | normal", "rates | mean() | broken", "madd | mean() | known to be bad"):
+    for key in (
+        "rates | mean() | normal",
+        "rates | mean() | broken",
+        "madd | mean() | known to be bad",
+    ):
         append_record(run_cell(few[key], runs=40_000), record)
     text = page.page(few, read_record(record))
     good, bad = (line for line in text.splitlines() if "| normal |" in line or "| broken |" in line)
@@ -116,7 +135,9 @@ def test_page_shows_what_the_record_has(few: dict[str, Cell], tmp_path: Path) ->
     assert "| ratios, differences, gaps of two groups | 102,240 settings by enumeration" in text
 
 
-def test_a_claim_needs_enough_samples_of_the_procedure_of_today(few: dict[str, Cell], tmp_path: Path) -> None:
+def test_a_claim_needs_enough_samples_of_the_procedure_of_today(
+    few: dict[str, Cell], tmp_path: Path
+) -> None:
     """The third state: neither twenty samples nor those of a former procedure show anything."""
     cell = few["rates | mean() | normal"]
     for runs, state in ((20, "not shown"), (1_500, "not shown"), (2_000, "shown")):
@@ -142,10 +163,18 @@ def test_a_claim_needs_enough_samples_of_the_procedure_of_today(few: dict[str, C
 def test_slow_samples_may_be_fewer() -> None:
     """An error of .01 where a sample takes a second, 500 samples; enumerated cells have none."""
     cell = Cell("rates", "f()", "x", normal)
-    line: dict[str, Any] = {"exact": False, "runs": 600, "seconds": 5.0, "measures": {"size": [30, 600]}}
+    line: dict[str, Any] = {
+        "exact": False,
+        "runs": 600,
+        "seconds": 5.0,
+        "measures": {"size": [30, 600]},
+    }
     assert page.state(cell, line) == "not shown"
     assert page.state(cell, {**line, "seconds": 700.0}) == "shown"
-    assert page.state(cell, {**line, "runs": 300, "measures": {"size": [15, 300]}, "seconds": 700.0}) == "not shown"
+    assert (
+        page.state(cell, {**line, "runs": 300, "measures": {"size": [15, 300]}, "seconds": 700.0})
+        == "not shown"
+    )
     assert page.state(cell, {**line, "exact": True}) == "shown"
     # a miss is a miss, however few saw it
     assert page.state(cell, {**line, "measures": {"size": [90, 600]}}) == "outside"
@@ -153,12 +182,23 @@ def test_slow_samples_may_be_fewer() -> None:
 
 @pytest.mark.parametrize(
     ("claim", "count", "wrong"),
-    [("valid", 3900, True), ("conservative", 3990, False), ("valid", 3700, True), ("valid", 3720, False)],
+    [
+        ("valid", 3900, True),
+        ("conservative", 3990, False),
+        ("valid", 3700, True),
+        ("valid", 3720, False),
+    ],
 )
 def test_a_cell_misses_its_claim_by_two_errors(claim: str, count: int, wrong: bool) -> None:
     cell = Cell("rates", "f()", "x", normal, claim=claim)
-    line: dict[str, Any] = {"exact": False, "runs": 4000, "seconds": 1.0, "measures": {"coverage": [count, 4000]}}
-    value, error = count / 4000, (count / 4000 * (1 - count / 4000) / 4000) ** 0.5
+    line: dict[str, Any] = {
+        "exact": False,
+        "runs": 4000,
+        "seconds": 1.0,
+        "measures": {"coverage": [count, 4000]},
+    }
+    value = count / 4000
+    error = (count / 4000 * (1 - count / 4000) / 4000) ** 0.5
     outside = value < 0.935 - 2 * error or (claim == "valid" and value > 0.965 + 2 * error)
     assert outside == wrong == bool(page.misses(cell, line))
 
@@ -176,7 +216,10 @@ def test_the_page_names_public_methods_without_a_cell(few: dict[str, Cell]) -> N
 
 
 def test_every_public_interval_and_test_has_a_cell() -> None:
-    """Derived from the public names and the registry: a new method needs a cell, or a reason why not."""
+    """Derived from the public names and the registry.
+
+    A new method needs a cell, or a reason why not.
+    """
     cells = command.cells()
     assert page.without_cells(cells) == []
     assert all(len(reason) > 20 for reason in page.EXCEPTIONS.values())
@@ -185,7 +228,10 @@ def test_every_public_interval_and_test_has_a_cell() -> None:
 
 
 def test_a_cell_takes_as_many_samples_as_there_is_time_for() -> None:
-    """By the time of a few samples, whose number alone it decides; an enumerated cell is never cut."""
+    """By the time of a few samples, whose number alone it decides.
+
+    An enumerated cell is never cut.
+    """
 
     def dear(rng: np.random.Generator, runs: int) -> dict[str, tuple[float, int]]:
         until = time.process_time() + 0.001 * runs
@@ -206,15 +252,25 @@ def test_seeds_come_from_names() -> None:
 
 def test_the_cells_of_all_rooms_can_be_listed() -> None:
     code = "import tests.calibration.__main__ as c; print(len(c.cells()))"
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")])}
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(ROOT), os.environ.get("PYTHONPATH", "")]),
+    }
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, env=environment, cwd=ROOT
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+        cwd=ROOT,
     )
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) >= 0
 
 
-@pytest.mark.skipif(not (RECORD.is_file() and page.PAGE.is_file()), reason="the table was not run yet")
+@pytest.mark.skipif(
+    not (RECORD.is_file() and page.PAGE.is_file()), reason="the table was not run yet"
+)
 def test_the_page_is_what_the_record_gives() -> None:
     cells = command.cells()
     record = read_record()
@@ -240,7 +296,8 @@ PEERS = {
 
 def compared_rows() -> list[str]:
     """The table of `vignettes/comparison.md`, from the record."""
-    known, record = command.cells(), read_record()
+    known = command.cells()
+    record = read_record()
 
     def share(key: str) -> str:
         if key not in known or not is_current(known[key], record.get(key)):

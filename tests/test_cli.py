@@ -52,11 +52,13 @@ BASE = ("--y-pred", "hired", "--pos-label", "yes", "--group", "sex")
 
 
 def test_audit_prints_and_writes(people: Path, tmp_path: Path) -> None:
-    out, json = tmp_path / "r.html", tmp_path / "r.json"
+    out = tmp_path / "r.html"
+    json = tmp_path / "r.json"
     done = run("audit", people, *BASE, "--reference", "m", "--out", out, "--json", json)
     assert done.exit_code == 0, done.output
-    assert "Disparate impact" in done.stdout
-    assert "✗ violated" in done.stdout
+    assert "fares worse" in done.stdout
+    assert "Disparate impact" in run("audit", people, *BASE, "--full").stdout
+    assert "violated" in done.stdout
     assert f"Written: {out}" in done.stdout.replace("\n", "")
     assert out.read_text(encoding="utf-8").startswith("<!doctype html>")
     report = AuditReport.from_json(json)
@@ -64,7 +66,9 @@ def test_audit_prints_and_writes(people: Path, tmp_path: Path) -> None:
     assert report.settings.seed == 1
 
 
-def test_audit_writes_nothing_unasked(people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_audit_writes_nothing_unasked(
+    people: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert run("audit", people, *BASE).exit_code == 0
     assert list(tmp_path.iterdir()) == []
@@ -72,7 +76,9 @@ def test_audit_writes_nothing_unasked(people: Path, tmp_path: Path, monkeypatch:
 
 @pytest.mark.parametrize(("violated", "code"), [(True, 1), (False, 0)])
 def test_fail_on_violated(people: Path, violated: bool, code: int) -> None:
-    strict = ("--threshold", 0.8, "--margin", 0.1) if violated else ("--threshold", 0.2, "--margin", 0.9)
+    strict = (
+        ("--threshold", 0.8, "--margin", 0.1) if violated else ("--threshold", 0.2, "--margin", 0.9)
+    )
     assert run("audit", people, *BASE, "--fail-on", "violated", *strict).exit_code == code
     assert run("audit", people, *BASE, *strict).exit_code == 0
 
@@ -80,18 +86,62 @@ def test_fail_on_violated(people: Path, violated: bool, code: int) -> None:
 def test_every_option(people: Path, tmp_path: Path) -> None:
     json = tmp_path / "r.json"
     done = run(
-        "audit", people, "--y-true", "fit", "--y-pred", "hired", "--score", "score",
-        "--group", "sex", "--group", "age", "--reference", "sex=m", "--reference", "age=old",
-        "--pos-label", "1", "--pos-label-pred", "yes", "--missing", "drop", "--confidence-level", "0.9",
-        "--threshold", "0.7", "--margin", "0.2", "--method", "score", "--simultaneous", "max-z",
-        "--family", "audit", "--no-intersections", "--evaluated-on", "held-out", "--title", "A title",
-        "--seed", "3", "--full", "--json", json,
-    )  # fmt: skip
+        "audit",
+        people,
+        "--y-true",
+        "fit",
+        "--y-pred",
+        "hired",
+        "--score",
+        "score",
+        "--group",
+        "sex",
+        "--group",
+        "age",
+        "--reference",
+        "sex=m",
+        "--reference",
+        "age=old",
+        "--pos-label",
+        "1",
+        "--pos-label-pred",
+        "yes",
+        "--missing",
+        "drop",
+        "--confidence-level",
+        "0.9",
+        "--threshold",
+        "0.7",
+        "--margin",
+        "0.2",
+        "--method",
+        "score",
+        "--simultaneous",
+        "max-z",
+        "--family",
+        "audit",
+        "--no-intersections",
+        "--evaluated-on",
+        "held-out",
+        "--title",
+        "A title",
+        "--seed",
+        "3",
+        "--full",
+        "--json",
+        json,
+    )
     assert done.exit_code == 0, done.output
     report = AuditReport.from_json(json)
     s = report.settings
     assert (s.confidence_level, s.threshold, s.margin, s.method) == (0.9, 0.7, 0.2, "score")
-    assert (s.simultaneous, s.family, s.missing, s.evaluated_on, s.seed) == ("max-z", "audit", "drop", "held-out", 3)
+    assert (s.simultaneous, s.family, s.missing, s.evaluated_on, s.seed) == (
+        "max-z",
+        "audit",
+        "drop",
+        "held-out",
+        3,
+    )
     assert s.references == {"sex": "m", "age": "old"}
     assert report.title == "A title"
     assert (report.columns.pos_label_true, report.columns.pos_label_pred) == ("1", "yes")
@@ -110,7 +160,10 @@ def test_parquet_and_gzip(people: Path, tmp_path: Path) -> None:
     frame = pd.read_csv(people)
     frame.to_parquet(tmp_path / "p.parquet")
     frame.to_csv(tmp_path / "p.csv.gz", index=False)
-    shown = {run("audit", path, *BASE).stdout for path in (people, tmp_path / "p.parquet", tmp_path / "p.csv.gz")}
+    shown = {
+        run("audit", path, *BASE).stdout
+        for path in (people, tmp_path / "p.parquet", tmp_path / "p.csv.gz")
+    }
     assert len(shown) == 1
 
 
@@ -120,8 +173,14 @@ BAD = {
     "no outcome": (("audit", "FILE", "--group", "sex"), "y_pred"),
     "no group": (("audit", "FILE", "--y-pred", "hired"), "--group"),
     "unknown reference": (("audit", "FILE", *BASE, "--reference", "x"), "one of 'f', 'm'"),
-    "unknown favourable value": (("audit", "FILE", "--y-pred", "hired", "--pos-label", "oui", "--group", "sex"), "oui"),
-    "labels without a favourable value": (("audit", "FILE", "--y-pred", "hired", "--group", "sex"), "pos_label"),
+    "unknown favourable value": (
+        ("audit", "FILE", "--y-pred", "hired", "--pos-label", "oui", "--group", "sex"),
+        "oui",
+    ),
+    "labels without a favourable value": (
+        ("audit", "FILE", "--y-pred", "hired", "--group", "sex"),
+        "pos_label",
+    ),
     "score outside [0, 1]": (
         ("audit", "FILE", "--y-true", "fit", "--score", "percent", "--group", "sex"),
         "scores in [0, 1]",
@@ -148,7 +207,10 @@ def test_bad_input_is_one_message_and_code_2(people: Path, tmp_path: Path, case:
 
 
 def test_files_without_rows_or_with_noise(tmp_path: Path) -> None:
-    for name, content, said in (("a.csv", b"hired,sex\n", "0 rows"), ("b.parquet", b"noise", "cannot be read")):
+    for name, content, said in (
+        ("a.csv", b"hired,sex\n", "0 rows"),
+        ("b.parquet", b"noise", "cannot be read"),
+    ):
         (tmp_path / name).write_bytes(content)
         done = run("audit", tmp_path / name, *BASE)
         assert done.exit_code == 2
@@ -156,7 +218,9 @@ def test_files_without_rows_or_with_noise(tmp_path: Path) -> None:
         assert len(done.stderr.strip().splitlines()) == 1
 
 
-def test_demo_writes_into_the_current_folder_and_says_where(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_demo_writes_into_the_current_folder_and_says_where(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     done = run("demo", "--json", "r.json")
     assert done.exit_code == 0, done.output
@@ -215,7 +279,9 @@ def test_python_m_fairstats(people: Path) -> None:
 
 
 def test_without_the_extra_it_says_which_one() -> None:
-    done = process(code="import sys; sys.modules['typer'] = None; from fairstats.__main__ import main; main()")
+    done = process(
+        code="import sys; sys.modules['typer'] = None; from fairstats.__main__ import main; main()"
+    )
     assert done.returncode == 3
     assert 'pip install "fairstats[cli]"' in done.stderr
     assert "Traceback" not in done.stderr
@@ -223,12 +289,37 @@ def test_without_the_extra_it_says_which_one() -> None:
 
 def test_several_models_are_named(tmp_path: Path) -> None:
     file = tmp_path / "models.csv"
-    rows = [f"{g},{(k + (g == 'a')) % 3 > 0:d},{k % 2},{k % 3 > 0:d}" for k in range(60) for g in "ab"]
+    rows = [
+        f"{g},{(k + (g == 'a')) % 3 > 0:d},{k % 2},{k % 3 > 0:d}" for k in range(60) for g in "ab"
+    ]
     file.write_text("\n".join(["g,y,first,second", *rows]), encoding="utf-8")
     options = ("audit", file, "--group", "g", "--y-true", "y")
-    found = run(*options, "--y-pred", "one=first", "--y-pred", "two=second")
+    found = run(*options, "--y-pred", "one=first", "--y-pred", "two=second", "--full")
     assert found.exit_code == 0, found.output
     assert "Models on the same people" in found.output
     unnamed = run(*options, "--y-pred", "first", "--y-pred", "second")
     assert unnamed.exit_code == 2
     assert "NAME=COLUMN" in unnamed.output
+
+
+def test_short_help_and_completion() -> None:
+    """`-h` is `--help`, also of a command; a shell can ask for completions."""
+    for arguments in ((), ("audit",), ("vignettes",)):
+        short, long = run(*arguments, "-h"), run(*arguments, "--help")
+        assert short.exit_code == long.exit_code == 0
+        assert short.output == long.output
+    assert "--show-completion" in run("--help").output
+
+
+def test_the_rows_needed_for_a_ratio_of_ones_own(tmp_path: Path) -> None:
+    """401 of 1,000 against 500: at the limit no number of rows would do, at 0.7 some would."""
+    file = tmp_path / "near.csv"
+    rows = [f"a,{k < 500:d}" for k in range(1000)] + [f"b,{k < 401:d}" for k in range(1000)]
+    file.write_text("\n".join(["g,hat", *rows]), encoding="utf-8")
+    options = ("audit", file, "--group", "g", "--y-pred", "hat")
+    plain, asked = (
+        " ".join(run(*options, *more).stdout.split()) for more in ((), ("--assume-ratio", "0.7"))
+    )
+    assert "None would do for the ratio" in plain
+    assert "To settle the ratio if the true ratio is 0.7" in asked
+    assert run(*options, "--assume-ratio", "-1").exit_code == 2

@@ -1,7 +1,9 @@
-"""``fairstats adverse-impact``: rows, counts, the page and the CSV of Local Law 144, and what it refuses.
+"""``fairstats adverse-impact``.
 
-Witness of the numbers: `fs.adverse_impact` on the same data, which has its own; of the tables counts by hand.
-"""
+Rows, counts, the page and the CSV of Local Law 144, and what it refuses.
+
+Witness of the numbers: `fs.adverse_impact` on the same data, which has its own; of the tables
+counts by hand."""
 
 from __future__ import annotations
 
@@ -37,7 +39,10 @@ def run(*arguments: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def people(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file of 202 people in two steps: 60 of 100 men and 30 of 100 women pass the first; two of no sex."""
+    """A file of 202 people in two steps: 60 of 100 men and 30 of 100 women pass the first.
+
+    Two of no sex.
+    """
     path = tmp_path_factory.mktemp("impact") / "people.csv"
     hired = [*["yes"] * 60, *["no"] * 40, *["yes"] * 30, *["no"] * 70, "yes", "no"]
     pd.DataFrame(
@@ -75,28 +80,59 @@ ROWS = ("--selected", "screen", "--pos-label", "yes", "--sex", "sex")
 
 
 def test_rows_are_printed_and_written_as_a_report(people: Path, tmp_path: Path) -> None:
-    out, target = tmp_path / "r.html", tmp_path / "r.json"
+    out = tmp_path / "r.html"
+    target = tmp_path / "r.json"
     done = run(
-        people, *ROWS, "--selected", "offer", "--race", "race", "--reference", "m", "--strata", "job",
-        "--threshold", "0.75", "--confidence-level", "0.9", "--title", "Kitchen", "--out", out,
-        "--json", target,
-    )  # fmt: skip
+        people,
+        *ROWS,
+        "--selected",
+        "offer",
+        "--race",
+        "race",
+        "--reference",
+        "m",
+        "--strata",
+        "job",
+        "--threshold",
+        "0.75",
+        "--confidence-level",
+        "0.9",
+        "--title",
+        "Kitchen",
+        "--out",
+        out,
+        "--json",
+        target,
+    )
     assert done.exit_code == 0, done.output
     assert "Kitchen" in done.stdout
     assert out.read_text(encoding="utf-8").startswith("<!doctype html>")
     # two of no sex; 15 cases of two groups within strata
-    with pytest.warns(MissingValuesWarning), pytest.warns(InsufficientEvidenceWarning, match="below 20 only equality"):
+    with (
+        pytest.warns(MissingValuesWarning),
+        pytest.warns(InsufficientEvidenceWarning, match="below 20 only equality"),
+    ):
         same = fs.adverse_impact(
-            pd.read_csv(people), selected=["screen", "offer"], pos_label="yes", sex="sex", race="race",
-            reference="m", strata="job", threshold=0.75, confidence_level=0.9,
-        )  # fmt: skip
+            pd.read_csv(people),
+            selected=["screen", "offer"],
+            pos_label="yes",
+            sex="sex",
+            race="race",
+            reference="m",
+            strata="job",
+            threshold=0.75,
+            confidence_level=0.9,
+        )
     keys = ["by", "step", "metric", "group"]  # the report goes by attribute, the result by step
-    found, wanted = (f.sort_values(keys, ignore_index=True) for f in (of_report(target), same.to_frame()))
+    found, wanted = (
+        f.sort_values(keys, ignore_index=True) for f in (of_report(target), same.to_frame())
+    )
     pd.testing.assert_frame_equal(found, wanted)
 
 
 def test_counts_give_the_same_numbers_as_rows(people: Path, tmp_path: Path) -> None:
-    path, found = tmp_path / "counts.json", []
+    path = tmp_path / "counts.json"
+    found = []
     path.write_text(json.dumps(SEXES), encoding="utf-8")
     for name, arguments in (("rows", (people, *ROWS)), ("counts", (path, "--unknown", 2))):
         target = tmp_path / f"report of {name}.json"
@@ -111,9 +147,21 @@ def test_counts_give_the_same_numbers_as_rows(people: Path, tmp_path: Path) -> N
 def test_the_template_prints_csv_and_writes_the_page(counts: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     done = run(
-        counts, *LL144, "--about", "tool=Rank <3", "--about", "audit_date=2026-05-01", "--unknown", "sex=4",
-        "--reason", "few people", "--least-share", 0.06, "--out", page,
-    )  # fmt: skip
+        counts,
+        *LL144,
+        "--about",
+        "tool=Rank <3",
+        "--about",
+        "audit_date=2026-05-01",
+        "--unknown",
+        "sex=4",
+        "--reason",
+        "few people",
+        "--least-share",
+        0.06,
+        "--out",
+        page,
+    )
     assert done.exit_code == 0, done.output
     head, *rows = cells(done.stdout)
     assert head[:6] == ["Table", "Category", "Number", "Selected", "Selection rate", "Impact ratio"]
@@ -142,7 +190,9 @@ def test_the_csv_goes_where_it_is_asked_for(people: Path, tmp_path: Path) -> Non
     above = scores["score"] > scores["score"].median()
     men = scores["sex"] == "m"
     assert {row[1]: row[3] for row in rows}["m"] == str((above & men).sum())
-    assert run(people, "--score", "score", "--sex", "sex", *LL144).stdout == target.read_text(encoding="utf-8")
+    assert run(people, "--score", "score", "--sex", "sex", *LL144).stdout == target.read_text(
+        encoding="utf-8"
+    )
 
 
 @pytest.mark.parametrize(("threshold", "code"), [(0.8, 1), (0.1, 0)])
@@ -155,7 +205,10 @@ BAD: dict[str, tuple[tuple[Any, ...], str]] = {
     "decision and score": (("ROWS", *ROWS, "--score", "score"), "selected, score"),
     "no group": (("ROWS", "--selected", "screen", "--pos-label", "yes"), "sex, race"),
     "no such column": (("ROWS", "--selected", "hird", "--sex", "sex"), "hird"),
-    "no such label": (("ROWS", "--selected", "screen", "--pos-label", "oui", "--sex", "sex"), "oui"),
+    "no such label": (
+        ("ROWS", "--selected", "screen", "--pos-label", "oui", "--sex", "sex"),
+        "oui",
+    ),
     "unknown of rows": (("ROWS", *ROWS, "--unknown", 3), "unknown"),
     "text as score": (("ROWS", "--score", "race", "--sex", "sex"), "column 'race', line 2"),
     "no such file": (("none.csv", *ROWS), "not there"),

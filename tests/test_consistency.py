@@ -1,8 +1,9 @@
-"""Random reports, read by a program: what a row says never contradicts itself, nor another row about the same people.
+"""Random reports, read by a program.
 
-The witness is logic alone: verdict, p-values, limits and sentence of one row are read off each other, and so are rows
-that ask one question (ratio, difference and gap of the same two rates).
-"""
+What a row says never contradicts itself, nor another row about the same people.
+
+The witness is logic alone: verdict, p-values, limits and sentence of one row are read off each
+other, and so are rows that ask one question (ratio, difference and gap of the same two rates)."""
 
 from __future__ import annotations
 
@@ -37,8 +38,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::fairstats.ground.errors.Fairsta
 def random_rows(rng: np.random.Generator) -> tuple[pd.DataFrame, dict[str, Any]]:
     """Rows of people, and arguments of the audit.
 
-    Groups small and unequal, ties, zeros, strata, weights, clusters, margins, levels, references, simultaneous limits.
-    """
+    Groups small and unequal, ties, zeros, strata, weights, clusters, margins, levels, references,
+    simultaneous limits."""
     n_groups = int(rng.integers(2, 7))
     sizes = rng.choice([1, 2, 3, 7, 15, 40, 120, 400, 900], n_groups)
     if rng.random() < 0.3:
@@ -48,7 +49,9 @@ def random_rows(rng: np.random.Generator) -> tuple[pd.DataFrame, dict[str, Any]]
     shift = rng.choice([0.0, 0.0, 0.05, 0.2, 0.5], n_groups) * rng.choice([-1, 1], n_groups)
     chance = np.clip(rate + shift, 0.0, 1.0)[group]
     labels = (rng.random(group.size) < rng.choice([0.2, 0.5, 0.9])).astype(int)
-    selected = (rng.random(group.size) < np.clip(chance + 0.2 * (labels - 0.5), 0.0, 1.0)).astype(int)
+    selected = (rng.random(group.size) < np.clip(chance + 0.2 * (labels - 0.5), 0.0, 1.0)).astype(
+        int
+    )
     frame = pd.DataFrame({"label": labels, "selected": selected, "group": [f"g{g}" for g in group]})
     arguments: dict[str, Any] = {
         "y_pred": "selected",
@@ -60,7 +63,9 @@ def random_rows(rng: np.random.Generator) -> tuple[pd.DataFrame, dict[str, Any]]
     if rng.random() < 0.6:
         arguments["y_true"] = "label"
     arguments["confidence_level"] = float(rng.choice([0.95, 0.95, 0.9, 0.99]))
-    design = rng.choice(["plain", "plain", "plain", "strata", "strata", "weights", "clusters", "both"])
+    design = rng.choice(
+        ["plain", "plain", "plain", "strata", "strata", "weights", "clusters", "both"]
+    )
     if design in ("weights", "both"):
         frame["weight"] = rng.lognormal(0.0, rng.choice([0.3, 1.0]), len(frame))
         arguments["sample_weight"] = "weight"
@@ -112,7 +117,7 @@ def of_row(result: ComparisonResult, c: Any, sentence: str) -> Iterator[str]:
     """What verdict, p-values, limits and sentence of one row say against each other."""
     settings = result.settings
     error = 1 - settings.confidence_level
-    fair = settings._fair(result.scale if result.scale in ("ratio", "difference") else "gap")
+    fair = settings._fair_range(result.scale if result.scale in ("ratio", "difference") else "gap")
     if c.verdict == "insufficient evidence":
         if not math.isnan(c.pvalue_verdict):
             yield f"insufficient evidence with p = {c.pvalue_verdict} of the verdict"
@@ -139,7 +144,10 @@ def of_row(result: ComparisonResult, c: Any, sentence: str) -> Iterator[str]:
     if c.verdict not in (shown, alone) and not explained:
         yield f"{c.verdict}; the interval says {shown}, the limits {alone}, and no word on why"
     if c.verdict != shown and not explained:
-        yield f"{c.verdict}; the interval {tuple(c.confidence_interval)} says {shown}, and no word on why"
+        yield (
+            f"{c.verdict}; the interval {tuple(c.confidence_interval)} says {shown}, and no word"
+            " on why"
+        )
     low, high = c.confidence_interval
     for least, most in (c.confidence_interval, c.bounds):
         if not least - STEP <= c.estimate <= most + STEP:
@@ -155,7 +163,9 @@ def of_row(result: ComparisonResult, c: Any, sentence: str) -> Iterator[str]:
 
 
 def of_tests(c: Any, fair: tuple[float, float]) -> Iterator[str]:
-    """What the listed tests say against the verdict's p-value, and each statistic against its p-value."""
+    """What the listed tests say against the verdict's p-value, and each statistic against its
+    p-value.
+    """
     for test in c.tests:
         if test.exact != c.procedure.exact:
             continue
@@ -163,7 +173,9 @@ def of_tests(c: Any, fair: tuple[float, float]) -> Iterator[str]:
         lower = test.statistic < 0
         directed = test.alternative in ("less", "greater") and abs(test.statistic) > CLOSE
         if directed and small and lower != (test.alternative == "less"):
-            yield f"{test.null}: p = {test.pvalue} for {test.alternative} beside z = {test.statistic}"
+            yield (
+                f"{test.null}: p = {test.pvalue} for {test.alternative} beside z = {test.statistic}"
+            )
         if test.alternative != "equivalence":
             continue
         if small and not fair[0] < c.estimate < fair[1]:
@@ -171,8 +183,13 @@ def of_tests(c: Any, fair: tuple[float, float]) -> Iterator[str]:
         if c.direction == "inside" and test.pvalue > c.pvalue_verdict + CLOSE:
             yield f"equivalence with p = {test.pvalue}, inside with p = {c.pvalue_verdict}"
     for test in c.tests:
-        # the end of the fair range that is nearer decides: the lower one with z above 0, the upper one with z below it
-        strong = test.alternative == "equivalence" and test.pvalue < 0.01 and not near_the_middle(c.estimate, fair)
+        # the end of the fair range that is nearer decides: the lower one with z above 0, the upper
+        # one with z below it
+        strong = (
+            test.alternative == "equivalence"
+            and test.pvalue < 0.01
+            and not near_the_middle(c.estimate, fair)
+        )
         above_the_middle = c.estimate > (0.0 if fair[0] < 0 else 1.0)
         if strong and (test.statistic < 0) != above_the_middle:
             yield f"{test.null}: z = {test.statistic} beside an estimate of {c.estimate}"
@@ -206,7 +223,9 @@ def of_facts(report: AuditReport) -> Iterator[str]:
             yield from of_fact(report, sorted(pair), rows)
 
 
-def of_fact(report: AuditReport, pair: list[str], rows: list[tuple[ComparisonResult, Any]]) -> Iterator[str]:
+def of_fact(
+    report: AuditReport, pair: list[str], rows: list[tuple[ComparisonResult, Any]]
+) -> Iterator[str]:
     verdicts = {c.verdict for _, c in rows}
     names = ", ".join(c.metric for _, c in rows)
     if len(verdicts) > 1:
@@ -214,25 +233,38 @@ def of_fact(report: AuditReport, pair: list[str], rows: list[tuple[ComparisonRes
         if not told:
             yield f"{pair}: {verdicts} of {names}, and no note on why"
     single = [(r, c) for r, c in rows if not isinstance(r, MaximumResult) or len(r.components) == 1]
-    # where another gap is not known exact tests are left out as long as the score is far from deciding
+    # where another gap is not known exact tests are left out as long as the score is far from
+    # deciding
     complete = [(r, c) for r, c in single if not (isinstance(r, MaximumResult) and c.note)]
-    plain = [c for r, c in complete if not r.counts.weighted and c.procedure.kind in ("score", "exact")]
+    plain = [
+        c for r, c in complete if not r.counts.weighted and c.procedure.kind in ("score", "exact")
+    ]
     if report.settings.method is not None:
         plain = []  # each scale by a standard error of its own, or beside a gap by the score
     pvalues = [c.pvalue for c in plain]
     if pvalues and max(pvalues) - min(pvalues) > 1e-4:
         yield f"{pair}: p-values of equality {pvalues} of {names}"
     differences = [c for r, c in single if r.scale == "difference"]
-    # a gap that is not known leaves the interval open, with a note; gaps are by the score whatever method is asked for
-    gaps = [c for r, c in single if r.scale == "maximum" and not c.note and report.settings.method is None]
+    # a gap that is not known leaves the interval open, with a note; gaps are by the score whatever
+    # method is asked for
+    gaps = [
+        c
+        for r, c in single
+        if r.scale == "maximum" and not c.note and report.settings.method is None
+    ]
     for gap in gaps:
         for c in differences:
             low, high = c.confidence_interval
             size = max(low, -high, 0.0), max(abs(low), abs(high))
-            if gap.verdict != c.verdict or not np.allclose(tuple(gap.confidence_interval), size, atol=1e-12):
+            if gap.verdict != c.verdict or not np.allclose(
+                tuple(gap.confidence_interval), size, atol=1e-12
+            ):
                 yield f"{pair}: the gap is {gap.verdict}, its difference {c.verdict}"
             if not math.isclose(gap.pvalue_verdict, c.pvalue_verdict, abs_tol=1e-9):
-                yield f"{pair}: p of the gap {gap.pvalue_verdict}, of its difference {c.pvalue_verdict}"
+                yield (
+                    f"{pair}: p of the gap {gap.pvalue_verdict}, of its difference"
+                    f" {c.pvalue_verdict}"
+                )
     largest = [c for r, c in rows if isinstance(r, MaximumResult)]
     violated = any(c.verdict == "violated" for c in differences)
     if violated and any(c.verdict == "satisfied" for c in largest):
@@ -240,19 +272,34 @@ def of_fact(report: AuditReport, pair: list[str], rows: list[tuple[ComparisonRes
 
 
 def of_strata(report: AuditReport) -> Iterator[str]:
-    """Rows within strata know the crude row beside them, and a sentence says where both disagree."""
+    """Rows within strata know the crude row beside them, and a sentence says where both
+    disagree.
+    """
     for section in report.sections:
-        rows = [c for result in section.results if isinstance(result, ComparisonResult) for c in result.comparisons]
+        rows = [
+            c
+            for result in section.results
+            if isinstance(result, ComparisonResult)
+            for c in result.comparisons
+        ]
         crude = {(c.metric, c.group, c.reference): c for c in rows}
         for c in rows:
             if not isinstance(c, StratifiedComparison):
                 continue
             beside = crude[c.metric.removesuffix(ENDING), c.group, c.reference]
-            if c.crude_verdict != beside.verdict or not (c.crude == beside.estimate or math.isnan(c.crude)):
-                yield f"{c.metric}: crude {c.crude} ({c.crude_verdict}) beside {beside.estimate} ({beside.verdict})"
+            if c.crude_verdict != beside.verdict or not (
+                c.crude == beside.estimate or math.isnan(c.crude)
+            ):
+                yield (
+                    f"{c.metric}: crude {c.crude} ({c.crude_verdict}) beside {beside.estimate}"
+                    f" ({beside.verdict})"
+                )
             judged = "insufficient evidence" not in (c.verdict, beside.verdict)
             if judged and c.verdict != beside.verdict and not c.disagreement:
-                yield f"{c.metric}: {c.verdict} within strata, {beside.verdict} without, and no word on it"
+                yield (
+                    f"{c.metric}: {c.verdict} within strata, {beside.verdict} without, and no word"
+                    " on it"
+                )
             if c.disagreement and "Strata change the answer" not in headline(report):
                 yield f"{c.metric}: {c.disagreement!r} is not said at the head"
 
@@ -291,7 +338,9 @@ def test_the_program_sees_contradictions() -> None:
     """A report in which a verdict, a limit or a p-value is changed is not consistent."""
     from dataclasses import replace
 
-    frame = pd.DataFrame({"selected": [1, 0] * 50 + [0, 0, 0, 1] * 25, "sex": ["m"] * 100 + ["f"] * 100})
+    frame = pd.DataFrame(
+        {"selected": [1, 0] * 50 + [0, 0, 0, 1] * 25, "sex": ["m"] * 100 + ["f"] * 100}
+    )
     report = fs.audit(frame, y_pred="selected", sensitive_features="sex", reference="m")
     assert contradictions(report) == []
     section = report.sections[0]

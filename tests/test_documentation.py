@@ -1,8 +1,10 @@
-"""Every public function has an example that runs; the site is built without warnings or remote addresses."""
+"""Every public function has an example that runs.
+
+The site is built without warnings or remote addresses.
+"""
 
 from __future__ import annotations
 
-import doctest
 import inspect
 import os
 import re
@@ -18,16 +20,21 @@ import fairstats
 ROOT = Path(__file__).resolve().parents[1]
 SITE = ROOT / "vignettes" / "site"
 #: The public submodules.
-MODULES = {"evt": fairstats.evt, "datasets": fairstats.datasets, "rates": fairstats.rates, "results": fairstats.results}
+MODULES = {
+    "evt": fairstats.evt,
+    "datasets": fairstats.datasets,
+    "rates": fairstats.rates,
+    "results": fairstats.results,
+}
 SKIP = "# doctest: +SKIP"
-#: Examples that sample by NUTS. (Those of `datasets.read_…` need a file that the user downloads.)
-SLOW = {"um_hierarchical"}
 TOOLS = ("sphinx", "numpydoc", "myst_parser", "furo", "latex2mathml", "matplotlib")
 
 
 def public() -> dict[str, Any]:
     """Name as users write it → what it is."""
-    names = {name: getattr(fairstats, name) for name in fairstats.__all__ if not name.startswith("_")}
+    names = {
+        name: getattr(fairstats, name) for name in fairstats.__all__ if not name.startswith("_")
+    }
     named = {name: value for name, value in names.items() if not inspect.ismodule(value)}
     for prefix, module in MODULES.items():
         named |= {f"{prefix}.{name}": getattr(module, name) for name in module.__all__}
@@ -43,18 +50,8 @@ def test_every_public_function_has_an_example(name: str) -> None:
     """Which runs: pytest collects the doctests of the package."""
     assert example(public()[name]), f"{name}: no >>> in its docstring"
     skips = SKIP in (inspect.getdoc(public()[name]) or "")
-    assert skips == (name in SLOW or name.startswith("datasets.read_")), f"{name}: an example that is skipped"
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", sorted(SLOW))
-def test_examples_that_take_long(name: str) -> None:
-    pytest.importorskip("pymc")
-    text = (inspect.getdoc(public()[name]) or "").replace(SKIP, "")
-    found = doctest.DocTestParser().get_doctest(text, {}, name, None, 0)
-    runner = doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE)
-    assert runner.run(found).failed == 0
-    assert runner.tries > 3
+    # those of `datasets.read_…` need a file that the user downloads
+    assert skips == name.startswith("datasets.read_"), f"{name}: an example that is skipped"
 
 
 @pytest.mark.parametrize("name", sorted(n for n, v in public().items() if inspect.isclass(v)))
@@ -75,15 +72,31 @@ def test_the_site_is_built_without_warnings(tmp_path: Path) -> None:
         pytest.importorskip(package)
     from fairstats.report.vignettes.page import remote_addresses
 
-    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", str(SITE), str(tmp_path / "site")]
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-W",
+        "--keep-going",
+        "-q",
+        str(SITE),
+        str(tmp_path / "site"),
+    ]
     environment = {**os.environ, "PYTHONWARNINGS": "default"}
-    done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment, cwd=tmp_path)
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, env=environment, cwd=tmp_path
+    )
     assert done.returncode == 0, done.stderr[-3000:]
-    pages = {p.relative_to(tmp_path / "site"): p.read_text(encoding="utf-8") for p in tmp_path.rglob("*.html")}
+    pages = {
+        p.relative_to(tmp_path / "site"): p.read_text(encoding="utf-8")
+        for p in tmp_path.rglob("*.html")
+    }
     everything = "\n".join(pages.values())
     # A result class that `fs.evt` shows too is described there.
     names = {
-        name.replace("results.", "evt.") if name.removeprefix("results.") in fairstats.evt.__all__ else name
+        name.replace("results.", "evt.")
+        if name.removeprefix("results.") in fairstats.evt.__all__
+        else name
         for name in public()
     }
     for name in names:
@@ -92,7 +105,9 @@ def test_the_site_is_built_without_warnings(tmp_path: Path) -> None:
         made = Path("made", page.relative_to(ROOT / "vignettes")).with_suffix(".html")
         assert made in pages or {"site", "paper"} & set(page.parts), page.name
     first = pages[Path("index.html")]
-    questions = re.findall(r"<dt><strong>[^<]*\?[^<]*</strong></dt>\s*<dd>(.*?)</dd>", first, re.DOTALL)
+    questions = re.findall(
+        r"<dt><strong>[^<]*\?[^<]*</strong></dt>\s*<dd>(.*?)</dd>", first, re.DOTALL
+    )
     assert len(questions) == 3
     for answer in questions:  # each leads to pages that are there
         links = re.findall(r'href="(made/[^"#]+)', answer)
@@ -106,7 +121,9 @@ def test_the_site_is_built_without_warnings(tmp_path: Path) -> None:
     assert not [url for css in styles for url in remote_addresses(f"<style>{css}</style>")]
 
 
-@pytest.mark.skipif(not (ROOT / "vignettes" / "paper").is_dir(), reason="the paper is not in this source tree")
+@pytest.mark.skipif(
+    not (ROOT / "vignettes" / "paper").is_dir(), reason="the paper is not in this source tree"
+)
 def test_the_paper_has_the_sections_and_references_of_its_journal() -> None:
     folder = ROOT / "vignettes" / "paper"
     text = (folder / "paper.md").read_text(encoding="utf-8")
@@ -118,5 +135,7 @@ def test_the_paper_has_the_sections_and_references_of_its_journal() -> None:
     assert sections[:4] == ["Summary", "Statement of need", "State of the field", "Software design"]
     assert sections[-1] == "References"
     assert 250 <= len(body.split()) <= 1750
-    entries = re.findall(r"^@\w+\{(\w+),", (folder / "paper.bib").read_text(encoding="utf-8"), re.MULTILINE)
+    entries = re.findall(
+        r"^@\w+\{(\w+),", (folder / "paper.bib").read_text(encoding="utf-8"), re.MULTILINE
+    )
     assert sorted(entries) == sorted(set(re.findall(r"@(\w+)", body)))

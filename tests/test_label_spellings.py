@@ -1,8 +1,10 @@
-"""Labels "0.0" and "1.0" in text, as columns of 0/1 with missing values are written: one rule in every way in.
+"""Labels "0.0" and "1.0" in text, as columns of 0/1 with missing values are written.
 
-The rule (head of `fairstats/ground/values.py`, table in the guide): text stays as it is written, and 0/1, −1/1, as text
-also 0.0/1.0 and −1.0/1.0, need no `pos_label`. The witness is the same file with "0" and "1".
-"""
+One rule in every way in.
+
+The rule (head of `fairstats/ground/values.py`, table in the guide): text stays as it is written,
+and 0/1, −1/1, as text also 0.0/1.0 and −1.0/1.0, need no `pos_label`. The witness is the same file
+with "0" and "1"."""
 
 from __future__ import annotations
 
@@ -69,7 +71,9 @@ def test_tallies_of_every_engine(tmp_path: Path, plain: Path, engine: Any) -> No
 @pytest.mark.parametrize("spelling", SPELLINGS)
 def test_audit(tmp_path: Path, plain: Path, spelling: str) -> None:
     path = written(tmp_path, "people", SPELLINGS[spelling])
-    reports = [fs.audit(source, **ROLES, n_resamples=100, rng=1).to_frame() for source in (path, plain)]
+    reports = [
+        fs.audit(source, **ROLES, n_resamples=100, rng=1).to_frame() for source in (path, plain)
+    ]
     pd.testing.assert_frame_equal(*reports)
 
 

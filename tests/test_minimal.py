@@ -1,8 +1,8 @@
-"""With the core dependencies alone every number is there, and what is missing names the extra that brings it.
+"""With the core dependencies alone every number is there, and what is missing names the extra that
+brings it.
 
-The code runs in an interpreter of its own in which the packages of the extras cannot be imported, so that the
-promise is tested in any environment.
-"""
+The code runs in an interpreter of its own in which the packages of the extras cannot be imported,
+so that the promise is tested in any environment."""
 
 from __future__ import annotations
 
@@ -112,8 +112,14 @@ NEEDS = {
     "a picture of a region": ("report", "fs.hdr(score + 1e-3 * frame.index, 0.5).plot()"),
     "a report": ("report", AUDIT + "report.to_html('never-written.html')"),
     "the command line": ("cli", "import fairstats.cli.app"),
-    "DuckDB": ("scale", "fs.tally(frame, y_pred='score_text', sensitive_features='race', engine='duckdb')"),
-    "Spark": ("spark", "fs.tally(frame, y_pred='score_text', sensitive_features='race', engine='spark')"),
+    "DuckDB": (
+        "scale",
+        "fs.tally(frame, y_pred='score_text', sensitive_features='race', engine='duckdb')",
+    ),
+    "Spark": (
+        "spark",
+        "fs.tally(frame, y_pred='score_text', sensitive_features='race', engine='spark')",
+    ),
     "a file for an engine": ("files", "fs.read_table(b'a,b\\n1,2\\n', engine='duckdb')"),
     "a Parquet file": ("files", "fs.read_table(b'PAR1')"),
     "a spreadsheet": ("files", "fs.read_table(b'PK\\x03\\x04xl/')"),
@@ -181,10 +187,17 @@ def test_core_dependencies_are_those_of_the_design() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     names = {requirement.partition(">=")[0] for requirement in project["dependencies"]}
     assert names == {
-        "numpy", "scipy", "pandas", "statsmodels", "scikit-learn", "narwhals", "packaging", "tqdm",
+        "numpy",
+        "scipy",
+        "pandas",
+        "statsmodels",
+        "scikit-learn",
+        "narwhals",
+        "packaging",
+        "tqdm",
         "threadpoolctl",
         "formulaic",  # statsmodels 0.15 cannot do without it
-    }  # fmt: skip
+    }
 
 
 def test_every_error_of_a_missing_package_names_an_extra_that_exists() -> None:

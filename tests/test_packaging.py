@@ -18,10 +18,20 @@ import pytest
 import fairstats
 
 ROOT = Path(__file__).resolve().parents[1]
-TOP_LEVEL = {"fairstats", "r", "tests", "vignettes", "README.md", "CHANGELOG.md", "CITATION.cff", "LICENSE"}
+TOP_LEVEL = {
+    "fairstats",
+    "r",
+    "tests",
+    "vignettes",
+    "README.md",
+    "CHANGELOG.md",
+    "CITATION.cff",
+    "LICENSE",
+}
 MOST_DATA = 3_000_000
 
 pytest.importorskip("hatchling", reason="hatchling is not installed")
+pytest.importorskip("hatch_fancy_pypi_readme", reason="hatch-fancy-pypi-readme is not installed")
 if not (ROOT / "pyproject.toml").exists():
     pytest.skip("the package is not in its source tree", allow_module_level=True)
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -97,23 +107,49 @@ def test_wheel_holds_nothing_else(wheel: Path) -> None:
 def test_wheel_holds_the_r_files(wheel: Path) -> None:
     built = {n for n in contents(wheel) if n.startswith("fairstats/_r/")}
     wanted = {f"fairstats/_r/R/{p.name}" for p in (ROOT / "r" / "R").glob("*") if p.is_file()}
-    assert built == wanted | {f"fairstats/_r/{n}" for n in ("DESCRIPTION", "NAMESPACE", "inst/metrics.json")}
+    assert built == wanted | {
+        f"fairstats/_r/{n}" for n in ("DESCRIPTION", "NAMESPACE", "inst/metrics.json")
+    }
 
 
 def test_wheel_holds_the_vignettes(wheel: Path) -> None:
-    """The texts and the recorded outputs of R; not studies, how-tos, the site, or the README's picture."""
+    """The texts and the recorded outputs of R.
+
+    Not studies, how-tos, the site, or the README's picture.
+    """
     folder = ROOT / "vignettes"
     built = {n for n in contents(wheel) if n.startswith("fairstats/_vignettes/")}
-    wanted = {p for pattern in ("*.Rmd", "recorded/*.json", "images/*") for p in folder.glob(pattern)}
+    wanted = {
+        p for pattern in ("*.Rmd", "recorded/*.json", "images/*") for p in folder.glob(pattern)
+    }
     wanted -= {folder / "images" / "report.png"}
     assert built == {f"fairstats/_vignettes/{p.relative_to(folder).as_posix()}" for p in wanted}
+
+
+def test_the_page_of_an_index_needs_no_folder(metadata: email.message.Message) -> None:
+    """Links and pictures of the README are addresses there; each file that they name is there."""
+    page = str(metadata.get_payload(decode=True), "utf-8")
+    targets = re.findall(r"\]\(([^)#]+)[^)]*\)", page)
+    assert len(targets) > 20
+    home = r"https://(?:raw\.githubusercontent\.com/fairstats/fairstats|github\.com/fairstats/fairstats/blob)/main/"
+    for target in targets:
+        assert target.startswith("https://"), target
+        ours = re.match(home, target)
+        if ours:
+            assert (ROOT / target[ours.end() :]).exists(), target
+    assert (
+        "(https://raw.githubusercontent.com/fairstats/fairstats/main/vignettes/images/report.png)"
+        in page
+    )
 
 
 def test_bundled_data_stay_small(wheel: Path) -> None:
     assert 0 < sum(sizes(wheel, "fairstats/datasets/data/")) < MOST_DATA
 
 
-def test_wheel_from_sdist_is_the_wheel_from_the_tree(wheel: Path, unpacked_sdist: Path, tmp_path: Path) -> None:
+def test_wheel_from_sdist_is_the_wheel_from_the_tree(
+    wheel: Path, unpacked_sdist: Path, tmp_path: Path
+) -> None:
     assert contents(build(unpacked_sdist, "wheel", tmp_path)) == contents(wheel)
 
 
@@ -134,7 +170,9 @@ def test_sdist_holds_no_outputs(unpacked_sdist: Path) -> None:
 
 @pytest.mark.parametrize("with_r", [True, False])
 def test_wheel_with_and_without_r_files(tmp_path: Path, with_r: bool) -> None:
-    """`r` may be missing; if not it goes to `fairstats/_r`, and an editable install holds no copy."""
+    """`r` may be missing; if not it goes to `fairstats/_r`, and an editable install holds no
+    copy.
+    """
     source = tmp_path / "source"
     (source / "fairstats").mkdir(parents=True)
     for name in ("pyproject.toml", "README.md", "LICENSE", "fairstats/_version.py"):
@@ -142,14 +180,18 @@ def test_wheel_with_and_without_r_files(tmp_path: Path, with_r: bool) -> None:
     (source / "fairstats" / "__init__.py").touch()
     if with_r:
         (source / "r" / "R").mkdir(parents=True)
-        (source / "r" / "R" / "rates.R").write_text("rate <- function(k, n) k / n\n", encoding="utf-8")
+        (source / "r" / "R" / "rates.R").write_text(
+            "rate <- function(k, n) k / n\n", encoding="utf-8"
+        )
         (source / "r" / "DESCRIPTION").write_text("Package: fairstats\n", encoding="utf-8")
         (source / "vignettes").mkdir()
         (source / "vignettes" / "a.Rmd").write_text("text\n", encoding="utf-8")
         (source / "vignettes" / "study.md").write_text("text\n", encoding="utf-8")
     built = contents(build(source, "wheel", tmp_path / "out"))
     carried = {"_r/R/rates.R", "_r/DESCRIPTION", "_vignettes/a.Rmd"} if with_r else set()
-    assert {n for n in built if "/_r/" in n or "/_vignettes/" in n} == {f"fairstats/{n}" for n in carried}
+    assert {n for n in built if "/_r/" in n or "/_vignettes/" in n} == {
+        f"fairstats/{n}" for n in carried
+    }
     assert not any(n.startswith(("r/", "vignettes/")) for n in built)
 
     code = "import hatchling.build, sys; hatchling.build.build_editable(sys.argv[1])"
@@ -168,7 +210,19 @@ def test_metadata(metadata: email.message.Message) -> None:
     assert metadata["Version"] == fairstats.__version__
     assert metadata["License-Expression"] == "BSD-3-Clause"
     assert metadata["Requires-Python"] == ">=3.11"
-    extras = {"report", "cli", "files", "scale", "spark", "bayes", "search", "generate", "docs", "r", "all"}
+    extras = {
+        "report",
+        "cli",
+        "files",
+        "scale",
+        "spark",
+        "bayes",
+        "search",
+        "generate",
+        "docs",
+        "r",
+        "all",
+    }
     assert extras | {"test", "dev"} <= set(metadata.get_all("Provides-Extra", []))
 
 
@@ -176,8 +230,14 @@ def test_all_leaves_out_what_cannot_be_installed_everywhere() -> None:
     (everything,) = PROJECT["optional-dependencies"]["all"]
     assert everything == "fairstats[report,cli,files,bayes,search,scale]"
     optional = PROJECT["optional-dependencies"]
-    installed = [r for extra in ("report", "cli", "files", "bayes", "search", "scale") for r in optional[extra]]
-    assert not [r for r in [*PROJECT["dependencies"], *installed] if r.startswith(("rpy2", "ctgan"))]
+    installed = [
+        r
+        for extra in ("report", "cli", "files", "bayes", "search", "scale")
+        for r in optional[extra]
+    ]
+    assert not [
+        r for r in [*PROJECT["dependencies"], *installed] if r.startswith(("rpy2", "ctgan"))
+    ]
 
 
 def test_every_dependency_has_a_lower_bound() -> None:

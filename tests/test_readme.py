@@ -1,4 +1,7 @@
-"""Every Python block of README, guide and how-tos runs and prints what is shown; so does R of how-tos."""
+"""Every Python block of README, guide and how-tos runs and prints what is shown.
+
+So does R of how-tos.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,12 @@ def blocks_of(page: Path) -> list[tuple[str, str]]:
     return re.findall(r"^```(\w+)\n(.*?)^```", text, flags=re.MULTILINE | re.DOTALL)
 
 
-COMMANDS = [line for language, block in blocks_of(README) if language == "bash" for line in block.splitlines()]
+COMMANDS = [
+    line
+    for language, block in blocks_of(README)
+    if language == "bash"
+    for line in block.splitlines()
+]
 #: A first line that says which extra a block needs.
 NEEDS = re.compile(r"# needs the extra `(\w+)`")
 PACKAGES = {
@@ -39,21 +47,32 @@ PACKAGES = {
 
 def lacking(page: Path) -> list[str]:
     """Packages that a how-to needs as a whole and that are not installed."""
-    names = [name for _, block in blocks_of(page) for extra in NEEDS.findall(block) for name in PACKAGES[extra]]
+    names = [
+        name
+        for _, block in blocks_of(page)
+        for extra in NEEDS.findall(block)
+        for name in PACKAGES[extra]
+    ]
     names += PACKAGES["cli"] * any(language == "bash" for language, _ in blocks_of(page))
     return [name for name in names if importlib.util.find_spec(name) is None]
 
 
-def run_blocks(blocks: list[tuple[str, str]], *, commands: bool = False) -> Iterator[tuple[int, str]]:
-    """Run the Python blocks in one namespace; number of each `text` block and what was printed before it.
+def run_blocks(
+    blocks: list[tuple[str, str]], *, commands: bool = False
+) -> Iterator[tuple[int, str]]:
+    """Run the Python blocks in one namespace.
 
-    `commands`: also every line of a `bash` block, which then is a call of fairstats; its exit code is 0.
-    """
+    Number of each `text` block and what was printed before it.
+
+    `commands`: also every line of a `bash` block, which then is a call of fairstats; its exit code
+    is 0."""
     namespace: dict[str, object] = {"__name__": "readme"}
     printed = ""
     for number, (language, block) in enumerate(blocks):
         needed = NEEDS.match(block)
-        if language == "python" and (not needed or all(map(importlib.util.find_spec, PACKAGES[needed[1]]))):
+        if language == "python" and (
+            not needed or all(map(importlib.util.find_spec, PACKAGES[needed[1]]))
+        ):
             with contextlib.redirect_stdout(io.StringIO()) as output:
                 exec(compile(block, f"block {number}", "exec"), namespace)  # noqa: S102
             printed = output.getvalue()
@@ -64,12 +83,24 @@ def run_blocks(blocks: list[tuple[str, str]], *, commands: bool = False) -> Iter
 
 
 def run_r_blocks(blocks: list[tuple[str, str]], folder: Path) -> Iterator[tuple[int, str]]:
-    """Run the R blocks in one session; number of each `rout` block and what was printed before it."""
-    package = f'CODE_FOLDER <- "{ROOT}/r/R"; for (f in list.files(CODE_FOLDER, full.names = TRUE)) source(f)'
-    code = [block.replace("library(fairstats)", package) for language, block in blocks if language == "r"]
+    """Run the R blocks in one session.
+
+    Number of each `rout` block and what was printed before it.
+    """
+    package = (
+        f'CODE_FOLDER <- "{ROOT}/r/R"; for (f in list.files(CODE_FOLDER, full.names = TRUE))'
+        " source(f)"
+    )
+    code = [
+        block.replace("library(fairstats)", package)
+        for language, block in blocks
+        if language == "r"
+    ]
     script = 'cat("\\n=====\\n")\n'.join(code)
     (folder / "page.R").write_text(script, encoding="utf-8")
-    done = subprocess.run(["Rscript", "page.R"], capture_output=True, text=True, check=False, cwd=folder)
+    done = subprocess.run(
+        ["Rscript", "page.R"], capture_output=True, text=True, check=False, cwd=folder
+    )
     assert done.returncode == 0, done.stderr
     printed = iter(done.stdout.split("\n=====\n"))
     last = ""
@@ -94,18 +125,26 @@ def run_command(line: str) -> str:
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_every_block_runs_and_prints_what_is_shown(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_block_runs_and_prints_what_is_shown(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     blocks = blocks_of(PAGES[page])
     if page in HOWTOS and lacking(PAGES[page]):
         pytest.skip(f"{', '.join(lacking(PAGES[page]))} is not installed")
-    assert sum(language in ("python", "bash", "r") for language, _ in blocks) >= (1 if page in HOWTOS else 5)
+    assert sum(language in ("python", "bash", "r") for language, _ in blocks) >= (
+        1 if page in HOWTOS else 5
+    )
     for number, printed in run_blocks(blocks, commands=page in HOWTOS):
-        assert printed.split() == blocks[number][1].split(), "run `python tests/test_readme.py` and look"
+        assert printed.split() == blocks[number][1].split(), (
+            "run `python tests/test_readme.py` and look"
+        )
 
 
 @pytest.mark.r("jsonlite")
-@pytest.mark.parametrize("page", [name for name, page in HOWTOS.items() if "```r\n" in page.read_text()])
+@pytest.mark.parametrize(
+    "page", [name for name, page in HOWTOS.items() if "```r\n" in page.read_text()]
+)
 def test_every_r_block_runs_and_prints_what_is_shown(page: str, tmp_path: Path) -> None:
     for number, printed in run_r_blocks(blocks_of(HOWTOS[page]), tmp_path):
         assert printed.split() == blocks_of(HOWTOS[page])[number][1].split()
@@ -115,16 +154,33 @@ def test_every_r_block_runs_and_prints_what_is_shown(page: str, tmp_path: Path) 
 def test_no_block_is_of_a_language_that_nothing_runs(page: str) -> None:
     """`console` is for what is typed before the package is there."""
     blocks = blocks_of(HOWTOS[page])
-    assert {language for language, _ in blocks} <= {"python", "bash", "r", "text", "rout", "console"}
-    assert all("pip install" in block or "R CMD" in block for language, block in blocks if language == "console")
+    assert {language for language, _ in blocks} <= {
+        "python",
+        "bash",
+        "r",
+        "text",
+        "rout",
+        "console",
+    }
+    assert all(
+        "pip install" in block or "R CMD" in block
+        for language, block in blocks
+        if language == "console"
+    )
 
 
 @pytest.mark.parametrize(
     ("requirement", "then"),
-    [('".[report,cli]"', "fairstats demo"), ('-e ".[all,test]"', "python -m pytest -n auto --dist worksteal")],
+    [
+        ('".[report,cli]"', "fairstats demo"),
+        ('-e ".[all,test]"', "python -m pytest -n auto --dist worksteal"),
+    ],
 )
 def test_first_use_and_test_run_are_one_command_each(requirement: str, then: str) -> None:
-    assert f"python3 -m venv .venv && .venv/bin/pip install {requirement} && .venv/bin/{then}" in COMMANDS
+    assert (
+        f"python3 -m venv .venv && .venv/bin/pip install {requirement} && .venv/bin/{then}"
+        in COMMANDS
+    )
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -136,7 +192,9 @@ def test_pictures_and_pages_are_there(page: str) -> None:
 
 if __name__ == "__main__":  # write what the blocks print into the pages
     for path in PAGES.values():
-        pieces = re.split(r"(^```\w+\n.*?^```)", path.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+        pieces = re.split(
+            r"(^```\w+\n.*?^```)", path.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL
+        )
         blocks = blocks_of(path)
         with contextlib.chdir(tempfile.mkdtemp()):
             for number, printed in run_blocks(blocks, commands=path.name in HOWTOS):

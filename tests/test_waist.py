@@ -1,9 +1,10 @@
-"""Every method that can computes from a `Tally` alone: the same from rows and from the tally's JSON.
+"""Every method that can computes from a `Tally` alone.
 
-Witness of each case: the same function on the rows themselves, compared to rounding. What needs rows or a
-model is not here: counterfactual scores, discriminative risk, cross-validation, synthetic quality, sampled
-tails, fitted mitigators.
-"""
+The same from rows and from the tally's JSON.
+
+Witness of each case: the same function on the rows themselves, compared to rounding. What needs
+rows or a model is not here: counterfactual scores, discriminative risk, cross-validation, synthetic
+quality, sampled tails, fitted mitigators."""
 
 from __future__ import annotations
 
@@ -60,7 +61,9 @@ def of_rates(name: str, *positional: str, **options: Any) -> Case:
     """A function of labels and predictions, from rows and from a tally."""
 
     def rows(p: pd.DataFrame) -> Any:
-        return getattr(fs, name)(*(p[c] for c in positional), sensitive_features=p["sex"], **options)
+        return getattr(fs, name)(
+            *(p[c] for c in positional), sensitive_features=p["sex"], **options
+        )
 
     return rows, lambda t: getattr(fs, name)(counts=t, **options)
 
@@ -77,13 +80,16 @@ CASES: dict[str, Case] = {
     "disparate_impact": of_rates("disparate_impact", "hat"),
     "conditional_accuracy": of_rates("conditional_accuracy", "y", "hat", label=0),
     "conditional_use_accuracy": of_rates("conditional_use_accuracy", "y", "hat"),
-    "demographic_parity_difference": of_rates("demographic_parity_difference", "y", "hat", agg="max"),
+    "demographic_parity_difference": of_rates(
+        "demographic_parity_difference", "y", "hat", agg="max"
+    ),
     "equal_opportunity_difference": of_rates("equal_opportunity_difference", "y", "hat"),
     "predictive_parity_difference": of_rates("predictive_parity_difference", "y", "hat"),
     "average_odds_difference": of_rates("average_odds_difference", "y", "hat"),
     "equalized_odds_difference": of_rates("equalized_odds_difference", "y", "hat"),
     "group_metric": of_rates("group_metric", "y", "hat", metric="mcc"),
     "abroca": of_rates("abroca", "y", "score", n_resamples=199, rng=1),
+    "scores": of_rates("scores", "y", "score", metric="brier_score"),
     "compare_models": of_rates("compare_models", "y", "hat", "hat_b"),
     "um_posterior": of_rates("um_posterior", "y", "hat", draws=500, rng=1),
     "um_multiclass": of_rates("um_multiclass", "y", "hat", draws=500, rng=1),
@@ -100,7 +106,9 @@ CASES: dict[str, Case] = {
         lambda t: fs.stable_bandwidth(fs.madd_curve(counts=t)),
     ),
     "set_distance": (
-        lambda p: fs.set_distance(*(pd.get_dummies(p[["age", "job"]], dtype=float)[p["sex"] == g] for g in "mf")),
+        lambda p: fs.set_distance(
+            *(pd.get_dummies(p[["age", "job"]], dtype=float)[p["sex"] == g] for g in "mf")
+        ),
         lambda t: fs.set_distance(counts=t),
     ),
     "ecd": (
@@ -114,17 +122,22 @@ CASES: dict[str, Case] = {
 @pytest.mark.filterwarnings("ignore::fairstats.ground.errors.FairstatsWarning")
 def test_a_tally_gives_what_its_rows_give(name, people, counted):
     rows, tally = CASES[name]
-    first, second = rows(people).to_frame(), tally(counted).to_frame()
+    first = rows(people).to_frame()
+    second = tally(counted).to_frame()
     # a tally has its distinct rows in an order of its own
     numbers = [c for c in first.columns if first[c].dtype.kind in "fi" and not c.startswith("row_")]
-    pd.testing.assert_frame_equal(second[numbers], first[numbers], check_exact=False, rtol=1e-9, atol=1e-12)
+    pd.testing.assert_frame_equal(
+        second[numbers], first[numbers], check_exact=False, rtol=1e-9, atol=1e-12
+    )
     for column in {"verdict", "metric", "group"} & set(first.columns):
         assert second[column].astype(str).tolist() == first[column].astype(str).tolist()
 
 
 @pytest.mark.filterwarnings("ignore::fairstats.ground.errors.FairstatsWarning")
 def test_strata_and_two_models_and_set_distances_of_groups(people, counted):
-    rows = fs.disparate_impact(people["hat"], sensitive_features=people["sex"], strata=people["site"])
+    rows = fs.disparate_impact(
+        people["hat"], sensitive_features=people["sex"], strata=people["site"]
+    )
     table = fs.tally(people, y_pred="hat", sensitive_features="sex", strata="site")
     again = fs.disparate_impact(counts=fs.Tally.from_json(table.to_json(exact=True)))
     pd.testing.assert_frame_equal(again.to_frame(), rows.to_frame())

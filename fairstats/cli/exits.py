@@ -49,7 +49,9 @@ def code_of(problem: BaseException) -> int:
         return _OF_SIGNALS + problem.number
     if isinstance(problem, EngineError):
         # What an engine says of a table is about the table, unless it lacked room.
-        return FAILURE if type(problem.__cause__).__name__ in _WITHOUT_ROOM else UNUSABLE
+        if type(problem.__cause__).__name__ in _WITHOUT_ROOM:
+            return FAILURE
+        return UNUSABLE
     if isinstance(problem, InputError):
         return UNUSABLE
     return FAILURE
@@ -65,13 +67,16 @@ def line_of(problem: BaseException) -> str:
         return f"fairstats: {problem}"
     if isinstance(problem, MemoryError):
         return "fairstats: the memory is full; --engine duckdb counts what does not fit into it"
-    words = " ".join(str(problem).split())
+    problem_words = " ".join(str(problem).split())
     if isinstance(problem, OSError):
-        where = f" {problem.filename!r}" if problem.filename else ""
-        return f"fairstats: {problem.strerror or words}{where}"
-    name = type(problem).__name__
-    hint = f"{TRACEBACK}=1 shows where; please report it"
-    return f"fairstats: an error within fairstats ({name}: {words}); {hint}"
+        if problem.filename:
+            file_words = f" {problem.filename!r}"
+        else:
+            file_words = ""
+        return f"fairstats: {problem.strerror or problem_words}{file_words}"
+    class_name = type(problem).__name__
+    traceback_hint = f"{TRACEBACK}=1 shows where; please report it"
+    return f"fairstats: an error within fairstats ({class_name}: {problem_words}); {traceback_hint}"
 
 
 def shows_traceback() -> bool:
@@ -84,14 +89,14 @@ def shows_traceback() -> bool:
 
 def end_in_order() -> None:
     """Let SIGTERM and SIGHUP end the run as an exception does, and at once when they come twice."""
-    for name in ("SIGTERM", "SIGHUP"):
-        number = getattr(signal, name, None)
+    for signal_name in ("SIGTERM", "SIGHUP"):
+        number = getattr(signal, signal_name, None)
         # A shell's nohup ignores SIGHUP: it stays ignored.
         if number is not None and signal.getsignal(number) is signal.SIG_DFL:
-            signal.signal(number, _end)
+            signal.signal(number, _end_by_signal)
 
 
-def _end(number: int, frame: FrameType | None) -> None:
+def _end_by_signal(number: int, frame: FrameType | None) -> None:
     signal.signal(number, signal.SIG_DFL)
     raise Terminated(number)
 
@@ -99,7 +104,8 @@ def _end(number: int, frame: FrameType | None) -> None:
 # ---------------------------------------------------------------- streams
 
 
-#: What stands for signs that an encoding lacks: a minus that became a question mark would be another number.
+#: What stands for signs that an encoding lacks: a minus that became a question mark would be
+#: another number.
 _PLAIN_SIGNS = {
     "−": "-",
     "–": "-",
@@ -120,18 +126,18 @@ _PLAIN_SIGNS = {
     "θ": "theta",
     "→": "->",
 }
-_REPLACING = "fairstats.plain"
+_REPLACING_HANDLER = "fairstats.plain"
 
 
-def _replace(problem: UnicodeError) -> tuple[str, int]:
+def _replace_signs(problem: UnicodeError) -> tuple[str, int]:
     """Signs for those that an encoding lacks, as an error handler of codecs."""
     if not isinstance(problem, UnicodeEncodeError):
         raise problem
     lacking = problem.object[problem.start : problem.end]
-    return "".join(_PLAIN_SIGNS.get(sign, "?") for sign in lacking), problem.end
+    return "".join(_PLAIN_SIGNS.get(each_sign, "?") for each_sign in lacking), problem.end
 
 
-class _Patient(io.RawIOBase):
+class _PatientStream(io.RawIOBase):
     """A stream that takes all bytes, also when its reader has gone (``| head``)."""
 
     def __init__(self, raw: io.RawIOBase) -> None:
@@ -149,8 +155,11 @@ class _Patient(io.RawIOBase):
             return len(data)
         except OSError as problem:
             self._ended = True
-            cause = problem.strerror or problem
-            raise OSError(problem.errno, f"the text could not be shown ({cause}); files are written before") from None
+            failure_cause = problem.strerror or problem
+            raise OSError(
+                problem.errno,
+                f"the text could not be shown ({failure_cause}); files are written before",
+            ) from None
 
     def writable(self) -> bool:
         """It is."""
@@ -166,22 +175,24 @@ class _Patient(io.RawIOBase):
 
 
 def steady_streams() -> None:
-    """Standard output and error that replace what their encoding lacks, and outlive their readers."""
-    codecs.register_error(_REPLACING, _replace)
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
+    """Standard output and error that replace what their encoding lacks, and outlive their
+    readers.
+    """
+    codecs.register_error(_REPLACING_HANDLER, _replace_signs)
+    for stream_name in ("stdout", "stderr"):
+        stream = getattr(sys, stream_name)
         if stream is None:  # closed by the shell: >&-
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - it lives as long as the process
+            setattr(sys, stream_name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115 - it lives as long as the process
             continue
-        buffer = getattr(stream, "buffer", None)
-        raw = getattr(buffer, "raw", buffer)  # python -u has no buffer between
-        if not isinstance(raw, io.RawIOBase):
+        stream_buffer = getattr(stream, "buffer", None)
+        raw_stream = getattr(stream_buffer, "raw", stream_buffer)  # python -u has no buffer between
+        if not isinstance(raw_stream, io.RawIOBase):
             continue
         stream.flush()
-        steady = io.TextIOWrapper(
-            io.BufferedWriter(_Patient(raw)),  # type: ignore[type-var]  # typeshed wants more of it than is used
+        steady_stream = io.TextIOWrapper(
+            io.BufferedWriter(_PatientStream(raw_stream)),  # type: ignore[type-var]  # typeshed wants more of it than is used
             encoding=stream.encoding,
-            errors=_REPLACING,
-            line_buffering=name == "stderr" or raw.isatty(),
+            errors=_REPLACING_HANDLER,
+            line_buffering=stream_name == "stderr" or raw_stream.isatty(),
         )
-        setattr(sys, name, steady)
+        setattr(sys, stream_name, steady_stream)

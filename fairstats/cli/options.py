@@ -21,100 +21,148 @@ from fairstats.ground.reading.table import read_roles
 with files("fairstats.cli").joinpath("options.toml").open("rb") as _stream:
     #: Table → name of a parameter → what is said of it.
     TABLES: dict[str, dict[str, dict[str, Any]]] = tomllib.load(_stream)
-_KINDS: dict[str, Any] = {
-    "text": str, "list": list[str], "number": float, "whole": int, "flag": bool, "path": Path
-}  # fmt: skip
+_TYPE_OF_KIND: dict[str, Any] = {
+    "text": str,
+    "list": list[str],
+    "number": float,
+    "whole": int,
+    "flag": bool,
+    "path": Path,
+}
 _ENUMERATION: Any = StrEnum  # mypy wants its names written out
 
 
 def parameter(name: str, said: Mapping[str, Any]) -> inspect.Parameter:
     """One parameter of a command, from what a table says."""
-    kind = _KINDS[said.get("kind", "text")]
+    value_type = _TYPE_OF_KIND[said.get("kind", "text")]
     if "choices" in said:
-        kind = _ENUMERATION(name, {value.replace("-", "_"): value for value in said["choices"]})
-    default = kind(said["default"]) if "default" in said else None
-    how = {key: said[key] for key in ("help", "metavar", "min") if key in said}
-    how["show_default"] = default is not None
-    argument, flag = said.get("argument"), said.get("flag", "--" + name.replace("_", "-"))
-    about: Any = typer.Argument(**how) if argument else typer.Option(flag, **how)
-    kind = kind | None if default is None and argument != "needed" else kind
-    default = inspect.Parameter.empty if argument == "needed" else default
-    place = inspect.Parameter.KEYWORD_ONLY
-    return inspect.Parameter(name, place, default=default, annotation=Annotated[kind, about])
+        value_type = _ENUMERATION(
+            name, {choice_text.replace("-", "_"): choice_text for choice_text in said["choices"]}
+        )
+    if "default" in said:
+        default_value = value_type(said["default"])
+    else:
+        default_value = None
+    typer_settings = {}
+    for setting_name in ("help", "metavar", "min"):
+        if setting_name in said:
+            typer_settings[setting_name] = said[setting_name]
+    typer_settings["show_default"] = default_value is not None
+    argument = said.get("argument")
+    option_flag = said.get("flag", "--" + name.replace("_", "-"))
+    typer_parameter: Any = (
+        typer.Argument(**typer_settings)
+        if argument
+        else typer.Option(option_flag, **typer_settings)
+    )
+    if default_value is None and argument != "needed":
+        value_type = value_type | None
+    if argument == "needed":
+        default_value = inspect.Parameter.empty
+    parameter_kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(
+        name,
+        parameter_kind,
+        default=default_value,
+        annotation=Annotated[value_type, typer_parameter],
+    )
 
 
 def reference_of(given: Sequence[str] | None, groups: Sequence[str]) -> Any:
     """``None``, one group, or a mapping from column to group."""
     if not given:
         return None
-    found: dict[str, str] = {}
-    for text in given:
-        column, sign, value = text.partition("=")
-        if sign and (column in groups or " & " in column):
-            found[column] = value
+    group_of_column: dict[str, str] = {}
+    for given_text in given:
+        column, equals_sign, group_name = given_text.partition("=")
+        if equals_sign and (column in groups or " & " in column):
+            group_of_column[column] = group_name
         elif len(given) == 1:
-            return text
+            return given_text
         else:
-            raise typer.BadParameter(f"{text!r}: with several, write COLUMN=GROUP", param_hint="--reference")
-    return found
+            raise typer.BadParameter(
+                f"{given_text!r}: with several, write COLUMN=GROUP", param_hint="--reference"
+            )
+    return group_of_column
 
 
 def by_model(given: Sequence[str] | None, option: str) -> Any:
     """``None``, one column, or a mapping from model to column."""
     if not given or len(given) == 1:
         return given[0] if given else None
-    parts = [text.partition("=") for text in given]
-    if not all(sign and name and column for name, sign, column in parts):
-        raise typer.BadParameter(f"{', '.join(given)}: with several, write NAME=COLUMN", param_hint=option)
-    return {name: column for name, _, column in parts}
+    split_texts = [given_text.partition("=") for given_text in given]
+    if not all(
+        equals_sign and model_name and column for model_name, equals_sign, column in split_texts
+    ):
+        raise typer.BadParameter(
+            f"{', '.join(given)}: with several, write NAME=COLUMN", param_hint=option
+        )
+    return {model_name: column for model_name, _, column in split_texts}
 
 
 def by_column(given: Sequence[str] | None, groups: Sequence[str], option: str) -> dict[str, str]:
     """Sensitive column → column, from ``COLUMN`` or ``ATTRIBUTE=COLUMN``."""
-    found: dict[str, str] = {}
-    for text in given or ():
-        attribute, sign, column = text.partition("=")
-        if sign and attribute in groups:
-            found[attribute] = column
+    column_of_attribute: dict[str, str] = {}
+    for given_text in given or ():
+        attribute, equals_sign, column = given_text.partition("=")
+        if equals_sign and attribute in groups:
+            column_of_attribute[attribute] = column
         elif len(given or ()) == 1 and len(groups) == 1:
-            found[groups[0]] = text
+            column_of_attribute[groups[0]] = given_text
         else:
             raise typer.BadParameter(
-                f"{text!r}: with several sensitive columns, write ATTRIBUTE=COLUMN", param_hint=option
+                f"{given_text!r}: with several sensitive columns, write ATTRIBUTE=COLUMN",
+                param_hint=option,
             )
-    return found
+    return column_of_attribute
 
 
 def by_key(given: Sequence[str] | None, option: str) -> dict[str, str]:
     """KEY → text, from ``KEY=TEXT``."""
-    parts = [text.partition("=") for text in given or ()]
-    if not all(sign and key for key, sign, _ in parts):
+    split_texts = [given_text.partition("=") for given_text in given or ()]
+    if not all(equals_sign and key_text for key_text, equals_sign, _ in split_texts):
         raise typer.BadParameter(f"{', '.join(given or ())}: write KEY=TEXT", param_hint=option)
-    return {key: text for key, _, text in parts}
+    return {key_text: given_text for key_text, _, given_text in split_texts}
 
 
 def numbers_of(given: Sequence[str] | None) -> Any:
     """``None``, one number, or table → number, from ``NUMBER`` or ``TABLE=NUMBER``."""
     if not given:
         return None
-    named = {} if len(given) == 1 and "=" not in given[0] else by_key(given, "--unknown")
+    if len(given) == 1 and "=" not in given[0]:
+        text_by_table = {}
+    else:
+        text_by_table = by_key(given, "--unknown")
     try:
-        return {table: int(text) for table, text in named.items()} or int(given[0])
+        return {table: int(number_text) for table, number_text in text_by_table.items()} or int(
+            given[0]
+        )
     except ValueError as problem:
-        raise typer.BadParameter(f"{', '.join(given)}: no whole number", param_hint="--unknown") from problem
+        raise typer.BadParameter(
+            f"{', '.join(given)}: no whole number", param_hint="--unknown"
+        ) from problem
 
 
 def plain_values(given: Mapping[str, Any]) -> dict[str, Any]:
     """With text in place of choices."""
-    return {name: value.value if isinstance(value, StrEnum) else value for name, value in given.items()}
+    return {
+        argument_name: argument_value.value
+        if isinstance(argument_value, StrEnum)
+        else argument_value
+        for argument_name, argument_value in given.items()
+    }
 
 
 def pos_labels(pos_label: str | None, pos_label_pred: str | None) -> Any:
     """``None``, one value for both columns, or a mapping."""
     if pos_label_pred is None:
         return pos_label
-    both = {"y_true": pos_label, "y_pred": pos_label_pred}
-    return {name: value for name, value in both.items() if value is not None}
+    label_by_column = {"y_true": pos_label, "y_pred": pos_label_pred}
+    return {
+        column_role: favourable_label
+        for column_role, favourable_label in label_by_column.items()
+        if favourable_label is not None
+    }
 
 
 def label_values(text: str | None) -> list[str] | None:
@@ -124,28 +172,40 @@ def label_values(text: str | None) -> list[str] | None:
     return next(csv.reader([text], skipinitialspace=True))
 
 
-def roles_of(table: str, given: Mapping[str, Any], more_labels: Sequence[str] = (), more_numbers: Any = ()) -> Roles:
+def roles_of(
+    table: str, given: Mapping[str, Any], more_labels: Sequence[str] = (), more_numbers: Any = ()
+) -> Roles:
     """The columns of a file that the options of a table name, by what they are read as."""
-    columns: dict[str, list[str]] = {"label": [*more_labels], "number": [*more_numbers], "feature": []}
-    for name, about in TABLES[table].items():
-        value = given.get(name)
-        if "column" not in about or value is None:
+    columns: dict[str, list[str]] = {
+        "label": [*more_labels],
+        "number": [*more_numbers],
+        "feature": [],
+    }
+    for argument_name, option_entry in TABLES[table].items():
+        option_value = given.get(argument_name)
+        if "column" not in option_entry or option_value is None:
             continue
-        if isinstance(value, Mapping):
-            value = value.values()
-        columns[about["column"]] += [value] if isinstance(value, str) else value
+        if isinstance(option_value, Mapping):
+            option_value = option_value.values()
+        columns[option_entry["column"]] += (
+            [option_value] if isinstance(option_value, str) else option_value
+        )
     return Roles.of(columns["label"], columns["number"], columns["feature"])
 
 
 def reading_options(given: dict[str, Any]) -> ReadingOptions:
     """How a file is read, which leaves `given`."""
-    asked = {name: given.pop(name) for name in TABLES["reading"]}
-    if asked["na_values"] is not None:
-        asked["na_values"] = asked["na_values"].split(",")
-    return ReadingOptions(**asked, memory=given.pop("memory", None), progress=sys.stdout.isatty())
+    asked_reading = {argument_name: given.pop(argument_name) for argument_name in TABLES["reading"]}
+    if asked_reading["na_values"] is not None:
+        asked_reading["na_values"] = asked_reading["na_values"].split(",")
+    return ReadingOptions(
+        **asked_reading, memory=given.pop("memory", None), progress=sys.stdout.isatty()
+    )
 
 
-def read_rows(file: Path, held: bytes | None, roles: Roles, asked: ReadingOptions) -> tuple[Any, tuple[str, ...]]:
+def read_rows(
+    file: Path, held: bytes | None, roles: Roles, asked: ReadingOptions
+) -> tuple[Any, tuple[str, ...]]:
     """The rows of a file in memory, and notes about how it was read."""
     frame, record = read_roles(source_of(file, held), roles, asked, engine="rows")
     return frame, record.notes

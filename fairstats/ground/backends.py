@@ -1,4 +1,6 @@
-"""Which back end computes, what is installed for it, and, where it does not work, why and what helps."""
+"""Which back end computes, what is installed for it, and, where it does not work, why and what
+helps.
+"""
 
 from __future__ import annotations
 
@@ -30,6 +32,8 @@ Backend = Literal["auto", "r", "scipy"]
 BACKENDS: tuple[Backend, ...] = ("auto", "r", "scipy")
 VARIABLE = "FAIRSTATS_BACKEND"
 Status = Literal["ok", "missing", "broken"]
+#: How `Result.backend` begins where R computed.
+R_LABEL = "r: "
 #: Extras that are reported, in this order, and what they are for.
 EXTRAS = {
     "core": "",
@@ -44,13 +48,18 @@ EXTRAS = {
     "r": "the R back end",
 }
 #: Distribution → module, where they differ by more than "-" and "_".
-_MODULES = {"scikit-learn": "sklearn", "rpy2-rinterface": "rpy2.rinterface", "rpy2-robjects": "rpy2.robjects"}
+_MODULE_OF_DISTRIBUTION = {
+    "scikit-learn": "sklearn",
+    "rpy2-rinterface": "rpy2.rinterface",
+    "rpy2-robjects": "rpy2.robjects",
+}
 #: Back end → R package that it calls.
-_USES = {
-    "extreme values by r": "extRemes", "extreme values by r, source evd": "evd",
+_R_PACKAGE_OF_BACKEND = {
+    "extreme values by r": "extRemes",
+    "extreme values by r, source evd": "evd",
     "highest density regions by r": "hdrcde",
-}  # fmt: skip
-_LOAD = r"""for (p in commandArgs(TRUE)) tryCatch(
+}
+_LOAD_IN_R = r"""for (p in commandArgs(TRUE)) tryCatch(
   invisible(suppressMessages(loadNamespace(p))),
   error = function(e) cat("fairstats-broken:", p, "\t", gsub("\n", " ", conditionMessage(e)), "\n", sep = "")
 )"""
@@ -64,7 +73,8 @@ class use_backend:
     Parameters
     ----------
     name : {"auto", "r", "scipy"}
-        "auto": R where it works and has the packages, else SciPy. "r": R, or an error that says what is missing.
+        "auto": R where it works and has the packages, else SciPy. "r": R, or an error that says
+        what is missing.
 
     Raises
     ------
@@ -73,8 +83,8 @@ class use_backend:
 
     Notes
     -----
-    It holds for every thread of the process, but not for worker processes: set the environment variable
-    ``FAIRSTATS_BACKEND`` for those, or pass ``backend=``.
+    It holds for every thread of the process, but not for worker processes: set the environment
+    variable ``FAIRSTATS_BACKEND`` for those, or pass ``backend=``.
 
     Examples
     --------
@@ -86,7 +96,7 @@ class use_backend:
 
     def __init__(self, name: Backend) -> None:
         global _chosen
-        self._before, _chosen = _chosen, _checked(name, "name")
+        self._before, _chosen = _chosen, _check_backend(name, "name")
 
     def __enter__(self) -> Self:
         return self
@@ -100,58 +110,86 @@ class use_backend:
 
 
 def current_backend() -> Backend:
-    """What a call without ``backend=`` asks for: `use_backend`, else ``FAIRSTATS_BACKEND``, else "auto"."""
+    """What a call without ``backend=`` asks for.
+
+    `use_backend`, else ``FAIRSTATS_BACKEND``, else "auto".
+    """
     if _chosen is not None:
         return _chosen
-    value = os.environ.get(VARIABLE, "").strip().lower()
-    return _checked(value, VARIABLE) if value else "auto"
+    from_environment = os.environ.get(VARIABLE, "").strip().lower()
+    if from_environment:
+        return _check_backend(from_environment, VARIABLE)
+    return "auto"
 
 
 def resolve(
-    requested: Any = None, *, purpose: str, r_packages: Sequence[str] = (), argument: str = "backend"
+    requested: Any = None,
+    *,
+    purpose: str,
+    r_packages: Sequence[str] = (),
+    argument: str = "backend",
 ) -> Literal["r", "scipy"]:
-    """The back end that a call uses; `requested`: its ``backend=``, `purpose`: for messages, "GPD fits".
+    """The back end that a call uses; `requested`: its ``backend=``, `purpose`: for messages, "GPD
+    fits".
 
-    Raises BackendError if "r" was asked for and R, or one of the packages that the purpose needs, is not there.
+    Raises BackendError if "r" was asked for and R, or one of the packages that the purpose needs,
+    is not there.
     """
-    wanted = current_backend() if requested is None else _checked(requested, argument)
+    if requested is None:
+        wanted = current_backend()
+    else:
+        wanted = _check_backend(requested, argument)
     if wanted == "scipy":
         return "scipy"
-    found = probe_r()
-    lacking = [name for name in r_packages if name not in found.packages]
-    if found.works and not lacking:
+    probe = probe_r()
+    lacking = [package for package in r_packages if package not in probe.packages]
+    if probe.works and not lacking:
         return "r"
     if wanted == "auto":
         return "scipy"
-    if not found.works:
-        raise BackendError(f'{purpose} with backend="r": {found.cause}. To fix: {found.cure}; or use backend="scipy".')
+    if not probe.works:
+        raise BackendError(
+            f'{purpose} with backend="r": {probe.cause}. To fix: {probe.cure}; or use'
+            ' backend="scipy".'
+        )
     raise BackendError(
         f'{purpose} with backend="r" needs the R package{"s" if len(lacking) > 1 else ""} '
-        f"{', '.join(lacking)}, not installed in R {found.r_version}. "
+        f"{', '.join(lacking)}, not installed in R {probe.r_version}. "
         f'To fix: {"; ".join(map(r_package_cure, lacking))}; or use backend="scipy".'
     )
 
 
 def unless_asked(requested: Any = None) -> Any:
-    """SciPy unless somebody asked for another: R, which takes seconds to start, is not started by the way."""
-    return "scipy" if requested is None and current_backend() == "auto" else requested
+    """SciPy unless somebody asked for another.
+
+    R, which takes seconds to start, is not started by the way.
+    """
+    if requested is None and current_backend() == "auto":
+        return "scipy"
+    return requested
 
 
 def r_package_cure(package: str) -> str:
     """How to install an R package."""
-    cure = f'in R: install.packages("{package}")'
+    install_command = f'in R: install.packages("{package}")'
     only_cran = package in ("extRemes", "hdrcde", "ash")
-    return cure if only_cran else f"{cure} (Debian: apt-get install r-cran-{package.lower()})"
+    if only_cran:
+        return install_command
+    return f"{install_command} (Debian: apt-get install r-cran-{package.lower()})"
 
 
-def _checked(name: Any, argument: str) -> Backend:
-    check_choice(argument, name, BACKENDS, cure='"auto" takes R where it works and SciPy otherwise')
-    return name  # type: ignore[no-any-return]
+def _check_backend(backend: Any, argument: str) -> Backend:
+    check_choice(
+        argument, backend, BACKENDS, cure='"auto" takes R where it works and SciPy otherwise'
+    )
+    return backend  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)
 class DoctorRow:
-    """One thing that was looked at; `part`: "python", "core", an extra, "R", "R package" or "back end"."""
+    """One thing that was looked at; `part`: "python", "core", an extra, "R", "R package" or "back
+    end".
+    """
 
     part: str
     name: str
@@ -163,7 +201,9 @@ class DoctorRow:
 
 @dataclass(frozen=True)
 class DoctorReport:
-    """Answer of `doctor`; `rows` in the order Python, dependencies, extras, R, R packages, back ends."""
+    """Answer of `doctor`; `rows` in the order Python, dependencies, extras, R, R packages, back
+    ends.
+    """
 
     rows: tuple[DoctorRow, ...]
 
@@ -174,18 +214,22 @@ class DoctorReport:
 
     def to_frame(self) -> pd.DataFrame:
         """One row per thing: part, name, version, status, detail, cure."""
-        return pd.DataFrame(self.rows, columns=[f.name for f in fields(DoctorRow)])
+        return pd.DataFrame(self.rows, columns=[row_field.name for row_field in fields(DoctorRow)])
 
     def __str__(self) -> str:
-        width = max(len(row.name) for row in self.rows)
+        name_width = max(len(row.name) for row in self.rows)
         lines: list[str] = []
-        for part, rows in groupby(self.rows, lambda row: row.part):
+        for part, part_rows in groupby(self.rows, lambda row: row.part):
             lines.append(": ".join(filter(None, (part, EXTRAS.get(part)))))
-            for row in rows:
-                mark = {"ok": "ok     ", "missing": "missing", "broken": "BROKEN "}[row.status]
-                said = " — ".join(text for text in (row.version, row.detail) if text)
-                lines.append(f"  {mark} {row.name:<{width}}  {said}".rstrip())
-                lines += [f"          {'':<{width}}  to fix: {row.cure}"] if row.cure else []
+            for row in part_rows:
+                status_word = {"ok": "ok     ", "missing": "missing", "broken": "BROKEN "}[
+                    row.status
+                ]
+                description = " — ".join(
+                    nonempty_text for nonempty_text in (row.version, row.detail) if nonempty_text
+                )
+                lines.append(f"  {status_word} {row.name:<{name_width}}  {description}".rstrip())
+                lines += [f"          {'':<{name_width}}  to fix: {row.cure}"] if row.cure else []
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
@@ -215,16 +259,28 @@ def doctor(*, refresh: bool = True) -> DoctorReport:
     """
     if refresh:
         forget_probe()
-    found = probe_r()
-    broken = _unloadable(found) if found.works else {}
-    here = (
-        DoctorRow("python", "Python", platform.python_version(), "ok", sys.executable or "embedded"),
+    probe = probe_r()
+    if probe.works:
+        broken_packages = _unloadable_packages(probe)
+    else:
+        broken_packages = {}
+    python_rows = (
+        DoctorRow(
+            "python", "Python", platform.python_version(), "ok", sys.executable or "embedded"
+        ),
         DoctorRow("python", "fairstats", __version__, "ok", str(Path(__file__).parents[1])),
     )
-    return DoctorReport((*here, *_dependency_rows(), *_r_rows(found, broken), *_backend_rows(found, broken)))
+    return DoctorReport(
+        (
+            *python_rows,
+            *_dependency_rows(),
+            *_r_rows(probe, broken_packages),
+            *_backend_rows(probe, broken_packages),
+        )
+    )
 
 
-def _declared() -> dict[str, list[str]]:
+def _declared_requirements() -> dict[str, list[str]]:
     """Extra → requirements, from the source tree or the package's own metadata."""
     project = Path(__file__).parents[2] / "pyproject.toml"
     if project.is_file():
@@ -232,82 +288,126 @@ def _declared() -> dict[str, list[str]]:
             table = tomllib.load(file).get("project", {})
         if table.get("name") == "fairstats":
             return {"core": table["dependencies"], **table["optional-dependencies"]}
-    declared: dict[str, list[str]] = {}
+    declared_requirements: dict[str, list[str]] = {}
     try:
         lines = requires("fairstats") or []
     except PackageNotFoundError:
-        return declared
-    for line in lines:
-        match = re.search(r"extra\s*==\s*['\"]([\w-]+)['\"]", line)
-        declared.setdefault(match[1] if match else "core", []).append(line)
-    return declared
+        return declared_requirements
+    for requirement in lines:
+        extra_match = re.search(r"extra\s*==\s*['\"]([\w-]+)['\"]", requirement)
+        declared_requirements.setdefault(extra_match[1] if extra_match else "core", []).append(
+            requirement
+        )
+    return declared_requirements
 
 
-def _requirements() -> Iterator[tuple[str, Requirement]]:
+def _parsed_requirements() -> Iterator[tuple[str, Requirement]]:
     from packaging.requirements import Requirement
 
-    declared = _declared()
-    return ((extra, Requirement(line)) for extra in EXTRAS for line in declared.get(extra, ()))
+    by_extra = _declared_requirements()
+    return (
+        (extra_name, Requirement(requirement))
+        for extra_name in EXTRAS
+        for requirement in by_extra.get(extra_name, ())
+    )
 
 
 def _dependency_rows() -> Iterator[DoctorRow]:
-    for extra, needed in _requirements():
-        name, clauses = needed.name, needed.specifier
-        pip = f'pip install "{name}{clauses}"' if extra == "core" else f'pip install "fairstats[{extra}]"'
+    for extra_name, requirement in _parsed_requirements():
+        distribution = requirement.name
+        version_range = requirement.specifier
+        if extra_name == "core":
+            pip_command = f'pip install "{distribution}{version_range}"'
+        else:
+            pip_command = f'pip install "fairstats[{extra_name}]"'
         try:
-            installed = version(name)
+            installed_version = version(distribution)
         except PackageNotFoundError:
-            yield DoctorRow(extra, name, "", "missing", f"needs {clauses}", pip)
+            yield DoctorRow(
+                extra_name, distribution, "", "missing", f"needs {version_range}", pip_command
+            )
             continue
-        fault: tuple[str, ...] = ()
-        if not _importable(_MODULES.get(name, name.replace("-", "_"))):
-            fault = ("its files are not there", f"pip install --force-reinstall {name}")
-        elif not clauses.contains(installed, prereleases=True):
-            fault = (f"needs {clauses}", pip)
-        yield DoctorRow(extra, name, installed, "broken" if fault else "ok", *fault)
+        fault_and_cure: tuple[str, ...] = ()
+        if not _is_importable(
+            _MODULE_OF_DISTRIBUTION.get(distribution, distribution.replace("-", "_"))
+        ):
+            fault_and_cure = (
+                "its files are not there",
+                f"pip install --force-reinstall {distribution}",
+            )
+        elif not version_range.contains(installed_version, prereleases=True):
+            fault_and_cure = (f"needs {version_range}", pip_command)
+        yield DoctorRow(
+            extra_name,
+            distribution,
+            installed_version,
+            "broken" if fault_and_cure else "ok",
+            *fault_and_cure,
+        )
 
 
-def _importable(module: str) -> bool:
+def _is_importable(module: str) -> bool:
     try:
         return find_spec(module) is not None
     except Exception:  # noqa: BLE001 - a parent package may fail to import in any way
         return False
 
 
-def _unloadable(found: RProbe) -> dict[str, str]:
+def _unloadable_packages(found: RProbe) -> dict[str, str]:
     """R packages that are installed but do not load → R's message."""
     rscript = Path(found.r_home, "bin", "Rscript")
     try:
         # a profile that fails, which is told by itself, would end this look before it began
-        start = ("--no-init-file", "--no-site-file") if found.cause else ()
-        done = run_aside(str(rscript), *start, "-e", _LOAD, *found.packages)
+        start_options = ("--no-init-file", "--no-site-file") if found.cause else ()
+        completed = run_aside(str(rscript), *start_options, "-e", _LOAD_IN_R, *found.packages)
     except (OSError, subprocess.TimeoutExpired):
         return {}
-    found_broken = re.findall(r"fairstats-broken:([^\t]*)\t(.*)", done.stdout)
-    return {name: message.strip() for name, message in found_broken}
+    found_broken = re.findall(r"fairstats-broken:([^\t]*)\t(.*)", completed.stdout)
+    return {package: message.strip() for package, message in found_broken}
 
 
-def _r_rows(found: RProbe, broken: dict[str, str]) -> Iterator[DoctorRow]:
-    detail = f"{found.r_home}, called by rpy2-rinterface {found.rpy2_version}"
-    detail = "; ".join(filter(None, (detail, found.cause))) if found.works else found.cause
-    yield DoctorRow("R", "R from Python", found.r_version, found.status, detail, found.cure)
-    for name, purpose in R_PACKAGES.items() if found.works else ():
-        installed = found.packages.get(name, "")
-        cure, row = r_package_cure(name), ("R package", name, installed)
-        if name in broken:
-            yield DoctorRow(*row, "broken", broken[name], f"reinstall it; {cure}")
+def _r_rows(probe: RProbe, broken_packages: dict[str, str]) -> Iterator[DoctorRow]:
+    r_detail = f"{probe.r_home}, called by rpy2-rinterface {probe.rpy2_version}"
+    if probe.works:
+        r_detail = "; ".join(filter(None, (r_detail, probe.cause)))
+    else:
+        r_detail = probe.cause
+    yield DoctorRow("R", "R from Python", probe.r_version, probe.status, r_detail, probe.cure)
+    for package, purpose in R_PACKAGES.items() if probe.works else ():
+        installed_version = probe.packages.get(package, "")
+        install_command = r_package_cure(package)
+        row_beginning = ("R package", package, installed_version)
+        if package in broken_packages:
+            yield DoctorRow(
+                *row_beginning,
+                "broken",
+                broken_packages[package],
+                f"reinstall it; {install_command}",
+            )
         else:
-            yield DoctorRow(*row, "ok", purpose) if installed else DoctorRow(*row, "missing", purpose, cure)
+            yield (
+                DoctorRow(*row_beginning, "ok", purpose)
+                if installed_version
+                else DoctorRow(*row_beginning, "missing", purpose, install_command)
+            )
 
 
-def _backend_rows(found: RProbe, broken: dict[str, str]) -> Iterator[DoctorRow]:
+def _backend_rows(probe: RProbe, broken_packages: dict[str, str]) -> Iterator[DoctorRow]:
     yield DoctorRow("back end", "scipy", version("scipy"), "ok", f'chosen: "{current_backend()}"')
-    yield DoctorRow("back end", "rates by r", found.r_version, found.status, "base R" if found.works else found.cause)
-    for name, package in _USES.items():
-        if not found.works:
-            yield DoctorRow("back end", name, "", found.status, found.cause)
-        elif package in broken or package not in found.packages:
-            status: Status = "broken" if package in broken else "missing"
-            yield DoctorRow("back end", name, "", status, f"{package} is {status}; SciPy is used")
+    yield DoctorRow(
+        "back end",
+        "rates by r",
+        probe.r_version,
+        probe.status,
+        "base R" if probe.works else probe.cause,
+    )
+    for backend_name, package in _R_PACKAGE_OF_BACKEND.items():
+        if not probe.works:
+            yield DoctorRow("back end", backend_name, "", probe.status, probe.cause)
+        elif package in broken_packages or package not in probe.packages:
+            status: Status = "broken" if package in broken_packages else "missing"
+            yield DoctorRow(
+                "back end", backend_name, "", status, f"{package} is {status}; SciPy is used"
+            )
         else:
-            yield DoctorRow("back end", name, found.packages[package], "ok", package)
+            yield DoctorRow("back end", backend_name, probe.packages[package], "ok", package)

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 def cross_codes(*parts: tuple[NDArray[Any], int]) -> NDArray[np.int64]:
     """Number of each row's combination of values, the last part running fastest.
 
-    Codes are stored in the smallest integers that hold them, in which products overflow (or, in NumPy 2, are refused):
-    they are widened here, and nowhere else.
+    Codes are stored in the smallest integers that hold them, in which products overflow (or, in
+    NumPy 2, are refused): they are widened here, and nowhere else.
 
     Parameters
     ----------
     *parts : tuple of (codes, number of values)
-        Codes 0, …, number − 1 of shape (n,). Where the first is -1 the row is in no combination, and its number is
-        negative.
+        Codes 0, …, number − 1 of shape (n,). Where the first is -1 the row is in no combination,
+        and its number is negative.
 
     Returns
     -------
@@ -31,8 +31,8 @@ def cross_codes(*parts: tuple[NDArray[Any], int]) -> NDArray[np.int64]:
     >>> cross_codes((np.array([0, 1, 99], dtype=np.int8), 100), (np.array([2, 0, 2]), 3)).tolist()
     [2, 3, 299]
     """
-    first, _ = parts[0]
-    crossed = np.asarray(first, dtype=np.int64)
+    first_codes, _ = parts[0]
+    crossed = np.asarray(first_codes, dtype=np.int64)
     for codes, n_values in parts[1:]:
         crossed = crossed * n_values + codes
     return crossed

@@ -1,4 +1,7 @@
-"""The columns of a table, counted: by rows in NumPy, by the table's engine, or by a query for a warehouse."""
+"""The columns of a table, counted.
+
+By rows in NumPy, by the table's engine, or by a query for a warehouse.
+"""
 
 from __future__ import annotations
 
@@ -11,9 +14,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import check_choice, check_given, check_number, check_that, column_name, column_names
+from fairstats.ground.checks import (
+    check_choice,
+    check_given,
+    check_number,
+    check_that,
+    column_name,
+    column_names,
+)
 from fairstats.ground.counts import CellCounts, ConfusionCounts, PairedCounts, SelectionCounts
 from fairstats.ground.encoding import as_float_column, as_frame_columns
+from fairstats.ground.engines.moments import count_moments
 from fairstats.ground.engines.parts import count_distinct, count_scores, count_tails
 from fairstats.ground.engines.sources import as_lazy, engine_errors, kind
 from fairstats.ground.engines.table import LazyRows, Question
@@ -23,152 +34,269 @@ from fairstats.ground.parts import RowCounts, TailCounts
 from fairstats.ground.reading.roles import ReadingOptions
 from fairstats.ground.reading.table import is_file, read_roles
 from fairstats.ground.scores import ScoreCounts
+from fairstats.ground.tallies.moments import MomentCounts, numbers_of_outcome
 from fairstats.ground.values import factorize, label_text
 
 #: Arguments that name one column.
-_SINGLE = ("y_true", "y_pred", "y_pred_b", "score", "counterfactual_score", "sample_weight", "cluster", "number")
-DIALECTS = ("duckdb", "spark", "postgres", "bigquery", "snowflake", "databricks", "redshift", "trino", "tsql")
-#: Names that Snowflake and others read alike in every case; a table with its schema, catalogue and project.
-_PLAIN, _TABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*"), re.compile(r"[\w-]+(\.\w+){0,3}")
+_SINGLE_COLUMN_ROLES = (
+    "y_true",
+    "y_pred",
+    "y_pred_b",
+    "score",
+    "counterfactual_score",
+    "outcome",
+    "predicted",
+    "sample_weight",
+    "cluster",
+    "number",
+)
+DIALECTS = (
+    "duckdb",
+    "spark",
+    "postgres",
+    "bigquery",
+    "snowflake",
+    "databricks",
+    "redshift",
+    "trino",
+    "tsql",
+)
+#: Names that Snowflake and others read alike in every case; a table with its schema, catalogue and
+#: project.
+_PLAIN_IDENTIFIER = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_TABLE_NAME = re.compile(r"[\w-]+(\.\w+){0,3}")
 
 
 def count_columns(
-    frame: Any, sensitive_features: str | Sequence[str], *, strata: str | None = None,
-    features: str | Sequence[str] = (), score_range: Any = (0.0, 1.0), engine: str = "auto", **asked: Any,
-) -> dict[str, Any]:  # fmt: skip
+    frame: Any,
+    sensitive_features: str | Sequence[str],
+    *,
+    strata: str | None = None,
+    features: str | Sequence[str] = (),
+    score_range: Any = (0.0, 1.0),
+    engine: str = "auto",
+    **asked: Any,
+) -> dict[str, Any]:
     """The fields of a tally; the arguments are those of `fairstats.tally`, not checked yet."""
     keys = column_names("sensitive_features", sensitive_features)
-    for role in _SINGLE:
+    for role in _SINGLE_COLUMN_ROLES:
         column_name(role, asked.get(role))
     column_name("strata", strata)
     if asked.get("counterfactual_score") is not None:
         check_given("score", asked.get("score"), "the score of the same rows")
+    if asked.get("predicted") is not None:
+        check_given("outcome", asked.get("outcome"), "the outcome of the same rows")
     question = Question(
-        keys=keys if strata is None else (*keys, strata), features=column_names("features", features),
-        score_range=_range(score_range), **asked,
-    )  # fmt: skip
+        keys=keys if strata is None else (*keys, strata),
+        features=column_names("features", features),
+        score_range=_check_score_range(score_range),
+        **asked,
+    )
     # counted rows cannot give what needs single ones
-    asked_rows = question.cluster if question.cluster is not None else question.counterfactual_score
-    fine = question.number is None or asked_rows is None
-    cure = "count the clusters, or the rows, where they are"
-    check_that(fine, "number", question.number, f"no {asked_rows!r} beside it", cure)
+    of_rows = (question.cluster, question.counterfactual_score, question.outcome)
+    asked_rows = next((column for column in of_rows if column is not None), None)
+    is_countable = question.number is None or asked_rows is None
+    advice = "count the clusters, or the rows, where they are"
+    check_that(is_countable, "number", question.number, f"no {asked_rows!r} beside it", advice)
     if is_file(frame):
         frame, _ = read_roles(frame, question.reading_roles, ReadingOptions(), engine=engine)
-    lazy = as_lazy(frame, "rows" if question.number is not None else engine)
-    outcomes, columns, parts = _by_rows(frame, question) if lazy is None else _by_engine(lazy, question)
-    crossed = (level if isinstance(level, tuple) else (level,) for level in outcomes.groups.levels)
-    levels = tuple(tuple(map(label_text, level)) for level in crossed)
-    named = {name: getattr(question, name) for name in _SINGLE if name != "number"}
-    named |= _pos_labels(question.pos_label, question.y_true, question.y_pred)
+    lazy_table = as_lazy(frame, "rows" if question.number is not None else engine)
+    outcomes, columns, tally_parts = (
+        _by_rows(frame, question) if lazy_table is None else _by_engine(lazy_table, question)
+    )
+    level_tuples = (
+        level if isinstance(level, tuple) else (level,) for level in outcomes.groups.levels
+    )
+    levels = tuple(tuple(map(label_text, level)) for level in level_tuples)
+    named_columns = {}
+    for column_role in _SINGLE_COLUMN_ROLES:
+        if column_role != "number":
+            named_columns[column_role] = getattr(question, column_role)
+    named_columns |= _pos_labels(question.pos_label, question.y_true, question.y_pred)
     return {
-        "attributes": question.keys, "levels": levels, "orders": _orders(columns, levels, question.groups),
-        "stratified": strata is not None, **parts,
-        "columns": {name: text for name, text in named.items() if text is not None},
-    }  # fmt: skip
+        "attributes": question.keys,
+        "levels": levels,
+        "orders": _declared_orders(columns, levels, question.groups),
+        "stratified": strata is not None,
+        **tally_parts,
+        "columns": {
+            column_role: column_text
+            for column_role, column_text in named_columns.items()
+            if column_text is not None
+        },
+    }
 
 
-def _by_rows(frame: Any, q: Question) -> tuple[Outcomes, dict[str, Any], dict[str, Any]]:
+def _by_rows(frame: Any, question: Question) -> tuple[Outcomes, dict[str, Any], dict[str, Any]]:
     """The validated rows, the columns of the groups, and the parts of a tally."""
-    squares = None if q.number is None or q.sample_weight is None else squares_of(q.sample_weight)
-    counted = [name for name in (q.number, squares) if name is not None]
-    columns = as_frame_columns(frame, [*q.names, *counted], "frame")
+    if question.number is None or question.sample_weight is None:
+        squares = None
+    else:
+        squares = squares_of(question.sample_weight)
+    number_columns = [
+        column_role for column_role in (question.number, squares) if column_role is not None
+    ]
+    columns = as_frame_columns(frame, [*question.names, *number_columns], "frame")
 
-    def column(name: str | None) -> Any:
-        return None if name is None else columns[name]
+    def column(column_role: str | None) -> Any:
+        if column_role is None:
+            return None
+        return columns[column_role]
 
-    keys = {name: columns[name] for name in q.keys}
+    keys = {column_role: columns[column_role] for column_role in question.keys}
     outcomes = Outcomes.from_arrays(
-        column(q.y_true), column(q.y_pred), sensitive_features=keys, sample_weight=column(q.sample_weight),
-        score=None if q.score is None else q.on_unit(as_float_column(columns[q.score], "score")),
-        cluster=column(q.cluster), extra=column(q.y_pred_b), pos_label=q.pos_label,
-        label_values=q.label_values, missing=q.missing, groups=q.groups,  # type: ignore[arg-type]
-        features=columns[list(q.features)] if q.features else None,
-        number=None if q.number is None else _whole(columns[q.number]),
+        column(question.y_true),
+        column(question.y_pred),
+        sensitive_features=keys,
+        sample_weight=column(question.sample_weight),
+        score=None
+        if question.score is None
+        else question.on_unit(as_float_column(columns[question.score], "score")),
+        cluster=column(question.cluster),
+        extra=column(question.y_pred_b),
+        pos_label=question.pos_label,
+        label_values=question.label_values,
+        missing=question.missing,  # type: ignore[arg-type]
+        groups=question.groups,
+        features=columns[list(question.features)] if question.features else None,
+        numbers={
+            argument: columns[column_role]
+            for argument, column_role in question.outcome_columns.items()
+        },
+        number=None if question.number is None else _as_row_numbers(columns[question.number]),
         squares=None if squares is None else as_float_column(columns[squares], squares),
-    )  # fmt: skip
-    labels, codes = outcomes.groups.labels, outcomes.groups.codes
-    kept = slice(None) if outcomes.kept is None else outcomes.kept
-    cells, of_labels = _cells(outcomes)
-    parts: dict[str, Any] = {"cells": cells, "of_labels": of_labels}
+    )
+    labels = outcomes.groups.labels
+    codes = outcomes.groups.codes
+    kept_rows = slice(None) if outcomes.kept is None else outcomes.kept
+    cells, counts_labels = _count_cells(outcomes)
+    tally_parts: dict[str, Any] = {"cells": cells, "of_labels": counts_labels}
     if outcomes.score is not None:
-        parts["scores"] = ScoreCounts._from_outcomes(outcomes, labelled=outcomes.y_true is not None)
-    if q.counterfactual_score is not None:
-        changed = q.on_unit(as_float_column(columns[q.counterfactual_score], "counterfactual_score")[kept])
-        check_changed(int(np.isnan(changed).sum()), q.counterfactual_score)
-        changed = np.asarray(on_unit_interval(changed, "counterfactual_score"))
-        parts["tails"] = TailCounts._from_values(changed - outcomes.score, codes, labels)
-    if q.features:
-        table = columns[list(q.features)].iloc[kept].reset_index(drop=True)
-        both = (outcomes.y_true, outcomes.y_pred)
-        parts["distinct"] = RowCounts._from_frame(table, codes, labels, *both, outcomes.number)
-    return outcomes, keys, parts
+        tally_parts["scores"] = ScoreCounts._from_outcomes(
+            outcomes, labelled=outcomes.y_true is not None
+        )
+    if question.counterfactual_score is not None:
+        counterfactual_scores = question.on_unit(
+            as_float_column(columns[question.counterfactual_score], "counterfactual_score")[
+                kept_rows
+            ]
+        )
+        check_changed(int(np.isnan(counterfactual_scores).sum()), question.counterfactual_score)
+        counterfactual_scores = np.asarray(
+            on_unit_interval(counterfactual_scores, "counterfactual_score")
+        )
+        tally_parts["tails"] = TailCounts._from_values(
+            counterfactual_scores - outcomes.score, codes, labels
+        )
+    if outcomes.numbers:
+        tally_parts["moments"] = MomentCounts._from_outcomes(
+            outcomes, numbers_of_outcome(outcomes.numbers)
+        )
+    if question.features:
+        table = columns[list(question.features)].iloc[kept_rows].reset_index(drop=True)
+        outcome_columns = (outcomes.y_true, outcomes.y_pred)
+        tally_parts["distinct"] = RowCounts._from_frame(
+            table, codes, labels, *outcome_columns, outcomes.number
+        )
+    return outcomes, keys, tally_parts
 
 
-def _by_engine(lazy: Any, q: Question) -> tuple[Outcomes, dict[str, Any], dict[str, Any]]:
+def _by_engine(
+    lazy_table: Any, question: Question
+) -> tuple[Outcomes, dict[str, Any], dict[str, Any]]:
     """The same of a lazy table: its cells, validated, stand for the rows."""
-    with engine_errors(kind(lazy)):
-        rows = LazyRows.prepare(lazy, q)
-        outcomes = rows.outcomes
-        cells, of_labels = _cells(outcomes)
-        if cells is not None and q.cluster is not None:
-            cells = rows.with_clusters(cells)
-        parts: dict[str, Any] = {"cells": cells, "of_labels": of_labels}
-        if q.score is not None:
-            parts["scores"] = count_scores(rows)
-        if q.counterfactual_score is not None:
-            parts["tails"] = count_tails(rows)
-        if q.features:
-            parts["distinct"] = count_distinct(rows)
-        return outcomes, rows.key_columns(), parts
+    with engine_errors(kind(lazy_table)):
+        lazy_rows = LazyRows.prepare(lazy_table, question)
+        outcomes = lazy_rows.outcomes
+        cells, counts_labels = _count_cells(outcomes)
+        if cells is not None and question.cluster is not None:
+            cells = lazy_rows.with_clusters(cells)
+        tally_parts: dict[str, Any] = {"cells": cells, "of_labels": counts_labels}
+        if question.score is not None:
+            tally_parts["scores"] = count_scores(lazy_rows)
+        if question.counterfactual_score is not None:
+            tally_parts["tails"] = count_tails(lazy_rows)
+        if question.outcome is not None:
+            tally_parts["moments"] = count_moments(lazy_rows)
+        if question.features:
+            tally_parts["distinct"] = count_distinct(lazy_rows)
+        return outcomes, lazy_rows.key_columns(), tally_parts
 
 
-def _whole(values: Any) -> NDArray[np.int64]:
+def _as_row_numbers(values: Any) -> NDArray[np.int64]:
     """A column of counts, checked."""
     number = as_float_column(values, "number")
     if not (np.isfinite(number) & (number >= 0) & (number == np.floor(number))).all():
-        raise InputError("number", got="a column with other values", allowed="whole numbers ≥ 0", cure="COUNT(*)")
+        raise InputError(
+            "number", got="a column with other values", allowed="whole numbers ≥ 0", cure="COUNT(*)"
+        )
     return number.astype(np.int64)
 
 
-def _range(ends: Any) -> tuple[float, float]:
+def _check_score_range(range_ends: Any) -> tuple[float, float]:
     """The ends of the scores' scale, checked."""
-    words = "two numbers, the lower first", "score_range=(1, 10)"
-    check_that(isinstance(ends, (tuple, list)) and len(ends) == 2, "score_range", ends, *words)
-    low, high = (check_number("score_range", end) for end in ends)
-    check_that(low < high, "score_range", ends, *words)
-    return low, high
+    allowed_and_advice = "two numbers, the lower first", "score_range=(1, 10)"
+    check_that(
+        isinstance(range_ends, (tuple, list)) and len(range_ends) == 2,
+        "score_range",
+        range_ends,
+        *allowed_and_advice,
+    )
+    lower_end, upper_end = (check_number("score_range", range_end) for range_end in range_ends)
+    check_that(lower_end < upper_end, "score_range", range_ends, *allowed_and_advice)
+    return lower_end, upper_end
 
 
 def _pos_labels(pos_label: Any, y_true: str | None, y_pred: str | None) -> dict[str, str | None]:
     """The favourable values as text, by column."""
-    given = pos_label if isinstance(pos_label, Mapping) else {"y_true": pos_label, "y_pred": pos_label}
+    if isinstance(pos_label, Mapping):
+        label_by_role = pos_label
+    else:
+        label_by_role = {"y_true": pos_label, "y_pred": pos_label}
     return {
-        f"pos_label_{short}": label_text(given[name])
-        for short, name, column in (("true", "y_true", y_true), ("pred", "y_pred", y_pred))
-        if column is not None and given.get(name) is not None
+        f"pos_label_{role_ending}": label_text(label_by_role[column_role])
+        for role_ending, column_role, column in (
+            ("true", "y_true", y_true),
+            ("pred", "y_pred", y_pred),
+        )
+        if column is not None and label_by_role.get(column_role) is not None
     }
 
 
-def _cells(outcomes: Outcomes) -> tuple[CellCounts | None, bool]:
-    """The richest table that the columns allow, and whether it counts labels for lack of predictions."""
+def _count_cells(outcomes: Outcomes) -> tuple[CellCounts | None, bool]:
+    """The richest table that the columns allow, and whether it counts labels for lack of
+    predictions.
+    """
     if outcomes.y_pred is None and outcomes.y_true is None:
         return None, False
     if outcomes.y_pred is not None:
         kind = PairedCounts if outcomes.extra is not None else ConfusionCounts
-        return (SelectionCounts if outcomes.y_true is None else kind)._from_outcomes(outcomes), False
-    patterns = tuple((g, -1, label, n) for g, label, _, n in outcomes.missing.patterns)
-    labels = replace(outcomes, y_pred=outcomes.y_true, missing=replace(outcomes.missing, patterns=patterns))
+        return (SelectionCounts if outcomes.y_true is None else kind)._from_outcomes(
+            outcomes
+        ), False
+    patterns = tuple(
+        (group_position, -1, label, n_rows)
+        for group_position, label, _, n_rows in outcomes.missing.patterns
+    )
+    labels = replace(
+        outcomes, y_pred=outcomes.y_true, missing=replace(outcomes.missing, patterns=patterns)
+    )
     return SelectionCounts._from_outcomes(labels), True
 
 
-def _orders(
-    columns: Mapping[str, Any], levels: tuple[tuple[str, ...], ...], groups: Sequence[Hashable] | None
+def _declared_orders(
+    columns: Mapping[str, Any],
+    levels: tuple[tuple[str, ...], ...],
+    groups: Sequence[Hashable] | None,
 ) -> tuple[tuple[str, ...], ...]:
     """Declared order of the values of each attribute, empty where there is none."""
     if groups is not None and len(columns) == 1:
         return (tuple(level[0] for level in levels),)
     factors = [factorize(column, "sensitive_features") for column in columns.values()]
-    return tuple(tuple(map(label_text, f.declared)) if f.ordered_by_user else () for f in factors)
+    return tuple(
+        tuple(map(label_text, factor.declared)) if factor.ordered_by_user else ()
+        for factor in factors
+    )
 
 
 def tally_sql(
@@ -195,8 +323,8 @@ def tally_sql(
     dialect : {"duckdb", "spark", "postgres", "bigquery", "snowflake", "databricks", "redshift", "trino", "tsql"}
         Language of the warehouse, which SQLGlot writes.
     sensitive_features, y_true, y_pred, y_pred_b, score, strata, sample_weight
-        Names of columns, as in `tally`. Each distinct score is a row of the answer; of weights it has the sums, and
-        those of their squares in a column whose name ends in ``_squares``.
+        Names of columns, as in `tally`. Each distinct score is a row of the answer; of weights it
+        has the sums, and those of their squares in a column whose name ends in ``_squares``.
     number : str, default "number_of_rows"
         Name of the column of counts.
 
@@ -229,29 +357,50 @@ def tally_sql(
     except ImportError as problem:
         raise MissingDependencyError("sqlglot", extra="scale", purpose="tally_sql") from problem
     check_choice("dialect", dialect, DIALECTS)
-    exp: Any = sqlglot.exp
-    named = isinstance(table, str) and _TABLE.fullmatch(table) is not None
-    check_that(named, "table", table, "the name of a table, as in a query", "clinic.visits")
-    source = exp.to_table(table, dialect=dialect)
+    expressions: Any = sqlglot.exp
+    is_table_name = isinstance(table, str) and _TABLE_NAME.fullmatch(table) is not None
+    check_that(is_table_name, "table", table, "the name of a table, as in a query", "clinic.visits")
+    table_expression = expressions.to_table(table, dialect=dialect)
 
-    def name(text: str) -> Any:
-        return exp.to_identifier(text, quoted=dialect != "snowflake" or _PLAIN.fullmatch(text) is None)
+    def name(alias_text: str) -> Any:
+        return expressions.to_identifier(
+            alias_text,
+            quoted=dialect != "snowflake" or _PLAIN_IDENTIFIER.fullmatch(alias_text) is None,
+        )
 
-    def column(text: str) -> Any:
-        return exp.Column(this=name(text))
+    def column(alias_text: str) -> Any:
+        return expressions.Column(this=name(alias_text))
 
-    asked = {"strata": strata, "y_true": y_true, "y_pred": y_pred, "y_pred_b": y_pred_b, "score": score}
-    for role, column_of in {**asked, "sample_weight": sample_weight, "number": number}.items():
-        column_name(role, column_of)
-    keys = [*column_names("sensitive_features", sensitive_features), *(c for c in asked.values() if c is not None)]
+    further_columns = {
+        "strata": strata,
+        "y_true": y_true,
+        "y_pred": y_pred,
+        "y_pred_b": y_pred_b,
+        "score": score,
+    }
+    for argument_name, column_of in {
+        **further_columns,
+        "sample_weight": sample_weight,
+        "number": number,
+    }.items():
+        column_name(argument_name, column_of)
+    keys = [
+        *column_names("sensitive_features", sensitive_features),
+        *(column_text for column_text in further_columns.values() if column_text is not None),
+    ]
     keys = list(dict.fromkeys(keys))
-    chosen = [(column(key), key) for key in keys] + [(exp.Count(this=exp.Star()), number)]
+    selected_columns = [(column(key_column), key_column) for key_column in keys] + [
+        (expressions.Count(this=expressions.Star()), number)
+    ]
     if sample_weight is not None:
-        square = exp.Mul(this=column(sample_weight), expression=column(sample_weight))
-        chosen.append((exp.Sum(this=column(sample_weight)), sample_weight))
-        chosen.append((exp.Sum(this=square), squares_of(sample_weight)))
-    aliases: Any = (exp.Alias(this=value, alias=name(text)) for value, text in chosen)
-    query = exp.select(*aliases).from_(source).group_by(*map(column, keys))
+        square = expressions.Mul(this=column(sample_weight), expression=column(sample_weight))
+        selected_columns.append((expressions.Sum(this=column(sample_weight)), sample_weight))
+        selected_columns.append((expressions.Sum(this=square), squares_of(sample_weight)))
+    aliases: Any = (
+        expressions.Alias(this=expression, alias=name(alias_text))
+        for expression, alias_text in selected_columns
+    )
+    query = expressions.select(*aliases).from_(table_expression).group_by(*map(column, keys))
     return str(query.sql(dialect=dialect, pretty=True))
 
 

@@ -1,7 +1,10 @@
-"""Columns of every container, with their types and their nulls: NumPy, pandas, Arrow, polars, lists, R.
+"""Columns of every container, with their types and their nulls.
 
-What their values are as labels, and what is missing, is said by `values`; here nothing is turned into anything else
-than NumPy's or pandas' column of the same values, so that no integer passes through a float.
+NumPy, pandas, Arrow, polars, lists, R.
+
+What their values are as labels, and what is missing, is said by `values`; here nothing is turned
+into anything else than NumPy's or pandas' column of the same values, so that no integer passes
+through a float.
 """
 
 from __future__ import annotations
@@ -28,18 +31,20 @@ R_NA_INTEGER = -(2**31)
 def as_column(values: Any, argument: str) -> Any:
     """One-dimensional NumPy array, pandas Series or pandas Categorical of a column of any kind.
 
-    Integers and booleans with nulls come as pandas' nullable columns. What a masked array hides is missing. Raises
-    InputError, about `argument`, for more dimensions than one.
+    Integers and booleans with nulls come as pandas' nullable columns. What a masked array hides is
+    missing. Raises InputError, about `argument`, for more dimensions than one.
     """
     if type(values) is np.ndarray and values.ndim == 1:
         return values
-    if isinstance(values, (pd.Series, pd.Index, pd.Categorical)) and not isinstance(values, pd.MultiIndex):
+    if isinstance(values, (pd.Series, pd.Index, pd.Categorical)) and not isinstance(
+        values, pd.MultiIndex
+    ):
         return values
     if isinstance(values, pd.api.extensions.ExtensionArray):
         return pd.Series(values)
     if is_of_r(values):
         return from_r(values, argument)
-    came = f"a value of type {type(values).__name__}"
+    received_type = f"a value of type {type(values).__name__}"
     if not isinstance(values, (np.ndarray, list, tuple, pd.MultiIndex)):
         values = _through_narwhals(values, argument)
     if isinstance(values, pd.Series):
@@ -51,9 +56,16 @@ def as_column(values: Any, argument: str) -> Any:
     if isinstance(values, np.ndarray) and values.ndim == 2 and values.shape[1] == 1:
         values = np.asarray(values)[:, 0]  # a matrix would keep two dimensions
     if isinstance(values, pd.MultiIndex) or (isinstance(values, np.ndarray) and values.ndim != 1):
-        got = came if values.ndim == 0 else f"an array of shape {values.shape}"
-        allowed = "one value per row: a list, a NumPy (n,) array, a pandas, polars or pyarrow column"
-        raise InputError(argument, got=got, allowed=allowed, cure=f"pass {argument} as a single column")
+        if values.ndim == 0:
+            received = received_type
+        else:
+            received = f"an array of shape {values.shape}"
+        allowed = (
+            "one value per row: a list, a NumPy (n,) array, a pandas, polars or pyarrow column"
+        )
+        raise InputError(
+            argument, got=received, allowed=allowed, cure=f"pass {argument} as a single column"
+        )
     return values
 
 
@@ -63,14 +75,20 @@ def is_of_r(values: Any) -> bool:
 
 
 def from_r(values: Any, argument: str) -> Any:
-    """A vector of R as a pandas column, a data frame of R as a pandas frame: NA is missing, factors have labels."""
+    """A vector of R as a pandas column, a data frame of R as a pandas frame.
+
+    NA is missing, factors have labels.
+    """
     from fairstats.ground.rvectors import column_of
 
     try:
         return column_of(values)
     except (TypeError, ValueError) as problem:
-        got, allowed = f"an R object of type {type(values).__name__}", "a vector, a factor or a data frame of R"
-        raise InputError(argument, got=got, allowed=allowed, cure="convert it first") from problem
+        received = f"an R object of type {type(values).__name__}"
+        allowed = "a vector, a factor or a data frame of R"
+        raise InputError(
+            argument, got=received, allowed=allowed, cure="convert it first"
+        ) from problem
 
 
 def r_is_here() -> bool:
@@ -79,33 +97,50 @@ def r_is_here() -> bool:
 
 
 def without_mask(values: Any) -> Any:
-    """The values of a masked array with what it hides as missing: NaN, NaT or None; others as they are."""
+    """The values of a masked array with what it hides as missing: NaN, NaT or None.
+
+    Others as they are.
+    """
     if not isinstance(values, np.ma.MaskedArray):
         return values
-    mask = np.ma.getmaskarray(values)
-    data = np.asarray(values.data)
-    if not mask.any():
-        return data
-    kind = data.dtype.kind
-    hidden: Any
-    if kind in "fc":
-        seen, hidden = data.copy(), np.nan
-    elif kind in "Mm":
-        seen, hidden = data.copy(), np.array("NaT", data.dtype)
+    mask_array = np.ma.getmaskarray(values)
+    unmasked_data = np.asarray(values.data)
+    if not mask_array.any():
+        return unmasked_data
+    dtype_kind = unmasked_data.dtype.kind
+    missing_value: Any
+    if dtype_kind in "fc":
+        visible_values = unmasked_data.copy()
+        missing_value = np.nan
+    elif dtype_kind in "Mm":
+        visible_values = unmasked_data.copy()
+        missing_value = np.array("NaT", unmasked_data.dtype)
     else:
-        seen, hidden = data.astype(object), None
-    seen[mask] = hidden
-    return seen
+        visible_values = unmasked_data.astype(object)
+        missing_value = None
+    visible_values[mask_array] = missing_value
+    return visible_values
 
 
 def as_narwhals(values: Any, argument: str = "frame", *, collect: bool = True) -> Any:
-    """A frame or column of narwhals, in memory; `values` themselves where it does not know their library."""
-    kind = type(values).__name__
-    if type(values).__module__ == "pyarrow.lib" and kind.endswith("Array") and not kind.startswith("Chunked"):
-        values = import_module("pyarrow").chunked_array([values])  # narwhals knows no other arrays of Arrow
+    """A frame or column of narwhals, in memory.
+
+    `values` themselves where it does not know their library.
+    """
+    type_name = type(values).__name__
+    if (
+        type(values).__module__ == "pyarrow.lib"
+        and type_name.endswith("Array")
+        and not type_name.startswith("Chunked")
+    ):
+        values = import_module("pyarrow").chunked_array(
+            [values]
+        )  # narwhals knows no other arrays of Arrow
     try:
         native = nw.from_native(values, allow_series=True, pass_through=True)
-        return native.collect() if collect and isinstance(native, nw.LazyFrame) else native
+        if collect and isinstance(native, nw.LazyFrame):
+            return native.collect()
+        return native
     except nw.exceptions.NarwhalsError as problem:
         check_different(argument, getattr(values, "column_names", getattr(values, "columns", ())))
         raise InputError(argument, got=f"{problem}", allowed="a column or a frame") from problem
@@ -123,22 +158,31 @@ def _through_narwhals(values: Any, argument: str) -> Any:
 
 
 def _of_series(column: Any, argument: str) -> Any:
-    """A column of polars, Arrow and others as NumPy or pandas hold it, value by value where their types know less."""
+    """A column of polars, Arrow and others as NumPy or pandas hold it, value by value where their
+    types know less.
+    """
     dtype = column.dtype
     check_that(not dtype.is_nested(), argument, dtype, "one label or number per row", "unnest it")
     if isinstance(dtype, nw.Enum):
         return pd.Categorical(column.to_list(), categories=list(dtype.categories))
-    # dictionary-encoded text has no declared order; NumPy has neither decimals nor integers of 128 bits
-    if isinstance(dtype, nw.Categorical) or dtype.is_decimal() or isinstance(dtype, (nw.Int128, nw.UInt128)):
+    # dictionary-encoded text has no declared order; NumPy has neither decimals nor integers of 128
+    # bits
+    if (
+        isinstance(dtype, nw.Categorical)
+        or dtype.is_decimal()
+        or isinstance(dtype, (nw.Int128, nw.UInt128))
+    ):
         return objects(column.to_list())
     if isinstance(dtype, nw.Time):
-        return _times(column)
+        return _times_as_text(column)
     n_missing = column.null_count()
     if n_missing and (dtype.is_integer() or isinstance(dtype, nw.Boolean)):
-        return _nullable(column, n_missing)
+        return _as_nullable_column(column, n_missing)
     if isinstance(dtype, nw.Datetime) and dtype.time_zone:
         return pd.Series(column.to_numpy()).dt.tz_localize("UTC")
-    if n_missing and not (dtype.is_numeric() or dtype.is_temporal() or isinstance(dtype, nw.Unknown)):
+    if n_missing and not (
+        dtype.is_numeric() or dtype.is_temporal() or isinstance(dtype, nw.Unknown)
+    ):
         return objects(column.to_list())
     try:
         return column.to_numpy()
@@ -146,25 +190,30 @@ def _of_series(column: Any, argument: str) -> Any:
         return objects(column.to_list())
 
 
-def _nullable(column: Any, n_missing: int) -> Any:
-    """Integers or booleans with nulls: the values, and a mask beside them, so that none becomes a float."""
+def _as_nullable_column(column: Any, n_missing: int) -> Any:
+    """Integers or booleans with nulls.
+
+    The values, and a mask beside them, so that none becomes a float.
+    """
     if n_missing == len(column):
         return np.full(n_missing, None, dtype=object)
-    mask = column.is_null().to_numpy()
+    null_mask = column.is_null().to_numpy()
     filled = column.fill_null(column.min()).to_numpy()
-    kind = pd.arrays.BooleanArray if filled.dtype.kind == "b" else pd.arrays.IntegerArray
-    return pd.Series(kind(np.array(filled), np.array(mask, dtype=bool)))
+    array_class = pd.arrays.BooleanArray if filled.dtype.kind == "b" else pd.arrays.IntegerArray
+    return pd.Series(array_class(np.array(filled), np.array(null_mask, dtype=bool)))
 
 
-def _times(column: Any) -> NDArray[Any]:
+def _times_as_text(column: Any) -> NDArray[Any]:
     """Times of a day as text: Python's own have no nanoseconds."""
     native = column.to_native()
     if type(native).__module__ == "pyarrow.lib":  # in the unit of their type, of 32 bits or 64
-        arrow = import_module("pyarrow")
-        numbers = native.cast(arrow.time64("ns")).cast(arrow.int64()).to_pylist()
+        pyarrow_module = import_module("pyarrow")
+        numbers = native.cast(pyarrow_module.time64("ns")).cast(pyarrow_module.int64()).to_pylist()
     else:
         numbers = column.cast(nw.Int64).to_list()
-    texts: dict[Any, str | None] = {number: text_of_nanoseconds(number) for number in set(numbers) - {None}}
+    texts: dict[Any, str | None] = {}
+    for number in set(numbers) - {None}:
+        texts[number] = text_of_nanoseconds(number)
     texts[None] = None
     return objects([texts[number] for number in numbers])
 
@@ -173,35 +222,53 @@ def as_array(values: Any, argument: str) -> NDArray[Any]:
     """NumPy's array of what is no column of a known library, or an error of ours."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # of masked entries in lists, and what NumPy will refuse later
+            warnings.simplefilter(
+                "error"
+            )  # of masked entries in lists, and what NumPy will refuse later
             return np.asarray(values)
     except (TypeError, ValueError, OverflowError, Warning) as problem:
-        got, cure = f"a {type(values).__name__} that NumPy cannot read ({problem})", "pass single labels or numbers"
-        raise InputError(argument, got=got, allowed="one value per row", cure=cure) from problem
+        received = f"a {type(values).__name__} that NumPy cannot read ({problem})"
+        advice = "pass single labels or numbers"
+        raise InputError(
+            argument, got=received, allowed="one value per row", cure=advice
+        ) from problem
 
 
 def _from_list(values: Sequence[Any], argument: str) -> NDArray[Any]:
-    types = set(map(type, values))
-    if types and all(issubclass(t, str) for t in types):
+    value_types = set(map(type, values))
+    if value_types and all(issubclass(value_type, str) for value_type in value_types):
         return objects(values)  # Python's own strings are hashed faster than NumPy's
-    if np.ma.core.MaskedConstant in types:
-        values = [None if v is np.ma.masked else v for v in values]
-        types = set(map(type, values))
-    if any(t.__module__.startswith("rpy2.") for t in types) or _mixes_numbers(types):
+    if np.ma.core.MaskedConstant in value_types:
+        values = [None if each_value is np.ma.masked else each_value for each_value in values]
+        value_types = set(map(type, values))
+    if any(
+        value_type.__module__.startswith("rpy2.") for value_type in value_types
+    ) or _mixes_numbers(value_types):
         return objects(values)
-    if types & {bytes, datetime.datetime, datetime.date}:
-        return objects(values)  # NumPy's bytes lose the zeros that end them, its dates their time zones
-    array = as_array(values, argument)
-    if array.dtype.kind in "US" and not all(issubclass(t, str if array.dtype.kind == "U" else bytes) for t in types):
+    if value_types & {bytes, datetime.datetime, datetime.date}:
+        return objects(
+            values
+        )  # NumPy's bytes lose the zeros that end them, its dates their time zones
+    plain_array = as_array(values, argument)
+    if plain_array.dtype.kind in "US" and not all(
+        issubclass(value_type, str if plain_array.dtype.kind == "U" else bytes)
+        for value_type in value_types
+    ):
         return objects(values)  # mixed types: keep None, NaN, numbers and bytes
-    return array
+    return plain_array
 
 
 def _mixes_numbers(types: set[type]) -> bool:
-    """Whether NumPy would make one type of several: booleans of numbers, floats of integers beside them."""
-    booleans = any(issubclass(t, (bool, np.bool_)) for t in types)
-    integers = any(issubclass(t, (int, np.integer)) and not issubclass(t, bool) for t in types)
-    floats = any(issubclass(t, (float, np.floating)) for t in types)
+    """Whether NumPy would make one type of several.
+
+    Booleans of numbers, floats of integers beside them.
+    """
+    booleans = any(issubclass(value_type, (bool, np.bool_)) for value_type in types)
+    integers = any(
+        issubclass(value_type, (int, np.integer)) and not issubclass(value_type, bool)
+        for value_type in types
+    )
+    floats = any(issubclass(value_type, (float, np.floating)) for value_type in types)
     return booleans + integers + floats > 1
 
 
@@ -212,12 +279,14 @@ def objects(values: Sequence[Any]) -> NDArray[Any]:
 
 def without_zeros(text: str) -> str:
     """The text of a time without the zeros that end its fraction of a second."""
-    return text.rstrip("0").rstrip(".") if "." in text else text
+    if "." in text:
+        return text.rstrip("0").rstrip(".")
+    return text
 
 
 def text_of_nanoseconds(nanoseconds: int) -> str:
     """The text of a time of a day, from its nanoseconds since midnight."""
     seconds, fraction = divmod(nanoseconds, 1_000_000_000)
-    hours, rest = divmod(seconds, 3_600)
-    text = f"{hours:02}:{rest // 60:02}:{rest % 60:02}"
-    return without_zeros(f"{text}.{fraction:09}")
+    hours, remaining_seconds = divmod(seconds, 3_600)
+    time_text = f"{hours:02}:{remaining_seconds // 60:02}:{remaining_seconds % 60:02}"
+    return without_zeros(f"{time_text}.{fraction:09}")

@@ -21,7 +21,7 @@ from fairstats.ground.outcomes import MissingReport, Outcomes, even_weights
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.stored import check_amounts, check_counts, check_shape
 
-_BLOCK = 1 << 20
+_BLOCK_ROWS = 1 << 20
 _Kind = TypeVar("_Kind", bound="CellCounts")
 
 
@@ -29,13 +29,15 @@ _Kind = TypeVar("_Kind", bound="CellCounts")
 class CellCounts:
     """Totals of mutually exclusive cells per group.
 
-    `totals`, shape (G, c): weighted total of each cell, the row counts where there are no weights; `rows`, shape
-    (G, c): number of rows in each cell (of effective counts these themselves, as floats); `scatter`, shape
-    (G·c, G·c): Σ over sampling units of the outer product of their cell totals (row-major), None for unweighted
-    independent rows, where it is diag(totals); `n_units`: clusters, or rows; `group_units`, shape (G,): those with
-    rows in each group, None where not known (clustered groups merged); `attributes`: names of the sensitive columns;
-    `squares`, shape (G, c): of clustered rows the sums of squared weights in each cell, which the scatter of
-    independent rows has on its diagonal; None otherwise, and in files that were written before there were any.
+    `totals`, shape (G, c): weighted total of each cell, the row counts where there are no weights;
+    `rows`, shape (G, c): number of rows in each cell (of effective counts these themselves, as
+    floats); `scatter`, shape (G·c, G·c): Σ over sampling units of the outer product of their cell
+    totals (row-major), None for unweighted independent rows, where it is diag(totals); `n_units`:
+    clusters, or rows; `group_units`, shape (G,): those with rows in each group, None where not
+    known (clustered groups merged); `attributes`: names of the sensitive columns; `squares`, shape
+    (G, c): of clustered rows the sums of squared weights in each cell, which the scatter of
+    independent rows has on its diagonal; None otherwise, and in files that were written before
+    there were any.
     """
 
     groups: tuple[str, ...]
@@ -55,13 +57,15 @@ class CellCounts:
     in_file: ClassVar[tuple[str, ...]] = ("cells",)
 
     def check_stored(self) -> None:
-        """Raise unless the tables that were read from a file have a row per group and a column per cell."""
-        shape = (len(self.groups), len(self.cells))
-        n_cells = shape[0] * shape[1]
-        check_shape(self, "totals", self.totals, shape)
-        check_shape(self, "rows", self.rows, shape)
+        """Raise unless the tables that were read from a file have a row per group and a column per
+        cell.
+        """
+        table_shape = (len(self.groups), len(self.cells))
+        n_cells = table_shape[0] * table_shape[1]
+        check_shape(self, "totals", self.totals, table_shape)
+        check_shape(self, "rows", self.rows, table_shape)
         check_shape(self, "scatter", self.scatter, (n_cells, n_cells))
-        check_shape(self, "group_units", self.group_units, shape[:1])
+        check_shape(self, "group_units", self.group_units, table_shape[:1])
         check_amounts(self, "totals", self.totals)
         check_counts(self, "rows", self.rows)
         check_amounts(self, "scatter", self.scatter)
@@ -69,7 +73,9 @@ class CellCounts:
 
     @property
     def weighted(self) -> bool:
-        """Whether the variance comes from linearisation over sampling units (weights or clusters)."""
+        """Whether the variance comes from linearisation over sampling units (weights or
+        clusters).
+        """
         return self.scatter is not None
 
     @property
@@ -101,33 +107,47 @@ class CellCounts:
             For a name that is no cell, or a cell that is named twice.
         """
         checks.check_names("cells", cells, self.cells)
-        return np.asarray(self.totals[:, [self.cells.index(cell) for cell in cells]].sum(axis=1))
+        return np.asarray(
+            self.totals[:, [self.cells.index(cell_name) for cell_name in cells]].sum(axis=1)
+        )
 
     def covariance(self) -> NDArray[np.float64]:
         """Covariance of the cell totals, shape (G·c, G·c).
 
-        The multinomial diag(N) − N Nᵀ/n for independent unweighted rows; otherwise the with-replacement
-        linearisation n/(n−1)·(Σ t tᵀ − N Nᵀ/n) over the totals t of the n sampling units.
+        The multinomial diag(N) − N Nᵀ/n for independent unweighted rows; otherwise the
+        with-replacement linearisation n/(n−1)·(Σ t tᵀ − N Nᵀ/n) over the totals t of the n sampling
+        units.
         """
         totals = self.totals.ravel()
         if self.scatter is None:
             return np.asarray(np.diag(totals) - np.outer(totals, totals) / totals.sum())
-        return np.asarray((self.scatter - np.outer(totals, totals) / self.n_units) * self.unit_factor)
+        return np.asarray(
+            (self.scatter - np.outer(totals, totals) / self.n_units) * self.unit_factor
+        )
 
     @property
     def unit_factor(self) -> float:
-        """n/(n − 1) of the n sampling units, the factor of a linearised variance; one unit has none."""
+        """n/(n − 1) of the n sampling units, the factor of a linearised variance.
+
+        One unit has none.
+        """
         if self.n_units < 2:
-            cure, got = "a variance needs at least two independent units", f"{self.n_units} sampling unit"
+            advice = "a variance needs at least two independent units"
+            received = f"{self.n_units} sampling unit"
             raise InputError(
-                "cluster" if self.clustered else "sample_weight", got=got, allowed="two or more", cure=cure
+                "cluster" if self.clustered else "sample_weight",
+                got=received,
+                allowed="two or more",
+                cure=advice,
             )
         return self.n_units / (self.n_units - 1)
 
     @property
     def degrees_of_freedom(self) -> float:
         """Sampling units − 1 under weights or clusters, infinite otherwise."""
-        return float(self.n_units - 1) if self.weighted else float("inf")
+        if self.weighted:
+            return float(self.n_units - 1)
+        return float("inf")
 
     @property
     def squared_weights(self) -> NDArray[np.float64] | None:
@@ -147,102 +167,152 @@ class CellCounts:
         return even_weights(self.rows.sum(axis=1), self.totals.sum(axis=1), squares.sum(axis=1))
 
     def without_even_weights(self) -> Self:
-        """The table as far as groups are compared with each other: weights that are equal within a group drop out.
+        """The table as far as groups are compared with each other.
 
-        The rates of a group do not depend on the scale of its weights, and neither do their covariances. Where all
-        groups have equal weights within, this is the table without weights, to the last digit; where some have, their
-        totals are rows. What pools groups, as a rate of all rows or of all other groups, needs the table itself.
+        Weights that are equal within a group drop out.
+
+        The rates of a group do not depend on the scale of its weights, and neither do their
+        covariances. Where all groups have equal weights within, this is the table without weights,
+        to the last digit; where some have, their totals are rows. What pools groups, as a rate of
+        all rows or of all other groups, needs the table itself.
         """
         if self.scatter is None:
             return self
-        even = self.even_groups
-        if not even.any():
+        evenly_weighted = self.even_groups
+        if not evenly_weighted.any():
             return self
-        totals = np.where(even[:, None], self.rows, self.totals).astype(np.float64)
-        if even.all() and not self.clustered:
+        totals = np.where(evenly_weighted[:, None], self.rows, self.totals).astype(np.float64)
+        if evenly_weighted.all() and not self.clustered:
             return replace(self, totals=totals, scatter=None)
-        sums, rows = self.totals.sum(axis=1), self.rows.sum(axis=1)
-        weight = np.divide(sums, rows, out=np.ones(rows.size), where=even & (rows > 0))
+        group_totals = self.totals.sum(axis=1)
+        rows_per_group = self.rows.sum(axis=1)
+        weight = np.divide(
+            group_totals,
+            rows_per_group,
+            out=np.ones(rows_per_group.size),
+            where=evenly_weighted & (rows_per_group > 0),
+        )
         of_cells = np.repeat(weight, len(self.cells))
         scatter = self.scatter / np.outer(of_cells, of_cells)
         # between groups of equal weights it sums products of whole numbers of rows
-        counted = np.repeat(even, len(self.cells))
-        scatter = np.where(np.outer(counted, counted), np.rint(scatter), scatter)
+        in_even_group = np.repeat(evenly_weighted, len(self.cells))
+        scatter = np.where(np.outer(in_even_group, in_even_group), np.rint(scatter), scatter)
         squares = self.squares
         if squares is not None:
-            squares = np.where(even[:, None], self.rows, squares).astype(np.float64)
+            squares = np.where(evenly_weighted[:, None], self.rows, squares).astype(np.float64)
         return replace(self, totals=totals, scatter=scatter, squares=squares)
 
     def _effective_rows(self, cells: Any) -> NDArray[np.float64]:
-        """(Σw)²/Σw² over the rows of each group in these cells, shape (G,): what they are worth (Kish 1965).
+        """(Σw)²/Σw² over the rows of each group in these cells, shape (G,).
 
-        Rows themselves where the squares of clustered weights were not kept; NaN where a group has no case.
+        What they are worth (Kish 1965).
+
+        Rows themselves where the squares of clustered weights were not kept; NaN where a group has
+        no case.
         """
         squares = self.squared_weights
         if squares is None:
             return np.asarray(self.rows[:, cells].sum(axis=1), dtype=np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(self.totals[:, cells].sum(axis=1) ** 2 / squares[:, cells].sum(axis=1))
+            return np.asarray(
+                self.totals[:, cells].sum(axis=1) ** 2 / squares[:, cells].sum(axis=1)
+            )
 
     def _effective_units(self, cells: Any) -> NDArray[np.float64]:
-        """(Σ_u d_u)²/Σ_u d_u² of each group, with d_u the weighted cases of a sampling unit in these cells (Kish 1965).
+        """(Σ_u d_u)²/Σ_u d_u² of each group, with d_u the weighted cases of a sampling unit in
+        these cells (Kish 1965).
 
         `cells`: their places, or which of all. Shape (G,), NaN where a group has no case.
         """
         groups = np.arange(len(self.groups))
         squares = self.scatter.reshape(self.totals.shape * 2)[groups, :, groups]  # type: ignore[union-attr]
         with np.errstate(divide="ignore", invalid="ignore"):
-            return np.asarray(self.totals[:, cells].sum(axis=1) ** 2 / squares[:, cells][..., cells].sum(axis=(1, 2)))
+            return np.asarray(
+                self.totals[:, cells].sum(axis=1) ** 2
+                / squares[:, cells][..., cells].sum(axis=(1, 2))
+            )
 
     @classmethod
     def _count_rows(cls, outcomes: Outcomes, cell: NDArray[Any]) -> Self:
         """Count the cell codes of validated rows."""
-        grouping, n_cells = _rows(outcomes).groups, len(cls.cells)
-        n_groups, cell = len(grouping.labels), np.asarray(cell)
-        fine = cell.shape == grouping.codes.shape and cell.dtype.kind in "iu"
-        fine = fine and 0 <= cell.min(initial=0) <= cell.max(initial=0) < n_cells
-        check_that(fine, "cell", cell, f"the number of the cell of every row, from 0 to {n_cells - 1}")
+        grouping = _check_outcomes(outcomes).groups
+        n_cells = len(cls.cells)
+        n_groups = len(grouping.labels)
+        cell = np.asarray(cell)
+        is_valid = cell.shape == grouping.codes.shape and cell.dtype.kind in "iu"
+        is_valid = is_valid and 0 <= cell.min(initial=0) <= cell.max(initial=0) < n_cells
+        check_that(
+            is_valid, "cell", cell, f"the number of the cell of every row, from 0 to {n_cells - 1}"
+        )
         size = n_groups * n_cells
-        rows, totals, squares = np.zeros(size, dtype=np.int64), np.zeros(size), np.zeros(size)
-        weight, number = outcomes.weight, outcomes.number
-        for start in range(0, cell.size, _BLOCK):
-            block = slice(start, start + _BLOCK)
-            code = grouping.codes[block].astype(np.intp) * n_cells + cell[block]
-            rows += np.bincount(code, None if number is None else number[block], size).astype(np.int64, copy=False)
+        row_counts = np.zeros(size, dtype=np.int64)
+        totals = np.zeros(size)
+        squares = np.zeros(size)
+        weight = outcomes.weight
+        number = outcomes.number
+        for block_start in range(0, cell.size, _BLOCK_ROWS):
+            block_rows = slice(block_start, block_start + _BLOCK_ROWS)
+            group_cell_codes = (
+                grouping.codes[block_rows].astype(np.intp) * n_cells + cell[block_rows]
+            )
+            row_counts += np.bincount(
+                group_cell_codes, None if number is None else number[block_rows], size
+            ).astype(np.int64, copy=False)
             if weight is not None:
-                totals += np.bincount(code, weights=weight[block], minlength=size)
-                square = weight[block] ** 2 if outcomes.squares is None else outcomes.squares[block]
-                squares += np.bincount(code, weights=square, minlength=size)
-        n_units, group_units = int(rows.sum()), rows.reshape(n_groups, n_cells).sum(axis=1)
-        totals, scatter = (rows.astype(np.float64), None) if weight is None else (totals, np.diag(squares))
+                totals += np.bincount(group_cell_codes, weights=weight[block_rows], minlength=size)
+                if outcomes.squares is None:
+                    squared_weights = weight[block_rows] ** 2
+                else:
+                    squared_weights = outcomes.squares[block_rows]
+                squares += np.bincount(group_cell_codes, weights=squared_weights, minlength=size)
+        n_units = int(row_counts.sum())
+        group_units = row_counts.reshape(n_groups, n_cells).sum(axis=1)
+        totals, scatter = (
+            (row_counts.astype(np.float64), None) if weight is None else (totals, np.diag(squares))
+        )
         row_squares = None
         if outcomes.cluster is not None:
-            row_squares = (rows if weight is None else squares).astype(np.float64).reshape(n_groups, n_cells)
-            cluster, code = outcomes.cluster.codes, grouping.codes.astype(np.intp) * n_cells + cell
-            scatter, n_units = _cluster_scatter(cluster, code, weight, size)
-            pairs = np.unique(cluster.astype(np.int64) * n_groups + grouping.codes)
-            group_units = np.bincount(pairs % n_groups, minlength=n_groups)
+            row_squares = (
+                (row_counts if weight is None else squares)
+                .astype(np.float64)
+                .reshape(n_groups, n_cells)
+            )
+            cluster = outcomes.cluster.codes
+            group_cell_codes = grouping.codes.astype(np.intp) * n_cells + cell
+            scatter, n_units = _cluster_scatter(cluster, group_cell_codes, weight, size)
+            cluster_group_pairs = np.unique(cluster.astype(np.int64) * n_groups + grouping.codes)
+            group_units = np.bincount(cluster_group_pairs % n_groups, minlength=n_groups)
         return cls(
-            groups=grouping.labels, totals=totals.reshape(n_groups, n_cells),
-            rows=rows.reshape(n_groups, n_cells), scatter=scatter, n_units=n_units,
-            clustered=outcomes.cluster is not None, missing=outcomes.missing,
-            attributes=grouping.attributes, group_units=group_units, squares=row_squares,
-        )  # fmt: skip
+            groups=grouping.labels,
+            totals=totals.reshape(n_groups, n_cells),
+            rows=row_counts.reshape(n_groups, n_cells),
+            scatter=scatter,
+            n_units=n_units,
+            clustered=outcomes.cluster is not None,
+            missing=outcomes.missing,
+            attributes=grouping.attributes,
+            group_units=group_units,
+            squares=row_squares,
+        )
 
     @classmethod
-    def from_counts(cls, counts: Any, *, groups: Sequence[Hashable] | None = None, left_out: Any = None) -> Self:
+    def from_counts(
+        cls, counts: Any, *, groups: Sequence[Hashable] | None = None, left_out: Any = None
+    ) -> Self:
         """Table of counts that are already there.
 
         Parameters
         ----------
         counts : mapping of group to cells, or data frame
-            Cells as a sequence in the order of `cells`, or as a mapping by name. A frame has one row per
-            group, the cells as columns, and the groups in its index or in a column ``group``.
+            Cells as a sequence in the order of `cells`, or as a mapping by name. A frame has one
+            row per group, the cells as columns, and the groups in its index or in a column
+            ``group``.
         groups : sequence, optional
             Order of the groups; default the order given.
         left_out : int or mapping, optional
-            Rows in no group or cell, for worst-case bounds: a number of rows of which nothing is known; or what
-            is known → number, ``{(group, [label, ]prediction): n}``, None for unknown.
+            Rows in no group or cell, for worst-case bounds: a number of rows of which nothing is
+            known; or what is known → number, ``{(group, [label, ]prediction): n}``, None for
+            unknown.
 
         Raises
         ------
@@ -250,28 +320,54 @@ class CellCounts:
             If a cell is missing, negative, not finite or not whole.
         """
         cls._check_cells()
-        table = cls._given(_as_mapping(counts, cls.cells), groups, whole=True)
-        return table if left_out is None else replace(table, missing=table._left_out_report(left_out))
+        table = cls._from_given_cells(_as_mapping(counts, cls.cells), groups, only_whole=True)
+        if left_out is None:
+            return table
+        return replace(table, missing=table._left_out_report(left_out))
 
     def _left_out_report(self, left_out: Any, argument: str = "left_out") -> MissingReport:
         """What is known of rows that the table has no cell for, as `from_counts` takes it."""
         roles = ("y_true", "y_pred") if "tp" in self.cells else ("y_pred",)
-        known = left_out if isinstance(left_out, Mapping) else {(None,) * (1 + len(roles)): left_out}
-        words = f"numbers of rows by ({', '.join(('group', *roles))}), None for unknown"
+        if isinstance(left_out, Mapping):
+            left_out_rows = left_out
+        else:
+            left_out_rows = {(None,) * (1 + len(roles)): left_out}
+        allowed_words = f"numbers of rows by ({', '.join(('group', *roles))}), None for unknown"
         patterns: Counter[Any] = Counter()
         by_column: Counter[str] = Counter()
-        for key, number in known.items():
-            fine = isinstance(key, tuple) and len(key) == 1 + len(roles) and None in key and {*key[1:]} <= {None, 0, 1}
-            check_that(fine, argument, key, words, "{(None, 1): 5, (None, 0): 20}, say")
-            n = checks.check_whole(argument, number, low=0, cure="pass numbers of rows")
-            g = -1 if key[0] is None else group_index(self.groups, key[0], argument)
-            codes = tuple(-1 if value is None else int(value) for value in key[1:])
-            patterns[g, *((-1,) * (2 - len(codes))), *codes] += n
-            for name, value in zip(("sensitive_features", *roles), key, strict=True):
-                by_column[name] += n if value is None else 0
-        total = patterns.total()
-        rows = tuple((*key, n) for key, n in sorted(patterns.items()) if n)
-        return MissingReport("drop", self.n + total, total, dict(by_column), rows)
+        for row_pattern, number in left_out_rows.items():
+            is_valid_key = (
+                isinstance(row_pattern, tuple)
+                and len(row_pattern) == 1 + len(roles)
+                and None in row_pattern
+                and {*row_pattern[1:]} <= {None, 0, 1}
+            )
+            check_that(
+                is_valid_key,
+                argument,
+                row_pattern,
+                allowed_words,
+                "{(None, 1): 5, (None, 0): 20}, say",
+            )
+            n_rows = checks.check_whole(argument, number, low=0, cure="pass numbers of rows")
+            if row_pattern[0] is None:
+                group_position = -1
+            else:
+                group_position = group_index(self.groups, row_pattern[0], argument)
+            codes = tuple(
+                -1 if outcome_value is None else int(outcome_value)
+                for outcome_value in row_pattern[1:]
+            )
+            patterns[group_position, *((-1,) * (2 - len(codes))), *codes] += n_rows
+            for column_role, outcome_value in zip(
+                ("sensitive_features", *roles), row_pattern, strict=True
+            ):
+                by_column[column_role] += n_rows if outcome_value is None else 0
+        n_left_out = patterns.total()
+        pattern_rows = tuple(
+            (*row_pattern, n_rows) for row_pattern, n_rows in sorted(patterns.items()) if n_rows
+        )
+        return MissingReport("drop", self.n + n_left_out, n_left_out, dict(by_column), pattern_rows)
 
     @classmethod
     def from_effective(cls, counts: Any) -> Self:
@@ -289,168 +385,310 @@ class CellCounts:
         """
         cls._check_cells()
         for cells in counts.values() if isinstance(counts, Mapping) else ():
-            cure = repr({cell: 10 + k for k, cell in enumerate(cls.cells)})
-            check_that(isinstance(cells, Mapping), "counts", cells, f"the cells {', '.join(cls.cells)} by name", cure)
-        return cls._given(_as_mapping(counts, cls.cells), None, whole=False)
+            advice = repr(
+                {cell_name: 10 + cell_number for cell_number, cell_name in enumerate(cls.cells)}
+            )
+            check_that(
+                isinstance(cells, Mapping),
+                "counts",
+                cells,
+                f"the cells {', '.join(cls.cells)} by name",
+                advice,
+            )
+        return cls._from_given_cells(_as_mapping(counts, cls.cells), None, only_whole=False)
 
     @classmethod
     def _check_cells(cls) -> None:
-        """Raise where a class of tables has no cells by itself: those of several classes of labels have theirs."""
+        """Raise where a class of tables has no cells by itself.
+
+        Those of several classes of labels have theirs.
+        """
         if not isinstance(cls.cells, tuple) or not cls.cells:
-            got = f"counts for a {cls.__name__}, whose cells are not known before its labels are"
+            received = (
+                f"counts for a {cls.__name__}, whose cells are not known before its labels are"
+            )
             allowed = "SelectionCounts, ConfusionCounts or PairedCounts, whose cells have names"
-            cure = "fs.um_multiclass(y_true, y_pred, …) counts rows with labels of several classes"
-            raise InputError("counts", got=got, allowed=allowed, cure=cure)
+            advice = (
+                "fs.um_multiclass(y_true, y_pred, …) counts rows with labels of several classes"
+            )
+            raise InputError("counts", got=received, allowed=allowed, cure=advice)
 
     @classmethod
-    def _given(cls, table: dict[Hashable, Any], groups: Sequence[Hashable] | None, *, whole: bool) -> Self:
+    def _from_given_cells(
+        cls, table: dict[Hashable, Any], groups: Sequence[Hashable] | None, *, only_whole: bool
+    ) -> Self:
         """The table of given cells: finite, not negative and, where asked for, whole."""
-        order = list(table)
+        group_order = list(table)
         if groups is not None:
-            cure = "name every group of `counts` once"
-            checks.check_names("groups", groups, table, cure=cure)
-            order = list(groups)
+            advice = "name every group of `counts` once"
+            checks.check_names("groups", groups, table, cure=advice)
+            group_order = list(groups)
             check_that(
-                len(order) == len(table), "groups", order, f"the groups of `counts` {list(table)!r} in some order", cure
+                len(group_order) == len(table),
+                "groups",
+                group_order,
+                f"the groups of `counts` {list(table)!r} in some order",
+                advice,
             )
         if not table:
             allowed = "at least one group with its cells"
             raise InputError("counts", got="no group", allowed=allowed, cure="pass the counts")
-        labels = label_texts(order, "counts")
-        check_that(len(set(labels)) == len(labels), "counts", order, "groups that do not read alike", "rename one")
-        totals = np.array([[_number(v, g) for v in _cells_of(table[g], g, cls.cells)] for g in order])
-        broken = totals != np.floor(totals)
-        bad = ~np.isfinite(totals) | (totals < 0) | (whole & broken)
-        if bad.any():
-            g, c = np.argwhere(bad)[0]
-            got = f"{cls.cells[c]} = {totals[g, c]:g} in group {order[g]!r}"
-            allowed = "whole numbers ≥ 0" if whole else "finite numbers ≥ 0, whole or effective"
-            cure = "pass row counts; weighted data go in row by row with sample_weight="
-            raise InputError("counts", got=got, allowed=allowed, cure=cure)
-        rows, n = totals if broken.any() else totals.astype(np.int64), int(np.rint(totals.sum()))
-        units = np.rint(totals.sum(axis=1)).astype(np.int64)
-        return cls(labels, totals, rows, n_units=n, missing=MissingReport(n_rows=n), group_units=units)
+        labels = label_texts(group_order, "counts")
+        check_that(
+            len(set(labels)) == len(labels),
+            "counts",
+            group_order,
+            "groups that do not read alike",
+            "rename one",
+        )
+        totals = np.array(
+            [
+                [
+                    _as_count(cell_value, group)
+                    for cell_value in _cells_of(table[group], group, cls.cells)
+                ]
+                for group in group_order
+            ]
+        )
+        has_fraction = totals != np.floor(totals)
+        is_refused = ~np.isfinite(totals) | (totals < 0) | (only_whole & has_fraction)
+        if is_refused.any():
+            group, cell = np.argwhere(is_refused)[0]
+            received = (
+                f"{cls.cells[cell]} = {totals[group, cell]:g} in group {group_order[group]!r}"
+            )
+            if only_whole:
+                allowed = "whole numbers ≥ 0"
+            else:
+                allowed = "finite numbers ≥ 0, whole or effective"
+            advice = "pass row counts; weighted data go in row by row with sample_weight="
+            raise InputError("counts", got=received, allowed=allowed, cure=advice)
+        if has_fraction.any():
+            row_counts = totals
+        else:
+            row_counts = totals.astype(np.int64)
+        n_rows = int(np.rint(totals.sum()))
+        units_per_group = np.rint(totals.sum(axis=1)).astype(np.int64)
+        return cls(
+            labels,
+            totals,
+            row_counts,
+            n_units=n_rows,
+            missing=MissingReport(n_rows=n_rows),
+            group_units=units_per_group,
+        )
 
     def to_frame(self) -> pd.DataFrame:
         """One row per group: the cells' totals and the number of rows."""
-        totals = self.totals if self.weighted else self.totals.astype(np.int64)
+        if self.weighted:
+            totals = self.totals
+        else:
+            totals = self.totals.astype(np.int64)
         columns = [list(self.groups), *totals.T, self.group_sizes]
         return pd.DataFrame(dict(zip(("group", *self.cells, "n"), columns, strict=True)))
 
     def __str__(self) -> str:
         return self.to_frame().to_string(index=False)
 
-    def _collapse(self, kind: type[_Kind], mapping: NDArray[np.float64]) -> _Kind:
+    def _merge_cells(self, counts_class: type[_Kind], mapping: NDArray[np.float64]) -> _Kind:
         """Merge cells by a 0/1 matrix of shape (cells, new cells)."""
-        fine = isinstance(kind, type) and issubclass(kind, CellCounts)
-        check_that(fine, "kind", kind, "a class of counts", "SelectionCounts, say")
+        is_valid = isinstance(counts_class, type) and issubclass(counts_class, CellCounts)
+        check_that(is_valid, "kind", counts_class, "a class of counts", "SelectionCounts, say")
         mapping = checks.finite_array("mapping", mapping, "zeros and ones")
-        shape = (len(self.cells), len(kind.cells))
-        fine = mapping.shape == shape and bool(np.isin(mapping, (0, 1)).all())
-        check_that(fine, "mapping", mapping, f"zeros and ones in shape {shape}")
-        whole = np.kron(np.eye(len(self.groups)), mapping)
-        scatter = None if self.scatter is None else whole.T @ self.scatter @ whole
-        merged = {"totals": self.totals @ mapping, "rows": self.rows @ mapping.astype(np.int64), "scatter": scatter}
+        mapping_shape = (len(self.cells), len(counts_class.cells))
+        is_valid = mapping.shape == mapping_shape and bool(np.isin(mapping, (0, 1)).all())
+        check_that(is_valid, "mapping", mapping, f"zeros and ones in shape {mapping_shape}")
+        table_mapping = np.kron(np.eye(len(self.groups)), mapping)
+        if self.scatter is None:
+            scatter = None
+        else:
+            scatter = table_mapping.T @ self.scatter @ table_mapping
+        merged = {
+            "totals": self.totals @ mapping,
+            "rows": self.rows @ mapping.astype(np.int64),
+            "scatter": scatter,
+        }
         merged["squares"] = None if self.squares is None else self.squares @ mapping
-        return kind(**{**vars(self), **merged})
+        return counts_class(**{**vars(self), **merged})
 
-    def _regrouped(self, groups: tuple[str, ...], position: Sequence[int]) -> Self:
+    def _with_new_groups(self, groups: tuple[str, ...], position: Sequence[int]) -> Self:
         """Groups merged, reordered or added: group g becomes group ``position[g]`` of `groups`."""
-        names = isinstance(groups, Sequence) and not isinstance(groups, str) and all(map(is_plain, groups))
+        names = (
+            isinstance(groups, Sequence)
+            and not isinstance(groups, str)
+            and all(map(is_plain, groups))
+        )
         check_that(names, "groups", groups, "a tuple of names")
         target = checks.finite_array("position", position, "whole numbers")
-        fine = target.shape == (len(self.groups),) and np.isin(target, np.arange(len(groups))).all()
-        check_that(fine, "position", position, f"for each group one of 0 to {len(groups) - 1}, its new place")
+        is_valid = (
+            target.shape == (len(self.groups),) and np.isin(target, np.arange(len(groups))).all()
+        )
+        check_that(
+            is_valid,
+            "position",
+            position,
+            f"for each group one of 0 to {len(groups) - 1}, its new place",
+        )
         position = target.astype(int).tolist()
         mapping = np.eye(len(groups))[position]
-        whole, one = np.kron(mapping, np.eye(len(self.cells))), mapping.astype(np.int64)
+        table_mapping = np.kron(mapping, np.eye(len(self.cells)))
+        integer_mapping = mapping.astype(np.int64)
         # a cluster with rows in two merged groups would be counted twice
-        units = None if self.clustered and len(set(position)) < len(self.groups) else self.group_units
+        if self.clustered and len(set(position)) < len(self.groups):
+            new_group_units = None
+        else:
+            new_group_units = self.group_units
         return replace(
-            self, groups=groups, totals=mapping.T @ self.totals, rows=one.T @ self.rows,
-            scatter=None if self.scatter is None else whole.T @ self.scatter @ whole,
-            missing=self.missing._regrouped(position), group_units=None if units is None else units @ one,
+            self,
+            groups=groups,
+            totals=mapping.T @ self.totals,
+            rows=integer_mapping.T @ self.rows,
+            scatter=None
+            if self.scatter is None
+            else table_mapping.T @ self.scatter @ table_mapping,
+            missing=self.missing._with_new_groups(position),
+            group_units=None if new_group_units is None else new_group_units @ integer_mapping,
             squares=None if self.squares is None else mapping.T @ self.squares,
-        )  # fmt: skip
+        )
 
     def __add__(self, other: Self) -> Self:
         """Table of two sets of rows with the same groups and no sampling unit in common."""
         checks.check_summand(self, other, "groups", "cells")
-        a, b = self.scatter, other.scatter
-        if (a is None) != (b is None):  # of the unweighted one the scatter of its rows is written out
-            a, b = (np.diag(t.totals.ravel()) if t.scatter is None else t.scatter for t in (self, other))
-        units = None if self.group_units is None or other.group_units is None else self.group_units + other.group_units
-        clustered, squares = self.clustered or other.clustered, None
-        first, second = self.squared_weights, other.squared_weights
-        if clustered and first is not None and second is not None:
-            squares = first + second
+        own_scatter = self.scatter
+        other_scatter = other.scatter
+        if (own_scatter is None) != (
+            other_scatter is None
+        ):  # of the unweighted one the scatter of its rows is written out
+            own_scatter, other_scatter = (
+                np.diag(count_table.totals.ravel())
+                if count_table.scatter is None
+                else count_table.scatter
+                for count_table in (self, other)
+            )
+        if self.group_units is None or other.group_units is None:
+            new_group_units = None
+        else:
+            new_group_units = self.group_units + other.group_units
+        clustered = self.clustered or other.clustered
+        squares = None
+        own_squares = self.squared_weights
+        other_squares = other.squared_weights
+        if clustered and own_squares is not None and other_squares is not None:
+            squares = own_squares + other_squares
         return replace(
-            self, totals=self.totals + other.totals, rows=self.rows + other.rows,
-            scatter=None if a is None or b is None else a + b, n_units=self.n_units + other.n_units,
-            clustered=clustered, missing=self.missing + other.missing, group_units=units, squares=squares,
-        )  # fmt: skip
+            self,
+            totals=self.totals + other.totals,
+            rows=self.rows + other.rows,
+            scatter=None
+            if own_scatter is None or other_scatter is None
+            else own_scatter + other_scatter,
+            n_units=self.n_units + other.n_units,
+            clustered=clustered,
+            missing=self.missing + other.missing,
+            group_units=new_group_units,
+            squares=squares,
+        )
 
 
-def _rows(outcomes: Any) -> Outcomes:
+def _check_outcomes(outcomes: Any) -> Outcomes:
     return check_type(
-        "outcomes", outcomes, Outcomes, "validated rows: Outcomes.from_arrays(…)", "count arrays with from_arrays"
+        "outcomes",
+        outcomes,
+        Outcomes,
+        "validated rows: Outcomes.from_arrays(…)",
+        "count arrays with from_arrays",
     )
 
 
 def _column_of(outcomes: Any, argument: str) -> NDArray[np.uint8]:
     """Outcomes, predictions or second predictions of validated rows, as 0 and 1."""
-    return checks.check_given(argument, getattr(_rows(outcomes), "extra" if argument == "y_pred_b" else argument))
+    return checks.check_given(
+        argument,
+        getattr(_check_outcomes(outcomes), "extra" if argument == "y_pred_b" else argument),
+    )
 
 
 def _cluster_scatter(
-    cluster: NDArray[Any], code: NDArray[np.intp], weight: NDArray[np.float64] | None, size: int
+    cluster: NDArray[Any],
+    group_cell_codes: NDArray[np.intp],
+    weight: NDArray[np.float64] | None,
+    size: int,
 ) -> tuple[NDArray[np.float64], int]:
-    """Σ over clusters of t tᵀ, with t the cell totals of a cluster; clusters are taken in blocks."""
-    used, unit = np.unique(cluster, return_inverse=True)
-    order = np.argsort(unit, kind="stable")
-    unit, code, weight = unit[order], code[order], np.ones(code.size) if weight is None else weight[order]
+    """Σ over clusters of t tᵀ, with t the cell totals of a cluster.
+
+    Clusters are taken in blocks.
+    """
+    used_clusters, unit_positions = np.unique(cluster, return_inverse=True)
+    unit_order = np.argsort(unit_positions, kind="stable")
+    if weight is None:
+        weight = np.ones(group_cell_codes.size)
+    else:
+        weight = weight[unit_order]
+    unit_positions = unit_positions[unit_order]
+    group_cell_codes = group_cell_codes[unit_order]
     scatter = np.zeros((size, size))
-    step = max(1, _BLOCK // size)
-    for first in range(0, used.size, step):
-        low, high = np.searchsorted(unit, [first, min(first + step, used.size)])
-        local = (unit[low:high] - first) * size + code[low:high]
-        totals = np.bincount(local, weight[low:high], min(step, used.size - first) * size).reshape(-1, size)
+    units_per_block = max(1, _BLOCK_ROWS // size)
+    for first_unit in range(0, used_clusters.size, units_per_block):
+        first_row, end_row = np.searchsorted(
+            unit_positions, [first_unit, min(first_unit + units_per_block, used_clusters.size)]
+        )
+        block_codes = (unit_positions[first_row:end_row] - first_unit) * size + group_cell_codes[
+            first_row:end_row
+        ]
+        totals = np.bincount(
+            block_codes,
+            weight[first_row:end_row],
+            min(units_per_block, used_clusters.size - first_unit) * size,
+        ).reshape(-1, size)
         scatter += totals.T @ totals
-    return scatter, int(used.size)
+    return scatter, int(used_clusters.size)
 
 
 def _as_mapping(counts: Any, cells: tuple[str, ...]) -> dict[Hashable, Any]:
     if isinstance(counts, Mapping):
         return dict(counts)
     try:
-        have = nw.from_native(counts).collect_schema().names()
+        column_names_present = nw.from_native(counts).collect_schema().names()
     except (TypeError, nw.exceptions.NarwhalsError) as problem:
         allowed = f"a mapping group → ({', '.join(cells)}), or a frame with these columns"
-        cure = "e.g. {'a': " + repr(tuple(range(10, 10 + len(cells)))) + ", 'b': …}"
-        raise InputError("counts", got=type(counts).__name__, allowed=allowed, cure=cure) from problem
-    frame = as_frame_columns(counts, [*(["group"] if "group" in have else []), *cells], "counts")
+        advice = "e.g. {'a': " + repr(tuple(range(10, 10 + len(cells)))) + ", 'b': …}"
+        raise InputError(
+            "counts", got=type(counts).__name__, allowed=allowed, cure=advice
+        ) from problem
+    frame = as_frame_columns(
+        counts, [*(["group"] if "group" in column_names_present else []), *cells], "counts"
+    )
     labels = frame["group"] if "group" in frame.columns else frame.index
     if len(set(labels)) < len(labels):
-        raise InputError("counts", got="a group twice", allowed="one row per group", cure="add them up first")
-    return {label: tuple(row) for label, row in zip(labels, frame[list(cells)].to_numpy(), strict=True)}
+        raise InputError(
+            "counts", got="a group twice", allowed="one row per group", cure="add them up first"
+        )
+    return {
+        label: tuple(group_cells)
+        for label, group_cells in zip(labels, frame[list(cells)].to_numpy(), strict=True)
+    }
 
 
-def _number(value: Any, group: Hashable) -> float:
+def _as_count(value: Any, group: Hashable) -> float:
     try:
         return float(value)
     except (TypeError, ValueError) as problem:
-        got, cure = f"{value!r} in group {group!r}", "pass the counts as numbers"
-        raise InputError("counts", got=got, allowed="whole numbers ≥ 0", cure=cure) from problem
+        received = f"{value!r} in group {group!r}"
+        advice = "pass the counts as numbers"
+        raise InputError(
+            "counts", got=received, allowed="whole numbers ≥ 0", cure=advice
+        ) from problem
 
 
 def _cells_of(value: Any, group: Hashable, cells: tuple[str, ...]) -> list[Any]:
     if isinstance(value, Mapping) and all(map(is_plain, value)) and set(value) == set(cells):
-        return [value[c] for c in cells]
+        return [value[cell_name] for cell_name in cells]
     if not isinstance(value, Mapping) and np.ndim(value) == 1 and len(value) == len(cells):
         return list(value)
-    got, allowed = f"{value!r} for group {group!r}", f"{len(cells)} counts: {', '.join(cells)}"
-    cure = "pass them in this order, or as a mapping with these names"
-    raise InputError("counts", got=got, allowed=allowed, cure=cure)
+    received = f"{value!r} for group {group!r}"
+    allowed = f"{len(cells)} counts: {', '.join(cells)}"
+    advice = "pass them in this order, or as a mapping with these names"
+    raise InputError("counts", got=received, allowed=allowed, cure=advice)
 
 
 @serialisable(eq=False)
@@ -499,10 +737,18 @@ class ConfusionCounts(CellCounts):
 
     @classmethod
     def from_arrays(
-        cls, y_true: Any, y_pred: Any, *, sensitive_features: Any, sample_weight: Any = None, cluster: Any = None,
-        pos_label: Any = None, label_values: Any = None, missing: Any = "raise",
+        cls,
+        y_true: Any,
+        y_pred: Any,
+        *,
+        sensitive_features: Any,
+        sample_weight: Any = None,
+        cluster: Any = None,
+        pos_label: Any = None,
+        label_values: Any = None,
+        missing: Any = "raise",
         groups: Sequence[Hashable] | None = None,
-    ) -> Self:  # fmt: skip
+    ) -> Self:
         """Count rows.
 
         Parameters
@@ -517,29 +763,54 @@ class ConfusionCounts(CellCounts):
             As in `disparate_impact`.
         """
         outcomes = Outcomes.from_arrays(
-            y_true, y_pred, sensitive_features=sensitive_features, sample_weight=sample_weight,
-            cluster=cluster, pos_label=pos_label, label_values=label_values, missing=missing, groups=groups,
-        )  # fmt: skip
+            y_true,
+            y_pred,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+            cluster=cluster,
+            pos_label=pos_label,
+            label_values=label_values,
+            missing=missing,
+            groups=groups,
+        )
         return cls._from_outcomes(outcomes)
 
     @classmethod
     def from_frame(
-        cls, frame: Any, *, y_true: str, y_pred: str, sensitive_features: str | Sequence[str],
-        sample_weight: str | None = None, cluster: str | None = None, **options: Any,
-    ) -> Self:  # fmt: skip
+        cls,
+        frame: Any,
+        *,
+        y_true: str,
+        y_pred: str,
+        sensitive_features: str | Sequence[str],
+        sample_weight: str | None = None,
+        cluster: str | None = None,
+        **options: Any,
+    ) -> Self:
         """Count the rows of a data frame (pandas, polars, pyarrow …), columns by name."""
         names = list(checks.column_names("sensitive_features", sensitive_features))
         further = {"sample_weight": sample_weight, "cluster": cluster}
-        for role, column in {"y_true": y_true, "y_pred": y_pred, **further}.items():
-            checks.column_name(role, column)
-        given = {role: column for role, column in further.items() if column is not None}
-        columns = as_frame_columns(frame, [y_true, y_pred, *names, *given.values()], "frame")
-        options |= {role: columns[name] for role, name in given.items()}
-        return cls.from_arrays(columns[y_true], columns[y_pred], sensitive_features=columns[names], **options)
+        for argument_name, column in {"y_true": y_true, "y_pred": y_pred, **further}.items():
+            checks.column_name(argument_name, column)
+        given_columns = {
+            argument_name: column for argument_name, column in further.items() if column is not None
+        }
+        columns = as_frame_columns(
+            frame, [y_true, y_pred, *names, *given_columns.values()], "frame"
+        )
+        options |= {
+            argument_name: columns[column_label]
+            for argument_name, column_label in given_columns.items()
+        }
+        return cls.from_arrays(
+            columns[y_true], columns[y_pred], sensitive_features=columns[names], **options
+        )
 
     def selection(self) -> SelectionCounts:
         """The same table without the labels."""
-        return self._collapse(SelectionCounts, np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]))
+        return self._merge_cells(
+            SelectionCounts, np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])
+        )
 
 
 @serialisable(eq=False)
@@ -554,8 +825,12 @@ class PairedCounts(CellCounts):
     @classmethod
     def _from_outcomes(cls, outcomes: Outcomes) -> Self:
         """Count validated rows that carry a second prediction."""
-        true, first, second = (_column_of(outcomes, name) for name in ("y_true", "y_pred", "y_pred_b"))
-        return cls._count_rows(outcomes, 7 - 4 * true - 2 * first - second)
+        true_labels, first_prediction, second_prediction = (
+            _column_of(outcomes, column_role) for column_role in ("y_true", "y_pred", "y_pred_b")
+        )
+        return cls._count_rows(
+            outcomes, 7 - 4 * true_labels - 2 * first_prediction - second_prediction
+        )
 
     def confusion(self, model: int) -> ConfusionCounts:
         """Confusion counts of one of the two models.
@@ -570,14 +845,24 @@ class PairedCounts(CellCounts):
         InputError
             For another number.
         """
-        model = checks.check_whole("model", model, low=0, high=1, cure="0 for model A, 1 for model B")
-        return self._collapse(ConfusionCounts, self._confusion_map(model))
+        model = checks.check_whole(
+            "model", model, low=0, high=1, cure="0 for model A, 1 for model B"
+        )
+        return self._merge_cells(ConfusionCounts, self._confusion_map(model))
 
     @classmethod
     def _confusion_map(cls, model: int) -> NDArray[np.float64]:
         """0/1 matrix of shape (8, 4) from paired cells to confusion cells of one model."""
-        kinds = ("11", "01", "10", "00")  # label and prediction
-        return np.array([[float(cell[0] + cell[1 + model] == kind) for kind in kinds] for cell in cls.cells])
+        confusion_codes = ("11", "01", "10", "00")  # label and prediction
+        return np.array(
+            [
+                [
+                    float(paired_code[0] + paired_code[1 + model] == confusion_code)
+                    for confusion_code in confusion_codes
+                ]
+                for paired_code in cls.cells
+            ]
+        )
 
 
 def confusion_cells(outcomes: Outcomes) -> NDArray[Any]:

@@ -1,7 +1,10 @@
-"""Files that take the place of others in one step: written beside them, brought to the disk, renamed.
+"""Files that take the place of others in one step.
 
-Where the system has files without a name (Linux), a draft is one until it is whole: nothing stays behind even of a
-process that was killed. Elsewhere it has a hidden name that nobody can guess, and goes when the block ends.
+Written beside them, brought to the disk, renamed.
+
+Where the system has files without a name (Linux), a draft is one until it is whole: nothing stays
+behind even of a process that was killed. Elsewhere it has a hidden name that nobody can guess, and
+goes when the block ends.
 """
 
 from __future__ import annotations
@@ -21,10 +24,10 @@ _NO_FLUSH = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EACCES, errno.EBADF})
 
 def pour(handle: int, data: bytes) -> None:
     """Write all bytes; a reader that has gone has what it wanted."""
-    rest = memoryview(data)
-    while rest:
+    remaining_bytes = memoryview(data)
+    while remaining_bytes:
         try:
-            rest = rest[os.write(handle, rest) :]
+            remaining_bytes = remaining_bytes[os.write(handle, remaining_bytes) :]
         except BrokenPipeError:
             return
 
@@ -44,7 +47,9 @@ def flush_folder(folder: Path) -> None:
 
 
 class Draft:
-    """A file in the folder of the one that it becomes: without a name where the system has such (Linux).
+    """A file in the folder of the one that it becomes.
+
+    Without a name where the system has such (Linux).
 
     Of a file without a name nothing stays behind, not even when the process is killed.
     """
@@ -56,16 +61,18 @@ class Draft:
 
     def open(self) -> None:
         """Make it."""
-        flags = os.O_WRONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
-        unnamed = getattr(os, "O_TMPFILE", 0)
-        if unnamed:
-            with contextlib.suppress(OSError):  # file systems that have none such say so in several ways
-                self.handle = os.open(self.folder, flags | unnamed, 0o666)
+        open_flags = os.O_WRONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+        unnamed_flag = getattr(os, "O_TMPFILE", 0)
+        if unnamed_flag:
+            with contextlib.suppress(
+                OSError
+            ):  # file systems that have none such say so in several ways
+                self.handle = os.open(self.folder, open_flags | unnamed_flag, 0o666)
             if self.handle >= 0 and os.path.exists(self._open_file):
                 return
-            self._close()
+            self._close_handle()
         self.hidden = self._unused_name()
-        self.handle = os.open(self.hidden, flags | os.O_CREAT | os.O_EXCL, 0o666)
+        self.handle = os.open(self.hidden, open_flags | os.O_CREAT | os.O_EXCL, 0o666)
 
     @property
     def _open_file(self) -> str:
@@ -75,7 +82,9 @@ class Draft:
         return self.folder / f".fairstats-{secrets.token_hex(16)}"
 
     def imitate(self, target: Path, before: os.stat_result) -> None:
-        """Take over owner, permissions and extended attributes, as far as this user may give them."""
+        """Take over owner, permissions and extended attributes, as far as this user may give
+        them.
+        """
         if os.name != "posix":
             return
         with contextlib.suppress(OSError):
@@ -85,11 +94,14 @@ class Draft:
         os.fchmod(self.handle, stat.S_IMODE(before.st_mode))
         if hasattr(os, "listxattr"):
             with contextlib.suppress(OSError):
-                for name in os.listxattr(target):
-                    os.setxattr(self.handle, name, os.getxattr(target, name))
+                for attribute_name in os.listxattr(target):
+                    os.setxattr(self.handle, attribute_name, os.getxattr(target, attribute_name))
 
     def take_the_place_of(self, target: Path, *, replace: bool) -> None:
-        """Give it the name of `target` in one step; FileExistsError where that is taken and may not be replaced."""
+        """Give it the name of `target` in one step.
+
+        FileExistsError where that is taken and may not be replaced.
+        """
         if self.hidden is None and not os.path.lexists(target):
             try:
                 self._link_as(target)
@@ -101,22 +113,23 @@ class Draft:
             self.hidden = self._unused_name()
             self._link_as(self.hidden)
         if os.name == "nt":
-            self._close()  # an open file cannot be renamed there
+            self._close_handle()  # an open file cannot be renamed there
         if replace:
             os.replace(self.hidden, target)
         else:
             _rename_to_new(self.hidden, target)
         self.hidden = None
 
-    def _link_as(self, name: Path) -> None:
-        # os.link follows the link of /proc to the open file only where it is given a folder, which is not looked at.
-        somewhere = os.open(self.folder, os.O_RDONLY)
+    def _link_as(self, link_path: Path) -> None:
+        # os.link follows the link of /proc to the open file only where it is given a folder, which
+        # is not looked at.
+        folder_handle = os.open(self.folder, os.O_RDONLY)
         try:
-            os.link(self._open_file, name, src_dir_fd=somewhere, follow_symlinks=True)
+            os.link(self._open_file, link_path, src_dir_fd=folder_handle, follow_symlinks=True)
         finally:
-            os.close(somewhere)
+            os.close(folder_handle)
 
-    def _close(self) -> None:
+    def _close_handle(self) -> None:
         handle = self.handle
         self.handle = -1
         if handle >= 0:
@@ -127,10 +140,10 @@ class Draft:
         try:
             if self.hidden is not None:
                 if os.name == "nt":
-                    self._close()
+                    self._close_handle()
                 self.hidden.unlink(missing_ok=True)
         finally:
-            self._close()
+            self._close_handle()
 
 
 def _rename_to_new(hidden: Path, target: Path) -> None:

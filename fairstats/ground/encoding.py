@@ -29,7 +29,15 @@ from fairstats.ground.containers import (
 from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.factors import MISSING, Factor
 from fairstats.ground.lazy import pd
-from fairstats.ground.values import factorize, find_labels, is_missing, label_text, label_texts, labels_of, missing_rows
+from fairstats.ground.values import (
+    factorize,
+    find_labels,
+    is_missing,
+    label_text,
+    label_texts,
+    labels_of,
+    missing_rows,
+)
 
 __all__ = [
     "ABSENT",
@@ -59,32 +67,50 @@ __all__ = [
 
 
 def as_float_column(values: Any, argument: str) -> NDArray[np.float64]:
-    """Float column; missing values become NaN, what is no number (text, dates, complex ones) is an error."""
+    """Float column; missing values become NaN, what is no number (text, dates, complex ones) is an
+    error.
+    """
     column = as_column(values, argument)
     if getattr(column, "dtype", None) == np.int32 and r_is_here():
         column = np.where(np.asarray(column) == R_NA_INTEGER, nan, np.asarray(column))
     try:
         if not isinstance(column, np.ndarray):
-            dates = getattr(column.dtype, "kind", "O") in "Mm" or isinstance(column.dtype, pd.PeriodDtype)
+            dates = getattr(column.dtype, "kind", "O") in "Mm" or isinstance(
+                column.dtype, pd.PeriodDtype
+            )
             if dates or pd.api.types.is_complex_dtype(column.dtype):
                 raise TypeError(f"type {column.dtype}")
-            text = isinstance(column.dtype, (pd.StringDtype, pd.CategoricalDtype))
-            raw = isinstance(column, pd.Categorical) or text or column.dtype == object
-            column = np.asarray(column, dtype=object) if raw else column.to_numpy(np.float64, na_value=np.nan)
+            holds_labels = isinstance(column.dtype, (pd.StringDtype, pd.CategoricalDtype))
+            as_objects = (
+                isinstance(column, pd.Categorical) or holds_labels or column.dtype == object
+            )
+            if as_objects:
+                column = np.asarray(column, dtype=object)
+            else:
+                column = column.to_numpy(np.float64, na_value=np.nan)
         if column.dtype.kind == "O":
-            column = np.array([nan if is_missing(v) else as_number(v) for v in column.tolist()], dtype=np.float64)
+            column = np.array(
+                [
+                    nan if is_missing(each_value) else as_number(each_value)
+                    for each_value in column.tolist()
+                ],
+                dtype=np.float64,
+            )
         elif column.dtype.kind not in "biuf":
             raise TypeError(f"type {column.dtype}")
         return np.asarray(column, dtype=np.float64)
     # NotImplementedError is Arrow's, of columns such as intervals of months
     except (TypeError, ValueError, OverflowError, NotImplementedError) as problem:
-        got, cure = f"values that are not numbers ({problem})", f"convert {argument} to a numeric column"
-        raise InputError(argument, got=got, allowed="one number per row", cure=cure) from problem
+        received = f"values that are not numbers ({problem})"
+        advice = f"convert {argument} to a numeric column"
+        raise InputError(
+            argument, got=received, allowed="one number per row", cure=advice
+        ) from problem
 
 
-#: Labels that say by themselves which is favourable: (not favourable, favourable). "0.0" and "1.0" stand in text files
-#: where a column of 0/1 had missing values.
-_PAIRS = (
+#: Labels that say by themselves which is favourable: (not favourable, favourable). "0.0" and "1.0"
+#: stand in text files where a column of 0/1 had missing values.
+_SELF_EVIDENT_PAIRS = (
     ("0", "1"),
     ("-1", "1"),
     ("0.0", "1.0"),
@@ -94,116 +120,183 @@ _PAIRS = (
     ("FALSE", "TRUE"),
 )
 #: Labels that are listed in an error.
-_LISTED = 8
+_MAX_LISTED_LABELS = 8
 
 
 @dataclass(frozen=True)
 class LabelCodes(Factor):
     """Codes 0/1 of a label column, -1 where missing; `levels` holds the values that occurred.
 
-    `beside`: where several values count as not favourable, the codes and values of the column as it came.
+    `beside`: where several values count as not favourable, the codes and values of the column as it
+    came.
     """
 
     beside: Factor | None = None
 
     def unfavourable_labels(self, number: NDArray[Any] | None = None) -> dict[str, int]:
-        """Rows of each label that counts as not favourable, none where there is one such label only."""
-        return {} if self.beside is None else rows_of_labels(self.beside, self.codes == 0, number)
+        """Rows of each label that counts as not favourable, none where there is one such label
+        only.
+        """
+        if self.beside is None:
+            return {}
+        return rows_of_labels(self.beside, self.codes == 0, number)
 
 
-def rows_of_labels(labels: Factor, chosen: NDArray[np.bool_], number: NDArray[Any] | None = None) -> dict[str, int]:
-    """How many of the chosen rows have each label, the most frequent first; `number`: rows that each stands for."""
-    rows = np.bincount(labels.codes[chosen], None if number is None else number[chosen], len(labels.levels))
-    order = sorted(range(rows.size), key=lambda at: -int(rows[at]))
-    return {label_text(labels.levels[at]): int(rows[at]) for at in order if rows[at]}
-
-
-def binary_columns(pos_label: Any, label_values: Any = None, /, **columns: Any) -> dict[str, LabelCodes | None]:
-    """Codes 0/1 of several label columns that share `pos_label` and `label_values`; None stays None.
-
-    Each may be one for all, or a mapping from the name of a column; a favourable value that no row has is an error
-    unless it is known to be possible (`_is_possible`), and then a warning.
+def rows_of_labels(
+    labels: Factor, chosen: NDArray[np.bool_], number: NDArray[Any] | None = None
+) -> dict[str, int]:
+    """How many of the chosen rows have each label, the most frequent first; `number`: rows that
+    each stands for.
     """
-    favourable = _by_column("pos_label", pos_label, columns, "one value")
-    for value in favourable.values():
-        words = "one value of the labels, or a mapping {'y_true': …, 'y_pred': …}"
-        checks.check_label("pos_label", value, words, "1")
-    declared = declared_labels(label_values, **columns)
+    rows_per_label = np.bincount(
+        labels.codes[chosen], None if number is None else number[chosen], len(labels.levels)
+    )
+    frequency_order = sorted(
+        range(rows_per_label.size), key=lambda label_position: -int(rows_per_label[label_position])
+    )
+    return {
+        label_text(labels.levels[label_position]): int(rows_per_label[label_position])
+        for label_position in frequency_order
+        if rows_per_label[label_position]
+    }
+
+
+def binary_columns(
+    pos_label: Any, label_values: Any = None, /, **columns: Any
+) -> dict[str, LabelCodes | None]:
+    """Codes 0/1 of several label columns that share `pos_label` and `label_values`.
+
+    None stays None.
+
+    Each may be one for all, or a mapping from the name of a column; a favourable value that no row
+    has is an error unless it is known to be possible (`_is_possible`), and then a warning.
+    """
+    favourable = _value_by_column("pos_label", pos_label, columns, "one value")
+    for favourable_value in favourable.values():
+        allowed_words = "one value of the labels, or a mapping {'y_true': …, 'y_pred': …}"
+        checks.check_label("pos_label", favourable_value, allowed_words, "1")
+    declared_values = declared_labels(label_values, **columns)
     codes: dict[str, LabelCodes | None] = dict.fromkeys(columns)
-    for name, column in columns.items():
+    for column_label, column in columns.items():
         if column is not None:
-            codes[name] = binary_codes(column, name, favourable[name], declared[name])
-    levels = {name: labels.levels for name, labels in codes.items() if labels is not None}
-    for name, labels in codes.items():
-        if labels is not None and favourable[name] is not None:
-            possible = (*(declared[name] or ()), *labels.declared)
-            others = [own for other, own in levels.items() if other != name]
-            _check_occurs(favourable[name], name, labels.levels, possible, others)
+            codes[column_label] = binary_codes(
+                column, column_label, favourable[column_label], declared_values[column_label]
+            )
+    levels = {
+        column_label: labels.levels for column_label, labels in codes.items() if labels is not None
+    }
+    for column_label, labels in codes.items():
+        if labels is not None and favourable[column_label] is not None:
+            possible_labels = (*(declared_values[column_label] or ()), *labels.declared)
+            levels_of_others = []
+            for other_column, other_levels in levels.items():
+                if other_column != column_label:
+                    levels_of_others.append(other_levels)
+            _check_occurs(
+                favourable[column_label],
+                column_label,
+                labels.levels,
+                possible_labels,
+                levels_of_others,
+            )
     return codes
 
 
-def _by_column(argument: str, value: Any, columns: Mapping[str, Any], one: str = "one list") -> dict[str, Any]:
-    """What is said for each column, of one for all or of a mapping; a mapping may also name both usual columns."""
+def _value_by_column(
+    argument: str, value: Any, columns: Mapping[str, Any], one_allowed: str = "one list"
+) -> dict[str, Any]:
+    """What is said for each column, of one for all or of a mapping.
+
+    A mapping may also name both usual columns.
+    """
     if not isinstance(value, Mapping):
         return dict.fromkeys(columns, value)
     if set(value) - set(columns) - {"y_true", "y_pred"}:
-        got = f"a mapping with {sorted(map(str, value))}"
-        allowed = f"a mapping with the keys {', '.join(map(repr, columns))}, or {one}"
-        cure = "name the favourable value of each column"
-        raise InputError(argument, got=got, allowed=allowed, cure=cure)
-    return {name: value.get(name) for name in columns}
+        received = f"a mapping with {sorted(map(str, value))}"
+        allowed = f"a mapping with the keys {', '.join(map(repr, columns))}, or {one_allowed}"
+        advice = "name the favourable value of each column"
+        raise InputError(argument, got=received, allowed=allowed, cure=advice)
+    return {column_label: value.get(column_label) for column_label in columns}
 
 
 def one_label(pos_label: Any, *columns: str) -> Any:
-    """The favourable value where only one is asked for: of a mapping that of the first of `columns` that it names."""
+    """The favourable value where only one is asked for.
+
+    Of a mapping that of the first of `columns` that it names.
+    """
     return _of_one("pos_label", pos_label, columns, "one value", "pos_label=1")
 
 
-def _of_one(argument: str, value: Any, columns: Sequence[str], one: str, cure: str) -> Any:
-    """What is said where only one column is judged: of a mapping that of the first of `columns` that it names."""
+def _of_one(
+    argument: str, value: Any, columns: Sequence[str], one_allowed: str, advice: str
+) -> Any:
+    """What is said where only one column is judged.
+
+    Of a mapping that of the first of `columns` that it names.
+    """
     if not isinstance(value, Mapping):
         return value
-    allowed = f"{one}, or a mapping with the keys {', '.join(map(repr, columns))}"
+    allowed = f"{one_allowed}, or a mapping with the keys {', '.join(map(repr, columns))}"
     # one key after the other: a missing value cannot be compared with text
-    names = all(isinstance(key, str) and key in ("y_true", "y_pred") for key in value)
-    checks.check_that(names and len(value) > 0, argument, value, allowed, cure)
-    return next((value[name] for name in columns if name in value), None)
+    names = all(
+        isinstance(column_role, str) and column_role in ("y_true", "y_pred")
+        for column_role in value
+    )
+    checks.check_that(names and len(value) > 0, argument, value, allowed, advice)
+    return next((value[column_label] for column_label in columns if column_label in value), None)
 
 
 def declared_labels(label_values: Any, /, **columns: Any) -> dict[str, tuple[Hashable, ...] | None]:
     """The labels that may occur in each column, checked; None where they are not declared."""
-    return {name: _declared(values) for name, values in _by_column("label_values", label_values, columns).items()}
+    return {
+        column_label: _check_label_values(values)
+        for column_label, values in _value_by_column("label_values", label_values, columns).items()
+    }
 
 
 def labels_of_one(label_values: Any, *columns: str) -> tuple[Hashable, ...] | None:
-    """The labels that may occur where only one column is judged, checked; of a mapping as `one_label`."""
-    return _declared(_of_one("label_values", label_values, columns, "one list", _DECLARE))
+    """The labels that may occur where only one column is judged, checked.
+
+    Of a mapping as `one_label`.
+    """
+    return _check_label_values(
+        _of_one("label_values", label_values, columns, "one list", _DECLARE_EXAMPLE)
+    )
 
 
 #: How labels are declared.
-_DECLARE = 'label_values=["no", "yes"]'
+_DECLARE_EXAMPLE = 'label_values=["no", "yes"]'
 
 
-def _declared(values: Any) -> tuple[Hashable, ...] | None:
+def _check_label_values(values: Any) -> tuple[Hashable, ...] | None:
     """The labels that may occur, checked."""
     if values is None:
         return None
     allowed = "a list of the labels that may occur"
-    several = isinstance(values, (list, tuple, set, frozenset, np.ndarray, pd.Index, pd.Series))
+    is_list = isinstance(values, (list, tuple, set, frozenset, np.ndarray, pd.Index, pd.Series))
     # an array of no dimension is a single value
-    checks.check_that(several and getattr(values, "ndim", 1) > 0, "label_values", values, allowed, _DECLARE)
-    found = tuple(factorize(list(values), "label_values").levels)
-    checks.check_that(len(found) > 0, "label_values", values, allowed, _DECLARE)
-    return found
+    checks.check_that(
+        is_list and getattr(values, "ndim", 1) > 0,
+        "label_values",
+        values,
+        allowed,
+        _DECLARE_EXAMPLE,
+    )
+    declared_levels = tuple(factorize(list(values), "label_values").levels)
+    checks.check_that(len(declared_levels) > 0, "label_values", values, allowed, _DECLARE_EXAMPLE)
+    return declared_levels
 
 
 def binary_codes(
-    values: Any, argument: str, pos_label: Any = None, label_values: Sequence[Hashable] | None = None
+    values: Any,
+    argument: str,
+    pos_label: Any = None,
+    label_values: Sequence[Hashable] | None = None,
 ) -> LabelCodes:
     """Codes 0/1 of a label column, -1 where missing; `levels` holds the values that occurred.
 
-    `pos_label`, the favourable value, may be left out for labels in {0, 1}, {False, True} or {-1, 1}, also as text;
-    `label_values`: what may occur, more is an error.
+    `pos_label`, the favourable value, may be left out for labels in {0, 1}, {False, True} or {-1,
+    1}, also as text; `label_values`: what may occur, more is an error.
     """
     factor = factorize(values, argument)
     levels = factor.levels
@@ -214,7 +307,10 @@ def binary_codes(
     else:
         positive = _favourable_by_itself(levels, argument, label_values or ())
     codes = _as_zero_one(factor, positive)
-    beside = factor if pos_label is not None and len(levels) > len(positive) + 1 else None
+    if pos_label is not None and len(levels) > len(positive) + 1:
+        beside = factor
+    else:
+        beside = None
     return LabelCodes(codes, levels, declared=factor.declared, beside=beside)
 
 
@@ -231,51 +327,76 @@ def _as_zero_one(factor: Factor, positive: Sequence[int]) -> NDArray[Any]:
     return np.where(factor.codes == MISSING, MISSING, favourable).astype(np.int8)
 
 
-def _favourable_by_itself(levels: Sequence[Hashable], argument: str, declared: Sequence[Hashable]) -> list[int]:
-    """The position of the label that is favourable without being named, of 0/1 and their like; empty where no row."""
+def _favourable_by_itself(
+    levels: Sequence[Hashable], argument: str, declared: Sequence[Hashable]
+) -> list[int]:
+    """The position of the label that is favourable without being named, of 0/1 and their like.
+
+    Empty where no row.
+    """
     texts = [label_text(level) for level in levels]
-    every = {*texts, *map(label_text, declared)}
-    for pair in _PAIRS:
-        if every <= set(pair):
-            return [position for position, text in enumerate(texts) if text == pair[1]]
-    got, cure = f"the values {listed(levels, _LISTED)}", f"pass pos_label= (one of {listed(levels, _LISTED)})"
-    allowed = "labels 0/1, False/True or -1/1, or any labels with `pos_label` naming the favourable one"
-    raise InputError(argument, got=got, allowed=allowed, cure=cure)
+    all_texts = {*texts, *map(label_text, declared)}
+    for label_pair in _SELF_EVIDENT_PAIRS:
+        if all_texts <= set(label_pair):
+            return [
+                position for position, level_text in enumerate(texts) if level_text == label_pair[1]
+            ]
+    received = f"the values {listed(levels, _MAX_LISTED_LABELS)}"
+    advice = f"pass pos_label= (one of {listed(levels, _MAX_LISTED_LABELS)})"
+    allowed = (
+        "labels 0/1, False/True or -1/1, or any labels with `pos_label` naming the favourable one"
+    )
+    raise InputError(argument, got=received, allowed=allowed, cure=advice)
 
 
 def _check_declared(
-    levels: Sequence[Hashable], argument: str, declared: Sequence[Hashable], factor: Factor | None = None
+    levels: Sequence[Hashable],
+    argument: str,
+    declared: Sequence[Hashable],
+    factor: Factor | None = None,
 ) -> None:
     """Raise where a label occurs that is not among those that may; of a column with its rows."""
-    known = {label_text(value) for value in declared}
-    more = [position for position, level in enumerate(levels) if label_text(level) not in known]
-    if not more:
+    declared_texts = {label_text(declared_value) for declared_value in declared}
+    undeclared_positions = []
+    for position, level in enumerate(levels):
+        if label_text(level) not in declared_texts:
+            undeclared_positions.append(position)
+    if not undeclared_positions:
         return
-    shown = [repr(levels[position]) for position in more[:_LISTED]]
-    cure = "add the value to label_values="
+    undeclared_words = []
+    for position in undeclared_positions[:_MAX_LISTED_LABELS]:
+        undeclared_words.append(repr(levels[position]))
+    advice = "add the value to label_values="
     if factor is not None:
-        rows = np.bincount(factor.codes[factor.codes >= 0], minlength=len(levels))
-        shown = [f"{levels[position]!r} in {rows[position]:,} rows" for position in more[:_LISTED]]
-        cure = "correct those rows, or add the value to label_values="
-    allowed = f"what label_values declares: {listed(list(declared), _LISTED)}"
+        rows_per_level = np.bincount(factor.codes[factor.codes >= 0], minlength=len(levels))
+        undeclared_words = []
+        for position in undeclared_positions[:_MAX_LISTED_LABELS]:
+            undeclared_words.append(f"{levels[position]!r} in {rows_per_level[position]:,} rows")
+        advice = "correct those rows, or add the value to label_values="
+    allowed = f"what label_values declares: {listed(list(declared), _MAX_LISTED_LABELS)}"
     raise InputError(
-        argument, got=", ".join(shown), allowed=allowed, cure=checks.nearest(levels[more[0]], declared) or cure
+        argument,
+        got=", ".join(undeclared_words),
+        allowed=allowed,
+        cure=checks.nearest(levels[undeclared_positions[0]], declared) or advice,
     )
 
 
-def check_labels(factor: Factor, argument: str, pos_label: Any, label_values: Any) -> tuple[Hashable, ...] | None:
+def check_labels(
+    factor: Factor, argument: str, pos_label: Any, label_values: Any
+) -> tuple[Hashable, ...] | None:
     """The labels that may occur in a column of any number of labels; None where nothing says so.
 
-    Raises where a row has another one, and where no row has the favourable one, which is not known to be possible
-    (otherwise it warns): as `binary_columns` does of columns with two labels.
+    Raises where a row has another one, and where no row has the favourable one, which is not known
+    to be possible (otherwise it warns): as `binary_columns` does of columns with two labels.
     """
-    declared = labels_of_one(label_values, "y_true", "y_pred")
-    if declared is not None:
-        _check_declared(factor.levels, argument, declared, factor)
-    possible = (*(declared or ()), *factor.declared)
+    declared_values = labels_of_one(label_values, "y_true", "y_pred")
+    if declared_values is not None:
+        _check_declared(factor.levels, argument, declared_values, factor)
+    possible_labels = (*(declared_values or ()), *factor.declared)
     if pos_label is not None:
-        _check_occurs(pos_label, argument, factor.levels, possible, [])
-    return possible or None
+        _check_occurs(pos_label, argument, factor.levels, possible_labels, [])
+    return possible_labels or None
 
 
 #: The position of a favourable class that a classifier does not have, although it may occur.
@@ -285,91 +406,132 @@ ABSENT = -1
 def favourable_class(
     classes: Sequence[Hashable], argument: str, pos_label: Any = None, label_values: Any = None
 ) -> int | None:
-    """Position of the favourable one of the classes of a classifier, which are judged as the labels of a column are.
+    """Position of the favourable one of the classes of a classifier, which are judged as the labels
+    of a column are.
 
-    None where it is not named: of two classes it is the second. `ABSENT`, with a warning, where the classifier has no
-    such class, but rows may have: its probability is 0.
+    None where it is not named: of two classes it is the second. `ABSENT`, with a warning, where the
+    classifier has no such class, but rows may have: its probability is 0.
     """
     favourable = one_label(pos_label, "y_pred", "y_true")
-    checks.check_label("pos_label", favourable, f"one of the classes {list(classes)!r}", "pos_label=1")
-    declared = labels_of_one(label_values, "y_pred", "y_true")
-    if declared is not None:
-        _check_declared(classes, argument, declared)
+    checks.check_label(
+        "pos_label", favourable, f"one of the classes {list(classes)!r}", "pos_label=1"
+    )
+    declared_values = labels_of_one(label_values, "y_pred", "y_true")
+    if declared_values is not None:
+        _check_declared(classes, argument, declared_values)
     if favourable is None:
-        return _class_by_itself(classes, argument, declared or ())
-    named = find_labels(classes, favourable)
-    if len(named) == 1:
-        return named[0]
-    if named or not classes:
+        return _class_by_itself(classes, argument, declared_values or ())
+    class_positions = find_labels(classes, favourable)
+    if len(class_positions) == 1:
+        return class_positions[0]
+    if class_positions or not classes:
         allowed = f"a class of the classifier: {list(classes)!r}"
-        cure = "name the favourable class as the classifier knows it"
-        raise InputError("pos_label", got=repr(favourable), allowed=allowed, cure=cure)
-    _check_occurs(favourable, argument, classes, declared or (), [])
+        advice = "name the favourable class as the classifier knows it"
+        raise InputError("pos_label", got=repr(favourable), allowed=allowed, cure=advice)
+    _check_occurs(favourable, argument, classes, declared_values or (), [])
     return ABSENT
 
 
-def _class_by_itself(classes: Sequence[Hashable], argument: str, declared: Sequence[Hashable]) -> int | None:
-    """The favourable class where none is named; a single one must say by itself which of two it is."""
+def _class_by_itself(
+    classes: Sequence[Hashable], argument: str, declared: Sequence[Hashable]
+) -> int | None:
+    """The favourable class where none is named.
+
+    A single one must say by itself which of two it is.
+    """
     if len(classes) > 2:
-        got = f"None for a classifier with the classes {list(classes)!r}"
-        raise InputError("pos_label", got=got, allowed="one of its classes", cure=f"pos_label={classes[0]!r}")
+        received = f"None for a classifier with the classes {list(classes)!r}"
+        raise InputError(
+            "pos_label",
+            got=received,
+            allowed="one of its classes",
+            cure=f"pos_label={classes[0]!r}",
+        )
     if len(classes) != 1:
         return None
     if _favourable_by_itself(classes, argument, declared):
         return 0
-    text = f"{argument} has the class {classes[0]!r} only: the favourable label has the probability 0."
-    caution(text, DataWarning)
+    warning_text = (
+        f"{argument} has the class {classes[0]!r} only: the favourable label has the probability 0."
+    )
+    caution(warning_text, DataWarning)
     return ABSENT
 
 
 def _check_occurs(
-    pos_label: Any, name: str, levels: Sequence[Hashable], declared: Sequence[Hashable],
+    pos_label: Any,
+    column_label: str,
+    levels: Sequence[Hashable],
+    declared: Sequence[Hashable],
     others: Sequence[Sequence[Hashable]],
-) -> None:  # fmt: skip
-    """Where no row has the favourable value: a warning if it is known to be possible, else an error."""
+) -> None:
+    """Where no row has the favourable value.
+
+    A warning if it is known to be possible, else an error.
+    """
     if not levels or find_labels(levels, pos_label):
         return
-    have = listed(list(levels), _LISTED)
+    occurring_labels = listed(list(levels), _MAX_LISTED_LABELS)
     if _is_possible(pos_label, levels, declared, others):
-        text = f"`pos_label` {pos_label!r} does not occur in {name}, which has {have}: "
-        caution(f"{text}every row of {name} counts as unfavourable.", DataWarning)
+        warning_text = f"`pos_label` {pos_label!r} does not occur in {column_label}, which has {occurring_labels}: "
+        caution(f"{warning_text}every row of {column_label} counts as unfavourable.", DataWarning)
         return
-    cure = "name the favourable value (a mapping {'y_true': …, 'y_pred': …} where the columns differ), or declare "
-    cure += f"what may occur: label_values=[{listed([*levels[:2], pos_label])}]"
-    near = checks.nearest(pos_label, levels)
+    advice = (
+        "name the favourable value (a mapping {'y_true': …, 'y_pred': …} where the columns differ),"
+        " or declare "
+    )
+    advice += f"what may occur: label_values=[{listed([*levels[:2], pos_label])}]"
+    similar_label = checks.nearest(pos_label, levels)
     raise InputError(
-        "pos_label", got=f"{pos_label!r}, which does not occur in {name}",
-        allowed=f"a value that occurs; {name} has {have}", cure=f"{near} Or {cure}" if near else cure,
-    )  # fmt: skip
+        "pos_label",
+        got=f"{pos_label!r}, which does not occur in {column_label}",
+        allowed=f"a value that occurs; {column_label} has {occurring_labels}",
+        cure=f"{similar_label} Or {advice}" if similar_label else advice,
+    )
 
 
 def _is_possible(
-    pos_label: Any, levels: Sequence[Hashable], declared: Sequence[Hashable], others: Sequence[Sequence[Hashable]]
+    pos_label: Any,
+    levels: Sequence[Hashable],
+    declared: Sequence[Hashable],
+    others: Sequence[Sequence[Hashable]],
 ) -> bool:
     """Whether a favourable value that no row has could have occurred.
 
-    It is declared, by categories or label_values; or the labels are 0/1 and their like, and it is one of them; or
-    another label column has it. That column must share a label with this one: ">50K." beside ">50K" is another
-    spelling, and not a favourable value that nobody was given.
+    It is declared, by categories or label_values; or the labels are 0/1 and their like, and it is
+    one of them; or another label column has it. That column must share a label with this one:
+    ">50K." beside ">50K" is another spelling, and not a favourable value that nobody was given.
     """
     if find_labels(declared, pos_label):
         return True
     texts = {label_text(level) for level in levels}
-    if any(texts <= set(pair) and find_labels(pair, pos_label) for pair in _PAIRS):
+    if any(
+        texts <= set(label_pair) and find_labels(label_pair, pos_label)
+        for label_pair in _SELF_EVIDENT_PAIRS
+    ):
         return True
-    return any(find_labels(other, pos_label) and texts & set(map(label_text, other)) for other in others)
+    return any(
+        find_labels(other_levels, pos_label) and texts & set(map(label_text, other_levels))
+        for other_levels in others
+    )
 
 
 def check_columns(
-    argument: str, names: Sequence[Hashable], have: Sequence[Hashable], cure: str = "check the spelling"
+    argument: str,
+    names: Sequence[Hashable],
+    have: Sequence[Hashable],
+    cure: str = "check the spelling",
 ) -> None:
     """Raise unless every name is among those that a table has."""
-    lacking = [name for name in names if not checks.is_plain(name) or name not in have]
+    lacking = []
+    for wanted_name in names:
+        if not checks.is_plain(wanted_name) or wanted_name not in have:
+            lacking.append(wanted_name)
     if lacking:
-        got = f"no column {', '.join(dict.fromkeys(map(checks.shown, lacking)))}"
+        received = f"no column {', '.join(dict.fromkeys(map(checks.shown, lacking)))}"
         if cure == "check the spelling":
             cure = checks.nearest(lacking[0], have) or cure
-        raise InputError(argument, got=got, allowed=f"its columns: {listed(have)}", cure=cure)
+        raise InputError(argument, got=received, allowed=f"its columns: {listed(have)}", cure=cure)
 
 
 def as_frame_columns(frame: Any, names: Sequence[str], argument: str) -> pd.DataFrame:
@@ -379,11 +541,18 @@ def as_frame_columns(frame: Any, names: Sequence[str], argument: str) -> pd.Data
     if isinstance(frame, pd.DataFrame) and frame.columns.is_unique:
         check_columns(argument, names, list(frame.columns))
         return frame[list(dict.fromkeys(names))]
-    native = as_narwhals(frame, argument, collect=False)
-    if not isinstance(native, (nw.DataFrame, nw.LazyFrame)):
-        checks.check_type(argument, frame, nw.DataFrame, "a pandas, polars or pyarrow table", "pass a data frame")
-    check_columns(argument, names, native.collect_schema().names())
-    chosen = as_narwhals(native.select(*dict.fromkeys(names)))
-    if isinstance(nw.to_native(chosen), pd.DataFrame):
-        return nw.to_native(chosen)  # type: ignore[no-any-return]
-    return pd.DataFrame({name: as_column(chosen[name].to_native(), name) for name in chosen.columns})
+    narwhals_frame = as_narwhals(frame, argument, collect=False)
+    if not isinstance(narwhals_frame, (nw.DataFrame, nw.LazyFrame)):
+        checks.check_type(
+            argument, frame, nw.DataFrame, "a pandas, polars or pyarrow table", "pass a data frame"
+        )
+    check_columns(argument, names, narwhals_frame.collect_schema().names())
+    chosen_columns = as_narwhals(narwhals_frame.select(*dict.fromkeys(names)))
+    if isinstance(nw.to_native(chosen_columns), pd.DataFrame):
+        return nw.to_native(chosen_columns)  # type: ignore[no-any-return]
+    return pd.DataFrame(
+        {
+            column_label: as_column(chosen_columns[column_label].to_native(), column_label)
+            for column_label in chosen_columns.columns
+        }
+    )

@@ -1,4 +1,6 @@
-"""Every exception and warning of the package, in one tree, and how a warning finds the caller's line."""
+"""Every exception and warning of the package, in one tree, and how a warning finds the caller's
+line.
+"""
 
 from __future__ import annotations
 
@@ -8,26 +10,34 @@ from functools import partial
 from pathlib import Path
 
 #: Characters of each part of a message: a label may be as long as a book.
-_MOST = 1200
+_MAX_TEXT_LENGTH = 1200
 
 
-def _short(text: str) -> str:
-    return text if len(text) <= _MOST else f"{text[: _MOST * 3 // 4]} … {text[-_MOST // 4 :]}"
+def _shorten_text(text: str) -> str:
+    if len(text) <= _MAX_TEXT_LENGTH:
+        return text
+    return f"{text[: _MAX_TEXT_LENGTH * 3 // 4]} … {text[-_MAX_TEXT_LENGTH // 4 :]}"
 
 
 class FairstatsError(Exception):
     """Base class of every error that fairstats raises on purpose."""
 
 
-class _Composed(FairstatsError):
-    """An error that words its message from arguments, which it keeps under their names; it can be pickled."""
+class _ComposedError(FairstatsError):
+    """An error that words its message from arguments, which it keeps under their names.
+
+    It can be pickled.
+    """
 
     def __reduce__(self) -> tuple[object, ...]:
-        given = {name: value for name, value in vars(self).items() if name != "__notes__"}
-        return (partial(type(self), **given), ())
+        arguments = {}
+        for argument_name, argument_value in vars(self).items():
+            if argument_name != "__notes__":
+                arguments[argument_name] = argument_value
+        return (partial(type(self), **arguments), ())
 
 
-class InputError(_Composed, ValueError):
+class InputError(_ComposedError, ValueError):
     """An argument cannot be used as it came.
 
     Parameters
@@ -41,31 +51,52 @@ class InputError(_Composed, ValueError):
     """
 
     def __init__(self, argument: str, *, got: str, allowed: str, cure: str | None = None) -> None:
-        self.argument, self.got, self.allowed, self.cure = argument, got, allowed, cure
-        message = f"`{argument}`: got {_short(got)}; allowed: {_short(allowed)}."
+        self.argument = argument
+        self.got = got
+        self.allowed = allowed
+        self.cure = cure
+        error_message = (
+            f"`{argument}`: got {_shorten_text(got)}; allowed: {_shorten_text(allowed)}."
+        )
         if cure:
-            message += f" To fix: {_short(cure)}" + ("" if cure.endswith("?") else ".")
-        super().__init__(message)
+            error_message += f" To fix: {_shorten_text(cure)}" + ("" if cure.endswith("?") else ".")
+        super().__init__(error_message)
 
 
-class ResultAttributeError(_Composed, AttributeError):
-    """A result was asked for what it cannot have; the message says why and where to look instead."""
+class ResultAttributeError(_ComposedError, AttributeError):
+    """A result was asked for what it cannot have.
+
+    The message says why and where to look instead.
+    """
 
     def __init__(self, result: str, attribute: str, reason: str) -> None:
-        self.result, self.attribute, self.reason = result, attribute, reason
+        self.result = result
+        self.attribute = attribute
+        self.reason = reason
         super().__init__(f"{result} has no `{attribute}`: {reason}.")
 
 
-class MissingDependencyError(_Composed, ImportError):
-    """An optional package is needed for what was asked; `extra` is None where no extra of ours has it."""
+class MissingDependencyError(_ComposedError, ImportError):
+    """An optional package is needed for what was asked.
 
-    def __init__(self, package: str, *, extra: str | None, purpose: str, alternative: str | None = None) -> None:
-        self.package, self.extra, self.purpose, self.alternative = package, extra, purpose, alternative
-        source = f'"fairstats[{extra}]"' if extra else package
-        message = f"{purpose} needs `{package}`: pip install {source}."
+    `extra` is None where no extra of ours has it.
+    """
+
+    def __init__(
+        self, package: str, *, extra: str | None, purpose: str, alternative: str | None = None
+    ) -> None:
+        self.package = package
+        self.extra = extra
+        self.purpose = purpose
+        self.alternative = alternative
+        if extra:
+            requirement = f'"fairstats[{extra}]"'
+        else:
+            requirement = package
+        error_message = f"{purpose} needs `{package}`: pip install {requirement}."
         if alternative:
-            message += f" Without it: {alternative}."
-        super().__init__(message)
+            error_message += f" Without it: {alternative}."
+        super().__init__(error_message)
 
 
 class BackendError(FairstatsError, RuntimeError):
@@ -76,20 +107,27 @@ class RBackendError(BackendError):
     """R raised an error; the message carries R's own message and call."""
 
 
-class EngineError(_Composed, RuntimeError):
+class EngineError(_ComposedError, RuntimeError):
     """The engine that holds a lazy table failed; the message names it and gives its own words."""
 
     def __init__(self, engine: str, cause: str) -> None:
-        self.engine, self.cause = engine, cause
+        self.engine = engine
+        self.cause = cause
         super().__init__(f"The engine {engine} failed: {cause}")
 
 
-class WriteError(_Composed, OSError):
-    """A file could not be written, for want of room or because a device failed; what was there is as it was."""
+class WriteError(_ComposedError, OSError):
+    """A file could not be written, for want of room or because a device failed.
+
+    What was there is as it was.
+    """
 
     def __init__(self, path: str, cause: str) -> None:
-        self.path, self.cause = path, cause
-        super().__init__(f"{path!r} could not be written ({cause}); what was there before is unchanged")
+        self.path = path
+        self.cause = cause
+        super().__init__(
+            f"{path!r} could not be written ({cause}); what was there before is unchanged"
+        )
 
 
 class VignetteError(FairstatsError):
@@ -112,12 +150,13 @@ class DataWarning(FairstatsWarning):
     """The data can be used, but something about it should be known."""
 
 
-_PACKAGE = str(Path(__file__).resolve().parents[1])
+_PACKAGE_FOLDER = str(Path(__file__).resolve().parents[1])
 
 
 def caution(message: str, category: type[Warning]) -> None:
     """Warn at the first frame outside the package."""
-    level, frame = 1, sys._getframe()
-    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+    level = 1
+    frame = sys._getframe()
+    while frame is not None and frame.f_code.co_filename.startswith(_PACKAGE_FOLDER):
         level, frame = level + 1, frame.f_back  # type: ignore[assignment]
-    warnings.warn(_short(message), category, stacklevel=level)
+    warnings.warn(_shorten_text(message), category, stacklevel=level)

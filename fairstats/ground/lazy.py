@@ -1,4 +1,7 @@
-"""What is loaded with its first use: pandas, since counts need no frame, and the names of a package."""
+"""What is loaded with its first use.
+
+Pandas, since counts need no frame, and the names of a package.
+"""
 
 from __future__ import annotations
 
@@ -23,22 +26,37 @@ else:
             self._name = name
 
         def __getattr__(self, attribute: str) -> Any:
-            return getattr(import_module(self._name), attribute)  # not kept: who replaces it is seen
+            return getattr(
+                import_module(self._name), attribute
+            )  # not kept: who replaces it is seen
 
-    pd, Axes = _Lazy("pandas"), Any  # the type of axes is never loaded
+    # the type of axes is never loaded
+    pd = _Lazy("pandas")
+    Axes = Any
 
 
-def attach_stub(name: str, file: str) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
-    """Names, ``__getattr__`` and ``__dir__`` of a module: what its stub imports, loaded on first use."""
-    stub = Path(file).with_suffix(".pyi").read_text(encoding="utf-8")
-    homes = {it: home for home, it in re.findall(r"from (\S+) import (?:\(\s*)?(\w+) as", stub)}
+def attach_stub(
+    name: str, file: str
+) -> tuple[list[str], Callable[[str], Any], Callable[[], list[str]]]:
+    """Names, ``__getattr__`` and ``__dir__`` of a module.
 
-    def get(it: str) -> Any:
-        if it not in homes:
-            raise AttributeError(f"module {name!r} has no attribute {it!r}")
-        home = import_module(homes[it])
-        value = vars(home)[it] if it in vars(home) else import_module(f"{homes[it]}.{it}")
-        setattr(sys.modules[name], it, value)
-        return value
+    What its stub imports, loaded on first use.
+    """
+    stub_text = Path(file).with_suffix(".pyi").read_text(encoding="utf-8")
+    module_of_name = {
+        attribute: home_module
+        for home_module, attribute in re.findall(r"from (\S+) import (?:\(\s*)?(\w+) as", stub_text)
+    }
 
-    return list(homes), get, lambda: sorted(homes)
+    def get(attribute: str) -> Any:
+        if attribute not in module_of_name:
+            raise AttributeError(f"module {name!r} has no attribute {attribute!r}")
+        home_module = import_module(module_of_name[attribute])
+        if attribute in vars(home_module):
+            attribute_value = vars(home_module)[attribute]
+        else:
+            attribute_value = import_module(f"{module_of_name[attribute]}.{attribute}")
+        setattr(sys.modules[name], attribute, attribute_value)
+        return attribute_value
+
+    return list(module_of_name), get, lambda: sorted(module_of_name)

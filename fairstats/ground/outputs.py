@@ -1,4 +1,6 @@
-"""The outputs of one run: none is an input, no two go to one place, one that fails does not hold up the others."""
+"""The outputs of one run: none is an input, no two go to one place, one that fails does not hold up
+the others.
+"""
 
 from __future__ import annotations
 
@@ -23,8 +25,10 @@ from fairstats.ground.writing import (
 
 
 @dataclass(frozen=True)
-class _Planned:
-    """One output: what the user calls it, where it goes, how names may end, whether it may replace a file."""
+class _PlannedOutput:
+    """One output: what the user calls it, where it goes, how names may end, whether it may replace
+    a file.
+    """
 
     option: str
     path: Path
@@ -33,7 +37,8 @@ class _Planned:
 
 
 class Outputs:
-    """The outputs of one run: none is an input, no two go to one place, one that fails does not hold up the others.
+    """The outputs of one run: none is an input, no two go to one place, one that fails does not
+    hold up the others.
 
     Parameters
     ----------
@@ -52,27 +57,34 @@ class Outputs:
         self.inputs = Inputs(reads)
         self.written: list[Path] = []
         self.failures: list[Exception] = []
-        self._planned: dict[str, _Planned] = {}
+        self._planned: dict[str, _PlannedOutput] = {}
 
-    def plan(self, option: str, path: Path | None, endings: Sequence[str], *, replace: bool = True) -> None:
+    def plan(
+        self, option: str, path: Path | None, endings: Sequence[str], *, replace: bool = True
+    ) -> None:
         """Look at the place of an output before the work; None is an output that nobody asked for.
 
         Raises
         ------
         InputError
-            Where it cannot be written, is an input, has another ending, or is the place of another output.
+            Where it cannot be written, is an input, has another ending, or is the place of another
+            output.
         """
         if path is None:
             return
-        for other in self._planned.values():
-            if _is_one_place(path, other.path):
-                got = f"{str(path)!r}, where {other.option} writes, too"
-                raise InputError(option, got=got, allowed="a place of its own", cure="name another file")
+        for planned_output in self._planned.values():
+            if _is_one_place(path, planned_output.path):
+                received = f"{str(path)!r}, where {planned_output.option} writes, too"
+                raise InputError(
+                    option, got=received, allowed="a place of its own", cure="name another file"
+                )
         if is_standard_output(path):
             self._check_standard_output(option)
         else:
             check_writable(option, path, endings, inputs=self.inputs, replace=replace)
-        self._planned[option] = _Planned(option=option, path=path, endings=tuple(endings), replace=replace)
+        self._planned[option] = _PlannedOutput(
+            option=option, path=path, endings=tuple(endings), replace=replace
+        )
 
     def _check_standard_output(self, option: str) -> None:
         """Standard output may be a file, and that an input: ``>> people.csv``."""
@@ -86,60 +98,78 @@ class Outputs:
 
     @property
     def to_standard_output(self) -> bool:
-        """Whether one of them goes to standard output, so that all other words belong on standard error."""
+        """Whether one of them goes to standard output, so that all other words belong on standard
+        error.
+        """
         return any(is_standard_output(output.path) for output in self._planned.values())
 
     def place(self, option: str) -> Path | None:
         """Where an output goes; None for one that nobody asked for."""
-        output = self._planned.get(option)
-        return None if output is None else output.path
+        planned_output = self._planned.get(option)
+        if planned_output is None:
+            return None
+        return planned_output.path
 
     def write(self, contents: Mapping[str, Callable[[], Content]]) -> None:
-        """Make and write every output that was planned, files first; failures are kept, and hold up no other.
+        """Make and write every output that was planned, files first.
+
+        Failures are kept, and hold up no other.
 
         Parameters
         ----------
         contents : mapping of str to callable
             By option: what makes the content. It is called only where the output was asked for.
         """
-        wanted = [output for option, output in self._planned.items() if option in contents]
-        for output in sorted(wanted, key=lambda output: is_standard_output(output.path)):
+        wanted_outputs = [
+            planned_output for option, planned_output in self._planned.items() if option in contents
+        ]
+        for planned_output in sorted(
+            wanted_outputs, key=lambda planned_output: is_standard_output(planned_output.path)
+        ):
             try:
-                self._write_one(output, contents[output.option]())
+                self._write_one(planned_output, contents[planned_output.option]())
             except Exception as problem:  # noqa: BLE001 - whatever it is, the other outputs are still to be written
                 self.failures.append(problem)
 
-    def _write_one(self, output: _Planned, content: Content) -> None:
+    def _write_one(self, output: _PlannedOutput, content: Content) -> None:
         if is_standard_output(output.path):
             _to_standard_output(content)
             return
-        # Two names of one file that was not there at first (capitals, links that lead nowhere) show only now.
+        # Two names of one file that was not there at first (capitals, links that lead nowhere) show
+        # only now.
         if any(_is_one_place(output.path, path) for path in self.written):
-            got = f"{str(output.path)!r}, which was written just before"
-            raise InputError(output.option, got=got, allowed="a place of its own", cure="name another file")
+            received = f"{str(output.path)!r}, which was written just before"
+            raise InputError(
+                output.option, got=received, allowed="a place of its own", cure="name another file"
+            )
         write_file(
-            output.path, content, output.endings, argument=output.option, inputs=self.inputs, replace=output.replace
+            output.path,
+            content,
+            output.endings,
+            argument=output.option,
+            inputs=self.inputs,
+            replace=output.replace,
         )
         self.written.append(output.path)
 
 
-def _is_one_place(path: Path, other: Path) -> bool:
+def _is_one_place(path: Path, other_path: Path) -> bool:
     """Whether two outputs would go to one file; ``/dev/null`` takes any number of them."""
-    if is_standard_output(path) or is_standard_output(other):
-        return is_standard_output(path) and is_standard_output(other)
-    found = identity(path)
-    if found is None or identity(other) is None:
-        return os.path.realpath(path) == os.path.realpath(other)
-    return found == identity(other) and not is_character_device(path)
+    if is_standard_output(path) or is_standard_output(other_path):
+        return is_standard_output(path) and is_standard_output(other_path)
+    file_identity = identity(path)
+    if file_identity is None or identity(other_path) is None:
+        return os.path.realpath(path) == os.path.realpath(other_path)
+    return file_identity == identity(other_path) and not is_character_device(path)
 
 
 def _to_standard_output(content: Content) -> None:
     """The bytes that a file would hold, whatever the encoding of the terminal."""
     stream = sys.stdout
-    binary = getattr(stream, "buffer", None)
-    if binary is None:
+    binary_stream = getattr(stream, "buffer", None)
+    if binary_stream is None:
         stream.write(as_bytes(content).decode("utf-8"))
     else:
         stream.flush()
-        binary.write(as_bytes(content))
+        binary_stream.write(as_bytes(content))
     stream.flush()

@@ -16,19 +16,28 @@ from fairstats.ground.encoding import as_float_column
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import pd
 from fairstats.ground.serialise import serialisable
-from fairstats.ground.stored import check_amounts, check_counts, check_length, check_positions, check_shape
+from fairstats.ground.stored import (
+    check_amounts,
+    check_counts,
+    check_length,
+    check_positions,
+    check_shape,
+)
 from fairstats.ground.values import factorize, label_text
 
-#: Groups of up to this size are kept whole; of larger ones this share: the largest default of a tail, and the CVaR's.
-LEAST_KEPT, KEPT_SHARE = 1_000, 0.05
+#: Groups of up to this size are kept whole; of larger ones this share: the largest default of a
+#: tail, and the CVaR's.
+LEAST_KEPT = 1_000
+KEPT_SHARE = 0.05
 
 
 @serialisable(eq=False)
 class TailCounts:
     """Sums and largest values of one variable per group.
 
-    `n`, `total`, `squares`, shape (G,): rows, Σx and Σx²; `largest`: the largest distinct values of every group in
-    descending order, and `numbers` of rows with each; `complete`: the value from which on they are all there.
+    `n`, `total`, `squares`, shape (G,): rows, Σx and Σx²; `largest`: the largest distinct values of
+    every group in descending order, and `numbers` of rows with each; `complete`: the value from
+    which on they are all there.
     """
 
     groups: tuple[str, ...]
@@ -40,12 +49,14 @@ class TailCounts:
     complete: tuple[float, ...]
 
     def check_stored(self) -> None:
-        """Raise unless what was read from a file has its sums, values and numbers for every group."""
+        """Raise unless what was read from a file has its sums, values and numbers for every
+        group.
+        """
         n_groups = len(self.groups)
-        for name in ("n", "total", "squares"):
-            check_shape(self, name, getattr(self, name), (n_groups,))
-        for name in ("largest", "numbers", "complete"):
-            check_length(self, name, getattr(self, name), n_groups)
+        for field_name in ("n", "total", "squares"):
+            check_shape(self, field_name, getattr(self, field_name), (n_groups,))
+        for field_name in ("largest", "numbers", "complete"):
+            check_length(self, field_name, getattr(self, field_name), n_groups)
         check_counts(self, "n", self.n)
         check_amounts(self, "squares", self.squares)
         check_amounts(self, "total", self.total, least=-LARGEST)
@@ -56,54 +67,105 @@ class TailCounts:
 
     @classmethod
     def _from_values(
-        cls, values: Floats, codes: NDArray[Any], groups: tuple[str, ...], *, n_exceedances: int = 50
+        cls,
+        values: Floats,
+        codes: NDArray[Any],
+        groups: tuple[str, ...],
+        *,
+        n_exceedances: int = 50,
     ) -> Self:
         """Sums of rows in the groups `codes`, and of each `number_kept` largest values."""
-        parts = [values[codes == g] for g in range(len(groups))]
-        n, total = np.array([part.size for part in parts], dtype=np.int64), np.array([part.sum() for part in parts])
-        squares = np.array([np.square(part).sum() for part in parts])
-        return cls(groups, n, total, squares, *zip(*(_largest(part, n_exceedances) for part in parts), strict=True))
+        values_by_group = [values[codes == group_index] for group_index in range(len(groups))]
+        rows_per_group = np.array(
+            [group_values.size for group_values in values_by_group], dtype=np.int64
+        )
+        group_sums = np.array([group_values.sum() for group_values in values_by_group])
+        squares = np.array([np.square(group_values).sum() for group_values in values_by_group])
+        return cls(
+            groups,
+            rows_per_group,
+            group_sums,
+            squares,
+            *zip(
+                *(_keep_largest(group_values, n_exceedances) for group_values in values_by_group),
+                strict=True,
+            ),
+        )
 
-    def _top(self, group: int) -> Floats:
+    def _largest_ascending(self, group: int) -> Floats:
         """The values kept of a group, with their ties, in ascending order."""
         return np.repeat(self.largest[group], self.numbers[group])[::-1]
 
-    def _regrouped(self, groups: tuple[str, ...], position: Sequence[int]) -> TailCounts:
+    def _with_new_groups(self, groups: tuple[str, ...], position: Sequence[int]) -> TailCounts:
         """Groups merged, reordered or added: group g becomes group ``position[g]`` of `groups`."""
-        members = [[g for g, place in enumerate(position) if place == new] for new in range(len(groups))]
-        parts: Any = (self.n, self.total, self.squares)
-        parts = (np.array([part[own].sum() for own in members], dtype=part.dtype) for part in parts)
-        return TailCounts(groups, *parts, *zip(*map(self._joined, members), strict=True))
+        members = []
+        for new_group in range(len(groups)):
+            members.append(
+                [
+                    old_group
+                    for old_group, new_place in enumerate(position)
+                    if new_place == new_group
+                ]
+            )
+        merged_arrays: Any = (self.n, self.total, self.squares)
+        merged_arrays = (
+            np.array(
+                [old_array[group_members].sum() for group_members in members], dtype=old_array.dtype
+            )
+            for old_array in merged_arrays
+        )
+        return TailCounts(
+            groups, *merged_arrays, *zip(*map(self._merge_groups, members), strict=True)
+        )
 
-    def _joined(self, members: list[int]) -> tuple[Floats, NDArray[np.int64], float]:
+    def _merge_groups(self, members: list[int]) -> tuple[Floats, NDArray[np.int64], float]:
         """What is known of several groups together: from the highest of their ends upwards."""
-        complete = max((self.complete[g] for g in members), default=-np.inf)
-        values = np.concatenate([np.zeros(0), *(self.largest[g] for g in members)])
-        numbers = np.concatenate([np.zeros(0, dtype=np.int64), *(self.numbers[g] for g in members)])
-        known = values >= complete
-        distinct, place = np.unique(values[known], return_inverse=True)
-        joined = np.bincount(place, numbers[known], distinct.size).astype(np.int64)
+        complete = max((self.complete[member_group] for member_group in members), default=-np.inf)
+        values = np.concatenate(
+            [np.zeros(0), *(self.largest[member_group] for member_group in members)]
+        )
+        numbers = np.concatenate(
+            [np.zeros(0, dtype=np.int64), *(self.numbers[member_group] for member_group in members)]
+        )
+        is_complete = values >= complete
+        distinct, value_codes = np.unique(values[is_complete], return_inverse=True)
+        joined = np.bincount(value_codes, numbers[is_complete], distinct.size).astype(np.int64)
         return distinct[::-1], joined[::-1], complete
 
     def __add__(self, other: TailCounts) -> TailCounts:
-        """Those of two sets of rows with the same groups; values that one side may lack are let go."""
+        """Those of two sets of rows with the same groups.
+
+        Values that one side may lack are let go.
+        """
         check_summand(self, other, "groups")
-        both: Any = zip(vars(self).values(), vars(other).values(), strict=True)
-        parts: Any = ((*a, *b) if isinstance(a, tuple) else np.concatenate([a, b]) for a, b in both)
-        return TailCounts(*parts)._regrouped(self.groups, [*range(len(self.groups))] * 2)
+        array_pairs: Any = zip(vars(self).values(), vars(other).values(), strict=True)
+        joined_arrays: Any = (
+            (*own_array, *other_array)
+            if isinstance(own_array, tuple)
+            else np.concatenate([own_array, other_array])
+            for own_array, other_array in array_pairs
+        )
+        return TailCounts(*joined_arrays)._with_new_groups(
+            self.groups, [*range(len(self.groups))] * 2
+        )
 
 
 def number_kept(n: int, n_exceedances: int = 50) -> int:
-    """Largest values that are kept of n: 2k + 1 at least, k exceedances, and a twentieth; small groups whole."""
+    """Largest values that are kept of n: 2k + 1 at least, k exceedances, and a twentieth.
+
+    Small groups whole.
+    """
     return max(LEAST_KEPT, 2 * n_exceedances + 1, int(np.ceil(KEPT_SHARE * n)) + 1)
 
 
-def _largest(values: Floats, n_exceedances: int) -> tuple[Floats, NDArray[np.int64], float]:
-    """Distinct largest values in descending order, their numbers, and from where on they are all."""
-    kept = number_kept(values.size, n_exceedances)
+def _keep_largest(values: Floats, n_exceedances: int) -> tuple[Floats, NDArray[np.int64], float]:
+    """Distinct largest values in descending order, their numbers, and from where on they are
+    all.
+    """
+    n_kept = number_kept(values.size, n_exceedances)
     complete = -np.inf
-    if kept < values.size:
-        complete = float(np.partition(values, values.size - kept)[values.size - kept])
+    if n_kept < values.size:
+        complete = float(np.partition(values, values.size - n_kept)[values.size - n_kept])
     distinct, numbers = np.unique(values[values >= complete], return_counts=True)
     return distinct[::-1], numbers[::-1].astype(np.int64), complete
 
@@ -113,38 +175,46 @@ _PER_DAY = {"D": 1, "s": 86_400, "ms": 86_400_000, "us": 86_400_000_000, "ns": 8
 
 
 def dates_as_days(values: Any) -> Floats | None:
-    """Dates, times and durations of any frame as days (since 1970), NaN where missing; None for others."""
-    if getattr(getattr(values, "dtype", None), "kind", "O") in "biuf":  # plain numbers, without a Series
+    """Dates, times and durations of any frame as days (since 1970), NaN where missing.
+
+    None for others.
+    """
+    if (
+        getattr(getattr(values, "dtype", None), "kind", "O") in "biuf"
+    ):  # plain numbers, without a Series
         return None
     column = pd.Series(values)
-    kind = getattr(column.dtype, "kind", "O")
-    if isinstance(column.dtype, pd.CategoricalDtype) or kind not in "MmO":
+    dtype_kind = getattr(column.dtype, "kind", "O")
+    if isinstance(column.dtype, pd.CategoricalDtype) or dtype_kind not in "MmO":
         return None
-    if kind == "O":
+    if dtype_kind == "O":
         inferred = pd.api.types.infer_dtype(column, skipna=True)
         if inferred not in ("date", "datetime", "datetime64", "timedelta", "timedelta64", "period"):
             return None
         if isinstance(column.dtype, pd.PeriodDtype):
             return _in_days(column.dt.start_time.to_numpy())
         factor = factorize(column, "features")
-        days = np.array([*map(_days, factor.levels), np.nan])
+        days = np.array([*map(_as_days, factor.levels), np.nan])
         return np.asarray(days[factor.codes])
-    if kind == "M" and column.dt.tz is not None:
+    if dtype_kind == "M" and column.dt.tz is not None:
         column = column.dt.tz_convert("UTC").dt.tz_localize(None)
-    return _in_days(column.to_numpy(f"{kind}8[{getattr(column.dt, 'unit', 'ns')}]"))
+    return _in_days(column.to_numpy(f"{dtype_kind}8[{getattr(column.dt, 'unit', 'ns')}]"))
 
 
 def _in_days(moments: NDArray[Any]) -> Floats:
-    """NumPy's dates or durations in days: of any year, since it is their whole numbers that are divided."""
-    unit = np.datetime_data(moments.dtype)[0]
-    if unit not in _PER_DAY:
-        unit = "s"
-    whole = moments.astype(f"{moments.dtype.kind}8[{unit}]")
-    days, rest = np.divmod(whole.view(np.int64), _PER_DAY[unit])
-    return np.where(np.isnat(whole), np.nan, days + rest / _PER_DAY[unit])
+    """NumPy's dates or durations in days.
+
+    Of any year, since it is their whole numbers that are divided.
+    """
+    time_unit = np.datetime_data(moments.dtype)[0]
+    if time_unit not in _PER_DAY:
+        time_unit = "s"
+    whole_units = moments.astype(f"{moments.dtype.kind}8[{time_unit}]")
+    days, remainder = np.divmod(whole_units.view(np.int64), _PER_DAY[time_unit])
+    return np.where(np.isnat(whole_units), np.nan, days + remainder / _PER_DAY[time_unit])
 
 
-def _days(value: Any) -> float:
+def _as_days(value: Any) -> float:
     """A date, a moment or a duration of Python or pandas in days."""
     if isinstance(value, datetime.timedelta):
         return float(_in_days(np.array([pd.Timedelta(value).to_timedelta64()]))[0])
@@ -157,19 +227,25 @@ def _days(value: Any) -> float:
 def _text_array(texts: Any) -> NDArray[Any]:
     """Text as NumPy's, or as objects where it ends in a zero character, which NumPy would lose."""
     objects = np.array(list(texts), dtype=object)
-    return objects if any(text.endswith("\0") for text in objects) else objects.astype(np.str_)
+    if any(each_text.endswith("\0") for each_text in objects):
+        return objects
+    return objects.astype(np.str_)
 
 
 #: Columns of the table that are no features.
-GROUP, TRUE, PRED, NUMBER = "__group__", "__y_true__", "__y_pred__", "__number__"
+GROUP = "__group__"
+TRUE = "__y_true__"
+PRED = "__y_pred__"
+NUMBER = "__number__"
 
 
 @serialisable(eq=False)
 class RowCounts:
     """Distinct rows, raw: scaled and encoded where a distance is computed; all of shape (d,).
 
-    `features`: values (numbers or text) of each of `columns`; `levels`: its categories in their order, empty for
-    numbers; `group`, `y_true`, `y_pred` (0 and 1, or None), `numbers`: group and labels, and how many rows are alike.
+    `features`: values (numbers or text) of each of `columns`; `levels`: its categories in their
+    order, empty for numbers; `group`, `y_true`, `y_pred` (0 and 1, or None), `numbers`: group and
+    labels, and how many rows are alike.
     """
 
     groups: tuple[str, ...]
@@ -188,8 +264,8 @@ class RowCounts:
         check_length(self, "levels", self.levels, len(self.columns))
         for values in self.features:
             check_shape(self, "features", values, n_rows)
-        for name in ("group", "y_true", "y_pred", "numbers"):
-            check_shape(self, name, getattr(self, name), n_rows)
+        for field_name in ("group", "y_true", "y_pred", "numbers"):
+            check_shape(self, field_name, getattr(self, field_name), n_rows)
         check_positions(self, "group", self.group, len(self.groups))
         check_positions(self, "y_true", self.y_true, 2)
         check_positions(self, "y_pred", self.y_pred, 2)
@@ -197,65 +273,113 @@ class RowCounts:
 
     @classmethod
     def _from_frame(
-        cls, features: pd.DataFrame, codes: NDArray[Any], groups: tuple[str, ...],
-        y_true: NDArray[Any] | None, y_pred: NDArray[Any] | None, numbers: NDArray[np.int64] | None = None,
-    ) -> Self:  # fmt: skip
-        """Count the rows of a frame of features that are alike in everything; `numbers`: rows of each."""
-        raw = cls._raw(features, codes, groups, y_true, y_pred, numbers)
-        return raw._counted(raw._table(), groups, raw.levels)
+        cls,
+        features: pd.DataFrame,
+        codes: NDArray[Any],
+        groups: tuple[str, ...],
+        y_true: NDArray[Any] | None,
+        y_pred: NDArray[Any] | None,
+        numbers: NDArray[np.int64] | None = None,
+    ) -> Self:
+        """Count the rows of a frame of features that are alike in everything; `numbers`: rows of
+        each.
+        """
+        uncounted_rows = cls._raw(features, codes, groups, y_true, y_pred, numbers)
+        return uncounted_rows._count_distinct(
+            uncounted_rows._table(), groups, uncounted_rows.levels
+        )
 
     @classmethod
     def _order(
         cls, features: pd.DataFrame, codes: NDArray[Any], y_true: NDArray[Any], y_pred: NDArray[Any]
     ) -> NDArray[np.intp]:
-        """Positions of rows in the order in which `frame` gives them, so that draws fall on the same rows."""
-        raw = cls._raw(features, codes, (), y_true, y_pred, None)
-        return raw._table().sort_values(raw._keys, kind="stable").index.to_numpy(dtype=np.intp)
+        """Positions of rows in the order in which `frame` gives them, so that draws fall on the
+        same rows.
+        """
+        uncounted_rows = cls._raw(features, codes, (), y_true, y_pred, None)
+        return (
+            uncounted_rows._table()
+            .sort_values(uncounted_rows._key_columns, kind="stable")
+            .index.to_numpy(dtype=np.intp)
+        )
 
     @classmethod
     def _raw(
-        cls, features: pd.DataFrame, codes: NDArray[Any], groups: tuple[str, ...],
-        y_true: NDArray[Any] | None, y_pred: NDArray[Any] | None, numbers: NDArray[np.int64] | None,
-    ) -> Self:  # fmt: skip
+        cls,
+        features: pd.DataFrame,
+        codes: NDArray[Any],
+        groups: tuple[str, ...],
+        y_true: NDArray[Any] | None,
+        y_pred: NDArray[Any] | None,
+        numbers: NDArray[np.int64] | None,
+    ) -> Self:
         """The rows as they come."""
         table: dict[str, NDArray[Any]] = {}
         levels: list[tuple[str, ...]] = []
-        for name, column in features.items():
+        for feature_name, column in features.items():
             column = as_column(column, "features")
             days = dates_as_days(column)
             if days is not None or pd.api.types.is_numeric_dtype(column.dtype):
-                table[str(name)] = as_float_column(column, "features") if days is None else days
+                table[str(feature_name)] = (
+                    as_float_column(column, "features") if days is None else days
+                )
                 levels.append(())
             else:
                 factor = factorize(column, "features")
                 if factor.has_missing:
-                    got, cure = f"missing values in {name!r}", 'missing="drop" leaves those rows out and counts them'
-                    raise InputError("features", got=got, allowed="a value in every row", cure=cure)
+                    received = f"missing values in {feature_name!r}"
+                    advice = 'missing="drop" leaves those rows out and counts them'
+                    raise InputError(
+                        "features", got=received, allowed="a value in every row", cure=advice
+                    )
                 texts = [label_text(level) for level in factor.levels]
-                declared = [label_text(level) for level in factor.declared]
-                levels.append(tuple(declared if factor.ordered_by_user else sorted(texts)))
-                table[str(name)] = _text_array(texts)[factor.codes]
-        numbers = np.ones(len(features), dtype=np.int64) if numbers is None else numbers
-        return cls(groups, tuple(table), tuple(table.values()), tuple(levels), codes, y_true, y_pred, numbers)
+                declared_texts = [label_text(level) for level in factor.declared]
+                levels.append(tuple(declared_texts if factor.ordered_by_user else sorted(texts)))
+                table[str(feature_name)] = _text_array(texts)[factor.codes]
+        if numbers is None:
+            numbers = np.ones(len(features), dtype=np.int64)
+        return cls(
+            groups,
+            tuple(table),
+            tuple(table.values()),
+            tuple(levels),
+            codes,
+            y_true,
+            y_pred,
+            numbers,
+        )
 
     @property
-    def _keys(self) -> list[str]:
+    def _key_columns(self) -> list[str]:
         return [*self.columns, GROUP, TRUE, PRED]
 
-    def _counted(self, table: pd.DataFrame, groups: tuple[str, ...], levels: tuple[tuple[str, ...], ...]) -> Self:
-        found = table.groupby(self._keys, as_index=False, sort=True, dropna=False, observed=True)[NUMBER].sum()
+    def _count_distinct(
+        self, table: pd.DataFrame, groups: tuple[str, ...], levels: tuple[tuple[str, ...], ...]
+    ) -> Self:
+        distinct_rows = table.groupby(
+            self._key_columns, as_index=False, sort=True, dropna=False, observed=True
+        )[NUMBER].sum()
 
         def labels(name: str) -> NDArray[np.int64] | None:
-            values = found[name].to_numpy(dtype=np.int64)
+            values = distinct_rows[name].to_numpy(dtype=np.int64)
             return None if (values < 0).any() else values
 
-        kinds = zip(self.columns, levels, strict=True)
+        column_orders = zip(self.columns, levels, strict=True)
         return replace(
-            self, groups=groups,
-            features=tuple(_text_array(found[c]) if own else found[c].to_numpy(np.float64) for c, own in kinds),
-            levels=levels, group=found[GROUP].to_numpy(dtype=np.int64), y_true=labels(TRUE),
-            y_pred=labels(PRED), numbers=found[NUMBER].to_numpy(dtype=np.int64),
-        )  # fmt: skip
+            self,
+            groups=groups,
+            features=tuple(
+                _text_array(distinct_rows[feature_name])
+                if column_levels
+                else distinct_rows[feature_name].to_numpy(np.float64)
+                for feature_name, column_levels in column_orders
+            ),
+            levels=levels,
+            group=distinct_rows[GROUP].to_numpy(dtype=np.int64),
+            y_true=labels(TRUE),
+            y_pred=labels(PRED),
+            numbers=distinct_rows[NUMBER].to_numpy(dtype=np.int64),
+        )
 
     def _table(self) -> pd.DataFrame:
         table: dict[str, Any] = dict(zip(self.columns, self.features, strict=True))
@@ -266,25 +390,31 @@ class RowCounts:
 
     def frame(self) -> pd.DataFrame:
         """Features as a frame, one row per person: numbers, and text as categories."""
-        columns = {
-            name: pd.Categorical(values, categories=list(own)) if own else values
-            for name, values, own in zip(self.columns, self.features, self.levels, strict=True)
-        }
-        rows = np.repeat(np.arange(self.numbers.size), self.numbers)
-        return pd.DataFrame(columns).loc[rows].reset_index(drop=True)
+        columns = {}
+        for feature_name, values, column_levels in zip(
+            self.columns, self.features, self.levels, strict=True
+        ):
+            columns[feature_name] = (
+                pd.Categorical(values, categories=list(column_levels)) if column_levels else values
+            )
+        row_positions = np.repeat(np.arange(self.numbers.size), self.numbers)
+        return pd.DataFrame(columns).loc[row_positions].reset_index(drop=True)
 
-    def _column(self, values: NDArray[Any]) -> NDArray[Any]:
+    def _repeat_per_person(self, values: NDArray[Any]) -> NDArray[Any]:
         """A column of distinct rows, one entry per person."""
         return np.repeat(values, self.numbers)
 
-    def _regrouped(self, groups: tuple[str, ...], position: Sequence[int]) -> RowCounts:
+    def _with_new_groups(self, groups: tuple[str, ...], position: Sequence[int]) -> RowCounts:
         """Groups merged, reordered or added: group g becomes group ``position[g]`` of `groups`."""
-        moved = replace(self, group=np.asarray(position, dtype=np.int64)[self.group])
-        return self._counted(moved._table(), groups, self.levels)
+        moved_rows = replace(self, group=np.asarray(position, dtype=np.int64)[self.group])
+        return self._count_distinct(moved_rows._table(), groups, self.levels)
 
     def __add__(self, other: RowCounts) -> RowCounts:
         """Distinct rows of two sets of rows with the same groups and columns."""
         check_summand(self, other, "groups", "columns")
-        levels = tuple(tuple(sorted({*a, *b})) for a, b in zip(self.levels, other.levels, strict=True))
+        levels = tuple(
+            tuple(sorted({*own_levels, *other_levels}))
+            for own_levels, other_levels in zip(self.levels, other.levels, strict=True)
+        )
         table = pd.concat([self._table(), other._table()], ignore_index=True)
-        return self._counted(table, self.groups, levels)
+        return self._count_distinct(table, self.groups, levels)

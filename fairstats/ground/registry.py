@@ -1,8 +1,9 @@
 """The registry: every rate and every metric that compares it between groups, once.
 
-Public functions, worst-case bounds, the audit, its words, the cross-check and R derive from the tables in
-``registry.toml``; R reads them as ``r/inst/metrics.json``, which ``python -m fairstats.ground.registry`` writes.
-Formulas are text: arithmetic on the cells of a confusion matrix that Python and R both read.
+Public functions, worst-case bounds, the audit, its words, the cross-check and R derive from the
+tables in ``registry.toml``; R reads them as ``r/inst/metrics.json``, which ``python -m
+fairstats.ground.registry`` writes. Formulas are text: arithmetic on the cells of a confusion matrix
+that Python and R both read.
 """
 
 from __future__ import annotations
@@ -29,102 +30,134 @@ _Entry = TypeVar("_Entry")
 #: Contrast → how a metric's name ends.
 ENDINGS: dict[Contrast, str] = {"ratio": "_ratio", "difference": "_difference", "gap": "_max"}
 #: All that a formula may call; without builtins there is nothing else to reach.
-_FUNCTIONS: dict[str, Any] = {"__builtins__": {}, "sqrt": np.sqrt}
+_ALLOWED_FUNCTIONS: dict[str, Any] = {"__builtins__": {}, "sqrt": np.sqrt}
 
 
 def evaluate(formula: str, cells: Mapping[str, Any]) -> Any:
-    """Value of a formula (+ - * /, numbers, sqrt, cells) at cell totals, numbers or arrays of one shape; 0/0 is NaN."""
-    code, names = _compiled(formula)
+    """Value of a formula (+ - * /, numbers, sqrt, cells) at cell totals, numbers or arrays of one
+    shape; 0/0 is NaN.
+    """
+    compiled_code, names = _compile_formula(formula)
     if names - set(cells):
         raise InputError("formula", got=formula, allowed=f"the cells {', '.join(cells)}")
     arrays = {name: np.asarray(cells[name]) for name in names}
-    values = {name: (x if x.dtype.kind in "fc" else x.astype(np.float64))[()] for name, x in arrays.items()}
+    values = {}
+    for name, cell_totals in arrays.items():
+        values[name] = (
+            cell_totals if cell_totals.dtype.kind in "fc" else cell_totals.astype(np.float64)
+        )[()]
     with np.errstate(divide="ignore", invalid="ignore"):
-        return eval(code, _FUNCTIONS, values)  # noqa: S307 only arithmetic on cells passes `_check`
+        return eval(compiled_code, _ALLOWED_FUNCTIONS, values)  # noqa: S307 only arithmetic on cells passes `_check_arithmetic`
 
 
 def as_function(formula: str, cells: Sequence[str]) -> Callable[..., Any]:
     """The formula as a function of float arrays of these cells, for who evaluates it many times."""
-    code, _ = _compiled(formula)
+    compiled_code, _ = _compile_formula(formula)
 
     def function(*values: Any) -> Any:
-        return eval(code, _FUNCTIONS, dict(zip(cells, values, strict=True)))  # noqa: S307 as in `evaluate`
+        return eval(compiled_code, _ALLOWED_FUNCTIONS, dict(zip(cells, values, strict=True)))  # noqa: S307 as in `evaluate`
 
     return function
 
 
 @lru_cache(maxsize=256)
-def _parse(formula: str) -> ast.expr:
+def _parse_formula(formula: str) -> ast.expr:
     return ast.parse(formula, mode="eval").body
 
 
 @lru_cache(maxsize=256)
-def _compiled(formula: str) -> tuple[CodeType, frozenset[str]]:
+def _compile_formula(formula: str) -> tuple[CodeType, frozenset[str]]:
     """Code of a formula, and the names of the cells in it."""
-    node = _parse(formula)
-    _check(node)
-    names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)} - {"sqrt"}
-    return compile(ast.Expression(node), "<formula>", "eval"), frozenset(names)
+    formula_node = _parse_formula(formula)
+    _check_arithmetic(formula_node)
+    names = {
+        inner_node.id for inner_node in ast.walk(formula_node) if isinstance(inner_node, ast.Name)
+    } - {"sqrt"}
+    return compile(ast.Expression(formula_node), "<formula>", "eval"), frozenset(names)
 
 
-def _check(node: ast.expr) -> None:
+def _check_arithmetic(formula_node: ast.expr) -> None:
     """Raise unless a formula is arithmetic and nothing else: no attribute, no other call."""
-    match node:
+    match formula_node:
         case ast.Name() | ast.Constant(value=int() | float()):
             return
         case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() | ast.Div(), right=right):
-            _check(left)
-            _check(right)
+            _check_arithmetic(left)
+            _check_arithmetic(right)
         case ast.UnaryOp(op=ast.USub(), operand=operand):
-            _check(operand)
+            _check_arithmetic(operand)
         case ast.Call(func=ast.Name(id="sqrt"), args=[argument], keywords=[]):
-            _check(argument)
+            _check_arithmetic(argument)
         case _:
             allowed = "+ - * /, numbers, sqrt(…) and names of cells"
-            raise InputError("formula", got=ast.unparse(node), allowed=allowed)
+            raise InputError("formula", got=ast.unparse(formula_node), allowed=allowed)
 
 
 @lru_cache(maxsize=256)
 def shape_of(formula: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
-    """Cells of successes and of cases, and the formulas (of different rows) that this is the mean of, or nothing."""
+    """Cells of successes and of cases, and the formulas (of different rows) that this is the mean
+    of, or nothing.
+    """
     if not formula:
         return (), (), ()
-    node = _parse(formula)
-    successes, cases = _proportion(node)
-    if successes or not isinstance(node, ast.BinOp) or not isinstance(node.op, ast.Div):
-        return successes, cases, ()
-    terms = _terms(node.left)
-    mean = isinstance(node.right, ast.Constant) and node.right.value == len(terms)
-    counted = [cell for term in terms for cell in _proportion(term)[1]]
-    disjoint = len(counted) == len(set(counted))  # else the parts are not independent
-    whole = mean and disjoint and all(_proportion(term)[0] for term in terms)
-    return (), (), tuple(map(ast.unparse, terms)) if whole else ()
+    formula_node = _parse_formula(formula)
+    success_cells, case_cells = _cells_of_proportion(formula_node)
+    if (
+        success_cells
+        or not isinstance(formula_node, ast.BinOp)
+        or not isinstance(formula_node.op, ast.Div)
+    ):
+        return success_cells, case_cells, ()
+    sum_terms = _terms_of_sum(formula_node.left)
+    is_mean = isinstance(formula_node.right, ast.Constant) and formula_node.right.value == len(
+        sum_terms
+    )
+    counted_cells = []
+    for sum_term in sum_terms:
+        for cell_name in _cells_of_proportion(sum_term)[1]:
+            counted_cells.append(cell_name)
+    is_disjoint = len(counted_cells) == len(
+        set(counted_cells)
+    )  # else the parts are not independent
+    is_mean_of_proportions = (
+        is_mean and is_disjoint and all(_cells_of_proportion(sum_term)[0] for sum_term in sum_terms)
+    )
+    return (), (), tuple(map(ast.unparse, sum_terms)) if is_mean_of_proportions else ()
 
 
-def _proportion(node: ast.expr) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Cells of numerator and denominator of a quotient of sums of cells, the one among the other."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div):
-        sides = _terms(node.left), _terms(node.right)
-        top, bottom = (tuple(t.id for t in side if isinstance(t, ast.Name)) for side in sides)
-        if (len(top), len(bottom)) == (len(sides[0]), len(sides[1])) and set(top) < set(bottom):
-            return top, bottom
+def _cells_of_proportion(formula_node: ast.expr) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """Cells of numerator and denominator of a quotient of sums of cells, the one among the
+    other.
+    """
+    if isinstance(formula_node, ast.BinOp) and isinstance(formula_node.op, ast.Div):
+        both_sides = _terms_of_sum(formula_node.left), _terms_of_sum(formula_node.right)
+        numerator_cells, denominator_cells = (
+            tuple(side_term.id for side_term in side_terms if isinstance(side_term, ast.Name))
+            for side_terms in both_sides
+        )
+        if (len(numerator_cells), len(denominator_cells)) == (
+            len(both_sides[0]),
+            len(both_sides[1]),
+        ) and set(numerator_cells) < set(denominator_cells):
+            return numerator_cells, denominator_cells
     return (), ()
 
 
-def _terms(node: ast.expr) -> list[ast.expr]:
+def _terms_of_sum(formula_node: ast.expr) -> list[ast.expr]:
     """Terms of a sum."""
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        return [*_terms(node.left), *_terms(node.right)]
-    return [node]
+    if isinstance(formula_node, ast.BinOp) and isinstance(formula_node.op, ast.Add):
+        return [*_terms_of_sum(formula_node.left), *_terms_of_sum(formula_node.right)]
+    return [formula_node]
 
 
 @dataclass(frozen=True)
 class Rate:
     """A quantity of one group: a function of its cells.
 
-    `formula`: empty for a function of the user's; `case_words`: what its denominator counts, for messages;
-    `favourable`: which value is to a group's advantage; `larger_is_better`: as a quality of the model, None for
-    neither; `short`: in names of events; `no_bounds`: why missing values give no worst-case bounds.
+    `formula`: empty for a function of the user's; `case_words`: what its denominator counts, for
+    messages; `favourable`: which value is to a group's advantage; `larger_is_better`: as a quality
+    of the model, None for neither; `short`: in names of events; `no_bounds`: why missing values
+    give no worst-case bounds.
     """
 
     name: str
@@ -154,13 +187,17 @@ class Rate:
     @property
     def parts(self) -> tuple[Rate, ...]:
         """The rates that this one is the mean of; empty for others."""
-        return tuple(_named(text) for text in shape_of(self.formula)[2])
+        return tuple(_rate_of_formula(part_formula) for part_formula in shape_of(self.formula)[2])
 
     @property
     def interval(self) -> Literal["score", "mover", "delta"]:
-        """Of its differences: "score" for successes among cases, "mover" for a mean of such, "delta" for others."""
-        successes, _, parts = shape_of(self.formula)
-        return "score" if successes else ("mover" if parts else "delta")
+        """Of its differences: "score" for successes among cases, "mover" for a mean of such,
+        "delta" for others.
+        """
+        success_cells, _, part_formulas = shape_of(self.formula)
+        if success_cells:
+            return "score"
+        return "mover" if part_formulas else "delta"
 
     def evaluate(self, cells: Mapping[str, Any]) -> Any:
         """Value at cell totals, numbers or arrays of one shape; 0/0 is NaN."""
@@ -169,7 +206,9 @@ class Rate:
 
 @dataclass(frozen=True)
 class Criterion:
-    """A notion of fairness: rates (keys of `RATES`) that are to be equal in all groups; `short`: in names of events."""
+    """A notion of fairness: rates (keys of `RATES`) that are to be equal in all groups; `short`: in
+    names of events.
+    """
 
     name: str
     title: str
@@ -181,10 +220,11 @@ class Criterion:
 class Metric:
     """A comparison of rates between groups.
 
-    `rates`: keys of `RATES`, several stand in one family (none for a metric of scores); `contrast`: of each group to
-    its reference, or the largest between any two; `definition`, `references`: for the methods paragraph of a report,
-    keys of `report/sections/words.toml` or whole citations; `function`, `arguments`: what computes it; `audit`:
-    whether an audit shows it; `components`: names of the rows of several rates, each an entry of its own.
+    `rates`: keys of `RATES`, several stand in one family (none for a metric of scores); `contrast`:
+    of each group to its reference, or the largest between any two; `definition`, `references`: for
+    the methods paragraph of a report, keys of `report/references.py` or whole citations;
+    `function`, `arguments`: what computes it; `audit`: whether an audit shows it; `components`:
+    names of the rows of several rates, each an entry of its own.
     """
 
     name: str
@@ -209,90 +249,140 @@ class Metric:
         return self.components or (self.name,) * max(len(self.rates), 1)
 
 
-def _named(formula: str) -> Rate:
+def _rate_of_formula(formula: str) -> Rate:
     """The rate of the registry with this formula, whatever the order of its sums."""
-    wanted = [set(cells) for cells in shape_of(formula)[:2]]
-    same = (r for r in RATES.values() if r.successes and [set(r.successes), set(r.cases)] == wanted)
-    return next(same, Rate(formula, formula, formula, "cases"))
+    wanted_cells = [set(cells) for cells in shape_of(formula)[:2]]
+    matching_rates = (
+        each_rate
+        for each_rate in RATES.values()
+        if each_rate.successes and [set(each_rate.successes), set(each_rate.cases)] == wanted_cells
+    )
+    return next(matching_rates, Rate(formula, formula, formula, "cases"))
 
 
 with Path(__file__).with_name("registry.toml").open("rb") as _stream:
     _TABLES = tomllib.load(_stream)
 
 
-def _entries(kind: Callable[..., _Entry], table: str) -> dict[str, _Entry]:
+def _registry_entries(kind: Callable[..., _Entry], table: str) -> dict[str, _Entry]:
     """Entries of a table by name; lists are tuples."""
-    found = {}
-    for name, said in _TABLES[table].items():
-        said |= {"arguments": tuple(said["arguments"].items())} if "arguments" in said else {}
-        found[name] = kind(name, **{k: tuple(v) if isinstance(v, list) else v for k, v in said.items()})
-    return found
+    entries_by_name = {}
+    for name, entry_fields in _TABLES[table].items():
+        entry_fields |= (
+            {"arguments": tuple(entry_fields["arguments"].items())}
+            if "arguments" in entry_fields
+            else {}
+        )
+        entries_by_name[name] = kind(
+            name,
+            **{
+                field_name: tuple(field_value) if isinstance(field_value, list) else field_value
+                for field_name, field_value in entry_fields.items()
+            },
+        )
+    return entries_by_name
 
 
-RATES = _entries(Rate, "rates")
+RATES = _registry_entries(Rate, "rates")
 #: Selection rate of a table that knows selected and not selected only.
 SELECTED = replace(RATES["selection_rate"], formula="selected / (selected + not_selected)")
-CRITERIA = _entries(Criterion, "criteria")
-METRICS = _entries(Metric, "metrics")
+CRITERIA = _registry_entries(Criterion, "criteria")
+METRICS = _registry_entries(Metric, "metrics")
 
 
-def _gap(metric: Metric) -> Metric:
-    """The largest absolute difference between any two groups, of the metric that has the signed ones."""
+def _largest_gap_metric(metric: Metric) -> Metric:
+    """The largest absolute difference between any two groups, of the metric that has the signed
+    ones.
+    """
     return replace(
-        metric, name=metric.name.removesuffix(ENDINGS["difference"]) + ENDINGS["gap"], contrast="gap", audit="no",
-        title=f"{metric.title.split(':')[0]}: largest gap between any two groups", components=(),
+        metric,
+        name=metric.name.removesuffix(ENDINGS["difference"]) + ENDINGS["gap"],
+        contrast="gap",
+        audit="no",
+        title=f"{metric.title.split(':')[0]}: largest gap between any two groups",
+        components=(),
         definition=f"The largest absolute value over all pairs of groups of: {metric.definition}",
         references=tuple(dict.fromkeys((*metric.references, "hothorn"))),
         arguments=(("agg", "max"),) if metric.function != "group_metric" else (),
-    )  # fmt: skip
+    )
 
 
 _COMPONENTS = {name for metric in METRICS.values() for name in metric.components}
 for _metric in list(METRICS.values()):
     _shares = all(RATES[rate].interval != "delta" for rate in _metric.rates)
     if _metric.contrast == "difference" and _shares and _metric.name not in _COMPONENTS:
-        METRICS.setdefault((_derived := _gap(_metric)).name, _derived)
+        METRICS.setdefault((_derived := _largest_gap_metric(_metric)).name, _derived)
 
 
 def find_metric(name: str) -> Metric | None:
-    """The metric of a name, None where there is none: an entry, or any rate or criterion with a contrast's ending."""
+    """The metric of a name, None where there is none.
+
+    An entry, or any rate or criterion with a contrast's ending.
+    """
     if name in METRICS:
         return METRICS[name]
     for contrast, ending in ENDINGS.items():
-        stem = name.removesuffix(ending)
-        if stem != name and stem in (*RATES, *CRITERIA):
-            return derive_metric(stem, contrast)
+        name_stem = name.removesuffix(ending)
+        if name_stem != name and name_stem in (*RATES, *CRITERIA):
+            return derive_metric(name_stem, contrast)
     return None
 
 
 def is_ratio(metric: str) -> bool:
     """Whether a metric is a ratio, whose changes are ratios, too."""
-    known = find_metric(metric)
-    return known is not None and known.contrast == "ratio"
+    found_metric = find_metric(metric)
+    return found_metric is not None and found_metric.contrast == "ratio"
 
 
 def derive_metric(stem: str, contrast: Contrast) -> Metric:
     """The comparison of a rate or of a criterion's rates, in words made from theirs."""
-    rates, title = (CRITERIA[stem].rates, CRITERIA[stem].title) if stem in CRITERIA else ((stem,), RATES[stem].title)
-    words = {"ratio": "ratio", "difference": "difference", "gap": "largest gap"}[contrast]
-    formulas = "; ".join(RATES[rate].formula for rate in rates)
-    several = len(rates) > 1 and contrast != "gap"
+    rates, title = (
+        (CRITERIA[stem].rates, CRITERIA[stem].title)
+        if stem in CRITERIA
+        else ((stem,), RATES[stem].title)
+    )
+    contrast_words = {"ratio": "ratio", "difference": "difference", "gap": "largest gap"}[contrast]
+    formulas = "; ".join(RATES[rate_name].formula for rate_name in rates)
+    has_components = len(rates) > 1 and contrast != "gap"
     return Metric(
-        stem + ENDINGS[contrast], f"{title[0].upper()}{title[1:]}: {words} between groups", rates, contrast,
-        f"{words[0].upper()}{words[1:]} between groups of {formulas}.",
-        components=tuple(rate + ENDINGS[contrast] for rate in rates) if several else (),
-    )  # fmt: skip
+        stem + ENDINGS[contrast],
+        f"{title[0].upper()}{title[1:]}: {contrast_words} between groups",
+        rates,
+        contrast,
+        f"{contrast_words[0].upper()}{contrast_words[1:]} between groups of {formulas}.",
+        components=tuple(rate_name + ENDINGS[contrast] for rate_name in rates)
+        if has_components
+        else (),
+    )
 
 
 def registry_json() -> str:
-    """The tables as R reads them; what Python derives from a formula is spelt out, infinity is null."""
+    """The tables as R reads them.
+
+    What Python derives from a formula is spelt out, infinity is null.
+    """
     rates = []
-    for rate in RATES.values():
-        high, parts = rate.high if math.isfinite(rate.high) else None, [part.name for part in rate.parts]
-        derived = {"interval": rate.interval, "successes": rate.successes, "cases": rate.cases, "parts": parts}
-        rates.append({**asdict(rate), "high": high, **derived})
-    metrics = [{**asdict(metric), "arguments": dict(metric.arguments)} for metric in METRICS.values()]
-    tables = {"rates": rates, "criteria": [asdict(criterion) for criterion in CRITERIA.values()], "metrics": metrics}
+    for each_rate in RATES.values():
+        if math.isfinite(each_rate.high):
+            upper_end = each_rate.high
+        else:
+            upper_end = None
+        part_names = [part_rate.name for part_rate in each_rate.parts]
+        derived_fields = {
+            "interval": each_rate.interval,
+            "successes": each_rate.successes,
+            "cases": each_rate.cases,
+            "parts": part_names,
+        }
+        rates.append({**asdict(each_rate), "high": upper_end, **derived_fields})
+    metrics = []
+    for metric in METRICS.values():
+        metrics.append({**asdict(metric), "arguments": dict(metric.arguments)})
+    tables = {
+        "rates": rates,
+        "criteria": [asdict(criterion) for criterion in CRITERIA.values()],
+        "metrics": metrics,
+    }
     return json.dumps(tables, ensure_ascii=False, indent=1) + "\n"
 
 

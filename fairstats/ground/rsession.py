@@ -1,8 +1,8 @@
 """The one door to R: lazy, locked, converts, and turns R's conditions into exceptions and warnings.
 
-R starts with the first `call`, without the user's profile (its library paths are kept), so that numbers do not
-depend on it. One lock for the process: R is not re-entrant, and rpy2 lets go of Python's lock while R computes.
-Nothing of R leaves the lock: values are copied on both ways.
+R starts with the first `call`, without the user's profile (its library paths are kept), so that
+numbers do not depend on it. One lock for the process: R is not re-entrant, and rpy2 lets go of
+Python's lock while R computes. Nothing of R leaves the lock: values are copied on both ways.
 """
 
 from __future__ import annotations
@@ -30,11 +30,12 @@ from fairstats.ground.checks import as_generator
 from fairstats.ground.rprobe import RProbe, diagnose, probe_r, settle_probe
 
 #: Options of the embedded R: no workspace, no profile.
-_OPTIONS = ("rpy2", "--quiet", "--no-save", "--no-restore", "--no-init-file", "--no-site-file")
+_R_OPTIONS = ("rpy2", "--quiet", "--no-save", "--no-restore", "--no-init-file", "--no-site-file")
 #: R functions that load the code and call a function of it.
 _IN_R = Path(__file__).with_name("session.R").read_text(encoding="utf-8")
 #: R's integers.
-_LARGEST, _NA_INTEGER = 2**31 - 1, -(2**31)
+_LARGEST_R_INTEGER = 2**31 - 1
+_NA_INTEGER = -(2**31)
 
 
 @dataclass(frozen=True)
@@ -54,67 +55,93 @@ _running: _Session | None = None
 
 
 def call(function: str, /, *args: Any, rng: Any = None, **kwargs: Any) -> Any:
-    """Call a function of R (``"fit_gpd"`` of the project's code, or ``"package::function"``), and return its value.
+    """Call a function of R (``"fit_gpd"`` of the project's code, or ``"package::function"``), and
+    return its value.
 
-    Arguments are None, numbers, text, arrays, lists and mappings of these; names that Python does not allow go in as
-    ``**{"na.rm": True}``; `rng` gives R's seed for this call, and R's own generator is put back as it was. Raises
-    BackendError if R or rpy2 cannot be used, also in a child forked after R had started; RBackendError with R's message
-    and call, and what it printed as a note; KeyboardInterrupt on Ctrl-C, after which the session stays usable. Each
-    warning of R is a FairstatsWarning.
+    Arguments are None, numbers, text, arrays, lists and mappings of these; names that Python does
+    not allow go in as ``**{"na.rm": True}``; `rng` gives R's seed for this call, and R's own
+    generator is put back as it was. Raises BackendError if R or rpy2 cannot be used, also in a
+    child forked after R had started; RBackendError with R's message and call, and what it printed
+    as a note; KeyboardInterrupt on Ctrl-C, after which the session stays usable. Each warning of R
+    is a FairstatsWarning.
     """
     if not re.fullmatch(r"(?:[A-Za-z][\w.]*::)?[A-Za-z.][\w.]*", function):
-        raise errors.InputError("function", got=repr(function), allowed='an R function, "name" or "package::name"')
-    seed = int(as_generator(rng)[0].integers(2**31 - 1))
+        raise errors.InputError(
+            "function", got=repr(function), allowed='an R function, "name" or "package::name"'
+        )
+    r_seed = int(as_generator(rng)[0].integers(2**31 - 1))
     _refuse_forked_child()
     with _lock:
-        session = _start()
+        session = _running_session()
         with interruptible(session.rlib) as stopped:
-            kind, value, warned, printed = _evaluate(session, function, args, kwargs, seed)
-    if stopped or kind == "interrupt":
+            answer_kind, answer, r_warnings, printed = _evaluate_call(
+                session, function, args, kwargs, r_seed
+            )
+    if stopped or answer_kind == "interrupt":
         interrupt()
-    if isinstance(value, errors.FairstatsError):
-        raise value
-    for text, where in warned:
-        warnings.warn(f"R: {text.strip()}{_in(where)}", errors.FairstatsWarning, stacklevel=2)
-    if kind == "error":
-        text, where = value
-        error = errors.RBackendError(f"R: {text.strip()}{_in(where)}")
+    if isinstance(answer, errors.FairstatsError):
+        raise answer
+    for message_text, call_text in r_warnings:
+        warnings.warn(
+            f"R: {message_text.strip()}{_in_call_words(call_text)}",
+            errors.FairstatsWarning,
+            stacklevel=2,
+        )
+    if answer_kind == "error":
+        message_text, call_text = answer
+        r_error = errors.RBackendError(f"R: {message_text.strip()}{_in_call_words(call_text)}")
         if printed.strip():
-            error.add_note(f"R had printed:\n{printed.strip()}")
-        raise error
-    return value
+            r_error.add_note(f"R had printed:\n{printed.strip()}")
+        raise r_error
+    return answer
 
 
 def r_code_folder(package: Path | None = None) -> Path | None:
-    """Folder of the project's R code: ``../r/R`` beside the package (a source tree), else ``_r/R`` within it."""
+    """Folder of the project's R code.
+
+    ``../r/R`` beside the package (a source tree), else ``_r/R`` within it.
+    """
     package = package or Path(__file__).resolve().parents[1]
-    beside = package.parent / "r"
-    if (beside / "DESCRIPTION").is_file() and (beside / "R").is_dir():
-        return beside / "R"
-    within = package / "_r" / "R"
-    return within if within.is_dir() else None
+    source_folder = package.parent / "r"
+    if (source_folder / "DESCRIPTION").is_file() and (source_folder / "R").is_dir():
+        return source_folder / "R"
+    packaged_folder = package / "_r" / "R"
+    if packaged_folder.is_dir():
+        return packaged_folder
+    return None
 
 
-def _in(where: str) -> str:
-    return f" (in R's call `{where}`)" if where else ""
+def _in_call_words(call_text: str) -> str:
+    if call_text:
+        return f" (in R's call `{call_text}`)"
+    return ""
 
 
 def _refuse_forked_child() -> None:
-    """Raise in a child of a process that had started R; asked before the lock, which may be held for ever."""
-    started = None if _running is None else str(_running.pid)
-    embedded = _embedded()
-    if started is None and embedded is not None and embedded.isinitialized():
-        match = re.search(r"current_pid=(\d+)", os.environ.get("PYTHON_SESSION_INITIALIZED", ""))
-        started = match[1] if match else None
-    if started is not None and started != str(os.getpid()):
+    """Raise in a child of a process that had started R.
+
+    Asked before the lock, which may be held for ever.
+    """
+    if _running is None:
+        starting_pid = None
+    else:
+        starting_pid = str(_running.pid)
+    embedded = _embedded_module()
+    if starting_pid is None and embedded is not None and embedded.isinitialized():
+        pid_match = re.search(
+            r"current_pid=(\d+)", os.environ.get("PYTHON_SESSION_INITIALIZED", "")
+        )
+        starting_pid = pid_match[1] if pid_match else None
+    if starting_pid is not None and starting_pid != str(os.getpid()):
         raise errors.BackendError(
-            f"R was started in process {started}, of which this process ({os.getpid()}) is a forked child; "
-            "R cannot be shared between processes. To fix: start workers with "
-            'multiprocessing.get_context("spawn") or joblib\'s "loky", use threads, or pass backend="scipy".'
+            f"R was started in process {starting_pid}, of which this process ({os.getpid()}) is a forked"
+            " child; R cannot be shared between processes. To fix: start workers with"
+            ' multiprocessing.get_context("spawn") or joblib\'s "loky", use threads, or pass'
+            ' backend="scipy".'
         )
 
 
-def _embedded() -> Any:
+def _embedded_module() -> Any:
     """rpy2's module that knows whether R runs, if anyone has imported it."""
     return sys.modules.get("rpy2.rinterface_lib.embedded")
 
@@ -131,78 +158,111 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
-def _start() -> _Session:
+def _running_session() -> _Session:
     """The running session; R is started if it does not run yet."""
     global _running
     if _running is None:
-        embedded = _embedded()
-        found = RProbe("ok")
+        embedded = _embedded_module()
+        probe = RProbe("ok")
         if embedded is None or not embedded.isinitialized():
-            found = probe_r()
-            if not found.works:
-                raise errors.BackendError(f"R cannot be used: {found.cause}. To fix: {found.cure}.")
-            if found.cause:
-                errors.caution(f"{found.cause}. To fix: {found.cure}.", errors.FairstatsWarning)
-            settle_probe(found)
-        _running = _open(found)
+            probe = probe_r()
+            if not probe.works:
+                raise errors.BackendError(f"R cannot be used: {probe.cause}. To fix: {probe.cure}.")
+            if probe.cause:
+                errors.caution(f"{probe.cause}. To fix: {probe.cure}.", errors.FairstatsWarning)
+            settle_probe(probe)
+        _running = _open_session(probe)
     return _running
 
 
-def _open(found: RProbe) -> _Session:
-    before = signal.getsignal(signal.SIGINT)
+def _open_session(probe: RProbe) -> _Session:
+    handler_before = signal.getsignal(signal.SIGINT)
     try:
         with quiet_start():
-            ri = _import_rpy2(found)
+            rinterface = _import_rpy2(probe)
             from rpy2.rinterface_lib import callbacks, embedded, openrlib
 
             if not embedded.isinitialized():
-                embedded.set_initoptions(_OPTIONS)
-                variables = tuple((k, v) for k, v in found.variables.items() if os.environ.get(k) != v)
-                with replaced(ri, **({"_getrenvvars": lambda: variables} if variables else {})):
-                    ri.initr()
+                embedded.set_initoptions(_R_OPTIONS)
+                variables = tuple(
+                    (variable, variable_value)
+                    for variable, variable_value in probe.variables.items()
+                    if os.environ.get(variable) != variable_value
+                )
+                with replaced(
+                    rinterface, **({"_getrenvvars": lambda: variables} if variables else {})
+                ):
+                    rinterface.initr()
     except Exception as error:  # ffi.error, RuntimeError, ValueError, …
-        cause, cure = diagnose(f"{type(error).__name__}: {error}")
-        raise errors.BackendError(f"R cannot be started: {cause}. To fix: {cure}.") from error
+        failure_cause, advice = diagnose(f"{type(error).__name__}: {error}")
+        raise errors.BackendError(
+            f"R cannot be started: {failure_cause}. To fix: {advice}."
+        ) from error
     finally:
-        if threading.current_thread() is threading.main_thread() and before is not None:
-            signal.signal(signal.SIGINT, before)  # rpy2 takes SIGINT at the start
+        if threading.current_thread() is threading.main_thread() and handler_before is not None:
+            signal.signal(signal.SIGINT, handler_before)  # rpy2 takes SIGINT at the start
     with console(callbacks) as printed:
         folder = str(r_code_folder() or "")
         try:
-            load, caller = ri.evalr(_IN_R, envir=ri.baseenv)
-            home = load(to_r(__version__, ri), to_r(folder, ri), to_r(list(found.libraries), ri))
+            load_code, call_function = rinterface.evalr(_IN_R, envir=rinterface.baseenv)
+            r_environment = load_code(
+                to_r(__version__, rinterface),
+                to_r(folder, rinterface),
+                to_r(list(probe.libraries), rinterface),
+            )
         except embedded.RRuntimeError as error:
-            raise errors.RBackendError(f"R cannot load the R code of fairstats: {error}{''.join(printed)}") from None
-        return _Session(pid=os.getpid(), ri=ri, callbacks=callbacks, rlib=openrlib.rlib, home=home, caller=caller)
+            raise errors.RBackendError(
+                f"R cannot load the R code of fairstats: {error}{''.join(printed)}"
+            ) from None
+        return _Session(
+            pid=os.getpid(),
+            ri=rinterface,
+            callbacks=callbacks,
+            rlib=openrlib.rlib,
+            home=r_environment,
+            caller=call_function,
+        )
 
 
-def _import_rpy2(found: RProbe) -> Any:
-    """The module ``rpy2.rinterface``; what the probe knows, rpy2 need not ask in further processes of R."""
+def _import_rpy2(probe: RProbe) -> Any:
+    """The module ``rpy2.rinterface``.
+
+    What the probe knows, rpy2 need not ask in further processes of R.
+    """
     import rpy2.situation as situation
 
-    if not found.variables:
+    if not probe.variables:
         return import_module("rpy2.rinterface")
-    path = found.variables.get("LD_LIBRARY_PATH", "")
+    path = probe.variables.get("LD_LIBRARY_PATH", "")
     with replaced(situation, r_ld_library_path_from_subprocess=lambda home: path):
         return import_module("rpy2.rinterface")
 
 
-def _evaluate(
+def _evaluate_call(
     session: _Session, function: str, args: tuple[Any, ...], kwargs: dict[str, Any], seed: int
 ) -> tuple[str, Any, list[tuple[str, str]], str]:
     """(kind, value, warnings, printed) of one call; kind is "value", "error" or "interrupt".
 
     Errors are returned, not raised: a traceback would keep objects of R alive outside the lock.
     """
-    ri = session.ri
+    rinterface = session.ri
     with console(session.callbacks) as printed:
         try:
-            values = ri.ListSexpVector([to_r(v, ri) for v in (*args, *kwargs.values())])
+            values = rinterface.ListSexpVector(
+                [to_r(argument_value, rinterface) for argument_value in (*args, *kwargs.values())]
+            )
             if kwargs:
-                values.names = ri.StrSexpVector(["" for _ in args] + list(kwargs))
-            out = session.caller(session.home, to_r(function, ri), values, to_r(seed, ri))
-            warned = [(str(w[0]), str(w[1])) for w in out[2]]
-            return str(out[0][0]), from_r(out[1], ri), warned, "".join(printed)
+                values.names = rinterface.StrSexpVector(["" for _ in args] + list(kwargs))
+            r_answer = session.caller(
+                session.home, to_r(function, rinterface), values, to_r(seed, rinterface)
+            )
+            warning_texts = [(str(r_warning[0]), str(r_warning[1])) for r_warning in r_answer[2]]
+            return (
+                str(r_answer[0][0]),
+                from_r(r_answer[1], rinterface),
+                warning_texts,
+                "".join(printed),
+            )
         except errors.FairstatsError as error:  # a value that cannot be converted
             return "error", error.with_traceback(None), [], ""
         except Exception as error:  # noqa: BLE001 - rpy2's RRuntimeError is a bare Exception
@@ -216,175 +276,234 @@ def to_r(value: Any, ri: Any) -> Any:
     if isinstance(value, str):
         return ri.StrSexpVector([value])
     if isinstance(value, Mapping):
-        out = ri.ListSexpVector([to_r(v, ri) for v in value.values()])
+        r_list = ri.ListSexpVector([to_r(entry, ri) for entry in value.values()])
         if value:
-            out.names = ri.StrSexpVector([str(name) for name in value])
-        return out
+            r_list.names = ri.StrSexpVector([str(entry_name) for entry_name in value])
+        return r_list
     if isinstance(value, (list, tuple)):
-        if value and all(isinstance(v, str) for v in value):
+        if value and all(isinstance(entry, str) for entry in value):
             return ri.StrSexpVector(list(value))
-        plain = all(isinstance(v, (bool, int, float, np.bool_, np.integer, np.floating)) for v in value)
-        return _array(np.asarray(value), ri) if plain else ri.ListSexpVector([to_r(v, ri) for v in value])
+        all_plain = all(
+            isinstance(entry, (bool, int, float, np.bool_, np.integer, np.floating))
+            for entry in value
+        )
+        if all_plain:
+            return _array_to_r(np.asarray(value), ri)
+        return ri.ListSexpVector([to_r(entry, ri) for entry in value])
     if isinstance(value, (bool, np.bool_)):
         return ri.BoolSexpVector([bool(value)])
     if isinstance(value, (int, np.integer)):
-        small = abs(int(value)) <= _LARGEST
-        return ri.IntSexpVector([int(value)]) if small else ri.FloatSexpVector([float(value)])
+        fits_integer = abs(int(value)) <= _LARGEST_R_INTEGER
+        if fits_integer:
+            return ri.IntSexpVector([int(value)])
+        return ri.FloatSexpVector([float(value)])
     if isinstance(value, (float, np.floating)):
         return ri.FloatSexpVector([float(value)])
     if hasattr(value, "__array__"):
-        return _array(np.asarray(value), ri)
-    allowed, cure = "None, numbers, text, arrays, lists and mappings of these", "convert it before handing it to R"
-    raise errors.InputError("value", got=f"a {type(value).__name__}", allowed=allowed, cure=cure)
+        return _array_to_r(np.asarray(value), ri)
+    allowed = "None, numbers, text, arrays, lists and mappings of these"
+    advice = "convert it before handing it to R"
+    raise errors.InputError("value", got=f"a {type(value).__name__}", allowed=allowed, cure=advice)
 
 
-def _array(values: np.ndarray[Any, Any], ri: Any) -> Any:
-    flat, kind = values.ravel(order="F"), values.dtype.kind
-    if not flat.size:
-        out = {"f": ri.FloatSexpVector, "b": ri.BoolSexpVector}.get(kind, ri.IntSexpVector)([])
-    elif kind == "b":
-        out = ri.BoolSexpVector.from_memoryview(np.ascontiguousarray(flat, dtype=np.intc).data)
-    elif kind in "iu" and flat.min() > _NA_INTEGER and flat.max() <= _LARGEST:
-        out = ri.IntSexpVector.from_memoryview(np.ascontiguousarray(flat, dtype=np.intc).data)
-    elif kind in "iuf":
-        out = ri.FloatSexpVector.from_memoryview(np.ascontiguousarray(flat, dtype=np.float64).data)
-    elif kind == "U" or (kind == "O" and all(isinstance(v, str) for v in flat)):
-        out = ri.StrSexpVector(flat.tolist())
+def _array_to_r(values: np.ndarray[Any, Any], rinterface: Any) -> Any:
+    flat_values = values.ravel(order="F")
+    dtype_kind = values.dtype.kind
+    if not flat_values.size:
+        r_vector = {"f": rinterface.FloatSexpVector, "b": rinterface.BoolSexpVector}.get(
+            dtype_kind, rinterface.IntSexpVector
+        )([])
+    elif dtype_kind == "b":
+        r_vector = rinterface.BoolSexpVector.from_memoryview(
+            np.ascontiguousarray(flat_values, dtype=np.intc).data
+        )
+    elif (
+        dtype_kind in "iu"
+        and flat_values.min() > _NA_INTEGER
+        and flat_values.max() <= _LARGEST_R_INTEGER
+    ):
+        r_vector = rinterface.IntSexpVector.from_memoryview(
+            np.ascontiguousarray(flat_values, dtype=np.intc).data
+        )
+    elif dtype_kind in "iuf":
+        r_vector = rinterface.FloatSexpVector.from_memoryview(
+            np.ascontiguousarray(flat_values, dtype=np.float64).data
+        )
+    elif dtype_kind == "U" or (
+        dtype_kind == "O" and all(isinstance(each_value, str) for each_value in flat_values)
+    ):
+        r_vector = rinterface.StrSexpVector(flat_values.tolist())
     else:
-        got, cure = f"an array of {values.dtype}", "convert it with astype(float) before handing it to R"
-        raise errors.InputError("value", got=got, allowed="arrays of numbers, booleans or text", cure=cure)
+        received = f"an array of {values.dtype}"
+        advice = "convert it with astype(float) before handing it to R"
+        raise errors.InputError(
+            "value", got=received, allowed="arrays of numbers, booleans or text", cure=advice
+        )
     if values.ndim > 1:
-        out.do_slot_assign("dim", ri.IntSexpVector(list(values.shape)))
-    return out
+        r_vector.do_slot_assign("dim", rinterface.IntSexpVector(list(values.shape)))
+    return r_vector
 
 
 def from_r(value: Any, ri: Any) -> Any:
-    """Python value of an R object; raises `BackendError` for functions, environments and the like."""
+    """Python value of an R object.
+
+    Raises `BackendError` for functions, environments and the like.
+    """
     if isinstance(value, ri.NULLType):
         return None
     if isinstance(value, ri.StrSexpVector):
-        texts = [None if v is ri.NA_Character else str(v) for v in value]
-        return texts[0] if len(texts) == 1 and _attribute(value, "dim") is None else texts
+        texts = [None if text_value is ri.NA_Character else str(text_value) for text_value in value]
+        if len(texts) == 1 and _r_attribute(value, "dim") is None:
+            return texts[0]
+        return texts
     if isinstance(value, ri.FloatSexpVector):
-        return _shaped(_copied(value, np.float64), value)
+        return _with_dimensions(_copy_values(value, np.float64), value)
     if isinstance(value, (ri.IntSexpVector, ri.BoolSexpVector)):
-        return _whole(value, ri)
+        return _from_integers(value, ri)
     if isinstance(value, ri.ListSexpVector):
-        items = [from_r(value[i], ri) for i in range(len(value))]
-        names = _attribute(value, "names")
-        return items if names is None else dict(zip(map(str, names), items, strict=True))
-    raise errors.BackendError(f"R returned a {type(value).__name__}, which has no counterpart in Python")
+        list_entries = [from_r(value[entry_number], ri) for entry_number in range(len(value))]
+        names = _r_attribute(value, "names")
+        if names is None:
+            return list_entries
+        return dict(zip(map(str, names), list_entries, strict=True))
+    raise errors.BackendError(
+        f"R returned a {type(value).__name__}, which has no counterpart in Python"
+    )
 
 
-def _copied(value: Any, dtype: Any) -> np.ndarray[Any, Any]:
-    # By NumPy's array interface: each `memoryview()` of rpy2 takes a reference from None that it never had,
-    # so that before Python 3.12 a process that has read some ten thousand vectors dies of it.
+def _copy_values(value: Any, dtype: Any) -> np.ndarray[Any, Any]:
+    # By NumPy's array interface: each `memoryview()` of rpy2 takes a reference from None that it
+    # never had, so that before Python 3.12 a process that has read some ten thousand vectors dies
+    # of it.
     return np.array(value if len(value) else [], dtype=dtype)
 
 
-def _whole(value: Any, ri: Any) -> Any:
-    codes = _copied(value, np.int64)
-    levels = _attribute(value, "levels")
+def _from_integers(value: Any, rinterface: Any) -> Any:
+    codes = _copy_values(value, np.int64)
+    levels = _r_attribute(value, "levels")
     if levels is not None:
         labels = [str(level) for level in levels]
-        return [None if code == _NA_INTEGER else labels[code - 1] for code in codes.tolist()]
+        return [
+            None if level_code == _NA_INTEGER else labels[level_code - 1]
+            for level_code in codes.tolist()
+        ]
     lacking = codes == _NA_INTEGER
     if lacking.any():
-        return _shaped(np.where(lacking, np.nan, codes), value)
-    return _shaped(codes.astype(bool) if isinstance(value, ri.BoolSexpVector) else codes, value)
+        return _with_dimensions(np.where(lacking, np.nan, codes), value)
+    return _with_dimensions(
+        codes.astype(bool) if isinstance(value, rinterface.BoolSexpVector) else codes, value
+    )
 
 
-def _shaped(flat: np.ndarray[Any, Any], value: Any) -> Any:
-    dim = _attribute(value, "dim")
-    if dim is None:
-        return flat[0].item() if flat.size == 1 else flat
-    return flat.reshape(tuple(int(d) for d in dim), order="F")
+def _with_dimensions(flat_values: np.ndarray[Any, Any], value: Any) -> Any:
+    dimensions = _r_attribute(value, "dim")
+    if dimensions is None:
+        if flat_values.size == 1:
+            return flat_values[0].item()
+        return flat_values
+    return flat_values.reshape(tuple(int(dimension) for dimension in dimensions), order="F")
 
 
-def _attribute(value: Any, name: str) -> Any:
+def _r_attribute(value: Any, attribute_name: str) -> Any:
     try:
-        return value.do_slot(name)
+        return value.do_slot(attribute_name)
     except LookupError:
         return None
 
 
 @contextmanager
 def quiet_start() -> Iterator[None]:
-    """Keep rpy2's log and warnings, and what the user's R profile prints, to ourselves while R starts.
+    """Keep rpy2's log and warnings, and what the user's R profile prints, to ourselves while R
+    starts.
 
-    rpy2 may ask R for its environment in a process whose output it does not catch: that one gets no profile. R's start
-    puts the system's folders into ``LD_LIBRARY_PATH``, which this process never reads again; a Python that it starts
-    later (a Jupyter kernel, a worker) would load the system's libpython in place of its own.
+    rpy2 may ask R for its environment in a process whose output it does not catch: that one gets no
+    profile. R's start puts the system's folders into ``LD_LIBRARY_PATH``, which this process never
+    reads again; a Python that it starts later (a Jupyter kernel, a worker) would load the system's
+    libpython in place of its own.
     """
     profiles = ("R_PROFILE", "R_PROFILE_USER")
-    chatter = logging.getLogger("rpy2")
-    level = chatter.level
+    rpy2_logger = logging.getLogger("rpy2")
+    level = rpy2_logger.level
     with _environment_as_before(*profiles, "LD_LIBRARY_PATH"), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # among them: R is not started by the main thread
         os.environ.update(dict.fromkeys(profiles, os.devnull))
-        chatter.setLevel(logging.CRITICAL)
+        rpy2_logger.setLevel(logging.CRITICAL)
         try:
             yield
         finally:
-            chatter.setLevel(level)
+            rpy2_logger.setLevel(level)
 
 
 @contextmanager
 def _environment_as_before(*names: str) -> Iterator[None]:
     """Give these variables of the environment back as they were."""
-    before = {name: os.environ[name] for name in names if name in os.environ}
+    values_before = {variable: os.environ[variable] for variable in names if variable in os.environ}
     try:
         yield
     finally:
-        for name in names:
-            os.environ.pop(name, None)
-        os.environ.update(before)
+        for variable in names:
+            os.environ.pop(variable, None)
+        os.environ.update(values_before)
 
 
 @contextmanager
 def replaced(module: Any, **values: Any) -> Iterator[None]:
-    """Give attributes of a module other values for a while; those that it does not have are left alone."""
-    before = {name: getattr(module, name) for name in values if hasattr(module, name)}
+    """Give attributes of a module other values for a while.
+
+    Those that it does not have are left alone.
+    """
+    values_before = {}
+    for attribute in values:
+        if hasattr(module, attribute):
+            values_before[attribute] = getattr(module, attribute)
     try:
-        vars(module).update({name: values[name] for name in before})
+        vars(module).update({attribute: values[attribute] for attribute in values_before})
         yield
     finally:
-        vars(module).update(before)
+        vars(module).update(values_before)
 
 
 @contextmanager
 def console(callbacks: Any) -> Iterator[list[str]]:
     """Collect what R prints; nothing reaches stdout or stderr, and nothing is read from stdin."""
     printed: list[str] = []
-    ours = dict.fromkeys(("consolewrite_print", "consolewrite_warnerror", "showmessage"), printed.append)
-    with replaced(callbacks, **ours, consoleread=lambda prompt: ""):
+    our_callbacks = dict.fromkeys(
+        ("consolewrite_print", "consolewrite_warnerror", "showmessage"), printed.append
+    )
+    with replaced(callbacks, **our_callbacks, consoleread=lambda prompt: ""):
         yield printed
 
 
 @contextmanager
 def interruptible(rlib: Any) -> Iterator[list[int]]:
-    """Pass Ctrl-C on to R while it computes, in the main thread; yields the list of signals that came, for `interrupt`.
+    """Pass Ctrl-C on to R while it computes, in the main thread.
 
-    Python's own handler would raise inside a callback from R, where the exception is lost; ours only sets R's flag.
+    Yields the list of signals that came, for `interrupt`.
+
+    Python's own handler would raise inside a callback from R, where the exception is lost; ours
+    only sets R's flag.
     """
-    seen: list[int] = []
-    before = signal.getsignal(signal.SIGINT)
-    if threading.current_thread() is not threading.main_thread() or not callable(before):
-        yield seen
+    received_signals: list[int] = []
+    handler_before = signal.getsignal(signal.SIGINT)
+    if threading.current_thread() is not threading.main_thread() or not callable(handler_before):
+        yield received_signals
         return
-    flag = "UserBreak" if os.name == "nt" else "R_interrupts_pending"
+    if os.name == "nt":
+        interrupt_flag = "UserBreak"
+    else:
+        interrupt_flag = "R_interrupts_pending"
 
     def pass_on(signum: int, frame: Any) -> None:
-        seen.append(signum)
-        setattr(rlib, flag, 1)
+        received_signals.append(signum)
+        setattr(rlib, interrupt_flag, 1)
 
     signal.signal(signal.SIGINT, pass_on)
     try:
-        yield seen
+        yield received_signals
     finally:
-        signal.signal(signal.SIGINT, before)
-        if seen:
-            setattr(rlib, flag, 0)
+        signal.signal(signal.SIGINT, handler_before)
+        if received_signals:
+            setattr(rlib, interrupt_flag, 0)
 
 
 def interrupt() -> NoReturn:

@@ -1,4 +1,6 @@
-"""Vectors, factors and data frames of R that a user holds in Python, as columns and frames of pandas."""
+"""Vectors, factors and data frames of R that a user holds in Python, as columns and frames of
+pandas.
+"""
 
 from __future__ import annotations
 
@@ -14,32 +16,45 @@ from fairstats.ground.lazy import pd
 def column_of(value: Any) -> Any:
     """A vector of R that a user holds as a pandas column, a data frame of R as a pandas frame.
 
-    NA is missing in every type, factors become categoricals with their labels, dates and moments pandas' own. Raises
-    TypeError for what is no vector.
+    NA is missing in every type, factors become categoricals with their labels, dates and moments
+    pandas' own. Raises TypeError for what is no vector.
     """
-    ri = sys.modules["rpy2.rinterface"]
+    rinterface = sys.modules["rpy2.rinterface"]
     with rsession._lock:
-        if isinstance(value, ri.ListSexpVector) and rsession._attribute(value, "names") is not None:
-            names = [str(name) for name in rsession._attribute(value, "names")]
-            columns = {name: column_of(value[position]) for position, name in enumerate(names)}
+        if (
+            isinstance(value, rinterface.ListSexpVector)
+            and rsession._r_attribute(value, "names") is not None
+        ):
+            names = [str(entry_name) for entry_name in rsession._r_attribute(value, "names")]
+            columns = {}
+            for position, entry_name in enumerate(names):
+                columns[entry_name] = column_of(value[position])
             return pd.DataFrame(columns)
-        classes = [str(name) for name in rsession._attribute(value, "class") or ()]
-        if isinstance(value, ri.StrSexpVector):
-            return pd.Series([None if v is ri.NA_Character else str(v) for v in value], dtype=object)
-        if isinstance(value, ri.FloatSexpVector):
-            return _numbers_or_dates(np.array(rsession._copied(value, np.float64)), classes)
-        if not isinstance(value, (ri.IntSexpVector, ri.BoolSexpVector)):
+        r_classes = [str(entry_name) for entry_name in rsession._r_attribute(value, "class") or ()]
+        if isinstance(value, rinterface.StrSexpVector):
+            return pd.Series(
+                [
+                    None if text_value is rinterface.NA_Character else str(text_value)
+                    for text_value in value
+                ],
+                dtype=object,
+            )
+        if isinstance(value, rinterface.FloatSexpVector):
+            return _numbers_or_dates(np.array(rsession._copy_values(value, np.float64)), r_classes)
+        if not isinstance(value, (rinterface.IntSexpVector, rinterface.BoolSexpVector)):
             raise TypeError(f"a {type(value).__name__}")
-        codes = rsession._copied(value, np.int64)
+        codes = rsession._copy_values(value, np.int64)
         lacking = codes == rsession._NA_INTEGER
-        levels = rsession._attribute(value, "levels")
+        levels = rsession._r_attribute(value, "levels")
         if levels is not None:
             labels = [str(level) for level in levels]
             places: Any = np.where(lacking, -1, codes - 1)
-            return pd.Series(pd.Categorical.from_codes(places, pd.Index(labels), ordered="ordered" in classes))
-        if "Date" in classes or "POSIXct" in classes:
-            return _numbers_or_dates(np.where(lacking, np.nan, codes), classes)
-        if isinstance(value, ri.BoolSexpVector):
+            return pd.Series(
+                pd.Categorical.from_codes(places, pd.Index(labels), ordered="ordered" in r_classes)
+            )
+        if "Date" in r_classes or "POSIXct" in r_classes:
+            return _numbers_or_dates(np.where(lacking, np.nan, codes), r_classes)
+        if isinstance(value, rinterface.BoolSexpVector):
             return pd.Series(pd.arrays.BooleanArray(codes.astype(bool), lacking))
         return pd.Series(pd.arrays.IntegerArray(np.where(lacking, 0, codes), lacking))
 
@@ -47,7 +62,9 @@ def column_of(value: Any) -> Any:
 def _numbers_or_dates(numbers: np.ndarray[Any, Any], classes: list[str]) -> Any:
     """Numbers of R as they are; days since 1970 as dates, seconds since 1970 as moments in UTC."""
     if "Date" in classes:
-        days = np.where(np.isnan(numbers), np.iinfo(np.int64).min, np.floor(numbers)).astype(np.int64)
+        days = np.where(np.isnan(numbers), np.iinfo(np.int64).min, np.floor(numbers)).astype(
+            np.int64
+        )
         return pd.Series(days.view("M8[D]").astype("M8[s]"))
     if "POSIXct" in classes:
         return pd.Series(pd.to_datetime(numbers, unit="s", utc=True))

@@ -16,7 +16,7 @@ from fairstats.ground.outcomes import Outcomes
 from fairstats.ground.serialise import serialisable
 
 #: What comparisons within strata cannot take yet.
-_WEIGHTED = "weights or clusters"
+_WEIGHTED_WORDS = "weights or clusters"
 
 
 @serialisable(eq=False)
@@ -40,23 +40,45 @@ class StratumCounts:
     attribute: str = ""
 
     @classmethod
-    def _from_outcomes(cls, outcomes: Outcomes, kind: type[CellCounts], attribute: str = "") -> StratumCounts:
+    def _from_outcomes(
+        cls, outcomes: Outcomes, kind: type[CellCounts], attribute: str = ""
+    ) -> StratumCounts:
         """Count validated rows that have strata, in the cells of a kind of table."""
-        refuse_weights("strata", weighted=outcomes.weight is not None or outcomes.cluster is not None)
+        refuse_weights(
+            "strata", weighted=outcomes.weight is not None or outcomes.cluster is not None
+        )
         if outcomes.strata is None or outcomes.y_pred is None:
             raise InputError("strata", got="None", allowed="one value per row", cure="pass strata=")
-        cell = confusion_cells(outcomes) if issubclass(kind, ConfusionCounts) else 1 - outcomes.y_pred
+        if issubclass(kind, ConfusionCounts):
+            cell_codes = confusion_cells(outcomes)
+        else:
+            cell_codes = 1 - outcomes.y_pred
         levels = outcomes.strata.levels
-        shape = (len(levels), len(outcomes.groups.labels), len(kind.cells))
-        place = np.ravel_multi_index((outcomes.strata.codes, outcomes.groups.codes, np.asarray(cell)), shape)
-        rows = np.bincount(place, outcomes.number, minlength=int(np.prod(shape))).astype(np.int64).reshape(shape)
+        table_shape = (len(levels), len(outcomes.groups.labels), len(kind.cells))
+        table_positions = np.ravel_multi_index(
+            (outcomes.strata.codes, outcomes.groups.codes, np.asarray(cell_codes)), table_shape
+        )
+        row_counts = (
+            np.bincount(table_positions, outcomes.number, minlength=int(np.prod(table_shape)))
+            .astype(np.int64)
+            .reshape(table_shape)
+        )
         names = tuple(label_text(level) for level in levels)
-        declared = tuple(map(label_text, outcomes.strata.declared)) if outcomes.strata.ordered_by_user else ()
-        order = [h for h in stratum_order(names, declared) if rows[h].any()]
+        if outcomes.strata.ordered_by_user:
+            declared_names = tuple(map(label_text, outcomes.strata.declared))
+        else:
+            declared_names = ()
+        stratum_positions = []
+        for stratum in stratum_order(names, declared_names):
+            if row_counts[stratum].any():
+                stratum_positions.append(stratum)
         return cls(
-            strata=tuple(names[h] for h in order), groups=outcomes.groups.labels, cells=kind.cells,
-            rows=rows[order], attribute=attribute,
-        )  # fmt: skip
+            strata=tuple(names[stratum] for stratum in stratum_positions),
+            groups=outcomes.groups.labels,
+            cells=kind.cells,
+            rows=row_counts[stratum_positions],
+            attribute=attribute,
+        )
 
     def total(self, *cells: str) -> NDArray[np.float64]:
         """Sum of the named cells, shape (H, G).
@@ -72,38 +94,56 @@ class StratumCounts:
             For a name that is no cell, or a cell that is named twice.
         """
         check_names("cells", cells, self.cells)
-        return np.asarray(self.rows[..., [self.cells.index(cell) for cell in cells]].sum(axis=-1), dtype=np.float64)
+        return np.asarray(
+            self.rows[..., [self.cells.index(cell_name) for cell_name in cells]].sum(axis=-1),
+            dtype=np.float64,
+        )
 
     def selection(self) -> StratumCounts:
         """The same counts without the labels."""
         if self.cells == SelectionCounts.cells:
             return self
-        selected = np.stack([self.total("tp", "fp"), self.total("fn", "tn")], axis=-1).astype(np.int64)
-        return StratumCounts(self.strata, self.groups, SelectionCounts.cells, selected, self.attribute)
+        selection_counts = np.stack(
+            [self.total("tp", "fp"), self.total("fn", "tn")], axis=-1
+        ).astype(np.int64)
+        return StratumCounts(
+            self.strata, self.groups, SelectionCounts.cells, selection_counts, self.attribute
+        )
 
-    def _among(self, groups: Sequence[str]) -> StratumCounts:
+    def _select_groups(self, groups: Sequence[str]) -> StratumCounts:
         """The counts of some of the groups, in this order."""
-        unknown = [name for name in groups if name not in self.groups]
-        check_that(not unknown, "groups", unknown, f"some of {', '.join(self.groups)}")
-        places = [self.groups.index(name) for name in groups]
-        return StratumCounts(self.strata, tuple(groups), self.cells, self.rows[:, places], self.attribute)
+        unknown_groups = [group_name for group_name in groups if group_name not in self.groups]
+        check_that(
+            not unknown_groups, "groups", unknown_groups, f"some of {', '.join(self.groups)}"
+        )
+        places = [self.groups.index(group_name) for group_name in groups]
+        return StratumCounts(
+            self.strata, tuple(groups), self.cells, self.rows[:, places], self.attribute
+        )
 
 
 def stratum_order(names: Sequence[str], declared: Sequence[str] = ()) -> list[int]:
     """Places of the strata in their declared order, else as numbers where all are, else by name."""
     places = range(len(names))
     if declared:
-        known = {name: place for place, name in enumerate(declared)}
-        return sorted(places, key=lambda h: known.get(names[h], len(known)))
-    numbers = [_as_number(name) for name in names]
+        declared_places = {}
+        for stratum_place, stratum_name in enumerate(declared):
+            declared_places[stratum_name] = stratum_place
+        return sorted(
+            places,
+            key=lambda stratum_index: declared_places.get(
+                names[stratum_index], len(declared_places)
+            ),
+        )
+    numbers = [_as_number(stratum_name) for stratum_name in names]
     if any(math.isnan(number) for number in numbers):
-        return sorted(places, key=lambda h: names[h])
-    return sorted(places, key=lambda h: numbers[h])
+        return sorted(places, key=lambda stratum_index: names[stratum_index])
+    return sorted(places, key=lambda stratum_index: numbers[stratum_index])
 
 
-def _as_number(name: str) -> float:
+def _as_number(stratum_name: str) -> float:
     try:
-        return float(name)
+        return float(stratum_name)
     except ValueError:
         return math.nan
 
@@ -113,7 +153,10 @@ def refuse_weights(argument: str, *, weighted: bool) -> None:
     if weighted:
         raise InputError(
             argument,
-            got=f"strata of rows with {_WEIGHTED}",
+            got=f"strata of rows with {_WEIGHTED_WORDS}",
             allowed="independent rows of equal weight",
-            cure="leave out strata, or weights and clusters; or pass strata as a further sensitive column",
+            cure=(
+                "leave out strata, or weights and clusters; or pass strata as a further sensitive"
+                " column"
+            ),
         )

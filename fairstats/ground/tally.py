@@ -1,4 +1,6 @@
-"""The waist: rows, query engines and published counts become a `Tally`, and results are computed from it alone."""
+"""The waist: rows, query engines and published counts become a `Tally`, and results are computed
+from it alone.
+"""
 
 from __future__ import annotations
 
@@ -22,6 +24,7 @@ from fairstats.ground.scores import ScoreCounts
 from fairstats.ground.serialise import decode, encode, parse_json, read_json, serialisable
 from fairstats.ground.stored import check_length, damaged
 from fairstats.ground.strata import StratumCounts, refuse_weights, stratum_order
+from fairstats.ground.tallies.moments import MomentCounts
 from fairstats.ground.writing import JSON, write_file
 
 #: Rows that an interval of scores holds at least in a file that leaves the house.
@@ -29,35 +32,48 @@ LEAST_ROWS = 10
 
 
 def counts_or_rows(counts: Any, *, needs: str, **columns: Any) -> bool:
-    """Whether counts are given; both or neither is an error. `needs`: which of the columns would do instead."""
-    given = [name for name, column in columns.items() if column is not None]
-    if counts is not None and given:
-        got, allowed = f"both counts and rows ({', '.join(given)})", "either counts= or the columns"
-        raise InputError("counts", got=got, allowed=allowed, cure="leave one of them out")
-    lacking = [name for name in columns if name not in given and name in needs.split(", ")]
+    """Whether counts are given; both or neither is an error.
+
+    `needs`: which of the columns would do instead.
+    """
+    given_columns = [column_role for column_role, column in columns.items() if column is not None]
+    if counts is not None and given_columns:
+        received = f"both counts and rows ({', '.join(given_columns)})"
+        allowed = "either counts= or the columns"
+        raise InputError("counts", got=received, allowed=allowed, cure="leave one of them out")
+    lacking = []
+    for column_role in columns:
+        if column_role not in given_columns and column_role in needs.split(", "):
+            lacking.append(column_role)
     if counts is None and lacking:
         allowed = f"{needs} and sensitive_features, row by row, or counts="
-        cure = "pass the columns, or counts= with what is already counted"
-        raise InputError(", ".join(lacking), got="None", allowed=allowed, cure=cure)
+        advice = "pass the columns, or counts= with what is already counted"
+        raise InputError(", ".join(lacking), got="None", allowed=allowed, cure=advice)
     return counts is not None
 
 
 @serialisable(eq=False)
 class Tally:
-    """Sufficient statistics of one question: everything that inference reads, and no row of a person.
+    """Sufficient statistics of one question.
+
+    Everything that inference reads, and no row of a person.
 
     Attributes
     ----------
     attributes : tuple of str
         The sensitive columns, and last the column of strata where there is one.
     levels, orders : tuple of tuple of str
-        Of every group (and stratum) its value of each attribute, length G; per attribute its values in their
-        declared order, empty where groups are ordered by size.
+        Of every group (and stratum) its value of each attribute, length G; per attribute its values
+        in their declared order, empty where groups are ordered by size.
     cells, scores, tails, distinct : CellCounts, ScoreCounts, TailCounts and RowCounts, or None
-        Group × outcome × prediction (× second prediction); group × outcome × score value; sums and largest
-        values of counterfactual differences; distinct rows of features, outcome, prediction.
+        Group × outcome × prediction (× second prediction); group × outcome × score value; sums and
+        largest values of counterfactual differences; distinct rows of features, outcome,
+        prediction.
+    moments : MomentCounts or None
+        Mean and centred sums of an outcome that is a number, and of the errors of its prediction.
     of_labels, stratified : bool
-        Whether `cells` counts the recorded outcomes, for lack of predictions; whether the last attribute is a stratum.
+        Whether `cells` counts the recorded outcomes, for lack of predictions; whether the last
+        attribute is a stratum.
     columns : dict of str to str
         What was counted → name of its column, for reports: ``{"y_pred": "hired", …}``.
 
@@ -80,6 +96,7 @@ class Tally:
     scores: ScoreCounts | None = None
     tails: TailCounts | None = None
     distinct: RowCounts | None = None
+    moments: MomentCounts | None = None
     stratified: bool = False
     columns: dict[str, str] = field(default_factory=dict)
 
@@ -89,9 +106,9 @@ class Tally:
         check_length(self, "orders", self.orders, len(self.attributes))
         for level in self.levels:
             check_length(self, "levels", level, len(self.attributes))
-        for part in (self.cells, self.scores, self.tails, self.distinct):
-            if part is not None:
-                check_length(self, "groups", part.groups, n_groups)
+        for tally_part in self._parts().values():
+            if tally_part is not None:
+                check_length(self, "groups", tally_part.groups, n_groups)
         if not self.attributes or n_groups == 0:
             raise damaged("a tally without groups", "the values of its sensitive columns")
 
@@ -103,17 +120,24 @@ class Tally:
     @property
     def sensitive(self) -> tuple[str, ...]:
         """The sensitive columns, without the strata."""
-        return self.attributes[:-1] if self.stratified else self.attributes
+        if self.stratified:
+            return self.attributes[:-1]
+        return self.attributes
 
     @property
     def group_sizes(self) -> NDArray[np.int64]:
         """Rows per group, shape (G,)."""
-        if (part := self.cells or self.scores) is not None:
-            return part.group_sizes
+        if (counted_part := self.cells or self.scores or self.moments) is not None:
+            return counted_part.group_sizes
         if self.tails is not None:
             return self.tails.n
-        rows, n_groups = self.distinct, len(self.levels)
-        sizes = np.zeros(n_groups) if rows is None else np.bincount(rows.group, rows.numbers, n_groups)
+        distinct_rows = self.distinct
+        n_groups = len(self.levels)
+        sizes = (
+            np.zeros(n_groups)
+            if distinct_rows is None
+            else np.bincount(distinct_rows.group, distinct_rows.numbers, n_groups)
+        )
         return sizes.astype(np.int64)
 
     @property
@@ -124,12 +148,19 @@ class Tally:
     @property
     def missing(self) -> MissingReport:
         """What was left out."""
-        part = self.cells or self.scores
-        return MissingReport(n_rows=self.n) if part is None else part.missing
+        counted_part = self.cells or self.scores or self.moments
+        if counted_part is None:
+            return MissingReport(n_rows=self.n)
+        return counted_part.missing
 
     @classmethod
     def from_frame(
-        cls, answer: Any, *, sensitive_features: str | Sequence[str], number: str = "number_of_rows", **columns: Any
+        cls,
+        answer: Any,
+        *,
+        sensitive_features: str | Sequence[str],
+        number: str = "number_of_rows",
+        **columns: Any,
     ) -> Tally:
         """The tally that the query of `tally_sql` made where the table is.
 
@@ -140,8 +171,8 @@ class Tally:
         sensitive_features, number
             As in the query.
         **columns
-            `y_true`, `y_pred`, `y_pred_b`, `score`, `strata`, `sample_weight` as in the query, and `pos_label`,
-            `label_values`, `missing`, `groups`, `score_range` as in `fairstats.tally`.
+            `y_true`, `y_pred`, `y_pred_b`, `score`, `strata`, `sample_weight` as in the query, and
+            `pos_label`, `label_values`, `missing`, `groups`, `score_range` as in `fairstats.tally`.
 
         Raises
         ------
@@ -155,64 +186,119 @@ class Tally:
         >>> print(fs.Tally.from_frame(answer, y_pred="referred", sensitive_features="sex"))
         Tally of 50 rows by sex: m (30), f (20); cells.
         """
-        for name in columns:
-            check_choice("columns", name, _OF_ANSWERS, cure="an answer holds no clusters, tails or features")
+        for column_role in columns:
+            check_choice(
+                "columns",
+                column_role,
+                _OF_ANSWERS,
+                cure="an answer holds no clusters, tails or features",
+            )
         return cls(**count_columns(answer, sensitive_features, number=number, **columns))
 
     def __str__(self) -> str:
-        names = ", ".join(f"{g} ({n:,})" for g, n in zip(self.groups, self.group_sizes, strict=True))
-        by, held = INTERSECTION.join(self.attributes), ", ".join(self._parts())
-        return f"Tally of {self.n:,} rows by {by}: {names}; {held}."
+        names = ", ".join(
+            f"{group_name} ({n_rows:,})"
+            for group_name, n_rows in zip(self.groups, self.group_sizes, strict=True)
+        )
+        attribute_words = INTERSECTION.join(self.attributes)
+        part_words = ", ".join(self._parts())
+        return f"Tally of {self.n:,} rows by {attribute_words}: {names}; {part_words}."
 
     def by(self, *attributes: str) -> Tally:
         """The tally of some of the attributes: groups that agree in them become one."""
-        fine = attributes and all(isinstance(name, str) and name in self.attributes for name in attributes)
-        known, cure = ", ".join(map(repr, self.attributes)), "name the columns that the tally was made with"
-        check_that(fine, "attributes", attributes, f"some of {known}", cure)
+        are_attributes = attributes and all(
+            isinstance(attribute, str) and attribute in self.attributes for attribute in attributes
+        )
+        known_words = ", ".join(map(repr, self.attributes))
+        advice = "name the columns that the tally was made with"
+        check_that(are_attributes, "attributes", attributes, f"some of {known_words}", advice)
         if attributes == self.attributes:
             return self
-        columns = [self.attributes.index(name) for name in attributes]
-        mine = [tuple(level[c] for c in columns) for level in self.levels]
-        orders = tuple(self.orders[c] for c in columns)
+        columns = [self.attributes.index(attribute) for attribute in attributes]
+        new_levels = []
+        for level in self.levels:
+            new_levels.append(tuple(level[attribute_position] for attribute_position in columns))
+        orders = tuple(self.orders[attribute_position] for attribute_position in columns)
         stratified = self.stratified and columns[-1] == len(self.attributes) - 1
-        return self._onto(attributes, list(dict.fromkeys(mine)), mine, orders, stratified)._sorted()
+        return self._move_onto(
+            attributes, list(dict.fromkeys(new_levels)), new_levels, orders, stratified
+        )._in_group_order()
 
     def crossed(self) -> Tally:
         """The same groups as values of one attribute, the crossing of all (strata are added up)."""
-        whole = self.by(*self.sensitive)
-        own: list[tuple[str, ...]] = [(name,) for name in whole.groups]
-        name, orders = INTERSECTION.join(whole.attributes), (whole.groups,)
-        return whole._onto((name,), own, own, orders, stratified=False)
+        unstratified = self.by(*self.sensitive)
+        crossed_levels: list[tuple[str, ...]] = [
+            (crossed_name,) for crossed_name in unstratified.groups
+        ]
+        crossed_name = INTERSECTION.join(unstratified.attributes)
+        orders = (unstratified.groups,)
+        return unstratified._move_onto(
+            (crossed_name,), crossed_levels, crossed_levels, orders, stratified=False
+        )
 
-    def _onto(
-        self, attributes: tuple[str, ...], new: list[tuple[str, ...]], mine: list[tuple[str, ...]],
-        orders: tuple[tuple[str, ...], ...], stratified: bool,
-    ) -> Tally:  # fmt: skip
-        """The same counts on the groups `new`, where group g has become ``mine[g]``."""
-        place = {level: k for k, level in enumerate(new)}
-        position = [place[level] for level in mine]
-        groups = tuple(INTERSECTION.join(level) for level in new)
-        moved = {name: part._regrouped(groups, position) for name, part in self._parts().items()}
+    def _move_onto(
+        self,
+        attributes: tuple[str, ...],
+        new_levels: list[tuple[str, ...]],
+        levels_of_groups: list[tuple[str, ...]],
+        orders: tuple[tuple[str, ...], ...],
+        stratified: bool,
+    ) -> Tally:
+        """The same counts on the groups `new_levels`, where group g has become ``mine[g]``."""
+        place_of_level = {level: level_number for level_number, level in enumerate(new_levels)}
+        position = [place_of_level[level] for level in levels_of_groups]
+        groups = tuple(INTERSECTION.join(level) for level in new_levels)
+        moved_parts = {}
+        for part_name, tally_part in self._parts().items():
+            moved_parts[part_name] = tally_part._with_new_groups(groups, position)
         if self.cells is not None:
-            moved["cells"] = replace(moved["cells"], attributes=attributes)
-        return replace(self, attributes=attributes, levels=tuple(new), orders=orders, stratified=stratified, **moved)
+            moved_parts["cells"] = replace(moved_parts["cells"], attributes=attributes)
+        return replace(
+            self,
+            attributes=attributes,
+            levels=tuple(new_levels),
+            orders=orders,
+            stratified=stratified,
+            **moved_parts,
+        )
 
     def _parts(self) -> dict[str, Any]:
         """The parts that there are, by name."""
-        return {name: part for name in _PARTS if (part := getattr(self, name)) is not None}
+        return {
+            part_name: tally_part
+            for part_name in _PART_NAMES
+            if (tally_part := getattr(self, part_name)) is not None
+        }
 
-    def _sorted(self) -> Tally:
+    def _in_group_order(self) -> Tally:
         """Groups in declared order, where every attribute has one, else by decreasing size."""
         keys: list[Any] = list(zip((-self.group_sizes).tolist(), self.groups, strict=True))
         if all(self.orders):
-            place = [{v: k for k, v in enumerate(order)} for order in self.orders]
+            places_of_values = [
+                {
+                    attribute_value: value_place
+                    for value_place, attribute_value in enumerate(group_order)
+                }
+                for group_order in self.orders
+            ]
             # a group "(missing)" is declared by nobody and comes last
-            keys = [[p.get(v, len(p)) for p, v in zip(place, own, strict=True)] for own in self.levels]
-        order = sorted(range(len(keys)), key=keys.__getitem__)
-        if order == list(range(len(keys))):
+            keys = []
+            for group_level in self.levels:
+                keys.append(
+                    [
+                        value_places.get(attribute_value, len(value_places))
+                        for value_places, attribute_value in zip(
+                            places_of_values, group_level, strict=True
+                        )
+                    ]
+                )
+        group_order = sorted(range(len(keys)), key=keys.__getitem__)
+        if group_order == list(range(len(keys))):
             return self
-        new = [self.levels[g] for g in order]
-        return self._onto(self.attributes, new, list(self.levels), self.orders, self.stratified)
+        new_levels = [self.levels[group_index] for group_index in group_order]
+        return self._move_onto(
+            self.attributes, new_levels, list(self.levels), self.orders, self.stratified
+        )
 
     def __add__(self, other: Tally) -> Tally:
         return self.add(other)
@@ -225,8 +311,8 @@ class Tally:
         other : Tally
             Of other rows, with the same columns and parts.
         disjoint_clusters : bool, default False
-            Say that no cluster has rows in both, without which clustered tallies are not added: it would be
-            counted as two independent units.
+            Say that no cluster has rows in both, without which clustered tallies are not added: it
+            would be counted as two independent units.
 
         Raises
         ------
@@ -235,22 +321,59 @@ class Tally:
         """
         check_type("other", other, Tally, "another Tally", "fs.tally(frame, …)")
         check_flag("disjoint_clusters", disjoint_clusters)
-        both = (self, other)
-        kinds = [(t.attributes, t.stratified, t.of_labels, *(type(getattr(t, p)) for p in _PARTS)) for t in both]
-        if kinds[0] != kinds[1]:
-            got, allowed = f"a tally of {_described(other)}", f"a tally of the same kind: {_described(self)}"
-            raise InputError("other", got=got, allowed=allowed, cure="make both with the same columns")
-        clustered = any(t.cells is not None and t.cells.clustered for t in both)
-        if clustered and not disjoint_clusters:
-            allowed = "clusters that lie in one of the two only: one in both would be counted as two"
-            cure = "make one tally of all rows, or a.add(b, disjoint_clusters=True) where that is known"
-            raise InputError("other", got="clustered tallies", allowed=allowed, cure=cure)
-        orders = tuple(
-            tuple(dict.fromkeys([*a, *b])) if a and b else () for a, b in zip(self.orders, other.orders, strict=True)
+        both_tallies = (self, other)
+        tally_kinds = []
+        for each_tally in both_tallies:
+            tally_kinds.append(
+                (
+                    each_tally.attributes,
+                    each_tally.stratified,
+                    each_tally.of_labels,
+                    *(type(getattr(each_tally, part_field)) for part_field in _PART_NAMES),
+                )
+            )
+        if tally_kinds[0] != tally_kinds[1]:
+            received = f"a tally of {_describe_tally(other)}"
+            allowed = f"a tally of the same kind: {_describe_tally(self)}"
+            raise InputError(
+                "other", got=received, allowed=allowed, cure="make both with the same columns"
+            )
+        clustered = any(
+            tally_part is not None and tally_part.clustered
+            for each_tally in both_tallies
+            for tally_part in (each_tally.cells, each_tally.moments)
         )
-        new = list(dict.fromkeys([*self.levels, *other.levels]))
-        a, b = (t._onto(t.attributes, new, list(t.levels), orders, t.stratified) for t in both)
-        return replace(a, **{name: part + getattr(b, name) for name, part in a._parts().items()})._sorted()
+        if clustered and not disjoint_clusters:
+            allowed = (
+                "clusters that lie in one of the two only: one in both would be counted as two"
+            )
+            advice = (
+                "make one tally of all rows, or a.add(b, disjoint_clusters=True) where that is"
+                " known"
+            )
+            raise InputError("other", got="clustered tallies", allowed=allowed, cure=advice)
+        orders = tuple(
+            tuple(dict.fromkeys([*own_moved, *other_moved])) if own_moved and other_moved else ()
+            for own_moved, other_moved in zip(self.orders, other.orders, strict=True)
+        )
+        joined_levels = list(dict.fromkeys([*self.levels, *other.levels]))
+        own_moved, other_moved = (
+            each_tally._move_onto(
+                each_tally.attributes,
+                joined_levels,
+                list(each_tally.levels),
+                orders,
+                each_tally.stratified,
+            )
+            for each_tally in both_tallies
+        )
+        return replace(
+            own_moved,
+            **{
+                part_name: tally_part + getattr(other_moved, part_name)
+                for part_name, tally_part in own_moved._parts().items()
+            },
+        )._in_group_order()
 
     def selection(self) -> SelectionCounts:
         """Selected and not selected per group."""
@@ -262,27 +385,33 @@ class Tally:
         cells = self._cells()
         if isinstance(cells, ConfusionCounts):
             return cells
-        raise _lacks(self, "labels and predictions", "y_true= and y_pred=")
+        raise _lacking_part_error(self, "labels and predictions", "y_true= and y_pred=")
 
     def paired(self) -> PairedCounts:
         """Label × two predictions per group."""
         if isinstance(self.cells, PairedCounts):
             return self._part("cells")  # type: ignore[no-any-return]
-        raise _lacks(self, "a second prediction", "y_pred_b=")
+        raise _lacking_part_error(self, "a second prediction", "y_pred_b=")
 
     def strata(self) -> StratumCounts:
         """Cells of every group within the strata (of the first prediction, where there are two)."""
         if not self.stratified or self.cells is None:
-            raise _lacks(self, "strata", "strata=")
+            raise _lacking_part_error(self, "strata", "strata=")
         cells = self.cells.confusion(0) if isinstance(self.cells, PairedCounts) else self.cells
         refuse_weights("counts", weighted=cells.weighted)
         groups = self.by(*self.sensitive).groups
         names = tuple(dict.fromkeys(level[-1] for level in self.levels))
-        order = [names[h] for h in stratum_order(names, self.orders[-1])]
-        rows = np.zeros((len(order), len(groups), len(cells.cells)), dtype=np.int64)
-        for level, own in zip(self.levels, cells.rows, strict=True):
-            rows[order.index(level[-1]), groups.index(INTERSECTION.join(level[:-1]))] = own
-        return StratumCounts(tuple(order), groups, cells.cells, rows, self.attributes[-1])
+        ordered_names = []
+        for stratum_position in stratum_order(names, self.orders[-1]):
+            ordered_names.append(names[stratum_position])
+        row_counts = np.zeros((len(ordered_names), len(groups), len(cells.cells)), dtype=np.int64)
+        for level, group_cells in zip(self.levels, cells.rows, strict=True):
+            row_counts[
+                ordered_names.index(level[-1]), groups.index(INTERSECTION.join(level[:-1]))
+            ] = group_cells
+        return StratumCounts(
+            tuple(ordered_names), groups, cells.cells, row_counts, self.attributes[-1]
+        )
 
     def histogram(self) -> ScoreCounts:
         """Score values per group and label."""
@@ -290,17 +419,27 @@ class Tally:
 
     def extremes(self) -> TailCounts:
         """Sums and largest counterfactual differences per group."""
-        what, cure = "counterfactual differences", "score= and counterfactual_score="
-        return self._part("tails", what, cure)  # type: ignore[no-any-return]
+        part_words = "counterfactual differences"
+        argument_words = "score= and counterfactual_score="
+        return self._part("tails", part_words, argument_words)  # type: ignore[no-any-return]
+
+    def numbers(self) -> MomentCounts:
+        """Moments of the outcome as a number, and of the errors of its prediction."""
+        return self._part("moments", "numbers", "outcome=")  # type: ignore[no-any-return]
 
     def rows(self) -> RowCounts:
         """Distinct rows of features, outcome and prediction."""
         return self._part("distinct", "rows of features", "features=")  # type: ignore[no-any-return]
 
-    def _part(self, name: str, what: str = "outcomes or predictions", cure: str = "y_pred= (and y_true=)") -> Any:
+    def _part(
+        self,
+        name: str,
+        part_words: str = "outcomes or predictions",
+        argument_words: str = "y_pred= (and y_true=)",
+    ) -> Any:
         """One part, of the groups without strata."""
         if getattr(self, name) is None:
-            raise _lacks(self, what, cure)
+            raise _lacking_part_error(self, part_words, argument_words)
         return getattr(self.by(*self.sensitive) if self.stratified else self, name)
 
     def _cells(self) -> Any:
@@ -311,9 +450,9 @@ class Tally:
     def withheld(self, min_cell: int) -> Tally:
         """The cells alone, without those of fewer than `min_cell` rows: what a site may send.
 
-        Rows of withheld cells count as left out, so that the worst-case bounds of an audit say what withholding
-        can cost. Where one cell alone would be withheld, which known totals would give away, the next smallest
-        goes, too.
+        Rows of withheld cells count as left out, so that the worst-case bounds of an audit say what
+        withholding can cost. Where one cell alone would be withheld, which known totals would give
+        away, the next smallest goes, too.
 
         Parameters
         ----------
@@ -339,26 +478,47 @@ class Tally:
             f        30             0  30
             m         0             0  0
         """
-        least = check_whole("min_cell", min_cell, low=1, cure="10, say")
+        least_rows = check_whole("min_cell", min_cell, low=1, cure="10, say")
         cells = self.cells
         if cells is None or cells.weighted:
-            got = "a tally without cells" if cells is None else "a tally of weighted or clustered rows"
-            raise InputError("min_cell", got=got, allowed="cells of plain rows", cure="count without weights")
-        rows = cells.rows
-        small = (rows > 0) & (rows < least)
-        if small.sum() == 1 and (rows[~small] > 0).any():
-            small |= rows == rows[~small & (rows > 0)].min()
-        if others := [name for name in self._parts() if name != "cells"]:
-            caution(f"only cells can be withheld by size: {', '.join(others)} left out", DataWarning)
-        n, kept, before = int(rows[small].sum()), np.where(small, 0, rows), cells.missing
+            if cells is None:
+                received = "a tally without cells"
+            else:
+                received = "a tally of weighted or clustered rows"
+            raise InputError(
+                "min_cell",
+                got=received,
+                allowed="cells of plain rows",
+                cure="count without weights",
+            )
+        row_counts = cells.rows
+        is_small = (row_counts > 0) & (row_counts < least_rows)
+        if is_small.sum() == 1 and (row_counts[~is_small] > 0).any():
+            is_small |= row_counts == row_counts[~is_small & (row_counts > 0)].min()
+        if other_parts := [part_name for part_name in self._parts() if part_name != "cells"]:
+            caution(
+                f"only cells can be withheld by size: {', '.join(other_parts)} left out",
+                DataWarning,
+            )
+        n_withheld = int(row_counts[is_small].sum())
+        kept_counts = np.where(is_small, 0, row_counts)
+        report_before = cells.missing
         missing = replace(
-            before, policy="drop" if n else before.policy, n_dropped=before.n_dropped + n,
-            by_column={**before.by_column, "withheld": n},
-            patterns=(*before.patterns, *([(-1, -1, -1, n)] if n else [])),
-        )  # fmt: skip
-        units = {"n_units": int(kept.sum()), "group_units": kept.sum(axis=1)}
-        cells = replace(cells, rows=kept, totals=kept.astype(np.float64), missing=missing, **units)
-        return replace(self, cells=cells, scores=None, tails=None, distinct=None)
+            report_before,
+            policy="drop" if n_withheld else report_before.policy,
+            n_dropped=report_before.n_dropped + n_withheld,
+            by_column={**report_before.by_column, "withheld": n_withheld},
+            patterns=(*report_before.patterns, *([(-1, -1, -1, n_withheld)] if n_withheld else [])),
+        )
+        unit_counts = {"n_units": int(kept_counts.sum()), "group_units": kept_counts.sum(axis=1)}
+        cells = replace(
+            cells,
+            rows=kept_counts,
+            totals=kept_counts.astype(np.float64),
+            missing=missing,
+            **unit_counts,
+        )
+        return replace(self, cells=cells, scores=None, tails=None, distinct=None, moments=None)
 
     def to_json(self, path: str | Path | None = None, *, exact: bool = False) -> str:
         """The tally as JSON.
@@ -368,8 +528,8 @@ class Tally:
         path : str or Path, optional
             Where to write it.
         exact : bool, default False
-            Also keep `distinct` rows and single scores, which can point at people. Otherwise rows are left out
-            and scores merged until each interval holds at least 10 rows.
+            Also keep `distinct` rows and single scores, which can point at people. Otherwise rows
+            are left out and scores merged until each interval holds at least 10 rows.
 
         Warns
         -----
@@ -377,47 +537,78 @@ class Tally:
             What merging the scores can change.
         """
         exact = check_flag("exact", exact)
-        scores = None if self.scores is None or exact else self.scores._gridded(LEAST_ROWS)
-        kept = self if exact else replace(self, scores=scores, distinct=None)
+        if self.scores is None or exact:
+            scores = None
+        else:
+            scores = self.scores._merge_small_intervals(LEAST_ROWS)
+        if exact:
+            kept_tally = self
+        else:
+            kept_tally = replace(self, scores=scores, distinct=None)
         if scores is not None and scores.cost > 0:
             caution(
-                f"scores are merged to {scores.values.size} intervals of at least {LEAST_ROWS} rows: the share of a "
-                f"group below a cut can move by up to {scores.cost:.3g} (exact=True keeps every value).",
+                f"scores are merged to {scores.values.size} intervals of at least {LEAST_ROWS}"
+                f" rows: the share of a group below a cut can move by up to {scores.cost:.3g}"
+                " (exact=True keeps every value).",
                 DataWarning,
             )
-        text = json.dumps(encode(kept), ensure_ascii=False, allow_nan=False)
+        json_text = json.dumps(encode(kept_tally), ensure_ascii=False, allow_nan=False)
         if path is not None:
-            write_file(path, text, JSON)
-        return text
+            write_file(path, json_text, JSON)
+        return json_text
 
     @classmethod
     def from_json(cls, source: str | Path) -> Tally:
-        """The tally that `to_json` wrote: its text, or the path of a file; an InputError where it is none."""
-        written = "what Tally.to_json() writes: its text, or the path of a file"
-        text = str(check_type("source", source, (str, Path), written, "tally.to_json('tally.json')"))
+        """The tally that `to_json` wrote: its text, or the path of a file.
+
+        An InputError where it is none.
+        """
+        written_words = "what Tally.to_json() writes: its text, or the path of a file"
+        source_text = str(
+            check_type("source", source, (str, Path), written_words, "tally.to_json('tally.json')")
+        )
         allowed = "what Tally.to_json() writes"
-        held = text.lstrip().startswith("{")
-        data = parse_json(text, "source", "text", allowed) if held else read_json(text, "source", allowed)
-        return check_type("source", decode(data), cls, allowed)
+        is_text = source_text.lstrip().startswith("{")
+        if is_text:
+            json_object = parse_json(source_text, "source", "text", allowed)
+        else:
+            json_object = read_json(source_text, "source", allowed)
+        return check_type("source", decode(json_object), cls, allowed)
 
 
 #: What the answer of a warehouse can hold, and how it is read.
 _OF_ANSWERS = (
-    "y_true", "y_pred", "y_pred_b", "score", "strata", "sample_weight",
-    "pos_label", "label_values", "missing", "groups", "score_range",
-)  # fmt: skip
+    "y_true",
+    "y_pred",
+    "y_pred_b",
+    "score",
+    "strata",
+    "sample_weight",
+    "pos_label",
+    "label_values",
+    "missing",
+    "groups",
+    "score_range",
+)
 #: The parts of a tally.
-_PARTS = ("cells", "scores", "tails", "distinct")
+_PART_NAMES = ("cells", "scores", "tails", "distinct", "moments")
 
 
-def _described(counted: Tally) -> str:
-    parts = ", ".join(type(part).__name__ for part in counted._parts().values())
-    return f"{INTERSECTION.join(counted.attributes)} with {parts or 'nothing'}"
+def _describe_tally(described_tally: Tally) -> str:
+    part_words = ", ".join(
+        type(tally_part).__name__ for tally_part in described_tally._parts().values()
+    )
+    return f"{INTERSECTION.join(described_tally.attributes)} with {part_words or 'nothing'}"
 
 
-def _lacks(counted: Tally, what: str, cure: str) -> InputError:
-    got = f"a tally without {what} ({_described(counted)})"
-    return InputError("counts", got=got, allowed=f"a tally with {what}", cure=f"make it with {cure}")
+def _lacking_part_error(asked_tally: Tally, part_words: str, argument_words: str) -> InputError:
+    received = f"a tally without {part_words} ({_describe_tally(asked_tally)})"
+    return InputError(
+        "counts",
+        got=received,
+        allowed=f"a tally with {part_words}",
+        cure=f"make it with {argument_words}",
+    )
 
 
 def tally(
@@ -429,6 +620,8 @@ def tally(
     y_pred_b: str | None = None,
     score: str | None = None,
     counterfactual_score: str | None = None,
+    outcome: str | None = None,
+    predicted: str | None = None,
     features: Sequence[str] = (),
     strata: str | None = None,
     sample_weight: str | None = None,
@@ -446,16 +639,21 @@ def tally(
     Parameters
     ----------
     frame : data frame, lazy table or path
-        A file, folder or pattern, which `read_table` reads by the roles of its columns. Or pandas, polars, pyarrow,
-        or any other that narwhals reads. Lazy tables (polars LazyFrame, DuckDB relation,
-        Spark, Dask, Ibis, SQLFrame) are counted where they are: only grouped counts and sums come here.
+        A file, folder or pattern, which `read_table` reads by the roles of its columns. Or pandas,
+        polars, pyarrow, or any other that narwhals reads. Lazy tables (polars LazyFrame, DuckDB
+        relation, Spark, Dask, Ibis, SQLFrame) are counted where they are: only grouped counts and
+        sums come here.
     sensitive_features : str or sequence of str
         Sensitive columns; several are crossed, and `Tally.by` gives each by itself.
     y_true, y_pred, y_pred_b, strata, sample_weight, cluster : str, optional
-        Columns of labels, predictions, predictions of a second model, strata, weights and sampling units.
+        Columns of labels, predictions, predictions of a second model, strata, weights and sampling
+        units.
     score, counterfactual_score : str, optional
-        Columns of scores in [0, 1], and of the same rows' scores with the other value of the sensitive
-        attribute, which gives the part `tails`.
+        Columns of scores in [0, 1], and of the same rows' scores with the other value of the
+        sensitive attribute, which gives the part `tails`.
+    outcome, predicted : str, optional
+        Columns of an outcome that is a number (a wage, a price) and of its prediction: give the
+        part `moments`, which `means` and `prediction_errors` need.
     features : sequence of str, optional
         Columns of features: gives the part `distinct`, which set distances need.
     pos_label, label_values, missing, groups
@@ -463,11 +661,12 @@ def tally(
     score_range : tuple of float, default (0, 1)
         Ends of the scale of the scores, which become 0 and 1.
     number : str, optional
-        Column with the rows that each row stands for, as in the answer to a query of `tally_sql` (of weights the
-        sums, and those of their squares in a column with ``_squares``). Not with clusters or counterfactual scores.
+        Column with the rows that each row stands for, as in the answer to a query of `tally_sql`
+        (of weights the sums, and those of their squares in a column with ``_squares``). Not with
+        clusters, counterfactual scores or numbers as outcome.
     engine : {"auto", "rows", "duckdb", "polars", "spark"}, default "auto"
-        What counts. "auto": lazy tables by their own engine, frames by rows in NumPy. "rows" loads a lazy
-        table; another name moves a frame's rows into that engine.
+        What counts. "auto": lazy tables by their own engine, frames by rows in NumPy. "rows" loads
+        a lazy table; another name moves a frame's rows into that engine.
 
     Returns
     -------
@@ -476,14 +675,16 @@ def tally(
     Raises
     ------
     InputError
-        Where a column is missing or cannot be used; in a lazy table more than 10⁶ distinct rows of `features`.
+        Where a column is missing or cannot be used; in a lazy table more than 10⁶ distinct rows of
+        `features`.
     EngineError
         Where the engine of a lazy table fails; it gives the engine's own words.
 
     Notes
     -----
-    Of a lazy table up to 65,536 distinct scores are counted one by one, more in intervals between the fractions k/m
-    with m ≤ 1,000: MADD in up to 1,000 bins is exact, and `ScoreCounts.auc_error` bounds the error of AUC and ABROCA.
+    Of a lazy table up to 65,536 distinct scores are counted one by one, more in intervals between
+    the fractions k/m with m ≤ 1,000: MADD in up to 1,000 bins is exact, and `ScoreCounts.auc_error`
+    bounds the error of AUC and ABROCA.
 
     Examples
     --------
@@ -493,5 +694,11 @@ def tally(
     >>> print(counted)
     Tally of 4 rows by sex: f (2), m (2); cells.
     """
-    asked = dict(locals())
-    return Tally(**count_columns(asked.pop("frame"), asked.pop("sensitive_features"), **asked))
+    question_arguments = dict(locals())
+    return Tally(
+        **count_columns(
+            question_arguments.pop("frame"),
+            question_arguments.pop("sensitive_features"),
+            **question_arguments,
+        )
+    )

@@ -1,10 +1,13 @@
-"""The one rule that turns evidence into verdicts: a quantity is shown to lie below, above or inside a fair range.
+"""The one rule that turns evidence into verdicts.
 
-Every verdict of the package is made here. What a method brings is `Evidence`: three p-values, small where the quantity
-lies below, above or inside its fair range, by an exact test, a score, a standard error with degrees of freedom, or
-draws; and limits that belong to them. What comes out is a `Ruling`: verdict, direction, p-value, and the p-value over
-the family. A verdict is given exactly where the p-value over the family is at most the error, and the one-sided limits
-at `bound_level` leave the fair range, or lie inside it, exactly where the p-value of the comparison alone is.
+A quantity is shown to lie below, above or inside a fair range.
+
+Every verdict of the package is made here. What a method brings is `Evidence`: three p-values, small
+where the quantity lies below, above or inside its fair range, by an exact test, a score, a standard
+error with degrees of freedom, or draws; and limits that belong to them. What comes out is a
+`Ruling`: verdict, direction, p-value, and the p-value over the family. A verdict is given exactly
+where the p-value over the family is at most the error, and the one-sided limits at `bound_level`
+leave the fair range, or lie inside it, exactly where the p-value of the comparison alone is.
 """
 
 from __future__ import annotations
@@ -26,13 +29,16 @@ VERDICTS: tuple[Verdict, ...] = ("violated", "undecided", "insufficient evidence
 
 
 def fair_range(scale: str, size: float) -> tuple[float, float]:
-    """The values that count as fair: of a "ratio" from a threshold θ to 1/θ, of a "difference" within ± a margin.
+    """The values that count as fair.
+
+    Of a "ratio" from a threshold θ to 1/θ, of a "difference" within ± a margin.
 
     A "gap" (a size that cannot be negative: largest gap, area, MADD) lies below a margin.
     """
     if scale == "ratio":
         return size, 1 / size
-    return (-size if scale == "difference" else -math.inf), size
+    # 0 − 0 is 0, where −0 would be written "-0"
+    return (0.0 - size if scale == "difference" else -math.inf), size
 
 
 @serialisable()
@@ -59,7 +65,10 @@ class Procedure:
 
 @dataclass(frozen=True)
 class Evidence:
-    """p-values of one quantity, small where it lies below, above or inside its fair range; NaN where there is none."""
+    """p-values of one quantity, small where it lies below, above or inside its fair range.
+
+    NaN where there is none.
+    """
 
     below: float = math.nan
     above: float = math.nan
@@ -67,29 +76,76 @@ class Evidence:
 
     @property
     def smallest(self) -> tuple[float, str]:
-        """The p-value that names the direction, and the direction; (NaN, "") where there is none."""
-        known = [(p, side) for side, p in vars(self).items() if not math.isnan(p)]
-        return min(known, default=(math.nan, ""))
+        """The p-value that names the direction, and the direction.
+
+        (NaN, "") where there is none.
+        """
+        known_pvalues = []
+        for direction, pvalue in vars(self).items():
+            if not math.isnan(pvalue):
+                known_pvalues.append((pvalue, direction))
+        return min(known_pvalues, default=(math.nan, ""))
 
 
 def z_evidence(z_low: float, z_high: float, degrees_of_freedom: float = math.inf) -> Evidence:
-    """Evidence from two statistics that are about normal, or t: of H0 "quantity = lower end" and "= upper end".
+    """Evidence from two statistics that are about normal, or t.
 
-    They are positive where the estimate lies above; an infinite end of the range has z = ∞ (lower) or −∞ (upper).
-    Both directions count: at an end of a range of Δ = z_low − z_high standard errors, rejecting by z below or
-    above has probability Φ(−z) + Φ(−z − Δ) (the test of an interval hypothesis, Hodges & Lehmann 1954). So a
-    range much wider than its standard error costs nothing, and one of no width is the two-sided test.
+    Of H0 "quantity = lower end" and "= upper end".
+
+    They are positive where the estimate lies above; an infinite end of the range has z = ∞ (lower)
+    or −∞ (upper). Both directions count: at an end of a range of Δ = z_low − z_high standard
+    errors, rejecting by z below or above has probability Φ(−z) + Φ(−z − Δ) (the test of an interval
+    hypothesis, Hodges & Lehmann 1954). So a range much wider than its standard error costs nothing,
+    and one of no width is the two-sided test.
     """
-    if math.isnan(z_low) or math.isnan(z_high):
+    return evidence_by_side(
+        at_low=(z_low, z_low),
+        at_high=(z_high, z_high),
+        width=z_low - z_high,
+        degrees_of_freedom=degrees_of_freedom,
+    )
+
+
+def evidence_by_side(
+    *,
+    at_low: tuple[float, float],
+    at_high: tuple[float, float],
+    width: float,
+    degrees_of_freedom: float = math.inf,
+) -> Evidence:
+    """Evidence as `z_evidence`, from statistics that differ by the side that they speak for.
+
+    Parameters
+    ----------
+    at_low, at_high : tuple of float
+        Of H0 "quantity = lower end" and "= upper end": the statistic that is large where the
+        quantity is shown to lie above the end, and the one that is small where it lies below.
+    width : float
+        Standard errors in the fair range.
+    degrees_of_freedom : float
+        Of Student's t.
+    """
+    if any(math.isnan(statistic) for statistic in (*at_low, *at_high)):
         return Evidence()
-    tail = functools.partial(_tail, width=z_low - z_high, degrees_of_freedom=degrees_of_freedom)
-    return Evidence(tail(-z_low), tail(z_high), max(tail(z_low), tail(-z_high)))
+    tail_probability = functools.partial(
+        _tail_probability, width=width, degrees_of_freedom=degrees_of_freedom
+    )
+    low_above, low_below = at_low
+    high_above, high_below = at_high
+    return Evidence(
+        below=tail_probability(-low_below),
+        above=tail_probability(high_above),
+        inside=max(tail_probability(low_above), tail_probability(-high_below)),
+    )
 
 
-def _tail(z: float, *, width: float, degrees_of_freedom: float) -> float:
+def _tail_probability(z: float, *, width: float, degrees_of_freedom: float) -> float:
     """Φ(−z) + Φ(−z − width), at most 1."""
-    beyond = normal_cdf(-z - width, degrees_of_freedom) if math.isfinite(width) else 0.0
-    return min(normal_cdf(-z, degrees_of_freedom) + beyond, 1.0)
+    if math.isfinite(width):
+        probability_beyond = normal_cdf(-z - width, degrees_of_freedom)
+    else:
+        probability_beyond = 0.0
+    return min(normal_cdf(-z, degrees_of_freedom) + probability_beyond, 1.0)
 
 
 def with_the_other_direction(pvalue: float, width: float) -> float:
@@ -97,24 +153,41 @@ def with_the_other_direction(pvalue: float, width: float) -> float:
 
     `width`: standard errors in the fair range.
     """
-    return _tail(-normal_quantile(pvalue), width=width, degrees_of_freedom=math.inf)
+    return _tail_probability(-normal_quantile(pvalue), width=width, degrees_of_freedom=math.inf)
 
 
-def bound_level(width: float, confidence_level: float, degrees_of_freedom: float = math.inf) -> float:
-    """Level of each one-sided limit that belongs to `z_evidence`: p < α exactly where it excludes the end.
+def bound_level(
+    width: float, confidence_level: float, degrees_of_freedom: float = math.inf
+) -> float:
+    """Level of each one-sided limit that belongs to `z_evidence`.
 
-    Between the confidence level (a fair range of many standard errors: `width`) and the middle between it and 1.
+    p < α exactly where it excludes the end.
+
+    Between the confidence level (a fair range of many standard errors: `width`) and the middle
+    between it and 1.
     """
     alpha = 1 - confidence_level
     if not normal_cdf(-normal_quantile(confidence_level) - width, degrees_of_freedom) > 1e-12:
-        return confidence_level  # so wide that the other direction does not count, or infinite, or NaN
+        return (
+            confidence_level  # so wide that the other direction does not count, or infinite, or NaN
+        )
 
     def excess(z: float) -> float:
-        return _tail(z, width=max(width, 0.0), degrees_of_freedom=degrees_of_freedom) - alpha
+        return (
+            _tail_probability(z, width=max(width, 0.0), degrees_of_freedom=degrees_of_freedom)
+            - alpha
+        )
 
-    ends = (normal_quantile(level, degrees_of_freedom) for level in (confidence_level, 1 - alpha / 2))
-    least, most = (z + shift for z, shift in zip(ends, (-1e-9, 1e-9), strict=True))
-    return 1 - normal_cdf(-float(scipy.optimize.brentq(excess, least, most, xtol=1e-14)), degrees_of_freedom)
+    end_quantiles = (
+        normal_quantile(level, degrees_of_freedom) for level in (confidence_level, 1 - alpha / 2)
+    )
+    least_quantile, greatest_quantile = (
+        z + end_shift for z, end_shift in zip(end_quantiles, (-1e-9, 1e-9), strict=True)
+    )
+    return 1 - normal_cdf(
+        -float(scipy.optimize.brentq(excess, least_quantile, greatest_quantile, xtol=1e-14)),
+        degrees_of_freedom,
+    )
 
 
 @dataclass(frozen=True)
@@ -130,24 +203,42 @@ class Ruling:
     pvalue_adjusted: float
 
 
-def settle(family: Sequence[Evidence], *, confidence_level: float, adjust: str = "holm") -> tuple[Ruling, ...]:
+def settle(
+    family: Sequence[Evidence], *, confidence_level: float, adjust: str = "holm"
+) -> tuple[Ruling, ...]:
     """Verdicts on all comparisons of one metric.
 
-    With "holm" (or another method that keeps the family-wise error) the probability of any false verdict is
-    at most 1 − confidence_level, since of each comparison only one direction can be false.
+    With "holm" (or another method that keeps the family-wise error) the probability of any false
+    verdict is at most 1 − confidence_level, since of each comparison only one direction can be
+    false.
     """
-    smallest = [evidence.smallest for evidence in family]
+    smallest_pvalues = [evidence.smallest for evidence in family]
     rulings = []
-    for (p, direction), q in zip(smallest, adjust_pvalues([p for p, _ in smallest], adjust).tolist(), strict=True):
+    for (pvalue, direction), adjusted_pvalue in zip(
+        smallest_pvalues,
+        adjust_pvalues([pvalue for pvalue, _ in smallest_pvalues], adjust).tolist(),
+        strict=True,
+    ):
         verdict: Verdict = "satisfied" if direction == "inside" else "violated"
-        if q > 1 - confidence_level:
+        if adjusted_pvalue > 1 - confidence_level:
             verdict = "undecided"
-        rulings.append(Ruling(verdict if direction else "insufficient evidence", direction, p, q))
+        rulings.append(
+            Ruling(
+                verdict if direction else "insufficient evidence",
+                direction,
+                pvalue,
+                adjusted_pvalue,
+            )
+        )
     return tuple(rulings)
 
 
 def decide(
-    family: Sequence[Evidence], *, confidence_level: float, adjust: str = "holm", chosen_among: int = 0
+    family: Sequence[Evidence],
+    *,
+    confidence_level: float,
+    adjust: str = "holm",
+    chosen_among: int = 0,
 ) -> tuple[Ruling, ...]:
     """Verdicts on the comparisons of one metric, also where the data chose which are shown.
 
@@ -158,7 +249,8 @@ def decide(
     confidence_level : float
         1 − the error of any false verdict.
     adjust : str
-        As in `adjust_pvalues`; where the data chose the comparisons it is Bonferroni's over all of them.
+        As in `adjust_pvalues`; where the data chose the comparisons it is Bonferroni's over all of
+        them.
     chosen_among : int
         Number of comparisons that the data chose these from; 0 where they are the family.
     """
@@ -167,22 +259,25 @@ def decide(
     level_of_each = 1 - (1 - confidence_level) / chosen_among
     rulings = []
     for ruling in settle(family, confidence_level=level_of_each, adjust="none"):
-        pvalue = min(chosen_among * ruling.pvalue, 1.0)
-        rulings.append(replace(ruling, pvalue_adjusted=pvalue))
+        corrected_pvalue = min(chosen_among * ruling.pvalue, 1.0)
+        rulings.append(replace(ruling, pvalue_adjusted=corrected_pvalue))
     return tuple(rulings)
 
 
-def sharpest_level(confidence_level: float, n_comparisons: int, adjust: str, chosen_among: int = 0) -> float:
+def sharpest_level(
+    confidence_level: float, n_comparisons: int, adjust: str, chosen_among: int = 0
+) -> float:
     """The error that the smallest p-value of a family is held to: what a test must be right at.
 
-    Holm, Hommel, Šidák and Bonferroni begin at α/m, and so does the false discovery rate; without adjusting it is α.
+    Holm, Hommel, Šidák and Bonferroni begin at α/m, and so does the false discovery rate; without
+    adjusting it is α.
     """
-    error = 1 - confidence_level
+    error_level = 1 - confidence_level
     if chosen_among:
-        return error / chosen_among
+        return error_level / chosen_among
     if adjust == "none":
-        return error
-    return error / max(n_comparisons, 1)
+        return error_level
+    return error_level / max(n_comparisons, 1)
 
 
 def judge(low: float, high: float, *, fair: tuple[float, float]) -> Verdict:
@@ -195,52 +290,76 @@ def judge(low: float, high: float, *, fair: tuple[float, float]) -> Verdict:
     """
     if math.isnan(low) or math.isnan(high):
         return "insufficient evidence"
-    side = side_of(low, high, fair=fair)
-    if side in ("below", "above"):
+    interval_side = side_of(low, high, fair=fair)
+    if interval_side in ("below", "above"):
         return "violated"
-    return "satisfied" if side == "inside" else "undecided"
+    if interval_side == "inside":
+        return "satisfied"
+    return "undecided"
 
 
 def side_of(low: float, high: float, *, fair: tuple[float, float]) -> str:
-    """Where two limits lie: "below", "above" or "inside" the fair range, empty where they reach over an end of it.
+    """Where two limits lie: "below", "above" or "inside" the fair range, empty where they reach
+    over an end of it.
 
     Examples
     --------
     >>> side_of(-0.3, -0.1, fair=(0.0, 0.0)), side_of(-0.3, 0.1, fair=(0.0, 0.0))
     ('below', '')
     """
-    least, most = fair
-    if high < least:
+    fair_low, fair_high = fair
+    if high < fair_low:
         return "below"
-    if low > most:
+    if low > fair_high:
         return "above"
-    inside = (low > least or least == -math.inf) and (high < most or most == math.inf)
-    return "inside" if inside else ""
+    is_inside = (low > fair_low or fair_low == -math.inf) and (
+        high < fair_high or fair_high == math.inf
+    )
+    return "inside" if is_inside else ""
 
 
 def explain(
-    interval: Iterable[float], bounds: Iterable[float], fair: tuple[float, float], verdict: str, *,
-    adjusted: bool, alternative: str = "two-sided",
-) -> str:  # fmt: skip
-    """One sentence where the printed interval and the verdict by one-sided `bounds` seem to differ; empty elsewhere."""
-    low, high = bounds
-    shown, alone = judge(*interval, fair=fair), judge(low, high, fair=fair)
-    if verdict not in ("violated", "satisfied", "undecided") or shown in (verdict, "insufficient evidence"):
+    interval: Iterable[float],
+    bounds: Iterable[float],
+    fair: tuple[float, float],
+    verdict: str,
+    *,
+    adjusted: bool,
+    alternative: str = "two-sided",
+) -> str:
+    """One sentence where the printed interval and the verdict by one-sided `bounds` seem to differ.
+
+    Empty elsewhere.
+    """
+    lower_bound, upper_bound = bounds
+    shown_verdict = judge(*interval, fair=fair)
+    unadjusted_verdict = judge(lower_bound, upper_bound, fair=fair)
+    if verdict not in ("violated", "satisfied", "undecided") or shown_verdict in (
+        verdict,
+        "insufficient evidence",
+    ):
         return ""
-    limits = f"the one-sided limits {low:.3g} and {high:.3g}"
-    if alone == verdict:
+    limits = f"the one-sided limits {lower_bound:.3g} and {upper_bound:.3g}"
+    if unadjusted_verdict == verdict:
         printed = f"one-sided ({alternative})"
         if alternative == "two-sided":
-            least, most = interval
-            printed = "two-sided and " + ("wider" if least <= low <= high <= most else "by another method")
+            interval_low, interval_high = interval
+            printed = "two-sided and " + (
+                "wider"
+                if interval_low <= lower_bound <= upper_bound <= interval_high
+                else "by another method"
+            )
         return f"The verdict rests on {limits}; the printed interval is {printed}."
     if adjusted:
-        return f"Alone this comparison would be {alone}; over all comparisons of the metric it is {verdict}."
+        return (
+            f"Alone this comparison would be {unadjusted_verdict}; over all comparisons of the metric it is"
+            f" {verdict}."
+        )
     return f"The verdict rests on {limits}."
 
 
 def effective(number: float, kind: str) -> str:
     """So many effective cases in words, "1 effective cluster"; `kind`: in the plural."""
-    told = f"{number:.3g}"
-    one = {"successes": "success"}.get(kind, kind.removesuffix("s"))
-    return f"{told} effective {one if told == '1' else kind}"
+    number_text = f"{number:.3g}"
+    singular = {"successes": "success"}.get(kind, kind.removesuffix("s"))
+    return f"{number_text} effective {singular if number_text == '1' else kind}"

@@ -2,15 +2,17 @@
 
 The rules, in words:
 
-1. An input of the run is never written, whatever it is called: files are told apart by device and inode, so that a
-   symbolic link, a hard link, another spelling, another case or ``/dev/fd/3`` is the file that it leads to.
+1. An input of the run is never written, whatever it is called: files are told apart by device and
+   inode, so that a symbolic link, a hard link, another spelling, another case or ``/dev/fd/3`` is
+   the file that it leads to.
 2. The ending of a name says what is in the file; an ending that is not made is refused.
-3. A file is whole or it is not there. The text goes to a file beside it, which takes its place in one step
-   (`os.replace`) after it has reached the disk. A full disk or a signal leaves the file of before, or the new one.
-4. A file that is replaced keeps its permissions and its owner; a symbolic link stays a link, and what it leads to is
-   replaced. Pipes and devices are written as they are.
-5. No name is made up beside the files of the user: the file of rule 3 has no name, or where the system knows none
-   such a hidden one that nobody can guess.
+3. A file is whole or it is not there. The text goes to a file beside it, which takes its place in
+   one step (`os.replace`) after it has reached the disk. A full disk or a signal leaves the file of
+   before, or the new one.
+4. A file that is replaced keeps its permissions and its owner; a symbolic link stays a link, and
+   what it leads to is replaced. Pipes and devices are written as they are.
+5. No name is made up beside the files of the user: the file of rule 3 has no name, or where the
+   system knows none such a hidden one that nobody can guess.
 """
 
 from __future__ import annotations
@@ -43,9 +45,10 @@ Identity = tuple[int, int]
 Content = str | bytes
 
 _OF_STANDARD_OUTPUT = ("/dev/stdout", "/dev/fd/1", "/proc/self/fd/1")
-_DESCRIPTOR = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
+_DESCRIPTOR_PATH = re.compile(r"/(?:dev|proc/self)/fd/(\d+)")
 _STANDARD_ERROR = "/dev/stderr"
-#: Errors of the system that a path has, and that another path cures; all others are failures of writing.
+#: Errors of the system that a path has, and that another path cures; all others are failures of
+#: writing.
 _FAULTS_OF_THE_PATH = frozenset(
     {
         errno.EACCES,
@@ -65,7 +68,10 @@ _FAULTS_OF_THE_PATH = frozenset(
 
 
 def as_bytes(content: Content) -> bytes:
-    """A text as the bytes of a file; what UTF-8 cannot hold (half a pair of surrogates) is written as a reference."""
+    """A text as the bytes of a file.
+
+    What UTF-8 cannot hold (half a pair of surrogates) is written as a reference.
+    """
     if isinstance(content, bytes):
         return content
     return content.encode("utf-8", "xmlcharrefreplace")
@@ -76,23 +82,28 @@ def as_bytes(content: Content) -> bytes:
 
 def identity(path: str | PathLike[str]) -> Identity | None:
     """Device and inode of the file that a path leads to; None where there is none."""
-    descriptor = _descriptor(path)
+    descriptor = _descriptor_of(path)
     try:
-        status = os.stat(path) if descriptor is None else os.fstat(descriptor)
+        if descriptor is None:
+            status = os.stat(path)
+        else:
+            status = os.fstat(descriptor)
     except (OSError, ValueError):
         return None
     return status.st_dev, status.st_ino
 
 
-def _descriptor(path: str | PathLike[str]) -> int | None:
+def _descriptor_of(path: str | PathLike[str]) -> int | None:
     """The open file of this process that a path such as ``/dev/fd/3`` names."""
-    text = fspath(path)
-    if text == _STANDARD_ERROR:
+    path_text = fspath(path)
+    if path_text == _STANDARD_ERROR:
         return 2
-    if text in _OF_STANDARD_OUTPUT:
+    if path_text in _OF_STANDARD_OUTPUT:
         return 1
-    match = _DESCRIPTOR.fullmatch(text)
-    return int(match[1]) if match else None
+    descriptor_match = _DESCRIPTOR_PATH.fullmatch(path_text)
+    if descriptor_match:
+        return int(descriptor_match[1])
+    return None
 
 
 def is_standard_output(path: str | PathLike[str]) -> bool:
@@ -118,18 +129,20 @@ class Inputs:
             if fspath(path) == STANDARD:
                 self._add_standard_input()
                 continue
-            for member in _members(path):
-                self._add(member)
+            for member_file in _member_files(path):
+                self._add(member_file)
 
     def _add(self, path: Path) -> None:
         self._places.add(os.path.realpath(path))
-        found = identity(path)
+        file_identity = identity(path)
         # Terminals and /dev/null are read and written by one name; nothing is lost there.
-        if found is not None and not is_character_device(path):
-            self._identities.add(found)
+        if file_identity is not None and not is_character_device(path):
+            self._identities.add(file_identity)
 
     def _add_standard_input(self) -> None:
-        """A file that the shell opened for reading (``< people.csv``) is an input like any other."""
+        """A file that the shell opened for reading (``< people.csv``) is an input like any
+        other.
+        """
         try:
             status = os.fstat(sys.stdin.fileno())
         except (AttributeError, OSError, ValueError):
@@ -139,14 +152,17 @@ class Inputs:
 
     def hold(self, path: str | PathLike[str]) -> bool:
         """Whether a path leads to one of the files."""
-        found = identity(path)
-        if found is not None:
-            return found in self._identities
+        file_identity = identity(path)
+        if file_identity is not None:
+            return file_identity in self._identities
         return os.path.realpath(path) in self._places
 
 
-def _members(path: str | PathLike[str]) -> list[Path]:
-    """The files that a path names: a path that exists is that file, a folder holds its files, others are patterns."""
+def _member_files(path: str | PathLike[str]) -> list[Path]:
+    """The files that a path names.
+
+    A path that exists is that file, a folder holds its files, others are patterns.
+    """
     is_file = os.path.lexists(path) and not os.path.isdir(path)
     if is_file or not (os.path.isdir(path) or glob.has_magic(fspath(path))):
         return [Path(path)]
@@ -165,22 +181,37 @@ def is_character_device(path: str | PathLike[str]) -> bool:
 
 
 def check_ending(argument: str, path: Path, endings: Sequence[str]) -> None:
-    """Raise InputError unless the name of a file ends as one of `endings`, in small letters or capitals."""
+    """Raise InputError unless the name of a file ends as one of `endings`, in small letters or
+    capitals.
+    """
     if not endings or path.name.lower().endswith(tuple(ending.lower() for ending in endings)):
         return
-    what = f"which ends in {path.suffix!r}" if path.suffix else "a name without an ending"
-    allowed = f"a name that ends in {_listed(endings)}"
-    raise InputError(argument, got=f"{str(path)!r}, {what}", allowed=allowed, cure=f"{path.stem}{endings[0]}")
+    if path.suffix:
+        ending_words = f"which ends in {path.suffix!r}"
+    else:
+        ending_words = "a name without an ending"
+    allowed = f"a name that ends in {_listed_endings(endings)}"
+    raise InputError(
+        argument,
+        got=f"{str(path)!r}, {ending_words}",
+        allowed=allowed,
+        cure=f"{path.stem}{endings[0]}",
+    )
 
 
-def _listed(endings: Sequence[str]) -> str:
+def _listed_endings(endings: Sequence[str]) -> str:
     if len(endings) == 1:
         return endings[0]
     return f"{', '.join(endings[:-1])} or {endings[-1]}"
 
 
 def check_writable(
-    argument: str, path: Path, endings: Sequence[str] = (), *, inputs: Inputs | None = None, replace: bool = True
+    argument: str,
+    path: Path,
+    endings: Sequence[str] = (),
+    *,
+    inputs: Inputs | None = None,
+    replace: bool = True,
 ) -> None:
     """Raise InputError where a file could not be written; nothing changes and nothing stays behind.
 
@@ -204,11 +235,11 @@ def check_writable(
             cure="name another file: an input is never written over",
         )
     with _faults_named(argument, path):
-        descriptor = _descriptor(path)
+        descriptor = _descriptor_of(path)
         if descriptor is not None:
             os.fstat(descriptor)
             return
-        status = _status(path)
+        status = _file_status(path)
         if status is not None and _is_special(status):
             return
         check_ending(argument, path, endings)
@@ -222,7 +253,7 @@ def check_writable(
             pass
 
 
-def _status(path: Path) -> os.stat_result | None:
+def _file_status(path: Path) -> os.stat_result | None:
     """What is at a path, links followed; None where nothing is."""
     try:
         return os.stat(path)
@@ -232,12 +263,12 @@ def _status(path: Path) -> os.stat_result | None:
 
 def _is_special(status: os.stat_result) -> bool:
     """Whether it is a pipe, a terminal or another device that takes bytes as they come."""
-    kind = stat.S_IFMT(status.st_mode)
-    if kind == stat.S_IFDIR:
+    file_type = stat.S_IFMT(status.st_mode)
+    if file_type == stat.S_IFDIR:
         raise IsADirectoryError(errno.EISDIR, "Is a directory")
-    if kind == stat.S_IFBLK:
+    if file_type == stat.S_IFBLK:
         raise PermissionError(errno.EACCES, "It is a device that holds files")
-    return kind != stat.S_IFREG
+    return file_type != stat.S_IFREG
 
 
 def _is_there(argument: str, path: Path) -> InputError:
@@ -251,20 +282,23 @@ def _is_there(argument: str, path: Path) -> InputError:
 
 @contextmanager
 def _faults_named(argument: str, path: Path) -> Iterator[None]:
-    """Turn errors of the system into ours: an InputError where another path is the cure, else a WriteError."""
+    """Turn errors of the system into ours.
+
+    An InputError where another path is the cure, else a WriteError.
+    """
     try:
         yield
     except (InputError, WriteError):
         raise
     except (OSError, ValueError) as problem:
-        cause = str(problem)
+        failure_cause = str(problem)
         if isinstance(problem, OSError):
-            cause = problem.strerror or cause
+            failure_cause = problem.strerror or failure_cause
         if isinstance(problem, OSError) and problem.errno not in _FAULTS_OF_THE_PATH:
-            raise WriteError(str(path), cause) from problem
+            raise WriteError(str(path), failure_cause) from problem
         raise InputError(
             argument,
-            got=f"{str(path)!r}, which cannot be written ({cause})",
+            got=f"{str(path)!r}, which cannot be written ({failure_cause})",
             allowed="a file in a folder that exists and may be written to",
             cure="choose another place",
         ) from problem
@@ -305,7 +339,8 @@ def write_file(
     Raises
     ------
     InputError
-        For an input, another ending, a file that is there and may not be replaced, a path that cannot be written.
+        For an input, another ending, a file that is there and may not be replaced, a path that
+        cannot be written.
     WriteError
         Where the disk is full or fails.
 
@@ -317,28 +352,32 @@ def write_file(
     ...     print(written.name, written.read_text())
     words.json {}
     """
-    named = Path(check_path(argument, path))
-    data = as_bytes(content)
-    check_writable(argument, named, endings, inputs=inputs, replace=replace)
-    with _faults_named(argument, named):
-        descriptor = _descriptor(named)
+    target_path = Path(check_path(argument, path))
+    content_bytes = as_bytes(content)
+    check_writable(argument, target_path, endings, inputs=inputs, replace=replace)
+    with _faults_named(argument, target_path):
+        descriptor = _descriptor_of(target_path)
         if descriptor is not None:
-            pour(descriptor, data)
-            return named
-        status = _status(named)
+            pour(descriptor, content_bytes)
+            return target_path
+        status = _file_status(target_path)
         if status is not None and _is_special(status):
-            _write_special(named, data)
-            return named
+            _write_special(target_path, content_bytes)
+            return target_path
         try:
-            _write_regular(Path(os.path.realpath(named)), data, status, replace=replace)
+            _write_regular(
+                Path(os.path.realpath(target_path)), content_bytes, status, replace=replace
+            )
         except FileExistsError as problem:
-            raise _is_there(argument, named) from problem
-    return named
+            raise _is_there(argument, target_path) from problem
+    return target_path
 
 
-def _write_regular(target: Path, data: bytes, before: os.stat_result | None, *, replace: bool) -> None:
+def _write_regular(
+    target: Path, content_bytes: bytes, before: os.stat_result | None, *, replace: bool
+) -> None:
     with open_draft(target.parent) as draft:
-        pour(draft.handle, data)
+        pour(draft.handle, content_bytes)
         if before is not None:
             draft.imitate(target, before)
         os.fsync(draft.handle)
@@ -346,9 +385,9 @@ def _write_regular(target: Path, data: bytes, before: os.stat_result | None, *, 
     flush_folder(target.parent)
 
 
-def _write_special(path: Path, data: bytes) -> None:
+def _write_special(path: Path, content_bytes: bytes) -> None:
     handle = os.open(path, os.O_WRONLY | getattr(os, "O_BINARY", 0) | getattr(os, "O_NOCTTY", 0))
     try:
-        pour(handle, data)
+        pour(handle, content_bytes)
     finally:
         os.close(handle)

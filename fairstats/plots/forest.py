@@ -1,4 +1,7 @@
-"""Forest plots: one line per comparison, with its interval, against the threshold; models side by side."""
+"""Forest plots: one line per comparison, with its interval, against the threshold.
+
+Models side by side.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +19,19 @@ from fairstats.plots.picture import axes_or_new, finished
 
 #: Verdict → colour, marker, face; shape and word say the same as the colour.
 STYLES = {
-    "violated": ("#a3161b", "D", "#a3161b"), "satisfied": ("#17663f", "o", "#17663f"),
-    "undecided": ("#775600", "o", "white"), "insufficient evidence": ("#4f5b69", "x", "#4f5b69"),
-}  # fmt: skip
-_BAND, _LIMIT = "#eaf3ee", "#a3161b"
-_INCHES_PER_ROW, _LONGEST_LABEL = 0.34, 48
+    "violated": ("#a3161b", "D", "#a3161b"),
+    "satisfied": ("#17663f", "o", "#17663f"),
+    "undecided": ("#775600", "o", "white"),
+    "insufficient evidence": ("#4f5b69", "x", "#4f5b69"),
+}
+_BAND_COLOUR = "#eaf3ee"
+_LIMIT_COLOUR = "#a3161b"
+_INCHES_PER_ROW = 0.34
+_LONGEST_LABEL = 48
 #: No axis reaches further than this, whatever the intervals do.
 _RATIO_REACH = 16.0
 #: Scale → what the axis shows.
-_WORDS = {"ratio": "Ratio", "difference": "Difference", "maximum": "Size"}
+_SCALE_WORDS = {"ratio": "Ratio", "difference": "Difference", "maximum": "Size"}
 #: Verdict → mark beside the number.
 MARKS = {"violated": "✗", "satisfied": "✓", "undecided": "?", "insufficient evidence": "–"}
 
@@ -32,10 +39,11 @@ MARKS = {"violated": "✗", "satisfied": "✓", "undecided": "?", "insufficient 
 def forest_plot(result_or_results: Any, *, ax: Axes | None = None) -> Axes:
     """Draw estimates and intervals of comparisons, one line each.
 
-    `result_or_results`: results with `comparisons` (group, reference, estimate, confidence_interval, bounds, verdict),
-    `settings` with a limit, and `scale`: "ratio" (logarithmic axis), "difference" or "maximum"; a new figure is as high
-    as the lines need. Thin lines are the intervals, thick ones the two one-sided bounds that the verdict rests on.
-    Raises InputError if the results have different scales, or no comparisons.
+    `result_or_results`: results with `comparisons` (group, reference, estimate,
+    confidence_interval, bounds, verdict), `settings` with a limit, and `scale`: "ratio"
+    (logarithmic axis), "difference" or "maximum"; a new figure is as high as the lines need. Thin
+    lines are the intervals, thick ones the two one-sided bounds that the verdict rests on. Raises
+    InputError if the results have different scales, or no comparisons.
 
     Examples
     --------
@@ -53,191 +61,323 @@ def forest_plot(result_or_results: Any, *, ax: Axes | None = None) -> Axes:
     height = 1.4 + _INCHES_PER_ROW * (len(lines) + (len(results) if len(results) > 1 else 0))
     ax = axes_or_new(ax, figsize=(7.2, max(height, 2.2)))
     threshold = float(results[0].settings.limit)
-    low, high = _reach(lines, scale, threshold)
+    axis_low, axis_high = _axis_reach(lines, scale, threshold)
     if scale == "ratio":
-        _logarithmic(ax, low, high, threshold)
-    ax.set_xlim(low, high)
-    _references(ax, scale, threshold, (low, high))
-    references = {c.reference for c in lines}
+        _set_logarithmic_axis(ax, axis_low, axis_high, threshold)
+    ax.set_xlim(axis_low, axis_high)
+    _draw_reference_lines(ax, scale, threshold, (axis_low, axis_high))
+    reference_names = {each_comparison.reference for each_comparison in lines}
     places: dict[float, str] = {}
-    place = 0.0
+    row_place = 0.0
     for result in results:
         if len(results) > 1:
-            words: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "va": "center", "weight": "bold"}
-            ax.text(0.0, place, shortened(result.title, 80), **words)
-            place += 1
+            title_style: dict[str, Any] = {
+                "transform": ax.get_yaxis_transform(),
+                "va": "center",
+                "weight": "bold",
+            }
+            ax.text(0.0, row_place, shortened(result.title, 80), **title_style)
+            row_place += 1
         for comparison in result.comparisons:
-            _draw_one(ax, comparison, place, (low, high))
-            places[place] = _pair(comparison) if len(references) > 1 else comparison.group
-            place += 1
-    _rows(ax, places)
+            _draw_one(ax, comparison, row_place, (axis_low, axis_high))
+            places[row_place] = (
+                _pair_words(comparison) if len(reference_names) > 1 else comparison.group
+            )
+            row_place += 1
+    _label_rows(ax, places)
     ax.tick_params(axis="y", length=0)
-    to = "from" if scale == "difference" else "to"
-    against = f" {to} {shortened(references.pop())}" if len(references) == 1 and scale != "maximum" else ""
-    ax.set_xlabel(f"{_WORDS[scale]}{against} [{100 * results[0].settings.confidence_level:g}% interval]")
+    preposition = "from" if scale == "difference" else "to"
+    if len(reference_names) == 1 and scale != "maximum":
+        reference_words = f" {preposition} {shortened(reference_names.pop())}"
+    else:
+        reference_words = ""
+    ax.set_xlabel(
+        f"{_SCALE_WORDS[scale]}{reference_words} [{100 * results[0].settings.confidence_level:g}% interval]"
+    )
     if len(results) == 1:
         ax.set_title(shortened(results[0].title, 80), loc="left", fontsize="medium")
     return ax
 
 
-def _rows(ax: Axes, places: dict[float, str]) -> None:
+def _label_rows(ax: Axes, places: dict[float, str]) -> None:
     """Names of the rows at their places from the top, without a frame."""
-    ax.set_yticks(list(places), [shortened(name) for name in places.values()])
+    ax.set_yticks(list(places), [shortened(row_label) for row_label in places.values()])
     ax.set_ylim(max(places) + 0.7, -0.7)
     ax.spines[["top", "right", "left"]].set_visible(False)
 
 
-def _as_results(given: Any) -> list[Any]:
+def _as_results(given_results: Any) -> list[Any]:
     """The results to draw, on one scale."""
-    results = list(given) if isinstance(given, Sequence) else [given]
-    argument, allowed = "result_or_results", "a result that compares groups, or a sequence of them"
+    if isinstance(given_results, Sequence):
+        results = list(given_results)
+    else:
+        results = [given_results]
+    argument = "result_or_results"
+    allowed = "a result that compares groups, or a sequence of them"
     if not results:
         raise InputError(argument, got="no result", allowed="at least one result")
     for result in results:
-        if getattr(result, "scale", "") not in _WORDS or not result.comparisons:
-            got = f"a {type(result).__name__} without comparisons"
-            raise InputError(argument, got=got, allowed=allowed, cure="use its to_frame()")
-    scales = ", ".join(sorted({result.scale for result in results}))
-    if scales not in _WORDS:
-        got, cure = f"results on the scales {scales}", "draw ratios and differences on two axes"
-        raise InputError(argument, got=got, allowed="results on one scale", cure=cure)
+        if getattr(result, "scale", "") not in _SCALE_WORDS or not result.comparisons:
+            received = f"a {type(result).__name__} without comparisons"
+            raise InputError(argument, got=received, allowed=allowed, cure="use its to_frame()")
+    scale_names = ", ".join(sorted({result.scale for result in results}))
+    if scale_names not in _SCALE_WORDS:
+        received = f"results on the scales {scale_names}"
+        advice = "draw ratios and differences on two axes"
+        raise InputError(argument, got=received, allowed="results on one scale", cure=advice)
     return results
 
 
-def _reach(comparisons: Sequence[Any], scale: str, threshold: float) -> tuple[float, float]:
+def _axis_reach(comparisons: Sequence[Any], scale: str, threshold: float) -> tuple[float, float]:
     """Limits of the axis: all estimates, all finite ends that are not absurdly far."""
-    values = [v for c in comparisons for v in (c.estimate, *c.confidence_interval) if math.isfinite(v)]
+    values = []
+    for comparison in comparisons:
+        for axis_value in (comparison.estimate, *comparison.confidence_interval):
+            if math.isfinite(axis_value):
+                values.append(axis_value)
     if scale == "ratio":
-        inside = [min(max(v, 1 / _RATIO_REACH), _RATIO_REACH) for v in values if v > 0]
-        inside += [threshold, 1 / threshold]
-        return min(*inside, 0.7) / 1.08, max(*inside, 1.4) * 1.08
-    most = max([abs(v) for v in values] + [1.5 * threshold])
-    return (-0.03 * most, 1.05 * most) if scale == "maximum" else (-1.05 * most, 1.05 * most)
+        values_within_reach = []
+        for axis_value in values:
+            if axis_value > 0:
+                values_within_reach.append(min(max(axis_value, 1 / _RATIO_REACH), _RATIO_REACH))
+        values_within_reach += [threshold, 1 / threshold]
+        return min(*values_within_reach, 0.7) / 1.08, max(*values_within_reach, 1.4) * 1.08
+    largest_value = max([abs(axis_value) for axis_value in values] + [1.5 * threshold])
+    if scale == "maximum":
+        return (-0.03 * largest_value, 1.05 * largest_value)
+    return (-1.05 * largest_value, 1.05 * largest_value)
 
 
-def _logarithmic(ax: Axes, low: float, high: float, threshold: float) -> None:
+def _set_logarithmic_axis(ax: Axes, axis_low: float, axis_high: float, threshold: float) -> None:
     """Logarithmic axis with plain numbers as labels."""
     from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
     ax.set_xscale("log")
-    ticks = sorted({threshold, 1.0, 1 / threshold, 0.0625, 0.125, 0.25, 0.5, 2, 4, 8, 16})
-    shown = [v for v in ticks if low <= v <= high]
-    if math.log(high / low) > math.log(20):  # 0.8, 1 and 1.25 would collide
-        shown = [v for v in shown if v != 1 / threshold]
-    ax.xaxis.set_major_locator(FixedLocator(shown))
-    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.3g}"))
+    possible_ticks = sorted({threshold, 1.0, 1 / threshold, 0.0625, 0.125, 0.25, 0.5, 2, 4, 8, 16})
+    shown_ticks = []
+    for tick_value in possible_ticks:
+        if axis_low <= tick_value <= axis_high:
+            shown_ticks.append(tick_value)
+    if math.log(axis_high / axis_low) > math.log(20):  # 0.8, 1 and 1.25 would collide
+        shown_ticks = [tick_value for tick_value in shown_ticks if tick_value != 1 / threshold]
+    ax.xaxis.set_major_locator(FixedLocator(shown_ticks))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda tick, _: f"{tick:.3g}"))
     ax.xaxis.set_minor_locator(NullLocator())
 
 
-def _references(ax: Axes, scale: str, threshold: float, reach: tuple[float, float]) -> None:
+def _draw_reference_lines(
+    ax: Axes, scale: str, threshold: float, reach: tuple[float, float]
+) -> None:
     """Band of what passes, thresholds, line of equality."""
     if scale == "ratio":
-        ends, equal = (min(threshold, 1 / threshold), max(threshold, 1 / threshold)), 1.0
+        range_ends = (min(threshold, 1 / threshold), max(threshold, 1 / threshold))
+        equality = 1.0
     else:
-        ends, equal = ((0.0 if scale == "maximum" else -threshold), threshold), 0.0
-    ax.axvspan(*ends, color=_BAND, zorder=0, linewidth=0)
-    for end in ends:
-        if end != equal and reach[0] <= end <= reach[1]:
-            ax.axvline(end, color=_LIMIT, linestyle=(0, (4, 3)), linewidth=1, zorder=1)
-    ax.axvline(equal, color="#3f4b59", linewidth=1, zorder=1)
+        range_ends = ((0.0 if scale == "maximum" else -threshold), threshold)
+        equality = 0.0
+    ax.axvspan(*range_ends, color=_BAND_COLOUR, zorder=0, linewidth=0)
+    for range_end in range_ends:
+        if range_end != equality and reach[0] <= range_end <= reach[1]:
+            ax.axvline(range_end, color=_LIMIT_COLOUR, linestyle=(0, (4, 3)), linewidth=1, zorder=1)
+    ax.axvline(equality, color="#3f4b59", linewidth=1, zorder=1)
 
 
-def _draw_one(ax: Axes, comparison: Any, place: float, reach: tuple[float, float]) -> None:
-    colour, marker, face = STYLES.get(comparison.verdict, STYLES["undecided"])
-    low, high = comparison.confidence_interval
-    said: dict[str, Any] = {"color": colour, "va": "center", "transform": ax.get_yaxis_transform(), "fontsize": "small"}
-    ax.text(1.015, place, comparison.verdict, **said)
-    if math.isnan(low) or math.isnan(high) or math.isnan(comparison.estimate):
-        ax.text(0.5, place, "no estimate", **{**said, "ha": "center", "style": "italic"})
-        if math.isnan(low) or math.isnan(high):
+def _draw_one(ax: Axes, comparison: Any, row_place: float, axis_ends: tuple[float, float]) -> None:
+    colour, marker, marker_face = STYLES.get(comparison.verdict, STYLES["undecided"])
+    interval_low, interval_high = comparison.confidence_interval
+    text_style: dict[str, Any] = {
+        "color": colour,
+        "va": "center",
+        "transform": ax.get_yaxis_transform(),
+        "fontsize": "small",
+    }
+    ax.text(1.015, row_place, comparison.verdict, **text_style)
+    if math.isnan(interval_low) or math.isnan(interval_high) or math.isnan(comparison.estimate):
+        ax.text(0.5, row_place, "no estimate", **{**text_style, "ha": "center", "style": "italic"})
+        if math.isnan(interval_low) or math.isnan(interval_high):
             return
-    _segment(ax, (low, high), place, reach, color=colour, linewidth=1.4)
-    _segment(ax, comparison.bounds, place, reach, color=colour, linewidth=4, alpha=0.5)
-    for edge, sign, beyond in ((reach[0], "<", low < reach[0]), (reach[1], ">", high > reach[1])):
-        if beyond:
-            ax.plot([edge], [place], marker=sign, color=colour, clip_on=False, zorder=3)
-    if reach[0] <= comparison.estimate <= reach[1]:
-        style: dict[str, Any] = {"color": colour, "markerfacecolor": face, "markersize": 6.5, "linestyle": "none"}
-        ax.plot([comparison.estimate], [place], marker=marker, zorder=4, **style)
+    _draw_segment(
+        ax, (interval_low, interval_high), row_place, axis_ends, color=colour, linewidth=1.4
+    )
+    _draw_segment(ax, comparison.bounds, row_place, axis_ends, color=colour, linewidth=4, alpha=0.5)
+    for axis_end, arrow_sign, reaches_beyond in (
+        (axis_ends[0], "<", interval_low < axis_ends[0]),
+        (axis_ends[1], ">", interval_high > axis_ends[1]),
+    ):
+        if reaches_beyond:
+            ax.plot(
+                [axis_end], [row_place], marker=arrow_sign, color=colour, clip_on=False, zorder=3
+            )
+    if axis_ends[0] <= comparison.estimate <= axis_ends[1]:
+        marker_style: dict[str, Any] = {
+            "color": colour,
+            "markerfacecolor": marker_face,
+            "markersize": 6.5,
+            "linestyle": "none",
+        }
+        ax.plot([comparison.estimate], [row_place], marker=marker, zorder=4, **marker_style)
 
 
-def _segment(ax: Axes, ends: Any, place: float, reach: tuple[float, float], **style: Any) -> None:
-    if not any(math.isnan(end) for end in ends):
-        shown = [min(max(end, reach[0]), reach[1]) for end in ends]
-        ax.plot(shown, [place, place], zorder=2, solid_capstyle="butt", **style)
+def _draw_segment(
+    ax: Axes,
+    interval_ends: Any,
+    row_place: float,
+    axis_ends: tuple[float, float],
+    **line_style: Any,
+) -> None:
+    if not any(math.isnan(interval_end) for interval_end in interval_ends):
+        shown_ends = []
+        for interval_end in interval_ends:
+            shown_ends.append(min(max(interval_end, axis_ends[0]), axis_ends[1]))
+        ax.plot(shown_ends, [row_place, row_place], zorder=2, solid_capstyle="butt", **line_style)
 
 
 def shortened(text: str, longest: int = _LONGEST_LABEL) -> str:
     """Text that fits, with dollar signs kept from being read as formulas."""
-    cut = text if len(text) <= longest else text[: longest - 1] + "…"
-    return cut.replace("$", r"\$")
+    if len(text) <= longest:
+        cut_text = text
+    else:
+        cut_text = text[: longest - 1] + "…"
+    return cut_text.replace("$", r"\$")
 
 
 def model_forest(result: Any, *, ax: Axes | None = None, metric: str | None = None) -> Axes:
-    """Every model's value of one metric with its interval, group by group; dots of a model share a colour.
+    """Every model's value of one metric with its interval, group by group.
 
-    `result`: with `values` (metric, model, group, reference, estimate, confidence_interval, verdict),
-    `models` and `metrics`; `metric`: default the first.
+    Dots of a model share a colour.
+
+    `result`: with `values` (metric, model, group, reference, estimate, confidence_interval,
+    verdict), `models` and `metrics`; `metric`: default the first.
     """
-    wanted = result.metrics[0] if metric is None else metric
-    check_type("metric", wanted, str, f"one of {', '.join(result.metrics)}", result.metrics[0])
-    values = _of_metric(result, wanted)
-    groups = list(dict.fromkeys(_pair(v) for v in values))
+    if metric is None:
+        wanted_metric = result.metrics[0]
+    else:
+        wanted_metric = metric
+    check_type(
+        "metric", wanted_metric, str, f"one of {', '.join(result.metrics)}", result.metrics[0]
+    )
+    values = _of_metric(result, wanted_metric)
+    groups = list(dict.fromkeys(_pair_words(model_value) for model_value in values))
     ax = axes_or_new(ax, figsize=(7.2, 1.4 + 0.34 * len(values)))
-    ratio = is_ratio(wanted)
-    if ratio:
+    on_ratio_scale = is_ratio(wanted_metric)
+    if on_ratio_scale:
         ax.set_xscale("log")
-    values.sort(key=lambda v: (groups.index(_pair(v)), result.models.index(v.model)))
-    for place, v in enumerate(values):
-        colour, marker, face = STYLES.get(v.verdict, STYLES["undecided"])
-        ends = [end for end in v.confidence_interval if math.isfinite(end) and (end > 0 or not ratio)]
-        if len(ends) == 2:
-            ax.plot(ends, [place, place], color=colour, linewidth=1.4)
-        if math.isfinite(v.estimate) and (v.estimate > 0 or not ratio):
-            style: dict[str, Any] = {"marker": marker, "markerfacecolor": face, "linestyle": "none"}
-            ax.plot([v.estimate], [place], color=colour, **style)
-        ax.text(1.015, place, v.verdict, color=colour, va="center", transform=ax.get_yaxis_transform())
-    if any(v.reference for v in values):
-        ax.axvline(1.0 if ratio else 0.0, color="#3f4b59", linewidth=1)
-    _rows(ax, {place: f"{_pair(v)}: {v.model}" for place, v in enumerate(values)})
-    return finished(ax, legend=False, xlabel=f"{wanted} [{100 * result.confidence_level:g}% interval]")
+    values.sort(
+        key=lambda model_value: (
+            groups.index(_pair_words(model_value)),
+            result.models.index(model_value.model),
+        )
+    )
+    for row_place, model_value in enumerate(values):
+        colour, marker, marker_face = STYLES.get(model_value.verdict, STYLES["undecided"])
+        interval_ends = []
+        for interval_end in model_value.confidence_interval:
+            if math.isfinite(interval_end) and (interval_end > 0 or not on_ratio_scale):
+                interval_ends.append(interval_end)
+        if len(interval_ends) == 2:
+            ax.plot(interval_ends, [row_place, row_place], color=colour, linewidth=1.4)
+        if math.isfinite(model_value.estimate) and (model_value.estimate > 0 or not on_ratio_scale):
+            marker_style: dict[str, Any] = {
+                "marker": marker,
+                "markerfacecolor": marker_face,
+                "linestyle": "none",
+            }
+            ax.plot([model_value.estimate], [row_place], color=colour, **marker_style)
+        ax.text(
+            1.015,
+            row_place,
+            model_value.verdict,
+            color=colour,
+            va="center",
+            transform=ax.get_yaxis_transform(),
+        )
+    if any(model_value.reference for model_value in values):
+        ax.axvline(1.0 if on_ratio_scale else 0.0, color="#3f4b59", linewidth=1)
+    _label_rows(
+        ax,
+        {
+            row_place: f"{_pair_words(model_value)}: {model_value.model}"
+            for row_place, model_value in enumerate(values)
+        },
+    )
+    return finished(
+        ax, legend=False, xlabel=f"{wanted_metric} [{100 * result.confidence_level:g}% interval]"
+    )
 
 
 def model_table(result: Any, *, ax: Axes | None = None) -> Axes:
-    """Models in rows, metrics and groups in columns: number, mark, and distance from parity as shade."""
-    judged = [v for v in result.values if v.reference]
-    if not judged:
-        got, allowed = "no comparison of groups", "a metric that compares groups"
-        raise InputError("result", got=got, allowed=allowed, cure='metrics="disparate_impact", say')
-    columns = list(dict.fromkeys((v.metric, _pair(v)) for v in judged))
-    shape = (len(result.models), len(columns))
-    shade, texts = np.full(shape, np.nan), np.full(shape, "", dtype=object)
-    for v in judged:
-        at = result.models.index(v.model), columns.index((v.metric, _pair(v)))
+    """Models in rows, metrics and groups in columns.
+
+    Number, mark, and distance from parity as shade.
+    """
+    judged_values = [judged_value for judged_value in result.values if judged_value.reference]
+    if not judged_values:
+        received = "no comparison of groups"
+        allowed = "a metric that compares groups"
+        raise InputError(
+            "result", got=received, allowed=allowed, cure='metrics="disparate_impact", say'
+        )
+    columns = list(
+        dict.fromkeys(
+            (judged_value.metric, _pair_words(judged_value)) for judged_value in judged_values
+        )
+    )
+    table_shape = (len(result.models), len(columns))
+    cell_shades = np.full(table_shape, np.nan)
+    texts = np.full(table_shape, "", dtype=object)
+    for judged_value in judged_values:
+        cell_position = (
+            result.models.index(judged_value.model),
+            columns.index((judged_value.metric, _pair_words(judged_value))),
+        )
         with np.errstate(divide="ignore"):
-            size = abs(float(np.log(v.estimate))) if is_ratio(v.metric) else abs(v.estimate)
-        shade[at] = min(size, 1.0)
-        texts[at] = f"{v.estimate:.2f} {MARKS.get(v.verdict, '·')}"
-    ax = axes_or_new(ax, figsize=(1.6 + 1.1 * shape[1], 1.6 + 0.5 * shape[0]))
-    ax.imshow(shade, cmap="OrRd", vmin=0.0, vmax=1.0, aspect="auto")
-    for (row, column), text in np.ndenumerate(texts):
-        dark = bool(shade[row, column] > 0.6)
-        ax.text(column, row, text, ha="center", va="center", color="white" if dark else "black")
-    ax.set_yticks(range(shape[0]), [shortened(m) for m in result.models])
-    ax.set_xticks(range(shape[1]), [shortened(f"{m}\n{g}", 60) for m, g in columns], rotation=30, ha="right")
+            if is_ratio(judged_value.metric):
+                size = abs(float(np.log(judged_value.estimate)))
+            else:
+                size = abs(judged_value.estimate)
+        cell_shades[cell_position] = min(size, 1.0)
+        texts[cell_position] = f"{judged_value.estimate:.2f} {MARKS.get(judged_value.verdict, '·')}"
+    ax = axes_or_new(ax, figsize=(1.6 + 1.1 * table_shape[1], 1.6 + 0.5 * table_shape[0]))
+    ax.imshow(cell_shades, cmap="OrRd", vmin=0.0, vmax=1.0, aspect="auto")
+    for (row_number, column), cell_text in np.ndenumerate(texts):
+        is_dark = bool(cell_shades[row_number, column] > 0.6)
+        ax.text(
+            column,
+            row_number,
+            cell_text,
+            ha="center",
+            va="center",
+            color="white" if is_dark else "black",
+        )
+    ax.set_yticks(
+        range(table_shape[0]), [shortened(row_or_metric) for row_or_metric in result.models]
+    )
+    ax.set_xticks(
+        range(table_shape[1]),
+        [shortened(f"{row_or_metric}\n{group_pair}", 60) for row_or_metric, group_pair in columns],
+        rotation=30,
+        ha="right",
+    )
     return ax
 
 
 def _of_metric(result: Any, metric: str) -> list[Any]:
     """The values of a metric, of all its rates."""
-    known = find_metric(metric)
-    wanted = {metric, *(known.row_names if known else ())}
-    rows = [v for v in result.values if v.metric in wanted]
-    if not rows:
-        allowed = ", ".join(map(repr, dict.fromkeys(v.metric for v in result.values)))
+    known_metric = find_metric(metric)
+    wanted_names = {metric, *(known_metric.row_names if known_metric else ())}
+    metric_values = []
+    for model_value in result.values:
+        if model_value.metric in wanted_names:
+            metric_values.append(model_value)
+    if not metric_values:
+        allowed = ", ".join(
+            map(repr, dict.fromkeys(model_value.metric for model_value in result.values))
+        )
         raise InputError("metric", got=repr(metric), allowed=allowed, cure="one that was compared")
-    return rows
+    return metric_values
 
 
-def _pair(value: Any) -> str:
-    return f"{value.group} / {value.reference}" if value.reference else str(value.group)
+def _pair_words(value: Any) -> str:
+    if value.reference:
+        return f"{value.group} / {value.reference}"
+    return str(value.group)

@@ -25,6 +25,7 @@ from fairstats.methods.rates.models.result import ModelComparison
 from fairstats.report import statements
 from fairstats.report.contents import Section, Statement, compares
 from fairstats.report.format import installed_versions
+from fairstats.report.impact import IMPACT_STATEMENTS, impact_inputs
 from fairstats.report.inputs import (
     AuditInput,
     AuditSettings,
@@ -35,34 +36,50 @@ from fairstats.report.inputs import (
     reference_text,
     set_references,
 )
+from fairstats.report.methods import PAGES, answer_to, question_of
+from fairstats.report.methods.page import Page
+from fairstats.report.questions import AUDITED, QUESTIONS, Question
 from fairstats.report.report import AuditReport
-from fairstats.report.sections import SECTIONS, WORDED, SectionEntry
-from fairstats.report.sections.methods import IMPACT_STATEMENTS, impact_inputs
 
 
 def adjust_over_audit(results: Sequence[Result]) -> list[Result]:
     """The same results with p-values adjusted by Holm over all that have `_with_adjusted`.
 
-    Where the data chose a reference ("highest"), the comparisons that could have been chosen count too: the
-    p-values enter multiplied by their number per comparison shown, and the adjustment is Bonferroni's.
+    Where the data chose a reference ("highest"), the comparisons that could have been chosen count
+    too: the p-values enter multiplied by their number per comparison shown, and the adjustment is
+    Bonferroni's.
     """
-    taking_part: list[Any] = [r for r in results if hasattr(r, "_with_adjusted")]
-    factors = [chosen_among(r) for r in taking_part]
-    raw = [np.array([row["pvalue"] for row in r.rows()], dtype=np.float64) for r in taking_part]
-    raw = [np.minimum(values * factor, 1.0) for values, factor in zip(raw, factors, strict=True)]
-    method = "bonferroni" if any(factor > 1 for factor in factors) else "holm"
-    adjusted = adjust_pvalues(np.concatenate(raw).tolist() if raw else [], method)
+    adjustable: list[Any] = [result for result in results if hasattr(result, "_with_adjusted")]
+    factors = [chosen_among(result) for result in adjustable]
+    raw_pvalues = []
+    for result in adjustable:
+        raw_pvalues.append(np.array([row["pvalue"] for row in result.rows()], dtype=np.float64))
+    raw_pvalues = [
+        np.minimum(values * factor, 1.0)
+        for values, factor in zip(raw_pvalues, factors, strict=True)
+    ]
+    if any(factor > 1 for factor in factors):
+        method = "bonferroni"
+    else:
+        method = "holm"
+    adjusted = adjust_pvalues(np.concatenate(raw_pvalues).tolist() if raw_pvalues else [], method)
     family = f"the {int(np.isfinite(adjusted).sum())} p-values of the audit"
-    own = np.split(adjusted, np.cumsum([values.size for values in raw])[:-1])
-    found = {id(r): r._with_adjusted(p, family) for r, p in zip(taking_part, own, strict=False)}
-    return [found.get(id(r), r) for r in results]
+    shares = np.split(adjusted, np.cumsum([values.size for values in raw_pvalues])[:-1])
+    adjusted_results = {}
+    for result, adjusted_pvalues in zip(adjustable, shares, strict=False):
+        adjusted_results[id(result)] = result._with_adjusted(adjusted_pvalues, family)
+    return [adjusted_results.get(id(result), result) for result in results]
 
 
 def chosen_among(result: Result) -> float:
     """Pairs that the data chose from, per comparison."""
     judged: Any = result
-    chosen = (compares(result) or isinstance(result, ModelComparison)) and judged.settings.reference_rule == "highest"
-    return max(len(judged.counts.groups) / 2, 1.0) if chosen else 1.0
+    chosen = (
+        compares(result) or isinstance(result, ModelComparison)
+    ) and judged.settings.reference_rule == "highest"
+    if chosen:
+        return max(len(judged.counts.groups) / 2, 1.0)
+    return 1.0
 
 
 def audit(
@@ -78,6 +95,8 @@ def audit(
     sample_weight: str | None = None,
     cluster: str | None = None,
     strata: str | None = None,
+    outcome: str | None = None,
+    predicted: str | None = None,
     features: str | Sequence[str] = (),
     counterfactual_score: str | Mapping[str, str] | None = None,
     missing: Literal["raise", "drop", "group"] = "raise",
@@ -102,37 +121,44 @@ def audit(
     Parameters
     ----------
     frame : DataFrame, path, Tally or AdverseImpact
-        A file, folder or pattern, which `read_table` reads by the roles of its columns. Or a pandas, polars or pyarrow
-        table (any that narwhals reads); every other argument names its columns.
-        Lazy tables (polars LazyFrame, DuckDB relation, Spark, Dask, …) are counted where they are, as `tally` does. Or
-        a `Tally`, which knows its columns and takes no names; or what `adverse_impact` found, which becomes a report.
+        A file, folder or pattern, which `read_table` reads by the roles of its columns. Or a
+        pandas, polars or pyarrow table (any that narwhals reads); every other argument names its
+        columns. Lazy tables (polars LazyFrame, DuckDB relation, Spark, Dask, …) are counted where
+        they are, as `tally` does. Or a `Tally`, which knows its columns and takes no names; or what
+        `adverse_impact` found, which becomes a report.
     y_true, y_pred, score : str, optional; y_pred and score also mappings
-        Outcome, prediction (at least one of them), and score in [0, 1] (larger = favourable; adds MADD and, with
-        outcomes, ABROCA). Of several models ``{name: column}``: the first is audited, and a section
-        compares all of them (of rows in memory).
+        Outcome, prediction (at least one of them), and score in [0, 1] (larger = favourable; adds
+        MADD and, with outcomes, ABROCA). Of several models ``{name: column}``: the first is
+        audited, and a section compares all of them (of rows in memory).
     sensitive_features : str or sequence of str
         Sensitive columns. Several are audited one by one and crossed.
     reference : hashable or mapping, optional
-        Reference group, by default the largest; ``"highest"``: that with the highest rate; for several columns a
-        mapping ``{column: group}`` (``"a & b"`` names the intersection).
+        Reference group, by default the largest; ``"highest"``: that with the highest rate; for
+        several columns a mapping ``{column: group}`` (``"a & b"`` names the intersection).
     pos_label : scalar or mapping, optional
-        The value that is good for the person; ``{"y_true": …, "y_pred": …}`` where they differ. Not needed for 0/1,
-        False/True, −1/1. Where several other labels occur, the report names them with their rows.
+        The value that is good for the person; ``{"y_true": …, "y_pred": …}`` where they differ. Not
+        needed for 0/1, False/True, −1/1. Where several other labels occur, the report names them
+        with their rows.
     label_values : sequence or mapping, optional
-        The labels that may occur (``{"y_true": […], "y_pred": […]}`` where they differ): more is an error, and a
-        favourable one that no row has is a rate of 0, with a warning.
+        The labels that may occur (``{"y_true": […], "y_pred": […]}`` where they differ): more is an
+        error, and a favourable one that no row has is a rate of 0, with a warning.
     sample_weight, cluster : str, optional
         Columns of weights and of sampling units.
     strata : str, optional
-        Column of a confounder (department, risk class): every ratio and difference of rates also within its strata,
-        crude and adjusted side by side, and a sentence at the head where they disagree. Not with weights or clusters.
+        Column of a confounder (department, risk class): every ratio and difference of rates also
+        within its strata, crude and adjusted side by side, and a sentence at the head where they
+        disagree. Not with weights or clusters.
+    outcome, predicted : str, optional
+        Columns of an outcome that is a number (a wage, a price), beside labels, and of its
+        prediction: they add means, and errors of the prediction. Ratios are judged by `threshold`,
+        differences (of numbers that may be negative) by whether they are shown at all.
     features : str or sequence of str, optional
-        Feature columns, numbers or categories: with outcomes and predictions they add HFM, the distance
-        between groups as sets.
+        Feature columns, numbers or categories: with outcomes and predictions they add HFM, the
+        distance between groups as sets.
     counterfactual_score : str or mapping, optional
-        Column of the score that each row would have with another value of its sensitive attribute (for several a
-        mapping ``{column: score column}``), as `counterfactual_discrimination` makes them. With `score` it adds the
-        extreme counterfactual discrimination.
+        Column of the score that each row would have with another value of its sensitive attribute
+        (for several a mapping ``{column: score column}``), as `counterfactual_discrimination` makes
+        them. With `score` it adds the extreme counterfactual discrimination.
     missing : {"raise", "drop", "group"}, default "raise"
         What to do with missing values.
     confidence_level : float, default 0.95
@@ -140,8 +166,9 @@ def audit(
     threshold : float, default 0.8
         For ratios: below it, or above 1/threshold, lies a violation.
     margin : float, default 0.1
-        For differences, gaps and areas: beyond it lies a violation. For MADD, half of which bounds the differences of
-        selection rates, beyond twice of it. Not for ECD, which is judged against ±0.05 (`ecd(margin=…)` takes another).
+        For differences, gaps and areas: beyond it lies a violation. For MADD, half of which bounds
+        the differences of selection rates, beyond twice of it. Not for ECD, which is judged against
+        ±0.05 (`ecd(margin=…)` takes another).
     method : {None, "log", "score", "koopman", "delta", "bootstrap"}
         Interval method; None takes the default of each metric (score; under weights log or delta).
     simultaneous : {None, "bonferroni", "max-z"}
@@ -149,13 +176,15 @@ def audit(
     comparisons : {"reference", "all"}
         Each group against the reference, or all pairs.
     adjust : str, default "holm"
-        Adjustment of p-values and verdicts within a metric; "none" judges each comparison by itself.
+        Adjustment of p-values and verdicts within a metric; "none" judges each comparison by
+        itself.
     family : {"metric", "audit"}, default "metric"
         "audit" adjusts all p-values of the audit together, by Holm.
     intersections : bool, default True
         Whether several sensitive columns are crossed, too.
     evaluated_on : {None, "training", "held-out"}
-        Whether the rows were used to train the model; the report says it, or that it was not stated.
+        Whether the rows were used to train the model; the report says it, or that it was not
+        stated.
     n_resamples : int, optional
         Bootstrap resamples.
     rng : None, int or numpy.random.Generator
@@ -163,9 +192,11 @@ def audit(
     title : str, optional
         Title of the report.
     mitigation : MitigationResult, optional
-        What `MaddMitigator.evaluate` returned for the groups of one of the sensitive columns: adds a section.
+        What `MaddMitigator.evaluate` returned for the groups of one of the sensitive columns: adds
+        a section.
     engine : {"auto", "rows", "duckdb", "polars", "spark"}, default "auto"
-        What counts: see `tally`. "rows" loads a lazy table, for what needs single rows (MADD and ECD of clusters).
+        What counts: see `tally`. "rows" loads a lazy table, for what needs single rows (MADD and
+        ECD of clusters).
 
     Returns
     -------
@@ -195,39 +226,71 @@ def audit(
     """
     if isinstance(frame, AdverseImpact):
         return _of_impact(frame, title)
-    roles = {"y_true": y_true, "y_pred": y_pred, "score": score}
-    roles |= {"sample_weight": sample_weight, "cluster": cluster, "strata": strata}
+    roles_of_columns = {"y_true": y_true, "y_pred": y_pred, "score": score}
+    roles_of_columns |= {"sample_weight": sample_weight, "cluster": cluster, "strata": strata}
+    roles_of_columns |= {"outcome": outcome, "predicted": predicted}
     if isinstance(frame, Tally):
-        named = None if isinstance(features, tuple) and not features else features
-        others = (*roles.values(), counterfactual_score, named, pos_label, label_values)
-        columns = columns_of_tally(frame, sensitive_features, others)
+        if isinstance(features, tuple) and not features:
+            features_named = None
+        else:
+            features_named = features
+        names_given = (
+            *roles_of_columns.values(),
+            counterfactual_score,
+            features_named,
+            pos_label,
+            label_values,
+        )
+        columns = columns_of_tally(frame, sensitive_features, names_given)
     else:
-        columns = columns_of_frame(roles, sensitive_features, features, counterfactual_score, pos_label, label_values)
+        columns = columns_of_frame(
+            roles_of_columns,
+            sensitive_features,
+            features,
+            counterfactual_score,
+            pos_label,
+            label_values,
+        )
     check_outcomes(columns.y_true, columns.y_pred)
     check_flag("intersections", intersections)
     names = columns.sensitive_features
-    sets = [(name,) for name in names] + ([names] if intersections and len(names) > 1 else [])
-    references = set_references(reference, sets)
+    sets_of_attributes = [(name,) for name in names] + (
+        [names] if intersections and len(names) > 1 else []
+    )
+    references = set_references(reference, sets_of_attributes)
     generator, seed = as_generator(rng)
     settings = AuditSettings(
-        confidence_level=confidence_level, threshold=threshold, margin=margin, method=method,
-        simultaneous=simultaneous, comparisons=comparisons, adjust=adjust, family=family,
-        missing=frame.missing.policy if isinstance(frame, Tally) else missing, evaluated_on=evaluated_on,
-        references={INTERSECTION.join(k): reference_text(v) for k, v in references.items()},
-        n_resamples=n_resamples, seed=int(generator.integers(1 << 31)) if seed is None else seed,
-    )  # fmt: skip
+        confidence_level=confidence_level,
+        threshold=threshold,
+        margin=margin,
+        method=method,
+        simultaneous=simultaneous,
+        comparisons=comparisons,
+        adjust=adjust,
+        family=family,
+        missing=frame.missing.policy if isinstance(frame, Tally) else missing,
+        evaluated_on=evaluated_on,
+        references={
+            INTERSECTION.join(names_of_set): reference_text(group_wanted)
+            for names_of_set, group_wanted in references.items()
+        },
+        n_resamples=n_resamples,
+        seed=int(generator.integers(1 << 31)) if seed is None else seed,
+    )
     if is_file(frame):
         several = bool(columns.models or columns.model_scores)
-        frame, _ = read_roles(frame, columns._reading_roles, ReadingOptions(), engine=engine, needs_rows=several)
-    with statements.collected_warnings() as texts:
+        frame, _ = read_roles(
+            frame, columns._reading_roles, ReadingOptions(), engine=engine, needs_rows=several
+        )
+    with statements.collected_warnings() as warned_texts:
         inputs = read_inputs(frame, columns, settings, references, pos_label, engine)
     if mitigation is not None:
         inputs = _with_mitigation(inputs, mitigation)
-    sections = [run_section(entry, one) for one in inputs for entry in SECTIONS]
+    sections = [section for inputs_of_set in inputs for section in answer_questions(inputs_of_set)]
     title = title or f"Fairness of {columns.y_pred or columns.y_true} by {', '.join(names)}"
     report = assemble(sections, inputs, title)
-    counted = {one.counts.missing.sentence for one in inputs}
-    about_data = tuple(dict.fromkeys(text for text in texts if text not in counted))
+    counted = {inputs_of_set.counts.missing.sentence for inputs_of_set in inputs}
+    about_data = tuple(dict.fromkeys(text for text in warned_texts if text not in counted))
     report = replace(report, notes=(*record_of(frame).notes, *about_data, *report.notes))
     if about_data:
         caution(" ".join(about_data), DataWarning)
@@ -238,59 +301,114 @@ def audit(
 def _of_impact(result: AdverseImpact, title: str | None) -> AuditReport:
     """The report of selections, with the statements that are about any, not about a model."""
     cure = "result.to_html(path) writes the page of Local Law 144, which judges nothing"
-    check_that(result.template == "ugesp", "frame", result.template, "a result with template 'ugesp'", cure)
+    check_that(
+        result.template == "ugesp", "frame", result.template, "a result with template 'ugesp'", cure
+    )
     sections, inputs = impact_inputs(result)
     title = title or f"Adverse impact by {', '.join(inputs[0].columns.sensitive_features)}"
     report = assemble(sections, inputs, title)
-    return replace(report, statements=tuple(s for s in report.statements if s.title in IMPACT_STATEMENTS))
+    return replace(
+        report,
+        statements=tuple(
+            statement for statement in report.statements if statement.title in IMPACT_STATEMENTS
+        ),
+    )
 
 
 def _with_mitigation(inputs: list[AuditInput], given: Any) -> list[AuditInput]:
     """The inputs, of which the first set of attributes with the groups of the mitigation has it."""
     check_type("mitigation", given, MitigationResult, "what MaddMitigator.evaluate returned")
     groups = given.pairs[0].counts.groups
-    own = next((one for one in inputs if {*groups} <= {*one.counts.groups}), None)
+    inputs_of_mitigation = next(
+        (inputs_of_set for inputs_of_set in inputs if {*groups} <= {*inputs_of_set.counts.groups}),
+        None,
+    )
     allowed = "a result for groups of one of the sensitive columns"
-    check_that(own is not None, "mitigation", groups, allowed, "evaluate with that column")
-    return [replace(one, mitigation=given) if one is own else one for one in inputs]
+    check_that(
+        inputs_of_mitigation is not None, "mitigation", groups, allowed, "evaluate with that column"
+    )
+    completed = []
+    for inputs_of_set in inputs:
+        if inputs_of_set is inputs_of_mitigation:
+            completed.append(replace(inputs_of_set, mitigation=given))
+        else:
+            completed.append(inputs_of_set)
+    return completed
 
 
-def run_section(entry: SectionEntry, inputs: AuditInput) -> Section:
-    """Run one section for one set of attributes; what it warns of and no result repeats is kept."""
-    with statements.collected_warnings() as texts:
-        section = Section(entry.key, entry.title, inputs.attributes, tuple(entry.run(inputs)))
-    said = {note for rows in section.rows for _, note in statements.row_notes(rows)}
-    kept = dict.fromkeys(text for text in texts if not any(note in text for note in said))
-    return replace(section, warnings=tuple(kept)) if kept else section
+def answer_questions(inputs: AuditInput, pages: Sequence[Page] = PAGES) -> list[Section]:
+    """What the pages find for one set of attributes, in the order of the questions.
+
+    Each result stands where the question stands that it answers. What a page warns of and no
+    result repeats is kept with the first of its questions.
+
+    Raises TypeError for a result that no page knows.
+    """
+    results: dict[Question, list[Result]] = {question: [] for question in AUDITED}
+    warned: dict[Question, list[str]] = {question: [] for question in AUDITED}
+    for page in pages:
+        with statements.collected_warnings() as warned_texts:
+            results_of_page = page.run(inputs)
+        for result in results_of_page:
+            results[question_of(result)].append(result)
+        warned[page.answers[0].question] += warned_texts
+    sections = []
+    for question in AUDITED:
+        section = Section(
+            key=question.key,
+            title=question.title,
+            attributes=inputs.attributes,
+            results=tuple(results[question]),
+        )
+        notes = {note for rows in section.rows for _, note in statements.row_notes(rows)}
+        unsaid = dict.fromkeys(
+            text for text in warned[question] if not any(note in text for note in notes)
+        )
+        sections.append(replace(section, warnings=tuple(unsaid)) if unsaid else section)
+    return sections
 
 
 def assemble(sections: Sequence[Section], inputs: Sequence[AuditInput], title: str) -> AuditReport:
     """Put the report together: families, statements, methods, versions."""
-    columns, settings = inputs[0].columns, inputs[0].settings
+    columns = inputs[0].columns
+    settings = inputs[0].settings
     if settings.family == "audit":
-        adjusted = iter(adjust_over_audit([r for s in sections for r in s.results]))
-        sections = [replace(s, results=tuple(next(adjusted) for _ in s.results)) for s in sections]
-    tables = tuple(one.counts for one in inputs)
-    said: list[Statement] = []
+        adjusted = iter(
+            adjust_over_audit([result for section in sections for result in section.results])
+        )
+        sections = [
+            replace(section, results=tuple(next(adjusted) for _ in section.results))
+            for section in sections
+        ]
+    tables = tuple(inputs_of_set.counts for inputs_of_set in inputs)
+    statements_of_methods: list[Statement] = []
     references: dict[str, None] = {}
-    for entry in WORDED:
-        own = [section for section in sections if section.key == entry.key]
-        methods, cited = statements.methods_and_references(entry, own, settings)
-        said.extend(methods)
+    for question in QUESTIONS:
+        answering = [section for section in sections if section.key == question.key]
+        answer = answer_to(question.key)
+        methods, cited = statements.methods_and_references(answer, answering, settings)
+        statements_of_methods.extend(methods)
         references.update(dict.fromkeys(cited))
     return AuditReport(
-        title=title, created=datetime.now(UTC).isoformat(timespec="seconds"), columns=columns,
-        settings=settings, tables=tables, sections=tuple(sections),
+        title=title,
+        created=datetime.now(UTC).isoformat(timespec="seconds"),
+        columns=columns,
+        settings=settings,
+        tables=tables,
+        sections=tuple(sections),
         statements=statements.make_statements(columns, settings, tables, sections),
-        notes=tuple(statements.collect_notes(sections, columns, settings)), methods=tuple(said),
-        references=tuple(references), versions=installed_versions(),
-    )  # fmt: skip
+        notes=tuple(statements.collect_notes(sections, columns, settings)),
+        methods=tuple(statements_of_methods),
+        references=tuple(references),
+        versions=installed_versions(),
+    )
 
 
 def demo_report(*, intersections: bool = False) -> AuditReport:
     """Audit of the COMPAS risk classes by race and sex, on the rows of ProPublica's analysis.
 
-    Outcome: no new charge within two years; prediction: class Low; score: 1 for decile 1 to 0 for decile 10.
+    Outcome: no new charge within two years; prediction: class Low; score: 1 for decile 1 to 0 for
+    decile 10.
     """
     from fairstats.datasets import load_compas
 
@@ -299,8 +417,14 @@ def demo_report(*, intersections: bool = False) -> AuditReport:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairstatsWarning)  # the report's notes say the same
         return audit(
-            frame, y_true="two_year_recid", y_pred="score_text", score="decile_reversed",
-            sensitive_features=["race", "sex"], reference={"race": "Caucasian", "sex": "Male"},
-            pos_label={"y_true": 0, "y_pred": "Low"}, intersections=intersections, rng=1,
+            frame,
+            y_true="two_year_recid",
+            y_pred="score_text",
+            score="decile_reversed",
+            sensitive_features=["race", "sex"],
+            reference={"race": "Caucasian", "sex": "Male"},
+            pos_label={"y_true": 0, "y_pred": "Low"},
+            intersections=intersections,
+            rng=1,
             title="COMPAS risk classes by race and sex, Broward County 2013–2014",
-        )  # fmt: skip
+        )

@@ -15,8 +15,8 @@ from fairstats.ground.checks import check_choice, check_flag
 class MetricChoice:
     """Where the tree ended.
 
-    `answers`: question → answer, in the order asked; `call`: the call to make; `why`: what it measures, and
-    what speaks against it; `see`: other calls for the same case.
+    `answers`: question → answer, in the order asked; `call`: the call to make; `why`: what it
+    measures, and what speaks against it; `see`: other calls for the same case.
     """
 
     answers: dict[str, str]
@@ -26,7 +26,10 @@ class MetricChoice:
 
     def __str__(self) -> str:
         path = "; ".join(f"{question}: {answer}" for question, answer in self.answers.items())
-        also = f"\nSee also: {', '.join(self.see)}." if self.see else ""
+        if self.see:
+            also = f"\nSee also: {', '.join(self.see)}."
+        else:
+            also = ""
         return f"{self.call}\n{self.why}{also}\n({path})"
 
 
@@ -53,8 +56,8 @@ def choose_metric(*, interactive: bool = False, **answers: str) -> MetricChoice:
 
     Notes
     -----
-    After the tree of jfa (Derks, fairness_selection): which quantity should be alike between groups depends
-    on whether outcomes are known and on whom an error harms, and no statistic decides that.
+    After the tree of jfa (Derks, fairness_selection): which quantity should be alike between groups
+    depends on whether outcomes are known and on whom an error harms, and no statistic decides that.
 
     Examples
     --------
@@ -63,21 +66,26 @@ def choose_metric(*, interactive: bool = False, **answers: str) -> MetricChoice:
     fs.equal_opportunity_difference(y_true, y_pred, sensitive_features=group)
     """
     check_flag("interactive", interactive)
-    given, taken, at = dict(answers), {}, _tree()
+    given = dict(answers)
+    chosen = {}
+    at = _load_tree()
     while "question" in at:
-        name, choices = at["name"], tuple(at["answers"])
+        name = at["name"]
+        choices = tuple(at["answers"])
         answer: Any = given.pop(name, None)
         if answer is None and interactive:
-            answer = _asked(at["question"], choices, input)
-        check_choice(name, answer, choices, cure=f"{at['question']} choose_metric({name}={choices[0]!r}, …)")
-        taken[name] = answer
+            answer = _ask_reader(at["question"], choices, input)
+        check_choice(
+            name, answer, choices, cure=f"{at['question']} choose_metric({name}={choices[0]!r}, …)"
+        )
+        chosen[name] = answer
         at = at["answers"][answer]
     for name in given:
-        check_choice("answers", name, tuple(taken), cure="leave it out: it is not asked here")
-    return MetricChoice(taken, at["call"], at["why"], tuple(at.get("see", ())))
+        check_choice("answers", name, tuple(chosen), cure="leave it out: it is not asked here")
+    return MetricChoice(chosen, at["call"], at["why"], tuple(at.get("see", ())))
 
 
-def _tree() -> Any:
+def _load_tree() -> Any:
     with files("fairstats.report").joinpath("choose.toml").open("rb") as stream:
         nodes = tomllib.load(stream)
 
@@ -91,8 +99,10 @@ def _tree() -> Any:
     return grown("data")
 
 
-def _asked(question: str, choices: tuple[str, ...], ask: Callable[[str], str]) -> str:
+def _ask_reader(question: str, choices: tuple[str, ...], ask: Callable[[str], str]) -> str:
     """The answer to a question at the console, by its number or its text."""
-    listed = "\n".join(f"  {k}: {choice}" for k, choice in enumerate(choices, start=1))
-    said = ask(f"{question}\n{listed}\n> ").strip()
-    return choices[int(said) - 1] if said.isdigit() and 0 < int(said) <= len(choices) else said
+    choices_listed = "\n".join(f"  {k}: {choice}" for k, choice in enumerate(choices, start=1))
+    reply = ask(f"{question}\n{choices_listed}\n> ").strip()
+    if reply.isdigit() and 0 < int(reply) <= len(choices):
+        return choices[int(reply) - 1]
+    return reply

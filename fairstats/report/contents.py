@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,6 +10,7 @@ from typing import Any
 from fairstats.ground.counts import CellCounts
 from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.lazy import pd
+from fairstats.ground.multiplicity import FALSE_DISCOVERY
 from fairstats.ground.outcomes import words_of_labels
 from fairstats.ground.results import TIDY_COLUMNS, Result
 from fairstats.ground.serialise import serialisable
@@ -19,7 +20,7 @@ from fairstats.methods.madd.result import MaddResult
 from fairstats.methods.rates.models.result import ModelComparison
 from fairstats.methods.rates.result import ComparisonResult
 from fairstats.methods.rates.stratified_result import StratifiedComparison
-from fairstats.report.claims import Claim, claims_of, claims_sentence
+from fairstats.report.claims import Claim, answers_by_fact, claims_of, claims_sentence
 from fairstats.report.inputs import AuditColumns, AuditSettings
 
 
@@ -35,8 +36,8 @@ class Statement:
 class Section:
     """Results of one method for one set of attributes.
 
-    `key`, `title`: of the method; `attributes`: the sensitive columns; several are crossed; `warnings`:
-    warnings that no result repeats in its notes.
+    `key`, `title`: of the method; `attributes`: the sensitive columns; several are crossed;
+    `warnings`: warnings that no result repeats in its notes.
     """
 
     key: str
@@ -52,21 +53,28 @@ class Section:
 
     @cached_property
     def rows(self) -> tuple[list[dict[str, Any]], ...]:
-        """Rows of the table of each result: data frames of so few rows take longer than their statistics."""
+        """Rows of the table of each result.
+
+        Data frames of so few rows take longer than their statistics.
+        """
         return tuple(result.rows() for result in self.results)
 
     @property
     def judged(self) -> list[str]:
         """Verdicts of the comparisons; what changes between models is judged otherwise."""
-        others = (MitigationResult, ModelComparison)
-        kept = (rows for r, rows in zip(self.results, self.rows, strict=True) if not isinstance(r, others))
-        return [row["verdict"] for rows in kept for row in rows if "verdict" in row]
+        judged_otherwise = (MitigationResult, ModelComparison)
+        rows_judged = (
+            rows
+            for result, rows in zip(self.results, self.rows, strict=True)
+            if not isinstance(result, judged_otherwise)
+        )
+        return [row["verdict"] for rows in rows_judged for row in rows if "verdict" in row]
 
 
 def count_verdicts(sections: Iterable[Section]) -> dict[str, int]:
     """Number of comparisons per verdict."""
-    found = [verdict for section in sections for verdict in section.judged]
-    return {name: found.count(name) for name in VERDICTS}
+    verdicts = [verdict for section in sections for verdict in section.judged]
+    return {name: verdicts.count(name) for name in VERDICTS}
 
 
 def compares(result: Any) -> bool:
@@ -76,7 +84,9 @@ def compares(result: Any) -> bool:
 
 def compared(result: Any) -> tuple[Any, ...]:
     """Comparisons of rates or of score distributions; of other results none."""
-    return tuple(result.comparisons) if compares(result) else ()
+    if compares(result):
+        return tuple(result.comparisons)
+    return ()
 
 
 def rests_on_exact_test(comparison: Any) -> bool:
@@ -117,8 +127,14 @@ class Contents:
 
     @cached_property
     def claims(self) -> dict[tuple[int, int, int], Claim]:
-        """What every row says over the whole audit, by the positions of its section, its result and its row."""
+        """What every row says over the whole audit, by the positions of its section, its result and
+        its row.
+        """
         return claims_of(self.sections, self.settings.confidence_level)
+
+    def _answers_by_fact(self) -> dict[Hashable, tuple[bool, bool]]:
+        """Whether a difference is real, and whether it is beyond a limit, of every fact tested."""
+        return answers_by_fact(self.sections, self.claims)
 
     def to_frame(self) -> pd.DataFrame:
         """The tidy tables of all results, one below the other.
@@ -126,17 +142,17 @@ class Contents:
         Returns
         -------
         DataFrame
-            Columns ``section``, ``sensitive_features``, those of the results, and what each row says over the whole
-            audit: ``pvalue_audit`` and ``real_over_audit`` (rates differ), ``pvalue_verdict_audit`` and
-            ``holds_over_audit`` (the verdict of the row), by Holm over the facts of the audit; None where nothing is
-            tested or decided.
+            Columns ``section``, ``sensitive_features``, those of the results, and what each row
+            says over the whole audit: ``pvalue_audit`` and ``real_over_audit`` (rates differ),
+            ``pvalue_verdict_audit`` and ``holds_over_audit`` (the verdict of the row), by Holm over
+            the facts of the audit; None where nothing is tested or decided.
         """
         rows = []
-        for s, section in enumerate(self.sections):
+        for section_at, section in enumerate(self.sections):
             place = {"section": section.key, "sensitive_features": section.attribute_text}
-            for r, of_result in enumerate(section.rows):
-                for at, row in enumerate(of_result):
-                    claim = self.claims.get((s, r, at), Claim())
+            for result_at, of_result in enumerate(section.rows):
+                for row_at, row in enumerate(of_result):
+                    claim = self.claims.get((section_at, result_at, row_at), Claim())
                     rows.append({**place, **row, **claim._asdict()})
         first = ["section", "sensitive_features", *TIDY_COLUMNS]
         names = dict.fromkeys(name for row in rows for name in row)
@@ -146,43 +162,90 @@ class Contents:
 
 def headline(report: Contents) -> str:
     """The verdicts in one sentence, and what of them holds over the whole audit in another."""
-    v, total, s = report.verdicts, sum(report.verdicts.values()), report.settings
+    verdicts = report.verdicts
+    total = sum(report.verdicts.values())
+    settings = report.settings
     if not total:
         return "Nothing was compared."
-    alpha = 1 - s.confidence_level
-    head = f"{v['violated']} of {total} comparisons show{'s' if v['violated'] == 1 else ''} a violation"
-    if not v["violated"]:
-        head = f"None of {total} comparisons shows a violation"
-    few = v["insufficient evidence"]
-    rest = [
-        f"{v['satisfied']} {'satisfies' if v['satisfied'] == 1 else 'satisfy'} the threshold",
-        f"{v['undecided']} {'is' if v['undecided'] == 1 else 'are'} undecided",
-        *([f"{few} {'lacks' if few == 1 else 'lack'} the evidence"] if few else []),
-    ]
-    judged = [c for result in report.results for c in compared(result) if c.direction]
-    changed = sum(c.verdict == "undecided" and c.pvalue_verdict <= alpha for c in judged)
-    alone = f" Judged one by one, {changed} more would be decided." if changed else ""
-    family = "per comparison" if s.adjust == "none" else "per metric"
-    what = "a false discovery rate" if s.adjust.startswith("fdr") else "an error"
-    claimed = claims_sentence(report.sections, s.confidence_level, report.claims)
-    text = f"{head}, with {what} of {100 * alpha:.3g}% {family}; {', '.join(rest)}.{alone}"
-    return " ".join(filter(None, (text, claimed, within_strata(report.results), *labels_beside(report))))
+    alpha = 1 - settings.confidence_level
+    n_violated = verdicts["violated"]
+    n_satisfied = verdicts["satisfied"]
+    n_undecided = verdicts["undecided"]
+    n_lacking = verdicts["insufficient evidence"]
+    show = "shows" if n_violated == 1 else "show"
+    beginning = f"{n_violated} of {total} comparisons {show} a violation"
+    if not n_violated:
+        beginning = f"None of {total} comparisons shows a violation"
+    satisfy = "satisfies" if n_satisfied == 1 else "satisfy"
+    are = "is" if n_undecided == 1 else "are"
+    other_verdicts = [f"{n_satisfied} {satisfy} the threshold", f"{n_undecided} {are} undecided"]
+    if n_lacking:
+        lack = "lacks" if n_lacking == 1 else "lack"
+        other_verdicts.append(f"{n_lacking} {lack} the evidence")
+    judged = []
+    for result in report.results:
+        for comparison in compared(result):
+            if comparison.direction:
+                judged.append(comparison)
+    changed = sum(
+        comparison.verdict == "undecided" and comparison.pvalue_verdict <= alpha
+        for comparison in judged
+    )
+    if changed:
+        sentence_alone = f" Judged one by one, {changed} more would be decided."
+    else:
+        sentence_alone = ""
+    if settings.adjust == "none":
+        family = "per comparison"
+    else:
+        family = "per metric"
+    if settings.adjust in FALSE_DISCOVERY:
+        error_words = "a false discovery rate"
+    else:
+        error_words = "an error"
+    claimed = claims_sentence(report.sections, settings.confidence_level, report.claims)
+    text = (
+        f"{beginning}, with {error_words} of {100 * alpha:.3g}% {family};"
+        f" {', '.join(other_verdicts)}.{sentence_alone}"
+    )
+    return " ".join(
+        filter(None, (text, claimed, within_strata(report.results), *labels_beside(report)))
+    )
 
 
 def labels_beside(report: Contents) -> list[str]:
-    """The labels that counted as not favourable, with their rows, where there are several: one sentence a column."""
+    """The labels that counted as not favourable, with their rows, where there are several.
+
+    One sentence a column.
+    """
     if not report.tables:
         return []
     columns = {"y_true": report.columns.y_true, "y_pred": report.columns.y_pred}
-    said = report.tables[0].missing.unfavourable
-    return [words_of_labels(columns.get(argument) or argument, labels) for argument, labels in said.items()]
+    labels_by_argument = report.tables[0].missing.unfavourable
+    return [
+        words_of_labels(columns.get(argument) or argument, labels)
+        for argument, labels in labels_by_argument.items()
+    ]
 
 
 def within_strata(results: Iterable[Any]) -> str:
-    """One sentence where crude and adjusted comparisons disagree; empty where none do, or there are no strata."""
-    rows = [c for result in results for c in compared(result) if isinstance(c, StratifiedComparison)]
-    said = [c.disagreement for c in rows if c.disagreement]
-    if not said:
+    """One sentence where crude and adjusted comparisons disagree.
+
+    Empty where none do, or there are no strata.
+    """
+    rows = []
+    for result in results:
+        for comparison in compared(result):
+            if isinstance(comparison, StratifiedComparison):
+                rows.append(comparison)
+    disagreements = [comparison.disagreement for comparison in rows if comparison.disagreement]
+    if not disagreements:
         return ""
-    more = f" (and {len(said) - 1} more; the notes list them)" if len(said) > 1 else ""
-    return f"Strata change the answer for {len(said)} of {len(rows)} comparisons: {said[0]}{more}"
+    if len(disagreements) > 1:
+        more_text = f" (and {len(disagreements) - 1} more; the notes list them)"
+    else:
+        more_text = ""
+    return (
+        f"Strata change the answer for {len(disagreements)} of {len(rows)} comparisons:"
+        f" {disagreements[0]}{more_text}"
+    )

@@ -37,8 +37,13 @@ def number(value: float, digits: int = 3, *, signed: bool = False) -> str:
     """
     if not math.isfinite(value):
         return exact_number(value)
-    text = f"{value:+.{digits}f}" if signed else f"{value:.{digits}f}"
-    return text.replace("-", "−") if float(text) else f"{0:.{digits}f}"
+    if signed:
+        text = f"{value:+.{digits}f}"
+    else:
+        text = f"{value:.{digits}f}"
+    if float(text):
+        return text.replace("-", "−")
+    return f"{0:.{digits}f}"
 
 
 def exact_number(value: float) -> str:
@@ -53,7 +58,9 @@ def exact_number(value: float) -> str:
 
 
 def interval(low: float, high: float, *, signed: bool = False, side: str = "two-sided") -> str:
-    """Both ends in brackets; of a one-sided interval its limit in words; a dash where there is none.
+    """Both ends in brackets; of a one-sided interval its limit in words.
+
+    A dash where there is none.
 
     >>> interval(0.702, 0.7821), interval(0.0, float("inf")), interval(0.081, 2.0, side="greater")
     ('[0.702, 0.782]', '[0.000, ∞)', 'at least 0.081')
@@ -63,7 +70,10 @@ def interval(low: float, high: float, *, signed: bool = False, side: str = "two-
     if side != "two-sided":
         words, end = ("at least", low) if side == "greater" else ("at most", high)
         return f"{words} {number(end, signed=signed)}"
-    close = ")" if math.isinf(high) else "]"
+    if math.isinf(high):
+        close = ")"
+    else:
+        close = "]"
     return f"[{number(low, signed=signed)}, {number(high, signed=signed)}{close}"
 
 
@@ -73,17 +83,27 @@ def pvalue(value: float) -> str:
     >>> pvalue(0.0312), pvalue(2e-9), pvalue(float("nan"))
     ('0.0312', '<0.0001', '—')
     """
-    return "—" if math.isnan(value) else "<0.0001" if value < 0.0001 else f"{value:.4f}"
+    if math.isnan(value):
+        return "—"
+    if value < 0.0001:
+        return "<0.0001"
+    return f"{value:.4f}"
 
 
 def percent(value: float) -> str:
     """One decimal; a dash for NaN."""
-    return "—" if math.isnan(value) else f"{100 * value:.1f}%"
+    if math.isnan(value):
+        return "—"
+    return f"{100 * value:.1f}%"
 
 
 def chance(share: float) -> str:
     """A probability in percent, which is never rounded to certainty."""
-    return "less than 0.1%" if share < 0.001 else "more than 99.9%" if share > 0.999 else percent(share)
+    if share < 0.001:
+        return "less than 0.1%"
+    if share > 0.999:
+        return "more than 99.9%"
+    return percent(share)
 
 
 def count(value: float) -> str:
@@ -93,7 +113,9 @@ def count(value: float) -> str:
 
 def whole_or_weighted(value: float) -> str:
     """Whole totals as counts, weighted ones with a decimal."""
-    return count(value) if float(value).is_integer() else f"{value:,.1f}"
+    if float(value).is_integer():
+        return count(value)
+    return f"{value:,.1f}"
 
 
 def printable(text: object) -> str:
@@ -102,13 +124,20 @@ def printable(text: object) -> str:
     >>> printable("a\x1b[31mb")
     'a�[31mb'
     """
-    return "".join("\ufffd" if unicodedata.category(c) in ("Cc", "Cs") or c in _DIRECTIONS else c for c in str(text))
+    characters = []
+    for character in str(text):
+        hidden = unicodedata.category(character) in ("Cc", "Cs") or character in _DIRECTIONS
+        characters.append("\ufffd" if hidden else character)
+    return "".join(characters)
 
 
 def isolate(text: str, labels: Iterable[str]) -> str:
-    """Wrap labels written from right to left in isolating marks: numbers beside them stay in place."""
+    """Wrap labels written from right to left in isolating marks.
+
+    Numbers beside them stay in place.
+    """
     for label in sorted(set(labels), key=len, reverse=True):
-        if any(unicodedata.bidirectional(c) in ("R", "AL", "AN") for c in label):
+        if any(unicodedata.bidirectional(character) in ("R", "AL", "AN") for character in label):
             text = text.replace(label, f"\u2068{label}\u2069")
     return text
 
@@ -116,7 +145,11 @@ def isolate(text: str, labels: Iterable[str]) -> str:
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """Lines of a table in columns of equal width."""
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
-    return ["  " + "  ".join(cell.ljust(w) for cell, w in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return [
+        "  "
+        + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
 
 
 def escaped(text: object) -> str:
@@ -126,11 +159,11 @@ def escaped(text: object) -> str:
 
 def installed_versions() -> dict[str, str]:
     """fairstats, Python and the packages that numbers come from."""
-    found = {"fairstats": __version__, "python": platform.python_version()}
+    versions = {"fairstats": __version__, "python": platform.python_version()}
     for package in _PACKAGES:
         with suppress(PackageNotFoundError):
-            found[package] = version(package)
-    return found
+            versions[package] = version(package)
+    return versions
 
 
 @dataclass(frozen=True)
@@ -146,8 +179,9 @@ class Tick:
 class Axis:
     """A linear or logarithmic scale from 0 to 100 percent.
 
-    `low`, `high`: ends, padding included; `neutral`: value of equality: 1 or 0; `band`: values between which
-    a comparison passes; `tick_values`: the more important first; `signed`: tick labels of a linear scale have a sign.
+    `low`, `high`: ends, padding included; `neutral`: value of equality: 1 or 0; `band`: values
+    between which a comparison passes; `tick_values`: the more important first; `signed`: tick
+    labels of a linear scale have a sign.
     """
 
     low: float
@@ -161,75 +195,116 @@ class Axis:
     @property
     def limits(self) -> tuple[float, ...]:
         """Ends of the band that are thresholds, not equality."""
-        return tuple(v for v in self.band if v != self.neutral)
+        return tuple(value for value in self.band if value != self.neutral)
 
-    def _place(self, value: float) -> float:
+    def _place_value(self, value: float) -> float:
         """Percent of the width, held within [0, 100]."""
-        low, high = self.low, self.high
+        low = self.low
+        high = self.high
         if self.log:
-            value = math.log(value) if value > 0 else -math.inf
-            low, high = math.log(low), math.log(high)
+            if value > 0:
+                value = math.log(value)
+            else:
+                value = -math.inf
+            low = math.log(low)
+            high = math.log(high)
         return float(min(max(100 * (value - low) / (high - low), 0.0), 100.0))
 
-    def _holds(self, value: float) -> bool:
+    def _holds_value(self, value: float) -> bool:
         """Whether the value lies on the axis."""
         return self.low <= value <= self.high
 
     @property
     def ticks(self) -> list[Tick]:
         """Ticks whose labels do not collide on a phone, from left to right."""
-        kept: list[Tick] = []
-        for value in filter(self._holds, self.tick_values):
-            text = f"{value:+.3g}" if self.signed and value and not self.log else f"{value:.3g}"
-            tick = Tick(value, text.replace("-", "−"), self._place(value))
-            if all(_apart(tick, other) for other in kept):
-                kept.append(tick)
-        return sorted(kept, key=lambda tick: tick.place)
+        kept_ticks: list[Tick] = []
+        for value in filter(self._holds_value, self.tick_values):
+            if self.signed and value and not self.log:
+                text = f"{value:+.3g}"
+            else:
+                text = f"{value:.3g}"
+            tick = Tick(value, text.replace("-", "−"), self._place_value(value))
+            if all(_labels_fit(tick, other) for other in kept_ticks):
+                kept_ticks.append(tick)
+        return sorted(kept_ticks, key=lambda tick: tick.place)
 
 
-def _apart(tick: Tick, other: Tick) -> bool:
+def _labels_fit(tick: Tick, other: Tick) -> bool:
     distance = abs(tick.place - other.place) / 100 * _NARROW
     return distance >= (len(tick.label) + len(other.label)) / 2 * _CHARACTER + 3
 
 
-def _finite(values: Iterable[float]) -> list[float]:
-    return [v for v in values if math.isfinite(v)]
+def _finite_values(values: Iterable[float]) -> list[float]:
+    return [value for value in values if math.isfinite(value)]
 
 
 def ratio_axis(estimates: Iterable[float], ends: Iterable[float], threshold: float) -> Axis:
     """Logarithmic scale that holds the ratios and most of the ends of their intervals."""
-    points, limits = ([v for v in _finite(values) if v > 0] for values in (estimates, ends))
-    below = _step([1 / v for v in points], [1 / v for v in limits], _RATIO_STEPS)
-    above = _step(points, limits, _RATIO_STEPS)
+    points, limits = (
+        [value for value in _finite_values(values) if value > 0] for values in (estimates, ends)
+    )
+    below = _least_step(
+        [1 / value for value in points], [1 / value for value in limits], _RATIO_STEPS
+    )
+    above = _least_step(points, limits, _RATIO_STEPS)
     below = max(below, min(1.25 / threshold, 32.0))
     padding = (below * above) ** _PADDING
     candidates = (1.0, threshold, 1 / below, above, 1 / threshold, 0.5, 2.0, 0.25, 4.0, 0.125, 8.0)
-    return Axis(1 / below / padding, above * padding, True, 1.0, (threshold, 1 / threshold), candidates)
+    return Axis(
+        1 / below / padding, above * padding, True, 1.0, (threshold, 1 / threshold), candidates
+    )
 
 
 def difference_axis(estimates: Iterable[float], ends: Iterable[float], margin: float) -> Axis:
     """Linear scale, symmetric around 0."""
-    points, limits = ([abs(v) for v in _finite(values)] for values in (estimates, ends))
-    reach = max(_step(points, limits, _DIFFERENCE_STEPS), min(1.5 * margin, 1.0))
-    candidates = (0.0, -margin, margin, -reach, reach, *(s * v for v in _ROUND for s in (-1, 1)))
+    points, limits = (
+        [abs(value) for value in _finite_values(values)] for values in (estimates, ends)
+    )
+    reach = max(_least_step(points, limits, _DIFFERENCE_STEPS), min(1.5 * margin, 1.0))
+    candidates = (
+        0.0,
+        -margin,
+        margin,
+        -reach,
+        reach,
+        *(sign * value for value in _ROUND for sign in (-1, 1)),
+    )
     width = reach * (1 + 2 * _PADDING)
     return Axis(-width, width, False, 0.0, (-margin, margin), candidates)
 
 
 def gap_axis(
-    estimates: Iterable[float], ends: Iterable[float], margin: float, *, steps: Sequence[float] = _DIFFERENCE_STEPS
+    estimates: Iterable[float],
+    ends: Iterable[float],
+    margin: float,
+    *,
+    steps: Sequence[float] = _DIFFERENCE_STEPS,
 ) -> Axis:
     """Linear scale from 0 to the last of `steps` at most, for sizes without sign and distances."""
-    reach = max(_step(_finite(estimates), _finite(ends), steps), min(1.5 * margin, steps[-1]))
+    reach = max(
+        _least_step(_finite_values(estimates), _finite_values(ends), steps),
+        min(1.5 * margin, steps[-1]),
+    )
     candidates = (0.0, margin, reach, *_ROUND)
-    return Axis(-_PADDING * reach, reach * (1 + _PADDING), False, 0.0, (0.0, margin), candidates, signed=False)
+    return Axis(
+        -_PADDING * reach,
+        reach * (1 + _PADDING),
+        False,
+        0.0,
+        (0.0, margin),
+        candidates,
+        signed=False,
+    )
 
 
 #: The same up to 2, for distances between distributions.
 distance_axis = partial(gap_axis, steps=_DISTANCE_STEPS)
 
 
-def _step(points: Sequence[float], limits: Sequence[float], steps: Sequence[float]) -> float:
-    """Least step that holds every point and nine tenths of the limits; the largest where none does."""
+def _least_step(points: Sequence[float], limits: Sequence[float], steps: Sequence[float]) -> float:
+    """Least step that holds every point and nine tenths of the limits.
+
+    The largest where none does.
+    """
     wanted = max([*points, float(np.quantile(limits, 0.9)) if limits else 0.0, 0.0])
     return next((step for step in steps if wanted <= step), steps[-1])

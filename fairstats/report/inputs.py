@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from fairstats.ground.checks import (
     check_choice,
     check_confidence_level,
+    check_given,
     check_names,
     check_number,
     check_that,
@@ -30,15 +31,22 @@ from fairstats.ground.reading.roles import Roles
 from fairstats.ground.scores import ScoreCounts
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.strata import StratumCounts, refuse_weights
+from fairstats.ground.tallies.moments import MomentCounts, numbers_of_outcome
 from fairstats.ground.tally import Tally, tally
 from fairstats.ground.values import label_text, missing_rows
 from fairstats.methods.madd.mitigation import MitigationResult
 from fairstats.methods.rates.models.work import ModelRows
+from fairstats.methods.rates.setup import RateArguments
 
 #: `method=` of an audit → method of the differences that goes with it.
 AUDIT_METHODS: dict[str | None, str | None] = {
-    None: None, "log": None, "score": "score", "koopman": "mee", "delta": "delta", "bootstrap": "bootstrap"
-}  # fmt: skip
+    None: None,
+    "log": None,
+    "score": "score",
+    "koopman": "mee",
+    "delta": "delta",
+    "bootstrap": "bootstrap",
+}
 #: A reference that is a rule, not the name of a group.
 _REFERENCE_RULES = ("largest", "highest")
 References = Mapping[tuple[str, ...], Hashable | None]
@@ -48,13 +56,15 @@ References = Mapping[tuple[str, ...], Hashable | None]
 class AuditSettings:
     """The choices of an audit.
 
-    `confidence_level`: level of the intervals; verdicts use one-sided bounds at this level; `threshold`: ratio that
-    separates violated from satisfied; `margin`: size of a difference that separates them; `method`: interval method;
-    None takes the default of every metric; `simultaneous`, {None, "bonferroni", "max-z"}; `comparisons`, {"reference",
-    "all"}; `adjust`: adjustment of p-values within one metric; `family`, {"metric", "audit"}: what p-values are
-    adjusted over; `missing`, {"raise", "drop", "group"}; `evaluated_on`, {None, "training", "held-out"}: whether the
-    rows were used in training; None: not stated; `references`: reference asked for, per set of attributes;
-    `n_resamples`: bootstrap resamples; None takes the default of every metric; `seed`: of everything random.
+    `confidence_level`: level of the intervals; verdicts use one-sided bounds at this level;
+    `threshold`: ratio that separates violated from satisfied; `margin`: size of a difference that
+    separates them; `method`: interval method; None takes the default of every metric;
+    `simultaneous`, {None, "bonferroni", "max-z"}; `comparisons`, {"reference", "all"}; `adjust`:
+    adjustment of p-values within one metric; `family`, {"metric", "audit"}: what p-values are
+    adjusted over; `missing`, {"raise", "drop", "group"}; `evaluated_on`, {None, "training",
+    "held-out"}: whether the rows were used in training; None: not stated; `references`: reference
+    asked for, per set of attributes; `n_resamples`: bootstrap resamples; None takes the default of
+    every metric; `seed`: of everything random.
     """
 
     confidence_level: float = 0.95
@@ -79,7 +89,9 @@ class AuditSettings:
         check_choice("evaluated_on", self.evaluated_on, (None, "training", "held-out"))
         cure = "0.8 is the four-fifths rule; the margin of differences is margin="
         allowed = "a ratio above 0 and at most 1"
-        check_number("threshold", self.threshold, low=0, high=1, open_low=True, allowed=allowed, cure=cure)
+        check_number(
+            "threshold", self.threshold, low=0, high=1, open_low=True, allowed=allowed, cure=cure
+        )
         if self.n_resamples is not None:
             check_whole("n_resamples", self.n_resamples, low=100, cure="9999, say")
 
@@ -89,11 +101,13 @@ class AuditColumns:
     """Names of the columns, by what they hold.
 
     `y_true`, `y_pred`, `score`: outcome, prediction, score; `pos_label_true`, `pos_label_pred`: the
-    favourable value of outcome and prediction, as text; None where 1 or True speaks for itself; `features`:
-    features of the rows, for distances between sets; `counterfactual_scores`: sensitive column → column of
-    the score that the row would have with another value of it; `models`, `model_scores`: of several models,
-    name → column of the predictions, and of the scores; `y_pred` and `score` are those of the first; `label_values`:
-    ``"y_true"``, ``"y_pred"`` → the labels that may occur, where they were declared; `strata`: of a confounder.
+    favourable value of outcome and prediction, as text; None where 1 or True speaks for itself;
+    `features`: features of the rows, for distances between sets; `counterfactual_scores`: sensitive
+    column → column of the score that the row would have with another value of it; `models`,
+    `model_scores`: of several models, name → column of the predictions, and of the scores; `y_pred`
+    and `score` are those of the first; `label_values`: ``"y_true"``, ``"y_pred"`` → the labels that
+    may occur, where they were declared; `strata`: of a confounder; `outcome`, `predicted`: an
+    outcome that is a number, and its prediction.
     """
 
     y_true: str | None
@@ -110,6 +124,14 @@ class AuditColumns:
     models: dict[str, str] = field(default_factory=dict)
     model_scores: dict[str, str] = field(default_factory=dict)
     label_values: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    outcome: str | None = None
+    predicted: str | None = None
+
+    @property
+    def number_roles(self) -> dict[str, str]:
+        """Argument → column, of an outcome that is a number and its prediction."""
+        columns = {"outcome": self.outcome, "predicted": self.predicted}
+        return {role: column for role, column in columns.items() if column is not None}
 
     @property
     def roles(self) -> dict[str, str]:
@@ -120,24 +142,43 @@ class AuditColumns:
     @property
     def names(self) -> list[str]:
         """Every column that the audit reads, each once."""
-        others = (*self.counterfactual_scores.values(), *self.models.values(), *self.model_scores.values())
-        return list(dict.fromkeys((*self.roles.values(), *self.sensitive_features, *self.features, *others)))
+        others = (
+            *self.counterfactual_scores.values(),
+            *self.models.values(),
+            *self.model_scores.values(),
+            *self.number_roles.values(),
+        )
+        return list(
+            dict.fromkeys((*self.roles.values(), *self.sensitive_features, *self.features, *others))
+        )
 
     @property
     def _reading_roles(self) -> Roles:
         """What the columns are read as from a file."""
-        labels = (*self.sensitive_features, self.y_true, self.y_pred, *self.models.values(), self.cluster)
+        labels = (
+            *self.sensitive_features,
+            self.y_true,
+            self.y_pred,
+            *self.models.values(),
+            self.cluster,
+        )
         scores = (self.score, *self.model_scores.values(), *self.counterfactual_scores.values())
-        return Roles.of(labels, (*scores, self.sample_weight), self.features)
+        numbers = (*scores, self.sample_weight, *self.number_roles.values())
+        return Roles.of(labels, numbers, self.features)
 
 
-# ---------------------------------------------------------------- names as they were given, or as a tally knows them
+# ---------------------------------------------------------------- names as they were given, or as a
+# tally knows them
 
 
 def columns_of_frame(
-    roles: Mapping[str, Any], sensitive_features: Any, features: Any, counterfactual_score: Any, pos_label: Any,
+    roles: Mapping[str, Any],
+    sensitive_features: Any,
+    features: Any,
+    counterfactual_score: Any,
+    pos_label: Any,
     label_values: Any = None,
-) -> AuditColumns:  # fmt: skip
+) -> AuditColumns:
     """The names of the columns, checked; `roles` are those of `AuditColumns.roles`."""
     names = _attribute_names(sensitive_features)
     models, scores = (_by_model(role, roles[role]) for role in ("y_pred", "score"))
@@ -145,13 +186,22 @@ def columns_of_frame(
     roles = {**roles, **({"y_pred": models[first]} if models else {})}
     roles |= {"score": scores.get(first)} if scores else {}
     labels = _pos_labels(pos_label)
+    if roles["predicted"] is not None:
+        check_given("outcome", roles["outcome"], "the outcome of the same rows")
     return AuditColumns(
         **{role: column_name(role, name) for role, name in roles.items()},
-        **{name: label for name, label in labels.items() if roles[name.replace("pos_label", "y")] is not None},
-        sensitive_features=names, features=_feature_names(features), models=models, model_scores=scores,
+        **{
+            name: label
+            for name, label in labels.items()
+            if roles[name.replace("pos_label", "y")] is not None
+        },
+        sensitive_features=names,
+        features=_feature_names(features),
+        models=models,
+        model_scores=scores,
         counterfactual_scores=_counterfactual_columns(counterfactual_score, names, roles["score"]),
         label_values=_label_values(label_values, roles),
-    )  # fmt: skip
+    )
 
 
 def columns_of_tally(counted: Tally, sensitive_features: Any, asked: Iterable[Any]) -> AuditColumns:
@@ -160,104 +210,171 @@ def columns_of_tally(counted: Tally, sensitive_features: Any, asked: Iterable[An
     Names that were asked for beside it are an error, but for a choice of attributes.
     """
     if any(name is not None for name in asked):
-        allowed, cure = "a Tally alone: what it counted is fixed", "leave the columns out, or pass the rows"
+        allowed = "a Tally alone: what it counted is fixed"
+        cure = "leave the columns out, or pass the rows"
         raise InputError("frame", got="a Tally, and names of columns", allowed=allowed, cure=cure)
-    names, scores = counted.columns, counted.scores
+    names = counted.columns
+    scores = counted.scores
     confusion = isinstance(counted.cells, (ConfusionCounts, PairedCounts))
-    there: dict[str, Any] = {
+    present: dict[str, Any] = {
         "y_true": confusion or counted.of_labels or (scores is not None and scores.labelled),
         "y_pred": confusion or (counted.cells is not None and not counted.of_labels),
         "score": scores is not None,
     }
-    found: dict[str, Any] = {role: names.get(role, role) if known else None for role, known in there.items()}
-    found |= {role: names.get(role) for role in ("sample_weight", "cluster", "pos_label_true", "pos_label_pred")}
-    found["strata"] = counted.attributes[-1] if counted.stratified else None
+    columns_found: dict[str, Any] = {}
+    for role, known in present.items():
+        columns_found[role] = names.get(role, role) if known else None
+    columns_found |= {
+        role: names.get(role)
+        for role in ("sample_weight", "cluster", "pos_label_true", "pos_label_pred")
+    }
+    if counted.moments is not None:
+        columns_found["outcome"] = names.get("outcome", "outcome")
+        if len(counted.moments.columns) > 1:
+            columns_found["predicted"] = names.get("predicted", "predicted")
+    columns_found["strata"] = counted.attributes[-1] if counted.stratified else None
     changed = names.get("counterfactual_score", "counterfactual_score")
     return AuditColumns(
-        **found,
-        sensitive_features=counted.sensitive if sensitive_features is None else _attribute_names(sensitive_features),
+        **columns_found,
+        sensitive_features=(
+            counted.sensitive
+            if sensitive_features is None
+            else _attribute_names(sensitive_features)
+        ),
         features=() if counted.distinct is None else counted.distinct.columns,
-        counterfactual_scores={} if counted.tails is None else dict.fromkeys(counted.sensitive[:1], changed),
+        counterfactual_scores=(
+            {} if counted.tails is None else dict.fromkeys(counted.sensitive[:1], changed)
+        ),
     )
 
 
 def _attribute_names(sensitive_features: Any) -> tuple[str, ...]:
-    names = (sensitive_features,) if isinstance(sensitive_features, str) else sensitive_features
-    if not isinstance(names, (list, tuple)) or not names or not all(isinstance(n, str) for n in names):
+    if isinstance(sensitive_features, str):
+        names = (sensitive_features,)
+    else:
+        names = sensitive_features
+    if (
+        not isinstance(names, (list, tuple))
+        or not names
+        or not all(isinstance(n_rows, str) for n_rows in names)
+    ):
         got = f"{type(sensitive_features).__name__} {sensitive_features!r}"[:120]
         cure = 'e.g. sensitive_features="sex" or ["sex", "race"]'
         allowed = "the name of a column of the frame, or a list of names"
         raise InputError("sensitive_features", got=got, allowed=allowed, cure=cure)
-    once = len(set(names)) == len(names)
-    check_that(once, "sensitive_features", list(names), "each column once", "leave out the repeat")
+    named_once = len(set(names)) == len(names)
+    check_that(
+        named_once, "sensitive_features", list(names), "each column once", "leave out the repeat"
+    )
     return tuple(names)
 
 
-def _by_model(argument: str, given: Any) -> dict[str, str]:
+def _by_model(argument: str, columns_given: Any) -> dict[str, str]:
     """Model → column, of a mapping; of one column nothing."""
-    if not isinstance(given, Mapping):
+    if not isinstance(columns_given, Mapping):
         return {}
     cure = f'{argument}="column" for one model'
-    check_that(len(given) > 1, argument, dict(given), "a mapping of two models or more", cure)
-    return {str(model): str(column_name(argument, column)) for model, column in given.items()}
+    check_that(
+        len(columns_given) > 1,
+        argument,
+        dict(columns_given),
+        "a mapping of two models or more",
+        cure,
+    )
+    return {
+        str(model): str(column_name(argument, column)) for model, column in columns_given.items()
+    }
 
 
 def _feature_names(features: Any) -> tuple[str, ...]:
     names = (features,) if isinstance(features, str) else () if features is None else features
-    says = "different names of columns of the frame", 'features=["age", "income"]'
+    allowed_words = "different names of columns of the frame", 'features=["age", "income"]'
     several = isinstance(names, Iterable) and getattr(names, "ndim", 1) == 1
-    check_that(several, "features", features, *says)
-    found = tuple(str(check_type("features", name, str, *says)) for name in names)
-    check_that(len(set(found)) == len(found), "features", found, *says)
-    return found
+    check_that(several, "features", features, *allowed_words)
+    feature_names = tuple(str(check_type("features", name, str, *allowed_words)) for name in names)
+    check_that(
+        len(set(feature_names)) == len(feature_names), "features", feature_names, *allowed_words
+    )
+    return feature_names
 
 
-def _counterfactual_columns(given: Any, attributes: Sequence[str], score: str | None) -> dict[str, str]:
+def _counterfactual_columns(
+    columns_given: Any, attributes: Sequence[str], score: str | None
+) -> dict[str, str]:
     """Sensitive column → score column."""
-    if given is None:
+    if columns_given is None:
         return {}
-    found = given if isinstance(given, Mapping) else {attributes[0]: given}
-    unknown = [name for name in found if name not in attributes]
-    if unknown or score is None or (not isinstance(given, Mapping) and len(attributes) > 1):
-        got = repr(given) + (" without score" if score is None else f" for {', '.join(attributes)}")
-        allowed = "with score: a column for one sensitive attribute, or a mapping from attribute to column"
+    if isinstance(columns_given, Mapping):
+        columns_found = columns_given
+    else:
+        columns_found = {attributes[0]: columns_given}
+    unknown = [name for name in columns_found if name not in attributes]
+    if unknown or score is None or (not isinstance(columns_given, Mapping) and len(attributes) > 1):
+        got = repr(columns_given) + (
+            " without score" if score is None else f" for {', '.join(attributes)}"
+        )
+        allowed = (
+            "with score: a column for one sensitive attribute, or a mapping from attribute to"
+            " column"
+        )
         cure = f"counterfactual_score={{{attributes[0]!r}: …}}, score=…"
         raise InputError("counterfactual_score", got=got, allowed=allowed, cure=cure)
-    return {name: str(column_name("counterfactual_score", column)) for name, column in found.items()}
+    return {
+        name: str(column_name("counterfactual_score", column))
+        for name, column in columns_found.items()
+    }
 
 
 def _pos_labels(pos_label: Any) -> dict[str, str | None]:
     """Favourable values of outcome and prediction as text, by field of `AuditColumns`."""
-    given = pos_label if isinstance(pos_label, Mapping) else {"y_true": pos_label, "y_pred": pos_label}
-    unknown = set(given) - {"y_true", "y_pred"}
+    if isinstance(pos_label, Mapping):
+        by_column = pos_label
+    else:
+        by_column = {"y_true": pos_label, "y_pred": pos_label}
+    unknown = set(by_column) - {"y_true", "y_pred"}
     if unknown:
         got = f"a mapping with {', '.join(sorted(map(repr, unknown)))}"
         allowed = "a mapping with the keys 'y_true' and 'y_pred', or one value"
-        raise InputError("pos_label", got=got, allowed=allowed, cure="name the favourable value of each")
-    values = {f"pos_label_{part}": given.get(f"y_{part}") for part in ("true", "pred")}
+        raise InputError(
+            "pos_label", got=got, allowed=allowed, cure="name the favourable value of each"
+        )
+    values = {f"pos_label_{part}": by_column.get(f"y_{part}") for part in ("true", "pred")}
     return {name: None if value is None else label_text(value) for name, value in values.items()}
 
 
 def _label_values(label_values: Any, roles: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
     """The labels that may occur as text, by the argument of their column."""
     declared = declared_labels(label_values, y_true=None, y_pred=None)
-    named = {argument: values for argument, values in declared.items() if roles[argument] is not None}
-    return {argument: tuple(map(label_text, values)) for argument, values in named.items() if values is not None}
+    columns_named = {}
+    for argument, values in declared.items():
+        if roles[argument] is not None:
+            columns_named[argument] = values
+    return {
+        argument: tuple(map(label_text, values))
+        for argument, values in columns_named.items()
+        if values is not None
+    }
 
 
 def check_outcomes(y_true: Any, y_pred: Any) -> None:
     """Raise where there is neither a prediction nor an outcome."""
     if y_true is None and y_pred is None:
-        allowed, cure = "the column of the predictions, of the outcomes, or both", "name at least one of them"
-        raise InputError("y_pred", got="None for both y_true and y_pred", allowed=allowed, cure=cure)
+        allowed = "the column of the predictions, of the outcomes, or both"
+        cure = "name at least one of them"
+        raise InputError(
+            "y_pred", got="None for both y_true and y_pred", allowed=allowed, cure=cure
+        )
 
 
-def set_references(reference: Any, sets: Sequence[tuple[str, ...]]) -> dict[tuple[str, ...], Hashable | None]:
+def set_references(
+    reference: Any, sets: Sequence[tuple[str, ...]]
+) -> dict[tuple[str, ...], Hashable | None]:
     """Reference group per set of attributes.
 
     `reference`: a group; or, for several attributes, a mapping from column (or ``"a & b"`` for the
-    intersection) to group. The intersection takes the references of its columns where all are named. Raises
-    InputError if one group is named for several attributes, or the mapping names an unknown column.
+    intersection) to group. The intersection takes the references of its columns where all are
+    named. Raises InputError if one group is named for several attributes, or the mapping names an
+    unknown column.
     """
     if reference is None or (isinstance(reference, str) and reference in _REFERENCE_RULES):
         return dict.fromkeys(sets, reference)
@@ -265,24 +382,32 @@ def set_references(reference: Any, sets: Sequence[tuple[str, ...]]) -> dict[tupl
     if not isinstance(reference, Mapping):
         if len(sets) > 1:
             got = f"{reference!r} for {len(sets)} sets of groups ({', '.join(map(repr, keys))})"
-            allowed = "a mapping from sensitive column to its reference group, 'largest' or 'highest'"
+            allowed = (
+                "a mapping from sensitive column to its reference group, 'largest' or 'highest'"
+            )
             cure = f"reference={{{sets[0][0]!r}: {reference!r}, …}}"
             raise InputError("reference", got=got, allowed=allowed, cure=cure)
         return {sets[0]: reference}
-    check_names("reference", reference, keys, cure="name each sensitive column and its reference group")
-    found: dict[tuple[str, ...], Hashable | None] = {}
+    check_names(
+        "reference", reference, keys, cure="name each sensitive column and its reference group"
+    )
+    by_set: dict[tuple[str, ...], Hashable | None] = {}
     for key, names in keys.items():
         parts = tuple(reference.get(name) for name in names)
-        crossed = len(names) > 1 and all(p is not None and p not in _REFERENCE_RULES for p in parts)
-        found[names] = reference.get(key, parts if crossed else None)
-    return found
+        crossed = len(names) > 1 and all(
+            part is not None and part not in _REFERENCE_RULES for part in parts
+        )
+        by_set[names] = reference.get(key, parts if crossed else None)
+    return by_set
 
 
 def reference_text(reference: Hashable | None) -> str:
     """Text of a reference as it was asked for."""
     if reference is None:
         return "largest"
-    return INTERSECTION.join(map(label_text, reference if isinstance(reference, tuple) else (reference,)))
+    return INTERSECTION.join(
+        map(label_text, reference if isinstance(reference, tuple) else (reference,))
+    )
 
 
 # ---------------------------------------------------------------- what the sections receive
@@ -292,13 +417,15 @@ def reference_text(reference: Hashable | None) -> str:
 class AuditInput:
     """One set of sensitive attributes with everything that the columns give.
 
-    `attributes`: the sensitive columns whose values, crossed, are the groups; `outcomes`: validated rows, for
-    methods that need rows; None where a tally is audited; `counts`: confusion counts where labels and
-    predictions are there; otherwise selected = favourable value of the one that is; `reference`: reference
-    group of this set, or a rule; `features`: features of the rows in `outcomes`, numbered from 0;
-    `counterfactual_score`, shape (n,): score of the same rows with another value of the one sensitive
-    attribute; `tally`: what is audited where there are no rows; `models`: rows with what several models
-    predict; `mitigation`: what a mitigation was found to change for these groups; `strata`: the cells within strata.
+    `attributes`: the sensitive columns whose values, crossed, are the groups; `outcomes`: validated
+    rows, for methods that need rows; None where a tally is audited; `counts`: confusion counts
+    where labels and predictions are there; otherwise selected = favourable value of the one that
+    is; `reference`: reference group of this set, or a rule; `features`: features of the rows in
+    `outcomes`, numbered from 0; `counterfactual_score`, shape (n,): score of the same rows with
+    another value of the one sensitive attribute; `tally`: what is audited where there are no rows;
+    `models`: rows with what several models predict; `mitigation`: what a mitigation was found to
+    change for these groups; `strata`: the cells within strata; `moments`: of an outcome that is a
+    number, and of the errors of its prediction.
     """
 
     attributes: tuple[str, ...]
@@ -313,6 +440,7 @@ class AuditInput:
     models: ModelRows | None = None
     mitigation: MitigationResult | None = None
     strata: StratumCounts | None = None
+    moments: MomentCounts | None = None
 
     @property
     def rows(self) -> Outcomes:
@@ -333,22 +461,50 @@ class AuditInput:
         return all(role in self.columns.roles for role in roles)
 
 
+def lacks_rows(inputs: AuditInput, what: str, *, weights_too: bool = False) -> bool:
+    """Whether a tally of clusters is asked for what needs their rows: then a warning says so.
+
+    `what`: that is not computed; `weights_too`: whether it needs those of weighted rows as well.
+    """
+    if inputs.outcomes is not None:
+        return False
+    if inputs.counts.clustered:
+        kind = "clusters"
+    elif weights_too and inputs.counts.weighted:
+        kind = "weighted rows"
+    else:
+        return False
+    reason = f"{what} of {kind} is not computed from a tally, which does not keep them"
+    caution(f"{reason}: pass the rows, or engine='rows'.", DataWarning)
+    return True
+
+
 def read_inputs(
-    frame: Any, columns: AuditColumns, settings: AuditSettings, references: References, pos_label: Any, engine: str
+    frame: Any,
+    columns: AuditColumns,
+    settings: AuditSettings,
+    references: References,
+    pos_label: Any,
+    engine: str,
 ) -> list[AuditInput]:
     """What the sections receive of each set of attributes, the keys of `references`."""
     if isinstance(frame, Tally):
-        return [_tally_input(frame, s, columns, settings, own) for s, own in references.items()]
-    if (lazy := as_lazy(frame, engine)) is not None:
+        return [
+            _tally_input(frame, attributes, columns, settings, of_set)
+            for attributes, of_set in references.items()
+        ]
+    if (lazy_table := as_lazy(frame, engine)) is not None:
         if columns.models or columns.model_scores:
-            got, cure = "several models of a lazy table", "engine='rows' reads all rows"
+            got = "several models of a lazy table"
+            cure = "engine='rows' reads all rows"
             raise InputError("y_pred", got=got, allowed="rows in memory", cure=cure)
-        return _lazy_inputs(lazy, columns, settings, references, pos_label)
+        return _lazy_inputs(lazy_table, columns, settings, references, pos_label)
     table = as_frame_columns(frame, columns.names, "frame")
     if table.empty:
         raise InputError("frame", got="0 rows", allowed="at least one row", cure="pass data")
     return [
-        build_input(table, s, columns, settings, pos_label=pos_label, reference=own) for s, own in references.items()
+        build_input(table, attributes, columns, settings, pos_label=pos_label, reference=of_set)
+        for attributes, of_set in references.items()
     ]
 
 
@@ -362,77 +518,139 @@ def build_input(
     reference: Hashable | None,
 ) -> AuditInput:
     """Validate the rows of one set of attributes and count them."""
-    given: dict[str, Any] = {role: frame[name] for role, name in columns.roles.items()}
-    how: dict[str, Any] = {
-        "sensitive_features": {name: frame[name] for name in attributes}, "pos_label": pos_label,
-        "missing": settings.missing, "label_values": columns.label_values or None,
-    }  # fmt: skip
+    columns_given: dict[str, Any] = {role: frame[name] for role, name in columns.roles.items()}
+    options: dict[str, Any] = {
+        "sensitive_features": {name: frame[name] for name in attributes},
+        "pos_label": pos_label,
+        "missing": settings.missing,
+        "label_values": columns.label_values or None,
+    }
     changed = columns.counterfactual_scores.get(attributes[0]) if len(attributes) == 1 else None
     if changed is not None and settings.missing == "drop":
         # a row lacks its score where it lacks either of the two
-        given["score"] = given["score"].where(~missing_rows(frame[changed], changed))
+        columns_given["score"] = columns_given["score"].where(
+            ~missing_rows(frame[changed], changed)
+        )
     features = frame[list(columns.features)] if columns.features else None
-    outcomes = Outcomes.from_arrays(**how, **given, features=features)
+    number_columns = {role: frame[name] for role, name in columns.number_roles.items()}
+    outcomes = Outcomes.from_arrays(
+        **options, **columns_given, features=features, numbers=number_columns
+    )
     _check_groups(outcomes.groups.labels, attributes)
     models = None
     if columns.models or columns.model_scores:
-        units = {role: column for role, column in given.items() if role in ("sample_weight", "cluster")}
         predictions = {model: frame[name] for model, name in columns.models.items()}
         scores = {model: frame[name] for model, name in columns.model_scores.items()}
-        models = ModelRows.read(given.get("y_true"), predictions, scores, {**how, **units})
-    counts = _count(outcomes, columns)
+        arguments = RateArguments(
+            **options,
+            sample_weight=columns_given.get("sample_weight"),
+            cluster=columns_given.get("cluster"),
+        )
+        models = ModelRows.read(columns_given.get("y_true"), predictions, scores, arguments)
+    counts = _count_cells(outcomes, columns)
     strata = None
     if columns.strata is not None:
-        labelled = outcomes if outcomes.y_pred is not None else replace(outcomes, y_pred=outcomes.y_true)
+        if outcomes.y_pred is not None:
+            labelled = outcomes
+        else:
+            labelled = replace(outcomes, y_pred=outcomes.y_true)
         strata = StratumCounts._from_outcomes(labelled, type(counts), columns.strata)
-    kept = slice(None) if outcomes.kept is None else outcomes.kept
+    moments = None
+    if outcomes.numbers:
+        moments = MomentCounts._from_outcomes(outcomes, numbers_of_outcome(outcomes.numbers))
+    kept_rows: Any = slice(None)
+    if outcomes.kept is not None:
+        kept_rows = outcomes.kept
     return AuditInput(
-        attributes, outcomes, counts, columns, settings, reference,
-        None if features is None else features.iloc[kept].reset_index(drop=True),
-        None if changed is None else _scores(frame[changed].iloc[kept], changed), models=models, strata=strata,
-    )  # fmt: skip
+        attributes,
+        outcomes,
+        counts,
+        columns,
+        settings,
+        reference,
+        None if features is None else features.iloc[kept_rows].reset_index(drop=True),
+        None if changed is None else _read_scores(frame[changed].iloc[kept_rows], changed),
+        models=models,
+        strata=strata,
+        moments=moments,
+    )
 
 
 def _tally_input(
-    counted: Tally, attributes: tuple[str, ...], columns: AuditColumns, settings: AuditSettings, reference: Any
+    counted: Tally,
+    attributes: tuple[str, ...],
+    columns: AuditColumns,
+    settings: AuditSettings,
+    reference: Any,
 ) -> AuditInput:
     """What the sections receive of one set of attributes of a tally."""
-    own = counted.by(*attributes)
-    _check_groups(own.groups, attributes)
+    of_set = counted.by(*attributes)
+    _check_groups(of_set.groups, attributes)
     both = columns.y_true is not None and columns.y_pred is not None
-    cells: CellCounts = own.confusion() if both and not own.of_labels else own.selection()
+    cells: CellCounts = of_set.confusion() if both and not of_set.of_labels else of_set.selection()
     strata = None
     if counted.stratified and not cells.weighted:
         strata = counted.by(*attributes, counted.attributes[-1]).strata()
         if isinstance(cells, SelectionCounts):
             strata = strata.selection()
     elif counted.stratified:
-        text = f"Comparisons within strata of {counted.attributes[-1]} need independent rows of equal weight: left out."
+        text = (
+            f"Comparisons within strata of {counted.attributes[-1]} need independent rows of equal"
+            " weight: left out."
+        )
         caution(text, DataWarning)
-    return AuditInput(attributes, None, cells, columns, settings, reference, tally=own, strata=strata)
+    return AuditInput(
+        attributes,
+        None,
+        cells,
+        columns,
+        settings,
+        reference,
+        tally=of_set,
+        strata=strata,
+        moments=None if of_set.moments is None else of_set.numbers(),
+    )
 
 
 def _lazy_inputs(
-    lazy: Any, columns: AuditColumns, settings: AuditSettings, references: References, pos_label: Any
+    lazy_table: Any,
+    columns: AuditColumns,
+    settings: AuditSettings,
+    references: References,
+    pos_label: Any,
 ) -> list[AuditInput]:
-    """What the sections receive of a lazy table: one tally, with all attributes crossed, serves every set.
+    """What the sections receive of a lazy table.
 
-    A set with counterfactual scores has a tally of its own, and so has every set where rows are left out:
-    those that lack another attribute count in it, and groups are ordered by size before rows are left out.
+    One tally, with all attributes crossed, serves every set.
+
+    A set with counterfactual scores has a tally of its own, and so has every set where rows are
+    left out: those that lack another attribute count in it, and groups are ordered by size before
+    rows are left out.
     """
-    refuse_weights("strata", weighted=columns.strata is not None and bool(columns.sample_weight or columns.cluster))
+    refuse_weights(
+        "strata",
+        weighted=columns.strata is not None and bool(columns.sample_weight or columns.cluster),
+    )
     roles = ("y_true", "y_pred", "score", "sample_weight", "cluster", "strata", "features")
-    asked = {role: getattr(columns, role) for role in roles}
-    asked |= {"pos_label": pos_label, "missing": settings.missing, "label_values": columns.label_values or None}
-    every = columns.sensitive_features
-    crossed = tally(lazy, sensitive_features=every, **asked)
-    apart = crossed.missing.n_dropped > 0
+    options = {role: getattr(columns, role) for role in roles}
+    options |= columns.number_roles
+    options |= {
+        "pos_label": pos_label,
+        "missing": settings.missing,
+        "label_values": columns.label_values or None,
+    }
+    all_attributes = columns.sensitive_features
+    crossed = tally(lazy_table, sensitive_features=all_attributes, **options)
+    rows_left_out = crossed.missing.n_dropped > 0
     inputs = []
     for names, reference in references.items():
-        own, changed = crossed, columns.counterfactual_scores.get(names[0]) if len(names) == 1 else None
-        if changed is not None or (apart and names != every):
-            own = tally(lazy, sensitive_features=names, counterfactual_score=changed, **asked)
-        inputs.append(_tally_input(own, names, columns, settings, reference))
+        of_set = crossed
+        changed = columns.counterfactual_scores.get(names[0]) if len(names) == 1 else None
+        if changed is not None or (rows_left_out and names != all_attributes):
+            of_set = tally(
+                lazy_table, sensitive_features=names, counterfactual_score=changed, **options
+            )
+        inputs.append(_tally_input(of_set, names, columns, settings, reference))
     return inputs
 
 
@@ -443,18 +661,21 @@ def _check_groups(groups: Sequence[str], attributes: Sequence[str]) -> None:
         raise InputError("sensitive_features", got=got, allowed="two groups or more", cure=cure)
 
 
-def _scores(column: Any, name: str) -> NDArray[np.float64]:
+def _read_scores(column: Any, name: str) -> NDArray[np.float64]:
     scores = as_float_column(column, name)
     check_changed(int(np.isnan(scores).sum()), name)
     return np.asarray(on_unit_interval(scores, name))
 
 
-def _count(outcomes: Outcomes, columns: AuditColumns) -> CellCounts:
+def _count_cells(outcomes: Outcomes, columns: AuditColumns) -> CellCounts:
     """Confusion counts, or counts of the one binary column that is there."""
     if columns.y_true is not None and columns.y_pred is not None:
         return ConfusionCounts._from_outcomes(outcomes)
     if columns.y_pred is None:
-        patterns = tuple((g, -1, label, n) for g, label, _, n in outcomes.missing.patterns)
+        patterns = tuple(
+            (group_code, -1, label, n_rows)
+            for group_code, label, _, n_rows in outcomes.missing.patterns
+        )
         missing = replace(outcomes.missing, patterns=patterns)
         outcomes = replace(outcomes, y_pred=outcomes.y_true, missing=missing)
     return SelectionCounts._from_outcomes(outcomes)

@@ -1,7 +1,10 @@
-"""One report and its writers: plain text, terminal and notebook from one list of pieces, and the HTML page.
+"""One report and its writers.
 
-`report_pieces` decides what is said, in which order and how much of it; a writer only knows how a heading, a
-table or a list looks in its medium. On the page text is text, and intervals are small drawings in each row.
+Plain text, terminal and notebook from one list of pieces, and the HTML page.
+
+`report_pieces` decides what is said, in which order and how much of it; a writer only knows how a
+heading, a table or a list looks in its medium. On the page text is text, and intervals are small
+drawings in each row.
 """
 
 from __future__ import annotations
@@ -9,7 +12,7 @@ from __future__ import annotations
 import math
 import sys
 import textwrap
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,36 +20,69 @@ from fairstats.ground.errors import MissingDependencyError
 from fairstats.plots.picture import Picture
 from fairstats.report.contents import Contents, headline
 from fairstats.report.crosscheck.table import Crosscheck
-from fairstats.report.format import Axis, aligned, count, escaped, isolate, number, printable, pvalue
+from fairstats.report.facts import Fact, FactTable, PairOfGroups, charts_of, tables_of_facts
+from fairstats.report.format import (
+    Axis,
+    aligned,
+    count,
+    escaped,
+    isolate,
+    number,
+    printable,
+    pvalue,
+)
 from fairstats.report.pages import svg
 from fairstats.report.parts import set_parts
-from fairstats.report.view import NOT_JUDGED, Block, Part, Row, SetView, view_sets
+from fairstats.report.pictures import pictures_of
+from fairstats.report.questions import CONCERNS, Concern
+from fairstats.report.screen import ALSO_BEYOND, Finding, Screen, count_words, draw_row, make_screen
+from fairstats.report.sets import view_sets
+from fairstats.report.view import NOT_JUDGED, Block, Chart, Part, Row, SetView
 
 _WIDTH = 100
 #: Longest text of a cell in plain text.
 _CELL = 40
-#: Verdicts that a short view shows.
-_NEED_A_LOOK = ("violated", "insufficient evidence")
 #: p-values over all comparisons of a metric: of equality, and of what the verdict rejects.
-_TABLE_HEADS = ("group", "reference", "rates", "estimate", "interval", "p (equal)", "p (verdict)", "verdict")
+_TABLE_HEADS = (
+    "group",
+    "reference",
+    "rates",
+    "estimate",
+    "interval",
+    "p (equal)",
+    "p (verdict)",
+    "verdict",
+)
 _ITEM = textwrap.TextWrapper(_WIDTH, initial_indent="  - ", subsequent_indent="    ")
-_NOTE = textwrap.TextWrapper(_WIDTH, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False)
+_NOTE = textwrap.TextWrapper(
+    _WIDTH, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False
+)
 #: Verdict → sign that stands beside the word.
-MARKS = {"violated": "✗", "satisfied": "✓", "undecided": "?", "insufficient evidence": "–", NOT_JUDGED: "·"}
+MARKS = {
+    "violated": "✗",
+    "satisfied": "✓",
+    "undecided": "?",
+    "insufficient evidence": "–",
+    NOT_JUDGED: "·",
+}
 _STYLES = {
-    "violated": "bold red", "undecided": "yellow", "insufficient evidence": "dim", "satisfied": "green",
+    "violated": "bold red",
+    "undecided": "yellow",
+    "insufficient evidence": "dim",
+    "satisfied": "green",
     NOT_JUDGED: "dim",
-}  # fmt: skip
+}
 
 
 @dataclass(frozen=True)
 class Piece:
     """A piece of a report.
 
-    `kind`, {"set", "groups", "comparisons", "hidden", "text", "items"}: a set of attributes (title,
-    verdicts); its group sizes and rates; one metric's comparisons; what is left out; lines of text; a headed
-    list; `heads`: of a table; `rows`: cells of a table; (title, text) of a list; `notes`: below a table;
-    `reference`: the reference that all comparisons of a table share, empty for none; None where they differ.
+    `kind`, {"set", "groups", "comparisons", "text", "items"}: a set of attributes (title,
+    verdicts); its group sizes and rates; one metric's comparisons; lines of text;
+    a headed list; `heads`: of a table; `rows`: cells of a table; (title, text) of a list; `notes`:
+    below a table; `reference`: the reference that all comparisons of a table share, empty for none;
+    None where they differ.
     """
 
     kind: str
@@ -58,86 +94,162 @@ class Piece:
     verdicts: dict[str, int] | None = None
 
 
-def report_pieces(report: Contents, *, full: bool) -> Iterator[Piece]:
-    """What every view shows, in order; otherwise than `full`, of intersections only what needs a look."""
+def report_pieces(report: Contents) -> Iterator[Piece]:
+    """Everything that a report says after its first screen, in order."""
+    yield Piece("items", "All verdicts counted", rows=(("", headline(report)),))
     for view in view_sets(report):
-        yield from _set_pieces(view, full=full or not view.crossed)
-    yield Piece("items", "Statements", rows=tuple((f"{s.title}. ", s.text) for s in report.statements))
+        yield from _set_pieces(view)
+    yield Piece(
+        "items",
+        "Statements",
+        rows=tuple((f"{statement.title}. ", statement.text) for statement in report.statements),
+    )
     if report.notes:
         yield Piece("items", "Notes", rows=tuple(("", note) for note in report.notes))
 
 
-def _set_pieces(view: SetView, *, full: bool) -> Iterator[Piece]:
+def _set_pieces(view: SetView) -> Iterator[Piece]:
     yield Piece("set", view.name, verdicts=view.verdicts)
     if view.groups is not None:
         heads = ("group", "rows", *(name for name, _ in view.groups.headings))
-        rows = tuple((label, n, *(c.rate for c in cells)) for label, n, _, cells in view.groups.rows)
+        rows = tuple(
+            (label, n_rows, *(cell.rate for cell in cells))
+            for label, n_rows, _, cells in view.groups.rows
+        )
         yield Piece("groups", "", heads, rows)
-    hidden = 0
     for block in view.blocks:
-        shown = [r for r in block.rows if full or r.verdict in _NEED_A_LOOK]
-        hidden += sum(r.judged for r in block.rows) - sum(r.judged for r in shown)
-        if shown:
-            several = not block.reference and any(r.reference for r in block.rows)
-            notes = tuple(f"{row.label}: {text}" for row in shown for text in (row.why, row.beside) if text)
-            reference = None if several else block.reference
-            yield Piece("comparisons", block.title, _TABLE_HEADS, tuple(map(_cells, shown)), notes, reference)
-    if hidden:
-        yield Piece("hidden", f"{hidden} comparisons that are satisfied or undecided are not shown here.")
+        several = not block.reference and any(row.reference for row in block.rows)
+        notes = tuple(
+            f"{row.label}: {text}" for row in block.rows for text in (row.why, row.beside) if text
+        )
+        reference = None if several else block.reference
+        yield Piece(
+            "comparisons",
+            block.title,
+            _TABLE_HEADS,
+            tuple(map(_cells_of_row, block.rows)),
+            notes,
+            reference,
+        )
     for other in view.others:
         yield Piece("text", "\n".join(map(printable, other.summary().splitlines())))
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _cells_of_row(row: Row) -> tuple[str, ...]:
     return (
-        row.label, row.reference, row.rates_text, row.estimate_text, row.interval_text,
-        pvalue(row.pvalue_adjusted), pvalue(row.pvalue_verdict_adjusted), f"{MARKS[row.verdict]} {row.verdict}",
-    )  # fmt: skip
+        row.label,
+        row.reference,
+        row.rates_text,
+        row.estimate_text,
+        row.interval_text,
+        pvalue(row.pvalue_adjusted),
+        pvalue(row.pvalue_verdict_adjusted),
+        f"{MARKS[row.verdict]} {row.verdict}",
+    )
 
 
 # ---------------------------------------------------------------- plain text
 
 
-def render_text(report: Contents, *, full: bool = True) -> str:
-    """Plain text of a report; `full` as in `show`."""
-    lines = [printable(report.title), "=" * min(len(report.title), _WIDTH), headline(report), ""]
-    for piece in report_pieces(report, full=full):
+#: Lines of `print(report)`.
+_BRIEF = 60
+
+
+def render_screen(report: Contents, ratio: float | None = None) -> str:
+    """The first screen as plain text."""
+    return "\n".join([*make_screen(report, ratio=ratio).lines(), "", _last_line(report)])
+
+
+def render_brief(report: Contents) -> str:
+    """The first screen and the rates of the groups, in 60 lines at most."""
+    ending = ["", "print(report.summary(full=True)) says everything.", _last_line(report)]
+    kept = _BRIEF - len(ending)
+    screen = make_screen(report)
+    lines = screen.lines()
+    if len(lines) > kept:
+        lines = screen.lines(brief_intersections=True)
+    for piece in report_pieces(report):
+        if piece.kind == "set":
+            lines.append("")
+            lines.append(piece.title)
+        elif piece.kind == "groups":
+            lines += aligned([piece.heads, *_cut_cells(piece.rows)])
+    if len(lines) > kept:
+        lines = [*lines[: kept - 1], "…"]
+    return "\n".join([*lines, *ending])
+
+
+def _cut_cells(rows: Iterable[Sequence[str]]) -> list[list[str]]:
+    """Cells of a table of plain text, of which none is too long."""
+    return [
+        [cell if len(cell) <= _CELL else cell[: _CELL - 1] + "…" for cell in row] for row in rows
+    ]
+
+
+def _last_line(report: Contents) -> str:
+    versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
+    if report.settings.seed is None:
+        seed = ""
+    else:
+        seed = f"; seed {report.settings.seed}"
+    return f"{report.created}; {versions}{seed}"
+
+
+def render_text(report: Contents, ratio: float | None = None) -> str:
+    """Plain text of a report: the first screen, and everything behind it."""
+    lines = [*make_screen(report, ratio=ratio).lines(), ""]
+    for piece in report_pieces(report):
         if piece.verdicts is not None:
-            counts = "   ".join(f"{MARKS[name]} {name} {n}" for name, n in piece.verdicts.items())
+            counts = "   ".join(
+                f"{MARKS[name]} {name} {n_verdicts}" for name, n_verdicts in piece.verdicts.items()
+            )
             lines += [piece.title, "-" * min(len(piece.title), _WIDTH), counts, ""]
         elif piece.kind == "items":
-            lines += [piece.title, *(_ITEM.fill(printable(title + text)) for title, text in piece.rows), ""]
+            lines += [
+                piece.title,
+                *(_ITEM.fill(printable(title + text)) for title, text in piece.rows),
+                "",
+            ]
         else:
             rows = (piece.heads, *piece.rows) if piece.heads else ()
-            table = aligned([[c if len(c) <= _CELL else c[: _CELL - 1] + "…" for c in row] for row in rows])
+            table = aligned(_cut_cells(rows))
             lines += [*piece.title.splitlines(), *table, *map(_NOTE.fill, piece.notes), ""]
-    versions = ", ".join(f"{name} {version}" for name, version in report.versions.items())
-    seed = "" if report.settings.seed is None else f"; seed {report.settings.seed}"
-    return "\n".join([*lines, f"{report.created}; {versions}{seed}"])
+    return "\n".join([*lines, _last_line(report)])
 
 
 # ---------------------------------------------------------------- terminal
 
 
-def show(report: Contents, *, full: bool = False, stream: Any = None) -> None:
-    """Write a report to a stream: in colour where it is a terminal and rich is there, else as plain text.
+def show(
+    report: Contents, *, full: bool = False, stream: Any = None, ratio: float | None = None
+) -> None:
+    """Write a report to a stream.
 
-    `full`: every comparison; otherwise intersections list only what is violated or cannot be judged;
-    `stream`: default standard output.
+    In colour where it is a terminal and rich is there, else as plain text.
+
+    `full`: everything; otherwise the first screen; `stream`: default standard output; `ratio`: for
+    which the rows needed are told, default that of the rows.
     """
-    out = sys.stdout if stream is None else stream
+    if stream is None:
+        stream_out = sys.stdout
+    else:
+        stream_out = stream
     try:
         from rich.console import Console
     except ImportError:
-        out.write(render_text(report, full=full) + "\n")
+        if full:
+            text = render_text(report, ratio)
+        else:
+            text = render_screen(report, ratio)
+        stream_out.write(text + "\n")
         return
-    console = Console(file=out, highlight=False)
+    console = Console(file=stream_out, highlight=False)
     if not console.is_terminal:
-        console = Console(file=out, highlight=False, width=110, color_system=None)
-    console.print(render_terminal(report, full=full))
+        console = Console(file=stream_out, highlight=False, width=110, color_system=None)
+    console.print(render_terminal(report, full=full, ratio=ratio))
 
 
-def render_terminal(report: Contents, *, full: bool = False) -> Any:
+def render_terminal(report: Contents, *, full: bool = False, ratio: float | None = None) -> Any:
     """A rich renderable of the report; `full` as in `show`."""
     from rich.console import Group
     from rich.padding import Padding
@@ -145,23 +257,72 @@ def render_terminal(report: Contents, *, full: bool = False) -> Any:
     from rich.rule import Rule
     from rich.text import Text
 
-    shown: list[Any] = [Panel(Text(headline(report)), title=Text(printable(report.title)), border_style="blue")]
-    for piece in report_pieces(report, full=full):
+    screen = make_screen(report, ratio=ratio)
+    shown_pieces: list[Any] = [
+        Panel(Text(screen.lead), title=Text(screen.title), border_style="blue")
+    ]
+    for finding in screen.findings:
+        heading = Text(finding.attribute, style="bold blue")
+        shown_pieces.append(Rule(heading, align="left", style="blue"))
+        shown_pieces.append(_rich_finding(finding))
+    if screen.limits:
+        shown_pieces.append(Text("What limits this", style="bold blue"))
+        for limit in screen.limits:
+            shown_pieces.append(Padding(Text(limit), (0, 0, 0, 2)))
+    if not full:
+        more = "--full says everything, --out report.html draws it."
+        return Group(*shown_pieces, Text(f"\n{more}", style="dim"))
+    shown_pieces.append(Text(""))
+    for piece in report_pieces(report):
         if piece.verdicts is not None:
             counts = Text()
-            for name, n in piece.verdicts.items():
-                counts.append(f"{MARKS[name]} {n} {name}   ", style=_STYLES[name])
-            shown += [Rule(Text(piece.title, style="bold blue"), align="left", style="blue"), counts, Text("")]
+            for name, n_verdicts in piece.verdicts.items():
+                counts.append(f"{MARKS[name]} {n_verdicts} {name}   ", style=_STYLES[name])
+            shown_pieces += [
+                Rule(Text(piece.title, style="bold blue"), align="left", style="blue"),
+                counts,
+                Text(""),
+            ]
         elif piece.kind == "items":
-            shown.append(Text(piece.title, style="bold blue"))
+            shown_pieces.append(Text(piece.title, style="bold blue"))
             for title, text in piece.rows:
                 item = Text.assemble((printable(title), "bold"), printable(text))
-                shown.append(Padding(item, (0, 0, 0, 2)))
+                shown_pieces.append(Padding(item, (0, 0, 0, 2)))
         elif piece.heads:
-            shown += [*_rich_table(piece), *(Text(note, style="dim") for note in piece.notes), Text("")]
+            shown_pieces += [
+                *_rich_table(piece),
+                *(Text(note, style="dim") for note in piece.notes),
+                Text(""),
+            ]
         else:
-            shown.append(Text(piece.title + "\n", style="dim" if piece.kind == "hidden" else ""))
-    return Group(*shown)
+            shown_pieces.append(Text(piece.title + "\n"))
+    return Group(*shown_pieces)
+
+
+def _rich_finding(finding: Finding) -> Any:
+    """What the first screen says of one set of attributes, its forest row in colour."""
+    from rich.console import Group
+    from rich.padding import Padding
+    from rich.text import Text
+
+    parts: list[Any] = []
+    for position, sentence in enumerate(finding.sentences):
+        parts.append(Text(sentence, style="bold" if position == 0 else ""))
+    if finding.drawn is not None:
+        row = finding.drawn.row
+        drawing_of_row = Text(draw_row(row, finding.drawn.axis), style=_STYLES[row.verdict])
+        drawing_of_row.no_wrap = True
+        parts.append(drawing_of_row)
+    if finding.strata:
+        parts.append(Text(finding.strata))
+    if finding.also:
+        parts.append(Text(f"{ALSO_BEYOND}:"))
+    for text in finding.also:
+        parts.append(Padding(Text(f"- {text}"), (0, 0, 0, 2)))
+    if finding.others:
+        parts.append(Text(finding.others))
+    parts.append(Text(count_words(finding.verdicts), style="dim"))
+    return Group(*parts, Text(""))
 
 
 def _rich_table(piece: Piece) -> list[Any]:
@@ -170,52 +331,98 @@ def _rich_table(piece: Piece) -> list[Any]:
 
     if piece.kind == "groups":
         table = Table(box=None, pad_edge=False, header_style="bold", title_justify="left")
-        for head in piece.heads:
-            table.add_column(head, justify="left" if head == "group" else "right")
+        for heading in piece.heads:
+            table.add_column(heading, justify="left" if heading == "group" else "right")
         for row in piece.rows:
             table.add_row(Text(row[0]), *row[1:])
         return [table]
     # the rates stand in the table of the groups, a shared reference in the heading
-    skip = {"rates"} if piece.reference is None else {"rates", "reference"}
-    keep = [i for i, head in enumerate(piece.heads) if head not in skip]
+    if piece.reference is None:
+        skipped = {"rates"}
+    else:
+        skipped = {"rates", "reference"}
+    kept_columns = [
+        position for position, heading in enumerate(piece.heads) if heading not in skipped
+    ]
     table = Table(box=None, pad_edge=False, show_header=True, header_style="dim")
-    for i in keep:
-        right = piece.heads[i] in ("estimate", "p (equal)", "p (verdict)")
-        table.add_column(piece.heads[i], justify="right" if right else "left", overflow="fold")
+    for position in kept_columns:
+        right_aligned = piece.heads[position] in ("estimate", "p (equal)", "p (verdict)")
+        table.add_column(
+            piece.heads[position], justify="right" if right_aligned else "left", overflow="fold"
+        )
     for row in piece.rows:
         styles = {"verdict": _STYLES[row[-1].partition(" ")[2]], "estimate": "bold"}
-        table.add_row(*(Text(row[i], style=styles.get(piece.heads[i], "")) for i in keep))
-    about = f" against {piece.reference}" if piece.reference else ""
-    return [Text.assemble((piece.title, "bold"), (about, "dim")), table]
+        table.add_row(
+            *(
+                Text(row[position], style=styles.get(piece.heads[position], ""))
+                for position in kept_columns
+            )
+        )
+    if piece.reference:
+        against = f" against {piece.reference}"
+    else:
+        against = ""
+    return [Text.assemble((piece.title, "bold"), (against, "dim")), table]
 
 
 # ---------------------------------------------------------------- notebook
 
 
 def render_fragment(report: Contents) -> str:
-    """HTML fragment for notebooks: the verdicts in one sentence and one table per set of attributes."""
-    keep = [i for i, head in enumerate(_TABLE_HEADS) if head != "rates"]
-    heads = _html_row("th scope='col'", ("metric", *(_TABLE_HEADS[i] for i in keep)))
+    """HTML fragment for notebooks: the first screen, and all comparisons folded."""
+    kept_columns = [position for position, heading in enumerate(_TABLE_HEADS) if heading != "rates"]
+    heads = _html_row(
+        "th scope='col'", ("metric", *(_TABLE_HEADS[position] for position in kept_columns))
+    )
     tables: list[tuple[str, list[str]]] = []
     notes: list[str] = []
-    for piece in report_pieces(report, full=True):
+    for piece in report_pieces(report):
         if piece.kind == "set":
             tables.append((piece.title, []))
         elif piece.kind == "comparisons":
-            tables[-1][1].extend(_html_row("td", (piece.title, *(row[i] for i in keep))) for row in piece.rows)
-            notes += [f"{tables[-1][0]}: {piece.title.partition(':')[0]}, {note}" for note in piece.notes]
-    pieces = [f"<h3>{escaped(report.title)}</h3><p>{escaped(headline(report))}</p>"]
-    pieces += [
-        f"<h4>{escaped(name)}</h4><table><thead>{heads}</thead><tbody>{''.join(rows)}</tbody></table>"
-        for name, rows in tables
-    ]
-    pieces += [f"<p>{escaped(note)}</p>" for note in (*notes, *report.notes)]
-    return f"<section>{''.join(pieces)}<p>to_html(path) writes the whole report.</p></section>"
+            tables[-1][1].extend(
+                _html_row("td", (piece.title, *(row[position] for position in kept_columns)))
+                for row in piece.rows
+            )
+            for note in piece.notes:
+                notes.append(f"{tables[-1][0]}: {piece.title.partition(':')[0]}, {note}")
+    pieces = []
+    for name, rows in tables:
+        pieces.append(
+            f"<h4>{escaped(name)}</h4><table><thead>{heads}</thead><tbody>{''.join(rows)}</tbody></table>"
+        )
+    pieces += [f"<p>{escaped(note)}</p>" for note in (headline(report), *notes, *report.notes)]
+    everything = f"<details><summary>All comparisons</summary>{''.join(pieces)}</details>"
+    ending = "<p>to_html(path) writes the whole report.</p>"
+    return f"<section>{screen_fragment(make_screen(report))}{everything}{ending}</section>"
+
+
+def screen_fragment(screen: Screen) -> str:
+    """The first screen as an HTML fragment."""
+    parts = [f"<h3>{escaped(screen.title)}</h3><p>{escaped(screen.lead)}</p>"]
+    for finding in screen.findings:
+        parts.append(f"<h4>{escaped(finding.attribute)}</h4>")
+        parts += [f"<p>{escaped(sentence)}</p>" for sentence in finding.sentences]
+        if finding.drawn is not None:
+            drawn = draw_row(finding.drawn.row, finding.drawn.axis)
+            parts.append(f"<pre aria-hidden='true'>{escaped(drawn)}</pre>")
+        if finding.strata:
+            parts.append(f"<p>{escaped(finding.strata)}</p>")
+        if finding.also:
+            items = "".join(f"<li>{escaped(text)}</li>" for text in finding.also)
+            parts.append(f"<p>{ALSO_BEYOND}:</p><ul>{items}</ul>")
+        if finding.others:
+            parts.append(f"<p>{escaped(finding.others)}</p>")
+        parts.append(f"<p>{escaped(count_words(finding.verdicts))}</p>")
+    limits = "".join(f"<li>{escaped(limit)}</li>" for limit in screen.limits)
+    if limits:
+        parts.append(f"<p>What limits this</p><ul>{limits}</ul>")
+    return "".join(parts)
 
 
 def _html_row(tag: str, cells: tuple[str, ...]) -> str:
-    close = tag.partition(" ")[0]
-    return f"<tr>{''.join(f'<{tag}>{escaped(cell)}</{close}>' for cell in cells)}</tr>"
+    closing = tag.partition(" ")[0]
+    return f"<tr>{''.join(f'<{tag}>{escaped(cell)}</{closing}>' for cell in cells)}</tr>"
 
 
 # ---------------------------------------------------------------- the page
@@ -223,25 +430,30 @@ def _html_row(tag: str, cells: tuple[str, ...]) -> str:
 _SHAPES = {"violated": "diamond", "satisfied": "disc", "undecided": "ring"}
 #: Rows of one metric that stand open; of more, those furthest from equality do.
 _OPEN_ROWS = 12
-#: Rows of one metric with drawing, sentence and tests; of more only those that stand open have them.
+#: Rows of one metric with drawing, sentence and tests; of more only those that stand open have
+#: them.
 _DRAWN = 60
 
 
-def render_html(report: Contents, crosscheck: Crosscheck | None = None, picture: Callable[[Picture], str] = svg) -> str:
+def render_html(
+    report: Contents, crosscheck: Crosscheck | None = None, picture: Callable[[Picture], str] = svg
+) -> str:
     """The HTML text of a report, with the cross-check where there is one; needs jinja2."""
-    template = _environment(picture).get_template("report.html.j2")
-    return str(template.render(**_context(report), crosscheck=crosscheck))
+    template = _make_environment(picture).get_template("report.html.j2")
+    return str(template.render(**_context_of_page(report), crosscheck=crosscheck))
 
 
 class ShownPart(Part):
     """A part that shows itself in notebooks and vignettes, with its own style."""
 
     def _repr_html_(self) -> str:
-        text = _environment().get_template("part.html.j2").render(part=self)
-        return "\n".join(line for line in text.splitlines() if line.strip())  # Markdown ends HTML at empty lines
+        text = _make_environment().get_template("part.html.j2").render(part=self)
+        return "\n".join(
+            line for line in text.splitlines() if line.strip()
+        )  # Markdown ends HTML at empty lines
 
 
-def _environment(picture: Callable[[Picture], str] = svg) -> Any:
+def _make_environment(picture: Callable[[Picture], str] = svg) -> Any:
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ImportError as problem:
@@ -250,114 +462,222 @@ def _environment(picture: Callable[[Picture], str] = svg) -> Any:
             "jinja2", extra="report", purpose="The HTML report", alternative=instead
         ) from problem
     environment = Environment(
-        autoescape=True, loader=PackageLoader("fairstats.report", "templates"), undefined=StrictUndefined,
-        trim_blocks=True, lstrip_blocks=True,
-    )  # fmt: skip
-    own = {"number": number, "pvalue": pvalue, "count": count, "picture": picture}
-    environment.filters.update(own, split=split_rows, told=told_rows)
-    environment.globals.update(drawing=drawing, marks=MARKS, place=_place, drawn=_DRAWN, most=_DRAWN * 4)
+        autoescape=True,
+        loader=PackageLoader("fairstats.report", "templates"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    filters = {"number": number, "pvalue": pvalue, "count": count, "picture": picture}
+    environment.filters.update(filters, split=split_pairs, told=told_rows)
+    environment.globals.update(
+        drawing=drawing,
+        marks=MARKS,
+        place=_place_in_percent,
+        drawn=_DRAWN,
+        most=_DRAWN * 4,
+        counted=count_words,
+    )
     return environment
 
 
 def drawing(row: Row, axis: Axis) -> dict[str, Any] | None:
-    """Where the parts of a row of a forest plot lie, in percent of the width; None without an interval.
+    """Where the parts of a row of a forest plot lie, in percent of the width.
 
-    The ends of the interval, the ends that the verdict rests on, the estimate where it is known and on the
-    scale, whether the interval goes on beyond it, and the shape of the mark.
+    None without an interval.
+
+    The ends of the interval, the ends that the verdict rests on, the estimate where it is known and
+    on the scale, whether the interval goes on beyond it, and the shape of the mark.
     """
     if math.isnan(row.low) or math.isnan(row.high):
         return None
-    known = math.isfinite(row.estimate) and axis._holds(row.estimate)
-    inner = (row.low, row.high) if math.isnan(row.bound_low) else (row.bound_low, row.bound_high)
+    estimate_known = math.isfinite(row.estimate) and axis._holds_value(row.estimate)
+    if math.isnan(row.bound_low):
+        thick_ends = (row.low, row.high)
+    else:
+        thick_ends = (row.bound_low, row.bound_high)
     if not row.judged:
-        inner = (row.estimate, row.estimate)
+        thick_ends = (row.estimate, row.estimate)
     return {
-        "low": _place(axis, row.low), "high": _place(axis, row.high),
-        "bound_low": _place(axis, inner[0]), "bound_high": _place(axis, inner[1]),
-        "point": _place(axis, row.estimate) if known else None, "shape": _SHAPES.get(row.verdict, "ring"),
-        "cut_low": row.low < axis.low, "cut_high": row.high > axis.high,
-    }  # fmt: skip
+        "low": _place_in_percent(axis, row.low),
+        "high": _place_in_percent(axis, row.high),
+        "bound_low": _place_in_percent(axis, thick_ends[0]),
+        "bound_high": _place_in_percent(axis, thick_ends[1]),
+        "point": _place_in_percent(axis, row.estimate) if estimate_known else None,
+        "shape": _SHAPES.get(row.verdict, "ring"),
+        "cut_low": row.low < axis.low,
+        "cut_high": row.high > axis.high,
+    }
 
 
-def _place(axis: Axis, value: float) -> str:
-    return f"{axis._place(value):.2f}%"
+def _place_in_percent(axis: Axis, value: float) -> str:
+    return f"{axis._place_value(value):.2f}%"
 
 
-def split_rows(block: Block, axis: Axis) -> tuple[tuple[Row, ...], tuple[Row, ...]]:
-    """The rows of a metric that stand open, in their order, and those that are folded away."""
-    if len(block.rows) <= _OPEN_ROWS + 3:
-        return block.rows, ()
+def split_pairs(
+    fact: Fact, axis: Axis
+) -> tuple[tuple[PairOfGroups, ...], tuple[PairOfGroups, ...]]:
+    """The pairs of a fact that stand open, in their order, and those that are folded away."""
+    if len(fact.pairs) <= _OPEN_ROWS + 3:
+        return fact.pairs, ()
 
-    def distance(row: Row) -> tuple[bool, float]:
-        size = abs(axis._place(row.estimate) - axis._place(axis.neutral)) if math.isfinite(row.estimate) else -1.0
-        return row.verdict == "violated", size
+    def distance(pair: PairOfGroups) -> tuple[bool, float]:
+        row = pair.first
+        size = -1.0
+        if math.isfinite(row.estimate):
+            size = abs(axis._place_value(row.estimate) - axis._place_value(axis.neutral))
+        return any(reading.row.verdict == "violated" for reading in pair.readings), size
 
-    open_rows = set(map(id, sorted(block.rows, key=distance, reverse=True)[:_OPEN_ROWS]))
-    return tuple(r for r in block.rows if id(r) in open_rows), tuple(r for r in block.rows if id(r) not in open_rows)
+    open_pairs = sorted(fact.pairs, key=distance, reverse=True)[:_OPEN_ROWS]
+    shown = set(map(id, open_pairs))
+    return (
+        tuple(pair for pair in fact.pairs if id(pair) in shown),
+        tuple(pair for pair in fact.pairs if id(pair) not in shown),
+    )
 
 
 def told_rows(block: Block, axis: Axis) -> tuple[Row, ...]:
     """The rows of a metric that have a sentence and their tests on the page."""
-    return block.rows if len(block.rows) <= _DRAWN else split_rows(block, axis)[0]
+    if len(block.rows) <= _DRAWN:
+        return block.rows
+
+    def distance(row: Row) -> tuple[bool, float]:
+        size = -1.0
+        if math.isfinite(row.estimate):
+            size = abs(axis._place_value(row.estimate) - axis._place_value(axis.neutral))
+        return row.verdict == "violated", size
+
+    shown = set(map(id, sorted(block.rows, key=distance, reverse=True)[:_OPEN_ROWS]))
+    return tuple(row for row in block.rows if id(row) in shown)
 
 
-def _context(report: Contents) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Answered:
+    """What a page says of one question and one set of groups.
+
+    `groups`: sizes and rates, once, with the first question; `tables`: facts; `charts`: the same
+    comparisons by metric, for sentences and tests; `pictures`: of all groups; `parts`: the rest.
+    """
+
+    place: str
+    view: SetView
+    shows_groups: bool
+    tables: tuple[FactTable, ...]
+    charts: tuple[Chart, ...]
+    pictures: tuple[Picture, ...]
+    parts: tuple[Part, ...]
+
+
+def _answers_of_page(report: Contents) -> list[tuple[Concern, str, list[Answered]]]:
+    """Every question that the report answers, with its short answer, and what it says of each set."""
+    views = view_sets(report)
+    parts_of_views = [set_parts(report, view) for view in views]
+    pictures_of_views = [pictures_of(report, view) for view in views]
+    answers = []
+    for concern in CONCERNS:
+        answered = []
+        for position, (view, parts) in enumerate(zip(views, parts_of_views, strict=True), start=1):
+            charts = charts_of(view.charts, concern)
+            parts_of_concern = tuple(part for part in parts if part.concern == concern)
+            pictures = tuple(
+                one.picture for one in pictures_of_views[position - 1] if one.concern == concern
+            )
+            shows_groups = concern == CONCERNS[0] and view.groups is not None
+            if not (charts or parts_of_concern or shows_groups):
+                continue
+            answered.append(
+                Answered(
+                    place=f"{concern.key}-{position}",
+                    view=view,
+                    shows_groups=shows_groups,
+                    tables=tables_of_facts(charts),
+                    charts=charts,
+                    pictures=pictures,
+                    parts=parts_of_concern,
+                )
+            )
+        if answered:
+            answers.append((concern, _answer_in_short(answered), answered))
+    return answers
+
+
+def _answer_in_short(answered: Sequence[Answered]) -> str:
+    """Beside a question: of which sets something is beyond a limit, or that nothing is."""
+    verdicts: dict[str, list[str]] = {}
+    for one in answered:
+        found = set()
+        for chart in one.charts:
+            for block in chart.blocks:
+                for row in block.rows:
+                    found.add(row.verdict)
+        for verdict in ("violated", "undecided", "satisfied"):
+            if verdict in found:
+                verdicts.setdefault(verdict, []).append(one.view.name)
+                break
+    words = {"violated": "beyond a limit", "undecided": "undecided", "satisfied": "within limits"}
+    return "; ".join(f"{words[name]} by {', '.join(sets)}" for name, sets in verdicts.items())
+
+
+def _context_of_page(report: Contents) -> dict[str, Any]:
     labels = [label for table in report.tables for label in table.groups]
-    s = report.settings
+    settings = report.settings
 
     def clean(text: str) -> str:
         return isolate(printable(text), labels)
 
     return {
-        "title": printable(report.title), "headline": headline(report), "verdicts": report.verdicts,
-        "facts": [(name, printable(value)) for name, value in _facts(report)],
-        "views": [
-            (f"set-{i}", view, _violations(view), set_parts(report, view))
-            for i, view in enumerate(view_sets(report), start=1)
-        ],
-        "level": f"{100 * s.confidence_level:g}%", "threshold": f"{s.threshold:g}", "inverse": f"{1 / s.threshold:.4g}",
-        "margin": f"{s.margin:g}", "distance": f"{min(2 * s.margin, 2.0):g}",
-        "statements": [(t.title, clean(t.text)) for t in report.statements],
-        "methods": [(t.title, printable(t.text)) for t in report.methods],
-        "notes": [clean(note) for note in report.notes], "references": report.references,
-        "settings": [(name, printable(value)) for name, value in _settings(report)],
-        "versions": report.versions, "created": report.created.replace("T", " ").replace("+00:00", " UTC"),
-    }  # fmt: skip
+        "title": printable(report.title),
+        "screen": make_screen(report),
+        "headline": headline(report),
+        "also_beyond": ALSO_BEYOND,
+        "facts": [(name, printable(value)) for name, value in _facts_of_data(report)],
+        "answers": _answers_of_page(report),
+        "level": f"{100 * settings.confidence_level:g}%",
+        "threshold": f"{settings.threshold:g}",
+        "inverse": f"{1 / settings.threshold:.4g}",
+        "margin": f"{settings.margin:g}",
+        "distance": f"{min(2 * settings.margin, 2.0):g}",
+        "statements": [(statement.title, clean(statement.text)) for statement in report.statements],
+        "methods": [(statement.title, printable(statement.text)) for statement in report.methods],
+        "notes": [clean(note) for note in report.notes],
+        "references": report.references,
+        "settings": [(name, printable(value)) for name, value in _settings_in_words(report)],
+        "versions": report.versions,
+        "created": report.created.replace("T", " ").replace("+00:00", " UTC"),
+    }
 
 
-def _facts(report: Contents) -> Iterator[tuple[str, str]]:
-    c = report.columns
+def _facts_of_data(report: Contents) -> Iterator[tuple[str, str]]:
+    columns = report.columns
     if report.tables:
-        yield "Rows", count(max(t.missing.n_rows for t in report.tables))
+        yield "Rows", count(max(table.missing.n_rows for table in report.tables))
     for name, column, value in (
-        ("Prediction ŷ", c.y_pred, c.pos_label_pred), ("Outcome Y", c.y_true, c.pos_label_true),
-        ("Score", c.score, None), ("Groups S", ", ".join(c.sensitive_features), None),
-        ("Weights", c.sample_weight, None), ("Clusters", c.cluster, None),
-    ):  # fmt: skip
+        ("Prediction ŷ", columns.y_pred, columns.pos_label_pred),
+        ("Outcome Y", columns.y_true, columns.pos_label_true),
+        ("Score", columns.score, None),
+        ("Groups S", ", ".join(columns.sensitive_features), None),
+        ("Weights", columns.sample_weight, None),
+        ("Clusters", columns.cluster, None),
+    ):
         if column is not None:
             yield name, column + (f" — favourable: {value}" if value is not None else "")
 
 
-def _settings(report: Contents) -> Iterator[tuple[str, str]]:
-    s = report.settings
-    yield "Confidence level", f"{s.confidence_level:g}"
-    yield "Threshold of ratios", f"{s.threshold:g}"
-    yield "Margin of differences", f"{s.margin:g}"
-    yield "Interval method", s.method or "default of each metric"
-    yield "Simultaneous intervals", s.simultaneous or "no"
-    yield "Comparisons", {"reference": "with the reference", "all": "all pairs"}[s.comparisons]
-    yield "Adjustment of p-values", f"{s.adjust}, family: {s.family}"
-    yield "Missing values", s.missing
-    yield "Reference asked for", "; ".join(f"{name}: {group}" for name, group in s.references.items())
-    yield "Seed", "none" if s.seed is None else str(s.seed)
-
-
-def _violations(view: SetView) -> list[tuple[str, str]]:
-    """Metric and the groups for which it is violated."""
-    found = []
-    for block in view.blocks:
-        name, _, words = block.title.partition(":")
-        groups = [row.label for row in block.rows if row.verdict == "violated"]
-        if groups:
-            found.append((f"{name} ({words.strip()})" if words.strip() else name, ", ".join(groups)))
-    return found
+def _settings_in_words(report: Contents) -> Iterator[tuple[str, str]]:
+    settings = report.settings
+    yield "Confidence level", f"{settings.confidence_level:g}"
+    yield "Threshold of ratios", f"{settings.threshold:g}"
+    yield "Margin of differences", f"{settings.margin:g}"
+    yield "Interval method", settings.method or "default of each metric"
+    yield "Simultaneous intervals", settings.simultaneous or "no"
+    yield (
+        "Comparisons",
+        {"reference": "with the reference", "all": "all pairs"}[settings.comparisons],
+    )
+    yield "Adjustment of p-values", f"{settings.adjust}, family: {settings.family}"
+    yield "Missing values", settings.missing
+    yield (
+        "Reference asked for",
+        "; ".join(f"{name}: {group}" for name, group in settings.references.items()),
+    )
+    yield "Seed", "none" if settings.seed is None else str(settings.seed)

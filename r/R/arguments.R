@@ -32,13 +32,25 @@ listed <- function(x, most = 12L) {
   if (length(x) > most) paste0(text, ", ...") else text
 }
 
-# Arguments that have no default, by name; asked by every public function (see zzz.R).
-need_arguments <- function(names) {
-  for (name in names) {
-    # an argument of the caller's may be called `missing`
-    lacking <- eval(as.call(list(base::missing, as.name(name))), parent.frame())
-    if (lacking) stop_argument(name, "nothing", "a value: there is no default")
-  }
+# The first line of a public function: an argument without default that is left out is an error of
+# ours. `missing` of base R is called by its full name, since an argument may have that name.
+need_arguments <- function() {
+  lacking <- arguments_left_out(formals(sys.function(-1L)), parent.frame())
+  refuse_left_out(lacking)
+}
+
+# Names of the formal arguments that have no default and were left out of the call.
+arguments_left_out <- function(formal, frame) {
+  has_no_default <- vapply(formal, function(default) identical(default, quote(expr = )), NA)
+  without_default <- setdiff(names(formal)[has_no_default], "...")
+  left_out <- vapply(without_default, function(name) {
+    eval(as.call(list(base::missing, as.name(name))), frame)
+  }, NA)
+  without_default[left_out]
+}
+
+refuse_left_out <- function(names) {
+  if (length(names)) stop_argument(names[1L], "nothing", "a value: there is no default")
 }
 
 # One number of each row, finite and within limits.
@@ -60,6 +72,9 @@ check_sample <- function(x, argument) {
   if (max(x) - min(x) <= 0) stop_argument(argument, "values that are all equal", "values that differ")
   as.numeric(x)
 }
+
+# Lists of numbers that a function returns, for print and as.data.frame.
+as_numbers <- function(numbers) structure(numbers, class = "fairstats_numbers")
 
 need_package <- function(package) {
   if (requireNamespace(package, quietly = TRUE)) return(invisible(NULL))

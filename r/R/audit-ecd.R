@@ -26,22 +26,32 @@ ecd_rows <- function(cd, options) {
   level <- options$confidence_level
   last <- length(cd)
   cd <- lapply(cd, tied_alike)
-  tails <- lapply(cd, group_tail, NULL, ECD_PERIOD, level)
+  # equal shares of the rows of both in each comparison; beside the groups the reference with the highest threshold
+  ks <- lapply(lengths(cd)[-last], function(n) exceedances_of_pair(c(n, length(cd[[last]]))))
+  of_last <- vapply(ks, `[`, 0, 2L)
+  k <- c(vapply(ks, `[`, 0, 1L), min(of_last))
+  tails <- Map(group_tail, cd, k, ECD_PERIOD, level)
+  references <- lapply(of_last, function(k) {
+    if (k == min(of_last)) tails[[last]] else group_tail(cd[[last]], k, ECD_PERIOD, level)
+  })
   about <- lapply(tails, tail_characteristics, level)
-  each <- level_of_each(vapply(tails, `[[`, 0, "std_error"), level)
+  alike <- all(of_last == min(of_last))
+  each <- level_of_each(vapply(tails, `[[`, 0, "std_error"), level, alike)
   rows <- lapply(seq_len(last - 1L), function(g) {
     pair <- c(g, last)
-    found <- contrast_tails(tails[[g]], tails[[last]], ECD_PERIOD, level, ECD_MARGIN, TRUE, each,
-      lapply(pair, function(j) tail_at(cd[[j]], tails[[j]], ECD_PERIOD, each)))
+    both <- list(tails[[g]], references[[g]])
+    found <- contrast_tails(both[[1L]], both[[2L]], ECD_PERIOD, level, ECD_MARGIN, TRUE, each,
+      Map(tail_at, cd[pair], both, ECD_PERIOD, each))
     alone <- found$test == "none" && options$adjust == "none"
     if (alone) found[c("bound_low", "bound_high")] <- found[c("ci_low", "ci_high")]
-    found$beyond <- any(mapply(function(tail, about) is_beyond(tail, about$horizon), tails[pair], about[pair]))
+    other <- if (of_last[[g]] == min(of_last)) about[[last]] else tail_characteristics(references[[g]], level)
+    found$beyond <- is_beyond(both[[1L]], about[[g]]$horizon) || is_beyond(both[[2L]], other$horizon)
     differences <- unlist(lapply(c(mean_of_people, function(x) worst_mean(x, WORST)), function(of) {
       mean_columns(apart(of(cd[[g]]), of(cd[[last]])), level)[c("estimate", "ci_low", "ci_high", "pvalue")]
     }), FALSE)
     names(differences) <- paste0(rep(c("acd", "cvar"), each = 4L), c("", "_low", "_high", "_pvalue"))
     found$method <- c(`likelihood ratio` = "likelihood ratio, standardised signed root",
-      `draws of a power tail` = "fiducial draws of a power tail", none = "none")[[found$test]]
+      `draws of a power tail` = "likelihood ratio and draws of a power tail, the less sure of both", none = "none")[[found$test]]
     do.call(tidy_row, c(
       list("ECD", names(cd)[g], names(cd)[last], n = sum(lengths(cd[pair])), interactions = ECD_PERIOD),
       found[names(found) != "test"], differences, about[[g]]))
@@ -49,7 +59,7 @@ ecd_rows <- function(cd, options) {
   rows <- ecd_verdicts(bind_rows(rows), options)
   bind_rows(c(average_rows(cd, level), list(rows[!names(rows) %in% c("side", "beyond")]),
     largest_row(rows, sum(lengths(cd))),
-    unlist(lapply(seq_len(last - 1L), function(g) sensitivity_rows(cd[c(g, last)], tails[c(g, last)], level)), FALSE),
+    unlist(lapply(seq_len(last - 1L), function(g) sensitivity_rows(cd[c(g, last)], list(tails[[g]], references[[g]]), level)), FALSE),
     unlist(Map(level_rows, names(cd), cd, tails, about, level), FALSE)))
 }
 
@@ -74,11 +84,12 @@ is_beyond <- function(tail, horizon)
   !tail$empirical && !isTRUE(ECD_PERIOD <= horizon) && tail$ci_high - tail$ci_low > HORIZON_WIDTH * ECD_MARGIN
 
 # Level of every interval so that those of all groups against the last hold together: the largest of correlated normal
-# statistics, which share the reference, by one integral; Bonferroni where a level has no standard error.
-level_of_each <- function(std_error, level) {
+# statistics, which share the reference, by one integral; Bonferroni where a level has no standard error, and where the
+# reference has another threshold beside each (not `alike`).
+level_of_each <- function(std_error, level, alike = TRUE) {
   others <- length(std_error) - 1L
   if (others == 1L) return(level)
-  if (!all(is.finite(std_error) & std_error > 0)) return(1 - (1 - level) / others)
+  if (!alike || !all(is.finite(std_error) & std_error > 0)) return(1 - (1 - level) / others)
   shared <- std_error[others + 1L] / sqrt(std_error[seq_len(others)]^2 + std_error[others + 1L]^2)
   inside <- function(q) stats::integrate(function(t) {
     each <- lapply(shared, function(b) {
@@ -91,7 +102,7 @@ level_of_each <- function(std_error, level) {
 
 average_rows <- function(cd, level) {
   row <- function(metric, group, reference, mean, n, ...) do.call(tidy_row, c(
-    list(metric, group, reference, n = n, method = "mean, z-test", ...), mean_columns(mean, level)))
+    list(metric, group, reference, n = n, method = "mean, t-test", ...), mean_columns(mean, level)))
   last <- length(cd)
   means <- lapply(cd, mean_of_people)
   c(

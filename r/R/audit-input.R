@@ -319,9 +319,12 @@ check_reference_names <- function(reference, sets) {
   if (length(unknown)) stop_argument("reference", paste("the name", unknown[1L]), paste("the names", listed(keys)))
 }
 
-# Pairs (group, reference) as positions.
+# Pairs (group, reference) as positions. Which group has the highest rate, each metric says for itself (metric_rows):
+# with reference = "highest" the pairs against the largest group come with the attribute "highest".
 make_pairs <- function(grouping, reference, comparisons) {
   count <- length(grouping$groups)
+  highest <- identical(reference, "highest") && !"highest" %in% grouping$groups
+  if (highest) return(structure(make_pairs(grouping, NULL, comparisons), highest = TRUE))
   if (comparisons == "all") return(t(utils::combn(count, 2L)))
   allowed <- paste("one of", listed(grouping$groups))
   if (!is.null(reference) && (!is.atomic(reference) || length(reference) != 1L))
@@ -330,6 +333,13 @@ make_pairs <- function(grouping, reference, comparisons) {
   j <- if (largest) which.max(grouping$sizes) else match(label_text(reference), grouping$groups)
   if (is.na(j)) stop_argument("reference", paste0('"', label_text(reference), '"'), allowed)
   cbind(setdiff(seq_len(count), j), j, deparse.level = 0)
+}
+
+# The group with the highest rate is a reference of comparisons of rates alone.
+check_reference_chosen_before <- function(pairs) {
+  if (isTRUE(attr(pairs, "highest")))
+    stop_argument("reference", '"highest"', 'a group or "largest"; fs_group_metric() and its kin have the highest rate')
+  pairs
 }
 
 # What is compared, read and checked: columns, groups, and the pairs of the groups of all sensitive columns together.

@@ -65,6 +65,7 @@ compare_row <- function(of, i, j, name, groups, contrast, method, options, clust
     return(row)
   }
   row[c("estimate", "std_error")] <- pair_estimate(of, i, j, contrast)[c("estimate", "std_error")]
+  if (method %in% ANYTIME_METHODS) return(anytime_row(row, of, i, j, contrast, options, options$count))
   way <- chosen_method(of, i, j, contrast, method, clustered)
   if (is.na(way)) return(row)
   threshold <- if (contrast == "ratio") options$threshold else options$margin
@@ -86,12 +87,24 @@ settle_rows <- function(found, options, chosen_among = 0) {
   side <- apply(p, 1L, function(x) if (any(is.finite(x))) which.min(x) else NA_integer_)
   found$pvalue_verdict <- p[cbind(seq_len(nrow(p)), side)]
   found$pvalue_verdict_adjusted <- if (chosen_among) pmin(chosen_among * found$pvalue_verdict, 1) else {
-    adjust_pvalues(found$pvalue_verdict, options$adjust)
+    adjust_answered(found$pvalue_verdict, options)
   }
   verdict <- ifelse(found$pvalue_verdict_adjusted <= 1 - options$confidence_level,
     c("violated", "violated", "satisfied")[side], "undecided")
   found$verdict <- ifelse(is.na(verdict), "insufficient evidence", verdict)
   found[setdiff(names(found), sides)]
+}
+
+# Adjusted p-values of those that have one. With limits at every look what has no answer yet may have one at the next,
+# and counts in the family from the first.
+adjust_answered <- function(pvalues, options) {
+  if (is.null(options$method) || !(options$method %in% ANYTIME_METHODS)) {
+    return(adjust_pvalues(pvalues, options$adjust))
+  }
+  unanswered <- is.nan(pvalues) | is.na(pvalues)
+  adjusted <- adjust_pvalues(ifelse(unanswered, 1, pvalues), options$adjust)
+  adjusted[unanswered] <- NaN
+  adjusted
 }
 
 # Violated, satisfied or undecided by two one-sided bounds, for what is not judged by p-values.
@@ -103,16 +116,35 @@ verdict_of <- function(low, high, contrast, threshold) {
 }
 
 # Rows of a metric: the largest gap, or all comparisons; those of its rates (TPR and FPR of equalised odds) are one
-# family, which shares critical value and adjustment.
+# family, which shares critical value and adjustment. A reference that the data choose, the group with the highest
+# (first) rate, could have been any group: intervals and adjusted p-values then hold over all pairs, by the law of the
+# largest |z|, and verdicts by Bonferroni over all pairs.
 metric_rows <- function(cells, pairs, metric, options) {
-  if (metric$contrast == "gap") return(gap_row(cells, metric, options))
+  watched <- !is.null(options$method) && options$method %in% ANYTIME_METHODS
+  if (metric$contrast == "gap") {
+    if (watched) stop_argument("method", options$method, "ratios and differences of rates")
+    return(gap_row(cells, metric, options))
+  }
   values <- lapply(metric$rates, function(rate) {
     rate <- as_metric(rate, ncol(cells$totals))
     cell_metric(cells$totals, rate, cells$rows, cells$scatter, cells$units, cells$squares, cells$clustered)
   })
   contrast <- metric$contrast
-  critical <- critical_values(values, cells, pairs, contrast, options$simultaneous, options$confidence_level)
-  options$error <- sharpest_error(options$confidence_level, length(values) * nrow(pairs), options$adjust)
+  if (watched) check_watchable(metric, values, cells, pairs, options)
+  family <- pairs
+  chosen_among <- 0
+  if (isTRUE(attr(pairs, "highest")) && any(!is.nan(values[[1L]]$rate))) {
+    count <- length(cells$groups)
+    top <- which.max(values[[1L]]$rate)
+    if (options$comparisons != "all") pairs <- cbind(setdiff(seq_len(count), top), top, deparse.level = 0)
+    family <- t(utils::combn(count, 2L))
+    chosen_among <- length(values) * nrow(family)
+    if (options$simultaneous == "none") options$simultaneous <- "max-z"
+  }
+  critical <- critical_values(values, cells, family, contrast, options$simultaneous, options$confidence_level)
+  options$count <- length(values) * nrow(family)
+  options$n_rows <- sum(cells$rows)
+  options$error <- sharpest_error(options$confidence_level, length(values) * nrow(family), options$adjust, chosen_among)
   # the method that is asked for, or the one of this contrast that is alike
   method <- if (is.null(options$method)) "score" else options$method
   alike <- if (contrast == "ratio") c(mee = "koopman") else c(log = "score", koopman = "mee")
@@ -123,8 +155,14 @@ metric_rows <- function(cells, pairs, metric, options) {
       compare_row(of, i, pairs[k, 2L], name, cells$groups, contrast, method, options, cells$clustered, critical)
     })
   }, values, metric$rows), recursive = FALSE))
-  found$pvalue_adjusted <- adjust_pvalues(found$pvalue, options$adjust)
-  settle_rows(found, options)
+  if (chosen_among > 0) {
+    over_all <- as_columns(lapply(found$pvalue, joint_pvalue, sides = 2, critical = critical))
+    found$pvalue_adjusted <- over_all$p_joint
+    found$mc_pvalue_adjusted <- over_all$p_joint_error
+  } else {
+    found$pvalue_adjusted <- adjust_answered(found$pvalue, options)
+  }
+  settle_rows(found, options, chosen_among)
 }
 
 # Largest absolute difference of any of the rates between any two groups, as a row of the tidy table. Its band is
@@ -151,6 +189,7 @@ gap_row <- function(cells, metric, options) {
       row[c("mc_pvalue_verdict", "mc_pvalue_verdict_adjusted")] <- found$p_above_error
   }
   row$attained_by <- metric$rates[found$metric[top]]
+  row$n_differences <- length(found$difference)
   bind_rows(list(row))
 }
 

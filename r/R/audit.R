@@ -1,13 +1,127 @@
 # The audit of predictions for differences between groups, in base R alone: what `fs.audit` is in Python.
 
-# Everything for every sensitive column, and for all of them crossed, as one tidy table with settings.
-fs_audit <- function(data, y_true = NULL, y_pred = NULL, score = NULL, sensitive_features = NULL, reference = NULL,
-                     pos_label = 1, sample_weight = NULL, cluster = NULL, features = NULL, counterfactual_score = NULL,
-                     confidence_level = 0.95, threshold = 0.8, margin = 0.1, method = NULL,
-                     comparisons = "reference", simultaneous = "none", adjust = "holm",
-                     missing = c("raise", "drop", "group"), intersections = TRUE,
-                     n_resamples = NULL, draws = 10000, max_bins = 1000, seed = 1, label_values = NULL,
-                     strata = NULL) {
+#' Audit predictions for differences between groups, in base R alone
+#'
+#' The R side of the Python package's `fs.audit`, by independent code: ratios and differences of
+#' rates against a reference with intervals, tests, adjusted p-values and verdicts, the largest
+#' gaps, posteriors, with a score MADD and the area between ROC curves, with features HFM, and with
+#' counterfactual scores extreme counterfactual discrimination; for every sensitive column, and for
+#' all of them crossed. [fs_compare()] sets it beside the JSON that the Python side writes.
+#'
+#' @details
+#' The intervals are by the score method; where a cell has fewer than 10 rows verdicts rest on the
+#' exact unconditional test. Under weights or clusters variances are linearised and the score takes
+#' effective counts; no answer is given below 8 effective clusters or 10 effective successes or
+#' failures in a group; scores, their extremes and posteriors are left out. What is random (the
+#' critical value of the gaps, limits and tests of MADD and ABROCA, posteriors, limits and tests of
+#' ECD) uses `seed`, and has its Monte Carlo error in columns that begin with `mc_`: that of a
+#' difference from another run of the same size.
+#'
+#' A fact is what is asked of two groups, whatever the scale: ratio, difference and gap of the same
+#' two rates are one fact, and so are a rate and its complement, and one rate that stands in two
+#' metrics. The largest of several gaps is a fact of its own. Equality has one p-value per fact, the
+#' largest of its rows; a verdict keeps that of its row. Over the facts of all sensitive columns, of
+#' their crossing, and of all methods, Holm's procedure keeps the probability of any false claim at
+#' most the error when all is fair, whatever `adjust` is.
+#'
+#' Within strata the estimate is that of Mantel and Haenszel, interval and verdict are by the
+#' stratified score (see [fs_group_metric()]), in a family of their own beside the crude rows of the
+#' same metric. Crude and adjusted disagree where their verdicts differ, or where the adjusted
+#' estimate lies outside the crude interval and on the other side of equality, or only one of both
+#' differs from it.
+#'
+#' Counterfactual scores are what the model gives the same rows with another value of the sensitive
+#' column. The section `"ecd"` has the average gain of every group, its difference from the
+#' reference's, and ECD: the difference of the levels of 1,000 interactions, whose likelihood ratio
+#' is standardised by 200 samples from the fitted tails (see [fs_ecd()], which takes Student's t),
+#' judged at 0.05 and adjusted over the groups; beyond the horizon of a tail there is no verdict.
+#' Also the largest, the answers with half and twice the exceedances (by Student's t), and every
+#' group's levels, shape, type of tail and horizon. A tail whose likelihood is largest at shape -1
+#' has neither type nor interval of the shape here, and thinning by weights is Python's alone.
+#'
+#' An audit is of one model; [fs_compare_models()] compares several on the same people, which the
+#' Python audit has as a section of its own.
+#'
+#' @param data A data frame; the other arguments name its columns. Or a formula, with the data frame
+#'   second: see [fairstats-formula]. Or a tally from
+#'   [fs_read_tally()], which knows them.
+#' @param y_true,y_pred Outcome and prediction, two values each; at least one of them.
+#' @param score Score between 0 and 1, larger for the favourable outcome.
+#' @param sensitive_features Sensitive columns.
+#' @param reference Reference group; for several columns a vector or list
+#'   `c(sex = "Male", race = "White")`. Default: the largest group.
+#' @param pos_label The value of outcome and prediction that is good for the person, or
+#'   `list(y_true = ..., y_pred = ...)`.
+#' @param sample_weight,cluster Columns of weights and of sampling units.
+#' @param features Feature columns: with outcome and prediction they add HFM, the distance between
+#'   groups as sets.
+#' @param counterfactual_score Column of the score that the row would have with another value of the
+#'   one sensitive column; for several a vector or list `c(sex = "score_if_other_sex")`. It needs
+#'   `score`.
+#' @param confidence_level Level of the intervals; verdicts use one-sided bounds at this level.
+#' @param threshold For ratios: below it lies a violation.
+#' @param margin For differences, gaps and areas: beyond it lies a violation; for MADD beyond twice
+#'   of it.
+#' @param method Interval method of ratios and differences; default `"score"`. One of `"log"`,
+#'   `"score"`, `"koopman"`, `"delta"`, as in the Python audit; in functions of one metric of rates
+#'   also `"anytime"` and `"anytime-exact"`, whose limits, p-values and verdicts hold at every look.
+#' @param comparisons `"reference"` or `"all"` pairs.
+#' @param simultaneous `"none"`, or `"bonferroni"` or `"max-z"`: the intervals of one metric hold at
+#'   once.
+#' @param adjust Adjustment of the p-values of a metric: `"holm"`, `"bonferroni"`, `"hommel"`,
+#'   `"fdr_bh"` or `"none"`.
+#' @param missing `"raise"`: missing values are an error; `"drop"`: rows with one are left out, for
+#'   every set of groups by itself; `"group"`: missing sensitive values are a group of their own.
+#'   NA, NaN and empty text are missing.
+#' @param intersections Whether several sensitive columns are crossed, too.
+#' @param n_resamples Permutations of MADD (default 1999) and resamples of the ROC curves (default
+#'   999).
+#' @param draws Draws of the posteriors; 0 for none.
+#' @param max_bins Largest number of bins that MADD's search looks at.
+#' @param seed Seed of what is random; R's generator is put back as it was.
+#' @param label_values Labels that may occur, or `list(y_true = ..., y_pred = ...)`: more is an
+#'   error, and a favourable one that no row has is a rate of 0, with a warning. Where a column has
+#'   several labels beside `pos_label`, they are counted and named at the head.
+#' @param strata Column of the strata of a confounder: every ratio and difference of rates, and of
+#'   their means, also within them, as rows whose metric ends with `_stratified`. Not with weights
+#'   or clusters. A tally brings its own.
+#'
+#' @return A data frame of class `fairstats_audit` with the tidy columns of the Python report:
+#'   section, sensitive_features, metric, group, reference, estimate, std_error, ci_low, ci_high,
+#'   statistic, pvalue, pvalue_adjusted, n, method, ..., verdict; of rows within strata also crude
+#'   (the estimate without strata), crude_verdict, n_strata and pvalue_homogeneity. Beside the
+#'   family of its metric every row says what holds over the whole audit: `pvalue_audit` and
+#'   `real_over_audit` (whether rates differ), `pvalue_verdict_audit` and `holds_over_audit`
+#'   (whether the verdict "violated" or "satisfied" holds), by Holm over the facts of the audit; NA
+#'   where nothing is tested or decided. The attribute `"head"` has the sentences that are printed
+#'   first: what holds over the audit and what for its metric alone (also the attribute `"claims"`),
+#'   where strata change the answer, and which labels counted as unfavourable; `"notes"` every
+#'   disagreement of strata; `"stratified"` the comparisons within strata with all their tests.
+#'
+#' @seealso [fs_read_report()], [fs_compare()], [fs_disparate_impact()]
+#'
+#' @examples
+#' set.seed(1)
+#' people <- data.frame(sex = sample(c("f", "m"), 400, TRUE), qualified = rbinom(400, 1, 0.5))
+#' people$hired <- rbinom(400, 1, ifelse(people$sex == "m", 0.5, 0.3))
+#' fs_audit(people, y_true = "qualified", y_pred = "hired", sensitive_features = "sex",
+#'   reference = "m", draws = 0
+#' )
+#' @export
+fs_audit <- function(
+    data, y_true = NULL, y_pred = NULL, score = NULL, sensitive_features = NULL, reference = NULL,
+    pos_label = 1, sample_weight = NULL, cluster = NULL, features = NULL,
+    counterfactual_score = NULL, confidence_level = 0.95, threshold = 0.8, margin = 0.1,
+    method = NULL, comparisons = "reference", simultaneous = "none", adjust = "holm",
+    missing = c("raise", "drop", "group"), intersections = TRUE, n_resamples = NULL, draws = 10000,
+    max_bins = 1000, seed = 1, label_values = NULL, strata = NULL) {
+  arguments <- given_arguments()
+  data <- arguments$data
+  y_true <- arguments$y_true
+  y_pred <- arguments$y_pred
+  score <- arguments$score
+  sensitive_features <- arguments$sensitive_features
+  strata <- arguments$strata
   missing <- choice_of(missing, "missing", MISSING_POLICIES)
   if (!isTRUE(intersections) && !isFALSE(intersections))
     stop_argument("intersections", listed(intersections), "TRUE or FALSE")
@@ -52,8 +166,8 @@ fs_audit <- function(data, y_true = NULL, y_pred = NULL, score = NULL, sensitive
   within <- bind_rows(lapply(audits, `[[`, "within"))
   # settings that a comparison with a report looks at
   kept <- options[c("confidence_level", "threshold", "margin", "comparisons", "adjust")]
-  found <- structure(bind_rows(lapply(audits, `[[`, "rows")), class = c("fairstats_audit", "data.frame"),
-    settings = kept)
+  table <- with_claims(bind_rows(lapply(audits, `[[`, "rows")), options$confidence_level)
+  found <- structure(table, class = c("fairstats_audit", "data.frame"), settings = kept)
   if (nrow(within)) {
     attr(found, "stratified") <- within
     attr(found, "notes") <- strata_notes(within)
@@ -65,7 +179,8 @@ fs_audit <- function(data, y_true = NULL, y_pred = NULL, score = NULL, sensitive
     names <- counted$columns
   }
   attr(found, "labels") <- words_of_labels(labels, names)
-  with_head(found, c(strata_sentence(within$disagreement, nrow(within)), attr(found, "labels")))
+  within_strata <- strata_sentence(within$disagreement, nrow(within))
+  with_head(found, c(attr(found, "claims"), within_strata, attr(found, "labels")))
 }
 
 complete_rows <- function(data, columns) {
@@ -76,20 +191,27 @@ complete_rows <- function(data, columns) {
 
 audit_options <- function(confidence_level = 0.95, threshold = 0.8, margin = 0.1, method = NULL,
                           comparisons = "reference", simultaneous = "none", adjust = "holm", n_resamples = NULL,
-                          draws = 10000, max_bins = 1000) {
+                          draws = 10000, max_bins = 1000, planned = NULL) {
   numbers_in(confidence_level, "confidence_level", 0.5, 1, open = BOTH)
   numbers_in(threshold, "threshold", 0, 1, open = "low")
   numbers_in(margin, "margin", 0, 1, open = BOTH)
   if (!is.null(n_resamples)) numbers_in(n_resamples, "n_resamples", 99, whole = TRUE)
   numbers_in(draws, "draws", 0, whole = TRUE)
   numbers_in(max_bins, "max_bins", 51, whole = TRUE)
-  if (!is.null(method)) choice_of(method, "method", c("log", "score", "koopman", "mee", "delta"))
+  if (!is.null(method)) choice_of(method, "method", c("log", "score", "koopman", "mee", "delta", ANYTIME_METHODS))
+  if (!is.null(planned)) {
+    if (is.null(method) || !(method %in% ANYTIME_METHODS)) {
+      stop_argument("planned", planned, 'a number of rows with method = "anytime"')
+    }
+    numbers_in(planned, "planned", 1, whole = TRUE)
+  }
   choice_of(comparisons, "comparisons", c("reference", "all"))
   if (is.null(simultaneous)) simultaneous <- "none"
   choice_of(simultaneous, "simultaneous", c("none", "bonferroni", "max-z"))
   choice_of(adjust, "adjust", c("holm", "bonferroni", "hommel", "fdr_bh", "none"))
   list(confidence_level = confidence_level, threshold = threshold, margin = margin, method = method,
     comparisons = comparisons, simultaneous = simultaneous, adjust = adjust, draws = draws, max_bins = max_bins,
+    planned = planned,
     n_resamples = if (is.null(n_resamples)) 1999 else n_resamples,
     curve_resamples = if (is.null(n_resamples)) 999 else n_resamples)
 }
@@ -97,7 +219,7 @@ audit_options <- function(confidence_level = 0.95, threshold = 0.8, margin = 0.1
 # Everything for one set of attributes: `rows` of the table, and `within` of the comparisons within strata in full.
 audit_set <- function(input, set, reference, options) {
   grouping <- make_groups(input$attributes)
-  pairs <- make_pairs(grouping, reference, options$comparisons)
+  pairs <- check_reference_chosen_before(make_pairs(grouping, reference, options$comparisons))
   against <- function() make_pairs(grouping, reference, "reference")
   cells <- audit_cells(input, grouping)
   labels <- !is.null(input$y_true)
@@ -146,6 +268,8 @@ with_seed <- function(seed, expression) {
   expression
 }
 
+#' @rdname fairstats-methods
+#' @export
 print.fairstats_audit <- function(x, digits = 3L, ...) {
   if (!all(c("metric", "group", "estimate", "ci_low", "ci_high", "verdict") %in% names(x)))
     return(print.data.frame(x, ...))

@@ -1,7 +1,65 @@
 # Extreme counterfactual discrimination: the difference of the return levels of two groups' generalised Pareto tails,
 # with its likelihood ratio (Monjezi, Trivedi, Kreinovich, Tizpaz-Niari. Fairness testing through extreme value theory).
+
+#' Extreme counterfactual discrimination of two groups
+#'
+#' From the counterfactual discrimination of every person (score with another value of the sensitive
+#' attribute minus own score): the difference of the return levels of `interactions` persons, whose
+#' tails are generalised Pareto laws above the (k + 1)-th largest value of either group, their
+#' number a binomial one. Test and interval by the likelihood ratio with rate, scale and shape of
+#' both groups profiled, whose signed root has Student's t with three degrees of freedom less than
+#' the smaller tail has values, as `fairstats.ecd(calibrated=False)` in Python, whose default
+#' standardises the root by simulation. Also the averages, and the mean of the worst share. All in
+#' base R.
+#'
+#' @details
+#' Values on a grid with four distinct ones or more in the tail have the likelihood of their cells,
+#' above a threshold half a width below the least of them. A tail of other ties, of a constant or of
+#' fewer than ten values has no model, and a level above 1 none that holds: an order statistic
+#' stands in, with a binomial interval, and there is neither standard error nor test; the interval
+#' of the difference then comes from the two intervals. Tails with a near end point (shape below
+#' -1/2), where likelihoods cover too little, have the levels of a power tail: medians and quantiles
+#' of 2,000 draws, and of the likelihood ratio and independent draws of both levels the wider
+#' interval and the larger p-value stand (`set.seed()` makes them the same again); where a fit ends
+#' at the shape -1 the draws stand alone, which Python does not: its intervals are wider there.
+#' Horizon and sensitivity are Python's alone.
+#'
+#' @param unprivileged,privileged Counterfactual discrimination of the persons of either group, between
+#'   -1 and 1.
+#' @param interactions Number of interactions m, the same for both groups.
+#' @param threshold k, the same in both groups, raised where k values come less than once in m
+#'   interactions; by default both groups have the same share of their values above it: 1.25% of the
+#'   smaller group, at least 30 but no more than 5% of its values (ten at least), at most 50; of the
+#'   larger group at most 1,000.
+#' @param confidence_level Level of the intervals and of the verdict, whose one-sided bounds count
+#'   both directions.
+#' @param margin Beyond it lies a violation.
+#' @param worst The mean of the worst share 1 - `worst` is given, too.
+#' @param grid Width of the grid that the values of both groups lie on, that of rounded scores; 0
+#'   takes values as they are. By default it is found in each tail where more than half of its
+#'   values are tied, or the largest.
+#'
+#' @return A list of class `fairstats_ecd`: estimate, std_error (delta method), ci_low, ci_high,
+#'   bound_low, bound_high, statistic and pvalue of the likelihood ratio, pvalue_verdict, test (what
+#'   was done), verdict; `tails`, a data frame with threshold, rate, scale, shape, return level and
+#'   its interval per group, and why there is no model of a tail (`degenerate`); `averages`, a data
+#'   frame with mean, interval and t-test per group and of their difference, and the conditional
+#'   value at risk.
+#'
+#' @references Monjezi, Trivedi, Kreinovich, Tizpaz-Niari. Fairness testing through extreme value
+#'   theory. Coles (2001). An introduction to statistical modeling of extreme values. Grimshaw
+#'   (1993). Computing maximum likelihood estimates for the generalized Pareto distribution.
+#'   Technometrics 35, 185-191. Zou, Donner (2008). Construction of confidence limits about effect
+#'   measures. Statistics in Medicine 27, 1693-1702. Rockafellar, Uryasev (2000). Optimization of
+#'   conditional value-at-risk. Journal of Risk 2, 21-41.
+#'
+#' @examples
+#' set.seed(1)
+#' fs_ecd(0.5 * rbeta(3000, 2, 8), 0.3 * rbeta(8000, 2, 8))
+#' @export
 fs_ecd <- function(unprivileged, privileged, interactions = 1000, threshold = NULL, confidence_level = 0.95,
                    margin = 0.05, worst = 0.95, grid = NULL) {
+  need_arguments()
   audit_options(confidence_level, margin = margin)
   numbers_in(interactions, "interactions", 1, open = "low")
   numbers_in(worst, "worst", 0, 1, open = "high")
@@ -13,7 +71,8 @@ fs_ecd <- function(unprivileged, privileged, interactions = 1000, threshold = NU
     cells <- (tied_alike(x) - max(tied_alike(x))) / grid
     if (max(abs(cells - round(cells))) > 1e-6) stop_argument("grid", grid, "the width of a grid that all values lie on")
   }
-  tails <- lapply(groups, group_tail, threshold, interactions, confidence_level, grid)
+  k <- if (is.null(threshold)) exceedances_of_pair(lengths(groups)) else rep(threshold, 2L)
+  tails <- Map(group_tail, groups, k, interactions, confidence_level, list(grid))
   for (name in names(tails)) {
     why <- tails[[name]]$degenerate
     if (nzchar(why)) warning(name, ": ", why, ". No tail is fitted.", call. = FALSE)
@@ -38,6 +97,15 @@ LEAST_TAIL <- 10
 TIE <- 1e-12
 # Above this share of the values tails that are not generalised Pareto bias the level.
 LARGE_SHARE <- 0.05
+
+# Exceedances of two groups of these numbers of rows: equal shares, as far as there are rows.
+exceedances_of_pair <- function(rows) {
+  fewest <- min(rows)
+  least <- min(30, floor(LARGE_SHARE * fewest))
+  smaller <- min(50, max(LEAST_TAIL, least, ceiling(0.0125 * fewest)))
+  share <- min(smaller / max(fewest, 1), LARGE_SHARE)
+  pmin(pmax(smaller, round(share * rows)), 1000)
+}
 
 # .93 - .84 is not .92 - .83 in floating point.
 tied_alike <- function(x) {
@@ -158,7 +226,7 @@ bounded_level <- function(x, m, level, told = NULL) {
 }
 
 # The difference of two levels: by likelihood ratio, or from the two intervals where one is an order statistic.
-# `calibrated`: the signed root is standardised by simulation; `each`: level of the simultaneous interval; `wider`: the
+# `calibrated`: the signed root is standardised by its law; `each`: level of the simultaneous interval; `wider`: the
 # two levels with their intervals at `each`. Columns that begin with mc_: errors of the difference from another run.
 contrast_tails <- function(first, second, m, level, margin, calibrated = FALSE, each = level,
                            wider = list(first, second)) {
@@ -182,6 +250,8 @@ contrast_tails <- function(first, second, m, level, margin, calibrated = FALSE, 
       if (tail$power) power_draws(tail)(m) else root_draws(tail$excess, tail$n, tail$origin, m, "binomial", tail$grid)
     }
     found <- drawn_contrast(draws_of(first), draws_of(second), levels, margin)
+    # which tails look as if their end point were near is chance: the likelihood ratio is asked, too
+    found <- less_sure(found, likelihood_contrast(first, second, m, levels, margin, calibrated))
     test <- "draws of a power tail"
   } else {
     out$std_error <- sqrt(first$std_error^2 + second$std_error^2)
@@ -200,33 +270,44 @@ contrast_tails <- function(first, second, m, level, margin, calibrated = FALSE, 
     mc_simultaneous_low = error("low", joint), mc_simultaneous_high = error("high", joint)))
 }
 
+# The wider intervals and the larger p-values of draws and of a likelihood ratio.
+less_sure <- function(draws, ratio) {
+  wider <- c(low = -1, high = 1, bound_low = -1, bound_high = 1, pvalue = 1, pvalue_verdict = 1)
+  out <- draws
+  for (name in names(wider)) {
+    chosen <- wider[[name]] * (possible(ratio[[name]]) - possible(draws[[name]])) > 0
+    out[[name]] <- ifelse(chosen, ratio[[name]], draws[[name]])
+    errors <- pmax(draws$errors[[name]], if (is.null(ratio$errors)) 0 else ratio$errors[[name]])
+    out$errors[[name]] <- errors
+  }
+  if (ratio$pvalue_verdict > draws$pvalue_verdict) out$side <- ratio$side
+  out$statistic <- ratio$statistic
+  out$errors$statistic <- 0
+  out
+}
+
 # Differences of what lies in [-1, 1].
 possible <- function(x) pmin(pmax(x, -2), 2)
 
-# The likelihood ratio of two tails; standardised by simulation with the errors that its moments bring.
+# The likelihood ratio of two tails; `calibrated`: standardised by the law of its root.
 likelihood_contrast <- function(first, second, m, levels, margin, calibrated) {
   compare <- function(...) level_contrast(first$excess, first$n, first$origin, second$excess, second$n, second$origin,
     m, levels, "binomial", margin, grid1 = first$grid, grid2 = second$grid, ...)
   if (!calibrated) return(compare())
-  root <- simulated_moments(first, second, c(first$n, second$n), m)
-  found <- compare(root[["mean"]], root[["sd"]], Inf)
-  # as far as five errors of the difference of two runs' moments
-  off <- 5 * sqrt(2) * root[c("mean_error", "sd_error")]
-  moved <- lapply(list(c(off[1L], 0), c(-off[1L], 0), c(0, off[2L])), function(by) {
-    other <- compare(root[["mean"]] + by[[1L]], root[["sd"]] + by[[2L]], Inf)
-    Map(function(a, b) abs(possible(a) - possible(b)), other, found)
-  })
-  found$errors <- Map(function(a, b, c) sqrt(pmax(a, b)^2 + c^2) / 5, moved[[1L]], moved[[2L]], moved[[3L]])
-  found$errors$statistic <- 0
-  found
+  root <- tabulated_moments(first, second, c(first$n, second$n), m)
+  compare(root$mean, root$sd, at = root$at)
 }
 
-# Difference of two independent means.
-apart <- function(a, b) list(estimate = a$estimate - b$estimate, std_error = sqrt(a$std_error^2 + b$std_error^2))
+# Difference of two independent means, with the degrees of freedom of Welch and Satterthwaite.
+apart <- function(a, b) {
+  std_error <- sqrt(a$std_error^2 + b$std_error^2)
+  share <- (a$std_error / std_error)^4 / a$df + (b$std_error / std_error)^4 / b$df
+  list(estimate = a$estimate - b$estimate, std_error = std_error, df = if (isTRUE(share > 0)) 1 / share else Inf)
+}
 
-# A mean as columns of a table: normal interval and z-test.
+# A mean as columns of a table: interval and test by Student's t.
 mean_columns <- function(found, level) {
-  inference <- mean_inference(found$estimate, found$std_error, level)
+  inference <- mean_inference(found$estimate, found$std_error, level, found$df)
   c(found[c("estimate", "std_error")], stats::setNames(inference, c("ci_low", "ci_high", "statistic", "pvalue")))
 }
 
@@ -245,9 +326,11 @@ ecd_averages <- function(groups, worst, level) {
 worst_mean <- function(x, worst) {
   q <- stats::quantile(x, worst, names = FALSE)
   beyond <- mean_of_people(pmax(x - q, 0) / (1 - worst))
-  list(estimate = q + beyond$estimate, std_error = beyond$std_error)
+  list(estimate = q + beyond$estimate, std_error = beyond$std_error, df = beyond$df)
 }
 
+#' @rdname fairstats-methods
+#' @export
 print.fairstats_ecd <- function(x, digits = 3L, ...) {
   cat("Extreme counterfactual discrimination in ", format(x$interactions, big.mark = ","), " interactions: ",
     formatC(x$estimate, digits, format = "f"), " [", formatC(x$ci_low, digits, format = "f"), ", ",

@@ -1,9 +1,47 @@
 # Adverse impact of a selection process: every group of each table against the group with the highest selection rate or
 # a named one, the verdict on four fifths, and what practitioners expect beside it (Biddle, Morris 2011, Journal of
 # Applied Psychology 96, 956-965; Uniform guidelines on employee selection procedures 1978, 29 CFR 1607).
+
+#' Adverse impact of a selection process
+#'
+#' Every group of each table (by sex, by race, crossed; the whole process and each of its steps)
+#' against the group with the highest selection rate, or a named one: ratio with a simultaneous
+#' interval, the verdict on four fifths, and what practitioners expect beside it. Applicants of a
+#' step are those who passed the one before. Who has no category is in no rate of that table.
+#'
+#' @param data A data frame of people.
+#' @param selected Columns of the decisions, one or several in the order of the steps.
+#' @param score In place of `selected`: column of scores; compared are shares above the median of
+#'   the whole sample.
+#' @param sex,race Columns of the categories, at least one.
+#' @param reference "highest", or a group: in a table without it the highest.
+#' @param strata Column of jobs or years: adds the ratio within strata (stratified score) with its
+#'   tests as rows of their own.
+#' @param pos_label The value of `selected` that means passed.
+#' @param label_values Labels that may occur in `selected`, or a list of them by column: more is an
+#'   error.
+#' @param threshold,confidence_level As in [fs_audit()].
+#'
+#' @return A data frame: by, step, metric, group, reference, n, rate, rate_reference, estimate,
+#'   ci_low, ci_high, pvalue, verdict, fisher, mid_p (Fisher's two-sided p less half the probability
+#'   of the table), z and z_pvalue (pooled), cohen_h, phi, shortfall (to the pooled rate),
+#'   shortfall_four_fifths, one_decision, flip_flop, power (at the threshold); for strata
+#'   cmh_pvalue, breslow_day_pvalue; n_unknown: people without a category or outcome.
+#'
+#' @references Biddle, Morris (2011). Using Lancaster's mid-P correction to the Fisher's exact test
+#'   for adverse impact analyses. Journal of Applied Psychology 96, 956-965. Equal Employment
+#'   Opportunity Commission (1978). Uniform guidelines on employee selection procedures. 29 CFR
+#'   1607.
+#'
+#' @examples
+#' people <- read.csv(system.file("extdata", "people.csv", package = "fairstats"))
+#' impact <- fs_adverse_impact(people, "hired", race = "origin")
+#' impact[c("by", "group", "estimate", "z", "verdict")]
+#' @export
 fs_adverse_impact <- function(data, selected = NULL, score = NULL, sex = NULL, race = NULL, reference = "highest",
                               strata = NULL, pos_label = 1, threshold = 0.8, confidence_level = 0.95,
                               label_values = NULL) {
+  need_arguments()
   audit_options(confidence_level, threshold)
   data <- checked_frame(data)
   if (is.null(selected) == is.null(score)) stop_argument("selected, score", "both or neither", "one of the two")

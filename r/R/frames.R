@@ -1,84 +1,307 @@
-# Ratios, differences and distances between groups: from a data frame or vectors to a tidy table, with interval, test,
-# adjusted p-value and verdict. The functions of the Python package, by independent code.
+# Ratios, differences and distances between groups: from a formula, a data frame or vectors to a tidy
+# table, with interval, test, adjusted p-value and verdict. The functions of the Python package, by independent code.
 
-# Ratio of selection rates (Besse, del Barrio, Gordaliza, Loubes 2018, arXiv:1807.06362).
-fs_disparate_impact <- function(data = NULL, y_pred, sensitive_features, ...)
-  fs_group_metric(data, "disparate_impact", NULL, y_pred, sensitive_features, ...)
+#' Ratios and differences of rates: from a data frame or vectors to a tidy table
+#'
+#' The functions of the Python package, in base R by independent code: one row per group against the
+#' reference, with interval, two-sided test, adjusted p-value and verdict. Disparate impact compares
+#' selection rates; conditional accuracy true positive rates (`label = 0`: true negative rates);
+#' conditional use accuracy precisions (`prediction = 0`: negative predictive values). The
+#' differences are those of selection rates (demographic parity), true positive rates (equal
+#' opportunity), precisions (predictive parity), the mean of those of true and false positive rates
+#' (average odds), and both of these (equalised odds). `fs_group_metric` compares any other.
+#'
+#' @param data A data frame whose columns the other arguments name; or `NULL`, and they are vectors.
+#'   In its place a formula with the data frame second, as `hired ~ sex, people`: see
+#'   [fairstats-formula].
+#' @param sensitive_features A sensitive column or several, which are crossed; without `data` a
+#'   vector, or a list or data frame of vectors.
+#' @param y_true,y_pred Outcome and prediction, two values each.
+#' @param label,prediction Label or prediction to condition on, 1 or 0.
+#' @param agg `NULL`: signed differences against the reference; `"max"`: the largest gap between any
+#'   two groups, with a simultaneous interval whose critical value is simulated.
+#' @param metric A metric of the table that R and Python share (`inst/metrics.json`):
+#'   `"disparate_impact"`, ..., or a rate with `_ratio`, `_difference` or `_max`: `"fnr_ratio"`,
+#'   `"f1_difference"`, `"balanced_accuracy_max"`. What is neither a rate nor a mean of rates is
+#'   compared by the delta method.
+#' @param reference Reference group, by default the largest; `"highest"` is the group with the
+#'   highest rate, which the data choose: intervals and adjusted p-values then hold over all pairs.
+#' @param strata Column of the strata of a confounder: adds the comparisons within them by the
+#'   stratified score as columns `adjusted`, `adjusted_ci_low`, `adjusted_ci_high`,
+#'   `adjusted_pvalue`, `adjusted_verdict` and `pvalue_homogeneity`, and in full
+#'   (Cochran-Mantel-Haenszel, exact conditional, homogeneity and Breslow-Day tests) in the
+#'   attribute `"stratified"`; a sentence where both disagree is printed first. Not with weights,
+#'   clusters, largest gaps and functions of the cells.
+#'
+#' @param planned Rows that are expected in all, fixed before the first look: needed by
+#'   `method = "anytime"`, whose limits are narrowest about this number. It says nothing before 5
+#'   successes and 5 failures of both groups; `"anytime-exact"` needs no plan, and is wider.
+#'
+#' @inheritParams fs_audit
+#'
+#' @return A data frame of class `fairstats_audit`, as from [fs_audit()].
+#'
+#' @references Besse, del Barrio, Gordaliza, Loubes (2018). Confidence intervals for testing
+#'   disparate impact in fair learning. arXiv:1807.06362. Miettinen, Nurminen (1985). Comparative
+#'   analysis of two rates. Statistics in Medicine 4, 213-226. Mantel, Haenszel (1959). Statistical
+#'   aspects of the analysis of data from retrospective studies of disease. Journal of the National
+#'   Cancer Institute 22, 719-748.
+#'
+#' @examples
+#' people <- read.csv(system.file("extdata", "people.csv", package = "fairstats"))
+#' fs_disparate_impact(people, "hired", "origin", reference = "north")
+#' fs_disparate_impact(hired ~ origin, people, reference = "north")
+#' with(people, fs_equal_opportunity_difference(
+#'   y_true = qualified == "yes", y_pred = hired, sensitive_features = origin
+#' ))
+#' fs_equalized_odds_difference(people, "qualified", "hired", "origin",
+#'   pos_label = list(y_true = "yes", y_pred = 1), agg = "max"
+#' )
+#' fs_disparate_impact(hired ~ origin + strata(qualified), people, reference = "north")
+#' fs_group_metric(people, "f1_difference", "qualified", "hired", "sex",
+#'   pos_label = list(y_true = "yes", y_pred = 1)
+#' )
+#' @export
+fs_disparate_impact <- function(
+    data = NULL, y_pred, sensitive_features, strata = NULL, reference = NULL, pos_label = 1,
+    sample_weight = NULL, cluster = NULL, confidence_level = 0.95, threshold = 0.8, method = NULL,
+    comparisons = "reference", simultaneous = "none", adjust = "holm", missing = "raise",
+    label_values = NULL, seed = 1, planned = NULL) {
+  arguments <- given_arguments()
+  compare_rates("disparate_impact", arguments)
+}
 
 # Ratio of true positive rates, for label 0 of true negative rates.
-fs_conditional_accuracy <- function(data = NULL, y_true, y_pred, sensitive_features, label = 1, ...) {
+#' @rdname fs_disparate_impact
+#' @export
+fs_conditional_accuracy <- function(
+    data = NULL, y_true, y_pred, sensitive_features, label = 1, strata = NULL, reference = NULL,
+    pos_label = 1, sample_weight = NULL, cluster = NULL, confidence_level = 0.95, threshold = 0.8,
+    method = NULL, comparisons = "reference", simultaneous = "none", adjust = "holm", missing = "raise",
+    label_values = NULL, seed = 1, planned = NULL) {
+  arguments <- given_arguments()
   name <- paste0("conditional_accuracy_", zero_or_one(label, "label"))
-  fs_group_metric(data, name, y_true, y_pred, sensitive_features, ...)
+  compare_rates(name, arguments)
 }
 
 # Ratio of precisions, for prediction 0 of negative predictive values.
-fs_conditional_use_accuracy <- function(data = NULL, y_true, y_pred, sensitive_features, prediction = 1, ...) {
+#' @rdname fs_disparate_impact
+#' @export
+fs_conditional_use_accuracy <- function(
+    data = NULL, y_true, y_pred, sensitive_features, prediction = 1, strata = NULL, reference = NULL,
+    pos_label = 1, sample_weight = NULL, cluster = NULL, confidence_level = 0.95, threshold = 0.8,
+    method = NULL, comparisons = "reference", simultaneous = "none", adjust = "holm", missing = "raise",
+    label_values = NULL, seed = 1, planned = NULL) {
+  arguments <- given_arguments()
   name <- paste0("conditional_use_accuracy_", zero_or_one(prediction, "prediction"))
-  fs_group_metric(data, name, y_true, y_pred, sensitive_features, ...)
+  compare_rates(name, arguments)
 }
 
-# Difference of selection rates; here and below agg = "max" is the largest gap between any two groups.
-fs_demographic_parity_difference <- function(data = NULL, y_pred, sensitive_features, agg = NULL, ...)
-  fs_group_metric(data, with_ending("demographic_parity", agg), NULL, y_pred, sensitive_features, ...)
+# Difference of selection rates; here and below agg = "max" is the largest gap between two groups.
+#' @rdname fs_disparate_impact
+#' @export
+fs_demographic_parity_difference <- function(
+    data = NULL, y_pred, sensitive_features, agg = NULL, strata = NULL, reference = NULL, pos_label = 1,
+    sample_weight = NULL, cluster = NULL, confidence_level = 0.95, margin = 0.1, method = NULL,
+    comparisons = "reference", simultaneous = "none", adjust = "holm", missing = "raise",
+    label_values = NULL, seed = 1, planned = NULL) {
+  arguments <- given_arguments()
+  compare_rates(with_ending("demographic_parity", agg), arguments)
+}
 
 # Difference of true positive rates.
-fs_equal_opportunity_difference <- function(data = NULL, y_true, y_pred, sensitive_features, agg = NULL, ...)
-  fs_group_metric(data, with_ending("equal_opportunity", agg), y_true, y_pred, sensitive_features, ...)
-
-# Difference of precisions.
-fs_predictive_parity_difference <- function(data = NULL, y_true, y_pred, sensitive_features, agg = NULL, ...)
-  fs_group_metric(data, with_ending("predictive_parity", agg), y_true, y_pred, sensitive_features, ...)
-
-# Difference of the mean of true and false positive rates.
-fs_average_odds_difference <- function(data = NULL, y_true, y_pred, sensitive_features, agg = NULL, ...)
-  fs_group_metric(data, with_ending("average_odds", agg), y_true, y_pred, sensitive_features, ...)
-
-# Differences of true and of false positive rates.
-fs_equalized_odds_difference <- function(data = NULL, y_true, y_pred, sensitive_features, agg = NULL, ...)
-  fs_group_metric(data, with_ending("equalized_odds", agg), y_true, y_pred, sensitive_features, ...)
-
-# Any metric of the table that R and Python share (inst/metrics.json), or a rate with an ending.
-# With strata the comparisons within them stand beside the crude ones, and in full in the attribute "stratified".
-fs_group_metric <- function(data = NULL, metric, y_true = NULL, y_pred = NULL, sensitive_features, strata = NULL, ...) {
-  within <- NULL
-  make <- function(input, grouping, pairs, options) {
-    what <- find_metric(metric)
-    if (!length(what$rates)) stop_argument("metric", metric, "a metric of rates; fs_audit() has the others")
-    needs <- c(if (any(what$rates != "selection_rate")) "y_true", if (any(what$rates != "base_rate")) "y_pred")
-    for (name in needs) if (is.null(input[[name]])) stop_argument(name, "NULL", paste("a column:", metric, "needs it"))
-    found <- metric_rows(audit_cells(input, grouping), pairs, what, options)
-    if (is.null(strata)) return(found)
-    if (!can_be_adjusted(what)) stop_argument("strata", paste("strata with", metric),
-      "ratios and differences of rates, or differences of their means")
-    within <<- stratified_rows(input$stratum, input, grouping, pairs, what, options, found)
-    beside_strata(found, within)
-  }
-  found <- of_frame(data, y_true, y_pred, NULL, sensitive_features, ..., strata = strata, section = "rates", make = make,
-    plain = FALSE)
-  if (is.null(within)) return(found)
-  attr(found, "stratified") <- within
-  with_head(found, c(strata_sentence(within$disagreement, nrow(within)), attr(found, "head")))
+#' @rdname fs_disparate_impact
+#' @export
+fs_equal_opportunity_difference <- function(
+    data = NULL, y_true, y_pred, sensitive_features, agg = NULL, strata = NULL, reference = NULL,
+    pos_label = 1, sample_weight = NULL, cluster = NULL, confidence_level = 0.95, margin = 0.1, method = NULL,
+    comparisons = "reference", simultaneous = "none", adjust = "holm", missing = "raise",
+    label_values = NULL, seed = 1, planned = NULL) {
+  arguments <- given_arguments()
+  compare_rates(with_ending("equal_opportunity", agg), arguments)
 }
 
-# MADD of every group against the reference (Verger, Fan, Lalle, Bouchet, Luengo 2024, JEDM 16(1), 365-409).
-fs_madd <- function(data = NULL, score, sensitive_features, ...)
-  of_frame(data, NULL, NULL, score, sensitive_features, ..., section = "madd", make = madd_rows)
+# Difference of precisions.
+#' @rdname fs_disparate_impact
+#' @export
+fs_predictive_parity_difference <- function(
+    data = NULL, y_true, y_pred, sensitive_features, agg = NULL, strata = NULL, reference = NULL,
+    pos_label = 1, sample_weight = NULL, cluster = NULL, confidence_level = 0.95, margin = 0.1, method = NULL,
+    comparisons = "reference", simultaneous = "none", adjust = "holm", missing = "raise",
+    label_values = NULL, seed = 1, planned = NULL) {
+  arguments <- given_arguments()
+  compare_rates(with_ending("predictive_parity", agg), arguments)
+}
 
-# Area between ROC curves (Gardner, Brooks, Baker 2019, LAK19, 225-234).
-fs_abroca <- function(data = NULL, y_true, score, sensitive_features, ...)
-  of_frame(data, y_true, NULL, score, sensitive_features, ..., section = "rates", make = abroca_rows)
+# Difference of the mean of true and false positive rates.
+#' @rdname fs_disparate_impact
+#' @export
+fs_average_odds_difference <- function(
+    data = NULL, y_true, y_pred, sensitive_features, agg = NULL, strata = NULL, reference = NULL,
+    pos_label = 1, sample_weight = NULL, cluster = NULL, confidence_level = 0.95, margin = 0.1, method = NULL,
+    comparisons = "reference", simultaneous = "none", adjust = "holm", missing = "raise",
+    label_values = NULL, seed = 1, planned = NULL) {
+  arguments <- given_arguments()
+  compare_rates(with_ending("average_odds", agg), arguments)
+}
 
-# Posteriors of accuracy and fairness from Dirichlet draws of every group's confusion counts (Barrainkua, Gordaliza,
-# Lozano, Quadrianto 2024, AISTATS 27).
-fs_um_posterior <- function(data = NULL, y_true, y_pred, sensitive_features, prior = 1, draws = 10000, ...) {
-  kept <- NULL
+# Differences of true and of false positive rates.
+#' @rdname fs_disparate_impact
+#' @export
+fs_equalized_odds_difference <- function(
+    data = NULL, y_true, y_pred, sensitive_features, agg = NULL, strata = NULL, reference = NULL,
+    pos_label = 1, sample_weight = NULL, cluster = NULL, confidence_level = 0.95, margin = 0.1, method = NULL,
+    comparisons = "reference", simultaneous = "none", adjust = "holm", missing = "raise",
+    label_values = NULL, seed = 1, planned = NULL) {
+  arguments <- given_arguments()
+  compare_rates(with_ending("equalized_odds", agg), arguments)
+}
+
+# Any metric of the table that R and Python share (inst/metrics.json), or a rate with an ending.
+#' @rdname fs_disparate_impact
+#' @export
+fs_group_metric <- function(
+    data = NULL, metric, y_true = NULL, y_pred = NULL, sensitive_features, strata = NULL, reference = NULL,
+    pos_label = 1, sample_weight = NULL, cluster = NULL, confidence_level = 0.95, threshold = 0.8,
+    margin = 0.1, method = NULL, comparisons = "reference", simultaneous = "none", adjust = "holm",
+    missing = "raise", label_values = NULL, seed = 1, planned = NULL) {
+  arguments <- given_arguments()
+  compare_rates(arguments$metric, arguments)
+}
+
+# A metric of rates of all groups, from the arguments of a public function. With strata the
+# comparisons within them stand beside the crude ones, and in full in the attribute "stratified".
+compare_rates <- function(metric, arguments) {
+  within <- NULL
+  make <- function(input, grouping, pairs, options) {
+    what <- rate_metric(metric, input)
+    options$reference_named <- !is.null(arguments$reference)
+    options$strata_asked <- !is.null(input$stratum)
+    crude <- metric_rows(audit_cells(input, grouping), pairs, what, options)
+    crude$n_differences <- NULL
+    if (is.null(input$stratum)) return(crude)
+    check_reference_chosen_before(pairs)
+    if (!can_be_adjusted(what)) {
+      stop_argument("strata", paste("strata with", metric),
+        "ratios and differences of rates, or differences of their means")
+    }
+    within <<- stratified_rows(input$stratum, input, grouping, pairs, what, options, crude)
+    beside_strata(crude, within)
+  }
+  found <- audit_section("rates", make, arguments, highest = TRUE)
+  if (is.null(within)) return(found)
+  attr(found, "stratified") <- within
+  sentence <- strata_sentence(within$disagreement, nrow(within))
+  with_head(found, c(sentence, attr(found, "head")))
+}
+
+# A metric of rates by its name, for which the columns suffice.
+rate_metric <- function(metric, input) {
+  what <- find_metric(metric)
+  if (!length(what$rates)) {
+    stop_argument("metric", metric, "a metric of rates; fs_audit() has the others")
+  }
+  of_outcome <- any(what$rates != "selection_rate")
+  of_prediction <- any(what$rates != "base_rate")
+  for (name in c("y_true", "y_pred")[c(of_outcome, of_prediction)]) {
+    if (is.null(input[[name]])) stop_argument(name, "NULL", paste("a column:", metric, "needs it"))
+  }
+  what
+}
+
+#' Distances between the score distributions of groups, from a data frame or vectors
+#'
+#' `fs_madd`: MADD of every group against the reference, by the search of Algorithm 1 and on a grid
+#' that does not depend on the groups, with limits, an exact permutation test and what alike groups
+#' would show. `fs_abroca`: the area between ROC curves, with limits from a bootstrap.
+#'
+#' @param data A data frame whose columns the other arguments name; or `NULL`, and they are vectors.
+#'   In its place a formula with the data frame second: see [fairstats-formula].
+#' @param score Score between 0 and 1, larger for the favourable outcome.
+#' @param sensitive_features A sensitive column or several, which are crossed; without `data` a
+#'   vector, or a list or data frame of vectors.
+#' @param margin For the area; the verdict of MADD is about twice of it.
+#' @param y_true Outcome, two values.
+#'
+#' @inheritParams fs_audit
+#'
+#' @return A data frame of class `fairstats_audit`, as from [fs_audit()]; also `null_mean`,
+#'   `bias_corrected`, `mid_pvalue`, `n_bins`, `h_low` and `h_high` (the stable stretch), or
+#'   `expected_if_equal`.
+#'
+#' @references Verger, Fan, Lalle, Bouchet, Luengo (2024). A comprehensive study on evaluating and
+#'   mitigating algorithmic unfairness with the MADD metric. JEDM 16(1), 365-409.
+#'
+#' @seealso [fs_madd_curve()]
+#'
+#' @examples
+#' people <- read.csv(system.file("extdata", "people.csv", package = "fairstats"))
+#' fs_madd(people, "score", "sex", reference = "male")
+#' fs_abroca(people, "qualified", "score", "sex", pos_label = "yes", n_resamples = 199)
+#' @export
+fs_madd <- function(
+    data = NULL, score, sensitive_features, reference = NULL, confidence_level = 0.95, margin = 0.1,
+    comparisons = "reference", adjust = "holm", missing = "raise", n_resamples = NULL, max_bins = 1000,
+    seed = 1) {
+  arguments <- given_arguments()
+  audit_section("madd", madd_rows, arguments)
+}
+
+#' @rdname fs_madd
+#' @export
+fs_abroca <- function(
+    data = NULL, y_true, score, sensitive_features, reference = NULL, pos_label = 1,
+    confidence_level = 0.95, margin = 0.1, comparisons = "reference", adjust = "holm", missing = "raise",
+    label_values = NULL, n_resamples = NULL, seed = 1) {
+  arguments <- given_arguments()
+  audit_section("rates", abroca_rows, arguments)
+}
+
+#' Posteriors of accuracy and fairness, from a data frame or vectors
+#'
+#' Draws of the Dirichlet posterior of the confusion counts of every group, and the metrics of every
+#' draw: mean, standard deviation, shortest interval, and the share inside the region of practical
+#' equivalence.
+#'
+#' @param data A data frame whose columns the other arguments name; or `NULL`, and they are vectors.
+#'   In its place a formula with the data frame second: see [fairstats-formula].
+#' @param y_true,y_pred Outcome and prediction, two values each.
+#' @param sensitive_features A sensitive column or several, which are crossed; without `data` a
+#'   vector, or a list or data frame of vectors.
+#' @param prior Dirichlet parameter of every cell.
+#' @param draws Number of draws.
+#' @param confidence_level The share of the interval.
+#' @param margin Half-width of the region of practical equivalence.
+#'
+#' @inheritParams fs_audit
+#'
+#' @return A data frame of class `fairstats_audit`, as from [fs_audit()]; its attribute `draws` is
+#'   the list of matrices of [fs_um_draws()], for [fs_um_metric()] and [fs_um_events()].
+#'
+#' @references Barrainkua, Gordaliza, Lozano, Quadrianto (2024). Uncertainty matters: stable
+#'   conclusions under unstable assessment of fairness results. AISTATS 27.
+#'
+#' @examples
+#' people <- read.csv(system.file("extdata", "people.csv", package = "fairstats"))
+#' posterior <- fs_um_posterior(people, "qualified", "hired", "sex",
+#'   pos_label = list(y_true = "yes", y_pred = 1)
+#' )
+#' posterior
+#' x <- attr(posterior, "draws")
+#' mean(fs_um_metric(x, "tpr", "max") < 0.05)
+#' @export
+fs_um_posterior <- function(
+    data = NULL, y_true, y_pred, sensitive_features, prior = 1, draws = 10000, reference = NULL,
+    pos_label = 1, confidence_level = 0.95, margin = 0.1, missing = "raise", label_values = NULL, seed = 1) {
+  arguments <- given_arguments()
+  drawn <- NULL
   make <- function(input, grouping, pairs, options) {
     counts <- um_counts(input, grouping)
-    kept <<- fs_um_draws(counts, options$draws, prior)
-    um_rows(counts, kept, pairs[1L, 2L], options)
+    drawn <<- fs_um_draws(counts, options$draws, prior)
+    um_rows(counts, drawn, pairs[1L, 2L], options)
   }
-  found <- of_frame(data, y_true, y_pred, NULL, sensitive_features, draws = draws, ..., section = "um", make = make)
-  structure(found, draws = kept)
+  found <- audit_section("um", make, arguments)
+  structure(found, draws = drawn)
 }
 
 zero_or_one <- function(x, argument) {
@@ -91,24 +314,27 @@ with_ending <- function(name, agg) {
   paste0(name, if (is.null(agg)) "_difference" else "_max")
 }
 
-# One section for the groups of all sensitive columns together: reads, checks, makes the rows, names them. `plain`:
-# whether weights and clusters are refused.
-of_frame <- function(data, y_true, y_pred, score, sensitive_features, reference = NULL, pos_label = 1,
-                     sample_weight = NULL, cluster = NULL, missing = "raise", label_values = NULL, strata = NULL, ...,
-                     seed = 1, section, make, plain = TRUE) {
-  options <- audit_options(...)
-  columns <- list(y_true = y_true, y_pred = y_pred, score = score, sensitive_features = sensitive_features,
-    sample_weight = sample_weight, cluster = cluster, strata = strata)
-  read <- settle_missing(data, columns, missing)
-  scene <- read_scene(read$data, read$y_true, read$y_pred, read$score, read$sensitive_features, reference, pos_label,
-    options$comparisons, read$sample_weight, read$cluster, label_values, read$whole)
-  independent <- "none: the rows must be independent draws"
-  if (plain && !is.null(scene$input$weight)) stop_argument("sample_weight", "weights", independent)
-  if (plain && !is.null(scene$input$cluster)) stop_argument("cluster", "clusters", independent)
-  scene$input$stratum <- read_strata(read$data, read$strata, scene$input, strata)
-  rows <- with_seed(seed, make(scene$input, scene$grouping, scene$pairs, options))
+# One section for the groups of all sensitive columns together: reads, checks, makes the rows, names
+# them. `highest`: whether the reference may be the group with the highest rate.
+audit_section <- function(section, make, arguments, highest = FALSE) {
+  of_options <- intersect(names(arguments), names(formals(audit_options)))
+  options <- do.call(audit_options, arguments[of_options], quote = TRUE)
+  columns <- arguments[intersect(names(arguments), COLUMNS)]
+  read <- settle_missing(arguments$data, columns, arguments$missing)
+  pos_label <- if (is.null(arguments$pos_label)) 1 else arguments$pos_label
+  scene <- read_scene(read$data, read$y_true, read$y_pred, read$score, read$sensitive_features,
+    arguments$reference, pos_label, options$comparisons, read$sample_weight, read$cluster,
+    arguments$label_values, read$whole)
+  if (!highest) check_reference_chosen_before(scene$pairs)
+  scene$input$stratum <- read_strata(read$data, read$strata, scene$input, arguments$strata)
+  rows <- with_seed(arguments$seed, make(scene$input, scene$grouping, scene$pairs, options))
   as_audit(rows, section, scene$input)
 }
+
+# Arguments that are columns, one value per row.
+COLUMNS <- c(
+  "y_true", "y_pred", "score", "sensitive_features", "sample_weight", "cluster", "strata"
+)
 
 as_audit <- function(rows, section, input) {
   set <- paste(names(input$attributes), collapse = INTERSECTION)
@@ -118,13 +344,9 @@ as_audit <- function(rows, section, input) {
 }
 
 # A table of another shape, with the labels that counted as unfavourable at its head.
-as_table <- function(rows, unfavourable)
-  with_head(structure(rows, class = c("fairstats_table", "data.frame")), words_of_labels(unfavourable))
-
-print.fairstats_table <- function(x, ...) {
-  print_sentences(attr(x, "head"))
-  print.data.frame(x, ...)
-  invisible(x)
+as_table <- function(rows, unfavourable = NULL) {
+  table <- structure(rows, class = c("fairstats_table", "data.frame"))
+  with_head(table, words_of_labels(unfavourable))
 }
 
 # Sentences that stand at the head of what is printed.

@@ -1,7 +1,26 @@
 # Kernel densities on a given grid, and highest density regions.
 
-# stats::density() with the coordinates of R before 4.4, as hdrcde has used it.
+#' Kernel densities on a given grid, at a given bandwidth
+#'
+#' `fs_density_1d` is [stats::density()] with the coordinates of R before 4.4, as hdrcde has used
+#' it; `fs_density_2d` is the binned estimate of the ks package with a diagonal bandwidth;
+#' `fs_shifted_histogram` is the averaged shifted histogram that `hdrcde::hdr.2d` uses by default
+#' (20 x 20 bins, 5 x 5 shifts).
+#'
+#' @param x Samples; a matrix of two columns in the plane.
+#' @param bandwidth Standard deviation of the kernel, one per column. Always explicit: hdrcde's own
+#'   choice is random and is handed the coverage where it documents one minus it.
+#' @param low,high First and last grid point, one per column.
+#' @param size Number of grid points, one per column.
+#'
+#' @return A list: `grid` and `values`, or `x`, `y` and the matrix `values`.
+#'
+#' @examples
+#' d <- fs_density_1d(c(-1, 0, 1), 0.5, -4, 4, 101)
+#' d$values[51]
+#' @export
 fs_density_1d <- function(x, bandwidth, low, high, size) {
+  need_arguments()
   numbers_in(x, "x", size = NA)
   numbers_in(bandwidth, "bandwidth", .Machine$double.xmin)
   numbers_in(low, "low")
@@ -12,8 +31,25 @@ fs_density_1d <- function(x, bandwidth, low, high, size) {
   list(grid = found$x, values = found$y)
 }
 
+# How often a kernel of this bandwidth goes around a circle, to either side, before it is nothing.
+turns_around <- function(bandwidth, period) ceiling(8 * bandwidth / period)
+
+# The density of a wrapped kernel on a circle, at `size` points from 0 to the period: that of the line, cut and added up.
+wrapped_density <- function(x, bandwidth, period, size) {
+  turns <- turns_around(bandwidth, period)
+  steps <- size - 1
+  wide <- fs_density_1d(x %% period, bandwidth, -turns * period, (1 + turns) * period, steps * (1 + 2 * turns) + 1)
+  values <- wide$values
+  once <- rowSums(matrix(values[-length(values)], steps))
+  once[1L] <- once[1L] + values[length(values)]
+  list(grid = seq(0, period, length.out = size), values = c(once, once[1L]))
+}
+
 # The binned estimate of the ks package with a diagonal bandwidth.
+#' @rdname fs_density_1d
+#' @export
 fs_density_2d <- function(x, bandwidth, low, high, size) {
+  need_arguments()
   need_package("ks")
   x <- in_plane(x, low, high)
   numbers_in(bandwidth, "bandwidth", .Machine$double.xmin, size = 2L)
@@ -22,7 +58,10 @@ fs_density_2d <- function(x, bandwidth, low, high, size) {
 }
 
 # The averaged shifted histogram that hdrcde::hdr.2d uses by default.
+#' @rdname fs_density_1d
+#' @export
 fs_shifted_histogram <- function(x, low, high) {
+  need_arguments()
   need_package("ash")
   x <- in_plane(x, low, high)
   found <- ash::ash2(ash::bin2(x, cbind(low, high), c(20, 20)), c(5, 5))
@@ -39,8 +78,31 @@ in_plane <- function(x, low = c(0, 0), high = c(1, 1)) {
   x
 }
 
-# Levels above which lies a share `prob` of the samples, by hdrcde (Hyndman 1996, The American Statistician 50, 120).
+#' Levels of highest density regions by hdrcde
+#'
+#' The level f_alpha such that a share `prob` of the samples has a density above it, from a density
+#' on a grid. hdrcde is called with percentages in ascending order, which every version reads alike.
+#' Samples outside the grid have density 0.
+#'
+#' @param grid,values Density on a line.
+#' @param x Samples.
+#' @param prob Probability contents in (0, 1), in any order.
+#' @param gx,gy Grid of a density on a plane, equally spaced; `values` then is a matrix, and `x` a
+#'   matrix of two columns.
+#'
+#' @return A list: `falpha` in the order of `prob`, `at_samples` the density at the samples.
+#'
+#' @references Hyndman (1996). Computing and graphing highest density regions. The American
+#'   Statistician 50, 120-126.
+#'
+#' @examples
+#' if (requireNamespace("hdrcde", quietly = TRUE)) {
+#'   d <- fs_density_1d(c(-1, 0, 1), 0.5, -4, 4, 101)
+#'   fs_hdr_levels_1d(d$grid, d$values, c(-1, 0, 1), 0.5)$falpha
+#' }
+#' @export
 fs_hdr_levels_1d <- function(grid, values, x, prob) {
+  need_arguments()
   need_package("hdrcde")
   numbers_in(x, "x", size = NA)
   if (length(x) < 2L) stop_argument("x", "one value", "two or more")
@@ -54,7 +116,10 @@ fs_hdr_levels_1d <- function(grid, values, x, prob) {
 }
 
 # The same in the plane.
+#' @rdname fs_hdr_levels_1d
+#' @export
 fs_hdr_levels_2d <- function(gx, gy, values, x, prob) {
+  need_arguments()
   need_package("hdrcde")
   x <- in_plane(x)
   numbers_in(prob, "prob", 0, 1, size = NA, open = BOTH)
@@ -104,7 +169,7 @@ mass_above <- function(grid, values, level) {
 }
 
 # Level from samples: the type-7 quantile of the density at them.
-sample_level <- function(grid, values, x, prob, bandwidth = NA, support = c(-Inf, Inf)) {
+sample_level <- function(grid, values, x, prob, bandwidth = NA, support = c(-Inf, Inf), period = NA) {
   at <- stats::approx(grid, values, xout = x, yleft = 0, yright = 0)$y
   if (!is.na(bandwidth)) {
     # the kernel on each value is left out; it was binned linearly, and is read in the same cell
@@ -113,6 +178,7 @@ sample_level <- function(grid, values, x, prob, bandwidth = NA, support = c(-Inf
     kernel <- function(d) stats::dnorm(d, sd = bandwidth)
     own <- (u^2 + (1 - u)^2) * kernel(0) + 2 * u * (1 - u) * kernel(step)
     for (bound in support) if (is.finite(bound)) own <- own + kernel(2 * (bound - x))
+    if (!is.na(period)) own <- own + 2 * sum(kernel(seq_len(turns_around(bandwidth, period)) * period))
     at <- pmax(length(x) * at - own, 0) / (length(x) - 1)
   }
   unname(stats::quantile(at, 1 - prob))

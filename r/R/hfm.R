@@ -1,15 +1,34 @@
 # Distances between groups as sets of rows, in all pairs, and their tests (Bian and Luo 2024. Does machine bring in
 # extra bias in learning? Equations 1 to 3, section 3).
 
-# Distance of every row to its nearest in the other set, summed up over the rows of either set; the larger direction.
+#' Distance between two sets of rows
+#'
+#' The distance of every row to its nearest row in the other set, summed up over the rows of either
+#' set; the larger direction counts. With the maximum it is the symmetric Hausdorff distance. All
+#' pairs are computed, from differences, one row at a time.
+#'
+#' @param a,b Numeric matrices with the same columns.
+#' @param statistic "max", "mean", or a number in (0, 1]: the smallest distance that at least this
+#'   share of the rows do not exceed.
+#'
+#' @return A list: value; a_to_b and b_to_a, the two directions; row_a_to_b, nearest_a_to_b,
+#'   row_b_to_a, nearest_b_to_a, the first rows that attain them (NA for the mean).
+#'
+#' @references Bian and Luo (2024). Does machine bring in extra bias in learning? Equations 1 and 2.
+#'
+#' @examples
+#' fs_set_distance(rbind(c(0, 0), c(1, 0)), rbind(c(0, 0), c(1, 2)))$value
+#' @export
 fs_set_distance <- function(a, b, statistic = "max") {
+  need_arguments()
   check_rows(a, b)
   ab <- row_minima(a, b)
   ba <- row_minima(b, a)
   first <- over_minima(ab$distance, statistic)
   second <- over_minima(ba$distance, statistic)
-  list(value = max(first$value, second$value), a_to_b = first$value, b_to_a = second$value, row_a_to_b = first$row,
-    nearest_a_to_b = ab$nearest[first$row], row_b_to_a = second$row, nearest_b_to_a = ba$nearest[second$row])
+  as_numbers(list(value = max(first$value, second$value), a_to_b = first$value,
+    b_to_a = second$value, row_a_to_b = first$row, nearest_a_to_b = ab$nearest[first$row],
+    row_b_to_a = second$row, nearest_b_to_a = ba$nearest[second$row]))
 }
 
 # Distance of every row of a to its nearest row of b, and that row: from differences, one row at a time; of many rows
@@ -47,8 +66,25 @@ check_rows <- function(a, b) {
   if (ncol(a) != ncol(b)) stop("the sets must have the same columns", call. = FALSE)
 }
 
-# One projection of the approximate distance (Algorithm 2): every row against m2 neighbours of the other set on a side.
+#' One projection of the approximate distance between two sets (Algorithm 2)
+#'
+#' Rows are sorted by their projection; each is compared with at most `m2` rows of the other set
+#' whose projection is not larger and `m2` whose projection is not smaller. The result never lies
+#' below [fs_set_distance()].
+#'
+#' @param a,b Numeric matrices with the same columns.
+#' @param w Weights of the projection, with absolute values that sum to 1.
+#' @param m2 Number of neighbours on either side.
+#'
+#' @return A number.
+#'
+#' @references Bian and Luo (2024), Algorithm 2.
+#'
+#' @examples
+#' fs_approx_set_distance(rbind(c(0, 0), c(1, 0)), rbind(c(0, 0), c(1, 2)), c(0.4, 0.6), 1)
+#' @export
 fs_approx_set_distance <- function(a, b, w, m2) {
+  need_arguments()
   check_rows(a, b)
   numbers_in(w, "w", size = ncol(a))
   numbers_in(m2, "m2", 1, whole = TRUE)
@@ -101,23 +137,69 @@ frame_coordinates <- function(columns, scale)
     cbind(if (scale == "minmax") unit_scale(as.numeric(x)) else as.numeric(x))
   }))
 
-# HFM of every value of the sensitive columns against all others, and the maximum, with tests by permuted groups (D,
-# D_f) and exchanged labels and predictions (HFM; Phipson and Smyth 2010), and the range of random subsamples.
-fs_hfm <- function(data = NULL, features, y_true, y_pred, sensitive_features, pos_label = 1, n_resamples = 199,
-                   n_subsamples = 50, scale = "minmax", statistic = "max", seed = 1, most = 2000,
-                   missing = "raise", label_values = NULL) {
+#' HFM of a data frame: distances between groups as sets of rows, with tests
+#'
+#' D of features and labels, D_f of features and predictions, HFM = D_f / D - 1, for every value of
+#' the sensitive column against all others (once where there are two), and their maximum over
+#' values. Numbers are mapped to 0 to 1, categories become 0/1 columns. Are the groups further apart
+#' than random ones? Their labels are permuted among the rows, which gives D and D_f of groups of
+#' the same sizes. Does the classifier add distance? In every row label and prediction change places
+#' with probability one half, which gives HFM of a classifier that adds none. p = (1 + #\{drawn >=
+#' observed\}) / (1 + B), adjusted by Holm over values. The tests need all pairwise distances
+#' (memory grows with the square of the rows), and are left out above `most` rows. The stability
+#' range holds 90% of the values in random subsamples of 80% of the rows; no confidence is claimed.
+#'
+#' @param data A data frame whose columns the other arguments name; or `NULL`, and they are vectors.
+#' @param features Names of the feature columns; without `data` a data frame.
+#' @param y_true,y_pred Outcome and prediction, two values each.
+#' @param sensitive_features A sensitive column or several, which are crossed; without `data` a
+#'   vector, or a list or data frame of vectors.
+#' @param pos_label The value of outcome and prediction that is good for the person, or
+#'   `list(y_true = ..., y_pred = ...)`.
+#' @param n_resamples Draws of the tests; 0 for none.
+#' @param n_subsamples Subsamples of the stability range; 0 for none.
+#' @param scale `"minmax"` or `"none"`.
+#' @param statistic As in [fs_set_distance()].
+#' @param seed Seed of the tests.
+#' @param most Largest number of rows that are tested.
+#' @param label_values Labels that may occur, as in [fs_audit()].
+#' @param missing As in [fs_audit()], with a warning that counts the rows left out.
+#'
+#' @return A data frame with the tidy columns: metric (`"hfm_distance_labels"`, D;
+#'   `"hfm_distance_predictions"`, D_f; `"hfm"`), group, reference, estimate, pvalue,
+#'   pvalue_adjusted, n, stability_low, stability_high.
+#'
+#' @references Bian and Luo (2024). Does machine bring in extra bias in learning? Equations 1 to 3,
+#'   section 3. Phipson and Smyth (2010). Permutation p-values should never be zero. Statistical
+#'   Applications in Genetics and Molecular Biology 9, article 39.
+#'
+#' @examples
+#' people <- read.csv(system.file("extdata", "people.csv", package = "fairstats"))[1:150, ]
+#' fs_hfm(people, "score", "qualified", "hired", "sex",
+#'   pos_label = list(y_true = "yes", y_pred = 1), n_resamples = 99, n_subsamples = 20
+#' )
+#' @export
+fs_hfm <- function(
+    data = NULL, features, y_true, y_pred, sensitive_features, pos_label = 1, n_resamples = 199,
+    n_subsamples = 50, scale = "minmax", statistic = "max", seed = 1, most = 2000,
+    missing = "raise", label_values = NULL) {
+  arguments <- given_arguments()
   choice_of(scale, "scale", c("minmax", "none"))
-  for (name in c("n_resamples", "n_subsamples")) numbers_in(get(name), name, 0, whole = TRUE)
+  numbers_in(n_resamples, "n_resamples", 0, whole = TRUE)
+  numbers_in(n_subsamples, "n_subsamples", 0, whole = TRUE)
   if (!identical(most, Inf)) numbers_in(most, "most", 0)
-  for (name in c("y_true", "y_pred")) if (is.null(get(name))) stop_argument(name, "NULL", "a column")
-  columns <- list(y_true = y_true, y_pred = y_pred, sensitive_features = sensitive_features, features = features)
-  read <- settle_missing(data, columns, missing)
-  input <- read_columns(read$data, read$y_true, read$y_pred, NULL, read$sensitive_features, pos_label,
-    label_values = label_values, whole = read$whole)
-  columns <- feature_columns(read$data, read$features, input$n)
+  for (name in c("y_true", "y_pred")) {
+    if (is.null(arguments[[name]])) stop_argument(name, "NULL", "a column")
+  }
+  columns <- arguments[c("y_true", "y_pred", "sensitive_features", "features")]
+  read <- settle_missing(arguments$data, columns, missing)
+  input <- read_columns(read$data, read$y_true, read$y_pred, NULL, read$sensitive_features,
+    pos_label, label_values = label_values, whole = read$whole)
+  values <- feature_columns(read$data, read$features, input$n)
   grouping <- make_groups(input$attributes)
-  found <- with_seed(seed, hfm_rows(columns, input, grouping, n_resamples, n_subsamples, scale, statistic, most))
-  as_audit(found, "hfm", input)
+  rows <- with_seed(seed, hfm_rows(values, input, grouping, n_resamples, n_subsamples, scale,
+    statistic, most))
+  as_audit(rows, "hfm", input)
 }
 
 feature_columns <- function(data, features, n) {

@@ -1,8 +1,46 @@
 # Model absolute density distance (MADD) of two samples of scores (Verger, Fan, Lalle, Bouchet, Luengo 2024. A
 # comprehensive study on evaluating and mitigating algorithmic unfairness with the MADD metric. JEDM 16(1), 365-409).
 
-# MADD for every number of bins from 1 on (equations 1 to 3).
+#' Model absolute density distance of two samples of scores, and its curve over bins
+#'
+#' MADD is the sum over bins of the absolute difference of the shares of either sample. Bins are
+#' `[0, 1/m)`, ..., `[(m-1)/m, 1]`, the last one closed. `fs_madd_curve` has it for every number of bins
+#' from 1 on.
+#'
+#' @details
+#' `fs_stable_bandwidth` is Algorithm 1. With bandwidths ascending, every stretch from i to j is
+#' looked at whose end j lies at least `min_points` places after i and reaches at least the last
+#' bandwidth not above h_i + `width` * h_sup; the one with the least population standard deviation
+#' of MADD wins, the first of equals. `fs_madd_null_mean` is the mean of MADD over all permutations
+#' of the group labels: given the pooled count of every bin, the count of group 0 is hypergeometric;
+#' its mean absolute deviation is summed over its whole range.
+#'
+#' @param score0,score1 Scores between 0 and 1 of the two groups.
+#' @param max_bins Largest number of bins.
+#' @param bandwidth,madd Bandwidths, in any order, and MADD at each.
+#' @param n0,n1 Rows of the two groups.
+#' @param min_points Least number of places between i and j.
+#' @param width Least width as a multiple of h_sup.
+#' @param count Rows per bin, both groups together.
+#'
+#' @return `fs_madd_curve`: a data frame with n_bins (ascending), bandwidth = 1 / n_bins and madd.
+#'   `fs_stable_bandwidth`: a list, low, high (bandwidths), mean, std (of MADD), n_points, h_sup.
+#'   `fs_madd_null_mean`: what groups with one score distribution would show on average.
+#'
+#' @references Verger, Fan, Lalle, Bouchet, Luengo (2024). A comprehensive study on evaluating and
+#'   mitigating algorithmic unfairness with the MADD metric. JEDM 16(1), 365-409: equations 1 to 3,
+#'   section 4.3, Algorithm 1.
+#'
+#' @seealso [fs_madd()]
+#'
+#' @examples
+#' set.seed(1)
+#' curve <- fs_madd_curve(rbeta(500, 2, 4), rbeta(500, 4, 2), max_bins = 200)
+#' fs_stable_bandwidth(curve$bandwidth, curve$madd, 500, 500)[c("low", "high", "mean")]
+#' fs_madd_null_mean(c(2, 2), 2, 2)
+#' @export
 fs_madd_curve <- function(score0, score1, max_bins = 1000) {
+  need_arguments()
   for (name in c("score0", "score1")) checked_numbers(get(name), name, 0, 1)
   bins <- seq_len(numbers_in(max_bins, "max_bins", 1, whole = TRUE))
   values <- sort(unique(c(score0, score1)))
@@ -38,7 +76,10 @@ bin_counts <- function(score, n_bins) tabulate(bin_of(score, n_bins), n_bins)
 counts_madd <- function(c0, c1) sum(abs(c0 * sum(c1) - c1 * sum(c0))) / (sum(c0) * sum(c1))
 
 # The stretch of bandwidths with the least standard deviation of MADD (Algorithm 1), the first of equals.
+#' @rdname fs_madd_curve
+#' @export
 fs_stable_bandwidth <- function(bandwidth, madd, n0, n1, min_points = 50, width = 0.45) {
+  need_arguments()
   numbers_in(bandwidth, "bandwidth", 0, size = NA)
   numbers_in(madd, "madd", size = length(bandwidth))
   for (name in c("n0", "n1")) numbers_in(get(name), name, 1)
@@ -63,8 +104,8 @@ fs_stable_bandwidth <- function(bandwidth, madd, n0, n1, min_points = 50, width 
   if (is.infinite(least)) stop(
     "no stretch of bandwidths is eligible: search more of them, or lower `min_points` or `width`", call. = FALSE)
   inside <- value[best]
-  list(low = h[best[1L]], high = h[best[length(best)]], mean = mean(inside),
-    std = sqrt(mean((inside - mean(inside))^2)), n_points = length(inside), h_sup = h_sup)
+  as_numbers(list(low = h[best[1L]], high = h[best[length(best)]], mean = mean(inside),
+    std = sqrt(mean((inside - mean(inside))^2)), n_points = length(inside), h_sup = h_sup))
 }
 
 # Bandwidth of the optimal order, and the bins of a grid that depends on the group sizes only.
@@ -112,7 +153,10 @@ madd_null_moments <- function(count, n0, n1) {
 }
 
 # Mean of MADD over all permutations of the group labels: given the rows of a bin those of group 0 are hypergeometric.
+#' @rdname fs_madd_curve
+#' @export
 fs_madd_null_mean <- function(count, n0, n1) {
+  need_arguments()
   numbers_in(count, "count", 0, size = NA, whole = TRUE)
   for (name in c("n0", "n1")) numbers_in(get(name), name, 1, whole = TRUE)
   if (sum(count) != n0 + n1) stop_argument("count", paste("a sum of", sum(count)), "a sum of n0 + n1")
@@ -123,6 +167,101 @@ fs_madd_null_mean <- function(count, n0, n1) {
 mean_deviation <- function(count, n0, n1) {
   x <- max(0, count - n1):min(count, n0)
   sum(abs(x / n0 - (count - x) / n1) * stats::dhyper(x, count, n0 + n1 - count, n0))
+}
+
+#' Scores of numeric outcomes, or of predicted classes, for MADD
+#'
+#' `"rank"`: pooled mid-ranks of a numeric outcome; `"class"`: class c of K, sorted as text, at
+#' (c - 1/2)/K, so that K equally wide bins hold one class each. The Python package's
+#' `madd(scale=)` by independent code.
+#'
+#' @param values Numbers of any range for `"rank"`, classes for `"class"`; `NA` stays missing.
+#' @param scale `"rank"` or `"class"`.
+#'
+#' @return Scores from 0 to 1, as many as there are values, for [fs_madd()] and [fs_madd_curve()].
+#'
+#' @examples
+#' fs_madd_scale(c(30, 10, 10, NA))
+#' fs_madd_scale(c("B", "A", "C", "A"), "class")
+#' @export
+fs_madd_scale <- function(values, scale = c("rank", "class")) {
+  need_arguments()
+  scale <- match.arg(scale)
+  if (scale == "rank") {
+    if (!is.numeric(values)) stop_argument("values", class(values)[1L], "numbers, for scale = \"rank\"")
+    if (any(is.infinite(values))) stop_argument("values", "infinite ones", "finite numbers")
+    return((rank(values, na.last = "keep", ties.method = "average") - 0.5) / max(1, sum(!is.na(values))))
+  }
+  classes <- sort(unique(as.character(values[!is.na(values)])), method = "radix")
+  if (length(classes) < 2L) stop_argument("values", paste(length(classes), "classes"), "two classes or more")
+  (match(as.character(values), classes) - 0.5) / length(classes)
+}
+
+#' MADD of several columns of scores at once
+#'
+#' Probabilities of several classes, a column each, or several outcomes on the same rows: each column
+#' in the bins at its own pooled quantiles, and the largest standardised MADD of all by permutations
+#' of whole rows, so that the columns of a row stay together. The Python package's `madd` of a matrix
+#' by independent code.
+#'
+#' @param scores A matrix or data frame of scores between 0 and 1, two columns or more.
+#' @param group The group of each row, two of them.
+#' @param resamples Number of permutations.
+#'
+#' @return A list: `columns`, a data frame with `column`, `n_bins`, `madd` and `null_mean`; `largest`,
+#'   a list with `column`, `estimate`, `statistic`, `pvalue`, `mid` and `null_mean`.
+#'
+#' @seealso [fs_madd()], [fs_madd_scale()] for numeric outcomes
+#'
+#' @examples
+#' set.seed(1)
+#' low <- rbeta(200, 2, 4)
+#' scores <- data.frame(low = low, other = 1 - low)
+#' fs_madd_columns(scores, rep(c("a", "b"), each = 100), resamples = 199)$columns
+#' @export
+fs_madd_columns <- function(scores, group, resamples = 1999) {
+  need_arguments()
+  table <- is.data.frame(scores) || is.matrix(scores)
+  if (!table || ncol(scores) < 2L) stop_argument("scores", class(scores)[1L], "a matrix or data frame of two columns or more")
+  names <- if (is.null(colnames(scores))) as.character(seq_len(ncol(scores)) - 1L) else colnames(scores)
+  columns <- lapply(seq_len(ncol(scores)), function(k) checked_numbers(scores[, k], "scores", 0, 1))
+  group <- labels_of(group, "group", nrow(scores))
+  numbers_in(resamples, "resamples", 1, whole = TRUE)
+  groups <- sort(unique(group), method = "radix")
+  if (length(groups) != 2L) stop_argument("group", paste(length(groups), "groups"), "two groups")
+  first <- group == groups[1L]
+  n <- c(sum(first), sum(!first))
+  most <- grid_bins(n[1L], n[2L])
+  parts <- lapply(columns, function(score) {
+    edges <- pooled_edges(score[first], score[!first])
+    bins <- findInterval(score, edges) + 1L
+    counts <- rbind(tabulate(bins[first], length(edges) + 1L), tabulate(bins[!first], length(edges) + 1L))
+    # 64 to 256 cells stand for the scores in every permutation
+    edges <- pooled_edges(score[first], score[!first], min(max(16 * most, 64), 256))
+    cell <- findInterval(score, edges) + 1L
+    pooled <- tabulate(cell, length(edges) + 1L)
+    below <- cumsum(pooled)
+    ends <- if (length(pooled) <= most) seq_along(pooled) else quantile_cells(below, most)
+    expected <- diff(c(0, below[ends]))
+    list(madd = counts_madd(counts[1L, ], counts[2L, ]), n_bins = ncol(counts),
+      null_mean = sum(vapply(colSums(counts), mean_deviation, 0, n0 = n[1L], n1 = n[2L])),
+      cell = cell, below = below, ends = ends, moments = madd_null_moments(expected[expected > 0], n[1L], n[2L]))
+  })
+  distances <- function(chosen) vapply(parts, function(part) {
+    below <- cumsum(tabulate(part$cell[chosen], length(part$below)))[part$ends]
+    counts_madd(diff(c(0, below)), diff(c(0, part$below[part$ends] - below)))
+  }, 0)
+  moments <- vapply(parts, function(part) part$moments, c(mean = 0, sd = 0))
+  standard <- function(values)
+    max(ifelse(moments["sd", ] > 1e-12, (values - moments["mean", ]) / pmax(moments["sd", ], 1e-12), 0))
+  statistic <- standard(distances(first))
+  drawn <- vapply(seq_len(resamples), function(draw) distances(sample(first)), numeric(length(parts)))
+  madd <- vapply(parts, function(part) part$madd, 0)
+  list(columns = data.frame(column = names, n_bins = vapply(parts, function(part) part$n_bins, 0L), madd = madd,
+    null_mean = vapply(parts, function(part) part$null_mean, 0)),
+    largest = c(list(column = names[which.max(madd)], estimate = max(madd), statistic = statistic),
+      permutation_p(statistic, apply(drawn, 2L, standard))[c("pvalue", "mid")],
+      list(null_mean = mean(apply(drawn, 2L, max)))))
 }
 
 # The stable stretch of two samples of scores, with the curve.
@@ -221,7 +360,8 @@ madd_limits <- function(c0, c1, level, resamples, margin = 0.2, pseudo = 4) {
 
 # All groups at once: largest standardised MADD over permutations of all labels. counts: groups x cells of the scores of
 # all groups; every MADD is that of the pooled quantiles of its sides, at most `bins`, found again in every permutation,
-# or, if `equal`, that of the cells. It is standardised as if its rows were spread over bins as those of all groups are.
+# or, if `equal`, that of the cells. Of more than ten groups it is that of the quantiles of the rows of all groups, which
+# no permutation moves. It is standardised as if its rows were spread over bins as those of all groups are.
 crosscheck_madd_largest <- function(counts, first, second, bins, resamples, equal = FALSE) {
   counts <- as.matrix(counts)
   pooled <- colSums(counts)
@@ -232,7 +372,7 @@ crosscheck_madd_largest <- function(counts, first, second, bins, resamples, equa
   distances <- function(x) {
     mapply(function(one, other, m) {
       below <- lapply(list(one, other), function(rows) cumsum(colSums(x[rows, , drop = FALSE])))
-      at <- ends(below[[1L]] + below[[2L]], m)
+      at <- ends(if (nrow(counts) > 10L) cumsum(pooled) else below[[1L]] + below[[2L]], m)
       counts_madd(diff(c(0, below[[1L]][at])), diff(c(0, below[[2L]][at])))
     }, first, second, bins)
   }
@@ -257,9 +397,25 @@ crosscheck_madd_largest <- function(counts, first, second, bins, resamples, equa
     null_mean = mean(most), null_mean_error = stats::sd(most) * sqrt(2 / resamples)))
 }
 
-# Scores p of every group moved towards the distribution of all (section 6): the x with (1 - lambda) F_s(x) +
-# lambda F(x) = F_s(p), for mid-distribution functions F_s of the groups and F of all.
+#' Move the scores of every group towards the distribution of all
+#'
+#' With `F_s` the mid-distribution function of the fitted scores of group s, linear between them and
+#' up to (0, 0) and (1, 1), and `F = sum of n_s / n * F_s`, a score p becomes the x with
+#' `(1 - lambda) * F_s(x) + lambda * F(x) = F_s(p)`. The equation is solved by bisection.
+#'
+#' @param score,group Scores between 0 and 1 to fit on, and their groups.
+#' @param lambda From 0 (no change) to 1 (one distribution).
+#' @param new_score,new_group Scores to map, and their groups; default those of the fit.
+#'
+#' @return Mapped scores between 0 and 1.
+#'
+#' @references Verger et al. (2024), section 6.
+#'
+#' @examples
+#' fs_madd_map(c(0.1, 0.2, 0.3, 0.6, 0.8, 0.9), rep(c("a", "b"), each = 3), lambda = 1)
+#' @export
 fs_madd_map <- function(score, group, lambda, new_score = score, new_group = group) {
+  need_arguments()
   for (name in c("score", "new_score")) checked_numbers(get(name), name, 0, 1)
   numbers_in(lambda, "lambda", 0, 1)
   group <- labels_of(group, "group", length(score))

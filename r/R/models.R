@@ -138,13 +138,43 @@ directional_change <- function(sizes, seen, drawn, near, step, most, levels, row
     low = ends[1L], high = ends[2L], low_error = error, high_error = error)
 }
 
-# What a mitigation changes on the same people: scores before and after as two models. The twin of what
-# `MaddMitigator.evaluate` returns in Python (Verger, Fan, Lalle, Bouchet, Luengo 2024, JEDM 16(1), 365-409).
-fs_mitigation <- function(data = NULL, y_true, before, after, sensitive_features, reference = NULL, pos_label = 1,
-                          cut = 0.5, n_bins = NULL, confidence_level = 0.95, n_resamples = 1999, adjust = "holm",
-                          missing = "raise", label_values = NULL) {
-  columns <- list(y_true = y_true, before = before, after = after, sensitive_features = sensitive_features)
-  read <- settle_missing(data, columns, missing)
+#' What a mitigation changes on the same people
+#'
+#' Scores before and after a mitigation as two models: change of MADD by rows drawn again (on one
+#' grid, which depends on the group sizes only), of disparate impact and accuracy by the paired
+#' score test, all by group against the reference; accuracy also of all rows. The twin of what
+#' `MaddMitigator.evaluate` returns in Python.
+#'
+#' @param data A data frame whose columns the other arguments name; or `NULL`, and they are vectors.
+#' @param y_true Outcome, two values.
+#' @param before,after Scores between 0 and 1 of the same people.
+#' @param sensitive_features A sensitive column or several, which are crossed; without `data` a
+#'   vector, or a list or data frame of vectors.
+#' @param reference Reference group; default the largest.
+#' @param pos_label,label_values,confidence_level,adjust,missing As in [fs_audit()].
+#' @param cut Scores from it on predict the favourable outcome.
+#' @param n_bins Bins of MADD; default by the group sizes.
+#' @param n_resamples Samples drawn for the change of MADD.
+#'
+#' @return A data frame: metric, group, reference, before, after, estimate, std_error, ci_low,
+#'   ci_high; accuracy has no reference.
+#'
+#' @references Verger, Fan, Lalle, Bouchet, Luengo (2024). A comprehensive study on evaluating and
+#'   mitigating algorithmic unfairness with the MADD metric. Journal of Educational Data Mining
+#'   16(1), 365-409.
+#'
+#' @examples
+#' people <- read.csv(system.file("extdata", "people.csv", package = "fairstats"))
+#' people$closer <- (people$score + mean(people$score)) / 2
+#' fs_mitigation(people, "qualified", "score", "closer", "sex", pos_label = "yes", n_resamples = 99)
+#' @export
+fs_mitigation <- function(
+    data = NULL, y_true, before, after, sensitive_features, reference = NULL, pos_label = 1,
+    cut = 0.5, n_bins = NULL, confidence_level = 0.95, n_resamples = 1999, adjust = "holm",
+    missing = "raise", label_values = NULL) {
+  arguments <- given_arguments()
+  columns <- arguments[c("y_true", "before", "after", "sensitive_features")]
+  read <- settle_missing(arguments$data, columns, missing)
   scores <- lapply(list(read$before, read$after), function(s) as.numeric(column_of(read$data, s, "score")))
   scene <- read_scene(read$data, read$y_true, NULL, NULL, read$sensitive_features, reference, pos_label,
     label_values = label_values, whole = read$whole)

@@ -1,9 +1,39 @@
 # Plans and comparisons with the same people: power of the disparate-impact test, and the change between models.
 
-# Exact power of the score test (Miettinen and Nurminen 1985) of a ratio: the probability of all pairs of counts that it
-# rejects; of verdicts with exact unconditional tests where cells are small.
+#' Power and sample size of the disparate-impact test
+#'
+#' Exact power of the score test (Miettinen and Nurminen 1985) of a ratio: the probability of all
+#' pairs of counts that it rejects. `fs_sample_size_ratio` finds the first group size that reaches
+#' the wanted power, from where the formula of Farrington and Manning (1990) comes near it.
+#' `"violated"` and `"satisfied"` count tables with fewer than ten of a kind by the exact
+#' unconditional test, as verdicts do, where n times n_reference is at most 100,000 (the score
+#' beyond).
+#'
+#' @param rate_reference Assumed rate of the reference, in (0, 1).
+#' @param ratio Assumed true ratio; what is to be shown must be true of it.
+#' @param n,n_reference Cases in the group and in the reference, whole numbers.
+#' @param threshold In (0, 1]: null value of the one-sided tests, end of the fair range of verdicts.
+#' @param alternative `"less"` and `"greater"`: one-sided tests against the threshold;
+#'   `"two-sided"`: of a ratio of 1; `"violated"` and `"satisfied"`: that verdict on a single
+#'   comparison.
+#' @param level The test has size 1 - `level`.
+#' @param power Wanted power.
+#' @param allocation Cases in the reference per case in the group.
+#'
+#' @return `fs_power_ratio`: the power. `fs_sample_size_ratio`: a list with n, n_reference and the
+#'   power that they reach.
+#'
+#' @references Farrington, Manning (1990). Test statistics and sample size formulae for comparative
+#'   binomial trials with null hypothesis of non-zero risk difference or non-unity relative risk.
+#'   Statistics in Medicine 9, 1447-1454.
+#'
+#' @examples
+#' fs_power_ratio(0.5, 0.7, n = 400)
+#' fs_sample_size_ratio(0.5, 0.6, power = 0.8)$n
+#' @export
 fs_power_ratio <- function(rate_reference, ratio, n, n_reference = n, threshold = 0.8,
                            alternative = c("less", "greater", "two-sided", "violated", "satisfied"), level = 0.95) {
+  need_arguments()
   alternative <- checked_plan(rate_reference, ratio, threshold, alternative, level)
   numbers_in(n, "n", 1, whole = TRUE)
   numbers_in(n_reference, "n_reference", 1, whole = TRUE)
@@ -38,7 +68,7 @@ power_of_exact_tests <- function(q, ratio, n, m, threshold, alternative, level) 
   pooled <- (tables$k + tables$j) / (n + m)
   expected <- min(n, m) * pmin(pooled, 1 - pooled)
   # tables without a success of either group have no ratio, and no verdict
-  tables <- tables[needs_exact(n, m, expected, 1 - level) & tables$chance > 1e-12 & tables$k + tables$j > 0, ]
+  tables <- tables[needs_exact(n, m, expected, 1 - level) & tables$chance > 1e-9 & tables$k + tables$j > 0, ]
   if (nrow(tables) == 0) return(0)
   fair <- c(threshold, 1 / threshold)
   z <- lapply(fair, function(null) score_z(tables$k, n, tables$j, m, "ratio", null))
@@ -128,25 +158,40 @@ plan_evidence <- function(threshold, alternative, level) {
     list(low = function(z) z(from) <= -c, high = function(z) z(from) >= c))
 }
 
-# For each of `count` elements the first number from 0 to n at which `true` holds, n + 1 where it never does.
-first_where <- function(true, count, n) {
+# For each of `count` elements the first number from 0 to n at which `true` holds, n + 1 where it never does: by halves,
+# or by steps that grow from a guess until they have passed it.
+first_where <- function(true, count, n, guess = NULL) {
   low <- rep(-1, count)
   high <- rep(n + 1, count)
+  ask <- guess
+  step <- 1
   while (any(high - low > 1)) {
-    middle <- pmin(pmax(ceiling((low + high) / 2), 0), n)
-    found <- true(middle)
+    if (is.null(ask) || step > n) ask <- ceiling((low + high) / 2)
     open <- high - low > 1
-    high <- ifelse(open & found, middle, high)
-    low <- ifelse(open & !found, middle, low)
+    middle <- ask
+    below <- middle <= low
+    middle[below] <- low[below] + 1
+    above <- middle >= high
+    middle[above] <- high[above] - 1
+    found <- true(within_ends(middle, 0, n))
+    falls <- open & found
+    rises <- open & !found
+    high[falls] <- middle[falls]
+    low[rises] <- middle[rises]
+    ask <- if (!is.null(guess)) middle + step * (1 - 2 * found)
+    step <- 4 * step
   }
   high
 }
 
 # The first group size that reaches the wanted power, from where the formula of Farrington and Manning (1990, Statistics
 # in Medicine 9, 1447-1454) comes near it.
+#' @rdname fs_power_ratio
+#' @export
 fs_sample_size_ratio <- function(rate_reference, ratio, power = 0.8, allocation = 1, threshold = 0.8,
                                  alternative = c("less", "greater", "two-sided", "violated", "satisfied"),
                                  level = 0.95) {
+  need_arguments()
   alternative <- checked_plan(rate_reference, ratio, threshold, alternative, level)
   numbers_in(power, "power", 1 - level, 1, open = BOTH)
   numbers_in(allocation, "allocation", 0, open = "low")
@@ -167,7 +212,8 @@ fs_sample_size_ratio <- function(rate_reference, ratio, power = 0.8, allocation 
     while (n <= most && !reaches(n)) n <- n + 1
   }
   if (n > most || !reaches(n)) stop_argument("ratio", listed(ratio), "what 10,000,000 cases of each group can show")
-  list(n = n, n_reference = beside(n), power = fs_power_ratio(q, ratio, n, beside(n), threshold, alternative, level))
+  reached <- fs_power_ratio(q, ratio, n, beside(n), threshold, alternative, level)
+  as_numbers(list(n = n, n_reference = beside(n), power = reached))
 }
 
 # The first whole number from low to high at which a monotone condition holds; high where it holds nowhere before.
@@ -205,20 +251,54 @@ with_adjusted <- function(found, adjust) {
   cbind(found[at], pvalue_adjusted = adjust_pvalues(found$pvalue, adjust), found[-at])
 }
 
-# How a metric changes from one model to another on the same people: the paired score test within the groups (Nam and
-# Blackwelder 2002, Tango 1998, Statistics in Medicine), which MOVER combines.
-fs_compare_models <- function(data = NULL, y_true, y_pred, sensitive_features, metrics = "disparate_impact",
-                              baseline = NULL, reference = NULL, pos_label = 1, confidence_level = 0.95,
-                              comparisons = "reference", adjust = "holm", missing = "raise", label_values = NULL) {
+#' The change between two models on the same people
+#'
+#' How a metric changes from one model to another on the same people, by the paired score test
+#' within the groups, which MOVER combines; predictive values by the delta method with half a row in
+#' every cell.
+#'
+#' @param data A data frame whose columns the other arguments name; or `NULL`, and they are vectors.
+#' @param sensitive_features A sensitive column or several, which are crossed; without `data` a
+#'   vector, or a list or data frame of vectors.
+#' @param comparisons,reference,pos_label,label_values,confidence_level,adjust,missing As in
+#'   [fs_audit()].
+#' @param y_true Outcome, two values.
+#' @param y_pred Predictions of all models: names of columns, best with the models' names.
+#' @param metrics Metrics of rates, as in [fs_group_metric()], and "accuracy".
+#' @param baseline Model that the others are compared with; default all pairs.
+#'
+#' @return A data frame: group, reference, estimate, std_error, ci_low, ci_high, statistic, pvalue,
+#'   pvalue_adjusted, before, after, and distance, distance_low, distance_high (change of the
+#'   distance from parity, on the log scale for ratios).
+#'
+#' @references Nam, Blackwelder (2002). Analysis of the ratio of marginal probabilities in a
+#'   matched-pair setting. Statistics in Medicine 21, 689-699. Tango (1998). Equivalence test and
+#'   confidence interval for the difference in proportions for the paired-sample design. Statistics
+#'   in Medicine 17, 891-908.
+#'
+#' @examples
+#' people <- read.csv(system.file("extdata", "people.csv", package = "fairstats"))
+#' people$stricter <- as.numeric(people$score > 0.6)
+#' fs_compare_models(people, "qualified", c(first = "hired", stricter = "stricter"), "sex",
+#'   pos_label = list(y_true = "yes", y_pred = 1))
+#' @export
+fs_compare_models <- function(
+    data = NULL, y_true, y_pred, sensitive_features, metrics = "disparate_impact", baseline = NULL,
+    reference = NULL, pos_label = 1, confidence_level = 0.95, comparisons = "reference",
+    adjust = "holm", missing = "raise", label_values = NULL) {
+  arguments <- given_arguments()
   audit_options(confidence_level, comparisons = comparisons, adjust = adjust)
+  y_true <- arguments$y_true
+  y_pred <- arguments$y_pred
   if ((!is.character(y_pred) && !is.list(y_pred)) || length(y_pred) < 2L)
     stop_argument("y_pred", listed(y_pred), "the columns of two models or more")
   if (!is.character(metrics) || !length(metrics) || anyNA(metrics))
     stop_argument("metrics", listed(metrics), "names of metrics")
   if (is.null(y_true)) stop_argument("y_true", "NULL", "the column of the outcomes")
   models <- if (is.null(names(y_pred))) stats::setNames(y_pred, LETTERS[seq_along(y_pred)]) else y_pred
-  columns <- list(y_true = y_true, y_pred = as.list(models), sensitive_features = sensitive_features)
-  read <- settle_missing(data, columns, missing)
+  columns <- list(y_true = y_true, y_pred = as.list(models),
+    sensitive_features = arguments$sensitive_features)
+  read <- settle_missing(arguments$data, columns, missing)
   models <- read$y_pred
   scenes <- Map(function(model, whole) {
     read_scene(read$data, read$y_true, model, NULL, read$sensitive_features, reference, pos_label, comparisons,

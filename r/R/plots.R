@@ -5,11 +5,40 @@
 SERIES <- c("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00", "#3b8fc2")
 VERDICT_COLOURS <- c(violated = "#a3161b", satisfied = "#17663f", undecided = "#775600")
 
+#' Pictures of audits, reports, score distributions and tails
+#'
+#' In base graphics. `plot` of an audit, or of a report that Python wrote, draws estimates and
+#' intervals of one metric; of a report also the pictures of its HTML page: "scores" (histograms of
+#' two groups, the area where they differ, which is MADD), "bandwidth" (MADD by number of bins),
+#' "roc" (the area between the curves, which is ABROCA), "calibration" (Wilson's intervals in bins
+#' of scores), "posterior" (differences of true and false positive rates: draws, their highest
+#' density regions of 50% and 95%, and the region where both are practically nil) and "power" (of
+#' showing a ratio of selection rates below its threshold, in groups of these sizes). `plot` of
+#' [fs_ecd()] draws return levels by number of interactions, with the interval at the number asked
+#' about.
+#'
+#' @param x What [fs_audit()], [fs_read_report()] or [fs_ecd()] returned.
+#' @param metric Which metric; by default the first.
+#' @param sensitive_features Of which sensitive column; by default the first.
+#' @param ... Passed to [graphics::plot()].
+#' @param kind "forest", "scores", "bandwidth", "roc", "calibration", "posterior" or "power".
+#' @param group Whose comparison with the reference; by default the first.
+#'
+#' @return `x`, invisibly.
+#'
+#' @examples
+#' report <- fs_read_report(system.file("extdata", "report.json.gz", package = "fairstats"))
+#' plot(report)
+#' set.seed(1)
+#' plot(fs_ecd(0.5 * rbeta(3000, 2, 8), 0.3 * rbeta(8000, 2, 8)))
+#' @export
 plot.fairstats_audit <- function(x, metric = NULL, sensitive_features = NULL, ...) {
   forest_of(as.data.frame(x), metric, sensitive_features, ...)
   invisible(x)
 }
 
+#' @rdname plot.fairstats_audit
+#' @export
 plot.fairstats_report <- function(x,
                                   kind = c("forest", "scores", "bandwidth", "roc", "calibration", "posterior", "power"),
                                   metric = NULL, group = NULL, sensitive_features = NULL, ...) {
@@ -45,6 +74,35 @@ plot.fairstats_report <- function(x,
   invisible(x)
 }
 
+#' @rdname plot.fairstats_audit
+#' @export
+plot.fairstats_table <- function(x, metric = NULL, ...) {
+  rows <- as.data.frame(x)
+  if (is.null(rows$metric)) rows$metric <- "estimate"
+  if (is.null(metric)) metric <- rows$metric[1L]
+  rows <- rows[rows$metric %in% metric & is.finite(rows$ci_low), , drop = FALSE]
+  if (!nrow(rows)) stop_argument("metric", listed(metric), listed(unique(x$metric)))
+  rows$label <- sub("^[^:]*: ", "", row_labels(rows))
+  draw_intervals(rows, "label", neutral_value(metric), xlab = paste(metric, "with interval"), ...)
+  invisible(x)
+}
+
+# The value of a metric that means no difference.
+neutral_value <- function(metric) if (grepl("impact|conditional", metric)) 1 else 0
+
+#' @rdname plot.fairstats_audit
+#' @export
+plot.fairstats_comparison <- function(x, ...) {
+  quantities <- factor(x$quantity, rev(unique(x$quantity)))
+  within <- x$difference / pmax(x$tolerance, .Machine$double.xmin)
+  graphics::stripchart(log10(pmax(within, 1e-12)) ~ quantities, pch = 19L, las = 1L,
+    col = SERIES[1L], xlab = "log10 of difference over tolerance", ...)
+  graphics::abline(v = 0, lty = 3L, col = "grey40")
+  invisible(x)
+}
+
+#' @rdname plot.fairstats_audit
+#' @export
 plot.fairstats_ecd <- function(x, ...) {
   tails <- x$tails
   m <- exp(seq(log(min(1.05 / tails$rate)), log(20 * x$interactions), length.out = 60L))
@@ -74,20 +132,28 @@ forest_of <- function(table, metric, sensitive_features, ...) {
   if (is.null(metric)) metric <- part$metric[1L]
   rows <- part[part$metric == metric, ]
   if (!nrow(rows)) stop_argument("metric", listed(metric), paste("one of", listed(unique(part$metric))))
+  neutral <- neutral_value(metric)
+  log <- if (neutral == 1 && all(rows$ci_low > 0)) "x" else ""
+  draw_intervals(rows, "group", neutral, xlab = paste(metric, "with interval"), log = log, ...)
+}
+
+# Estimates and intervals of rows, named by a column, beside the value of no effect.
+draw_intervals <- function(rows, label, neutral, xlab = "estimate with interval", log = "", ...) {
   at <- rev(seq_len(nrow(rows)))
-  colour <- VERDICT_COLOURS[rows$verdict]
-  colour[is.na(colour)] <- "grey30"
-  ratio <- grepl("impact|conditional", metric)
-  neutral <- if (ratio) 1 else 0
+  colour <- rep("grey30", nrow(rows))
+  judged <- rows$verdict %in% names(VERDICT_COLOURS)
+  colour[judged] <- VERDICT_COLOURS[rows$verdict[judged]]
   high <- ifelse(is.finite(rows$ci_high), rows$ci_high, rows$estimate)
-  old <- graphics::par(mar = c(4, min(14, 2 + 0.5 * max(nchar(rows$group))), 2, 1))
+  widest <- max(nchar(rows[[label]]))
+  old <- graphics::par(mar = c(4, min(14, 2 + 0.5 * widest), 2, 1))
   on.exit(graphics::par(old))
-  graphics::plot(range(rows$ci_low, high, neutral, na.rm = TRUE), c(0.5, nrow(rows) + 0.5), type = "n", yaxt = "n",
-    ylab = "", xlab = paste(metric, "with interval"), log = if (ratio && all(rows$ci_low > 0)) "x" else "", ...)
+  graphics::plot(range(rows$ci_low, high, neutral, na.rm = TRUE), c(0.5, nrow(rows) + 0.5),
+    type = "n", yaxt = "n", ylab = "", xlab = xlab, log = log, ...)
   graphics::abline(v = neutral, col = "grey60")
   graphics::segments(rows$ci_low, at, high, at, col = colour, lwd = 2)
-  graphics::points(rows$estimate, at, pch = ifelse(rows$verdict %in% "violated", 18L, 19L), col = colour, cex = 1.4)
-  graphics::axis(2L, at, rows$group, las = 1L, tick = FALSE)
+  shape <- ifelse(rows$verdict %in% "violated", 18L, 19L)
+  graphics::points(rows$estimate, at, pch = rep_len(shape, nrow(rows)), col = colour, cex = 1.4)
+  graphics::axis(2L, at, rows[[label]], las = 1L, tick = FALSE)
 }
 
 # Shares of two groups in bins, one column each.

@@ -367,21 +367,6 @@ compare_pair <- function(metric, i, j, contrast, method, exact, critical, thresh
   out
 }
 
-# p-value of equal rates by the exact test, and one-sided limits, each with this error; anchors: null values on the side
-# of which each limit lies as their own p-values say.
-exact_equality <- function(cells, contrast)
-  exact_pvalue(cells[1L], cells[2L], cells[3L], cells[4L], contrast, if (contrast == "ratio") 1 else 0, "two-sided")
-
-exact_one_sided <- function(cells, contrast, anchors, error) {
-  vapply(c(greater = -1, less = 1), function(side) {
-    alternative <- if (side > 0) "less" else "greater"
-    p <- vapply(anchors, function(null) {
-      exact_pvalue(cells[1L], cells[2L], cells[3L], cells[4L], contrast, null, alternative)
-    }, 0)
-    exact_limit(cells, contrast, alternative, side, error, anchors, p)
-  }, 0, USE.NAMES = FALSE)
-}
-
 # Every comparison of a report's result. metrics: names; which: the metric of each comparison; first, second: its
 # groups; family_first, family_second: the pairs whose intervals hold at once; pvalues: one- or two-sided ones (sides),
 # whose values over these pairs are asked for as p_joint.
@@ -471,6 +456,8 @@ max_z <- function(covariance, df, draws = 2^16) {
 
 # A p-value by the score that is above so many times the error is far from a decision.
 GAP_NEAR <- 4
+# Likewise of one among several, whose error is known as Bonferroni's share, up to half of the simulated one.
+GAP_NEAR_OF_EACH <- 8
 # Limits by the score have the continuity correction where fewer cases than this are expected in a cell.
 CORRECTED_BELOW <- 10
 
@@ -495,7 +482,7 @@ crosscheck_largest <- function(totals, rows, metrics, level, critical, clustered
   difference <- difference[known]
   few <- unlist(over(too_few))
   complete <- all(known) && !any(few)
-  if (length(known) == 1L && complete) return(size_of_difference(found[[1L]], level, margin))
+  if (length(difference) == 1L && !few) return(size_of_difference(found, terms, level, margin, complete))
   slopes <- function(from) do.call(rbind, over(function(of, i, j) of$influence[i, ] - of$influence[j, ], from))
   # of all units together, for the law of the largest; of the two groups of each difference
   table_df <- if (is.null(scatter)) Inf else found[[1L]]$df
@@ -515,11 +502,12 @@ crosscheck_largest <- function(totals, rows, metrics, level, critical, clustered
   z_at <- function(null) vapply(plain, function(how) how$z(null), 0)
   z <- list(low = z_at(-margin), high = z_at(margin), equal = z_at(0))
   decided <- function(critical) {
-    # what the smallest p-value is held to
+    # what the smallest p-value is held to; whether tests are exact does not depend on what is simulated
     each <- 2 * stats::pt(-critical, table_df)
+    share <- (1 - level) / nrow(terms)
     small <- !few & is.null(scatter) & unlist(over(function(of, i, j) any(vapply(of$parts, function(part) {
       t <- effective_table(part, i, j)
-      needs_exact(t[2L], t[4L], smallest_expected(t), each)
+      needs_exact(t[2L], t[4L], smallest_expected(t), share)
     }, NA))))
     corrected <- !few & is.null(scatter) & unlist(over(function(of, i, j) any(vapply(of$parts, function(part) {
       smallest_expected(effective_table(part, i, j)) < CORRECTED_BELOW
@@ -548,20 +536,27 @@ crosscheck_largest <- function(totals, rows, metrics, level, critical, clustered
     p_inside = if (all(few)) NaN else if (complete) at$inside else 1, p_inside_error = 0))
 }
 
-# The gap of the only two groups in one rate: the size of their difference.
-size_of_difference <- function(metric, level, margin) {
-  df <- pair_df(metric, 1L, 2L, "difference", linear = FALSE)
-  exact <- exactly(metric, 1L, 2L, "score", 1 - level)
+# The gap where one difference is known: the size of it. Unless all are known (`complete`) it may be as large as 1.
+size_of_difference <- function(found, terms, level, margin, complete) {
+  metric <- found[[terms$metric]]
+  i <- terms$first
+  j <- terms$second
+  df <- pair_df(metric, i, j, "difference", linear = FALSE)
+  exact <- exactly(metric, i, j, "score", 1 - level)
   at <- function(level) list(value = stats::qt((1 + level) / 2, metric$df), error = 0)
   critical <- list(two_sided = at(level), one_sided = at(2 * level - 1))
-  row <- compare_pair(metric, 1L, 2L, "difference", "score", exact, critical, margin, level)
-  size <- function(low, high) c(max(low, -high, 0), min(max(abs(low), abs(high)), 1))
+  row <- compare_pair(metric, i, j, "difference", "score", exact, critical, margin, level)
+  size <- function(low, high) {
+    most <- min(max(abs(low), abs(high)), 1)
+    c(max(low, -high, 0), if (complete) most else 1)
+  }
   range <- size(row$low, row$high)
-  list(metric = 1, first = 1, second = 2, difference = row$estimate, std_error = row$std_error, low = row$low,
-    high = row$high, estimate = abs(row$estimate), range = range, critical = stats::qt((1 + level) / 2, df),
-    critical_error = 0, interval = c(range, 0, 0), bounds = c(size(row$bound_low, row$bound_high), 0, 0),
-    statistic = abs(row$z_equal), pvalue = row$p_row, pvalue_error = 0, p_above = min(row$p_below, row$p_above),
-    p_above_error = 0, p_inside = row$p_inside, p_inside_error = 0)
+  list(metric = terms$metric, first = i, second = j, difference = row$estimate, std_error = row$std_error,
+    low = row$low, high = row$high, estimate = abs(row$estimate), range = range,
+    critical = stats::qt((1 + level) / 2, df), critical_error = 0, interval = c(range, 0, 0),
+    bounds = c(size(row$bound_low, row$bound_high), 0, 0), statistic = abs(row$z_equal), pvalue = row$p_row,
+    pvalue_error = 0, p_above = min(row$p_below, row$p_above), p_above_error = 0,
+    p_inside = if (complete) row$p_inside else 1, p_inside_error = 0)
 }
 
 # The largest of several differences against the margin, at a critical value of their band. Above it: some difference
@@ -589,7 +584,7 @@ gap_decision <- function(found, terms, by, z, small, few, df, each, margin, leve
   may_be_inside <- complete && all(inside <= GAP_NEAR * error)
   fair <- c(-margin, margin)
   for (k in which(small & vapply(found[terms$metric], function(of) length(of$parts) == 1L, NA))) {
-    if (min(outside[k], equal[k]) > GAP_NEAR * each && !may_be_inside) next
+    if (min(outside[k], equal[k]) > GAP_NEAR_OF_EACH * error / nrow(terms) && !may_be_inside) next
     cells <- effective_table(found[[terms$metric[k]]]$parts[[1L]], terms$first[k], terms$second[k])
     limits <- function(error)
       exact_one_sided(cells, "difference", fair, stats::pnorm(-one_sided_critical(width[k], error, df[k])))

@@ -7,9 +7,39 @@ MISSING_TOKENS <- c("#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "-NaN", "-
 # A decimal number in ASCII, with blanks and tabs around it.
 NUMBER <- "^[ \t]*[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?[ \t]*$"
 
-# A text file as a data frame: text as written, numbers and features by name. Also compressed by gzip, bzip2, xz.
+#' Read a text file as the Python side reads it
+#'
+#' By base R, with the rule of `fairstats.read_table`: every field is text; the column's use decides
+#' whether it becomes a number. The same file gives the same groups in R as in every engine of the
+#' Python side.
+#'
+#' @param file A file with a line of names; also compressed by gzip, bzip2 or xz.
+#' @param columns Names of the columns to read, by default all; those of `numbers` and `features`
+#'   are read, too.
+#' @param numbers Names of columns that are numbers: a field that is none is an error that shows its
+#'   row.
+#' @param features Names of columns that are numbers where every field is one, and categories where
+#'   none is.
+#' @param na_values What reads as missing beside the empty field, in place of the list of the Python
+#'   side (NA, N/A, NaN, nan, null, NULL, None and others); `""`: the empty field alone.
+#' @param sep Separator; by default a comma (in .tsv a tab), or what splits the first lines into
+#'   equally many fields.
+#' @param decimal Decimal mark of the numbers.
+#' @param encoding Encoding of the file.
+#'
+#' @return A data frame; every column but `numbers` and numeric `features` is text as it is written:
+#'   "01" and "1" are two labels.
+#'
+#' @seealso [fs_audit()]
+#'
+#' @examples
+#' file <- tempfile(fileext = ".csv")
+#' writeLines(c("code,score,hired", "01,0.5,NA", "1,0.25,yes"), file)
+#' fs_read_table(file, numbers = "score")
+#' @export
 fs_read_table <- function(file, columns = NULL, numbers = character(), features = character(), na_values = NULL,
                           sep = NULL, decimal = ".", encoding = "UTF-8") {
+  need_arguments()
   if (!is.character(file) || length(file) != 1L || is.na(file) || !file.exists(file) || dir.exists(file))
     stop_argument("file", listed(file), "an existing text file with a line of names")
   tokens <- if (is.null(na_values)) MISSING_TOKENS else as.character(na_values)

@@ -1,7 +1,30 @@
 # Reports that the Python side writes (`AuditReport.to_json`): read without Python, and set beside an audit in R.
 
-# The JSON file of a report, gzipped or not, as R objects: settings, tidy table, raw results.
+#' Read the report that the Python side writes
+#'
+#' The JSON file of `AuditReport.to_json` (`fairstats audit --json`, `fairstats demo --json`),
+#' gzipped or not, as R objects. Nothing of Python is needed.
+#'
+#' @param path The file.
+#'
+#' @return A list of class `fairstats_report`: `title`, `created`, `version` (of fairstats that
+#'   wrote it), `columns`, `settings`, `table` (data frame: the tidy table of all results),
+#'   `results` (the raw lists, one per result, with `section` and `attributes`), `notes`,
+#'   `stratified` (comparisons within strata, with the sentence where crude and adjusted disagree),
+#'   `labels`, `claims` (the sentence of what holds over the whole audit) and `head` (the sentences
+#'   that are printed first). Infinite values in `table` are missing, as JSON has none; `results`
+#'   has them.
+#'
+#' @seealso [fs_compare()]
+#'
+#' @examples
+#' path <- system.file("extdata", "report.json.gz", package = "fairstats")
+#' report <- fs_read_report(path)
+#' report
+#' report$table[1:3, c("metric", "group", "estimate", "verdict")]
+#' @export
 fs_read_report <- function(path) {
+  need_arguments()
   raw <- read_written(path, "AuditReport")
   version <- from_tagged(raw$versions)$fairstats
   if (is.null(version)) version <- NA_character_
@@ -19,7 +42,7 @@ fs_read_report <- function(path) {
     })
   }), recursive = FALSE)
   # records are named lists with NULL for missing
-  table <- bind_rows(raw[["table"]])
+  table <- bind_rows(records_of(raw[["table"]]))
   numbers <- names(table) %in% NUMBERS | vapply(table, is.integer, NA)
   table[numbers] <- lapply(table[numbers], as.numeric)
   columns <- from_tagged(raw$columns)
@@ -27,8 +50,8 @@ fs_read_report <- function(path) {
   labels <- if (length(raw$tables)) from_tagged(raw$tables[[1L]]$missing)$unfavourable
   found <- list(title = raw$title, created = raw$created, version = version, columns = columns,
     settings = from_tagged(raw$settings), table = table, results = results, notes = unlist(raw$notes),
-    stratified = within, labels = words_of_labels(labels, columns))
-  found$head <- c(strata_sentence(within$disagreement, NROW(within)), found$labels)
+    stratified = within, labels = words_of_labels(labels, columns), claims = raw[["claims"]])
+  found$head <- c(found$claims, strata_sentence(within$disagreement, NROW(within)), found$labels)
   structure(found, class = "fairstats_report")
 }
 
@@ -48,9 +71,43 @@ read_written <- function(path, class) {
   if (!file.exists(path) || dir.exists(path)) refuse(paste0('"', path, '", which is no file'))
   no_json <- function(problem) refuse("a file that is no JSON")
   raw <- tryCatch(jsonlite::fromJSON(whole_text(path), simplifyVector = FALSE), error = no_json)
+  raw <- tryCatch(unpacked(raw), error = no_json)
   found <- if (is.list(raw)) raw$class
   if (!identical(found, class)) refuse(if (is.character(found)) paste("a", found) else "JSON of something else")
   raw
+}
+
+# The rows of a table that is written by columns; rows stay what they are.
+records_of <- function(table) {
+  if (is.null(names(table))) return(table)
+  lapply(seq_along(table[[1L]]), function(row) lapply(table, function(column) column[[row]]))
+}
+
+# What `fairstats.report.packed` of Python stated once, as often as it stands there: objects by columns, equal values,
+# texts by number, numbers by their bytes.
+unpacked <- function(x) {
+  if (!is.list(x)) return(x)
+  keys <- names(x)
+  if ("@numbers" %in% keys) return(read_numbers(x))
+  if ("@codes" %in% keys) return(x[["@levels"]][unlist(unpacked(x[["@codes"]])) + 1L])
+  if (!"@rows" %in% keys) return(lapply(x, unpacked))
+  count <- x[["@rows"]]
+  if ("@same" %in% keys) return(rep(list(unpacked(x[["@same"]])), count))
+  columns <- lapply(if ("@columns" %in% keys) x[["@columns"]] else x[["@entries"]], unpacked)
+  lapply(seq_len(count), function(row) lapply(columns, function(column) column[[row]]))
+}
+
+read_numbers <- function(x) {
+  shape <- unlist(x[["@shape"]])
+  bytes <- memDecompress(jsonlite::base64_dec(x[["@bytes"]]), "gzip")
+  whole <- x[["@numbers"]] == "i4"
+  values <- readBin(bytes, if (whole) "integer" else "double", prod(shape), if (whole) 4L else 8L, endian = "little")
+  nested <- function(values, shape) {
+    if (length(shape) < 2L) return(as.list(values))
+    size <- prod(shape[-1L])
+    lapply(seq_len(shape[1L]), function(k) nested(values[(k - 1L) * size + seq_len(size)], shape[-1L]))
+  }
+  nested(values, shape)
 }
 
 # A file as one string, gzipped or not.
@@ -74,6 +131,9 @@ from_tagged <- function(x) {
   if (length(shape) < 2L) values else aperm(array(values, rev(shape)), rev(seq_along(shape)))
 }
 
+# p-values over the whole audit: of the same rows alone they are alike.
+OVER_AUDIT <- c("pvalue_audit", "pvalue_verdict_audit")
+
 # Columns of the table that hold numbers, in the order in which they are compared.
 NUMBERS <- c("estimate", "std_error", "ci_low", "ci_high", "statistic", "pvalue", "pvalue_adjusted", "n", "n_reference",
   "rate", "rate_reference", "bound_low", "bound_high", "pvalue_verdict", "pvalue_verdict_adjusted", "null_mean",
@@ -82,8 +142,10 @@ NUMBERS <- c("estimate", "std_error", "ci_low", "ci_high", "statistic", "pvalue"
   "expected_if_equal", "confidence_level", "interactions", "maximum", "n_synthetic", "simultaneous_low",
   "simultaneous_high", "acd", "acd_low", "acd_high", "acd_pvalue", "cvar", "cvar_low", "cvar_high", "cvar_pvalue",
   "location", "location_std_error", "scale", "scale_std_error", "shape", "shape_std_error", "threshold", "horizon",
-  "crude", "n_strata", "pvalue_homogeneity")
+  "crude", "n_strata", "pvalue_homogeneity", OVER_AUDIT)
 
+#' @rdname fairstats-methods
+#' @export
 print.fairstats_report <- function(x, ...) {
   cat(x$title, "\nfairstats ", x$version, " (Python), ", x$created, "\n", sep = "")
   print_sentences(x$head)
@@ -96,9 +158,46 @@ print.fairstats_report <- function(x, ...) {
   invisible(x)
 }
 
-# An audit in R beside the report of the Python side, quantity by quantity; where the audit is the data or their file,
-# they are audited with the columns and settings of the report first.
+#' Set an audit in R beside the report of the Python side
+#'
+#' Every number that both give, quantity by quantity. What is deterministic must agree within
+#' `tolerance`, relative to the larger of 1e-3 and the number itself; what is random within five
+#' Monte Carlo errors of the difference of two runs (the `mc_` columns of the audit) more than that.
+#' What is fitted to the tails of the section `"ecd"` may differ by 100 times `tolerance`, as two
+#' optimisers do, and standard errors there by 10,000 times (second derivatives by differences).
+#' Verdicts are compared as text, and so are the sentences of both where crude and adjusted
+#' comparisons disagree, and which labels counted as unfavourable. What holds over the whole audit
+#' (p-values, claims and the sentence at the head) is compared where the rows with a p-value are the
+#' same in both. What one side lacks is listed and not counted as agreement.
+#'
+#' @param report From [fs_read_report()], or the path of the file.
+#' @param audit From [fs_audit()], with the same columns and settings; or the data frame that the
+#'   report was made from, or its CSV file, read by [fs_read_table()], which is then audited with
+#'   the columns and settings of the report.
+#' @param tolerance Relative tolerance of what is deterministic.
+#' @param quantities Columns to compare; default all numbers of the tidy table.
+#' @param na_values What reads as missing in that file, as in [fs_read_table()].
+#'
+#' @return A data frame of class `fairstats_comparison`: section, sensitive_features, metric, group,
+#'   reference, quantity, python, r, difference (absolute), tolerance (absolute), agree. A verdict
+#'   that agrees has difference 0. Its attribute `missing` lists rows that only one side has,
+#'   `not_compared` what base R bounds no error of (tails whose fit ends at the shape -1); it prints
+#'   the disagreements and "N of N agree".
+#'
+#' @examples
+#' people <- read.csv(system.file("extdata", "people.csv", package = "fairstats"))
+#' report <- fs_read_report(system.file("extdata", "report.json.gz", package = "fairstats"))
+#' audit <- fs_audit(cbind(qualified, hired) ~ sex, people, reference = "male",
+#'   pos_label = list(y_true = "yes", y_pred = 1), draws = 0
+#' )
+#' compared <- fs_compare(report, audit)
+#' head(as.data.frame(compared)[, c("metric", "group", "quantity", "python", "r")], 3)
+#' compared
+#' # with the data in place of an audit all of it is computed, which takes half a minute:
+#' # fs_compare(report, people)
+#' @export
 fs_compare <- function(report, audit, tolerance = 1e-6, quantities = NULL, na_values = NULL) {
+  need_arguments()
   if (is.character(report)) report <- fs_read_report(report)
   if (!inherits(report, "fairstats_report"))
     stop_argument("report", paste("a", class(report)[1L]), "what fs_read_report() returned, or the path of the file")
@@ -106,25 +205,34 @@ fs_compare <- function(report, audit, tolerance = 1e-6, quantities = NULL, na_va
     audit <- rows_of_report(report, audit, na_values)
   allowed <- "what fs_audit() returned, the data, or the path of their file"
   if (!is.list(audit)) stop_argument("audit", paste("a", class(audit)[1L]), allowed)
-  if (!all(c("sensitive_features", "metric", "group") %in% names(audit))) audit <- audit_as_reported(report, audit)
   numbers_in(tolerance, "tolerance", 0)
+  if (!all(c("sensitive_features", "metric", "group") %in% names(audit))) audit <- audit_as_reported(report, audit)
   if (is.null(quantities)) quantities <- NUMBERS
   keys <- row_keys(report$table)
   own <- row_keys(audit)
   quantities <- quantities[quantities %in% names(report$table) & quantities %in% names(audit)]
+  same_family <- same_family_of(report, audit, keys, own)
+  if (!same_family) quantities <- setdiff(quantities, OVER_AUDIT)
   any_exact <- any(grepl("exact", as_text(report$table$method)))
+  error <- 1 - report$settings$confidence_level
   found <- do.call(rbind, c(list(compared_as(report$table[0L, ])), lapply(keys[keys %in% own], function(key) {
-    compare_rows(report$table[match(key, keys), ], audit[match(key, own), ], quantities, tolerance, any_exact)
+    compare_rows(report$table[match(key, keys), ], audit[match(key, own), ], quantities, tolerance, any_exact, error)
   })))
   found <- rbind(found, compared_strata(report$stratified, attr(audit, "stratified")),
     compared_labels(report$labels, attr(audit, "labels")))
+  if (same_family) found <- rbind(found, compared_claims(report$claims, attr(audit, "claims"), found))
+  # what has no bound on its Monte Carlo error here would agree with anything
+  unbounded <- is.infinite(found$tolerance)
+  not_compared <- unique(paste0(found$sensitive_features, ": ", found$metric, ", ", found$quantity)[unbounded])
+  found <- found[!unbounded, ]
   rownames(found) <- NULL
   place <- function(rows) unique(paste(rows$section, rows$sensitive_features, rows$metric, sep = ": "))
   missing <- list(python_only = place(report$table[!keys %in% own, ]), r_only = place(audit[!own %in% keys, ]))
   settings <- attr(audit, "settings")
   different <- Filter(function(name) !isTRUE(all.equal(report$settings[[name]], settings[[name]])),
     intersect(names(report$settings), names(settings)))
-  structure(found, class = c("fairstats_comparison", "data.frame"), missing = missing, settings = different)
+  structure(found, class = c("fairstats_comparison", "data.frame"), missing = missing, settings = different,
+    not_compared = not_compared)
 }
 
 # Whether both say the same where crude and adjusted comparison disagree: a row for each that either says.
@@ -139,6 +247,26 @@ compared_strata <- function(theirs, ours) {
   if (!length(other)) return(NULL)
   none <- rep(NA_real_, length(other))
   compared_as(theirs, rep("sentence", length(other)), none, none, other, 0 * other, other == 0)
+}
+
+# Whether the rows with a p-value are the same in both, at one level: what holds over one audit says nothing about
+# another.
+same_family_of <- function(report, audit, keys, own) {
+  tested <- function(table, keys) sort(keys[!is.na(table$pvalue) | !is.na(table$pvalue_verdict)])
+  level <- attr(audit, "settings")$confidence_level
+  all(OVER_AUDIT %in% names(report$table)) && isTRUE(all.equal(level, report$settings$confidence_level)) &&
+    identical(tested(report$table, keys), tested(audit, own))
+}
+
+# Whether both say the same of the whole audit. The sentences may differ where a random p-value lies at the border, which
+# `found` has as a claim that differs within its error.
+compared_claims <- function(theirs, ours, found) {
+  if (!length(theirs) || !length(ours)) return(NULL)
+  other <- as.numeric(!identical(theirs, ours))
+  at_border <- any(found$agree & found$difference > 0 & found$quantity %in% c("verdict", CLAIM_FLAGS))
+  about <- data.frame(section = "head", sensitive_features = "", metric = "claims", group = "", reference = "")
+  agree <- other == 0 || at_border
+  compared_as(about, "sentence", NA_real_, NA_real_, other, as.numeric(other && agree), agree)
 }
 
 # Whether both name the same labels that count as unfavourable, where both had several: other codes of the same outcome
@@ -202,15 +330,14 @@ compared_as <- function(theirs, quantity = character(), python = numeric(), r = 
     difference = difference, tolerance = tolerance, agree = agree, stringsAsFactors = FALSE)
 }
 
-compare_rows <- function(theirs, ours, quantities, tolerance, any_exact) {
+compare_rows <- function(theirs, ours, quantities, tolerance, any_exact, error) {
   p <- vapply(quantities, function(q) as.numeric(theirs[[q]]), 0)
   r <- vapply(quantities, function(q) as.numeric(ours[[q]]), 0)
   random <- vapply(quantities, function(q) max(ours[[paste0("mc_", q)]], 0, na.rm = TRUE), 0)
   # what two optimisers find of a tail, and their second derivatives, which packages take by differences
   fitted <- theirs$section == "ecd" && !grepl("ACD|average", theirs$metric)
-  loose <- if (fitted) ifelse(grepl("std_error$", quantities), 1e4, 1e2) else {
-    exact_looseness(theirs, quantities, any_exact)
-  }
+  loose <- exact_looseness(theirs, quantities, any_exact)
+  if (fitted) loose <- pmax(loose, ifelse(grepl("std_error$", quantities), 1e4, 1e2))
   # limits by exact tests move by steps of the search, also near 0
   least <- ifelse(loose == LOOSE_LIMIT, 0.5, 1e-3)
   allowed <- loose * tolerance * pmax(abs(p), least) + 5 * random
@@ -223,6 +350,7 @@ compare_rows <- function(theirs, ours, quantities, tolerance, any_exact) {
     other <- as.numeric(!identical(theirs$crude_verdict, ours$crude_verdict))
     found <- rbind(found, compared_as(theirs, "crude_verdict", NA_real_, NA_real_, other, 0, other == 0))
   }
+  found <- rbind(found, compared_flags(theirs, ours, quantities, allowed, error))
   verdicts <- c(as_text(theirs$verdict), as_text(ours$verdict))
   if (!all(nzchar(verdicts))) return(found)
   other <- verdicts[1L] != verdicts[2L]
@@ -232,6 +360,22 @@ compare_rows <- function(theirs, ours, quantities, tolerance, any_exact) {
   near <- any(errors > 0) && all(moved[!is.na(moved)] <= 5 * max(errors))
   agree <- !other || near
   rbind(found, compared_as(theirs, "verdict", NA_real_, NA_real_, as.numeric(other), as.numeric(other && agree), agree))
+}
+
+# What holds over the whole audit, and the p-value that says so.
+CLAIM_FLAGS <- c("real_over_audit", "holds_over_audit")
+
+# Whether both claim the same of a row; either may where a p-value lies within what is allowed of the error.
+compared_flags <- function(theirs, ours, quantities, allowed, error) {
+  do.call(rbind, Map(function(flag, pvalue) {
+    at <- match(pvalue, quantities)
+    said <- c(as.logical(theirs[[flag]]), as.logical(ours[[flag]]))
+    if (is.na(at) || anyNA(said)) return(NULL)
+    other <- said[1L] != said[2L]
+    near <- isTRUE(abs(as.numeric(theirs[[pvalue]]) - error) <= allowed[at])
+    agree <- !other || near
+    compared_as(theirs, flag, NA_real_, NA_real_, as.numeric(other), as.numeric(other && agree), agree)
+  }, CLAIM_FLAGS, OVER_AUDIT))
 }
 
 # How many times the tolerance of other numbers limits by exact tests have.
@@ -245,19 +389,31 @@ exact_looseness <- function(theirs, quantities, any_exact) {
   exact <- theirs$section == "rates" && (grepl("exact", as_text(theirs$method)) || grepl("_max$", theirs$metric))
   loose <- rep(1, length(quantities))
   if (theirs$section == "rates" && any_exact) loose[grepl("pvalue.*_adjusted$", quantities)] <- 200
+  # over the audit any row may be the one that decides
+  loose[quantities %in% OVER_AUDIT] <- 200
   if (!exact) return(loose)
   loose[grepl("pvalue", quantities)] <- 200
   loose[grepl("^(ci|bound)_", quantities)] <- LOOSE_LIMIT
   loose
 }
 
+# What is only in the report of Python, or only in the audit in R.
+print_only_one_side <- function(absent) {
+  if (length(absent$python_only)) {
+    cat("Only in the report: ", listed(absent$python_only), "\n", sep = "")
+  }
+  if (length(absent$r_only)) cat("Only in R: ", listed(absent$r_only), "\n", sep = "")
+}
+
+#' @rdname fairstats-methods
+#' @export
 print.fairstats_comparison <- function(x, most = 20L, ...) {
   if (!all(c("agree", "quantity") %in% names(x))) return(print.data.frame(x, ...))
   settings <- attr(x, "settings")
-  missing <- attr(x, "missing")
   if (length(settings)) cat("Different settings: ", paste(settings, collapse = ", "), "\n", sep = "")
-  if (length(missing$python_only)) cat("Only in the report: ", listed(missing$python_only), "\n", sep = "")
-  if (length(missing$r_only)) cat("Only in R: ", listed(missing$r_only), "\n", sep = "")
+  print_only_one_side(attr(x, "missing"))
+  left <- attr(x, "not_compared")
+  if (length(left)) cat("Not compared, since no error bounds them in R: ", listed(left), "\n", sep = "")
   wrong <- x[!x$agree, c("sensitive_features", "metric", "group", "quantity", "python", "r", "tolerance")]
   if (nrow(wrong)) print.data.frame(utils::head(as.data.frame(wrong), most), row.names = FALSE)
   if (nrow(wrong) > most) cat("...\n")

@@ -58,7 +58,8 @@ madd_pair <- function(first, second, names, options) {
 }
 
 # The largest of several comparisons in their bins: Bonferroni for its limits, and the exact test of the largest
-# standardised MADD with the labels of all groups permuted together, from 64 to 256 cells of all scores.
+# standardised MADD with the labels of all groups permuted together, from 64 to 256 cells of all scores; of more than
+# ten groups from as many as the comparison with the most bins has.
 largest_madd_row <- function(scores, pairs, grouping, options) {
   sizes <- lengths(scores)
   at <- pairs[sizes[pairs[, 1L]] > 0 & sizes[pairs[, 2L]] > 0, , drop = FALSE]
@@ -80,7 +81,8 @@ largest_madd_row <- function(scores, pairs, grouping, options) {
   error <- function(name) max(of(paste0(name, "_error")))
   present <- which(sizes > 0)
   bins <- vapply(seq_len(count), function(k) grid_bins(sizes[at[k, 1L]], sizes[at[k, 2L]]), 0)
-  cells <- pooled_edges(unlist(scores), numeric(0), min(max(16 * max(bins), 64), 256))
+  count_cells <- if (length(present) > 10L) max(bins) else min(max(16 * max(bins), 64), 256)
+  cells <- pooled_edges(unlist(scores), numeric(0), count_cells)
   fine <- t(vapply(scores[present], counts_between, numeric(length(cells) + 1L), cells))
   if (!length(cells)) fine <- t(fine)
   sides <- lapply(1:2, function(side) as.list(match(at[, side], present)))

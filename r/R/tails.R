@@ -147,83 +147,218 @@ tail_shape <- function(excess, level, grid = 0) {
   list(low = end(-1), high = end(1))
 }
 
-# Difference of two groups' levels of m observations: likelihood ratio of no difference, intervals at every `level`,
-# bounds and verdict by the first. The signed root of the ratio, less a mean and divided by a standard deviation, has a
-# t distribution; by itself with the smaller tail's excesses less three parameters as degrees of freedom.
-level_contrast <- function(excess1, n1, u1, excess2, n2, u2, m, level, law, margin = 0.05, mean = 0, sd = 1,
-                           df = min(length(excess1), length(excess2)) - 3, grid1 = 0, grid2 = 0) {
+# Two groups' levels of m observations under a difference d: `deviance(d)`, twice the fall of the log likelihood, and
+# `likely(d)`, the second level with log rate and shape of both tails there. Beside the inner minimum either tail may be
+# at its edge, shape -1 with the end point at the largest excess: the least of all is taken.
+level_pair <- function(excess1, n1, u1, excess2, n2, u2, m, law, grid1 = 0, grid2 = 0) {
   first <- level_fall(excess1, n1, u1, m, law, grid1)
   second <- level_fall(excess2, n2, u2, m, law, grid2)
+  first$edge <- edge_fall(excess1, n1, u1, m, law, grid1)
+  second$edge <- edge_fall(excess2, n2, u2, m, law, grid2)
   estimate <- first$estimate - second$estimate
-  if ((grid1 == 0 && first$tail$at_boundary) || (grid2 == 0 && second$tail$at_boundary)) {
-    open <- c("statistic", "pvalue", "low", "high", "bound_low", "bound_high", "pvalue_verdict", "side")
-    return(c(list(estimate = estimate), stats::setNames(as.list(rep(NaN, 8L)), open)))
-  }
-  least <- first$least + second$least
+  lowest <- function(group, at_edge) if (at_edge) group$edge(group$estimate)$value else group$least
+  edge_of <- c(grid1 == 0 && first$tail$at_boundary, grid2 == 0 && second$tail$at_boundary)
+  least <- lowest(first, edge_of[1L]) + lowest(second, edge_of[2L])
   k <- lengths(list(excess1, excess2))
   step <- c((second$estimate - u2) / sqrt(k[2L]), rep(1 / sqrt(k), each = 2))
   begin <- c(second$estimate, first$start, second$start)
   last <- begin
-  deviance <- function(d) {
+  inner <- function(d) {
     fall <- function(p) first$at(p[1L] + d, p[2:3]) + second$at(p[1L], p[4:5])
     start <- last
     if (fall(start) >= 1e9) start[1L] <- max(start[1L], u2 + 1e-9, u1 - d + 1e-9)
-    found <- minimise(fall, start, step)
-    other <- minimise(fall, c(first$estimate - d, first$start, second$start), step)
-    if (other$value < found$value) found <- other
+    other <- c(first$estimate - d, first$start, second$start)
+    # a minimum next to an edge is no smooth one, and the edge itself is asked below
+    if (any(edge_of)) {
+      inside <- c(1, 1, 1, 1, 1)
+      inside[c(3L, 5L)[edge_of]] <- 0.9
+      middle <- other
+      middle[1L] <- (second$estimate + first$estimate - d) / 2
+      found <- descend_from(fall, list(start, start * inside, other * inside, middle * inside), step)
+    } else {
+      found <- minimise(fall, start, step)
+      again <- minimise(fall, other, step)
+      if (again$value < found$value) found <- again
+    }
     if (found$value < 1e9) last <<- found$par
-    max(2 * (found$value - least), 0)
+    found
   }
+  search <- function(d) {
+    found <- inner(d)
+    edges <- edge_of | (c(grid1, grid2) == 0 & found$par[c(3L, 5L)] < EDGE_NEAR)
+    if (!any(edges)) return(found)
+    levels <- second$estimate + (first$estimate - d - second$estimate) * c(0, 0.1, 0.5, 0.9, 1)
+    tried <- list(found)
+    if (edges[1L]) {
+      fall <- function(p) first$edge(p[1L] + d)$value + second$at(p[1L], p[2:3])
+      at <- descend_from(fall, lapply(levels, c, second$start), step[c(1L, 4L, 5L)])
+      tried[[2L]] <- list(value = at$value, par = c(at$par[1L], first$edge(at$par[1L] + d)$par, at$par[2:3]))
+    }
+    if (edges[2L]) {
+      fall <- function(p) first$at(p[1L] + d, p[2:3]) + second$edge(p[1L])$value
+      at <- descend_from(fall, lapply(levels, c, first$start), step[1:3])
+      tried[[length(tried) + 1L]] <- list(value = at$value, par = c(at$par, second$edge(at$par[1L])$par))
+    }
+    if (all(edges)) {
+      both <- function(level) first$edge(level + d)$value + second$edge(level)$value
+      level <- least_between(both, sort(levels))
+      tried[[length(tried) + 1L]] <- list(value = both(level),
+        par = c(level, first$edge(level + d)$par, second$edge(level)$par))
+    }
+    tried[[which.min(vapply(tried, `[[`, 0, "value"))]]
+  }
+  deviance <- function(d) max(2 * (search(d)$value - least), 0)
   width <- sqrt(sum(c(first$estimate - u1, second$estimate - u2)^2 / k)) * 2
-  # the signed root falls in the difference: it is mean + reach at the lower end, mean - reach at the upper one
-  end <- function(side, reach) {
-    last <<- begin
-    end_of(function(d) deviance(d) - max(sd * reach - side * mean, 0)^2, estimate, width, side)
+  restart <- function() last <<- begin
+  list(estimate = estimate, deviance = deviance, likely = function(d) search(d)$par, width = width,
+    restart = restart, end = function(side, root) {
+      restart()
+      end_of(function(d) deviance(d) - max(root, 0)^2, estimate, width, side)
+    })
+}
+
+# Tails of shapes below this are asked for their edge, too.
+EDGE_NEAR <- -0.9
+
+# The lowest of quasi-Newton searches from several places.
+descend_from <- function(fall, starts, step) {
+  ends <- lapply(starts, function(start) {
+    found <- stats::nlminb(start, fall, scale = 1 / step, control = list(rel.tol = 1e-12, iter.max = 200, eval.max = 300))
+    list(par = found$par, value = found$objective)
+  })
+  ends[[which.min(vapply(ends, `[[`, 0, "value"))]]
+}
+
+# Value at shape -1 with the end point at the largest excess, as a function of the level of m observations, with log rate
+# and shape; beyond what can be where the level is not below that end.
+edge_fall <- function(excess, n, threshold, m, law, grid = 0) {
+  k <- length(excess)
+  top <- max(excess)
+  function(level) {
+    d <- level - threshold
+    log_rate <- if (d < top) -log1p(-d / top) - log(m) else Inf
+    if (grid > 0 || log_rate >= 0) return(list(value = 1e10, par = c(NaN, -1)))
+    of_rate <- if (law == "poisson") n * exp(log_rate) - k * log_rate else {
+      if (k < n) -k * log_rate - (n - k) * log1p(-exp(log_rate)) else -k * log_rate
+    }
+    list(value = k * log(top) + of_rate, par = c(log_rate, -1))
   }
+}
+
+# Least of a function between two ends: a grid that is denser at both, and a search next to its lowest point.
+least_between <- function(of, ends) {
+  if (ends[1L] == ends[2L]) return(ends[1L])
+  points <- ends[1L] + diff(ends) * (1 - cos(pi * (0:16) / 16)) / 2
+  values <- vapply(points, of, 0)
+  at <- which.min(values)
+  found <- stats::optimize(of, points[c(max(at - 1L, 1L), min(at + 1L, 17L))], tol = 1e-10 * diff(ends) + 1e-14)
+  if (found$objective < values[at]) found$minimum else points[at]
+}
+
+# Difference of two groups' levels of m observations: likelihood ratio of no difference, intervals at every `level`,
+# bounds and verdict by the first. The signed root of the ratio, less a mean and divided by a standard deviation (of the
+# roots `at`, linear between them), has a t distribution with the smaller tail's excesses less three parameters as degrees
+# of freedom.
+level_contrast <- function(excess1, n1, u1, excess2, n2, u2, m, level, law, margin = 0.05, mean = 0, sd = 1,
+                           df = min(length(excess1), length(excess2)) - 3, grid1 = 0, grid2 = 0, at = 0) {
+  pair <- level_pair(excess1, n1, u1, excess2, n2, u2, m, law, grid1, grid2)
+  estimate <- pair$estimate
+  moment <- function(values, root) {
+    if (length(values) < 2L) values else stats::approx(at, values, pmin(pmax(root, min(at)), max(at)))$y
+  }
+  z_of <- function(root) (root - moment(mean, root)) / moment(sd, root)
+  # the signed root falls in the difference: it is positive at the lower end
+  root_of <- function(z) stats::uniroot(function(root) z_of(root) - z, c(-60, 60), tol = 1e-10)$root
+  end <- function(side, reach) pair$end(side, -side * root_of(-side * reach))
   standardised <- function(d) {
-    last <<- begin
-    (sign(estimate - d) * sqrt(deviance(d)) - mean) / sd
+    pair$restart()
+    z_of(sign(estimate - d) * sqrt(pair$deviance(d)))
   }
   verdict <- side_of(standardised(-margin), standardised(margin), level[1L], df)
   both <- stats::qt((1 + level) / 2, df)
-  last <- begin
-  list(estimate = estimate, statistic = deviance(0), pvalue = 2 * stats::pt(-abs(standardised(0)), df),
+  pair$restart()
+  list(estimate = estimate, statistic = pair$deviance(0), pvalue = 2 * stats::pt(-abs(standardised(0)), df),
     low = vapply(both, end, 0, side = -1), high = vapply(both, end, 0, side = 1), bound_low = end(-1, verdict$one),
     bound_high = end(1, verdict$one), pvalue_verdict = verdict$pvalue, side = verdict$side)
 }
 
-# Mean and standard deviation of the signed root at the true difference of two levels, in samples from the fitted tails
-# (the k + 1 largest of n values, whose threshold moves), and their Monte Carlo errors.
-simulated_moments <- function(first, second, n, m, samples = 200L) {
-  true <- first$return_level - second$return_level
-  roots <- replicate(samples, {
-    a <- redrawn_level(first, n[[1L]], m)
-    b <- redrawn_level(second, n[[2L]], m)
-    fall <- function(p) a$at(p[1L] + true, p[2:3]) + b$at(p[1L], p[4:5])
-    levels <- c(b$estimate, a$estimate - true, (b$estimate + a$estimate - true) / 2)
-    # a level that was good for another shape may be impossible here; without an end point none is
-    starts <- c(lapply(levels, c, a$start, b$start), lapply(levels, c, a$start[1L], 0.05, b$start[1L], 0.05))
-    found <- stats::nlminb(starts[[which.min(vapply(starts, fall, 0))]], fall)$objective
-    if (found > 1e9) NA else sign(a$estimate - b$estimate - true) * sqrt(2 * max(found - a$least - b$least, 0))
-  })
-  roots <- roots[!is.na(roots)]
-  sd <- stats::sd(roots)
-  off <- roots - mean(roots)
-  sd_error <- sqrt((mean(off^4) - mean(off^2)^2) / samples) / (2 * sd)
-  c(mean = mean(roots), sd = sd, mean_error = sd / sqrt(samples), sd_error = sd_error)
+# Mean and standard deviation of the signed root where it is -2, 0 and 2 (linear between), as functions of the tails that
+# are most likely under each difference: the tables of fairstats.methods.ecd.root_law, where their formulas are.
+tabulated_moments <- function(first, second, n, m) {
+  pair <- level_pair(first$excess, n[[1L]], first$origin, second$excess, n[[2L]], second$origin, m, "binomial",
+    first$grid, second$grid)
+  ends <- pmin(pmax(c(pair$end(1, 2), pair$estimate, pair$end(-1, 2)), -2), 2)
+  pair$restart()
+  at <- vapply(ends, function(d) sign(pair$estimate - d) * sqrt(pair$deviance(d)), 0)
+  at[2L] <- 0
+  kept <- abs(at) > 0.1 | seq_along(at) == 2L
+  found <- vapply(ends[kept], function(d) {
+    pair$restart()
+    likely <- pair$likely(d)
+    contrast_moments(tail_under(first, n[[1L]], likely[1L] + d, likely[2:3], m),
+      tail_under(second, n[[2L]], likely[1L], likely[4:5], m))
+  }, numeric(2L))
+  list(at = at[kept], mean = found[1L, ], sd = found[2L, ])
 }
 
-redrawn_level <- function(tail, n, m) {
-  k <- tail$exceedances
-  excess_at <- function(s) tail$scale * (if (abs(tail$shape) < 1e-9) s else expm1(tail$shape * s) / tail$shape)
-  depth <- if (k < n) log(k / n / stats::rbeta(1L, k + 1, n - k)) else 0
-  excess <- excess_at(depth + stats::rexp(k)) - excess_at(depth)
-  start <- feasible(tail[c("scale", "shape")], excess)
-  # the optimiser may ask for NaN
-  fall <- function(p) if (isTRUE(p[2L] >= -1)) min(gpd_nll(excess, exp(p[1L]), p[2L]), 1e10) else 1e10
-  fit <- stats::nlminb(c(log(start$scale), start$shape), fall)$par
-  level_fall(excess, n, tail$origin + excess_at(depth), m, "binomial", tail = list(estimate = c(exp(fit[1L]), fit[2L])))
+# A tail with this level, log rate and shape: exceedances, shape, s = log(m rate), and the level's standard error by the
+# expected information.
+tail_under <- function(tail, n, level, par, m) {
+  k <- length(tail$excess)
+  shape <- par[2L]
+  s <- par[1L] + log(m)
+  grown <- box_cox(exp(s), shape)
+  scale <- (level - tail$origin) / grown$value
+  regular <- 1 + max(shape, ROOT_REGULAR)
+  in_shape <- scale * grown$slope
+  of_excesses <- regular * (2 * (scale * grown$value)^2 - 2 * scale * grown$value * in_shape + regular * in_shape^2)
+  of_rate <- (scale * exp(shape * s))^2 * -expm1(par[1L])
+  list(k = k, shape = shape, s = s, error = sqrt((of_excesses + of_rate) / k))
 }
+
+contrast_moments <- function(first, second) {
+  tails <- list(first, second)
+  errors <- c(first$error, second$error)
+  share <- errors / sqrt(sum(errors^2))
+  k <- c(first$k, second$k)
+  of_each <- function(f) vapply(tails, f, 0)
+  mean <- of_each(function(x) in_table(PAIR_MEAN, x)) / sqrt(k)
+  variance <- 1 + (of_each(function(x) in_table(PAIR_VARIANCE, x)) - 1) * pmin(max(PAIR_EXCEEDANCES) / k, 1)
+  bend <- of_each(function(x) bend_of(PAIR_BEND_OF_MEAN, x)) / sqrt(k)
+  spread <- of_each(function(x) bend_of(PAIR_BEND_OF_VARIANCE, x)) / k
+  both <- share[1L] * share[2L]
+  c(share[1L] * mean[1L] - share[2L] * mean[2L] + both * (share[2L] * bend[1L] - share[1L] * bend[2L]),
+    sqrt(max(sum(share^2 * variance) + both^2 * sum(spread), ROOT_LEAST_VARIANCE)))
+}
+
+# Linear in 1/sqrt(k), shape and s between the knots of a table (its first index runs slowest), constant beyond.
+in_table <- function(table, tail) {
+  cell <- function(value, knots) {
+    value <- min(max(value, knots[1L]), knots[length(knots)])
+    below <- min(max(sum(knots < value), 1L), length(knots) - 1L)
+    list(below = below, share = (value - knots[below]) / (knots[below + 1L] - knots[below]))
+  }
+  cells <- list(cell(-1 / sqrt(tail$k), -1 / sqrt(PAIR_EXCEEDANCES)), cell(tail$shape, PAIR_SHAPES),
+    cell(tail$s, PAIR_PERIODS))
+  sizes <- c(length(PAIR_SHAPES) * length(PAIR_PERIODS), length(PAIR_PERIODS), 1L)
+  corners <- expand.grid(0:1, 0:1, 0:1)
+  total <- 0
+  for (i in seq_len(8L)) {
+    up <- unlist(corners[i, ])
+    weight <- prod(ifelse(up == 1, vapply(cells, `[[`, 0, "share"), 1 - vapply(cells, `[[`, 0, "share")))
+    total <- total + weight * table[1L + sum((vapply(cells, `[[`, 0, "below") - 1 + up) * sizes)]
+  }
+  total
+}
+
+bend_of <- function(table, tail) {
+  shape <- min(max(tail$shape, PAIR_BEND_SHAPES[1L]), PAIR_BEND_SHAPES[2L])
+  sum(apply(table, 2L, function(column) stats::approx(PAIR_BEND_PERIODS, column, tail$s, rule = 2)$y) * shape^(0:2))
+}
+
+# Below this shape the information about it is not finite; least variance that least squares may extrapolate to.
+ROOT_REGULAR <- -0.45
+ROOT_LEAST_VARIANCE <- 0.36
 
 # Draws of the power tail x = end - c (n s)^g of exceedances, for a near end point (shape below -1/2), where likelihoods
 # cover too little: the exponent solves the mean log spacing for the k smallest of n uniform values, and c goes through
@@ -323,17 +458,22 @@ empirical_level <- function(x, m, level) {
   list(estimate = stats::quantile(x, p, names = FALSE), low = ends[1L], high = ends[2L])
 }
 
-# A mean with its standard error, over people where they have several rows; normal interval and z-test.
-mean_inference <- function(estimate, std_error, level) {
-  reach <- stats::qnorm((1 + level) / 2) * std_error
-  z <- if (is.finite(std_error) && std_error > 0) estimate / std_error else NaN
-  list(low = estimate - reach, high = estimate + reach, statistic = z, pvalue = 2 * stats::pnorm(-abs(z)))
+# Interval of a mean by Student's t, and the t-test of mean 0.
+mean_inference <- function(estimate, std_error, level, df = Inf) {
+  reach <- stats::qt((1 + level) / 2, df) * std_error
+  t <- if (is.finite(std_error) && std_error > 0) estimate / std_error else NaN
+  list(low = estimate - reach, high = estimate + reach, statistic = t, pvalue = 2 * stats::pt(-abs(t), df))
 }
 
-mean_of_people <- function(x, person = NULL) {
-  total <- if (is.null(person)) x - mean(x) else as.numeric(rowsum(x - mean(x), person))
+# A mean with its standard error, over people where they have several rows: people less one degrees of freedom, as many
+# as their unequal numbers of rows are worth.
+mean_of_people <- function(x, cluster = NULL) {
+  total <- if (is.null(cluster)) x - mean(x) else as.numeric(rowsum(x - mean(x), cluster))
   people <- length(total)
-  list(estimate = mean(x), std_error = if (people < 2L) NaN else sqrt(sum(total^2) * people / (people - 1)) / length(x))
+  rows <- if (is.null(cluster)) rep(1, people) else as.numeric(table(cluster))
+  if (people < 2L) return(list(estimate = mean(x), std_error = NaN, df = Inf))
+  list(estimate = mean(x), std_error = sqrt(sum(total^2) * people / (people - 1)) / length(x),
+    df = sum(rows)^2 / sum(rows^2) - 1)
 }
 
 # Interval of a difference from the intervals of its two terms (Zou and Donner 2008).

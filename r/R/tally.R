@@ -1,6 +1,29 @@
 # Counts of outcome and prediction per group that the Python side made where the data are (`Tally.to_json`), without a
 # row of a person; fs_audit() takes them in place of a data frame.
+
+#' Read a tally that the Python side wrote
+#'
+#' The JSON file of `Tally.to_json` (`fairstats tally FILE --out t.json`): counts of outcome and
+#' prediction per group, made where the data are, without a row of a person. [fs_audit()] takes what
+#' it returns in place of a data frame.
+#'
+#' @param path The file.
+#'
+#' @return A list of class `fairstats_tally`: `attributes` (names of the sensitive columns),
+#'   `strata` (that of the strata, where there is one), `cells` (data frame: a column for each
+#'   attribute, `y_true` and `y_pred` as 0 and 1 where they were counted, and the number of rows
+#'   `n`), `columns` (their names in the table that was counted), `missing`.
+#'
+#' @seealso [fs_audit()], [fs_read_report()]
+#'
+#' @examples
+#' path <- system.file("extdata", "tally.json", package = "fairstats")
+#' counted <- fs_read_tally(path)
+#' counted$cells
+#' fs_audit(counted, reference = "male", draws = 0)
+#' @export
 fs_read_tally <- function(path) {
+  need_arguments()
   raw <- read_written(path, "Tally")
   if (is.null(raw$cells)) stop_argument("path", "a tally without cells", "a tally of outcomes or predictions")
   if (!is.null(raw$cells$scatter))

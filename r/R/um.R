@@ -1,8 +1,49 @@
 # Posteriors of confusion counts (Barrainkua, Gordaliza, Lozano, Quadrianto 2024. Uncertainty matters: stable
 # conclusions under unstable assessment of fairness results. AISTATS 27).
 
-# Draws of the counts of every group: cells from the Dirichlet posterior (equation 1), by stick breaking.
+#' Posterior draws of confusion counts, metrics of them, and events of a comparison
+#'
+#' Per group the cell probabilities have the posterior Dirichlet(prior + counts), drawn here as a
+#' chain of beta variables (stick breaking). `target = "predictive"` goes on to draw the counts of
+#' another test set.
+#'
+#' @param counts Matrix with one row per group and the columns tp, fp, fn, tn, in this order or
+#'   named; effective counts need not be whole. For `fs_um_metric` what `fs_um_draws` gives, or any
+#'   list of matrices tp, fp, fn, tn.
+#' @param draws Number of draws.
+#' @param prior Dirichlet parameter of every cell, above 0 unless the cell is not empty; or
+#'   `"uniform"` (1), `"jeffreys"` (1/2), `"perks"` (1/4).
+#' @param target `"parameter"` (expected counts) or `"predictive"`.
+#' @param metric Names of rates or scores of the table of metrics: accuracy, balanced_accuracy, f1,
+#'   mcc, tpr, tnr, fpr, fnr, ppv, npv, selection_rate, base_rate, ...; of several the largest gap
+#'   (contrast `"max"`).
+#' @param contrast `"overall"` (all groups together), `"group"` (one column per group),
+#'   `"difference"`, `"absolute"`, `"ratio"` (against `reference`, one column per other group) or
+#'   `"max"` (largest gap between two groups).
+#' @param reference Number of the reference group.
+#' @param delta Matrix of draws of the differences A - B, one column per metric, larger better for
+#'   A.
+#' @param rope Half-widths of the region of practical equivalence, one per metric.
+#'
+#' @return `fs_um_draws`: a list of four matrices tp, fp, fn, tn with one row per draw and one
+#'   column per group. `fs_um_metric`: a vector with one number per draw, or a matrix with one
+#'   column per group; 0/0 is `NaN`. `fs_um_events`: a list, a_better, b_better, equivalent, mixed
+#'   (they sum to 1), and `patterns`, a data frame of the patterns of signs that occur with their
+#'   probability.
+#'
+#' @references Barrainkua, Gordaliza, Lozano, Quadrianto (2024). Uncertainty matters: stable
+#'   conclusions under unstable assessment of fairness results. AISTATS 27: equation 1, sections 2.1
+#'   and 3.
+#'
+#' @examples
+#' set.seed(1)
+#' counts <- rbind(men = c(42, 12, 8, 38), women = c(15, 7, 5, 23))
+#' x <- fs_um_draws(counts, 1000)
+#' mean(fs_um_metric(x, "tpr", "max") < 0.05)
+#' fs_um_events(cbind(c(0.02, 0, -0.02), c(0.02, 0, 0.02)), c(0.01, 0.01))[1:4]
+#' @export
 fs_um_draws <- function(counts, draws = 10000, prior = 1, target = "parameter") {
+  need_arguments()
   if (is.data.frame(counts)) counts <- as.matrix(counts)
   if (setequal(colnames(counts), CELLS)) counts <- counts[, CELLS, drop = FALSE]
   fine <- is.matrix(counts) && is.numeric(counts) && ncol(counts) == 4L && nrow(counts) > 0L
@@ -42,6 +83,42 @@ dirichlet_counts <- function(alpha, sizes, target, totals, draws) {
   out
 }
 
+# Partial pooling of one rate (Gelman et al. 2013, Bayesian Data Analysis, section 5.3): x_g of n_g successes, rates from
+# Beta(k m, k (1 - m)), m from Beta(1/2, 1/2), log k normal. Mean and standard deviation of every group's rate a
+# posteriori, by sums over a rectangle of logit m and log k that is narrowed to where the density is.
+um_pool <- function(successes, trials, median = 5, spread = 1.5, points = 160) {
+  seen <- trials > 0
+  x <- successes[seen]
+  n <- trials[seen]
+  ends <- list(logit = c(-40, 40), log_k = log(median) + c(-10, 10) * spread)
+  for (narrowing in 1:8) {
+    logit <- seq(ends$logit[1L], ends$logit[2L], length.out = points)
+    log_k <- seq(ends$log_k[1L], ends$log_k[2L], length.out = points)
+    # outer(): rows are values of m, columns values of k
+    a <- exp(outer(stats::plogis(logit, log.p = TRUE), log_k, "+"))
+    b <- exp(outer(stats::plogis(-logit, log.p = TRUE), log_k, "+"))
+    density <- (stats::plogis(logit, log.p = TRUE) + stats::plogis(-logit, log.p = TRUE)) / 2
+    density <- density + rep(stats::dnorm(log_k, log(median), spread, log = TRUE), each = points)
+    for (g in seq_along(x))
+      density <- density + log_rising(a, x[g]) + log_rising(b, n[g] - x[g]) - log_rising(a + b, n[g])
+    near <- which(density > max(density) - 30, arr.ind = TRUE)
+    rows <- pmin(pmax(range(near[, 1L]) + c(-1, 1), 1), points)
+    columns <- pmin(pmax(range(near[, 2L]) + c(-1, 1), 1), points)
+    ends <- list(logit = logit[rows], log_k = log_k[columns])
+  }
+  weight <- exp(density - max(density))
+  weight <- weight / sum(weight)
+  moments <- vapply(seq_along(trials), function(g) {
+    first <- (a + successes[g]) / (a + b + trials[g])
+    second <- first * (a + successes[g] + 1) / (a + b + trials[g] + 1)
+    c(sum(weight * first), sum(weight * second))
+  }, numeric(2))
+  list(mean = moments[1L, ], sd = sqrt(moments[2L, ] - moments[1L, ]^2))
+}
+
+# log Gamma(shape + cases) - log Gamma(shape); lbeta() is infinite for shapes as small as those of a mean near 0.
+log_rising <- function(shape, cases) if (cases == 0) 0 * shape else lgamma(shape + cases) - lgamma(shape)
+
 # Draws for models fitted anew, multivariate t with as many degrees of freedom as half splits. favourable, unfavourable:
 # one row per split and one column per group: what models fitted to one half predict more favourably than those of the
 # other, of rows with either label, on the logit scale.
@@ -61,7 +138,10 @@ um_refit <- function(counts, favourable, unfavourable) {
 }
 
 # A metric of every draw; of several metrics the largest gap.
+#' @rdname fs_um_draws
+#' @export
 fs_um_metric <- function(counts, metric, contrast = "overall", reference = 1) {
+  need_arguments()
   contrast <- choice_of(contrast, "contrast", c("overall", "group", "difference", "absolute", "ratio", "max"))
   if (!is.list(counts) || !all(CELLS %in% names(counts)) || !all(vapply(counts[CELLS], is.numeric, NA)))
     stop_argument("counts", listed(counts), "what fs_um_draws() returned, or a list of tp, fp, fn and tn")
@@ -85,7 +165,10 @@ um_rate <- function(counts, metric) defined(eval(formula_of(metric), counts))
 defined <- function(value) replace(value, !is.finite(value), NaN)
 
 # Probabilities that A or B is better in some metric, and worse in none (section 3), and of the patterns of signs.
+#' @rdname fs_um_draws
+#' @export
 fs_um_events <- function(delta, rope) {
+  need_arguments()
   if (!(is.numeric(delta) || is.data.frame(delta)) || !length(delta) || anyNA(delta))
     stop_argument("delta", listed(delta), "a matrix of numbers, none missing")
   delta <- as.matrix(delta)
@@ -93,7 +176,7 @@ fs_um_events <- function(delta, rope) {
   numbers_in(rope, "rope", 0, size = ncol(delta))
   patterns <- table(apply(beyond_rope(delta, rope), 1L, paste, collapse = ",")) / nrow(delta)
   patterns <- data.frame(pattern = names(patterns), probability = as.numeric(patterns))
-  c(event_shares(delta, rope), list(patterns = patterns))
+  as_numbers(c(event_shares(delta, rope), list(patterns = patterns)))
 }
 
 # Signs of differences, 0 inside the region of practical equivalence.
@@ -112,9 +195,28 @@ event_shares <- function(delta, rope) {
   list(a_better = first, b_better = second, equivalent = same, mixed = 1 - first - second - same)
 }
 
-# Effective counts of a K-fold cross-validation over summed counts, 1 / (1 + (K - 1) rho), averaged by integration where
-# rho has a range (sections 2.3 and 5.1, equations 2 and 3; r = Var(method) / Var(reference)).
+#' Effective counts of a K-fold cross-validation, over summed counts
+#'
+#' The factor 1 / (1 + (K - 1) rho), averaged by numerical integration where rho has a range. The
+#' relative correlation uses r = Var(method) / Var(reference); the paper's equation 3 prints the
+#' ratio the other way round.
+#'
+#' @param strategy `"1/K"`, `"uniform"`, `"relative"` or `"relative-uniform"`.
+#' @param folds Number of folds K.
+#' @param ratio r of each group, for the relative strategies.
+#' @param splits Number J of half splits behind `ratio`: the factor is averaged over ratio * F(J,
+#'   J).
+#' @param reference Correlation of the reference algorithm.
+#'
+#' @return The factor for each element of `ratio`.
+#'
+#' @references Barrainkua et al. (2024), sections 2.3 and 5.1, equations 2 and 3.
+#'
+#' @examples
+#' fs_um_effective_factor("relative", 10, c(0.8, 1, 1.5))
+#' @export
 fs_um_effective_factor <- function(strategy, folds, ratio = 1, splits = NULL) {
+  need_arguments()
   numbers_in(folds, "folds", 2, whole = TRUE)
   numbers_in(ratio, "ratio", 0, size = NA)
   strategy <- choice_of(strategy, "strategy", c("1/K", "uniform", "relative", "relative-uniform"))
@@ -145,15 +247,36 @@ integral <- function(f, ends, rel.tol)
   }, 0))
 
 # Correlation of folds of an algorithm from that of the reference algorithm and the ratio of their variances.
+#' @rdname fs_um_effective_factor
+#' @export
 fs_um_correlation <- function(ratio, reference, folds) {
+  need_arguments()
   numbers_in(ratio, "ratio", 0, size = NA)
   numbers_in(reference, "reference", size = NA)
   numbers_in(folds, "folds", 2, whole = TRUE)
   ((ratio - 1) + ratio * (folds - 1) * reference) / (folds - 1)
 }
 
-# Variance ratio of two algorithms from half splits (Nadeau and Bengio 2003, Machine Learning 52, 239-281), jackknifed.
+#' Variance ratio of two algorithms from half splits, with its jackknife interval
+#'
+#' Variance ratio of two algorithms from half splits, with its jackknife interval
+#'
+#' @param method,reference Lists of two matrices, one row per half split and one column per group:
+#'   the cross-validated metric in either half.
+#' @param level Confidence level.
+#'
+#' @return A list: ratio, low, high, one number per group.
+#'
+#' @references Nadeau and Bengio (2003). Inference for the generalization error. Machine Learning
+#'   52, 239-281.
+#'
+#' @examples
+#' a <- list(cbind(c(0.8, 0.7, 0.75)), cbind(c(0.7, 0.72, 0.8)))
+#' b <- list(cbind(c(0.8, 0.78, 0.75)), cbind(c(0.76, 0.75, 0.8)))
+#' fs_um_variance_ratio(a, b)$ratio
+#' @export
 fs_um_variance_ratio <- function(method, reference, level = 0.95) {
+  need_arguments()
   numbers_in(level, "level", 0, 1)
   for (name in c("method", "reference")) {
     x <- get(name)
@@ -168,7 +291,7 @@ fs_um_variance_ratio <- function(method, reference, level = 0.95) {
   left <- matrix(vapply(seq_len(splits), function(j) log(ratio_of(-j)), numeric(length(ratio))), length(ratio))
   spread <- sqrt((splits - 1)^2 / splits * apply(left, 1L, stats::var))
   reach <- stats::qt(0.5 + level / 2, splits - 1) * spread
-  list(ratio = ratio, low = ratio * exp(-reach), high = ratio * exp(reach))
+  as_numbers(list(ratio = ratio, low = ratio * exp(-reach), high = ratio * exp(reach)))
 }
 
 # A rate of every group, and criteria of fairness as differences of their rates: rows of an audit.

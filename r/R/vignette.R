@@ -1,6 +1,33 @@
 # A vignette about the user's data with Python and R chunks, written by the command line of the Python side.
+
+#' Write a vignette about your own data
+#'
+#' An R Markdown file with Python and R chunks side by side: data, rates, scores, posteriors,
+#' cross-check, limits. The sentences that it prints are computed from the data. It is written by
+#' the command line of the Python side, and built by `rmarkdown::render()`, or by
+#' `fairstats vignettes build`, also without R; next month's rows are a parameter of its head,
+#' `rmarkdown::render(path, params = list(data = "july.csv"))`.
+#'
+#' @param path The file to write, `.Rmd` or `.qmd`.
+#' @param data File with one row per person.
+#' @param sensitive_features Its sensitive columns.
+#' @param y_true,y_pred,score Columns of outcome, prediction and score.
+#' @param reference,pos_label Reference group and favourable value.
+#' @param ... Further options of `fairstats vignettes new`, as `margin = 0.05`.
+#' @param overwrite Whether a file that is there may be replaced; the file of the data never is.
+#' @param command The program of the Python side.
+#'
+#' @return The path, invisibly.
+#'
+#' @examples
+#' if (nzchar(Sys.which("fairstats"))) {
+#'   people <- system.file("extdata", "people.csv", package = "fairstats")
+#'   fs_vignette(tempfile(fileext = ".Rmd"), people, "sex", y_pred = "hired")
+#' }
+#' @export
 fs_vignette <- function(path, data, sensitive_features, y_true = NULL, y_pred = NULL, score = NULL, reference = NULL,
                         pos_label = NULL, ..., overwrite = FALSE, command = "fairstats") {
+  need_arguments()
   if (!nzchar(Sys.which(command))) stop_argument("command", paste0('"', command, '", which is not on PATH'),
     "the program of pip install fairstats[cli]")
   given <- Filter(Negate(is.null), c(

@@ -24,7 +24,9 @@ def people() -> pd.DataFrame:
     sex = rng.choice(["male", "female"], n, p=[0.6, 0.4])
     origin = rng.choice(["north", "south", "isles"], n, p=[0.55, 0.35, 0.1])
     qualified = rng.binomial(1, 0.5 + 0.05 * (sex == "male"))
-    score = np.clip(0.3 + 0.35 * qualified + 0.08 * (origin == "north") + rng.normal(0, 0.18, n), 0, 1).round(2)
+    score = np.clip(
+        0.3 + 0.35 * qualified + 0.08 * (origin == "north") + rng.normal(0, 0.18, n), 0, 1
+    ).round(2)
     return pd.DataFrame(
         {
             "sex": sex,

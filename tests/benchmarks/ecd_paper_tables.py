@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-#: Table IV as printed: difference of ACD, and location of the privileged and the unprivileged group.
+#: Table IV as printed: difference of ACD, and location of the privileged and the unprivileged
+#: group.
 TABLE_IV = {
     ("Adult, race", "MLP"): (0.07, 0.15, 0.28),
     ("Adult, sex", "MLP"): (0.05, 0.03, 0.24),

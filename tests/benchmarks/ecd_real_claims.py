@@ -1,11 +1,10 @@
 """The paper's claims as inequalities, judged by the records of `ecd_real_data` and `ecd_real_rows`.
 
-The rule was written down before the record was made; the counts of an earlier one were known. A claim is an
-inequality about a mean over tasks; a task's value is the mean over its models, each the mean over its seeds.
-It "holds" where the whole 95% t interval over the tasks lies on the claim's side, "fails" where it lies on
-the other side, and is "undecided" else, and with fewer than `FEWEST` tasks. A figure of the paper becomes
-"at least" or "at most" that figure with `SLACK` to spare.
-"""
+The rule was written down before the record was made; the counts of an earlier one were known. A
+claim is an inequality about a mean over tasks; a task's value is the mean over its models, each the
+mean over its seeds. It "holds" where the whole 95% t interval over the tasks lies on the claim's
+side, "fails" where it lies on the other side, and is "undecided" else, and with fewer than `FEWEST`
+tasks. A figure of the paper becomes "at least" or "at most" that figure with `SLACK` to spare."""
 
 from __future__ import annotations
 
@@ -22,8 +21,11 @@ import fairstats as fs
 from tests.benchmarks.ecd_real_data import FIELDS
 from tests.benchmarks.ecd_real_sets import MODELS, TASKS
 
-#: The paper's tolerance of ECD; the least change that counts as one; what a share may miss a figure by.
-TOLERANCE, CHANGE, SLACK = 0.05, 0.01, 0.05
+#: The paper's tolerance of ECD; the least change that counts as one; what a share may miss a figure
+#: by.
+TOLERANCE = 0.05
+CHANGE = 0.01
+SLACK = 0.05
 FEWEST = 4
 #: Fewer seeds of both cannot be told apart by Scott-Knott.
 SEEDS_TO_RANK = 4
@@ -50,7 +52,12 @@ def of_group(fit: Fit, group: str) -> dict[str, Any]:
     *values, last = fit["groups"][group]
     record = dict(zip(FIELDS, values, strict=True))
     modelled = record["scale"] is not None
-    return {**record, "type": last if modelled else None, "why": "" if modelled else last, "m": fit["m"]}
+    return {
+        **record,
+        "type": last if modelled else None,
+        "why": "" if modelled else last,
+        "m": fit["m"],
+    }
 
 
 def tails(fit: Fit) -> list[dict[str, Any]]:
@@ -86,7 +93,9 @@ def kind(tail: Mapping[str, Any]) -> str:
 def reaches(tail: Mapping[str, Any]) -> bool:
     """Whether the horizon reaches m."""
     limit = tail["horizon"]
-    return limit == "inf" or (not isinstance(limit, str) and limit is not None and limit >= tail["m"])
+    return limit == "inf" or (
+        not isinstance(limit, str) and limit is not None and limit >= tail["m"]
+    )
 
 
 @dataclass(frozen=True)
@@ -115,16 +124,20 @@ def interval(tasks: dict[str, float], *, share: bool = False) -> Mean:
     if x.size < 2:
         return Mean(float(x.mean()) if x.size else np.nan, -np.inf, np.inf, tasks)
     half = float(t.ppf(0.975, x.size - 1) * x.std(ddof=1) / np.sqrt(x.size))
-    low, high = x.mean() - half, x.mean() + half
+    low = x.mean() - half
+    high = x.mean() + half
     if share:
-        low, high = max(low, 0.0), min(high, 1.0)
+        low = max(low, 0.0)
+        high = min(high, 1.0)
     return Mean(float(x.mean()), float(low), float(high), tasks)
 
 
 def paired(first: Cells, second: Cells) -> Cells:
     """Both fits where a task, a model and a seed have both."""
     both = {
-        key: {seed: (seeds[seed], second[key][seed]) for seed in seeds if seed in second.get(key, {})}
+        key: {
+            seed: (seeds[seed], second[key][seed]) for seed in seeds if seed in second.get(key, {})
+        }
         for key, seeds in first.items()
     }
     return {key: seeds for key, seeds in both.items() if seeds}
@@ -132,7 +145,10 @@ def paired(first: Cells, second: Cells) -> Cells:
 
 @dataclass(frozen=True)
 class Claim:
-    """`paper`: its words and figure; `ours`: what is measured; `side`: "above" or "below" the `bound`."""
+    """`paper`: its words and figure; `ours`: what is measured; `side`.
+
+    "above" or "below" the `bound`.
+    """
 
     question: str
     paper: str
@@ -147,7 +163,8 @@ class Claim:
         """By the rule."""
         if len(self.mean.tasks) < FEWEST or not np.isfinite(self.mean.low):
             return "undecided"
-        low, high = self.mean.low, self.mean.high
+        low = self.mean.low
+        high = self.mean.high
         if self.side == "below":
             low, high, bound = -high, -low, -self.bound
         else:
@@ -203,7 +220,9 @@ def synthetic_claims(rows: list[dict[str, Any]]) -> list[Claim]:
                 "RQ1",
                 "Algorithm 1 adds synthetic rows to 12 of these 64 tails, 19% (table IV, #N)",
                 "tails that get synthetic rows",
-                mean_over_tasks(looks, lambda pair: float(np.mean([n > 0 for _, n, _, _ in pair])), share=True),
+                mean_over_tasks(
+                    looks, lambda pair: float(np.mean([n > 0 for _, n, _, _ in pair])), share=True
+                ),
                 "below",
                 12 / 64 + SLACK,
                 True,
@@ -230,7 +249,9 @@ def quality(rows: list[dict[str, Any]]) -> dict[str, dict[str, dict[str, float]]
 
 
 def by_tail(rows: list[dict[str, Any]]) -> Cells:
-    """Algorithm 1: (task, model) → seed → (real rows, synthetic rows, looks, status) of both groups."""
+    """Algorithm 1: (task, model) → seed → (real rows, synthetic rows, looks, status) of both
+    groups.
+    """
     found: Cells = defaultdict(dict)
     for line in rows:
         what, task, _, seed = line["key"]
@@ -245,7 +266,12 @@ def tail_claims(cells: Cells) -> list[Claim]:
     """RQ2."""
 
     def share(
-        paper: str, ours: str, of: Callable[[Fit], float], bound: float, side: str = "above", part: bool = True
+        paper: str,
+        ours: str,
+        of: Callable[[Fit], float],
+        bound: float,
+        side: str = "above",
+        part: bool = True,
     ) -> Claim:
         return Claim("RQ2", paper, ours, mean_over_tasks(cells, of, share=part), side, bound, part)
 
@@ -271,7 +297,12 @@ def tail_claims(cells: Cells) -> list[Claim]:
             of_tails(lambda tail: kind(tail) == "III"),
             0.78 - SLACK,
         ),
-        share("most shapes are at most 0 (V-B)", "tails with a model whose ξ is at most 0", of_tails_with_model, 0.5),
+        share(
+            "most shapes are at most 0 (V-B)",
+            "tails with a model whose ξ is at most 0",
+            of_tails_with_model,
+            0.5,
+        ),
         share(
             "ECD above .05 in 19 of 40 cases, 48% (V-B)",
             "cases with an estimate above .05",
@@ -320,7 +351,9 @@ def mitigation_claims(by: dict[str, Cells]) -> list[Claim]:
     """RQ3 and RQ4."""
     found = []
 
-    def add(question: str, paper: str, ours: str, mean: Mean, side: str, bound: float, part: bool) -> None:
+    def add(
+        question: str, paper: str, ours: str, mean: Mean, side: str, bound: float, part: bool
+    ) -> None:
         found.append(Claim(question, paper, ours, mean, side, bound, part))
 
     for variant in (*OF_THE_PAPER, *FURTHER):
@@ -369,7 +402,10 @@ def mitigation_claims(by: dict[str, Cells]) -> list[Claim]:
     for variant in ("MiniMax", "EcdSearch"):
         if variant not in by:
             continue
-        words = {"MiniMax": "MiniMax wins in 10 of 20, 50%", "EcdSearch": "ECD-Fair wins in 18 of 20, 90%"}
+        words = {
+            "MiniMax": "MiniMax wins in 10 of 20, 50%",
+            "EcdSearch": "ECD-Fair wins in 18 of 20, 90%",
+        }
         bound = {"MiniMax": 0.5, "EcdSearch": 0.9}[variant]
         pairs = paired(by["original"], by[variant])
         add(
@@ -386,7 +422,9 @@ def mitigation_claims(by: dict[str, Cells]) -> list[Claim]:
             "RQ4",
             "ECD-Fair has ECD below .05 in 18 of 20, 90% (V-D)",
             "EcdSearch: |ECD| at most .05",
-            mean_over_tasks(by["EcdSearch"], lambda fit: float(size("ecd")(fit) <= TOLERANCE), share=True),
+            mean_over_tasks(
+                by["EcdSearch"], lambda fit: float(size("ecd")(fit) <= TOLERANCE), share=True
+            ),
             "above",
             0.9 - SLACK,
             True,
@@ -396,7 +434,9 @@ def mitigation_claims(by: dict[str, Cells]) -> list[Claim]:
             "ECD-Fair increases ECD nowhere (V-D)",
             "EcdSearch: |ECD| larger by .01",
             mean_over_tasks(
-                paired(by["original"], by["EcdSearch"]), lambda p: float(change("ecd")(p) > CHANGE), share=True
+                paired(by["original"], by["EcdSearch"]),
+                lambda p: float(change("ecd")(p) > CHANGE),
+                share=True,
             ),
             "below",
             SLACK,
@@ -417,7 +457,10 @@ def mitigation_claims(by: dict[str, Cells]) -> list[Claim]:
 
 @dataclass(frozen=True)
 class Tally:
-    """Scott–Knott against the vanilla model over tasks and models; `judged`: with two seeds of both."""
+    """Scott–Knott against the vanilla model over tasks and models; `judged`.
+
+    With two seeds of both.
+    """
 
     wins: int
     ties: int
@@ -434,7 +477,8 @@ def win_tie_loss(by: dict[str, Cells], variant: str, name: str, n_resamples: int
     counts = {"wins": 0, "ties": 0, "losses": 0}
     for seeds in paired(by["original"], by[variant]).values():
         runs = {
-            side: [abs(value(pair[j], name)) for pair in seeds.values()] for j, side in enumerate(("original", variant))
+            side: [abs(value(pair[j], name)) for pair in seeds.values()]
+            for j, side in enumerate(("original", variant))
         }
         if len(seeds) < SEEDS_TO_RANK or not all(np.isfinite(v).all() for v in runs.values()):
             continue

@@ -1,18 +1,20 @@
-"""Extreme counterfactual discrimination on the paper's real data: tables IV, V and VII of Monjezi et al.
+"""Extreme counterfactual discrimination on the paper's real data.
+
+Tables IV, V and VII of Monjezi et al.
 
     python -m tests.benchmarks.ecd_real_data [--minutes M] [--record FILE]
 
-Every finished piece is at once a line of JSON in FILE (gzip); a run that was broken off, or that used up its
-CPU minutes, goes on where it stopped. One piece is a data set, a model, a seed and a mitigator of
-`ecd_real_mitigators`: a random 60% of the rows train the model, and the other 40% — held out — are evaluated.
-"EG" holds the original model, fairlearn's `ExponentiatedGradient` with demographic parity around it as it
-predicts ("EG": the probability of the random prediction) and with the probabilities of its predictors mixed
-("EG, mixed"); the others one fit each. Per group: N, ACD, CVaR, threshold, parameters of the point process
-with m interactions, type and horizon; between the groups: difference of ACD, ECD with interval and likelihood
-ratio. m = 1,000 where both groups have 500 held-out rows, 100 where not; k = 50 exceedances, or a quarter of
-the smaller group's rows where that is fewer. Data sets that are neither bundled nor in ``../shared/data`` are
-left out, and named. The pages are then written by ``python -m tests.benchmarks.ecd_real_page``.
-"""
+Every finished piece is at once a line of JSON in FILE (gzip); a run that was broken off, or that
+used up its CPU minutes, goes on where it stopped. One piece is a data set, a model, a seed and a
+mitigator of `ecd_real_mitigators`: a random 60% of the rows train the model, and the other 40% —
+held out — are evaluated. "EG" holds the original model, fairlearn's `ExponentiatedGradient` with
+demographic parity around it as it predicts ("EG": the probability of the random prediction) and
+with the probabilities of its predictors mixed ("EG, mixed"); the others one fit each. Per group: N,
+ACD, CVaR, threshold, parameters of the point process with m interactions, type and horizon; between
+the groups: difference of ACD, ECD with interval and likelihood ratio. m = 1,000 where both groups
+have 500 held-out rows, 100 where not; k = 50 exceedances, or a quarter of the smaller group's rows
+where that is fewer. Data sets that are neither bundled nor in ``../shared/data`` are left out, and
+named. The pages are then written by ``python -m tests.benchmarks.ecd_real_page``."""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ from tests.benchmarks.ecd_real_sets import MODELS, TASKS, Missing, Task
 
 RECORD = Path(__file__).parent / "ecd_real_data.jsonl.gz"
 #: Interactions where both groups have `ENOUGH` held-out rows, and where not.
-INTERACTIONS, FEWER_INTERACTIONS, ENOUGH = 1000, 100, 500
+INTERACTIONS = 1000
+FEWER_INTERACTIONS = 100
+ENOUGH = 500
 EXCEEDANCES = 50
 #: Of every data set, model and mitigator.
 SEEDS = 5
@@ -74,16 +78,20 @@ def piece(task: Task, model: str, seed: int, what: str, limit: int | None = None
             **measures(sample, task, seed),
         }
         if task.reverse and name == "original":
-            turned = fs.results.CounterfactualSample.from_values({g: -sample[g].values() for g in both})
+            turned = fs.results.CounterfactualSample.from_values(
+                {g: -sample[g].values() for g in both}
+            )
             found["fits"][name + REVERSED] = measures(turned, task, seed)
     return found
 
 
 def performance(sample: Any, label: np.ndarray, task: Task, soft: bool) -> dict[str, Any]:
     """Accuracy, and differences of favourable rates, of odds on average, and of opportunity."""
-    right, rates = [], []
+    right = []
+    rates = []
     for group in (task.unprivileged, task.privileged):
-        score, y = sample[group].actual, label[sample[group].rows]
+        score = sample[group].actual
+        y = label[sample[group].rows]
         chosen = score if soft else (score > 0.5).astype(float)
         right.append(np.where(y == 1, chosen, 1 - chosen))
         of_class = [chosen[y == c].mean() if (y == c).any() else np.nan for c in (0, 1)]
@@ -98,42 +106,82 @@ def measures(sample: Any, task: Task, seed: int) -> dict[str, Any]:
     k = min(EXCEEDANCES, max(10, least // 4))
     m = INTERACTIONS if least >= ENOUGH else FEWER_INTERACTIONS
     result = fs.ecd(
-        sample, privileged=task.privileged, unprivileged=task.unprivileged, interactions=m,
-        threshold=k, other_interactions=(), sensitivity=(), n_resamples=199, rng=seed, backend="scipy",
-    )  # fmt: skip
+        sample,
+        privileged=task.privileged,
+        unprivileged=task.unprivileged,
+        interactions=m,
+        threshold=k,
+        other_interactions=(),
+        sensitivity=(),
+        n_resamples=199,
+        rng=seed,
+        backend="scipy",
+    )
     value, interval, test = sample.difference(task.unprivileged, task.privileged)
     return {
         "acd": numbers(value, *interval, test.pvalue),
         "ecd": numbers(result.estimate, *result.confidence_interval, result.pvalue),
         "m": m,
         "verdict": result.verdict,
-        "groups": {g: group_record(sample, result[g]) for g in (task.privileged, task.unprivileged)},
+        "groups": {
+            g: group_record(sample, result[g]) for g in (task.privileged, task.unprivileged)
+        },
     }
 
 
-#: What a group's record holds; "own" is the location at the group's own block of e exceedances, "law" the
-#: likelihood: of the values, of the cells of a grid, or of a power tail below a near end point.
+#: What a group's record holds; "own" is the location at the group's own block of e exceedances,
+#: "law" the likelihood: of the values, of the cells of a grid, or of a power tail below a near end
+#: point.
 FIELDS = (
     *("n", "acd", "acd_se", "cvar", "cvar_low", "cvar_high", "k", "tau", "maximum"),
-    *("level", "level_low", "level_high", "own", "own_se", "scale", "scale_se", "shape", "shape_se"),
+    *(
+        "level",
+        "level_low",
+        "level_high",
+        "own",
+        "own_se",
+        "scale",
+        "scale_se",
+        "shape",
+        "shape_se",
+    ),
     *("shape_low", "shape_high", "horizon", "fit_p", "law"),
 )
 
 
 def group_record(sample: Any, tail: Any) -> list[Any]:
     """`FIELDS` of a group, then its type, or why it has none."""
-    chosen, fit = sample[tail.group], tail.fit
+    chosen = sample[tail.group]
+    fit = tail.fit
     cvar, cvar_interval = sample.cvar(tail.group, CVAR_LEVEL)
     averages = (chosen.n, chosen.average.estimate, chosen.average.std_error, cvar, *cvar_interval)
-    tops = (tail.n_exceedances, tail.threshold, tail.maximum, tail.level.estimate, *tail.level.confidence_interval)
+    tops = (
+        tail.n_exceedances,
+        tail.threshold,
+        tail.maximum,
+        tail.level.estimate,
+        *tail.level.confidence_interval,
+    )
     if fit is None:
         own = np.quantile(chosen.values(), 1 - min(tail.rate, 1) / np.e)
         return [*numbers(*averages, *tops, own), *[None] * 10, reason(tail.degenerate)]
     block = fit.return_level(np.e / tail.rate)
-    error, interval = fit.std_error, tail.type.confidence_interval
-    inference = (block.estimate, block.std_error, fit.scale, error["scale"], fit.shape, error["shape"])
+    error = fit.std_error
+    interval = tail.type.confidence_interval
+    inference = (
+        block.estimate,
+        block.std_error,
+        fit.scale,
+        error["scale"],
+        fit.shape,
+        error["shape"],
+    )
     horizon = tail.type.horizon if np.isfinite(tail.type.horizon) else str(tail.type.horizon)
-    rest = [*numbers(*averages, *tops, *inference, *interval), horizon, *numbers(tail.goodness_pvalue)]
+    rest = [
+        *numbers(*averages, *tops, *inference, *interval),
+        horizon,
+        *numbers(tail.goodness_pvalue),
+    ]
     law = "grid" if fit.grid is not None else "power" if fit.by_power else "values"
     return [*rest, law, tail.type.type]
 
@@ -164,7 +212,9 @@ def significant(value: Any) -> Any:
 
 
 def keys() -> Iterator[tuple[Task, str, int, str]]:
-    """All pieces: the original models and EG with every seed, then the other mitigators, seed by seed."""
+    """All pieces: the original models and EG with every seed, then the other mitigators, seed by
+    seed.
+    """
     for what in (["EG"], [name for name in MITIGATORS if name != "EG"]):
         for seed in range(SEEDS):
             for name in what:
@@ -190,14 +240,18 @@ def run(record: Path, minutes: float) -> None:
             break
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # unfinished optimisers; ties, which the record names
+                warnings.simplefilter(
+                    "ignore"
+                )  # unfinished optimisers; ties, which the record names
                 answer = piece(task, model, seed, what)
         except Missing as reason:
             sys.stderr.write(f"{task.name}: left out, {reason}\n")
             missing.add(task.name)
             continue
         line = json.dumps({"key": key, **answer}, separators=(",", ":")) + "\n"
-        with record.open("ab") as file:  # a further gzip member, which any reader takes as more lines
+        with record.open(
+            "ab"
+        ) as file:  # a further gzip member, which any reader takes as more lines
             file.write(gzip.compress(line.encode(), 9, mtime=0))
     if record.exists():
         record.write_bytes(packed(read(record)))
@@ -205,13 +259,18 @@ def run(record: Path, minutes: float) -> None:
 
 def packed(lines: list[dict[str, Any]]) -> bytes:
     """The lines in the order of their keys, as one gzip member."""
-    text = (json.dumps(line, separators=(",", ":")) + "\n" for line in sorted(lines, key=lambda x: x["key"]))
+    text = (
+        json.dumps(line, separators=(",", ":")) + "\n"
+        for line in sorted(lines, key=lambda x: x["key"])
+    )
     return gzip.compress("".join(text).encode(), 9, mtime=0)
 
 
 def main() -> None:
     """Parse the command line, compute."""
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.ecd_real_data", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.benchmarks.ecd_real_data", description=__doc__
+    )
     parser.add_argument("--minutes", type=float, default=60.0, help="CPU minutes")
     parser.add_argument("--record", type=Path, default=RECORD)
     options = parser.parse_args()

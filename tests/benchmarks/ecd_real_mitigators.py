@@ -1,12 +1,16 @@
 """The mitigators of `ecd_real_data`: each gives scores of the favourable outcome for any rows.
 
-- "EG": fairlearn's `ExponentiatedGradient`, as it predicts and with its predictors' probabilities mixed.
-- "reweighing" (Kamiran and Calders 2012): weights P(group) P(label) / P(group, label) of the training rows.
-- "Fair-SMOTE-like" (Chakraborty et al. 2021, by their description): every cell of group and label is filled
-  up to the largest one by rows between a person and two neighbours of the cell; then rows go for which a
-  logistic regression changes its prediction with the attribute.
-- "CorrelationRemover", "ThresholdOptimizer", "GridSearch": fairlearn's, for demographic parity where asked.
-- "MiniMax" (Diana et al. 2021) and "EcdSearch" with the same number of trained models, for LR and MLP.
+- "EG": fairlearn's `ExponentiatedGradient`, as it predicts and with its predictors' probabilities
+  mixed.
+- "reweighing" (Kamiran and Calders 2012): weights P(group) P(label) / P(group, label) of the
+  training rows.
+- "Fair-SMOTE-like" (Chakraborty et al. 2021, by their description): every cell of group and label
+  is filled up to the largest one by rows between a person and two neighbours of the cell; then rows
+  go for which a logistic regression changes its prediction with the attribute.
+- "CorrelationRemover", "ThresholdOptimizer", "GridSearch": fairlearn's, for demographic parity
+  where asked.
+- "MiniMax" (Diana et al. 2021) and "EcdSearch" with the same number of trained models, for LR and
+  MLP.
 """
 
 from __future__ import annotations
@@ -20,15 +24,25 @@ import numpy as np
 import pandas as pd
 
 import fairstats as fs
-from tests.benchmarks.ecd_real_sets import MOST_TRAINING_ROWS, Mixture, Task, encoder, estimator, mitigated
+from tests.benchmarks.ecd_real_sets import (
+    MOST_TRAINING_ROWS,
+    Mixture,
+    Task,
+    encoder,
+    estimator,
+    mitigated,
+)
 
 Score = Callable[[Any], np.ndarray]
 #: Trained models of `EcdSearch` (the one as given included) and of MiniMax.
 TRIALS = 9
 #: Points of fairlearn's `GridSearch`.
 GRID = 7
-#: Of Fair-SMOTE: nearest neighbours, probability that a column changes, and by how much of a difference.
-NEIGHBOURS, CROSSOVER, STEP = 5, 0.8, 0.8
+#: Of Fair-SMOTE: nearest neighbours, probability that a column changes, and by how much of a
+#: difference.
+NEIGHBOURS = 5
+CROSSOVER = 0.8
+STEP = 0.8
 #: Models of the paper's RQ4.
 SEARCHED = ("LR", "MLP")
 TRAINING_SHARE = 0.6
@@ -36,7 +50,9 @@ TRAINING_SHARE = 0.6
 
 @dataclass
 class Data:
-    """A random 60% of a data set for training, of them so many as the model gets, and the held-out rows."""
+    """A random 60% of a data set for training, of them so many as the model gets, and the held-out
+    rows.
+    """
 
     task: Task
     model: str
@@ -115,13 +131,19 @@ def fair_smote(data: Data) -> dict[str, Score]:
 
 
 def balanced(data: Data) -> tuple[pd.DataFrame, np.ndarray]:
-    """Training rows with so many made ones that all cells of group and label are equal; and labels."""
+    """Training rows with so many made ones that all cells of group and label are equal.
+
+    And labels.
+    """
     rng = np.random.default_rng(data.seed)
     cells = [
-        np.flatnonzero((data.group == group) & (data.y == label)) for group in np.unique(data.group) for label in (0, 1)
+        np.flatnonzero((data.group == group) & (data.y == label))
+        for group in np.unique(data.group)
+        for label in (0, 1)
     ]
     most = max(cell.size for cell in cells)
-    parts, labels = [data.rows], [data.y]
+    parts = [data.rows]
+    labels = [data.y]
     for cell in cells:
         if 2 < cell.size < most:
             parts.append(between(data.rows.iloc[cell], data.X[cell], most - cell.size, rng))
@@ -133,7 +155,8 @@ def unswayed(data: Data, rows: pd.DataFrame, y: np.ndarray) -> np.ndarray:
     """Where a logistic regression predicts the same with the other value of the attribute."""
     from sklearn.linear_model import LogisticRegression
 
-    name, values = data.task.protected, (data.task.privileged, data.task.unprivileged)
+    name = data.task.protected
+    values = (data.task.privileged, data.task.unprivileged)
     turned = rows.assign(**{name: rows[name].map(dict(zip(values, values[::-1], strict=True)))})
     encoded = [np.asarray(data.encoder.transform(each)) for each in (rows, turned)]
     judge = LogisticRegression(max_iter=1000).fit(encoded[0], y)
@@ -142,7 +165,10 @@ def unswayed(data: Data, rows: pd.DataFrame, y: np.ndarray) -> np.ndarray:
 
 
 def between(rows: pd.DataFrame, X: np.ndarray, n: int, rng: np.random.Generator) -> pd.DataFrame:
-    """`n` rows near those of one cell: a + .8 (b − c) of numbers, a category of one of the three."""
+    """`n` rows near those of one cell.
+
+    A + .8 (b − c) of numbers, a category of one of the three.
+    """
     from sklearn.neighbors import NearestNeighbors
 
     size = min(NEIGHBOURS, len(rows) - 1)
@@ -167,7 +193,11 @@ def correlation_remover(data: Data) -> dict[str, Score]:
     from fairlearn.preprocessing import CorrelationRemover
 
     names = [str(name) for name in data.encoder.get_feature_names_out()]
-    own = [j for j, name in enumerate(names) if name.split("__")[1].startswith(f"{data.task.protected}_")]
+    own = [
+        j
+        for j, name in enumerate(names)
+        if name.split("__")[1].startswith(f"{data.task.protected}_")
+    ]
     remover = CorrelationRemover(sensitive_feature_ids=own).fit(data.X)
     fitted = data.new().fit(remover.transform(data.X), data.y)
     score = data.score(fitted, lambda rows: remover.transform(data.encoder.transform(rows)))
@@ -179,7 +209,10 @@ def threshold_optimizer(data: Data) -> dict[str, Score]:
     from fairlearn.postprocessing import ThresholdOptimizer
 
     chosen = ThresholdOptimizer(
-        estimator=data.fitted, constraints="demographic_parity", prefit=True, predict_method="predict_proba"
+        estimator=data.fitted,
+        constraints="demographic_parity",
+        prefit=True,
+        predict_method="predict_proba",
     ).fit(data.X, data.y, sensitive_features=data.group)
 
     def score(rows: Any) -> np.ndarray:
@@ -202,9 +235,12 @@ def minimax(data: Data) -> dict[str, Score]:
     """The mean of models whose groups' weights grow with the groups' errors."""
     groups, code = np.unique(data.group, return_inverse=True)
     size = np.bincount(code)
-    weight, models = size / size.sum(), []
+    weight = size / size.sum()
+    models = []
     for step in range(1, TRIALS + 1):
-        models.append(data.new().fit(data.X, data.y, sample_weight=(weight / size)[code] * code.size))
+        models.append(
+            data.new().fit(data.X, data.y, sample_weight=(weight / size)[code] * code.size)
+        )
         wrong = models[-1].predict(data.X) != data.y
         weight = weight * np.exp(np.bincount(code, wrong, groups.size) / size / np.sqrt(step))
         weight = weight / weight.sum()

@@ -53,16 +53,16 @@ PICTURE = PAGE.parent / "images" / "ecd-real-mds.png"
 TABLES = Path(__file__).parent / "ecd_real_data.md"
 NAMES = {"LR": "logistic regression", "SVM": "SVM", "RF": "forest", "MLP": "MLP"}
 DONE = (
-    "Everything that was planned was run. Verdicts and intervals of a piece are those of the version that "
-    "ran it, of most pieces of the first three seeds an earlier one than of the others; shares and claims "
-    "rest on the estimates."
+    "Everything that was planned was run. Verdicts and intervals of a piece are those of the"
+    " version that ran it, of most pieces of the first three seeds an earlier one than of the"
+    " others; shares and claims rest on the estimates."
 )
 #: Said while pieces are missing.
 LEFT = (
-    "**{left} planned pieces have not been run.** The run goes on where it stopped with "
-    "`python -m tests.benchmarks.ecd_real_data --minutes 120` and "
-    "`python -m tests.benchmarks.ecd_real_rows --minutes 60` (the second needs ctgan and torch); the page is "
-    "then written again by `python -m tests.benchmarks.ecd_real_page`."
+    "**{left} planned pieces have not been run.** The run goes on where it stopped with `python -m"
+    " tests.benchmarks.ecd_real_data --minutes 120` and `python -m tests.benchmarks.ecd_real_rows"
+    " --minutes 60` (the second needs ctgan and torch); the page is then written again by `python"
+    " -m tests.benchmarks.ecd_real_page`."
 )
 
 
@@ -95,11 +95,19 @@ def shown(mean: Mean, share: bool) -> str:
 
 def claims_table(found: Iterable[Claim]) -> str:
     """Claim, measure, bound, value, judgement."""
-    rows: list[Sequence[str]] = [("claim (place)", "measured here", "claim's side", "found, 95% interval", "")]
+    rows: list[Sequence[str]] = [
+        ("claim (place)", "measured here", "claim's side", "found, 95% interval", "")
+    ]
     for claim in found:
         tasks = "" if len(claim.mean.tasks) >= FEWEST else f" ({len(claim.mean.tasks)} tasks)"
         rows.append(
-            (claim.paper, claim.ours, bound(claim), shown(claim.mean, claim.share) + tasks, f"**{claim.judged}**")
+            (
+                claim.paper,
+                claim.ours,
+                bound(claim),
+                shown(claim.mean, claim.share) + tasks,
+                f"**{claim.judged}**",
+            )
         )
     return text(rows)
 
@@ -129,7 +137,9 @@ def bound(claim: Claim) -> str:
 
 def state(lines: list[dict[str, Any]], rows: list[dict[str, Any]]) -> str:
     """What was run, and what not."""
-    planned, done, failed = Counter[str](), Counter[str](), Counter[str]()
+    planned = Counter[str]()
+    done = Counter[str]()
+    failed = Counter[str]()
     for _, _, _, what in keys():
         planned[what] += 1
     seeds: dict[str, set[int]] = {what: set() for what in MITIGATORS}
@@ -141,10 +151,20 @@ def state(lines: list[dict[str, Any]], rows: list[dict[str, Any]]) -> str:
     body: list[Sequence[str]] = [("mitigator", "pieces", "planned", "failed", "seeds")]
     for what in MITIGATORS:
         name = "original and EG" if what == "EG" else what
-        body.append((name, str(done[what]), str(planned[what]), str(failed[what]), str(len(seeds[what]))))
+        body.append(
+            (name, str(done[what]), str(planned[what]), str(failed[what]), str(len(seeds[what])))
+        )
     kinds = Counter(line["key"][0] for line in rows)
-    wanted = {"quality": ROW_SEEDS * len(GENERATORS) * len(TASKS), "tail": ROW_SEEDS * len(TASKS), "mds": 1}
-    names = {"quality": "synthetic rows (table III)", "tail": "Algorithm 1 with CTGAN", "mds": "MDS picture"}
+    wanted = {
+        "quality": ROW_SEEDS * len(GENERATORS) * len(TASKS),
+        "tail": ROW_SEEDS * len(TASKS),
+        "mds": 1,
+    }
+    names = {
+        "quality": "synthetic rows (table III)",
+        "tail": "Algorithm 1 with CTGAN",
+        "mds": "MDS picture",
+    }
     for what, planned_rows in wanted.items():
         used = {line["key"][3] for line in rows if line["key"][0] == what}
         body.append((names[what], str(kinds[what]), str(planned_rows), "0", str(len(used))))
@@ -154,7 +174,9 @@ def state(lines: list[dict[str, Any]], rows: list[dict[str, Any]]) -> str:
 def quality_table(rows: list[dict[str, Any]]) -> str:
     """Table III, ours with the paper's in brackets."""
     made = quality(rows)
-    body: list[Sequence[str]] = [("data", "rows by", "Fréchet", "normalised KL", "detection", "F1 loss")]
+    body: list[Sequence[str]] = [
+        ("data", "rows by", "Fréchet", "normalised KL", "detection", "F1 loss")
+    ]
     for task in TABLE_III:
         for name in GENERATORS:
             values = made.get(name, {}).get(task)
@@ -162,7 +184,10 @@ def quality_table(rows: list[dict[str, Any]]) -> str:
                 continue
             place = {"CTGAN": 0, "TVAE": 1, "RND": 2}.get(name)
             printed = TABLE_III[task][place] if place is not None else ()
-            cells = [two(v) + (f" ({two(printed[j])})" if printed else "") for j, v in enumerate(values.values())]
+            cells = [
+                two(v) + (f" ({two(printed[j])})" if printed else "")
+                for j, v in enumerate(values.values())
+            ]
             body.append((task, name.replace("_", " "), *cells))
     return text(body) if len(body) > 1 else ""
 
@@ -172,10 +197,16 @@ def looks_table(rows: list[dict[str, Any]]) -> str:
     cells = by_tail(rows)
     if not cells:
         return ""
-    body: list[Sequence[str]] = [("task", "tails", "with synthetic rows", "most synthetic rows", "not passed")]
+    body: list[Sequence[str]] = [
+        ("task", "tails", "with synthetic rows", "most synthetic rows", "not passed")
+    ]
     for task in TASKS:
         found = [
-            look for (name, _), seeds in cells.items() if name == task.name for pair in seeds.values() for look in pair
+            look
+            for (name, _), seeds in cells.items()
+            if name == task.name
+            for pair in seeds.values()
+            for look in pair
         ]
         if found:
             body.append(
@@ -193,18 +224,40 @@ def looks_table(rows: list[dict[str, Any]]) -> str:
 def tails_table(by: dict[str, Cells]) -> str:
     """What the tails are, in shares of tails averaged over seeds, models, tasks."""
     variants = [v for v in ("original", "EG", "EG, mixed") if v in by]
-    kinds = sorted({kind(tail) for v in variants for s in by[v].values() for f in s.values() for tail in tails(f)})
-    laws = {"values": "by the values", "grid": "by the cells of a grid", "power": "a power tail below its end"}
+    kinds = sorted(
+        {
+            kind(tail)
+            for v in variants
+            for s in by[v].values()
+            for f in s.values()
+            for tail in tails(f)
+        }
+    )
+    laws = {
+        "values": "by the values",
+        "grid": "by the cells of a grid",
+        "power": "a power tail below its end",
+    }
 
     def share(cells: Cells, holds: Any) -> str:
-        return shown(mean_over_tasks(cells, lambda f: np.mean([holds(t) for t in tails(f)]), share=True), True)
+        return shown(
+            mean_over_tasks(cells, lambda f: np.mean([holds(t) for t in tails(f)]), share=True),
+            True,
+        )
 
     body: list[Sequence[str]] = [("tails", *variants)]
     for name in kinds:
         words = name.replace("none: ", "no model: ") if name.startswith("none") else f"type {name}"
-        body.append((words, *(share(by[v], lambda tail, name=name: kind(tail) == name) for v in variants)))
+        body.append(
+            (words, *(share(by[v], lambda tail, name=name: kind(tail) == name) for v in variants))
+        )
     for law, words in laws.items():
-        body.append((f"model {words}", *(share(by[v], lambda t, law=law: t["law"] == law) for v in variants)))
+        body.append(
+            (
+                f"model {words}",
+                *(share(by[v], lambda t, law=law: t["law"] == law) for v in variants),
+            )
+        )
     return text(body)
 
 
@@ -221,7 +274,9 @@ def cases_table(by: dict[str, Cells]) -> str:
         "|ECD| above .05": beyond("ecd"),
         "ECD above .05": lambda fit: float(value(fit, "ecd") > TOLERANCE),
         "ECD below −.05": lambda fit: float(value(fit, "ecd") < -TOLERANCE),
-        "interval of ECD beyond ±.05": lambda fit: float(fit["ecd"][1] > TOLERANCE or fit["ecd"][2] < -TOLERANCE),
+        "interval of ECD beyond ±.05": lambda fit: float(
+            fit["ecd"][1] > TOLERANCE or fit["ecd"][2] < -TOLERANCE
+        ),
         **{
             f"verdict: {word}": lambda fit, word=word: float(fit["verdict"] == word)
             for word in ("violated", "satisfied", "undecided")
@@ -230,9 +285,10 @@ def cases_table(by: dict[str, Cells]) -> str:
     body: list[Sequence[str]] = [("cases of original models", "share", *MODELS)]
     for words, of in measures.items():
         each = [
-            shown(mean_over_tasks({k: v for k, v in cells.items() if k[1] == model}, of, share=True), True).split(" ")[
-                0
-            ]
+            shown(
+                mean_over_tasks({k: v for k, v in cells.items() if k[1] == model}, of, share=True),
+                True,
+            ).split(" ")[0]
             for model in MODELS
         ]
         body.append((words, shown(mean_over_tasks(cells, of, share=True), True), *each))
@@ -242,7 +298,15 @@ def cases_table(by: dict[str, Cells]) -> str:
 def paper_table(by: dict[str, Cells]) -> str:
     """Table IV, task by task: means over seeds."""
     body: list[Sequence[str]] = [
-        ("task (LR, SVM, forest, MLP)", "ACD: paper", "ours", "ECD: paper", "own", "at m", "spread of ECD")
+        (
+            "task (LR, SVM, forest, MLP)",
+            "ACD: paper",
+            "ours",
+            "ECD: paper",
+            "own",
+            "at m",
+            "spread of ECD",
+        )
     ]
     for task in TASKS:
         for variant in ("original", "original, label 1 as printed"):
@@ -250,14 +314,27 @@ def paper_table(by: dict[str, Cells]) -> str:
             if not any(cells.values()):
                 continue
             printed = [TABLE_IV[task.name, m] for m in MODELS]
-            both = {m: [[tail["own"] for tail in tails(fit)] for fit in seeds.values()] for m, seeds in cells.items()}
+            both = {
+                m: [[tail["own"] for tail in tails(fit)] for fit in seeds.values()]
+                for m, seeds in cells.items()
+            }
             each = [
-                [float(np.mean([value(fit, name) for fit in s.values()])) if s else np.nan for s in cells.values()]
+                [
+                    float(np.mean([value(fit, name) for fit in s.values()])) if s else np.nan
+                    for s in cells.values()
+                ]
                 for name in ("acd", "ecd")
             ]
-            own = [float(np.mean([u - p for p, u in pairs])) if pairs else np.nan for pairs in both.values()]
+            own = [
+                float(np.mean([u - p for p, u in pairs])) if pairs else np.nan
+                for pairs in both.values()
+            ]
             spread = [
-                float(np.std([value(fit, "ecd") for fit in s.values()], ddof=1)) if len(s) > 1 else np.nan
+                (
+                    float(np.std([value(fit, "ecd") for fit in s.values()], ddof=1))
+                    if len(s) > 1
+                    else np.nan
+                )
                 for s in cells.values()
             ]
             body.append(
@@ -265,7 +342,11 @@ def paper_table(by: dict[str, Cells]) -> str:
                     task.name + variant.removeprefix("original"),
                     *(
                         ", ".join(map(two, series))
-                        for series in ([a for a, *_ in printed], each[0], [u - p for _, p, u in printed])
+                        for series in (
+                            [a for a, *_ in printed],
+                            each[0],
+                            [u - p for _, p, u in printed],
+                        )
                     ),
                     *(", ".join(map(two, series)) for series in (own, each[1], spread)),
                 )
@@ -276,10 +357,27 @@ def paper_table(by: dict[str, Cells]) -> str:
 def mitigation_table(by: dict[str, Cells], variants: Iterable[str]) -> str:
     """Means over tasks, and wins, ties and losses against the original."""
     body: list[Sequence[str]] = [
-        ("", "accuracy, change", "mean |AOD|", "mean |ECD|", "|ECD|, change", "AOD: w/t/l", "ECD: w/t/l")
+        (
+            "",
+            "accuracy, change",
+            "mean |AOD|",
+            "mean |ECD|",
+            "|ECD|, change",
+            "AOD: w/t/l",
+            "ECD: w/t/l",
+        )
     ]
     cells = by["original"]
-    body.append(("original", "", *(shown(mean_over_tasks(cells, size(n)), False) for n in ("AOD", "ecd")), "", "", ""))
+    body.append(
+        (
+            "original",
+            "",
+            *(shown(mean_over_tasks(cells, size(n)), False) for n in ("AOD", "ecd")),
+            "",
+            "",
+            "",
+        )
+    )
     for variant in variants:
         if variant not in by:
             continue
@@ -299,7 +397,9 @@ def mitigation_table(by: dict[str, Cells], variants: Iterable[str]) -> str:
 
 def highest_level(by: dict[str, Cells], variant: str) -> str:
     """Mean of the larger of the groups' levels, cut at 1."""
-    mean = mean_over_tasks(by[variant], lambda fit: min(max(tail["level"] for tail in tails(fit)), 1.0), share=True)
+    mean = mean_over_tasks(
+        by[variant], lambda fit: min(max(tail["level"] for tail in tails(fit)), 1.0), share=True
+    )
     return shown(mean, False)
 
 
@@ -319,11 +419,18 @@ def draw(rows: list[dict[str, Any]]) -> bool:
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(figsize=(5.2, 3.8), dpi=110, layout="constrained")
-    looks = {"real": ("o", "#222222"), "CTGAN": ("^", "#0072b2"), "TVAE": ("s", "#009e73"), "RND": ("x", "#d55e00")}
+    looks = {
+        "real": ("o", "#222222"),
+        "CTGAN": ("^", "#0072b2"),
+        "TVAE": ("s", "#009e73"),
+        "RND": ("x", "#d55e00"),
+    }
     for name, (marker, colour) in looks.items():
         if name in placed:
             points = np.array(placed[name])
-            axes.scatter(*points.T, s=12, marker=marker, color=colour, alpha=0.6, linewidths=0.8, label=name)
+            axes.scatter(
+                *points.T, s=12, marker=marker, color=colour, alpha=0.6, linewidths=0.8, label=name
+            )
     axes.set(xticks=[], yticks=[], xlabel="first dimension", ylabel="second dimension")
     axes.legend(frameon=False, fontsize=8)
     PICTURE.parent.mkdir(exist_ok=True)
@@ -334,13 +441,16 @@ def draw(rows: list[dict[str, Any]]) -> bool:
 
 def filled(lines: list[dict[str, Any]], rows: list[dict[str, Any]]) -> dict[str, str]:
     """What stands for each name of the template."""
-    by, found = fits(lines), claims(lines, rows)
+    by = fits(lines)
+    found = claims(lines, rows)
     of_paper = [claim for claim in found if claim.question != "further"]
     counts = Counter(claim.judged for claim in of_paper)
     seeds = [len(s) for s in by["original"].values()]
     undone = len(list(keys())) - len(lines)
     pairs = paired(by["original"], by["EG"]) if "EG" in by else {}
-    turned = mean_over_tasks(pairs, lambda p: float(value(p[0], "acd") * value(p[1], "acd") < 0), share=True)
+    turned = mean_over_tasks(
+        pairs, lambda p: float(value(p[0], "acd") * value(p[1], "acd") < 0), share=True
+    )
     searched = {name: {k: s for k, s in by[name].items() if k[1] in SEARCHED} for name in by}
     epochs = {line["epochs"] for line in rows if "epochs" in line} or {EPOCHS}
     parts = {
@@ -349,7 +459,9 @@ def filled(lines: list[dict[str, Any]], rows: list[dict[str, Any]]) -> dict[str,
         "undecided": counts["undecided"],
         "covered": len(by["original"]),
         "seeds": f"with {count_of(seeds)} each",
-        "caps": ", ".join(f"{n:,} for the {NAMES[model]}" for model, n in MOST_TRAINING_ROWS.items()),
+        "caps": ", ".join(
+            f"{n:,} for the {NAMES[model]}" for model, n in MOST_TRAINING_ROWS.items()
+        ),
         "eps": f"{EPS:g}",
         "rounds": ROUNDS,
         "trials": TRIALS,
@@ -375,7 +487,9 @@ def filled(lines: list[dict[str, Any]], rows: list[dict[str, Any]]) -> dict[str,
         "paper Fair-SMOTE": printed_mean(TABLE_V_SMOTE),
         "paper MiniMax": printed_mean(TABLE_VII["MiniMax"]),
         "paper EcdSearch": printed_mean(TABLE_VII["EcdSearch"]),
-        "levels": ", ".join(f"{highest_level(by, v)} ({v})" for v in ("original", "EG", "EG, mixed") if v in by),
+        "levels": ", ".join(
+            f"{highest_level(by, v)} ({v})" for v in ("original", "EG", "EG, mixed") if v in by
+        ),
     }
     for question in ("RQ1", "RQ2", "RQ3", "further", "RQ4"):
         own = [claim for claim in found if claim.question == question]
@@ -393,12 +507,17 @@ def page(lines: list[dict[str, Any]], rows: list[dict[str, Any]]) -> str:
 
 
 def wrapped(block: str) -> str:
-    """A paragraph or items of at most 118 characters a line; tables, titles and pictures as they are."""
+    """A paragraph or items of at most 118 characters a line.
+
+    Tables, titles and pictures as they are.
+    """
     if block[0] in "|#!":
         return block
     items = re.split(r"\n(?=\* )", block)
     indent = "  " if block.startswith("* ") else ""
-    wrapper = textwrap.TextWrapper(118, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    wrapper = textwrap.TextWrapper(
+        118, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False
+    )
     return "\n".join(wrapper.fill(" ".join(item.split())) for item in items)
 
 
@@ -407,15 +526,16 @@ def picture(rows: list[dict[str, Any]]) -> str:
     if not any(line["key"][0] == "mds" for line in rows):
         return ""
     return (
-        f"![Real and synthetic rows in the plane](images/{PICTURE.name})\n\n"
-        f"{PICTURED.partition(',')[0]}, {POINTS} rows of each kind, by metric MDS of the encoded rows: the "
-        "paper's figure 3.\n"
+        "![Real and synthetic rows in the"
+        f" plane](images/{PICTURE.name})\n\n{PICTURED.partition(',')[0]}, {POINTS} rows of each"
+        " kind, by metric MDS of the encoded rows: the paper's figure 3.\n"
     )
 
 
 def main() -> None:
     """Write the page, its picture and the tables."""
-    lines, rows = read(RECORD), read_rows()
+    lines = read(RECORD)
+    rows = read_rows()
     draw(rows)
     PAGE.write_text(page(lines, rows), encoding="utf-8")
     TABLES.write_text(tables(lines), encoding="utf-8")

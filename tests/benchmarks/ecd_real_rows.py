@@ -1,13 +1,15 @@
-"""Synthetic rows for `ecd_real_data`: table III on every set, Algorithm 1 switched on, the picture by MDS.
+"""Synthetic rows for `ecd_real_data`.
+
+Table III on every set, Algorithm 1 switched on, the picture by MDS.
 
     python -m tests.benchmarks.ecd_real_rows [--minutes M] [--record FILE] [--epochs E]
 
-Needs ctgan (extra `generate`) with torch; without it only the generators of the library and random rows are
-run. Lines of JSON in FILE, each kept at once, as in `ecd_real_data`. "quality": a generator fitted to 1,000
-rows of a set (all where there are fewer) and as many rows of it, by `fs.synthetic_quality`. RND: every column
-by itself, uniform over its range or its values. "tail": `fs.sample_tail` for both groups of a set with a
-model, CTGAN fitted to the group's held-out rows where the first look did not pass. "mds": COMPAS.
-"""
+Needs ctgan (extra `generate`) with torch; without it only the generators of the library and random
+rows are run. Lines of JSON in FILE, each kept at once, as in `ecd_real_data`. "quality": a
+generator fitted to 1,000 rows of a set (all where there are fewer) and as many rows of it, by
+`fs.synthetic_quality`. RND: every column by itself, uniform over its range or its values. "tail":
+`fs.sample_tail` for both groups of a set with a model, CTGAN fitted to the group's held-out rows
+where the first look did not pass. "mds": COMPAS."""
 
 from __future__ import annotations
 
@@ -34,7 +36,8 @@ RECORD = Path(__file__).parent / "ecd_real_rows.jsonl"
 GENERATORS = ("RND", "smoothed_bootstrap", "gaussian_copula", "TVAE", "CTGAN")
 SEEDS = 5
 #: Real rows of the quality measures, and of each kind in the picture.
-ROWS, POINTS = 1000, 150
+ROWS = 1000
+POINTS = 150
 #: Kinds of rows in the picture.
 SHOWN = ("RND", "TVAE", "CTGAN")
 EPOCHS = 100
@@ -47,7 +50,8 @@ def learnt(name: str, seed: int, epochs: int) -> Any:
     """A seeded generator of ctgan, or the name of a built-in one."""
     if name not in ("CTGAN", "TVAE"):
         return name
-    # ctgan encodes columns in as many processes as there are cores, each of which imports torch first
+    # ctgan encodes columns in as many processes as there are cores, each of which imports torch
+    # first
     os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")
     import ctgan
 
@@ -87,7 +91,9 @@ class Lazy:
     """A CTGAN that is trained when the first row is asked for."""
 
     def __init__(self, seed: int, epochs: int) -> None:
-        self.seed, self.epochs, self.fitted = seed, epochs, None
+        self.seed = seed
+        self.epochs = epochs
+        self.fitted = None
 
     def fit(self, frame: pd.DataFrame) -> Lazy:
         """Keep the rows."""
@@ -109,17 +115,27 @@ def tail(task: Task, seed: int, epochs: int) -> dict[str, Any]:
     lazy = {group: Lazy(seed, epochs) for group in (task.privileged, task.unprivileged)}
     for model in MODELS:
         data = Data(task, model, seed)
-        score, rows = data.score(data.fitted), data.frame.iloc[data.held_out]
+        score = data.score(data.fitted)
+        rows = data.frame.iloc[data.held_out]
         if rows.isna().any(axis=None):
             rows = rows.dropna()
         for group, generator in lazy.items():
             ended = fs.sample_tail(
-                score, rows, sensitive_features=task.protected, values=list(lazy), group=group,
-                generator=generator, max_looks=LOOKS, rng=seed,
-            )  # fmt: skip
+                score,
+                rows,
+                sensitive_features=task.protected,
+                values=list(lazy),
+                group=group,
+                generator=generator,
+                max_looks=LOOKS,
+                rng=seed,
+            )
             found[f"{model}, {group}"] = [
-                ended.sample.n_real, ended.sample.n_synthetic, len(ended.looks), ended.status
-            ]  # fmt: skip
+                ended.sample.n_real,
+                ended.sample.n_synthetic,
+                len(ended.looks),
+                ended.status,
+            ]
     return {"epochs": epochs, "found": found}
 
 
@@ -128,10 +144,14 @@ def mds(task: Task, seed: int, epochs: int, names: list[str]) -> dict[str, Any]:
     from sklearn.manifold import MDS
 
     real = real_rows(task, seed)
-    kinds = {"real": real.iloc[:POINTS]} | {n: synthetic(n, real, POINTS, seed, epochs) for n in names}
+    kinds = {"real": real.iloc[:POINTS]} | {
+        n: synthetic(n, real, POINTS, seed, epochs) for n in names
+    }
     encode = encoder(real)
     X = np.vstack([encode.transform(rows) for rows in kinds.values()])
-    placed = MDS(n_components=2, n_init=1, max_iter=200, random_state=seed, init="random").fit_transform(X)
+    placed = MDS(
+        n_components=2, n_init=1, max_iter=200, random_state=seed, init="random"
+    ).fit_transform(X)
     parts = np.split(np.round(placed, 3), len(kinds))
     return {name: part.tolist() for name, part in zip(kinds, parts, strict=True)}
 
@@ -177,7 +197,9 @@ def run(record: Path, minutes: float, epochs: int) -> None:
 
 def main() -> None:
     """Parse the command line, compute."""
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.ecd_real_rows", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.benchmarks.ecd_real_rows", description=__doc__
+    )
     parser.add_argument("--minutes", type=float, default=60.0, help="CPU minutes")
     parser.add_argument("--record", type=Path, default=RECORD)
     parser.add_argument("--epochs", type=int, default=EPOCHS)

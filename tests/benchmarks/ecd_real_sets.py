@@ -1,9 +1,9 @@
 """Data sets, models and the mitigator of `ecd_real_data`.
 
-Seven data sets of table II of the paper: what is the favourable outcome, which two groups are compared, and
-which columns the models see. Adult, COMPAS and German credit come with the package; the others are read from
-``../shared/data`` beside the project, in the layout of `fairstats.datasets`.
-"""
+Seven data sets of table II of the paper: what is the favourable outcome, which two groups are
+compared, and which columns the models see. Adult, COMPAS and German credit come with the package;
+the others are read from ``../shared/data`` beside the project, in the layout of
+`fairstats.datasets`."""
 
 from __future__ import annotations
 
@@ -20,10 +20,12 @@ import fairstats as fs
 
 SHARED = Path(__file__).resolve().parents[2].parent / "shared" / "data"
 MODELS = ("LR", "SVM", "RF", "MLP")
-#: Training rows at most: an SVM's time grows with their square, and EG trains every model some 15 times.
+#: Training rows at most: an SVM's time grows with their square, and EG trains every model some 15
+#: times.
 MOST_TRAINING_ROWS = {"LR": 5000, "SVM": 800, "RF": 2000, "MLP": 1000}
 #: Of `ExponentiatedGradient`: allowed violation of demographic parity, and rounds.
-EPS, ROUNDS = 0.01, 3
+EPS = 0.01
+ROUNDS = 3
 
 
 @dataclass(frozen=True)
@@ -113,7 +115,10 @@ def heart_sex() -> tuple[pd.DataFrame, np.ndarray]:
 
 
 def student_sex() -> tuple[pd.DataFrame, np.ndarray]:
-    """All attributes with the marks G1 and G2, as in the paper; a final mark of 10 or more passes."""
+    """All attributes with the marks G1 and G2, as in the paper.
+
+    A final mark of 10 or more passes.
+    """
     frame = shared("student")
     return frame.drop(columns="G3"), favourable(frame["G3"] >= 10)
 
@@ -149,7 +154,9 @@ def estimator(model: str, seed: int) -> Any:
         return CalibratedClassifierCV(SVC(), ensemble=False, cv=3)
     if model == "RF":
         return RandomForestClassifier(random_state=seed)
-    return MLPClassifier((64,) * 5, batch_size=64, max_iter=25, random_state=seed)  # Adam, rate .001
+    return MLPClassifier(
+        (64,) * 5, batch_size=64, max_iter=25, random_state=seed
+    )  # Adam, rate .001
 
 
 def encoder(frame: pd.DataFrame) -> Any:
@@ -166,13 +173,15 @@ def encoder(frame: pd.DataFrame) -> Any:
 class Mixture:
     """What `ExponentiatedGradient` found: predictors, one of which is drawn for each prediction.
 
-    The probability of the favourable prediction, which `_pmf_predict` of fairlearn gives, is the sum of the
-    weights of the predictors that predict it (`hard`). Mixing the predictors' own probabilities with the same
-    weights gives a score without steps (`mixed`). The last answers are kept: both ask for the same rows.
-    """
+    The probability of the favourable prediction, which `_pmf_predict` of fairlearn gives, is the
+    sum of the weights of the predictors that predict it (`hard`). Mixing the predictors' own
+    probabilities with the same weights gives a score without steps (`mixed`). The last answers are
+    kept: both ask for the same rows."""
 
     def __init__(self, gradient: Any, encode: Callable[[Any], np.ndarray]) -> None:
-        used = [(float(w), gradient.predictors_[t]) for t, w in gradient.weights_.items() if w > 1e-12]
+        used = [
+            (float(w), gradient.predictors_[t]) for t, w in gradient.weights_.items() if w > 1e-12
+        ]
         self.weights = np.array([weight for weight, _ in used])
         self.predictors = [predictor for _, predictor in used]
         self.encode = encode
@@ -191,7 +200,9 @@ class Mixture:
         X = self.encode(frame)
         key = hashlib.sha256(np.ascontiguousarray(X).data).digest()
         if key not in self.known:
-            self.known[key] = np.column_stack([_of_one(predictor, X) for predictor in self.predictors])
+            self.known[key] = np.column_stack(
+                [_of_one(predictor, X) for predictor in self.predictors]
+            )
         return self.known[key]
 
 
@@ -207,5 +218,7 @@ def mitigated(model: str, seed: int, X: np.ndarray, y: np.ndarray, group: np.nda
     """`ExponentiatedGradient` with demographic parity."""
     from fairlearn.reductions import DemographicParity, ExponentiatedGradient
 
-    gradient = ExponentiatedGradient(estimator(model, seed), DemographicParity(), eps=EPS, max_iter=ROUNDS)
+    gradient = ExponentiatedGradient(
+        estimator(model, seed), DemographicParity(), eps=EPS, max_iter=ROUNDS
+    )
     return gradient.fit(X, y, sensitive_features=group)

@@ -1,4 +1,7 @@
-"""The tables of `ecd_real_data`: what its JSON lines say, in the form of the paper's tables IV and V."""
+"""The tables of `ecd_real_data`.
+
+What its JSON lines say, in the form of the paper's tables IV and V.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,20 @@ def rows_of(lines: list[dict[str, Any]]) -> Iterable[tuple[Any, ...]]:
 
 
 HEAD_IV = (
-    *("data set", "model", "group", "N", "ACD", "difference of ACD", "p", "CVaR", "ECD", "p", "verdict", "m"),
+    *(
+        "data set",
+        "model",
+        "group",
+        "N",
+        "ACD",
+        "difference of ACD",
+        "p",
+        "CVaR",
+        "ECD",
+        "p",
+        "verdict",
+        "m",
+    ),
     *("μ", "σ", "ξ", "τ (k)", "maximum", "type", "p of the fit", "B"),
 )
 
@@ -67,14 +83,21 @@ def table_iv(lines: list[dict[str, Any]]) -> list[Sequence[str]]:
             r = of_group(fit, group)
             first = group == task.privileged
             cvar = f"{number(r['cvar'])} [{number(r['cvar_low'])}, {number(r['cvar_high'])}]"
-            level = f"{number(r['level'])} [{number(r['level_low'])}, {number(min(r['level_high'], 1.0))}]"
+            level = (
+                f"{number(r['level'])} [{number(r['level_low'])},"
+                f" {number(min(r['level_high'], 1.0))}]"
+            )
             rows.append(
                 (
                     *(task.name, called(model, variant), group, f"{r['n']:,}"),
                     f"{number(r['acd'])} ({number(r['acd_se'])})",
                     *(("", "") if first else (estimate(fit["acd"]), pvalue(fit["acd"][3]))),
                     cvar,
-                    *(("", "", "") if first else (estimate(fit["ecd"]), pvalue(fit["ecd"][3]), fit["verdict"])),
+                    *(
+                        ("", "", "")
+                        if first
+                        else (estimate(fit["ecd"]), pvalue(fit["ecd"][3]), fit["verdict"])
+                    ),
                     *(f"{fit['m']:,}", level, with_error(r["scale"], r["scale_se"])),
                     *(with_error(r["shape"], r["shape_se"]), f"{number(r['tau'])} ({r['k']})"),
                     *(number(r["maximum"]), kind(r), number(r["fit_p"]), horizon(r["horizon"])),
@@ -90,8 +113,25 @@ PRINTED: dict[str, tuple[Any, tuple[str, ...]]] = {
     **{name: (table, SEARCHED) for name, table in TABLE_VII.items()},
 }
 HEAD_SEEDS = (
-    *("data set", "model", "seeds", "accuracy", "SPD", "AOD", "difference of ACD", "ECD", "verdicts"),
-    *("own μ, privileged", "own μ, unprivileged", "own ECD", "paper: ACD", "paper: μ", "paper: ECD"),
+    *(
+        "data set",
+        "model",
+        "seeds",
+        "accuracy",
+        "SPD",
+        "AOD",
+        "difference of ACD",
+        "ECD",
+        "verdicts",
+    ),
+    *(
+        "own μ, privileged",
+        "own μ, unprivileged",
+        "own ECD",
+        "paper: ACD",
+        "paper: μ",
+        "paper: ECD",
+    ),
 )
 
 
@@ -100,7 +140,9 @@ def table_seeds(lines: list[dict[str, Any]]) -> list[Sequence[str]]:
     rows: list[Sequence[str]] = [HEAD_SEEDS]
     for task, model, variant, by_seed in rows_of(lines):
         found = list(by_seed.values())
-        own = [[of_group(fit, g)["own"] for g in (task.privileged, task.unprivileged)] for fit in found]
+        own = [
+            [of_group(fit, g)["own"] for g in (task.privileged, task.unprivileged)] for fit in found
+        ]
         printed = ("", "", "")
         if variant.startswith("original"):
             acd, p, u = TABLE_IV[task.name, model]
@@ -113,7 +155,9 @@ def table_seeds(lines: list[dict[str, Any]]) -> list[Sequence[str]]:
                 *(task.name, called(model, variant), str(len(found))),
                 *(span([fit.get(name) for fit in found]) for name in ("accuracy", "SPD", "AOD")),
                 *(span([fit[name][0] for fit in found]) for name in ("acd", "ecd")),
-                ", ".join(f"{v} {n}" for v, n in sorted(Counter(f["verdict"] for f in found).items())),
+                ", ".join(
+                    f"{v} {n}" for v, n in sorted(Counter(f["verdict"] for f in found).items())
+                ),
                 *(span([pair[side] for pair in own]) for side in (0, 1)),
                 span([pair[1] - pair[0] for pair in own]),
                 *printed,
@@ -123,25 +167,46 @@ def table_seeds(lines: list[dict[str, Any]]) -> list[Sequence[str]]:
 
 
 HEAD_PAPER = (
-    *("data set", "model", "ACD: paper", "ours", "sign", "size", "ECD: paper", "ours, own", "sign", "size"),
+    *(
+        "data set",
+        "model",
+        "ACD: paper",
+        "ours",
+        "sign",
+        "size",
+        "ECD: paper",
+        "ours, own",
+        "sign",
+        "size",
+    ),
     *("ours, at m", "sign", "size"),
 )
 
 
 def table_paper(lines: list[dict[str, Any]]) -> list[Sequence[str]]:
-    """The paper's differences of ACD and ECD beside ours (means over seeds), for the original models."""
+    """The paper's differences of ACD and ECD beside ours (means over seeds), for the original
+    models.
+    """
     rows: list[Sequence[str]] = [HEAD_PAPER]
     for task, model, variant, by_seed in rows_of(lines):
         if not variant.startswith("original"):
             continue
         acd, p, u = TABLE_IV[task.name, model]
         found = by_seed.values()
-        both = [[of_group(fit, g)["own"] for g in (task.privileged, task.unprivileged)] for fit in found]
+        both = [
+            [of_group(fit, g)["own"] for g in (task.privileged, task.unprivileged)] for fit in found
+        ]
         own = float(np.mean([second - first for first, second in both]))
         mean, at_m = (float(np.mean([fit[name][0] for fit in found])) for name in ("acd", "ecd"))
         rows.append(
             (
-                *(task.name, called(model, variant), f"{acd:.2f}", number(mean), *agreement(acd, mean)),
+                *(
+                    task.name,
+                    called(model, variant),
+                    f"{acd:.2f}",
+                    number(mean),
+                    *agreement(acd, mean),
+                ),
                 *(f"{u - p:.2f}", number(own), *agreement(u - p, own)),
                 *(number(at_m), *agreement(u - p, at_m)),
             )
@@ -153,7 +218,9 @@ def agreement(printed: float, found: float) -> tuple[str, str]:
     """Sign and order of magnitude of two numbers; up to .02 in size a number is called small."""
     small = [abs(value) <= SMALL + 1e-9 for value in (printed, found)]
     if any(small):
-        return ("both small", "") if all(small) else (f"{'paper' if small[0] else 'ours'} small", "")
+        return (
+            ("both small", "") if all(small) else (f"{'paper' if small[0] else 'ours'} small", "")
+        )
     ratio = abs(found / printed)
     return "same" if printed * found > 0 else "other", f"× {ratio:.1f}"
 
@@ -161,13 +228,25 @@ def agreement(printed: float, found: float) -> tuple[str, str]:
 def table_agreement(lines: list[dict[str, Any]]) -> list[Sequence[str]]:
     """Counts of `table_paper`."""
     body = table_paper(lines)[1:]
-    rows: list[Sequence[str]] = [("the paper's table IV beside ours", "ACD", "ECD, own blocks", "ECD at m")]
+    rows: list[Sequence[str]] = [
+        ("the paper's table IV beside ours", "ACD", "ECD, own blocks", "ECD at m")
+    ]
     places = (4, 8, 11)
     for word in ("both small", "paper small", "ours small", "same", "other"):
         name = f"sign: {word}" if word in ("same", "other") else word
-        rows.append((name, *(share(sum(row[j] == word for row in body), len(body)) for j in places)))
-    near = [[1 / 3 <= float(row[j + 1][2:]) <= 3 for row in body if row[j] in ("same", "other")] for j in places]
-    rows.append(("size within a factor of 3, where neither is small", *(share(sum(v), len(v)) for v in near)))
+        rows.append(
+            (name, *(share(sum(row[j] == word for row in body), len(body)) for j in places))
+        )
+    near = [
+        [1 / 3 <= float(row[j + 1][2:]) <= 3 for row in body if row[j] in ("same", "other")]
+        for j in places
+    ]
+    rows.append(
+        (
+            "size within a factor of 3, where neither is small",
+            *(share(sum(v), len(v)) for v in near),
+        )
+    )
     return rows
 
 
@@ -230,7 +309,11 @@ def horizon(value: Any) -> str:
     """B in words."""
     if value is None:
         return ""
-    return {"nan": "none", "inf": "no limit"}.get(value, "") if isinstance(value, str) else f"{value:,.0f}"
+    return (
+        {"nan": "none", "inf": "no limit"}.get(value, "")
+        if isinstance(value, str)
+        else f"{value:,.0f}"
+    )
 
 
 def span(values: Sequence[Any]) -> str:
@@ -238,7 +321,8 @@ def span(values: Sequence[Any]) -> str:
     present = [v for v in values if v is not None]
     if not present:
         return ""
-    low, high = number(min(present)), number(max(present))
+    low = number(min(present))
+    high = number(max(present))
     return low if low == high else f"{low} … {high}"
 
 

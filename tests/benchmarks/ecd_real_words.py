@@ -1,4 +1,7 @@
-"""The words of `vignettes/ecd-real-data.md`; `ecd_real_page` fills in every ``{{number or table}}``."""
+"""The words of `vignettes/ecd-real-data.md`.
+
+`ecd_real_page` fills in every ``{{number or table}}``.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ before and after mitigation (tables III to VII). This page repeats eight of thei
 models: {{covered}} of the 32 pairs, {{seeds}}. Every number is computed from
 `tests/benchmarks/ecd_real_data.jsonl.gz` and `ecd_real_rows.jsonl` by `python -m
 tests.benchmarks.ecd_real_page`, and a test compares page and records; all figures group by group are in
-`tests/benchmarks/ecd_real_data.md`.
+`tests/benchmarks/ecd_real_data.md`. All results of the paper, item by item: [replication](replication.md).
 
 **In short.** Of the claims below {{holds}} hold, {{fails}} fail and {{undecided}} are undecided.
 

@@ -1,10 +1,9 @@
 """Time and memory of tallies of Parquet files, beside what DuckDB's own queries take on them.
 
 `python -m tests.benchmarks.engines_scale FOLDER 1e7 [1e8 1e9]` writes a line per measurement to
-`engines_scale.jsonl` in FOLDER, each made in a process of its own; what is there is not repeated, neither
-measurements nor files: tables of more than 10⁸ rows are folders of files of 10⁸. On a machine that others
-use, compare `cpu`: seconds of all threads.
-"""
+`engines_scale.jsonl` in FOLDER, each made in a process of its own; what is there is not repeated,
+neither measurements nor files: tables of more than 10⁸ rows are folders of files of 10⁸. On a
+machine that others use, compare `cpu`: seconds of all threads."""
 
 from __future__ import annotations
 
@@ -51,7 +50,9 @@ def _tally(options: dict[str, Any]) -> Callable[[Path], Any]:
 
 
 MEASURED: dict[str, Callable[[Path], Any]] = {
-    "labels, DuckDB's group by": _own("SELECT sex, race, y, hat, count(*) FROM read_parquet('{path}') GROUP BY ALL"),
+    "labels, DuckDB's group by": _own(
+        "SELECT sex, race, y, hat, count(*) FROM read_parquet('{path}') GROUP BY ALL"
+    ),
     "labels, tally": _tally(LABELS),
     "scores, DuckDB's histogram of 2^16 cells": _own(
         "SELECT sex, race, y, CAST(floor(score * 65536) AS INT) AS cell, count(*) "
@@ -59,7 +60,9 @@ MEASURED: dict[str, Callable[[Path], Any]] = {
     ),
     "scores, tally": _tally(SCORES),
     # so few counts that 10⁷ rows fill nearly all of them: memory without the growth of the answer
-    "scores of two groups without labels, tally": _tally({"score": "score", "sensitive_features": "sex"}),
+    "scores of two groups without labels, tally": _tally(
+        {"score": "score", "sensitive_features": "sex"}
+    ),
 }
 
 
@@ -83,7 +86,8 @@ def made(folder: Path, n: int) -> Path:
 
 
 def measure(name: str, path: Path) -> dict[str, Any]:
-    """Seconds of the second of two runs (the first warms the file cache), and of an audit of the tally.
+    """Seconds of the second of two runs (the first warms the file cache), and of an audit of the
+    tally.
 
     Of a folder those of one run, which takes minutes.
     """
@@ -109,24 +113,35 @@ def measure(name: str, path: Path) -> dict[str, Any]:
 
 def timed(run: Callable[[], Any]) -> tuple[Any, dict[str, Any]]:
     """What a function returns, and its seconds: of the clock, and of all threads."""
-    start, cpu = time.perf_counter(), time.process_time()
+    start = time.perf_counter()
+    cpu = time.process_time()
     found = run()
     return found, {
-        "seconds": round(time.perf_counter() - start, 2), "cpu": round(time.process_time() - cpu, 2),
-    }  # fmt: skip
+        "seconds": round(time.perf_counter() - start, 2),
+        "cpu": round(time.process_time() - cpu, 2),
+    }
 
 
 def main(folder: Path, sizes: list[int]) -> None:
     """Measure what has not been measured."""
     folder.mkdir(parents=True, exist_ok=True)
     results = folder / "engines_scale.jsonl"
-    done = [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
+    done = (
+        [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
+    )
     for n in sizes:
         path = made(folder, n)
         for name in MEASURED:
             if any(line["what"] == name and line["n"] == n for line in done):
                 continue
-            command = [sys.executable, "-m", "tests.benchmarks.engines_scale", "--one", name, str(path)]
+            command = [
+                sys.executable,
+                "-m",
+                "tests.benchmarks.engines_scale",
+                "--one",
+                name,
+                str(path),
+            ]
             answer = subprocess.run(command, capture_output=True, text=True, check=True).stdout
             with results.open("a") as file:
                 file.write(json.dumps({"n": n, **json.loads(answer)}) + "\n")

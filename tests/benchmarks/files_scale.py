@@ -1,4 +1,6 @@
-"""CPU seconds and memory of audits of a Parquet file of 10⁷ rows, by engine: `auto` beside `duckdb` and `rows`.
+"""CPU seconds and memory of audits of a Parquet file of 10⁷ rows, by engine.
+
+`auto` beside `duckdb` and `rows`.
 
     python -m tests.benchmarks.files_scale [ROWS]
 
@@ -17,7 +19,18 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-ARGUMENTS = ("--y-true", "y", "--y-pred", "hat", "--score", "score", "--group", "sex", "--pos-label", "1")
+ARGUMENTS = (
+    "--y-true",
+    "y",
+    "--y-pred",
+    "hat",
+    "--score",
+    "score",
+    "--group",
+    "sex",
+    "--pos-label",
+    "1",
+)
 
 
 def write_rows(path: Path, n: int) -> None:
@@ -42,9 +55,20 @@ def measured(path: Path, engine: str) -> dict[str, float | str]:
         "use = resource.getrusage(resource.RUSAGE_CHILDREN)\n"
         "print(done.returncode, use.ru_utime + use.ru_stime, use.ru_maxrss)\n"
     )
-    command = [sys.executable, "-m", "fairstats", "audit", str(path), *ARGUMENTS, "--engine", engine]
+    command = [
+        sys.executable,
+        "-m",
+        "fairstats",
+        "audit",
+        str(path),
+        *ARGUMENTS,
+        "--engine",
+        engine,
+    ]
     started = time.perf_counter()
-    done = subprocess.run([sys.executable, "-c", code, *command], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        [sys.executable, "-c", code, *command], capture_output=True, text=True, check=True
+    )
     exit_code, cpu, memory = done.stdout.split()
     return {
         "engine": engine,

@@ -1,9 +1,11 @@
-"""Tallies of 10⁸ rows by one Spark worker and by two: seconds of the clock, and of the workers' processors.
+"""Tallies of 10⁸ rows by one Spark worker and by two.
 
-`python -m tests.benchmarks.spark_scale FOLDER [1e8]` writes a line per measurement to `spark_scale.jsonl` in
-FOLDER; what is there is not repeated. It reads the Parquet file of `engines_scale`. Workers have a core each,
-so that on a machine that others use two of them may have no more of it than one.
-"""
+Seconds of the clock, and of the workers' processors.
+
+`python -m tests.benchmarks.spark_scale FOLDER [1e8]` writes a line per measurement to
+`spark_scale.jsonl` in FOLDER; what is there is not repeated. It reads the Parquet file of
+`engines_scale`. Workers have a core each, so that on a machine that others use two of them may have
+no more of it than one."""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ TALLIES = {"labels": LABELS, "scores": SCORES}
 
 def processor_seconds(cluster: Cluster) -> float:
     """Of all processes of the workers: each worker leads a group, in which its executors are."""
-    groups, ticks = {worker.pid for worker in cluster.workers}, 0
+    groups = {worker.pid for worker in cluster.workers}
+    ticks = 0
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = stat.read_text().rpartition(")")[2].split()
@@ -36,13 +39,18 @@ def processor_seconds(cluster: Cluster) -> float:
 
 def main(folder: Path, n: int) -> None:
     """Measure what has not been measured, each after a run on a million rows, which compiles."""
-    path, results = made(folder, n), folder / "spark_scale.jsonl"
-    done = [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
+    path = made(folder, n)
+    results = folder / "spark_scale.jsonl"
+    done = (
+        [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
+    )
     for workers in (1, 2):
         todo = {
             what: options
             for what, options in TALLIES.items()
-            if not any((line["n"], line["workers"], line["what"]) == (n, workers, what) for line in done)
+            if not any(
+                (line["n"], line["workers"], line["what"]) == (n, workers, what) for line in done
+            )
         }
         if not todo:
             continue
@@ -51,7 +59,8 @@ def main(folder: Path, n: int) -> None:
             for what, options in todo.items():
                 fs.tally(table.limit(10**6), **options)
                 line: dict[str, Any] = {"n": n, "workers": workers, "what": what}
-                start, cpu = time.perf_counter(), processor_seconds(cluster)
+                start = time.perf_counter()
+                cpu = processor_seconds(cluster)
                 fs.tally(table, **options)
                 line["seconds"] = round(time.perf_counter() - start, 2)
                 line["cpu"] = round(processor_seconds(cluster) - cpu, 2)

@@ -18,7 +18,8 @@ from fairstats.methods.ecd.generators import fit_generator
 
 GENERATORS = ("smoothed_bootstrap", "gaussian_copula", "CTGAN", "TVAE")
 #: Rows of the small group, and looks at its tail.
-FEW, LOOKS = 150, 10
+FEW = 150
+LOOKS = 10
 
 
 class Task(NamedTuple):
@@ -76,7 +77,9 @@ def uniform(frame: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
     made = {}
     for name, column in frame.items():
         if pd.api.types.is_numeric_dtype(column):
-            made[name] = rng.uniform(column.min(), column.max(), len(frame)).round().astype(column.dtype)
+            made[name] = (
+                rng.uniform(column.min(), column.max(), len(frame)).round().astype(column.dtype)
+            )
         else:
             made[name] = rng.choice(column.unique(), len(frame))
     return pd.DataFrame(made)
@@ -84,7 +87,8 @@ def uniform(frame: pd.DataFrame, rng: np.random.Generator) -> pd.DataFrame:
 
 def quality(task: Task) -> list[dict[str, Any]]:
     """Table III."""
-    frame, rng = task.frame, np.random.default_rng(1)
+    frame = task.frame
+    rng = np.random.default_rng(1)
     order = rng.permutation(len(frame))
     halves = frame.iloc[order[: len(frame) // 2]], frame.iloc[order[len(frame) // 2 :]]
     pairs = {"none": (*halves, 0.0), "random": (frame, uniform(frame, rng), 0.0)}
@@ -98,7 +102,12 @@ def quality(task: Task) -> list[dict[str, Any]]:
         measures = (found.frechet, found.kl_similarity, found.detection, found.f1_loss)
         names = ("frechet", "kl", "detection", "f1_loss")
         rows.append(
-            {"set": task.name, "generator": name, **dict(zip(names, measures, strict=True)), "seconds": seconds}
+            {
+                "set": task.name,
+                "generator": name,
+                **dict(zip(names, measures, strict=True)),
+                "seconds": seconds,
+            }
         )
     return rows
 

@@ -19,7 +19,8 @@ N = 1_000_000
 BLOCK = 100_000
 NUMBERS = [f"x{i}" for i in range(10)]
 #: Overhead asked for; seconds that 10^6 rows cost beside a light model, on a busy machine, at most.
-SHARE, FLOOR = 0.05, 0.15
+SHARE = 0.05
+FLOOR = 0.15
 
 
 @pytest.fixture(scope="module")
@@ -47,9 +48,13 @@ def model(request: pytest.FixtureRequest, people: pd.DataFrame) -> Any:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-    encode = make_column_transformer((StandardScaler(), NUMBERS), (OneHotEncoder(drop="first"), ["sex"]))
+    encode = make_column_transformer(
+        (StandardScaler(), NUMBERS), (OneHotEncoder(drop="first"), ["sex"])
+    )
     light = request.param == "logistic regression"
-    last = LogisticRegression() if light else RandomForestClassifier(30, max_depth=10, random_state=1)
+    last = (
+        LogisticRegression() if light else RandomForestClassifier(30, max_depth=10, random_state=1)
+    )
     few = people.iloc[:20_000]
     return make_pipeline(encode, last).fit(few, outcome(few))
 
@@ -58,7 +63,9 @@ class Timed:
     """A model that counts the processor time spent in it."""
 
     def __init__(self, model: Any) -> None:
-        self.model, self.classes_, self.seconds = model, model.classes_, 0.0
+        self.model = model
+        self.classes_ = model.classes_
+        self.seconds = 0.0
 
     def predict_proba(self, x: pd.DataFrame) -> Any:
         started = time.process_time()
@@ -71,11 +78,13 @@ class Timed:
 def test_counterfactual_discrimination_beside_two_calls_of_the_model(
     benchmark: Any, model: Any, people: pd.DataFrame, flipped: pd.DataFrame
 ) -> None:
-    """The peer: the model on the same blocks of a frame that somebody has flipped already; processor time.
+    """The peer: the model on the same blocks of a frame that somebody has flipped already.
 
-    Beside the model 10^6 rows cost .04 to .1 s, whatever the model: below 5% where its two calls take 2 s or
-    more, as a forest's do, and up to 10% of the .6 to .9 s of the logistic regression with its encoder.
-    """
+    Processor time.
+
+    Beside the model 10^6 rows cost .04 to .1 s, whatever the model: below 5% where its two calls
+    take 2 s or more, as a forest's do, and up to 10% of the .6 to .9 s of the logistic regression
+    with its encoder."""
     timed = Timed(model)
     beside = []
 
@@ -85,7 +94,8 @@ def test_counterfactual_discrimination_beside_two_calls_of_the_model(
                 model.predict_proba(frame.iloc[start : start + BLOCK])
 
     def ours() -> None:
-        started, timed.seconds = time.process_time(), 0.0
+        started = time.process_time()
+        timed.seconds = 0.0
         fs.counterfactual_discrimination(timed, people, sensitive_features="sex")
         beside.append(time.process_time() - started - timed.seconds)
 
@@ -108,7 +118,9 @@ def fastest(*calls: Any, rounds: int) -> list[float]:
 
 
 def test_memory_beside_the_table(people: pd.DataFrame) -> None:
-    """10^6 rows: a block at a time, and eight numbers of eight bytes a row that are kept or pass through."""
+    """10^6 rows: a block at a time, and eight numbers of eight bytes a row that are kept or pass
+    through.
+    """
 
     def constant(x: pd.DataFrame) -> np.ndarray:
         return np.where(x["sex"] == "M", 0.6, 0.4)
@@ -125,7 +137,10 @@ def test_memory_beside_the_table(people: pd.DataFrame) -> None:
 @pytest.mark.benchmark(group="ECD of 25,000 against 3,000")
 @pytest.mark.parametrize("calibrated", [False, True])
 def test_ecd(benchmark: Any, calibrated: bool) -> None:
-    """Profile intervals, goodness of fit by 1,000 resamples; calibrated: the likelihood ratio, too."""
+    """Profile intervals, goodness of fit by 1,000 resamples; calibrated.
+
+    The likelihood ratio, too.
+    """
     rng = np.random.default_rng(1)
     cd = {"white": 0.3 * rng.beta(2, 8, 25_000), "black": 0.5 * rng.beta(2, 8, 3000)}
     benchmark.pedantic(
@@ -143,7 +158,8 @@ def test_ecd(benchmark: Any, calibrated: bool) -> None:
     )
 
 
-#: The same inference in R by its own functions: fit, and delta intervals of the five return levels of `ecd`.
+#: The same inference in R by its own functions: fit, and delta intervals of the five return levels
+#: of `ecd`.
 IN_R = """
 fairstats_peer <- function(x, k, type) {
   u <- sort(x, decreasing = TRUE)[k + 1]
@@ -159,11 +175,11 @@ TRUE
 @pytest.mark.benchmark(group="ECD through R")
 @pytest.mark.parametrize("model", ["point_process", "gpd"])
 def test_through_r(benchmark: Any, model: str, tmp_path: Path) -> None:
-    """Inference of both groups, with profile intervals, within 3 times of plain calls of extRemes in R.
+    """Inference of both groups, with profile intervals, within 3 times of plain calls of extRemes
+    in R.
 
-    Measured: .3 times (point process) and 1.2 times (GPD). The whole of `ecd`, whose contrast of the groups
-    extRemes has not, is kept beside it: 1.1 to 1.4 and 3.3 to 5 times.
-    """
+    Measured: .3 times (point process) and 1.2 times (GPD). The whole of `ecd`, whose contrast of
+    the groups extRemes has not, is kept beside it: 1.1 to 1.4 and 3.3 to 5 times."""
     from fairstats.ground import rsession
 
     file = tmp_path / "peer.R"
@@ -190,7 +206,9 @@ def test_through_r(benchmark: Any, model: str, tmp_path: Path) -> None:
         fs.ecd(cd, privileged="white", unprivileged="black", backend="r", n_resamples=0)
 
     peer_time, our_time, whole_time = fastest(peer, ours, whole, rounds=3)
-    benchmark.extra_info.update(peer=peer_time, ratio=our_time / peer_time, ecd=whole_time / peer_time)
+    benchmark.extra_info.update(
+        peer=peer_time, ratio=our_time / peer_time, ecd=whole_time / peer_time
+    )
     benchmark.pedantic(ours, rounds=1)
     if benchmark.enabled:
         assert our_time < 3 * peer_time

@@ -1,11 +1,10 @@
 """Speed of tail fits and intervals, each beside its peer in the same run.
 
-On record for R, timed inside R, in milliseconds: ``extRemes::fevd`` with ``summary`` 14 / 18 / 108 for 50 /
-1,000 / 10,000 exceedances, ``evd::fpot`` 2.6 / 3.7 / 23. Asked: a fit with standard errors ten times faster
-than the former and faster than the latter, in the same run where R has them; 1,000 bootstrap refits below
-0.5 s; a profile interval of a return level below 10 ms. The door to R: first call, start included, below
-3 s, later trivial ones below 1 ms.
-"""
+On record for R, timed inside R, in milliseconds: ``extRemes::fevd`` with ``summary`` 14 / 18 / 108
+for 50 / 1,000 / 10,000 exceedances, ``evd::fpot`` 2.6 / 3.7 / 23. Asked: a fit with standard errors
+ten times faster than the former and faster than the latter, in the same run where R has them; 1,000
+bootstrap refits below 0.5 s; a profile interval of a return level below 10 ms. The door to R: first
+call, start included, below 3 s, later trivial ones below 1 ms."""
 
 from __future__ import annotations
 
@@ -64,7 +63,8 @@ def test_gpd_whole_call(benchmark: Any, n: int) -> None:
     benchmark(lambda: fit_gpd(series, 0.0, backend="scipy"))
 
 
-#: Timed inside R: plain calls, the fastest of fifteen, in seconds; NA where the package is not installed.
+#: Timed inside R: plain calls, the fastest of fifteen, in seconds; NA where the package is not
+#: installed.
 IN_R = """
 files <- commandArgs(TRUE)
 fastest <- function(call) {
@@ -86,7 +86,10 @@ for (file in files) {
 
 @pytest.mark.benchmark(group="GPD fit with standard errors")
 def test_gpd_peers_in_r(tmp_path: Path, benchmark: Any) -> None:
-    """In the same run: ten times faster than extRemes with summary, faster than evd; 1.5 of it by R."""
+    """In the same run: ten times faster than extRemes with summary, faster than evd.
+
+    1.2 of it by R.
+    """
     benchmark(scipy_backend.gpd_mle, EXCESSES[50])
     if benchmark.stats is None:  # benchmarks are disabled
         return
@@ -96,7 +99,9 @@ def test_gpd_peers_in_r(tmp_path: Path, benchmark: Any) -> None:
     for n in SIZES:
         files.append(str(tmp_path / f"{n}.txt"))
         np.savetxt(files[-1], EXCESSES[n], fmt="%.17g")
-    done = subprocess.run(["Rscript", "--vanilla", "-e", IN_R, *files], capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        ["Rscript", "--vanilla", "-e", IN_R, *files], capture_output=True, text=True, check=True
+    )
     theirs = [line.split() for line in done.stdout.splitlines()]
     if {"NA"} == {value for line in theirs for value in line}:
         pytest.skip("R has neither extRemes nor evd")
@@ -110,7 +115,7 @@ def test_gpd_peers_in_r(tmp_path: Path, benchmark: Any) -> None:
             assert whole < float(fevd) / 10.0, row
             fit_gpd(series, 0.0, backend="r")  # R is warmed once
             row["door"] = min(timed(lambda: fit_gpd(series, 0.0, backend="r")) for _ in range(15))  # noqa: B023
-            assert row["door"] < 1.5 * float(fevd), row
+            assert row["door"] < 1.2 * float(fevd), row
         if fpot != "NA":
             assert whole < float(fpot), row
 

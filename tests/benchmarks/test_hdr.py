@@ -1,8 +1,7 @@
 """Speed of highest density regions, each beside its peer in the same run.
 
-Asked: `hdr` of 10⁵ two-dimensional draws below 0.3 s. On record for R, in milliseconds: hdrcde::hdr 241
-(5.4 with a bandwidth given), hdr.2d with ash 2, with ks 963 (n = 5,000).
-"""
+Asked: `hdr` of 10⁵ two-dimensional draws below 0.3 s. On record for R, in milliseconds: hdrcde::hdr
+241 (5.4 with a bandwidth given), hdr.2d with ash 2, with ks 963 (n = 5,000)."""
 
 from __future__ import annotations
 
@@ -53,7 +52,10 @@ def test_plane_shifted_histogram(benchmark: Any) -> None:
 
 @pytest.mark.benchmark(group="hdr 2-D")
 def test_plane_peer_gaussian_kde(benchmark: Any) -> None:
-    """SciPy's kernel density of 2,000 draws at the draws: what a region needs at the least, in O(n²)."""
+    """SciPy's kernel density of 2,000 draws at the draws.
+
+    What a region needs at the least, in O(n²).
+    """
     from scipy.stats import gaussian_kde
 
     draws = PLANE[:2000].T

@@ -1,14 +1,14 @@
 """Speed of exact set distances, each beside the known exact methods and ApproxDist in the same run.
 
-Asked, on every data set: within 1.5 times of the best of SciPy's `directed_hausdorff` (both ways), its
-`cKDTree`, scikit-learn's `BallTree`, blocked BLAS, and never slower than this project's own ApproxDist with
-m1 = 25; 1,000 permutations at n = 5,000, d = 10 below 20 s; forty groups at n = 400 below 2 s; a few hundred
-megabytes whatever n.
+Asked, on every data set: within 1.5 times of the best of SciPy's `directed_hausdorff` (both ways),
+its `cKDTree`, scikit-learn's `BallTree`, blocked BLAS, and never slower than this project's own
+ApproxDist with m1 = 25; 1,000 permutations at n = 5,000, d = 10 below 20 s; forty groups at n = 400
+below 2 s; a few hundred megabytes whatever n.
 
-As a script, ``python -m tests.benchmarks.test_hfm [names]`` prints the table; the figures of all sixteen sets
-stand in `vignettes/hfm-approximation.md`. Each peer runs in a process of its own and is stopped where it
-takes more than 20 times as long as `set_distance` (at least 8 s, all rounds): it is not the best then.
-"""
+As a script, ``python -m tests.benchmarks.test_hfm [names]`` prints the table; the figures of all
+sixteen sets stand in `vignettes/hfm-approximation.md`. Each peer runs in a process of its own and
+is stopped where it takes more than 20 times as long as `set_distance` (at least 8 s, all rounds):
+it is not the best then."""
 
 from __future__ import annotations
 
@@ -39,8 +39,10 @@ Pair = tuple[Array, Array]
 pytest.importorskip("pytest_benchmark", reason="pytest-benchmark is not installed")
 
 #: Times as long as the best peer, and what differences of clocks may add (seconds).
-MOST, CLOCK = 1.5, 0.01
-PERMUTATIONS, MOST_PERMUTATIONS = 1_000, 20.0
+MOST = 1.5
+CLOCK = 0.01
+PERMUTATIONS = 1_000
+MOST_PERMUTATIONS = 20.0
 MOST_MEMORY = 300
 #: Seconds for forty groups of ten rows.
 MOST_VALUES = 2.0
@@ -50,7 +52,10 @@ MOST_VALUES = 2.0
 
 
 def adult(kind: str) -> Pair:
-    """Adult's training part, women against men: one-hot, all binary (numbers cut at quartiles), codes."""
+    """Adult's training part, women against men.
+
+    One-hot, all binary (numbers cut at quartiles), codes.
+    """
     frame = load_adult().frame.dropna().reset_index(drop=True)
     women = (frame["sex"] == "Female").to_numpy()
     X = frame.drop(columns=["sex", "race"])
@@ -112,7 +117,13 @@ CASES: dict[str, Callable[[], Pair]] = {
     **{
         name: (lambda name=name: generated(name))  # type: ignore[misc]
         for name in (
-            *("gaussian 1e5 x 10", "identical 3e4 x 20", "square 4e4 x 2", "binary 3e4 x 30", "binary 3e4 x 12"),
+            *(
+                "gaussian 1e5 x 10",
+                "identical 3e4 x 20",
+                "square 4e4 x 2",
+                "binary 3e4 x 30",
+                "binary 3e4 x 12",
+            ),
             *("gaussian 2e4 x 50", "far 4e4 x 2", "far 4e4 x 10", "gaussian 1e6 x 8"),
             *("identical 1.2e4 x 20", "gaussian 4e4 x 8", "near copies 3e4 x 20", "sheet 4e4 x 20"),
         )
@@ -146,7 +157,8 @@ def ball_tree(a: Array, b: Array) -> float:
 def blocked_blas(a: Array, b: Array) -> float:
     """One pass over all pairs in blocks, minima of rows and columns; not refined, so not exact."""
     a, b = a - a.mean(axis=0), b - a.mean(axis=0)
-    norms_a, norms_b = (a * a).sum(axis=1), (b * b).sum(axis=1)
+    norms_a = (a * a).sum(axis=1)
+    norms_b = (b * b).sum(axis=1)
     of_b = np.full(len(b), np.inf)
     of_a = -np.inf
     for start in range(0, len(a), 512):
@@ -175,7 +187,10 @@ PEERS = {
 
 
 def seconds_of(function: Callable[[], object], rounds: int = 7) -> float:
-    """Least of several times of the processor, one BLAS thread; one where it takes more than a second."""
+    """Least of several times of the processor, one BLAS thread.
+
+    One where it takes more than a second.
+    """
     times: list[float] = []
     with one_blas_thread():
         while len(times) < rounds and sum(times) < 1:
@@ -185,15 +200,22 @@ def seconds_of(function: Callable[[], object], rounds: int = 7) -> float:
     return min(times)
 
 
-def _in_child(pipe: Connection, function: Callable[[Array, Array], float], a: Array, b: Array, limit: float) -> None:
+def _in_child(
+    pipe: Connection, function: Callable[[Array, Array], float], a: Array, b: Array, limit: float
+) -> None:
     used = sum(resource.getrusage(resource.RUSAGE_SELF)[:2])
     resource.setrlimit(resource.RLIMIT_CPU, (int(np.ceil(used + limit)),) * 2)
     value = function(a, b)
     pipe.send((seconds_of(lambda: function(a, b)), value))
 
 
-def limited(function: Callable[[Array, Array], float], a: Array, b: Array, limit: float) -> tuple[float, float]:
-    """Seconds and value of a peer; infinite seconds where it takes more of the processor than the limit."""
+def limited(
+    function: Callable[[Array, Array], float], a: Array, b: Array, limit: float
+) -> tuple[float, float]:
+    """Seconds and value of a peer.
+
+    Infinite seconds where it takes more of the processor than the limit.
+    """
     context = multiprocessing.get_context("fork")
     receive, send = context.Pipe(duplex=False)
     process = context.Process(target=_in_child, args=(send, function, a, b, limit))
@@ -236,10 +258,15 @@ def test_permutations(benchmark: object) -> None:
     """D, D_f and HFM with all three tests."""
     rng = np.random.default_rng(2)
     n = 5_000
-    x, group, y = rng.normal(size=(n, 10)), rng.integers(0, 2, n), rng.integers(0, 2, n)
+    x = rng.normal(size=(n, 10))
+    group = rng.integers(0, 2, n)
+    y = rng.integers(0, 2, n)
     y_pred = np.where(rng.random(n) < 0.2, 1 - y, y)
     seconds = seconds_of(
-        lambda: hfm(x, y, y_pred, sensitive_features=group, n_resamples=PERMUTATIONS, n_subsamples=0, rng=1), 1
+        lambda: hfm(
+            x, y, y_pred, sensitive_features=group, n_resamples=PERMUTATIONS, n_subsamples=0, rng=1
+        ),
+        1,
     )
     assert seconds < MOST_PERMUTATIONS
     benchmark.extra_info["seconds"] = seconds  # type: ignore[attr-defined]
@@ -247,9 +274,14 @@ def test_permutations(benchmark: object) -> None:
 
 
 def test_many_values(benchmark: object) -> None:
-    """Forty groups, with the default number of permutations and subsamples: 22 s by neighbour lists."""
+    """Forty groups, with the default number of permutations and subsamples.
+
+    22 s by neighbour lists.
+    """
     rng = np.random.default_rng(3)
-    x, group, y = rng.normal(size=(400, 5)), np.arange(400) % 40, rng.integers(0, 2, 400)
+    x = rng.normal(size=(400, 5))
+    group = np.arange(400) % 40
+    y = rng.integers(0, 2, 400)
     y_pred = np.where(rng.random(400) < 0.2, 1 - y, y)
     found = hfm(x[:80], y[:80], y_pred[:80], sensitive_features=group[:80], rng=1)  # imports, too
     assert (found.n_resamples, found.n_subsamples) == (999, 200)
@@ -275,7 +307,9 @@ sys.stdout.write(json.dumps({"megabytes": (after - before) / 1024, "seconds": fo
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("n", "d", "statistic"), [(1_000_000, 8, "max"), (100_000, 100, "max"), (20_000, 50, "mean")])
+@pytest.mark.parametrize(
+    ("n", "d", "statistic"), [(1_000_000, 8, "max"), (100_000, 100, "max"), (20_000, 50, "mean")]
+)
 def test_memory(n: int, d: int, statistic: str, benchmark: object) -> None:
     """Beyond the input; n·m distances would be 8 TB, 80 GB and 3 GB."""
     command = [sys.executable, "-c", MEMORY, str(n), str(d), statistic]

@@ -1,9 +1,8 @@
 """Speed of MADD, each beside the authors' package (`maddlib`) in the same run.
 
-Asked, at n = 20,000 and M = 1,000: the curve 20 times and Algorithm 1 50 times faster than maddlib's, 1,000
-values of λ below 0.15 s; at n = 10⁷ the whole `fs.madd(bandwidth="auto")` with 1,000 permutations below 6 s
-and below 1 GB beyond the input; cost growing as n log n.
-"""
+Asked, at n = 20,000 and M = 1,000: the curve 20 times and Algorithm 1 50 times faster than
+maddlib's, 1,000 values of λ below 0.15 s; at n = 10⁷ the whole `fs.madd(bandwidth="auto")` with
+1,000 permutations below 6 s and below 1 GB beyond the input; cost growing as n log n."""
 
 from __future__ import annotations
 
@@ -30,7 +29,8 @@ pytest.importorskip("pytest_benchmark", reason="pytest-benchmark is not installe
 ROWS = scored(10_000, 10_000, 1)
 MOST_BINS = 1_000
 #: Seconds.
-MOST_LAMBDAS, MOST_TEN_MILLION = 0.15, 6.0
+MOST_LAMBDAS = 0.15
+MOST_TEN_MILLION = 6.0
 #: Megabytes beyond the input.
 MOST_MEMORY = 1_000
 
@@ -73,12 +73,16 @@ def curve() -> MaddCurve:
 
 @pytest.fixture(scope="module")
 def peer_evaluation() -> Any:
-    return pytest.importorskip("maddlib.evaluation", reason="maddlib is not installed (extra peers)")
+    return pytest.importorskip(
+        "maddlib.evaluation", reason="maddlib is not installed (extra peers)"
+    )
 
 
 @pytest.fixture(scope="module")
 def peer_search() -> Any:
-    return pytest.importorskip("maddlib.optimal_bandwidth", reason="maddlib is not installed (extra peers)")
+    return pytest.importorskip(
+        "maddlib.optimal_bandwidth", reason="maddlib is not installed (extra peers)"
+    )
 
 
 @pytest.mark.benchmark(group="madd: curve, n = 20,000, M = 1,000")
@@ -88,7 +92,9 @@ def test_curve(benchmark: Any, curve: MaddCurve, peer_evaluation: Any) -> None:
     peer = seconds_of(lambda: [peer_evaluation.MADD(h, **sides) for h in curve.bandwidth], 2)
     own = ours_in(benchmark)
     farey_grid.cache_clear()  # the first call also makes the edges, once per process
-    first = seconds_of(lambda: madd_curve(ROWS.score, sensitive_features=ROWS.group, max_bins=MOST_BINS), 1)
+    first = seconds_of(
+        lambda: madd_curve(ROWS.score, sensitive_features=ROWS.group, max_bins=MOST_BINS), 1
+    )
     benchmark.extra_info.update(maddlib_seconds=peer, ratio=own and peer / own)
     benchmark.extra_info.update(first_call_seconds=first, first_call_ratio=peer / first)
     if own is not None:
@@ -98,7 +104,8 @@ def test_curve(benchmark: Any, curve: MaddCurve, peer_evaluation: Any) -> None:
 @pytest.mark.benchmark(group="madd: Algorithm 1, M = 1,000")
 def test_stable_bandwidth(benchmark: Any, curve: MaddCurve, peer_search: Any) -> None:
     benchmark(stable_bandwidth, curve)
-    h, values = curve.bandwidth[::-1], curve.madd[::-1]
+    h = curve.bandwidth[::-1]
+    values = curve.madd[::-1]
     peer = seconds_of(lambda: peer_search.find_stable_interval(h, values, n0=10_000, n1=10_000), 1)
     own = ours_in(benchmark)
     benchmark.extra_info.update(maddlib_seconds=peer, ratio=own and peer / own)
@@ -119,7 +126,8 @@ def test_mitigation(benchmark: Any) -> None:
 def test_mitigation_peer(benchmark: Any) -> None:
     """maddlib at a single λ: predict, MADD and error."""
     tools = pytest.importorskip(
-        "maddlib.postprocessing.postprocessing_tools", reason="maddlib (or its plotly) is not installed"
+        "maddlib.postprocessing.postprocessing_tools",
+        reason="maddlib (or its plotly) is not installed",
     )
     sides = [ROWS.score[ROWS.group == g] for g in (0, 1)]
     ready = tools.post_processing_precomputed(*sides, 25)
@@ -149,7 +157,9 @@ def test_ten_million_rows(benchmark: Any) -> None:
     times = [in_a_process_of_its_own(n)["seconds"] for n in sizes]
     found = benchmark.pedantic(in_a_process_of_its_own, args=(10**7,), rounds=1)
     slopes = np.polyfit(np.log([*sizes, 10**7]), np.log([*times, found["seconds"]]), 1)
-    benchmark.extra_info.update(found, exponent=float(slopes[0]), seconds_by_n=dict(zip(sizes, times, strict=True)))
+    benchmark.extra_info.update(
+        found, exponent=float(slopes[0]), seconds_by_n=dict(zip(sizes, times, strict=True))
+    )
     assert found["seconds"] < MOST_TEN_MILLION
     assert found["megabytes"] < MOST_MEMORY
     assert slopes[0] < 1.2

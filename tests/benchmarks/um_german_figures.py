@@ -2,9 +2,8 @@
 
     python -m tests.benchmarks.um_german_figures     # writes um_german_credit.json, minutes
 
-What was drawn for one method, or one comparison, is kept and not drawn again while its part of the record is
-the same; `fast` holds what takes no draws.
-"""
+What was drawn for one method, or one comparison, is kept and not drawn again while its part of the
+record is the same; `fast` holds what takes no draws."""
 
 from __future__ import annotations
 
@@ -21,7 +20,15 @@ import fairstats as fs
 from fairstats.methods.um.events import probabilities
 from fairstats.methods.um.folds import strategy_factors
 from fairstats.methods.um.metrics import parse_metric
-from tests.benchmarks.um_german_credit import AGAINST, COMPARED, FOLDS, FROM_FILE, INITIAL, RECORD, read
+from tests.benchmarks.um_german_credit import (
+    AGAINST,
+    COMPARED,
+    FOLDS,
+    FROM_FILE,
+    INITIAL,
+    RECORD,
+    read,
+)
 
 FIGURES = RECORD.with_name("um_german_credit.json")
 GROUPS = ("older", "young")
@@ -33,8 +40,10 @@ TARGETS = ("predictive", "parameter")
 FEW = 5
 #: Initial cross-validations whose regions are drawn.
 REGIONS = 15
-ROPES, LEVELS = (0.0, 0.01, 0.02), (None, 0.95, 0.9, 0.8)
-#: The paper's two comparisons, and one of run 2, on which both definitions of the truth part widely.
+ROPES = (0.0, 0.01, 0.02)
+LEVELS = (None, 0.95, 0.9, 0.8)
+#: The paper's two comparisons, and one of run 2, on which both definitions of the truth part
+#: widely.
 PAIRS = {"a": (COMPARED[0], AGAINST), "b": (COMPARED[1], AGAINST), "c": (COMPARED[1], "SVM")}
 
 
@@ -124,7 +133,9 @@ def posterior(cells: np.ndarray, strategy: str, ratio: np.ndarray, target: Any, 
 
 
 def regions(record: Record, method: str) -> list[dict[str, Any]]:
-    """Tables 1 and 12.1: area of the 95% region, and shares of the repeated cross-validations in it."""
+    """Tables 1 and 12.1: area of the 95% region, and shares of the repeated cross-validations in
+    it.
+    """
     rounds = sorted(record.sums[method])
     clouds = [record.of(method, truth, rounds)[:, :2] for truth in TRUTHS]
     rows = []
@@ -140,7 +151,9 @@ def regions(record: Record, method: str) -> list[dict[str, Any]]:
                 "strategy": name,
                 "target": target,
                 "area": float(np.mean([r.area for r in found])),
-                "shares": [float(100 * np.mean([r.contains(c).mean() for r in found])) for c in clouds],
+                "shares": [
+                    float(100 * np.mean([r.contains(c).mean() for r in found])) for c in clouds
+                ],
                 "r": np.median(ratios, axis=0).tolist() if "ρ" in name or "API" in name else None,
             }
         )
@@ -155,7 +168,10 @@ def known_pairs(record: Record) -> dict[str, tuple[str, str]]:
 def events_of(delta: np.ndarray, rope: float) -> dict[str, float]:
     """Probability of every event of ΔΘ, larger better for A."""
     shorts = ("acc", "fair") if delta.shape[1] == 2 else ("acc", "fair1", "fair2")
-    return {e.event: e.probability for e in probabilities(delta, [rope] * delta.shape[1], ("A", "B"), shorts)}
+    return {
+        e.event: e.probability
+        for e in probabilities(delta, [rope] * delta.shape[1], ("A", "B"), shorts)
+    }
 
 
 def differences(record: Record, pair: tuple[str, str], truth: str, metrics: int = 2) -> np.ndarray:
@@ -166,8 +182,11 @@ def differences(record: Record, pair: tuple[str, str], truth: str, metrics: int 
 
 
 def cases(record: Record, pair: tuple[str, str]) -> dict[str, int]:
-    """The most probable and the worst cross-validation, by means over folds, as the paper chooses them."""
-    delta, rounds = differences(record, pair, TRUTHS[0]), record.shared(pair)
+    """The most probable and the worst cross-validation, by means over folds, as the paper chooses
+    them.
+    """
+    delta = differences(record, pair, TRUTHS[0])
+    rounds = record.shared(pair)
     away = np.linalg.norm(delta - delta.mean(axis=0), axis=1)
     usual = _only(events_of(delta.mean(axis=0)[None], 0.01))
     other = np.array([_only(events_of(d[None], 0.01)) != usual for d in delta])
@@ -179,21 +198,34 @@ def _only(events: dict[str, float]) -> str:
     return max(events, key=lambda e: events[e])
 
 
-def compared(record: Record, pair: tuple[str, str], k: int, index: int, name: str, target: str, **options: Any) -> Any:
+def compared(
+    record: Record,
+    pair: tuple[str, str],
+    k: int,
+    index: int,
+    name: str,
+    target: str,
+    **options: Any,
+) -> Any:
     """`um_compare` of both methods' posteriors of one cross-validation under one strategy."""
     made = []
     for method in pair:
         strategy, ratios = next((s, r) for n, s, r in strategies(record, method) if n == name)
         seed = 2 * index + len(made)
-        made.append(posterior(record.sums[method][k], strategy, ratios[index % len(ratios)], target, seed))
+        made.append(
+            posterior(record.sums[method][k], strategy, ratios[index % len(ratios)], target, seed)
+        )
     options = {"metrics": ("accuracy", "equal_opportunity"), "rope": 0.01, "rng": index} | options
     return fs.um_compare(*made, **options)
 
 
 def comparison(record: Record, pair: tuple[str, str]) -> dict[str, Any]:
-    """Tables 2, 3, 12.2 to 12.5, and how often the likeliest event of the truth is the posterior's."""
+    """Tables 2, 3, 12.2 to 12.5, and how often the likeliest event of the truth is the
+    posterior's.
+    """
     names = [name for name, *_ in strategies(record, pair[0])]
-    chosen, found = cases(record, pair), {}
+    chosen = cases(record, pair)
+    found = {}
     for case, k in chosen.items():
         found[case] = {
             f"{name}|{target}": _shares(compared(record, pair, k, k, name, target, hdr=0.95))
@@ -225,7 +257,9 @@ def three(record: Record, pair: tuple[str, str]) -> dict[str, Any]:
     metrics = ("accuracy", "equal_opportunity", "demographic_parity")
     k = cases(record, pair)["most probable"]
     return {
-        f"{name}|{target}": _shares(compared(record, pair, k, k, name, target, hdr=0.95, metrics=metrics))
+        f"{name}|{target}": _shares(
+            compared(record, pair, k, k, name, target, hdr=0.95, metrics=metrics)
+        )
         for name, target in product([n for n, *_ in strategies(record, pair[0])], TARGETS)
     }
 
@@ -248,7 +282,10 @@ def fast(record: Record) -> dict[str, Any]:
             }
             delta = differences(record, pair, truth, 3) if name != "c" else np.empty((0, 3))
             if len(delta):
-                truths[f"{name}|{truth}"]["three"] = {"n": len(delta), "events": events_of(delta, 0.01)}
+                truths[f"{name}|{truth}"]["three"] = {
+                    "n": len(delta),
+                    "events": events_of(delta, 0.01),
+                }
     ratios = {
         f"{method}|{metric}": record.ratios(method, (metric,)).ravel().tolist()
         for method in sorted(record.halves)
@@ -275,7 +312,14 @@ def fast(record: Record) -> dict[str, Any]:
         for metric in ("accuracy", "tpr") if record.splits(method) >= 4 * FEW else ():
             spread = record.ratios(method, (metric,), FEW)
             few[f"{method}|{metric}"] = [float(spread.min()), float(spread.max())]
-    return {"few": few, "number": number, "truths": truths, "ratios": ratios, "points": points, "calls": calls}
+    return {
+        "few": few,
+        "number": number,
+        "truths": truths,
+        "ratios": ratios,
+        "points": points,
+        "calls": calls,
+    }
 
 
 def _plain(event: str, pair: tuple[str, str]) -> str:

@@ -1,14 +1,16 @@
-"""The methods of the study on German credit: those of Barrainkua et al. (2024), table 12.1, that we had.
+"""The methods of the study on German credit.
 
-Kamiran: weights n_s·n_y / (n·n_sy) at fit. Feldman: AIF360's DisparateImpactRemover (repair level 1) on the
-whole table once, without labels: it has no transform for new rows. FERM and LFERM (Donini et al. 2018): the
-support vector machine whose mean score of favourable training rows is the same in both groups, which is their
-constraint with ε = 0; a weight vector at right angles to the difference u of the groups' means (in feature
-space) is one of the kernel K(x, x') − ⟨x, u⟩⟨x', u⟩/⟨u, u⟩. Agarwal: fairlearn's exponentiated gradient with
-true positive rate parity. Hardt: fairlearn's ThresholdOptimizer on hard predictions, equalised odds with
-balanced accuracy as objective, as in AIF360. Zafar et al. (2017) could not be had: the authors' code is for
-Python 2, and no package holds it.
-"""
+Those of Barrainkua et al. (2024), table 12.1, that we had.
+
+Kamiran: weights n_s·n_y / (n·n_sy) at fit. Feldman: AIF360's DisparateImpactRemover (repair level
+1) on the whole table once, without labels: it has no transform for new rows. FERM and LFERM (Donini
+et al. 2018): the support vector machine whose mean score of favourable training rows is the same in
+both groups, which is their constraint with ε = 0; a weight vector at right angles to the difference
+u of the groups' means (in feature space) is one of the kernel K(x, x') − ⟨x, u⟩⟨x', u⟩/⟨u, u⟩.
+Agarwal: fairlearn's exponentiated gradient with true positive rate parity. Hardt: fairlearn's
+ThresholdOptimizer on hard predictions, equalised odds with balanced accuracy as objective, as in
+AIF360. Zafar et al. (2017) could not be had: the authors' code is for Python 2, and no package
+holds it."""
 
 from __future__ import annotations
 
@@ -61,7 +63,8 @@ class Reweighed(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any, *, sensitive_features: Any) -> Reweighed:
         """Fit with the weights n_s·n_y / (n·n_sy)."""
-        y, group = np.asarray(y), np.asarray(sensitive_features)
+        y = np.asarray(y)
+        group = np.asarray(sensitive_features)
         weight = np.empty(len(y))
         for s in np.unique(group):
             for value in np.unique(y):
@@ -80,7 +83,8 @@ class Ferm(ClassifierMixin, BaseEstimator):
     """Donini et al. (2018), ε = 0: equal mean scores of the groups' favourable training rows."""
 
     def __init__(self, kernel: str = "rbf", C: float = 1.0) -> None:
-        self.kernel, self.C = kernel, C
+        self.kernel = kernel
+        self.C = C
 
     def _kernel(self, X: Any) -> Any:
         from sklearn.metrics.pairwise import pairwise_kernels
@@ -96,7 +100,8 @@ class Ferm(ClassifierMixin, BaseEstimator):
 
     def fit(self, X: Any, y: Any, *, sensitive_features: Any) -> Ferm:
         """Project, then a support vector machine."""
-        y, group = np.asarray(y), np.asarray(sensitive_features)
+        y = np.asarray(y)
+        group = np.asarray(sensitive_features)
         self.X_, self.classes_ = np.asarray(X), np.unique(y)
         self.gamma_ = 1.0 / (self.X_.shape[1] * self.X_.var())  # scikit-learn's "scale"
         favourable = y == self.classes_[1]
@@ -122,7 +127,8 @@ def methods() -> dict[str, Any]:
     from fairlearn.reductions import ExponentiatedGradient, TruePositiveRateParity
     from sklearn.linear_model import LogisticRegression
 
-    logit, svm = LogisticRegression(max_iter=1000), SVC(kernel="rbf", C=1.0)
+    logit = LogisticRegression(max_iter=1000)
+    svm = SVC(kernel="rbf", C=1.0)
     plain = {"LR": logit, "SVM": svm, "Lin. SVM": SVC(kernel="linear", C=0.1)}
 
     def hardt(estimator: Any) -> Any:

@@ -13,10 +13,30 @@ from typing import Any
 
 import numpy as np
 
-from tests.benchmarks.um_german_figures import FEW, FIGURES, PAIRS, TARGETS, TRUTHS, Record, compared, loaded, posterior
+from tests.benchmarks import um_german_many
+from tests.benchmarks.um_german_figures import (
+    FEW,
+    FIGURES,
+    PAIRS,
+    TARGETS,
+    TRUTHS,
+    Record,
+    compared,
+    events_of,
+    loaded,
+    posterior,
+)
 from tests.benchmarks.um_german_figures import strategies as ratios_of
 from tests.benchmarks.um_german_methods import HARDT
-from tests.benchmarks.um_german_paper import EVENTS, GRID, STRATEGIES, TABLE_12_1, TABLE_13_1, TABLES_2_3, TRUTH
+from tests.benchmarks.um_german_paper import (
+    EVENTS,
+    GRID,
+    STRATEGIES,
+    TABLE_12_1,
+    TABLE_13_1,
+    TABLES_2_3,
+    TRUTH,
+)
 
 PAGE = Path(__file__).parents[2] / "vignettes" / "um-german-credit.md"
 IMAGES = PAGE.parent / "images"
@@ -68,18 +88,29 @@ class Page:
                 found[1] += self.count(run, "ratio", method) + self.count(run, "ratio tpr", method)
                 if any(found):
                     rows.append([str(run), method, *map(str, found)])
-        return table(["run", "method", "cross-validations", "half splits (run 1: ratios, J = 5)"], rows)
+        return table(
+            ["run", "method", "cross-validations", "half splits (run 1: ratios, J = 5)"], rows
+        )
 
     def truths(self) -> str:
         """Both truths of every comparison."""
         rows = []
         for name in PAIRS:
             if name in TRUTH:
-                rows.append([f"({name}) {TITLES[name]}", "paper", "10,000", *map(number, TRUTH[name]["0.01"])])
+                rows.append(
+                    [
+                        f"({name}) {TITLES[name]}",
+                        "paper",
+                        "10,000",
+                        *map(number, TRUTH[name]["0.01"]),
+                    ]
+                )
             for truth in TRUTHS:
                 found = self.fast["truths"].get(f"{name}|{truth}")
                 if found:
-                    rows.append([f"({name})", truth, str(found["n"]), *events(found["events"]["0.01"])])
+                    rows.append(
+                        [f"({name})", truth, str(found["n"]), *events(found["events"]["0.01"])]
+                    )
         return table(["comparison", "truth", "cross-validations", *EVENTS], rows)
 
     def regions(self) -> str:
@@ -116,9 +147,15 @@ class Page:
         for method in ORDER:
             splits = max(self.count(run, "halves", method) for run in (2, 3))
             if splits >= FEW:
-                found = [self.fast["ratios"][f"{method}|{metric}"] for metric in ("accuracy", "tpr")]
+                found = [
+                    self.fast["ratios"][f"{method}|{metric}"] for metric in ("accuracy", "tpr")
+                ]
                 rows.append([method, str(splits), *(f"{r:.2f}" for pair in found for r in pair)])
-        rates = [f"{rate}, {group}" for rate in ("accuracy", "true positives") for group in ("older", "young")]
+        rates = [
+            f"{rate}, {group}"
+            for rate in ("accuracy", "true positives")
+            for group in ("older", "young")
+        ]
         return table(["method", "half splits", *rates], rows)
 
     def points(self) -> str:
@@ -142,10 +179,20 @@ class Page:
                 if name in TABLES_2_3[case]:
                     rows.append([f"{strategy}, paper", *map(number, TABLES_2_3[case][name][k])])
                 for target in TARGETS:
-                    rows.append([f"{strategy}, {SHORT[target]}", *events(found["found"][case][f"{strategy}|{target}"])])
+                    rows.append(
+                        [
+                            f"{strategy}, {SHORT[target]}",
+                            *events(found["found"][case][f"{strategy}|{target}"]),
+                        ]
+                    )
             for strategy in ("ρ_rel↑, J = 5", "API default"):
                 for target in TARGETS:
-                    rows.append([f"{strategy}, {SHORT[target]}", *events(found["found"][case][f"{strategy}|{target}"])])
+                    rows.append(
+                        [
+                            f"{strategy}, {SHORT[target]}",
+                            *events(found["found"][case][f"{strategy}|{target}"]),
+                        ]
+                    )
         return table(["", *EVENTS], rows)
 
     def grid(self) -> str:
@@ -167,23 +214,34 @@ class Page:
         """Table 13.1 beside ours."""
         rows = []
         for name in TABLE_13_1:
-            found, printed = self.drawn.get(f"three|{name}"), TABLE_13_1[name]
+            found = self.drawn.get(f"three|{name}")
+            printed = TABLE_13_1[name]
             for k, strategy in enumerate(("truth", *STRATEGIES)):
                 rows.append([f"({name}) {strategy}, paper", *map(number, printed[k])])
                 if strategy == "truth":
                     for truth in TRUTHS:
                         of = self.fast["truths"].get(f"{name}|{truth}", {}).get("three")
                         if of:
-                            rows.append([f"({name}) {truth}, {of['n']} cross-validations", *events(of["events"])[:3]])
+                            rows.append(
+                                [
+                                    f"({name}) {truth}, {of['n']} cross-validations",
+                                    *events(of["events"])[:3],
+                                ]
+                            )
                 elif found:
                     for target in TARGETS:
                         rows.append(
-                            [f"({name}) {strategy}, {SHORT[target]}", *events(found[f"{strategy}|{target}"])[:3]]
+                            [
+                                f"({name}) {strategy}, {SHORT[target]}",
+                                *events(found[f"{strategy}|{target}"])[:3],
+                            ]
                         )
         return table(["", *EVENTS[:3]], rows)
 
     def agreeing(self, name: str, strategy: str, target: str) -> list[str]:
-        """Share of initial cross-validations with each truth's likeliest event, and its mean probability."""
+        """Share of initial cross-validations with each truth's likeliest event, and its mean
+        probability.
+        """
         found = self.drawn[f"comparison|{name}"]["found"][f"initial|{strategy}|{target}"]
         cells = []
         for truth in TRUTHS:
@@ -198,7 +256,9 @@ class Page:
         for name in PAIRS:
             if f"comparison|{name}" not in self.drawn:
                 continue
-            wanted = [likeliest(self.fast["truths"][f"{name}|{t}"]["events"]["0.01"]) for t in TRUTHS]
+            wanted = [
+                likeliest(self.fast["truths"][f"{name}|{t}"]["events"]["0.01"]) for t in TRUTHS
+            ]
             rows.append([f"({name}) {TITLES[name]}: likeliest", *wanted, *wanted])
             for strategy in (*STRATEGIES, "ρ_rel, J = 5", "ρ_rel↑, J = 5", "API default"):
                 cells = [c for target in TARGETS for c in self.agreeing(name, strategy, target)]
@@ -220,7 +280,17 @@ class Page:
     def fill(self, template: str) -> str:
         """The page: every ``{{name}}`` or ``{{name: argument}}`` replaced."""
         text = template
-        for part in ("runs", "truths", "regions", "ratios", "points", "grid", "three", "initial", "calls"):
+        for part in (
+            "runs",
+            "truths",
+            "regions",
+            "ratios",
+            "points",
+            "grid",
+            "three",
+            "initial",
+            "calls",
+        ):
             text = text.replace("{{" + part + "}}", getattr(self, part)())
         for case in ("most probable", "worst"):
             text = text.replace("{{case: " + case + "}}", self.case(case))
@@ -234,6 +304,7 @@ class Page:
             yield f"pieces {run}", f"{total:,}"
         for key, (low, high) in self.fast["few"].items():
             yield f"few {key}", f"{low:.2g} to {high:.2g}"
+        yield "many", many_truths()
         yield "calls made", str(self.fast["calls"]["n"])
         for name in PAIRS:
             for k, truth in enumerate(TRUTHS):
@@ -254,7 +325,10 @@ class Page:
             for row in self.drawn.get(f"regions|{method}", []):
                 yield f"area {method} {row['strategy']} {row['target']}", f"{row['area']:.4f}"[1:]
                 for k in (0, 1):
-                    yield f"RES{k} {method} {row['strategy']} {row['target']}", f"{row['shares'][k]:.1f}"
+                    yield (
+                        f"RES{k} {method} {row['strategy']} {row['target']}",
+                        f"{row['shares'][k]:.1f}",
+                    )
 
     def _totals(self) -> dict[str, int]:
         totals: dict[str, int] = {}
@@ -262,6 +336,18 @@ class Page:
             run = key.partition("|")[0]
             totals[run] = totals.get(run, 0) + n
         return totals
+
+
+def many_truths() -> str:
+    """Truths of both comparisons by the cross-validations of run 4, as a table."""
+    rows = []
+    for name in "ab":
+        delta = um_german_many.differences(*PAIRS[name])
+        shares = events_of(delta, 0.01)
+        rows.append(
+            [f"({name})", f"{len(delta):,}", *(f"{shares.get(event, 0.0):.3f}" for event in EVENTS)]
+        )
+    return table(["", "cross-validations", *EVENTS], rows)
 
 
 def page(figures: Path = FIGURES) -> str:
@@ -284,7 +370,9 @@ def pictures(record: Record) -> None:
         k = cases(record, pair)["most probable"]
         centres = []
         for method, colour in zip(pair, ("tab:blue", "tab:orange"), strict=True):
-            strategy, ratios = next((s, r) for n, s, r in ratios_of(record, method) if n == "ρ_rel↑")
+            strategy, ratios = next(
+                (s, r) for n, s, r in ratios_of(record, method) if n == "ρ_rel↑"
+            )
             made = posterior(record.sums[method][k], strategy, ratios[0], "predictive", k)
             draws = np.column_stack(list(made.metrics(METRICS[:2]).values()))
             rounds = record.shared(pair)
@@ -316,7 +404,10 @@ def pictures(record: Record) -> None:
 
             both = fs.um_compare(*made, metrics=("accuracy", "equal_opportunity"), rope=0.01, rng=k)
             over_rho.append({e.event: e.probability for e in both.events})
-        for ax, grid, over in ((axes[0, column], sizes, over_rope), (axes[1, column], shares, over_rho)):
+        for ax, grid, over in (
+            (axes[0, column], sizes, over_rope),
+            (axes[1, column], shares, over_rho),
+        ):
             for event in EVENTS:
                 ax.plot(grid, [o.get(event, 0.0) for o in over], label=event)
         axes[0, column].set(title=f"({name})", xlabel="RoPE, ρ_rel↑")
@@ -324,12 +415,16 @@ def pictures(record: Record) -> None:
     axes[0, 0].legend(fontsize=7)
     figure.savefig(IMAGES / "um-german-events.png", dpi=75)
     shown = ("SVM", "Lin. SVM" + HARDT, "Feldman + SVM", "FERM")
-    figure, axes = plt.subplots(1, 4, figsize=(11, 3), layout="constrained", sharex=True, sharey=True)
+    figure, axes = plt.subplots(
+        1, 4, figsize=(11, 3), layout="constrained", sharex=True, sharey=True
+    )
     for ax, method in zip(axes, shown, strict=True):
         k = min(record.sums[method])
         made = posterior(record.sums[method][k], "1/K", np.ones((1, 2)), "predictive", k)
         for group, colour in (("older", "tab:purple"), ("young", "tab:green")):
-            region = made.hdr(["fpr", "tpr"], 0.95, group=group, backend="scipy", support=[(0, 1), (0, 1)])
+            region = made.hdr(
+                ["fpr", "tpr"], 0.95, group=group, backend="scipy", support=[(0, 1), (0, 1)]
+            )
             x, y = region.axes
             ax.contour(x, y, region.values.T, levels=[region.regions[0].falpha], colors=[colour])
             ax.plot(*region.mode, "+", color=colour, label=group)
@@ -345,13 +440,17 @@ def _at(cells: np.ndarray, rho: float, seed: int) -> Any:
 
     factor = 1 / (1 + 9 * rho)
     return fs.um_posterior(
-        counts=fs.ConfusionCounts(("older", "young"), cells * factor, cells), target="predictive", rng=seed
+        counts=fs.ConfusionCounts(("older", "young"), cells * factor, cells),
+        target="predictive",
+        rng=seed,
     )
 
 
 def main() -> None:
     """Write the page, and the pictures where asked for."""
-    parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.um_german_page", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.benchmarks.um_german_page", description=__doc__
+    )
     parser.add_argument("--pictures", action="store_true")
     options = parser.parse_args()
     if options.pictures:

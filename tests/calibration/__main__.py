@@ -1,8 +1,8 @@
 """Run the cells that the record lacks, and write the page.
 
-A run can be stopped or killed at any time: each cell is appended to the record as soon as it is there, and
-the next run goes on with what is missing. Nothing runs longer than was allowed; what was not run is named.
-"""
+A run can be stopped or killed at any time: each cell is appended to the record as soon as it is
+there, and the next run goes on with what is missing. Nothing runs longer than was allowed; what was
+not run is named."""
 
 from __future__ import annotations
 
@@ -43,13 +43,16 @@ def cells() -> dict[str, Cell]:
 
 
 def lacking(
-    known: Mapping[str, Cell], record: Mapping[str, Any], patterns: Sequence[str] = (), runs: int | None = None
+    known: Mapping[str, Cell],
+    record: Mapping[str, Any],
+    patterns: Sequence[str] = (),
+    runs: int | None = None,
 ) -> list[str]:
-    """Keys of the cells that hold every pattern's words and have fewer runs in the record than wanted.
+    """Keys of the cells that hold every pattern's words and have fewer runs in the record than
+    wanted.
 
-    What was never run comes first, and the rooms take turns, so that a run that is stopped has done something
-    for each.
-    """
+    What was never run comes first, and the rooms take turns, so that a run that is stopped has done
+    something for each."""
     rooms: dict[tuple[bool, str], list[str]] = {}
     for key, cell in known.items():
         if patterns and not any(p.lower() in key.lower() for p in patterns):
@@ -59,7 +62,9 @@ def lacking(
             done = {}
         if not (cell.exact and done) and done.get("runs", 0) < (runs or cell.runs):
             rooms.setdefault((bool(done), cell.room), []).append(key)
-    parts = [[keys for (done, _), keys in rooms.items() if done == again] for again in (False, True)]
+    parts = [
+        [keys for (done, _), keys in rooms.items() if done == again] for again in (False, True)
+    ]
     turns = itertools.chain.from_iterable(itertools.zip_longest(*part) for part in parts)
     return [key for turn in turns for key in turn if key is not None]
 
@@ -78,7 +83,9 @@ def results(
 ) -> Iterator[tuple[str, dict[str, Any] | str]]:
     """Cells as they get ready; at the end of the time what still runs is ended."""
     until = time.monotonic() + seconds
-    with multiprocessing.get_context("fork").Pool(workers) as pool:  # leaving the block ends the workers
+    with multiprocessing.get_context("fork").Pool(
+        workers
+    ) as pool:  # leaving the block ends the workers
         ready = pool.imap_unordered(_work, [(key, runs, most) for key in keys])
         for _ in keys:
             try:
@@ -87,22 +94,42 @@ def results(
                 return
 
 
-def main(arguments: Sequence[str] | None = None, *, record: Path = RECORD, page: Path | None = None) -> int:
+def main(
+    arguments: Sequence[str] | None = None, *, record: Path = RECORD, page: Path | None = None
+) -> int:
     """Parse the command line, run, record, report."""
-    parser = argparse.ArgumentParser(prog="python -m tests.calibration", description=studies.__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.calibration", description=studies.__doc__
+    )
     parser.add_argument("pattern", nargs="*", help="part of a cell's key; none: all cells")
-    parser.add_argument("--runs", type=int, help="samples per cell in place of each cell's own number")
-    parser.add_argument("--minutes", type=float, default=480.0, help="stop after so long (default 480)")
-    parser.add_argument("--seconds", type=float, default=math.inf, help="fewer samples where a cell would take longer")
-    parser.add_argument("--workers", type=int, default=min(2, os.cpu_count() or 1), help="processes (default 2)")
-    parser.add_argument("--again", action="store_true", help="also cells of the record: a method has changed")
+    parser.add_argument(
+        "--runs", type=int, help="samples per cell in place of each cell's own number"
+    )
+    parser.add_argument(
+        "--minutes", type=float, default=480.0, help="stop after so long (default 480)"
+    )
+    parser.add_argument(
+        "--seconds",
+        type=float,
+        default=math.inf,
+        help="fewer samples where a cell would take longer",
+    )
+    parser.add_argument(
+        "--workers", type=int, default=min(2, os.cpu_count() or 1), help="processes (default 2)"
+    )
+    parser.add_argument(
+        "--again", action="store_true", help="also cells of the record: a method has changed"
+    )
     parser.add_argument("--page", action="store_true", help="write the page of everything recorded")
     options = parser.parse_args(arguments)
     known = {} if options.again else read_record(record)
     keys = lacking(cells(), known, options.pattern, options.runs)
-    done, failed = set(), {}
+    done = set()
+    failed = {}
     if keys and options.minutes > 0:
-        for key, line in results(keys, options.runs, options.workers, 60 * options.minutes, options.seconds):
+        for key, line in results(
+            keys, options.runs, options.workers, 60 * options.minutes, options.seconds
+        ):
             done.add(key)
             if isinstance(line, str):
                 failed[key] = line
@@ -113,9 +140,14 @@ def main(arguments: Sequence[str] | None = None, *, record: Path = RECORD, page:
             sys.stdout.write(f"{len(done)}/{len(keys)}  {key}: {said}\n")
             sys.stdout.flush()
     left = [key for key in keys if key not in done]
-    for title, names in (("Failed", [f"{k}: {why}" for k, why in failed.items()]), ("Not run", left)):
+    for title, names in (
+        ("Failed", [f"{k}: {why}" for k, why in failed.items()]),
+        ("Not run", left),
+    ):
         if names:
-            sys.stdout.write("\n".join([f"{title} ({len(names)}):", *(f"  {name}" for name in names), ""]))
+            sys.stdout.write(
+                "\n".join([f"{title} ({len(names)}):", *(f"  {name}" for name in names), ""])
+            )
     if options.page:
         sys.stdout.write(f"Written: {write_page(cells(), read_record(record), page)}\n")
     return 1 if failed else 0

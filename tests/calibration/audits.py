@@ -1,8 +1,10 @@
-"""A whole audit of a fair model: how often its head says that some difference is real, or that a violation holds.
+"""A whole audit of a fair model.
 
-Two attributes and their crossing, groups of 40 and more crossed cells, predictions that depend on nothing. The audit is
-the public one; a sample takes seconds, since crossed groups are small and have exact tests.
-"""
+How often its head says that some difference is real, or that a violation holds.
+
+Two attributes and their crossing, groups of 40 and more crossed cells, predictions that depend on
+nothing. The audit is the public one; a sample takes seconds, since crossed groups are small and
+have exact tests."""
 
 from __future__ import annotations
 
@@ -35,8 +37,11 @@ def fair(rng: np.random.Generator, runs: int, *, rows: int, rate: float) -> Coun
 
 CELLS = [
     Cell(
-        "rates", "audit(): over the whole audit", f"fair, {rows:,} rows, two attributes crossed, rate {rate:g}",
-        partial(fair, rows=rows, rate=rate), 500,
+        "rates",
+        "audit(): over the whole audit",
+        f"fair, {rows:,} rows, two attributes crossed, rate {rate:g}",
+        partial(fair, rows=rows, rate=rate),
+        500,
     )
     for rows, rate in ((8_000, 0.4), (2_000, 0.1))
-]  # fmt: skip
+]

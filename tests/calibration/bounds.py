@@ -1,9 +1,9 @@
-"""Worst-case bounds: intervals for a value that missing groups, outcomes or predictions leave undetermined.
+"""Worst-case bounds: intervals for a value that missing groups, outcomes or predictions leave
+undetermined.
 
-A population of two groups has shares of rows whose group, label or prediction is missing, chosen by nothing
-or by the outcome. The truth is that end of its identified set (Manski) which the interval holds less often:
-every value between is held more often. The interval is the public one.
-"""
+A population of two groups has shares of rows whose group, label or prediction is missing, chosen by
+nothing or by the outcome. The truth is that end of its identified set (Manski) which the interval
+holds less often: every value between is held more often. The interval is the public one."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ Pattern = tuple[int, int, int]
 def population(
     shares: tuple[float, float], rates: tuple[float, float], base: float, missing: str, share: float
 ) -> tuple[dict[Pattern, float], dict[Pattern, float]]:
-    """Probabilities of complete rows and of rows with something missing, by (group, label, prediction).
+    """Probabilities of complete rows and of rows with something missing, by (group, label,
+    prediction).
 
-    A prediction is right with the group's rate where the label is 1, and with .7 where it is 0. Rows with a
-    favourable prediction lack their entry twice as often as the others.
-    """
+    A prediction is right with the group's rate where the label is 1, and with .7 where it is 0.
+    Rows with a favourable prediction lack their entry twice as often as the others."""
     known: dict[Pattern, float] = {}
     lacking: dict[Pattern, float] = {}
     for g, (y, p) in product((0, 1), _KNOWN):
@@ -56,7 +56,10 @@ def counts_of(known: dict[Pattern, float], lacking: dict[Pattern, float]) -> Con
 
 
 def identified_set(counts: ConfusionCounts, rate: str, contrast: Any) -> tuple[float, float]:
-    """Smallest and largest value that the missing rows allow: those of a population a million times over."""
+    """Smallest and largest value that the missing rows allow.
+
+    Those of a population a million times over.
+    """
     large = counts_of(
         {(g, y, p): 1e6 * counts.totals[g, c] for g in (0, 1) for c, (y, p) in enumerate(_KNOWN)},
         {(g, y, p): round(1e6 * n) for g, y, p, n in counts.missing.patterns},
@@ -83,7 +86,8 @@ def simulate(
     keys = [*known, *lacking]
     drawn = rng.multinomial(n, [*known.values(), *lacking.values()], size=runs)
     tables, number = np.unique(drawn, axis=0, return_counts=True)
-    held, answered = [0, 0], 0
+    held = [0, 0]
+    answered = 0
     for row, times in zip(tables.tolist(), number.tolist(), strict=True):
         by_key = dict(zip(keys, row, strict=True))
         counts = counts_of({k: by_key[k] for k in known}, {k: by_key[k] for k in lacking})
@@ -92,7 +96,9 @@ def simulate(
             continue
         answered += times
         for at, end in enumerate(ends):
-            held[at] += times * (found.ci_low <= end * (1 + 1e-9) and end * (1 - 1e-9) <= found.ci_high)
+            held[at] += times * (
+                found.ci_low <= end * (1 + 1e-9) and end * (1 - 1e-9) <= found.ci_high
+            )
     return {"coverage": (min(held), answered), "answered": (answered, runs)}
 
 
@@ -114,8 +120,17 @@ _METRICS = (
 
 def _cell(name: str, rate: str, contrast: str, missing: str, regime: Any, share: float) -> Cell:
     n, shares, rates, base = regime
-    given = {"n": n, "shares": shares, "rates": rates, "base": base, "missing": missing, "share": share}
-    groups = f"{round(n * shares[0])} and {round(n * shares[1])} rows, TPR {rates[0]:g} and {rates[1]:g}"
+    given = {
+        "n": n,
+        "shares": shares,
+        "rates": rates,
+        "base": base,
+        "missing": missing,
+        "share": share,
+    }
+    groups = (
+        f"{round(n * shares[0])} and {round(n * shares[1])} rows, TPR {rates[0]:g} and {rates[1]:g}"
+    )
     words = f"{groups}, {missing} missing in {100 * share:g}% (twice where ŷ=1)"
     at = partial(simulate, **given, rate=rate, contrast=contrast)
     return Cell("rates", f"{name}(…).worst_case_bounds()", words, at, claim="conservative")

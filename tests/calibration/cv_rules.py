@@ -1,10 +1,9 @@
 """How often the rules of Algorithm 1 pass, once and repeated.
 
-Exact generalised Pareto values; a first look at 2,000 of them, then one after each further 2,000, as
-`sample_tail` makes them. Only the 51 largest values of a batch can matter; they are drawn by Rényi's
-representation. Coefficients and critical values are those of `exponentiality_test`; a test holds the two
-together.
-"""
+Exact generalised Pareto values; a first look at 2,000 of them, then one after each further 2,000,
+as `sample_tail` makes them. Only the 51 largest values of a batch can matter; they are drawn by
+Rényi's representation. Coefficients and critical values are those of `exponentiality_test`; a test
+holds the two together."""
 
 from __future__ import annotations
 
@@ -18,7 +17,10 @@ from tests.calibration.ecd import largest
 from tests.calibration.study import Cell, Counts
 
 K = np.arange(10, 51)
-BATCH, LOOKS, MANY_LOOKS, ALPHA = 2_000, 20, 50, 0.05
+BATCH = 2_000
+LOOKS = 20
+MANY_LOOKS = 50
+ALPHA = 0.05
 _NULL = 400_000
 
 
@@ -41,23 +43,31 @@ def null_law(rng: np.random.Generator, replicates: int = _NULL) -> Null:
         for size in np.diff(np.linspace(0, replicates, 21).astype(int))
     ]
     cv = np.concatenate(parts)
-    mean, sd = cv.mean(axis=0), cv.std(axis=0, ddof=1)
+    mean = cv.mean(axis=0)
+    sd = cv.std(axis=0, ddof=1)
     return Null(mean, sd, np.sort(((cv - mean) / sd).max(axis=1)))
 
 
-def growing_tops(rng: np.random.Generator, replicates: int, shape: float, looks: int, batch: int = BATCH):
+def growing_tops(
+    rng: np.random.Generator, replicates: int, shape: float, looks: int, batch: int = BATCH
+):
     """Yield the 51 largest values, descending, after each batch; shape (replicates, 51)."""
     k = int(K[-1])
     kept = np.empty((replicates, 0))
     for _ in range(looks):
         top = largest(rng, replicates, batch, k, shape, 1.0)
-        new = np.concatenate([top.excesses + top.threshold[:, None], top.threshold[:, None]], axis=1)
+        new = np.concatenate(
+            [top.excesses + top.threshold[:, None], top.threshold[:, None]], axis=1
+        )
         kept = np.sort(np.concatenate([kept, new], axis=1), axis=1)[:, : -(k + 2) : -1]
         yield kept
 
 
 def decisions(top: np.ndarray, null: Null) -> dict[str, np.ndarray]:
-    """Statistic of the default test, and whether each of the paper's rules passes; shape (replicates,)."""
+    """Statistic of the default test, and whether each of the paper's rules passes.
+
+    Shape (replicates,).
+    """
     bound = 1.0 + 0.25 / K
     cv = coefficients_of_variation(top, K)
     return {
@@ -67,11 +77,14 @@ def decisions(top: np.ndarray, null: Null) -> dict[str, np.ndarray]:
     }
 
 
-def one_shape(rng: np.random.Generator, replicates: int, shape: float, null: Null) -> dict[str, float]:
+def one_shape(
+    rng: np.random.Generator, replicates: int, shape: float, null: Null
+) -> dict[str, float]:
     """Shares of passes at one look and over 20 or 50 of them."""
     found = [decisions(top, null) for top in growing_tops(rng, replicates, shape, MANY_LOOKS)]
     raw, excess, statistic = (
-        np.array([look[name] for look in found]) for name in ("paper_raw", "paper_excess", "statistic")
+        np.array([look[name] for look in found])
+        for name in ("paper_raw", "paper_excess", "statistic")
     )
     statistic = statistic[:LOOKS]
     unspent, spent = (statistic <= null.critical(ALPHA / share) for share in (1, LOOKS))
@@ -93,7 +106,10 @@ def one_shape(rng: np.random.Generator, replicates: int, shape: float, null: Nul
 
 
 def _rejects(looks: int) -> Callable[[np.random.Generator, int], Counts]:
-    """The default test on an exponential tail: rejected at any of its looks, each at α over their number."""
+    """The default test on an exponential tail.
+
+    Rejected at any of its looks, each at α over their number.
+    """
 
     def simulate(rng: np.random.Generator, runs: int) -> Counts:
         null = null_law(rng, 40_000 if looks == 1 else 100_000)
@@ -110,7 +126,8 @@ def _passes(rule: str, shape: float, looks: int) -> Callable[[np.random.Generato
     """How often a rule of the paper never passes in so many looks: it has no level to hold."""
 
     def simulate(rng: np.random.Generator, runs: int) -> Counts:
-        null, passed = Null(np.ones(K.size), np.ones(K.size), np.ones(1)), np.zeros(runs, dtype=bool)
+        null = Null(np.ones(K.size), np.ones(K.size), np.ones(1))
+        passed = np.zeros(runs, dtype=bool)
         for top in growing_tops(rng, runs, shape, looks):
             passed |= decisions(top, null)[rule]
         return {"power": (int((~passed).sum()), runs)}
@@ -122,32 +139,52 @@ def _power(shape: float) -> Callable[[np.random.Generator, int], Counts]:
     def simulate(rng: np.random.Generator, runs: int) -> Counts:
         null = null_law(rng, 40_000)
         (top,) = growing_tops(rng, runs, shape, 1)
-        return {"power": (int((decisions(top, null)["statistic"] > null.critical(ALPHA)).sum()), runs)}
+        return {
+            "power": (int((decisions(top, null)["statistic"] > null.critical(ALPHA)).sum()), runs)
+        }
 
     return simulate
 
 
 _RULE = {
     "claim": "fails",
-    "remark": "a rule of the paper, selectable: how often it says “too heavy”; 1/(4k) is no critical value",
+    "remark": (
+        "a rule of the paper, selectable: how often it says “too heavy”; 1/(4k) is no critical"
+        " value"
+    ),
 }
 CELLS = [
     *(
         Cell(
-            "evt", f"exponentiality_test(max_looks={n})", "exponential tail, 2,000 values a look",
-            _rejects(n), claim="valid" if n == 1 else "conservative",
+            "evt",
+            f"exponentiality_test(max_looks={n})",
+            "exponential tail, 2,000 values a look",
+            _rejects(n),
+            claim="valid" if n == 1 else "conservative",
         )
         for n in (1, 5, 20)
     ),
     *(
-        Cell("evt", "exponentiality_test(max_looks=1)", f"ξ = {shape:g}, 2,000 values", _power(shape), 4_000)
+        Cell(
+            "evt",
+            "exponentiality_test(max_looks=1)",
+            f"ξ = {shape:g}, 2,000 values",
+            _power(shape),
+            4_000,
+        )
         for shape in (-0.4, 0.1, 0.3, 0.5)
     ),
     *(
         Cell(
-            "evt", f"exponentiality_test(rule={rule!r})",
-            f"ξ = {shape:g}, {looks} looks of 2,000 values", _passes(rule, shape, looks), 2_000, **_RULE,
+            "evt",
+            f"exponentiality_test(rule={rule!r})",
+            f"ξ = {shape:g}, {looks} looks of 2,000 values",
+            _passes(rule, shape, looks),
+            2_000,
+            **_RULE,
         )
-        for rule in ("paper_raw", "paper_excess") for shape in (0.0, 0.3, 0.5) for looks in (1, 20)
+        for rule in ("paper_raw", "paper_excess")
+        for shape in (0.0, 0.3, 0.5)
+        for looks in (1, 20)
     ),
-]  # fmt: skip
+]

@@ -1,12 +1,15 @@
-"""Two binomials enumerated as the public functions decide: by exact tests where switched on, else by the score.
+"""Two binomials enumerated as the public functions decide.
 
-Which tables of a design a test rejects is found by halves: along the tables ordered by the statistic that orders the
-exact test's own tables, its p-value rises, so that a run between two tables that are both rejected, or both kept, is
-settled by them. Each exact p-value is over the nuisance rates that its own table allows, so that near the edge it may
-fall by a hair where it should rise: the `NEAR` tables on either side of an edge are asked one by one. Runs of less than
+By exact tests where switched on, else by the score.
+
+Which tables of a design a test rejects is found by halves: along the tables ordered by the
+statistic that orders the exact test's own tables, its p-value rises, so that a run between two
+tables that are both rejected, or both kept, is settled by them. Each exact p-value is over the
+nuisance rates that its own table allows, so that near the edge it may fall by a hair where it
+should rise: the `NEAR` tables on either side of an edge are asked one by one. Runs of less than
 `RARE` of the probability count as rejected, which can only make an error larger.
-`tests/methods/rates/test_calibration.py` holds the regions against the public functions, table by table.
-"""
+`tests/methods/rates/test_calibration.py` holds the regions against the public functions, table by
+table."""
 
 from __future__ import annotations
 
@@ -22,13 +25,19 @@ from scipy.stats import binom
 from fairstats.ground.verdict import fair_range
 from fairstats.methods.rates.decision import both_directions
 from fairstats.numerics.rates.exact import ExactEvidence, exact_pvalue
-from fairstats.numerics.rates.score import Contrast, difference_score_statistic, ratio_score_statistic
+from fairstats.numerics.rates.score import (
+    Contrast,
+    difference_score_statistic,
+    ratio_score_statistic,
+)
 from fairstats.numerics.rates.switch import needs_exact
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
-#: Probability of the tables that are left out, and of a run of tables that no p-value is computed for.
-LEFT_OUT, RARE = 1e-8, 1e-7
+#: Probability of the tables that are left out, and of a run of tables that no p-value is computed
+#: for.
+LEFT_OUT = 1e-8
+RARE = 1e-7
 #: Tables on either side of an edge that are asked one by one.
 NEAR = 16
 
@@ -41,7 +50,8 @@ def likely(n: int, rate: float) -> NDArray[np.int64]:
 
 @dataclass(frozen=True)
 class Design:
-    """A group of n cases at `rate` beside a reference of n₀ at `rate0`, decided at `error` (.05/G in a family of G).
+    """A group of n cases at `rate` beside a reference of n₀ at `rate0`, decided at `error` (.05/G
+    in a family of G).
 
     Arrays have shape (counts of the group, counts of the reference).
     """
@@ -87,7 +97,9 @@ class Design:
         pooled = (k + k0) / (self.n + self.n0)
         expected = min(self.n, self.n0) * np.minimum(pooled, 1 - pooled)
         values, place = np.unique(expected, return_inverse=True)
-        switched = np.array([needs_exact(self.n, self.n0, float(value), self.error) for value in values])
+        switched = np.array(
+            [needs_exact(self.n, self.n0, float(value), self.error) for value in values]
+        )
         return np.asarray(switched[place.reshape(expected.shape)])
 
     def statistic(self, null: float) -> Floats:
@@ -103,39 +115,51 @@ class Design:
         """Tables judged exactly with a p-value of at most the error; it rises with `order`."""
         k, k0 = (counts[self.exact] for counts in self.grid)
         rejected = np.zeros(self.exact.shape, dtype=bool)
-        rejected[self.exact] = by_halves(k, k0, order[self.exact], self._chance()[self.exact], pvalue, error)
+        rejected[self.exact] = by_halves(
+            k, k0, order[self.exact], self._chance()[self.exact], pvalue, error
+        )
         return rejected
 
     def _chance(self) -> Floats:
         return self.of_group[:, None] * self.of_reference[None]
 
     def shown(self, null: float, other: float, side: str) -> Flags:
-        """Tables that show the contrast below ("less") or above ("greater") a null value, both directions counted.
+        """Tables that show the contrast below ("less") or above ("greater") a null value, both
+        directions counted.
 
         `other`: the opposite end of the fair range (`both_directions`).
         """
-        z, z_other = self.statistic(null), self.statistic(other)
+        z = self.statistic(null)
+        z_other = self.statistic(other)
         sign = 1.0 if side == "less" else -1.0
         width = np.abs(z - z_other)
         by_score = ndtr(sign * z) + ndtr(sign * z - width) <= self.error
         least, least0 = (int(counts[0]) for counts in self.counts)
 
         def pvalue(k: int, k0: int) -> float:
-            alone = exact_pvalue(k, self.n, k0, self.n0, contrast=self.contrast, null=null, alternative=side)
+            alone = exact_pvalue(
+                k, self.n, k0, self.n0, contrast=self.contrast, null=null, alternative=side
+            )
             evidence = both_directions(
-                ExactEvidence(alone, alone, alone, alone, alone), float(width[k - least, k0 - least0])
+                ExactEvidence(alone, alone, alone, alone, alone),
+                float(width[k - least, k0 - least0]),
             )
             return evidence.below
 
         return np.where(self.exact, self._exactly(sign * z, pvalue, self.error), by_score)
 
     def excluded(self, null: float, error: float | None = None) -> Flags:
-        """Tables whose two-sided test rejects a value: their two-sided interval does not hold it."""
+        """Tables whose two-sided test rejects a value.
+
+        Their two-sided interval does not hold it.
+        """
         most = self.error if error is None else error
         z = np.abs(self.statistic(null))
 
         def pvalue(k: int, k0: int) -> float:
-            return exact_pvalue(k, self.n, k0, self.n0, contrast=self.contrast, null=null, alternative="two-sided")
+            return exact_pvalue(
+                k, self.n, k0, self.n0, contrast=self.contrast, null=null, alternative="two-sided"
+            )
 
         return np.where(self.exact, self._exactly(-z, pvalue, most), z >= -ndtri(most / 2))
 
@@ -161,10 +185,17 @@ class Design:
 
 
 def by_halves(
-    k: NDArray[np.int64], k0: NDArray[np.int64], order: Floats, chance: Floats,
-    pvalue: Callable[[int, int], float], error: float,
-) -> Flags:  # fmt: skip
-    """Whether the p-value of each table is at most the error; it rises along the tables by `order`."""
+    k: NDArray[np.int64],
+    k0: NDArray[np.int64],
+    order: Floats,
+    chance: Floats,
+    pvalue: Callable[[int, int], float],
+    error: float,
+) -> Flags:
+    """Whether the p-value of each table is at most the error.
+
+    It rises along the tables by `order`.
+    """
     by = np.argsort(order, kind="stable")
     before = np.concatenate([[0.0], np.cumsum(chance[by])])
     rejected = np.zeros(by.size, dtype=bool)
@@ -183,7 +214,10 @@ def by_halves(
             rejected[by[first : last + 1]] = rejects(first)
         elif last - first < 2 or before[last + 1] - before[first] < RARE:
             rejected[by[first : last + 1]] = True
-            near = {*range(max(first - NEAR, 0), first + 1), *range(last, min(last + NEAR, by.size - 1) + 1)}
+            near = {
+                *range(max(first - NEAR, 0), first + 1),
+                *range(last, min(last + NEAR, by.size - 1) + 1),
+            }
             edge.update((at, rejects(at)) for at in near)
         else:
             middle = (first + last) // 2
@@ -194,11 +228,12 @@ def by_halves(
 
 
 def any_of(designs: Sequence[Design], tables: Callable[[Design], Flags]) -> float:
-    """Probability that any group of a family is among its tables; the groups share the reference, whose count is given.
+    """Probability that any group of a family is among its tables.
 
-    At error/G each this is the family's error under Holm where every group is at the end of its range: he rejects
-    something exactly where Bonferroni does.
-    """
+    The groups share the reference, whose count is given.
+
+    At error/G each this is the family's error under Holm where every group is at the end of its
+    range: he rejects something exactly where Bonferroni does."""
     none = np.ones_like(designs[0].of_reference)
     for design in designs:
         none *= 1 - design.given_reference(tables(design))

@@ -1,22 +1,28 @@
 """Do the intervals of tails cover?
 
-Samples come from an exact generalised Pareto law, N = 20k observations of which k exceed the threshold on
-average. Coverage of a likelihood interval needs no interval: it covers the truth where the deviance there
-is at most the critical value. All replicates of a setting are fitted and profiled at once.
+Samples come from an exact generalised Pareto law, N = 20k observations of which k exceed the
+threshold on average. Coverage of a likelihood interval needs no interval: it covers the truth where
+the deviance there is at most the critical value. All replicates of a setting are fitted and
+profiled at once.
 
-Two schemes: "order" puts the threshold at the (k + 1)-th largest value (k fixed, u random), "fixed" at a
-fixed number (k binomial).
-"""
+Two schemes: "order" puts the threshold at the (k + 1)-th largest value (k fixed, u random), "fixed"
+at a fixed number (k binomial)."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy import stats
+from scipy.optimize import brentq
 from scipy.special import chdtri, ndtri
 
+from fairstats.ground.errors import InputError
+from fairstats.numerics.evt import choose_threshold, fit_gev, fit_gpd
 from fairstats.numerics.evt.bootstrap import PowerTail
 from fairstats.numerics.evt.contour import root_moments
 from fairstats.numerics.evt.distributions import power_ratio, random_excesses
@@ -24,7 +30,7 @@ from fairstats.numerics.evt.gev import GevLikelihood
 from fairstats.numerics.evt.gpd import GpdLikelihood, fit_gpd_samples
 from fairstats.numerics.evt.likelihood import SampleFits, Samples, level_profile, shape_profile
 from fairstats.numerics.evt.return_levels import excess_level_error
-from tests.calibration.study import Cell, Counts
+from tests.calibration.study import Cell, Counts, tally_interval
 
 __all__ = ["CELLS", "run"]
 
@@ -79,11 +85,12 @@ def run(
     Returns
     -------
     DataFrame
-        quantity ("return level" or "shape"), scheme, k, shape, m_lambda, replicates; profile (coverage) and
-        mc_error (its Monte Carlo standard error); missed_below, missed_above (truth below or above the
-        interval's estimate side); delta (coverage where it is given) and delta_refused (share of fits with
-        ξ ≤ −1/2); rate_fixed (profile with the rate taken as known); calibrated with calibrated_error;
-        unanswered (share of samples with m·λ̂ < 1, where `return_level` refuses); target, within.
+        quantity ("return level" or "shape"), scheme, k, shape, m_lambda, replicates; profile
+        (coverage) and mc_error (its Monte Carlo standard error); missed_below, missed_above (truth
+        below or above the interval's estimate side); delta (coverage where it is given) and
+        delta_refused (share of fits with ξ ≤ −1/2); rate_fixed (profile with the rate taken as
+        known); calibrated with calibrated_error; unanswered (share of samples with m·λ̂ < 1, where
+        `return_level` refuses); target, within.
     """
     rows = []
     for scheme in schemes:
@@ -93,12 +100,16 @@ def run(
                 for m_lambda in levels:
                     row = _level_row(scheme, k, shape, m_lambda, replicates, seed)
                     if scheme == schemes[0] and k in calibrated:
-                        row |= _calibrated(scheme, k, shape, m_lambda, calibrated[k], n_resamples, seed)
+                        row |= _calibrated(
+                            scheme, k, shape, m_lambda, calibrated[k], n_resamples, seed
+                        )
                     rows.append(row)
     return pd.DataFrame(rows)
 
 
-def _rng(seed: int, scheme: str, k: int, shape: float, m_lambda: float, part: int) -> np.random.Generator:
+def _rng(
+    seed: int, scheme: str, k: int, shape: float, m_lambda: float, part: int
+) -> np.random.Generator:
     key = [SCHEMES.index(scheme), k, round(1000 * (shape + 10)), round(1000 * m_lambda), part]
     return np.random.default_rng([seed, *key])
 
@@ -119,7 +130,9 @@ def _draw(rng: np.random.Generator, scheme: str, k: int, shape: float, replicate
     return Draw(values - threshold[:, None], np.full(replicates, float(k)), threshold, total)
 
 
-def _level_row(scheme: str, k: int, shape: float, m_lambda: float, replicates: int, seed: int) -> dict:
+def _level_row(
+    scheme: str, k: int, shape: float, m_lambda: float, replicates: int, seed: int
+) -> dict:
     draw = _draw(_rng(seed, scheme, k, shape, m_lambda, 0), scheme, k, shape, replicates)
     samples = Samples.from_excesses(draw.excesses, draw.n)
     fits = fit_gpd_samples(samples)
@@ -156,7 +169,9 @@ def _level_row(scheme: str, k: int, shape: float, m_lambda: float, replicates: i
 def _shape_row(scheme: str, k: int, shape: float, replicates: int, seed: int) -> dict:
     draw = _draw(_rng(seed, scheme, k, shape, 0.0, 0), scheme, k, shape, replicates)
     samples = Samples.from_excesses(draw.excesses, draw.n)
-    likelihood = GpdLikelihood.from_samples(samples, np.full(replicates, float(draw.total)), "fixed")
+    likelihood = GpdLikelihood.from_samples(
+        samples, np.full(replicates, float(draw.total)), "fixed"
+    )
     rows = np.arange(replicates)
     points = shape_profile(likelihood, rows, np.full(replicates, shape), likelihood.fits.nu)
     deviance = 2.0 * (points.value - likelihood.minimum())
@@ -190,7 +205,9 @@ def _level_deviance(draw: Draw, samples: Samples, truth: float, m: float, term: 
     return np.asarray(2.0 * (points.value - likelihood.minimum()))
 
 
-def _fixed_rate_covers(draw: Draw, part: np.ndarray, truth: float, m: float, critical: float) -> np.ndarray:
+def _fixed_rate_covers(
+    draw: Draw, part: np.ndarray, truth: float, m: float, critical: float
+) -> np.ndarray:
     """With the rate known, a level at or below the threshold is impossible for m·λ̂ > 1."""
     reachable = truth > draw.threshold[part]
     inside = part[reachable]
@@ -201,11 +218,15 @@ def _fixed_rate_covers(draw: Draw, part: np.ndarray, truth: float, m: float, cri
     return covered
 
 
-def _delta(draw: Draw, fits: SampleFits, truth: float, estimate: np.ndarray, m: float) -> tuple[float, float]:
+def _delta(
+    draw: Draw, fits: SampleFits, truth: float, estimate: np.ndarray, m: float
+) -> tuple[float, float]:
     regular = fits.shape > -0.5
     rate = draw.n[regular] / draw.total
     variance = rate * (1.0 - rate) / draw.total
-    error = excess_level_error(fits.scale[regular], fits.shape[regular], fits.covariance[regular], rate, variance, m)
+    error = excess_level_error(
+        fits.scale[regular], fits.shape[regular], fits.covariance[regular], rate, variance, m
+    )
     z = float(ndtri(0.5 + 0.5 * CONFIDENCE))
     covered = np.abs(estimate[regular] - truth) <= z * error
     return float(covered.mean()), float(1.0 - regular.mean())
@@ -228,14 +249,18 @@ def _calibrated(
         critical[part] = np.quantile(simulated, CONFIDENCE, axis=1, method="higher")
     covered = observed <= critical
     share = float(covered.mean())
-    return {"calibrated": share, "calibrated_error": float(np.sqrt(share * (1 - share) / replicates))}
+    return {
+        "calibrated": share,
+        "calibrated_error": float(np.sqrt(share * (1 - share) / replicates)),
+    }
 
 
 def _simulated(
     rng: np.random.Generator, draw: Draw, fits: SampleFits, part: slice, m: float, n_resamples: int
 ) -> np.ndarray:
     """Deviances at each fit's own return level in samples from it, shape (samples, n_resamples)."""
-    scale, shape = np.repeat(fits.scale[part], n_resamples), np.repeat(fits.shape[part], n_resamples)
+    scale = np.repeat(fits.scale[part], n_resamples)
+    shape = np.repeat(fits.shape[part], n_resamples)
     rate = np.repeat(draw.n[part] / draw.total, n_resamples)
     n = np.maximum(rng.binomial(draw.total, rate), 5)
     excesses = random_excesses(rng, (n.size, int(n.max())), scale[:, None], shape[:, None])
@@ -271,9 +296,8 @@ def penalised_study(
 ) -> pd.DataFrame:
     """`fit_gpd(method="coles_dixon")` beside maximum likelihood, N = 20k values of which k exceed.
 
-    Bias and root mean square error of the shape and of the level with mλ = 20 (relative to the true one),
-    and coverage of normal 95% intervals, of fits with standard errors.
-    """
+    Bias and root mean square error of the shape and of the level with mλ = 20 (relative to the true
+    one), and coverage of normal 95% intervals, of fits with standard errors."""
     rows = []
     z = float(np.sqrt(chdtri(1.0, 1.0 - CONFIDENCE)))
     for k in exceedances:
@@ -285,11 +309,19 @@ def penalised_study(
             row: dict = {"k": k, "shape": shape, "replicates": replicates}
             for name, penalised in (("mle", False), ("coles_dixon", True)):
                 fits = fit_gpd_samples(samples, penalised=penalised)
-                level = draw.threshold + fits.scale * power_ratio(np.log(m * draw.n / draw.total), fits.shape)
-                off, relative = fits.shape - shape, level / truth - 1.0
+                level = draw.threshold + fits.scale * power_ratio(
+                    np.log(m * draw.n / draw.total), fits.shape
+                )
+                off = fits.shape - shape
+                relative = level / truth - 1.0
                 rate = draw.n / draw.total
                 error = excess_level_error(
-                    fits.scale, fits.shape, fits.covariance, rate, rate * (1.0 - rate) / draw.total, m
+                    fits.scale,
+                    fits.shape,
+                    fits.covariance,
+                    rate,
+                    rate * (1.0 - rate) / draw.total,
+                    m,
                 )
                 regular = np.isfinite(error)
                 inside = np.abs(off) <= z * np.sqrt(fits.covariance[:, 1, 1])
@@ -311,7 +343,8 @@ def penalised_study(
 #: Values that are fitted, and shapes.
 FITTED = (30, 80, 300)
 PUBLISHED = (-0.4, -0.1, 0.1, 0.3)
-_CRITICAL, _Z = float(chdtri(1.0, 1.0 - CONFIDENCE)), float(ndtri(0.5 + 0.5 * CONFIDENCE))
+_CRITICAL = float(chdtri(1.0, 1.0 - CONFIDENCE))
+_Z = float(ndtri(0.5 + 0.5 * CONFIDENCE))
 
 
 def _counted(deviance: np.ndarray, estimate: np.ndarray, truth: float) -> Counts:
@@ -325,26 +358,43 @@ def _counted(deviance: np.ndarray, estimate: np.ndarray, truth: float) -> Counts
 
 
 def _roots(z: np.ndarray) -> np.ndarray:
-    """Where standardised signed roots at the truth put intervals: −1 below it, 0 around it, 1 above."""
+    """Where standardised signed roots at the truth put intervals.
+
+    −1 below it, 0 around it, 1 above.
+    """
     return np.where(np.abs(z) <= _Z, 0, np.sign(z))
 
 
 def _sides(place: np.ndarray) -> Counts:
     n = place.size
-    return {name: (int((place == side).sum()), n) for name, side in (("coverage", 0), ("above", 1), ("below", -1))}
+    return {
+        name: (int((place == side).sum()), n)
+        for name, side in (("coverage", 0), ("above", 1), ("below", -1))
+    }
 
 
-def _standardised(above: np.ndarray, deviance: np.ndarray, shape: np.ndarray, s: float, n: np.ndarray) -> np.ndarray:
-    """Signed roots of a truth that lies `above` the estimate or not, less their mean, by their deviation."""
+def _standardised(
+    above: np.ndarray, deviance: np.ndarray, shape: np.ndarray, s: float, n: np.ndarray
+) -> np.ndarray:
+    """Signed roots of a truth that lies `above` the estimate or not, less their mean, by their
+    deviation.
+    """
     mean, sd = root_moments(shape, s, n)
     size = np.sqrt(np.maximum(deviance, 0.0))
     return np.asarray((np.where(above, -size, size) - mean) / sd)
 
 
 def _by_power(
-    place: np.ndarray, draw: Draw, fits: SampleFits, truth: float, m: float | None, rng: np.random.Generator
+    place: np.ndarray,
+    draw: Draw,
+    fits: SampleFits,
+    truth: float,
+    m: float | None,
+    rng: np.random.Generator,
 ) -> Counts:
-    """What users get: intervals of the power tail below ξ̂ = −1/2, else where the roots put them."""
+    """What users get: intervals of the power tail below ξ̂ = −1/2, else where the roots put
+    them.
+    """
     for i in np.flatnonzero(fits.at_boundary | (fits.shape < -0.5)):
         values = draw.threshold[i] + draw.excesses[i]
         drawn = PowerTail.of(values, draw.total, m, rng)
@@ -359,7 +409,8 @@ def _gpd_shape(k: int, shape: float) -> Callable[[np.random.Generator, int], Cou
         draw = _draw(rng, "order", k, shape, runs)
         samples = Samples.from_excesses(draw.excesses, draw.n)
         likelihood = GpdLikelihood.from_samples(samples, np.full(runs, float(draw.total)), "fixed")
-        fits, given = likelihood.fits, np.full(runs, shape)
+        fits = likelihood.fits
+        given = np.full(runs, shape)
         points = shape_profile(likelihood, np.arange(runs), given, fits.nu)
         deviance = 2.0 * (points.value - likelihood.minimum())
         return _sides(_roots(_standardised(fits.shape < shape, deviance, given, np.inf, draw.n)))
@@ -367,15 +418,22 @@ def _gpd_shape(k: int, shape: float) -> Callable[[np.random.Generator, int], Cou
     return simulate
 
 
-def _gpd_level(k: int, shape: float, m_lambda: float) -> Callable[[np.random.Generator, int], Counts]:
+def _gpd_level(
+    k: int, shape: float, m_lambda: float
+) -> Callable[[np.random.Generator, int], Counts]:
     def simulate(rng: np.random.Generator, runs: int) -> Counts:
         draw = _draw(rng, "order", k, shape, runs)
-        samples, m = Samples.from_excesses(draw.excesses, draw.n), m_lambda * draw.total / k
-        likelihood = GpdLikelihood.from_samples(samples, np.full(runs, float(draw.total)), "binomial")
-        fits, s = likelihood.fits, np.log(m_lambda)
+        samples = Samples.from_excesses(draw.excesses, draw.n)
+        m = m_lambda * draw.total / k
+        likelihood = GpdLikelihood.from_samples(
+            samples, np.full(runs, float(draw.total)), "binomial"
+        )
+        fits = likelihood.fits
+        s = np.log(m_lambda)
         truth = float(power_ratio(np.asarray(np.log(m)), np.asarray(shape)))
         above = truth > draw.threshold + fits.scale * power_ratio(np.asarray(s), fits.shape)
-        d, periods = (truth - draw.threshold) / samples.unit, np.full(runs, np.log(m))
+        d = (truth - draw.threshold) / samples.unit
+        periods = np.full(runs, np.log(m))
         points = level_profile(likelihood, np.arange(runs), d, periods)
         deviance = 2.0 * (points.value - likelihood.minimum())
         z = _standardised(above, deviance, points.theta / points.nu, s, draw.n)
@@ -384,7 +442,9 @@ def _gpd_level(k: int, shape: float, m_lambda: float) -> Callable[[np.random.Gen
     return simulate
 
 
-def _calibrated_level(k: int, shape: float, m_lambda: float) -> Callable[[np.random.Generator, int], Counts]:
+def _calibrated_level(
+    k: int, shape: float, m_lambda: float
+) -> Callable[[np.random.Generator, int], Counts]:
     def simulate(rng: np.random.Generator, runs: int) -> Counts:
         seed = int(rng.integers(2**31))
         found = _calibrated("order", k, shape, m_lambda, runs, 199, seed)
@@ -395,10 +455,12 @@ def _calibrated_level(k: int, shape: float, m_lambda: float) -> Callable[[np.ran
 
 def _endpoint(k: int, shape: float) -> Callable[[np.random.Generator, int], Counts]:
     def simulate(rng: np.random.Generator, runs: int) -> Counts:
-        draw, truth = _draw(rng, "order", k, shape, runs), -1.0 / shape
+        draw = _draw(rng, "order", k, shape, runs)
+        truth = -1.0 / shape
         samples = Samples.from_excesses(draw.excesses, draw.n)
         likelihood = GpdLikelihood.from_samples(samples, np.full(runs, float(draw.total)), "fixed")
-        fits, theta = likelihood.fits, -samples.unit[:, None] / (truth - draw.threshold)[:, None]
+        fits = likelihood.fits
+        theta = -samples.unit[:, None] / (truth - draw.threshold)[:, None]
         with np.errstate(divide="ignore"):
             above = (fits.theta < 0) & (draw.threshold - samples.unit / fits.theta < truth)
         value = likelihood.free(np.arange(runs), theta)[0][:, 0]
@@ -416,18 +478,25 @@ def _gev(n: int, shape: float, m: float | None) -> Callable[[np.random.Generator
         gumbel = -np.log(rng.standard_exponential((runs, n)))
         samples = Samples.from_maxima(power_ratio(gumbel, np.asarray(shape)))
         likelihood = GevLikelihood.from_samples(samples)
-        fits, rows = likelihood.fits, np.arange(runs)
+        fits = likelihood.fits
+        rows = np.arange(runs)
         if m is None:
-            truth, estimate = shape, fits.shape
+            truth = shape
+            estimate = fits.shape
             points = shape_profile(likelihood, rows, np.full(runs, shape), fits.nu)
         else:
             tau = np.asarray(-np.log(-np.log1p(-1.0 / m)))
             truth = float(power_ratio(tau, np.asarray(shape)))
             estimate = fits.params[:, 0] + fits.scale * power_ratio(tau, fits.shape)
-            points = level_profile(likelihood, rows, (truth - samples.centre) / samples.unit, np.full(runs, float(tau)))
+            points = level_profile(
+                likelihood, rows, (truth - samples.centre) / samples.unit, np.full(runs, float(tau))
+            )
         there = ~fits.unbounded
         deviance = 2.0 * (points.value - likelihood.minimum())
-        return {**_counted(deviance[there], estimate[there], truth), "answered": (int(there.sum()), runs)}
+        return {
+            **_counted(deviance[there], estimate[there], truth),
+            "answered": (int(there.sum()), runs),
+        }
 
     return simulate
 
@@ -437,12 +506,235 @@ def _runs(shape: float) -> int:
     return 2_000 if shape <= -0.4 else 4_000
 
 
+#: Laws whose tails are generalised Pareto only in the limit: quantile functions of a survival
+#: probability.
+MIXTURE = ((0.95, 2.0, 20.0), (0.05, 5.0, 5.0))
+
+
+def _survival_of_mixture(x: np.ndarray) -> np.ndarray:
+    return np.asarray(sum(share * stats.beta(a, b).sf(x) for share, a, b in MIXTURE))
+
+
+def _draw_law(law: str, rng: np.random.Generator, n: int) -> np.ndarray:
+    if law == "mixture":
+        each = np.where(rng.random(n) < MIXTURE[1][0], 1, 0)
+        draws = [rng.beta(a, b, n) for _, a, b in MIXTURE]
+        return np.choose(each, draws)
+    return np.asarray(LAWS[law].rvs(n, random_state=rng))
+
+
+def _level_of_law(law: str, m: float) -> float:
+    """The 1 − 1/m quantile."""
+    if law == "mixture":
+        return float(
+            brentq(lambda x: float(_survival_of_mixture(np.array([x]))[0]) - 1.0 / m, 0.0, 1.0)
+        )
+    return float(LAWS[law].isf(1.0 / m))
+
+
+LAWS = {
+    "beta": stats.beta(2, 8),
+    "lognormal": stats.lognorm(1.0),
+    "gamma": stats.gamma(2.0),
+    "t5": stats.t(5),
+    "mixture": None,
+}
+_NAMES_OF_LAWS = {
+    "beta": "beta(2, 8)",
+    "lognormal": "lognormal",
+    "gamma": "gamma(2)",
+    "t5": "t₅",
+    "mixture": ".95·beta(2, 20) + .05·beta(5, 5)",
+}
+
+
+def chosen_level(law: str, n: int, **options: Any) -> Callable[[np.random.Generator, int], Counts]:
+    """The level of 1,000 of n values, above the threshold that `choose_threshold` chose from
+    them.
+    """
+
+    def simulate(rng: np.random.Generator, runs: int) -> Counts:
+        truth = _level_of_law(law, 1_000)
+        intervals = []
+        for _ in range(runs):
+            x = _draw_law(law, rng, n)
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                chosen = choose_threshold(
+                    x, **options, **({} if "method" in options else {"rng": rng})
+                )
+                fit = fit_gpd(x, chosen.threshold, backend="scipy")
+            intervals.append(tuple(fit.return_level(1_000).confidence_interval))
+        return tally_interval(truth, intervals)
+
+    return simulate
+
+
+def _by_covariates(
+    name: str,
+    shape: float,
+    slope: float = 0.0,
+    *,
+    rows: int = 100,
+    link: str = "log",
+    **options: Any,
+) -> Callable[[np.random.Generator, int], Counts]:
+    """Coefficient `name`, or the level of 400 of 20 × `rows` values where it is "level".
+
+    Every 20th value exceeds 0.
+
+    log σ = .3z + .2d, or σ = 2 + .3z + .2d with the identity link (|z| ≤ 2); ξ = shape + slope·d.
+    """
+    formulas = {"scale": "~ z + d", "shape": "~ d" if slope else "~ 1", "scale_link": link}
+
+    def simulate(rng: np.random.Generator, runs: int) -> Counts:
+        intervals = []
+        place = {"z": 1.0, "d": 1.0}
+        at = 0.3 * place["z"] + 0.2 * place["d"]
+        scale_there = np.exp(at) if link == "log" else 2.0 + at
+        depth = np.asarray(np.log(400.0 / 20.0))
+        level = scale_there * float(power_ratio(depth, np.asarray(shape + slope)))
+        truth = {"shape: Intercept": shape, "shape: d": slope, "scale: z": 0.3, "level": level}[
+            name
+        ]
+        for _ in range(runs):
+            n = 20 * rows
+            z = np.clip(rng.normal(size=n), -2.0, 2.0)
+            d = rng.integers(0, 2, size=n).astype(float)
+            part = 0.3 * z + 0.2 * d
+            scale = np.exp(part) if link == "log" else 2.0 + part
+            excess = scale * power_ratio(rng.standard_exponential(n), shape + slope * d)
+            x = np.where(np.arange(n) % 20 == 0, excess, -1.0)
+            try:
+                fit = fit_gpd(x, 0.0, covariates={"z": z, "d": d}, **formulas)
+                if name == "level":
+                    found = fit.return_level(400.0, place, **options).levels[0].confidence_interval
+                else:
+                    found = fit.interval(name, **options)
+                intervals.append(tuple(found))
+            except InputError:  # no maximum, or no delta interval
+                intervals.append((np.nan, np.nan))
+        return tally_interval(truth, intervals)
+
+    return simulate
+
+
+def _maxima_by_year(
+    name: str, n: int, shape: float
+) -> Callable[[np.random.Generator, int], Counts]:
+    """μ = .5·year, σ = 1: a coefficient, or the level of 50 blocks at year 1."""
+
+    def simulate(rng: np.random.Generator, runs: int) -> Counts:
+        year = np.linspace(-1.0, 1.0, n)
+        tau = np.asarray(-np.log(-np.log1p(-1.0 / 50.0)))
+        level = 0.5 + float(power_ratio(tau, np.asarray(shape)))
+        truth = {
+            "location: Intercept": 0.0,
+            "location: year": 0.5,
+            "shape: Intercept": shape,
+            "level": level,
+        }[name]
+        intervals = []
+        for _ in range(runs):
+            gumbel = -np.log(rng.standard_exponential(n))
+            x = 0.5 * year + power_ratio(gumbel, np.asarray(shape))
+            try:
+                fit = fit_gev(x, covariates={"year": year}, location="~ year")
+                if name == "level":
+                    found = fit.return_level(50.0, {"year": 1.0}).levels[0].confidence_interval
+                else:
+                    found = fit.interval(name)
+                intervals.append(tuple(found))
+            except InputError:  # no maximum
+                intervals.append((np.nan, np.nan))
+        return tally_interval(truth, intervals)
+
+    return simulate
+
+
+def _new_cells() -> Iterator[Cell]:
+    """Choice of a threshold, and fits with covariates, by the public functions."""
+    choose = "choose_threshold, fit_gpd().return_level(1000)"
+    for n in (700, 2_000, 20_000):
+        for law, name in _NAMES_OF_LAWS.items():
+            regime = f"{n:,} values, {name}"
+            few = (
+                {}
+                if n >= 1_000
+                else {"claim": "fails", "remark": "too few values: the result says so"}
+            )
+            yield Cell("evt", choose, regime, chosen_level(law, n), runs=2_000, **few)
+    regime = "2,000 values, .95·beta(2, 20) + .05·beta(5, 5)"
+    by_largest = chosen_level("mixture", 2_000, method="k_largest")
+    yield Cell(
+        "evt",
+        "choose_threshold(method='k_largest'), level of 1,000",
+        regime,
+        by_largest,
+        runs=2_000,
+    )
+    by_mises = chosen_level("mixture", 2_000, statistic="cramer_von_mises")
+    yield Cell(
+        "evt",
+        "choose_threshold(statistic='cramer_von_mises'), level of 1,000",
+        regime,
+        by_mises,
+        runs=2_000,
+    )
+    for shape in (-0.3, -0.1, 0.1, 0.3):
+        regime = f"100 of 2,000 values, scale ~ z + d, ξ = {shape:g}"
+        for name in ("shape: Intercept", "scale: z", "level"):
+            method = "return_level(400)" if name == "level" else f"interval('{name}')"
+            cell = _by_covariates(name, shape)
+            yield Cell("evt", f"fit_gpd(covariates=…).{method}", regime, cell, runs=1_000)
+    for shape, slope in ((-0.3, 0.1), (0.1, 0.2)):
+        regime = (
+            f"100 of 2,000 values, scale ~ z + d, shape ~ d, ξ = {shape:g} and {shape + slope:g}"
+        )
+        for name in ("shape: Intercept", "shape: d", "level"):
+            method = "return_level(400)" if name == "level" else f"interval('{name}')"
+            cell = _by_covariates(name, shape, slope)
+            yield Cell("evt", f"fit_gpd(covariates=…).{method}", regime, cell, runs=1_000)
+    regime = "100 of 2,000 values, scale ~ z + d, ξ = -0.1"
+    too_narrow = {
+        "claim": "fails",
+        "remark": "for comparison with other software: the result says so",
+    }
+    for method in ("profile", "delta"):
+        cell = _by_covariates("level", -0.1, method=method)
+        name = f"fit_gpd(covariates=…).return_level(method='{method}')"
+        yield Cell("evt", name, regime, cell, runs=2_000, **too_narrow)
+    for name in ("shape: Intercept", "level"):
+        method = "return_level(400)" if name == "level" else f"interval('{name}')"
+        cell = _by_covariates(name, -0.1, link="identity")
+        yield Cell(
+            "evt",
+            f"fit_gpd(covariates=…, scale_link='identity').{method}",
+            regime,
+            cell,
+            runs=1_000,
+        )
+    for n in (30, 60):
+        for shape in (-0.3, 0.1):
+            regime = f"{n} block maxima, location ~ year, ξ = {shape:g}"
+            for name in ("location: Intercept", "location: year", "shape: Intercept", "level"):
+                method = "return_level(50)" if name == "level" else f"interval('{name}')"
+                cell = _maxima_by_year(name, n, shape)
+                yield Cell("evt", f"fit_gev(covariates=…).{method}", regime, cell, runs=1_000)
+
+
 _REGIMES = [(k, x, f"{k} of {20 * k:,} values, ξ = {x:g}") for k in FITTED for x in PUBLISHED]
 _GEV = "fit_gev: shape", "fit_gev().return_level"
 CELLS = [
     *(Cell("evt", "fit_gpd: shape", regime, _gpd_shape(k, x)) for k, x, regime in _REGIMES),
     *(
-        Cell("evt", "fit_gpd().return_level", f"{regime}, mλ = {m:g}", _gpd_level(k, x, m), runs=_runs(x))
+        Cell(
+            "evt",
+            "fit_gpd().return_level",
+            f"{regime}, mλ = {m:g}",
+            _gpd_level(k, x, m),
+            runs=_runs(x),
+        )
         for k, x, regime in _REGIMES
         for m in (2.0, 20.0)
     ),
@@ -458,7 +750,13 @@ CELLS = [
         if k < 300 and x in (-0.4, 0.1)
     ),
     *(
-        Cell("evt", "fit_gpd().endpoint", f"{k} of {20 * k:,} values, ξ = {x:g}", _endpoint(k, x), runs=_runs(x))
+        Cell(
+            "evt",
+            "fit_gpd().endpoint",
+            f"{k} of {20 * k:,} values, ξ = {x:g}",
+            _endpoint(k, x),
+            runs=_runs(x),
+        )
         for k in FITTED
         for x in (-0.4, -0.2)
     ),
@@ -468,8 +766,15 @@ CELLS = [
         for x in (-0.2, 0.1)
     ),
     *(
-        Cell("evt", _GEV[1], f"{n} block maxima, ξ = {x:g}, 100 blocks", _gev(n, x, 100.0), runs=2_000)
+        Cell(
+            "evt",
+            _GEV[1],
+            f"{n} block maxima, ξ = {x:g}, 100 blocks",
+            _gev(n, x, 100.0),
+            runs=2_000,
+        )
         for n in FITTED
         for x in (-0.2, 0.1)
     ),
+    *_new_cells(),
 ]

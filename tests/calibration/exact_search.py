@@ -1,9 +1,12 @@
-"""Where the score's verdicts err too often: a search over sizes, rates, fair ranges and levels, by enumeration.
+"""Where the score's verdicts err too often.
 
-A family of G groups beside one reference, each with its contrast at an end of its fair range, is decided at .05/G at
-Holm's first step. Enumerated is the probability e of a false "violated", and of a false "satisfied", of one group by
-the score with both directions (`ground.verdict.z_evidence`); any of G independent ones has 1 − (1 − e)^G. The switch to
-exact tests (`numerics.rates.switch`) is chosen so that this is at most .055 where the score decides.
+A search over sizes, rates, fair ranges and levels, by enumeration.
+
+A family of G groups beside one reference, each with its contrast at an end of its fair range, is
+decided at .05/G at Holm's first step. Enumerated is the probability e of a false "violated", and of
+a false "satisfied", of one group by the score with both directions (`ground.verdict.z_evidence`);
+any of G independent ones has 1 − (1 − e)^G. The switch to exact tests (`numerics.rates.switch`) is
+chosen so that this is at most .055 where the score decides.
 
 ``python -m tests.calibration.exact_search`` writes ``results/exact_search.json``.
 """
@@ -35,18 +38,50 @@ SIZES = {
     20_000: (18, 200, 600, 1_500, 3_000, 5_000),
 }
 RATES = (
-    0.02, 0.03, 0.04, 0.05, 0.07, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.88, 0.9, 0.92, 0.94, 0.95,
-    0.96, 0.97, 0.975, 0.98,
-)  # fmt: skip
+    0.02,
+    0.03,
+    0.04,
+    0.05,
+    0.07,
+    0.1,
+    0.15,
+    0.2,
+    0.3,
+    0.4,
+    0.5,
+    0.6,
+    0.7,
+    0.8,
+    0.85,
+    0.88,
+    0.9,
+    0.92,
+    0.94,
+    0.95,
+    0.96,
+    0.97,
+    0.975,
+    0.98,
+)
 RANGES = (
-    ("ratio", 0.8), ("ratio", 0.85), ("ratio", 0.9), ("ratio", 0.95), ("ratio", 1.0),
-    ("difference", 0.0), ("difference", 0.02), ("difference", 0.05), ("difference", 0.1), ("difference", 0.2),
-)  # fmt: skip
+    ("ratio", 0.8),
+    ("ratio", 0.85),
+    ("ratio", 0.9),
+    ("ratio", 0.95),
+    ("ratio", 1.0),
+    ("difference", 0.0),
+    ("difference", 0.02),
+    ("difference", 0.05),
+    ("difference", 0.1),
+    ("difference", 0.2),
+)
 FAMILIES = (1, 2, 4, 8, 12, 20)
 
 
 class Setting(NamedTuple):
-    """A group of n beside a reference of n₀, at one end of a fair range, in a family of `groups`."""
+    """A group of n beside a reference of n₀, at one end of a fair range, in a family of
+    `groups`.
+    """
 
     contrast: str
     size: float
@@ -71,15 +106,15 @@ def evidence(setting: Setting, k: np.ndarray, k0: np.ndarray, verdict: str) -> n
 def errors(setting: Setting, rates: Iterable[float], verdict: str) -> tuple[np.ndarray, np.ndarray]:
     """Rates of the reference that are possible, and the probability of a false verdict at each.
 
-    "violated": toward the end at which the contrast is; "satisfied": that this end is excluded from outside, as if the
-    other end were far away.
-    """
+    "violated": toward the end at which the contrast is; "satisfied": that this end is excluded from
+    outside, as if the other end were far away."""
     low, high = fair_range(setting.contrast, setting.size)
     null = low if setting.end == "low" else high
     q = np.array(list(rates))
     p = q * null if setting.contrast == "ratio" else q + null
     possible = (p > 0) & (p < 1)
-    q, p = q[possible], p[possible]
+    q = q[possible]
+    p = p[possible]
     n = setting.n
     level = 0.05 / setting.groups
     k = np.arange(n + 1.0)
@@ -120,7 +155,9 @@ def _shown_of_each(
     return np.where(first > 0, bdtr(np.maximum(first - 1.0, 0), n0, q[:, None]), 0.0)
 
 
-def settings(sizes: dict[int, tuple[int, ...]], families: Iterable[int] = FAMILIES) -> Iterator[Setting]:
+def settings(
+    sizes: dict[int, tuple[int, ...]], families: Iterable[int] = FAMILIES
+) -> Iterator[Setting]:
     """All settings of a grid of group sizes by reference size."""
     pairs = [(n, n0) for n0, groups in sizes.items() for n in groups]
     for (contrast, size), (n, n0), groups, end in product(RANGES, pairs, families, ("low", "high")):
@@ -128,7 +165,9 @@ def settings(sizes: dict[int, tuple[int, ...]], families: Iterable[int] = FAMILI
 
 
 def expected_cell(setting: Setting, q: float) -> float:
-    """Smallest expected cell of the group at the pooled rate, the contrast at the end of its range."""
+    """Smallest expected cell of the group at the pooled rate, the contrast at the end of its
+    range.
+    """
     low, high = fair_range(setting.contrast, setting.size)
     null = low if setting.end == "low" else high
     p = q * null if setting.contrast == "ratio" else q + null
@@ -141,17 +180,21 @@ def search(every: Iterable[Setting]) -> list[dict[str, object]]:
     records = []
     for setting in every:
         for verdict in ("violated", "satisfied"):
-            if verdict == "satisfied" and setting.size == (1.0 if setting.contrast == "ratio" else 0.0):
+            if verdict == "satisfied" and setting.size == (
+                1.0 if setting.contrast == "ratio" else 0.0
+            ):
                 continue
             for q, error in zip(*errors(setting, RATES, verdict), strict=True):
-                records.append({
-                    **setting._asdict(),
-                    "rate": float(q),
-                    "verdict": verdict,
-                    "error": float(error),
-                    "of family": float(1 - (1 - error) ** setting.groups),
-                    "expected": expected_cell(setting, float(q)),
-                })  # fmt: skip
+                records.append(
+                    {
+                        **setting._asdict(),
+                        "rate": float(q),
+                        "verdict": verdict,
+                        "error": float(error),
+                        "of family": float(1 - (1 - error) ** setting.groups),
+                        "expected": expected_cell(setting, float(q)),
+                    }
+                )
     return records
 
 
@@ -161,9 +204,12 @@ def by_score(records: list[dict[str, object]]) -> list[dict[str, object]]:
         record
         for record in records
         if not needs_exact(
-            record["n"], record["n0"], record["expected"], 0.05 / record["groups"]  # type: ignore[arg-type, operator]
+            record["n"],
+            record["n0"],
+            record["expected"],
+            0.05 / record["groups"],  # type: ignore[arg-type, operator]
         )
-    ]  # fmt: skip
+    ]
 
 
 def worst(records: list[dict[str, object]], number: int) -> list[dict[str, object]]:

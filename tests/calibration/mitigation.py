@@ -1,7 +1,8 @@
-"""What a mitigation changes on rows that it was not fitted to, and the limits of its losses, given the map.
+"""What a mitigation changes on rows that it was not fitted to, and the limits of its losses, given
+the map.
 
-Scores follow the paper's simulation (section 4.4), the map is fitted to 300 other rows. The truth is that of
-a million rows of either group under the same map, in the bins that the group sizes give.
+Scores follow the paper's simulation (section 4.4), the map is fitted to 300 other rows. The truth
+is that of a million rows of either group under the same map, in the bins that the group sizes give.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ from tests.methods.madd.conftest import Scored, scored
 __all__ = ["CELLS"]
 
 _SIZES = ((150, 1_500), (500, 500))
-_MANY, _FEWER = 1_000_000, 100_000
+_MANY = 1_000_000
+_FEWER = 100_000
 
 
 @cache
@@ -49,16 +51,23 @@ def _mapped(rows: Scored, lambda_: float) -> NDArray[np.float64]:
 def _rows(n0: int, n1: int, seed: int) -> tuple[Scored, Outcomes]:
     rows = scored(n0, n1, seed)
     groups = rows.group.astype(str)
-    return rows, Outcomes.from_arrays(rows.y, score=rows.score, sensitive_features=groups, groups=["0", "1"])
+    return rows, Outcomes.from_arrays(
+        rows.y, score=rows.score, sensitive_features=groups, groups=["0", "1"]
+    )
 
 
 @cache
 def _truths(lambda_: float, bins: int) -> dict[str, float]:
-    """Changes of MADD in these bins, of disparate impact of group 0 against 1, and of accuracy in group 0."""
+    """Changes of MADD in these bins, of disparate impact of group 0 against 1, and of accuracy in
+    group 0.
+    """
     rows = scored(_MANY, _MANY, 2)
     stages = rows.score, _mapped(rows, lambda_)
     first = rows.group == 0
-    shares = [[np.histogram(s[own], bins=bins, range=(0, 1))[0] / _MANY for own in (first, ~first)] for s in stages]
+    shares = [
+        [np.histogram(s[own], bins=bins, range=(0, 1))[0] / _MANY for own in (first, ~first)]
+        for s in stages
+    ]
     before, after = (float(np.abs(a - b).sum()) for a, b in shares)
     ratios = [(s[first] >= 0.5).mean() / (s[~first] >= 0.5).mean() for s in stages]
     right = [((s >= 0.5) == (rows.y == 1))[first].mean() for s in stages]
@@ -69,10 +78,13 @@ def _truths(lambda_: float, bins: int) -> dict[str, float]:
     }
 
 
-def of_change(rng: np.random.Generator, runs: int, *, metric: str, sizes: tuple[int, int], lambda_: float) -> Counts:
+def of_change(
+    rng: np.random.Generator, runs: int, *, metric: str, sizes: tuple[int, int], lambda_: float
+) -> Counts:
     """Intervals of one change, of group 0 against group 1 (accuracy: of group 0)."""
     bins = label_blind_bins(*sizes)
-    truth, intervals = _truths(lambda_, bins)[metric], []
+    truth = _truths(lambda_, bins)[metric]
+    intervals = []
     settings = make_settings(n_resamples=399)
     blank = fs.results.MaddResult((), None, settings, None)  # type: ignore[arg-type]
     with warnings.catch_warnings():
@@ -86,9 +98,15 @@ def of_change(rng: np.random.Generator, runs: int, *, metric: str, sizes: tuple[
     return tally_interval(truth, intervals)
 
 
-def of_loss(rng: np.random.Generator, runs: int, *, sizes: tuple[int, int], lambda_: float) -> Counts:
-    """Limits of the fairness loss of rows left out, against the mean of 100,000 rows under the same maps."""
-    lambdas, bins, held = np.array([lambda_]), label_blind_bins(*sizes), []
+def of_loss(
+    rng: np.random.Generator, runs: int, *, sizes: tuple[int, int], lambda_: float
+) -> Counts:
+    """Limits of the fairness loss of rows left out, against the mean of 100,000 rows under the same
+    maps.
+    """
+    lambdas = np.array([lambda_])
+    bins = label_blind_bins(*sizes)
+    held = []
 
     def groups(n0: int, n1: int, seed: int) -> list[LabelledSample]:
         rows = scored(n0, n1, seed)
@@ -99,7 +117,9 @@ def of_loss(rng: np.random.Generator, runs: int, *, sizes: tuple[int, int], lamb
     for _ in range(runs):
         fitted = left_out(groups(*sizes, seed=int(rng.integers(1 << 31))), 5, rng)
         _, low, high = fairness_limits(fitted, lambdas, bins)[:, 0]
-        truth = float(np.mean([fairness_losses([(maps, many)], lambdas, bins)[0] for maps, _ in fitted]))
+        truth = float(
+            np.mean([fairness_losses([(maps, many)], lambdas, bins)[0] for maps, _ in fitted])
+        )
         held.append((low - truth, high - truth))
     return tally_interval(0.0, held)
 
@@ -113,11 +133,15 @@ def _cells() -> list[Cell]:
                 simulate = partial(of_change, metric=metric, sizes=sizes, lambda_=lambda_)
                 claim = "conservative" if metric == "madd" or lambda_ == 0.1 else "valid"
                 regime = f"change of {metric}, {rows}, λ = {lambda_:g}"
-                cells.append(Cell("paired", "MaddMitigator.evaluate", regime, simulate, 1_000, claim))
+                cells.append(
+                    Cell("paired", "MaddMitigator.evaluate", regime, simulate, 1_000, claim)
+                )
         for lambda_ in (0.0, 0.5, 1.0):
             loss = partial(of_loss, sizes=sizes, lambda_=lambda_)
             regime = f"limits of the fairness loss, {rows}, λ = {lambda_:g}"
-            cells.append(Cell("paired", "MaddMitigator.loss_curve_", regime, loss, 300, "conservative"))
+            cells.append(
+                Cell("paired", "MaddMitigator.loss_curve_", regime, loss, 300, "conservative")
+            )
     return cells
 
 

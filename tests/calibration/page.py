@@ -1,4 +1,6 @@
-"""The page of the record: `vignettes/calibration.md`, for a statistician to read from top to bottom."""
+"""The page of the record: `vignettes/calibration.md`, for a statistician to read from top to
+bottom.
+"""
 
 from __future__ import annotations
 
@@ -19,19 +21,33 @@ _WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="u
 #: Room → its heading, and what is to be known before its table.
 ROOMS: dict[str, dict[str, str]] = _WORDS["rooms"]
 #: Parameters of functions that infer.
-_INFERENCE = {"confidence_level", "n_resamples", "prob", "power", "alternative", "false_discovery_rate"}
+_INFERENCE = {
+    "confidence_level",
+    "n_resamples",
+    "prob",
+    "power",
+    "alternative",
+    "false_discovery_rate",
+}
 #: Public names without a cell → why they need none.
 EXCEPTIONS = {
-    "adverse_impact": 'tabulates `disparate_impact` with `reference="highest"` and the bounds below',
+    "adverse_impact": (
+        'tabulates `disparate_impact` with `reference="highest"` and the bounds below'
+    ),
     "audit": "calls the methods below and prints what they give",
     "counterfactual_discrimination": "makes the sample that `ecd` infers from",
     "hfm_experiment": "measures models on test rows and hands the ranks to `rank_rules`",
     "sample_tail": "adds to that sample; its stopping rule is `evt.exponentiality_test`",
 }
 _ERRORS = ("below", "above", "size", "false verdict", "false satisfied", "false violated")
-_LOW, _HIGH, _MOST = 0.935, 0.965, 0.06
-#: Largest Monte Carlo error of a claim that counts as shown; where a sample takes `SLOW` seconds or more the second.
-SHOWN, SHOWN_SLOW, SLOW = 0.005, 0.01, 1.0
+_LOW = 0.935
+_HIGH = 0.965
+_MOST = 0.06
+#: Largest Monte Carlo error of a claim that counts as shown; where a sample takes `SLOW` seconds or
+#: more the second.
+SHOWN = 0.005
+SHOWN_SLOW = 0.01
+SLOW = 1.0
 #: Samples that are enough whatever share they show: 5% is known to .0049 by them.
 ENOUGH = 2_000
 #: What is to be known of a cell: the columns of the summary.
@@ -52,7 +68,9 @@ class Share(NamedTuple):
 
 
 def public_methods() -> list[str]:
-    """Public functions that give an interval, a test or a posterior, and the metrics of the registry."""
+    """Public functions that give an interval, a test or a posterior, and the metrics of the
+    registry.
+    """
     import fairstats as fs
     from fairstats.ground.registry import METRICS
 
@@ -73,7 +91,11 @@ def without_cells(cells: Mapping[str, Cell]) -> list[str]:
     methods = " ".join(cell.method for cell in cells.values())
     # a name is a whole word: `madd` is not in `madd_curve`
     words = set(re.findall(r"\w+", methods))
-    return [name for name in public_methods() if not {name, name.removeprefix("evt.")} & {*words, *EXCEPTIONS}]
+    return [
+        name
+        for name in public_methods()
+        if not {name, name.removeprefix("evt.")} & {*words, *EXCEPTIONS}
+    ]
 
 
 def shares(line: Mapping[str, Any]) -> dict[str, Share]:
@@ -83,12 +105,17 @@ def shares(line: Mapping[str, Any]) -> dict[str, Share]:
         value = count / n if n else math.nan
         # at 0 and 1 the error of one more, or one less
         inner = min(max(value, 0.5 / n), 1 - 0.5 / n) if n else math.nan
-        found[name] = Share(value, 0.0 if line["exact"] or not n else math.sqrt(inner * (1 - inner) / n))
+        found[name] = Share(
+            value, 0.0 if line["exact"] or not n else math.sqrt(inner * (1 - inner) / n)
+        )
     return found
 
 
 def misses(cell: Cell, line: Mapping[str, Any]) -> list[str]:
-    """Measures outside the cell's claim by more than two Monte Carlo errors; none where it claims none."""
+    """Measures outside the cell's claim by more than two Monte Carlo errors.
+
+    None where it claims none.
+    """
     if cell.claim == "fails":
         return []
     found = []
@@ -145,7 +172,11 @@ def summary_line(cell: Cell, line: Mapping[str, Any]) -> str:
     """A cell in one line, for the terminal."""
     parts = [f"{name} {share}" for name, share in shares(line).items()]
     wrong = misses(cell, line)
-    return ", ".join(parts) + f" ({line['seconds']:.1f} s)" + (f"  ✗ {', '.join(wrong)}" if wrong else "")
+    return (
+        ", ".join(parts)
+        + f" ({line['seconds']:.1f} s)"
+        + (f"  ✗ {', '.join(wrong)}" if wrong else "")
+    )
 
 
 def page(cells: Mapping[str, Cell], record: Mapping[str, Mapping[str, Any]]) -> str:
@@ -158,20 +189,29 @@ def page(cells: Mapping[str, Cell], record: Mapping[str, Mapping[str, Any]]) -> 
     strange = sorted({cell.room for cell in cells.values()} - set(ROOMS))
     if strange:
         raise ValueError(f"rooms without a heading: {strange}")
-    lines = [_WORDS["introduction"].lstrip(), *_summary(by_room, record), "", *_searched(cells, record)]
+    lines = [
+        _WORDS["introduction"].lstrip(),
+        *_summary(by_room, record),
+        "",
+        *_searched(cells, record),
+    ]
     for room, own in by_room.items():
         lines += _room(room, own, record)
     return "\n".join([*lines, *_made(cells, record)]).rstrip() + "\n"
 
 
-def write_page(cells: Mapping[str, Cell], record: Mapping[str, Mapping[str, Any]], path: Path | None = None) -> Path:
+def write_page(
+    cells: Mapping[str, Cell], record: Mapping[str, Mapping[str, Any]], path: Path | None = None
+) -> Path:
     """Write the page; return its path."""
     target = path or PAGE
     target.write_text(page(cells, record), encoding="utf-8")
     return target
 
 
-def _summary(by_room: Mapping[str, list[Cell]], record: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+def _summary(
+    by_room: Mapping[str, list[Cell]], record: Mapping[str, Mapping[str, Any]]
+) -> Iterator[str]:
     yield "| what | cells | claimed and shown | outside ✗ | nothing claimed | not shown | not run |"
     yield "| --- | --- | --- | --- | --- | --- | --- |"
     total = [0] * (1 + len(STATES))
@@ -194,24 +234,38 @@ def _searched(cells: Mapping[str, Cell], record: Mapping[str, Mapping[str, Any]]
     worst = search["worst where the score decides"][0]
     alone = search["worst by the score alone"][0]
     settings = (
-        f"{search['settings']:,} settings by enumeration, {search['decided by the score']:,} of them by the score"
+        f"{search['settings']:,} settings by enumeration, {search['decided by the score']:,} of"
+        " them by the score"
     )
     where = (
-        f"{worst['groups']} groups of {worst['n']:,} beside {worst['n0']:,}, {worst['contrast']} at the "
-        f"{worst['end']} end of θ {worst['size']:g}, rate {worst['rate']:g}: false “{worst['verdict']}” in the family"
+        f"{worst['groups']} groups of {worst['n']:,} beside {worst['n0']:,}, {worst['contrast']} at"
+        f" the {worst['end']} end of θ {worst['size']:g}, rate {worst['rate']:g}: false"
+        f" “{worst['verdict']}” in the family"
     )
-    rest = f"the score alone: {_number(alone['of family'])}; exact tests: at most .05 by construction"
-    yield f"| ratios, differences, gaps of two groups | {settings} | {_number(worst['of family'])} | {where} ({rest}) |"
+    rest = (
+        f"the score alone: {_number(alone['of family'])}; exact tests: at most .05 by construction"
+    )
+    yield (
+        f"| ratios, differences, gaps of two groups | {settings} | {_number(worst['of family'])} |"
+        f" {where} ({rest}) |"
+    )
     for row in _WORDS["worst"]:
-        error, place = (row["error"], row["where"]) if "error" in row else worst_of(row["cells"], cells, record)
+        error, place = (
+            (row["error"], row["where"])
+            if "error" in row
+            else worst_of(row["cells"], cells, record)
+        )
         yield f"| {row['method']} | {row['searched']} | {error} | {place} |"
     yield ""
 
 
 def worst_of(
     pattern: str, cells: Mapping[str, Cell], record: Mapping[str, Mapping[str, Any]]
-) -> tuple[str, str]:  # fmt: skip
-    """The largest share of false verdicts among the cells of a pattern, and where; those that claim nothing apart."""
+) -> tuple[str, str]:
+    """The largest share of false verdicts among the cells of a pattern, and where.
+
+    Those that claim nothing apart.
+    """
     largest: dict[bool, tuple[Share, Cell]] = {}
     for key, cell in cells.items():
         line = record.get(key)
@@ -243,13 +297,18 @@ def _anchor(heading: str) -> str:
 def _room(room: str, own: list[Cell], record: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     yield f"## {ROOMS[room]['heading']}\n\n{ROOMS[room]['about']}\n"
     ran = [cell for cell in own if cell.key in record]
-    columns = [c for c in _columns(ran, record) if any(_entry(c, record[cell.key]) != "" for cell in ran)]
+    columns = [
+        c for c in _columns(ran, record) if any(_entry(c, record[cell.key]) != "" for cell in ran)
+    ]
     if ran:
         heads = ["method", "regime", *columns, "samples", "claim"]
         yield f"| {' | '.join(heads)} |"
         yield f"|{' --- |' * len(heads)}"
-    before, remarks = "", []
-    for cell in sorted(ran, key=lambda cell: list(dict.fromkeys(c.method for c in ran)).index(cell.method)):
+    before = ""
+    remarks = []
+    for cell in sorted(
+        ran, key=lambda cell: list(dict.fromkeys(c.method for c in ran)).index(cell.method)
+    ):
         line = record[cell.key]
         current = is_current(cell, line)
         claim = mark(cell, line)
@@ -299,9 +358,13 @@ def _made(cells: Mapping[str, Cell], record: Mapping[str, Mapping[str, Any]]) ->
     bare = without_cells(cells)
     if bare:
         yield "Nothing was simulated for " + ", ".join(f"`{name}`" for name in bare) + ".\n"
-    yield "Without a cell of their own: " + "; ".join(f"`{k}` {why}" for k, why in EXCEPTIONS.items()) + ".\n"
+    yield (
+        "Without a cell of their own: "
+        + "; ".join(f"`{k}` {why}" for k, why in EXCEPTIONS.items())
+        + ".\n"
+    )
     yield "## How it was made\n"
     yield (
-        f"{len(ran)} of {len(cells)} cells with the procedure of today, {hours:.1f} hours of one processor. "
-        + _WORDS["made"].strip()
+        f"{len(ran)} of {len(cells)} cells with the procedure of today, {hours:.1f} hours of one"
+        " processor. " + _WORDS["made"].strip()
     )

@@ -18,13 +18,21 @@ from tests.calibration.study import Cell, Counts, tally_interval
 # ---------------------------------------------------------------- planned power
 
 
-def planned(rate: float, ratio: float, allocation: float, alternative: Any, threshold: float) -> Cell:
+#: Of ABROCA: 2 draws each group in intervals of its own scores, 3 large groups as bridges.
+OF_DRAWS = "3"
+
+
+def planned(
+    rate: float, ratio: float, allocation: float, alternative: Any, threshold: float
+) -> Cell:
     """Share of samples of the planned size in which the score test, or the verdict, speaks."""
 
     def simulate(rng: np.random.Generator, runs: int) -> Counts:
         options: dict[str, Any] = {"alternative": alternative, "threshold": threshold}
         plan = fs.sample_size_ratio(rate, ratio, power=0.8, allocation=allocation, **options)
-        k0, k1 = (rng.binomial(n, p, runs) for n, p in ((plan.n, plan.rate), (plan.n_reference, rate)))
+        k0, k1 = (
+            rng.binomial(n, p, runs) for n, p in ((plan.n, plan.rate), (plan.n_reference, rate))
+        )
         ends = (1.0, 1.0) if alternative == "two-sided" else (threshold, 1 / threshold)
         z = [ratio_score_statistic(k0, plan.n, k1, plan.n_reference, end) for end in ends]
         if alternative == "two-sided":
@@ -34,7 +42,9 @@ def planned(rate: float, ratio: float, allocation: float, alternative: Any, thre
         else:
             found = [z_evidence(*pair) for pair in zip(*z, strict=True)]
             inside = alternative == "satisfied"
-            speaks = np.array([(e.inside if inside else min(e.below, e.above)) <= 0.05 for e in found])
+            speaks = np.array(
+                [(e.inside if inside else min(e.below, e.above)) <= 0.05 for e in found]
+            )
         return {"power": (float(speaks.sum()), runs)}
 
     method = f'sample_size_ratio(power=0.8, alternative="{alternative}", threshold={threshold:g})'
@@ -43,10 +53,13 @@ def planned(rate: float, ratio: float, allocation: float, alternative: Any, thre
 
 
 def power_of(rate: float, ratio: float, n: int, n_reference: int) -> Cell:
-    """The power that `power_ratio` states, and the share of samples in which the score test rejects."""
+    """The power that `power_ratio` states, and the share of samples in which the score test
+    rejects.
+    """
 
     def simulate(rng: np.random.Generator, runs: int) -> Counts:
-        k0, k1 = rng.binomial(n, rate * ratio, runs), rng.binomial(n_reference, rate, runs)
+        k0 = rng.binomial(n, rate * ratio, runs)
+        k1 = rng.binomial(n_reference, rate, runs)
         speaks = ndtr(ratio_score_statistic(k0, n, k1, n_reference, 0.8)) <= 0.05
         return {"power": (float(speaks.sum()), runs)}
 
@@ -65,9 +78,15 @@ def area(auc: tuple[float, float]) -> float:
     return float(np.abs(first - second).mean())
 
 
-def score_counts(rng: np.random.Generator, sizes: Sequence[Any], auc: Sequence[float], ties: int) -> ScoreCounts:
-    """Counts of binormal scores; `ties` > 0 rounds them to so many values. The groups differ in scale too."""
-    scores, codes = [], []
+def score_counts(
+    rng: np.random.Generator, sizes: Sequence[Any], auc: Sequence[float], ties: int
+) -> ScoreCounts:
+    """Counts of binormal scores; `ties` > 0 rounds them to so many values.
+
+    The groups differ in scale too.
+    """
+    scores = []
+    codes = []
     for g, ((n0, n1), a) in enumerate(zip(sizes, auc, strict=True)):
         z = rng.standard_normal(n0 + n1) + np.repeat([0.0, math.sqrt(2) * ndtri(a)], [n0, n1])
         scores.append(ndtr(0.7 * z - 0.3 * g))
@@ -80,16 +99,24 @@ def score_counts(rng: np.random.Generator, sizes: Sequence[Any], auc: Sequence[f
     return ScoreCounts(groups=names, values=values, counts=counts.reshape(len(sizes), 2, -1))
 
 
-def curves(sizes: tuple[Any, ...], auc: tuple[float, float], ties: int = 0, runs: int = 1_000) -> Cell:
-    """Coverage of the area, size where the curves are equal, verdicts with the margin at the truth."""
+def curves(
+    sizes: tuple[Any, ...], auc: tuple[float, float], ties: int = 0, runs: int = 1_000
+) -> Cell:
+    """Coverage of the area, size where the curves are equal, verdicts with the margin at the
+    truth.
+    """
     truth = area(auc)
     margin = max(truth, 0.02)
 
     def simulate(rng: np.random.Generator, runs: int) -> Counts:
-        intervals, rejected, wrong = [], 0, 0
+        intervals = []
+        rejected = 0
+        wrong = 0
         for _ in range(runs):
             counts = score_counts(rng, sizes, auc, ties)
-            (c,) = fs.abroca(counts=counts, reference="g1", margin=margin, n_resamples=199, rng=rng).comparisons
+            (c,) = fs.abroca(
+                counts=counts, reference="g1", margin=margin, n_resamples=199, rng=rng
+            ).comparisons
             intervals.append(tuple(c.confidence_interval))
             rejected += c.pvalue <= 0.05
             wrong += c.verdict == "violated" or (truth >= margin and c.verdict == "satisfied")
@@ -97,14 +124,32 @@ def curves(sizes: tuple[Any, ...], auc: tuple[float, float], ties: int = 0, runs
         return found | ({"size": (rejected, runs)} if truth == 0 else {})
 
     words = " + ".join(f"{n1} of {n0 + n1}" for n0, n1 in sizes)
-    regime = f"positives {words}, AUC {auc[0]:g} and {auc[1]:g}" + (f", {ties + 1} score values" if ties else "")
-    return Cell("power", "abroca", regime, simulate, runs, "conservative", "by the triangle inequality")
+    regime = f"positives {words}, AUC {auc[0]:g} and {auc[1]:g}" + (
+        f", {ties + 1} score values" if ties else ""
+    )
+    return Cell(
+        "power",
+        "abroca",
+        regime,
+        simulate,
+        runs,
+        "conservative",
+        "by the triangle inequality",
+        version=OF_DRAWS,
+    )
 
 
 SMALL = ((40, 10), (200, 100))
 CELLS = [
-    *(planned(r, t, a, "less", 0.8) for r, t in ((0.5, 0.6), (0.1, 0.4), (0.9, 0.7)) for a in (1, 4, 10, 20, 0.1)),
-    *(power_of(*case) for case in ((0.5, 0.6, 100, 100), (0.9, 0.7, 40, 2_000), (0.05, 0.4, 400, 4_000))),
+    *(
+        planned(r, t, a, "less", 0.8)
+        for r, t in ((0.5, 0.6), (0.1, 0.4), (0.9, 0.7))
+        for a in (1, 4, 10, 20, 0.1)
+    ),
+    *(
+        power_of(*case)
+        for case in ((0.5, 0.6, 100, 100), (0.9, 0.7, 40, 2_000), (0.05, 0.4, 400, 4_000))
+    ),
     *(planned(0.6, t, a, "violated", 0.9) for t in (0.6, 1.5) for a in (1, 10)),
     *(planned(0.7, 1.0, a, "satisfied", 0.8) for a in (1, 10, 20)),
     *(planned(0.3, 0.6, a, "two-sided", 0.8) for a in (1, 20)),

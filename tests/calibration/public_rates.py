@@ -1,4 +1,7 @@
-"""Cells of the rates by way of the public functions: what users call, at sizes and rates that users have."""
+"""Cells of the rates by way of the public functions.
+
+What users call, at sizes and rates that users have.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,12 @@ from tests.calibration.study import Cell, Counts, tally_interval
 Table = tuple[tuple[int, ...], ...]
 Call = Callable[[dict[str, tuple[int, ...]]], Any]
 #: Rows of the groups beside a reference of 2,000, by the number of groups.
-FAMILIES = {2: (40,), 3: (400, 40), 8: (400, 200, 100, 60, 40, 25, 15), 20: tuple(range(20, 400, 20))}
+FAMILIES = {
+    2: (40,),
+    3: (400, 40),
+    8: (400, 200, 100, 60, 40, 25, 15),
+    20: tuple(range(20, 400, 20)),
+}
 
 
 def binomial(rng: np.random.Generator, sizes: Sequence[int], rates: Sequence[float]) -> Table:
@@ -28,7 +36,9 @@ def binomial(rng: np.random.Generator, sizes: Sequence[int], rates: Sequence[flo
     return tuple((int(k), int(n - k)) for k, n in zip(drawn, sizes, strict=True))
 
 
-def multinomial(rng: np.random.Generator, sizes: Sequence[int], cells: Sequence[Sequence[float]]) -> Table:
+def multinomial(
+    rng: np.random.Generator, sizes: Sequence[int], cells: Sequence[Sequence[float]]
+) -> Table:
     """(tp, fp, fn, tn) of every group."""
     return tuple(tuple(map(int, rng.multinomial(n, p))) for n, p in zip(sizes, cells, strict=True))
 
@@ -45,10 +55,12 @@ def study(
 ) -> Counts:
     """Intervals of one comparison, adjusted tests and verdicts of all, against the truth of each.
 
-    At an end of the fair range both verdicts are false: "satisfied" and "violated" are counted apart.
-    """
+    At an end of the fair range both verdicts are false: "satisfied" and "violated" are counted
+    apart."""
     made: dict[Any, Any] = {}
-    seen = dict.fromkeys(("coverage", "below", "above", "size", "false violated", "false satisfied"), 0)
+    seen = dict.fromkeys(
+        ("coverage", "below", "above", "size", "false violated", "false satisfied"), 0
+    )
     known = answered = 0
     low, high = fair
     for _ in range(runs):
@@ -58,7 +70,9 @@ def study(
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 result = call(sample)
-            found = [(c.verdict, *c.confidence_interval, c.pvalue_adjusted) for c in result.comparisons]
+            found = [
+                (c.verdict, *c.confidence_interval, c.pvalue_adjusted) for c in result.comparisons
+            ]
             if key is not None:
                 made[key] = found
         else:
@@ -66,7 +80,9 @@ def study(
         pairs = list(zip(found, truth, strict=True))
         answered += all(row[0] != "insufficient evidence" for row in found)
         seen["false violated"] += any(v == "violated" and low <= t <= high for (v, *_), t in pairs)
-        seen["false satisfied"] += any(v == "satisfied" and not low < t < high for (v, *_), t in pairs)
+        seen["false satisfied"] += any(
+            v == "satisfied" and not low < t < high for (v, *_), t in pairs
+        )
         seen["size"] += any(p < 0.05 and t == neutral for (*_, p), t in pairs)
         (_, start, end, _), t = pairs[0]
         if not (math.isnan(start) or math.isnan(end)):
@@ -89,29 +105,51 @@ def study(
 
 def named(call: Callable[..., Any], **options: Any) -> Callable[[Table], Any]:
     """A public function of counts, the first group the reference."""
-    return lambda table: call(counts={f"g{k}": cells for k, cells in enumerate(table)}, reference="g0", **options)
+    return lambda table: call(
+        counts={f"g{k}": cells for k, cells in enumerate(table)}, reference="g0", **options
+    )
 
 
 def rate_cell(
-    method: str, call: Callable[[Any], Any], sizes: Sequence[int], rates: Sequence[float],
-    fair: tuple[float, float], neutral: float, words: str, **more: Any,
-) -> Cell:  # fmt: skip
-    """A cell of independent binomial counts; the truth is the ratio or the difference of the rates."""
+    method: str,
+    call: Callable[[Any], Any],
+    sizes: Sequence[int],
+    rates: Sequence[float],
+    fair: tuple[float, float],
+    neutral: float,
+    words: str,
+    **more: Any,
+) -> Cell:
+    """A cell of independent binomial counts.
+
+    The truth is the ratio or the difference of the rates.
+    """
     contrast = (lambda r: r / rates[0]) if neutral == 1 else (lambda r: r - rates[0])
     truth = [round(contrast(r), 12) for r in rates[1:]]
     simulate = partial(
-        study, draw=partial(binomial, sizes=sizes, rates=rates), call=call, truth=truth, fair=fair, neutral=neutral
+        study,
+        draw=partial(binomial, sizes=sizes, rates=rates),
+        call=call,
+        truth=truth,
+        fair=fair,
+        neutral=neutral,
     )
     return Cell("rates", method, words, simulate, **more)
 
 
 def ratios() -> Iterator[Cell]:
-    """The default of ratios, at the threshold and at equality, enumerated; methods by name, simulated."""
+    """The default of ratios, at the threshold and at equality, enumerated.
+
+    Methods by name, simulated.
+    """
     method = "disparate_impact()"
     for n0, n1 in ((100, 100), (2_000, 40), (2_000, 20), (10_000, 500)):
         for rate in (0.05, 0.5, 0.95):
             for ratio in (0.8, 1.0):
-                words = f"{n0:,} and {n1} rows, rate of the reference {rate:g}, ratio {ratio:g}, threshold 0.8"
+                words = (
+                    f"{n0:,} and {n1} rows, rate of the reference {rate:g}, ratio {ratio:g},"
+                    " threshold 0.8"
+                )
                 yield pair_cell(method, n0, n1, rate, ratio, "ratio", 0.8, words)
     for threshold, n1 in product((0.8, 0.9, 0.95), (40, 100, 200)):  # 1:50, 1:20, 1:10
         words = f"2,000 and {n1} rows, rate of the reference 0.8, ratio and threshold {threshold:g}"
@@ -121,26 +159,50 @@ def ratios() -> Iterator[Cell]:
         yield pair_cell(method, n0, n1, rate, 0.8, "ratio", 0.8, words)
     for name in ("log", "delta", "koopman"):
         words = "2,000 and 40 rows, rate of the reference 0.95, ratio and threshold 0.8"
-        weak = {"claim": "fails", "remark": "Asked for by name, obeyed, and too liberal beside a small group."}
+        weak = {
+            "claim": "fails",
+            "remark": "Asked for by name, obeyed, and too liberal beside a small group.",
+        }
         more = weak if name in ("log", "delta") else {}
         call = named(fs.disparate_impact, method=name)
         yield rate_cell(
-            f"disparate_impact(method={name!r})", call, (2_000, 40), (0.95, 0.76), (0.8, 1.25), 1.0, words, **more
+            f"disparate_impact(method={name!r})",
+            call,
+            (2_000, 40),
+            (0.95, 0.76),
+            (0.8, 1.25),
+            1.0,
+            words,
+            **more,
         )
 
 
 def bootstraps() -> Iterator[Cell]:
     """BCa, which has no answer where a cell is empty."""
     for function, ratio in ((fs.disparate_impact, True), (fs.demographic_parity_difference, False)):
-        for sizes, rates in (((100, 100), (0.5, 0.4)), ((2_000, 40), (0.5, 0.4)), ((30, 30), (0.1, 0.1))):
+        for sizes, rates in (
+            ((100, 100), (0.5, 0.4)),
+            ((2_000, 40), (0.5, 0.4)),
+            ((30, 30), (0.1, 0.1)),
+        ):
             words = f"{sizes[0]:,} and {sizes[1]} rows, rates {rates[0]:g} and {rates[1]:g}"
             call = named(function, method="bootstrap", n_resamples=999, rng=1)
             fair, neutral = ((0.8, 1.25), 1.0) if ratio else ((-0.1, 0.1), 0.0)
-            few = {"claim": "fails", "remark": "three expected cases: asked for by name, with a warning"}
+            few = {
+                "claim": "fails",
+                "remark": "three expected cases: asked for by name, with a warning",
+            }
             yield rate_cell(
-                f"{function.__name__}(method='bootstrap')", call, sizes, rates, fair, neutral, words,
-                runs=1_000, **(few if sizes[0] < 100 else {}),
-            )  # fmt: skip
+                f"{function.__name__}(method='bootstrap')",
+                call,
+                sizes,
+                rates,
+                fair,
+                neutral,
+                words,
+                runs=1_000,
+                **(few if sizes[0] < 100 else {}),
+            )
 
 
 def families() -> Iterator[Cell]:
@@ -161,11 +223,17 @@ def differences() -> Iterator[Cell]:
     for n0, n1 in ((100, 100), (2_000, 40), (2_000, 20)):
         for rate in (0.15, 0.5, 0.95):
             for gap in (-0.1, 0.0):
-                words = f"{n0:,} and {n1} rows, rate of the reference {rate:g}, difference {gap:g}, margin 0.1"
-                yield pair_cell("demographic_parity_difference()", n0, n1, rate, gap, "difference", 0.1, words)
+                words = (
+                    f"{n0:,} and {n1} rows, rate of the reference {rate:g}, difference {gap:g},"
+                    " margin 0.1"
+                )
+                yield pair_cell(
+                    "demographic_parity_difference()", n0, n1, rate, gap, "difference", 0.1, words
+                )
 
 
-#: Groups of a largest gap: cases per rate and group, and the true rates; two rates are equalised odds.
+#: Groups of a largest gap: cases per rate and group, and the true rates; two rates are equalised
+#: odds.
 GAPS = {
     "2,000, 400 and 40 rows, rates 0.5, 0.5, 0.5": (((2_000, 400, 40),), ((0.5, 0.5, 0.5),)),
     "2,000, 400 and 40 rows, rates 0.5, 0.4, 0.6": (((2_000, 400, 40),), ((0.5, 0.4, 0.6),)),
@@ -174,18 +242,22 @@ GAPS = {
     "two alike groups of 10 and 1,000, rate 0.3": (((10, 1_000),), ((0.3, 0.3),)),
     "five alike groups of 100, rate 0.5": (((100,) * 5,), ((0.5,) * 5,)),
     "five groups of 60 to 400, rates 0.1 to 0.3": (
-        ((60, 80, 100, 200, 400),), ((0.1, 0.15, 0.2, 0.25, 0.3),),
+        ((60, 80, 100, 200, 400),),
+        ((0.1, 0.15, 0.2, 0.25, 0.3),),
     ),
     "two alike groups of 100 of each label, rates 0.7 and 0.2": (
-        ((100, 100), (100, 100)), ((0.7, 0.7), (0.2, 0.2)),
+        ((100, 100), (100, 100)),
+        ((0.7, 0.7), (0.2, 0.2)),
     ),
     "three groups of 80 to 300, rates 0.6 to 0.75 and 0.2 to 0.25": (
-        ((80, 120, 300), (150, 100, 300)), ((0.6, 0.7, 0.75), (0.2, 0.25, 0.2)),
+        ((80, 120, 300), (150, 100, 300)),
+        ((0.6, 0.7, 0.75), (0.2, 0.25, 0.2)),
     ),
     "three groups of 20 to 60, rates 0.8 to 0.9 and 0.1 to 0.15": (
-        ((20, 25, 60), (30, 20, 60)), ((0.8, 0.8, 0.9), (0.1, 0.15, 0.1)),
+        ((20, 25, 60), (30, 20, 60)),
+        ((0.8, 0.8, 0.9), (0.1, 0.15, 0.1)),
     ),
-}  # fmt: skip
+}
 
 
 def gap_of(rng: np.random.Generator, cases: Table, rates: Sequence[Sequence[float]]) -> Any:
@@ -194,13 +266,18 @@ def gap_of(rng: np.random.Generator, cases: Table, rates: Sequence[Sequence[floa
     if len(cases) == 1:
         one = {f"g{k}": (j, n - j) for k, (j, n) in enumerate(zip(*drawn, *cases, strict=True))}
         return fs.demographic_parity_difference(counts=one, agg="max")
-    two = {f"g{k}": (t, f, p - t, n - f) for k, (t, f, p, n) in enumerate(zip(*drawn, *cases, strict=True))}
+    two = {
+        f"g{k}": (t, f, p - t, n - f)
+        for k, (t, f, p, n) in enumerate(zip(*drawn, *cases, strict=True))
+    }
     return fs.equalized_odds_difference(counts=two, agg="max")
 
 
 def largest(rng: np.random.Generator, runs: int, *, cases: Table, rates: Any) -> Counts:
     """Coverage of the largest gap; size of its test where all groups are alike."""
-    truth, found, rejected = max(max(r) - min(r) for r in rates), [], 0
+    truth = max(max(r) - min(r) for r in rates)
+    found = []
+    rejected = 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", fs.FairstatsWarning)
         for _ in range(runs):
@@ -225,7 +302,9 @@ def gaps() -> Iterator[Cell]:
             yield Cell("rates", method, words, simulate, 1_000, "conservative", version=VERSION)
 
 
-def together(rng: np.random.Generator, runs: int, *, call: Any, sizes: Any, rates: Any, ratio: bool) -> Counts:
+def together(
+    rng: np.random.Generator, runs: int, *, call: Any, sizes: Any, rates: Any, ratio: bool
+) -> Counts:
     """Whether the intervals of all comparisons hold at once."""
     truths = [r / rates[0] if ratio else r - rates[0] for r in rates[1:]]
     held = 0
@@ -234,7 +313,9 @@ def together(rng: np.random.Generator, runs: int, *, call: Any, sizes: Any, rate
         for _ in range(runs):
             found = call(binomial(rng, sizes, rates)).comparisons
             held += all(
-                not (c.confidence_interval.low > t + 1e-12 or c.confidence_interval.high < t - 1e-12)
+                not (
+                    c.confidence_interval.low > t + 1e-12 or c.confidence_interval.high < t - 1e-12
+                )
                 for c, t in zip(found, truths, strict=True)
             )
     return {"coverage": (held, runs)}
@@ -248,19 +329,36 @@ def simultaneous() -> Iterator[Cell]:
         ("5 groups, 1,000 beside 20 to 40", (1_000, 20, 20, 40, 40), (0.2,) * 5),
         ("20 groups, 2,000 beside 20 to 380", (2_000, *FAMILIES[20]), (0.5,) * 20),
     ):
-        for function, ratio in ((fs.disparate_impact, True), (fs.demographic_parity_difference, False)):
+        for function, ratio in (
+            (fs.disparate_impact, True),
+            (fs.demographic_parity_difference, False),
+        ):
             call = named(function, simultaneous="max-z")
             simulate = partial(together, call=call, sizes=sizes, rates=rates, ratio=ratio)
             method = f"{function.__name__}(simultaneous='max-z')"
             yield Cell(
-                "rates", method, f"all intervals at once, {words}", simulate, 1_000, "conservative", version=VERSION
+                "rates",
+                method,
+                f"all intervals at once, {words}",
+                simulate,
+                1_000,
+                "conservative",
+                version=VERSION,
             )
 
 
 def chosen(
-    rng: np.random.Generator, runs: int, *, function: Any, sizes: Sequence[int], rates: Sequence[float]
+    rng: np.random.Generator,
+    runs: int,
+    *,
+    function: Any,
+    sizes: Sequence[int],
+    rates: Sequence[float],
 ) -> Counts:
-    """The highest rate as reference: all intervals hold the contrast with the group chosen; any p < α."""
+    """The highest rate as reference: all intervals hold the contrast with the group chosen.
+
+    Any p < α.
+    """
     held = rejected = 0
     true = {f"g{k}": r for k, r in enumerate(rates)}
     with warnings.catch_warnings():
@@ -270,7 +368,8 @@ def chosen(
             found = function(counts=counts, reference="highest")
             ends = []
             for c in found.comparisons:
-                a, b = true[c.group], true[c.reference]
+                a = true[c.group]
+                b = true[c.reference]
                 truth = a / b if found.scale == "ratio" else a - b
                 ends.append(c.confidence_interval.low <= truth <= c.confidence_interval.high)
             held += all(ends)
@@ -290,13 +389,21 @@ def highest() -> Iterator[Cell]:
             simulate = partial(chosen, function=function, sizes=sizes, rates=rates)
             method = f"{function.__name__}(reference='highest')"
             yield Cell(
-                "rates", method, f"all intervals at once, {words}", simulate, 1_000, "conservative", version=VERSION
+                "rates",
+                method,
+                f"all intervals at once, {words}",
+                simulate,
+                1_000,
+                "conservative",
+                version=VERSION,
             )
 
 
 def confusions() -> Iterator[Cell]:
     """Every other metric of labels and predictions, at a large group beside a small one."""
-    base, tpr, fpr = 0.4, 0.7, 0.2
+    base = 0.4
+    tpr = 0.7
+    fpr = 0.2
     for n1, (tpr1, fpr1) in ((40, (0.7, 0.2)), (40, (0.55, 0.3)), (400, (0.55, 0.3))):
         words = f"2,000 and {n1} rows, TPR {tpr:g} and {tpr1:g}, FPR {fpr:g} and {fpr1:g}"
         errors = ((tpr, fpr), (tpr1, fpr1))
@@ -304,15 +411,22 @@ def confusions() -> Iterator[Cell]:
         yield from _single_rates(n1, base, errors, words)
     # functions of the cells where errors or positives are few
     functions = [m for m in METRICS if _by_wider_limits(m[0])]
-    for n1, share, (tpr, fpr) in ((20, 0.5, (0.95, 0.05)), (20, 0.2, (0.5, 0.3)), (40, 0.1, (0.8, 0.1))):
+    for n1, share, (tpr, fpr) in (
+        (20, 0.5, (0.95, 0.05)),
+        (20, 0.2, (0.5, 0.3)),
+        (40, 0.1, (0.8, 0.1)),
+    ):
         words = f"2,000 and {n1} rows, {share:.0%} positive, TPR {tpr:g}, FPR {fpr:g}"
         yield from _metrics(functions, n1, share, ((tpr, fpr), (tpr, fpr)), words)
 
 
 def _metrics(
     metrics: Iterable[tuple[str, Callable[[Table], Any], Callable[..., float], float]],
-    n1: int, base: float, errors: Iterable[tuple[float, float]], words: str,
-) -> Iterator[Cell]:  # fmt: skip
+    n1: int,
+    base: float,
+    errors: Iterable[tuple[float, float]],
+    words: str,
+) -> Iterator[Cell]:
     """Metrics of 2,000 and `n1` rows by the true and false positive rate of both groups."""
     cells = [(base * t, (1 - base) * f, base * (1 - t), (1 - base) * (1 - f)) for t, f in errors]
     draw = partial(multinomial, sizes=(2_000, n1), cells=cells)
@@ -320,19 +434,29 @@ def _metrics(
         a, b = (value(*c) for c in cells)
         truth = b / a if neutral == 1 else b - a
         fair = (0.8, 1.25) if neutral == 1 else (-0.1, 0.1)
-        simulate = partial(study, draw=draw, call=call, truth=[round(truth, 12)], fair=fair, neutral=neutral)
+        simulate = partial(
+            study, draw=draw, call=call, truth=[round(truth, 12)], fair=fair, neutral=neutral
+        )
         claim = "conservative" if _by_wider_limits(method) else "valid"
         yield Cell("rates", method, words, simulate, 2_000, claim)
 
 
-def _single_rates(n1: int, base: float, errors: Iterable[tuple[float, float]], words: str) -> Iterator[Cell]:
-    """Metrics of one rate, enumerated: given its cases, as many as there are on average, it is a binomial."""
+def _single_rates(
+    n1: int, base: float, errors: Iterable[tuple[float, float]], words: str
+) -> Iterator[Cell]:
+    """Metrics of one rate, enumerated.
+
+    Given its cases, as many as there are on average, it is a binomial.
+    """
     cells = [(base * t, (1 - base) * f, base * (1 - t), (1 - base) * (1 - f)) for t, f in errors]
     for method, _, value, neutral in METRICS:
         if method not in CASES:
             continue
         rate0, rate = (value(*c) for c in cells)
-        n0, n = (max(round(rows * CASES[method](*c)), 1) for rows, c in zip((2_000, n1), cells, strict=True))
+        n0, n = (
+            max(round(rows * CASES[method](*c)), 1)
+            for rows, c in zip((2_000, n1), cells, strict=True)
+        )
         contrast: Contrast = "ratio" if neutral == 1 else "difference"
         size = 0.8 if neutral == 1 else 0.1
         truth = rate / rate0 if neutral == 1 else rate - rate0
@@ -346,32 +470,59 @@ def _by_wider_limits(method: str) -> bool:
 
 
 def odds() -> Iterator[Cell]:
-    """Equalised and average odds: signed differences of both rates in one family, and largest gaps."""
-    base, tpr, fpr = 0.4, 0.7, 0.2
-    for n1, (tpr1, fpr1) in ((40, (0.7, 0.2)), (40, (0.55, 0.3)), (400, (0.55, 0.3)), (400, (0.6, 0.1))):
+    """Equalised and average odds.
+
+    Signed differences of both rates in one family, and largest gaps.
+    """
+    base = 0.4
+    tpr = 0.7
+    fpr = 0.2
+    for n1, (tpr1, fpr1) in (
+        (40, (0.7, 0.2)),
+        (40, (0.55, 0.3)),
+        (400, (0.55, 0.3)),
+        (400, (0.6, 0.1)),
+    ):
         cells = [
-            (base * t, (1 - base) * f, base * (1 - t), (1 - base) * (1 - f)) for t, f in ((tpr, fpr), (tpr1, fpr1))
+            (base * t, (1 - base) * f, base * (1 - t), (1 - base) * (1 - f))
+            for t, f in ((tpr, fpr), (tpr1, fpr1))
         ]
         draw = partial(multinomial, sizes=(2_000, n1), cells=cells)
         words = f"2,000 and {n1} rows, TPR {tpr:g} and {tpr1:g}, FPR {fpr:g} and {fpr1:g}"
         signed = [round(tpr1 - tpr, 12), round(fpr1 - fpr, 12)]
         simulate = partial(
-            study, draw=draw, call=named(fs.equalized_odds_difference), truth=signed, fair=(-0.1, 0.1),
+            study,
+            draw=draw,
+            call=named(fs.equalized_odds_difference),
+            truth=signed,
+            fair=(-0.1, 0.1),
             neutral=0.0,
-        )  # fmt: skip
-        yield Cell("rates", "equalized_odds_difference()", f"signed, {words}", simulate, runs=2_000, version=VERSION)
+        )
+        yield Cell(
+            "rates",
+            "equalized_odds_difference()",
+            f"signed, {words}",
+            simulate,
+            runs=2_000,
+            version=VERSION,
+        )
         for function, truth in (
             (fs.equalized_odds_difference, max(map(abs, signed))),
             (fs.average_odds_difference, abs(sum(signed)) / 2),
         ):
             gap = partial(absolute, draw=draw, function=function, truth=round(truth, 12))
             method = f"{function.__name__}(agg='max')"
-            yield Cell("rates", method, f"absolute, {words}", gap, 1_000, "conservative", version=VERSION)
+            yield Cell(
+                "rates", method, f"absolute, {words}", gap, 1_000, "conservative", version=VERSION
+            )
 
 
-def absolute(rng: np.random.Generator, runs: int, *, draw: Callable[..., Table], function: Any, truth: float) -> Counts:
+def absolute(
+    rng: np.random.Generator, runs: int, *, draw: Callable[..., Table], function: Any, truth: float
+) -> Counts:
     """Coverage of the largest gap; size of its test where there is none."""
-    found, rejected = [], 0
+    found = []
+    rejected = 0
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", fs.FairstatsWarning)
         for _ in range(runs):
@@ -394,59 +545,85 @@ def _mcc(tp: float, fp: float, fn: float, tn: float) -> float:
 #: Name, function of counts, value of a group from (tp, fp, fn, tn), value of equality.
 METRICS: tuple[tuple[str, Callable[[Table], Any], Callable[..., float], float], ...] = (
     (
-        "conditional_accuracy(label=1)", named(fs.conditional_accuracy, label=1),
-        lambda tp, fp, fn, tn: tp / (tp + fn), 1.0,
+        "conditional_accuracy(label=1)",
+        named(fs.conditional_accuracy, label=1),
+        lambda tp, fp, fn, tn: tp / (tp + fn),
+        1.0,
     ),
     (
-        "conditional_use_accuracy(prediction=0)", named(fs.conditional_use_accuracy, prediction=0),
-        lambda tp, fp, fn, tn: tn / (tn + fn), 1.0,
+        "conditional_use_accuracy(prediction=0)",
+        named(fs.conditional_use_accuracy, prediction=0),
+        lambda tp, fp, fn, tn: tn / (tn + fn),
+        1.0,
     ),
     (
-        "group_metric(metric='disparate_impact_labels')", _group_metric("disparate_impact_labels"),
-        lambda tp, fp, fn, tn: tp + fn, 1.0,
+        "group_metric(metric='disparate_impact_labels')",
+        _group_metric("disparate_impact_labels"),
+        lambda tp, fp, fn, tn: tp + fn,
+        1.0,
     ),
     (
         "group_metric(metric='demographic_parity_difference_labels')",
-        _group_metric("demographic_parity_difference_labels"), lambda tp, fp, fn, tn: tp + fn, 0.0,
+        _group_metric("demographic_parity_difference_labels"),
+        lambda tp, fp, fn, tn: tp + fn,
+        0.0,
     ),
     (
-        "equal_opportunity_difference()", named(fs.equal_opportunity_difference),
-        lambda tp, fp, fn, tn: tp / (tp + fn), 0.0,
+        "equal_opportunity_difference()",
+        named(fs.equal_opportunity_difference),
+        lambda tp, fp, fn, tn: tp / (tp + fn),
+        0.0,
     ),
     (
-        "predictive_parity_difference()", named(fs.predictive_parity_difference),
-        lambda tp, fp, fn, tn: tp / (tp + fp), 0.0,
+        "predictive_parity_difference()",
+        named(fs.predictive_parity_difference),
+        lambda tp, fp, fn, tn: tp / (tp + fp),
+        0.0,
     ),
     (
-        "average_odds_difference()", named(fs.average_odds_difference),
-        lambda tp, fp, fn, tn: (tp / (tp + fn) + fp / (fp + tn)) / 2, 0.0,
+        "average_odds_difference()",
+        named(fs.average_odds_difference),
+        lambda tp, fp, fn, tn: (tp / (tp + fn) + fp / (fp + tn)) / 2,
+        0.0,
     ),
     (
-        "group_metric(metric='balanced_accuracy_difference')", _group_metric("balanced_accuracy_difference"),
-        lambda tp, fp, fn, tn: (tp / (tp + fn) + tn / (fp + tn)) / 2, 0.0,
+        "group_metric(metric='balanced_accuracy_difference')",
+        _group_metric("balanced_accuracy_difference"),
+        lambda tp, fp, fn, tn: (tp / (tp + fn) + tn / (fp + tn)) / 2,
+        0.0,
     ),
     (
         "group_metric(metric='false_omission_rate_difference')",
-        _group_metric("false_omission_rate_difference"), lambda tp, fp, fn, tn: fn / (tn + fn), 0.0,
+        _group_metric("false_omission_rate_difference"),
+        lambda tp, fp, fn, tn: fn / (tn + fn),
+        0.0,
     ),
     (
-        "group_metric(metric='f1_difference')", _group_metric("f1_difference"),
-        lambda tp, fp, fn, tn: 2 * tp / (2 * tp + fp + fn), 0.0,
+        "group_metric(metric='f1_difference')",
+        _group_metric("f1_difference"),
+        lambda tp, fp, fn, tn: 2 * tp / (2 * tp + fp + fn),
+        0.0,
     ),
     ("group_metric(metric='mcc_difference')", _group_metric("mcc_difference"), _mcc, 0.0),
     (
-        "group_metric(metric='f1_ratio')", _group_metric("f1_ratio"),
-        lambda tp, fp, fn, tn: 2 * tp / (2 * tp + fp + fn), 1.0,
+        "group_metric(metric='f1_ratio')",
+        _group_metric("f1_ratio"),
+        lambda tp, fp, fn, tn: 2 * tp / (2 * tp + fp + fn),
+        1.0,
     ),
     (
-        "group_metric(metric='average_odds_ratio')", _group_metric("average_odds_ratio"),
-        lambda tp, fp, fn, tn: (tp / (tp + fn) + fp / (fp + tn)) / 2, 1.0,
+        "group_metric(metric='average_odds_ratio')",
+        _group_metric("average_odds_ratio"),
+        lambda tp, fp, fn, tn: (tp / (tp + fn) + fp / (fp + tn)) / 2,
+        1.0,
     ),
     (
-        "group_metric(metric='balanced_accuracy_ratio')", _group_metric("balanced_accuracy_ratio"),
-        lambda tp, fp, fn, tn: (tp / (tp + fn) + tn / (fp + tn)) / 2, 1.0,
+        "group_metric(metric='balanced_accuracy_ratio')",
+        _group_metric("balanced_accuracy_ratio"),
+        lambda tp, fp, fn, tn: (tp / (tp + fn) + tn / (fp + tn)) / 2,
+        1.0,
     ),
-)  # fmt: skip
+)
 
 
 #: Metrics of one rate → the share of rows that are its cases.
@@ -462,6 +639,13 @@ CASES: dict[str, Callable[..., float]] = {
 
 
 CELLS = [
-    *ratios(), *bootstraps(), *families(), *differences(), *gaps(), *simultaneous(), *highest(),
-    *confusions(), *odds(),
-]  # fmt: skip
+    *ratios(),
+    *bootstraps(),
+    *families(),
+    *differences(),
+    *gaps(),
+    *simultaneous(),
+    *highest(),
+    *confusions(),
+    *odds(),
+]

@@ -1,10 +1,12 @@
-"""Two groups enumerated: exact coverage, both misses, false verdicts, and size of the tests; and families of groups.
+"""Two groups enumerated: exact coverage, both misses, false verdicts, and size of the tests.
 
-The probability of every table times what the library makes of it. The default, which is exact where it must be, is
-enumerated by `enumeration`; methods by name by the vectorised copy here, which leaves out tables that together have
-less than 1e-10 of the probability: log and delta without an answer where a cell is empty.
-`tests/methods/rates/test_calibration.py` holds both against the public functions, table by table.
-"""
+And families of groups.
+
+The probability of every table times what the library makes of it. The default, which is exact where
+it must be, is enumerated by `enumeration`; methods by name by the vectorised copy here, which
+leaves out tables that together have less than 1e-10 of the probability: log and delta without an
+answer where a cell is empty. `tests/methods/rates/test_calibration.py` holds both against the
+public functions, table by table."""
 
 from __future__ import annotations
 
@@ -19,7 +21,11 @@ from scipy.special import ndtr, ndtri
 from scipy.stats import binom
 
 from fairstats.ground.verdict import fair_range
-from fairstats.numerics.rates.score import Contrast, difference_score_statistic, ratio_score_statistic
+from fairstats.numerics.rates.score import (
+    Contrast,
+    difference_score_statistic,
+    ratio_score_statistic,
+)
 from fairstats.numerics.rates.switch import needs_exact
 from tests.calibration.enumeration import Design, any_of
 from tests.calibration.study import Cell, Counts
@@ -27,9 +33,11 @@ from tests.calibration.study import Cell, Counts
 _IGNORED = 1e-10
 #: A truth this near an end of the fair range is at it: reciprocals are rounded.
 _SAME = 1e-9
-#: Of the procedure: 2 has exact tests by size, expected cells and adjusted level, for interval and p-values too.
+#: Of the procedure: 2 has exact tests by size, expected cells and adjusted level, for interval and
+#: p-values too.
 VERSION = "2"
-#: Koopman's and Mee's tests, which no exact test replaces, are not looked at below so many expected cases.
+#: Koopman's and Mee's tests, which no exact test replaces, are not looked at below so many expected
+#: cases.
 EXACT_BELOW = 10
 
 
@@ -59,14 +67,19 @@ def least_expected(n0: int, p0: float, n1: int, p1: float) -> float:
     return min(n0 * p0, n0 * (1 - p0), n1 * p1, n1 * (1 - p1))
 
 
-# ---------------------------------------------------------------- the methods, for many tables at once
+# ---------------------------------------------------------------- the methods, for many tables at
+# once
 
 
 def statistic(method: str, contrast: str, at: Tables, null: float) -> np.ndarray:
-    """z of H0: contrast = null as the public functions compute it; NaN where log or delta do not answer."""
+    """z of H0: contrast = null as the public functions compute it.
+
+    NaN where log or delta do not answer.
+    """
     if method in {"score", "koopman", "mee"}:
         return score(contrast, at, null, correction=method == "score")
-    r0, r1 = at.k0 / at.n0, at.k1 / at.n1
+    r0 = at.k0 / at.n0
+    r1 = at.k1 / at.n1
     empty = (at.k0 == 0) | (at.k0 == at.n0) | (at.k1 == 0) | (at.k1 == at.n1)
     with np.errstate(divide="ignore", invalid="ignore"):
         log_error = np.sqrt((1 - r0) / at.k0 + (1 - r1) / at.k1)
@@ -97,10 +110,14 @@ def coverage(method: str, contrast: str, at: Tables, truth: float, level: float 
     return float((answered * covers(method, contrast, at, truth, level)).sum() / answered.sum())
 
 
-def rejects(method: str, contrast: str, at: Tables, null: float, alternative: str, alpha: float = 0.05) -> np.ndarray:
+def rejects(
+    method: str, contrast: str, at: Tables, null: float, alternative: str, alpha: float = 0.05
+) -> np.ndarray:
     """Whether the test of the public functions has p ≤ α; a p-value that is NaN rejects nothing."""
     z = statistic(method, contrast, at, null)
-    zero = (at.k0 == 0) & (at.k1 == 0) if contrast == "ratio" else np.zeros(z.shape, bool)  # no test for 0/0
+    zero = (
+        (at.k0 == 0) & (at.k1 == 0) if contrast == "ratio" else np.zeros(z.shape, bool)
+    )  # no test for 0/0
     pvalue = {"less": ndtr(z), "greater": ndtr(-z), "two-sided": 2 * ndtr(-np.abs(z))}[alternative]
     return (pvalue <= alpha) & ~zero
 
@@ -109,14 +126,19 @@ def rejects(method: str, contrast: str, at: Tables, null: float, alternative: st
 
 
 def decided(rng: object, runs: int, *, design: Design, size: float) -> Counts:
-    """Exact shares of two groups by the default: interval at the truth, false verdicts, equality where it holds.
+    """Exact shares of two groups by the default.
+
+    Interval at the truth, false verdicts, equality where it holds.
 
     `size`: of the fair range, θ or the margin.
     """
     design = replace(design)  # its arrays go when the cell is done
     excluded = design.excluded(design.truth)
     estimates = _estimates(design)
-    above, below = (design.probability(excluded & at) for at in (estimates > design.truth, estimates < design.truth))
+    above, below = (
+        design.probability(excluded & at)
+        for at in (estimates > design.truth, estimates < design.truth)
+    )
     found = {"coverage": 1 - above - below, "above": above, "below": below, "answered": 1.0}
     low, high = fair_range(design.contrast, size)
     if low - _SAME <= design.truth <= high + _SAME:
@@ -139,10 +161,19 @@ def _estimates(design: Design) -> np.ndarray:
 
 
 def family(
-    rng: object, runs: int, *, sizes: Sequence[int], n0: int, rate0: float, contrast: Contrast, truth: float,
+    rng: object,
+    runs: int,
+    *,
+    sizes: Sequence[int],
+    n0: int,
+    rate0: float,
+    contrast: Contrast,
+    truth: float,
     size: float,
-) -> Counts:  # fmt: skip
-    """Exact shares of families beside one reference: any false verdict of a kind, any equality rejected.
+) -> Counts:
+    """Exact shares of families beside one reference.
+
+    Any false verdict of a kind, any equality rejected.
 
     Each kind at the first step of Holm, where the family's error is made.
     """
@@ -162,8 +193,15 @@ def family(
 
 
 def pair_cell(
-    method: str, n0: int, n: int, rate0: float, truth: float, contrast: Contrast, size: float, words: str,
-) -> Cell:  # fmt: skip
+    method: str,
+    n0: int,
+    n: int,
+    rate0: float,
+    truth: float,
+    contrast: Contrast,
+    size: float,
+    words: str,
+) -> Cell:
     """A cell of two binomials by the default; exact tests are conservative."""
     rate = rate0 * truth if contrast == "ratio" else rate0 + truth
     pooled = (n * rate + n0 * rate0) / (n + n0)
@@ -174,28 +212,42 @@ def pair_cell(
 
 
 def family_cell(
-    method: str, sizes: Sequence[int], n0: int, rate0: float, truth: float, contrast: Contrast, size: float,
+    method: str,
+    sizes: Sequence[int],
+    n0: int,
+    rate0: float,
+    truth: float,
+    contrast: Contrast,
+    size: float,
     words: str,
-) -> Cell:  # fmt: skip
+) -> Cell:
     """A cell of several groups beside one reference, all with one true contrast."""
     simulate = partial(
         family, sizes=tuple(sizes), n0=n0, rate0=rate0, contrast=contrast, truth=truth, size=size
-    )  # fmt: skip
+    )
     return Cell("rates", method, words, simulate, 1, "conservative", exact=True, version=VERSION)
 
 
 def enumerated(
-    rng: object, runs: int, *, method: str, contrast: str, sizes: tuple[int, int], rate: float, truth: float
+    rng: object,
+    runs: int,
+    *,
+    method: str,
+    contrast: str,
+    sizes: tuple[int, int],
+    rate: float,
+    truth: float,
 ) -> Counts:
     """Exact shares of a method by name; the reference has `sizes[0]` rows and this rate.
 
-    Size: of equality where the truth is that, else of either one-sided test at the truth, the larger one.
-    """
+    Size: of equality where the truth is that, else of either one-sided test at the truth, the
+    larger one."""
     own = rate * truth if contrast == "ratio" else rate + truth
     at = tables(sizes[1], own, sizes[0], rate)
     z = statistic(method, contrast, at, truth)
     there = at.probability * ~np.isnan(z)
-    answered, critical = float(there.sum()), ndtri(0.975)
+    answered = float(there.sum())
+    critical = ndtri(0.975)
     shares = {
         "coverage": there[np.abs(z) <= critical].sum(),
         "above": there[z > critical].sum(),
@@ -217,29 +269,47 @@ RATES = (0.005, 0.05, 0.2, 0.5, 0.8, 0.95)
 FEWEST = 5
 
 
-def _default_cell(function: str, contrast: Contrast, sizes: tuple[int, int], rate: float, truth: float) -> Cell:
+def _default_cell(
+    function: str, contrast: Contrast, sizes: tuple[int, int], rate: float, truth: float
+) -> Cell:
     """The default; the fair range ends at the truth, but for equality."""
     words = f"{sizes[0]:,} and {sizes[1]} rows, rate {rate:g}, {contrast} {truth:g}"
     size = 0.8 if contrast == "ratio" else 0.1
     if truth not in (0.0, 1.0):
         size = truth if contrast == "ratio" else abs(truth)
-    return pair_cell(f"{function}(): interval and tests", sizes[0], sizes[1], rate, truth, contrast, size, words)
+    return pair_cell(
+        f"{function}(): interval and tests", sizes[0], sizes[1], rate, truth, contrast, size, words
+    )
 
 
 def _named_cell(
-    function: str, method: str, contrast: Contrast, sizes: tuple[int, int], rate: float, truth: float
+    function: str,
+    method: str,
+    contrast: Contrast,
+    sizes: tuple[int, int],
+    rate: float,
+    truth: float,
 ) -> Cell:
-    few = least_expected(sizes[1], rate * truth if contrast == "ratio" else rate + truth, sizes[0], rate)
+    few = least_expected(
+        sizes[1], rate * truth if contrast == "ratio" else rate + truth, sizes[0], rate
+    )
     words = f"{sizes[0]:,} and {sizes[1]} rows, rate {rate:g}, {contrast} {truth:g}"
     known = {"claim": "valid", "remark": ""}
     if method in ("log", "delta"):
-        known = {"claim": "fails", "remark": "asked for by name, obeyed, with a warning where it is bad"}
+        known = {
+            "claim": "fails",
+            "remark": "asked for by name, obeyed, with a warning where it is bad",
+        }
     elif few < FEWEST:
         known = {
             "claim": "fails",
-            "remark": "below five expected successes or failures, by name: coverage jumps with the rate",
+            "remark": (
+                "below five expected successes or failures, by name: coverage jumps with the rate"
+            ),
         }
-    simulate = partial(enumerated, method=method, contrast=contrast, sizes=sizes, rate=rate, truth=truth)
+    simulate = partial(
+        enumerated, method=method, contrast=contrast, sizes=sizes, rate=rate, truth=truth
+    )
     name = f"{function}(method={method!r}): interval and tests"
     return Cell("rates", name, words, simulate, 1, exact=True, **known)
 
@@ -254,7 +324,9 @@ def _cells() -> Iterator[Cell]:
         for method, truth in product(("log", "delta", "koopman"), (0.8, 0.9, 0.95)):
             yield _named_cell("disparate_impact", method, "ratio", sizes, 0.5, truth)
         for method, rate in product(("delta", "mee"), (0.2, 0.95)):
-            yield _named_cell("demographic_parity_difference", method, "difference", sizes, rate, -0.1)
+            yield _named_cell(
+                "demographic_parity_difference", method, "difference", sizes, rate, -0.1
+            )
     for truth in (0.9, 0.95):
         for sizes in SIZES[2:]:
             yield _default_cell("disparate_impact", "ratio", sizes, 0.5, truth)
@@ -264,36 +336,62 @@ def _cells() -> Iterator[Cell]:
 
 def _former_failures() -> Iterator[Cell]:
     """Pairs of groups at which earlier versions erred, named by what they did."""
-    ratio, difference = "disparate_impact()", "demographic_parity_difference()"
+    ratio = "disparate_impact()"
+    difference = "demographic_parity_difference()"
     # the log method beside larger groups; the score where few are expected
     for n, n0, rate0, size in (
-        (40, 2_000, 0.95, 0.8), (15, 400, 0.95, 0.8), (15, 3_000, 0.95, 0.8), (80, 640, 0.95, 0.8),
-        (1_000, 20_000, 0.95, 0.9), (40, 2_000, 0.05, 0.8), (40, 2_000, 0.02, 0.8), (40, 2_000, 0.005, 0.8),
+        (40, 2_000, 0.95, 0.8),
+        (15, 400, 0.95, 0.8),
+        (15, 3_000, 0.95, 0.8),
+        (80, 640, 0.95, 0.8),
+        (1_000, 20_000, 0.95, 0.9),
+        (40, 2_000, 0.05, 0.8),
+        (40, 2_000, 0.02, 0.8),
+        (40, 2_000, 0.005, 0.8),
         (52, 5_000, 0.985, 0.85),
-    ):  # fmt: skip
+    ):
         for truth in (size, 1 / size) if rate0 / size < 1 else (size,):
             words = (
-                f"formerly wrong: {n:,} beside {n0:,}, rate of the reference {rate0:g}, ratio {truth:.4g}, θ {size:g}"
+                f"formerly wrong: {n:,} beside {n0:,}, rate of the reference {rate0:g}, ratio"
+                f" {truth:.4g}, θ {size:g}"
             )
             yield pair_cell(ratio, n0, n, rate0, truth, "ratio", size, words)
-    for n, n0, rate0, size in ((52, 5_000, 0.985, 0.1), (18, 5_000, 0.5, 0.02), (18, 5_000, 0.28, 0.02)):
+    for n, n0, rate0, size in (
+        (52, 5_000, 0.985, 0.1),
+        (18, 5_000, 0.5, 0.02),
+        (18, 5_000, 0.28, 0.02),
+    ):
         for truth in (-size, size) if rate0 + size < 1 else (-size,):
             beside = f"formerly wrong: {n} beside {n0:,}, rate of the reference {rate0:g}"
             words = f"{beside}, difference {truth:g}, margin {size:g}"
             yield pair_cell(difference, n0, n, rate0, truth, "difference", size, words)
             if size == 0.02:  # the gap of two groups is their difference
                 yield pair_cell(
-                    "demographic_parity_difference(agg='max')", n0, n, rate0, truth, "difference", size, words
+                    "demographic_parity_difference(agg='max')",
+                    n0,
+                    n,
+                    rate0,
+                    truth,
+                    "difference",
+                    size,
+                    words,
                 )
     # one, two and three persons beside many, whose p-values of equality were 1e-67
-    for n, n0, rate0 in ((1, 300, 0.0033), (1, 300, 0.05), (2, 400, 0.005), (2, 400, 0.1), (3, 400, 0.95)):
+    for n, n0, rate0 in (
+        (1, 300, 0.0033),
+        (1, 300, 0.05),
+        (2, 400, 0.005),
+        (2, 400, 0.1),
+        (3, 400, 0.95),
+    ):
         words = f"equality, {n} beside {n0}, rate {rate0:g}"
         yield pair_cell(ratio, n0, n, rate0, 1.0, "ratio", 0.8, words)
 
 
 def _families_that_failed() -> Iterator[Cell]:
     """Families at whose adjusted level the score erred, and equality over groups of 1 to 30."""
-    ratio, difference = "disparate_impact()", "demographic_parity_difference()"
+    ratio = "disparate_impact()"
+    difference = "demographic_parity_difference()"
     twelve = np.linspace(25, 450, 12).astype(int).tolist()
     twenty = np.linspace(25, 450, 20).astype(int).tolist()
     for sizes in (twelve, twenty):
@@ -303,7 +401,11 @@ def _families_that_failed() -> Iterator[Cell]:
             yield family_cell(ratio, sizes, 20_000, 0.9, truth, "ratio", size, words)
         words = f"{beside}, all differences -0.1, margin 0.1"
         yield family_cell(difference, sizes, 20_000, 0.9, -0.1, "difference", 0.1, words)
-    for groups, n, n0, rate0 in ((4, 1_500, 20_000, 0.8), (8, 1_500, 20_000, 0.8), (10, 5_000, 20_000, 0.05)):
+    for groups, n, n0, rate0 in (
+        (4, 1_500, 20_000, 0.8),
+        (8, 1_500, 20_000, 0.8),
+        (10, 5_000, 20_000, 0.05),
+    ):
         for truth in (0.85, 1 / 0.85):
             beside = f"{groups} groups of {n:,} beside {n0:,}, rate of the reference {rate0:g}"
             words = f"{beside}, all ratios {truth:.4g}, θ 0.85"

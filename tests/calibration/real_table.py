@@ -1,8 +1,7 @@
 """A plug-in population: the bundled COMPAS table, resampled at the sizes of small audits.
 
-The truth is the value of the whole table. Groups keep their shares (half, a third, and three small ones), so
-that a sample of 100 has groups of six rows, or none.
-"""
+The truth is the value of the whole table. Groups keep their shares (half, a third, and three small
+ones), so that a sample of 100 has groups of six rows, or none."""
 
 from __future__ import annotations
 
@@ -26,10 +25,17 @@ SIZES = (100, 300, 1_000, 2_000)
 def _cells() -> np.ndarray:
     """Rows of the table by group and (tp, fp, fn, tn): recidivism, and a decile above 4."""
     table = load_compas().frame
-    y, score = table["two_year_recid"].to_numpy() == 1, table["decile_score"].to_numpy() > 4
+    y = table["two_year_recid"].to_numpy() == 1
+    score = table["decile_score"].to_numpy() > 4
     race = table["race"].astype(str).to_numpy()
     return np.array(
-        [[int((hit & (race == g)).sum()) for hit in (y & score, ~y & score, y & ~score, ~y & ~score)] for g in GROUPS]
+        [
+            [
+                int((hit & (race == g)).sum())
+                for hit in (y & score, ~y & score, y & ~score, ~y & ~score)
+            ]
+            for g in GROUPS
+        ]
     )
 
 
@@ -40,7 +46,9 @@ def _asked(call: Any, table: np.ndarray) -> Any:
         return call(counts=counts, reference=GROUPS[0])
 
 
-def resampled(rng: np.random.Generator, runs: int, *, call: Any, n: int, fair: tuple[float, float]) -> Counts:
+def resampled(
+    rng: np.random.Generator, runs: int, *, call: Any, n: int, fair: tuple[float, float]
+) -> Counts:
     """Coverage of the second group, false verdicts and answers among all."""
     whole = _cells()
     truth = {c.group: c.estimate for c in _asked(call, whole).comparisons}
@@ -52,7 +60,8 @@ def resampled(rng: np.random.Generator, runs: int, *, call: Any, n: int, fair: t
             found = {c.group: c for c in _asked(call, drawn).comparisons}
         except fs.InputError:  # no row of the reference
             continue
-        c, t = found.get(GROUPS[1]), truth[GROUPS[1]]
+        c = found.get(GROUPS[1])
+        t = truth[GROUPS[1]]
         if c is not None and c.verdict != "insufficient evidence":
             low, high = c.confidence_interval
             known += 1
@@ -74,7 +83,10 @@ _CALLS: dict[str, tuple[Any, tuple[float, float]]] = {
     "conditional_use_accuracy()": (fs.conditional_use_accuracy, (0.8, 1.25)),
     "equal_opportunity_difference()": (fs.equal_opportunity_difference, (-0.1, 0.1)),
     "average_odds_difference()": (fs.average_odds_difference, (-0.1, 0.1)),
-    "group_metric(metric='f1_difference')": (partial(fs.group_metric, metric="f1_difference"), (-0.1, 0.1)),
+    "group_metric(metric='f1_difference')": (
+        partial(fs.group_metric, metric="f1_difference"),
+        (-0.1, 0.1),
+    ),
 }
 
 
@@ -85,10 +97,14 @@ def _smooth(method: str) -> bool:
 
 CELLS = [
     Cell(
-        "rates", method, f"COMPAS resampled, {n:,} rows of four groups",
-        partial(resampled, call=call, n=n, fair=fair), runs=2_000,
-        claim="conservative" if n < 1_000 else "valid", version="1" if _smooth(method) else VERSION,
+        "rates",
+        method,
+        f"COMPAS resampled, {n:,} rows of four groups",
+        partial(resampled, call=call, n=n, fair=fair),
+        runs=2_000,
+        claim="conservative" if n < 1_000 else "valid",
+        version="1" if _smooth(method) else VERSION,
     )
     for method, (call, fair) in _CALLS.items()
     for n in SIZES
-]  # fmt: skip
+]

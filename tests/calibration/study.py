@@ -1,10 +1,12 @@
-"""A published cell of the calibration table: one method at one regime, simulated and kept with its seed.
+"""A published cell of the calibration table.
 
-A module of this folder lists its cells in ``CELLS``. Each cell has a function that simulates some samples
-and counts what was asked: how often the interval held the truth, lay above or below it, how often a test
-rejected a true null hypothesis, how often a verdict was false. ``python -m tests.calibration`` runs what
-the record lacks and writes the page; every run that was made stays in the record.
-"""
+One method at one regime, simulated and kept with its seed.
+
+A module of this folder lists its cells in ``CELLS``. Each cell has a function that simulates some
+samples and counts what was asked: how often the interval held the truth, lay above or below it, how
+often a test rejected a true null hypothesis, how often a verdict was false. ``python -m
+tests.calibration`` runs what the record lacks and writes the page; every run that was made stays in
+the record."""
 
 from __future__ import annotations
 
@@ -20,8 +22,16 @@ from typing import Any
 import numpy as np
 
 __all__ = [
-    "RECORD", "Cell", "Counts", "append_record", "is_current", "read_record", "run_cell", "seed_of", "tally_interval"
-]  # fmt: skip
+    "RECORD",
+    "Cell",
+    "Counts",
+    "append_record",
+    "is_current",
+    "read_record",
+    "run_cell",
+    "seed_of",
+    "tally_interval",
+]
 
 RECORD = Path(__file__).with_name("results") / "calibration.jsonl"
 #: Samples by which a cell's time is known.
@@ -46,14 +56,13 @@ MEASURES = {
 class Cell:
     """One method at one regime.
 
-    `room`: "rates", "paired", "power", "madd", "hfm", "um", "evt", "ecd", "hdr" or "peers"; `method`:
-    public function and option, as users write it; `regime`: sizes, rates, threshold … in words; `simulate`:
-    (generator, number of samples) → `Counts`; `runs`: samples wanted; `claim`: "valid" (coverage .935 to
-    .965, errors up to .06), "conservative" (coverage may be higher), or "fails", with the reason in
-    `remark`; `exact`: enumerated, no Monte Carlo error (`simulate` then ignores the generator); `version`: of the
-    method's procedure, raised with every change of its rule: lines of the record that another version made show
-    nothing of the cell.
-    """
+    `room`: "rates", "means", "paired", "power", "madd", "hfm", "um", "evt", "ecd", "hdr" or "peers";
+    `method`: public function and option, as users write it; `regime`: sizes, rates, threshold … in
+    words; `simulate`: (generator, number of samples) → `Counts`; `runs`: samples wanted; `claim`:
+    "valid" (coverage .935 to .965, errors up to .06), "conservative" (coverage may be higher), or
+    "fails", with the reason in `remark`; `exact`: enumerated, no Monte Carlo error (`simulate` then
+    ignores the generator); `version`: of the method's procedure, raised with every change of its
+    rule: lines of the record that another version made show nothing of the cell."""
 
     room: str
     method: str
@@ -81,7 +90,9 @@ def seed_of(key: str) -> int:
     return int.from_bytes(hashlib.sha256(key.encode()).digest()[:6], "big")
 
 
-def tally_interval(truth: float, intervals: Iterable[tuple[float, float]]) -> dict[str, tuple[float, int]]:
+def tally_interval(
+    truth: float, intervals: Iterable[tuple[float, float]]
+) -> dict[str, tuple[float, int]]:
     """Counts of coverage and of both misses; NaN intervals are not answers."""
     held = above = below = answered = total = 0
     for low, high in intervals:
@@ -103,9 +114,8 @@ def tally_interval(truth: float, intervals: Iterable[tuple[float, float]]) -> di
 def run_cell(cell: Cell, *, runs: int | None = None, seconds: float = math.inf) -> dict[str, Any]:
     """Simulate a cell: the line of the record.
 
-    With `seconds` only as many samples as fit into about so long by the time of the first few, which decide
-    nothing else: the seed of the cell is the same.
-    """
+    With `seconds` only as many samples as fit into about so long by the time of the first few,
+    which decide nothing else: the seed of the cell is the same."""
     seed = seed_of(cell.key)
     wanted = _affordable(cell, runs or cell.runs, seconds)
     started = time.perf_counter()
@@ -149,7 +159,10 @@ def append_record(line: Mapping[str, object], path: Path = RECORD) -> None:
 
 
 def read_record(path: Path = RECORD) -> dict[str, dict[str, Any]]:
-    """The last line of each cell in the record; a line that a killed run left unfinished is passed over."""
+    """The last line of each cell in the record.
+
+    A line that a killed run left unfinished is passed over.
+    """
     found: dict[str, dict[str, Any]] = {}
     for text in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
         try:

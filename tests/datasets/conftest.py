@@ -1,4 +1,6 @@
-"""Small made-up files in the original layouts, and the shared copies of the real data where there are any."""
+"""Small made-up files in the original layouts, and the shared copies of the real data where there
+are any.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +32,8 @@ BANK = f"""{BANK_HEADER}\
 44;"admin.";"single";"secondary";"yes";29;"yes";"no";"cellular";5;"may";151;1;92;3;"failure";"yes"
 """
 CREDIT_NAMES = (
-    "ID,LIMIT_BAL,SEX,EDUCATION,MARRIAGE,AGE,PAY_0,PAY_2,PAY_3,PAY_4,PAY_5,PAY_6,BILL_AMT1,BILL_AMT2,"
-    "BILL_AMT3,BILL_AMT4,BILL_AMT5,BILL_AMT6,PAY_AMT1,PAY_AMT2,PAY_AMT3,PAY_AMT4,PAY_AMT5,PAY_AMT6,"
-    "default payment next month"
+    "ID,LIMIT_BAL,SEX,EDUCATION,MARRIAGE,AGE,PAY_0,PAY_2,PAY_3,PAY_4,PAY_5,PAY_6,BILL_AMT1,BILL_AMT2,BILL_AMT3,BILL_AMT4,BILL_AMT5,BILL_AMT6,PAY_AMT1,PAY_AMT2,PAY_AMT3,PAY_AMT4,PAY_AMT5,PAY_AMT6,default"
+    " payment next month"
 )
 CREDIT_ROWS = """\
 1,20000,2,2,1,24,2,2,-1,-1,-2,-2,3913,3102,689,0,0,0,0,689,0,0,0,0,1
@@ -52,7 +53,9 @@ STUDENT_MAT = f"""{STUDENT_HEADER}\
 "GP";"F";18;"U";"GT3";"A";4;4;"at_home";"teacher";"course";"mother";2;2;0;"yes";"no";"no";"no";"yes";"yes";"no";"no";\
 4;3;4;1;1;3;6;"5";"6";6
 """
-STUDENT_POR = STUDENT_MAT.replace('"GP";"F";18', '"MS";"M";19') + STUDENT_MAT.removeprefix(STUDENT_HEADER)
+STUDENT_POR = STUDENT_MAT.replace('"GP";"F";18', '"MS";"M";19') + STUDENT_MAT.removeprefix(
+    STUDENT_HEADER
+)
 OULAD_INFO = """\
 "code_module","code_presentation","id_student","gender","region","highest_education","imd_band","age_band",\
 "num_of_prev_attempts","studied_credits","disability","final_result"
@@ -86,12 +89,18 @@ PERSON = "example,an,example,1900-01-01,1800-01-01,X1,X2"
 COMPAS_ROWS = (
     f"1,{PERSON},Female,69,Greater than 45,Caucasian,0,1,0,0,0,-1,F,0,0,1,Low,2,Low,0,0",
     f"2,{PERSON},Male,34,25 - 45,African-American,0,9,2,1,4,31,M,1,0,9,High,7,Medium,4,1",
-    f'3,"example, "{PERSON},Male,24,Less than 25,African-American,0,-1,0,1,4,,F,1,1,-1,N/A,1,Low,4,1',
+    (
+        f'3,"example, "{PERSON},Male,24,Less than'
+        " 25,African-American,0,-1,0,1,4,,F,1,1,-1,N/A,1,Low,4,1"
+    ),
     f"4,{PERSON},Female,24,Less than 25,Other,0,6,0,1,4,0,F,1,1,6,Medium,1,Low,4,1",
     f"5,{PERSON},Female,24,Less than 25,African-American,0,6,0,1,4,0,F,1,1,6,Medium,1,Low,4,1",
 )
 COMPAS = "\n".join((COMPAS_HEADER, *COMPAS_ROWS)) + "\n"
-COMPAS_VIOLENT = "\n".join((COMPAS_HEADER + ",two_year_recid", *(f"{row},{row[-1]}" for row in COMPAS_ROWS))) + "\n"
+COMPAS_VIOLENT = (
+    "\n".join((COMPAS_HEADER + ",two_year_recid", *(f"{row},{row[-1]}" for row in COMPAS_ROWS)))
+    + "\n"
+)
 
 FILES = {
     "adult.data": ADULT_DATA,

@@ -1,4 +1,7 @@
-"""Files that are not what they should be: each gives an error of ours that names argument and cure."""
+"""Files that are not what they should be.
+
+Each gives an error of ours that names argument and cure.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,8 @@ from fairstats.ground.errors import InputError
 
 Read = Callable[[Path], object]
 
-#: reader of one path, the argument its errors name, and a valid file for it (None: any CSV will do).
+#: reader of one path, the argument its errors name, and a valid file for it (None: any CSV will
+#: do).
 ONE_FILE: dict[str, tuple[Read, str, str | None]] = {
     "compas": (read_compas, "path", "compas.csv"),
     "adult train": (read_adult, "train", "adult.data"),
@@ -104,24 +108,44 @@ def test_header_only(case: str, originals: Path) -> None:
 #: case, text to replace, by what, what the error says.
 DAMAGE = [
     ("compas", ",sex,age,", ",sex,years,", "without the columns 'age'; it has 'id', 'name'"),
-    ("compas", "69,Greater", "old,Greater", "got 'old' in column 'age', data row 1; allowed: whole numbers"),
+    (
+        "compas",
+        "69,Greater",
+        "old,Greater",
+        "got 'old' in column 'age', data row 1; allowed: whole numbers",
+    ),
     ("compas", "69,Greater", "69.5,Greater", "got '69.5' in column 'age', data row 1"),
     ("compas", "69,Greater", ",Greater", "got an empty cell in column 'age', data row 1"),
     ("compas", "69,Greater", "inf,Greater", "got 'inf' in column 'age', data row 1"),
     ("compas", "69,Greater", "7,69,Greater", "cannot be read as a table|more values"),
     ("bank", ";", ",", r"is split by commas \(','\); allowed: columns split by semicolons"),
     ("bank", ";", "\t", r"is split by tabs"),
-    ("bank", '"unknown";"no"', '"unknown";"maybe"', "got 'maybe' in column 'y', data row 1; allowed: 'no', 'yes'"),
+    (
+        "bank",
+        '"unknown";"no"',
+        '"unknown";"maybe"',
+        "got 'maybe' in column 'y', data row 1; allowed: 'no', 'yes'",
+    ),
     ("bank", ';"unknown";"no"', ';"unknown"', "got nan in column 'y', data row 1"),
     ("bank", "\n44", ";7\n44", "cannot be read as a table|more values"),
     ("adult train", "39, State", "age, State", "whose first line looks like a header"),
-    ("adult train", "<=50K", "less", "got 'less' in column 'income', data row 1; allowed: '<=50K', '>50K'"),
+    (
+        "adult train",
+        "<=50K",
+        "less",
+        "got 'less' in column 'income', data row 1; allowed: '<=50K', '>50K'",
+    ),
     ("adult train", "<=50K", "<=50K.", "cure|full stop"),
     ("adult train", "50, ?", "fifty, ?", "got 'fifty' in column 'age', data row 2"),
     ("adult train", ", ", ";", "with 1 columns|cannot be read"),
     ("adult train", "Male, ", "Male, Male, ", "cannot be read as a table|with 16 columns"),
     ("credit", "LIMIT_BAL", "LIMIT", "without the columns 'LIMIT_BAL'"),
-    ("credit", "default payment next month", "label", "without the columns 'default_payment_next_month'"),
+    (
+        "credit",
+        "default payment next month",
+        "label",
+        "without the columns 'default_payment_next_month'",
+    ),
     ("credit", "20000", "much", "got 'much' in column 'LIMIT_BAL', data row 1"),
     ("credit", ",", ";", "whose first line is split by semicolons"),
     ("heart", "63.0", "age", "whose first line looks like a header"),
@@ -144,13 +168,16 @@ def test_damaged(case: str, old: str, new: str, what: str, originals: Path) -> N
 def test_adult_test_part_is_named(originals: Path) -> None:
     with pytest.raises(InputError, match=r"`test`: got .* which does not exist"):
         read_adult(originals / "adult.data", originals / "adult.tst")
-    (originals / "adult.test").write_text((originals / "adult.test").read_text().replace(">50K.", "rich."))
+    (originals / "adult.test").write_text(
+        (originals / "adult.test").read_text().replace(">50K.", "rich.")
+    )
     with pytest.raises(InputError, match=r"`test`: got 'rich' in column 'income', data row 2"):
         read_adult(originals / "adult.data", originals / "adult.test")
 
 
 def test_student_parts_are_named(originals: Path) -> None:
-    mat, por = originals / "student-mat.csv", originals / "student-por.csv"
+    mat = originals / "student-mat.csv"
+    por = originals / "student-por.csv"
     with pytest.raises(InputError, match=r"`mat`: got .* which does not exist"):
         read_student(originals / "no.csv", por)
     with pytest.raises(InputError, match=r"`por`: got .* which does not exist"):
@@ -165,7 +192,10 @@ def test_student_parts_are_named(originals: Path) -> None:
 
 @pytest.mark.parametrize("folder", [None, 7, "no/such/folder"])
 def test_oulad_no_folder(folder: object) -> None:
-    with pytest.raises(InputError, match=r"`folder`: got .* the folder that holds studentInfo.csv and studentVle.csv"):
+    with pytest.raises(
+        InputError,
+        match=r"`folder`: got .* the folder that holds studentInfo.csv and studentVle.csv",
+    ):
         read_oulad(folder)
 
 
@@ -180,8 +210,18 @@ def test_oulad_file_missing(name: str, originals: Path) -> None:
     ("name", "old", "new", "what"),
     [
         ("studentInfo.csv", "imd_band", "imd", "without the columns 'imd_band'"),
-        ("studentInfo.csv", '"3","F"', '"three","F"', "got 'three' in column 'id_student', data row 4"),
-        ("studentInfo.csv", "Distinction", "Merit", "got 'Merit' in column 'final_result', data row 4"),
+        (
+            "studentInfo.csv",
+            '"3","F"',
+            '"three","F"',
+            "got 'three' in column 'id_student', data row 4",
+        ),
+        (
+            "studentInfo.csv",
+            "Distinction",
+            "Merit",
+            "got 'Merit' in column 'final_result', data row 4",
+        ),
         ("studentVle.csv", "sum_click", "clicks", "without the columns 'sum_click'"),
         ("studentVle.csv", '"7"', '"seven"', "studentVle.csv.* which cannot be read as a table"),
         ("studentVle.csv", '"7"', '""', "studentVle.csv.* which cannot be read as a table"),

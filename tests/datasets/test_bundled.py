@@ -39,12 +39,28 @@ BUNDLED = {
         "german_credit",
         "d563cccead093df01b3b0b02a45a91a5732ee25cd56a7dbddf4d64f2a17cfaf9",
     ),
-    "ricci": (load_ricci, (118, 6), "ricci", "25ea3e962e7ce2f02b3d9a4b65a22f44df5b7b2cefe2a78f1e98fec6d0556753"),
+    "ricci": (
+        load_ricci,
+        (118, 6),
+        "ricci",
+        "25ea3e962e7ce2f02b3d9a4b65a22f44df5b7b2cefe2a78f1e98fec6d0556753",
+    ),
 }
 EACH = pytest.mark.parametrize("file", BUNDLED)
 
 #: Columns of ProPublica's file that name a person, a case or a day.
-IDENTIFYING = ("id", "name", "first", "last", "dob", "case_number", "date", "jail", "custody", "desc")
+IDENTIFYING = (
+    "id",
+    "name",
+    "first",
+    "last",
+    "dob",
+    "case_number",
+    "date",
+    "jail",
+    "custody",
+    "desc",
+)
 
 
 @EACH
@@ -88,7 +104,8 @@ def test_types_are_int64_float64_or_strings(file: str) -> None:
 @EACH
 def test_file_is_the_recorded_one_and_reproducible(file: str) -> None:
     packed = (DATA / f"{file}.csv.gz").read_bytes()
-    flags, mtime = packed[3], packed[4:8]
+    flags = packed[3]
+    mtime = packed[4:8]
     assert flags == 0, "no file name in the gzip header"
     assert mtime == b"\0\0\0\0"
     assert hashlib.sha256(gzip.decompress(packed)).hexdigest() == BUNDLED[file][3]
@@ -99,26 +116,39 @@ def test_values_equal_the_shared_copy(file: str, shared) -> None:
     load, _, name, _ = BUNDLED[file]
     expected = shared(name)
     if name == "adult":
-        expected = expected[expected["split"].eq("train")].drop(columns="split").reset_index(drop=True)
+        expected = (
+            expected[expected["split"].eq("train")].drop(columns="split").reset_index(drop=True)
+        )
     pd.testing.assert_frame_equal(load().frame, expected, check_exact=True)
 
 
 def test_all_files_stay_small() -> None:
-    assert {path.name for path in DATA.iterdir()} == {*(f"{name}.csv.gz" for name in BUNDLED), "README.md"}
+    assert {path.name for path in DATA.iterdir()} == {
+        *(f"{name}.csv.gz" for name in BUNDLED),
+        "README.md",
+    }
     assert sum(path.stat().st_size for path in DATA.iterdir()) < 3_000_000
 
 
 def test_compas_carries_nothing_that_identifies() -> None:
-    header = gzip.decompress((DATA / "compas_two_years.csv.gz").read_bytes()).split(b"\n", 1)[0].decode()
+    header = (
+        gzip.decompress((DATA / "compas_two_years.csv.gz").read_bytes()).split(b"\n", 1)[0].decode()
+    )
     columns = header.split(",")
     assert len(columns) == 17
-    assert not {name for name in columns for part in IDENTIFYING if part in name.split("_") or name == part}
+    assert not {
+        name for name in columns for part in IDENTIFYING if part in name.split("_") or name == part
+    }
     assert "case_number" not in header
 
 
 def test_missing_values_are_where_they_were() -> None:
     missing = load_adult().frame.isna().sum()
-    assert missing[missing > 0].to_dict() == {"workclass": 1836, "occupation": 1843, "native_country": 583}
+    assert missing[missing > 0].to_dict() == {
+        "workclass": 1836,
+        "occupation": 1843,
+        "native_country": 583,
+    }
     missing = load_compas().frame.isna().sum()
     assert missing[missing > 0].to_dict() == {"days_b_screening_arrest": 307}
     assert not load_german_credit().frame.isna().any(axis=None)
@@ -150,7 +180,9 @@ def test_a_change_does_not_reach_the_next_caller() -> None:
 @pytest.mark.parametrize("load", [load_compas, load_adult])
 @pytest.mark.parametrize("subset", ["Besse", "", "train", 1, ["besse"], True])
 def test_unknown_subset(load, subset) -> None:
-    with pytest.raises(InputError, match=r"`subset`: got .*allowed: .*'besse' or None for all rows"):
+    with pytest.raises(
+        InputError, match=r"`subset`: got .*allowed: .*'besse' or None for all rows"
+    ):
         load(subset=subset)
 
 
@@ -168,6 +200,11 @@ def test_import_is_light() -> None:
         "sys.exit(', '.join(loaded) or 0)"
     )
     root = str(Path(datasets.__file__).parents[2])
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")])}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
+    environment = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([root, os.environ.get("PYTHONPATH", "")]),
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stderr

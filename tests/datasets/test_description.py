@@ -54,7 +54,9 @@ def test_str_tells_everything() -> None:
 
 
 def test_str_without_faults_or_suggestions() -> None:
-    plain = dataclasses.replace(load_ricci().description, faults=(), y_true=None, score=None, sensitive_features=())
+    plain = dataclasses.replace(
+        load_ricci().description, faults=(), y_true=None, score=None, sensitive_features=()
+    )
     assert "Known faults" not in str(plain)
     assert "suggested" not in str(plain)
 

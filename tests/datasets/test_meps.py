@@ -1,4 +1,6 @@
-"""MEPS: the rows and columns of the fairness literature, from a made-up file with the AHRQ's names."""
+"""MEPS: the rows and columns of the fairness literature, from a made-up file with the AHRQ's
+names.
+"""
 
 from __future__ import annotations
 
@@ -13,15 +15,31 @@ from fairstats.ground.errors import InputError
 
 VISITS = ("OBTOTV{yy}", "OPTOTV{yy}", "ERTOT{yy}", "IPNGTD{yy}", "HHTOTD{yy}")
 MADE_HERE = ("RACE", "UTILIZATION", "PERWT")
-PUBLISHED = [entry("meps").published_names.get(name, name) for name in entry("meps").dtypes if name not in MADE_HERE]
+PUBLISHED = [
+    entry("meps").published_names.get(name, name)
+    for name in entry("meps").dtypes
+    if name not in MADE_HERE
+]
 
 
 def one_person(year: str, **changes: object) -> dict[str, object]:
     """A person of panel 19 (2015) or 21 (2016) with every answer known."""
     person: dict[str, object] = {name.format(yy=year): 1 for name in PUBLISHED}
     person |= {name.format(yy=year): 0 for name in VISITS}
-    person |= {"PANEL": 19 if year == "15" else 21, "HISPANX": 2, "RACEV2X": 1, "EDUCYR": 12, "HIDEG": 3}
-    person |= {"PCS42": 55.12, "MCS42": -1.0, "K6SUM42": -1, f"PERWT{year}F": 1234.567, "DUPERSID": "20004101"}
+    person |= {
+        "PANEL": 19 if year == "15" else 21,
+        "HISPANX": 2,
+        "RACEV2X": 1,
+        "EDUCYR": 12,
+        "HIDEG": 3,
+    }
+    person |= {
+        "PCS42": 55.12,
+        "MCS42": -1.0,
+        "K6SUM42": -1,
+        f"PERWT{year}F": 1234.567,
+        "DUPERSID": "20004101",
+    }
     return person | changes
 
 
@@ -37,7 +55,9 @@ def written(path: Path, people: list[dict[str, object]], *, extra_columns: int =
 def test_columns_and_values(year: str, extra_columns: int, tmp_path: Path) -> None:
     people = [
         one_person(year, **{f"OBTOTV{year}": 9}),
-        one_person(year, **{f"OBTOTV{year}": 6, f"ERTOT{year}": 1, f"HHTOTD{year}": 3, "HISPANX": 1}),
+        one_person(
+            year, **{f"OBTOTV{year}": 6, f"ERTOT{year}": 1, f"HHTOTD{year}": 3, "HISPANX": 1}
+        ),
         one_person(year, RACEV2X=2, **{f"IPNGTD{year}": 10}),
     ]
     frame, about = read_meps(written(tmp_path / "meps.csv", people, extra_columns=extra_columns))
@@ -79,13 +99,17 @@ def test_panel(tmp_path: Path) -> None:
     file = written(tmp_path / "h181.csv", people)
     assert read_meps(file).frame["SEX"].tolist() == [1]
     assert read_meps(file, panel=20).frame["SEX"].tolist() == [2]
-    with pytest.raises(InputError, match=r"`panel`: got 21; allowed: a panel of this file of 2015: 19, 20\."):
+    with pytest.raises(
+        InputError, match=r"`panel`: got 21; allowed: a panel of this file of 2015: 19, 20\."
+    ):
         read_meps(file, panel=21)
 
 
 def test_another_year_needs_a_panel(tmp_path: Path) -> None:
     file = written(tmp_path / "h201.csv", [one_person("17", PANEL=22)])
-    with pytest.raises(InputError, match="`panel`: got None; allowed: a panel of this file of 2017: 22"):
+    with pytest.raises(
+        InputError, match="`panel`: got None; allowed: a panel of this file of 2017: 22"
+    ):
         read_meps(file)
     assert len(read_meps(file, panel=22).frame) == 1
 

@@ -20,13 +20,24 @@ def test_enrolments(originals: Path) -> None:
     assert frame.shape == (8, 13) == (about.n_rows, about.n_columns)
     assert list(about.columns) == list(frame.columns)
     assert frame["sum_click"].fillna(-1).tolist() == [10.0, 7.0, 1.0, 13.0, 2.0, 9.0, 3.0, -1.0]
-    assert frame["imd_band"].isna().tolist() == [False, True, False, False, False, False, True, False]
+    assert frame["imd_band"].isna().tolist() == [
+        False,
+        True,
+        False,
+        False,
+        False,
+        False,
+        True,
+        False,
+    ]
     assert frame["id_student"].tolist() == [1, 2, 1, 3, 4, 5, 6, 7]
 
 
 @pytest.mark.parametrize("chunk_rows", [1, 2, 4, 9, 1000])
 def test_chunks_do_not_matter(originals: Path, chunk_rows: int) -> None:
-    pd.testing.assert_frame_equal(read_oulad(originals, chunk_rows=chunk_rows).frame, read_oulad(originals).frame)
+    pd.testing.assert_frame_equal(
+        read_oulad(originals, chunk_rows=chunk_rows).frame, read_oulad(originals).frame
+    )
 
 
 def test_course_table(originals: Path) -> None:
@@ -119,5 +130,7 @@ def test_course_table_of_another_frame(originals: Path) -> None:
     students = read_oulad(originals).frame
     with pytest.raises(InputError, match="`students`: got no column 'imd_band'"):
         oulad_course_table(students.drop(columns="imd_band"), "BBB")
-    with pytest.raises(InputError, match="`students`: got '10 bis 20' in column 'imd_band'; allowed: '0-10%'"):
+    with pytest.raises(
+        InputError, match="`students`: got '10 bis 20' in column 'imd_band'; allowed: '0-10%'"
+    ):
         oulad_course_table(students.replace({"imd_band": {"10-20": "10 bis 20"}}), "BBB")

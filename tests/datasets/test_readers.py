@@ -1,4 +1,7 @@
-"""Readers of the original layouts: on made-up files always, on the real data where shared copies are."""
+"""Readers of the original layouts.
+
+On made-up files always, on the real data where shared copies are.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,16 @@ from fairstats.datasets import (
 from fairstats.datasets.description import entry, read_bundled
 from fairstats.ground.errors import DataWarning, InputError, MissingDependencyError
 
-IDENTIFYING = {"id", "name", "first", "last", "dob", "compas_screening_date", "c_case_number", "r_case_number"}
+IDENTIFYING = {
+    "id",
+    "name",
+    "first",
+    "last",
+    "dob",
+    "compas_screening_date",
+    "c_case_number",
+    "r_case_number",
+}
 
 
 def described(dataset) -> pd.DataFrame:
@@ -38,7 +50,8 @@ def same(frame: pd.DataFrame, expected: pd.DataFrame) -> None:
     pd.testing.assert_frame_equal(frame, expected, check_exact=True)
 
 
-# --- COMPAS -----------------------------------------------------------------------------------------------
+# --- COMPAS
+# -----------------------------------------------------------------------------------------------
 
 
 def test_compas_drops_what_identifies(originals: Path) -> None:
@@ -53,7 +66,9 @@ def test_compas_drops_what_identifies(originals: Path) -> None:
 
 
 def test_compas_subsets(originals: Path) -> None:
-    assert described(read_compas(originals / "compas.csv", subset="propublica"))["age"].tolist() == [69, 24, 24]
+    assert described(read_compas(originals / "compas.csv", subset="propublica"))[
+        "age"
+    ].tolist() == [69, 24, 24]
     assert described(read_compas(originals / "compas.csv", subset="besse"))["age"].tolist() == [69]
 
 
@@ -83,7 +98,8 @@ def test_compas_real(name: str, shared, tmp_path: Path) -> None:
     assert len(analysed) == (4_020 if name.endswith("violent") else 6_172)
 
 
-# --- Adult ------------------------------------------------------------------------------------------------
+# --- Adult
+# ------------------------------------------------------------------------------------------------
 
 
 def test_adult(originals: Path) -> None:
@@ -95,7 +111,10 @@ def test_adult(originals: Path) -> None:
     assert both.shape == (4, 16)
     assert both["split"].tolist() == ["train", "train", "test", "test"]
     assert both["income"].tolist() == ["<=50K", ">50K", "<=50K", ">50K"]
-    same(both.dtypes.drop("split").astype(str).to_frame(), load_adult().frame.dtypes.astype(str).to_frame())
+    same(
+        both.dtypes.drop("split").astype(str).to_frame(),
+        load_adult().frame.dtypes.astype(str).to_frame(),
+    )
 
 
 def write_adult(frame: pd.DataFrame, path: Path, *, test: bool) -> Path:
@@ -103,13 +122,17 @@ def write_adult(frame: pd.DataFrame, path: Path, *, test: bool) -> Path:
     if test:
         rows["income"] += "."
     lines = [", ".join(row) for row in rows.itertuples(index=False)]
-    path.write_text(("|1x3 Cross validator\n" if test else "") + "\n".join(lines) + "\n\n", encoding="utf-8")
+    path.write_text(
+        ("|1x3 Cross validator\n" if test else "") + "\n".join(lines) + "\n\n", encoding="utf-8"
+    )
     return path
 
 
 def test_adult_real(shared, tmp_path: Path) -> None:
     expected = shared("adult")
-    train = write_adult(expected[expected["split"].eq("train")], tmp_path / "adult.data", test=False)
+    train = write_adult(
+        expected[expected["split"].eq("train")], tmp_path / "adult.data", test=False
+    )
     test = write_adult(expected[expected["split"].eq("test")], tmp_path / "adult.test", test=True)
     same(described(read_adult(train, test)), expected)
     same(read_adult(train).frame, read_bundled("adult_train.csv.gz", entry("adult")))
@@ -120,7 +143,8 @@ def test_train_and_test_exchanged(originals: Path) -> None:
         read_adult(originals / "adult.test", originals / "adult.data")
 
 
-# --- Bank, credit, heart, student -------------------------------------------------------------------------
+# --- Bank, credit, heart, student
+# -------------------------------------------------------------------------
 
 
 def test_bank(originals: Path) -> None:
@@ -175,14 +199,18 @@ def test_credit_default_excel(originals: Path, monkeypatch: pytest.MonkeyPatch) 
 
 
 @pytest.mark.parametrize(("suffix", "engine"), [(".xls", "xlrd"), (".xlsx", "openpyxl")])
-def test_excel_reader_lacking(suffix: str, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_excel_reader_lacking(
+    suffix: str, engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def lacking(*args: object, **kwargs: object) -> pd.DataFrame:
         raise ImportError(engine)
 
     monkeypatch.setattr(pd, "read_excel", lacking)
     sheet = tmp_path / f"credit{suffix}"
     sheet.write_bytes(b"sheet")
-    with pytest.raises(MissingDependencyError, match=f"pip install {engine}.*save the sheet as CSV") as caught:
+    with pytest.raises(
+        MissingDependencyError, match=f"pip install {engine}.*save the sheet as CSV"
+    ) as caught:
         read_credit_default(sheet)
     assert caught.value.package == engine
 
@@ -214,7 +242,10 @@ def test_heart_with_a_damaged_label(originals: Path) -> None:
 
 
 def test_heart_real(shared, tmp_path: Path) -> None:
-    """The shared copy has the label 10 in two rows where the published file has 1: mended before writing."""
+    """The shared copy has the label 10 in two rows where the published file has 1.
+
+    Mended before writing.
+    """
     expected = shared("heart_cleveland")
     expected["num"] = expected["num"].replace(10, 1)
     assert expected["num"].value_counts().to_dict() == {0: 164, 1: 55, 2: 36, 3: 35, 4: 13}
@@ -234,7 +265,9 @@ def test_student(originals: Path) -> None:
 def test_student_real(shared, tmp_path: Path) -> None:
     expected = shared("student")
     for subject, part in expected.groupby("subject"):
-        part.drop(columns="subject").to_csv(tmp_path / f"{subject}.csv", sep=";", index=False, quoting=2)
+        part.drop(columns="subject").to_csv(
+            tmp_path / f"{subject}.csv", sep=";", index=False, quoting=2
+        )
     frame = described(read_student(tmp_path / "mat.csv", tmp_path / "por.csv"))
     same(frame, expected)
     assert frame["subject"].value_counts().to_dict() == {"por": 649, "mat": 395}

@@ -1,8 +1,8 @@
-"""A case of the fuzz tests: good arguments, one to three of them spoiled, and what is wrong with the answer.
+"""A case of the fuzz tests: good arguments, one to three of them spoiled, and what is wrong with
+the answer.
 
-Which arguments are spoiled, and by what, follows from the number of the case, so that a failure is repeated by its
-number.
-"""
+Which arguments are spoiled, and by what, follows from the number of the case, so that a failure is
+repeated by its number."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ class HangError(Exception):
 
 @contextmanager
 def limits() -> Iterator[None]:
-    """An alarm for every call, SciPy for all numbers (R would start), and both as before at the end."""
+    """An alarm for every call, SciPy for all numbers (R would start), and both as before at the
+    end.
+    """
 
     def ring(signum: int, frame: Any) -> None:
         raise HangError(f"no answer within {LIMIT:g} s")
@@ -72,11 +74,17 @@ def fault_of(name: str, call: Call, number: int) -> str | None:
             signal.setitimer(signal.ITIMER_REAL, 0)
             close_figures()
     others = [w for w in caught if not issubclass(w.category, FairstatsWarning)]
-    return f"[{number}] {told}: warned {others[0].category.__name__}: {others[0].message}" if others else None
+    return (
+        f"[{number}] {told}: warned {others[0].category.__name__}: {others[0].message}"
+        if others
+        else None
+    )
 
 
 def close_figures() -> None:
-    """matplotlib warns of more than 20 open figures, which the call that comes next is not to blame for."""
+    """matplotlib warns of more than 20 open figures, which the call that comes next is not to blame
+    for.
+    """
     if "matplotlib.pyplot" in sys.modules:
         sys.modules["matplotlib.pyplot"].close("all")
 
@@ -87,5 +95,7 @@ def faults(calls: Mapping[str, Call], cases: int) -> list[str]:
     found = []
     for name, call in calls.items():
         share = max(int(cases * call.weight / total + 0.5), 1)
-        found += [f"{name} {fault}" for number in range(share) if (fault := fault_of(name, call, number))]
+        found += [
+            f"{name} {fault}" for number in range(share) if (fault := fault_of(name, call, number))
+        ]
     return found

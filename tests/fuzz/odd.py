@@ -1,4 +1,6 @@
-"""Odd values: what users, and libraries that users trust, pass where a column, number or choice is meant."""
+"""Odd values: what users, and libraries that users trust, pass where a column, number or choice is
+meant.
+"""
 
 from __future__ import annotations
 
@@ -101,7 +103,9 @@ SINGLE: dict[str, Callable[[], Any]] = {
     "identity": lambda: np.eye(12),
     "series": lambda: pd.Series([1.0, 2.0], index=["u", "v"]),
     "MultiIndex": lambda: _pairs(12),
-    "frame of MultiIndex": lambda: pd.DataFrame(np.ones((12, 2)), index=pd.MultiIndex.from_tuples([("a", 1)] * 12)),
+    "frame of MultiIndex": lambda: pd.DataFrame(
+        np.ones((12, 2)), index=pd.MultiIndex.from_tuples([("a", 1)] * 12)
+    ),
     "MultiIndex columns": lambda: pd.DataFrame(
         np.ones((12, 2)), columns=pd.MultiIndex.from_tuples([("a", 1), ("a", 2)])
     ),
@@ -159,7 +163,9 @@ COLUMN: dict[str, Callable[[list[Any]], Any]] = {
     "lists": lambda v: [[x] for x in v],
     "two columns": lambda v: [[x, x] for x in v],
     "ragged": lambda v: [[x] * (1 + k % 2) for k, x in enumerate(v)],
-    "unhashable": lambda v: np.array([[x] if k % 2 else [x, x] for k, x in enumerate(v)], dtype=object),
+    "unhashable": lambda v: np.array(
+        [[x] if k % 2 else [x, x] for k, x in enumerate(v)], dtype=object
+    ),
     "sets": lambda v: [{x} for x in v],
     "dicts": lambda v: [{"v": x} for x in v],
     "None": lambda v: _gappy(v, None),
@@ -176,7 +182,9 @@ COLUMN: dict[str, Callable[[list[Any]], Any]] = {
     "all NaN": lambda v: np.full(len(v), np.nan),
     "all masked": lambda v: np.ma.masked_all(len(v)),
     "masked": lambda v: np.ma.array(v, mask=[k % 4 == 1 for k in range(len(v))]),
-    "masked objects": lambda v: np.ma.array(v, mask=[k % 4 == 1 for k in range(len(v))], dtype=object),
+    "masked objects": lambda v: np.ma.array(
+        v, mask=[k % 4 == 1 for k in range(len(v))], dtype=object
+    ),
     "masked entries": lambda v: _gappy(v, np.ma.masked),
     "zeros": lambda v: np.zeros(len(v)),
     "ones": lambda v: np.ones(len(v)),
@@ -204,7 +212,9 @@ COLUMN: dict[str, Callable[[list[Any]], Any]] = {
     "shuffled series": lambda v: pd.Series(v, index=range(len(v))[::-1]),
     "series of other labels": lambda v: pd.Series(v, index=[f"r{k}" for k in range(len(v))]),
     "series of one label": lambda v: pd.Series(v, index=[0] * len(v)),
-    "series of a MultiIndex": lambda v: pd.Series(v, index=pd.MultiIndex.from_tuples([(0, k) for k in range(len(v))])),
+    "series of a MultiIndex": lambda v: pd.Series(
+        v, index=pd.MultiIndex.from_tuples([(0, k) for k in range(len(v))])
+    ),
     "series of dates": lambda v: pd.Series(pd.date_range("2020", periods=len(v))),
     "series of periods": lambda v: pd.Series(pd.period_range("2020", periods=len(v), freq="D")),
     "series of intervals": lambda v: pd.Series(pd.interval_range(0, len(v))),
@@ -213,7 +223,9 @@ COLUMN: dict[str, Callable[[list[Any]], Any]] = {
     "boolean": lambda v: pd.Series(_gappy([True] * len(v), pd.NA), dtype="boolean"),
     "sparse series": lambda v: pd.Series(np.arange(len(v)) % 2, dtype=pd.SparseDtype(int)),
     "category": lambda v: pd.Categorical([str(x) for x in v]),
-    "category, unused": lambda v: pd.Categorical([str(x) for x in v], ["zz", *sorted({str(x) for x in v}), "yy"]),
+    "category, unused": lambda v: pd.Categorical(
+        [str(x) for x in v], ["zz", *sorted({str(x) for x in v}), "yy"]
+    ),
     "category of numbers": lambda v: pd.Series(np.arange(len(v)) % 2).astype("category"),
     "category with gaps": lambda v: pd.Categorical(_gappy([str(x) for x in v], None)),
     "index": pd.Index,

@@ -1,4 +1,6 @@
-"""The public classes of the package, found by what users can reach, and their methods that take arguments."""
+"""The public classes of the package, found by what users can reach, and their methods that take
+arguments.
+"""
 
 from __future__ import annotations
 
@@ -20,13 +22,18 @@ def named_classes() -> list[type]:
     """The classes that the public modules name, without exceptions and warnings."""
     modules = (fs, fs.results, fs.evt, fs.rates, fs.datasets)
     named = [getattr(module, name) for module in modules for name in module.__all__]
-    classes = [thing for thing in named if inspect.isclass(thing) and not issubclass(thing, Exception)]
+    classes = [
+        thing for thing in named if inspect.isclass(thing) and not issubclass(thing, Exception)
+    ]
     return list(dict.fromkeys(classes))
 
 
 @cache
 def _by_name() -> dict[str, type]:
-    """Every class of the package by its name; of two classes with one name the last, see `_class_named`."""
+    """Every class of the package by its name.
+
+    Of two classes with one name the last, see `_class_named`.
+    """
     classes: dict[str, type] = {}
     for module in pkgutil.walk_packages(fs.__path__, "fairstats."):
         if module.name.endswith("__main__"):
@@ -51,7 +58,11 @@ def _annotations(cls: type) -> Iterator[str]:
         if not name.startswith("_"):
             yield str(annotation)
     for name, member in vars(cls).items():
-        getter = getattr(member, "fget", None) or getattr(member, "func", None) or getattr(member, "__func__", member)
+        getter = (
+            getattr(member, "fget", None)
+            or getattr(member, "func", None)
+            or getattr(member, "__func__", member)
+        )
         if inspect.isfunction(getter) and (not name.startswith("_") or name in OPERATORS):
             yield str(getter.__annotations__.get("return", ""))
 
@@ -62,7 +73,10 @@ def _of_package(cls: type) -> bool:
 
 @cache
 def public_classes() -> tuple[type, ...]:
-    """The classes that users meet: those with public names, and those of their fields, properties and answers."""
+    """The classes that users meet.
+
+    Those with public names, and those of their fields, properties and answers.
+    """
     classes = dict.fromkeys(named_classes())
     waiting = list(classes)
     while waiting:

@@ -1,4 +1,7 @@
-"""Every public function with odd values: a result, or an error of ours; no warning but ours, and no hang."""
+"""Every public function with odd values: a result, or an error of ours.
+
+No warning but ours, and no hang.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Every public method of every public class with odd values: an answer, or an error of ours, as of functions."""
+"""Every public method of every public class with odd values.
+
+An answer, or an error of ours, as of functions.
+"""
 
 from __future__ import annotations
 
@@ -29,13 +32,18 @@ def _limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_every_public_method_has_good_arguments() -> None:
     """A new public method needs an entry in `ARGUMENTS`; without one it would not be tried."""
     homes = {home for kind in public_classes() for home in methods(kind).values()}
-    assert homes - set(ARGUMENTS) == set(), "check their arguments, and add them to tests/fuzz/methods.py"
+    assert homes - set(ARGUMENTS) == set(), (
+        "check their arguments, and add them to tests/fuzz/methods.py"
+    )
     assert set(ARGUMENTS) - homes == set()
     assert set(ALWAYS) - homes == set()
 
 
 def test_every_public_class_has_an_object() -> None:
-    """A new public class needs a call that returns one; without it its methods would not be tried."""
+    """A new public class needs a call that returns one.
+
+    Without it its methods would not be tried.
+    """
     tried = {kind for family in FAMILIES for kind in objects(family)}
     lacking = {kind.__name__ for kind in public_classes() if methods(kind) and kind not in tried}
     assert lacking - set(NO_OBJECT) == set(), "add what returns one to tests/fuzz/methods.py"

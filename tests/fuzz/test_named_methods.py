@@ -1,4 +1,7 @@
-"""Arguments of methods that used to go unchecked: an error of ours that names the argument and its cure."""
+"""Arguments of methods that used to go unchecked.
+
+An error of ours that names the argument and its cure.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,11 @@ INTERVAL = Interval(0.1, 0.9, 0.95, "score")
 @cache
 def frame() -> pd.DataFrame:
     rng = np.random.default_rng(1)
-    columns = {"y": np.tile([0, 1], N // 2), "p": rng.integers(0, 2, N), "s": rng.random(N).round(2)}
+    columns = {
+        "y": np.tile([0, 1], N // 2),
+        "p": rng.integers(0, 2, N),
+        "s": rng.random(N).round(2),
+    }
     return pd.DataFrame({**columns, "g": np.resize(["a", "a", "b", "b"], N), "x": 1, "z": 2})
 
 
@@ -72,7 +79,9 @@ def sample() -> CounterfactualSample:
 def report() -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairstatsWarning)
-        return fs.audit(frame(), y_true="y", y_pred="p", sensitive_features="g", n_resamples=100, rng=1)
+        return fs.audit(
+            frame(), y_true="y", y_pred="p", sensitive_features="g", n_resamples=100, rng=1
+        )
 
 
 @cache
@@ -84,63 +93,121 @@ def pilot() -> Any:
 
 def of_several_classes() -> Any:
     rows = frame()
-    return fs.um_multiclass(np.resize([0, 1, 2], N), rows["p"], sensitive_features=rows["g"], draws=100, rng=1).counts
+    return fs.um_multiclass(
+        np.resize([0, 1, 2], N), rows["p"], sensitive_features=rows["g"], draws=100, rng=1
+    ).counts
 
 
 CELLS = (1, 2, 3, 4)
 
 #: What was passed → the call, the argument that the error names, and words of its message.
 NAMED: dict[str, tuple[Callable[[], Any], str, str]] = {
-    "a column in an interval": (lambda: np.array([0.1, 0.2]) in INTERVAL, "value", "allowed: a number"),
+    "a column in an interval": (
+        lambda: np.array([0.1, 0.2]) in INTERVAL,
+        "value",
+        "allowed: a number",
+    ),
     "a wide format": (lambda: INTERVAL.words("9999999999f"), "number", "'.3f'"),
     "no alternative": (lambda: INTERVAL.words(alternative="below"), "alternative", "'less'"),
     "no cell": (lambda: counts().total("tp", "hits"), "cells", "no 'hits'"),
     "a cell twice": (lambda: counts().total("tp", "tp"), "cells", "with repeats"),
     "no cell within strata": (
-        lambda: fs.tally(frame(), y_pred="p", sensitive_features="g", strata="x").strata().total("tp"), "cells",
-        "no 'tp'"),
+        lambda: (
+            fs.tally(frame(), y_pred="p", sensitive_features="g", strata="x").strata().total("tp")
+        ),
+        "cells",
+        "no 'tp'",
+    ),
     "no third model": (lambda: paired().confusion(2), "model", "from 0 to 1"),
     "counts of other groups": (
-        lambda: counts() + fs.ConfusionCounts.from_counts({"a": CELLS, "d": CELLS}), "other", "groups = ('a', 'd')"),
+        lambda: counts() + fs.ConfusionCounts.from_counts({"a": CELLS, "d": CELLS}),
+        "other",
+        "groups = ('a', 'd')",
+    ),
     "scores with and without labels": (
-        lambda: scored(y_true="y").histogram() + scored().histogram(), "other", "labelled = False"),
+        lambda: scored(y_true="y").histogram() + scored().histogram(),
+        "other",
+        "labelled = False",
+    ),
     "rows of other columns": (
-        lambda: scored(features=["x", "z"]).rows() + scored(features=["x"]).rows(), "other", "columns = ('x',)"),
+        lambda: scored(features=["x", "z"]).rows() + scored(features=["x"]).rows(),
+        "other",
+        "columns = ('x',)",
+    ),
     "a number to what was left out": (lambda: counts().missing + 1, "other", "MissingReport"),
     "groups of no counts": (
-        lambda: fs.ConfusionCounts.from_counts({"a": CELLS}, groups=3), "groups", "different ones"),
+        lambda: fs.ConfusionCounts.from_counts({"a": CELLS}, groups=3),
+        "groups",
+        "different ones",
+    ),
     "a group too few": (
-        lambda: fs.ConfusionCounts.from_counts({"a": CELLS, "b": CELLS}, groups=["a"]), "groups", "in some order"),
+        lambda: fs.ConfusionCounts.from_counts({"a": CELLS, "b": CELLS}, groups=["a"]),
+        "groups",
+        "in some order",
+    ),
     "cells of classes that are not known": (
-        lambda: of_several_classes().from_counts({"a": (1, 2)}), "counts", "um_multiclass"),
+        lambda: of_several_classes().from_counts({"a": (1, 2)}),
+        "counts",
+        "um_multiclass",
+    ),
     "no curve of a group": (lambda: areas().roc("z"), "group", "one of "),
-    "no curve of one label": (lambda: areas().roc("one label"), "group", "0 rows of label 0 and 10 of label 1"),
+    "no curve of one label": (
+        lambda: areas().roc("one label"),
+        "group",
+        "0 rows of label 0 and 10 of label 1",
+    ),
     "no bounds of a group": (lambda: hiring().tables[0].bounds_of("x"), "group", "'m'"),
     "no table of an attribute": (lambda: hiring().by("age"), "attributes", "('age',)"),
     "no measure": (lambda: experiment().compare("speed"), "measure", "'HFM'"),
     "no measure of a ranking": (lambda: experiment().ranking("speed"), "measure", "'HFM'"),
     "no measure of wins": (lambda: experiment().wins(3), "measure", "'HFM'"),
-    "the error as fairness": (lambda: experiment().tradeoff(measure="Accuracy"), "measure", "'HFM'"),
+    "the error as fairness": (
+        lambda: experiment().tradeoff(measure="Accuracy"),
+        "measure",
+        "'HFM'",
+    ),
     "weights beyond 1": (lambda: experiment().tradeoff([0.5, 1.5]), "alphas", "from 0 to 1"),
     "no weights": (lambda: experiment().tradeoff([]), "alphas", "[0, 0.05, 0.1]"),
     "a weight below 0": (lambda: experiment().scores("DP", alpha=-1), "alpha", "both included"),
     "a share of all": (lambda: sample()["a"].cvar(1.0), "level", "both excluded"),
     "samples of nothing": (lambda: CounterfactualSample.of_groups("a"), "groups", "TailSample"),
     "an attribute without a name": (
-        lambda: CounterfactualSample.of_groups(*sample().groups, attribute=3), "attribute", "sensitive column"),
+        lambda: CounterfactualSample.of_groups(*sample().groups, attribute=3),
+        "attribute",
+        "sensitive column",
+    ),
     "more synthetic rows than rows": (
-        lambda: CounterfactualSample.from_values({"a": [0.1, 0.2]}, n_synthetic={"a": 3}), "n_synthetic", "0 to 2"),
+        lambda: CounterfactualSample.from_values({"a": [0.1, 0.2]}, n_synthetic={"a": 3}),
+        "n_synthetic",
+        "0 to 2",
+    ),
     "synthetic rows of no group": (
-        lambda: CounterfactualSample.from_values({"a": [0.1]}, n_synthetic={"z": 1}), "n_synthetic", "no 'z'"),
+        lambda: CounterfactualSample.from_values({"a": [0.1]}, n_synthetic={"z": 1}),
+        "n_synthetic",
+        "no 'z'",
+    ),
     "a page of no cross-check": (
-        lambda: report().to_html("page.html", crosscheck=1), "crosscheck", "fs.crosscheck(report)"),
-    "a vignette of a list": (lambda: report().to_vignette("new.Rmd", ["data.csv"]), "data", "path of a file"),
+        lambda: report().to_html("page.html", crosscheck=1),
+        "crosscheck",
+        "fs.crosscheck(report)",
+    ),
+    "a vignette of a list": (
+        lambda: report().to_vignette("new.Rmd", ["data.csv"]),
+        "data",
+        "path of a file",
+    ),
     "half a table": (lambda: Crosscheck(()).summary(full=1), "full", "True or False"),
     "more rows than there are people": (
-        lambda: pilot().rows_for(1e-308), "width", "more than 9,007,199,254,740,992 rows"),
+        lambda: pilot().rows_for(1e-308),
+        "width",
+        "more than 9,007,199,254,740,992 rows",
+    ),
     "a calibration of two": (
-        lambda: calls()["evt.tail_type"].good["fit"].return_level(20, calibrated=2), "calibrated", "True or False"),
-}  # fmt: skip
+        lambda: calls()["evt.tail_type"].good["fit"].return_level(20, calibrated=2),
+        "calibrated",
+        "True or False",
+    ),
+}
 
 
 @pytest.mark.parametrize("name", NAMED)

@@ -50,7 +50,13 @@ class Room:
         self.cases: dict[str, Case] = {}
 
     def add(
-        self, name: str, function: Callable[[int], Any], kind: Kind, *, repeats: int = 6, slow: bool = False
+        self,
+        name: str,
+        function: Callable[[int], Any],
+        kind: Kind,
+        *,
+        repeats: int = 6,
+        slow: bool = False,
     ) -> None:
         """Add the case ``room/name``."""
         full = f"{self.name}/{name}"
@@ -80,5 +86,9 @@ def run(case: Case, seed: int = 1) -> dict[str, Any]:
     """Result and warnings of a case, as plain JSON."""
     with _caught() as caught, fs.use_backend("scipy"):
         result = plain(case.function(seed))
-    said = {f"{type(w.message).__name__}: {w.message}" for w in caught if issubclass(w.category, fs.FairstatsWarning)}
+    said = {
+        f"{type(w.message).__name__}: {w.message}"
+        for w in caught
+        if issubclass(w.category, fs.FairstatsWarning)
+    }
     return {"value": result, "warnings": sorted(plain(text) for text in said)}

@@ -9,13 +9,15 @@ from typing import Any
 from unittest import mock
 
 from fairstats.ground.registry import METRICS
+from fairstats.report.packed import unpack
 from tests.golden.api import call
 from tests.golden.cases import Room
 from tests.golden.data import simulated_frame
 from tests.golden.plain import words
 
 ROOM = Room("audit")
-#: Metrics that audits showed when they were recorded; what joins the registry later is left out here.
+#: Metrics that audits showed when they were recorded; what joins the registry later is left out
+#: here.
 RECORDED = frozenset(
     (
         "disparate_impact",
@@ -39,7 +41,8 @@ RECORDED = frozenset(
 
 def _report(report: Any) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as folder:
-        written = json.loads(report.to_json(Path(folder) / "report.json").read_text(encoding="utf-8"))
+        text = report.to_json(Path(folder) / "report.json").read_text(encoding="utf-8")
+        written = unpack(json.loads(text))
     worded = {str(k): words(result, "sentences") for k, result in enumerate(report.results)}
     return {
         "written": written,
@@ -52,7 +55,9 @@ def _report(report: Any) -> dict[str, Any]:
 def _audit(data: str, seed: int, **options: Any) -> dict[str, Any]:
     if data.startswith("compas"):
         frame = call("datasets.load_compas", subset=data.partition("-")[2] or None).frame
-        frame = frame[frame["decile_score"] > 0].assign(good=lambda f: 1 - (f["decile_score"] - 1) / 9)
+        frame = frame[frame["decile_score"] > 0].assign(
+            good=lambda f: 1 - (f["decile_score"] - 1) / 9
+        )
         settings: dict[str, Any] = {
             "y_true": "two_year_recid",
             "y_pred": "score_text",
@@ -63,7 +68,9 @@ def _audit(data: str, seed: int, **options: Any) -> dict[str, Any]:
         }
     elif data.startswith("adult"):
         frame = call("datasets.load_adult", subset=data.partition("-")[2] or None).frame
-        frame = frame.assign(guess=(frame["education_num"] > 12).map({True: ">50K", False: "<=50K"}))
+        frame = frame.assign(
+            guess=(frame["education_num"] > 12).map({True: ">50K", False: "<=50K"})
+        )
         settings = {
             "y_true": "income",
             "y_pred": "guess",
@@ -83,7 +90,9 @@ def _audit(data: str, seed: int, **options: Any) -> dict[str, Any]:
         }
     elif data == "ricci":
         frame = call("datasets.load_ricci").frame
-        frame = frame.assign(passed=(frame["Combine"] >= 70).astype(int), share=frame["Combine"] / 100)
+        frame = frame.assign(
+            passed=(frame["Combine"] >= 70).astype(int), share=frame["Combine"] / 100
+        )
         settings = {
             "y_true": "Promoted",
             "y_pred": "passed",
@@ -101,7 +110,9 @@ def _audit(data: str, seed: int, **options: Any) -> dict[str, Any]:
             "sensitive_features": ["group", "sex"],
             "reference": {"group": "a"},
         }
-    later = [name for name, metric in METRICS.items() if metric.audit != "no" and name not in RECORDED]
+    later = [
+        name for name, metric in METRICS.items() if metric.audit != "no" and name not in RECORDED
+    ]
     with mock.patch.dict(METRICS):
         for name in later:
             del METRICS[name]
@@ -119,8 +130,21 @@ for _data in ("german", "ricci", "simulated"):
     _add(_data, _data)
 for _data in ("compas-propublica", "compas-besse"):
     _add(_data, _data, slow=True)
-_add("simulated-weights-clusters", "simulated", sample_weight="weight", cluster="cluster", intersections=False)
-_add("simulated-features", "simulated", slow=True, features=["x1", "x2", "x3"], score=None, intersections=False)
+_add(
+    "simulated-weights-clusters",
+    "simulated",
+    sample_weight="weight",
+    cluster="cluster",
+    intersections=False,
+)
+_add(
+    "simulated-features",
+    "simulated",
+    slow=True,
+    features=["x1", "x2", "x3"],
+    score=None,
+    intersections=False,
+)
 _add(
     "simulated-all-score",
     "simulated",

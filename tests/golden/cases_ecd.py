@@ -26,9 +26,11 @@ def _frame() -> pd.DataFrame:
 
 
 def _discrimination(attribute: str, **options: Any) -> dict[str, Any]:
-    if options.get("person"):
-        options["person"] = simulated_frame()["cluster"].to_numpy()
-    found = call("counterfactual_discrimination", _model, _frame(), sensitive_features=attribute, **options)
+    if options.get("cluster"):
+        options["cluster"] = simulated_frame()["cluster"].to_numpy()
+    found = call(
+        "counterfactual_discrimination", _model, _frame(), sensitive_features=attribute, **options
+    )
     described: dict[str, Any] = {"sample": found}
     if options.get("counterfactual") != "all":
         names = [g.group for g in found.groups]
@@ -43,7 +45,11 @@ ROOM.add("discrimination/two", lambda _: _discrimination("sex"), "closed")
 ROOM.add("discrimination/worst", lambda _: _discrimination("group"), "closed")
 ROOM.add("discrimination/all", lambda _: _discrimination("group", counterfactual="all"), "closed")
 ROOM.add("discrimination/values", lambda _: _discrimination("group", values=["a", "b"]), "closed")
-ROOM.add("discrimination/people", lambda _: _discrimination("sex", person=True, confidence_level=0.9), "closed")
+ROOM.add(
+    "discrimination/people",
+    lambda _: _discrimination("sex", cluster=True, confidence_level=0.9),
+    "closed",
+)
 ROOM.add("discrimination/batches", lambda _: _discrimination("sex", batch=64), "closed")
 
 
@@ -55,23 +61,40 @@ def _values(kind: str) -> Any:
     elif kind == "small":
         found = {"white": 0.3 * rng.beta(2, 8, 90), "black": 0.5 * rng.beta(2, 8, 80)}
     elif kind == "ties":
-        found = {"white": np.round(0.3 * rng.beta(2, 8, 2000), 2), "black": np.round(0.3 * rng.beta(2, 8, 900), 2)}
+        found = {
+            "white": np.round(0.3 * rng.beta(2, 8, 2000), 2),
+            "black": np.round(0.3 * rng.beta(2, 8, 900), 2),
+        }
     elif kind == "constant":
         found = {"white": np.full(500, 0.1), "black": 0.3 * rng.beta(2, 8, 500)}
     elif kind == "end":
         found = {"white": rng.random(1500) * 0.9, "black": rng.random(1200) * 0.95}
     else:
-        found = {"white": np.minimum(rng.pareto(4, 3000) / 10, 1), "black": np.minimum(rng.pareto(3, 2000) / 10, 1)}
+        found = {
+            "white": np.minimum(rng.pareto(4, 3000) / 10, 1),
+            "black": np.minimum(rng.pareto(3, 2000) / 10, 1),
+        }
     return found
 
 
 def _ecd(kind: str, seed: int, **options: Any) -> Any:
-    settings = {"privileged": "white", "unprivileged": "black", "n_resamples": 99, "rng": seed, **options}
+    settings = {
+        "privileged": "white",
+        "unprivileged": "black",
+        "n_resamples": 99,
+        "rng": seed,
+        **options,
+    }
     return call("ecd", _values(kind), **settings)
 
 
 def _add(name: str, kind: str, *, simulated: bool = True, **options: Any) -> None:
-    ROOM.add(f"ecd/{name}", lambda seed: _ecd(kind, seed, **options), "seeded" if simulated else "optimised", repeats=4)
+    ROOM.add(
+        f"ecd/{name}",
+        lambda seed: _ecd(kind, seed, **options),
+        "seeded" if simulated else "optimised",
+        repeats=4,
+    )
 
 
 for _kind in ("plain", "small", "ties", "constant", "end", "heavy"):
@@ -86,7 +109,13 @@ _add("plain/default", "plain")
 _add("heavy/default", "heavy")
 _add("plain/paper", "plain", simulated=False, location="paper", n_resamples=0)
 _add("plain/t", "plain", simulated=False, calibrated=False, n_resamples=0)
-_add("plain/thresholds", "plain", simulated=False, n_resamples=0, threshold={"white": 0.12, "black": 0.22})
+_add(
+    "plain/thresholds",
+    "plain",
+    simulated=False,
+    n_resamples=0,
+    threshold={"white": 0.12, "black": 0.22},
+)
 _add(
     "plain/settings",
     "plain",
@@ -104,7 +133,7 @@ _add("end/interactions", "end", simulated=False, n_resamples=0, interactions=500
 
 def _of_people(seed: int) -> Any:
     person = simulated_frame()["cluster"].to_numpy()
-    options = {"sensitive_features": "sex", "person": person}
+    options = {"sensitive_features": "sex", "cluster": person}
     sample = call("counterfactual_discrimination", _model, _frame(), **options)
     options = {"privileged": "m", "unprivileged": "f", "interactions": 200, "threshold": 30}
     return call("ecd", sample, **options, n_resamples=99, rng=seed)
@@ -130,13 +159,26 @@ def _tails(seed: int) -> dict[str, Any]:
             **common,
         ),
         "copula": call(
-            "sample_tail", _model, frame, group="m", generator="gaussian_copula", batch=200, max_looks=3, **common
+            "sample_tail",
+            _model,
+            frame,
+            group="m",
+            generator="gaussian_copula",
+            batch=200,
+            max_looks=3,
+            **common,
         ),
-        "paper": call("sample_tail", _model, frame, group="m", test="paper_excess", k_max=30, **common),
+        "paper": call(
+            "sample_tail", _model, frame, group="m", test="paper_excess", k_max=30, **common
+        ),
     }
     joined = call("results.CounterfactualSample.of_groups", found["real"], found["copula"])
     options = {"privileged": "m", "unprivileged": "f", "interactions": 200, "threshold": 30}
-    return {**found, "joined": joined, "ecd": call("ecd", joined, **options, n_resamples=0, rng=seed)}
+    return {
+        **found,
+        "joined": joined,
+        "ecd": call("ecd", joined, **options, n_resamples=0, rng=seed),
+    }
 
 
 ROOM.add("sample_tail", _tails, "seeded", repeats=4)
@@ -156,7 +198,9 @@ def _quality(seed: int) -> dict[str, Any]:
     )
     return {
         "without target": call("synthetic_quality", real, noise, rng=seed),
-        "with target": call("synthetic_quality", real, noise, "y_true", confidence_level=0.9, rng=seed),
+        "with target": call(
+            "synthetic_quality", real, noise, "y_true", confidence_level=0.9, rng=seed
+        ),
     }
 
 
@@ -169,7 +213,9 @@ def _ranked(seed: int) -> dict[str, Any]:
     runs = {name: rng.normal(mean, 0.02, 20) for name, mean in means.items()}
     return {
         "default": call("scott_knott", runs, rng=seed, n_resamples=199),
-        "larger": call("scott_knott", runs, larger_is_better=True, least_effect=0.33, rng=seed, n_resamples=199),
+        "larger": call(
+            "scott_knott", runs, larger_is_better=True, least_effect=0.33, rng=seed, n_resamples=199
+        ),
     }
 
 

@@ -101,7 +101,9 @@ for _kind in ("gumbel", "frechet", "weibull"):
 for _model, _kind in (("gpd", "bounded"), ("point_process", "heavy"), ("gev", "gumbel")):
     ROOM.add(
         f"{_model}/{_kind}/lmoments",
-        lambda _, m=_model, k=_kind: _described(_fit(m, k, method="lmoments", confidence_level=0.9)),  # type: ignore[misc]
+        lambda _, m=_model, k=_kind: _described(
+            _fit(m, k, method="lmoments", confidence_level=0.9)
+        ),  # type: ignore[misc]
         "optimised",
     )
 
@@ -153,7 +155,9 @@ def _tests(kind: str, seed: int) -> dict[str, Any]:
         rule: call("evt.exponentiality_test", x, rule=rule, n_resamples=499, rng=seed)
         for rule in ("max_cv", "paper_excess", "paper_raw")
     }
-    found["looks"] = call("evt.exponentiality_test", x, k_min=8, k_max=40, max_looks=5, n_resamples=499, rng=seed)
+    found["looks"] = call(
+        "evt.exponentiality_test", x, k_min=8, k_max=40, max_looks=5, n_resamples=499, rng=seed
+    )
     return found
 
 

@@ -66,7 +66,8 @@ _add("space/three", "space", (0.5, 0.9))
 
 def _given() -> dict[str, Any]:
     grid = np.linspace(0, 1, 401)
-    x, y = np.linspace(-3, 3, 61), np.linspace(-4, 4, 81)
+    x = np.linspace(-3, 3, 61)
+    y = np.linspace(-4, 4, 81)
     bump = np.exp(-0.5 * (x[:, None] ** 2 + y[None, :] ** 2 / 2)) / (2 * np.pi * np.sqrt(2))
     draws = np.random.default_rng(2).beta(1, 2, 500)
     return {

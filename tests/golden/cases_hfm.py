@@ -1,4 +1,6 @@
-"""Cases of HFM: distances of sets, the measure, discriminative risk, choice and ranking of models."""
+"""Cases of HFM: distances of sets, the measure, discriminative risk, choice and ranking of
+models.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ def _sets(kind: str) -> tuple[Any, Any]:
     if kind == "many-dimensions":
         return rng.normal(size=(200, 60)), rng.normal(size=(150, 60))
     if kind == "ties":
-        return rng.integers(0, 3, (300, 4)).astype(float), rng.integers(0, 4, (200, 4)).astype(float)
+        return rng.integers(0, 3, (300, 4)).astype(float), rng.integers(0, 4, (200, 4)).astype(
+            float
+        )
     if kind == "sheet":
         flat = rng.random((800, 2)) @ rng.normal(size=(2, 12))
         return flat[:500], flat[500:] + 0.01 * rng.normal(size=(300, 12))
@@ -39,7 +43,17 @@ def _sets(kind: str) -> tuple[Any, Any]:
     return numbers[frame["sex"] == "f"], numbers[frame["sex"] == "m"]
 
 
-KINDS = ("line", "square", "clouds", "many-dimensions", "ties", "sheet", "same", "one-row", "one-hot")
+KINDS = (
+    "line",
+    "square",
+    "clouds",
+    "many-dimensions",
+    "ties",
+    "sheet",
+    "same",
+    "one-row",
+    "one-hot",
+)
 
 
 def _distances(kind: str) -> dict[str, Any]:
@@ -61,11 +75,18 @@ ROOM.add(
 )
 
 
-def _hfm(seed: int, *, attributes: Any = "sex", columns: Any = ("x1", "x2", "x3"), **options: Any) -> Any:
+def _hfm(
+    seed: int, *, attributes: Any = "sex", columns: Any = ("x1", "x2", "x3"), **options: Any
+) -> Any:
     frame = simulated_frame().iloc[:240]
     settings = {"n_resamples": 49, "n_subsamples": 10, "rng": seed, **options}
     result = call(
-        "hfm", frame[list(columns)], frame["y_true"], frame["y_pred"], sensitive_features=frame[attributes], **settings
+        "hfm",
+        frame[list(columns)],
+        frame["y_true"],
+        frame["y_pred"],
+        sensitive_features=frame[attributes],
+        **settings,
     )
     return {"result": result, "witnesses": result.witnesses(), "stability": result.stability()}
 
@@ -76,23 +97,32 @@ ROOM.add("hfm/several", lambda seed: _hfm(seed, attributes=_GROUPS, intersection
 ROOM.add("hfm/mean", lambda seed: _hfm(seed, attributes="group", statistic="mean"), "seeded")
 ROOM.add("hfm/quantile", lambda seed: _hfm(seed, attributes="group", statistic=0.9), "seeded")
 ROOM.add("hfm/unscaled", lambda seed: _hfm(seed, columns=("x1", "x2"), scale="none"), "seeded")
-ROOM.add("hfm/no-tests", lambda seed: _hfm(seed, n_resamples=0, n_subsamples=0, attributes=_GROUPS), "seeded")
+ROOM.add(
+    "hfm/no-tests",
+    lambda seed: _hfm(seed, n_resamples=0, n_subsamples=0, attributes=_GROUPS),
+    "seeded",
+)
 
 
 def _hfm_of(data: str, seed: int) -> Any:
     if data == "ricci":
         frame = call("datasets.load_ricci").frame
-        features, attribute = frame[["Position", "Oral", "Written"]], frame["Race"]
+        features = frame[["Position", "Oral", "Written"]]
+        attribute = frame["Race"]
     elif data == "german":
         frame = call("datasets.load_german_credit").frame
-        features, attribute = frame[["month", "credit_amount", "housing", "savings"]], frame["sex"]
+        features = frame[["month", "credit_amount", "housing", "savings"]]
+        attribute = frame["sex"]
     else:
         frame = call("datasets.load_compas", subset="besse").frame.iloc[:800]
-        features, attribute = frame[["age", "priors_count", "c_charge_degree"]], frame["sex"]
+        features = frame[["age", "priors_count", "c_charge_degree"]]
+        attribute = frame["sex"]
     rows = bundled("compas-besse" if data == "compas" else data)
     n = len(frame)
     options = {"n_resamples": 19, "n_subsamples": 5, "rng": seed}
-    result = call("hfm", features, rows.y_true[:n], rows.y_pred[:n], sensitive_features=attribute, **options)
+    result = call(
+        "hfm", features, rows.y_true[:n], rows.y_pred[:n], sensitive_features=attribute, **options
+    )
     return {"result": result, "witnesses": result.witnesses()}
 
 
@@ -113,13 +143,20 @@ def _risk(seed: int, **options: Any) -> Any:
 
 
 ROOM.add("discriminative_risk/default", lambda seed: _risk(seed), "seeded")
-ROOM.add("discriminative_risk/two-values", lambda seed: _risk(seed, sensitive_features="sex"), "closed")
-ROOM.add("discriminative_risk/all", lambda seed: _risk(seed, draws="all", confidence_level=0.9), "seeded")
-ROOM.add("discriminative_risk/draws-clusters", lambda seed: _risk(seed, draws=3, cluster=True), "seeded")
+ROOM.add(
+    "discriminative_risk/two-values", lambda seed: _risk(seed, sensitive_features="sex"), "closed"
+)
+ROOM.add(
+    "discriminative_risk/all", lambda seed: _risk(seed, draws="all", confidence_level=0.9), "seeded"
+)
+ROOM.add(
+    "discriminative_risk/draws-clusters", lambda seed: _risk(seed, draws=3, cluster=True), "seeded"
+)
 
 
 def _selection() -> dict[str, Any]:
-    error, fairness = [0.20, 0.25, 0.22, 0.22], [0.3, -0.01, 0.02, float("inf")]
+    error = [0.20, 0.25, 0.22, 0.22]
+    fairness = [0.3, -0.01, 0.02, float("inf")]
     scores = np.random.default_rng(3).random((12, 4)).round(1)
     return {
         "default": call("select_model", error, fairness),

@@ -35,7 +35,9 @@ def _madd(data: str, seed: int, **options: Any) -> dict[str, Any]:
     for option, column in (("sample_weight", "weight"), ("cluster", "cluster")):
         if options.get(option):
             options[option] = simulated_frame()[column].to_numpy()
-    result = call("madd", score, sensitive_features=group, **{"n_resamples": 199, "rng": seed, **options})
+    result = call(
+        "madd", score, sensitive_features=group, **{"n_resamples": 199, "rng": seed, **options}
+    )
     return {"result": result, "contributions": result.contributions()}
 
 
@@ -91,7 +93,9 @@ def _mitigated(seed: int, **options: Any) -> dict[str, Any]:
     mitigator = call("MaddMitigator", random_state=seed, **options)
     mitigator.fit(score[half], y[half], sensitive_features=group[half])
     mapped = mitigator.transform(score[~half], sensitive_features=group[~half])
-    effect = mitigator.evaluate(score[~half], y[~half], sensitive_features=group[~half], n_resamples=99)
+    effect = mitigator.evaluate(
+        score[~half], y[~half], sensitive_features=group[~half], n_resamples=99
+    )
     return {
         "lambda": mitigator.lambda_,
         "curve": mitigator.loss_curve_,
@@ -106,6 +110,8 @@ def _mitigated(seed: int, **options: Any) -> dict[str, Any]:
 ROOM.add("mitigator/default", lambda seed: _mitigated(seed), "seeded")
 ROOM.add(
     "mitigator/log-loss",
-    lambda seed: _mitigated(seed, loss="log_loss", theta=0.8, n_lambdas=50, bandwidth=0.1, threshold=0.4),
+    lambda seed: _mitigated(
+        seed, loss="log_loss", theta=0.8, n_lambdas=50, bandwidth=0.1, threshold=0.4
+    ),
     "seeded",
 )

@@ -57,7 +57,9 @@ def _whole(result: Any, *, bounds: bool = False) -> dict[str, Any]:
     return found
 
 
-def _rate(name: str, rows: Rows, seed: int = 1, *, bounds: bool = False, **options: Any) -> dict[str, Any]:
+def _rate(
+    name: str, rows: Rows, seed: int = 1, *, bounds: bool = False, **options: Any
+) -> dict[str, Any]:
     data = (rows.y_pred,) if name == "disparate_impact" else (rows.y_true, rows.y_pred)
     if options.get("method") == "bootstrap":
         options.update(rng=seed)
@@ -72,7 +74,9 @@ def _counts(name: str, **options: Any) -> dict[str, Any]:
     return _whole(call(name, counts=counts, **{"reference": "a", **_margin(name, options)}))
 
 
-def _add(name: str, compute: Callable[..., Any], kind: Any = "closed", *arguments: Any, **options: Any) -> None:
+def _add(
+    name: str, compute: Callable[..., Any], kind: Any = "closed", *arguments: Any, **options: Any
+) -> None:
     takes_seed = kind == "seeded"
 
     def function(seed: int) -> Any:
@@ -119,7 +123,14 @@ for metric in (*RATIOS, *DIFFERENCES):
     for side in SIDES[1:]:
         _add(f"{metric}/simulated/{side}", _of_simulated, "closed", metric, alternative=side)
     _add(f"{metric}/empty-cells/default", _counts, "closed", metric)
-    _add(f"{metric}/empty-cells/all-pairs", _counts, "closed", metric, comparisons="all", reference=None)
+    _add(
+        f"{metric}/empty-cells/all-pairs",
+        _counts,
+        "closed",
+        metric,
+        comparisons="all",
+        reference=None,
+    )
     for dataset in BUNDLED:
         _add(f"{metric}/{dataset}/default", _of_bundled, "closed", metric, dataset)
 
@@ -127,10 +138,31 @@ for metric in RATIOS:
     for method in ("log", "delta", "score", "koopman"):
         kind = "optimised" if method in ("score", "koopman") else "closed"
         for side in SIDES:
-            _add(f"{metric}/{method}/{side}", _of_simulated, kind, metric, method=method, alternative=side)
+            _add(
+                f"{metric}/{method}/{side}",
+                _of_simulated,
+                kind,
+                metric,
+                method=method,
+                alternative=side,
+            )
         _add(f"{metric}/{method}/empty-cells", _counts, kind, metric, method=method)
-        _add(f"{metric}/{method}/bonferroni", _of_simulated, kind, metric, method=method, simultaneous="bonferroni")
-    _add(f"{metric}/bootstrap/simulated", _of_simulated, "seeded", metric, method="bootstrap", n_resamples=499)
+        _add(
+            f"{metric}/{method}/bonferroni",
+            _of_simulated,
+            kind,
+            metric,
+            method=method,
+            simultaneous="bonferroni",
+        )
+    _add(
+        f"{metric}/bootstrap/simulated",
+        _of_simulated,
+        "seeded",
+        metric,
+        method="bootstrap",
+        n_resamples=499,
+    )
     _add(
         f"{metric}/bootstrap/all-pairs",
         _of_simulated,
@@ -142,15 +174,30 @@ for metric in RATIOS:
         reference=None,
     )
 _add("conditional_accuracy/label-0", _of_simulated, "closed", "conditional_accuracy", label=0)
-_add("conditional_use_accuracy/prediction-0", _of_simulated, "closed", "conditional_use_accuracy", prediction=0)
+_add(
+    "conditional_use_accuracy/prediction-0",
+    _of_simulated,
+    "closed",
+    "conditional_use_accuracy",
+    prediction=0,
+)
 
 for metric in DIFFERENCES:
     for method in ("score", "delta", "mee"):
         kind = "closed" if method == "delta" else "optimised"
         for side in SIDES:
-            _add(f"{metric}/{method}/{side}", _of_simulated, kind, metric, method=method, alternative=side)
+            _add(
+                f"{metric}/{method}/{side}",
+                _of_simulated,
+                kind,
+                metric,
+                method=method,
+                alternative=side,
+            )
         _add(f"{metric}/{method}/empty-cells", _counts, kind, metric, method=method)
-    _add(f"{metric}/agg-max/simulated", _of_simulated, "optimised", metric, agg="max", reference=None)
+    _add(
+        f"{metric}/agg-max/simulated", _of_simulated, "optimised", metric, agg="max", reference=None
+    )
     _add(
         f"{metric}/agg-max/weights-clusters",
         _of_simulated,
@@ -187,7 +234,9 @@ def _with_missing(name: str, missing: str) -> dict[str, Any]:
     if missing == "drop":
         y_pred[::17], y_true[5::31] = None, None
     data = (y_pred,) if name == "disparate_impact" else (y_true, y_pred)
-    result = call(name, *data, sensitive_features=group, pos_label="yes", missing=missing, reference="m")
+    result = call(
+        name, *data, sensitive_features=group, pos_label="yes", missing=missing, reference="m"
+    )
     return _whole(result, bounds=missing == "drop")
 
 
@@ -218,7 +267,9 @@ def _group_metric(metric: Any, contrast: str, **options: Any) -> dict[str, Any]:
         options["threshold" if contrast == "ratio" else "margin"] = options.pop("limit")
     if "counts" not in options:
         options.update(y_true=f["y_true"], y_pred=f["y_pred"], sensitive_features=f["group"])
-    return _whole(call("group_metric", metric=metric, contrast=contrast, **{"reference": "a", **options}))
+    return _whole(
+        call("group_metric", metric=metric, contrast=contrast, **{"reference": "a", **options})
+    )
 
 
 def _share_wrong(tp: Any, fp: Any, fn: Any, tn: Any) -> Any:
@@ -229,7 +280,12 @@ for metric in METRICS:
     for contrast in ("difference", "ratio"):
         _add(f"group_metric/{metric}/{contrast}", _group_metric, "closed", metric, contrast)
         _add(
-            f"group_metric/{metric}/{contrast}-empty", _group_metric, "closed", metric, contrast, counts=empty_counts()
+            f"group_metric/{metric}/{contrast}-empty",
+            _group_metric,
+            "closed",
+            metric,
+            contrast,
+            counts=empty_counts(),
         )
     _add(
         f"group_metric/{metric}/weights-clusters",
@@ -256,19 +312,34 @@ for contrast in ("difference", "ratio"):
     )
 
 
-# ---------------------------------------------------------------- ABROCA, strata, two models, planning
+# ---------------------------------------------------------------- ABROCA, strata, two models,
+# planning
 
 
 def _abroca(data: str, seed: int, **options: Any) -> dict[str, Any]:
     rows = simulated() if data == "simulated" else bundled(data)
     keep = slice(None) if len(rows.score) < 5000 else slice(0, 3000)
     settings = {"reference": rows.reference, "n_resamples": 199, "rng": seed, **options}
-    result = call("abroca", rows.y_true[keep], rows.score[keep], sensitive_features=rows.group[keep], **settings)
+    result = call(
+        "abroca",
+        rows.y_true[keep],
+        rows.score[keep],
+        sensitive_features=rows.group[keep],
+        **settings,
+    )
     return {**_whole(result), "expected": result.expected_if_equal}
 
 
 _add("abroca/simulated", _abroca, "seeded", "simulated")
-_add("abroca/simulated-all-pairs", _abroca, "seeded", "simulated", comparisons="all", reference=None, margin=0.05)
+_add(
+    "abroca/simulated-all-pairs",
+    _abroca,
+    "seeded",
+    "simulated",
+    comparisons="all",
+    reference=None,
+    margin=0.05,
+)
 for dataset in ("adult-besse", "compas-besse", "german", "ricci"):
     _add(f"abroca/{dataset}", _abroca, "seeded", dataset)
 
@@ -277,7 +348,13 @@ def _stratified(data: str, **options: Any) -> dict[str, Any]:
     if data == "simulated":
         f = simulated_frame()
         return _whole(
-            call("disparate_impact", f["y_pred"], sensitive_features=f["group"], strata=f["stratum"], **options)
+            call(
+                "disparate_impact",
+                f["y_pred"],
+                sensitive_features=f["group"],
+                strata=f["stratum"],
+                **options,
+            )
         )
     frame = call("datasets.load_compas", subset="propublica").frame
     return _whole(
@@ -295,7 +372,15 @@ def _stratified(data: str, **options: Any) -> dict[str, Any]:
 
 for data in ("simulated", "compas"):
     _add(f"strata/{data}", _stratified, "closed", data)
-    _add(f"strata/{data}-less", _stratified, "closed", data, alternative="less", confidence_level=0.9, threshold=0.7)
+    _add(
+        f"strata/{data}-less",
+        _stratified,
+        "closed",
+        data,
+        alternative="less",
+        confidence_level=0.9,
+        threshold=0.7,
+    )
 
 
 def _models(metric: str, **options: Any) -> Any:
@@ -343,9 +428,15 @@ def _planning() -> dict[str, Any]:
             if (side == "less" and ratio > 0.8) or (side == "greater" and ratio < 0.8):
                 continue
             key = f"{side} {rate} {ratio}"
-            found[f"power {key}"] = call("power_ratio", rate, ratio, n=300, n_reference=500, alternative=side)
-            found[f"size {key}"] = call("sample_size_ratio", rate, ratio, power=0.9, allocation=2.0, alternative=side)
-    found["size greater"] = call("sample_size_ratio", 0.5, 1.1, alternative="greater", confidence_level=0.9)
+            found[f"power {key}"] = call(
+                "power_ratio", rate, ratio, n=300, n_reference=500, alternative=side
+            )
+            found[f"size {key}"] = call(
+                "sample_size_ratio", rate, ratio, power=0.9, allocation=2.0, alternative=side
+            )
+    found["size greater"] = call(
+        "sample_size_ratio", 0.5, 1.1, alternative="greater", confidence_level=0.9
+    )
     found["power default"] = call("power_ratio", 0.4, 0.7, n=200)
     return found
 
@@ -357,9 +448,15 @@ def _counts_of_rows() -> dict[str, Any]:
     f = simulated_frame()
     columns = {"sample_weight": f["weight"], "cluster": f["cluster"]}
     found = {
-        "plain": call("ConfusionCounts.from_arrays", f["y_true"], f["y_pred"], sensitive_features=f["group"]),
+        "plain": call(
+            "ConfusionCounts.from_arrays", f["y_true"], f["y_pred"], sensitive_features=f["group"]
+        ),
         "weighted": call(
-            "ConfusionCounts.from_arrays", f["y_true"], f["y_pred"], sensitive_features=f["group"], **columns
+            "ConfusionCounts.from_arrays",
+            f["y_true"],
+            f["y_pred"],
+            sensitive_features=f["group"],
+            **columns,
         ),
     }
     return {

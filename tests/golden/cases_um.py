@@ -13,7 +13,8 @@ from tests.golden.data import bundled, empty_counts, simulated, simulated_frame
 ROOM = Room("um")
 
 #: Draws of a posterior, and seeds that it is recorded with.
-DRAWS, REPEATS = 100_000, 16
+DRAWS = 100_000
+REPEATS = 16
 
 RATES = (
     "accuracy",
@@ -30,7 +31,13 @@ RATES = (
     "mcc",
     "error_ratio",
 )
-FAIRNESS = ("demographic_parity", "equal_opportunity", "predictive_equality", "predictive_parity", "treatment_equality")
+FAIRNESS = (
+    "demographic_parity",
+    "equal_opportunity",
+    "predictive_equality",
+    "predictive_parity",
+    "treatment_equality",
+)
 
 
 def _named(counts: dict[str, tuple[float, ...]]) -> dict[str, dict[str, float]]:
@@ -69,10 +76,17 @@ def _posterior(data: str, seed: int, **options: Any) -> Any:
         return call("um_posterior", counts=_named(counts), reference="a", **settings)
     if data == "sex":
         f = simulated_frame()
-        return call("um_posterior", f["y_true"], f["y_pred"], sensitive_features=f["sex"], **settings)
+        return call(
+            "um_posterior", f["y_true"], f["y_pred"], sensitive_features=f["sex"], **settings
+        )
     rows = simulated() if data == "simulated" else bundled(data)
     return call(
-        "um_posterior", rows.y_true, rows.y_pred, sensitive_features=rows.group, reference=rows.reference, **settings
+        "um_posterior",
+        rows.y_true,
+        rows.y_pred,
+        sensitive_features=rows.group,
+        reference=rows.reference,
+        **settings,
     )
 
 
@@ -100,7 +114,16 @@ for _data in ("german", "ricci", "adult-besse", "compas-besse"):
 def _observed() -> dict[str, Any]:
     """What no draw touches, compared exactly."""
     found = {}
-    for data in ("simulated", "sex", "empty", "effective", "german", "ricci", "adult-besse", "compas-besse"):
+    for data in (
+        "simulated",
+        "sex",
+        "empty",
+        "effective",
+        "german",
+        "ricci",
+        "adult-besse",
+        "compas-besse",
+    ):
         table = _posterior(data, 1, draws=1000).to_frame(metrics=[*RATES, *FAIRNESS])
         found[data] = table[["metric", "group", "reference", "n", "observed"]]
     return found
@@ -109,7 +132,9 @@ def _observed() -> dict[str, Any]:
 ROOM.add("observed", lambda _: _observed(), "closed")
 
 
-def _compare(seed: int, *, paired: Any = "auto", target: str = "parameter", **options: Any) -> dict[str, Any]:
+def _compare(
+    seed: int, *, paired: Any = "auto", target: str = "parameter", **options: Any
+) -> dict[str, Any]:
     f = simulated_frame()
     common = {"sensitive_features": f["sex"], "draws": DRAWS, "target": target}
     first = call("um_posterior", f["y_true"], f["y_pred"], rng=seed, **common)
@@ -132,7 +157,10 @@ for _name, _options in {
     "paired": {},
     "unpaired": {"paired": False},
     "predictive": {"target": "predictive"},
-    "three-metrics": {"metrics": ("accuracy", "tpr", "demographic_parity"), "rope": (0.01, 0.02, 0.05)},
+    "three-metrics": {
+        "metrics": ("accuracy", "tpr", "demographic_parity"),
+        "rope": (0.01, 0.02, 0.05),
+    },
     "rope-0": {"rope": 0.0},
 }.items():
     ROOM.add(
@@ -147,11 +175,23 @@ def _ranking(seed: int) -> dict[str, Any]:
     f = simulated_frame()
     models = {"one": f["y_pred"], "two": f["other"], "three": (f["x1"] > 0.2).astype(int)}
     posteriors = {
-        name: call("um_posterior", f["y_true"], y_pred, sensitive_features=f["sex"], draws=DRAWS, rng=seed + 10 * k)
+        name: call(
+            "um_posterior",
+            f["y_true"],
+            y_pred,
+            sensitive_features=f["sex"],
+            draws=DRAWS,
+            rng=seed + 10 * k,
+        )
         for k, (name, y_pred) in enumerate(models.items())
     }
     found = call("um_compare", posteriors, rng=seed + 5000)
-    return {"table": found.to_frame(), "matrix": found.matrix(), "pareto": found.pareto(), "notes": found.notes()}
+    return {
+        "table": found.to_frame(),
+        "matrix": found.matrix(),
+        "pareto": found.pareto(),
+        "notes": found.notes(),
+    }
 
 
 ROOM.add("ranking", _ranking, "seeded", repeats=REPEATS)
@@ -161,12 +201,27 @@ def _cross_validated(seed: int, *, fixed: bool, **options: Any) -> dict[str, Any
     from sklearn.linear_model import LogisticRegression
 
     f = simulated_frame()
-    settings: dict[str, Any] = {"sensitive_features": f["sex"], "draws": DRAWS, "rng": seed, "progress": False}
+    settings: dict[str, Any] = {
+        "sensitive_features": f["sex"],
+        "draws": DRAWS,
+        "rng": seed,
+        "progress": False,
+    }
     if fixed:  # nothing random but the draws
         fold = np.arange(len(f)) % 5
-        found = call("um_cross_validate", None, None, f["y_true"], y_pred=f["y_pred"], fold=fold, **settings, **options)
+        found = call(
+            "um_cross_validate",
+            None,
+            None,
+            f["y_true"],
+            y_pred=f["y_pred"],
+            fold=fold,
+            **settings,
+            **options,
+        )
     else:
-        model, features = LogisticRegression(), f[["x1", "x2"]].to_numpy() * [[0.3, 1.0]]
+        model = LogisticRegression()
+        features = f[["x1", "x2"]].to_numpy() * [[0.3, 1.0]]
         found = call("um_cross_validate", model, features, f["y_true"], cv=4, **settings, **options)
     cv = found.cross_validation
     return {
@@ -183,10 +238,23 @@ def _cross_validated(seed: int, *, fixed: bool, **options: Any) -> dict[str, Any
 for _name, _options in {
     "fixed-1-K": {"fixed": True, "correlation": "1/K"},
     "fixed-uniform": {"fixed": True, "correlation": "uniform"},
-    "fixed-relative": {"fixed": True, "correlation": "relative", "variance_ratio": {"f": 1.5, "m": 0.7}},
-    "fixed-relative-uniform": {"fixed": True, "correlation": "relative-uniform", "variance_ratio": 0.8},
+    "fixed-relative": {
+        "fixed": True,
+        "correlation": "relative",
+        "variance_ratio": {"f": 1.5, "m": 0.7},
+    },
+    "fixed-relative-uniform": {
+        "fixed": True,
+        "correlation": "relative-uniform",
+        "variance_ratio": 0.8,
+    },
     "fitted-1-K": {"fixed": False, "correlation": "1/K"},
-    "fitted-relative": {"fixed": False, "correlation": "relative", "n_half_splits": 2},
+    "fitted-relative": {
+        "fixed": False,
+        "correlation": "relative",
+        "n_half_splits": 2,
+        "correlation_metric": "accuracy",
+    },
 }.items():
     ROOM.add(
         f"cross_validate/{_name}",
@@ -201,18 +269,33 @@ def _multiclass(seed: int, **options: Any) -> Any:
     y = rng.integers(0, 3, 500)
     guess = np.where(rng.random(500) < 0.7, y, rng.integers(0, 3, 500))
     group = rng.choice(["u", "v", "w"], 500)
-    found = call("um_multiclass", y, guess, sensitive_features=group, draws=DRAWS, rng=seed, **options)
+    found = call(
+        "um_multiclass", y, guess, sensitive_features=group, draws=DRAWS, rng=seed, **options
+    )
     return {"table": found.to_frame(), "notes": found.notes()}
 
 
 ROOM.add("multiclass/default", lambda seed: _multiclass(seed), "seeded", repeats=REPEATS)
-ROOM.add("multiclass/predictive", lambda seed: _multiclass(seed, target="predictive"), "seeded", repeats=REPEATS)
+ROOM.add(
+    "multiclass/predictive",
+    lambda seed: _multiclass(seed, target="predictive"),
+    "seeded",
+    repeats=REPEATS,
+)
 
 
 def _sampled(seed: int) -> dict[str, Any]:
-    counts = _named({"a": (50, 5, 5, 40), "b": (30, 4, 4, 22), "c": (9, 2, 1, 8), "d": (3, 0, 1, 2)})
-    pooled = call("um_hierarchical", counts, draws=1000, chains=2, tune=500, reference="a", rng=seed)
-    return {"table": pooled.to_frame(metrics=["accuracy", "tpr_max"])[["metric", "group", "estimate", "std_error"]]}
+    counts = _named(
+        {"a": (50, 5, 5, 40), "b": (30, 4, 4, 22), "c": (9, 2, 1, 8), "d": (3, 0, 1, 2)}
+    )
+    pooled = call(
+        "um_hierarchical", counts, draws=1000, chains=2, tune=500, reference="a", rng=seed
+    )
+    return {
+        "table": pooled.to_frame(metrics=["accuracy", "tpr_max"])[
+            ["metric", "group", "estimate", "std_error"]
+        ]
+    }
 
 
 ROOM.add("hierarchical", _sampled, "seeded", repeats=8, slow=True)

@@ -17,13 +17,20 @@ _MISSING = object()
 _NOTHING = frozenset({"NaN", "", None})
 #: Columns of words.
 _WORDS = frozenset({"backend", "group", "method", "note", "reference", "verdict"})
-#: Shares of draws: one that no seed hit may be hit by another (five of 10,000, the fewest draws recorded).
-_RARE, _FEW_DRAWS = frozenset({"p_rope", "undefined"}), 5e-4
+#: Shares of draws: one that no seed hit may be hit by another (five of 10,000, the fewest draws
+#: recorded).
+_RARE = frozenset({"p_rope", "undefined"})
+_FEW_DRAWS = 5e-4
 _NON_FINITE = frozenset({"NaN", "Infinity", "-Infinity"})
 
 
-def differences(case: str, kind: str, recorded: Any, today: Any, spread: Mapping[str, Any] | None = None) -> list[str]:
-    """Messages, one per field that differs; `spread` holds what varied over seeds when it was recorded."""
+def differences(
+    case: str, kind: str, recorded: Any, today: Any, spread: Mapping[str, Any] | None = None
+) -> list[str]:
+    """Messages, one per field that differs.
+
+    `spread` holds what varied over seeds when it was recorded.
+    """
     walk = _Walk(case, kind, spread or {})
     walk.value(recorded, today, "", "*")
     return walk.found
@@ -66,13 +73,19 @@ class _Walk:
             if key in ("class", "result class"):
                 wanted = names.CLASSES.get(value, value)
                 if new.get(key) != wanted:
-                    self._say(below, f"the class {value!r} is {new.get(key)!r} today (names.CLASSES)")
+                    self._say(
+                        below, f"the class {value!r} is {new.get(key)!r} today (names.CLASSES)"
+                    )
                 continue
             place = f"{owner}.attributes" if path.endswith("/attributes") else owner
             today = self._today(new, place, key)
             if today is _MISSING:
                 if not _gone(place, key):
-                    self._say(below, f"{place}.{key} is missing today, which has {sorted(new)} (names.FIELDS, GONE)")
+                    self._say(
+                        below,
+                        f"{place}.{key} is missing today, which has {sorted(new)} (names.FIELDS,"
+                        " GONE)",
+                    )
                 continue
             self.value(value, today, below, owner)
 
@@ -83,7 +96,9 @@ class _Walk:
             if today is not _MISSING:
                 self.value(value, today, f"{path}/{key}", "table")
             elif not _gone("table", key):
-                self._say(f"{path}/{key}", f"the table has no column {key!r} today, but {sorted(new)}")
+                self._say(
+                    f"{path}/{key}", f"the table has no column {key!r} today, but {sorted(new)}"
+                )
 
     def _today(self, new: dict[str, Any], place: str, key: str) -> Any:
         for entry in _entries(place, key):
@@ -98,12 +113,16 @@ class _Walk:
 
     def _list(self, old: list[Any], new: Any, path: str, owner: str) -> None:
         if path.endswith("/notes") and isinstance(new, list):
-            old, new = ([n for n in notes if not names.EXPLAINED.search(str(n))] for notes in (old, new))
+            old, new = (
+                [n for n in notes if not names.EXPLAINED.search(str(n))] for notes in (old, new)
+            )
         if not isinstance(new, list) or len(new) != len(old):
             if all(isinstance(v, str) for v in old) and self._reworded(path):
                 return
             size = len(new) if isinstance(new, list) else _short(new)
-            self._say(path, f"recorded {len(old)} entries {_short(old)}, today {size}: {_short(new)}")
+            self._say(
+                path, f"recorded {len(old)} entries {_short(old)}, today {size}: {_short(new)}"
+            )
             return
         for k, (a, b) in enumerate(zip(old, new, strict=True)):
             self.value(a, b, f"{path}/{k}", owner)
@@ -117,7 +136,9 @@ class _Walk:
         if old == new and type(old) is type(new):
             return
         if "/columns/" in path and old in _NOTHING:
-            filled = _is_text(new) and path.split("/")[-2] in _WORDS  # an empty place may name something now
+            filled = (
+                _is_text(new) and path.split("/")[-2] in _WORDS
+            )  # an empty place may name something now
             if new in _NOTHING or filled:
                 return
         if _is_number(old) and _is_number(new):
@@ -139,7 +160,8 @@ class _Walk:
             allowed = min(allowed, max(1e3 * relative, 1e-8) * abs(old))
         if gap > allowed:
             self.found.append(
-                f"{self.case}:{path}: recorded {old!r}, today {new!r}: {gap:.2e} apart, {allowed:.2e} allowed ({kind})"
+                f"{self.case}:{path}: recorded {old!r}, today {new!r}: {gap:.2e} apart,"
+                f" {allowed:.2e} allowed ({kind})"
             )
 
     def _within_monte_carlo(self, old: float, new: float, path: str) -> bool:
@@ -153,7 +175,10 @@ class _Walk:
         return bool(abs(new - mean) <= _FACTOR[repeats] * sd * math.sqrt(1 + 1 / repeats))
 
     def _kind(self, path: str) -> str:
-        return next((k for p, (k, _) in names.KINDS.items() if fnmatchcase(f"{self.case}:{path}", p)), self.kind)
+        return next(
+            (k for p, (k, _) in names.KINDS.items() if fnmatchcase(f"{self.case}:{path}", p)),
+            self.kind,
+        )
 
     def _reworded(self, path: str) -> bool:
         return any(fnmatchcase(f"{self.case}:{path}", p) for p in names.REWORDED)

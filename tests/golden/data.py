@@ -1,4 +1,6 @@
-"""Rows that the cases use: the bundled data sets, and simulated rows with everything that is awkward."""
+"""Rows that the cases use: the bundled data sets, and simulated rows with everything that is
+awkward.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ class Rows:
     reference: str
 
 
-def _rows(frame: pd.DataFrame, y_true: Any, y_pred: Any, score: Any, group: str, reference: str) -> Rows:
+def _rows(
+    frame: pd.DataFrame, y_true: Any, y_pred: Any, score: Any, group: str, reference: str
+) -> Rows:
     return Rows(
         np.asarray(y_true, dtype=int),
         np.asarray(y_pred, dtype=int),
@@ -39,7 +43,9 @@ def _rows(frame: pd.DataFrame, y_true: Any, y_pred: Any, score: Any, group: str,
 def bundled(name: str) -> Rows:
     """A data set of the package; where it has no prediction or score, a plain rule makes one."""
     if name.startswith("adult"):
-        frame = call("datasets.load_adult", subset="besse" if name.endswith("besse") else None).frame
+        frame = call(
+            "datasets.load_adult", subset="besse" if name.endswith("besse") else None
+        ).frame
         points = (
             frame["education_num"]
             + frame["hours_per_week"] / 10
@@ -58,10 +64,19 @@ def bundled(name: str) -> Rows:
         subset = name.partition("-")[2] or None
         frame = call("datasets.load_compas", subset=subset).frame
         score = np.clip(1 - (frame["decile_score"] - 1) / 9, 0, 1)
-        return _rows(frame, frame["two_year_recid"] == 0, frame["score_text"] == "Low", score, "race", "Caucasian")
+        return _rows(
+            frame,
+            frame["two_year_recid"] == 0,
+            frame["score_text"] == "Low",
+            score,
+            "race",
+            "Caucasian",
+        )
     if name == "german":
         frame = call("datasets.load_german_credit").frame
-        score = np.round(1 / (1 + np.exp((frame["credit_amount"] - 3000) / 2500 + (frame["month"] - 20) / 15)), 3)
+        score = np.round(
+            1 / (1 + np.exp((frame["credit_amount"] - 3000) / 2500 + (frame["month"] - 20) / 15)), 3
+        )
         return _rows(frame, frame["credit"] == "good", score > 0.4, score, "sex", "male")
     frame = call("datasets.load_ricci").frame
     score = (frame["Combine"] - 40) / 60
@@ -70,7 +85,9 @@ def bundled(name: str) -> Rows:
 
 @cache
 def simulated_frame(n: int = 600) -> pd.DataFrame:
-    """Four groups (one of 12 rows), ties and atoms in the score, weights with zeros, clusters, strata."""
+    """Four groups (one of 12 rows), ties and atoms in the score, weights with zeros, clusters,
+    strata.
+    """
     rng = np.random.default_rng(20240101)
     group = rng.choice(["a", "b", "c"], n, p=[0.5, 0.35, 0.15]).astype(object)
     group[:12] = "d"
@@ -108,5 +125,14 @@ def simulated() -> Rows:
 
 
 def empty_counts() -> dict[str, tuple[int, int, int, int]]:
-    """Cells (tp, fp, fn, tn) with zeros: no positive prediction, no case at all of one kind, tiny tables."""
-    return {"a": (40, 10, 12, 38), "b": (0, 0, 20, 40), "c": (9, 0, 0, 3), "d": (2, 1, 0, 0), "e": (30, 20, 10, 40)}
+    """Cells (tp, fp, fn, tn) with zeros.
+
+    No positive prediction, no case at all of one kind, tiny tables.
+    """
+    return {
+        "a": (40, 10, 12, 38),
+        "b": (0, 0, 20, 40),
+        "c": (9, 0, 0, 3),
+        "d": (2, 1, 0, 0),
+        "e": (30, 20, 10, 40),
+    }

@@ -12,7 +12,9 @@ from typing import Any
 __all__ = ["CLASSES", "EXPLAINED", "FIELDS", "GONE", "KINDS", "REPLACED", "REWORDED"]
 
 #: Notes on differing verdicts have their own test, tests/report/test_side_by_side.py.
-EXPLAINED = re.compile(r": (violated|satisfied|undecided) as (a ratio|a difference|the largest gap) of ")
+EXPLAINED = re.compile(
+    r": (violated|satisfied|undecided) as (a ratio|a difference|the largest gap) of "
+)
 #: Recorded class → today's.
 CLASSES: dict[str, str] = {
     "EvaluationCounts": "ConfusionCounts",
@@ -26,13 +28,22 @@ def _of_the_only_row(name: str) -> Callable[[dict[str, Any]], Any]:
 
 
 #: Fields of the largest gap that stand in its one comparison today.
-_MAXIMUM = ("bounds", "confidence_interval", "estimate", "note", "pvalue", "pvalue_adjusted", "statistic", "verdict")
+_MAXIMUM = (
+    "bounds",
+    "confidence_interval",
+    "estimate",
+    "note",
+    "pvalue",
+    "pvalue_adjusted",
+    "statistic",
+    "verdict",
+)
 #: Fields of ECD that stand in its comparison today.
 _ECD = {"privileged": "reference", "test": "method", "unprivileged": "group"}
-#: ``"Class.field"`` as recorded, or ``"*.field"`` for every class, ``"table.column"`` for every table,
-#: ``"attributes.name"`` (or ``"Class.attributes.name"``) → today's name. Several names: the first that is
-#: there. A dot goes down into a part (``"tally.cells"``). A function gets today's whole (plain) object and
-#: returns the value that the recorded field should have.
+#: ``"Class.field"`` as recorded, or ``"*.field"`` for every class, ``"table.column"`` for every
+#: table, ``"attributes.name"`` (or ``"Class.attributes.name"``) → today's name. Several names: the
+#: first that is there. A dot goes down into a part (``"tally.cells"``). A function gets today's
+#: whole (plain) object and returns the value that the recorded field should have.
 FIELDS: dict[str, str | tuple[str, ...] | Callable[[dict[str, Any]], Any]] = {
     "*.interval": "confidence_interval",
     "AuditColumns.favorable_pred": "pos_label_pred",
@@ -59,22 +70,27 @@ FIELDS: dict[str, str | tuple[str, ...] | Callable[[dict[str, Any]], Any]] = {
 }
 
 #: The same keys → why today's results have no such field.
-GONE: dict[str, str] = {"ThresholdChoice.attributes.statistic": "it was the name of a statistic: statistic_name"}
+GONE: dict[str, str] = {
+    "ThresholdChoice.attributes.statistic": "it was the name of a statistic: statistic_name"
+}
 
-#: Pattern of ``case:path`` (as in the messages; ``*`` for anything) → why the text differs. Only text is let
-#: through, never a number.
-#: Case:path → words that were replaced; the rest of a text is to be the recorded one.
+#: Pattern of ``case:path`` (as in the messages; ``*`` for anything) → why the text differs. Only
+#: text is let through, never a number. Case:path → words that were replaced; the rest of a text is
+#: to be the recorded one.
 REPLACED: dict[str, dict[str, str]] = {
     "audit/*:*/statements/*/text": {
-        "The tests against the thresholds are unadjusted.": "The p-value of a verdict is about its own null "
-        "hypothesis, and is adjusted over the comparisons of its metric. The tests against each single "
-        "threshold are unadjusted."
+        "The tests against the thresholds are unadjusted.": (
+            "The p-value of a verdict is about its own null hypothesis, and is adjusted over the"
+            " comparisons of its metric. The tests against each single threshold are unadjusted."
+        )
     },
     "audit/*:*/methods/*/text": {
-        "not confidence intervals, and without a verdict.": "not confidence intervals, and without a "
-        "verdict. They stand for themselves: one interval can exclude 0 where the family-wise verdict of "
-        "a rate shows nothing, and include it where a ratio is judged against its threshold; and the "
-        "prior moves small groups.",
+        "not confidence intervals, and without a verdict.": (
+            "not confidence intervals, and without a verdict. They stand for themselves: one"
+            " interval can exclude 0 where the family-wise verdict of a rate shows nothing, and"
+            " include it where a ratio is judged against its threshold; and the prior moves small"
+            " groups."
+        ),
         "the tolerance (p_rope)": "the margin (p_rope)",
         "twice the tolerance": "twice the margin",
     },
@@ -85,6 +101,6 @@ REWORDED: dict[str, str] = {
     "rates/group_metric/*/words": "titles of the registry",
 }
 
-#: Pattern of ``case:path`` → (kind, reason), where a field is to be compared otherwise than its case; kind
-#: "any" compares nothing and should be rare.
+#: Pattern of ``case:path`` → (kind, reason), where a field is to be compared otherwise than its
+#: case; kind "any" compares nothing and should be rare.
 KINDS: dict[str, tuple[str, str]] = {}

@@ -46,7 +46,9 @@ ATTRIBUTES = (
 #: Differs from run to run or from machine to machine.
 VOLATILE = frozenset({"seconds", "created", "versions", "n_distances", "n_tree_queries"})
 
-_VERSION = re.compile(r"\b(scipy|numpy|statsmodels|pandas|scikit-learn|sklearn|fairstats|Python) \d[\w.+]*")
+_VERSION = re.compile(
+    r"\b(scipy|numpy|statsmodels|pandas|scikit-learn|sklearn|fairstats|Python) \d[\w.+]*"
+)
 #: How much work a distance took, which the machine's load decides.
 _ROUTE = re.compile(r"[\d,]+ of [\d,]+ distances evaluated(, [\d,]+ quer\w+ of a tree)?; [\d.]+ s")
 
@@ -76,7 +78,11 @@ def plain(value: Any) -> Any:
     if hasattr(value, "to_dict") and hasattr(value, "to_frame"):
         return _result(value)
     if is_dataclass(value) and not isinstance(value, type):
-        shown = {f.name: plain(getattr(value, f.name)) for f in fields(value) if f.init and f.name not in VOLATILE}
+        shown = {
+            f.name: plain(getattr(value, f.name))
+            for f in fields(value)
+            if f.init and f.name not in VOLATILE
+        }
         return {"class": type(value).__name__, **shown}
     return plain(str(value))
 
@@ -151,8 +157,14 @@ def _reduced(values: np.ndarray[Any, Any], shape: list[int]) -> dict[str, Any]:
 
 def _column(column: pd.Series[Any]) -> Any:
     """A column; None and NaN are the same there."""
-    values = ["NaN" if missing else v for v, missing in zip(column.tolist(), column.isna(), strict=True)]
-    if len(values) > LONG and pd.api.types.is_numeric_dtype(column) and not pd.api.types.is_bool_dtype(column):
+    values = [
+        "NaN" if missing else v for v, missing in zip(column.tolist(), column.isna(), strict=True)
+    ]
+    if (
+        len(values) > LONG
+        and pd.api.types.is_numeric_dtype(column)
+        and not pd.api.types.is_bool_dtype(column)
+    ):
         return _reduced(column.to_numpy(dtype=float, na_value=np.nan), [len(values)])
     return _sequence(values)
 

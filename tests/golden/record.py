@@ -1,8 +1,9 @@
-"""Record the golden file: ``python -m tests.golden.record OUT [--only PATTERN …] [--adapter FILE]``.
+"""Record the golden file: ``python -m tests.golden.record OUT [--only PATTERN …] [--adapter
+FILE]``.
 
 With ``--only`` the other cases of OUT stay as they are. ``--adapter`` names a file with a function
-``translate(name, function, options)`` that turns today's arguments into those of the code on the path.
-"""
+``translate(name, function, options)`` that turns today's arguments into those of the code on the
+path."""
 
 from __future__ import annotations
 
@@ -35,7 +36,9 @@ def load(path: Path) -> dict[str, Any]:
 
 
 def _write(path: Path, cases: Mapping[str, Any]) -> None:
-    text = json.dumps(dict(sorted(cases.items())), allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+    text = json.dumps(
+        dict(sorted(cases.items())), allow_nan=False, ensure_ascii=False, separators=(",", ":")
+    )
     with path.open("wb") as raw, gzip.GzipFile("", "wb", 9, raw, mtime=0) as file:
         file.write(text.encode())
 
@@ -50,14 +53,17 @@ def _record(case: Case) -> dict[str, Any]:
 
 
 def _spread(runs: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """What varies over seeds: mean, standard deviation and number of runs, or the mark that it varies."""
+    """What varies over seeds: mean, standard deviation and number of runs, or the mark that it
+    varies.
+    """
     spread: dict[str, Any] = {}
     for path in dict.fromkeys(p for r in runs for p in r):
         values = [r.get(path) for r in runs]
         if all(v == values[0] for v in values):
             continue
         if all(isinstance(v, (int, float)) and not isinstance(v, bool) for v in values):
-            mean, sd = statistics.fmean(values), statistics.stdev(values)
+            mean = statistics.fmean(values)
+            sd = statistics.stdev(values)
             digits = 4 - math.floor(math.log10(sd)) if sd > 0 else 20
             spread[path] = [round(mean, digits), round(sd, digits), len(values)]
         else:

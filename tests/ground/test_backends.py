@@ -35,7 +35,8 @@ WORKS = RProbe("ok", r_version="4.2.2", r_home="/r", rpy2_version="3.6.5", packa
 ABSENT = RProbe("missing", cause="there is no R on PATH and R_HOME is not set", cure="install R")
 
 
-# --- choice -----------------------------------------------------------------------------------------
+# --- choice
+# -----------------------------------------------------------------------------------------
 
 
 def test_default_is_auto():
@@ -91,7 +92,8 @@ def test_use_backend_holds_in_other_threads():
         assert pool.submit(current_backend).result() == "scipy"
 
 
-# --- resolve ----------------------------------------------------------------------------------------
+# --- resolve
+# ----------------------------------------------------------------------------------------
 
 
 def test_scipy_never_looks_for_r(monkeypatch):
@@ -114,13 +116,17 @@ def test_auto_falls_back_to_scipy(found):
 
 def test_r_without_r_names_cause_and_cure(found):
     found(ABSENT)
-    with pytest.raises(BackendError, match=r"GPD fits.*no R on PATH.*To fix: install R.*backend=\"scipy\""):
+    with pytest.raises(
+        BackendError, match=r"GPD fits.*no R on PATH.*To fix: install R.*backend=\"scipy\""
+    ):
         resolve("r", purpose="GPD fits")
 
 
 def test_r_without_the_package_names_it(found):
     found(WORKS)
-    with pytest.raises(BackendError, match=r"packages extRemes, hdrcde.*install\.packages\(\"extRemes\"\)"):
+    with pytest.raises(
+        BackendError, match=r"packages extRemes, hdrcde.*install\.packages\(\"extRemes\"\)"
+    ):
         resolve("r", purpose="fits", r_packages=["extRemes", "evd", "hdrcde"])
     assert issubclass(BackendError, FairstatsError)
 
@@ -140,7 +146,8 @@ def test_unknown_backend_names_the_argument():
     assert error.value.argument == "backend"
 
 
-# --- probing ----------------------------------------------------------------------------------------
+# --- probing
+# ----------------------------------------------------------------------------------------
 
 ASK = """
 from fairstats.ground.backends import resolve
@@ -158,7 +165,9 @@ def probe_in(environment=None, path=()):
     env = {**os.environ, **(environment or {})}
     env = {name: value for name, value in env.items() if value is not None}
     env["PYTHONPATH"] = os.pathsep.join([*map(str, path), str(ROOT)])
-    done = subprocess.run([sys.executable, "-c", ASK], env=env, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(
+        [sys.executable, "-c", ASK], env=env, capture_output=True, text=True, timeout=120
+    )
     assert done.returncode == 0, done.stderr
     return [part.strip() for part in done.stdout.strip().splitlines()[-1].split("|")]
 
@@ -172,7 +181,9 @@ def fake_rpy2(tmp_path):
         (package / "rinterface_lib").mkdir(parents=True)
         for name in ("__init__.py", "rinterface_lib/__init__.py"):
             (package / name).write_text("")
-        (package / "rinterface_lib" / "embedded.py").write_text("def set_initoptions(options): pass\n")
+        (package / "rinterface_lib" / "embedded.py").write_text(
+            "def set_initoptions(options): pass\n"
+        )
         (package / f"{module}.py").write_text(textwrap.dedent(body))
         return package.parent
 
@@ -202,7 +213,9 @@ def probe_in_without_rpy2():
         "import importlib.util as u, fairstats.ground.rprobe as p\n"
         "p.find_spec = lambda name: None if name.startswith('rpy2') else u.find_spec(name)\n"
     )
-    done = subprocess.run([sys.executable, "-c", hide + ASK], env=env, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", hide + ASK], env=env, capture_output=True, text=True, timeout=60
+    )
     assert done.returncode == 0, done.stderr
     return [part.strip() for part in done.stdout.strip().splitlines()[-1].split("|")]
 
@@ -225,7 +238,10 @@ def test_r_home_that_points_nowhere(tmp_path, fake_rpy2):
     ("body", "cause", "cure"),
     [
         (
-            'class error(Exception): pass\nraise error("cannot load library: undefined symbol: R_getVar")',
+            (
+                'class error(Exception): pass\nraise error("cannot load library: undefined symbol:'
+                ' R_getVar")'
+            ),
             "need R 4.5",
             "<3.6.6",
         ),
@@ -249,7 +265,11 @@ def test_r_home_that_points_nowhere(tmp_path, fake_rpy2):
         ("raise ValueError('r_home is None')", "finds no working R", "R RHOME"),
         ("raise SyntaxError('what')", "cannot start R (SyntaxError", "rebuild"),
         ("import sys; sys.exit(3)", "cannot start R (SystemExit: 3", "rebuild"),
-        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", "killed by signal 11", "do not fit"),
+        (
+            "import os, signal; os.kill(os.getpid(), signal.SIGSEGV)",
+            "killed by signal 11",
+            "do not fit",
+        ),
         ("import os; os._exit(9)", "ended with code 9", "do not fit"),
         ("def initr(): raise KeyError('R_HOME')", "cannot start R (KeyError", "rebuild"),
     ],
@@ -282,7 +302,7 @@ def test_r_that_hangs(monkeypatch, fake_rpy2, some_r):
         monkeypatch.delenv(name) if value is None and name in os.environ else None
         if value is not None:
             monkeypatch.setenv(name, value)
-    monkeypatch.setattr(rprobe, "_TIMEOUT", 0.5)
+    monkeypatch.setattr(rprobe, "_TIMEOUT_SECONDS", 0.5)
     monkeypatch.setattr(rprobe, "_settled", [])
     monkeypatch.setattr(rprobe, "_rpy2_installed", lambda: True)
     monkeypatch.syspath_prepend(fake_rpy2("import time; time.sleep(30)"))
@@ -347,39 +367,55 @@ def test_diagnose_without_message():
     ("error", "stderr", "cause", "cure"),
     [
         (
-            "OSError: x", "libR: undefined symbol: Rf_foo)\nmore",
-            "rpy2 was built for another R (undefined symbol: Rf_foo)", "rebuild it: " + rprobe._REBUILD,
+            "OSError: x",
+            "libR: undefined symbol: Rf_foo)\nmore",
+            "rpy2 was built for another R (undefined symbol: Rf_foo)",
+            "rebuild it: " + rprobe._REBUILD_COMMAND,
         ),
         (
-            "OSError: libR.so", "", "R's shared library cannot be loaded (OSError: libR.so)",
-            "use an R built with --enable-R-shlib (Debian's, conda's and CRAN's are), and set R_HOME "
-            "to what its `R RHOME` prints",
+            "OSError: libR.so",
+            "",
+            "R's shared library cannot be loaded (OSError: libR.so)",
+            (
+                "use an R built with --enable-R-shlib (Debian's, conda's and CRAN's are), and set"
+                " R_HOME to what its `R RHOME` prints"
+            ),
         ),
         (
-            "ImportError: no _rinterface_cffi_api", "",
-            "rpy2 was installed without the interface that RPY2_CFFI_MODE asks for (ImportError: no "
-            "_rinterface_cffi_api)",
-            "unset RPY2_CFFI_MODE, or " + rprobe._REBUILD,
+            "ImportError: no _rinterface_cffi_api",
+            "",
+            (
+                "rpy2 was installed without the interface that RPY2_CFFI_MODE asks for"
+                " (ImportError: no _rinterface_cffi_api)"
+            ),
+            "unset RPY2_CFFI_MODE, or " + rprobe._REBUILD_COMMAND,
         ),
         (
-            "ModuleNotFoundError: No module named 'rpy2'", "",
+            "ModuleNotFoundError: No module named 'rpy2'",
+            "",
             "rpy2 is not installed (ModuleNotFoundError: No module named 'rpy2')",
             'pip install "fairstats[r]"',
         ),
         (
-            "ImportError: no cffi", "", "rpy2 cannot be imported (ImportError: no cffi)",
+            "ImportError: no cffi",
+            "",
+            "rpy2 cannot be imported (ImportError: no cffi)",
             'pip install --force-reinstall "fairstats[r]"',
         ),
         (
-            "ValueError: r_home is None", "", "rpy2 finds no working R (ValueError: r_home is None)",
+            "ValueError: r_home is None",
+            "",
+            "rpy2 finds no working R (ValueError: r_home is None)",
             "unset R_HOME or set it to what `R RHOME` prints, and check that `R --version` answers",
         ),
         (
-            "KeyError: x", "", "rpy2 cannot start R (KeyError: x)",
-            "see the message; often it helps to rebuild: " + rprobe._REBUILD,
+            "KeyError: x",
+            "",
+            "rpy2 cannot start R (KeyError: x)",
+            "see the message; often it helps to rebuild: " + rprobe._REBUILD_COMMAND,
         ),
     ],
-)  # fmt: skip
+)
 def test_diagnose_by_hand(monkeypatch, error, stderr, cause, cure):
     """Written down; R_HOME is set, so that R itself is taken to be there."""
     monkeypatch.setenv("R_HOME", "/usr/lib/R")
@@ -390,44 +426,68 @@ def test_diagnose_by_hand(monkeypatch, error, stderr, cause, cure):
     ("answer", "status", "cause", "cure"),
     [
         (
-            subprocess.CompletedProcess([], -11, "noise\n", "first\n  last \n\n"), "broken",
+            subprocess.CompletedProcess([], -11, "noise\n", "first\n  last \n\n"),
+            "broken",
             "the process that tried R was killed by signal 11: last",
-            "unset R_HOME (it is '/r'), or rpy2 and R do not fit together; " + rprobe._REBUILD,
+            "unset R_HOME (it is '/r'), or rpy2 and R do not fit together; "
+            + rprobe._REBUILD_COMMAND,
         ),
         (
-            subprocess.CompletedProcess([], 3, "", ""), "broken",
+            subprocess.CompletedProcess([], 3, "", ""),
+            "broken",
             "the process that tried R ended with code 3",
-            "unset R_HOME (it is '/r'), or rpy2 and R do not fit together; " + rprobe._REBUILD,
+            "unset R_HOME (it is '/r'), or rpy2 and R do not fit together; "
+            + rprobe._REBUILD_COMMAND,
         ),
         (
-            subprocess.TimeoutExpired("R", 1), "broken", f"R did not start within {rprobe._TIMEOUT:.0f} s",
+            subprocess.TimeoutExpired("R", 1),
+            "broken",
+            f"R did not start within {rprobe._TIMEOUT_SECONDS:.0f} s",
             "start R in a terminal and see what it waits for (a prompt in .Rprofile?)",
         ),
         (
-            OSError("no room"), "broken", "Python could not be started to try R: no room", "see the message",
+            OSError("no room"),
+            "broken",
+            "Python could not be started to try R: no room",
+            "see the message",
         ),
         (
-            {"error": "ModuleNotFoundError: No module named 'rpy2'", "rpy2": ""}, "missing",
+            {"error": "ModuleNotFoundError: No module named 'rpy2'", "rpy2": ""},
+            "missing",
             "rpy2 is not installed (ModuleNotFoundError: No module named 'rpy2')",
             'pip install "fairstats[r]"',
         ),
         (
-            {"profile": "user: object 'x' not found"}, "ok",
-            "R does not start with the profile /p/mine (object 'x' not found), and is used without it",
+            {"profile": "user: object 'x' not found"},
+            "ok",
+            (
+                "R does not start with the profile /p/mine (object 'x' not found), and is used"
+                " without it"
+            ),
             "mend /p/mine; until then libraries that it adds are not searched",
         ),
         (
-            {"profile": "site: "}, "ok",
+            {"profile": "site: "},
+            "ok",
             "R does not start with the profile Rprofile.site (it ends R), and is used without it",
             "mend Rprofile.site; until then libraries that it adds are not searched",
         ),
         ({"profile": ""}, "ok", "", ""),
     ],
     ids=["signal", "code", "hangs", "no process", "no rpy2", "profile", "site profile", "works"],
-)  # fmt: skip
+)
 def test_what_the_other_process_says(monkeypatch, answer, status, cause, cure):
-    """Written down: one process that ends in every way, and what is made of its last marked line."""
-    usual = {"error": None, "version": "4.2.2", "home": "/r", "rpy2": "3.6", "libraries": ["/l"], "variables": {}}
+    """Written down: one process that ends in every way, and what is made of its last marked
+    line.
+    """
+    usual = {
+        "error": None,
+        "version": "4.2.2",
+        "home": "/r",
+        "rpy2": "3.6",
+        "libraries": ["/l"],
+        "variables": {},
+    }
     usual["packages"] = {"evd": "2.3", "hdrcde": ""}
     asked = []
 
@@ -437,7 +497,12 @@ def test_what_the_other_process_says(monkeypatch, answer, status, cause, cure):
             raise answer
         if not isinstance(answer, dict):
             return answer
-        lines = [rprobe._MARK + "{}", "noise", rprobe._MARK + json.dumps(usual | answer), "noise"]
+        lines = [
+            rprobe._ANSWER_MARK + "{}",
+            "noise",
+            rprobe._ANSWER_MARK + json.dumps(usual | answer),
+            "noise",
+        ]
         return subprocess.CompletedProcess([], 0, "\n".join(lines), "")
 
     monkeypatch.setattr(rprobe, "run_aside", aside)

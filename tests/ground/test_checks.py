@@ -43,7 +43,9 @@ def test_a_whole_number_comes_back_as_a_python_integer(value):
 
 @pytest.mark.parametrize("value", [True, 100.0, 99, 1001, "100", None, np.nan])
 def test_what_is_not_whole_or_outside_is_refused(value):
-    with pytest.raises(InputError, match=r"`draws`: got .*; allowed: a whole number from 100 to 1,000"):
+    with pytest.raises(
+        InputError, match=r"`draws`: got .*; allowed: a whole number from 100 to 1,000"
+    ):
         check_whole("draws", value, low=100, high=1000)
 
 
@@ -63,16 +65,40 @@ def test_closed_ends_belong_to_the_range_and_open_ones_do_not():
         check_number("x", 1, low=0, high=1, open_high=True)
 
 
-NOT_CHOSEN = [np.array(["a", "b"]), pd.NA, float("nan"), pd.Series(["a"]), ["a"], {"a": 1}, {"a"}, object, 1j, b"a"]
+NOT_CHOSEN = [
+    np.array(["a", "b"]),
+    pd.NA,
+    float("nan"),
+    pd.Series(["a"]),
+    ["a"],
+    {"a": 1},
+    {"a"},
+    object,
+    1j,
+    b"a",
+]
 
 
 @pytest.mark.parametrize("value", NOT_CHOSEN, ids=lambda v: type(v).__name__)
 def test_arrays_and_what_does_not_equal_itself_are_no_choice(value):
-    with pytest.raises(InputError, match="^`adjust`: got .*; allowed: 'a', 'b'. To fix: choose one of them"):
+    with pytest.raises(
+        InputError, match="^`adjust`: got .*; allowed: 'a', 'b'. To fix: choose one of them"
+    ):
         check_choice("adjust", value, ("a", "b"))
 
 
-NOT_NUMBERS = ["0.7", b"1", 1j, np.complex64(1), np.array([0.7]), pd.NA, pd.NaT, 10**400, [0.7], np.datetime64("2020")]
+NOT_NUMBERS = [
+    "0.7",
+    b"1",
+    1j,
+    np.complex64(1),
+    np.array([0.7]),
+    pd.NA,
+    pd.NaT,
+    10**400,
+    [0.7],
+    np.datetime64("2020"),
+]
 
 
 @pytest.mark.parametrize("value", NOT_NUMBERS, ids=lambda v: type(v).__name__)
@@ -103,7 +129,9 @@ def test_a_label_as_long_as_a_book_is_cut_wherever_it_stands():
         fs.disparate_impact([1, 0, 1, 1], **columns)
     assert len(str(raised.value)) < 4_000
     assert raised.value.got == "'b'"
-    error = InputError("reference", got=repr(long), allowed=f"one of {long!r}", cure=f"pass {long!r}")
+    error = InputError(
+        "reference", got=repr(long), allowed=f"one of {long!r}", cure=f"pass {long!r}"
+    )
     assert len(str(error)) < 4_000
     with pytest.warns(DataWarning) as warned:
         caution(f"{long} is long", DataWarning)
@@ -125,7 +153,9 @@ def test_a_choice_lists_the_choices(value):
 
 def test_what_is_fine_passes_and_what_is_not_is_shown():
     check_that(True, "splits", (0.6, 0.4), "two shares")
-    with pytest.raises(InputError, match=r"`splits`: got \(0\.6, 0\.5\); allowed: two shares\. To fix: half"):
+    with pytest.raises(
+        InputError, match=r"`splits`: got \(0\.6, 0\.5\); allowed: two shares\. To fix: half"
+    ):
         check_that(False, "splits", (0.6, 0.5), "two shares", "half")
 
 
@@ -138,13 +168,17 @@ def test_a_type_comes_back_or_is_named():
 
 def test_what_is_lacking_is_asked_for():
     assert check_given("y", 0) == 0
-    with pytest.raises(InputError, match="`y`: got None; allowed: one label per row. To fix: pass y"):
+    with pytest.raises(
+        InputError, match="`y`: got None; allowed: one label per row. To fix: pass y"
+    ):
         check_given("y", None, "one label per row")
 
 
 def test_names_are_known_and_different():
     check_names("columns", ["b", "a"], "abc")
-    with pytest.raises(InputError, match="got no 'd', 'e'; allowed: different ones of 'a', 'b', 'c'"):
+    with pytest.raises(
+        InputError, match="got no 'd', 'e'; allowed: different ones of 'a', 'b', 'c'"
+    ):
         check_names("columns", ["d", "a", "e", "d"], "abc")
     with pytest.raises(InputError, match=r"got \['a', 'a'\], with repeats"):
         check_names("columns", ["a", "a"], "abc")
@@ -157,7 +191,11 @@ def test_names_are_known_and_different():
 
 @pytest.mark.parametrize(
     ("values", "got"),
-    [([1, 2], "2 values for 3 rows"), (np.zeros(4), "4 values"), (np.zeros((3, 1)), r"shape \(3, 1\)")],
+    [
+        ([1, 2], "2 values for 3 rows"),
+        (np.zeros(4), "4 values"),
+        (np.zeros((3, 1)), r"shape \(3, 1\)"),
+    ],
 )
 def test_one_entry_for_each_row(values, got):
     check_rows("person", [1, 2, 3], 3)

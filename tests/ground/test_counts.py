@@ -1,4 +1,6 @@
-"""Count tables: pandas' crosstab is the witness of the counts, a loop over units that of the scatter."""
+"""Count tables: pandas' crosstab is the witness of the counts, a loop over units that of the
+scatter.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,13 @@ pl = pytest.importorskip("polars", reason="polars is not installed")
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
 
 ROWS = st.lists(
-    st.tuples(st.integers(0, 1), st.integers(0, 1), st.sampled_from("abc"), st.floats(0.1, 9), st.integers(0, 4)),
+    st.tuples(
+        st.integers(0, 1),
+        st.integers(0, 1),
+        st.sampled_from("abc"),
+        st.floats(0.1, 9),
+        st.integers(0, 4),
+    ),
     min_size=2,
     max_size=40,
 )
@@ -65,14 +73,18 @@ def test_weighted_totals_are_sums_of_weights(rows: list[tuple[Any, ...]]) -> Non
     for g, group in enumerate(counts.groups):
         for c, cell in enumerate(counts.cells):
             part = frame[(frame["g"] == group) & (frame["cell"] == cell)]
-            assert counts.totals[g, c] == pytest.approx(part["w"].sum(), rel=1e-13)  # order of summation
+            assert counts.totals[g, c] == pytest.approx(
+                part["w"].sum(), rel=1e-13
+            )  # order of summation
             assert counts.rows[g, c] == len(part)
     assert counts.degrees_of_freedom == len(frame) - 1
 
 
 def scatter_by_hand(frame: pd.DataFrame, counts: CellCounts, unit: pd.Series) -> np.ndarray:
     """Σ over units of t tᵀ, one unit at a time."""
-    place = {(g, c): i for i, (g, c) in enumerate((g, c) for g in counts.groups for c in counts.cells)}
+    place = {
+        (g, c): i for i, (g, c) in enumerate((g, c) for g in counts.groups for c in counts.cells)
+    }
     scatter = np.zeros((len(place), len(place)))
     for _, part in frame.groupby(unit.to_numpy()):
         total = np.zeros(len(place))
@@ -108,7 +120,9 @@ def test_scatter_over_clusters(rows: list[tuple[Any, ...]]) -> None:
             counts.covariance()
         return
     assert counts.scatter is not None
-    np.testing.assert_allclose(counts.scatter, scatter_by_hand(frame, counts, frame["u"]), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(
+        counts.scatter, scatter_by_hand(frame, counts, frame["u"]), rtol=1e-12, atol=1e-12
+    )
     assert counts.n_units == n_clusters
     assert counts.degrees_of_freedom == n_clusters - 1
     assert counts.clustered
@@ -117,9 +131,12 @@ def test_scatter_over_clusters(rows: list[tuple[Any, ...]]) -> None:
 def test_many_clusters_are_taken_in_blocks(rng: np.random.Generator) -> None:
     """150,000 clusters of two rows are several blocks; the scatter is known in closed form."""
     n = 150_000
-    y, p = np.ones(2 * n, dtype=int), np.ones(2 * n, dtype=int)
+    y = np.ones(2 * n, dtype=int)
+    p = np.ones(2 * n, dtype=int)
     groups = np.tile(["a", "b"], n)
-    counts = ConfusionCounts.from_arrays(y, p, sensitive_features=groups, cluster=rng.permutation(n).repeat(2))
+    counts = ConfusionCounts.from_arrays(
+        y, p, sensitive_features=groups, cluster=rng.permutation(n).repeat(2)
+    )
     assert counts.scatter is not None
     wanted = np.zeros((8, 8))
     wanted[np.ix_([0, 4], [0, 4])] = n
@@ -129,7 +146,9 @@ def test_many_clusters_are_taken_in_blocks(rng: np.random.Generator) -> None:
 def test_more_rows_than_one_block(rng: np.random.Generator) -> None:
     """Counting goes in blocks of 2^20 rows; witness: `numpy.bincount` in one go."""
     n = 2_500_000
-    y, p, g = rng.integers(0, 2, n), rng.integers(0, 2, n), rng.integers(0, 3, n)
+    y = rng.integers(0, 2, n)
+    p = rng.integers(0, 2, n)
+    g = rng.integers(0, 3, n)
     counts = ConfusionCounts.from_arrays(y, p, sensitive_features=g, groups=[0, 1, 2])
     wanted = np.bincount(g * 4 + 3 - 2 * p - y, minlength=12).reshape(3, 4)
     np.testing.assert_array_equal(counts.rows, wanted)
@@ -146,7 +165,9 @@ def test_unit_weights_are_no_weights_times_n_over_n_minus_1(rows: list[tuple[Any
         frame["y"], frame["p"], sensitive_features=frame["g"], sample_weight=np.ones(len(frame))
     )
     n = len(frame)
-    np.testing.assert_allclose(unit.covariance(), plain.covariance() * n / (n - 1), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(
+        unit.covariance(), plain.covariance() * n / (n - 1), rtol=1e-12, atol=1e-12
+    )
 
 
 def test_covariance_is_that_of_a_multinomial(rng: np.random.Generator) -> None:
@@ -169,7 +190,9 @@ TABLE = {"a": (4, 3, 2, 1), "b": (1, 2, 3, 4)}
         {"a": [4, 3, 2, 1], "b": np.array([1, 2, 3, 4])},
         {"a": {"tn": 1, "tp": 4, "fp": 3, "fn": 2}, "b": {"tp": 1, "fp": 2, "fn": 3, "tn": 4}},
         {"a": (4.0, 3.0, 2.0, 1.0), "b": (1, 2, 3, 4)},
-        pd.DataFrame({"group": ["a", "b"], "tp": [4, 1], "fp": [3, 2], "fn": [2, 3], "tn": [1, 4], "more": 0}),
+        pd.DataFrame(
+            {"group": ["a", "b"], "tp": [4, 1], "fp": [3, 2], "fn": [2, 3], "tn": [1, 4], "more": 0}
+        ),
         pd.DataFrame({"tp": [4, 1], "fp": [3, 2], "fn": [2, 3], "tn": [1, 4]}, index=["a", "b"]),
         pl.DataFrame({"group": ["a", "b"], "tp": [4, 1], "fp": [3, 2], "fn": [2, 3], "tn": [1, 4]}),
         pa.table({"group": ["a", "b"], "tp": [4, 1], "fp": [3, 2], "fn": [2, 3], "tn": [1, 4]}),
@@ -184,7 +207,9 @@ def test_from_counts(counts: Any) -> None:
 
 
 def test_from_counts_is_counting_rows() -> None:
-    y, p, g = [1, 1, 0, 0, 1, 0], [1, 0, 0, 1, 1, 0], list("aaabbb")
+    y = [1, 1, 0, 0, 1, 0]
+    p = [1, 0, 0, 1, 1, 0]
+    g = list("aaabbb")
     rows = ConfusionCounts.from_arrays(y, p, sensitive_features=g)
     again = ConfusionCounts.from_counts(rows.to_frame())
     np.testing.assert_array_equal(rows.totals, again.totals)
@@ -200,7 +225,10 @@ BAD_COUNTS = {
     "fractional": ({"a": (4, 3.5, 2, 1)}, "`counts`: got fp = 3.5 in group 'a'.*sample_weight"),
     "NaN": ({"a": (4, float("nan"), 2, 1)}, "`counts`: got fp = nan"),
     "infinite": ({"a": (4, float("inf"), 2, 1)}, "`counts`: got fp = inf"),
-    "three cells": ({"a": (4, 3, 2)}, "`counts`: got .* for group 'a'; allowed: 4 counts: tp, fp, fn, tn"),
+    "three cells": (
+        {"a": (4, 3, 2)},
+        "`counts`: got .* for group 'a'; allowed: 4 counts: tp, fp, fn, tn",
+    ),
     "wrong names": ({"a": {"tp": 1, "fp": 1, "fn": 1, "TN": 1}}, "`counts`: got .* for group 'a'"),
     "a number": ({"a": 5}, "`counts`: got 5 for group 'a'"),
     "text": ({"a": ("4", "x", "2", "1")}, "`counts`"),
@@ -208,7 +236,10 @@ BAD_COUNTS = {
     "empty": ({}, "`counts`: got no group"),
     "no mapping": ([(4, 3, 2, 1)], "`counts`: got list; allowed: a mapping group"),
     "text alone": ("abc", "`counts`: got str"),
-    "no column": (pd.DataFrame({"group": ["a"], "tp": [1]}), "`counts`: got no column 'fp', 'fn', 'tn'"),
+    "no column": (
+        pd.DataFrame({"group": ["a"], "tp": [1]}),
+        "`counts`: got no column 'fp', 'fn', 'tn'",
+    ),
     "group twice": (
         pd.DataFrame({"group": ["a", "a"], "tp": [1, 1], "fp": [1, 1], "fn": [1, 1], "tn": [1, 1]}),
         "`counts`: got a group twice",
@@ -242,7 +273,9 @@ FRAME = {
 }
 
 
-@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table], ids=lambda f: f.__module__)
+@pytest.mark.parametrize(
+    "make", [pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table], ids=lambda f: f.__module__
+)
 def test_from_frame(make: Any) -> None:
     names = {"y_true": "y", "y_pred": "p"}
     counts = ConfusionCounts.from_frame(make(FRAME), **names, sensitive_features="sex")
@@ -258,8 +291,12 @@ def test_from_frame(make: Any) -> None:
 
 
 def test_from_frame_without_the_column() -> None:
-    with pytest.raises(InputError, match="`frame`: got no column 'gender'; allowed: its columns: 'y', 'p', 'sex'"):
-        ConfusionCounts.from_frame(pd.DataFrame(FRAME), y_true="y", y_pred="p", sensitive_features="gender")
+    with pytest.raises(
+        InputError, match="`frame`: got no column 'gender'; allowed: its columns: 'y', 'p', 'sex'"
+    ):
+        ConfusionCounts.from_frame(
+            pd.DataFrame(FRAME), y_true="y", y_pred="p", sensitive_features="gender"
+        )
 
 
 # ---------------------------------------------------------------- views of a table
@@ -297,10 +334,16 @@ def test_paired_counts_hold_both_models() -> None:
 
 def test_confusion_cells_need_both_columns() -> None:
     with pytest.raises(InputError, match="`y_true`: got None"):
-        ConfusionCounts._from_outcomes(Outcomes.from_arrays(None, [1, 0], sensitive_features=["a", "b"]))
+        ConfusionCounts._from_outcomes(
+            Outcomes.from_arrays(None, [1, 0], sensitive_features=["a", "b"])
+        )
     with pytest.raises(InputError, match="`y_pred`: got None"):
-        SelectionCounts._from_outcomes(Outcomes.from_arrays([1, 0], None, sensitive_features=["a", "b"]))
-    cells = confusion_cells(Outcomes.from_arrays([1, 0, 1, 0], [1, 1, 0, 0], sensitive_features=list("aaaa")))
+        SelectionCounts._from_outcomes(
+            Outcomes.from_arrays([1, 0], None, sensitive_features=["a", "b"])
+        )
+    cells = confusion_cells(
+        Outcomes.from_arrays([1, 0, 1, 0], [1, 1, 0, 0], sensitive_features=list("aaaa"))
+    )
     assert cells.tolist() == [0, 1, 2, 3]
 
 
@@ -314,13 +357,13 @@ def test_confusion_cells_need_both_columns() -> None:
         ("cell", lambda: ConfusionCounts._count_rows(ROWS, np.array([0, 4]))),
         ("cell", lambda: ConfusionCounts._count_rows(ROWS, np.array([0]))),
         ("cell", lambda: ConfusionCounts._count_rows(ROWS, None)),  # type: ignore[arg-type]
-        ("kind", lambda: PAIR._collapse(None, np.eye(4))),  # type: ignore[type-var]
-        ("mapping", lambda: PAIR._collapse(SelectionCounts, np.eye(4))),
-        ("mapping", lambda: PAIR._collapse(SelectionCounts, None)),  # type: ignore[arg-type]
-        ("groups", lambda: PAIR._regrouped(3, [0, 0])),  # type: ignore[arg-type]
-        ("position", lambda: PAIR._regrouped(("all",), [0, 1])),
-        ("position", lambda: PAIR._regrouped(("all",), [0])),
-        ("position", lambda: PAIR._regrouped(("all",), None)),  # type: ignore[arg-type]
+        ("kind", lambda: PAIR._merge_cells(None, np.eye(4))),  # type: ignore[type-var]
+        ("mapping", lambda: PAIR._merge_cells(SelectionCounts, np.eye(4))),
+        ("mapping", lambda: PAIR._merge_cells(SelectionCounts, None)),  # type: ignore[arg-type]
+        ("groups", lambda: PAIR._with_new_groups(3, [0, 0])),  # type: ignore[arg-type]
+        ("position", lambda: PAIR._with_new_groups(("all",), [0, 1])),
+        ("position", lambda: PAIR._with_new_groups(("all",), [0])),
+        ("position", lambda: PAIR._with_new_groups(("all",), None)),  # type: ignore[arg-type]
     ],
 )
 def test_parts_name_the_argument_they_cannot_use(argument: str, call: Any) -> None:
@@ -332,56 +375,76 @@ def test_parts_name_the_argument_they_cannot_use(argument: str, call: Any) -> No
     ("call", "said"),
     [
         (
-            lambda: PAIR._regrouped(("x", "y"), [0, 2]),
+            lambda: PAIR._with_new_groups(("x", "y"), [0, 2]),
             "`position`: got [0, 2]; allowed: for each group one of 0 to 1, its new place.",
         ),
         (
-            lambda: PAIR._collapse(SelectionCounts, np.eye(4)),
+            lambda: PAIR._merge_cells(SelectionCounts, np.eye(4)),
             "`mapping`: got ndarray of shape (4, 4); allowed: zeros and ones in shape (4, 2).",
         ),
         (
             lambda: ConfusionCounts._count_rows(ROWS, np.array([0, -1])),
-            "`cell`: got ndarray of shape (2,); allowed: the number of the cell of every row, from 0 to 3.",
+            (
+                "`cell`: got ndarray of shape (2,); allowed: the number of the cell of every row,"
+                " from 0 to 3."
+            ),
         ),
         (
             lambda: PAIR._left_out_report({("a", 1, 1): 3}),
-            "`left_out`: got ('a', 1, 1); allowed: numbers of rows by (group, y_true, y_pred), None for "
-            "unknown. To fix: {(None, 1): 5, (None, 0): 20}, say.",
+            (
+                "`left_out`: got ('a', 1, 1); allowed: numbers of rows by (group, y_true, y_pred),"
+                " None for unknown. To fix: {(None, 1): 5, (None, 0): 20}, say."
+            ),
         ),
         (
             lambda: SelectionCounts.from_counts({"a": (1, 2)}, left_out={(None, 2): 2}),
-            "`left_out`: got (None, 2); allowed: numbers of rows by (group, y_pred), None for unknown. "
-            "To fix: {(None, 1): 5, (None, 0): 20}, say.",
+            (
+                "`left_out`: got (None, 2); allowed: numbers of rows by (group, y_pred), None for"
+                " unknown. To fix: {(None, 1): 5, (None, 0): 20}, say."
+            ),
         ),
         (
             lambda: SelectionCounts.from_counts({"a": (1, 2), "b": (1.5, 2)}),
-            "`counts`: got selected = 1.5 in group 'b'; allowed: whole numbers ≥ 0. To fix: pass row counts; "
-            "weighted data go in row by row with sample_weight=.",
+            (
+                "`counts`: got selected = 1.5 in group 'b'; allowed: whole numbers ≥ 0. To fix:"
+                " pass row counts; weighted data go in row by row with sample_weight=."
+            ),
         ),
         (
             lambda: ConfusionCounts.from_effective({"a": {"tp": 1, "fp": -0.5, "fn": 1, "tn": 1}}),
-            "`counts`: got fp = -0.5 in group 'a'; allowed: finite numbers ≥ 0, whole or effective. To fix: "
-            "pass row counts; weighted data go in row by row with sample_weight=.",
+            (
+                "`counts`: got fp = -0.5 in group 'a'; allowed: finite numbers ≥ 0, whole or"
+                " effective. To fix: pass row counts; weighted data go in row by row with"
+                " sample_weight=."
+            ),
         ),
         (
             lambda: ConfusionCounts.from_effective({"a": (1, 2, 3, 4)}),
-            "`counts`: got (1, 2, 3, 4); allowed: the cells tp, fp, fn, tn by name. "
-            "To fix: {'tp': 10, 'fp': 11, 'fn': 12, 'tn': 13}.",
+            (
+                "`counts`: got (1, 2, 3, 4); allowed: the cells tp, fp, fn, tn by name. "
+                "To fix: {'tp': 10, 'fp': 11, 'fn': 12, 'tn': 13}."
+            ),
         ),
         (
             lambda: SelectionCounts.from_counts({"a": (1, 2, 3)}),
-            "`counts`: got (1, 2, 3) for group 'a'; allowed: 2 counts: selected, not_selected. To fix: pass "
-            "them in this order, or as a mapping with these names.",
+            (
+                "`counts`: got (1, 2, 3) for group 'a'; allowed: 2 counts: selected, not_selected."
+                " To fix: pass them in this order, or as a mapping with these names."
+            ),
         ),
         (
             lambda: SelectionCounts.from_counts(3),
-            "`counts`: got int; allowed: a mapping group → (selected, not_selected), or a frame with these "
-            "columns. To fix: e.g. {'a': (10, 11), 'b': …}.",
+            (
+                "`counts`: got int; allowed: a mapping group → (selected, not_selected), or a frame"
+                " with these columns. To fix: e.g. {'a': (10, 11), 'b': …}."
+            ),
         ),
         (
             lambda: SelectionCounts.from_counts({"a": (1, 2), "b": (3, 4)}, groups=["b"]),
-            "`groups`: got ['b']; allowed: the groups of `counts` ['a', 'b'] in some order. To fix: name every "
-            "group of `counts` once.",
+            (
+                "`groups`: got ['b']; allowed: the groups of `counts` ['a', 'b'] in some order. To"
+                " fix: name every group of `counts` once."
+            ),
         ),
         (
             lambda: SelectionCounts.from_counts({1: (1, 2), "1": (3, 4)}),
@@ -430,13 +493,17 @@ def test_one_sampling_unit_has_no_variance(n_units: int) -> None:
 
 # ---------------------------------------------------------------- score counts
 
-SCORED = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 30), st.sampled_from("ab")), min_size=1, max_size=80)
+SCORED = st.lists(
+    st.tuples(st.integers(0, 1), st.integers(0, 30), st.sampled_from("ab")), min_size=1, max_size=80
+)
 
 
 @given(SCORED)
 def test_score_counts_are_the_crosstab(rows: list[tuple[int, int, str]]) -> None:
     y, score, g = (np.array(v) for v in zip(*rows, strict=True))
-    counts = ScoreCounts._from_outcomes(Outcomes.from_arrays(y, score=score / 30, sensitive_features=g))
+    counts = ScoreCounts._from_outcomes(
+        Outcomes.from_arrays(y, score=score / 30, sensitive_features=g)
+    )
     np.testing.assert_array_equal(counts.values, np.unique(score) / 30)
     for place, group in enumerate(counts.groups):
         for label in (0, 1):
@@ -446,15 +513,21 @@ def test_score_counts_are_the_crosstab(rows: list[tuple[int, int, str]]) -> None
 
 
 @given(SCORED, st.integers(1, 12))
-def test_bins_merge_neighbours_and_lose_nobody(rows: list[tuple[int, int, str]], n_bins: int) -> None:
+def test_bins_merge_neighbours_and_lose_nobody(
+    rows: list[tuple[int, int, str]], n_bins: int
+) -> None:
     y, score, g = (np.array(v) for v in zip(*rows, strict=True))
-    counts = ScoreCounts._from_outcomes(Outcomes.from_arrays(y, score=score / 30, sensitive_features=g))
-    merged = counts._binned(n_bins)
+    counts = ScoreCounts._from_outcomes(
+        Outcomes.from_arrays(y, score=score / 30, sensitive_features=g)
+    )
+    merged = counts._merge_into_bins(n_bins)
     assert merged.values.size <= n_bins or merged is counts
     np.testing.assert_array_equal(merged.counts.sum(axis=2), counts.counts.sum(axis=2))
     assert merged.values[-1] == counts.values[-1]
     ends = np.searchsorted(counts.values, merged.values)
-    np.testing.assert_array_equal(np.cumsum(merged.counts, axis=2), np.cumsum(counts.counts, axis=2)[:, :, ends])
+    np.testing.assert_array_equal(
+        np.cumsum(merged.counts, axis=2), np.cumsum(counts.counts, axis=2)[:, :, ends]
+    )
 
 
 # ---------------------------------------------------------------- scores
@@ -472,12 +545,15 @@ def some_scores(seed: int, *, weighted: bool) -> tuple[Outcomes, pd.DataFrame]:
 
 @pytest.mark.parametrize("weighted", [False, True])
 def test_merged_scores_by_plain_loops(weighted: bool) -> None:
-    """Intervals of ten rows or more, their cost and error of the AUC, and cuts, one row after the other."""
+    """Intervals of ten rows or more, their cost and error of the AUC, and cuts, one row after the
+    other.
+    """
     outcomes, frame = some_scores(4, weighted=weighted)
     single = ScoreCounts._from_outcomes(outcomes)
     assert (single.cost, single.auc_error.tolist()) == (0.0, [0.0] * 3)
-    assert not single._splits(np.array([0.5]))
-    wanted, held = [], 0
+    assert not single._splits_interval(np.array([0.5]))
+    wanted = []
+    held = 0
     for value in sorted(frame["s"].unique()):
         if held == 0:
             wanted.append([value, value])
@@ -487,10 +563,11 @@ def test_merged_scores_by_plain_loops(weighted: bool) -> None:
     if held:  # what is left at the end joins the interval before
         last = wanted.pop()
         wanted[-1][1] = last[1]
-    merged = single._gridded(10)
+    merged = single._merge_small_intervals(10)
     assert merged.lower is not None
     assert np.column_stack([merged.lower, merged.values]).tolist() == wanted
-    errors, cost = np.zeros(3), 0.0
+    errors = np.zeros(3)
+    cost = 0.0
     for k, (low, high) in enumerate(wanted):
         inside = frame["s"].between(low, high)
         for g, name in enumerate("abc"):
@@ -502,11 +579,14 @@ def test_merged_scores_by_plain_loops(weighted: bool) -> None:
                     assert merged.totals is not None
                     assert merged.squares is not None
                     assert merged.totals[g, label, k] == pytest.approx(frame["w"][rows].sum())
-                    assert merged.squares[g, label, k] == pytest.approx((frame["w"][rows] ** 2).sum())
+                    assert merged.squares[g, label, k] == pytest.approx(
+                        (frame["w"][rows] ** 2).sum()
+                    )
             if low < high:
                 cost = max(cost, (own & inside).sum() / own.sum())
                 shares = [
-                    frame["w"][own & inside & (frame["y"] == y)].sum() / frame["w"][own & (frame["y"] == y)].sum()
+                    frame["w"][own & inside & (frame["y"] == y)].sum()
+                    / frame["w"][own & (frame["y"] == y)].sum()
                     for y in (0, 1)
                 ]
                 errors[g] += shares[0] * shares[1] / 2
@@ -515,7 +595,7 @@ def test_merged_scores_by_plain_loops(weighted: bool) -> None:
     assert merged.weighted is weighted
     for edge in np.arange(0, 60) / 60:
         between = any(low < edge <= high for low, high in wanted)
-        assert merged._splits(np.array([edge])) is between
+        assert merged._splits_interval(np.array([edge])) is between
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -536,37 +616,36 @@ def test_scores_add_up(weighted: bool) -> None:
                 assert both.totals is not None
                 sums = [own["w"][own["s"] == v].sum() for v in both.values]
                 np.testing.assert_allclose(both.totals[g, label], sums)
-    mixed = one._gridded(10) + two
+    mixed = one._merge_small_intervals(10) + two
     assert mixed.lower is not None
     assert (mixed.lower <= mixed.values).all()
     assert (mixed.lower[1:] > mixed.values[:-1]).all()
     np.testing.assert_array_equal(mixed.counts.sum(axis=2), both.counts.sum(axis=2))
-    merged = one._gridded(10)
+    merged = one._merge_small_intervals(10)
     for low, high in zip(mixed.lower, mixed.values, strict=True):
         assert merged.lower is not None
-        reach = [(a, b) for a, b in zip(merged.lower, merged.values, strict=True) if low <= a and b <= high]
+        reach = [
+            (a, b)
+            for a, b in zip(merged.lower, merged.values, strict=True)
+            if low <= a and b <= high
+        ]
         assert (low, high) in reach or low == high
         inside = frame["s"].between(low, high).sum()
         assert mixed.counts[:, :, mixed.values == high].sum() == inside
-    moved = both._regrouped(("y", "x"), [1, 0, 1])
+    moved = both._with_new_groups(("y", "x"), [1, 0, 1])
     assert moved.groups == ("y", "x")
     np.testing.assert_array_equal(moved.counts, [both.counts[1], both.counts[0] + both.counts[2]])
 
 
-@pytest.mark.parametrize("each", [False, True])
-def test_bins_of_about_equal_size(each: bool) -> None:
-    """A bin ends at the first score where the share reaches k/m: of rows, or averaged over groups "
-    "and labels."""
+def test_bins_of_about_equal_size() -> None:
+    """A bin ends at the first score where the share of the rows reaches k/m."""
     outcomes, frame = some_scores(7, weighted=False)
     counts = ScoreCounts._from_outcomes(outcomes)
     weight = np.ones(90)
-    if each:
-        size = frame.groupby(["g", "y"])["s"].transform("size").to_numpy()
-        weight = 1 / size / frame.groupby(["g", "y"]).ngroups
     values = np.sort(frame["s"].unique())
     share = np.array([weight[frame["s"] <= v].sum() for v in values]) / weight.sum()
     ends = sorted({int(np.argmax(share >= k / 6 - 1e-9)) for k in range(1, 7)})
-    merged = counts._binned(6, each=each)
+    merged = counts._merge_into_bins(6)
     assert merged.values.tolist() == values[ends].tolist()
     assert merged.counts.sum() == 90
-    assert counts._binned(values.size) is counts
+    assert counts._merge_into_bins(values.size) is counts

@@ -14,7 +14,13 @@ from fairstats.ground.backends import DoctorReport, DoctorRow, doctor
 from fairstats.ground.rprobe import R_PACKAGES, RProbe
 
 ROOT = Path(__file__).parents[2]
-WORKS = RProbe("ok", r_version="4.2.2", r_home="/r", rpy2_version="3.6.5", packages={"evd": "2.3.6.1", "ks": "1.14.0"})
+WORKS = RProbe(
+    "ok",
+    r_version="4.2.2",
+    r_home="/r",
+    rpy2_version="3.6.5",
+    packages={"evd": "2.3.6.1", "ks": "1.14.0"},
+)
 BROKEN = RProbe("broken", cause="rpy2 was built for another R", cure="rebuild it")
 
 
@@ -22,7 +28,7 @@ BROKEN = RProbe("broken", cause="rpy2 was built for another R", cure="rebuild it
 def report_of(monkeypatch):
     def make(probe, unloadable=None):
         monkeypatch.setattr(module, "probe_r", lambda: probe)
-        monkeypatch.setattr(module, "_unloadable", lambda found: unloadable or {})
+        monkeypatch.setattr(module, "_unloadable_packages", lambda found: unloadable or {})
         return doctor(refresh=False)
 
     return make
@@ -47,7 +53,9 @@ def test_covers_every_dependency_and_extra(report_of):
 def test_core_is_healthy_here(report_of):
     report = report_of(BROKEN)
     assert report.healthy
-    assert row(report, "Python").version.startswith(f"{sys.version_info.major}.{sys.version_info.minor}")
+    assert row(report, "Python").version.startswith(
+        f"{sys.version_info.major}.{sys.version_info.minor}"
+    )
 
 
 def test_r_that_works(report_of):
@@ -108,7 +116,9 @@ def test_html_is_escaped():
 
 
 def test_missing_dependency_is_not_healthy(report_of, monkeypatch):
-    monkeypatch.setattr(module, "_declared", lambda: {"core": ["no-such-package>=1.0"]})
+    monkeypatch.setattr(
+        module, "_declared_requirements", lambda: {"core": ["no-such-package>=1.0"]}
+    )
     report = report_of(BROKEN)
     assert not report.healthy
     assert row(report, "no-such-package").status == "missing"
@@ -116,7 +126,9 @@ def test_missing_dependency_is_not_healthy(report_of, monkeypatch):
 
 
 def test_old_dependency_is_broken(report_of, monkeypatch):
-    monkeypatch.setattr(module, "_declared", lambda: {"core": ["numpy>=99"], "report": ["pandas<1"]})
+    monkeypatch.setattr(
+        module, "_declared_requirements", lambda: {"core": ["numpy>=99"], "report": ["pandas<1"]}
+    )
     report = report_of(BROKEN)
     assert row(report, "numpy").status == "broken"
     assert "needs >=99" in row(report, "numpy").detail
@@ -124,15 +136,22 @@ def test_old_dependency_is_broken(report_of, monkeypatch):
 
 
 def test_distribution_without_files_is_broken(report_of, monkeypatch):
-    monkeypatch.setattr(module, "_importable", lambda name: name != "numpy")
+    monkeypatch.setattr(module, "_is_importable", lambda name: name != "numpy")
     assert row(report_of(BROKEN), "numpy").status == "broken"
 
 
 def test_metadata_of_an_installed_wheel(report_of, monkeypatch, tmp_path):
-    lines = ["numpy>=1.26.4", "rich>=13.9; extra == 'cli'", 'fairstats[cli]; extra == "all"', "x; extra == 'dev'"]
+    lines = [
+        "numpy>=1.26.4",
+        "rich>=13.9; extra == 'cli'",
+        'fairstats[cli]; extra == "all"',
+        "x; extra == 'dev'",
+    ]
     monkeypatch.setattr(module, "requires", lambda name: lines)
-    monkeypatch.setattr(module, "__file__", str(tmp_path / "site" / "fairstats" / "ground" / "doctor.py"))
-    found = {(extra, needed.name) for extra, needed in module._requirements()}
+    monkeypatch.setattr(
+        module, "__file__", str(tmp_path / "site" / "fairstats" / "ground" / "doctor.py")
+    )
+    found = {(extra, needed.name) for extra, needed in module._parsed_requirements()}
     assert found == {("core", "numpy"), ("cli", "rich")}
 
 
@@ -141,15 +160,17 @@ def test_not_installed_at_all(monkeypatch, tmp_path):
         raise module.PackageNotFoundError(name)
 
     monkeypatch.setattr(module, "requires", nothing)
-    monkeypatch.setattr(module, "__file__", str(tmp_path / "site" / "fairstats" / "ground" / "doctor.py"))
-    assert module._declared() == {}
+    monkeypatch.setattr(
+        module, "__file__", str(tmp_path / "site" / "fairstats" / "ground" / "doctor.py")
+    )
+    assert module._declared_requirements() == {}
 
 
 def test_loads_nothing_that_it_looks_at():
     code = (
-        "import sys; from fairstats.ground.backends import doctor; doctor()\n"
-        "heavy = ('rpy2.rinterface', 'scipy.stats', 'statsmodels', 'sklearn', 'matplotlib', 'pymc')\n"
-        "print([m for m in heavy if m in sys.modules])"
+        "import sys; from fairstats.ground.backends import doctor; doctor()\nheavy ="
+        " ('rpy2.rinterface', 'scipy.stats', 'statsmodels', 'sklearn', 'matplotlib',"
+        " 'pymc')\nprint([m for m in heavy if m in sys.modules])"
     )
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
@@ -162,7 +183,10 @@ def test_live(tmp_path, monkeypatch):
     folder.mkdir()
     (folder / "DESCRIPTION").write_text("Package: evd\nVersion: 9.9.9\n")
     env = {**os.environ, "PYTHONPATH": str(ROOT), "R_LIBS": str(tmp_path)}
-    code = "from fairstats.ground.backends import doctor; print(doctor().to_frame().to_json(orient='records'))"
+    code = (
+        "from fairstats.ground.backends import doctor;"
+        " print(doctor().to_frame().to_json(orient='records'))"
+    )
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
     import json
 

@@ -10,7 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairstats.ground.encoding import MISSING, Factor, as_column, as_float_column, factorize, label_text
+from fairstats.ground.encoding import (
+    MISSING,
+    Factor,
+    as_column,
+    as_float_column,
+    factorize,
+    label_text,
+)
 from fairstats.ground.errors import InputError
 
 pl = pytest.importorskip("polars", reason="polars is not installed")
@@ -65,7 +72,10 @@ NUMBER_COLUMNS = {
     "list of floats": [float(v) for v in NUMBERS],
     "range": range(3),
     **{f"numpy {t}": np.array(NUMBERS, dtype=t) for t in ("i1", "u1", "i8", "u8", "f4", "f8", "O")},
-    **{f"pandas {t}": pd.Series(NUMBERS, dtype=t) for t in ("int8", "int64", "Int64", "Float64", "float32", "UInt8")},
+    **{
+        f"pandas {t}": pd.Series(NUMBERS, dtype=t)
+        for t in ("int8", "int64", "Int64", "Float64", "float32", "UInt8")
+    },
     "pandas arrow": pd.Series(NUMBERS, dtype=pd.ArrowDtype(pa.int32())),
     "pandas category": pd.Series(NUMBERS, dtype="category"),
     "polars": pl.Series(NUMBERS),
@@ -80,7 +90,9 @@ def test_every_kind_of_number_column_gives_the_same_values(kind: str) -> None:
     wanted = list(range(3)) if kind == "range" else NUMBERS
     found = values_of(factorize(NUMBER_COLUMNS[kind], "x"))
     assert found == wanted
-    assert {type(v) for v in found} == {int}, "whole numbers are told by whole numbers, whatever held them"
+    assert {type(v) for v in found} == {int}, (
+        "whole numbers are told by whole numbers, whatever held them"
+    )
 
 
 BOOLEANS = [True, False, True, True]
@@ -173,7 +185,10 @@ def test_declared_categories_keep_their_order_and_lose_the_empty_ones() -> None:
 
 
 def test_a_polars_categorical_knows_only_its_own_values() -> None:
-    """polars keeps the categories of all columns in one place; those of other columns are not groups here."""
+    """polars keeps the categories of all columns in one place.
+
+    Those of other columns are not groups here.
+    """
     other = pl.Series(["zebra", "gnu"], dtype=pl.Categorical)
     factor = factorize(pl.Series(["a", "b", "a"], dtype=pl.Categorical), "x")
     assert set(factor.levels) == {"a", "b"}
@@ -192,9 +207,17 @@ def test_unsigned_integers_beyond_the_signed_range() -> None:
     assert values_of(factorize(np.array(numbers, dtype="u8"), "x")) == numbers
 
 
-@given(st.lists(st.one_of(st.text(st.characters(codec="utf-8"), max_size=3), st.none()), min_size=1, max_size=30))
+@given(
+    st.lists(
+        st.one_of(st.text(st.characters(codec="utf-8"), max_size=3), st.none()),
+        min_size=1,
+        max_size=30,
+    )
+)
 def test_text_with_gaps_comes_back(letters: list[str | None]) -> None:
-    assert values_of(factorize(np.array(letters, dtype=object), "x")) == [letter or None for letter in letters]
+    assert values_of(factorize(np.array(letters, dtype=object), "x")) == [
+        letter or None for letter in letters
+    ]
 
 
 def test_mixed_types_in_a_list_stay_apart() -> None:
@@ -204,7 +227,11 @@ def test_mixed_types_in_a_list_stay_apart() -> None:
 
 @pytest.mark.parametrize(
     ("values", "both"),
-    [([1, "1"], "both 1 and '1'"), (["a", b"a"], "both 'a' and b'a'"), ([True, "True"], "both True and")],
+    [
+        ([1, "1"], "both 1 and '1'"),
+        (["a", b"a"], "both 'a' and b'a'"),
+        ([True, "True"], "both True and"),
+    ],
     ids=str,
 )
 @pytest.mark.parametrize(
@@ -234,7 +261,11 @@ def test_what_a_mask_hides_is_missing(kind: str) -> None:
 
 
 def test_what_a_mask_hides_is_no_number() -> None:
-    for column in (np.ma.array([1.0, 9.0], mask=[0, 1]), np.ma.array([1, 9], mask=[0, 1]), [1.0, np.ma.masked]):
+    for column in (
+        np.ma.array([1.0, 9.0], mask=[0, 1]),
+        np.ma.array([1, 9], mask=[0, 1]),
+        [1.0, np.ma.masked],
+    ):
         np.testing.assert_array_equal(as_float_column(column, "score"), [1.0, np.nan])
 
 
@@ -289,12 +320,25 @@ def test_codes_are_as_small_as_they_can_be() -> None:
 
 @pytest.mark.parametrize(
     "values",
-    [np.zeros((3, 2)), np.zeros((2, 2, 2)), np.array(1), 1, None, "abc", {1, 2}, pl.DataFrame({"x": [1], "y": [2]})],
+    [
+        np.zeros((3, 2)),
+        np.zeros((2, 2, 2)),
+        np.array(1),
+        1,
+        None,
+        "abc",
+        {1, 2},
+        pl.DataFrame({"x": [1], "y": [2]}),
+    ],
     ids=str,
 )
 def test_more_or_less_than_one_dimension_is_refused(values: Any) -> None:
     with pytest.raises(
-        InputError, match="`y_pred`: got (an array of shape|a value of type) .* To fix: pass y_pred as a single column"
+        InputError,
+        match=(
+            "`y_pred`: got (an array of shape|a value of type) .* To fix: pass y_pred as a single"
+            " column"
+        ),
     ):
         as_column(values, "y_pred")
 
@@ -340,7 +384,9 @@ def test_missing_numbers_become_nan(values: Any) -> None:
 
 
 def test_text_is_not_a_float_column() -> None:
-    with pytest.raises(InputError, match="`score`: got values that are not numbers .* To fix: convert score"):
+    with pytest.raises(
+        InputError, match="`score`: got values that are not numbers .* To fix: convert score"
+    ):
         as_float_column(["high", "low"], "score")
 
 

@@ -38,7 +38,8 @@ def test_derivatives_by_complex_steps_pass_through() -> None:
 
 
 @pytest.mark.parametrize(
-    "formula", ["tp ** 2", "abs(tp)", "tp.real", "n", "tp if fp else fn", "sqrt(tp, fp)", "'tp'", "tp // fp"]
+    "formula",
+    ["tp ** 2", "abs(tp)", "tp.real", "n", "tp if fp else fn", "sqrt(tp, fp)", "'tp'", "tp // fp"],
 )
 def test_anything_else_is_refused(formula: str) -> None:
     with pytest.raises(InputError, match="formula"):

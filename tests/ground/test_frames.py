@@ -38,11 +38,15 @@ def test_a_column_asked_for_twice_comes_once(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", FRAMES)
 def test_an_unknown_column_is_named_with_those_that_are_there(kind: str) -> None:
-    with pytest.raises(InputError, match=r"`frame`: got no column 'sex'; allowed: its columns: 'x', 'g', 'z'"):
+    with pytest.raises(
+        InputError, match=r"`frame`: got no column 'sex'; allowed: its columns: 'x', 'g', 'z'"
+    ):
         as_frame_columns(FRAMES[kind], ["sex"], "frame")
 
 
-@pytest.mark.parametrize("frame", [DATA, [1, 2], None, "file.csv", pd.Series([1])], ids=lambda v: type(v).__name__)
+@pytest.mark.parametrize(
+    "frame", [DATA, [1, 2], None, "file.csv", pd.Series([1])], ids=lambda v: type(v).__name__
+)
 def test_anything_else_is_refused(frame: Any) -> None:
     with pytest.raises(InputError, match=r"`frame`: got .* To fix: pass a data frame"):
         as_frame_columns(frame, ["x"], "frame")

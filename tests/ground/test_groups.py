@@ -15,7 +15,13 @@ from hypothesis import strategies as st
 
 from fairstats.ground.encoding import MISSING
 from fairstats.ground.errors import DataWarning, InputError
-from fairstats.ground.groups import MAX_CROSSED, Grouping, encode_groups, find_reference, group_index
+from fairstats.ground.groups import (
+    MAX_CROSSED,
+    Grouping,
+    encode_groups,
+    find_reference,
+    group_index,
+)
 
 pl = pytest.importorskip("polars", reason="polars is not installed")
 pa = pytest.importorskip("pyarrow", reason="pyarrow is not installed")
@@ -37,7 +43,9 @@ def test_the_largest_group_comes_first_and_equal_ones_by_label() -> None:
     assert grouping.labels == ("b", "c", "a", "d")
 
 
-@given(st.lists(st.sampled_from("abcde"), min_size=1, max_size=30), st.randoms(use_true_random=False))
+@given(
+    st.lists(st.sampled_from("abcde"), min_size=1, max_size=30), st.randoms(use_true_random=False)
+)
 def test_the_order_of_the_rows_does_not_matter(letters: list[str], random: Any) -> None:
     """Witness: counting with `collections.Counter`."""
     shuffled = random.sample(letters, len(letters))
@@ -62,7 +70,9 @@ def test_the_order_of_appearance_is_no_declared_order(column: Any) -> None:
 
 def test_a_declared_order_is_kept_without_its_empty_groups() -> None:
     column = pd.Categorical(["a", "a", "c"], categories=["c", "b", "a"], ordered=True)
-    with pytest.warns(DataWarning, match="group: of the declared values 'b' has no rows, and no place"):
+    with pytest.warns(
+        DataWarning, match="group: of the declared values 'b' has no rows, and no place"
+    ):
         assert encode_groups(column).labels == ("c", "a")
     assert encode_groups(column, groups=["c", "b", "a"]).labels == ("c", "b", "a")
 
@@ -79,7 +89,9 @@ def test_groups_declares_a_group_without_rows() -> None:
     assert labels_of(grouping) == ["a", "b", "b"]
 
 
-@pytest.mark.parametrize("values", [[1, 2, 2], [True, False, False], [1.5, 2.5, 2.5], np.array([1, 2, 2])], ids=str)
+@pytest.mark.parametrize(
+    "values", [[1, 2, 2], [True, False, False], [1.5, 2.5, 2.5], np.array([1, 2, 2])], ids=str
+)
 def test_groups_by_value_and_by_label(values: Any) -> None:
     levels = list(dict.fromkeys(np.asarray(values).tolist()))
     assert encode_groups(values, groups=levels).labels == tuple(map(str, levels))
@@ -102,7 +114,9 @@ ONE = [1, 1.0, np.float64(1), np.int8(1), True, np.bool_(True), "1"]
 
 
 @pytest.mark.parametrize("group", ONE, ids=repr)
-@pytest.mark.parametrize("column", [[0, 1, 1], [0.0, 1.0, 1.0], np.array([0, 1, 1], dtype="u1")], ids=str)
+@pytest.mark.parametrize(
+    "column", [[0, 1, 1], [0.0, 1.0, 1.0], np.array([0, 1, 1], dtype="u1")], ids=str
+)
 def test_a_group_is_found_by_its_value(column: Any, group: Any) -> None:
     labels = encode_groups(column).labels
     assert labels[group_index(labels, group, "reference")] == "1"
@@ -117,7 +131,9 @@ def test_a_truth_value_is_found_by_its_value(group: Any) -> None:
     assert encode_groups([False, True, True], groups=[0, group]).labels == ("False", "True")
 
 
-@pytest.mark.parametrize("day", [datetime.date(2020, 1, 2), np.datetime64("2020-01-02"), pd.Timestamp("2020-01-02")])
+@pytest.mark.parametrize(
+    "day", [datetime.date(2020, 1, 2), np.datetime64("2020-01-02"), pd.Timestamp("2020-01-02")]
+)
 def test_a_day_is_found_by_its_value(day: Any) -> None:
     labels = encode_groups(pd.to_datetime(["2020-01-02", "2021-01-01"])).labels
     assert group_index(labels, day, "reference") == labels.index("2020-01-02")
@@ -129,7 +145,9 @@ def test_a_day_is_found_by_its_value(day: Any) -> None:
     ids=lambda v: type(v).__name__,
 )
 def test_what_names_no_group_is_refused(group: Any) -> None:
-    with pytest.raises(InputError, match="^`pair`: got .*; allowed: one of '1', '2'. To fix: name an existing"):
+    with pytest.raises(
+        InputError, match="^`pair`: got .*; allowed: one of '1', '2'. To fix: name an existing"
+    ):
         group_index(("1", "2"), group, "pair")
     if group is not None and not isinstance(group, list):  # in groups=, a list is an intersection
         with pytest.raises(InputError, match="^`reference`: got "):
@@ -187,14 +205,18 @@ def test_missing_in_one_of_two_attributes_makes_an_intersection() -> None:
     grouping = encode_groups({"sex": ["F", None, "M"], "race": ["x", "x", None]}, missing="group")
     assert labels_of(grouping) == ["F & x", "(missing) & x", "M & (missing)"]
     assert grouping.n_missing == 2
-    assert encode_groups({"sex": ["F", None, "M"], "race": ["x", "x", None]}).codes.tolist()[1:] == [MISSING, MISSING]
+    assert encode_groups({"sex": ["F", None, "M"], "race": ["x", "x", None]}).codes.tolist()[
+        1:
+    ] == [MISSING, MISSING]
 
 
 # ---------------------------------------------------------------- intersections
 
 TWO_COLUMNS = {
     "pandas": pd.DataFrame({"sex": SEX, "race": RACE}),
-    "pandas, categories": pd.DataFrame({"sex": pd.Categorical(SEX, ["M", "F"]), "race": pd.Categorical(RACE)}),
+    "pandas, categories": pd.DataFrame(
+        {"sex": pd.Categorical(SEX, ["M", "F"]), "race": pd.Categorical(RACE)}
+    ),
     "polars": pl.DataFrame({"sex": SEX, "race": RACE}),
     "polars lazy": pl.LazyFrame({"sex": SEX, "race": RACE}),
     "pyarrow": pa.table({"sex": SEX, "race": RACE}),
@@ -217,7 +239,9 @@ def test_two_columns_are_crossed(kind: str) -> None:
 
 def test_the_largest_intersection_comes_first_unless_all_columns_declare_an_order() -> None:
     assert encode_groups({"s": SEX, "r": RACE}).labels == ("M & x", "M & y", "F & x", "F & y")
-    declared = encode_groups({"s": pd.Categorical(SEX, ["F", "M"]), "r": pd.Categorical(RACE, ["y", "x"])})
+    declared = encode_groups(
+        {"s": pd.Categorical(SEX, ["F", "M"]), "r": pd.Categorical(RACE, ["y", "x"])}
+    )
     assert declared.labels == ("F & y", "F & x", "M & y", "M & x")
 
 
@@ -235,9 +259,15 @@ def test_three_columns() -> None:
 
 
 def test_very_many_intersections_are_right_or_refused() -> None:
-    """10^5 levels in each of five columns: their product has 25 digits, more than an integer holds."""
+    """10^5 levels in each of five columns.
+
+    Their product has 25 digits, more than an integer holds.
+    """
     rng = np.random.default_rng(1)
-    columns = {f"c{j}": np.concatenate([rng.permutation(100_000)[:200], np.arange(100_000)]) for j in range(5)}
+    columns = {
+        f"c{j}": np.concatenate([rng.permutation(100_000)[:200], np.arange(100_000)])
+        for j in range(5)
+    }
     rows = list(zip(*(c[:50].tolist() for c in columns.values()), strict=True))
     try:
         grouping = encode_groups(columns)
@@ -310,19 +340,32 @@ RATES = np.array([0.9, 0.2, np.nan])
 
 @pytest.mark.parametrize(
     ("reference", "wanted"),
-    [(None, (1, "largest")), ("largest", (1, "largest")), ("highest", (0, "highest")), ("c", (2, "named"))],
+    [
+        (None, (1, "largest")),
+        ("largest", (1, "largest")),
+        ("highest", (0, "highest")),
+        ("c", (2, "named")),
+    ],
 )
 def test_find_reference(reference: Any, wanted: tuple[int, str]) -> None:
     assert find_reference(("a", "b", "c"), reference, sizes=SIZES, rates=RATES) == wanted
 
 
 def test_a_group_called_like_a_rule_is_that_group() -> None:
-    assert find_reference(("highest", "largest", "c"), "highest", sizes=SIZES, rates=RATES) == (0, "named")
-    assert find_reference(("x", "largest", "y"), "largest", sizes=np.array([9, 1, 1])) == (1, "named")
+    assert find_reference(("highest", "largest", "c"), "highest", sizes=SIZES, rates=RATES) == (
+        0,
+        "named",
+    )
+    assert find_reference(("x", "largest", "y"), "largest", sizes=np.array([9, 1, 1])) == (
+        1,
+        "named",
+    )
 
 
 def test_highest_without_any_rate_is_the_largest() -> None:
-    assert find_reference(("a", "b"), "highest", sizes=np.array([1, 2]), rates=np.full(2, np.nan)) == (1, "largest")
+    assert find_reference(
+        ("a", "b"), "highest", sizes=np.array([1, 2]), rates=np.full(2, np.nan)
+    ) == (1, "largest")
 
 
 def test_an_unknown_reference() -> None:
@@ -344,5 +387,7 @@ NO_COLUMNS = {
 
 @pytest.mark.parametrize("kind", NO_COLUMNS)
 def test_no_columns_of_groups(kind: str) -> None:
-    with pytest.raises(InputError, match="^`sensitive_features`: got .*; allowed: (one|columns) .* To fix: "):
+    with pytest.raises(
+        InputError, match="^`sensitive_features`: got .*; allowed: (one|columns) .* To fix: "
+    ):
         encode_groups(NO_COLUMNS[kind])

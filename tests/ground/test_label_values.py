@@ -24,7 +24,10 @@ LABELS = np.where(RNG.random(N) < SCORE, "yes", "no")
 
 
 class Model:
-    """A classifier that looks at the sensitive column; its classes are those of `y`, or as many as are said."""
+    """A classifier that looks at the sensitive column.
+
+    Its classes are those of `y`, or as many as are said.
+    """
 
     def __init__(self, classes: Any = ("no", "yes")) -> None:
         self.classes_ = np.array(classes)
@@ -45,7 +48,9 @@ class Model:
 
     def predict_proba(self, X: Any) -> Any:
         second = 0.2 + 0.3 * (X["sex"] == "f").to_numpy() + 0.2 * X["x"].to_numpy()
-        several = np.column_stack([1 - second, *([second / (len(self.classes_) - 1)] * (len(self.classes_) - 1))])
+        several = np.column_stack(
+            [1 - second, *([second / (len(self.classes_) - 1)] * (len(self.classes_) - 1))]
+        )
         return several if len(self.classes_) > 1 else np.ones((len(X), 1))
 
 
@@ -56,24 +61,43 @@ def mitigate(labels: Any, **options: Any) -> Any:
 
 def search(labels: Any, **options: Any) -> Any:
     searched = fs.EcdSearch(
-        Model(), {"classes": [("no", "yes")]}, sensitive_features="sex", privileged="f", unprivileged="m",
-        objective="acd", n_iter=1, interactions=10, threshold=10, backend="scipy", **options,
-    )  # fmt: skip
+        Model(),
+        {"classes": [("no", "yes")]},
+        sensitive_features="sex",
+        privileged="f",
+        unprivileged="m",
+        objective="acd",
+        n_iter=1,
+        interactions=10,
+        threshold=10,
+        backend="scipy",
+        **options,
+    )
     return searched.fit(X, labels)
 
 
 def counterfactual(labels: Any, **options: Any) -> Any:
-    return fs.counterfactual_discrimination(Model(np.unique(labels)), X, sensitive_features="sex", **options)
+    return fs.counterfactual_discrimination(
+        Model(np.unique(labels)), X, sensitive_features="sex", **options
+    )
 
 
 def tail(labels: Any, **options: Any) -> Any:
     return fs.sample_tail(
-        Model(np.unique(labels)), X, sensitive_features="sex", group="f", k_min=3, k_max=20, n_resamples=99, rng=1,
+        Model(np.unique(labels)),
+        X,
+        sensitive_features="sex",
+        group="f",
+        k_min=3,
+        k_max=20,
+        n_resamples=99,
+        rng=1,
         **options,
-    )  # fmt: skip
+    )
 
 
-#: What takes labels, or a classifier of such labels, and the argument that an undeclared one is an error about.
+#: What takes labels, or a classifier of such labels, and the argument that an undeclared one is an
+#: error about.
 TAKES: dict[str, tuple[Callable[..., Any], str]] = {
     "MaddMitigator": (mitigate, "y_true"),
     "EcdSearch": (search, "y"),
@@ -84,7 +108,11 @@ TAKES: dict[str, tuple[Callable[..., Any], str]] = {
 
 def test_every_pos_label_has_label_values_beside_it() -> None:
     functions = {name: getattr(fs, name) for name in fs.__all__}
-    functions |= {f"{kind.__name__}.{name}": getattr(kind, name) for kind in public_classes() for name in methods(kind)}
+    functions |= {
+        f"{kind.__name__}.{name}": getattr(kind, name)
+        for kind in public_classes()
+        for name in methods(kind)
+    }
     lacking = []
     for name, function in functions.items():
         if not (inspect.isroutine(function) or inspect.isclass(function)):
@@ -150,7 +178,9 @@ def test_what_declares_nothing_is_refused(name: str, odd: Any) -> None:
 
 
 def test_the_probability_of_a_class_that_is_not_there_is_zero() -> None:
-    """By hand: the model never gives "yes", so the score is 0 for everybody, and so is every difference."""
+    """By hand: the model never gives "yes", so the score is 0 for everybody, and so is every
+    difference.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
         sample = counterfactual(np.repeat("no", N), pos_label="yes", label_values=["no", "yes"])
@@ -178,14 +208,19 @@ def test_a_function_knows_no_labels() -> None:
         (["1.0"], None, None, 0),
     ],
 )
-def test_the_favourable_class(classes: list[Any], pos_label: Any, label_values: Any, position: Any) -> None:
+def test_the_favourable_class(
+    classes: list[Any], pos_label: Any, label_values: Any, position: Any
+) -> None:
     """Written down by the rule of label columns."""
     assert favourable_class(classes, "predict.classes_", pos_label, label_values) == position
 
 
 @pytest.mark.parametrize(("classes", "pos_label"), [([0], None), ([0], 1), (["False"], True)])
 def test_of_zero_and_one_a_class_may_be_absent(classes: list[Any], pos_label: Any) -> None:
-    """A classifier of one class gives a column of ones: of class 0 this is no probability of the favourable one."""
+    """A classifier of one class gives a column of ones.
+
+    Of class 0 this is no probability of the favourable one.
+    """
     with pytest.warns(DataWarning):
         assert favourable_class(classes, "predict.classes_", pos_label) == ABSENT
 

@@ -23,7 +23,10 @@ from fairstats.ground.errors import DataWarning, InputError
         ([1, 1, 1], [1, 1, 1]),
         ([-1, -1, -1], [0, 0, 0]),
         (pd.Series([0, 1, 1], dtype="category"), [0, 1, 1]),
-        *(([no, yes, yes], [0, 1, 1]) for no, yes in ("01", ("False", "True"), ("false", "true"), ("FALSE", "TRUE"))),
+        *(
+            ([no, yes, yes], [0, 1, 1])
+            for no, yes in ("01", ("False", "True"), ("false", "true"), ("FALSE", "TRUE"))
+        ),
     ],
     ids=str,
 )
@@ -47,10 +50,15 @@ def test_pos_label_names_the_favourable_value(values: Any, pos_label: Any) -> No
     assert binary_codes(values, "y_true", pos_label).codes.tolist() == [0, 1, 1]
 
 
-# A value is favourable when it equals pos_label, whatever type holds it: 1, 1.0, True and their columns.
-@pytest.mark.parametrize("pos_label", [1, 1.0, True, np.int64(1), np.float64(1), np.bool_(True)], ids=repr)
+# A value is favourable when it equals pos_label, whatever type holds it: 1, 1.0, True and their
+# columns.
 @pytest.mark.parametrize(
-    "values", [[0, 1, 1], [0.0, 1.0, 1.0], [False, True, True], np.array([0, 1, 1], dtype="f4")], ids=repr
+    "pos_label", [1, 1.0, True, np.int64(1), np.float64(1), np.bool_(True)], ids=repr
+)
+@pytest.mark.parametrize(
+    "values",
+    [[0, 1, 1], [0.0, 1.0, 1.0], [False, True, True], np.array([0, 1, 1], dtype="f4")],
+    ids=repr,
 )
 def test_pos_label_is_compared_by_value(values: Any, pos_label: Any) -> None:
     found = binary_columns(pos_label, y_true=values, y_pred=values)
@@ -68,7 +76,9 @@ def test_missing_labels_are_minus_one() -> None:
     assert binary_codes(["y", None, "n"], "y_true", "y").codes.tolist() == [1, MISSING, 0]
 
 
-@pytest.mark.parametrize("values", [["no", "yes"], [1, 2], [0, 1, 2], [0.5, 1.0], [-1, 0, 1], ["0", "yes"]], ids=str)
+@pytest.mark.parametrize(
+    "values", [["no", "yes"], [1, 2], [0, 1, 2], [0.5, 1.0], [-1, 0, 1], ["0", "yes"]], ids=str
+)
 def test_the_favourable_value_is_never_guessed(values: Any) -> None:
     with pytest.raises(InputError, match=r"`y_pred`: got the values .* To fix: pass pos_label="):
         binary_codes(values, "y_pred")
@@ -80,7 +90,9 @@ def test_many_values_are_not_all_listed() -> None:
 
 
 def test_a_mapping_gives_each_column_its_own() -> None:
-    found = binary_columns({"y_true": "good", "y_pred": 2}, y_true=["good", "bad", "good"], y_pred=[1, 2, 2])
+    found = binary_columns(
+        {"y_true": "good", "y_pred": 2}, y_true=["good", "bad", "good"], y_pred=[1, 2, 2]
+    )
     assert found["y_true"] is not None
     assert found["y_pred"] is not None
     assert found["y_true"].codes.tolist() == [1, 0, 1]
@@ -93,7 +105,9 @@ def test_a_mapping_with_an_unknown_column_is_refused() -> None:
 
 
 def test_pos_label_that_occurs_nowhere_is_refused() -> None:
-    with pytest.raises(InputError, match="`pos_label`: got 'maybe', which does not occur in y_true"):
+    with pytest.raises(
+        InputError, match="`pos_label`: got 'maybe', which does not occur in y_true"
+    ):
         binary_columns("maybe", y_true=["no", "yes"], y_pred=["no", "yes"])
 
 

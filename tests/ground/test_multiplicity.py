@@ -1,8 +1,8 @@
 """Several comparisons at once: adjusted p-values, Bonferroni and max-|z| intervals.
 
-Witnesses: statsmodels' `multipletests`; `scipy.stats.dunnett` (critical values of many-to-one comparisons),
-`scipy.stats.studentized_range` (all pairs), the χ² distribution (perfectly known cases).
-"""
+Witnesses: statsmodels' `multipletests`; `scipy.stats.dunnett` (critical values of many-to-one
+comparisons), `scipy.stats.studentized_range` (all pairs), the χ² distribution (perfectly known
+cases)."""
 
 from __future__ import annotations
 
@@ -26,30 +26,44 @@ from fairstats.ground.multiplicity import (
     two_sided_pvalue,
 )
 
-#: What `MaxZ` states: its quantiles are right to about .01 (and a little more where a t has few degrees).
+#: What `MaxZ` states: its quantiles are right to about .01 (and a little more where a t has few
+#: degrees).
 MAX_Z_ERROR = 0.015
 
 
 # ---------------------------------------------------------------- adjusted p-values
 
 
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=12), st.sampled_from([a for a in ADJUSTMENTS if a != "none"]))
+@given(
+    st.lists(st.floats(0, 1), min_size=1, max_size=12),
+    st.sampled_from([a for a in ADJUSTMENTS if a != "none"]),
+)
 def test_adjusted_as_statsmodels(pvalues: list[float], method: str) -> None:
     with np.errstate(divide="ignore"):  # statsmodels takes log(1 − p) for Šidák
         wanted = multipletests(pvalues, method=method)[1] if len(pvalues) > 1 else pvalues
     np.testing.assert_allclose(adjust_pvalues(pvalues, method), wanted, rtol=1e-12, atol=1e-300)
 
 
-@given(st.lists(st.one_of(st.floats(0, 1), st.just(float("nan"))), max_size=12), st.sampled_from(ADJUSTMENTS))
+@given(
+    st.lists(st.one_of(st.floats(0, 1), st.just(float("nan"))), max_size=12),
+    st.sampled_from(ADJUSTMENTS),
+)
 def test_missing_p_values_do_not_count_in_the_family(pvalues: list[float], method: str) -> None:
     found = adjust_pvalues(pvalues, method)
     known = np.isfinite(pvalues)
     np.testing.assert_array_equal(np.isnan(found), ~known)
-    np.testing.assert_array_equal(found[known], adjust_pvalues(np.asarray(pvalues)[known].tolist(), method))
+    np.testing.assert_array_equal(
+        found[known], adjust_pvalues(np.asarray(pvalues)[known].tolist(), method)
+    )
 
 
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=8), st.sampled_from(["holm", "bonferroni", "sidak", "hommel"]))
-def test_adjusting_never_lowers_a_p_value_and_keeps_the_order(pvalues: list[float], method: str) -> None:
+@given(
+    st.lists(st.floats(0, 1), min_size=1, max_size=8),
+    st.sampled_from(["holm", "bonferroni", "sidak", "hommel"]),
+)
+def test_adjusting_never_lowers_a_p_value_and_keeps_the_order(
+    pvalues: list[float], method: str
+) -> None:
     found = adjust_pvalues(pvalues, method)
     assert (found >= np.asarray(pvalues) - 1e-12).all()
     assert (found <= 1).all()
@@ -85,26 +99,37 @@ def two_sided_probability(c: float, correlation: np.ndarray, df: float = np.inf)
     ends = np.full(len(correlation), c)
     if np.isinf(df):
         return float(multivariate_normal.cdf(ends, cov=correlation, lower_limit=-ends, abseps=1e-6))
-    return float(multivariate_t.cdf(ends, shape=correlation, df=df, lower_limit=-ends, random_state=1))
+    return float(
+        multivariate_t.cdf(ends, shape=correlation, df=df, lower_limit=-ends, random_state=1)
+    )
 
 
 @pytest.mark.parametrize("level", [0.8, 0.9, 0.95, 0.99])
 @pytest.mark.parametrize("n_groups", [2, 3, 6])
 def test_many_to_one_as_dunnett(n_groups: int, level: float) -> None:
-    """Dunnett's distribution for known variance: correlation ½ between comparisons with one control."""
+    """Dunnett's distribution for known variance.
+
+    Correlation ½ between comparisons with one control.
+    """
     covariance = many_to_one(n_groups)
     c = MaxZ(covariance).quantile(level)
-    # At the quantile the exact probability is the level: an error of .015 in c is φ(c)·2·J·.015 at most.
+    # At the quantile the exact probability is the level: an error of .015 in c is φ(c)·2·J·.015 at
+    # most.
     exact = two_sided_probability(c, covariance / 2)
     assert exact == pytest.approx(level, abs=2 * n_groups * norm.pdf(c) * MAX_Z_ERROR)
 
 
 def test_dunnett_by_scipy() -> None:
-    """`scipy.stats.dunnett` on data with 3 × 400 observations: p-values to its Monte Carlo error."""
+    """`scipy.stats.dunnett` on data with 3 × 400 observations.
+
+    P-values to its Monte Carlo error.
+    """
     from scipy.stats import dunnett
 
     rng = np.random.default_rng(4)
-    control, first, second = rng.normal(0, 1, 400), rng.normal(0.14, 1, 400), rng.normal(0.2, 1, 400)
+    control = rng.normal(0, 1, 400)
+    first = rng.normal(0.14, 1, 400)
+    second = rng.normal(0.2, 1, 400)
     witness = dunnett(first, second, control=control, rng=np.random.default_rng(1))
     maximum = MaxZ(many_to_one(2), degrees_of_freedom=1_197)
     found = [maximum.pvalue(abs(z)) for z in witness.statistic]
@@ -124,7 +149,9 @@ def test_all_pairs_as_the_studentised_range(n_groups: int, df: float) -> None:
         law = studentized_range(n_groups, 1e6 if np.isinf(df) else df)
         wanted = law.ppf(level) / np.sqrt(2)
         # Three standard errors of the quantile of 2¹⁶ draws.
-        error = 3 * np.sqrt(level * (1 - level) / 2**16) / (law.pdf(wanted * np.sqrt(2)) * np.sqrt(2))
+        error = (
+            3 * np.sqrt(level * (1 - level) / 2**16) / (law.pdf(wanted * np.sqrt(2)) * np.sqrt(2))
+        )
         assert maximum.quantile(level) == pytest.approx(wanted, abs=error)
         assert maximum.pvalue(wanted) == pytest.approx(1 - level, abs=0.004)
 
@@ -133,7 +160,9 @@ def test_independent_estimates_as_sidak() -> None:
     """P(max ≤ c) = P(|Z| ≤ c)^J."""
     for n in (2, 5, 12):
         wanted = norm.ppf((1 + 0.95 ** (1 / n)) / 2)
-        assert MaxZ(np.diag(np.arange(1.0, n + 1))).quantile(0.95) == pytest.approx(wanted, abs=MAX_Z_ERROR)
+        assert MaxZ(np.diag(np.arange(1.0, n + 1))).quantile(0.95) == pytest.approx(
+            wanted, abs=MAX_Z_ERROR
+        )
 
 
 def test_identical_estimates_are_one() -> None:
@@ -148,9 +177,12 @@ def test_one_estimate_needs_no_simulation() -> None:
 
 
 def test_the_scale_does_not_matter() -> None:
-    covariance, scale = many_to_one(3), np.array([0.001, 1.0, 50.0])
+    covariance = many_to_one(3)
+    scale = np.array([0.001, 1.0, 50.0])
     scaled = covariance * np.outer(scale, scale)
-    assert MaxZ(scaled).quantile(0.95) == pytest.approx(MaxZ(covariance).quantile(0.95), abs=MAX_Z_ERROR)
+    assert MaxZ(scaled).quantile(0.95) == pytest.approx(
+        MaxZ(covariance).quantile(0.95), abs=MAX_Z_ERROR
+    )
 
 
 def test_never_beyond_bonferroni_not_even_in_the_far_tail() -> None:
@@ -167,7 +199,9 @@ def test_the_same_numbers_every_time() -> None:
 
 
 def test_estimates_without_a_variance_are_left_out() -> None:
-    covariance = np.array([[1.0, 0.5, 0, np.nan], [0.5, 1, 0, np.nan], [0, 0, 0, np.nan], [np.nan] * 4])
+    covariance = np.array(
+        [[1.0, 0.5, 0, np.nan], [0.5, 1, 0, np.nan], [0, 0, 0, np.nan], [np.nan] * 4]
+    )
     maximum = MaxZ(covariance)
     assert maximum.n_estimates == 2
     assert maximum.quantile(0.95) == MaxZ(covariance[:2, :2]).quantile(0.95)
@@ -194,7 +228,9 @@ def test_pairs_are_their_own_covariance(df: float, rng: np.random.Generator) -> 
     written = MaxZ(contrast @ root @ root.T @ contrast.T, df)
     maximum = MaxZ(root @ root.T, df, pairs)
     for level in (0.5, 0.9, 0.95):
-        assert maximum.quantile(level) == pytest.approx(written.quantile(level), abs=2 * MAX_Z_ERROR)
+        assert maximum.quantile(level) == pytest.approx(
+            written.quantile(level), abs=2 * MAX_Z_ERROR
+        )
 
 
 def test_pairs_of_two_rates_in_closed_form() -> None:
@@ -253,13 +289,20 @@ def test_max_z_lies_between_one_at_a_time_and_bonferroni() -> None:
 
 
 def test_max_z_uses_the_correlation_through_the_reference() -> None:
-    """Witness: c from scipy's multivariate normal with the covariance of the three Wald differences."""
+    """Witness: c from scipy's multivariate normal with the covariance of the three Wald
+    differences.
+    """
     p = {g: k / (k + f) for g, (k, f) in COUNTS.items()}
     v = {g: p[g] * (1 - p[g]) / sum(COUNTS[g]) for g in COUNTS}
     covariance = np.full((3, 3), v["a"]) + np.diag([v["b"], v["c"], v["d"]])
     scale = np.sqrt(np.diag(covariance))
-    result = fs.demographic_parity_difference(counts=COUNTS, reference="a", method="delta", simultaneous="max-z")
-    critical = {(c.confidence_interval.high - c.estimate) / s for c, s in zip(result.comparisons, scale, strict=True)}
+    result = fs.demographic_parity_difference(
+        counts=COUNTS, reference="a", method="delta", simultaneous="max-z"
+    )
+    critical = {
+        (c.confidence_interval.high - c.estimate) / s
+        for c, s in zip(result.comparisons, scale, strict=True)
+    }
     assert max(critical) - min(critical) < 1e-9
     exact = two_sided_probability(max(critical), covariance / np.outer(scale, scale))
     assert exact == pytest.approx(0.95, abs=0.003)
@@ -275,7 +318,9 @@ def test_the_table_says_what_the_intervals_are() -> None:
 def test_the_family_is_all_comparisons_of_one_metric(adjust: str) -> None:
     result = fs.disparate_impact(counts=COUNTS, reference="a", adjust=adjust)
     raw = [c.pvalue for c in result.comparisons]
-    with np.errstate(divide="ignore"):  # one of them is 1, and statsmodels takes log(1 − p) for Šidák
+    with np.errstate(
+        divide="ignore"
+    ):  # one of them is 1, and statsmodels takes log(1 − p) for Šidák
         wanted = raw if adjust == "none" else multipletests(raw, method=adjust)[1]
     np.testing.assert_allclose([c.pvalue_adjusted for c in result.comparisons], wanted, rtol=1e-12)
 
@@ -292,7 +337,9 @@ def test_equalised_odds_intervals_are_simultaneous_over_both_rates() -> None:
     """One family: Bonferroni over all four differences, not over the two of each rate."""
     counts = {"a": (40, 20, 10, 30), "b": (35, 15, 15, 35), "c": (20, 5, 25, 50)}
     together = fs.equalized_odds_difference(counts=counts, reference="a", simultaneous="bonferroni")
-    apart = fs.equalized_odds_difference(counts=counts, reference="a", confidence_level=1 - 0.05 / 4)
+    apart = fs.equalized_odds_difference(
+        counts=counts, reference="a", confidence_level=1 - 0.05 / 4
+    )
     np.testing.assert_allclose(
         [tuple(c.confidence_interval) for c in together.comparisons],
         [tuple(c.confidence_interval) for c in apart.comparisons],
@@ -303,7 +350,9 @@ def test_equalised_odds_intervals_are_simultaneous_over_both_rates() -> None:
 def test_a_group_without_cases_leaves_the_others_simultaneous() -> None:
     counts = {"a": (60, 140), "b": (80, 120), "empty": (0, 0)}
     with pytest.warns(fs.FairstatsWarning, match="empty: no rows"):
-        result = fs.demographic_parity_difference(counts=counts, reference="a", simultaneous="max-z")
+        result = fs.demographic_parity_difference(
+            counts=counts, reference="a", simultaneous="max-z"
+        )
     assert result["empty"].verdict == "insufficient evidence"
     low, high = result["b"].confidence_interval
     alone = fs.demographic_parity_difference(counts={g: counts[g] for g in "ab"}, reference="a")

@@ -24,7 +24,9 @@ def outcomes(**changes: Any) -> Outcomes:
 
 
 def test_columns_become_codes() -> None:
-    found = outcomes(score=[0.1, 0.2, 0.3, 0.4, 1.0], sample_weight=[1, 2, 3, 4, 0], cluster=list("xxyyz"))
+    found = outcomes(
+        score=[0.1, 0.2, 0.3, 0.4, 1.0], sample_weight=[1, 2, 3, 4, 0], cluster=list("xxyyz")
+    )
     assert found.n_rows == 5
     assert found.y_true is not None
     assert found.y_true.tolist() == Y
@@ -41,22 +43,43 @@ def test_columns_become_codes() -> None:
     assert found.missing.n_dropped == 0
 
 
-# ---------------------------------------------------------------- bad input: argument → (change, words of
-# the message)
+# ---------------------------------------------------------------- bad input: argument → (change,
+# words of the message)
 BAD = {
     "lengths differ": ({"y_pred": P[:4]}, "different lengths: .*y_true 5, y_pred 4"),
     "groups too short": ({"sensitive_features": G[:3]}, "different lengths: sensitive_features 3"),
     "weights too long": ({"sample_weight": [1.0] * 6}, "sample_weight 6"),
     "no rows": ({"y_true": [], "y_pred": [], "sensitive_features": []}, "0 rows.* pass data"),
     "no groups": ({"sensitive_features": None}, "`sensitive_features`: got None"),
-    "negative weights": ({"sample_weight": [1, -1, 1, 1, 1]}, r"`sample_weight`: got 1 negative values \(least -1\)"),
-    "NaN weights": ({"sample_weight": [1, np.nan, 1, 1, 1]}, "`sample_weight`: got 1 values that are NaN"),
-    "infinite weights": ({"sample_weight": [1, np.inf, 1, 1, 1]}, "`sample_weight`: got 1 values that are NaN or inf"),
+    "negative weights": (
+        {"sample_weight": [1, -1, 1, 1, 1]},
+        r"`sample_weight`: got 1 negative values \(least -1\)",
+    ),
+    "NaN weights": (
+        {"sample_weight": [1, np.nan, 1, 1, 1]},
+        "`sample_weight`: got 1 values that are NaN",
+    ),
+    "infinite weights": (
+        {"sample_weight": [1, np.inf, 1, 1, 1]},
+        "`sample_weight`: got 1 values that are NaN or inf",
+    ),
     "all weights zero": ({"sample_weight": [0] * 5}, "`sample_weight`: got only zeros"),
-    "weights of text": ({"sample_weight": list("abcde")}, "`sample_weight`: got values that are not numbers"),
-    "weights beyond squares": ({"sample_weight": [1e308] * 5}, "`sample_weight`: got a largest weight of 1e[+]308"),
-    "weights that vanish": ({"sample_weight": [1e-300] * 5}, "`sample_weight`: got a largest weight of 1e-300"),
-    "weights of text numbers": ({"sample_weight": ["1"] * 5}, "`sample_weight`: got values that are not numbers"),
+    "weights of text": (
+        {"sample_weight": list("abcde")},
+        "`sample_weight`: got values that are not numbers",
+    ),
+    "weights beyond squares": (
+        {"sample_weight": [1e308] * 5},
+        "`sample_weight`: got a largest weight of 1e[+]308",
+    ),
+    "weights that vanish": (
+        {"sample_weight": [1e-300] * 5},
+        "`sample_weight`: got a largest weight of 1e-300",
+    ),
+    "weights of text numbers": (
+        {"sample_weight": ["1"] * 5},
+        "`sample_weight`: got values that are not numbers",
+    ),
     "weights of a MultiIndex": (
         {"sample_weight": pd.MultiIndex.from_tuples([(1, 2)] * 5)},
         "`sample_weight`: got an array of shape",
@@ -65,27 +88,72 @@ BAD = {
         {"score": np.ma.array([0.1, 140, 0.3, 0.4, 0.5], mask=[0, 1, 0, 0, 0])},
         r"`score`: got missing values: score \(1\) of 5 rows",
     ),
-    "label masked": ({"y_true": np.ma.array(Y, mask=[0, 1, 0, 0, 1])}, r"`y_true`: got missing values: y_true \(2\)"),
+    "label masked": (
+        {"y_true": np.ma.array(Y, mask=[0, 1, 0, 0, 1])},
+        r"`y_true`: got missing values: y_true \(2\)",
+    ),
     "group masked": (
         {"sensitive_features": np.ma.array(G, mask=[0, 1, 0, 0, 0])},
         r"`sensitive_features`: got missing values: sensitive_features \(1\)",
     ),
-    "favourable value NA": ({"pos_label": pd.NA}, "`pos_label`: got <NA>; allowed: one value of the labels"),
+    "favourable value NA": (
+        {"pos_label": pd.NA},
+        "`pos_label`: got <NA>; allowed: one value of the labels",
+    ),
     "favourable values": ({"pos_label": np.array([1, 0])}, "`pos_label`: got ndarray of shape"),
-    "score above 1": ({"score": [0.1, 0.2, 3.0, 0.4, 0.5]}, r"`score`: got values from 0.1 to 3; .*\[0, 1\].*rescale"),
+    "score above 1": (
+        {"score": [0.1, 0.2, 3.0, 0.4, 0.5]},
+        r"`score`: got values from 0.1 to 3; .*\[0, 1\].*rescale",
+    ),
     "score below 0": ({"score": [-0.1, 0.2, 0.3, 0.4, 0.5]}, "`score`: got values from -0.1"),
-    "score infinite": ({"score": [0.1, np.inf, 0.3, 0.4, 0.5]}, "`score`: got values from 0.1 to inf"),
-    "score NaN": ({"score": [0.1, np.nan, 0.3, 0.4, 0.5]}, r"`score`: got missing values: score \(1\) of 5 rows"),
-    "label NaN": ({"y_true": [1, np.nan, 1, 0, 1]}, r"`y_true`: got missing values: y_true \(1\).*missing=\"drop\""),
-    "prediction None": ({"y_pred": [1, None, 1, 0, 1]}, r"`y_pred`: got missing values: y_pred \(1\)"),
-    "group None": ({"sensitive_features": ["a", None, *G[2:]]}, r'sensitive_features \(1\).*or missing="group"'),
-    "cluster None": ({"cluster": ["x", None, "y", "y", "z"]}, r"`cluster`: got missing values: cluster \(1\)"),
-    "stratum None": ({"strata": ["x", None, "y", "y", "z"]}, r"`strata`: got missing values: strata \(1\)"),
-    "policy unknown": ({"missing": "ignore"}, "`missing`: got 'ignore'; allowed: 'raise', 'drop', 'group'"),
-    "three classes": ({"y_true": [0, 1, 2, 0, 1]}, r"`y_true`: got the values 0, 1, 2; .*pos_label"),
-    "text labels": ({"y_true": list("ynyny")}, "`y_true`: got the values 'y', 'n'.* pass pos_label="),
-    "all missing": ({"y_true": [None] * 5, "missing": "drop"}, "`y_true`: got no complete row among 5"),
-    "label NaN under group": ({"y_true": [1, None, 1, 0, 1], "missing": "group"}, "`y_true`: got missing values"),
+    "score infinite": (
+        {"score": [0.1, np.inf, 0.3, 0.4, 0.5]},
+        "`score`: got values from 0.1 to inf",
+    ),
+    "score NaN": (
+        {"score": [0.1, np.nan, 0.3, 0.4, 0.5]},
+        r"`score`: got missing values: score \(1\) of 5 rows",
+    ),
+    "label NaN": (
+        {"y_true": [1, np.nan, 1, 0, 1]},
+        r"`y_true`: got missing values: y_true \(1\).*missing=\"drop\"",
+    ),
+    "prediction None": (
+        {"y_pred": [1, None, 1, 0, 1]},
+        r"`y_pred`: got missing values: y_pred \(1\)",
+    ),
+    "group None": (
+        {"sensitive_features": ["a", None, *G[2:]]},
+        r'sensitive_features \(1\).*or missing="group"',
+    ),
+    "cluster None": (
+        {"cluster": ["x", None, "y", "y", "z"]},
+        r"`cluster`: got missing values: cluster \(1\)",
+    ),
+    "stratum None": (
+        {"strata": ["x", None, "y", "y", "z"]},
+        r"`strata`: got missing values: strata \(1\)",
+    ),
+    "policy unknown": (
+        {"missing": "ignore"},
+        "`missing`: got 'ignore'; allowed: 'raise', 'drop', 'group'",
+    ),
+    "three classes": (
+        {"y_true": [0, 1, 2, 0, 1]},
+        r"`y_true`: got the values 0, 1, 2; .*pos_label",
+    ),
+    "text labels": (
+        {"y_true": list("ynyny")},
+        "`y_true`: got the values 'y', 'n'.* pass pos_label=",
+    ),
+    "all missing": (
+        {"y_true": [None] * 5, "missing": "drop"},
+        "`y_true`: got no complete row among 5",
+    ),
+    "label NaN under group": (
+        {"y_true": [1, None, 1, 0, 1], "missing": "group"},
+        "`y_true`: got missing values",
+    ),
 }
 
 
@@ -102,7 +170,9 @@ def test_bad_input(case: str) -> None:
 
 
 def test_drop_leaves_rows_out_and_counts_them() -> None:
-    with pytest.warns(MissingValuesWarning, match=r"2 of 5 rows left out .*\(.*y_true: 1.*y_pred: 2"):
+    with pytest.warns(
+        MissingValuesWarning, match=r"2 of 5 rows left out .*\(.*y_true: 1.*y_pred: 2"
+    ):
         found = outcomes(y_true=[None, 0, 1, 0, 1], y_pred=[None, 1, 0, None, 1], missing="drop")
     assert found.n_rows == 3
     assert found.y_true is not None
@@ -139,7 +209,11 @@ def test_drop_without_missing_values_says_nothing() -> None:
 
 @given(
     st.lists(
-        st.tuples(st.sampled_from([0, 1, None]), st.sampled_from([0, 1, None]), st.sampled_from(["a", "b", None])),
+        st.tuples(
+            st.sampled_from([0, 1, None]),
+            st.sampled_from([0, 1, None]),
+            st.sampled_from(["a", "b", None]),
+        ),
         min_size=1,
         max_size=30,
     )
@@ -156,7 +230,9 @@ def test_dropping_is_dropping_the_incomplete_rows(rows: list[tuple[Any, Any, Any
     if len(complete) == len(frame):
         found = Outcomes.from_arrays(**columns, missing="drop")
     else:
-        with pytest.warns(MissingValuesWarning, match=f"{len(frame) - len(complete)} of {len(frame)} rows"):
+        with pytest.warns(
+            MissingValuesWarning, match=f"{len(frame) - len(complete)} of {len(frame)} rows"
+        ):
             found = Outcomes.from_arrays(**columns, missing="drop")
     assert found.y_true is not None
     assert found.y_pred is not None
@@ -210,14 +286,22 @@ def series(values: Any, labels: Any) -> pd.Series:
 def test_equal_row_labels_are_paired_without_a_word() -> None:
     labels = list("vwxyz")
     found = outcomes(
-        y_true=series(Y, labels), y_pred=series(P, labels), sensitive_features=pd.DataFrame({"g": G}, labels)
+        y_true=series(Y, labels),
+        y_pred=series(P, labels),
+        sensitive_features=pd.DataFrame({"g": G}, labels),
     )
     assert found.n_rows == 5
 
 
 def test_equal_labels_in_another_order_ask_how_they_are_aligned() -> None:
-    """Rows stay paired by position, as in scikit-learn; the warning names both columns and the cure."""
-    words = r"y_true and y_pred have equal row labels in another order.*Aligned by label\? Pass y_pred.loc"
+    """Rows stay paired by position, as in scikit-learn.
+
+    The warning names both columns and the cure.
+    """
+    words = (
+        r"y_true and y_pred have equal row labels in another order.*Aligned by label\? Pass"
+        r" y_pred.loc"
+    )
     with pytest.warns(DataWarning, match=words):
         found = outcomes(y_true=series(Y, range(5)), y_pred=series(P, [4, 3, 2, 1, 0]))
     assert found.y_pred is not None
@@ -228,15 +312,23 @@ def test_equal_labels_in_another_order_ask_how_they_are_aligned() -> None:
     ("change", "names"),
     [
         ({"y_pred": series(P, range(5, 10))}, "y_true and y_pred"),
-        ({"sensitive_features": {"sex": series(G, [0, 0, 1, 2, 3])}}, r"y_true and sensitive_features\['sex'\]"),
-        ({"sensitive_features": pd.DataFrame({"g": G}, list("abcde"))}, "y_true and sensitive_features"),
+        (
+            {"sensitive_features": {"sex": series(G, [0, 0, 1, 2, 3])}},
+            r"y_true and sensitive_features\['sex'\]",
+        ),
+        (
+            {"sensitive_features": pd.DataFrame({"g": G}, list("abcde"))},
+            "y_true and sensitive_features",
+        ),
         ({"sample_weight": series([1.0] * 5, list("abcde"))}, "y_true and sample_weight"),
         ({"cluster": series(list("xxyyz"), [9, 8, 7, 6, 5])}, "y_true and cluster"),
     ],
     ids=["y_pred", "mapping", "frame", "weights", "clusters"],
 )
 def test_other_row_labels_are_said(change: Any, names: str) -> None:
-    with pytest.warns(DataWarning, match=f"{names} have different row labels, and were paired by position"):
+    with pytest.warns(
+        DataWarning, match=f"{names} have different row labels, and were paired by position"
+    ):
         outcomes(y_true=series(Y, range(5)), **change)
 
 

@@ -1,4 +1,7 @@
-"""Tables of features and favourable probabilities, by hand: what a model is shown, which answers count."""
+"""Tables of features and favourable probabilities, by hand.
+
+What a model is shown, which answers count.
+"""
 
 from __future__ import annotations
 
@@ -20,8 +23,8 @@ def kinds() -> list[Any]:
 
 
 def test_blocks_with_columns_replaced() -> None:
-    """Of rows 1 and 2 the sex is given anew by codes; the table itself, and other columns, stay as "
-    "they are."""
+    """Of rows 1 and 2 the sex is given anew by codes; the table itself, and other columns, stay as
+    " "they are."""
     codes = np.array([1, 0])
     for X in kinds():
         table = as_features(X)
@@ -70,8 +73,13 @@ class Model:
         (lambda X: np.full(len(X), -5e-10), None, 0.0),
     ],
 )
-def test_the_favourable_probability_of_every_form(model: Any, pos_label: Any, wanted: float) -> None:
-    """Written down: the second class, the one named, or the column at a position; rounding is cut off."""
+def test_the_favourable_probability_of_every_form(
+    model: Any, pos_label: Any, wanted: float
+) -> None:
+    """Written down: the second class, the one named, or the column at a position.
+
+    Rounding is cut off.
+    """
     found = favourable_probability(model, pos_label)(np.zeros((3, 2)), 3)
     assert found.dtype == np.float64
     assert found.tolist() == pytest.approx([wanted] * 3, abs=0)
@@ -84,57 +92,77 @@ GIVES = "a function of X, or a classifier with predict_proba, that returns proba
     ("answer", "pos_label", "said"),
     [
         (
-            np.zeros(2), None,
-            "`predict`: got an answer of shape (2,) for 3 rows; allowed: one probability per row. To "
-            "fix: return "
-            "shape (n,), or (n, 2) with the favourable class second.",
+            np.zeros(2),
+            None,
+            (
+                "`predict`: got an answer of shape (2,) for 3 rows; allowed: one probability per"
+                " row. To fix: return shape (n,), or (n, 2) with the favourable class second."
+            ),
         ),
         (
-            np.zeros(3, dtype=int), None,
-            f"`predict`: got values of type int64, as labels have; allowed: {GIVES}. To fix: pass the "
-            "classifier "
-            "itself or its predict_proba, not its predict.",
+            np.zeros(3, dtype=int),
+            None,
+            (
+                f"`predict`: got values of type int64, as labels have; allowed: {GIVES}. To fix:"
+                " pass the classifier itself or its predict_proba, not its predict."
+            ),
         ),
         (
-            np.array([0.5, np.nan, np.inf]), None,
-            f"`predict`: got 2 NaN or infinite values among 3; allowed: {GIVES}. To fix: look at the "
-            "rows of X that "
-            "the model cannot judge.",
+            np.array([0.5, np.nan, np.inf]),
+            None,
+            (
+                f"`predict`: got 2 NaN or infinite values among 3; allowed: {GIVES}. To fix: look"
+                " at the rows of X that the model cannot judge."
+            ),
         ),
         (
-            np.array([0.5, -0.25, 1.5]), None,
-            f"`predict`: got values from -0.25 to 1.5; allowed: {GIVES}. To fix: turn scores into "
-            "probabilities, e.g. "
-            "by calibration.",
+            np.array([0.5, -0.25, 1.5]),
+            None,
+            (
+                f"`predict`: got values from -0.25 to 1.5; allowed: {GIVES}. To fix: turn scores"
+                " into probabilities, e.g. by calibration."
+            ),
         ),
         *(
             (
-                np.array([0.5, *ends]), None,
-                f"`predict`: got values from {min(ends)} to {max(ends)}; allowed: {GIVES}. To fix: turn scores into "
-                "probabilities, e.g. by calibration.",
+                np.array([0.5, *ends]),
+                None,
+                (
+                    f"`predict`: got values from {min(ends)} to {max(ends)}; allowed: {GIVES}. To"
+                    " fix: turn scores into probabilities, e.g. by calibration."
+                ),
             )
             for ends in ((-0.25, 0.75), (0.25, 1.5))
         ),
         (
-            np.zeros((3, 3)), None,
-            "`pos_label`: got None for an answer with 3 columns; allowed: the position of the "
-            "favourable class, 0 to "
-            "2. To fix: pos_label=1.",
+            np.zeros((3, 3)),
+            None,
+            (
+                "`pos_label`: got None for an answer with 3 columns; allowed: the position of the "
+                "favourable class, 0 to "
+                "2. To fix: pos_label=1."
+            ),
         ),
         (
-            np.zeros((3, 2)), 2,
-            "`pos_label`: got 2 for an answer with 2 columns; allowed: the position of the "
-            "favourable class, 0 to 1. "
-            "To fix: pos_label=1.",
+            np.zeros((3, 2)),
+            2,
+            (
+                "`pos_label`: got 2 for an answer with 2 columns; allowed: the position of the "
+                "favourable class, 0 to 1. "
+                "To fix: pos_label=1."
+            ),
         ),
         (
-            np.zeros((3, 2)), True,
-            "`pos_label`: got True for an answer with 2 columns; allowed: the position of the "
-            "favourable class, 0 to "
-            "1. To fix: pos_label=1.",
+            np.zeros((3, 2)),
+            True,
+            (
+                "`pos_label`: got True for an answer with 2 columns; allowed: the position of the "
+                "favourable class, 0 to "
+                "1. To fix: pos_label=1."
+            ),
         ),
     ],
-)  # fmt: skip
+)
 def test_answers_that_are_no_probabilities(answer: np.ndarray, pos_label: Any, said: str) -> None:
     """Written down by hand."""
     with pytest.raises(InputError) as problem:
@@ -156,33 +184,44 @@ WRAP = "a classifier that gives scores only: wrap it, e.g. in CalibratedClassifi
     ("model", "pos_label", "said"),
     [
         (
-            Model, None,
-            f"`predict`: got the class Model; allowed: {GIVES}. To fix: pass a fitted model, an "
-            "object of this class.",
+            Model,
+            None,
+            (
+                f"`predict`: got the class Model; allowed: {GIVES}. To fix: pass a fitted model, an"
+                " object of this class."
+            ),
         ),
         (
-            Labels(), None,
-            f"`predict`: got Labels without predict_proba; allowed: {GIVES}. To fix: pass "
-            "model.predict where it "
-            f"returns probabilities; {WRAP}.",
+            Labels(),
+            None,
+            (
+                f"`predict`: got Labels without predict_proba; allowed: {GIVES}. To fix: pass "
+                "model.predict where it "
+                f"returns probabilities; {WRAP}."
+            ),
         ),
         (3, None, f"`predict`: got int without predict_proba; allowed: {GIVES}. To fix: {WRAP}."),
         (
-            Model(["a", "b", "c"]), None,
-            "`pos_label`: got None for a classifier with the classes ['a', 'b', 'c']; allowed: one "
-            "of its classes. "
-            "To fix: pos_label='a'.",
+            Model(["a", "b", "c"]),
+            None,
+            (
+                "`pos_label`: got None for a classifier with the classes ['a', 'b', 'c']; allowed:"
+                " one of its classes. To fix: pos_label='a'."
+            ),
         ),
         (
-            Model(["a", "b"]), "z",
-            "`pos_label`: got 'z', which does not occur in predict.classes_; allowed: a value that "
-            "occurs; predict.classes_ has 'a', 'b'. To fix: name the favourable value (a mapping "
-            "{'y_true': …, 'y_pred': …} where the columns differ), or declare what may occur: "
-            "label_values=['a', 'b', 'z'].",
+            Model(["a", "b"]),
+            "z",
+            (
+                "`pos_label`: got 'z', which does not occur in predict.classes_; allowed: a value"
+                " that occurs; predict.classes_ has 'a', 'b'. To fix: name the favourable value (a"
+                " mapping {'y_true': …, 'y_pred': …} where the columns differ), or declare what may"
+                " occur: label_values=['a', 'b', 'z']."
+            ),
         ),
     ],
     ids=["class", "labels", "number", "three classes", "no class"],
-)  # fmt: skip
+)
 def test_what_does_not_predict(model: Any, pos_label: Any, said: str) -> None:
     """Written down by hand; nothing is called yet."""
     with pytest.raises(InputError) as problem:
@@ -195,15 +234,18 @@ def test_what_does_not_predict(model: Any, pos_label: Any, said: str) -> None:
     [
         (
             np.ma.masked_equal(np.eye(2), 1),
-            "`X`: got a masked array; allowed: values that the model sees. To fix: X.filled(…), or "
-            "leave those rows "
-            "out.",
+            (
+                "`X`: got a masked array; allowed: values that the model sees. To fix: X.filled(…),"
+                " or leave those rows out."
+            ),
         ),
         (
             [1, 2],
-            "`X`: got list of shape (2,); allowed: a data frame (pandas, polars, Arrow) or a "
-            "two-dimensional array. "
-            "To fix: one row per person, one column per feature (scipy.sparse: X.toarray()).",
+            (
+                "`X`: got list of shape (2,); allowed: a data frame (pandas, polars, Arrow) or a "
+                "two-dimensional array. "
+                "To fix: one row per person, one column per feature (scipy.sparse: X.toarray())."
+            ),
         ),
         (FRAME.iloc[:0], "`X`: got a table without rows; allowed: at least one row."),
     ],
@@ -231,5 +273,8 @@ def test_values_that_do_not_fit_a_column(X: Any, name: Any, values: tuple[Any, .
     with pytest.raises(InputError) as problem:
         as_features(X).block(0, 2, {name: (values, np.array([0, 1]))})
     kind = X.dtype if isinstance(X, np.ndarray) else X[name].dtype
-    said = f"got values {list(values)!r} for column {name!r} of type {kind}; allowed: values that the column's"
+    said = (
+        f"got values {list(values)!r} for column {name!r} of type {kind}; allowed: values that the"
+        " column's"
+    )
     assert said in str(problem.value)

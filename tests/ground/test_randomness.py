@@ -31,7 +31,9 @@ def test_a_generator_is_used_as_it_is() -> None:
 
 
 @pytest.mark.parametrize(
-    "rng", ["x", -1, 1.5, True, np.random.RandomState(1), [1]], ids=lambda value: type(value).__name__
+    "rng",
+    ["x", -1, 1.5, True, np.random.RandomState(1), [1]],
+    ids=lambda value: type(value).__name__,
 )
 def test_anything_else_is_refused(rng: object) -> None:
     with pytest.raises(InputError, match="`rng`: got"):

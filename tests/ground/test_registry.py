@@ -14,20 +14,34 @@ import pandas as pd
 import pytest
 
 import fairstats as fs
-from fairstats.ground.registry import CELLS, CRITERIA, ENDINGS, METRICS, RATES, Metric, Rate, find_metric, registry_json
+from fairstats.ground.registry import (
+    CELLS,
+    CRITERIA,
+    ENDINGS,
+    METRICS,
+    RATES,
+    Metric,
+    Rate,
+    find_metric,
+    registry_json,
+)
 from fairstats.methods.um.metrics import metric_names, parse_metric
-from fairstats.report.sections import REFERENCES
+from fairstats.report.references import REFERENCES
 
 JSON = Path(__file__).resolve().parents[2] / "r" / "inst" / "metrics.json"
 #: Counts per group without an empty cell.
-TABLE = {"tp": np.array([40.0, 30.0]), "fp": np.array([10.0, 12.0]), "fn": np.array([9.0, 20.0])} | {
-    "tn": np.array([41.0, 44.0])
-}
+TABLE = {
+    "tp": np.array([40.0, 30.0]),
+    "fp": np.array([10.0, 12.0]),
+    "fn": np.array([9.0, 20.0]),
+} | {"tn": np.array([41.0, 44.0])}
 
 
 def test_r_reads_the_same_table() -> None:
     written = "python -m fairstats.ground.registry writes it anew"
-    assert JSON.read_text(encoding="utf-8") == registry_json(), f"r/inst/metrics.json is old: {written}"
+    assert JSON.read_text(encoding="utf-8") == registry_json(), (
+        f"r/inst/metrics.json is old: {written}"
+    )
 
 
 @pytest.mark.parametrize(
@@ -38,8 +52,16 @@ def test_r_reads_the_same_table() -> None:
             "Accuracy: ratio between groups",
             "Ratio between groups of (tp + tn) / (tp + fp + fn + tn).",
         ),
-        ("f1_difference", "F1: difference between groups", "Difference between groups of 2 * tp / (2 * tp + fp + fn)."),
-        ("tnr_max", "True negative rate: largest gap between groups", "Largest gap between groups of tn / (tn + fp)."),
+        (
+            "f1_difference",
+            "F1: difference between groups",
+            "Difference between groups of 2 * tp / (2 * tp + fp + fn).",
+        ),
+        (
+            "tnr_max",
+            "True negative rate: largest gap between groups",
+            "Largest gap between groups of tn / (tn + fp).",
+        ),
     ],
 )
 def test_words_of_a_metric_that_is_made_of_a_rate(name: str, title: str, definition: str) -> None:
@@ -76,20 +98,26 @@ def test_a_metric_is_whole(metric: Metric) -> None:
     assert metric.definition, f"{metric.name} has no definition for the methods paragraph"
     assert set(metric.rates) <= set(RATES), f"{metric.name}: unknown rates"
     for reference in metric.references:
-        assert reference in REFERENCES or len(reference) > 40, f"{metric.name}: {reference!r} is no reference"
+        assert reference in REFERENCES or len(reference) > 40, (
+            f"{metric.name}: {reference!r} is no reference"
+        )
     assert metric.name == "abroca" or metric.rates
     assert set(metric.needs) <= {"predictions", "labels", "scores"}
     if metric.contrast != "gap" and len(metric.rates) > 1:
         assert len(metric.components) == len(metric.rates)
     for name, rate in zip(metric.components, metric.rates, strict=False):
-        assert METRICS[name].rates == (rate,), f"{metric.name}: component {name} is no entry of {rate}"
+        assert METRICS[name].rates == (rate,), (
+            f"{metric.name}: component {name} is no entry of {rate}"
+        )
 
 
 @pytest.mark.parametrize("metric", METRICS.values(), ids=lambda metric: metric.name)
 def test_a_metric_has_its_public_function(metric: Metric) -> None:
     function = getattr(fs, metric.function)
     known = inspect.signature(function).parameters
-    assert {name for name, _ in metric.arguments} <= set(known), f"{metric.function} lacks an argument"
+    assert {name for name, _ in metric.arguments} <= set(known), (
+        f"{metric.function} lacks an argument"
+    )
 
 
 def test_every_difference_has_its_largest_gap() -> None:
@@ -122,7 +150,9 @@ def test_uncertainty_matters_has_it(name: str) -> None:
     counts = np.stack([TABLE[cell] for cell in CELLS], axis=-1)[None]
     rates = CRITERIA[name].rates if name in CRITERIA else (name,)
     expected = np.stack([RATES[rate].evaluate(TABLE) for rate in rates], axis=-1)
-    np.testing.assert_allclose(metric.by_group(counts)[0].reshape(expected.shape), expected, rtol=1e-12)
+    np.testing.assert_allclose(
+        metric.by_group(counts)[0].reshape(expected.shape), expected, rtol=1e-12
+    )
     assert metric.short == (CRITERIA[name].short if name in CRITERIA else RATES[name].short)
     if name in RATES:
         assert metric.larger_is_better == RATES[name].larger_is_better
@@ -165,9 +195,16 @@ def report() -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return fs.audit(
-            people(), y_true="y", y_pred="p", score="score", sensitive_features="group",
-            reference={"group": "a"}, missing="drop", n_resamples=100, rng=1,
-        )  # fmt: skip
+            people(),
+            y_true="y",
+            y_pred="p",
+            score="score",
+            sensitive_features="group",
+            reference={"group": "a"},
+            missing="drop",
+            n_resamples=100,
+            rng=1,
+        )
 
 
 def row(result: Any) -> pd.DataFrame:
@@ -197,7 +234,9 @@ def test_the_audit_shows_it_and_says_what_it_is(metric: Metric, report: Any) -> 
     assert set(shown["verdict"]) <= {"violated", "satisfied", "undecided", "insufficient evidence"}
     words = {said.title: said.text for said in report.methods}
     for name in metric.row_names:
-        assert words[METRICS[name].title] == METRICS[name].definition, f"{name} is not in the methods text"
+        assert words[METRICS[name].title] == METRICS[name].definition, (
+            f"{name} is not in the methods text"
+        )
     for reference in metric.references:
         assert REFERENCES.get(reference, reference) in report.references
 
@@ -210,7 +249,11 @@ def test_bounds_exist_or_the_registry_says_why_not(metric: Metric, report: Any) 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         result = fs.group_metric(
-            rows["y"], rows["p"], metric=metric.name, sensitive_features=rows["group"], missing="drop"
+            rows["y"],
+            rows["p"],
+            metric=metric.name,
+            sensitive_features=rows["group"],
+            missing="drop",
         )
     if any(RATES[rate].no_bounds for rate in metric.rates):
         with pytest.raises(fs.InputError, match="worst_case_bounds"):
@@ -230,14 +273,20 @@ def test_r_computes_it_again(metric: Metric) -> None:
     checked = fs.crosscheck(fs.group_metric(metric=metric.name, counts=COUNTS, reference="a"))
     table = checked.to_frame()
     assert checked.agrees, table.to_string()
-    assert not table["verdict"].str.contains("not").any(), f"R leaves {metric.name} out:\n{table.to_string()}"
+    assert not table["verdict"].str.contains("not").any(), (
+        f"R leaves {metric.name} out:\n{table.to_string()}"
+    )
     assert "estimate" in set(table["quantity"])
 
 
 @pytest.mark.parametrize(
     ("name", "value", "method"),
     [
-        ("balanced_accuracy_difference", (30 / 50 + 44 / 56) / 2 - (40 / 49 + 41 / 51) / 2, "score (MOVER)"),
+        (
+            "balanced_accuracy_difference",
+            (30 / 50 + 44 / 56) / 2 - (40 / 49 + 41 / 51) / 2,
+            "score (MOVER)",
+        ),
         ("false_omission_rate_difference", 20 / 64 - 9 / 50, "exact unconditional"),
     ],
 )

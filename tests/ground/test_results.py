@@ -11,9 +11,17 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import fairstats as fs
 from fairstats.ground.checks import check_choice, check_confidence_level
 from fairstats.ground.errors import FairstatsError, InputError, ResultAttributeError
-from fairstats.ground.results import TIDY_COLUMNS, Comparison, HypothesisTest, Interval, Result, printed
+from fairstats.ground.results import (
+    TIDY_COLUMNS,
+    Comparison,
+    HypothesisTest,
+    Interval,
+    Result,
+    printed,
+)
 from fairstats.ground.serialise import serialisable
 
 
@@ -29,7 +37,14 @@ class Small(Result):
 
     def rows(self) -> list[dict[str, Any]]:
         return [
-            {"metric": "m<i>", "group": "a & b", "estimate": v, "n": 3, "method": "x", "colour": "red"}
+            {
+                "metric": "m<i>",
+                "group": "a & b",
+                "estimate": v,
+                "n": 3,
+                "method": "x",
+                "colour": "red",
+            }
             for v in self.values
         ]
 
@@ -74,15 +89,22 @@ def test_the_summary_is_title_table_notes() -> None:
 
 
 def test_an_end_is_printed_whatever_the_other_one_is() -> None:
-    """Only what is nothing beside a finite end is 0 in print; beside an infinite one every number counts."""
-    frame = pd.DataFrame({"metric": list("abc"), "ci_low": [0.846, 1e-20, 0.0], "ci_high": [math.inf, 2.0, math.inf]})
+    """Only what is nothing beside a finite end is 0 in print.
+
+    Beside an infinite one every number counts.
+    """
+    frame = pd.DataFrame(
+        {"metric": list("abc"), "ci_low": [0.846, 1e-20, 0.0], "ci_high": [math.inf, 2.0, math.inf]}
+    )
     rows = [line.split() for line in printed("T", frame, []).splitlines()[2:]]
     assert rows == [["a", "0.846", "∞"], ["b", "0", "2"], ["c", "0", "∞"]]
 
 
 def test_a_p_value_below_what_a_float_holds_is_not_printed_as_0() -> None:
     """Doubles end at 5e-324; a difference of 0 is one."""
-    frame = pd.DataFrame({"metric": list("abc"), "estimate": [0.0, 1.0, 2.0], "pvalue": [0.0, 1e-12, math.nan]})
+    frame = pd.DataFrame(
+        {"metric": list("abc"), "estimate": [0.0, 1.0, 2.0], "pvalue": [0.0, 1e-12, math.nan]}
+    )
     rows = [line.split() for line in printed("T", frame, []).splitlines()[2:]]
     assert rows == [["a", "0", "<1e-300"], ["b", "1", "1.00e-12"], ["c", "2", "—"]]
 
@@ -102,7 +124,9 @@ def test_from_dict_undoes_to_dict() -> None:
 
 
 @pytest.mark.parametrize(
-    "data", [Interval(0.0, 1.0, 0.9, "log"), "text", 3, None, [1, 2]], ids=lambda v: type(v).__name__
+    "data",
+    [Interval(0.0, 1.0, 0.9, "log"), "text", 3, None, [1, 2]],
+    ids=lambda v: type(v).__name__,
 )
 def test_from_dict_refuses_something_else(data: Any) -> None:
     from fairstats.ground.serialise import encode
@@ -130,7 +154,9 @@ class Pairs(Result):
 
 
 def test_a_result_answers_from_its_comparisons() -> None:
-    one = Comparison(group="a", reference="c", estimate=1.0, confidence_interval=Interval(0, 2, 0.95, "x"))
+    one = Comparison(
+        group="a", reference="c", estimate=1.0, confidence_interval=Interval(0, 2, 0.95, "x")
+    )
     two = Comparison(group="b", reference="c", estimate=3.0, verdict="undecided")
     assert Pairs((one,)).estimate == 1.0
     assert Pairs((one,)).confidence_interval == one.confidence_interval
@@ -143,7 +169,9 @@ def test_a_result_answers_from_its_comparisons() -> None:
 
 def test_what_a_result_lacks_is_an_attribute_error_of_ours() -> None:
     result = Pairs((Comparison(group="a"),))
-    with pytest.raises(FairstatsError, match="Pairs has no `pvalue`: nothing is tested; see estimate"):
+    with pytest.raises(
+        FairstatsError, match="Pairs has no `pvalue`: nothing is tested; see estimate"
+    ):
         result.pvalue  # noqa: B018
     assert not hasattr(result, "pvalue")
     assert not hasattr(result, "plot")
@@ -160,15 +188,32 @@ def test_confidence_levels_that_pass(level: float) -> None:
     assert check_confidence_level(level) == level
 
 
-@pytest.mark.parametrize("level", [0, 1, -0.1, 95, math.nan, math.inf, None, "high", "0.95x", [0.95, 0.9]], ids=repr)
+@pytest.mark.parametrize(
+    "level", [0, 1, -0.1, 95, math.nan, math.inf, None, "high", "0.95x", [0.95, 0.9]], ids=repr
+)
 def test_confidence_levels_that_do_not(level: Any) -> None:
-    with pytest.raises(InputError, match=r"`confidence_level`: got .*between 0 and 1.*0\.95 for a 95% interval"):
+    with pytest.raises(
+        InputError, match=r"`confidence_level`: got .*between 0 and 1.*0\.95 for a 95% interval"
+    ):
         check_confidence_level(level)
 
 
 def test_choices() -> None:
     check_choice("method", "log", ("log", "delta"))
-    with pytest.raises(InputError, match="`method`: got 'lgo'; allowed: 'log', 'delta'. To fix: choose one of them"):
+    with pytest.raises(
+        InputError, match="`method`: got 'lgo'; allowed: 'log', 'delta'. To fix: choose one of them"
+    ):
         check_choice("method", "lgo", ("log", "delta"))
     with pytest.raises(InputError, match="`method`"):
         check_choice("method", ["log"], ("log", "delta"))
+
+
+def test_results_of_other_data_are_not_equal() -> None:
+    """Results hold arrays: two are equal where they are one object."""
+    first = fs.disparate_impact(counts={"a": (4, 6), "b": (5, 5)})
+    second = fs.disparate_impact(counts={"a": (4, 6), "b": (1, 9)})
+    assert first in [first]
+    assert first != second
+    x = np.random.default_rng(1).pareto(3, 500)
+    at_one = fs.evt.fit_gpd(x, 1.0, backend="scipy")
+    assert at_one != fs.evt.fit_gpd(x, 2.0, backend="scipy")

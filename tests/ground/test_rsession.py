@@ -12,22 +12,26 @@ from fairstats.ground.rprobe import RProbe
 from fairstats.ground.rsession import call, r_code_folder
 
 
-@pytest.mark.parametrize("name", ["", "f(x)", "system; x", "a::b::c", "pkg:::hidden", "1f", "f x", "f\n"])
+@pytest.mark.parametrize(
+    "name", ["", "f(x)", "system; x", "a::b::c", "pkg:::hidden", "1f", "f x", "f\n"]
+)
 def test_only_names_of_functions_are_called(name):
     with pytest.raises(InputError, match="function"):
         call(name)
 
 
 def test_bad_rng_is_refused_before_r_starts(monkeypatch):
-    monkeypatch.setattr(rsession, "_start", lambda: pytest.fail("R was started"))
+    monkeypatch.setattr(rsession, "_running_session", lambda: pytest.fail("R was started"))
     with pytest.raises(InputError, match="rng"):
         call("base::sum", 1.0, rng="seed")
 
 
 def test_r_that_does_not_work_names_cause_and_cure(monkeypatch):
     monkeypatch.setattr(rsession, "_running", None)
-    monkeypatch.setattr(rsession, "_embedded", lambda: None)
-    monkeypatch.setattr(rsession, "probe_r", lambda: RProbe("missing", cause="no R here", cure="get one"))
+    monkeypatch.setattr(rsession, "_embedded_module", lambda: None)
+    monkeypatch.setattr(
+        rsession, "probe_r", lambda: RProbe("missing", cause="no R here", cure="get one")
+    )
     with pytest.raises(BackendError, match=r"no R here.*To fix: get one"):
         call("base::sum", 1.0)
 
@@ -41,8 +45,12 @@ def test_forked_child_is_refused_before_the_lock(monkeypatch):
 
 def test_forked_child_of_a_process_whose_r_was_started_by_others(monkeypatch):
     monkeypatch.setattr(rsession, "_running", None)
-    monkeypatch.setattr(rsession, "_embedded", lambda: SimpleNamespace(isinitialized=lambda: True))
-    monkeypatch.setenv("PYTHON_SESSION_INITIALIZED", f"current_pid={os.getpid() + 1}:sys.executable=python")
+    monkeypatch.setattr(
+        rsession, "_embedded_module", lambda: SimpleNamespace(isinitialized=lambda: True)
+    )
+    monkeypatch.setenv(
+        "PYTHON_SESSION_INITIALIZED", f"current_pid={os.getpid() + 1}:sys.executable=python"
+    )
     with pytest.raises(BackendError, match="forked child"):
         call("base::sum", 1.0)
 

@@ -19,7 +19,8 @@ pytestmark = pytest.mark.r
 ROOT = Path(__file__).parents[2]
 
 
-# --- life of the session ----------------------------------------------------------------------------
+# --- life of the session
+# ----------------------------------------------------------------------------
 
 
 def test_import_starts_nothing(python):
@@ -36,7 +37,12 @@ def test_running():
 
 def test_users_profile_and_workspace_are_left_out(python, tmp_path):
     (tmp_path / "profile.R").write_text('cat("NOISE\\n"); options(digits = 3, scipen = 50)\n')
-    subprocess.run(["Rscript", "-e", "left_over <- 1; save.image()"], cwd=tmp_path, check=True, capture_output=True)
+    subprocess.run(
+        ["Rscript", "-e", "left_over <- 1; save.image()"],
+        cwd=tmp_path,
+        check=True,
+        capture_output=True,
+    )
     assert (tmp_path / ".RData").exists()
     out = python(
         f"""
@@ -52,7 +58,8 @@ def test_users_profile_and_workspace_are_left_out(python, tmp_path):
 
 @pytest.mark.parametrize("before", [None, "/somewhere/lib"])
 def test_processes_started_later_find_their_own_libraries(python, before):
-    # R's start puts /usr/lib/x86_64-linux-gnu in front: another Python would load the system's libpython
+    # R's start puts /usr/lib/x86_64-linux-gnu in front: another Python would load the system's
+    # libpython
     out = python(
         """
         import os
@@ -110,8 +117,11 @@ def test_what_the_user_does_in_r_changes_nothing(python):
         """
     )
     assert out.splitlines() == [
-        "True", "True -10 2", "True Wichmann-Hill Box-Muller Rejection", "True True",
-    ]  # fmt: skip
+        "True",
+        "True -10 2",
+        "True Wichmann-Hill Box-Muller Rejection",
+        "True True",
+    ]
 
 
 def test_a_locked_environment_without_a_seed_is_named_where_r_must_draw(python):
@@ -160,7 +170,8 @@ def test_a_wrong_r_home_says_unset_it(python, tmp_path, home):
     (tmp_path / "nowhere" / "bin").mkdir(parents=True)
     home = str(tmp_path / home) if home == "nowhere" else home
     out = python(
-        "from fairstats.ground.rprobe import probe_r; print(probe_r().cause, '|', probe_r().cure)", {"R_HOME": home}
+        "from fairstats.ground.rprobe import probe_r; print(probe_r().cause, '|', probe_r().cure)",
+        {"R_HOME": home},
     )
     assert out.startswith(f"R_HOME is {home!r}, where there is no R | unset it")
 
@@ -212,7 +223,8 @@ def wheel(tmp_path):
     return tmp_path / "site"
 
 
-HOME = "from fairstats.ground.rsession import call; print(call('get0', 'CODE_FOLDER'))"  # None: a package
+# None: a package
+HOME = "from fairstats.ground.rsession import call; print(call('get0', 'CODE_FOLDER'))"
 
 
 def test_code_of_the_wheel_is_used(python, wheel):
@@ -226,7 +238,15 @@ def test_installed_r_package_of_the_same_version_is_used(python, wheel, tmp_path
     package = tmp_path / "package"
     ignore = shutil.ignore_patterns("*.Rcheck", "reference")
     shutil.copytree(ROOT / "r", package, ignore=ignore)
-    install = ["R", "CMD", "INSTALL", "--no-docs", "--no-test-load", f"--library={library}", str(package)]
+    install = [
+        "R",
+        "CMD",
+        "INSTALL",
+        "--no-docs",
+        "--no-test-load",
+        f"--library={library}",
+        str(package),
+    ]
     subprocess.run(install, check=True, capture_output=True, timeout=120)
     libraries = {"R_LIBS": os.pathsep.join(filter(None, [str(library), os.environ.get("R_LIBS")]))}
     assert python(HOME, libraries, path=wheel).strip() == "None"
@@ -237,7 +257,8 @@ def test_installed_r_package_of_the_same_version_is_used(python, wheel, tmp_path
     assert python(HOME, libraries, path=wheel).strip() != "None"
 
 
-# --- threads and processes --------------------------------------------------------------------------
+# --- threads and processes
+# --------------------------------------------------------------------------
 
 
 def mixed(k):
@@ -347,7 +368,8 @@ def test_joblib_loky_works():
     np.testing.assert_array_equal(out, [call("stats::rnorm", 2, rng=k) for k in range(4)])
 
 
-# --- Ctrl-C -----------------------------------------------------------------------------------------
+# --- Ctrl-C
+# -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.skipif(os.name == "nt", reason="sends SIGINT")

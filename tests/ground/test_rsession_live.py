@@ -15,11 +15,15 @@ pytestmark = pytest.mark.r
 ROOT = Path(__file__).parents[2]
 
 
-# --- values -----------------------------------------------------------------------------------------
+# --- values
+# -----------------------------------------------------------------------------------------
 
 
 def test_reading_vectors_takes_no_reference_of_none():
-    """Witness: the count itself. By rpy2's `memoryview` it fell by one a vector, until Python 3.11 died."""
+    """Witness: the count itself.
+
+    By rpy2's `memoryview` it fell by one a vector, until Python 3.11 died.
+    """
     call("base::identity", 1.0)
     gc.collect()
     gc.disable()  # what other tests left in circles holds hundreds of None, too
@@ -32,7 +36,9 @@ def test_reading_vectors_takes_no_reference_of_none():
         gc.enable()
 
 
-@pytest.mark.parametrize("value", [None, True, False, 3, -(2**31) + 1, 2.5, 1e300, "text", "ünï ≤", "", ["a", "b"]])
+@pytest.mark.parametrize(
+    "value", [None, True, False, 3, -(2**31) + 1, 2.5, 1e300, "text", "ünï ≤", "", ["a", "b"]]
+)
 def test_scalars_and_text_survive(value):
     back = call("base::identity", value)
     assert back == value
@@ -73,7 +79,9 @@ def test_float32_and_large_integers_become_doubles():
     assert call("base::identity", np.float32(0.5)) == 0.5
     assert call("base::identity", 2**40) == float(2**40)
     np.testing.assert_array_equal(call("base::identity", np.array([1, 2**40])), [1.0, 2.0**40])
-    np.testing.assert_array_equal(call("base::identity", np.array([0, 200], dtype=np.uint8)), [0, 200])
+    np.testing.assert_array_equal(
+        call("base::identity", np.array([0, 200], dtype=np.uint8)), [0, 200]
+    )
 
 
 def test_nested_mappings_and_lists():
@@ -85,7 +93,9 @@ def test_nested_mappings_and_lists():
 def test_missing_values_of_r():
     with pytest.warns(FairstatsWarning, match="NAs introduced by coercion"):
         np.testing.assert_array_equal(call("base::as.integer", ["1", "x"]), [1.0, np.nan])
-    np.testing.assert_array_equal(call("base::ifelse", np.array([np.nan, 1.0]), True, False), [np.nan, 1.0])
+    np.testing.assert_array_equal(
+        call("base::ifelse", np.array([np.nan, 1.0]), True, False), [np.nan, 1.0]
+    )
     assert call("base::ifelse", np.array([np.nan, 1.0]), "yes", "no") == [None, "yes"]
 
 
@@ -100,7 +110,9 @@ def test_argument_names_with_dots():
     assert call("base::sum", [1.0, np.nan, 2.0], **{"na.rm": True}) == 3.0
 
 
-@pytest.mark.parametrize("value", [object(), 1j, np.array([1j]), np.array([object()]), {"a": {1, 2}}])
+@pytest.mark.parametrize(
+    "value", [object(), 1j, np.array([1j]), np.array([object()]), {"a": {1, 2}}]
+)
 def test_values_that_r_cannot_hold(value):
     with pytest.raises(InputError, match="value"):
         call("base::identity", value)
@@ -112,11 +124,14 @@ def test_results_that_python_cannot_hold():
         call("base::globalenv")
 
 
-# --- conditions and console -------------------------------------------------------------------------
+# --- conditions and console
+# -------------------------------------------------------------------------
 
 
 def test_error_has_message_and_call():
-    with pytest.raises(RBackendError, match=r"R: missing values.*in R's call `quantile\.default\(arg1, probs"):
+    with pytest.raises(
+        RBackendError, match=r"R: missing values.*in R's call `quantile\.default\(arg1, probs"
+    ):
         call("stats::quantile", [1.0, np.nan], probs=0.5)
 
 
@@ -134,7 +149,9 @@ def test_data_do_not_appear_in_the_message():
 
 
 def test_warnings_become_ours():
-    with pytest.warns(FairstatsWarning, match=r"R: NAs introduced by coercion \(in R's call `base::as.numeric"):
+    with pytest.warns(
+        FairstatsWarning, match=r"R: NAs introduced by coercion \(in R's call `base::as.numeric"
+    ):
         value = call("base::as.numeric", "x")
     assert np.isnan(value)
 
@@ -170,7 +187,8 @@ def test_r_asks_nothing_of_the_user():
     assert call("base::readline", "your name? ") == ""
 
 
-# --- seed -------------------------------------------------------------------------------------------
+# --- seed
+# -------------------------------------------------------------------------------------------
 
 
 def test_seed_comes_from_rng():

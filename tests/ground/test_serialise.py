@@ -26,8 +26,16 @@ def there_and_back(value: Any) -> Any:
 
 
 PLAIN = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(-(2**60), 2**60), st.floats(allow_nan=False), st.text()),
-    lambda inner: st.one_of(st.lists(inner, max_size=4).map(tuple), st.dictionaries(st.text(), inner, max_size=4)),
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(-(2**60), 2**60),
+        st.floats(allow_nan=False),
+        st.text(),
+    ),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=4).map(tuple), st.dictionaries(st.text(), inner, max_size=4)
+    ),
     max_leaves=10,
 )
 
@@ -48,7 +56,9 @@ def test_a_mapping_whose_keys_look_like_ours(key: str) -> None:
     assert there_and_back({key: "x"}) == {key: "x"}
 
 
-@given(hnp.arrays(st.sampled_from(["f8", "i8", "u1", "?"]), hnp.array_shapes(max_dims=3, min_side=1)))
+@given(
+    hnp.arrays(st.sampled_from(["f8", "i8", "u1", "?"]), hnp.array_shapes(max_dims=3, min_side=1))
+)
 def test_arrays(array: np.ndarray) -> None:
     back = there_and_back(array)
     assert back.dtype == array.dtype
@@ -88,13 +98,17 @@ def test_count_tables() -> None:
     np.testing.assert_array_equal(back.covariance(), counts.covariance())
 
 
-@pytest.mark.parametrize("value", [object(), {1, 2}, b"x", 1j, lambda: 0], ids=lambda v: type(v).__name__)
+@pytest.mark.parametrize(
+    "value", [object(), {1, 2}, b"x", 1j, lambda: 0], ids=lambda v: type(v).__name__
+)
 def test_what_cannot_be_stored_is_refused(value: Any) -> None:
     with pytest.raises(InputError, match="`value`: got"):
         encode(value)
 
 
-@pytest.mark.parametrize("value", [{}, {"class": "Nothing"}, {"a": 1}, {"class": "os.system", "low": 1}], ids=str)
+@pytest.mark.parametrize(
+    "value", [{}, {"class": "Nothing"}, {"a": 1}, {"class": "os.system", "low": 1}], ids=str
+)
 def test_foreign_json_is_refused(value: Any) -> None:
     with pytest.raises(InputError, match="`json`: got an object of type"):
         decode(value)
@@ -116,7 +130,8 @@ def test_a_field_may_bear_any_name() -> None:
 
 def test_what_fits_a_field() -> None:
     """Classes by their registry, and aliases of arrays by the module that declares them."""
-    interval, names = Interval(0.0, 1.0, 0.9, "log"), {"Floats": NDArray[np.float64]}
+    interval = Interval(0.0, 1.0, 0.9, "log")
+    names = {"Floats": NDArray[np.float64]}
     assert fits(interval, "Interval | None", {})
     assert not fits(MissingReport("drop", 9, 2, {}, ()), "Interval | None", {})
     assert fits((np.zeros(2), interval), "tuple[Floats, Interval]", names)

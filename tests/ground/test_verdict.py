@@ -12,7 +12,16 @@ from scipy.stats import norm
 
 from fairstats.ground.multiplicity import normal_quantile
 from fairstats.ground.results import Interval
-from fairstats.ground.verdict import VERDICTS, Evidence, bound_level, explain, fair_range, judge, settle, z_evidence
+from fairstats.ground.verdict import (
+    VERDICTS,
+    Evidence,
+    bound_level,
+    explain,
+    fair_range,
+    judge,
+    settle,
+    z_evidence,
+)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +52,8 @@ ends = st.floats(-2, 2)
 
 @given(ends, ends, st.sampled_from(["difference", "gap"]), st.floats(0.01, 1))
 def test_wider_limits_never_decide_what_narrower_ones_left_open(a, b, scale, size):
-    low, high = min(a, b), max(a, b)
+    low = min(a, b)
+    high = max(a, b)
     fair = fair_range(scale, size)
     verdict = judge(low, high, fair=fair)
     assert verdict in VERDICTS
@@ -53,14 +63,21 @@ def test_wider_limits_never_decide_what_narrower_ones_left_open(a, b, scale, siz
 
 @given(ends, ends, st.floats(0.01, 1))
 def test_swapping_the_groups_leaves_the_verdict_on_a_difference(a, b, size):
-    low, high = min(a, b), max(a, b)
+    low = min(a, b)
+    high = max(a, b)
     fair = fair_range("difference", size)
     assert judge(low, high, fair=fair) == judge(-high, -low, fair=fair)
 
 
 @pytest.mark.parametrize(
     ("z_low", "z_high", "direction"),
-    [(-2.0, -5.0, "below"), (6.0, 2.5, "above"), (3.0, -3.0, "inside"), (-0.5, -1.0, "below"), (math.nan, 1.0, "")],
+    [
+        (-2.0, -5.0, "below"),
+        (6.0, 2.5, "above"),
+        (3.0, -3.0, "inside"),
+        (-0.5, -1.0, "below"),
+        (math.nan, 1.0, ""),
+    ],
 )
 def test_evidence_names_its_direction(z_low, z_high, direction):
     assert z_evidence(z_low, z_high).smallest[1] == direction
@@ -81,7 +98,12 @@ def test_pvalue_below_the_level_exactly_where_the_limit_excludes_the_end(z_low, 
     critical = normal_quantile(bound_level(width, 0.95, degrees), degrees)
     found = z_evidence(z_low, z_low - width, degrees)
     if (
-        min(abs(z_low + critical), abs(z_low - critical), abs(z_low - width - critical), abs(z_low - width + critical))
+        min(
+            abs(z_low + critical),
+            abs(z_low - critical),
+            abs(z_low - width - critical),
+            abs(z_low - width + critical),
+        )
         < 1e-6
     ):
         return
@@ -92,7 +114,10 @@ def test_pvalue_below_the_level_exactly_where_the_limit_excludes_the_end(z_low, 
 
 @pytest.mark.parametrize("width", [0.0, 0.3, 1.0, 3.0])
 def test_violations_of_narrow_ranges_keep_their_level(width):
-    """At either end and in the middle, 10^5 draws (se .0007): one direction alone would err in up to 10%."""
+    """At either end and in the middle, 10^5 draws (se .0007).
+
+    One direction alone would err in up to 10%.
+    """
     z = np.random.default_rng(2).standard_normal(100_000)
     critical = normal_quantile(bound_level(width, 0.95))
     for place in (0.0, width / 2, width):
@@ -113,10 +138,20 @@ def test_verdicts_of_a_family_by_hand():
     """Holm over (.01, .02, .03): .03, .04, .04; the fourth lacks evidence and does not count."""
     family = [Evidence(below=0.01), Evidence(inside=0.02), Evidence(above=0.03), Evidence()]
     rulings = settle(family, confidence_level=0.95)
-    assert [r.verdict for r in rulings] == ["violated", "satisfied", "violated", "insufficient evidence"]
+    assert [r.verdict for r in rulings] == [
+        "violated",
+        "satisfied",
+        "violated",
+        "insufficient evidence",
+    ]
     assert [r.pvalue_adjusted for r in rulings[:3]] == pytest.approx([0.03, 0.04, 0.04])
     strict = settle(family, confidence_level=0.97)
-    assert [r.verdict for r in strict] == ["violated", "undecided", "undecided", "insufficient evidence"]
+    assert [r.verdict for r in strict] == [
+        "violated",
+        "undecided",
+        "undecided",
+        "insufficient evidence",
+    ]
     single = settle(family, confidence_level=0.97, adjust="none")
     assert [r.verdict for r in single[:3]] == ["violated", "satisfied", "violated"]
 
@@ -125,8 +160,14 @@ def test_verdicts_of_a_family_by_hand():
 def test_groups_at_and_inside_the_ends_are_seldom_judged_wrongly():
     """19 log ratios at the threshold, or between its ends: P(any false verdict) ≤ .05 (se .007)."""
     rng = np.random.default_rng(1)
-    low, high = np.log(0.8), -np.log(0.8)
-    for truth, false in ((low, "violated"), (high, "violated"), (0.0, "violated"), (low - 1e-9, "satisfied")):
+    low = np.log(0.8)
+    high = -np.log(0.8)
+    for truth, false in (
+        (low, "violated"),
+        (high, "violated"),
+        (0.0, "violated"),
+        (low - 1e-9, "satisfied"),
+    ):
         for error in (0.02, 0.1):
             estimate = truth + error * rng.standard_normal((1000, 19))
             wrong = 0
@@ -137,13 +178,17 @@ def test_groups_at_and_inside_the_ends_are_seldom_judged_wrongly():
 
 
 def test_the_sentence_where_interval_and_verdict_seem_to_differ():
-    interval, bounds = Interval(0.634, 0.8005, 0.95, "score"), Interval(0.65, 0.787, 0.9, "score")
+    interval = Interval(0.634, 0.8005, 0.95, "score")
+    bounds = Interval(0.65, 0.787, 0.9, "score")
     fair = (0.8, 1.25)
-    assert "one-sided limits 0.65 and 0.787" in explain(interval, bounds, fair, "violated", adjusted=False)
+    assert "one-sided limits 0.65 and 0.787" in explain(
+        interval, bounds, fair, "violated", adjusted=False
+    )
     assert explain(bounds, bounds, fair, "violated", adjusted=False) == ""
     assert "Alone" in explain(bounds, bounds, fair, "undecided", adjusted=True)
     assert "two-sided and wider" in explain(interval, bounds, fair, "violated", adjusted=False)
-    # exact limits beside an interval by score, 21 of 21 against 1,199 of 1,300: the former are wider
+    # exact limits beside an interval by score, 21 of 21 against 1,199 of 1,300: the former are
+    # wider
     exact = Interval(0.776, 1.104, 0.95, "exact unconditional")
     words = explain(Interval(0.916, 1.103, 0.95, "score"), exact, fair, "undecided", adjusted=True)
     assert words.endswith("0.776 and 1.1; the printed interval is two-sided and by another method.")

@@ -1,4 +1,5 @@
-"""The one writer: inputs are safe by every name, files are whole or not there, whatever interrupts the writing.
+"""The one writer: inputs are safe by every name, files are whole or not there, whatever interrupts
+the writing.
 
 The witness of each law is the file system itself: bytes, inodes, modes and names before and after.
 """
@@ -83,7 +84,14 @@ def by_relative_path(people: Path) -> str:
     return os.path.relpath(people)
 
 
-ALIASES = (by_symbolic_link, by_chain_of_links, by_hard_link, by_linked_folder, by_another_spelling, by_relative_path)
+ALIASES = (
+    by_symbolic_link,
+    by_chain_of_links,
+    by_hard_link,
+    by_linked_folder,
+    by_another_spelling,
+    by_relative_path,
+)
 
 
 @pytest.mark.parametrize("alias", ALIASES)
@@ -178,7 +186,9 @@ def test_modes_are_kept_and_new_files_follow_the_mask(tmp_path: Path, draft: str
     assert stat.S_IMODE((tmp_path / "new.json").stat().st_mode) == 0o640
 
 
-@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may give files away")
+@pytest.mark.skipif(
+    not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root may give files away"
+)
 def test_the_owner_is_kept(tmp_path: Path, draft: str) -> None:
     target = tmp_path / "r.json"
     target.write_text(OLD, encoding="utf-8")
@@ -211,7 +221,9 @@ def test_a_file_that_is_there_is_left_unless_it_may_be_replaced(tmp_path: Path, 
     assert contents(tmp_path) == {"r.json": OLD.encode(), "new.json": NEW.encode()}
 
 
-def test_a_file_that_came_meanwhile_is_left(tmp_path: Path, draft: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_file_that_came_meanwhile_is_left(
+    tmp_path: Path, draft: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     target = tmp_path / "r.json"
 
     def another_writes(handle: int) -> None:
@@ -267,7 +279,9 @@ def test_a_device_without_room_is_a_failure_and_not_a_fault_of_the_path() -> Non
         write_file("/dev/full", NEW, HTML)
 
 
-@pytest.mark.parametrize("name", ["no/r.json", "people.csv/r.json", "x" * 300 + ".json", "folder.json", "\0.json"])
+@pytest.mark.parametrize(
+    "name", ["no/r.json", "people.csv/r.json", "x" * 300 + ".json", "folder.json", "\0.json"]
+)
 def test_a_path_that_cannot_be_written_is_an_input_error(people: Path, name: str) -> None:
     (people.parent / "folder.json").mkdir()
     with pytest.raises(InputError):
@@ -283,7 +297,10 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
     place = tmp_path / "disk"
     place.mkdir()
     mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(place)], capture_output=True, text=True, check=False
+        ["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", str(place)],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if mounted.returncode:
         pytest.skip(f"a file system cannot be mounted here: {mounted.stderr.strip()}")
@@ -306,7 +323,12 @@ def test_a_full_disk_leaves_the_old_file(small_disk: Path, draft: str) -> None:
 def child(code: str, *arguments: object, hidden: bool = False) -> list[str]:
     """A command that runs `code` in another process, where drafts may be hidden files."""
     kind = "os.O_TMPFILE = 0\n" if hidden else ""
-    return [sys.executable, "-c", f"import os, sys, signal, time\n{kind}{code}", *map(str, arguments)]
+    return [
+        sys.executable,
+        "-c",
+        f"import os, sys, signal, time\n{kind}{code}",
+        *map(str, arguments),
+    ]
 
 
 TOO_LARGE = """
@@ -325,14 +347,17 @@ except WriteError as problem:
 def test_a_limit_of_sizes_leaves_the_old_file(tmp_path: Path, hidden: bool) -> None:
     target = tmp_path / "r.json"
     target.write_text(OLD, encoding="utf-8")
-    done = subprocess.run(child(TOO_LARGE, target, hidden=hidden), capture_output=True, text=True, check=True)
+    done = subprocess.run(
+        child(TOO_LARGE, target, hidden=hidden), capture_output=True, text=True, check=True
+    )
     assert done.stdout.strip() == os.strerror(errno.EFBIG)
     assert contents(tmp_path) == {"r.json": OLD.encode()}
 
 
 # ---------------------------------------------------------------- signals
 
-#: The command line, whose work is to write one file; it stops before the file takes its place until it is killed.
+#: The command line, whose work is to write one file; it stops before the file takes its place until
+#: it is killed.
 STOPPED = """
 # a run in the background of a shell, or under nohup, would inherit that these are ignored
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -357,7 +382,8 @@ program.main()
 
 @pytest.mark.parametrize("hidden", [False, True])
 @pytest.mark.parametrize(
-    ("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGKILL, -9)]
+    ("number", "code"),
+    [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129), (signal.SIGKILL, -9)],
 )
 def test_a_process_that_is_killed_leaves_the_old_file(
     tmp_path: Path, number: signal.Signals, code: int, hidden: bool
@@ -365,7 +391,9 @@ def test_a_process_that_is_killed_leaves_the_old_file(
     target = tmp_path / "r.json"
     target.write_text(OLD, encoding="utf-8")
     command = child(STOPPED, target, hidden=hidden)
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "half\n"
         process.send_signal(number)
@@ -374,13 +402,16 @@ def test_a_process_that_is_killed_leaves_the_old_file(
     assert "Traceback" not in said
     left = contents(tmp_path)
     assert left.pop("r.json") == OLD.encode()
-    # SIGKILL gives nobody a chance to tidy up: a draft that has a name stays, hidden, under a name nobody chose.
+    # SIGKILL gives nobody a chance to tidy up: a draft that has a name stays, hidden, under a name
+    # nobody chose.
     killed_with_a_name = hidden and number == signal.SIGKILL
     assert len(left) == int(killed_with_a_name)
     assert all(name.startswith(".fairstats-") for name in left)
 
 
-def test_a_draft_goes_with_any_exception(tmp_path: Path, draft: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_draft_goes_with_any_exception(
+    tmp_path: Path, draft: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     def interrupted(handle: int) -> None:
         raise KeyboardInterrupt
 

@@ -42,8 +42,12 @@ def _results() -> dict[str, Result]:
         ),
         "counterfactual": fs.results.CounterfactualSample.from_values(cd),
         "ecd": fs.ecd(cd, privileged="a", unprivileged="b", backend="scipy", n_resamples=0, rng=1),
-        "tail": fs.sample_tail(_model, PEOPLE, sensitive_features="sex", group="F", n_resamples=499, rng=1),
-        "quality": fs.synthetic_quality(PEOPLE, PEOPLE.sample(900, replace=True, random_state=1), rng=1),
+        "tail": fs.sample_tail(
+            _model, PEOPLE, sensitive_features="sex", group="F", n_resamples=499, rng=1
+        ),
+        "quality": fs.synthetic_quality(
+            PEOPLE, PEOPLE.sample(900, replace=True, random_state=1), rng=1
+        ),
         "scott": fs.scott_knott(runs, n_resamples=99, rng=1),
     }
 
@@ -65,7 +69,10 @@ def test_every_name_answers_or_says_why(name: str) -> None:
     assert result.sentences()
     assert all(isinstance(said, str) and said for said in result.sentences())
     assert len(result.to_frame())
-    assert type(result).from_dict(json.loads(json.dumps(result.to_dict()))).sentences() == result.sentences()
+    assert (
+        type(result).from_dict(json.loads(json.dumps(result.to_dict()))).sentences()
+        == result.sentences()
+    )
 
 
 @pytest.mark.parametrize("name", RESULTS)
@@ -73,7 +80,9 @@ def test_comparisons_and_groups(name: str) -> None:
     result = RESULTS[name]
     if "comparisons" not in result.lacks:
         assert all(isinstance(c, Comparison) for c in result.comparisons)
-    group = {"madd": "a", "mitigation": "a", "counterfactual": "a", "ecd": "a", "scott": "EG"}.get(name)
+    group = {"madd": "a", "mitigation": "a", "counterfactual": "a", "ecd": "a", "scott": "EG"}.get(
+        name
+    )
     if group is None:
         with pytest.raises(ResultAttributeError, match=r"\[group\]"):
             result["a"]

@@ -7,22 +7,27 @@ import pytest
 from scipy.stats import binom, chisquare, hypergeom, kstest, multinomial
 
 from fairstats.numerics import draws
-from fairstats.numerics.draws import drawn_rows, split_each, split_rows
+from fairstats.numerics.draws import drawn_rows, redrawn_rows, split_each, split_rows
 
 COUNTS = np.array([10, 19_990, 0, 30_000, 10_000])
 
 
-def test_fewer_rows_are_drawn_by_numpy():
-    found = split_rows(COUNTS, 20_000, 5, np.random.default_rng(1))
-    wanted = np.random.default_rng(1).multivariate_hypergeometric(COUNTS, 20_000, size=5, method="marginals")
+def test_few_rows_are_shuffled_by_numpy():
+    counts = np.array([4, 0, 6, 5])
+    found = split_rows(counts, 9, 5, np.random.default_rng(1))
+    wanted = np.random.default_rng(1).multivariate_hypergeometric(counts, 9, size=5, method="count")
     np.testing.assert_array_equal(found, wanted)
     np.testing.assert_array_equal(
-        split_each(np.tile(COUNTS, (5, 1)), 20_000, np.random.default_rng(1)).sum(axis=1), [20_000] * 5
+        split_each(np.tile(COUNTS, (5, 1)), 20_000, np.random.default_rng(1)).sum(axis=1),
+        [20_000] * 5,
     )
 
 
 def test_halves_have_the_law_of_the_whole(monkeypatch):
-    """A bin of ten rows, of 60,000 in four parts: a chi-square test of 20,000 draws at level .001."""
+    """A bin of ten rows, of 60,000 in four parts.
+
+    A chi-square test of 20,000 draws at level .001.
+    """
     monkeypatch.setattr(draws, "TOO_MANY", 20_000)
     found = split_rows(COUNTS, 24_000, 20_000, np.random.default_rng(2))
     assert (found.sum(axis=1) == 24_000).all()
@@ -40,10 +45,13 @@ def test_halves_have_the_law_of_the_whole(monkeypatch):
 
 
 def test_rows_beyond_the_reach_of_numpy():
-    """3·10⁹ rows: NumPy raises; means and spreads are those of the formula (four standard errors)."""
+    """3·10⁹ rows: NumPy raises; means and spreads are those of the formula (four standard
+    errors).
+    """
     counts = np.array([2 * 10**9, 10**9 - 1_000, 1_000])
     found = split_rows(counts, 10**9, 4_000, np.random.default_rng(3))
-    rows, share = counts.sum(), 1 / 3
+    rows = counts.sum()
+    share = 1 / 3
     assert (found.sum(axis=1) == 10**9).all()
     spread = np.sqrt(counts * share * (1 - share) * (1 - counts / rows))
     assert (np.abs(found.mean(axis=0) - counts * share) < 4 * spread / np.sqrt(4_000)).all()
@@ -57,16 +65,19 @@ SHARES = MANY / MANY.sum()
 
 @pytest.mark.parametrize("kind", ["split", "each", "multinomial"])
 def test_many_rows_have_means_and_covariances_of_their_law(kind: str):
-    """20,000 draws; covariances of SciPy's multinomial. Four standard errors, √((c_ii c_jj + c_ij²)/n) where
-    counts are normal.
-    """
-    rng, n, size = np.random.default_rng(4), 20_000, 700_000
+    """20,000 draws; covariances of SciPy's multinomial. Four standard errors, √((c_ii c_jj +
+    c_ij²)/n) where counts are normal."""
+    rng = np.random.default_rng(4)
+    n = 20_000
+    size = 700_000
     if kind == "multinomial":
-        found, wanted = drawn_rows(2_000_000, SHARES, n, rng), 2_000_000
+        found = drawn_rows(2_000_000, SHARES, n, rng)
+        wanted = 2_000_000
         cov = multinomial(wanted, SHARES).cov()
     else:
         each = {"split": MANY, "each": np.tile(MANY, (n, 1))}[kind]
-        found, wanted = ((split_rows(each, size, n, rng) if kind == "split" else split_each(each, size, rng)), size)
+        found = split_rows(each, size, n, rng) if kind == "split" else split_each(each, size, rng)
+        wanted = size
         # the multinomial covariance with the factor of a finite population
         cov = multinomial(wanted, SHARES).cov() * (2_000_000 - size) / (2_000_000 - 1)
     mean = wanted * SHARES
@@ -80,25 +91,69 @@ def test_many_rows_have_means_and_covariances_of_their_law(kind: str):
         np.testing.assert_allclose(found[:, 0].var(), 3, rtol=4 * np.sqrt((2 + 1 / 3) / n))
 
 
-def test_a_large_count_of_many_rows_has_its_law():
-    """A count at the limit, variance 400: 20,000 draws within .0033 and the noise at level .001 (1.95/√n)."""
-    shares = np.array([400.16e-6, 0.4, 1 - 0.4 - 400.16e-6])
-    found = drawn_rows(1_000_000, shares, 20_000, np.random.default_rng(5))[:, 0]
-    # ties of whole numbers: both sides spread evenly over their unit
-    rng, law = np.random.default_rng(6), binom(1_000_000, shares[0])
-    spread = found + rng.random(found.size)
-
-    def cdf(x):
-        whole = np.floor(x)
-        return law.cdf(whole - 1) + (x - whole) * law.pmf(whole)
-
-    assert kstest(spread, cdf).statistic < 0.0033 + 1.95 / np.sqrt(20_000)
+def uniform_places(found, law, seed):
+    """Where whole numbers lie in their law, those of one value spread evenly over its share."""
+    within = np.random.default_rng(seed).random(found.size)
+    return law.cdf(found - 1) + within * law.pmf(found)
 
 
-def test_fewer_rows_are_multinomial_by_numpy():
-    shares = np.array([0.2, 0.3, 0.5])
-    wanted = np.random.default_rng(1).multinomial(999_999, shares, size=4)
-    np.testing.assert_array_equal(drawn_rows(999_999, shares, 4, np.random.default_rng(1)), wanted)
+@pytest.mark.parametrize(
+    ("rows", "cell", "size"),
+    [(4_000, 444, 300), (100_000, 1_000, 3_050), (300, 60, 150), (100_000, 10_000, 1_300)],
+    ids=["skewed", "rare", "by NumPy", "together"],
+)
+def test_a_count_without_replacement_has_its_law(rows: int, cell: int, size: int):
+    """50,000 draws beside SciPy's law: .001 by quantiles, .0066 as normal, and the noise at level
+    .001 (1.95/√n).
+    """
+    law = hypergeom(rows, cell, size)
+    others = np.array([cell, *np.full(3, (rows - cell) // 3)])
+    others[-1] += rows - others.sum()
+    found = split_each(np.tile(others, (50_000, 1)), size, np.random.default_rng(5))[:, 0]
+    allowed = 0.0066 if law.var() >= draws.NORMAL_FROM else 0.001
+    distance = kstest(uniform_places(found, law, 6), "uniform").statistic
+    assert distance < allowed + 1.95 / np.sqrt(50_000)
+
+
+@pytest.mark.parametrize(("rows", "share"), [(1_000, 0.035), (2_000, 0.11), (400, 0.05)])
+def test_a_multinomial_count_has_its_law(rows: int, share: float):
+    """The same for draws with replacement, variances 34, 196 and 19."""
+    shares = np.array([share, 0.4, 0.6 - share])
+    found = drawn_rows(rows, shares, 50_000, np.random.default_rng(5))
+    assert (found.sum(axis=1) == rows).all()
+    law = binom(rows, share)
+    allowed = 0.0066 if law.var() >= draws.NORMAL_FROM else 0.001
+    distance = kstest(uniform_places(found[:, 0], law, 6), "uniform").statistic
+    assert distance < allowed + 1.95 / np.sqrt(50_000)
+
+
+def test_the_law_of_a_distance_is_that_of_numpys_counts():
+    """Σ|X_k/n0 − (c_k − X_k)/n1| of 1,300 beside 20,000 rows in ten bins of variance 122, as drawn
+    together: a test at 5% has 5%, to .0015 and the noise of 40,000 draws (three standard errors).
+    """
+    counts = np.full(10, 2_130)
+    drawn, wanted = (
+        np.abs(x / 1_300 - (counts - x) / 20_000).sum(axis=1)
+        for x in (
+            split_rows(counts, 1_300, 40_000, np.random.default_rng(1)),
+            np.random.default_rng(2).multivariate_hypergeometric(
+                counts, 1_300, size=40_000, method="marginals"
+            ),
+        )
+    )
+    noise = 3 * np.sqrt(2 * 0.05 * 0.95 / 40_000)
+    assert (wanted > np.quantile(drawn, 0.95)).mean() == pytest.approx(0.05, abs=0.0015 + noise)
+
+
+@pytest.mark.parametrize("counts", [[30], [7, 0, 23], [400, 300, 300]])
+def test_rows_drawn_again_keep_their_number_and_shares(counts: list[int]):
+    """Means to four standard errors; an empty cell stays empty."""
+    cells = np.array(counts)
+    size = cells.sum()
+    found = redrawn_rows(cells, 20_000, np.random.default_rng(3))
+    assert (found.sum(axis=1) == size).all()
+    spread = np.sqrt(cells * (1 - cells / size) / 20_000)
+    assert (np.abs(found.mean(axis=0) - cells) <= 4 * spread).all()
 
 
 def test_a_thousand_million_rows_of_one_value_are_drawn():

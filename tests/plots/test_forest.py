@@ -27,14 +27,18 @@ def test_ratios_on_a_logarithmic_axis_with_the_rule() -> None:
     ax = fs.disparate_impact(counts=COUNTS, reference="a").plot()
     assert ax.get_xscale() == "log"
     assert [t.get_text() for t in ax.get_yticklabels()] == ["b", "c", "d"]
-    lines = {round(float(line.get_xdata()[0]), 6) for line in ax.lines if len(set(line.get_xdata())) == 1}
+    lines = {
+        round(float(line.get_xdata()[0]), 6) for line in ax.lines if len(set(line.get_xdata())) == 1
+    }
     assert {0.8, 1.0, 1.25} <= lines
     assert ax.get_xlabel() == "Ratio to a [95% interval]"
 
 
 def test_every_verdict_is_a_word() -> None:
     result = fs.disparate_impact(counts=COUNTS, reference="a")
-    assert [w for w in words(forest_plot(result)) if w in STYLES] == [c.verdict for c in result.comparisons]
+    assert [w for w in words(forest_plot(result)) if w in STYLES] == [
+        c.verdict for c in result.comparisons
+    ]
 
 
 def test_differences_and_areas_on_linear_axes() -> None:
@@ -43,8 +47,11 @@ def test_differences_and_areas_on_linear_axes() -> None:
     low, high = ax.get_xlim()
     assert low == -high
     rng = np.random.default_rng(2)
-    score, y = rng.random(400), rng.integers(0, 2, 400)
-    area = fs.abroca(y, score, sensitive_features=np.repeat(["a", "b"], 200), n_resamples=100, rng=1)
+    score = rng.random(400)
+    y = rng.integers(0, 2, 400)
+    area = fs.abroca(
+        y, score, sensitive_features=np.repeat(["a", "b"], 200), n_resamples=100, rng=1
+    )
     assert forest_plot(area).get_xlim()[0] > -0.1
 
 
@@ -74,7 +81,9 @@ def test_no_evidence_is_said() -> None:
 
 def test_zero_over_zero_and_endless_intervals_are_drawn() -> None:
     with pytest.warns(UserWarning, match="disparate_impact"):
-        result = fs.disparate_impact(counts={"a": (0, 40), "b": (0, 30), "c": (3, 10)}, reference="a")
+        result = fs.disparate_impact(
+            counts={"a": (0, 40), "b": (0, 30), "c": (3, 10)}, reference="a"
+        )
     ax = forest_plot(result)
     ax.figure.canvas.draw()
     assert np.isfinite(ax.get_xlim()).all()
@@ -91,13 +100,16 @@ def test_any_number_of_groups_fits(n: int) -> None:
 
 
 def test_labels_are_cut_and_dollars_are_no_formulas() -> None:
-    ax = forest_plot(fs.disparate_impact(counts={"a": (60, 40), "$x^{" + "y" * 200: (25, 75)}, reference="a"))
+    ax = forest_plot(
+        fs.disparate_impact(counts={"a": (60, 40), "$x^{" + "y" * 200: (25, 75)}, reference="a")
+    )
     ax.figure.canvas.draw()
     assert len(ax.get_yticklabels()[0].get_text()) < 60
 
 
 def test_mixed_scales_are_refused() -> None:
-    ratio, difference = fs.disparate_impact(counts=COUNTS), fs.demographic_parity_difference(counts=COUNTS)
+    ratio = fs.disparate_impact(counts=COUNTS)
+    difference = fs.demographic_parity_difference(counts=COUNTS)
     with pytest.raises(InputError, match="one scale"):
         forest_plot([ratio, difference])
 

@@ -25,9 +25,14 @@ def test_hfm_with_stability_ranges() -> None:
     n = 80
     y = rng.integers(0, 2, n)
     result = fs.hfm(
-        rng.random((n, 2)), y, 1 - y, sensitive_features=rng.integers(0, 3, n),
-        n_resamples=0, n_subsamples=20, rng=1,
-    )  # fmt: skip
+        rng.random((n, 2)),
+        y,
+        1 - y,
+        sensitive_features=rng.integers(0, 3, n),
+        n_resamples=0,
+        n_subsamples=20,
+        rng=1,
+    )
     ax = result.plot()
     points = [line.get_xdata()[0] for line in ax.lines if line.get_marker() == "o"]
     assert points == pytest.approx([e.hfm for e in result.entries])
@@ -42,9 +47,13 @@ def test_hfm_with_stability_ranges() -> None:
 def test_infinite_hfm_is_named() -> None:
     with pytest.warns(DataWarning, match="infinite"):
         result = fs.hfm(
-            np.array([[0.0], [1.0], [0.0], [1.0]]), [0, 1, 0, 1], [0, 1, 1, 1],
-            sensitive_features=list("aabb"), n_resamples=0, n_subsamples=0,
-        )  # fmt: skip
+            np.array([[0.0], [1.0], [0.0], [1.0]]),
+            [0, 1, 0, 1],
+            [0, 1, 1, 1],
+            sensitive_features=list("aabb"),
+            n_resamples=0,
+            n_subsamples=0,
+        )
     assert [text.get_text() for text in result.plot().texts] == ["∞"]
 
 
@@ -65,9 +74,12 @@ def test_approximation() -> None:
 
 def test_m1_and_m2_and_time() -> None:
     rng = np.random.default_rng(3)
-    a, b = rng.random((80, 3)), rng.random((70, 3))
+    a = rng.random((80, 3))
+    b = rng.random((70, 3))
     exact = fs.set_distance(a, b)
-    runs = [fs.approx_set_distance(a, b, m1=2, m2=m, rng=seed) for m in (4, 1, 2) for seed in (1, 2)]
+    runs = [
+        fs.approx_set_distance(a, b, m1=2, m2=m, rng=seed) for m in (4, 1, 2) for seed in (1, 2)
+    ]
     ax = plot_hyperparameter(exact, runs)
     assert ax.get_xlabel() == "m2"
     assert set(ax.lines[0].get_ydata()) == {exact.value}
@@ -84,6 +96,8 @@ def test_m1_and_m2_and_time() -> None:
         plot_hyperparameter(exact, [])
     sizes = (20, 10, 40)
     pairs = [(a[:n], b[:n]) for n in sizes]
-    curve = plot_time_curve([fs.set_distance(*p) for p in pairs], [fs.approx_set_distance(*p, rng=1) for p in pairs])
+    curve = plot_time_curve(
+        [fs.set_distance(*p) for p in pairs], [fs.approx_set_distance(*p, rng=1) for p in pairs]
+    )
     assert [line.get_xdata()[:].tolist() for line in curve.lines] == [[20, 40, 80]] * 2
     assert curve.get_yscale() == "log"

@@ -1,4 +1,6 @@
-"""Pictures as data: what the marks hold is what the result says, and both drawers draw all of them."""
+"""Pictures as data: what the marks hold is what the result says, and both drawers draw all of
+them.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ from fairstats.plots.figures import (
     score_histograms,
 )
 from fairstats.plots.picture import LIMIT, NEUTRAL, Picture, contours, draw, mark
-from fairstats.report.pages import _ticks, svg
+from fairstats.report.pages import _round_ticks, svg
 
 RNG = np.random.default_rng(5)
 N = 900
@@ -63,13 +65,17 @@ def test_madd_by_bandwidth_is_madd_in_so_many_bins(madd: Any) -> None:
 
 @pytest.mark.filterwarnings("ignore:.*separate the labels without an error")
 def test_the_filled_area_between_roc_curves_is_abroca() -> None:
-    """The shoelace formula on the drawn polygon; scores of a are better everywhere, so no curves cross."""
+    """The shoelace formula on the drawn polygon.
+
+    Scores of a are better everywhere, so no curves cross.
+    """
     y = np.tile([0, 1], 300)
     group = np.repeat(["a", "b"], 300)
     score = np.where(group == "a", y, 0.5) + 0.0
     found = fs.abroca(y, score, sensitive_features=group, reference="a", n_resamples=100, rng=1)
     (polygon,) = marks(roc_curves(found, found.comparisons[0]), "area")
-    x, y_ = polygon.x, polygon.y
+    x = polygon.x
+    y_ = polygon.y
     shoelace = abs((x * np.roll(y_, -1) - np.roll(x, -1) * y_).sum()) / 2
     assert shoelace == pytest.approx(found.estimate, abs=1e-12) == 0.5
 
@@ -80,19 +86,23 @@ def test_calibration_has_wilsons_interval_in_every_bin(level: float) -> None:
     counts = RNG.integers(1, 60, (2, 2, 10))
     scores = ScoreCounts(("a", "b"), values, counts)
     for g in range(2):
-        score, n, rate, low, high = scores._calibration(g, level)
+        score, n, rate, low, high = scores._calibration_bins(g, level)
         assert n.sum() == counts[g].sum()
         assert (rate * n).sum() == pytest.approx(counts[g, 1].sum())
         assert (score * n).sum() == pytest.approx((counts[g].sum(axis=0) * values).sum())
         wilson = proportion_confint(np.rint(rate * n), n, alpha=1 - level, method="wilson")
-        np.testing.assert_allclose([low, high], wilson, rtol=1e-9)  # statsmodels, an independent library
+        np.testing.assert_allclose(
+            [low, high], wilson, rtol=1e-9
+        )  # statsmodels, an independent library
 
 
 def test_calibration_of_few_rows_is_one_bin(area: Any) -> None:
-    few = ScoreCounts(("a", "b"), np.array([0.2, 0.8]), np.array([[[3, 1], [2, 4]], [[0, 0], [0, 0]]]))
-    score, n, *_ = few._calibration(0)
+    few = ScoreCounts(
+        ("a", "b"), np.array([0.2, 0.8]), np.array([[[3, 1], [2, 4]], [[0, 0], [0, 0]]])
+    )
+    score, n, *_ = few._calibration_bins(0)
     assert (score.tolist(), n.tolist()) == ([0.5], [10])
-    assert all(part.size == 0 for part in few._calibration(1))
+    assert all(part.size == 0 for part in few._calibration_bins(1))
     drawn = marks(calibration_curves(area, area.comparisons[0]), "band")
     assert len(drawn) == 2
 
@@ -107,7 +117,9 @@ def test_contours_of_a_cone_are_circles() -> None:
 
 def test_contours_of_two_hills_a_saddle_and_an_edge() -> None:
     axis = np.linspace(-2, 2, 41)
-    hills = np.exp(-8 * ((axis[:, None] - 1) ** 2 + axis**2)) + np.exp(-8 * ((axis[:, None] + 1) ** 2 + axis**2))
+    hills = np.exp(-8 * ((axis[:, None] - 1) ** 2 + axis**2)) + np.exp(
+        -8 * ((axis[:, None] + 1) ** 2 + axis**2)
+    )
     assert len(contours(axis, axis, hills, 0.5)) == 2
     saddle = np.array([[1.0, 0.0], [0.0, 1.0]])
     assert len(contours(np.arange(2.0), np.arange(2.0), saddle, 0.5)) == 2
@@ -143,7 +155,8 @@ def test_return_levels_have_bands_and_the_question() -> None:
     cd = {"white": 0.3 * RNG.beta(2, 8, 3000), "black": 0.5 * RNG.beta(2, 8, 3000)}
     found = fs.ecd(cd, privileged="white", unprivileged="black", backend="scipy", n_resamples=0)
     picture = return_levels(found, "black")
-    line, band = marks(picture, "line", 0)[0], marks(picture, "band", 0)[0]
+    line = marks(picture, "line", 0)[0]
+    band = marks(picture, "band", 0)[0]
     wanted = found["black"].fit.return_level(float(line.x[7]))
     assert line.y[7] == pytest.approx(wanted.estimate)
     assert (band.low[7], band.y[7]) == pytest.approx(tuple(wanted.confidence_interval))
@@ -159,12 +172,16 @@ def test_power_curves_are_drawn_over_the_ratio() -> None:
 def every_mark() -> Picture:
     x = np.array([0.1, 0.5, 1.0])
     shown = [
-        mark("line", x, x, 0, "<b>line</b>"), mark("steps", x, x[:2], 1, "steps $x^{"),
-        mark("band", x, x, 2, "band", low=x / 2), mark("area", x, x[::-1], 3, "area"),
-        mark("box", (0.2, 0.4), (0.2, 0.4), LIMIT, "box"), mark("rule", 0.3, (), NEUTRAL, "upright"),
-        mark("rule", (), 0.3, 4, "level"), mark("dots", x, [0.5, np.nan, 0.1], 5, "dots"),
+        mark("line", x, x, 0, "<b>line</b>"),
+        mark("steps", x, x[:2], 1, "steps $x^{"),
+        mark("band", x, x, 2, "band", low=x / 2),
+        mark("area", x, x[::-1], 3, "area"),
+        mark("box", (0.2, 0.4), (0.2, 0.4), LIMIT, "box"),
+        mark("rule", 0.3, (), NEUTRAL, "upright"),
+        mark("rule", (), 0.3, 4, "level"),
+        mark("dots", x, [0.5, np.nan, 0.1], 5, "dots"),
         mark("line", [np.nan], [np.nan], 9),
-    ]  # fmt: skip
+    ]
     return Picture('title "<i>"', "x", "y & z", (0.1, 1.0), (0.0, 1.0), tuple(shown), log=True)
 
 
@@ -181,7 +198,10 @@ def test_svg_is_well_formed_named_and_escaped() -> None:
 
 
 def test_svg_puts_every_mark_in_its_place() -> None:
-    """Closed form: 276 × 188 units from (56, 8); x = 276·(1 + log10 v) over a decade, y = 188·(1 − v)."""
+    """Closed form: 276 × 188 units from (56, 8).
+
+    x = 276·(1 + log10 v) over a decade, y = 188·(1 − v).
+    """
 
     def at(x: float, y: float) -> str:
         return f"{276 * (1 + math.log10(x)):.1f} {188 * (1 - y):.1f}"
@@ -197,7 +217,9 @@ def test_svg_puts_every_mark_in_its_place() -> None:
     stairs = [(0.1, 0), (0.1, 0.1), (0.5, 0.1), (0.5, 0.5), (1.0, 0.5), (1.0, 0)]
     band = [*rise, (1.0, 0.5), (0.5, 0.25), (0.1, 0.05)]
     down = [(0.1, 1.0), (0.5, 0.5), (1.0, 0.1)]
-    line, steps, filled, area = ("M" + "L".join(at(*p) for p in way) for way in (rise, stairs, band, down))
+    line, steps, filled, area = (
+        "M" + "L".join(at(*p) for p in way) for way in (rise, stairs, band, down)
+    )
     (left, low), (right, high) = (at(v, v).split() for v in (0.2, 0.4))
     assert [(p.get("class"), p.get("d")) for p in inner.iter("path")] == [
         ("line s0", line),
@@ -213,16 +235,21 @@ def test_svg_puts_every_mark_in_its_place() -> None:
     dots = [f"{c.get('cx')} {c.get('cy')}" for c in inner.iter("circle")]
     assert dots == [at(0.1, 0.5), at(1.0, 0.1)]
     grid = [p.get("d") for p in drawing.findall("path")]
-    upright, level = grid[:2], grid[2:]
+    upright = grid[:2]
+    level = grid[2:]
     assert upright == ["M56.0 8V196", "M332.0 8V196"]
     assert level == [f"M56 {8 + 188 * (1 - v / 5):.1f}H332" for v in range(6)]
     words = [(t.get("class"), t.get("x"), t.get("y"), t.text) for t in drawing.findall("text")]
     assert words[:2] == [(None, "56.0", "210", "0.1"), ("last", "332.0", "210", "1")]
-    assert words[2:8] == [("up", "51", f"{12 + 188 * (1 - v / 5):.1f}", f"{v / 5:.1f}") for v in range(6)]
+    assert words[2:8] == [
+        ("up", "51", f"{12 + 188 * (1 - v / 5):.1f}", f"{v / 5:.1f}") for v in range(6)
+    ]
     assert words[8:] == [("name", "194", "230", "x"), ("name", None, None, "y & z")]
     turned = drawing.findall("text")[-1].get("transform")
     assert turned == "translate(11 102) rotate(-90)"
-    keys = [[(e.tag, e.get("class")) for e in li.iter() if e.get("class")] for li in tree.iter("li")]
+    keys = [
+        [(e.tag, e.get("class")) for e in li.iter() if e.get("class")] for li in tree.iter("li")
+    ]
     drawn = ["line s0", "fill s1", "fill s2", "fill s3", "rule apart", "rule neutral", "rule s4"]
     assert [k[0] for k in keys] == [*(("path", name) for name in drawn), ("circle", "dot s5")]
     assert keys[1][1:] == [("path", "line s1")]
@@ -230,7 +257,10 @@ def test_svg_puts_every_mark_in_its_place() -> None:
 
 
 def test_svg_leaves_out_points_that_no_eye_tells_apart() -> None:
-    """Closed form: 0.5 units are less than .6, 0.7 are more; the last point is drawn wherever it lies."""
+    """Closed form: 0.5 units are less than .6, 0.7 are more.
+
+    The last point is drawn wherever it lies.
+    """
     x = np.array([0, 0.5, 0.7, 1.0, 100, np.nan, 100.1]) / 276
     one = Picture("t", "x", "y", (0.0, 1.0), (0.0, 1.0), (mark("line", x, np.ones(7)),))
     assert 'd="M0.0 0.0L0.7 0.0L100.0 0.0L100.1 0.0"' in svg(one)
@@ -245,8 +275,12 @@ def test_svg_leaves_out_points_that_no_eye_tells_apart() -> None:
     ],
     ids=str,
 )
-def test_a_logarithmic_axis_has_powers_of_ten(limits: tuple[float, float], wanted: list[str]) -> None:
-    """Powers of ten within the limits, every second where they span more than five decades, written down."""
+def test_a_logarithmic_axis_has_powers_of_ten(
+    limits: tuple[float, float], wanted: list[str]
+) -> None:
+    """Powers of ten within the limits, every second where they span more than five decades, written
+    down.
+    """
     drawing = Picture("t", "x", "y", limits, (0.0, 1.0), (mark("line", limits, (0, 1)),), log=True)
     tree = ElementTree.fromstring(svg(drawing))  # noqa: S314 - our own text
     across = [t for t in tree.iter("text") if t.get("class") not in ("up", "name")]
@@ -255,7 +289,9 @@ def test_a_logarithmic_axis_has_powers_of_ten(limits: tuple[float, float], wante
     for text in across:
         power = float(str(text.text).replace(",", ""))
         place = 56 + 276 * math.log10(power / limits[0]) / decades
-        assert float(text.get("x", "nan")) == pytest.approx(place, abs=0.051)  # one decimal is written
+        assert float(text.get("x", "nan")) == pytest.approx(
+            place, abs=0.051
+        )  # one decimal is written
 
 
 def test_matplotlib_draws_every_mark() -> None:
@@ -294,9 +330,11 @@ def test_a_group_without_a_label_has_no_roc_curve() -> None:
     ],
     ids=str,
 )
-def test_ticks_are_all_round_values_within_the_limits(limits: tuple[float, float], wanted: str) -> None:
+def test_ticks_are_all_round_values_within_the_limits(
+    limits: tuple[float, float], wanted: str
+) -> None:
     """Multiples of the least of 1, 2, 5 and 10 that leaves at most six, written down."""
-    ticks = _ticks(limits, 6)
+    ticks = _round_ticks(limits, 6)
     assert " ".join(label for _, label in ticks) == wanted
     assert [value for value, _ in ticks] == pytest.approx(
         [float(label.replace("−", "-").replace(",", "")) for label in wanted.split()]

@@ -1,4 +1,7 @@
-"""`fs_audit(strata=)` of R beside `fs.audit(strata=)`: rows, numbers, verdicts and sentences, live."""
+"""`fs_audit(strata=)` of R beside `fs.audit(strata=)`.
+
+Rows, numbers, verdicts and sentences, live.
+"""
 
 from __future__ import annotations
 
@@ -45,17 +48,25 @@ def berkeley() -> pd.DataFrame:
 
 
 def odd() -> pd.DataFrame:
-    """Zeros, strata of one person, a stratum of one group, a group of a stratum of its own, rows without a stratum.
+    """Zeros, strata of one person, a stratum of one group, a group of a stratum of its own, rows
+    without a stratum.
 
     Groups are large enough for crude comparisons without exact tests, which take R minutes.
     """
     frame = rows_of_counts(
         [
-            ("a", "x", 2400, 1600), ("b", "x", 0, 4000), ("a", "y", 1200, 2800), ("b", "y", 0, 2000),
-            ("a", "z", 1, 0), ("b", "z", 0, 1), ("a", "only a", 800, 120), ("d", "only d", 600, 4200),
-            ("e", "x", 3000, 800), ("e", "y", 10, 9),
+            ("a", "x", 2400, 1600),
+            ("b", "x", 0, 4000),
+            ("a", "y", 1200, 2800),
+            ("b", "y", 0, 2000),
+            ("a", "z", 1, 0),
+            ("b", "z", 0, 1),
+            ("a", "only a", 800, 120),
+            ("d", "only d", 600, 4200),
+            ("e", "x", 3000, 800),
+            ("e", "y", 10, 9),
         ]
-    )  # fmt: skip
+    )
     frame.loc[frame.index[::40], "stratum"] = None
     return frame
 
@@ -63,16 +74,23 @@ def odd() -> pd.DataFrame:
 def audited(frame: pd.DataFrame, path: Path, **options: Any) -> AuditReport:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", fs.FairstatsWarning)
-        report = fs.audit(frame, y_pred="selected", sensitive_features="group", strata="stratum", rng=1, **options)
+        report = fs.audit(
+            frame, y_pred="selected", sensitive_features="group", strata="stratum", rng=1, **options
+        )
     report.to_json(path)
     return report
 
 
 def compared(frame: pd.DataFrame, path: Path) -> pd.DataFrame:
-    """What fs_compare says of the report and R's audit of the same rows; empty text is missing, as None is."""
+    """What fs_compare says of the report and R's audit of the same rows.
+
+    Empty text is missing, as None is.
+    """
     data = {name: column.fillna("").tolist() for name, column in frame.items()}
     with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "R: .*rows left out for missing values", fs.FairstatsWarning)
+        warnings.filterwarnings(
+            "ignore", "R: .*rows left out for missing values", fs.FairstatsWarning
+        )
         found = call("fs_compare", str(path), data, rng=3)
     return pd.DataFrame({name: np.atleast_1d(values) for name, values in found.items()})
 
@@ -94,10 +112,14 @@ def test_berkeley(tmp_path: Path) -> None:
     report = audited(frame, tmp_path / "report.json")
     found = compared(frame, tmp_path / "report.json")
     assert_same(report, found)
-    assert (found["quantity"] == "sentence").sum() == 2
-    head = call("fs_read_report", str(tmp_path / "report.json"))["head"]
-    assert head.startswith("Strata change the answer for 2 of 2 comparisons: women against men: crude ratio 0.682")
-    assert head in headline(report)
+    # of the whole audit, and of both comparisons
+    assert (found["quantity"] == "sentence").sum() == 3
+    claims, strata = call("fs_read_report", str(tmp_path / "report.json"))["head"]
+    assert claims.startswith("Over the whole audit (2 facts, Holm, error 5%)")
+    assert strata.startswith(
+        "Strata change the answer for 2 of 2 comparisons: women against men: crude ratio 0.682"
+    )
+    assert f"{claims} {strata}" in headline(report)
 
 
 @pytest.mark.parametrize("options", [{}, {"threshold": 1.0, "simultaneous": "bonferroni"}])
@@ -114,10 +136,14 @@ def test_outcomes_and_means_of_rates(tmp_path: Path) -> None:
     """Ratios of labels, differences of means of rates, families of several rates."""
     rng = np.random.default_rng(3)
     n = 9_000
-    frame = pd.DataFrame({"group": rng.choice(["a", "b"], n), "stratum": rng.choice([1.0, 2.5, 10.0], n)})
+    frame = pd.DataFrame(
+        {"group": rng.choice(["a", "b"], n), "stratum": rng.choice([1.0, 2.5, 10.0], n)}
+    )
     frame.loc[frame.index[:7], "stratum"] = 99.0
     frame["passed"] = (rng.random(n) < 0.3 + 0.05 * frame["stratum"].clip(upper=9)).astype(int)
-    frame["selected"] = (rng.random(n) < 0.3 + 0.3 * frame["passed"] * (frame["group"] != "b")).astype(int)
+    frame["selected"] = (
+        rng.random(n) < 0.3 + 0.3 * frame["passed"] * (frame["group"] != "b")
+    ).astype(int)
     report = audited(frame, tmp_path / "report.json", y_true="passed")
     found = compared(frame, tmp_path / "report.json")
     assert_same(report, found)
@@ -128,13 +154,16 @@ def test_outcomes_and_means_of_rates(tmp_path: Path) -> None:
 def test_labels_beside_the_favourable_one(tmp_path: Path) -> None:
     """Counted by hand: 1,200 and 800 rows; both reports name them, and R's with the same words."""
     frame = pd.DataFrame(
-        {"risk": np.repeat(["Low", "Medium", "High"], [3_000, 1_200, 800]), "sex": np.tile(["f", "m"], 2_500)}
+        {
+            "risk": np.repeat(["Low", "Medium", "High"], [3_000, 1_200, 800]),
+            "sex": np.tile(["f", "m"], 2_500),
+        }
     )
     report = fs.audit(frame, y_pred="risk", sensitive_features="sex", pos_label="Low", rng=1)
     report.to_json(tmp_path / "report.json")
     sentence = "risk: counted as not favourable: Medium 1,200 rows, High 800."
     assert sentence in headline(report)
-    assert call("fs_read_report", str(tmp_path / "report.json"))["head"] == sentence
+    assert call("fs_read_report", str(tmp_path / "report.json"))["head"][1] == sentence
     found = compared(frame, tmp_path / "report.json")
     assert found["agree"].astype(bool).all()
     said = found[found["metric"] == "labels"]

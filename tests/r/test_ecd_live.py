@@ -1,4 +1,7 @@
-"""Tails in base R beside the Python fits: the edge of the Pareto law, ties, and what has no tail."""
+"""Tails in base R beside the Python fits.
+
+The edge of the Pareto law, ties, and what has no tail.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +63,7 @@ def beta(seed: int, n: int, scale: float = 0.3) -> np.ndarray[Any, Any]:
         (beta(1, 3000).round(1), beta(2, 3000), 1000),  # ties
         (np.full(500, 0.1), beta(2, 3000), 1000),  # a constant
         (beta(1, 8), beta(2, 3000), 1000),  # too few values
-        (beta(1, 30), beta(2, 3000), 20),  # order statistics of a small group
+        (beta(1, 30), beta(2, 3000), 25),  # order statistics of a small group
         (np.repeat(beta(1, 1500), 2), beta(2, 3000), 1000),  # pairs of equal values
         # the threshold is lowered
         pytest.param(beta(1, 3000), beta(2, 5000), 40, marks=pytest.mark.slow),
@@ -89,9 +92,12 @@ def test_tails_of_all_kinds(u: Any, p: Any, m: float) -> None:
             assert theirs == pytest.approx(mine, abs=near)
 
     def close(mine: list[float], row: Any, estimate: str = "return_level") -> None:
-        """Median and ends of 2,000 draws on either side, seeded: errors of an end are .02 to .04 widths."""
+        """Median and ends of 2,000 draws on either side, seeded.
+
+        Errors of an end are .02 to .05 widths.
+        """
         theirs = [row[name] for name in (estimate, "ci_low", "ci_high")]
-        assert theirs == pytest.approx(mine, abs=0.12 * (mine[2] - mine[1]))
+        assert theirs == pytest.approx(mine, abs=0.15 * (mine[2] - mine[1]))
 
     for k, tail in enumerate(ours.tails):
         row = {name: column[k] for name, column in found["tails"].items()}
@@ -109,7 +115,9 @@ def test_tails_of_all_kinds(u: Any, p: Any, m: float) -> None:
         close([ours.estimate, *ours.confidence_interval], found, "estimate")
         # twice a share of 2,000 draws, on either side
         p = (ours.pvalue + found["pvalue"]) / 2
-        assert found["pvalue"] == pytest.approx(ours.pvalue, abs=7 * math.sqrt(2 * p * (1 - p) / 2000) + 0.002)
+        assert found["pvalue"] == pytest.approx(
+            ours.pvalue, abs=7 * math.sqrt(2 * p * (1 - p) / 2000) + 0.002
+        )
         return
     same(ours.estimate, found["estimate"], 1e-5)
     same(ours.std_error, found["std_error"], 1e-4)
@@ -122,12 +130,22 @@ def test_tails_of_all_kinds(u: Any, p: Any, m: float) -> None:
 
 @pytest.mark.parametrize(("grid", "told"), [(0.001, 0.001), (None, 0.0)], ids=["given", "none"])
 def test_a_grid_that_is_given(grid: float | None, told: float) -> None:
-    """`privileged` has too few ties for its grid to be found; R has the likelihood of its cells, too."""
+    """`privileged` has too few ties for its grid to be found.
+
+    R has the likelihood of its cells, too.
+    """
     rng = np.random.default_rng(3)
-    p, u = (0.3 * rng.beta(2, 8, 6000)).round(3), (0.5 * rng.beta(2, 8, 2000)).round(3)
-    settings = {"n_resamples": 0, "calibrated": False, "backend": "scipy", "grid": grid}
+    p = (0.3 * rng.beta(2, 8, 6000)).round(3)
+    u = (0.5 * rng.beta(2, 8, 2000)).round(3)
+    settings = {
+        "n_resamples": 0,
+        "calibrated": False,
+        "backend": "scipy",
+        "grid": grid,
+        "threshold": 50,
+    }
     ours = fs.ecd({"u": u, "p": p}, privileged="p", unprivileged="u", **settings)
-    found = call("fs_ecd", u, p, grid=told)
+    found = call("fs_ecd", u, p, threshold=50, grid=told)
     for k, tail in enumerate(ours.tails):
         assert tail.fit.grid == grid
         assert found["tails"]["exceedances"][k] == tail.n_exceedances

@@ -1,4 +1,7 @@
-"""The exact tests of R and Python: one ordering, one nuisance interval, one search, one switch (live R)."""
+"""The exact tests of R and Python.
+
+One ordering, one nuisance interval, one search, one switch (live R).
+"""
 
 from __future__ import annotations
 
@@ -14,14 +17,23 @@ from fairstats.numerics.rates.search import STEP, to_scale
 from fairstats.numerics.rates.switch import needs_exact
 
 pytestmark = pytest.mark.r
-TABLES = ((3, 12, 8, 15), (1, 1, 0, 300), (0, 3, 380, 400), (9, 9, 3, 10), (30, 40, 6, 9), (5, 12, 5, 12))
+TABLES = (
+    (3, 12, 8, 15),
+    (1, 1, 0, 300),
+    (0, 3, 380, 400),
+    (9, 9, 3, 10),
+    (30, 40, 6, 9),
+    (5, 12, 5, 12),
+)
 NULLS = {"ratio": (0.8, 1.0, 1.25), "difference": (-0.1, 0.0, 0.1)}
 
 
 @pytest.mark.parametrize("contrast", ["ratio", "difference"])
 @pytest.mark.parametrize("table", TABLES, ids=str)
 def test_p_values(table: tuple[int, int, int, int], contrast: Any) -> None:
-    """To 2e-6 of the p-value: R maximises by `optimize` where Python interpolates between nuisance rates."""
+    """To 2e-6 of the p-value: R maximises by `optimize` where Python interpolates between nuisance
+    rates.
+    """
     for null, alternative in product(NULLS[contrast], ("less", "greater", "two-sided")):
         here = exact_pvalue(*table, contrast=contrast, null=null, alternative=alternative)
         there = call("exact_pvalue", *table, contrast, null, alternative)
@@ -43,9 +55,13 @@ def test_limits(table: tuple[int, int, int, int], contrast: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    ("table", "level"), [((0, 6, 595, 700), 0.99), ((21, 21, 44, 1_300), 0.9999), ((14, 14, 28, 100), 0.5)], ids=str
+    ("table", "level"),
+    [((0, 6, 595, 700), 0.99), ((21, 21, 44, 1_300), 0.9999), ((14, 14, 28, 100), 0.5)],
+    ids=str,
 )
-def test_two_sided_limits_of_groups_that_all_agree(table: tuple[int, int, int, int], level: float) -> None:
+def test_two_sided_limits_of_groups_that_all_agree(
+    table: tuple[int, int, int, int], level: float
+) -> None:
     """The search stays on its side of the estimate."""
     here = exact_interval(*table, contrast="difference", confidence_level=level, equal=0.0)
     compare("difference", here, call("exact_interval", *table, "difference", level))

@@ -1,4 +1,6 @@
-"""The fs_ functions of the R package, which take data frames, beside the Python functions of that name."""
+"""The fs_ functions of the R package, which take data frames, beside the Python functions of that
+name.
+"""
 
 from __future__ import annotations
 
@@ -41,14 +43,19 @@ def by_group(found: dict[str, Any], name: str) -> dict[str, float]:
     return dict(zip(found["group"], np.asarray(found[name], dtype=float).tolist(), strict=True))
 
 
-#: Of rows by exact tests, p-values: R maximises by `optimize` where Python interpolates between nuisance rates; limits
-#: follow them, to two steps of the search (test_exact_live.py).
-EXACT_PVALUE, EXACT_LIMIT = 2e-5, 2 * STEP
+#: Of rows by exact tests, p-values: R maximises by `optimize` where Python interpolates between
+#: nuisance rates; limits follow them, to two steps of the search (test_exact_live.py).
+EXACT_PVALUE = 2e-5
+EXACT_LIMIT = 2 * STEP
 
 
 def assert_same_table(result: Any, found: dict[str, Any], rel: float = 1e-8) -> None:
     frame = result.to_frame()
-    exact = {c.group for c in result.comparisons if getattr(getattr(c, "procedure", None), "exact", False)}
+    exact = {
+        c.group
+        for c in result.comparisons
+        if getattr(getattr(c, "procedure", None), "exact", False)
+    }
     for name in ("estimate", "std_error", "ci_low", "ci_high", "pvalue", "pvalue_adjusted"):
         there = by_group(found, name)
         for group, value in zip(frame["group"], frame[name], strict=True):
@@ -78,8 +85,52 @@ def test_rates(name: str, python: Any, columns: tuple[str, ...]) -> None:
     assert_same_table(result, call(name, listed(d), *columns, "group", reference="b"))
 
 
+@pytest.mark.parametrize(
+    ("name", "python", "columns"),
+    [
+        ("fs_disparate_impact", fs.disparate_impact, ("p",)),
+        ("fs_equalized_odds_difference", fs.equalized_odds_difference, ("y", "p")),
+    ],
+)
+@pytest.mark.parametrize("comparisons", ["reference", "all"])
+def test_the_highest_rate_as_reference(
+    name: str, python: Any, columns: tuple[str, ...], comparisons: str
+) -> None:
+    """Intervals and adjusted p-values over all pairs, by the law of the largest |z|, which R
+    simulates: critical values agree to about 1%.  Verdicts' p-values are Bonferroni's, and agree.
+    """
+    d = people()
+    options: dict[str, Any] = {"reference": "highest", "comparisons": comparisons}
+    result = python(*(d[c] for c in columns), sensitive_features=d["group"], **options)
+    found = call(name, listed(d), *columns, "group", **options)
+    frame = result.to_frame()
+    assert list(found["group"]) == frame["group"].tolist()
+    assert list(found["reference"]) == frame["reference"].tolist()
+    assert list(found["verdict"]) == frame["verdict"].tolist()
+    allowed = {
+        "estimate": (1e-12, 1e-12),
+        "pvalue": (EXACT_PVALUE, 1e-12),
+        "pvalue_adjusted": (0.03, 0.003),
+        "ci_low": (0.01, 0.004),
+        "ci_high": (0.01, 0.004),
+        "pvalue_verdict_adjusted": (EXACT_PVALUE, 1e-12),
+    }
+    for column, (rel, abs_) in allowed.items():
+        there = np.asarray(found[column], dtype=float)
+        np.testing.assert_allclose(there, frame[column], rtol=rel, atol=abs_, err_msg=column)
+
+
+def test_the_highest_rate_is_refused_where_nothing_is_chosen() -> None:
+    d = people()
+    for name, columns in (("fs_madd", ("score",)), ("fs_abroca", ("y", "score"))):
+        with pytest.raises(Exception, match="reference"):
+            call(name, listed(d), *columns, "group", reference="highest")
+
+
 def test_strata() -> None:
-    """Adjusted comparisons of a ratio, of a rate of labels and of a mean of rates, beside the crude ones."""
+    """Adjusted comparisons of a ratio, of a rate of labels and of a mean of rates, beside the crude
+    ones.
+    """
     d = people()
     calls = (
         ("fs_disparate_impact", fs.disparate_impact, ("p",)),
@@ -87,41 +138,66 @@ def test_strata() -> None:
         ("fs_average_odds_difference", fs.average_odds_difference, ("y", "p")),
     )
     for name, python, columns in calls:
-        result = python(*(d[c] for c in columns), sensitive_features=d["group"], strata=d["stratum"], reference="a")
+        result = python(
+            *(d[c] for c in columns),
+            sensitive_features=d["group"],
+            strata=d["stratum"],
+            reference="a",
+        )
         found = call(name, listed(d), *columns, "group", reference="a", strata="stratum")
         assert_same_table(result, found)
-        for column in ("adjusted", "adjusted_ci_low", "adjusted_ci_high", "adjusted_pvalue", "pvalue_homogeneity"):
+        for column in (
+            "adjusted",
+            "adjusted_ci_low",
+            "adjusted_ci_high",
+            "adjusted_pvalue",
+            "pvalue_homogeneity",
+        ):
             there = by_group(found, column)
             for row in result.to_frame().to_dict("records"):
-                assert there[row["group"]] == pytest.approx(row[column], rel=1e-6, abs=1e-9, nan_ok=True), (
-                    name,
-                    column,
-                )
+                assert there[row["group"]] == pytest.approx(
+                    row[column], rel=1e-6, abs=1e-9, nan_ok=True
+                ), (name, column)
         verdicts = dict(zip(found["group"], found["adjusted_verdict"], strict=True))
         assert verdicts == {c.group: c.verdict for c in result.stratified.comparisons}
 
 
 def test_mantelhaen_test_has_the_same_tests() -> None:
-    """R's own mantelhaen.test: χ² without correction, exact p-values of both sides, exact limits to R's 1e-4."""
+    """R's own mantelhaen.test: χ² without correction, exact p-values of both sides, exact limits to
+    R's 1e-4.
+    """
     rng = np.random.default_rng(4)
     for _ in range(3):
-        n1, n0 = rng.integers(4, 15, 4), rng.integers(10, 30, 4)
-        k1, k0 = rng.binomial(n1, 0.4), rng.binomial(n0, 0.6)
-        cells = np.stack([np.stack([k1, n1 - k1]), np.stack([k0, n0 - k0])]).astype(float)  # (group, cell, stratum)
+        n1 = rng.integers(4, 15, 4)
+        n0 = rng.integers(10, 30, 4)
+        k1 = rng.binomial(n1, 0.4)
+        k0 = rng.binomial(n0, 0.6)
+        cells = np.stack([np.stack([k1, n1 - k1]), np.stack([k0, n0 - k0])]).astype(
+            float
+        )  # (group, cell, stratum)
         tables = Strata.of(k1, n1, k0, n0)
         exact = conditional_test(tables)
-        for alternative, p in (("less", exact.less), ("greater", exact.greater), ("two.sided", exact.two_sided)):
+        for alternative, p in (
+            ("less", exact.less),
+            ("greater", exact.greater),
+            ("two.sided", exact.two_sided),
+        ):
             found = call("known_mantelhaen", cells, True, alternative)
             assert found["p"] == pytest.approx(float(p), rel=1e-7)
         limits = [float(conditional_limit(tables, 0.025, side=side)) for side in (-1, 1)]
         assert [found["low"], found["high"]] == pytest.approx(limits, rel=5e-4)
         plain = call("known_mantelhaen", cells, False, "two.sided")
         z = float(score_statistic(tables, 1.0, "ratio"))
-        assert (plain["statistic"], plain["p"]) == pytest.approx((z * z, 2 * norm.sf(abs(z))), rel=1e-10)
+        assert (plain["statistic"], plain["p"]) == pytest.approx(
+            (z * z, 2 * norm.sf(abs(z))), rel=1e-10
+        )
 
 
 def test_mitigation() -> None:
-    """What `MaddMitigator.evaluate` returns: closed forms to rounding, the drawn ends of MADD within .1."""
+    """What `MaddMitigator.evaluate` returns.
+
+    Closed forms to rounding, the drawn ends of MADD within .1.
+    """
     rng = np.random.default_rng(2)
     group = np.repeat(["a", "b"], [120, 90])
     score = np.concatenate([rng.beta(2, 3, 120), rng.beta(3, 2, 90)])
@@ -141,14 +217,21 @@ def test_mitigation() -> None:
         for name, value in (("before", c.before), ("after", c.after), ("estimate", c.estimate)):
             assert found[name][k] == pytest.approx(value, rel=1e-8), (c.metric, name)
         for name, value in zip(("ci_low", "ci_high"), c.confidence_interval, strict=False):
-            assert found[name][k] == pytest.approx(value, rel=1e-8, abs=0.1 if drawn else 1e-9), (c.metric, name)
+            assert found[name][k] == pytest.approx(value, rel=1e-8, abs=0.1 if drawn else 1e-9), (
+                c.metric,
+                name,
+            )
 
 
 @pytest.mark.parametrize("metric", ["disparate_impact", "equal_opportunity_difference"])
 def test_compare_models(metric: str) -> None:
     d = people()
-    result = fs.compare_models(d["y"], d["p"], d["other"], sensitive_features=d["group"], metrics=metric, reference="a")
-    found = call("fs_compare_models", listed(d), "y", ["p", "other"], "group", metric, reference="a")
+    result = fs.compare_models(
+        d["y"], d["p"], d["other"], sensitive_features=d["group"], metrics=metric, reference="a"
+    )
+    found = call(
+        "fs_compare_models", listed(d), "y", ["p", "other"], "group", metric, reference="a"
+    )
     for change in result.comparisons:
         for name, value in (
             ("before", change.before),
@@ -167,12 +250,19 @@ def test_compare_models(metric: str) -> None:
 @pytest.mark.parametrize(
     ("ratio", "alternative", "threshold"),
     [
-        (0.5, "less", 0.8), (0.9, "greater", 0.7), (0.75, "two-sided", 0.8), (0.5, "violated", 0.95),
-        (1.4, "violated", 0.9), (1.02, "satisfied", 0.8),
+        (0.5, "less", 0.8),
+        (0.9, "greater", 0.7),
+        (0.75, "two-sided", 0.8),
+        (0.5, "violated", 0.95),
+        (1.4, "violated", 0.9),
+        (1.02, "satisfied", 0.8),
     ],
-)  # fmt: skip
+)
 def test_planning(ratio: float, alternative: Any, threshold: float) -> None:
-    """R sums over the counts of the reference. Sizes for verdicts: `test_the_sample_size_of_few_cases`."""
+    """R sums over the counts of the reference.
+
+    Sizes for verdicts: `test_the_sample_size_of_few_cases`.
+    """
     options: dict[str, Any] = {"alternative": alternative, "threshold": threshold}
     ours = fs.power_ratio(0.4, ratio, n=90, n_reference=200, **options)
     there = call("fs_power_ratio", 0.4, ratio, 90, 200, **options)
@@ -193,10 +283,17 @@ def test_planning(ratio: float, alternative: Any, threshold: float) -> None:
         (0.95, 1.0, 15, 40, {"alternative": "satisfied", "threshold": 0.6}),
     ],
 )
-def test_planning_of_few_cases(rate: float, ratio: float, n: int, m: int, options: dict[str, Any]) -> None:
-    """Both count verdicts by exact tests; R finds the largest probability on another grid of rates."""
+def test_planning_of_few_cases(
+    rate: float, ratio: float, n: int, m: int, options: dict[str, Any]
+) -> None:
+    """Both count verdicts by exact tests.
+
+    R finds the largest probability on another grid of rates.
+    """
     there = call("fs_power_ratio", rate, ratio, n, m, **options)
-    assert there == pytest.approx(fs.power_ratio(rate, ratio, n=n, n_reference=m, **options).power, rel=1e-9)
+    assert there == pytest.approx(
+        fs.power_ratio(rate, ratio, n=n, n_reference=m, **options).power, rel=1e-9
+    )
 
 
 def test_the_sample_size_of_few_cases() -> None:
@@ -207,9 +304,12 @@ def test_the_sample_size_of_few_cases() -> None:
 
 def test_abroca_of_two_groups() -> None:
     d = people()
-    inside, outside = d["group"] == "b", d["group"] == "a"
+    inside = d["group"] == "b"
+    outside = d["group"] == "a"
     keep = inside | outside
-    result = fs.abroca(d["y"][keep], d["score"][keep], sensitive_features=d["group"][keep], reference="a", rng=1)
+    result = fs.abroca(
+        d["y"][keep], d["score"][keep], sensitive_features=d["group"][keep], reference="a", rng=1
+    )
     two = {name: d[name][keep].tolist() for name in ("y", "score", "group")}
     found = call("fs_abroca", two, "y", "score", "group", reference="a")
     assert found["estimate"] == pytest.approx(result.estimate, rel=1e-10)
@@ -222,15 +322,20 @@ def test_abroca_of_two_groups() -> None:
 @pytest.mark.parametrize("kind", ["separated", "one group", "all equal"])
 def test_abroca_without_noise(kind: str) -> None:
     """Limits and p-values from the rows alone, in closed form: no draw moves such curves."""
-    y, group = np.repeat([0, 1, 0, 1], [40, 12, 50, 30]), np.repeat(["b", "a"], [52, 80])
+    y = np.repeat([0, 1, 0, 1], [40, 12, 50, 30])
+    group = np.repeat(["b", "a"], [52, 80])
     score = 0.3 + 0.4 * y * (kind != "all equal")
     score[-1] -= 0.5 * (kind == "one group")
     c = fs.abroca(y, score, sensitive_features=group, reference="a", rng=1).comparisons[0]
     columns = {"y": y.tolist(), "score": score.tolist(), "group": group.tolist()}
     found = call("fs_abroca", columns, "y", "score", "group", reference="a")
     assert found["verdict"] == c.verdict == "undecided"
-    assert (found["ci_low"], found["ci_high"]) == pytest.approx(tuple(c.confidence_interval), rel=1e-9)
-    assert c.confidence_interval.high == pytest.approx(c.estimate + 2 - 2 * 0.05 ** (1 / 24), rel=1e-9)
+    assert (found["ci_low"], found["ci_high"]) == pytest.approx(
+        tuple(c.confidence_interval), rel=1e-9
+    )
+    assert c.confidence_interval.high == pytest.approx(
+        c.estimate + 2 - 2 * 0.05 ** (1 / 24), rel=1e-9
+    )
     assert found["pvalue_verdict"] == pytest.approx(c.pvalue_verdict, rel=1e-9)
     if kind != "one group":
         assert np.isnan(found["std_error"])
@@ -243,7 +348,8 @@ def test_abroca_of_few_errors(scale: int) -> None:
 
     They are no draws: those of two generators do not agree to 1e-9.
     """
-    y, group = np.repeat([0, 1, 0, 1], [40, 40, 300, 300]), np.repeat(["b", "a"], [80, 600])
+    y = np.repeat([0, 1, 0, 1], [40, 40, 300, 300])
+    group = np.repeat(["b", "a"], [80, 600])
     score = 0.3 + 0.4 * y + 0.01 * (np.arange(680) % 7)
     score[40:42], score[80:90], score[2] = 0.1, 0.75, 0.72
     score = 0.5 + scale * (score - 0.5)
@@ -251,13 +357,16 @@ def test_abroca_of_few_errors(scale: int) -> None:
     columns = {"y": y.tolist(), "score": score.tolist(), "group": group.tolist()}
     found = call("fs_abroca", columns, "y", "score", "group", reference="a")
     assert found["estimate"] == pytest.approx(c.estimate, rel=1e-9)
-    assert (found["ci_low"], found["ci_high"]) == pytest.approx(tuple(c.confidence_interval), rel=1e-9)
+    assert (found["ci_low"], found["ci_high"]) == pytest.approx(
+        tuple(c.confidence_interval), rel=1e-9
+    )
 
 
 @pytest.mark.filterwarnings("ignore:R.*No tail is fitted:fairstats.ground.errors.FairstatsWarning")
 def test_rounding_of_both_levels() -> None:
     """By hand: levels .2 and 0, each off by up to .1, which adds up."""
-    first, second = np.repeat([0.2, 0.1, 0.0], [320, 40, 40]), np.repeat([0.0, -0.1, -0.2], [320, 40, 40])
+    first = np.repeat([0.2, 0.1, 0.0], [320, 40, 40])
+    second = np.repeat([0.0, -0.1, -0.2], [320, 40, 40])
     found = call("fs_ecd", first, second)
     assert (found["ci_low"], found["ci_high"]) == pytest.approx((0, 0.4), abs=1e-9)
 
@@ -265,9 +374,13 @@ def test_rounding_of_both_levels() -> None:
 def test_permutation_of_histograms() -> None:
     d = people()
     inside, outside = (np.sort(d["score"][d["group"] == g]) for g in ("b", "a"))
-    score, group = np.concatenate([inside, outside]), np.repeat(["b", "a"], [inside.size, outside.size])
+    score = np.concatenate([inside, outside])
+    group = np.repeat(["b", "a"], [inside.size, outside.size])
     ours = fs.madd(score, sensitive_features=group, n_bins=8, rng=1)
-    bins = [np.bincount(np.minimum((s * 8).astype(int), 7), minlength=8).astype(float) for s in (inside, outside)]
+    bins = [
+        np.bincount(np.minimum((s * 8).astype(int), 7), minlength=8).astype(float)
+        for s in (inside, outside)
+    ]
     found = call("crosscheck_madd_pair", *bins, 0.95, 1999, rng=2)
     assert found["madd"] == pytest.approx(ours.estimate, rel=1e-12)
     assert found["null_mean"] == pytest.approx(ours.null_mean, rel=1e-10)
@@ -280,20 +393,32 @@ def test_extreme_counterfactual_discrimination() -> None:
     cd = {"u": 0.5 * rng.beta(2, 8, 3000), "p": 0.3 * rng.beta(2, 8, 8000)}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", fs.FairstatsWarning)
-        ours = fs.ecd(cd, privileged="p", unprivileged="u", n_resamples=0, calibrated=False, backend="scipy")
-    found = call("fs_ecd", cd["u"], cd["p"])
+        ours = fs.ecd(
+            cd,
+            privileged="p",
+            unprivileged="u",
+            threshold=50,
+            n_resamples=0,
+            calibrated=False,
+            backend="scipy",
+        )
+    found = call("fs_ecd", cd["u"], cd["p"], threshold=50)
     assert found["estimate"] == pytest.approx(ours.estimate, rel=1e-6)
     assert found["std_error"] == pytest.approx(ours.std_error, rel=1e-4)
     assert found["statistic"] == pytest.approx(ours.statistic, rel=1e-4)
     assert found["pvalue"] == pytest.approx(ours.pvalue, rel=1e-3)
-    assert (found["ci_low"], found["ci_high"]) == pytest.approx(tuple(ours.confidence_interval), abs=1e-4)
+    assert (found["ci_low"], found["ci_high"]) == pytest.approx(
+        tuple(ours.confidence_interval), abs=1e-4
+    )
     assert (found["bound_low"], found["bound_high"]) == pytest.approx(tuple(ours.bounds), abs=1e-4)
     assert found["verdict"] == ours.verdict
     for k, tail in enumerate(ours.tails):
         assert found["tails"]["threshold"][k] == pytest.approx(tail.threshold, rel=1e-12)
         assert found["tails"]["shape"][k] == pytest.approx(tail.fit.shape, abs=1e-5)
         assert found["tails"]["return_level"][k] == pytest.approx(tail.level.estimate, rel=1e-6)
-        assert found["tails"]["ci_high"][k] == pytest.approx(tail.level.confidence_interval.high, rel=1e-3)
+        assert found["tails"]["ci_high"][k] == pytest.approx(
+            tail.level.confidence_interval.high, rel=1e-3
+        )
 
 
 def test_averages_of_counterfactual_discrimination() -> None:

@@ -1,7 +1,7 @@
 """The base-R twins of HFM against the Python functions: recorded everywhere, live where R is.
 
-The twins subtract every row from every other, one after the other; Python leaves out nearly all pairs.
-"""
+The twins subtract every row from every other, one after the other; Python leaves out nearly all
+pairs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from fairstats.methods.hfm.approx import acceleration, random_weights
 
 REFERENCE = Path(__file__).resolve().parents[1] / "reference" / "hfm_twins.json"
 CASES = ("normal", "binary", "offset")
-#: Both sides sum squared differences in double precision; the scaled offsets of 1e8 keep eight digits.
+#: Both sides sum squared differences in double precision; the scaled offsets of 1e8 keep eight
+#: digits.
 RELATIVE = 1e-9
 
 
@@ -46,7 +47,9 @@ def test_recorded_distances(name: str) -> None:
     assert found.value == pytest.approx(case["max"]["value"], rel=RELATIVE)
     assert found.a_to_b.value == pytest.approx(case["max"]["a_to_b"], rel=RELATIVE)
     assert found.b_to_a.value == pytest.approx(case["max"]["b_to_a"], rel=RELATIVE)
-    assert fs.set_distance(a, b, statistic="mean").value == pytest.approx(case["mean"], rel=RELATIVE)
+    assert fs.set_distance(a, b, statistic="mean").value == pytest.approx(
+        case["mean"], rel=RELATIVE
+    )
     assert fs.set_distance(a, b, statistic=0.9).value == pytest.approx(case["q90"], rel=RELATIVE)
     if name == "normal":  # no ties: the rows are the same, too
         assert found.a_to_b.row == case["max"]["row_a_to_b"] - 1
@@ -70,24 +73,35 @@ def test_recorded_hfm(name: str) -> None:
     x, *_ = sets(case)
     for key, statistic in (("hfm", "max"), ("hfm_mean", "mean")):
         result = fs.hfm(
-            x, case["y_true"], case["y_pred"], sensitive_features=case["in_group"],
-            statistic=statistic, n_resamples=0, n_subsamples=0,
-        )  # fmt: skip
+            x,
+            case["y_true"],
+            case["y_pred"],
+            sensitive_features=case["in_group"],
+            statistic=statistic,
+            n_resamples=0,
+            n_subsamples=0,
+        )
         assert result.d == pytest.approx(case[key]["d"], rel=RELATIVE)
         assert result.d_f == pytest.approx(case[key]["d_f"], rel=RELATIVE)
         assert result.hfm == pytest.approx(case[key]["hfm"], rel=1e-7, abs=1e-9)
 
 
 @pytest.mark.r
-@pytest.mark.parametrize(("d", "statistic"), [(1, "max"), (8, "max"), (40, "max"), (8, "mean"), (8, 0.75)])
+@pytest.mark.parametrize(
+    ("d", "statistic"), [(1, "max"), (8, "max"), (40, "max"), (8, "mean"), (8, 0.75)]
+)
 def test_live_distances(d: int, statistic: str | float) -> None:
     rng = np.random.default_rng(d)
-    a, b = rng.normal(size=(150, d)), rng.normal(size=(120, d)) + 0.2
+    a = rng.normal(size=(150, d))
+    b = rng.normal(size=(120, d)) + 0.2
     twin = call("fs_set_distance", a, b, statistic)
     found = fs.set_distance(a, b, statistic=statistic)
     assert found.value == pytest.approx(twin["value"], rel=1e-12)
     if statistic == "max":
-        assert (found.a_to_b.row, found.a_to_b.nearest) == (twin["row_a_to_b"] - 1, twin["nearest_a_to_b"] - 1)
+        assert (found.a_to_b.row, found.a_to_b.nearest) == (
+            twin["row_a_to_b"] - 1,
+            twin["nearest_a_to_b"] - 1,
+        )
     w = random_weights(d, rng)
     (ab, *_), (ba, *_), _ = acceleration(a, b, w, 4)
     assert max(ab, ba) == pytest.approx(call("fs_approx_set_distance", a, b, w, 4), rel=1e-12)
@@ -96,16 +110,22 @@ def test_live_distances(d: int, statistic: str | float) -> None:
 @pytest.mark.r
 def test_live_hfm() -> None:
     rng = np.random.default_rng(9)
-    x, group, y = rng.normal(size=(100, 5)), rng.integers(0, 2, 100), rng.integers(0, 2, 100)
+    x = rng.normal(size=(100, 5))
+    group = rng.integers(0, 2, 100)
+    y = rng.integers(0, 2, 100)
     y_pred = np.where(rng.random(100) < 0.3, 1 - y, y)
     result = fs.hfm(x, y, y_pred, sensitive_features=group, n_resamples=0, n_subsamples=0)
     twin = call("hfm", x, y, y_pred, group)
-    assert (result.d, result.d_f, result.hfm) == pytest.approx((twin["d"], twin["d_f"], twin["hfm"]), rel=1e-10)
+    assert (result.d, result.d_f, result.hfm) == pytest.approx(
+        (twin["d"], twin["d_f"], twin["hfm"]), rel=1e-10
+    )
 
 
 @pytest.mark.r
 def test_live_ranks_and_paired_tests() -> None:
-    """R's own `friedman.test`, `ptukey` (Nemenyi) and `t.test`, with the ties of the paper's table 1(a)."""
+    """R's own `friedman.test`, `ptukey` (Nemenyi) and `t.test`, with the ties of the paper's table
+    1(a).
+    """
     from fairstats.methods.hfm.experiment import _paired_t
     from tests.methods.hfm.test_selection import TABLE_1A
 
@@ -114,12 +134,20 @@ def test_live_ranks_and_paired_tests() -> None:
     friedman = call("stats::friedman.test", scores)
     assert found.statistic == pytest.approx(np.ravel(friedman["statistic"])[0], rel=1e-10)
     assert found.pvalue == pytest.approx(np.ravel(friedman["p.value"])[0], rel=1e-10)
-    apart = np.abs(np.subtract.outer(found.ranks, found.ranks)) / math.sqrt(7 * 8 / (6 * 9)) * math.sqrt(2)
+    apart = (
+        np.abs(np.subtract.outer(found.ranks, found.ranks))
+        / math.sqrt(7 * 8 / (6 * 9))
+        * math.sqrt(2)
+    )
     nemenyi = call("stats::ptukey", apart.ravel(), 7, math.inf, **{"lower.tail": False})
-    assert np.ravel(found.pvalues) == pytest.approx(np.ravel(nemenyi), abs=1e-8)  # R's ptukey: eight digits
+    assert np.ravel(found.pvalues) == pytest.approx(
+        np.ravel(nemenyi), abs=1e-8
+    )  # R's ptukey: eight digits
     test = call("stats::t.test", scores[:, 0], scores[:, 1], paired=True)
     t, p, _ = _paired_t(scores[:, 0] - scores[:, 1], 0.25)
-    assert (t, p) == pytest.approx((np.ravel(test["statistic"])[0], np.ravel(test["p.value"])[0]), rel=1e-10)
+    assert (t, p) == pytest.approx(
+        (np.ravel(test["statistic"])[0], np.ravel(test["p.value"])[0]), rel=1e-10
+    )
 
 
 @pytest.mark.r
@@ -143,8 +171,12 @@ def with_tests(case: dict[str, Any], statistic: str, n_resamples: int) -> Any:
     ).overall
 
 
-def assert_same_tests(entry: Any, twin: dict[str, Any], n_resamples: int, error: float = 0.0) -> None:
-    """Distances as they are; p-values within five Monte Carlo errors and the 1 of (1 + #)/(1 + B)."""
+def assert_same_tests(
+    entry: Any, twin: dict[str, Any], n_resamples: int, error: float = 0.0
+) -> None:
+    """Distances as they are; p-values within five Monte Carlo errors and the 1 of (1 + #)/(1 +
+    B).
+    """
     for value, name in ((entry.d, "d"), (entry.d_f, "d_f"), (entry.hfm, "hfm")):
         assert value == pytest.approx(twin[name], rel=RELATIVE, abs=1e-12), name
     for test, name in zip(entry.tests, ("p_d", "p_d_f", "p_hfm"), strict=True):
@@ -162,7 +194,9 @@ def test_recorded_tests_over_all_permutations_and_exchanges(statistic: str) -> N
 
 
 def risk_result(changed: np.ndarray, person: np.ndarray | None, level: float = 0.95) -> Any:
-    """Discriminative risk of a model that changes its answer where `changed` says so, draw by draw."""
+    """Discriminative risk of a model that changes its answer where `changed` says so, draw by
+    draw.
+    """
     draws, n = changed.shape
     own = np.arange(n) % (draws + 1)
     frame = pd.DataFrame({"row": np.arange(n), "own": own, "value": own})
@@ -172,7 +206,12 @@ def risk_result(changed: np.ndarray, person: np.ndarray | None, level: float = 0
         return np.where(step == 0, 0, changed[step - 1, rows["row"].to_numpy()])
 
     found = fs.discriminative_risk(
-        predict, frame, sensitive_features="value", draws="all", cluster=person, confidence_level=level
+        predict,
+        frame,
+        sensitive_features="value",
+        draws="all",
+        cluster=person,
+        confidence_level=level,
     )
     return found.comparisons[0]
 
@@ -182,7 +221,11 @@ def assert_same_risk(entry: Any, twin: dict[str, Any]) -> None:
     assert entry.estimate == pytest.approx(twin["estimate"], rel=1e-12)
     low, high = entry.confidence_interval
     assert (low, high) == pytest.approx((twin["low"], twin["high"]), rel=1e-9)
-    assert [entry.n, entry.n_draws, entry.n_changed] == [twin["n"], twin["n_draws"], twin["n_changed"]]
+    assert [entry.n, entry.n_draws, entry.n_changed] == [
+        twin["n"],
+        twin["n_draws"],
+        twin["n_changed"],
+    ]
 
 
 @pytest.mark.parametrize("name", ["first_draw", "by_draws", "by_person", "first_draw_90"])
@@ -191,7 +234,9 @@ def test_recorded_discriminative_risk(name: str) -> None:
     changed = np.array(case["changed"]).reshape(-1, case["n_draws"]).T
     person = np.array(case["person"]) if name == "by_person" else None
     single = name.startswith("first_draw")
-    entry = risk_result(changed[:1] if single else changed, person, 0.9 if name.endswith("90") else 0.95)
+    entry = risk_result(
+        changed[:1] if single else changed, person, 0.9 if name.endswith("90") else 0.95
+    )
     assert_same_risk(entry, case[name])
 
 

@@ -1,8 +1,8 @@
 """The base-R twins of the rates against the Python functions: recorded everywhere, live where R is.
 
-The twins find the constrained maximum of the likelihood by `uniroot` on the score equation and the variances
-under weights and clusters from influence values; Python has closed roots and scatter matrices of counts.
-"""
+The twins find the constrained maximum of the likelihood by `uniroot` on the score equation and the
+variances under weights and clusters from influence values; Python has closed roots and scatter
+matrices of counts."""
 
 from __future__ import annotations
 
@@ -27,10 +27,14 @@ RATIOS: dict[str, Any] = {
     "tpr": lambda d, **how: fs.conditional_accuracy(d["y_true"], d["y_pred"], **how),
     "tnr": lambda d, **how: fs.conditional_accuracy(d["y_true"], d["y_pred"], label=0, **how),
     "ppv": lambda d, **how: fs.conditional_use_accuracy(d["y_true"], d["y_pred"], **how),
-    "npv": lambda d, **how: fs.conditional_use_accuracy(d["y_true"], d["y_pred"], prediction=0, **how),
+    "npv": lambda d, **how: fs.conditional_use_accuracy(
+        d["y_true"], d["y_pred"], prediction=0, **how
+    ),
 }
 DIFFERENCES: dict[str, Any] = {
-    "selection_rate": lambda d, **how: fs.demographic_parity_difference(d["y_true"], d["y_pred"], **how),
+    "selection_rate": lambda d, **how: fs.demographic_parity_difference(
+        d["y_true"], d["y_pred"], **how
+    ),
     "tpr": lambda d, **how: fs.equal_opportunity_difference(d["y_true"], d["y_pred"], **how),
     "ppv": lambda d, **how: fs.predictive_parity_difference(d["y_true"], d["y_pred"], **how),
 }
@@ -66,8 +70,8 @@ def ours(case: dict[str, Any], people: dict[str, Any]) -> Any:
     return functions[case["rate_name"]](people, method=case["method"], **how)
 
 
-#: What a recorded case tells under weights or clusters: its intervals and tests took all units − 1 degrees of
-#: freedom, where Satterthwaite's are taken now (the live cases compare those).
+#: What a recorded case tells under weights or clusters: its intervals and tests took all units − 1
+#: degrees of freedom, where Satterthwaite's are taken now (the live cases compare those).
 BEFORE_TESTS = ("rate", "rate_reference", "estimate", "std_error", "n", "n_reference")
 
 
@@ -97,9 +101,11 @@ def assert_same(result: Any, twin: dict[str, Any], *, only: tuple[str, ...] = ()
             "n": comparison.n,
             "n_reference": comparison.n_reference,
         }
-        # With a cell below 5 our tests are by score, whatever the interval; the score cases compare those.
+        # With a cell below 5 our tests are by score, whatever the interval; the score cases compare
+        # those.
         by_score = comparison.bounds.method != comparison.confidence_interval.method
-        # Where few cases are expected the limits are exact ones (test_exact_live.py), beside the same tests by score.
+        # Where few cases are expected the limits are exact ones (test_exact_live.py), beside the
+        # same tests by score.
         if comparison.procedure.exact:
             del pairs["low"], pairs["high"]
         if "row_method" in twin and comparison.procedure.exact:
@@ -109,7 +115,10 @@ def assert_same(result: Any, twin: dict[str, Any], *, only: tuple[str, ...] = ()
         for name, value in pairs.items() if not only else [(name, pairs[name]) for name in only]:
             if name not in twin or (by_score and (name == "statistic" or name.startswith("p_"))):
                 continue
-            assert value == pytest.approx(numbers(twin[name])[k], rel=1e-8, abs=1e-12), (name, group)
+            assert value == pytest.approx(numbers(twin[name])[k], rel=1e-8, abs=1e-12), (
+                name,
+                group,
+            )
 
 
 def cases() -> list[Any]:
@@ -158,7 +167,9 @@ def test_recorded_comparisons(case: dict[str, Any]) -> None:
 
 @pytest.mark.filterwarnings("ignore::fairstats.ground.errors.DataWarning")
 @pytest.mark.filterwarnings("ignore::fairstats.ground.errors.InsufficientEvidenceWarning")
-@pytest.mark.parametrize("case", recorded()["average_odds"], ids=["plain", "weighted", "clustered", "both"])
+@pytest.mark.parametrize(
+    "case", recorded()["average_odds"], ids=["plain", "weighted", "clustered", "both"]
+)
 def test_recorded_average_odds(case: dict[str, Any]) -> None:
     people = recorded()["people"]
     how = columns(people, case["weighted"], case["clustered"])
@@ -178,7 +189,13 @@ def random_people(seed: int, n: int = 400) -> dict[str, Any]:
     y_true = (rng.uniform(size=n) < 0.5).astype(int)
     y_pred = (rng.uniform(size=n) < 0.3 + 0.3 * y_true + 0.1 * (group == "blue")).astype(int)
     weight = rng.gamma(3, 0.5, size=n) + 0.05
-    return {"group": group, "y_true": y_true, "y_pred": y_pred, "weight": weight, "cluster": cluster}
+    return {
+        "group": group,
+        "y_true": y_true,
+        "y_pred": y_pred,
+        "weight": weight,
+        "cluster": cluster,
+    }
 
 
 #: Column of fs_group_metric → name in the recorded twins.
@@ -212,10 +229,15 @@ def test_live_comparisons(case: dict[str, Any]) -> None:
 @pytest.mark.parametrize("name", ["score", "koopman", "mee"])
 def test_live_score_intervals_of_random_tables(name: str) -> None:
     rng = np.random.default_rng(3)
-    interval, contrast = (difference_score_interval, "difference") if name == "mee" else (ratio_score_interval, "ratio")
+    interval, contrast = (
+        (difference_score_interval, "difference")
+        if name == "mee"
+        else (ratio_score_interval, "ratio")
+    )
     for _ in range(25):
         n0, n1 = rng.integers(1, 2000, size=2)
-        k0, k1 = rng.integers(0, n0 + 1), rng.integers(0, n1 + 1)
+        k0 = rng.integers(0, n0 + 1)
+        k1 = rng.integers(0, n1 + 1)
         low, high = interval(k0, n0, k1, n1, Z, correction=name == "score")
         there = call("rate_interval", float(k0), float(n0), float(k1), float(n1), contrast, name)
         np.testing.assert_allclose([low, high], there, rtol=1e-7, atol=1e-10)
@@ -234,7 +256,10 @@ def test_live_largest_gap_of_two_groups_is_exact() -> None:
         agg="max",
     )
     result = fs.equalized_odds_difference(
-        people["y_true"][keep], people["y_pred"][keep], sensitive_features=people["group"][keep], agg="max"
+        people["y_true"][keep],
+        people["y_pred"][keep],
+        sensitive_features=people["group"][keep],
+        agg="max",
     )
     assert result.estimate == pytest.approx(there["estimate"], rel=1e-10)
     low, high = result.confidence_interval
@@ -242,7 +267,8 @@ def test_live_largest_gap_of_two_groups_is_exact() -> None:
 
 
 def test_recorded_largest_gap_of_two_groups() -> None:
-    people, there = recorded()["people"], recorded()["two_groups_equalized_odds"]
+    people = recorded()["people"]
+    there = recorded()["two_groups_equalized_odds"]
     keep = [g != "red" for g in people["group"]]
     column = {name: np.array(people[name])[keep] for name in ("group", "y_true", "y_pred")}
     result = fs.equalized_odds_difference(
@@ -257,9 +283,8 @@ def test_recorded_largest_gap_of_two_groups() -> None:
 @pytest.mark.r
 @pytest.mark.parametrize("contrast", ["ratio", "difference"])
 def test_live_copies_within_unequal_clusters(contrast: str) -> None:
-    """Sizes with a CV of about 1 shrink statistics of a rate of .15: R's limits are ours, and those of three
-    copies of every row.
-    """
+    """Sizes with a CV of about 1 shrink statistics of a rate of .15: R's limits are ours, and those
+    of three copies of every row."""
     rng = np.random.default_rng(12)
     sizes = np.ceil(rng.lognormal(1.8, 0.85, 130)).astype(int)
     cluster = np.repeat(np.arange(130), sizes)
@@ -273,10 +298,14 @@ def test_live_copies_within_unequal_clusters(contrast: str) -> None:
         rows = {"p": chosen, "group": group, "cluster": cluster}
         listed = {name: np.repeat(column, copies).tolist() for name, column in rows.items()}
         metric = f"selection_rate_{contrast}"
-        there = call("fs_group_metric", listed, metric, None, "p", "group", reference="b", cluster="cluster")
+        there = call(
+            "fs_group_metric", listed, metric, None, "p", "group", reference="b", cluster="cluster"
+        )
         for of, interval in (("ci", ours.confidence_interval), ("bound", ours.bounds)):
             for end in ("low", "high"):
-                assert there[f"{of}_{end}"] == pytest.approx(getattr(interval, end), rel=1e-7, abs=1e-10)
+                assert there[f"{of}_{end}"] == pytest.approx(
+                    getattr(interval, end), rel=1e-7, abs=1e-10
+                )
         assert there["pvalue"] == pytest.approx(ours.pvalue, rel=1e-6)
 
 
@@ -298,7 +327,8 @@ def test_live_survey(rate: str, clustered: bool) -> None:
     j = there["groups"].index("blue")
     for comparison in result.comparisons:
         i = there["groups"].index(comparison.group)
-        r, v = there["rate"], there["covariance"]
+        r = there["rate"]
+        v = there["covariance"]
         ratio = r[i] / r[j]
         variance = (v[i, i] - 2 * ratio * v[i, j] + ratio**2 * v[j, j]) / r[j] ** 2
         assert comparison.estimate == pytest.approx(ratio, rel=1e-10)

@@ -1,4 +1,6 @@
-"""An audit by base R alone beside the report that Python writes: fs_audit, fs_read_report, fs_compare, live.
+"""An audit by base R alone beside the report that Python writes.
+
+fs_audit, fs_read_report, fs_compare, live.
 
 fs_compare holds what is not random to `tolerance` (relative), the rest to five Monte Carlo errors.
 """
@@ -17,6 +19,7 @@ import pytest
 import fairstats as fs
 from fairstats.ground.errors import RBackendError
 from fairstats.ground.rsession import call
+from fairstats.report.contents import headline
 
 pytestmark = pytest.mark.r("jsonlite")
 
@@ -29,7 +32,9 @@ def people(seed: int, n: int = 900) -> pd.DataFrame:
     sex = rng.choice(["f", "m"], n, p=[0.4, 0.6])
     origin = rng.choice(["north", "south", "isles"], n, p=[0.6, 0.35, 0.05])
     y = rng.binomial(1, 0.5, n)
-    score = np.clip(0.35 + 0.3 * y + 0.1 * (origin == "north") + rng.normal(0, 0.2, n), 0, 1).round(2)
+    score = np.clip(0.35 + 0.3 * y + 0.1 * (origin == "north") + rng.normal(0, 0.2, n), 0, 1).round(
+        2
+    )
     return pd.DataFrame(
         {
             "sex": sex,
@@ -67,7 +72,10 @@ def compared(path: Path, frame: pd.DataFrame, **options: Any) -> dict[str, Any]:
 def assert_all_agree(found: dict[str, Any], at_least: int) -> None:
     agree = np.asarray(found["agree"], dtype=bool)
     wrong = [
-        {name: found[name][k] for name in ("metric", "group", "quantity", "python", "r", "tolerance")}
+        {
+            name: found[name][k]
+            for name in ("metric", "group", "quantity", "python", "r", "tolerance")
+        }
         for k in np.flatnonzero(~agree)
     ]
     assert not wrong
@@ -78,16 +86,27 @@ def assert_all_agree(found: dict[str, Any], at_least: int) -> None:
     ("name", "options", "at_least"),
     [
         pytest.param("scores", {"score": "score", **ORIGIN}, 400, marks=pytest.mark.slow),
-        ("named", {"reference": {"origin": "south"}, "sensitive_features": ["origin"], "threshold": 0.9}, 300),
+        (
+            "named",
+            {"reference": {"origin": "south"}, "sensitive_features": ["origin"], "threshold": 0.9},
+            300,
+        ),
         pytest.param(
             "all pairs",
             {"comparisons": "all", "confidence_level": 0.9, "adjust": "hommel", **ORIGIN},
             400,
             marks=pytest.mark.slow,
         ),
-        pytest.param("max-z", {"simultaneous": "max-z", "adjust": "fdr_bh", **ORIGIN}, 300, marks=pytest.mark.slow),
+        pytest.param(
+            "max-z",
+            {"simultaneous": "max-z", "adjust": "fdr_bh", **ORIGIN},
+            300,
+            marks=pytest.mark.slow,
+        ),
         ("Bonferroni, delta", {"simultaneous": "bonferroni", "method": "delta", **ORIGIN}, 300),
-        pytest.param("Koopman", {"method": "koopman", "margin": 0.05, **ORIGIN}, 300, marks=pytest.mark.slow),
+        pytest.param(
+            "Koopman", {"method": "koopman", "margin": 0.05, **ORIGIN}, 300, marks=pytest.mark.slow
+        ),
         ("predictions alone", {"y_true": None, "pos_label": 1, "sensitive_features": "sex"}, 40),
         ("outcomes alone", {"y_pred": None, "pos_label": "yes", "sensitive_features": "sex"}, 30),
         ("weights", {"sample_weight": "weight", **ORIGIN}, 200),
@@ -95,10 +114,40 @@ def assert_all_agree(found: dict[str, Any], at_least: int) -> None:
         ("both", {"sample_weight": "weight", "cluster": "site", "sensitive_features": "sex"}, 100),
     ],
 )
-def test_every_number_is_met_by_base_r(name: str, options: dict[str, Any], at_least: int, tmp_path: Path) -> None:
+def test_every_number_is_met_by_base_r(
+    name: str, options: dict[str, Any], at_least: int, tmp_path: Path
+) -> None:
     frame = people(seed=11)
     audited(frame, tmp_path / "report.json", **options)
     assert_all_agree(compared(tmp_path / "report.json", frame), at_least)
+
+
+def test_what_holds_over_the_whole_audit_is_said_alike(tmp_path: Path) -> None:
+    """Facts, Holm over them, what is real and what holds, and the sentence at the head.
+
+    None of it is random here.
+    """
+    frame = people(seed=11)
+    report = audited(frame, tmp_path / "report.json", cluster="site", margin=0.02, **ORIGIN)
+    found = compared(tmp_path / "report.json", frame)
+    assert_all_agree(found, 500)
+    quantities = list(found["quantity"])
+    table = report.to_frame()
+    assert quantities.count("pvalue_audit") == table["pvalue_audit"].notna().sum()
+    assert quantities.count("real_over_audit") == table["real_over_audit"].notna().sum()
+    assert quantities.count("pvalue_verdict_audit") == table["pvalue_verdict_audit"].notna().sum()
+    assert quantities.count("holds_over_audit") == table["holds_over_audit"].notna().sum()
+    claims = [
+        m
+        for m, q in zip(found["metric"], quantities, strict=True)
+        if (m, q) == ("claims", "sentence")
+    ]
+    assert len(claims) == 1
+    said = call("fs_read_report", str(tmp_path / "report.json"))["claims"]
+    assert said in headline(report)
+    assert "these violations hold" in said
+    assert "for their metric alone" in said
+    assert "(largest gap)" in said
 
 
 def test_rows_with_missing_values_are_left_out_alike(tmp_path: Path) -> None:
@@ -117,7 +166,9 @@ def test_another_frame_disagrees(tmp_path: Path) -> None:
 
 
 def test_the_table_that_r_reads_is_to_frame(tmp_path: Path) -> None:
-    report = audited(people(seed=14), tmp_path / "report.json", score="score", sensitive_features="sex")
+    report = audited(
+        people(seed=14), tmp_path / "report.json", score="score", sensitive_features="sex"
+    )
     table = call("fs_read_report", str(tmp_path / "report.json"))["table"]
     expected = report.to_frame()
     assert list(table) == expected.columns.tolist()

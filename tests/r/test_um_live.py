@@ -1,9 +1,10 @@
-"""The base-R twins of Uncertainty Matters against the Python functions: recorded everywhere, live where R is.
+"""The base-R twins of Uncertainty Matters against the Python functions.
 
-The twins draw by stick breaking with beta variables, integrate the effective counts numerically, classify
-events row by row from the definition, and take the jackknife as a variance; Python normalises gamma
-variables, has closed forms, codes patterns in base three and sums squares.
-"""
+Recorded everywhere, live where R is.
+
+The twins draw by stick breaking with beta variables, integrate the effective counts numerically,
+classify events row by row from the definition, and take the jackknife as a variance; Python
+normalises gamma variables, has closed forms, codes patterns in base three and sums squares."""
 
 from __future__ import annotations
 
@@ -21,7 +22,12 @@ from fairstats.ground.errors import RBackendError
 from fairstats.ground.registry import RATES
 from fairstats.ground.rsession import call
 from fairstats.methods.um.events import probabilities
-from fairstats.methods.um.folds import STRATEGIES, checked_factors, strategy_factors, variance_ratio_of
+from fairstats.methods.um.folds import (
+    STRATEGIES,
+    checked_factors,
+    strategy_factors,
+    variance_ratio_of,
+)
 from fairstats.methods.um.metrics import parse_metric
 
 #: The order of the cells in these tables, and their places in the twins (tp, fp, fn, tn).
@@ -62,7 +68,12 @@ def test_recorded_metrics(name: str) -> None:
     case = recorded()
     counts = np.stack([np.array(case["drawn"][cell]) for cell in fs.ConfusionCounts.cells], axis=-1)
     answer = case["metrics"][name]
-    for ending, key in (("", "overall"), ("_difference", "difference"), ("_ratio", "ratio"), ("_max", "max")):
+    for ending, key in (
+        ("", "overall"),
+        ("_difference", "difference"),
+        ("_ratio", "ratio"),
+        ("_max", "max"),
+    ):
         ours = parse_metric(name + ending).values(counts, 1)
         assert np.allclose(ours, np.array(answer[key]), rtol=1e-11, atol=1e-13), ending
 
@@ -128,7 +139,8 @@ def test_live_draws(target: Any) -> None:
     ours = posterior(cells, target=target)
     for name in ("tpr", "accuracy", "mcc"):
         theirs = np.asarray(call("fs_um_metric", twin, name, "group"))
-        mean, sd = np.nanmean(theirs, axis=0), np.nanstd(theirs, axis=0, ddof=1)
+        mean = np.nanmean(theirs, axis=0)
+        sd = np.nanstd(theirs, axis=0, ddof=1)
         drawn = ours.metric(name, by_group=True)
         assert np.all(np.abs(np.nanmean(drawn, axis=0) - mean) < 1.5 * MEANS * sd), name
         assert np.all(np.abs(np.nanstd(drawn, axis=0, ddof=1) / sd - 1) < 1.5 * SDS), name
@@ -153,10 +165,14 @@ def test_live_effective_counts() -> None:
     ratios = np.random.default_rng(2).lognormal(0, 1, 12)
     for strategy in STRATEGIES:
         ours, _ = strategy_factors(strategy, 7, ratios)
-        assert np.allclose(call("fs_um_effective_factor", strategy, 7, ratios), ours, rtol=1e-8), strategy
+        assert np.allclose(call("fs_um_effective_factor", strategy, 7, ratios), ours, rtol=1e-8), (
+            strategy
+        )
     for strategy in STRATEGIES[2:]:  # R integrates over F(J, J), we take 1,000 of its quantiles
         averaged, _ = checked_factors(strategy, 7, ratios, tuple(map(str, range(12))), 5)
-        assert np.allclose(call("fs_um_effective_factor", strategy, 7, ratios, splits=5), averaged, atol=1e-5)
+        assert np.allclose(
+            call("fs_um_effective_factor", strategy, 7, ratios, splits=5), averaged, atol=1e-5
+        )
 
 
 @pytest.mark.r
@@ -172,7 +188,9 @@ def test_live_joint_region_is_hdrcdes() -> None:
     """The same 2-D HDR by R's hdrcde: membership of the draws agrees for all but 3%."""
     result = posterior([[42, 38, 12, 8], [15, 23, 7, 5]])
     region = fs.results.UmPosterior.hdr(
-        fs.um_posterior(counts=result.counts, draws=4_000, rng=1), ("accuracy", "equal_opportunity"), backend="r"
+        fs.um_posterior(counts=result.counts, draws=4_000, rng=1),
+        ("accuracy", "equal_opportunity"),
+        backend="r",
     )
     assert "hdrcde" in region.backend
     ours = fs.um_posterior(counts=result.counts, draws=4_000, rng=1)
@@ -183,8 +201,12 @@ def test_live_joint_region_is_hdrcdes() -> None:
 
 @pytest.mark.r
 def test_live_draws_of_models_fitted_anew() -> None:
-    """Quartiles, since multivariate t shifts have heavy tails; near: five errors, three for the density."""
-    cells, rng = np.array([[42.0, 38, 12, 8], [15, 23, 7, 5]]), np.random.default_rng(8)
+    """Quartiles, since multivariate t shifts have heavy tails; near.
+
+    Five errors, three for the density.
+    """
+    cells = np.array([[42.0, 38, 12, 8], [15, 23, 7, 5]])
+    rng = np.random.default_rng(8)
     shifts = rng.normal(size=(6, 2, 2)) * 0.4
     ours = replace(posterior(cells), shifts=shifts, target="algorithm")
     still = call("fs_um_draws", cells[:, IN_R], DRAWS, rng=3)
@@ -194,7 +216,9 @@ def test_live_draws_of_models_fitted_anew() -> None:
         mine = ours.metric(name, by_group=True)
         for q in (0.25, 0.5, 0.75):
             near = 5 * np.sqrt(2 * q * (1 - q) / DRAWS) * 3 * mine.std(axis=0)
-            assert np.all(np.abs(np.quantile(mine, q, axis=0) - np.quantile(theirs, q, axis=0)) < near), name
+            assert np.all(
+                np.abs(np.quantile(mine, q, axis=0) - np.quantile(theirs, q, axis=0)) < near
+            ), name
     difference = ours.metric("demographic_parity")
     theirs = np.asarray(call("fs_um_metric", twin, "selection_rate", "difference")).ravel()
     assert np.quantile(difference, 0.9) == pytest.approx(np.quantile(theirs, 0.9), abs=0.01)
@@ -214,14 +238,20 @@ def test_live_priors_by_name(name: str, alpha: float) -> None:
 def test_live_draws_of_several_classes() -> None:
     """R draws the J × J tables by stick breaking; the averages are written out here."""
     counts = np.array([[[20.0, 5, 5], [4, 30, 6], [3, 7, 20]], [[9, 3, 3], [2, 12, 1], [4, 2, 4]]])
-    y, p = (np.concatenate([np.repeat(axis, c) for c in counts.astype(int).reshape(2, 9)]) for axis in AXES)
+    y, p = (
+        np.concatenate([np.repeat(axis, c) for c in counts.astype(int).reshape(2, 9)])
+        for axis in AXES
+    )
     group = np.repeat(["a", "b"], counts.sum(axis=(1, 2)).astype(int))
     ours = fs.um_multiclass(y, p, sensitive_features=group, draws=50_000, rng=2)
     sizes = counts.sum(axis=(1, 2))
     prior = np.where(np.eye(3).ravel(), 2 / 3, 1 / 3)
-    drawn = call("dirichlet_counts", counts.reshape(2, 9) + prior, sizes, "parameter", sizes, 50_000, rng=3)
+    drawn = call(
+        "dirichlet_counts", counts.reshape(2, 9) + prior, sizes, "parameter", sizes, 50_000, rng=3
+    )
     cells = np.stack([np.asarray(cell) for cell in drawn], axis=-1).reshape(-1, 2, 3, 3)
-    right, rows = np.trace(cells, axis1=2, axis2=3), cells.sum(axis=(2, 3))
+    right = np.trace(cells, axis1=2, axis2=3)
+    rows = cells.sum(axis=(2, 3))
     gap = np.abs(right[:, 0] / rows[:, 0] - right[:, 1] / rows[:, 1])
     hit = np.diagonal(cells, axis1=2, axis2=3) / cells.sum(axis=3)
     weight = cells.sum(axis=(1, 3)) / rows.sum(axis=1, keepdims=True)
@@ -232,25 +262,26 @@ def test_live_draws_of_several_classes() -> None:
     }
     for name, values in theirs.items():
         mine = ours.metric(name)
-        assert mine.mean() == pytest.approx(values.mean(), abs=5 * mine.std() * np.sqrt(2 / 50_000)), name
+        assert mine.mean() == pytest.approx(
+            values.mean(), abs=5 * mine.std() * np.sqrt(2 / 50_000)
+        ), name
         assert mine.std() == pytest.approx(values.std(), rel=5 * np.sqrt(2 / 50_000)), name
 
 
 @pytest.mark.r
-def test_live_groups_given_their_law() -> None:
-    """Partial pooling is conjugate given κμ: R's draws of Dirichlet(κμ + counts)."""
-    from fairstats.methods.um.counting import as_counts
-    from fairstats.methods.um.pymc_models import _groups_given
+@pytest.mark.parametrize("concentration", [(5.0, 1.5), (40.0, 0.5)])
+def test_live_pooled_rates(concentration: tuple[float, float]) -> None:
+    """R sums over a rectangle of its own.
 
-    law = 12 * np.array([0.4, 0.1, 0.2, 0.3])
-    cells = np.array([[42.0, 12, 8, 38], [3, 1, 0, 2], [0, 0, 0, 1]])
-    names = ("tp", "fp", "fn", "tn")
-    table, _ = as_counts({f"g{k}": dict(zip(names, row, strict=True)) for k, row in enumerate(cells)})
-    alpha = np.broadcast_to(law, (1, 40_000, 4))
-    pi, _ = _groups_given(alpha, table, np.random.default_rng(4))
-    drawn = call("dirichlet_counts", cells + law, np.ones(3), "parameter", np.ones(3), 40_000, rng=5)
-    for k, name in enumerate(names):
-        theirs, mine = np.asarray(drawn[name]), pi[0, :, :, k]
-        near = 5 * mine.std(axis=0) * np.sqrt(2 / 40_000)
-        assert np.all(np.abs(mine.mean(axis=0) - theirs.mean(axis=0)) < near), name
-        assert np.allclose(mine.std(axis=0), theirs.std(axis=0), rtol=0.05), name
+    Means and sds of 200,000 draws, within five of their errors.
+    """
+    from fairstats.methods.um.pooling import pool_rate
+
+    successes = np.array([42.0, 3.0, 0.0, 0.0, 11.5, 30.0])
+    trials = np.array([60.0, 3.0, 9.0, 0.0, 14.5, 31.0])
+    theirs = call("um_pool", successes, trials, *concentration)
+    n = 200_000
+    _, _, rates = pool_rate(successes, trials, concentration).draw(n, np.random.default_rng(4))
+    mean, sd = (np.asarray(theirs[name]) for name in ("mean", "sd"))
+    assert np.all(np.abs(rates.mean(axis=0) - mean) < 5 * sd / np.sqrt(n))
+    np.testing.assert_allclose(rates.std(axis=0), sd, rtol=0.015)

@@ -33,10 +33,18 @@ HOSTILE = (
 HOSTILE_COLUMN = "<script>alert('column')</script>" + "c" * 120
 
 FLAGS = (
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--hide-scrollbars",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync", "--disable-extensions",
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--hide-scrollbars",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-extensions",
     "--remote-debugging-pipe",
-)  # fmt: skip
+)
 
 
 class Browser:
@@ -101,14 +109,19 @@ class Browser:
         """Open a file in a fresh page with a layout viewport of exactly this width."""
         self._session = None
         target = self.send("Target.createTarget", url="about:blank")["targetId"]
-        self._session = self.send("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        self._session = self.send("Target.attachToTarget", targetId=target, flatten=True)[
+            "sessionId"
+        ]
         self.events = []
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.send(f"{domain}.enable")
         self.send(
             "Emulation.setDeviceMetricsOverride",
-            width=width, height=height, deviceScaleFactor=1, mobile=width < 700,
-        )  # fmt: skip
+            width=width,
+            height=height,
+            deviceScaleFactor=1,
+            mobile=width < 700,
+        )
         self.send("Page.navigate", url=path.resolve().as_uri())
         self.wait_for("Page.loadEventFired")
 
@@ -122,8 +135,16 @@ class Browser:
     def screenshot(self, path: Path, *, top: float = 0, height: float = 4000) -> Path:
         """A stretch of the page as PNG."""
         size = self.evaluate("[innerWidth, document.scrollingElement.scrollHeight]")
-        clip = {"x": 0, "y": top, "width": size[0], "height": min(height, size[1] - top), "scale": 1}
-        shot = self.send("Page.captureScreenshot", format="png", captureBeyondViewport=True, clip=clip)
+        clip = {
+            "x": 0,
+            "y": top,
+            "width": size[0],
+            "height": min(height, size[1] - top),
+            "scale": 1,
+        }
+        shot = self.send(
+            "Page.captureScreenshot", format="png", captureBeyondViewport=True, clip=clip
+        )
         path.write_bytes(base64.b64decode(shot["data"]))
         return path
 
@@ -137,10 +158,15 @@ class Browser:
         """Console errors, exceptions and dialogs since the page was opened."""
         bad = []
         for event in self.events:
-            method, params = event.get("method"), event.get("params", {})
+            method = event.get("method")
+            params = event.get("params", {})
             if method in ("Runtime.exceptionThrown", "Page.javascriptDialogOpening"):
                 bad.append(f"{method}: {params}")
-            if method == "Runtime.consoleAPICalled" and params.get("type") in ("error", "warning", "assert"):
+            if method == "Runtime.consoleAPICalled" and params.get("type") in (
+                "error",
+                "warning",
+                "assert",
+            ):
                 bad.append(f"console: {params.get('args')}")
             if method == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):
                 bad.append(f"log: {params['entry']['text']}")
@@ -148,7 +174,11 @@ class Browser:
 
     def requests(self) -> list[str]:
         """Addresses that the page asked for."""
-        return [e["params"]["request"]["url"] for e in self.events if e.get("method") == "Network.requestWillBeSent"]
+        return [
+            e["params"]["request"]["url"]
+            for e in self.events
+            if e.get("method") == "Network.requestWillBeSent"
+        ]
 
     def close(self) -> None:
         """End the browser that this object started."""
@@ -171,12 +201,16 @@ def browser(chromium: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator
 
 
 def made_up(n: int = 900, seed: int = 7) -> pd.DataFrame:
-    """Rows with three groups of different rates, a second attribute, a score, weights and clusters."""
+    """Rows with three groups of different rates, a second attribute, a score, weights and
+    clusters.
+    """
     rng = np.random.default_rng(seed)
     group = rng.choice(["north", "south", "west"], size=n, p=[0.5, 0.3, 0.2])
     sex = rng.choice(["f", "m"], size=n)
     y = rng.random(n) < 0.5
-    score = np.clip(0.3 + 0.3 * y - 0.1 * (group == "south") + 0.2 * rng.standard_normal(n), 0, 1).round(2)
+    score = np.clip(
+        0.3 + 0.3 * y - 0.1 * (group == "south") + 0.2 * rng.standard_normal(n), 0, 1
+    ).round(2)
     return pd.DataFrame(
         {
             "region": group,
@@ -237,7 +271,10 @@ def hostile() -> AuditReport:
 
 @pytest.fixture(scope="session")
 def audit_all() -> Any:
-    """A function that audits the made-up rows: one attribute, outcomes and predictions, quick resampling."""
+    """A function that audits the made-up rows.
+
+    One attribute, outcomes and predictions, quick resampling.
+    """
 
     def run(frame: Any, **options: Any) -> AuditReport:
         usual: dict[str, Any] = {

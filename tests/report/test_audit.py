@@ -22,7 +22,13 @@ RATES = {
     if metric.audit == "yes" and set(metric.needs) <= {"predictions", "labels"}
     for name in metric.row_names
 } | {"disparate_impact_amplification"}
-POSTERIORS = {"accuracy", "demographic_parity", "equal_opportunity", "predictive_equality", "predictive_parity"}
+POSTERIORS = {
+    "accuracy",
+    "demographic_parity",
+    "equal_opportunity",
+    "predictive_equality",
+    "predictive_parity",
+}
 
 
 def metrics(report: AuditReport) -> set[str]:
@@ -38,14 +44,20 @@ def statement(report: AuditReport, title: str) -> str:
 
 def test_predictions_only(frame: pd.DataFrame) -> None:
     report = audit(frame, y_pred="granted", sensitive_features="region")
-    assert metrics(report) == {"disparate_impact", "demographic_parity_difference", "demographic_parity_max"}
+    assert metrics(report) == {
+        "disparate_impact",
+        "demographic_parity_difference",
+        "demographic_parity_max",
+    }
 
 
 def test_outcomes_only(frame: pd.DataFrame) -> None:
     report = audit(frame, y_true="repaid", sensitive_features="region", pos_label="yes")
     assert metrics(report) == {"disparate_impact_labels", "demographic_parity_difference_labels"}
     share = frame["repaid"].eq("yes").groupby(frame["region"]).mean()
-    row = report.to_frame().query("metric == 'disparate_impact_labels' and group == 'south'").iloc[0]
+    row = (
+        report.to_frame().query("metric == 'disparate_impact_labels' and group == 'south'").iloc[0]
+    )
     assert row["estimate"] == pytest.approx(share["south"] / share["north"], rel=1e-12)
 
 
@@ -72,7 +84,8 @@ def test_values_are_those_of_the_functions(audit_all: Any, frame: pd.DataFrame) 
         "reference": "north",
         "pos_label": {"y_true": "yes", "y_pred": 1},
     }
-    y_true, y_pred = frame["repaid"], frame["granted"]
+    y_true = frame["repaid"]
+    y_pred = frame["granted"]
     for result in (
         fs.conditional_accuracy(y_true, y_pred, label=0, **columns),
         fs.predictive_parity_difference(y_true, y_pred, **columns),
@@ -86,9 +99,16 @@ def test_values_are_those_of_the_functions(audit_all: Any, frame: pd.DataFrame) 
 
 @pytest.mark.parametrize(
     ("method", "ratio", "difference"),
-    [("score", "score", "score"), ("koopman", "koopman", "mee"), ("delta", "delta", "delta"), ("log", "log", "score")],
+    [
+        ("score", "score", "score"),
+        ("koopman", "koopman", "mee"),
+        ("delta", "delta", "delta"),
+        ("log", "log", "score"),
+    ],
 )
-def test_method_goes_to_ratios_and_differences(frame: pd.DataFrame, method: Any, ratio: str, difference: str) -> None:
+def test_method_goes_to_ratios_and_differences(
+    frame: pd.DataFrame, method: Any, ratio: str, difference: str
+) -> None:
     table = audit(frame, y_pred="granted", sensitive_features="region", method=method).to_frame()
     used = table.groupby("metric")["method"].first()
     assert (used["disparate_impact"], used["demographic_parity_difference"]) == (ratio, difference)
@@ -118,14 +138,22 @@ def test_seed_is_reported_when_none_was_given(audit_all: Any, frame: pd.DataFram
 def test_each_attribute_and_their_intersection(report: AuditReport) -> None:
     sets = list(dict.fromkeys(report.to_frame()["sensitive_features"]))
     assert sets == ["region", "sex", "region & sex"]
-    assert [table.attributes for table in report.tables] == [("region",), ("sex",), ("region", "sex")]
-    crossed = report.to_frame().query("sensitive_features == 'region & sex' and metric == 'disparate_impact'")
+    assert [table.attributes for table in report.tables] == [
+        ("region",),
+        ("sex",),
+        ("region", "sex"),
+    ]
+    crossed = report.to_frame().query(
+        "sensitive_features == 'region & sex' and metric == 'disparate_impact'"
+    )
     assert set(crossed["reference"]) == {"north & m"}
     assert len(crossed) == 5
 
 
 def test_intersections_can_be_left_out(frame: pd.DataFrame) -> None:
-    report = audit(frame, y_pred="granted", sensitive_features=["region", "sex"], intersections=False)
+    report = audit(
+        frame, y_pred="granted", sensitive_features=["region", "sex"], intersections=False
+    )
     assert set(report.to_frame()["sensitive_features"]) == {"region", "sex"}
 
 
@@ -136,7 +164,12 @@ def test_reference_of_an_intersection_by_name(frame: pd.DataFrame) -> None:
         sensitive_features=["region", "sex"],
         reference={"sex": "f", "region & sex": "west & f"},
     )
-    table = report.to_frame().query("metric == 'disparate_impact'").groupby("sensitive_features")["reference"].first()
+    table = (
+        report.to_frame()
+        .query("metric == 'disparate_impact'")
+        .groupby("sensitive_features")["reference"]
+        .first()
+    )
     assert table.to_dict() == {"region": "north", "sex": "f", "region & sex": "west & f"}
     assert "region: north (the largest group)" in statement(report, "Reference groups")
 
@@ -144,7 +177,9 @@ def test_reference_of_an_intersection_by_name(frame: pd.DataFrame) -> None:
 def test_all_pairs(frame: pd.DataFrame) -> None:
     report = audit(frame, y_pred="granted", sensitive_features="region", comparisons="all")
     assert len(report.to_frame().query("metric == 'disparate_impact'")) == 3
-    assert statement(report, "Reference groups") == "All pairs of groups are compared with each other."
+    assert (
+        statement(report, "Reference groups") == "All pairs of groups are compared with each other."
+    )
 
 
 def test_highest_reference_is_said(frame: pd.DataFrame) -> None:
@@ -173,10 +208,16 @@ def test_family_audit_is_holm_over_all(audit_all: Any, frame: pd.DataFrame) -> N
     np.testing.assert_allclose(judged["pvalue_adjusted"], expected, rtol=1e-12)
 
 
-def test_family_audit_with_a_chosen_reference_counts_what_could_be_chosen(frame: pd.DataFrame) -> None:
-    table = audit(frame, y_pred="granted", sensitive_features="region", reference="highest", family="audit").to_frame()
+def test_family_audit_with_a_chosen_reference_counts_what_could_be_chosen(
+    frame: pd.DataFrame,
+) -> None:
+    table = audit(
+        frame, y_pred="granted", sensitive_features="region", reference="highest", family="audit"
+    ).to_frame()
     row = table[table["metric"] == "disparate_impact"].iloc[0]
-    assert row["pvalue_adjusted"] == pytest.approx(min(1.0, row["pvalue"] * 1.5 * len(table)), rel=1e-12)
+    assert row["pvalue_adjusted"] == pytest.approx(
+        min(1.0, row["pvalue"] * 1.5 * len(table)), rel=1e-12
+    )
 
 
 def test_family_is_said(audit_all: Any, frame: pd.DataFrame) -> None:
@@ -192,16 +233,24 @@ def test_several_models_are_compared_in_a_section(tmp_path: Path) -> None:
     for k in range(2):
         frame[f"s{k}"] = np.round(rng.random(n), 3)
         frame[f"p{k}"] = (frame[f"s{k}"] > 0.5).astype(int)
-    columns: dict[str, Any] = {"y_true": "y", "sensitive_features": "g", "rng": 1, "n_resamples": 199}
+    columns: dict[str, Any] = {
+        "y_true": "y",
+        "sensitive_features": "g",
+        "rng": 1,
+        "n_resamples": 199,
+    }
     both = {"y_pred": {"one": "p0", "two": "p1"}, "score": {"one": "s0", "two": "s1"}}
     report = audit(frame, **both, **columns)
     section = next(s for s in report.sections if s.key == "models")
     (found,) = section.results
     assert found.models == ("one", "two")
     own = fs.compare_models(
-        frame["y"], {"one": frame["p0"], "two": frame["p1"]}, sensitive_features=frame["g"],
-        metrics=["disparate_impact", "accuracy"], baseline="one",
-    )  # fmt: skip
+        frame["y"],
+        {"one": frame["p0"], "two": frame["p1"]},
+        sensitive_features=frame["g"],
+        metrics=["disparate_impact", "accuracy"],
+        baseline="one",
+    )
     by_name = {(c.metric, c.group): c for c in found.comparisons}
     for c in own.comparisons:
         assert by_name[c.metric, c.group].confidence_interval == c.confidence_interval
@@ -210,7 +259,7 @@ def test_several_models_are_compared_in_a_section(tmp_path: Path) -> None:
     path = tmp_path / "report.json"
     report.to_json(path)
     assert AuditReport.from_json(path).to_frame().equals(report.to_frame())
-    assert "Models on the same people" in report.summary()
+    assert "Models on the same people" in report.summary(full=True)
     with pytest.raises(fs.InputError, match="two models or more"):
         audit(frame, y_pred={"one": "p0"}, **columns)
 
@@ -224,17 +273,26 @@ def test_a_mitigation_has_its_section(tmp_path: Path) -> None:
     fit = np.arange(400) % 2 == 0
     mitigator = fs.MaddMitigator(n_lambdas=11, bandwidth=0.2, random_state=1)
     mitigator.fit(frame["s"][fit], frame["y"][fit], sensitive_features=frame["g"][fit])
-    effect = mitigator.evaluate(frame["s"][~fit], frame["y"][~fit], sensitive_features=frame["g"][~fit], n_resamples=99)
-    asked: dict[str, Any] = {"y_true": "y", "sensitive_features": ["h", "g"], "rng": 1, "intersections": False}
+    effect = mitigator.evaluate(
+        frame["s"][~fit], frame["y"][~fit], sensitive_features=frame["g"][~fit], n_resamples=99
+    )
+    asked: dict[str, Any] = {
+        "y_true": "y",
+        "sensitive_features": ["h", "g"],
+        "rng": 1,
+        "intersections": False,
+    }
     report = audit(frame, **asked, mitigation=effect)
-    own = [(s.attributes, s.results) for s in report.sections if s.key == "mitigation" and s.results]
+    own = [
+        (s.attributes, s.results) for s in report.sections if s.key == "mitigation" and s.results
+    ]
     assert [attributes for attributes, _ in own] == [("g",)]
     assert own[0][1][0].to_frame().equals(effect.to_frame())
     assert report.verdicts == audit(frame, **asked).verdicts
     path = tmp_path / "report.json"
     report.to_json(path)
     assert AuditReport.from_json(path).to_frame().equals(report.to_frame())
-    assert "MADD mitigation" in report.summary()
+    assert "MADD mitigation" in report.summary(full=True)
     with pytest.raises(fs.InputError, match="`mitigation`"):
         audit(frame, **asked | {"sensitive_features": "h"}, mitigation=effect)
     with pytest.raises(fs.InputError, match="`mitigation`"):
@@ -243,16 +301,33 @@ def test_a_mitigation_has_its_section(tmp_path: Path) -> None:
 
 @pytest.mark.filterwarnings("ignore::fairstats.FairstatsWarning")
 @pytest.mark.parametrize(
-    ("asked", "madd", "models", "area"), [(None, 1_999, 999, 999), (150, 150, 150, 150)], ids=["defaults", "given"]
+    ("asked", "madd", "models", "area"),
+    [(None, 1_999, 999, 999), (150, 150, 150, 150)],
+    ids=["defaults", "given"],
 )
-def test_choices_reach_every_section(frame: pd.DataFrame, asked: Any, madd: int, models: int, area: int) -> None:
-    """Written down: margins, levels, numbers of draws; MADD and posteriors as by their functions."""
+def test_choices_reach_every_section(
+    frame: pd.DataFrame, asked: Any, madd: int, models: int, area: int
+) -> None:
+    """Written down: margins, levels, numbers of draws.
+
+    MADD and posteriors as by their functions.
+    """
     few = frame[:240].assign(second=np.where(np.arange(240) % 5 > 0, frame["granted"][:240], 0))
     report = audit(
-        few, y_true="repaid", y_pred={"m": "granted", "n": "second"}, score="score",
-        sensitive_features="region", pos_label={"y_true": "yes", "y_pred": 1}, threshold=0.7, margin=0.05,
-        confidence_level=0.9, adjust="hommel", comparisons="all", n_resamples=asked, rng=3,
-    )  # fmt: skip
+        few,
+        y_true="repaid",
+        y_pred={"m": "granted", "n": "second"},
+        score="score",
+        sensitive_features="region",
+        pos_label={"y_true": "yes", "y_pred": 1},
+        threshold=0.7,
+        margin=0.05,
+        confidence_level=0.9,
+        adjust="hommel",
+        comparisons="all",
+        n_resamples=asked,
+        rng=3,
+    )
     found = {section.key: section.results for section in report.sections}
     for result in found["rates"]:
         s: Any = result.settings  # type: ignore[attr-defined]
@@ -268,15 +343,31 @@ def test_choices_reach_every_section(frame: pd.DataFrame, asked: Any, madd: int,
     s = distance.settings  # type: ignore[attr-defined]
     assert (s.margin, s.n_resamples, s.comparisons, s.adjust) == (0.1, madd, "all", "hommel")
     alone = fs.madd(
-        few["score"], sensitive_features=few["region"], comparisons="all", margin=0.1, confidence_level=0.9,
-        adjust="hommel", n_resamples=madd, rng=3,
-    )  # fmt: skip
+        few["score"],
+        sensitive_features=few["region"],
+        comparisons="all",
+        margin=0.1,
+        confidence_level=0.9,
+        adjust="hommel",
+        n_resamples=madd,
+        rng=3,
+    )
     pd.testing.assert_frame_equal(distance.to_frame(), alone.to_frame())
     assert all(c.curve is None for c in distance.comparisons)
     exact = fs.um_posterior(
-        few["repaid"] == "yes", few["granted"] == 1, sensitive_features=few["region"], draws=10_000, rng=3
+        few["repaid"] == "yes",
+        few["granted"] == 1,
+        sensitive_features=few["region"],
+        draws=10_000,
+        rng=3,
     )
-    names = ("accuracy", "demographic_parity", "equal_opportunity", "predictive_equality", "predictive_parity")
+    names = (
+        "accuracy",
+        "demographic_parity",
+        "equal_opportunity",
+        "predictive_equality",
+        "predictive_parity",
+    )
     pd.testing.assert_frame_equal(posterior.to_frame(), exact.to_frame(names, prob=0.9, rope=0.05))
 
 

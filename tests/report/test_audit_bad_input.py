@@ -23,12 +23,18 @@ BAD = {
     "no attribute": ({"sensitive_features": []}, "list of names"),
     "attribute twice": ({"sensitive_features": ["sex", "sex"]}, "each column once"),
     "unknown reference": ({"reference": "Martian"}, "Martian"),
-    "one reference for several": ({"sensitive_features": ["region", "sex"], "reference": "m"}, "a mapping"),
+    "one reference for several": (
+        {"sensitive_features": ["region", "sex"], "reference": "m"},
+        "a mapping",
+    ),
     "reference of an unknown column": (
         {"sensitive_features": ["region", "sex"], "reference": {"rgion": "north"}},
         "'rgion'",
     ),
-    "three classes without a favourable one": ({"y_pred": "branch", "pos_label": None}, "pos_label"),
+    "three classes without a favourable one": (
+        {"y_pred": "branch", "pos_label": None},
+        "pos_label",
+    ),
     "favourable value that does not occur": ({"pos_label": "maybe"}, "does not occur"),
     "unknown key of the favourable label": ({"pos_label": {"y": 1}}, "'y_true' and 'y_pred'"),
     "score outside [0, 1]": ({"score": "branch"}, r"scores in \[0, 1\]"),

@@ -57,15 +57,25 @@ def test_gaps_count_for_the_attributes_that_they_are_in(engine, sampling):
         **sampling,
     }
     rows, table = (fs.audit(t, **options).to_frame() for t in (frame, lazily(engine)(frame)))
-    # Sums of weights in another order turn the eigenvectors that simultaneous bands are drawn with: their
-    # quantiles, right to .01 each, differ by .02 and their p-values by the error of two times 2^16 draws.
+    # Sums of weights in another order turn the eigenvectors that simultaneous bands are drawn with:
+    # their quantiles, right to .01 each, differ by .02 and their p-values by the error of two times
+    # 2^16 draws.
     drawn = rows["metric"].str.endswith("_max") & ("sample_weight" in sampling)
     alike(rows[~drawn], table[~drawn])
-    alike(rows.loc[drawn].drop(columns=[*ENDS, *PVALUES]), table.loc[drawn].drop(columns=[*ENDS, *PVALUES]))
+    alike(
+        rows.loc[drawn].drop(columns=[*ENDS, *PVALUES]),
+        table.loc[drawn].drop(columns=[*ENDS, *PVALUES]),
+    )
     if drawn.any():
-        moved = (rows.loc[drawn, ENDS] - table.loc[drawn, ENDS]).abs().div(rows.loc[drawn, "std_error"], axis=0)
+        moved = (
+            (rows.loc[drawn, ENDS] - table.loc[drawn, ENDS])
+            .abs()
+            .div(rows.loc[drawn, "std_error"], axis=0)
+        )
         assert np.nanmax(moved) < 0.04  # of a standard error: a width has two ends
-        np.testing.assert_allclose(rows.loc[drawn, PVALUES], table.loc[drawn, PVALUES], rtol=0, atol=0.011)
+        np.testing.assert_allclose(
+            rows.loc[drawn, PVALUES], table.loc[drawn, PVALUES], rtol=0, atol=0.011
+        )
 
 
 @pytest.mark.slow
@@ -88,12 +98,20 @@ def test_counterfactual_scores_and_features_of_two_attributes(engine):
     rows, table = (fs.audit(t, **options).to_frame() for t in (frame, lazily(engine)(frame)))
     drawn = rows["metric"].str.startswith("hfm")
     alike(rows[~drawn], table[~drawn])
-    np.testing.assert_allclose(table.loc[drawn, "estimate"], rows.loc[drawn, "estimate"], rtol=1e-12)
+    np.testing.assert_allclose(
+        table.loc[drawn, "estimate"], rows.loc[drawn, "estimate"], rtol=1e-12
+    )
 
 
 def test_clusters_with_scores_say_what_needs_rows():
     frame = people(5, 600)
-    options = {"y_true": "y", "score": "score", "sensitive_features": "sex", "pos_label": "yes", "cluster": "school"}
+    options = {
+        "y_true": "y",
+        "score": "score",
+        "sensitive_features": "sex",
+        "pos_label": "yes",
+        "cluster": "school",
+    }
     report = fs.audit(lazily("polars")(frame), **options, rng=1)
     assert any("MADD of clusters is not computed from a tally" in note for note in report.notes)
     whole = fs.audit(lazily("polars")(frame), **options, rng=1, engine="rows")

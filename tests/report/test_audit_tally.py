@@ -42,7 +42,9 @@ def table(report: fs.results.AuditReport) -> pd.DataFrame:
 
 @pytest.mark.parametrize("sensitive", ["sex", ["sex", "race"]])
 def test_an_audit_of_a_tally_is_the_audit_of_its_rows(people, sensitive):
-    counted = fs.Tally.from_json(fs.tally(people, **COLUMNS, sensitive_features=sensitive).to_json(exact=True))
+    counted = fs.Tally.from_json(
+        fs.tally(people, **COLUMNS, sensitive_features=sensitive).to_json(exact=True)
+    )
     rows = fs.audit(people, **COLUMNS, sensitive_features=sensitive, n_resamples=199, rng=1)
     again = fs.audit(counted, n_resamples=199, rng=1)
     pd.testing.assert_frame_equal(table(again), table(rows), check_exact=False, rtol=1e-12)
@@ -52,14 +54,25 @@ def test_an_audit_of_a_tally_is_the_audit_of_its_rows(people, sensitive):
 
 @pytest.mark.slow
 def test_extremes_and_set_distances_come_from_their_parts(people):
-    options = {**COLUMNS, "sensitive_features": "sex", "features": ["age"], "counterfactual_score": "flipped"}
+    options = {
+        **COLUMNS,
+        "sensitive_features": "sex",
+        "features": ["age"],
+        "counterfactual_score": "flipped",
+    }
     counted = fs.tally(people, **options)
-    rows, again = fs.audit(people, **options, rng=1), fs.audit(counted, rng=1)
+    rows = fs.audit(people, **options, rng=1)
+    again = fs.audit(counted, rng=1)
     first, second = (r.to_frame().set_index(["section", "metric", "group"]) for r in (rows, again))
     assert set(second.index) == set(first.index)
-    for section, columns in (("ecd", ["estimate", "ci_low", "ci_high", "pvalue"]), ("hfm", ["estimate"])):
+    for section, columns in (
+        ("ecd", ["estimate", "ci_low", "ci_high", "pvalue"]),
+        ("hfm", ["estimate"]),
+    ):
         pd.testing.assert_frame_equal(
-            second.loc[[section], columns].sort_index(), first.loc[[section], columns].sort_index(), rtol=1e-9
+            second.loc[[section], columns].sort_index(),
+            first.loc[[section], columns].sort_index(),
+            rtol=1e-9,
         )
 
 
@@ -79,7 +92,9 @@ def test_one_attribute_of_a_crossed_tally_can_be_chosen(people):
 def test_a_tally_of_labels_alone_is_audited_as_labels(people):
     counted = fs.tally(people, y_true="y", sensitive_features="sex")
     found = fs.audit(counted).to_frame()
-    pd.testing.assert_frame_equal(found, fs.audit(people, y_true="y", sensitive_features="sex").to_frame())
+    pd.testing.assert_frame_equal(
+        found, fs.audit(people, y_true="y", sensitive_features="sex").to_frame()
+    )
 
 
 def test_missing_rows_keep_their_worst_case_bounds(people):

@@ -36,7 +36,7 @@ differences = st.lists(st.floats(-1, 1) | st.just(math.nan), max_size=30)
 
 
 def check(axis: Axis) -> None:
-    places = [axis._place(v) for v in axis.band]
+    places = [axis._place_value(v) for v in axis.band]
     assert 0 <= places[0] < places[1] <= 100
     ticks = axis.ticks
     assert len(ticks) >= 3
@@ -52,17 +52,17 @@ def test_ratio_axis_holds_threshold_and_equality(values: list[float], threshold:
     axis = ratio_axis(values, values, threshold)
     check(axis)
     finite = [v for v in values if 1 / 16 < v < 16]
-    assert all(axis._holds(v) for v in finite)
-    assert axis._place(0.0) == 0
-    assert axis._place(math.inf) == 100
+    assert all(axis._holds_value(v) for v in finite)
+    assert axis._place_value(0.0) == 0
+    assert axis._place_value(math.inf) == 100
 
 
 @given(differences, st.floats(0.01, 0.6))
 def test_difference_axis_is_symmetric(values: list[float], margin: float) -> None:
     axis = difference_axis(values, values, margin)
     check(axis)
-    assert axis._place(0.0) == pytest.approx(50)
-    assert all(axis._holds(v) for v in values if not math.isnan(v))
+    assert axis._place_value(0.0) == pytest.approx(50)
+    assert all(axis._holds_value(v) for v in values if not math.isnan(v))
 
 
 @given(st.lists(st.floats(0, 1), max_size=20), st.floats(0.01, 0.6))
@@ -70,7 +70,7 @@ def test_gap_axis_starts_at_zero(values: list[float], margin: float) -> None:
     axis = gap_axis(values, values, margin)
     assert axis.limits == (margin,)
     assert axis.low < 0 < axis.high <= 1.05
-    assert all(axis._holds(v) for v in values)
+    assert all(axis._holds_value(v) for v in values)
 
 
 @given(st.lists(st.floats(0, 2), max_size=20), st.floats(0.01, 1.2))
@@ -78,7 +78,7 @@ def test_distance_axis_reaches_2(values: list[float], threshold: float) -> None:
     axis = distance_axis(values, values, threshold)
     assert axis.limits == (threshold,)
     assert axis.low < 0 < axis.high < 2.2
-    assert all(axis._holds(v) for v in values)
+    assert all(axis._holds_value(v) for v in values)
 
 
 def test_signs_are_true_minus_signs() -> None:
@@ -103,9 +103,9 @@ def test_ratio_axis_by_hand() -> None:
     for tick in axis.ticks:
         assert tick.place == pytest.approx(100 * math.log(tick.value / axis.low) / whole)
     assert [t.label for t in axis.ticks] == ["0.25", "0.5", "0.8", "1", "1.25", "2", "4"]
-    assert axis._holds(axis.low)
-    assert axis._holds(axis.high)
-    assert not axis._holds(axis.high * 1.01)
+    assert axis._holds_value(axis.low)
+    assert axis._holds_value(axis.high)
+    assert not axis._holds_value(axis.high * 1.01)
     # without ratios the threshold has room: 1.25/.25 below, never more than 32
     assert ratio_axis([], [], 0.25).low == pytest.approx(1 / (5 * 10**0.05))
     assert ratio_axis([], [], 0.01).low == pytest.approx(1 / (32 * 64**0.05))
@@ -116,10 +116,16 @@ def test_linear_axes_by_hand() -> None:
     """Closed form: the least step that holds the points and 1.5 margins, 5% on each side."""
     axis = difference_axis([-0.25, math.nan], [0.1], 0.1)
     assert (axis.low, axis.high) == pytest.approx((-0.33, 0.33))
-    assert axis._place(0.1) == pytest.approx(100 * 0.43 / 0.66)
+    assert axis._place_value(0.1) == pytest.approx(100 * 0.43 / 0.66)
     assert [t.label for t in axis.ticks] == ["−0.3", "−0.2", "−0.1", "0", "+0.1", "+0.2", "+0.3"]
     # 0 and .05 are 23.5 units apart on a phone; "0" and "+0.05" need 3 · 7 + 3
-    assert [t.label for t in difference_axis([0.25], [], 0.05).ticks] == ["−0.3", "−0.2", "0", "+0.2", "+0.3"]
+    assert [t.label for t in difference_axis([0.25], [], 0.05).ticks] == [
+        "−0.3",
+        "−0.2",
+        "0",
+        "+0.2",
+        "+0.3",
+    ]
     assert difference_axis([0.2], [], 0.1).high == pytest.approx(0.22)
     assert difference_axis([], [], 0.4).high == pytest.approx(0.66)
     assert difference_axis([], [], 0.9).high == pytest.approx(1.1)

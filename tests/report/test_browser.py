@@ -53,7 +53,10 @@ Math.min(...[...document.querySelectorAll('.axis span')].map(e => parseFloat(get
 def many_groups(frame: pd.DataFrame) -> AuditReport:
     """Thirty groups with long names."""
     wide = pd.concat(
-        [frame.sample(200, random_state=i).assign(region=f"region number {i} of thirty") for i in range(30)]
+        [
+            frame.sample(200, random_state=i).assign(region=f"region number {i} of thirty")
+            for i in range(30)
+        ]
     )
     return audit(wide, y_pred="granted", sensitive_features="region")
 
@@ -81,6 +84,7 @@ def test_nothing_overflows(browser: Any, page: Path, width: int) -> None:
 @pytest.mark.parametrize("width", WIDTHS)
 def test_plots_are_legible(browser: Any, page: Path, width: int) -> None:
     browser.open(page, width=width)
+    browser.evaluate(OPEN_ALL)
     assert browser.evaluate(COLLIDING) == []
     assert browser.evaluate(COVERED) == 0
     assert browser.evaluate(NARROWEST) > 240
@@ -92,7 +96,9 @@ def test_no_console_errors_no_dialogs_no_requests(browser: Any, page: Path, widt
     browser.open(page, width=width)
     browser.evaluate(OPEN_ALL)
     assert browser.complaints() == []
-    assert [url for url in browser.requests() if not url.startswith("data:")] == [page.resolve().as_uri()]
+    assert [url for url in browser.requests() if not url.startswith("data:")] == [
+        page.resolve().as_uri()
+    ]
     assert browser.evaluate("document.scripts.length + document.images.length") == 0
 
 
@@ -100,14 +106,22 @@ def test_hostile_names_are_text(browser: Any, hostile: AuditReport, tmp_path: Pa
     browser.open(hostile.to_html(tmp_path / "hostile.html"), width=390)
     assert browser.evaluate("document.title") == "<script>alert('title')</script>"
     text = browser.evaluate("document.body.textContent")
-    for label in ("<script>alert('x')</script>", '"><img src=x onerror=alert(1)>', "W" * 200, "{{ 7 * 7 }}"):
+    for label in (
+        "<script>alert('x')</script>",
+        '"><img src=x onerror=alert(1)>',
+        "W" * 200,
+        "{{ 7 * 7 }}",
+    ):
         assert label in text
 
 
 def test_it_prints_with_everything_open(browser: Any, report: AuditReport, tmp_path: Path) -> None:
     browser.open(report.to_html(tmp_path / "r.html"), width=690)
     browser.send("Emulation.setEmulatedMedia", media="print")
-    shown = "[...document.querySelectorAll('details table')].every(t => t.getBoundingClientRect().height > 50)"
+    shown = (
+        "[...document.querySelectorAll('details table')].every(t =>"
+        " t.getBoundingClientRect().height > 50)"
+    )
     assert browser.evaluate(shown)
     assert browser.evaluate("document.scrollingElement.scrollWidth") <= 690
     assert browser.pdf(tmp_path / "r.pdf").read_bytes().startswith(b"%PDF")
@@ -115,8 +129,16 @@ def test_it_prints_with_everything_open(browser: Any, report: AuditReport, tmp_p
 
 def test_the_page_of_local_law_144_is_whole(browser: Any, tmp_path: Path) -> None:
     """On paper nothing scrolls; on screens tables that are too wide do, in their own box."""
-    counts = {"race": {"White": (33, 27), "Native Hawaiian or Pacific Islander": (15, 20), "Asian": (2, 3)}}
-    result = adverse_impact(counts, template="ll144", unknown={"race": (2, 5)}, about={"tool": "Ranker 2"})
+    counts = {
+        "race": {
+            "White": (33, 27),
+            "Native Hawaiian or Pacific Islander": (15, 20),
+            "Asian": (2, 3),
+        }
+    }
+    result = adverse_impact(
+        counts, template="ll144", unknown={"race": (2, 5)}, about={"tool": "Ranker 2"}
+    )
     path = Path(result.to_html(tmp_path / "audit.html"))
     for width, media in ((690, "print"), (1280, "screen"), (768, "screen"), (390, "screen")):
         browser.open(path, width=width)

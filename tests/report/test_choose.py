@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import fairstats as fs
-from fairstats.report.choose import _tree
+from fairstats.report.choose import _load_tree
 
 
 def paths(node: Any) -> Iterator[dict[str, str]]:
@@ -22,7 +22,7 @@ def paths(node: Any) -> Iterator[dict[str, str]]:
             yield {node["name"]: answer, **rest}
 
 
-@pytest.mark.parametrize("answers", list(paths(_tree())), ids=lambda a: " ".join(a.values()))
+@pytest.mark.parametrize("answers", list(paths(_load_tree())), ids=lambda a: " ".join(a.values()))
 def test_every_path_ends_in_a_call_of_a_public_function(answers: dict[str, str]) -> None:
     import inspect
 
@@ -48,7 +48,8 @@ def test_a_missing_or_wrong_answer_names_the_question() -> None:
 
 
 def test_it_asks_at_the_console(monkeypatch: pytest.MonkeyPatch) -> None:
-    said, shown = iter(["1", "unknown", "2"]), []
+    said = iter(["1", "unknown", "2"])
+    shown = []
 
     def answer(prompt: str) -> str:
         shown.append(prompt.splitlines())
@@ -58,6 +59,8 @@ def test_it_asks_at_the_console(monkeypatch: pytest.MonkeyPatch) -> None:
     choice = fs.choose_metric(interactive=True)
     for question, *choices, last in shown:
         assert question.endswith("?")
-        assert [line.partition(":")[0] for line in choices] == [f"  {k}" for k in range(1, len(choices) + 1)]
+        assert [line.partition(":")[0] for line in choices] == [
+            f"  {k}" for k in range(1, len(choices) + 1)
+        ]
         assert last == "> "
     assert choice.call.startswith("fs.demographic_parity_difference(")

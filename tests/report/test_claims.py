@@ -1,7 +1,7 @@
 """What an audit claims as a whole: each fact once, Holm over facts, one sentence at the head.
 
-Witnesses: Holm's procedure by statsmodels where every fact has one p-value; simulation of fair audits.
-"""
+Witnesses: Holm's procedure by statsmodels where every fact has one p-value; simulation of fair
+audits."""
 
 from __future__ import annotations
 
@@ -35,11 +35,15 @@ def test_two_scales_of_one_fact_count_once() -> None:
 
 
 def test_the_table_says_what_is_real_and_what_holds() -> None:
-    frame = pd.DataFrame({"hired": [1, 0] * 50 + [0, 0, 0, 1] * 25, "sex": ["m"] * 100 + ["f"] * 100})
+    frame = pd.DataFrame(
+        {"hired": [1, 0] * 50 + [0, 0, 0, 1] * 25, "sex": ["m"] * 100 + ["f"] * 100}
+    )
     report = fs.audit(frame, y_pred="hired", sensitive_features="sex", reference="m")
     table = report.to_frame()
     assert table["real_over_audit"].tolist() == [True, True, True]
-    assert table["pvalue_audit"].nunique() == 1  # ratio, difference and gap are one fact, and the only one
+    assert (
+        table["pvalue_audit"].nunique() == 1
+    )  # ratio, difference and gap are one fact, and the only one
     assert table["pvalue_audit"].iloc[0] == pytest.approx(table["pvalue"].max())
     assert table["holds_over_audit"].tolist() == [True, True, True]
     assert "Over the whole audit (1 fact, Holm, error 5%) 1 difference is real" in headline(report)
@@ -55,7 +59,9 @@ def test_a_verdict_can_hold_for_its_metric_alone() -> None:
     frame = pd.DataFrame({"hired": chosen, "sex": sex})
     for name in ("region", "shift", "site", "team"):
         frame[name] = rng.permutation(np.arange(800) % 2).astype(str)
-    report = fs.audit(frame, y_pred="hired", sensitive_features=["sex", "region", "shift", "site", "team"])
+    report = fs.audit(
+        frame, y_pred="hired", sensitive_features=["sex", "region", "shift", "site", "team"]
+    )
     table = report.to_frame()
     violated = table[table["verdict"] == "violated"]
     assert len(violated) > 0
@@ -65,19 +71,31 @@ def test_a_verdict_can_hold_for_its_metric_alone() -> None:
 
 @pytest.mark.slow
 def test_fair_audits_claim_nothing() -> None:
-    """Two attributes and their crossing, all rates alike: some difference is "real" in at most .05 of audits."""
-    n_audits, real, unadjusted = 80, 0, 0
+    """Two attributes and their crossing, all rates alike.
+
+    Some difference is "real" in at most .05 of audits.
+    """
+    n_audits = 80
+    real = 0
+    unadjusted = 0
     rng = np.random.default_rng(11)
     sex = np.repeat(["f", "m"], 4_000)
     race = np.tile(np.repeat(["a", "b", "c"], [800, 160, 40]), 8)
     for _ in range(n_audits):
         frame = pd.DataFrame(
-            {"sex": sex, "race": race, "hired": rng.random(8_000) < 0.4, "good": rng.random(8_000) < 0.5}
+            {
+                "sex": sex,
+                "race": race,
+                "hired": rng.random(8_000) < 0.4,
+                "good": rng.random(8_000) < 0.5,
+            }
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FairstatsWarning)
             report = fs.audit(
-                frame.astype({"hired": int, "good": int}), y_pred="hired", sensitive_features=["sex", "race"]
+                frame.astype({"hired": int, "good": int}),
+                y_pred="hired",
+                sensitive_features=["sex", "race"],
             )
         table = report.to_frame()
         real += bool((table["real_over_audit"] == True).any())  # noqa: E712 - None stands for what is not tested
@@ -88,9 +106,15 @@ def test_fair_audits_claim_nothing() -> None:
 
 def test_findings_are_named_by_titles_and_not_by_keys() -> None:
     """MADD's largest distance stood as "madd max" at the head of a report."""
-    scores = np.r_[np.linspace(0.0, 0.4, 200), np.linspace(0.6, 1.0, 200), np.linspace(0.0, 1.0, 200)]
-    frame = pd.DataFrame({"s": scores, "hat": np.tile([0, 1], 300), "g": np.repeat(["a", "b", "c"], 200)})
-    report = fs.audit(frame, y_pred="hat", score="s", sensitive_features="g", n_resamples=199, rng=1)
-    text = " ".join(report.summary().replace("│", " ").split())
+    scores = np.r_[
+        np.linspace(0.0, 0.4, 200), np.linspace(0.6, 1.0, 200), np.linspace(0.0, 1.0, 200)
+    ]
+    frame = pd.DataFrame(
+        {"s": scores, "hat": np.tile([0, 1], 300), "g": np.repeat(["a", "b", "c"], 200)}
+    )
+    report = fs.audit(
+        frame, y_pred="hat", score="s", sensitive_features="g", n_resamples=199, rng=1
+    )
+    text = " ".join(report.summary(full=True).replace("│", " ").split())
     assert "MADD, b against a" in text or "MADD, a against b" in text
     assert "madd max" not in text

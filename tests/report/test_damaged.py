@@ -15,6 +15,7 @@ import fairstats as fs
 from fairstats.ground.errors import FairstatsError, InputError
 from fairstats.ground.results import Result
 from fairstats.ground.serialise import DEEPEST, decode, encode, fits, parse_json
+from fairstats.report.packed import unpack
 from fairstats.report.report import AuditReport
 
 pytest.importorskip("typer")
@@ -28,11 +29,12 @@ from fairstats.cli import app as cli
 def written() -> str:
     """A small report with rates, an area between curves and MADD, as JSON."""
     rng = np.random.default_rng(1)
-    y, sex = rng.integers(0, 2, 60), np.repeat(["f", "m"], 30)
+    y = rng.integers(0, 2, 60)
+    sex = np.repeat(["f", "m"], 30)
     table = pd.DataFrame({"y": y, "hat": rng.integers(0, 2, 60), "sex": sex})
     table["score"] = np.clip(rng.normal(0.4 + 0.2 * y, 0.2), 0, 1).round(1)
     names = {"y_true": "y", "y_pred": "hat", "score": "score", "sensitive_features": "sex"}
-    data = json.loads(fs.audit(table, **names, n_resamples=100, rng=1).json_text())  # type: ignore[arg-type]
+    data = unpack(json.loads(fs.audit(table, **names, n_resamples=100, rng=1).json_text()))  # type: ignore[arg-type]
     del data["table"]  # which no reader of ours looks at
     return json.dumps(data)
 
@@ -46,14 +48,34 @@ def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
 
 
 ODD = [
-    None, True, -1, 3, 10**39, 1e308, -2.5, "", "x", "NaN", [], [[]], [1, "a"], {}, {"class": "Interval"},
-    {"class": ["x"]}, {"float": "no"}, {"float": []}, {"mapping": []},
+    None,
+    True,
+    -1,
+    3,
+    10**39,
+    1e308,
+    -2.5,
+    "",
+    "x",
+    "NaN",
+    [],
+    [[]],
+    [1, "a"],
+    {},
+    {"class": "Interval"},
+    {"class": ["x"]},
+    {"float": "no"},
+    {"float": []},
+    {"mapping": []},
     {"array": [1, [2]], "dtype": "float64", "shape": [2]},
-    {"array": [1, 2], "dtype": "int64", "shape": [3]}, {"array": [1.5], "dtype": "int64", "shape": [1]},
-    {"array": ["a"], "dtype": "float64", "shape": [1]}, {"array": [1], "dtype": "V8", "shape": [1]},
-    {"array": [300], "dtype": "int8", "shape": [1]}, {"array": [], "dtype": "float64", "shape": [10**15]},
+    {"array": [1, 2], "dtype": "int64", "shape": [3]},
+    {"array": [1.5], "dtype": "int64", "shape": [1]},
+    {"array": ["a"], "dtype": "float64", "shape": [1]},
+    {"array": [1], "dtype": "V8", "shape": [1]},
+    {"array": [300], "dtype": "int8", "shape": [1]},
+    {"array": [], "dtype": "float64", "shape": [10**15]},
     {"array": {"mapping": {}}, "dtype": "object", "shape": []},
-]  # fmt: skip
+]
 
 
 def changed(written: str, path: tuple[Any, ...], how: str, value: Any) -> Any:
@@ -77,10 +99,13 @@ def test_a_changed_report_is_read_or_refused(written: str, cases: int) -> None:
     rng = np.random.default_rng(cases)
     every = list(places(json.loads(written)))
     for _ in range(cases):
-        path, how = every[rng.integers(len(every))], ("drop", "double", "replace")[rng.integers(3)]
+        path = every[rng.integers(len(every))]
+        how = ("drop", "double", "replace")[rng.integers(3)]
         damaged = changed(written, path, how, ODD[rng.integers(len(ODD))])
         try:
-            read = AuditReport.from_dict(parse_json(json.dumps(damaged), "report", "a text", "a report"))
+            read = AuditReport.from_dict(
+                parse_json(json.dumps(damaged), "report", "a text", "a report")
+            )
             assert read.summary()
         except FairstatsError:
             continue
@@ -176,7 +201,9 @@ def test_a_field_of_another_type_is_named() -> None:
         decode({**told, "high": "much"})
 
 
-@pytest.mark.parametrize("make", [lambda: fs.disparate_impact(counts={"a": (20, 30), "b": (25, 25)})])
+@pytest.mark.parametrize(
+    "make", [lambda: fs.disparate_impact(counts={"a": (20, 30), "b": (25, 25)})]
+)
 def test_sound_results_pass(make: Callable[[], Result]) -> None:
     result = make()
     again = type(result).from_dict(json.loads(json.dumps(result.to_dict())))
@@ -196,7 +223,11 @@ def test_a_threshold_that_separates_nothing_is_refused(written: str) -> None:
 
 #: Part of a tally → how it is cut or spoiled → what the error names.
 CUTS: dict[str, tuple[tuple[Any, ...], Any, str]] = {
-    "cells without a group": (("cells", "totals"), {"array": [[1.0, 2.0, 3.0, 4.0]], "dtype": "float64"}, "totals"),
+    "cells without a group": (
+        ("cells", "totals"),
+        {"array": [[1.0, 2.0, 3.0, 4.0]], "dtype": "float64"},
+        "totals",
+    ),
     "rows of no table": (("cells", "rows"), {"array": [3, 4], "dtype": "int64"}, "rows"),
     "negative rows": (("cells", "rows", "array", 0, 0), -3, "rows"),
     "scores beyond 1": (("scores", "values", "array", 0), 7.5, "order"),
@@ -213,7 +244,9 @@ CUTS: dict[str, tuple[tuple[Any, ...], Any, str]] = {
 def test_a_tally_with_cut_fields_is_refused(case: str) -> None:
     """Case C3, field by field: a tally that can be read can be used."""
     rng = np.random.default_rng(1)
-    table = pd.DataFrame({"y": rng.integers(0, 2, 60), "hat": rng.integers(0, 2, 60), "sex": ["f", "m"] * 30})
+    table = pd.DataFrame(
+        {"y": rng.integers(0, 2, 60), "hat": rng.integers(0, 2, 60), "sex": ["f", "m"] * 30}
+    )
     table["score"] = rng.random(60).round(2)
     table["changed"] = rng.random(60).round(2)
     table["age"] = rng.integers(20, 25, 60)

@@ -1,4 +1,7 @@
-"""The HTML report: complete, self-contained, escaped, accessible. How it looks is for `test_browser`."""
+"""The HTML report: complete, self-contained, escaped, accessible.
+
+How it looks is for `test_browser`.
+"""
 
 from __future__ import annotations
 
@@ -16,8 +19,10 @@ import pytest
 import fairstats as fs
 from fairstats.ground.writing import write_file
 from fairstats.report.audit import audit
+from fairstats.report.facts import tables_of_facts
 from fairstats.report.format import Axis, printable
 from fairstats.report.report import AuditReport
+from fairstats.report.sets import view_sets
 
 pytest.importorskip("jinja2")
 
@@ -104,14 +109,34 @@ def test_every_comparison_is_there_with_its_sentence(page: Page, report: AuditRe
             assert re.sub(r"\s+", " ", sentence) in page.text
     rows = sum(1 for a in page.of("td") if a.get("class") == "plot")
     plotted = [result for result in judged if not isinstance(result, fs.results.ModelComparison)]
-    assert rows == sum(len(result.to_frame()) for result in plotted)
-    assert {type(result).__name__ for result in judged if result not in plotted} == {"AmplificationResult"}
+    views = view_sets(report)
+    pairs = [
+        pair
+        for view in views
+        for table in tables_of_facts(view.charts)
+        for fact in table.facts
+        for pair in fact.pairs
+    ]
+    assert rows == len(pairs) + len(views)  # a row a pair, and one a set on the first screen
+    n_readings = sum(len(pair.readings) for pair in pairs)
+    assert n_readings == sum(len(result.to_frame()) for result in plotted)
+    assert {type(result).__name__ for result in judged if result not in plotted} == {
+        "AmplificationResult"
+    }
 
 
 def test_verdict_summary_comes_first(page: Page) -> None:
-    found = [re.search(words, page.text) for words in ("shows? a violation", "What was audited", "Statements")]
+    found = [
+        re.search(words, page.text)
+        for words in (
+            "differences? examined",
+            "fares worse",
+            "What was audited",
+            "shows? a violation",
+        )
+    ]
     places = [match.start() for match in found if match]
-    assert len(places) == 3
+    assert len(places) == 4
     assert places == sorted(places)
 
 
@@ -140,12 +165,16 @@ def test_headers_have_scope_and_plots_have_words(page: Page) -> None:
     assert all(svg["aria-label"] for svg in drawn)
     for svg in forest:
         assert re.search(
-            r"interval .*, (violated|satisfied|undecided|insufficient evidence|not judged)$", svg["aria-label"] or ""
+            r"interval .*, (violated|satisfied|undecided|insufficient evidence|not judged)$",
+            svg["aria-label"] or "",
         )
 
 
-def test_a_verdict_is_a_word_and_a_sign_not_only_a_colour(page: Page) -> None:
-    for verdict, sign in (("violated", "✗"), ("satisfied", "✓"), ("undecided", "?")):
+def test_a_verdict_is_a_word_and_a_sign_not_only_a_colour(page: Page, report: AuditReport) -> None:
+    signs = {"violated": "✗", "satisfied": "✓", "undecided": "?"}
+    there = {name: sign for name, sign in signs.items() if report.verdicts[name]}
+    assert len(there) >= 2
+    for verdict, sign in there.items():
         assert re.search(rf"{re.escape(sign)} ?{verdict}", page.text)
 
 
@@ -170,12 +199,22 @@ def test_lone_surrogates_can_be_written(tmp_path: Path) -> None:
     assert write_file(tmp_path / "r.html", "a\ud800").read_text(encoding="utf-8") == "a&#55296;"
 
 
-@pytest.mark.parametrize(("low", "high", "cut"), [(0.0, 2.0, (False, False)), (-0.1, 2.1, (True, True))])
-def test_only_an_interval_that_goes_on_beyond_the_scale_is_cut(low: float, high: float, cut: tuple[bool, bool]) -> None:
+@pytest.mark.parametrize(
+    ("low", "high", "cut"), [(0.0, 2.0, (False, False)), (-0.1, 2.1, (True, True))]
+)
+def test_only_an_interval_that_goes_on_beyond_the_scale_is_cut(
+    low: float, high: float, cut: tuple[bool, bool]
+) -> None:
     """One that ends where the scale does, as at the largest MADD, has no arrow."""
     axis = Axis(0.0, 2.0, False, 0.0, (0.0, 0.2), (0.0, 1.0, 2.0))
     row: Any = SimpleNamespace(
-        estimate=1.0, low=low, high=high, bound_low=np.nan, bound_high=np.nan, judged=True, verdict="undecided"
+        estimate=1.0,
+        low=low,
+        high=high,
+        bound_low=np.nan,
+        bound_high=np.nan,
+        judged=True,
+        verdict="undecided",
     )
     drawn = drawing(row, axis)
     assert drawn is not None
@@ -207,7 +246,14 @@ def test_worst_case_table_and_other_thresholds(frame: pd.DataFrame) -> None:
     holes = frame.astype({"granted": float})
     holes.loc[holes.index[:9], "granted"] = np.nan
     with pytest.warns(UserWarning, match="left out"):
-        report = audit(holes, y_pred="granted", sensitive_features="region", missing="drop", threshold=0.9, margin=0.05)
+        report = audit(
+            holes,
+            y_pred="granted",
+            sensitive_features="region",
+            missing="drop",
+            threshold=0.9,
+            margin=0.05,
+        )
     text = Page(render_html(report)).text
     assert "Worst-case bounds for the missing values" in text
     assert "Ratios against the threshold 0.9" in text
@@ -225,27 +271,37 @@ def test_a_verdict_by_other_bounds_than_the_interval_says_so() -> None:
     report = audit(frame, y_pred="y", sensitive_features="s")
     assert "by exact test: few cases" in Page(render_html(report)).text
     assert any(
-        "b against a: few cases are expected in one or both: verdict, p-value and interval are by exact" in note
+        "b against a: few cases are expected in one or both: verdict, p-value and interval are by"
+        " exact" in note
         for note in report.notes
     )
 
 
 def test_a_reference_that_falls_below_the_rule_is_said() -> None:
-    frame = pd.DataFrame({"y": [1, 0, 0, 0] * 100 + [1, 1, 1, 0] * 90, "s": ["a"] * 400 + ["b"] * 360})
-    assert "a is below 0.8 of b" in Page(render_html(audit(frame, y_pred="y", sensitive_features="s"))).text
+    frame = pd.DataFrame(
+        {"y": [1, 0, 0, 0] * 100 + [1, 1, 1, 0] * 90, "s": ["a"] * 400 + ["b"] * 360}
+    )
+    assert (
+        "a is below 0.8 of b"
+        in Page(render_html(audit(frame, y_pred="y", sensitive_features="s"))).text
+    )
 
 
 @pytest.mark.slow
 def test_a_page_of_two_hundred_groups_stays_small_and_names_them_all() -> None:
-    """Every group with its estimate; drawing, sentence and tests only of those furthest from equality."""
+    """Every group with its estimate.
+
+    Drawing, sentence and tests only of those furthest from equality.
+    """
     names = [f"g{i:03d}" for i in range(200)]
     rng = np.random.default_rng(3)
     rows = pd.DataFrame({"g": np.repeat(names, 40), "y": rng.integers(0, 2, 8000)})
     rows["hat"] = np.where(rng.random(8000) < 0.8, rows["y"], 1 - rows["y"])
     page = render_html(audit(rows, y_true="y", y_pred="hat", sensitive_features="g"))
     assert len(page) < 2_000_000
-    folded = re.findall(r"<summary>Disparate impact:.*?</details>", page, re.DOTALL)
+    folded = re.findall(r"<summary>Selection rate:.*?</details>", page, re.DOTALL)
     assert len(folded) == 1
-    assert "187 more groups" in folded[0]
-    assert folded[0].count("<li ") == 187
+    # 199 groups against the reference and the largest gap, of which twelve stand open
+    assert "188 more groups" in folded[0]
+    assert folded[0].count("<li ") == 188
     assert folded[0].count("<svg") == 0

@@ -16,23 +16,37 @@ from sklearn.tree import DecisionTreeClassifier
 import fairstats as fs
 from fairstats.ground.results import WIDTH, Interval, Result, printed
 from fairstats.report.claims import Claim
-from fairstats.report.view import _blocks
+from fairstats.report.sets import _blocks_of_result
+from fairstats.results import MonitorResult, MonitorSettings
 from tests.golden.cases import load_cases
 
 LONG = "a group whose name is longer than anybody would expect of a group"
 #: Golden cases that return, between them, a result of every class; the last ones take their time.
 CASES = (
-    "rates/abroca/ricci", "ecd/discrimination/all", "rates/demographic_parity_difference/german/default",
-    "hfm/discriminative_risk/two-values", "ecd/ecd/ties/no-resamples", "evt/point_process/bounded/levels",
-    "evt/point_process/heavy/lmoments", "evt/exponentiality_test/bounded",
-    "evt/point_process/exponential/simulated", "hdr/discrete/cells", "hfm/hfm/no-tests", "madd/curve/pair",
-    "madd/madd/simulated/default", "rates/demographic_parity_difference/bootstrap/agg-max",
-    "evt/descriptive/heavy", "madd/mitigator/log-loss", "hfm/selection",
+    "rates/abroca/ricci",
+    "ecd/discrimination/all",
+    "rates/demographic_parity_difference/german/default",
+    "hfm/discriminative_risk/two-values",
+    "ecd/ecd/ties/no-resamples",
+    "evt/point_process/bounded/levels",
+    "evt/point_process/heavy/lmoments",
+    "evt/exponentiality_test/bounded",
+    "evt/point_process/exponential/simulated",
+    "hdr/discrete/cells",
+    "hfm/hfm/no-tests",
+    "madd/curve/pair",
+    "madd/madd/simulated/default",
+    "rates/demographic_parity_difference/bootstrap/agg-max",
+    "evt/descriptive/heavy",
+    "madd/mitigator/log-loss",
+    "hfm/selection",
     "rates/equalized_odds_difference/simulated/weights",
     "rates/compare_models/conditional_use_accuracy_0/weights-clusters",
-    "rates/conditional_accuracy/delta/empty-cells", "ecd/scott_knott", "hfm/approx_set_distance/one-row",
+    "rates/conditional_accuracy/delta/empty-cells",
+    "ecd/scott_knott",
+    "hfm/approx_set_distance/one-row",
     "rates/strata/simulated-less",
-)  # fmt: skip
+)
 SLOW_CASES = ("rates/planning", "ecd/synthetic_quality", "ecd/sample_tail")
 
 
@@ -54,15 +68,20 @@ def of_case(name: str) -> list[Result]:
 def of_posteriors() -> list[Result]:
     counts = fs.ConfusionCounts.from_counts({"men": (40, 10, 10, 40), LONG: (30, 10, 20, 40)})
     first, second = (fs.um_posterior(counts=counts, draws=500, rng=seed) for seed in (1, 2))
-    labels, group = np.arange(120) % 3, np.repeat(["a", LONG], 60)
-    several = fs.um_multiclass(labels, (labels + (np.arange(120) % 5 == 0)) % 3, sensitive_features=group, rng=1)
+    labels = np.arange(120) % 3
+    group = np.repeat(["a", LONG], 60)
+    several = fs.um_multiclass(
+        labels, (labels + (np.arange(120) % 5 == 0)) % 3, sensitive_features=group, rng=1
+    )
     ranked = fs.um_compare({"a": first, "b": second, "c": first}, rng=1)
     return [first, fs.um_compare(first, second, rng=1), ranked, several]
 
 
 def of_amplification() -> list[Result]:
     rng = np.random.default_rng(1)
-    frame = pd.DataFrame({"y": rng.random(400) < 0.5, "p": rng.random(400) < 0.5, "sex": ["a", LONG] * 200})
+    frame = pd.DataFrame(
+        {"y": rng.random(400) < 0.5, "p": rng.random(400) < 0.5, "sex": ["a", LONG] * 200}
+    )
     return list(fs.audit(frame, y_true="y", y_pred="p", sensitive_features="sex").results)
 
 
@@ -77,9 +96,20 @@ def of_estimators() -> list[Result]:
     binary = {name: rng.integers(0, 2, 200) for name in ("sex", "old")}
     X = pd.DataFrame({**binary, "x": rng.normal(size=200)})
     y = (X["x"] + rng.normal(size=200) > 0).astype(int)
-    models = {"naive Bayes": GaussianNB(), LONG: DecisionTreeClassifier(max_depth=2, random_state=1)}
+    models = {
+        "naive Bayes": GaussianNB(),
+        LONG: DecisionTreeClassifier(max_depth=2, random_state=1),
+    }
     compared = fs.um_compare_estimators(
-        models, X, y, sensitive_features=X["sex"], cv=5, correlation="1/K", draws=200, rng=1, progress=False
+        models,
+        X,
+        y,
+        sensitive_features=X["sex"],
+        cv=5,
+        correlation="1/K",
+        draws=200,
+        rng=1,
+        progress=False,
     )
     data = {"made": (X, y, ["sex", "old"])}
     return [compared, fs.hfm_experiment(models, data, measures=("DP", "HFM"), rng=1)]
@@ -94,16 +124,52 @@ def of_a_tail() -> list[Result]:
     index = fs.evt.extremal_index(x, 2.0, rng=1)
     over = fs.evt.threshold_tests(x, [0.5, 1.0, 1.5], n_resamples=19, rng=1)
     averaged = fs.evt.average_return_level(x, 100, [0.5, 1.0, 1.5])
-    return [fit.test_shape(), fit.return_level([100, 1000]), averaged, index, over, by_age, levels, *levels.levels]
+    return [
+        fit.test_shape(),
+        fit.return_level([100, 1000]),
+        averaged,
+        index,
+        over,
+        by_age,
+        levels,
+        *levels.levels,
+    ]
 
 
 def of_strata() -> list[Result]:
     """A ratio and a difference over strata."""
-    rows = {"sensitive_features": [LONG, "b"] * 60, "strata": np.repeat(["x", LONG, "z"], 40), "reference": "b"}
+    rows = {
+        "sensitive_features": [LONG, "b"] * 60,
+        "strata": np.repeat(["x", LONG, "z"], 40),
+        "reference": "b",
+    }
     selected = [1, 0, 1, 1, 0, 1] * 20
     impact = fs.disparate_impact(selected, **rows)
     difference = fs.demographic_parity_difference(None, selected, **rows)
     return [impact.stratified, difference.stratified]
+
+
+def of_a_monitor() -> list[Result]:
+    rows = pd.DataFrame({"sex": [LONG, "m"] * 40, "hired": [1, 0, 0, 1] * 20})
+    counts = fs.tally(rows, y_pred="hired", sensitive_features="sex")
+    settings = MonitorSettings(planned=200, sensitive_features=("sex",), y_pred="hired")
+    return [MonitorResult(settings=settings).add("a" * 200, "1", counts)]
+
+
+def of_numbers() -> list[Result]:
+    """Means as ratio and difference."""
+    numbers = np.arange(1.0, 121)
+    groups = [LONG, "b"] * 60
+    return [
+        fs.means(numbers, sensitive_features=groups, contrast="ratio"),
+        fs.means(numbers, sensitive_features=groups, contrast="difference"),
+    ]
+
+
+def of_subgroups() -> list[Result]:
+    rows = pd.DataFrame({"sex": [LONG, "m"] * 60, "town": np.repeat(["x", LONG, "z"], 40)})
+    rows["hired"] = [1, 0, 0, 1] * 30
+    return [fs.subgroups(rows, attributes=["sex", "town"], y_pred="hired", min_rows=10, rng=1)]
 
 
 def check_print(found: list[Result]) -> set[str]:
@@ -122,7 +188,16 @@ def below(cls: type) -> set[str]:
 @pytest.mark.slow
 def test_every_class_of_result_prints_in_100_columns() -> None:
     impact = fs.adverse_impact({"a": (3, 9), LONG: (8, 4)}, unknown=2)
-    made = (of_posteriors, of_amplification, of_missing_rows, of_estimators, of_a_tail)
+    made = (
+        of_posteriors,
+        of_amplification,
+        of_missing_rows,
+        of_estimators,
+        of_a_tail,
+        of_a_monitor,
+        of_numbers,
+        of_subgroups,
+    )
     seen = check_print([*(result for make in made for result in make()), impact, *of_strata()])
     for name in CASES:
         seen |= check_print(of_case(name))
@@ -143,7 +218,9 @@ def test_long_names_and_many_columns() -> None:
 
 
 def test_a_wide_table_goes_on_below_with_the_names_repeated() -> None:
-    frame = pd.DataFrame({"group": ["f", "m"], **{f"a rather long name {k}": [k + 0.5, k] for k in range(8)}})
+    frame = pd.DataFrame(
+        {"group": ["f", "m"], **{f"a rather long name {k}": [k + 0.5, k] for k in range(8)}}
+    )
     lines = printed("Title", frame, ["A note. " * 30]).splitlines()
     assert max(map(len, lines)) <= WIDTH
     heads = [line for line in lines if line.lstrip().startswith("group")]
@@ -152,13 +229,16 @@ def test_a_wide_table_goes_on_below_with_the_names_repeated() -> None:
 
 
 def test_labels_and_whole_numbers_are_written_out() -> None:
-    frame = pd.DataFrame({"row": [10_830.0, math.nan], "interactions": [1000.0, 1e6], "p": [1e-9, 0.5]})
+    frame = pd.DataFrame(
+        {"row": [10_830.0, math.nan], "interactions": [1000.0, 1e6], "p": [1e-9, 0.5]}
+    )
     text = printed("T", frame, [])
     assert "10830" in text
     assert "1000000" in text
     assert "1.00e-09" in text
     far = fs.set_distance(
-        pd.DataFrame({"x": [0.0, 1.0]}, index=[10_830, 5_372]), pd.DataFrame({"x": [0.5, 3.0]}, index=[7, 8])
+        pd.DataFrame({"x": [0.0, 1.0]}, index=[10_830, 5_372]),
+        pd.DataFrame({"x": [0.5, 3.0]}, index=[7, 8]),
     )
     assert "5372" in str(far)
 
@@ -173,7 +253,9 @@ def test_no_changed_prediction_has_a_lower_limit_of_zero() -> None:
     people = pd.DataFrame({"sex": ["f", "m"] * 20, "x": range(40)})
     for answer in (0, 1):
         risk = fs.discriminative_risk(
-            lambda X, answer=answer: np.where(X["sex"] == "f", answer, 0), people, sensitive_features="sex"
+            lambda X, answer=answer: np.where(X["sex"] == "f", answer, 0),
+            people,
+            sensitive_features="sex",
         )
         end = risk.comparisons[0].confidence_interval
         assert (end.low, end.high)[answer] == answer
@@ -181,7 +263,8 @@ def test_no_changed_prediction_has_a_lower_limit_of_zero() -> None:
 
 def test_micro_parity_is_zero() -> None:
     labels = np.arange(120) % 3
-    predicted, half = (labels + (np.arange(120) % 7 == 0)) % 3, np.arange(120) % 2
+    predicted = (labels + (np.arange(120) % 7 == 0)) % 3
+    half = np.arange(120) % 2
     found = fs.um_multiclass(labels, predicted, sensitive_features=half, rng=1)
     assert not found.metric("demographic_parity_micro").any()
 
@@ -200,13 +283,14 @@ def test_a_one_sided_interval_is_a_limit(alternative: str, words: str) -> None:
 
 def blocks_of(result: Any) -> Iterator[Any]:
     """Blocks of a report of this result alone, which has no claims."""
-    return _blocks(result, [Claim()] * len(result.rows()))
+    return _blocks_of_result(result, [Claim()] * len(result.rows()))
 
 
 def test_a_limit_stands_in_the_report() -> None:
     """A one-sided interval is told as a limit, a two-sided one by both ends."""
     rng = np.random.default_rng(1)
-    scores, sex = np.r_[rng.beta(2, 5, 300), rng.beta(5, 2, 300)], np.repeat(["f", "m"], 300)
+    scores = np.r_[rng.beta(2, 5, 300), rng.beta(5, 2, 300)]
+    sex = np.repeat(["f", "m"], 300)
     result = fs.madd(scores, sensitive_features=sex, rng=1)
     texts = [row.interval_text for block in blocks_of(result) for row in block.rows]
     assert [text[:3] for text in texts] == ["[1."]

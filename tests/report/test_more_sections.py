@@ -64,7 +64,13 @@ def results(report: fs.results.AuditReport, key: str) -> list[Any]:
 def test_hfm_is_that_of_the_function(report: fs.results.AuditReport) -> None:
     (found,) = results(report, "hfm")
     data = frame().reset_index(drop=True)
-    wanted = fs.hfm(data[["age", "region"]], data["paid"], data["granted"], sensitive_features=data["sex"], rng=1)
+    wanted = fs.hfm(
+        data[["age", "region"]],
+        data["paid"],
+        data["granted"],
+        sensitive_features=data["sex"],
+        rng=1,
+    )
     assert (found.d, found.d_f, found.hfm) == (wanted.d, wanted.d_f, wanted.hfm)
 
 
@@ -75,7 +81,9 @@ def test_ecd_is_that_of_the_function(report: fs.results.AuditReport) -> None:
     for sex in "fm":
         np.testing.assert_allclose(sample[sex].cd, cd[data["sex"] == sex])
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", fs.FairstatsWarning)  # so bounded a tail reaches its end point
+        warnings.simplefilter(
+            "ignore", fs.FairstatsWarning
+        )  # so bounded a tail reaches its end point
         wanted = fs.ecd(sample, privileged="m", unprivileged="f", rng=1)
     assert found.estimate == wanted.estimate
     assert list(found.confidence_interval) == list(wanted.confidence_interval)
@@ -84,7 +92,7 @@ def test_ecd_is_that_of_the_function(report: fs.results.AuditReport) -> None:
 
 def test_every_view_shows_them(report: fs.results.AuditReport, tmp_path: Path) -> None:
     pytest.importorskip("jinja2", reason="jinja2 is not installed")
-    text = str(report)
+    text = report.summary(full=True)
     html = report.to_html(tmp_path / "r.html").read_text(encoding="utf-8")
     for view in (text, html):
         assert "what a classifier adds" in view
@@ -107,7 +115,8 @@ def test_rows_left_out_are_left_out_of_both() -> None:
     assert sum(g.n for g in sample.groups) == N - 50
     kept = data.iloc[50:].reset_index(drop=True)
     np.testing.assert_allclose(
-        np.sort(sample["f"].cd), np.sort((kept["score_if_other"] - kept["score"])[kept["sex"] == "f"])
+        np.sort(sample["f"].cd),
+        np.sort((kept["score_if_other"] - kept["score"])[kept["sex"] == "f"]),
     )
     assert results(dropped, "hfm")[0].n == N - 50
 
@@ -116,19 +125,29 @@ def test_neither_without_its_columns() -> None:
     plain = audit(features=(), counterfactual_score=None)
     assert results(plain, "hfm") == []
     assert results(plain, "ecd") == []
-    crossed = audit(features=(), sensitive_features=["sex", "region"], counterfactual_score={"sex": "score_if_other"})
+    crossed = audit(
+        features=(),
+        sensitive_features=["sex", "region"],
+        counterfactual_score={"sex": "score_if_other"},
+    )
     assert [s.attributes for s in crossed.sections if s.key == "ecd" and s.results] == [("sex",)]
 
 
 def test_weighted_rows_are_thinned() -> None:
-    """The section is that of the rows that `counterfactual_discrimination` keeps of them, and says so."""
+    """The section is that of the rows that `counterfactual_discrimination` keeps of them, and says
+    so.
+    """
     data = frame().assign(w=1.0 + np.arange(N) % 3)
     sample, found = results(audit(data, sample_weight="w", features=()), "ecd")
     scores = data[["score", "score_if_other"]].to_numpy()
     other = fs.counterfactual_discrimination(
-        lambda x: np.where(x["turned"] == data["sex"], *scores.T), data.assign(turned=data["sex"]),
-        sensitive_features="turned", sample_weight=data["w"], rng=1, values=["f", "m"],
-    )  # fmt: skip
+        lambda x: np.where(x["turned"] == data["sex"], *scores.T),
+        data.assign(turned=data["sex"]),
+        sensitive_features="turned",
+        sample_weight=data["w"],
+        rng=1,
+        values=["f", "m"],
+    )
     for sex in "fm":
         assert 0.5 * N / 3 < sample[sex].n < (data["sex"] == sex).sum()
         np.testing.assert_allclose(sample[sex].cd, other[sex].cd, atol=1e-12)
@@ -140,12 +159,21 @@ def test_weighted_rows_are_thinned() -> None:
 def test_a_tally_of_weighted_rows_says_what_it_lacks() -> None:
     data = frame().assign(w=1.0 + np.arange(N) % 3)
     counted = fs.tally(
-        data, y_true="paid", y_pred="granted", score="score", counterfactual_score="score_if_other",
-        sensitive_features="sex", sample_weight="w", pos_label=1,
-    )  # fmt: skip
+        data,
+        y_true="paid",
+        y_pred="granted",
+        score="score",
+        counterfactual_score="score_if_other",
+        sensitive_features="sex",
+        sample_weight="w",
+        pos_label=1,
+    )
     report = fs.audit(counted, rng=1)
     assert results(report, "ecd") == []
-    assert sum("ECD of weighted rows is not computed from a tally" in note for note in report.notes) == 1
+    assert (
+        sum("ECD of weighted rows is not computed from a tally" in note for note in report.notes)
+        == 1
+    )
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,10 @@ import pytest
 import fairstats as fs
 from fairstats.methods.rates.planning import chance_of_verdict, detectable_ratio
 from fairstats.report.audit import audit
-from fairstats.report.parts import _rest, set_parts
+from fairstats.report.leads import count_others
+from fairstats.report.parts import set_parts
 from fairstats.report.report import AuditReport
-from fairstats.report.view import view_sets
+from fairstats.report.sets import view_sets
 
 pytest.importorskip("jinja2")
 
@@ -30,14 +31,24 @@ def made(unlucky: str, n: int = 1500) -> pd.DataFrame:
     score = np.clip(0.45 + 0.25 * y - 0.25 * low + 0.15 * rng.standard_normal(n), 0, 1)
     other = np.clip(score + 0.3 * low * rng.beta(2, 4, n), 0, 1)
     p = (score > 0.5).astype(int)
-    return pd.DataFrame({"g": group, "y": y, "p": p, "score": score, "other": other, "x": rng.random(n)})
+    return pd.DataFrame(
+        {"g": group, "y": y, "p": p, "score": score, "other": other, "x": rng.random(n)}
+    )
 
 
 def audited(unlucky: str) -> AuditReport:
     return audit(
-        made(unlucky), y_true="y", y_pred="p", score="score", counterfactual_score="other", features="x",
-        sensitive_features="g", reference="north", n_resamples=199, rng=1,
-    )  # fmt: skip
+        made(unlucky),
+        y_true="y",
+        y_pred="p",
+        score="score",
+        counterfactual_score="other",
+        features="x",
+        sensitive_features="g",
+        reference="north",
+        n_resamples=199,
+        rng=1,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +57,9 @@ def unlucky_south() -> AuditReport:
 
 
 def leads(report: AuditReport) -> dict[str, str]:
-    return {part.title.partition(":")[0]: part.lead for part in set_parts(report, view_sets(report)[0])}
+    return {
+        part.title.partition(":")[0]: part.lead for part in set_parts(report, view_sets(report)[0])
+    }
 
 
 @pytest.mark.parametrize(
@@ -58,7 +71,10 @@ def leads(report: AuditReport) -> dict[str, str]:
         ("u", "The other comparison is open."),
         (
             "vsiui",
-            "Of 5 other comparisons, 1 shown to be beyond it, 1 within it, 2 without sufficient evidence, 1 open.",
+            (
+                "Of 5 other comparisons, 1 shown to be beyond it, 1 within it, 2 without sufficient"
+                " evidence, 1 open."
+            ),
         ),
         ("ss", "Of 2 other comparisons, none shown to be beyond it, 2 within it, none open."),
     ],
@@ -68,26 +84,34 @@ def test_the_lead_counts_the_other_comparisons(verdicts: str, said: str) -> None
     words = {"v": "violated", "s": "satisfied", "i": "insufficient evidence", "u": "undecided"}
     shown = SimpleNamespace(verdict="violated")
     others = [SimpleNamespace(verdict=words[one]) for one in verdicts]
-    assert _rest(shown, [*others, shown]).strip() == said
+    assert count_others(shown, [*others, shown]).strip() == said
 
 
-def test_every_part_has_a_sentence_and_its_pictures(unlucky_south: AuditReport, tmp_path: Path) -> None:
+def test_every_part_has_a_sentence_and_its_pictures(
+    unlucky_south: AuditReport, tmp_path: Path
+) -> None:
     parts = {part.key: part for part in set_parts(unlucky_south, view_sets(unlucky_south)[0])}
     assert list(parts) == ["rates", "power", "madd", "hfm", "um", "ecd"]
     assert all(part.lead.endswith(".") for part in parts.values())
     pictures = {key: sum(len(row) for _, row in part.figures) for key, part in parts.items()}
     assert pictures == {"rates": 0, "power": 1, "madd": 4, "hfm": 0, "um": 1, "ecd": 1}
     page = unlucky_south.to_html(tmp_path / "r.html").read_text(encoding="utf-8")
-    assert page.count('<figure class="picture">') == 7
+    of_all_groups = sum(map(len, unlucky_south.picture_names.values()))
+    assert page.count('<figure class="picture">') == 7 + of_all_groups
     assert "p rope" not in page
     assert "probability of practical equivalence" in page
 
 
 def test_sentences_turn_with_the_data(unlucky_south: AuditReport) -> None:
-    """The same audit with the groups' fortunes exchanged: what was said of one is not said any more."""
-    here, mirrored = leads(unlucky_south), leads(audited("north"))
+    """The same audit with the groups' fortunes exchanged.
+
+    What was said of one is not said any more.
+    """
+    here = leads(unlucky_south)
+    mirrored = leads(audited("north"))
     south, north = (
-        re.search(r"group south, (\d+) got .* in north, (\d+):", said["Rates"]) for said in (here, mirrored)
+        re.search(r"group south, (\d+) got .* in north, (\d+):", said["Rates"])
+        for said in (here, mirrored)
     )
     assert south is not None
     assert north is not None
@@ -117,15 +141,23 @@ def test_few_cases_say_so() -> None:
 
 @pytest.mark.filterwarnings("ignore::fairstats.ground.errors.FairstatsWarning")
 def test_people_with_several_rows_are_not_too_few_cases(tmp_path: Path) -> None:
-    """Uniform differences up to .0004 have a near end point: of clusters no interval is shown to hold."""
+    """Uniform differences up to .0004 have a near end point.
+
+    Of clusters no interval is shown to hold.
+    """
     rng = np.random.default_rng(2)
     frame = pd.DataFrame({"score": rng.uniform(0.2, 0.8, 800), "s": np.repeat(["a", "b"], 400)})
     frame["changed"] = frame["score"] + 0.0004 * rng.random(800)
     frame["person"], frame["y"] = np.arange(800) // 2, rng.integers(0, 2, 800)
     report = audit(
-        frame, y_true="y", y_pred="y", score="score", sensitive_features="s", cluster="person",
+        frame,
+        y_true="y",
+        y_pred="y",
+        score="score",
+        sensitive_features="s",
+        cluster="person",
         counterfactual_score="changed",
-    )  # fmt: skip
+    )
     said = leads(report)["The worst that can happen"]
     assert "no interval is known to hold, nothing is judged" in said
     assert "too few cases" not in said
@@ -141,7 +173,10 @@ def test_weights_have_no_power(frame: pd.DataFrame) -> None:
 
 @pytest.mark.parametrize(("rate", "n", "m"), [(0.5, 400, 900), (0.3, 250, 250), (0.7, 2000, 500)])
 def test_what_could_have_been_shown_against_exact_power(rate: float, n: int, m: int) -> None:
-    """The witness is exact enumeration, `power_ratio`; 0.03 is the error of the normal approximation."""
+    """The witness is exact enumeration, `power_ratio`.
+
+    0.03 is the error of the normal approximation.
+    """
     found = detectable_ratio(rate, n, m, 0.8, 0.95)
     exact = fs.power_ratio(rate, found, n=n, n_reference=m, alternative="violated").power
     assert exact == pytest.approx(0.8, abs=0.03)
@@ -151,12 +186,19 @@ def test_what_could_have_been_shown_against_exact_power(rate: float, n: int, m: 
 
 
 def test_the_best_known_group_is_named_before_the_least_known() -> None:
-    """What can be found is named for the largest group first, then for the smallest that can show anything."""
+    """What can be found is named for the largest group first, then for the smallest that can show
+    anything.
+    """
     sizes = {"many": 4000, "some": 900, "few": 200, "handful": 6}
     group = np.repeat([*sizes], [*sizes.values()])
     frame = pd.DataFrame({"p": np.arange(group.size) % 2, "g": group})
-    lead = leads(audit(frame, y_pred="p", sensitive_features="g"))["What this audit could have shown"]
-    found = re.findall(r"ratio is (0\.\d\d) or less for some \(900 cases\), and only if it is (0\.\d\d) or less", lead)
+    lead = leads(audit(frame, y_pred="p", sensitive_features="g"))[
+        "What this audit could have shown"
+    ]
+    found = re.findall(
+        r"ratio is (0\.\d\d) or less for some \(900 cases\), and only if it is (0\.\d\d) or less",
+        lead,
+    )
     assert len(found) == 1, lead
     assert float(found[0][0]) > float(found[0][1])
     assert lead.endswith("for few (200 cases); 1 more: too few cases.")
@@ -170,7 +212,9 @@ def test_no_power_at_all() -> None:
 def two_hundred() -> AuditReport:
     rng = np.random.default_rng(4)
     n = 24_000
-    frame = pd.DataFrame({"g": [f"group {k}" for k in rng.integers(0, 200, n)], "p": rng.integers(0, 2, n)})
+    frame = pd.DataFrame(
+        {"g": [f"group {k}" for k in rng.integers(0, 200, n)], "p": rng.integers(0, 2, n)}
+    )
     return audit(frame, y_pred="p", sensitive_features="g")
 
 
@@ -186,7 +230,9 @@ def test_two_hundred_groups_stay_readable(two_hundred: AuditReport, tmp_path: Pa
 
 @pytest.mark.browser
 def test_pictures_of_a_page(browser: Any, unlucky_south: AuditReport, tmp_path: Path) -> None:
-    """Dark, light and print: pictures are inside the page, and words in them are legible and do not touch."""
+    """Dark, light and print: pictures are inside the page, and words in them are legible and do not
+    touch.
+    """
     path = unlucky_south.to_html(tmp_path / "r.html")
     inside = """[...document.querySelectorAll('.picture')].every(f => {
       const page = f.getBoundingClientRect();
@@ -197,6 +243,7 @@ def test_pictures_of_a_page(browser: Any, unlucky_south: AuditReport, tmp_path: 
     })"""
     for width in (390, 768, 1280):
         browser.open(path, width=width)
+        browser.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
         assert browser.evaluate(inside)
         assert browser.evaluate("document.scrollingElement.scrollWidth") <= width
     paper = "getComputedStyle(document.body).backgroundColor"

@@ -1,4 +1,7 @@
-"""Reports of other versions: read with a warning that names both, or refused with a message that does."""
+"""Reports of other versions.
+
+Read with a warning that names both, or refused with a message that does.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ import pytest
 from fairstats._version import __version__
 from fairstats.ground.errors import FairstatsWarning, InputError
 from fairstats.ground.serialise import unknown_parts
+from fairstats.report.packed import unpack
 from fairstats.report.report import AuditReport
 
 OTHER = "0.0.7"
@@ -19,7 +23,7 @@ OTHER = "0.0.7"
 
 def changed(report: AuditReport, path: Path, change: Any = None) -> Path:
     """The report's file, as the other version would have written it."""
-    whole = json.loads(report.to_json(path).read_text(encoding="utf-8"))
+    whole = unpack(json.loads(report.to_json(path).read_text(encoding="utf-8")))
     whole["versions"]["mapping"]["fairstats"] = OTHER
     if change is not None:
         change(whole)
@@ -36,13 +40,17 @@ def test_a_report_of_this_version_is_read_in_silence(report: AuditReport, tmp_pa
 
 def test_another_version_is_named(report: AuditReport, tmp_path: Path) -> None:
     path = changed(report, tmp_path / "r.json")
-    with pytest.warns(FairstatsWarning, match=rf"written by fairstats {OTHER}.*read by {__version__}"):
+    with pytest.warns(
+        FairstatsWarning, match=rf"written by fairstats {OTHER}.*read by {__version__}"
+    ):
         back = AuditReport.from_json(path)
     assert back.to_frame().equals(report.to_frame())
     assert back.versions["fairstats"] == OTHER
 
 
-def test_a_field_that_is_not_there_yet_takes_its_default(report: AuditReport, tmp_path: Path) -> None:
+def test_a_field_that_is_not_there_yet_takes_its_default(
+    report: AuditReport, tmp_path: Path
+) -> None:
     def older(whole: dict[str, Any]) -> None:
         for section in whole["sections"]:
             del section["warnings"]
@@ -86,4 +94,7 @@ def test_what_cannot_be_read_names_both_versions_and_the_cure(
 def test_unknown_parts_are_each_named_once(report: AuditReport) -> None:
     assert unknown_parts(report.to_dict()) == []
     novel = {"class": "Interval", "low": 0, "colour": 1}
-    assert unknown_parts([novel, novel, {"a": {"class": "X"}}]) == ["the field 'colour' of Interval", "the class 'X'"]
+    assert unknown_parts([novel, novel, {"a": {"class": "X"}}]) == [
+        "the field 'colour' of Interval",
+        "the class 'X'",
+    ]

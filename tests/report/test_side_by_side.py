@@ -16,8 +16,14 @@ from fairstats.ground.verdict import fair_range, judge
 from fairstats.report.render import headline
 from fairstats.report.report import AuditReport
 
-#: A rate and its complement are one thing, written here by hand and not taken from the registry's formulas.
-COMPLEMENT = {"fpr": "tnr", "fnr": "tpr", "false_omission_rate": "npv", "false_discovery_rate": "ppv"}
+#: A rate and its complement are one thing, written here by hand and not taken from the registry's
+#: formulas.
+COMPLEMENT = {
+    "fpr": "tnr",
+    "fnr": "tpr",
+    "false_omission_rate": "npv",
+    "false_discovery_rate": "ppv",
+}
 DECIDED = ("violated", "satisfied", "undecided")
 
 
@@ -30,9 +36,13 @@ def compas() -> AuditReport:
 def adult() -> AuditReport:
     frame, _ = load_adult()
     return fs.audit(
-        frame, y_true="income", sensitive_features=["sex", "race"], pos_label=">50K", rng=1,
+        frame,
+        y_true="income",
+        sensitive_features=["sex", "race"],
+        pos_label=">50K",
+        rng=1,
         reference={"sex": "Male", "race": "White"},
-    )  # fmt: skip
+    )
 
 
 def german() -> AuditReport:
@@ -41,7 +51,12 @@ def german() -> AuditReport:
     frame = frame.assign(old=np.where(frame["age"] > 25, "older", "25 or less"))
     frame["granted"] = np.where(frame["month"] < 30, "good", "bad")
     return fs.audit(
-        frame, y_true="credit", y_pred="granted", sensitive_features=["sex", "old"], pos_label="good", rng=1
+        frame,
+        y_true="credit",
+        y_pred="granted",
+        sensitive_features=["sex", "old"],
+        pos_label="good",
+        rng=1,
     )
 
 
@@ -52,12 +67,16 @@ def rare() -> AuditReport:
     rate = np.select([group == "a", group == "b"], [0.06, 0.03], 0.05)
     return fs.audit(
         pd.DataFrame({"group": group, "picked": (rng.random(group.size) < rate).astype(int)}),
-        y_pred="picked", sensitive_features="group", reference="a",
-    )  # fmt: skip
+        y_pred="picked",
+        sensitive_features="group",
+        reference="a",
+    )
 
 
 def differing(report: AuditReport) -> list[tuple[str, frozenset[str], dict[str, set[str]]]]:
-    """(attributes, two groups, verdict → scales) of every pair with several verdicts on one rate."""
+    """(attributes, two groups, verdict → scales) of every pair with several verdicts on one
+    rate.
+    """
     found: dict[tuple[str, str, frozenset[str]], dict[str, set[str]]] = {}
     for row in report.to_frame().to_dict("records"):
         metric = find_metric(row["metric"])
@@ -85,7 +104,10 @@ def test_differing_verdicts_are_explained(make: Any) -> None:
         ]
         assert said, f"{attributes}, {sorted(pair)}: {verdicts} without a word"
         scales = set().union(*verdicts.values())
-        for scale, threshold in (("ratio", "fair from 0.8 to 1.25"), ("difference", "fair within ±0.1")):
+        for scale, threshold in (
+            ("ratio", "fair from 0.8 to 1.25"),
+            ("difference", "fair within ±0.1"),
+        ):
             assert scale not in scales or any(threshold in note for note in said)
 
 
@@ -99,39 +121,61 @@ def test_a_small_rate_gets_both_verdicts_and_the_reason() -> None:
     assert "violated as a ratio of the selection rates (fair from 0.8 to 1.25)" in note
     assert "satisfied as a difference of the selection rates (fair within ±0.1)" in note
     # .2 and .25 times 6.3%
-    assert "of 6.3% in the reference ratios of 0.8 and 1.25 are differences of 0.013 and 0.016: these" in note
+    assert (
+        "of 6.3% in the reference ratios of 0.8 and 1.25 are differences of 0.013 and 0.016: these"
+        in note
+    )
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_a_violated_difference_beside_an_undecided_gap_of_other_groups() -> None:
-    """Holm over seven differences shows what the band over all 28 pairs does not; one sentence says so."""
+    """Holm over seven differences shows what the band over all 28 pairs does not.
+
+    One sentence says so.
+    """
     counts = {"ref": (2_500, 2_500), "a": (208, 392), "c": (7, 1), "d": (1, 7)}
     counts |= {f"e{k}": (200, 200) for k in range(4)}
     rows = [(group, y) for group, (k, f) in counts.items() for y in [1] * k + [0] * f]
     report = fs.audit(
-        pd.DataFrame(rows, columns=["group", "y"]), y_pred="y", sensitive_features="group", reference="ref"
+        pd.DataFrame(rows, columns=["group", "y"]),
+        y_pred="y",
+        sensitive_features="group",
+        reference="ref",
     )
     verdicts = report.to_frame().set_index(["metric", "group"])["verdict"]
     assert verdicts["demographic_parity_difference", "a"] == "violated"
     assert verdicts["demographic_parity_max", "c"] == "undecided"
     (note,) = [n for n in report.notes if "all pairs at once, of which" in n]
-    assert "is undecided (c against d: 0.750), although a difference is violated for a against ref" in note
+    assert (
+        "is undecided (c against d: 0.750), although a difference is violated for a against ref"
+        in note
+    )
 
 
 @pytest.mark.filterwarnings("ignore")
 def test_the_gap_of_two_groups_is_one_of_both_rates() -> None:
     """True positive rates of 50% and 67% of 400; the false positive rates are equal."""
     counts = {"a": (200, 200), "b": (134, 266)}
-    rows = [(g, 1, hat) for g, own in counts.items() for hat, n in zip((1, 0), own, strict=True) for _ in range(n)]
+    rows = [
+        (g, 1, hat)
+        for g, own in counts.items()
+        for hat, n in zip((1, 0), own, strict=True)
+        for _ in range(n)
+    ]
     rows += [(g, 0, hat) for g in counts for hat in (0, 0, 0, 1) * 100]
     report = fs.audit(
-        pd.DataFrame(rows, columns=["g", "y", "hat"]), y_true="y", y_pred="hat", sensitive_features="g",
+        pd.DataFrame(rows, columns=["g", "y", "hat"]),
+        y_true="y",
+        y_pred="hat",
+        sensitive_features="g",
         reference="a",
-    )  # fmt: skip
+    )
     verdicts = report.to_frame().set_index(["metric", "group"])["verdict"]
     assert verdicts["equal_opportunity_difference", "b"] == "violated"
     (note,) = [n for n in report.notes if "The largest gap is judged" in n]
-    assert note.endswith("The largest gap is judged over both rates at once, and needs more evidence.")
+    assert note.endswith(
+        "The largest gap is judged over both rates at once, and needs more evidence."
+    )
     assert "undecided as the larger gap of both rates (fair up to 0.1)" in note
 
 
@@ -141,14 +185,18 @@ def test_a_violated_gap_beside_an_undecided_difference_of_the_same_groups() -> N
     counts = {"a": (240, 333), "b": (44, 161), "c": (27, 56), "d": (18, 21)}
     rows = [(group, y) for group, (k, f) in counts.items() for y in [1] * k + [0] * f]
     report = fs.audit(
-        pd.DataFrame(rows, columns=["group", "y"]), y_pred="y", sensitive_features="group",
+        pd.DataFrame(rows, columns=["group", "y"]),
+        y_pred="y",
+        sensitive_features="group",
         reference="highest",
-    )  # fmt: skip
+    )
     verdicts = report.to_frame().set_index(["metric", "group"])["verdict"]
     assert verdicts["demographic_parity_difference", "b"] == "undecided"
     assert verdicts["demographic_parity_max", "b"] == "violated"
     (note,) = [n for n in report.notes if "b (" in n and "against d" in n]
-    assert note.endswith("The largest gap is judged over all pairs at once, any of which may show it.")
+    assert note.endswith(
+        "The largest gap is judged over all pairs at once, any of which may show it."
+    )
     assert "violated as the largest gap of all pairs (fair up to 0.1)" in note
 
 
@@ -164,39 +212,63 @@ def three_attributes(**options: Any) -> AuditReport:
             "w": rng.gamma(2, 1, n),
         }
     )
-    frame["y"] = (rng.random(n) < 0.35 + 0.1 * (frame.a == "a") - 0.1 * (frame.b == "y")).astype(int)
+    frame["y"] = (rng.random(n) < 0.35 + 0.1 * (frame.a == "a") - 0.1 * (frame.b == "y")).astype(
+        int
+    )
     lower = 0.07 * (frame.a == "b") + 0.1 * (frame.b == "y")
     frame["s"] = np.clip(0.35 + 0.25 * frame.y + 0.15 * rng.standard_normal(n) - lower, 0, 1)
     frame["hat"] = (frame.s > 0.5).astype(int)
     return fs.audit(
-        frame, y_true="y", y_pred="hat", score="s", sensitive_features=["a", "b", "c"], rng=1,
-        intersections=False, n_resamples=199, **options,
-    )  # fmt: skip
+        frame,
+        y_true="y",
+        y_pred="hat",
+        score="s",
+        sensitive_features=["a", "b", "c"],
+        rng=1,
+        intersections=False,
+        n_resamples=199,
+        **options,
+    )
 
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"reference": "highest"}, {"sample_weight": "w", "threshold": 0.7}, {"adjust": "none", "threshold": 0.9}],
+    [
+        {},
+        {"reference": "highest"},
+        {"sample_weight": "w", "threshold": 0.7},
+        {"adjust": "none", "threshold": 0.9},
+    ],
     ids=["plain", "highest", "weights", "alone"],
-)  # fmt: skip
+)
 @pytest.mark.filterwarnings("ignore")
-def test_where_interval_and_verdict_seem_to_differ_a_sentence_says_why(options: dict[str, Any]) -> None:
-    """Line by line: what the printed interval says alone is the verdict, or the sentence has a reason."""
+def test_where_interval_and_verdict_seem_to_differ_a_sentence_says_why(
+    options: dict[str, Any],
+) -> None:
+    """Line by line: what the printed interval says alone is the verdict, or the sentence has a
+    reason.
+    """
     apart = 0
     for result in (r for s in three_attributes(**options).sections for r in s.results):
         judged = [c for c in result.comparisons if c.verdict in DECIDED and c.pvalue_verdict >= 0]
         largest = getattr(result, "largest", None)
         for c in [*judged, *([largest] if largest else [])]:
             settings = result.settings
-            scale = {"ratio": "ratio", "difference": "difference"}.get(getattr(result, "scale", ""), "gap")
+            scale = {"ratio": "ratio", "difference": "difference"}.get(
+                getattr(result, "scale", ""), "gap"
+            )
             fair = fair_range(scale, getattr(settings, "limit", None) or settings.margin)
             if judge(*c.confidence_interval, fair=fair) == c.verdict:
                 continue
             apart += 1
             names = ("Largest",) if c is largest else (f"{c.group} against {c.reference}", c.group)
             own = [s for s in result.sentences() if any(name in s for name in names)]
-            assert any("rests on the" in s or "Alone this comparison" in s for s in own), (c.metric, own)
-    # at a threshold of 0.8 only one row of the weighted audit is so close to an end of the fair range; at 0.7 five are
+            assert any("rests on the" in s or "Alone this comparison" in s for s in own), (
+                c.metric,
+                own,
+            )
+    # at a threshold of 0.8 only one row of the weighted audit is so close to an end of the fair
+    # range; at 0.7 five are
     assert apart > 2
 
 
@@ -223,12 +295,17 @@ def test_the_headline_counts_what_single_verdicts_would_decide() -> None:
 
 @pytest.mark.filterwarnings("ignore")
 def test_views_show_pairs_of_gaps_and_both_p_values() -> None:
-    report = fs.audit(load_ricci().frame, y_pred="Promoted", sensitive_features="Race", reference="W")
-    text, table = str(report), report.to_frame().set_index(["metric", "group"])
+    report = fs.audit(
+        load_ricci().frame, y_pred="Promoted", sensitive_features="Race", reference="W"
+    )
+    text = report.summary(full=True)
+    table = report.to_frame().set_index(["metric", "group"])
     gap = table.xs("demographic_parity_max", level="metric").reset_index().iloc[0]
     assert f"{gap['group']} – {gap['reference']} " in text
     row = table.loc[("disparate_impact", "H")]
     shown = [f"{row[name]:.4f}" for name in ("pvalue_adjusted", "pvalue_verdict_adjusted")]
     assert f"{row['pvalue_verdict']:.4f}" not in shown
-    (line,) = [line for line in text.splitlines() if line.split()[:2] == ["H", "W"] and "−" not in line][:1]
+    (line,) = [
+        line for line in text.splitlines() if line.split()[:2] == ["H", "W"] and "−" not in line
+    ][:1]
     assert line.split()[-4:-2] == shown

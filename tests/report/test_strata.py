@@ -1,4 +1,6 @@
-"""`audit(strata=…)`: crude and adjusted side by side, and a sentence at the head where they disagree."""
+"""`audit(strata=…)`: crude and adjusted side by side, and a sentence at the head where they
+disagree.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,8 @@ from fairstats.cli.app import app
 from fairstats.report.contents import headline
 from fairstats.report.report import AuditReport
 
-#: Admitted and refused by department: women, men (Bickel, Hammel, O'Connell 1975; R's UCBAdmissions).
+#: Admitted and refused by department: women, men (Bickel, Hammel, O'Connell 1975; R's
+#: UCBAdmissions).
 BERKELEY = {
     "A": ((89, 19), (512, 313)),
     "B": ((17, 8), (353, 207)),
@@ -47,7 +50,10 @@ def test_crude_and_adjusted_side_by_side(report: AuditReport) -> None:
     """Crude .68, by department 1.06 (statsmodels' riskratio_pooled 1.058307)."""
     table = report.to_frame().set_index("metric")
     row = table.loc[RATIO]
-    assert (row["crude"], row["crude_verdict"]) == (table.loc["disparate_impact", "estimate"], "violated")
+    assert (row["crude"], row["crude_verdict"]) == (
+        table.loc["disparate_impact", "estimate"],
+        "violated",
+    )
     assert row["estimate"] == pytest.approx(1.058307, abs=1e-6)
     assert row["verdict"] == "satisfied"
     assert row["pvalue"] == pytest.approx(0.2169, abs=5e-5)
@@ -62,10 +68,10 @@ def test_the_head_says_that_strata_change_the_answer(report: AuditReport, tmp_pa
     assert "Strata differ (p = 0.011)" in said
     page = tmp_path / "report.html"
     report.to_html(page)
-    for text in (str(report), page.read_text(encoding="utf-8")):
+    for text in (str(report), report.summary(), page.read_text(encoding="utf-8")):
         assert "Strata change the answer" in text
     assert any("Crude and adjusted disagree" in note for note in report.notes)
-    assert "women: crude 0.682, violated" in str(report)
+    assert "women: crude 0.682, violated" in report.summary(full=True)
 
 
 def test_without_disagreement_the_head_says_nothing() -> None:
@@ -77,10 +83,14 @@ def test_without_disagreement_the_head_says_nothing() -> None:
     assert RATIO in set(report.to_frame()["metric"])
 
 
-def test_tally_engine_and_json_give_the_same(berkeley: pd.DataFrame, report: AuditReport, tmp_path: Path) -> None:
+def test_tally_engine_and_json_give_the_same(
+    berkeley: pd.DataFrame, report: AuditReport, tmp_path: Path
+) -> None:
     counted = fs.tally(berkeley, y_pred="admitted", sensitive_features="sex", strata="dept")
     of_tally = fs.audit(fs.Tally.from_json(counted.to_json()), rng=1)
-    of_engine = fs.audit(berkeley, y_pred="admitted", sensitive_features="sex", strata="dept", engine="polars", rng=1)
+    of_engine = fs.audit(
+        berkeley, y_pred="admitted", sensitive_features="sex", strata="dept", engine="polars", rng=1
+    )
     path = tmp_path / "report.json"
     report.to_json(path)
     for other in (of_tally, of_engine, AuditReport.from_json(path)):
@@ -91,10 +101,14 @@ def test_tally_engine_and_json_give_the_same(berkeley: pd.DataFrame, report: Aud
 def test_labels_differences_of_means_and_several_columns() -> None:
     rng = np.random.default_rng(3)
     n = 3_000
-    frame = pd.DataFrame({"g": rng.choice(["a", "b"], n), "h": rng.choice(["u", "v"], n), "s": rng.integers(0, 3, n)})
+    frame = pd.DataFrame(
+        {"g": rng.choice(["a", "b"], n), "h": rng.choice(["u", "v"], n), "s": rng.integers(0, 3, n)}
+    )
     frame["y"] = (rng.random(n) < 0.5).astype(int)
     frame["p"] = (rng.random(n) < 0.3 + 0.3 * frame["y"]).astype(int)
-    report = fs.audit(frame, y_true="y", y_pred="p", sensitive_features=["g", "h"], strata="s", rng=1)
+    report = fs.audit(
+        frame, y_true="y", y_pred="p", sensitive_features=["g", "h"], strata="s", rng=1
+    )
     table = report.to_frame()
     within = table[table["metric"].str.endswith("_stratified")]
     assert {"g", "h", "g & h"} == set(within["sensitive_features"])
@@ -104,7 +118,10 @@ def test_labels_differences_of_means_and_several_columns() -> None:
 
 
 def test_ratios_of_labels_are_those_of_the_labels() -> None:
-    """By hand, Mantel and Haenszel: labels 20/40 beside 10/40, predictions 15/40 beside 20/40 in both strata."""
+    """By hand, Mantel and Haenszel.
+
+    Labels 20/40 beside 10/40, predictions 15/40 beside 20/40 in both strata.
+    """
     rows = [
         (group, stratum, label, prediction)
         for stratum in ("x", "y")
@@ -115,8 +132,14 @@ def test_ratios_of_labels_are_those_of_the_labels() -> None:
     frame = pd.DataFrame(rows, columns=["g", "s", "y", "p"])
     assert frame.groupby("g")[["y", "p"]].mean().to_numpy().tolist() == [[0.5, 0.375], [0.25, 0.5]]
     options = {"sensitive_features": "g", "reference": "b"}
-    table = fs.audit(frame, y_true="y", y_pred="p", strata="s", **options, rng=1).to_frame().set_index("metric")
-    assert table.loc["disparate_impact_labels_stratified", "estimate"] == pytest.approx(2, rel=1e-12)
+    table = (
+        fs.audit(frame, y_true="y", y_pred="p", strata="s", **options, rng=1)
+        .to_frame()
+        .set_index("metric")
+    )
+    assert table.loc["disparate_impact_labels_stratified", "estimate"] == pytest.approx(
+        2, rel=1e-12
+    )
     assert table.loc[RATIO, "estimate"] == pytest.approx(0.75, rel=1e-12)
     counted = fs.tally(frame, y_true="y", y_pred="p", sensitive_features="g", strata="s")
     of_tally = fs.group_metric(metric="disparate_impact_labels", counts=counted, reference="b")
@@ -128,13 +151,20 @@ def test_weights_are_refused(berkeley: pd.DataFrame) -> None:
     for engine in ("rows", "polars"):
         with pytest.raises(fs.InputError, match="strata of rows with weights or clusters"):
             fs.audit(
-                frame, y_pred="admitted", sensitive_features="sex", strata="dept", sample_weight="w", engine=engine
+                frame,
+                y_pred="admitted",
+                sensitive_features="sex",
+                strata="dept",
+                sample_weight="w",
+                engine=engine,
             )
 
 
 def test_command_line(berkeley: pd.DataFrame, tmp_path: Path) -> None:
     path = tmp_path / "berkeley.csv"
     berkeley.to_csv(path, index=False)
-    run = CliRunner().invoke(app, ["audit", str(path), "--group", "sex", "--y-pred", "admitted", "--strata", "dept"])
+    run = CliRunner().invoke(
+        app, ["audit", str(path), "--group", "sex", "--y-pred", "admitted", "--strata", "dept"]
+    )
     assert run.exit_code == 0, run.output
     assert "Strata change the answer for 2 of 2" in " ".join(run.output.replace("│", " ").split())

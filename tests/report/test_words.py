@@ -1,4 +1,6 @@
-"""What an audit shows has its words in the methods text, and no words are of what no audit shows."""
+"""What an audit shows has its words in the methods text, and no words are of what no audit
+shows.
+"""
 
 from __future__ import annotations
 
@@ -13,25 +15,31 @@ import pytest
 import fairstats as fs
 from fairstats.ground.registry import RATES
 from fairstats.report.contents import compared
-from fairstats.report.sections import SECTIONS
-from fairstats.report.view import _SHOWN
+from fairstats.report.methods import ANSWERS
+from fairstats.report.questions import AUDITED
+from fairstats.report.sets import _SHOWN
 
-ENTRIES = {entry.key: entry for entry in SECTIONS}
 #: (section, what has no words of its own) → what says it.
 SAID_ELSEWHERE = {
     ("madd", "exact permutation, largest standardised MADD"): "words of madd_max",
     ("madd", "multiplier bootstrap, Bonferroni"): 'the test "weighted"',
     ("hfm", "exact set distances (max)"): "words of D: no interval",
-    ("ecd", "mean, z-test"): "words of ACD",
+    ("ecd", "mean, t-test"): "words of ACD",
     ("ecd", "power tail"): "words of ECD: the level of one group",
     ("ecd", "ECD, twice the exceedances"): "words of ECD: how sensitive it is",
     ("ecd", "likelihood ratio, t with N degrees of freedom"): "words of ECD: of the sensitivity",
     ("ecd", "standardised signed root"): "words of ECD: the level of one group",
-    **dict.fromkeys((("ecd", name) for name in ("difference of ACD", "shape", "return level")), "words of ECD and ACD"),
+    **dict.fromkeys(
+        (("ecd", name) for name in ("difference of ACD", "shape", "return level")),
+        "words of ECD and ACD",
+    ),
 }
 BOTH = {"y_true": "y", "y_pred": "p"}
 AUDITS: dict[str, dict[str, Any]] = {
-    **{f"method {m}": {**BOTH, "method": m} for m in (None, "log", "score", "koopman", "delta", "bootstrap")},
+    **{
+        f"method {m}": {**BOTH, "method": m}
+        for m in (None, "log", "score", "koopman", "delta", "bootstrap")
+    },
     "everything": {**BOTH, "score": "s", "features": ["x"], "counterfactual_score": "changed"},
     "weights": {**BOTH, "score": "s", "sample_weight": "w"},
     "clusters": {**BOTH, "score": "s", "cluster": "u"},
@@ -41,6 +49,7 @@ AUDITS: dict[str, dict[str, Any]] = {
     "max-z": {"y_pred": "p", "simultaneous": "max-z"},
     "small": {**BOTH, "score": "s"},
     "tails": {"y_pred": "p", "score": "low", "counterfactual_score": "far"},
+    "numbers": {**BOTH, "outcome": "x", "predicted": "s"},
     "people": {"y_pred": "p", "score": "low", "counterfactual_score": "far", "cluster": "u"},
 }
 
@@ -74,11 +83,19 @@ def shown() -> dict[str, dict[str, set[tuple[str, str]]]]:
             warnings.simplefilter("ignore")
             report = fs.audit(rows, sensitive_features="group", rng=1, n_resamples=199, **asked)
         of_rows = [(s.key, row) for s in report.sections for r in s.results for row in r.rows()]
-        bounds = {(s.key, c.bounds.method) for s in report.sections for r in s.results for c in compared(r)}
-        methods = bounds | {(key, re.sub(r"\d+(?= degrees)", "N", row["method"])) for key, row in of_rows}
+        bounds = {
+            (s.key, c.bounds.method)
+            for s in report.sections
+            for r in s.results
+            for c in compared(r)
+        }
+        methods = bounds | {
+            (key, re.sub(r"\d+(?= degrees)", "N", row["method"])) for key, row in of_rows
+        }
         found[name] = {
             "intervals": {
-                (key, re.sub(r" \((Satterthwaite|effective (rows|clusters))\)$", "", method)) for key, method in methods
+                (key, re.sub(r" \((Satterthwaite|effective (rows|clusters))\)$", "", method))
+                for key, method in methods
             },
             "changes": {(key, row["metric"]) for key, row in of_rows if key == "models"},
             # changes between models bear the names of their metrics
@@ -87,9 +104,11 @@ def shown() -> dict[str, dict[str, set[tuple[str, str]]]]:
     return found
 
 
+#: What an audit of these data answers; a mitigation has the intervals of models.
+SHOWN = [ANSWERS[question.key] for question in AUDITED if question.key != "mitigation"]
 WRITTEN = {
-    kind: {(key, name) for key, entry in ENTRIES.items() if key != "mitigation" for name in entry.words(kind)}
-    for kind in ("intervals", "words")
+    "intervals": {(answer.question.key, name) for answer in SHOWN for name in answer.intervals},
+    "words": {(answer.question.key, name) for answer in SHOWN for name in answer.words},
 }
 
 
@@ -97,23 +116,34 @@ WRITTEN = {
 @pytest.mark.parametrize("name", AUDITS)
 def test_what_an_audit_shows_has_its_words(name: str, kind: str, shown: Any) -> None:
     lacking = shown[name][kind] - WRITTEN[kind] - SAID_ELSEWHERE.keys()
-    assert not lacking, "words.toml lacks these, or their name has changed"
+    assert not lacking, "the pages lack words for these, or their name has changed"
 
 
 def test_no_words_are_of_a_method_that_nothing_has(shown: Any) -> None:
-    """As when a method has got another name. (Ratios of means may be added.)"""
+    """As when a method has got another name.
+
+    (Ratios of means may be added; limits at every look are of a monitor.)
+    """
     seen = set().union(*(audit["intervals"] for audit in shown.values()))
-    assert WRITTEN["intervals"] <= seen | {("rates", "fieller")}
+    elsewhere = {("rates", name) for name in ("fieller", "anytime", "anytime-exact")}
+    assert WRITTEN["intervals"] <= seen | elsewhere
 
 
 def test_models_are_compared_by_rates_and_by_scores(shown: Any) -> None:
     names = {metric.removesuffix("_change") for _, metric in shown["models"]["changes"]}
-    rates = {"disparate_impact", "equal_opportunity_difference", "predictive_parity_difference", "accuracy"}
+    rates = {
+        "disparate_impact",
+        "equal_opportunity_difference",
+        "predictive_parity_difference",
+        "accuracy",
+    }
     assert names == rates | {"tpr_difference", "fpr_difference", "auc", "brier", "madd", "abroca"}
 
 
 def test_the_table_of_groups_has_every_rate_of_a_public_ratio() -> None:
-    """Selected, favourable, and the rates behind conditional accuracy and conditional use accuracy."""
+    """Selected, favourable, and the rates behind conditional accuracy and conditional use
+    accuracy.
+    """
     shown = [key for key, _, _ in _SHOWN]
     assert shown == ["selection_rate", "base_rate", "tpr", "tnr", "ppv", "npv"]
     assert set(shown) <= set(RATES)

@@ -22,7 +22,14 @@ author = "The fairstats developers"
 project_copyright = author
 version = release = fairstats.__version__
 
-extensions = ["sphinx.ext.autodoc", "sphinx.ext.autosummary", "numpydoc", "myst_parser", "mathml", "docstrings"]
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "numpydoc",
+    "myst_parser",
+    "mathml",
+    "docstrings",
+]
 smartquotes = False  # values in quotation marks stay as one would type them
 html_theme = "furo"
 html_title = f"fairstats {release}"
@@ -30,6 +37,7 @@ html_show_sourcelink = False
 html_copy_source = False
 html_static_path = ["static"]
 html_css_files = ["site.css"]
+html_js_files = ["site.js"]
 myst_enable_extensions = ["dollarmath"]
 myst_heading_anchors = 3
 default_role = "py:obj"
@@ -48,7 +56,9 @@ exclude_patterns = ["made/extra"]
 def make_accessible(app: Any, problem: Exception | None) -> None:
     """Captions of contents get the level of a heading; code and tables that are wide scroll by keys."""
     for page in Path(app.outdir).rglob("*.html"):
-        text = page.read_text(encoding="utf-8").replace('role="heading">', 'role="heading" aria-level="2">')
+        text = page.read_text(encoding="utf-8").replace(
+            'role="heading">', 'role="heading" aria-level="2">'
+        )
         text = text.replace("<pre>", '<pre tabindex="0">')
         text = text.replace('<div class="table-wrapper', '<div tabindex="0" class="table-wrapper')
         page.write_text(text, encoding="utf-8")

@@ -54,7 +54,9 @@ def write_pages(folder: Path) -> None:
         group = next(name for beginning, name, _ in GROUPS if home.startswith(beginning))
         listed[group].append(path)
     for _, name, title in GROUPS:
-        paths = sorted(listed[name], key=lambda path: inspect.isclass(_value(path)))  # functions first
+        paths = sorted(
+            listed[name], key=lambda path: inspect.isclass(_value(path))
+        )  # functions first
         (made / f"{name}.rst").write_text(_group(title, paths), encoding="utf-8")
     (made / "vignettes.md").write_text(_vignettes(made / "extra" / "vignettes"), encoding="utf-8")
     places = places_of_pages()
@@ -125,7 +127,10 @@ def _public() -> list[tuple[str, str]]:
 
 def _value(path: str) -> Any:
     base, _, name = path.rpartition(".")
-    return getattr(__import__(base, fromlist=[name]) if base.startswith("fairstats.ground") else _module(base), name)
+    return getattr(
+        __import__(base, fromlist=[name]) if base.startswith("fairstats.ground") else _module(base),
+        name,
+    )
 
 
 def _module(path: str) -> Any:
@@ -138,7 +143,11 @@ def _group(title: str, paths: list[str]) -> str:
     for path in paths:
         value = _value(path)
         if inspect.isclass(value):
-            lines += [f".. autoclass:: {path}", *([] if issubclass(value, Exception) else ["   :members:"]), ""]
+            lines += [
+                f".. autoclass:: {path}",
+                *([] if issubclass(value, Exception) else ["   :members:"]),
+                "",
+            ]
         else:
             lines += [f".. autofunction:: {path}", ""]
     return "\n".join(lines)
@@ -153,7 +162,10 @@ def _vignettes(into: Path) -> str:
     lines = [
         "# Vignettes",
         "",
-        "Each method told on real data, from the question to the decision and its limits, with Python and R",
+        (
+            "Each method told on real data, from the question to the decision and its limits, with"
+            " Python and R"
+        ),
         "side by side. The pages are those that `fairstats vignettes build` writes.",
         "",
     ]

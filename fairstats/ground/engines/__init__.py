@@ -1,1 +1,4 @@
-"""Tallies made where the data are: lazy tables of any engine; only grouped counts and sums are collected."""
+"""Tallies made where the data are: lazy tables of any engine.
+
+Only grouped counts and sums are collected.
+"""

@@ -1,8 +1,11 @@
-"""The records of a text file, block by block: by Arrow where it is installed, else by Python's `csv`.
+"""The records of a text file, block by block.
 
-Both read RFC 4180: fields between separators, quoted ones with doubled quotes and line ends inside, the line end being
-CR, LF or both; blank lines do not count, and every line has as many fields as the first. What Arrow refuses is read by
-`csv` again, which accepts the rest of what is legal and says in which line an error lies.
+By Arrow where it is installed, else by Python's `csv`.
+
+Both read RFC 4180: fields between separators, quoted ones with doubled quotes and line ends inside,
+the line end being CR, LF or both; blank lines do not count, and every line has as many fields as
+the first. What Arrow refuses is read by `csv` again, which accepts the rest of what is legal and
+says in which line an error lies.
 """
 
 from __future__ import annotations
@@ -24,8 +27,8 @@ from fairstats.ground.reading.streams import Source, Utf8Stream
 from fairstats.ground.reading.text import Dialect, first_records
 
 #: Rows of a block of Python's parser; least bytes of one of Arrow's, which must hold a whole line.
-_ROWS = 50_000
-_BLOCK = 8 << 20
+_ROWS_PER_BLOCK = 50_000
+_LEAST_BLOCK_BYTES = 8 << 20
 _LARGEST_BLOCK = 512 << 20
 
 
@@ -33,8 +36,8 @@ _LARGEST_BLOCK = 512 << 20
 class Plan:
     """How one text file is read.
 
-    `header`: names in its first line; `columns`: those that are needed; `numbers`: those of them whose numbers are
-    wanted; `by_arrow`: the parser.
+    `header`: names in its first line; `columns`: those that are needed; `numbers`: those of them
+    whose numbers are wanted; `by_arrow`: the parser.
     """
 
     source: Source
@@ -50,7 +53,7 @@ def has_arrow() -> bool:
     return find_spec("pyarrow") is not None
 
 
-class _Limited(io.RawIOBase):
+class _LimitedStream(io.RawIOBase):
     """The first bytes of a stream."""
 
     def __init__(self, stream: BinaryIO, most: int) -> None:
@@ -61,10 +64,10 @@ class _Limited(io.RawIOBase):
         return True
 
     def readinto(self, buffer: Any) -> int:
-        part = self._stream.read(min(len(buffer), self.left))
-        buffer[: len(part)] = part
-        self.left -= len(part)
-        return len(part)
+        read_bytes = self._stream.read(min(len(buffer), self.left))
+        buffer[: len(read_bytes)] = read_bytes
+        self.left -= len(read_bytes)
+        return len(read_bytes)
 
 
 def header_of(source: Source, dialect: Dialect) -> tuple[str, ...]:
@@ -73,104 +76,143 @@ def header_of(source: Source, dialect: Dialect) -> tuple[str, ...]:
     Raises InputError where two columns bear one name, or the first line does not end within 64 MB.
     """
     with source.open_text(dialect.encoding) as stream:
-        limited = _Limited(stream, LONGEST_HEADER)
-        lines = io.TextIOWrapper(io.BufferedReader(limited), encoding="utf-8", newline="")
+        limited_stream = _LimitedStream(stream, LONGEST_HEADER)
+        lines = io.TextIOWrapper(io.BufferedReader(limited_stream), encoding="utf-8", newline="")
         names: list[str] = []
         with _csv_errors(source, None):
-            names = next(iter(_records(lines, dialect.sep, source)), (0, []))[1]
-        if limited.left == 0 and stream.read(1) and not names:
-            got = f"{source.shown}, whose first line is longer than {LONGEST_HEADER >> 20} MB"
-            cure = "check that it is a table, and its separator"
-            raise InputError("file", got=got, allowed="a line of names", cure=cure)
+            names = next(iter(_numbered_records(lines, dialect.sep, source)), (0, []))[1]
+        if limited_stream.left == 0 and stream.read(1) and not names:
+            received = f"{source.shown}, whose first line is longer than {LONGEST_HEADER >> 20} MB"
+            advice = "check that it is a table, and its separator"
+            raise InputError("file", got=received, allowed="a line of names", cure=advice)
     if not names:
-        got = f"{source.shown}, which cannot be read: it has no line of names"
-        raise InputError("file", got=got, allowed="a text file with a header line", cure="check the file")
+        received = f"{source.shown}, which cannot be read: it has no line of names"
+        raise InputError(
+            "file", got=received, allowed="a text file with a header line", cure="check the file"
+        )
     check_different("file", names, f"{source.shown} with ")
-    return tuple(name or f"Unnamed: {k}" for k, name in enumerate(names))
+    return tuple(
+        column_label or f"Unnamed: {column_number}"
+        for column_number, column_label in enumerate(names)
+    )
 
 
-def first_fields(text: str, dialect: Dialect, header: Sequence[str], columns: Sequence[str]) -> list[str]:
+def first_fields(
+    text: str, dialect: Dialect, header: Sequence[str], columns: Sequence[str]
+) -> list[str]:
     """Fields of some columns in the beginning of a text."""
-    positions = [header.index(name) for name in columns]
+    positions = [header.index(column_label) for column_label in columns]
     lines = first_records(text, dialect.sep, most=10_000)[1:]
     missing = {"", *dialect.tokens}
-    fields = [line[k] for line in lines if len(line) == len(header) for k in positions]
-    return [field for field in fields if field not in missing]
+    fields = []
+    for record_fields in lines:
+        if len(record_fields) == len(header):
+            for column_position in positions:
+                fields.append(record_fields[column_position])
+    return [field_text for field_text in fields if field_text not in missing]
 
 
 def blocks(plan: Plan) -> Iterator[dict[str, TypedFields]]:
     """The needed columns of a file, block by block of rows."""
     dialect = plan.dialect
-    parts = _by_arrow(plan) if plan.by_arrow else _by_csv(plan)
-    for values in parts:
-        typed = {}
-        for name, column in values.items():
-            typed_fields = typed_by_arrow if not isinstance(column, list) else typed_by_python
-            numbers = name in plan.numbers
-            typed[name] = typed_fields(column, dialect.tokens, numbers=numbers, decimal=dialect.decimal)
-        yield typed
+    if plan.by_arrow:
+        column_blocks = _by_arrow(plan)
+    else:
+        column_blocks = _by_csv(plan)
+    for values in column_blocks:
+        typed_columns = {}
+        for column_label, column in values.items():
+            if not isinstance(column, list):
+                typed_fields = typed_by_arrow
+            else:
+                typed_fields = typed_by_python
+            numbers = column_label in plan.numbers
+            typed_columns[column_label] = typed_fields(
+                column, dialect.tokens, numbers=numbers, decimal=dialect.decimal
+            )
+        yield typed_columns
 
 
 def line_of_row(plan: Plan, row: int) -> int:
-    """The number of the line in which a data row begins, both counted as editors do; rows from 0."""
+    """The number of the line in which a data row begins, both counted as editors do.
+
+    Rows from 0.
+    """
     with _text_lines(plan) as lines:
-        for k, (line, _) in enumerate(_records(lines, plan.dialect.sep, plan.source)):
-            if k == row + 1:
-                return line
+        for record_number, (line_number, _) in enumerate(
+            _numbered_records(lines, plan.dialect.sep, plan.source)
+        ):
+            if record_number == row + 1:
+                return line_number
     return row + 2
 
 
 def _by_arrow(plan: Plan) -> Iterator[dict[str, Any]]:
-    pa: Any = import_module("pyarrow")
+    pyarrow_module: Any = import_module("pyarrow")
     pyarrow_csv: Any = import_module("pyarrow.csv")
     # a block must hold the longest line, which may be some times as long as that of the names
-    length = sum(map(len, plan.header)) + len(plan.header)
-    block = min(max(_BLOCK, 8 * length), _LARGEST_BLOCK)
+    header_length = sum(map(len, plan.header)) + len(plan.header)
+    block_bytes = min(max(_LEAST_BLOCK_BYTES, 8 * header_length), _LARGEST_BLOCK)
     with plan.source.open_text(plan.dialect.encoding) as stream:
         reader = pyarrow_csv.open_csv(
-            pa.PythonFile(stream, mode="r"),
-            read_options=pyarrow_csv.ReadOptions(block_size=block, use_threads=False),
+            pyarrow_module.PythonFile(stream, mode="r"),
+            read_options=pyarrow_csv.ReadOptions(block_size=block_bytes, use_threads=False),
             parse_options=pyarrow_csv.ParseOptions(
                 delimiter=plan.dialect.sep, newlines_in_values=True, ignore_empty_lines=True
             ),
             convert_options=pyarrow_csv.ConvertOptions(
                 include_columns=list(plan.columns),
-                column_types=dict.fromkeys(plan.columns, pa.string()),
+                column_types=dict.fromkeys(plan.columns, pyarrow_module.string()),
                 strings_can_be_null=False,
                 check_utf8=False,
             ),
         )
-        for batch in reader:
-            yield dict(zip(plan.columns, batch.columns, strict=True))
-        # Arrow takes a quote that is not closed for one that ends with the file, and loses the lines in between
+        for record_batch in reader:
+            yield dict(zip(plan.columns, record_batch.columns, strict=True))
+        # Arrow takes a quote that is not closed for one that ends with the file, and loses the
+        # lines in between
         if cast(Utf8Stream, stream.raw).n_quotes % 2:
-            raise pa.ArrowInvalid("an odd number of quotes")
+            raise pyarrow_module.ArrowInvalid("an odd number of quotes")
 
 
 def _by_csv(plan: Plan) -> Iterator[dict[str, Any]]:
-    positions = [plan.header.index(name) for name in plan.columns]
+    positions = [plan.header.index(column_label) for column_label in plan.columns]
     n_fields = len(plan.header)
-    make = import_module("pyarrow").array if has_arrow() else list
+    if has_arrow():
+        make_column = import_module("pyarrow").array
+    else:
+        make_column = list
     with _text_lines(plan) as lines:
-        rows: list[list[str]] = []
-        records = _records(lines, plan.dialect.sep, plan.source)
+        record_rows: list[list[str]] = []
+        records = _numbered_records(lines, plan.dialect.sep, plan.source)
         next(records, None)
-        for line, fields in records:
+        for line_number, fields in records:
             if len(fields) != n_fields:
-                got = f"{plan.source.shown}, whose line {line:,} has {len(fields):,} fields"
+                received = (
+                    f"{plan.source.shown}, whose line {line_number:,} has {len(fields):,} fields"
+                )
                 allowed = f"lines of {n_fields:,} fields, as many as the first"
-                cure = "quote fields that hold a separator, or name the separator: sep=';' (--sep)"
-                raise InputError("file", got=f"{got}: it cannot be read", allowed=allowed, cure=cure)
-            rows.append(fields)
-            if len(rows) == _ROWS:
-                yield _columns_of(rows, plan.columns, positions, make)
-                rows = []
-        if rows:
-            yield _columns_of(rows, plan.columns, positions, make)
+                advice = (
+                    "quote fields that hold a separator, or name the separator: sep=';' (--sep)"
+                )
+                raise InputError(
+                    "file", got=f"{received}: it cannot be read", allowed=allowed, cure=advice
+                )
+            record_rows.append(fields)
+            if len(record_rows) == _ROWS_PER_BLOCK:
+                yield _columns_of(record_rows, plan.columns, positions, make_column)
+                record_rows = []
+        if record_rows:
+            yield _columns_of(record_rows, plan.columns, positions, make_column)
 
 
-def _columns_of(rows: list[list[str]], names: Sequence[str], positions: Sequence[int], make: Any) -> dict[str, Any]:
-    return {name: make([fields[position] for fields in rows]) for name, position in zip(names, positions, strict=True)}
+def _columns_of(
+    rows: list[list[str]], names: Sequence[str], positions: Sequence[int], make_column: Any
+) -> dict[str, Any]:
+    return {
+        column_label: make_column([fields[position] for fields in rows])
+        for column_label, position in zip(names, positions, strict=True)
+    }
 
 
 @contextmanager
@@ -179,15 +221,17 @@ def _text_lines(plan: Plan) -> Iterator[Any]:
         yield io.TextIOWrapper(stream, encoding="utf-8", newline="")
 
 
-def _records(lines: Any, sep: str, source: Source) -> Iterator[tuple[int, list[str]]]:
+def _numbered_records(
+    lines: Any, separator: str, source: Source
+) -> Iterator[tuple[int, list[str]]]:
     """The line where each record begins, and its fields."""
-    reader = csv.reader(lines, delimiter=sep, strict=True)
+    reader = csv.reader(lines, delimiter=separator, strict=True)
     with _csv_errors(source, reader):
-        line = 1
+        line_number = 1
         for fields in reader:
             if fields:
-                yield line, fields
-            line = reader.line_num + 1
+                yield line_number, fields
+            line_number = reader.line_num + 1
 
 
 @contextmanager
@@ -195,7 +239,12 @@ def _csv_errors(source: Source, reader: Any) -> Iterator[None]:
     try:
         yield
     except csv.Error as problem:
-        at = "" if reader is None else f" near line {reader.line_num:,}"
-        got = f"{source.shown}, which cannot be read{at} ({problem})"
-        cure = "check the quotes there, and the separator"
-        raise InputError("file", got=got, allowed="a text file in which quotes are closed", cure=cure) from problem
+        if reader is None:
+            near_line = ""
+        else:
+            near_line = f" near line {reader.line_num:,}"
+        received = f"{source.shown}, which cannot be read{near_line} ({problem})"
+        advice = "check the quotes there, and the separator"
+        raise InputError(
+            "file", got=received, allowed="a text file in which quotes are closed", cure=advice
+        ) from problem

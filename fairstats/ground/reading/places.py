@@ -21,7 +21,7 @@ SPREADSHEETS = (".xlsx", ".xls", ".xlsm", ".xlsb", ".ods")
 STATISTICS = (".sav", ".zsav", ".por", ".dta", ".sas7bdat", ".xpt")
 R_DATA = (".rds",)
 #: Beginnings of files that come without a name.
-_BEGINNINGS = (
+_ENDING_OF_BEGINNING = (
     (b"PAR1", ".parquet"),
     (b"ARROW1", ".feather"),
     (b"FEA1", ".feather"),
@@ -38,12 +38,15 @@ _BEGINNINGS = (
 
 
 def ending_of(name: str) -> str:
-    """The format that a name ends in, ".csv" of ``people.CSV.gz``; empty for none that is read here."""
+    """The format that a name ends in, ".csv" of ``people.CSV.gz``.
+
+    Empty for none that is read here.
+    """
     lower = name.lower()
     for compression in COMPRESSIONS:
-        plain = lower.removesuffix(compression)
-        if plain != lower and plain.endswith((*TEXT, *JSON_LINES)):
-            return Path(plain).suffix
+        uncompressed_name = lower.removesuffix(compression)
+        if uncompressed_name != lower and uncompressed_name.endswith((*TEXT, *JSON_LINES)):
+            return Path(uncompressed_name).suffix
     suffix = Path(lower).suffix
     readable = (*PARQUET, *FEATHER, *TEXT, *JSON_LINES, *SPREADSHEETS, *STATISTICS, *R_DATA)
     return suffix if suffix in readable else ""
@@ -51,50 +54,71 @@ def ending_of(name: str) -> str:
 
 def name_of_bytes(beginning: bytes) -> str:
     """The ending that fits bytes without a name; CSV where nothing else is recognised."""
-    for mark, ending in _BEGINNINGS:
-        if beginning.startswith(mark):
+    for first_bytes, ending in _ENDING_OF_BEGINNING:
+        if beginning.startswith(first_bytes):
             return ending
     if beginning.startswith(b"PK\x03\x04"):
         # a spreadsheet is a zip archive, too; its first members bear names of their own
-        office = b"[Content_Types].xml" in beginning or b"_rels/" in beginning or b"xl/" in beginning
-        if office:
+        is_spreadsheet = (
+            b"[Content_Types].xml" in beginning or b"_rels/" in beginning or b"xl/" in beginning
+        )
+        if is_spreadsheet:
             return ".xlsx"
-        return ".ods" if b"opendocument.spreadsheet" in beginning else ".csv.zip"
+        if b"opendocument.spreadsheet" in beginning:
+            return ".ods"
+        return ".csv.zip"
     return ".csv"
 
 
 def files_of(path: str | Path) -> list[Path]:
-    """The files that a path names: one, those below a folder that can be read, or those of a pattern."""
-    place = Path(path)
-    if place.is_dir():
-        return sorted(file for file in place.rglob("*") if ending_of(file.name) and file.is_file())
-    if place.exists():
-        return [place]
-    return [Path(name) for name in sorted(glob.glob(str(path), recursive=True)) if Path(name).is_file()] or [place]
+    """The files that a path names.
+
+    One, those below a folder that can be read, or those of a pattern.
+    """
+    path_given = Path(path)
+    if path_given.is_dir():
+        return sorted(
+            file for file in path_given.rglob("*") if ending_of(file.name) and file.is_file()
+        )
+    if path_given.exists():
+        return [path_given]
+    return [
+        Path(matching_name)
+        for matching_name in sorted(glob.glob(str(path), recursive=True))
+        if Path(matching_name).is_file()
+    ] or [path_given]
 
 
 def table_files(path: str | Path) -> list[Path]:
     """The same, of one format; an InputError where there is none, or a mixture."""
     files = files_of(path)
-    place = Path(path)
+    path_given = Path(path)
     if not files or not files[0].is_file():
-        pattern = glob.has_magic(str(path))
-        got = f"{str(path)!r}, which is not there"
-        if place.is_dir() or pattern:
-            got = f"{str(path)!r}, no file that can be read"
-        cure = "check the path" if not pattern else "check the path, and write a pattern in quotes: 'visits/*.parquet'"
-        raise InputError("file", got=got, allowed="an existing file, folder or pattern of files", cure=cure)
-    kinds = sorted({kind_of(ending_of(file.name)) for file in files})
-    if len(kinds) > 1:
-        got = f"{str(path)!r}, files of several kinds ({', '.join(kinds)})"
-        cure = "name the files by a pattern in quotes: 'visits/*.parquet'"
-        raise InputError("file", got=got, allowed="files of one format", cure=cure)
+        is_pattern = glob.has_magic(str(path))
+        received = f"{str(path)!r}, which is not there"
+        if path_given.is_dir() or is_pattern:
+            received = f"{str(path)!r}, no file that can be read"
+        if not is_pattern:
+            advice = "check the path"
+        else:
+            advice = "check the path, and write a pattern in quotes: 'visits/*.parquet'"
+        raise InputError(
+            "file",
+            got=received,
+            allowed="an existing file, folder or pattern of files",
+            cure=advice,
+        )
+    file_kinds = sorted({kind_of(ending_of(file.name)) for file in files})
+    if len(file_kinds) > 1:
+        received = f"{str(path)!r}, files of several kinds ({', '.join(file_kinds)})"
+        advice = "name the files by a pattern in quotes: 'visits/*.parquet'"
+        raise InputError("file", got=received, allowed="files of one format", cure=advice)
     return files
 
 
 def kind_of(ending: str) -> str:
     """Name of the format of an ending, "unknown" for one that is not read."""
-    kinds = {
+    endings_of_kind = {
         "Parquet": PARQUET,
         "Feather": FEATHER,
         "text": TEXT,
@@ -103,9 +127,9 @@ def kind_of(ending: str) -> str:
         "statistics package": STATISTICS,
         "R data": R_DATA,
     }
-    for kind, endings in kinds.items():
+    for format_name, endings in endings_of_kind.items():
         if ending in endings:
-            return kind
+            return format_name
     return "unknown"
 
 

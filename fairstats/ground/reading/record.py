@@ -1,6 +1,9 @@
-"""What reading a table found out beside its values: notes for the report, and tokens that read as missing.
+"""What reading a table found out beside its values.
 
-pandas keeps it in `attrs`; of lazy tables, which have no room for it, it is remembered as long as they live.
+Notes for the report, and tokens that read as missing.
+
+pandas keeps it in `attrs`; of lazy tables, which have no room for it, it is remembered as long as
+they live.
 """
 
 from __future__ import annotations
@@ -21,8 +24,8 @@ TOKENS = "fairstats_tokens"
 class ReadingRecord:
     """What was found out about a table while it was read.
 
-    `notes`: sentences for the report, about what was detected or chosen; `tokens`: column → missing token → number of
-    fields, without the empty field.
+    `notes`: sentences for the report, about what was detected or chosen; `tokens`: column → missing
+    token → number of fields, without the empty field.
     """
 
     notes: tuple[str, ...] = ()
@@ -30,7 +33,7 @@ class ReadingRecord:
 
 
 #: Identity of a lazy table → the table, weakly, and its record.
-_RECORDS: dict[int, tuple[weakref.ref[Any], ReadingRecord]] = {}
+_RECORD_OF_TABLE: dict[int, tuple[weakref.ref[Any], ReadingRecord]] = {}
 
 
 def remember(table: Any, record: ReadingRecord) -> Any:
@@ -42,8 +45,11 @@ def remember(table: Any, record: ReadingRecord) -> Any:
         if record.tokens:
             attributes[TOKENS] = {column: dict(counts) for column, counts in record.tokens.items()}
         return table
-    key = id(table)
-    _RECORDS[key] = (weakref.ref(table, lambda _: _RECORDS.pop(key, None)), record)
+    table_identity = id(table)
+    _RECORD_OF_TABLE[table_identity] = (
+        weakref.ref(table, lambda _: _RECORD_OF_TABLE.pop(table_identity, None)),
+        record,
+    )
     return table
 
 
@@ -53,5 +59,7 @@ def record_of(table: Any) -> ReadingRecord:
     attributes = getattr(native, "attrs", None)
     if isinstance(attributes, dict):
         return ReadingRecord(attributes.get(NOTES, ()), attributes.get(TOKENS, {}))
-    reference, record = _RECORDS.get(id(native), (None, ReadingRecord()))
-    return record if reference is not None and reference() is native else ReadingRecord()
+    reference, record = _RECORD_OF_TABLE.get(id(native), (None, ReadingRecord()))
+    if reference is not None and reference() is native:
+        return record
+    return ReadingRecord()

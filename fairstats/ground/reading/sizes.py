@@ -15,15 +15,18 @@ from fairstats.ground.engines.sources import ENGINES
 from fairstats.ground.errors import InputError
 from fairstats.ground.reading.streams import Source
 
-#: From so many rows on DuckDB counts where it is installed: rows in memory take five times its seconds.
+#: From so many rows on DuckDB counts where it is installed: rows in memory take five times its
+#: seconds.
 MANY_ROWS = 2_000_000
 #: Share of the free memory that a table may take.
-_SHARE = 0.7
-#: Bytes in memory per value of a table, and what its counting takes beside it. (10⁷ rows of 5 columns took 3.3 GB.)
+_MEMORY_SHARE = 0.7
+#: Bytes in memory per value of a table, and what its counting takes beside it. (10⁷ rows of 5
+#: columns took 3.3 GB.)
 _BYTES_PER_VALUE = 66
 #: More columns than this are not made into a frame without being named.
 MOST_COLUMNS = 20_000
-#: An archive that is larger than the first when expanded, and expands more than so many times, is not taken for data.
+#: An archive that is larger than the first when expanded, and expands more than so many times, is
+#: not taken for data.
 _LARGE_ARCHIVE = 1 << 30
 _MOST_EXPANSION = 500
 #: Longest header line that is looked at.
@@ -47,19 +50,22 @@ class TableSize:
 
     def memory(self, n_columns: int, n_columns_of_file: int) -> int:
         """Bytes that so many of its columns take in memory."""
-        share = n_columns / max(n_columns_of_file, 1)
-        return max(self.n_rows * n_columns * _BYTES_PER_VALUE, int(2 * self.n_bytes * share))
+        column_share = n_columns / max(n_columns_of_file, 1)
+        return max(self.n_rows * n_columns * _BYTES_PER_VALUE, int(2 * self.n_bytes * column_share))
 
 
 def free_memory() -> int:
     """Bytes of memory that are free on this machine, or in its container."""
     limits = [_of_machine()]
-    for limit, used in (
+    for limit, usage_file in (
         ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current"),
-        ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
+        (
+            "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+            "/sys/fs/cgroup/memory/memory.usage_in_bytes",
+        ),
     ):
         try:
-            limits.append(int(Path(limit).read_text()) - int(Path(used).read_text()))
+            limits.append(int(Path(limit).read_text()) - int(Path(usage_file).read_text()))
         except (OSError, ValueError):  # no such file, or "max"
             continue
     return max(min(limits), 0)
@@ -67,9 +73,9 @@ def free_memory() -> int:
 
 def _of_machine() -> int:
     try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
-            if line.startswith("MemAvailable:"):
-                return int(line.split()[1]) * 1024
+        for memory_line in Path("/proc/meminfo").read_text().splitlines():
+            if memory_line.startswith("MemAvailable:"):
+                return int(memory_line.split()[1]) * 1024
     except OSError:
         pass
     try:  # macOS and others: half of what there is
@@ -80,7 +86,7 @@ def _of_machine() -> int:
 
 def memory_budget() -> int:
     """Bytes that a table may take."""
-    return int(_SHARE * free_memory())
+    return int(_MEMORY_SHARE * free_memory())
 
 
 def estimated_size(source: Source, sample: bytes) -> TableSize:
@@ -106,14 +112,25 @@ def parquet_schemas_and_size(files: Sequence[Path]) -> tuple[list[Any], TableSiz
 
 def kind_of_type(data_type: Any) -> str:
     """The kind of an Arrow type, in words: "whole numbers" of any width, say."""
-    types = import_module("pyarrow").types
-    if types.is_dictionary(data_type):
+    arrow_types = import_module("pyarrow").types
+    if arrow_types.is_dictionary(data_type):
         return kind_of_type(data_type.value_type)
-    kinds = {"whole numbers": types.is_integer, "numbers": types.is_floating, "truth values": types.is_boolean}
-    for kind, belongs in kinds.items():
+    test_of_kind = {
+        "whole numbers": arrow_types.is_integer,
+        "numbers": arrow_types.is_floating,
+        "truth values": arrow_types.is_boolean,
+    }
+    for type_words, belongs in test_of_kind.items():
         if belongs(data_type):
-            return kind
-    if any(is_text(data_type) for is_text in (types.is_string, types.is_large_string, types.is_string_view)):
+            return type_words
+    if any(
+        is_text(data_type)
+        for is_text in (
+            arrow_types.is_string,
+            arrow_types.is_large_string,
+            arrow_types.is_string_view,
+        )
+    ):
         return "text"
     return str(data_type)
 
@@ -123,33 +140,57 @@ def check_expansion(source: Source) -> None:
     if not source.compression:
         return
     expanded = source.expanded_bytes
-    ratio = expanded / max(source.n_bytes, 1)
-    if expanded > _LARGE_ARCHIVE and ratio > _MOST_EXPANSION:
-        got = f"{source.shown}, which expands {ratio:,.0f} times, to {expanded / 1e9:.1f} GB"
+    expansion_ratio = expanded / max(source.n_bytes, 1)
+    if expanded > _LARGE_ARCHIVE and expansion_ratio > _MOST_EXPANSION:
+        received = f"{source.shown}, which expands {expansion_ratio:,.0f} times, to {expanded / 1e9:.1f} GB"
         allowed = f"an archive of data, which expand less than {_MOST_EXPANSION} times"
-        cure = "decompress it yourself if it is what you expect, or name the engine that reads it: engine='duckdb'"
-        raise InputError("file", got=got, allowed=allowed, cure=cure)
+        advice = (
+            "decompress it yourself if it is what you expect, or name the engine that reads it:"
+            " engine='duckdb'"
+        )
+        raise InputError("file", got=received, allowed=allowed, cure=advice)
 
 
 def choose_engine(
-    engine: str, size: TableSize, *, shown: str, n_columns: int, n_columns_of_file: int, needs_rows: bool = False
+    engine: str,
+    size: TableSize,
+    *,
+    shown: str,
+    n_columns: int,
+    n_columns_of_file: int,
+    needs_rows: bool = False,
 ) -> tuple[str, str | None]:
-    """The engine that reads a table, and the sentence that says so where it was chosen for its size.
+    """The engine that reads a table, and the sentence that says so where it was chosen for its
+    size.
 
-    Raises InputError where rows were asked for, or nothing else can read them, and the memory cannot hold them.
+    Raises InputError where rows were asked for, or nothing else can read them, and the memory
+    cannot hold them.
     """
     check_choice("engine", engine, ENGINES)
     if engine not in ("auto", "rows"):
         return engine, None
-    needed = size.memory(n_columns, n_columns_of_file)
+    needed_bytes = size.memory(n_columns, n_columns_of_file)
     budget = memory_budget()
     can_leave = engine == "auto" and not needs_rows and find_spec("duckdb") is not None
-    if can_leave and (size.n_rows >= MANY_ROWS or needed > budget):
-        return "duckdb", f"Counted by DuckDB, which does not load the {size.words} ({shown}); engine='rows' does."
-    if needed > budget:
-        got = f"{shown} with {size.words}, which take about {needed / 1e9:.1f} GB in memory"
-        cure = "close other programs, or name fewer columns"
+    if can_leave and (size.n_rows >= MANY_ROWS or needed_bytes > budget):
+        return (
+            "duckdb",
+            (
+                f"Counted by DuckDB, which does not load the {size.words} ({shown}); engine='rows'"
+                " does."
+            ),
+        )
+    if needed_bytes > budget:
+        received = (
+            f"{shown} with {size.words}, which take about {needed_bytes / 1e9:.1f} GB in memory"
+        )
+        advice = "close other programs, or name fewer columns"
         if not needs_rows:
-            cure = "engine='duckdb' (--engine duckdb) reads it without loading it: pip install \"fairstats[scale]\""
-        raise InputError("file", got=got, allowed=f"{budget / 1e9:.1f} GB, of what is free", cure=cure)
+            advice = (
+                "engine='duckdb' (--engine duckdb) reads it without loading it: pip install"
+                ' "fairstats[scale]"'
+            )
+        raise InputError(
+            "file", got=received, allowed=f"{budget / 1e9:.1f} GB, of what is free", cure=advice
+        )
     return "rows", None

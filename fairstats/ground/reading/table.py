@@ -1,4 +1,7 @@
-"""`read_table`, the one way in for files: what a path names, how large it is, in memory or for an engine."""
+"""`read_table`, the one way in for files.
+
+What a path names, how large it is, in memory or for an engine.
+"""
 
 from __future__ import annotations
 
@@ -51,34 +54,40 @@ def read_table(
 ) -> Any:
     r"""Read a table from a file, in memory or for an engine; every engine gives the same values.
 
-    Text files are read as text: "01" and "1" are two labels, no field is a date or a truth value. Which columns are
-    numbers is said by `numbers` and `features`. Files that know types (Parquet, spreadsheets, SPSS, …) keep them.
+    Text files are read as text: "01" and "1" are two labels, no field is a date or a truth value.
+    Which columns are numbers is said by `numbers` and `features`. Files that know types (Parquet,
+    spreadsheets, SPSS, …) keep them.
 
     Parameters
     ----------
     source : str, path, bytes or binary stream
-        A file; a folder, with all below it; a pattern (``"visits/*.parquet"``) where no file bears that name; ``"-"``
-        is standard input. ``.csv``, ``.tsv``, ``.txt``, ``.jsonl`` (each also with ``.gz``, ``.bz2``, ``.xz``,
-        ``.zip``, ``.zst``), ``.parquet``, ``.feather``, ``.xlsx``, ``.xls``, ``.ods``, ``.sav``, ``.zsav``, ``.por``,
-        ``.dta``, ``.sas7bdat``, ``.xpt``, ``.rds`` (by R).
+        A file; a folder, with all below it; a pattern (``"visits/*.parquet"``) where no file bears
+        that name; ``"-"`` is standard input. ``.csv``, ``.tsv``, ``.txt``, ``.jsonl`` (each also
+        with ``.gz``, ``.bz2``, ``.xz``, ``.zip``, ``.zst``), ``.parquet``, ``.feather``, ``.xlsx``,
+        ``.xls``, ``.ods``, ``.sav``, ``.zsav``, ``.por``, ``.dta``, ``.sas7bdat``, ``.xpt``,
+        ``.rds`` (by R).
     columns : str or sequence of str, optional
         Columns to read, by default all. Those of `numbers` and `features` are read, too.
     numbers : str or sequence of str
-        Columns of a text file that are numbers (scores, weights, counts): a field that is none is an error that shows
-        its line.
+        Columns of a text file that are numbers (scores, weights, counts): a field that is none is
+        an error that shows its line.
     features : str or sequence of str
-        Columns of a text file that are numbers where every field is one, and categories where none is.
+        Columns of a text file that are numbers where every field is one, and categories where none
+        is.
     na_values : str or sequence of str, optional
-        What reads as missing in a text file beside the empty field, in place of the usual list (NA, N/A, NaN, nan,
-        null, NULL, None, n/a, <NA>, #N/A and others of pandas); ``""``: the empty field alone.
+        What reads as missing in a text file beside the empty field, in place of the usual list (NA,
+        N/A, NaN, nan, null, NULL, None, n/a, <NA>, #N/A and others of pandas); ``""``: the empty
+        field alone.
     encoding, sep, decimal : str, optional
-        Encoding, separator and decimal mark of a text file; recognised by default, and said where they are not UTF-8,
-        a comma (in ``.tsv`` a tab) and a point. ``"\\t"`` and ``"tab"`` are a tab.
+        Encoding, separator and decimal mark of a text file; recognised by default, and said where
+        they are not UTF-8, a comma (in ``.tsv`` a tab) and a point. ``"\\t"`` and ``"tab"`` are a
+        tab.
     sheet : str or int, optional
         Sheet of a spreadsheet, by its name or its number from 1; by default the first.
     engine : {"auto", "rows", "duckdb", "polars", "spark"}, default "auto"
-        "rows" reads into memory; a name gives a lazy table of that engine (of other files than Parquet by a temporary
-        copy in Parquet). "auto": rows, but DuckDB from 2,000,000 rows on and for what the free memory cannot hold.
+        "rows" reads into memory; a name gives a lazy table of that engine (of other files than
+        Parquet by a temporary copy in Parquet). "auto": rows, but DuckDB from 2,000,000 rows on and
+        for what the free memory cannot hold.
     memory : str, optional
         Memory that DuckDB may use, as "2GB"; the rest goes to disk.
 
@@ -90,16 +99,17 @@ def read_table(
     Raises
     ------
     InputError
-        Where there is no such file or column, two columns bear one name, a line has more or fewer fields than the
-        first, a number is none, there are no rows, or the free memory cannot hold them.
+        Where there is no such file or column, two columns bear one name, a line has more or fewer
+        fields than the first, a number is none, there are no rows, or the free memory cannot hold
+        them.
     MissingDependencyError
         Where the format or engine needs a package that is not installed; it names the extra.
 
     Warns
     -----
     DataWarning
-        What was recognised and is not the common way: separator, decimal mark, encoding, sheet; an engine that was
-        chosen for the size. A report says the same in its notes.
+        What was recognised and is not the common way: separator, decimal mark, encoding, sheet; an
+        engine that was chosen for the size. A report says the same in its notes.
 
     Examples
     --------
@@ -111,16 +121,17 @@ def read_table(
     """
     numbers = column_names("numbers", numbers)
     features = column_names("features", features)
-    labels = None
+    labels: list[Any] | None = None
     if columns is not None:
-        others = {*numbers, *features}
-        labels = [name for name in column_names("columns", columns) if name not in others]
-    elif numbers or features:
-        labels = None
+        other_columns = {*numbers, *features}
+        labels = []
+        for column_label in column_names("columns", columns):
+            if column_label not in other_columns:
+                labels.append(column_label)
     options = ReadingOptions(na_values, encoding, sep, decimal, sheet, memory)
     table, record = read_roles(source, Roles.of(labels, numbers, features), options, engine=engine)
-    for note in record.notes:
-        caution(note, DataWarning)
+    for reading_note in record.notes:
+        caution(reading_note, DataWarning)
     return table
 
 
@@ -130,7 +141,12 @@ def is_file(frame: Any) -> bool:
 
 
 def read_roles(
-    source: Any, roles: Roles, options: ReadingOptions, *, engine: str = "auto", needs_rows: bool = False
+    source: Any,
+    roles: Roles,
+    options: ReadingOptions,
+    *,
+    engine: str = "auto",
+    needs_rows: bool = False,
 ) -> tuple[Any, ReadingRecord]:
     """The same by the roles of the columns, with what was found out; it says nothing itself.
 
@@ -155,17 +171,23 @@ def sources_of(source: Any) -> list[Source]:
     if isinstance(source, (bytes, bytearray)):
         return [Source.of_bytes(bytes(source), "bytes")]
     if hasattr(source, "read"):
-        held = source.read()
-        if isinstance(held, str):
-            held = held.encode()
-        return [Source.of_bytes(held, "a stream")]
+        held_bytes = source.read()
+        if isinstance(held_bytes, str):
+            held_bytes = held_bytes.encode()
+        return [Source.of_bytes(held_bytes, "a stream")]
     if not isinstance(source, (str, os.PathLike)):
-        got = f"a value of type {type(source).__name__}"
-        raise InputError("source", got=got, allowed="a path, bytes or a binary stream", cure="name the file")
+        received = f"a value of type {type(source).__name__}"
+        raise InputError(
+            "source", got=received, allowed="a path, bytes or a binary stream", cure="name the file"
+        )
     path = Path(os.fspath(source))
-    held = held_input(path)
-    if held is not None:
-        return [Source.of_bytes(held, "standard input" if str(path) == STANDARD else repr(str(path)))]
+    held_bytes = held_input(path)
+    if held_bytes is not None:
+        return [
+            Source.of_bytes(
+                held_bytes, "standard input" if str(path) == STANDARD else repr(str(path))
+            )
+        ]
     return [Source.of_path(file) for file in table_files(path)]
 
 
@@ -175,25 +197,27 @@ def held_input(path: str | Path) -> bytes | None:
     Raises InputError where it is more than the free memory can hold.
     """
     if str(path) == STANDARD:
-        return _held(sys.stdin.buffer, sizes.memory_budget())
+        return _hold_stream(sys.stdin.buffer, sizes.memory_budget())
     file = Path(path)
     if not file.is_fifo():
         return None
     with file.open("rb") as stream:
-        return _held(stream, sizes.memory_budget())
+        return _hold_stream(stream, sizes.memory_budget())
 
 
-def _held(stream: Any, most: int) -> bytes:
-    parts: list[bytes] = []
+def _hold_stream(stream: Any, most_bytes: int) -> bytes:
+    stream_parts: list[bytes] = []
     n_bytes = 0
-    while part := stream.read(BLOCK):
-        n_bytes += len(part)
-        if 2 * n_bytes > most:
-            got = f"more than {n_bytes / 1e9:.1f} GB by a pipe"
+    while stream_part := stream.read(BLOCK):
+        n_bytes += len(stream_part)
+        if 2 * n_bytes > most_bytes:
+            received = f"more than {n_bytes / 1e9:.1f} GB by a pipe"
             allowed = "what the free memory can hold"
-            raise InputError("file", got=got, allowed=allowed, cure="write it into a file and name that")
-        parts.append(part)
-    return b"".join(parts)
+            raise InputError(
+                "file", got=received, allowed=allowed, cure="write it into a file and name that"
+            )
+        stream_parts.append(stream_part)
+    return b"".join(stream_parts)
 
 
 # ---------------------------------------------------------------- text
@@ -202,7 +226,7 @@ def _held(stream: Any, most: int) -> bytes:
 def _read_text(
     sources: Sequence[Source], roles: Roles, options: ReadingOptions, engine: str, needs_rows: bool
 ) -> tuple[Any, ReadingRecord]:
-    plans: list[Plan] = []
+    reading_plans: list[Plan] = []
     n_rows = 0
     n_bytes = 0
     for source in sources:
@@ -211,59 +235,80 @@ def _read_text(
                 sizes.check_expansion(source)
         with readable(source.shown):
             sample = source.sample()
-        plans.append(plan_of(source, roles, options, sample))
+        reading_plans.append(plan_of(source, roles, options, sample))
         size = sizes.estimated_size(source, sample)
         n_rows += size.n_rows
         n_bytes += size.n_bytes
     size = TableSize(n_rows, counted=False, n_bytes=n_bytes)
-    _check_width(plans[0].columns, roles, sources[0])
-    chosen, note = _chosen_engine(engine, size, sources, plans[0].columns, plans[0].header, needs_rows)
-    if chosen == "rows":
-        return _text_in_memory(plans, roles, options)
+    _check_width(reading_plans[0].columns, roles, sources[0])
+    chosen_engine, engine_note = _chosen_engine(
+        engine, size, sources, reading_plans[0].columns, reading_plans[0].header, needs_rows
+    )
+    if chosen_engine == "rows":
+        return _text_in_memory(reading_plans, roles, options)
 
-    folder = new_folder(size, len(plans[0].columns))
-    numbered = count()
+    folder = new_folder(size, len(reading_plans[0].columns))
+    file_numbers = count()
 
-    def make_sink(columns: Sequence[str], seen: dict[str, ColumnSeen]) -> ParquetSink:
-        return ParquetSink(folder / f"{next(numbered)}.parquet", columns, seen)
+    def make_sink(columns: Sequence[str], columns_seen: dict[str, ColumnSeen]) -> ParquetSink:
+        return ParquetSink(folder / f"{next(file_numbers)}.parquet", columns, columns_seen)
 
-    files = [read_text_file(plan, roles, options, make_sink) for plan in plans]
-    as_numbers, record = _concluded(files, note)
-    stored = {name: f"number{k}" if as_numbers[name] else f"text{k}" for k, name in enumerate(plans[0].columns)}
-    return open_parquet([file.sink.path for file in files], stored, chosen, options), record
+    files = [read_text_file(plan, roles, options, make_sink) for plan in reading_plans]
+    as_numbers, record = _conclude_reading(files, engine_note)
+    stored = {}
+    for column_number, column_label in enumerate(reading_plans[0].columns):
+        stored[column_label] = (
+            f"number{column_number}" if as_numbers[column_label] else f"text{column_number}"
+        )
+    return open_parquet([file.sink.path for file in files], stored, chosen_engine, options), record
 
 
-def _text_in_memory(plans: Sequence[Plan], roles: Roles, options: ReadingOptions) -> tuple[pd.DataFrame, ReadingRecord]:
+def _text_in_memory(
+    reading_plans: Sequence[Plan], roles: Roles, options: ReadingOptions
+) -> tuple[pd.DataFrame, ReadingRecord]:
     budget = sizes.memory_budget()
     files = []
-    for plan in plans:
+    for plan in reading_plans:
         make_sink = partial(_frame_sink, budget, plan.source.shown)
         files.append(read_text_file(plan, roles, options, make_sink))
-    as_numbers, record = _concluded(files, None)
+    as_numbers, record = _conclude_reading(files, None)
     return frame_of_blocks(files, as_numbers), record
 
 
-def _frame_sink(budget: int, shown: str, _columns: Sequence[str], _seen: Mapping[str, ColumnSeen]) -> FrameSink:
+def _frame_sink(
+    budget: int, shown: str, _columns: Sequence[str], _seen: Mapping[str, ColumnSeen]
+) -> FrameSink:
     return FrameSink(budget, shown)
 
 
-def _concluded(files: Sequence[TextFile], note: str | None) -> tuple[dict[str, bool], ReadingRecord]:
-    """Which columns become numbers, and what is kept of the reading; an InputError where there were no rows."""
+def _conclude_reading(
+    files: Sequence[TextFile], engine_note: str | None
+) -> tuple[dict[str, bool], ReadingRecord]:
+    """Which columns become numbers, and what is kept of the reading.
+
+    An InputError where there were no rows.
+    """
     _check_rows(sum(file.sink.n_rows for file in files), files[0].plan.source)
     as_numbers = {}
-    together = merged([file.seen for file in files])
-    for name, seen in together.items():
+    all_columns = merged([file.seen for file in files])
+    for column_label, column_seen in all_columns.items():
         try:
-            as_numbers[name] = seen.becomes_number()
+            as_numbers[column_label] = column_seen.becomes_number()
         except NoNumberError as problem:
-            plan = next(file.plan for file in files if file.seen[name].first_other is problem)
+            plan = next(
+                file.plan for file in files if file.seen[column_label].first_other is problem
+            )
             raise error_of(problem, plan) from None
-    notes = list(dict.fromkeys(text for file in files for text in file.notes))
+    notes = list(dict.fromkeys(note_text for file in files for note_text in file.notes))
     if len(notes) > 3:
         notes = [*notes[:3], f"So were {len(notes) - 3} other files, each as its beginning shows."]
-    if note is not None:
-        notes.append(note)
-    tokens = {name: dict(seen.tokens) for name, seen in together.items() if seen.tokens}
+    if engine_note is not None:
+        notes.append(engine_note)
+    tokens = {
+        column_label: dict(column_seen.tokens)
+        for column_label, column_seen in all_columns.items()
+        if column_seen.tokens
+    }
     return as_numbers, ReadingRecord(tuple(notes), tokens)
 
 
@@ -282,16 +327,18 @@ def _read_parquet(
     _check_alike(columns, schemas, sources)
     _check_rows(size.n_rows, sources[0])
     _check_width(columns, roles, sources[0])
-    chosen, note = _chosen_engine(engine, size, sources, columns, header, needs_rows)
-    if chosen != "rows":
-        check_twins(columns, header, chosen)
-        stored = {name: name for name in columns}
-        return open_parquet(files, stored, chosen, options), ReadingRecord(() if note is None else (note,))
-    frames = []
+    chosen_engine, engine_note = _chosen_engine(engine, size, sources, columns, header, needs_rows)
+    if chosen_engine != "rows":
+        check_twins(columns, header, chosen_engine)
+        stored = {column_label: column_label for column_label in columns}
+        return open_parquet(files, stored, chosen_engine, options), ReadingRecord(
+            () if engine_note is None else (engine_note,)
+        )
+    read_frames = []
     for source in sources:
         with readable(source.shown):
-            frames.append(typed_table(source, roles, options).read(columns))
-    return _joined(frames), ReadingRecord()
+            read_frames.append(typed_table(source, roles, options).read(columns))
+    return _join_frames(read_frames), ReadingRecord()
 
 
 def _read_typed(
@@ -312,13 +359,15 @@ def _read_typed(
     _check_width(columns, roles, sources[0])
     # what holds for an engine holds for rows: these files are loaded once in any case
     _chosen_engine("rows", size, sources, columns, tables[0].columns, needs_rows)
-    frames = []
+    read_frames = []
     for source, table in zip(sources, tables, strict=True):
         with readable(source.shown):
-            frames.append(table.read(columns))
-    frame = _joined(frames)
+            read_frames.append(table.read(columns))
+    frame = _join_frames(read_frames)
     _check_rows(len(frame), sources[0])
-    record = ReadingRecord(tuple(dict.fromkeys(note for table in tables for note in table.notes)))
+    record = ReadingRecord(
+        tuple(dict.fromkeys(reading_note for table in tables for reading_note in table.notes))
+    )
     if engine in ("auto", "rows"):
         return frame, record
     path = new_folder(TableSize(len(frame), counted=True), len(columns)) / "table.parquet"
@@ -328,41 +377,68 @@ def _read_typed(
 # ---------------------------------------------------------------- what all have in common
 
 
-def _joined(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
-    return frames[0] if len(frames) == 1 else pd.concat(frames, ignore_index=True)
+def _join_frames(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    if len(frames) == 1:
+        return frames[0]
+    return pd.concat(frames, ignore_index=True)
 
 
 def _chosen_engine(
-    engine: str, size: TableSize, sources: Sequence[Source], columns: Sequence[str], header: Sequence[str],
+    engine: str,
+    size: TableSize,
+    sources: Sequence[Source],
+    columns: Sequence[str],
+    header: Sequence[str],
     needs_rows: bool,
-) -> tuple[str, str | None]:  # fmt: skip
-    shown = sources[0].shown if len(sources) == 1 else f"{len(sources):,} files"
+) -> tuple[str, str | None]:
+    if len(sources) == 1:
+        source_words = sources[0].shown
+    else:
+        source_words = f"{len(sources):,} files"
     return sizes.choose_engine(
-        engine, size, shown=shown, n_columns=len(columns), n_columns_of_file=len(header), needs_rows=needs_rows
+        engine,
+        size,
+        shown=source_words,
+        n_columns=len(columns),
+        n_columns_of_file=len(header),
+        needs_rows=needs_rows,
     )
 
 
 def _check_rows(n_rows: int, source: Source) -> None:
     if n_rows == 0:
-        got = f"{source.shown} with 0 rows"
-        raise InputError("file", got=got, allowed="at least one row", cure="pass data")
+        received = f"{source.shown} with 0 rows"
+        raise InputError("file", got=received, allowed="at least one row", cure="pass data")
 
 
 def _check_width(columns: Sequence[str], roles: Roles, source: Source) -> None:
     if roles.labels is None and len(columns) > sizes.MOST_COLUMNS:
-        got = f"{source.shown} with {len(columns):,} columns"
+        received = f"{source.shown} with {len(columns):,} columns"
         allowed = f"up to {sizes.MOST_COLUMNS:,} columns, unless they are named"
-        raise InputError("file", got=got, allowed=allowed, cure="name the columns that are needed: columns=[…]")
+        raise InputError(
+            "file",
+            got=received,
+            allowed=allowed,
+            cure="name the columns that are needed: columns=[…]",
+        )
 
 
 def _check_alike(columns: Sequence[str], schemas: Sequence[Any], sources: Sequence[Source]) -> None:
-    """Raise where a column is not of one kind in all files: one engine would convert it, and another would not."""
+    """Raise where a column is not of one kind in all files.
+
+    One engine would convert it, and another would not.
+    """
     for schema, source in zip(schemas[1:], sources[1:], strict=True):
         check_needed(schema.names, Roles.of(columns), source.shown)
-        for name in columns:
-            first = sizes.kind_of_type(schemas[0].field(name).type)
-            other = sizes.kind_of_type(schema.field(name).type)
-            if first != other:
-                got = f"column {name!r}, which holds {first} in {sources[0].shown} and {other} in {source.shown}"
-                cure = "write the files with one type"
-                raise InputError("file", got=got, allowed="files with the same types", cure=cure)
+        for column_label in columns:
+            first_kind = sizes.kind_of_type(schemas[0].field(column_label).type)
+            other_kind = sizes.kind_of_type(schema.field(column_label).type)
+            if first_kind != other_kind:
+                received = (
+                    f"column {column_label!r}, which holds {first_kind} in {sources[0].shown} and {other_kind} in"
+                    f" {source.shown}"
+                )
+                advice = "write the files with one type"
+                raise InputError(
+                    "file", got=received, allowed="files with the same types", cure=advice
+                )

@@ -1,1 +1,4 @@
-"""Extreme counterfactual discrimination (Monjezi et al.): what group membership alone can cost, at worst."""
+"""Extreme counterfactual discrimination (Monjezi et al.).
+
+What group membership alone can cost, at worst.
+"""

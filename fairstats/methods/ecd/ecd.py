@@ -1,4 +1,6 @@
-"""`ecd`: extreme counterfactual discrimination, with interval and test at a common number of interactions."""
+"""`ecd`: extreme counterfactual discrimination, with interval and test at a common number of
+interactions.
+"""
 
 from __future__ import annotations
 
@@ -9,21 +11,34 @@ from typing import Any
 
 import numpy as np
 
-from fairstats.ground.checks import as_generator, check_given, check_that, check_two_groups, check_type
+from fairstats.ground.checks import (
+    as_generator,
+    check_given,
+    check_that,
+    check_two_groups,
+    check_type,
+)
 from fairstats.ground.encoding import label_text
 from fairstats.ground.errors import DataWarning, InputError, InsufficientEvidenceWarning, caution
 from fairstats.ground.multiplicity import adjust_pvalues
 from fairstats.ground.tally import Tally, counts_or_rows
 from fairstats.ground.verdict import Evidence, fair_range, judge, settle
-from fairstats.methods.ecd.contrast import Pair, contrast_tails, level_of_each, other_exceedances
+from fairstats.methods.ecd.contrast import (
+    Pair,
+    contrast_tails,
+    has_shared_people,
+    level_of_each,
+    other_exceedances,
+)
 from fairstats.methods.ecd.result import EcdComparison, EcdResult
 from fairstats.methods.ecd.sample import CounterfactualSample, GroupSample
 from fairstats.methods.ecd.settings import EcdSettings
-from fairstats.methods.ecd.tail import GroupTail, group_tail
+from fairstats.methods.ecd.tail import GroupTail, exceedances_alone, exceedances_of_pair, group_tail
 
-_SYNTHETIC = (
-    "Synthetic rows: the interval is Monte Carlo error about the generator's law and can be made as small as one likes."
-    " For people, resample the real rows, refit the generator and repeat at that size."
+_SYNTHETIC_NOTE = (
+    "Synthetic rows: the interval is Monte Carlo error about the generator's law and can be made as"
+    " small as one likes. For people, resample the real rows, refit the generator and repeat at"
+    " that size."
 )
 
 
@@ -52,13 +67,15 @@ def ecd(
 ) -> EcdResult:
     """Extreme counterfactual discrimination: difference of two groups' worst cases.
 
-    RL_g(m) is the 1 − 1/m quantile of CD in group g, by extreme value theory; m interactions exceed it with
-    probability about 63%. ECD = RL_unprivileged(m) − RL_privileged(m) at one m for both groups.
+    RL_g(m) is the 1 − 1/m quantile of CD in group g, by extreme value theory; m interactions exceed
+    it with probability about 63%. ECD = RL_unprivileged(m) − RL_privileged(m) at one m for both
+    groups.
 
     Parameters
     ----------
     sample : CounterfactualSample, Tally, or mapping of group to array-like
-        From `counterfactual_discrimination`; counted with `score` and `counterfactual_score`; or CD in [−1, 1].
+        From `counterfactual_discrimination`; counted with `score` and `counterfactual_score`; or CD
+        in [−1, 1].
     reference : value, optional
         Every other group is compared with this one; default: the largest.
     privileged, unprivileged : value, or pair (value, counterfactual), optional
@@ -66,36 +83,43 @@ def ecd(
     interactions : float
         m > 1, common to both groups.
     location : {"return_level", "paper"}
-        "paper": each group's location at its own block of e exceedances, with the z-test. It compares different
-        quantiles, is not an inference on discrimination, and warns.
+        "paper": each group's location at its own block of e exceedances, with the z-test. It
+        compares different quantiles, is not an inference on discrimination, and warns.
     threshold : int, "forward_stop" or mapping, optional
-        k: the (k + 1)-th largest CD of each group is its threshold; by default 50, but at most 5% of the rows (ten at
-        least). It is lowered where k exceedances come less than once in m interactions. "forward_stop": the largest k
-        up to 5% of the rows that tests of fit allow (`fairstats.evt.choose_threshold`); values on a grid have the
-        default. Or a threshold for each group.
+        k: the (k + 1)-th largest CD of each group is its threshold. By default k is 1.25% of the
+        rows of the smaller group, at least 30 but no more than 5% of them (ten at least) and at
+        most 50; and the same share of the rows of the group that it is compared with, at most
+        1,000. It is lowered where k exceedances come less than once in m interactions.
+        "forward_stop": the largest k of 20 to N^(2/3)/5 that tests of fit allow (the rule of
+        `fairstats.evt.choose_threshold`); values on a grid have the default. Or a threshold for
+        each group.
     other_interactions : sequence of float
         Further numbers of interactions to give return levels at.
     confidence_level : float
     margin : float
         The verdict asks whether the size of ECD lies above or below it (0.05 is the paper's).
     horizon_width : float
-        Return levels are within the horizon while their interval is narrower than this share of the level and ends
-        below 1. Beyond it the verdict is "undecided", unless the interval is narrower than this share of the margin.
+        Return levels are within the horizon while their interval is narrower than this share of the
+        level and ends below 1. Beyond it the verdict is "undecided", unless the interval is
+        narrower than this share of the margin.
     n_resamples : int
         Parametric bootstrap of goodness of fit; resamples of people. 0: neither.
     calibrated : bool
-        Whether the signed root of the likelihood ratio is standardised by its mean and standard deviation in 200
-        samples from the fitted tails. False: Student's t, without simulation.
+        Whether the signed root of the likelihood ratio is standardised by its mean and standard
+        deviation in samples of the tails that are most likely under each difference, which are
+        tabulated. False: as it is.
     adjust : {"holm", "bonferroni", "sidak", "hommel", "fdr_bh", "none"}
-        Over the groups that are compared: of the p-values of equality, and of those of the verdicts.
+        Over the groups that are compared: of the p-values of equality, and of those of the
+        verdicts.
     sensitivity : sequence of float
         Further answers, with the exceedances multiplied by these: `EcdResult.sensitivity`.
     cvar_level : float
         CVaR is the mean of the worst share 1 − this of CD, in (0, 1).
     grid : {"auto"}, float or None
-        Width of the grid that rounded scores put CD on. "auto": in each group where more than half of the values in the
-        tail are tied, or the largest, the width that all are multiples of. A width: that one in all groups (a tail that
-        fills fewer than 5% of its cells has its values as they are). None: values as they are.
+        Width of the grid that rounded scores put CD on. "auto": in each group where more than half
+        of the values in the tail are tied, or the largest, the width that all are multiples of. A
+        width: that one in all groups (a tail that fills fewer than 5% of its cells has its values
+        as they are). None: values as they are.
     backend : {None, "auto", "r", "scipy"}
         What estimates the parameters (`fairstats.evt.fit_gpd`).
     counts : Tally, optional
@@ -109,7 +133,8 @@ def ecd(
     Raises
     ------
     InputError
-        A group that is not there, settings that cannot be used, a grid that the values do not lie on.
+        A group that is not there, settings that cannot be used, a grid that the values do not lie
+        on.
 
     Warns
     -----
@@ -120,31 +145,42 @@ def ecd(
 
     Notes
     -----
-    The test is the likelihood ratio of equal return levels with both groups' rate, scale and shape profiled, and the
-    interval its inversion. The χ² law is too short for small tails (size .062–.080 at k = 50), and where groups differ
-    in size one limit errs in up to 11% of samples in place of 5%: so the signed root of the likelihood ratio is
-    standardised by its simulated mean and standard deviation (DiCiccio et al. 2001). Comparing locations at own
-    thresholds rejects equal tails in 94–100% of samples of 25,000 against 3,000.
+    The test is the likelihood ratio of equal return levels with both groups' rate, scale and shape
+    profiled, and the interval its inversion. The χ² law is too short for small tails (raw size .07
+    to .15), on one side more: so the signed root is standardised by its mean and standard deviation
+    in samples of the tails that are most likely *under the difference* that is asked about (at the
+    estimate and at roots of ±2, linear between; DiCiccio, Martin and Stern 2001 have those of the
+    free fit, by which a small tail that looks lighter than it is makes the test too sure: size .09
+    to .15), and compared with Student's t, of the fewer exceedances less three degrees of freedom.
+    Mean and deviation are tabulated functions of both tails, so that a call simulates nothing. Both
+    tails have the same share of rows where rows allow, so that what the model leaves out biases
+    both levels alike. Comparing locations at own thresholds rejects equal tails in 94–100% of
+    samples of 25,000 against 3,000.
 
     Values on a grid with four distinct ones or more in the tail have the likelihood of their cells
-    (`fairstats.evt.fit_gpd`; on a coarse grid it is conservative). Tails of a shape below −1/2 have the levels of a
-    power tail, and the test is by independent draws of both levels. A tail of other ties or of a constant CD has no
-    model: order statistics stand in, with binomial intervals (of rounded scores a width further, as each of the two is
-    off by up to half a width; where the highest cell holds 5% of the rows, it is the answer), and there is no test; the
-    same where the model's level lies above 1. Levels are cut at 1, differences at [−2, 2]. The verdict is by its own
-    p-values, of the signed root of the likelihood ratio at ± `margin`, and family-wise over the groups; `bounds` are
-    the one-sided limits that belong to it. Tails that are not generalised Pareto bias the level, the more the larger
-    the share of the rows above the threshold: `sensitivity` has the answers with half and twice the exceedances, by
-    Student's t, and the result says where they differ. Rows of one person are resampled together; where their end point
-    is near, scores lie on a grid or there is no model, there is no interval, nor is there of a single group's level.
-    With synthetic rows intervals describe the generator's law, and there is neither p-value nor verdict on people.
+    (`fairstats.evt.fit_gpd`; on a coarse grid it is conservative). Tails of a shape below −1/2 have
+    the levels of a power tail; there both the likelihood ratio and independent draws of both levels
+    are asked, and the wider interval and the larger p-value stand, so that the branch, which chance
+    chooses, makes nothing surer. A tail of other ties or of a constant CD has no model: order
+    statistics stand in, with binomial intervals (of rounded scores a width further, as each of the
+    two is off by up to half a width; where the highest cell holds 5% of the rows, it is the
+    answer), and there is no test; the same where the model's level lies above 1. Levels are cut at
+    1, differences at [−2, 2]. The verdict is by its own p-values, of the signed root of the
+    likelihood ratio at ± `margin`, and family-wise over the groups; `bounds` are the one-sided
+    limits that belong to it. Tails that are not generalised Pareto bias the level, the more the
+    larger the share of the rows above the threshold: `sensitivity` has the answers with half and
+    twice the exceedances, by Student's t, and the result says where they differ. Rows of one person
+    are resampled together; where their end point is near, scores lie on a grid or there is no
+    model, there is no interval, nor is there of a single group's level. With synthetic rows
+    intervals describe the generator's law, and there is neither p-value nor verdict on people.
 
     References
     ----------
-    Monjezi, V., Trivedi, A., Kreinovich, V., Tizpaz-Niari, S. Fairness Testing through Extreme Value Theory.
-    Coles, S. (2001). An Introduction to Statistical Modeling of Extreme Values, chapters 4 and 7.
-    DiCiccio, T. J., Martin, M. A. and Stern, S. E. (2001). Simple and accurate one-sided inference from signed roots of
-    likelihood ratios. Canadian Journal of Statistics 29, 67–76.
+    Monjezi, V., Trivedi, A., Kreinovich, V., Tizpaz-Niari, S. Fairness Testing through Extreme
+    Value Theory. Coles, S. (2001). An Introduction to Statistical Modeling of Extreme Values,
+    chapters 4 and 7. DiCiccio, T. J., Martin, M. A. and Stern, S. E. (2001). Simple and accurate
+    one-sided inference from signed roots of likelihood ratios. Canadian Journal of Statistics 29,
+    67–76.
 
     Examples
     --------
@@ -154,143 +190,319 @@ def ecd(
     >>> cd = {"white": 0.3 * rng.beta(2, 8, 8000), "black": 0.5 * rng.beta(2, 8, 3000)}
     >>> found = fs.ecd(cd, privileged="white", unprivileged="black", backend="scipy", rng=1)
     >>> round(found.estimate, 3), found.verdict
-    (0.144, 'violated')
+    (0.146, 'violated')
     """
     generator, seed = as_generator(rng)
-    check_type("other_interactions", other_interactions, (list, tuple), "a list of numbers", "(500,)")
+    check_type(
+        "other_interactions", other_interactions, (list, tuple), "a list of numbers", "(500,)"
+    )
     check_type("sensitivity", sensitivity, (list, tuple), "a list of numbers", "(0.5, 2)")
     settings = EcdSettings(
-        interactions=interactions, other_interactions=tuple(other_interactions), location=location,
-        threshold=threshold, confidence_level=confidence_level, margin=margin, horizon_width=horizon_width,
-        n_resamples=n_resamples, calibrated=calibrated, seed=seed, backend=backend, adjust=adjust,
-        sensitivity=tuple(sensitivity), cvar_level=cvar_level, grid=grid,
-    )  # fmt: skip
-    whole = _sample(counts if counts_or_rows(counts, needs="sample", sample=sample) else sample)
-    samples = _compared(whole, reference, privileged, unprivileged)
-    names = [f"{s.group} → {s.counterfactual}" if whole.pairing == "all" else s.group for s in samples]
-    given = settings.threshold
-    if lacking := [name for name in names if isinstance(given, dict) and label_text(name) not in given]:
-        got, allowed = f"no threshold for {', '.join(map(repr, lacking))}", "a number for each group, or k"
-        raise InputError("threshold", got=got, allowed=allowed, cure="k = 50: the 51st largest value")
-    tails = tuple(group_tail(name, chosen, settings, generator) for name, chosen in zip(names, samples, strict=True))
+        interactions=interactions,
+        other_interactions=tuple(other_interactions),
+        location=location,
+        threshold=threshold,
+        confidence_level=confidence_level,
+        margin=margin,
+        horizon_width=horizon_width,
+        n_resamples=n_resamples,
+        calibrated=calibrated,
+        seed=seed,
+        backend=backend,
+        adjust=adjust,
+        sensitivity=tuple(sensitivity),
+        cvar_level=cvar_level,
+        grid=grid,
+    )
+    whole_sample = _as_sample(
+        counts if counts_or_rows(counts, needs="sample", sample=sample) else sample
+    )
+    samples = _choose_groups(whole_sample, reference, privileged, unprivileged)
+    tail_names = []
+    for group_sample in samples:
+        tail_names.append(
+            f"{group_sample.group} → {group_sample.counterfactual}"
+            if whole_sample.pairing == "all"
+            else group_sample.group
+        )
+    thresholds = settings.threshold
+    if without_threshold := [
+        name
+        for name in tail_names
+        if isinstance(thresholds, dict) and label_text(name) not in thresholds
+    ]:
+        got = f"no threshold for {', '.join(map(repr, without_threshold))}"
+        allowed = "a number for each group, or k"
+        raise InputError(
+            "threshold", got=got, allowed=allowed, cure="k = 50: the 51st largest value"
+        )
+    tails, references = _fit_tails(tail_names, samples, settings, generator)
     for tail in tails:
         if tail.degenerate:
-            caution(f"{tail.group}: {tail.degenerate}. No tail is fitted.", InsufficientEvidenceWarning)
+            caution(
+                f"{tail.group}: {tail.degenerate}. No tail is fitted.", InsufficientEvidenceWarning
+            )
 
     def stream() -> np.random.Generator:
-        # the simulation of each comparison has a stream of its own, the same whatever else is compared
-        return generator if seed is None else np.random.default_rng(0 if rng is None else seed)
+        # the simulation of each comparison has a stream of its own, the same whatever else is
+        # compared
+        if seed is None:
+            return generator
+        return np.random.default_rng(0 if rng is None else seed)
 
-    found, evidence, others = zip(*_contrasts(tails, samples, settings, stream, whole.note), strict=True)
+    compared_groups = _compare_groups(
+        tails, references, samples, settings, stream, whole_sample.note
+    )
+    comparisons, evidence, other_comparisons = zip(*compared_groups, strict=True)
     if location == "paper":
-        caution(found[0].note, DataWarning)
-    judged = _judged(found, evidence, tails, settings)
+        caution(comparisons[0].note, DataWarning)
+    judged_comparisons = _judge_comparisons(comparisons, evidence, tails, settings)
     return EcdResult(
-        attribute=whole.attribute, comparisons=judged, tails=tails, settings=settings, sensitivity=sum(others, ()),
-        note=" ".join(dict.fromkeys(c.note for c in judged if c.note)),
-        backend=next((t.fit.backend for t in tails if t.fit is not None), "numpy"),
-    )  # fmt: skip
+        attribute=whole_sample.attribute,
+        comparisons=judged_comparisons,
+        tails=tails,
+        settings=settings,
+        sensitivity=sum(other_comparisons, ()),
+        note=" ".join(
+            dict.fromkeys(comparison.note for comparison in judged_comparisons if comparison.note)
+        ),
+        backend=next(
+            (group_tail_of.fit.backend for group_tail_of in tails if group_tail_of.fit is not None),
+            "numpy",
+        ),
+    )
 
 
-def _contrasts(
-    tails: tuple[GroupTail, ...], samples: list[GroupSample], settings: EcdSettings,
-    stream: Callable[[], np.random.Generator], note: str,
-) -> Iterator[tuple[EcdComparison, Evidence, tuple[EcdComparison, ...]]]:  # fmt: skip
-    """Each group against the last: what is inferred, the evidence, and other numbers of exceedances."""
-    each = level_of_each(tails, settings.confidence_level)
-    for tail, chosen in zip(tails[:-1], samples[:-1], strict=True):
-        pair = Pair((tail, tails[-1]), (chosen, samples[-1]), settings, stream(), each)
-        one, proof = contrast_tails(pair)
-        if made := any(s.n_synthetic for s in pair.samples):
-            one, proof = replace(one, pvalue=math.nan), Evidence()
-        others = other_exceedances(pair)
-        changed, wide = _sensitivity_note(one, others, settings), _wide_note(one, pair.tails, settings)
-        notes = (one.note, wide, _SYNTHETIC if made else "", changed, note)
-        yield replace(one, note=" ".join(filter(None, notes))), proof, tuple(others)
+def _fit_tails(
+    names: list[str], samples: list[GroupSample], settings: EcdSettings, rng: np.random.Generator
+) -> tuple[tuple[GroupTail, ...], tuple[GroupTail, ...]]:
+    """The tail of every group, and the reference's in each comparison.
+
+    Equal shares of the rows of both.
+
+    Beside the groups stands the reference's tail with the highest threshold, that of the largest of
+    the others.
+    """
+    *others, reference_sample = samples
+    count_pairs = [exceedances_of_pair(sample, reference_sample) for sample in others]
+    # the paper has 50 everywhere; resamples of people were calibrated so
+    if settings.location == "paper" or any(
+        has_shared_people(sample, reference_sample) for sample in others
+    ):
+        count_pairs = []
+        for sample in others:
+            count_pairs.append((exceedances_alone(sample), exceedances_alone(reference_sample)))
+    own_tails = [
+        group_tail(name, sample, settings, rng, count)
+        for name, sample, (count, _) in zip(names, others, count_pairs, strict=False)
+    ]
+    wanted_counts = [count for _, count in count_pairs]
+    least_count = min(wanted_counts)
+    reference_tails = {
+        least_count: group_tail(names[-1], reference_sample, settings, rng, least_count)
+    }
+    if settings.threshold is not None:
+        wanted_counts = [least_count] * len(others)
+    plain_settings = replace(settings, n_resamples=0)
+    for count in wanted_counts:
+        if count not in reference_tails:
+            reference_tails[count] = group_tail(
+                names[-1], reference_sample, plain_settings, rng, count
+            )
+    return (*own_tails, reference_tails[least_count]), tuple(
+        reference_tails[count] for count in wanted_counts
+    )
 
 
-def _judged(
-    found: Sequence[EcdComparison], evidence: Sequence[Evidence], tails: tuple[GroupTail, ...], settings: EcdSettings
+def _compare_groups(
+    tails: tuple[GroupTail, ...],
+    references: tuple[GroupTail, ...],
+    samples: list[GroupSample],
+    settings: EcdSettings,
+    stream: Callable[[], np.random.Generator],
+    note: str,
+) -> Iterator[tuple[EcdComparison, Evidence, tuple[EcdComparison, ...]]]:
+    """Each group against the reference.
+
+    What is inferred, the evidence, and other numbers of exceedances.
+    """
+    joint_level = level_of_each(
+        tails,
+        settings.confidence_level,
+        alike=all(reference_of_one is tails[-1] for reference_of_one in references),
+    )
+    for tail, reference, group_sample in zip(tails[:-1], references, samples[:-1], strict=True):
+        pair = Pair((tail, reference), (group_sample, samples[-1]), settings, stream(), joint_level)
+        comparison, comparison_evidence = contrast_tails(pair)
+        if is_synthetic := any(pair_sample.n_synthetic for pair_sample in pair.samples):
+            comparison = replace(comparison, pvalue=math.nan)
+            comparison_evidence = Evidence()
+        at_other_counts = other_exceedances(pair)
+        sensitivity_note = _note_sensitivity(comparison, at_other_counts, settings)
+        width_note = _note_width(comparison, pair.tails, settings)
+        notes = (
+            comparison.note,
+            width_note,
+            _SYNTHETIC_NOTE if is_synthetic else "",
+            sensitivity_note,
+            note,
+        )
+        other_reference = reference if reference is not tails[-1] else None
+        yield (
+            replace(comparison, note=" ".join(filter(None, notes)), reference_tail=other_reference),
+            comparison_evidence,
+            tuple(at_other_counts),
+        )
+
+
+def _judge_comparisons(
+    comparisons: Sequence[EcdComparison],
+    evidence: Sequence[Evidence],
+    tails: tuple[GroupTail, ...],
+    settings: EcdSettings,
 ) -> tuple[EcdComparison, ...]:
     """The comparisons with their verdicts, family-wise; none beyond the horizon."""
     rulings = settle(evidence, confidence_level=settings.confidence_level, adjust=settings.adjust)
-    adjusted = adjust_pvalues([c.pvalue for c in found], settings.adjust)
+    adjusted = adjust_pvalues(
+        [one_comparison.pvalue for one_comparison in comparisons], settings.adjust
+    )
     judged = []
-    for one, ruling, q in zip(found, rulings, adjusted, strict=True):
-        ruled = replace(one._ruled(ruling), pvalue_adjusted=float(q))
-        ordered = one.method == "none" and one.confidence_interval.method != "none"
-        synthetic = any(t.n_synthetic for t in tails if t.group in (one.group, one.reference))
-        if ordered and not (math.isnan(one.estimate) or synthetic):
+    for comparison, ruling, adjusted_pvalue in zip(comparisons, rulings, adjusted, strict=True):
+        judged_one = replace(
+            comparison._with_ruling(ruling), pvalue_adjusted=float(adjusted_pvalue)
+        )
+        by_order_statistics = (
+            comparison.method == "none" and comparison.confidence_interval.method != "none"
+        )
+        synthetic = any(
+            tail.n_synthetic
+            for tail in tails
+            if tail.group in (comparison.group, comparison.reference)
+        )
+        if by_order_statistics and not (math.isnan(comparison.estimate) or synthetic):
             # order statistics: limits without a p-value
-            ruled = replace(ruled, verdict=judge(*one.bounds, fair=fair_range("difference", settings.margin)))
-        elif ruled.verdict in ("violated", "satisfied") and (why := _beyond_horizon(one, tails, settings)):
-            ruled = replace(ruled, verdict="undecided", note=" ".join(filter(None, (ruled.note, why))))
-        judged.append(ruled)
+            judged_one = replace(
+                judged_one,
+                verdict=judge(*comparison.bounds, fair=fair_range("difference", settings.margin)),
+            )
+        elif judged_one.verdict in ("violated", "satisfied") and (
+            reason := _explain_horizon(comparison, tails, settings)
+        ):
+            judged_one = replace(
+                judged_one,
+                verdict="undecided",
+                note=" ".join(filter(None, (judged_one.note, reason))),
+            )
+        judged.append(judged_one)
     return tuple(judged)
 
 
-def _beyond_horizon(one: EcdComparison, tails: tuple[GroupTail, ...], settings: EcdSettings) -> str:
+def _explain_horizon(
+    one: EcdComparison, tails: tuple[GroupTail, ...], settings: EcdSettings
+) -> str:
     """Why m interactions are too many for a verdict; empty where they are not."""
-    m = settings.interactions
-    for tail in tails:
-        at, kind = tail.level, tail.type
-        if tail.group not in (one.group, one.reference) or kind is None or at.empirical or m <= kind.horizon:
+    interactions = settings.interactions
+    other_reference = one.reference_tail
+    for own_tail in tails:
+        if other_reference is not None and own_tail.group == other_reference.group:
+            tail = other_reference
+        else:
+            tail = own_tail
+        level = tail.level
+        tail_kind = tail.type
+        if (
+            tail.group not in (one.group, one.reference)
+            or tail_kind is None
+            or level.empirical
+            or interactions <= tail_kind.horizon
+        ):
             continue
-        if at.confidence_interval.width > settings.horizon_width * settings.margin:
-            reach = "there is none" if math.isnan(kind.horizon) else f"{kind.horizon:,.0f} interactions"
-            beyond = f"{m:,.0f} interactions lie beyond the horizon of {tail.group}"
-            return f"{beyond} ({reach}: {kind.horizon_reason}): no verdict there."
+        if level.confidence_interval.width > settings.horizon_width * settings.margin:
+            if math.isnan(tail_kind.horizon):
+                reach = "there is none"
+            else:
+                reach = f"{tail_kind.horizon:,.0f} interactions"
+            beyond = f"{interactions:,.0f} interactions lie beyond the horizon of {tail.group}"
+            return f"{beyond} ({reach}: {tail_kind.horizon_reason}): no verdict there."
     return ""
 
 
-def _wide_note(one: EcdComparison, tails: tuple[GroupTail, GroupTail], settings: EcdSettings) -> str:
+def _note_width(
+    comparison: EcdComparison, tails: tuple[GroupTail, GroupTail], settings: EcdSettings
+) -> str:
     """Whose level makes an interval as wide as the scale of the scores; empty where it is not."""
-    if one.confidence_interval.width < 1 or math.isnan(one.estimate):
+    if comparison.confidence_interval.width < 1 or math.isnan(comparison.estimate):
         return ""
-    tail = max(tails, key=lambda t: t.level.confidence_interval.width)
-    low, high = tail.level.confidence_interval
-    level = f"its level of {settings.interactions:,.0f} interactions between {low:.3g} and {high:.3g}"
-    wide = f"The interval is as wide as the scale: the largest values of {tail.group} leave {level}."
-    return f"{wide} Fewer interactions or more rows say more."
+    widest_tail = max(tails, key=lambda group_tail: group_tail.level.confidence_interval.width)
+    low, high = widest_tail.level.confidence_interval
+    level_in_words = (
+        f"its level of {settings.interactions:,.0f} interactions between {low:.3g} and {high:.3g}"
+    )
+    sentence = (
+        "The interval is as wide as the scale: the largest values of"
+        f" {widest_tail.group} leave {level_in_words}."
+    )
+    return f"{sentence} Fewer interactions or more rows say more."
 
 
-def _sensitivity_note(one: EcdComparison, others: list[EcdComparison], settings: EcdSettings) -> str:
+def _note_sensitivity(
+    one: EcdComparison, others: list[EcdComparison], settings: EcdSettings
+) -> str:
     """Where half or twice the exceedances lead to another verdict or to another interval."""
-    fair = fair_range("difference", settings.margin)
-    mine = judge(*one.bounds, fair=fair)
-    said = [
-        "{}: {:.3f} ({:.3f} to {:.3f})".format(o.metric.partition(", ")[2], o.estimate, *o.confidence_interval)
-        for o in others
-        if judge(*o.bounds, fair=fair) != mine or o.estimate not in one.confidence_interval
-    ]
-    return f"The answer depends on the threshold: with {'; '.join(said)}." if said else ""
+    fair_differences = fair_range("difference", settings.margin)
+    own_verdict = judge(*one.bounds, fair=fair_differences)
+    in_words = []
+    for other in others:
+        if (
+            judge(*other.bounds, fair=fair_differences) != own_verdict
+            or other.estimate not in one.confidence_interval
+        ):
+            in_words.append(
+                "{}: {:.3f} ({:.3f} to {:.3f})".format(
+                    other.metric.partition(", ")[2], other.estimate, *other.confidence_interval
+                )
+            )
+    if in_words:
+        return f"The answer depends on the threshold: with {'; '.join(in_words)}."
+    return ""
 
 
-def _compared(whole: CounterfactualSample, reference: Any, privileged: Any, unprivileged: Any) -> list[GroupSample]:
+def _choose_groups(
+    whole_sample: CounterfactualSample, reference: Any, privileged: Any, unprivileged: Any
+) -> list[GroupSample]:
     """The groups that are compared, the reference last."""
     if unprivileged is None and privileged is None:
-        if whole.pairing == "all":
+        if whole_sample.pairing == "all":
             allowed = "privileged= and unprivileged=, each a pair (value, counterfactual)"
-            raise InputError("reference", got="a sample of ordered pairs", allowed=allowed, cure="name two pairs")
-        last = max(whole.groups, key=lambda g: g.n) if reference is None else whole[reference]
-        others = [g for g in whole.groups if g is not last]
-        check_two_groups([g.group for g in whole.groups if g.n])
-        return [*others, last]
-    check_that(reference is None, "reference", reference, "None beside privileged= and unprivileged=")
+            raise InputError(
+                "reference", got="a sample of ordered pairs", allowed=allowed, cure="name two pairs"
+            )
+        if reference is None:
+            reference_sample = max(whole_sample.groups, key=lambda group: group.n)
+        else:
+            reference_sample = whole_sample[reference]
+        others = [group for group in whole_sample.groups if group is not reference_sample]
+        check_two_groups([group.group for group in whole_sample.groups if group.n])
+        return [*others, reference_sample]
+    check_that(
+        reference is None, "reference", reference, "None beside privileged= and unprivileged="
+    )
     allowed = "a group of the sample, or reference= to compare all with one"
-    named = {"unprivileged": unprivileged, "privileged": privileged}
-    pair = [whole[check_given(name, value, allowed)] for name, value in named.items()]
-    if pair[0] is pair[1]:
-        got = f"{pair[0].group!r}, the privileged group"
+    named_groups = {"unprivileged": unprivileged, "privileged": privileged}
+    pair_samples = []
+    for name, value in named_groups.items():
+        pair_samples.append(whole_sample[check_given(name, value, allowed)])
+    if pair_samples[0] is pair_samples[1]:
+        got = f"{pair_samples[0].group!r}, the privileged group"
         raise InputError("unprivileged", got=got, allowed="another group", cure="name two groups")
-    return pair
+    return pair_samples
 
 
-def _sample(given: Any) -> CounterfactualSample:
-    if isinstance(given, CounterfactualSample):
-        return given
-    if isinstance(given, Tally):
-        return CounterfactualSample.from_tally(given)
+def _as_sample(sample: Any) -> CounterfactualSample:
+    if isinstance(sample, CounterfactualSample):
+        return sample
+    if isinstance(sample, Tally):
+        return CounterfactualSample.from_tally(sample)
     allowed = "group → values of CD, a CounterfactualSample or a Tally"
-    check_type("sample", given, Mapping, allowed, "{'a': [0.1, …], 'b': [0.0, …]}")
-    return CounterfactualSample.from_values(given)
+    check_type("sample", sample, Mapping, allowed, "{'a': [0.1, …], 'b': [0.0, …]}")
+    return CounterfactualSample.from_values(sample)

@@ -25,18 +25,23 @@ _FOLDS = 5
 class SyntheticQuality(Result):
     """Likeness of synthetic to real rows.
 
-    * `frechet`: Fréchet distance of normal laws fitted to the encoded columns, per column: 0 for equal moments.
-    * `kl_similarity`: mean over columns of 1/(1 + KL(real ‖ synthetic)), in (0, 1]: 1 for equal margins.
-    * `detection`: 1 − (2·max(AUC, ½) − 1), in [0, 1], of a cross-validated logistic regression that tells real from
-      synthetic rows: 1 where it cannot; `detection_interval` from the AUC's (Hanley & McNeil 1982).
-    * `f1_loss`: F1 of a logistic regression trained on half of the real rows less F1 of one trained on the synthetic
-      ones, both on the other half; NaN without a target.
+    * `frechet`: Fréchet distance of normal laws fitted to the encoded columns, per column: 0 for
+      equal moments.
+    * `kl_similarity`: mean over columns of 1/(1 + KL(real ‖ synthetic)), in (0, 1]: 1 for equal
+      margins.
+    * `detection`: 1 − (2·max(AUC, ½) − 1), in [0, 1], of a cross-validated logistic regression that
+      tells real from synthetic rows: 1 where it cannot; `detection_interval` from the AUC's (Hanley
+      & McNeil 1982).
+    * `f1_loss`: F1 of a logistic regression trained on half of the real rows less F1 of one trained
+      on the synthetic ones, both on the other half; NaN without a target.
     """
 
     title: ClassVar[str] = "Quality of synthetic rows"
     backend: ClassVar[str] = "scikit-learn"
     lacks: ClassVar[dict[str, str]] = {
-        **dict.fromkeys(("pvalue", "statistic", "verdict"), "the measures describe; nothing is tested"),
+        **dict.fromkeys(
+            ("pvalue", "statistic", "verdict"), "the measures describe; nothing is tested"
+        ),
         "__getitem__": "all groups are measured together; .comparisons has one entry per measure",
         "plot": "the measures are four numbers; see .to_frame()",
     }
@@ -52,13 +57,18 @@ class SyntheticQuality(Result):
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
         """One per measure; the detection has an interval."""
-        none, n = Interval(nan, nan, self.detection_interval.confidence_level, "none"), self.n_real + self.n_synthetic
+        none = Interval(nan, nan, self.detection_interval.confidence_level, "none")
+        n = self.n_real + self.n_synthetic
         measures = (
-            ("Fréchet distance", self.frechet, none), ("normalised KL", self.kl_similarity, none),
-            ("logistic detection", self.detection, self.detection_interval), ("F1 loss", self.f1_loss, none),
-        )  # fmt: skip
+            ("Fréchet distance", self.frechet, none),
+            ("normalised KL", self.kl_similarity, none),
+            ("logistic detection", self.detection, self.detection_interval),
+            ("F1 loss", self.f1_loss, none),
+        )
         return tuple(
-            Comparison(metric=name, estimate=value, confidence_interval=interval, n=n, method="descriptive")
+            Comparison(
+                metric=name, estimate=value, confidence_interval=interval, n=n, method="descriptive"
+            )
             for name, value, interval in measures
         )
 
@@ -71,7 +81,12 @@ class SyntheticQuality(Result):
 
 
 def synthetic_quality(
-    real: Any, synthetic: Any, target: Hashable | None = None, *, confidence_level: float = 0.95, rng: Any = None
+    real: Any,
+    synthetic: Any,
+    target: Hashable | None = None,
+    *,
+    confidence_level: float = 0.95,
+    rng: Any = None,
 ) -> SyntheticQuality:
     """Measure how like the real rows synthetic ones are.
 
@@ -98,8 +113,8 @@ def synthetic_quality(
 
     Notes
     -----
-    The Fréchet distance is ‖μ₁ − μ₂‖² + tr(Σ₁ + Σ₂ − 2(Σ₁Σ₂)^½), divided by the number of encoded columns; the paper's
-    is of an inception network's features, which tables have not.
+    The Fréchet distance is ‖μ₁ − μ₂‖² + tr(Σ₁ + Σ₂ − 2(Σ₁Σ₂)^½), divided by the number of encoded
+    columns; the paper's is of an inception network's features, which tables have not.
 
     Examples
     --------
@@ -113,66 +128,101 @@ def synthetic_quality(
     >>> found.detection < 1 and found.frechet > 0.5
     True
     """
-    first, second = as_people(real, "real"), as_people(synthetic, "synthetic")
+    real_rows = as_people(real, "real")
+    synthetic_rows = as_people(synthetic, "synthetic")
     level = check_confidence_level(confidence_level)
-    if set(first.columns) != set(second.columns):
-        odd = sorted(map(str, set(first.columns) ^ set(second.columns)))
-        got = f"columns that only one of the frames has: {', '.join(odd)}"
-        raise InputError("synthetic", got=got, allowed="the columns of `real`", cure="select them first")
-    second = second[list(first.columns)]
+    if set(real_rows.columns) != set(synthetic_rows.columns):
+        odd_columns = sorted(map(str, set(real_rows.columns) ^ set(synthetic_rows.columns)))
+        got = f"columns that only one of the frames has: {', '.join(odd_columns)}"
+        raise InputError(
+            "synthetic", got=got, allowed="the columns of `real`", cure="select them first"
+        )
+    synthetic_rows = synthetic_rows[list(real_rows.columns)]
     generator, _ = as_generator(rng)
-    a, b = _encoded(first, second)
-    auc = _detection_auc(a, b, generator)
-    low, high = _auc_interval(auc, len(a), len(b), level)
-    least, most = sorted((_similarity(low), _similarity(high)))
+    real_encoded, synthetic_encoded = _encode_columns(real_rows, synthetic_rows)
+    auc = _detection_auc(real_encoded, synthetic_encoded, generator)
+    low, high = _auc_interval(auc, len(real_encoded), len(synthetic_encoded), level)
+    least, most = sorted((_auc_to_similarity(low), _auc_to_similarity(high)))
     interval = Interval(least, 1.0 if low <= 0.5 <= high else most, level, "Hanley–McNeil")
     return SyntheticQuality(
-        frechet=_frechet(a, b) / a.shape[1], kl_similarity=_kl_similarity(first, second),
-        detection=_similarity(auc), detection_interval=interval, n_real=len(first), n_synthetic=len(second),
-        f1_loss=nan if target is None else _f1_loss(first, second, target, generator),
-    )  # fmt: skip
+        frechet=_frechet_distance(real_encoded, synthetic_encoded) / real_encoded.shape[1],
+        kl_similarity=_kl_similarity(real_rows, synthetic_rows),
+        detection=_auc_to_similarity(auc),
+        detection_interval=interval,
+        n_real=len(real_rows),
+        n_synthetic=len(synthetic_rows),
+        f1_loss=nan if target is None else _f1_loss(real_rows, synthetic_rows, target, generator),
+    )
 
 
-def _encoded(first: pd.DataFrame, second: pd.DataFrame) -> tuple[Floats, Floats]:
+def _encode_columns(first: pd.DataFrame, second: pd.DataFrame) -> tuple[Floats, Floats]:
     """Numbers standardised by the real rows, categories one-hot; constant columns carry nothing."""
     parts: list[tuple[Floats, Floats]] = []
     for column in as_columns(pd.concat([first, second])):
-        x, y = first[column.name], second[column.name]
+        first_values = first[column.name]
+        second_values = second[column.name]
         if column.numeric:
-            centre, spread = float(x.mean()), float(x.std()) or 1.0
-            parts.append(tuple(((v.to_numpy(float) - centre) / spread)[:, None] for v in (x, y)))
+            centre = float(first_values.mean())
+            spread = float(first_values.std()) or 1.0
+            parts.append(
+                tuple(
+                    ((column_values.to_numpy(float) - centre) / spread)[:, None]
+                    for column_values in (first_values, second_values)
+                )
+            )
         elif column.kind == "category":
-            values = list(dict.fromkeys([*x, *y]))[:-1]  # the last one follows from the others
-            a, b = (np.column_stack([(v == one).to_numpy(float) for one in values]) for v in (x, y))
+            values = list(dict.fromkeys([*first_values, *second_values]))[
+                :-1
+            ]  # the last one follows from the others
+            a, b = (
+                np.column_stack(
+                    [(column_values == category).to_numpy(float) for category in values]
+                )
+                for column_values in (first_values, second_values)
+            )
             parts.append((a, b))
     if not parts:
         raise InputError("real", got="constant columns only", allowed="columns that vary")
     return np.hstack([p[0] for p in parts]), np.hstack([p[1] for p in parts])
 
 
-def _frechet(a: Floats, b: Floats) -> float:
+def _frechet_distance(a: Floats, b: Floats) -> float:
     """With tr (Σ₁Σ₂)^½ from the eigenvalues of Σ₁^½Σ₂Σ₁^½: right for singular covariances, too."""
     shift = a.mean(axis=0) - b.mean(axis=0)
-    first, second = (np.atleast_2d(np.cov(x, rowvar=False)) for x in (a, b))
+    first, second = (np.atleast_2d(np.cov(rows_encoded, rowvar=False)) for rows_encoded in (a, b))
     values, vectors = np.linalg.eigh(first)
-    half = vectors * np.sqrt(np.maximum(values, 0.0))
-    crossed = np.sqrt(np.maximum(np.linalg.eigvalsh(half.T @ second @ half), 0.0)).sum()
+    covariance_root = vectors * np.sqrt(np.maximum(values, 0.0))
+    crossed = np.sqrt(
+        np.maximum(np.linalg.eigvalsh(covariance_root.T @ second @ covariance_root), 0.0)
+    ).sum()
     return float(max(shift @ shift + np.trace(first) + np.trace(second) - 2 * crossed, 0.0))
 
 
 def _kl_similarity(first: pd.DataFrame, second: pd.DataFrame) -> float:
-    found = []
+    similarities = []
     for column in as_columns(first):
-        x, y = first[column.name], second[column.name]
+        x = first[column.name]
+        y = second[column.name]
         if column.numeric:
             edges = np.unique(np.quantile(x, np.linspace(0, 1, _BINS + 1)[1:-1]))
-            p, q = (np.bincount(np.searchsorted(edges, v, side="right"), minlength=edges.size + 1) for v in (x, y))
+            p, q = (
+                np.bincount(
+                    np.searchsorted(edges, values_of_one, side="right"), minlength=edges.size + 1
+                )
+                for values_of_one in (x, y)
+            )
         else:
             values = list(dict.fromkeys([*x, *y]))
-            p, q = (np.array([(v == one).sum() for one in values]) for v in (x, y))
-        p, q = ((v + 0.5) / (v.sum() + 0.5 * v.size) for v in (p, q))  # half a row each: no empty cell
-        found.append(1.0 / (1.0 + float((p * np.log(p / q)).sum())))
-    return float(np.mean(found))
+            p, q = (
+                np.array([(values_of_one == category).sum() for category in values])
+                for values_of_one in (x, y)
+            )
+        p, q = (
+            (values_of_one + 0.5) / (values_of_one.sum() + 0.5 * values_of_one.size)
+            for values_of_one in (p, q)
+        )  # half a row each: no empty cell
+        similarities.append(1.0 / (1.0 + float((p * np.log(p / q)).sum())))
+    return float(np.mean(similarities))
 
 
 def _detection_auc(a: Floats, b: Floats, rng: np.random.Generator) -> float:
@@ -180,39 +230,49 @@ def _detection_auc(a: Floats, b: Floats, rng: np.random.Generator) -> float:
     from sklearn.metrics import roc_auc_score
     from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
-    x, y = np.vstack([a, b]), np.repeat([0, 1], [len(a), len(b)])
-    split = StratifiedKFold(min(_FOLDS, len(a), len(b)), shuffle=True, random_state=int(rng.integers(2**31)))
-    score = cross_val_predict(LogisticRegression(max_iter=1000), x, y, cv=split, method="predict_proba")[:, 1]
+    x = np.vstack([a, b])
+    y = np.repeat([0, 1], [len(a), len(b)])
+    split = StratifiedKFold(
+        min(_FOLDS, len(a), len(b)), shuffle=True, random_state=int(rng.integers(2**31))
+    )
+    score = cross_val_predict(
+        LogisticRegression(max_iter=1000), x, y, cv=split, method="predict_proba"
+    )[:, 1]
     return float(roc_auc_score(y, score))
 
 
-def _similarity(auc: float) -> float:
+def _auc_to_similarity(auc: float) -> float:
     return 1.0 - (2.0 * max(auc, 0.5) - 1.0)
 
 
 def _auc_interval(auc: float, n: int, m: int, level: float) -> tuple[float, float]:
-    q1, q2 = auc / (2 - auc), 2 * auc**2 / (1 + auc)
+    q1 = auc / (2 - auc)
+    q2 = 2 * auc**2 / (1 + auc)
     variance = (auc * (1 - auc) + (n - 1) * (q1 - auc**2) + (m - 1) * (q2 - auc**2)) / (n * m)
     reach = normal_quantile((1 + level) / 2) * max(variance, 0.0) ** 0.5
     return max(auc - reach, 0.0), min(auc + reach, 1.0)
 
 
-def _f1_loss(first: pd.DataFrame, second: pd.DataFrame, target: Hashable, rng: np.random.Generator) -> float:
+def _f1_loss(
+    first: pd.DataFrame, second: pd.DataFrame, target: Hashable, rng: np.random.Generator
+) -> float:
     from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import f1_score
 
     if target not in first.columns or first[target].nunique() != 2:
         allowed = f"a column with two values: {', '.join(map(repr, first.columns))}"
-        raise InputError("target", got=repr(target), allowed=allowed, cure="leave it out to skip the F1 loss")
+        raise InputError(
+            "target", got=repr(target), allowed=allowed, cure="leave it out to skip the F1 loss"
+        )
     positive = sorted(first[target].unique())[-1]
-    a, b = _encoded(first.drop(columns=target), second.drop(columns=target))
-    y, z = ((f[target] == positive).to_numpy() for f in (first, second))
+    a, b = _encode_columns(first.drop(columns=target), second.drop(columns=target))
+    y, z = ((frame[target] == positive).to_numpy() for frame in (first, second))
     train, test = np.split(rng.permutation(len(a)), [len(a) // 2])
     scores = []
-    for x, label in ((a[train], y[train]), (b, z)):
+    for features, label in ((a[train], y[train]), (b, z)):
         if label.all() or not label.any():
             predicted = np.full(test.size, bool(label.all()))
         else:
-            predicted = LogisticRegression(max_iter=1000).fit(x, label).predict(a[test])
+            predicted = LogisticRegression(max_iter=1000).fit(features, label).predict(a[test])
         scores.append(float(f1_score(y[test], predicted, zero_division=0)))
     return scores[0] - scores[1]

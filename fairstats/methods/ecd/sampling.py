@@ -26,7 +26,8 @@ from fairstats.numerics.evt.distributions import Floats
 
 @serialisable()
 class Look:
-    """One look at the tail, of n values, by the exponentiality test (no p-value for the paper's rules).
+    """One look at the tail, of n values, by the exponentiality test (no p-value for the paper's
+    rules).
 
     `confidence_level`: 1 less the level of this look; `reason`: why there was nothing to test.
     """
@@ -41,10 +42,12 @@ class Look:
 
 @serialisable(eq=False)
 class TailSample(Result):
-    """Rows of one group (`sample`: real rows first, then synthetic ones) and the `looks` at their tail.
+    """Rows of one group (`sample`: real rows first, then synthetic ones) and the `looks` at their
+    tail.
 
-    `status` is "passed" (one look, or all those planned), "passed at the first look" of several allowed, "passed by
-    stopping rule, no error guarantee", "not passed: …", or "degenerate: …". `confidence_level` is over all looks.
+    `status` is "passed" (one look, or all those planned), "passed at the first look" of several
+    allowed, "passed by stopping rule, no error guarantee", "not passed: …", or "degenerate: …".
+    `confidence_level` is over all looks.
     """
 
     title: ClassVar[str] = "Tail sample"
@@ -52,7 +55,8 @@ class TailSample(Result):
     lacks: ClassVar[dict[str, str]] = {
         **dict.fromkeys(
             ("comparisons", "estimate", "std_error", "confidence_interval", "__getitem__"),
-            "it holds the rows of one group; fs.ecd(CounterfactualSample.of_groups(…), …) compares groups",
+            "it holds the rows of one group; fs.ecd(CounterfactualSample.of_groups(…), …) compares"
+            " groups",
         ),
         "verdict": "how the sampling ended is .status, and whether the tail passed is .passed",
         "plot": "draw it with CounterfactualSample.of_groups(…).plot()",
@@ -75,7 +79,12 @@ class TailSample(Result):
     @property
     def passed(self) -> bool:
         """Whether the tail was not shown heavier than exponential when sampling stopped."""
-        return self.status.startswith("passed")
+        if not self.looks or self.looks[-1].reason:
+            return False
+        if self.stop == "all_looks":
+            all_taken = len(self.looks) == self.max_looks
+            return all_taken and all(look.passed for look in self.looks)
+        return self.looks[-1].passed
 
     @property
     def statistic(self) -> float:
@@ -89,20 +98,38 @@ class TailSample(Result):
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per look."""
-        return [{
-            "metric": "exponential tail", "group": self.sample.group, "statistic": look.statistic,
-            "pvalue": look.pvalue, "n": look.n, "method": self.test, "backend": self.backend,
-            "confidence_level": look.confidence_level, "passed": look.passed,
-        } for look in self.looks]  # fmt: skip
+        return [
+            {
+                "metric": "exponential tail",
+                "group": self.sample.group,
+                "statistic": look.statistic,
+                "pvalue": look.pvalue,
+                "n": look.n,
+                "method": self.test,
+                "backend": self.backend,
+                "confidence_level": look.confidence_level,
+                "passed": look.passed,
+            }
+            for look in self.looks
+        ]
 
     def sentences(self) -> list[str]:
         """How it ended."""
-        n, count = self.sample.n_synthetic, len(self.looks)
-        made = f"{n:,} synthetic ones by {self.generator}" if n else "no synthetic ones"
+        n = self.sample.n_synthetic
+        count = len(self.looks)
+        if n:
+            made = f"{n:,} synthetic ones by {self.generator}"
+        else:
+            made = "no synthetic ones"
         looks = f"{count} look{'' if count == 1 else 's'} of at most {self.max_looks}"
         if self.test == "max_cv":
-            looks += f", each at level {_level(self.confidence_level) / self.max_looks:.3g}"
-        return [f"{self.sample.group}: {self.status}. {self.sample.n_real:,} real rows and {made}, {looks}."]
+            looks += (
+                f", each at level {_one_sided_level(self.confidence_level) / self.max_looks:.3g}"
+            )
+        return [
+            f"{self.sample.group}: {self.status}. {self.sample.n_real:,} real rows and {made},"
+            f" {looks}."
+        ]
 
     def notes(self) -> list[str]:
         """How it ended, and what that means."""
@@ -110,13 +137,18 @@ class TailSample(Result):
         if self.passed:
             lines.append("Passing means: not shown heavier than exponential.")
         if self.sample.n_synthetic:
-            lines.append("With synthetic rows the tail is that of the generator's law, not of the population.")
+            lines.append(
+                "With synthetic rows the tail is that of the generator's law, not of the"
+                " population."
+            )
         if self.test != "max_cv":
-            lines.append("The paper's rule has no error level: see sample_tail for how often it passes.")
+            lines.append(
+                "The paper's rule has no error level: see sample_tail for how often it passes."
+            )
         return lines
 
 
-def _level(confidence_level: float) -> float:
+def _one_sided_level(confidence_level: float) -> float:
     """Level of a test from the confidence level: 0.05, not 0.050000000000000044."""
     return round(1.0 - confidence_level, 12)
 
@@ -130,7 +162,9 @@ def status_words(looks: Sequence[Look], ended: str, stop: str, max_looks: int) -
     if stop == "all_looks":
         if failed := sum(not look.passed for look in looks):
             return f"not passed: {failed} of {len(looks)} looks found it heavier than exponential"
-        return "passed" if len(looks) == max_looks else f"not passed: {ended} after {len(looks)} looks"
+        if len(looks) == max_looks:
+            return "passed"
+        return f"not passed: {ended} after {len(looks)} looks"
     if not looks[-1].passed:
         return f"not passed: {ended}"
     if len(looks) > 1:
@@ -160,11 +194,12 @@ def sample_tail(
     rng: Any = None,
     progress: bool = False,
 ) -> TailSample:
-    """Sample counterfactual discrimination of one group until its tail passes the exponentiality test.
+    """Sample counterfactual discrimination of one group until its tail passes the exponentiality
+    test.
 
-    The first look is at the group's real rows. While the test fails, a batch of synthetic rows is added and the test is
-    made again, up to a number of looks or a time: Algorithm 1 of Monjezi et al. (see `ecd`), which prints ``while t ≤ T
-    OR Passed``; read: AND NOT passed.
+    The first look is at the group's real rows. While the test fails, a batch of synthetic rows is
+    added and the test is made again, up to a number of looks or a time: Algorithm 1 of Monjezi et
+    al. (see `ecd`), which prints ``while t ≤ T OR Passed``; read: AND NOT passed.
 
     Parameters
     ----------
@@ -175,8 +210,9 @@ def sample_tail(
     group : value
         The group to sample.
     generator : None, "smoothed_bootstrap", "gaussian_copula", or object
-        What makes synthetic rows, fitted to those of the group: None for a single look at the real ones; or an object
-        with ``fit(frame)`` and ``sample(n)``, such as CTGAN and TVAE of the package ctgan.
+        What makes synthetic rows, fitted to those of the group: None for a single look at the real
+        ones; or an object with ``fit(frame)`` and ``sample(n)``, such as CTGAN and TVAE of the
+        package ctgan.
     k_min, k_max : int
         Numbers of largest values whose coefficients of variation are looked at.
     batch, max_looks : int
@@ -184,16 +220,18 @@ def sample_tail(
     timeout : float, optional
         Seconds after which no further batch is made; the real rows are looked at in any case.
     test : {"max_cv", "paper_raw", "paper_excess"}
-        "max_cv": max over k of the standardised coefficient of variation of excesses, against a heavier tail, with a
-        simulated critical value. The paper's rules, CV_k < 1 + 1/(4k) for every k, have no level: on raw values a tail
-        with ξ ≤ .1 passes always and ξ = .5 71% of the time; on excesses an exponential tail passes 24% and ξ = .3 4%
-        of the time, and if repeated until it passes, 78% and 24% in 20 looks, 86% and 32% in 50.
+        "max_cv": max over k of the standardised coefficient of variation of excesses, against a
+        heavier tail, with a simulated critical value. The paper's rules, CV_k < 1 + 1/(4k) for
+        every k, have no level: on raw values a tail with ξ ≤ .1 passes always and ξ = .5 71% of the
+        time; on excesses an exponential tail passes 24% and ξ = .3 4% of the time, and if repeated
+        until it passes, 78% and 24% in 20 looks, 86% and 32% in 50.
     confidence_level : float
         1 − α, with α the level over all looks: each is made at α/max_looks (one look: α).
     stop : {"first_pass", "all_looks"}
-        "first_pass" is Algorithm 1. A pass at a later look is one by stopping rule, and the result says so: with 20
-        looks 99% of the tails with ξ = .3 and 93% of those with ξ = .5 get there. "all_looks" makes every look and
-        passes if none rejects: rejection of an exponential tail then has probability at most α.
+        "first_pass" is Algorithm 1. A pass at a later look is one by stopping rule, and the result
+        says so: with 20 looks 99% of the tails with ξ = .3 and 93% of those with ξ = .5 get there.
+        "all_looks" makes every look and passes if none rejects: rejection of an exponential tail
+        then has probability at most α.
     n_resamples : int
         Simulated exponential samples of the test.
     rng : None, int or Generator
@@ -208,8 +246,8 @@ def sample_tail(
     Raises
     ------
     InputError
-        A group that is not there, a generator that raises, k_max not below the number of rows without a generator,
-        predictions that are no probabilities.
+        A group that is not there, a generator that raises, k_max not below the number of rows
+        without a generator, predictions that are no probabilities.
 
     Examples
     --------
@@ -238,7 +276,8 @@ def sample_tail(
     attribute = find_attribute(table, sensitive_features, values)
     level = group_index(attribute.labels, group, "group")
     random, seed = checks.as_generator(rng)
-    real, fitted = np.flatnonzero(attribute.codes == level), None
+    real = np.flatnonzero(attribute.codes == level)
+    fitted = None
     if generator is not None:
         fitted = fit_generator(generator, as_people(data, "data").iloc[real], random)
     elif real.size <= k_max:
@@ -247,37 +286,56 @@ def sample_tail(
         raise InputError("k_max", got=got, allowed="less than the number of rows", cure=cure)
     else:
         max_looks = 1
-    rows = _Rows(favourable_probability(predict, pos_label, label_values), attribute, level)
+    rows = _GroupRows(favourable_probability(predict, pos_label, label_values), attribute, level)
     rows.add(table.rows(real), table.labels_of(real))
     # so many that the level of one look is resolved
-    least = int(np.ceil(20 / (_level(confidence_level) / max_looks)))
+    least = int(np.ceil(20 / (_one_sided_level(confidence_level) / max_looks)))
     n_resamples = max(n_resamples, least) if test == "max_cv" else 99
     rule = {
-        "k_min": k_min, "k_max": k_max, "rule": test, "confidence_level": confidence_level,
-        "max_looks": max_looks, "n_resamples": n_resamples, "rng": random,
-    }  # fmt: skip
+        "k_min": k_min,
+        "k_max": k_max,
+        "rule": test,
+        "confidence_level": confidence_level,
+        "max_looks": max_looks,
+        "n_resamples": n_resamples,
+        "rng": random,
+    }
     started = time.monotonic()
-    looks, status = _looks(rows, fitted, rule, batch, timeout, stop, progress)
+    looks, status = _take_looks(rows, fitted, rule, batch, timeout, stop, progress)
     return TailSample(
-        attribute=attribute.name, sample=rows.sample(), looks=tuple(looks),
-        status=status_words(looks, status, stop, max_looks), test=test, stop=stop,
-        confidence_level=float(confidence_level), max_looks=max_looks, k_min=int(k_min), k_max=int(k_max),
-        generator="none" if fitted is None else fitted.name, seconds=time.monotonic() - started, seed=seed,
-    )  # fmt: skip
+        attribute=attribute.name,
+        sample=rows.sample(),
+        looks=tuple(looks),
+        status=status_words(looks, status, stop, max_looks),
+        test=test,
+        stop=stop,
+        confidence_level=float(confidence_level),
+        max_looks=max_looks,
+        k_min=int(k_min),
+        k_max=int(k_max),
+        generator="none" if fitted is None else fitted.name,
+        seconds=time.monotonic() - started,
+        seed=seed,
+    )
 
 
-class _Rows:
+class _GroupRows:
     """Rows of one group, real then synthetic: CD to the best other value, scores, labels."""
 
     def __init__(self, probability: Any, attribute: Attribute, level: int) -> None:
-        self.probability, self.attribute, self.level = probability, attribute, level
-        self.cd, self.actual, self.labels, self.n_synthetic = np.zeros(0), np.zeros(0), list[Any](), 0
+        self.probability = probability
+        self.attribute = attribute
+        self.level = level
+        self.cd = np.zeros(0)
+        self.actual = np.zeros(0)
+        self.labels: list[Any] = []
+        self.n_synthetic = 0
 
     def add(self, data: Any, labels: Any = None) -> None:
         """Further rows; synthetic ones have no labels."""
         table = as_features(data, "data")
-        like = replace(self.attribute, codes=np.full(table.n_rows, self.level))
-        actual, flipped = flipped_scores(self.probability, table, like)
+        flipped_attribute = replace(self.attribute, codes=np.full(table.n_rows, self.level))
+        actual, flipped = flipped_scores(self.probability, table, flipped_attribute)
         self.cd = np.concatenate([self.cd, (flipped - actual[:, None]).max(axis=1)])
         self.actual = np.concatenate([self.actual, actual])
         if labels is None:
@@ -287,21 +345,29 @@ class _Rows:
 
     def sample(self) -> GroupSample:
         """The group with its values."""
-        name, pairing = self.attribute.labels[self.level], "other" if self.attribute.turns == 1 else "worst"
+        name = self.attribute.labels[self.level]
+        pairing = "other" if self.attribute.turns == 1 else "worst"
         rows = np.array(self.labels, dtype=object)
         return GroupSample._of(name, pairing, self.cd, rows, self.actual, None, self.n_synthetic)
 
 
-def _looks(
-    rows: _Rows, fitted: FittedGenerator | None, rule: dict[str, Any], batch: int, timeout: float | None, stop: str,
+def _take_looks(
+    rows: _GroupRows,
+    fitted: FittedGenerator | None,
+    rule: dict[str, Any],
+    batch: int,
+    timeout: float | None,
+    stop: str,
     progress: bool,
-) -> tuple[list[Look], str]:  # fmt: skip
+) -> tuple[list[Look], str]:
     """Looks at the tail, a batch of synthetic rows between them, and how it ended."""
-    looks, started, most = list[Look](), time.monotonic(), rule["max_looks"]
-    with tqdm(total=most, desc="looks at the tail", disable=not progress, leave=False) as bar:
-        while len(looks) < most:
-            begun = bool(looks) or rows.n_synthetic > 0
-            if begun and timeout is not None and time.monotonic() - started > timeout:
+    looks = list[Look]()
+    started = time.monotonic()
+    max_looks = rule["max_looks"]
+    with tqdm(total=max_looks, desc="looks at the tail", disable=not progress, leave=False) as bar:
+        while len(looks) < max_looks:
+            has_begun = bool(looks) or rows.n_synthetic > 0
+            if has_begun and timeout is not None and time.monotonic() - started > timeout:
                 return looks, "timed out"
             if looks or rows.cd.size <= rule["k_max"]:
                 if fitted is None:
@@ -309,19 +375,23 @@ def _looks(
                 rows.add(fitted.sample(batch))
                 if rows.cd.size <= rule["k_max"]:
                     continue
-            looks.append(_look(rows.cd, 1.0 - _level(rule["confidence_level"]) / most, rule))
+            looks.append(
+                _take_look(
+                    rows.cd, 1.0 - _one_sided_level(rule["confidence_level"]) / max_looks, rule
+                )
+            )
             bar.update()
             if looks[-1].reason or (stop == "first_pass" and looks[-1].passed):
                 break
     return looks, "looks used up"
 
 
-def _look(cd: Floats, level: float, rule: dict[str, Any]) -> Look:
-    size = int(cd.size)
+def _take_look(cd: Floats, level: float, rule: dict[str, Any]) -> Look:
+    n_values = int(cd.size)
     try:
-        found = exponentiality_test(cd, **rule)
+        test_result = exponentiality_test(cd, **rule)
     except InputError as problem:
         if problem.argument != "x":
             raise
-        return Look(size, math.nan, math.nan, level, False, f"degenerate: {problem.got}")
-    return Look(size, found.statistic, found.pvalue, level, found.passed, "")
+        return Look(n_values, math.nan, math.nan, level, False, f"degenerate: {problem.got}")
+    return Look(n_values, test_result.statistic, test_result.pvalue, level, test_result.passed, "")

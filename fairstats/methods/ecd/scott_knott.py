@@ -1,4 +1,6 @@
-"""`scott_knott`: ranks of treatments over repeated runs, split where groups differ in truth and in size."""
+"""`scott_knott`: ranks of treatments over repeated runs, split where groups differ in truth and in
+size.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,10 @@ _TESTS = {"bootstrap": "bootstrap test", "pooled": "test with one variance of al
 
 @serialisable()
 class Treatment:
-    """One treatment of n runs; rank 1 is best; `wins`, `ties` and `losses` are against the others, by rank."""
+    """One treatment of n runs; rank 1 is best.
+
+    `wins`, `ties` and `losses` are against the others, by rank.
+    """
 
     name: str
     rank: int
@@ -46,7 +51,9 @@ class ScottKnott(Result):
     title: ClassVar[str] = "Scott–Knott ranks"
     backend: ClassVar[str] = "numpy"
     lacks: ClassVar[dict[str, str]] = {
-        **dict.fromkeys(("pvalue", "statistic", "confidence_interval"), "each split is tested, no rank is"),
+        **dict.fromkeys(
+            ("pvalue", "statistic", "confidence_interval"), "each split is tested, no rank is"
+        ),
         "verdict": "treatments are ranked, not judged; see .treatments",
         "plot": "the ranks are in .to_frame()",
     }
@@ -62,7 +69,10 @@ class ScottKnott(Result):
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
         """Mean of every treatment, best first."""
-        about: Any = {"metric": "mean over runs", "method": f"Scott–Knott, {_NAMES[self.split_by]} and Cliff's delta"}
+        about: Any = {
+            "metric": "mean over runs",
+            "method": f"Scott–Knott, {_NAMES[self.split_by]} and Cliff's delta",
+        }
         return tuple(
             Comparison(group=t.name, estimate=t.mean, std_error=t.std / t.n**0.5, n=t.n, **about)
             for t in self.treatments
@@ -80,12 +90,17 @@ class ScottKnott(Result):
     def sentences(self) -> list[str]:
         """One per rank, best first."""
         ranks = dict.fromkeys(t.rank for t in self.treatments)
-        return [f"Rank {r}: {', '.join(t.name for t in self.treatments if t.rank == r)}." for r in ranks]
+        return [
+            f"Rank {r}: {', '.join(t.name for t in self.treatments if t.rank == r)}." for r in ranks
+        ]
 
     def notes(self) -> list[str]:
         """What a rank means."""
         needs = f"a {_TESTS[self.split_by]} and a Cliff's delta of at least {self.least_effect:g}"
-        error = f"any split among alike treatments has the error {round(1.0 - self.confidence_level, 12):g}"
+        error = (
+            "any split among alike treatments has the error"
+            f" {round(1.0 - self.confidence_level, 12):g}"
+        )
         where = "Where a split falls among treatments that differ is estimated"
         return [
             f"Treatments of one rank are not told apart: a split needs {needs}; {error}.",
@@ -102,7 +117,8 @@ def cliffs_delta(a: Any, b: Any) -> float:
     >>> cliffs_delta([1, 2, 3], [0, 2])
     0.5
     """
-    first, second = as_series("a", a), np.sort(as_series("b", b))
+    first = as_series("a", a)
+    second = np.sort(as_series("b", b))
     above = np.searchsorted(second, first, side="left").sum()
     below = (second.size - np.searchsorted(second, first, side="right")).sum()
     return float((above - below) / (first.size * second.size))
@@ -120,11 +136,11 @@ def scott_knott(
 ) -> ScottKnott:
     """Rank treatments by their results over repeated runs.
 
-    The treatments, ordered by mean, are split where the sum of squares between the two parts is largest; the split
-    stands if a test of equal means rejects and Cliff's delta is not negligible, and the parts are split in turn. The
-    test knows that the split was chosen: its statistic is compared with its law when every resample has the best split
-    of its own, at the level 1 − (1 − α)^(m/k) for m of the k treatments, so that any split among alike treatments has
-    the error α.
+    The treatments, ordered by mean, are split where the sum of squares between the two parts is
+    largest; the split stands if a test of equal means rejects and Cliff's delta is not negligible,
+    and the parts are split in turn. The test knows that the split was chosen: its statistic is
+    compared with its law when every resample has the best split of its own, at the level 1 − (1 −
+    α)^(m/k) for m of the k treatments, so that any split among alike treatments has the error α.
 
     Parameters
     ----------
@@ -137,9 +153,10 @@ def scott_knott(
         In [0, 1].
     n_resamples : int
     method : {"bootstrap", "pooled"}, default "bootstrap"
-        "bootstrap": |t| of Welch between the parts, its law by resampling the runs of each treatment, whatever their
-        spread. "pooled": the sum of squares between the parts over one variance of all runs, its law that of normal
-        runs; more powerful with few runs (as Scott and Knott's own test), where all treatments have the same spread.
+        "bootstrap": |t| of Welch between the parts, its law by resampling the runs of each
+        treatment, whatever their spread. "pooled": the sum of squares between the parts over one
+        variance of all runs, its law that of normal runs; more powerful with few runs (as Scott and
+        Knott's own test), where all treatments have the same spread.
     rng : None, int or Generator
 
     Returns
@@ -153,19 +170,21 @@ def scott_knott(
 
     Notes
     -----
-    Simulated at α = .05: 4 and 8 alike treatments are split in 4.5% and 4.9% of samples (10 and 30 normal runs), 5 skew
-    ones in 4.3%, 8 of unequal spread in 3.7%. "pooled" (4,000 samples each): 4 alike ones of 10 runs in 5.1%, 20 of
-    5 in 5.0%, 3 of 3 in 4.7%, 6 of 3 to 30 runs in 4.8%, 5 skew ones in 5.2%, 5 with tied runs in 4.9%, but 8 of
-    unequal spread in 10.1%. Of 20 treatments with 5 runs, two of them two standard deviations apart, "bootstrap" splits
-    78% of 2,000 samples and "pooled" 94%. The place of a split among treatments that differ has no such guarantee: of
-    three pairs one standard deviation apart (20 runs) equal ones are parted in 25% of samples, three apart in 4%.
+    Simulated at α = .05: 4 and 8 alike treatments are split in 4.5% and 4.9% of samples (10 and 30
+    normal runs), 5 skew ones in 4.3%, 8 of unequal spread in 3.7%. "pooled" (4,000 samples each): 4
+    alike ones of 10 runs in 5.1%, 20 of 5 in 5.0%, 3 of 3 in 4.7%, 6 of 3 to 30 runs in 4.8%, 5
+    skew ones in 5.2%, 5 with tied runs in 4.9%, but 8 of unequal spread in 10.1%. Of 20 treatments
+    with 5 runs, two of them two standard deviations apart, "bootstrap" splits 78% of 2,000 samples
+    and "pooled" 94%. The place of a split among treatments that differ has no such guarantee: of
+    three pairs one standard deviation apart (20 runs) equal ones are parted in 25% of samples,
+    three apart in 4%.
 
     References
     ----------
-    Ryan, T. A. (1960). Significance tests for multiple comparison of proportions, variances, and other statistics.
-    Psychological Bulletin 57, 318–328.
-    Scott, A. J., Knott, M. (1974). A cluster analysis method for grouping means. Biometrics 30, 507–512.
-    Efron, B., Tibshirani, R. (1993). An Introduction to the Bootstrap, algorithm 16.1.
+    Ryan, T. A. (1960). Significance tests for multiple comparison of proportions, variances, and
+    other statistics. Psychological Bulletin 57, 318–328. Scott, A. J., Knott, M. (1974). A cluster
+    analysis method for grouping means. Biometrics 30, 507–512. Efron, B., Tibshirani, R. (1993). An
+    Introduction to the Bootstrap, algorithm 16.1.
 
     Examples
     --------
@@ -177,12 +196,16 @@ def scott_knott(
     >>> [(t.name, t.rank) for t in found.treatments]
     [('EG', 1), ('none', 2)]
     """
-    checks.check_type("runs", runs, Mapping, "treatment → values of its runs", '{"none": [0.2, 0.3], …}')
+    checks.check_type(
+        "runs", runs, Mapping, "treatment → values of its runs", '{"none": [0.2, 0.3], …}'
+    )
     checks.check_flag("larger_is_better", larger_is_better)
     values = {str(name): as_series("runs", v) for name, v in runs.items()}
     few = [name for name, v in values.items() if v.size < 2]
     if len(values) < 2 or few:
-        got = f"{len(values)} treatments" + (f", {', '.join(few)} with fewer than two runs" if few else "")
+        got = f"{len(values)} treatments" + (
+            f", {', '.join(few)} with fewer than two runs" if few else ""
+        )
         allowed = "at least two treatments with two runs each"
         raise InputError("runs", got=got, allowed=allowed, cure="repeat each with several seeds")
     level = round(1.0 - checks.check_confidence_level(confidence_level), 12)
@@ -191,13 +214,17 @@ def scott_knott(
     checks.check_choice("method", method, METHODS)
     best_cut = _pooled_cut if method == "pooled" else _bootstrap_cut
     generator, seed = checks.as_generator(rng)
-    order = sorted(values, key=lambda name: float(values[name].mean()), reverse=bool(larger_is_better))
+    order = sorted(
+        values, key=lambda name: float(values[name].mean()), reverse=bool(larger_is_better)
+    )
     ranks: dict[str, int] = {}
 
     def split(names: list[str]) -> None:
         if len(names) > 1:
             cut, pvalue = best_cut([values[n] for n in names], n_resamples, generator)
-            left, right = (np.concatenate([values[n] for n in part]) for part in (names[:cut], names[cut:]))
+            left, right = (
+                np.concatenate([values[n] for n in part]) for part in (names[:cut], names[cut:])
+            )
             apart = abs(cliffs_delta(left, right)) >= least_effect
             if apart and pvalue <= 1 - (1 - level) ** (len(names) / len(order)):
                 split(names[:cut])
@@ -207,15 +234,28 @@ def scott_knott(
         ranks.update(dict.fromkeys(names, rank))
 
     split(order)
-    found, every = [], list(ranks.values())
+    found = []
+    every = list(ranks.values())
     for name in order:
-        x, own = values[name], ranks[name]
-        after, alike, before = sum(r > own for r in every), every.count(own) - 1, sum(r < own for r in every)
-        found.append(Treatment(name, own, float(x.mean()), float(x.std(ddof=1)), x.size, after, alike, before))
+        x = values[name]
+        own = ranks[name]
+        after = sum(r > own for r in every)
+        alike = every.count(own) - 1
+        before = sum(r < own for r in every)
+        found.append(
+            Treatment(
+                name, own, float(x.mean()), float(x.std(ddof=1)), x.size, after, alike, before
+            )
+        )
     return ScottKnott(
-        treatments=tuple(found), larger_is_better=bool(larger_is_better), confidence_level=confidence_level,
-        least_effect=least_effect, n_resamples=n_resamples, seed=seed, split_by=method,
-    )  # fmt: skip
+        treatments=tuple(found),
+        larger_is_better=bool(larger_is_better),
+        confidence_level=confidence_level,
+        least_effect=least_effect,
+        n_resamples=n_resamples,
+        seed=seed,
+        split_by=method,
+    )
 
 
 def _best_cut(means: Floats, squares: Floats, size: Floats) -> tuple[Floats, Floats]:
@@ -228,10 +268,13 @@ def _best_cut(means: Floats, squares: Floats, size: Floats) -> tuple[Floats, Flo
         before: Floats = np.cumsum(of, axis=-1)[..., :-1]
         return before, of.sum(axis=-1, keepdims=True) - before
 
-    n, total = parts(size), parts(size * means)
+    n = parts(size)
+    total = parts(size * means)
     gap = total[1] / n[1] - total[0] / n[0]
     # around the mean of the part
-    around = [s - t**2 / m for s, t, m in zip(parts(squares + size * means**2), total, n, strict=True)]
+    around = [
+        s - t**2 / m for s, t, m in zip(parts(squares + size * means**2), total, n, strict=True)
+    ]
     cut = np.argmax(gap**2 * n[0] * n[1], axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):
         spread = sum(np.maximum(a, 0.0) / (m * (m - 1)) for a, m in zip(around, n, strict=True))
@@ -239,15 +282,20 @@ def _best_cut(means: Floats, squares: Floats, size: Floats) -> tuple[Floats, Flo
     return cut + 1, np.take_along_axis(t, cut[..., None], axis=-1)[..., 0]
 
 
-def _bootstrap_cut(values: list[Floats], replicates: int, rng: np.random.Generator) -> tuple[int, float]:
-    """Where treatments, in the order of their means, are cut, and the p-value of equal means by resampling."""
+def _bootstrap_cut(
+    values: list[Floats], replicates: int, rng: np.random.Generator
+) -> tuple[int, float]:
+    """Where treatments, in the order of their means, are cut, and the p-value of equal means by
+    resampling.
+    """
 
     def summary(x: Floats) -> tuple[Floats, Floats]:
         mean = x.mean(axis=-1)
         return mean, ((x - mean[..., None]) ** 2).sum(axis=-1)
 
     # a common shift takes nothing from t, and rounding from the sums of squares
-    size, centre = np.array([float(v.size) for v in values]), np.concatenate(values).mean()
+    size = np.array([float(v.size) for v in values])
+    centre = np.concatenate(values).mean()
     means, squares = (np.array(p) for p in zip(*(summary(v - centre) for v in values), strict=True))
     cut, observed = _best_cut(means, squares, size)
     drawn = [summary((v - v.mean())[rng.integers(0, v.size, (replicates, v.size))]) for v in values]
@@ -258,11 +306,15 @@ def _bootstrap_cut(values: list[Floats], replicates: int, rng: np.random.Generat
     return int(cut), float((1 + (reached >= observed).sum()) / (replicates + 1))
 
 
-def _pooled_cut(values: list[Floats], replicates: int, rng: np.random.Generator) -> tuple[int, float]:
-    """Where treatments, in the order of their means, are cut, and the p-value of equal means of normal runs.
+def _pooled_cut(
+    values: list[Floats], replicates: int, rng: np.random.Generator
+) -> tuple[int, float]:
+    """Where treatments, in the order of their means, are cut, and the p-value of equal means of
+    normal runs.
 
-    The statistic is max_c B_c / s², with B_c = n₁n₂(ȳ₁ − ȳ₂)²/(n₁ + n₂) between the parts of the cut c, and s² the
-    variance within treatments. Under equal means and variances its law has no parameter: means N(0, 1/n_i), s² χ²_ν/ν.
+    The statistic is max_c B_c / s², with B_c = n₁n₂(ȳ₁ − ȳ₂)²/(n₁ + n₂) between the parts of the
+    cut c, and s² the variance within treatments. Under equal means and variances its law has no
+    parameter: means N(0, 1/n_i), s² χ²_ν/ν.
     """
     size = np.array([float(v.size) for v in values])
     centre = np.concatenate(values).mean()
@@ -282,7 +334,10 @@ def _pooled_cut(values: list[Floats], replicates: int, rng: np.random.Generator)
 
 
 def _best_sum_of_squares(means: Floats, size: Floats) -> tuple[Any, Any]:
-    """Treatments before the cut with most between the parts, and that sum of squares; (…, k) in order of means."""
+    """Treatments before the cut with most between the parts, and that sum of squares.
+
+    (…, k) in order of means.
+    """
     n_before = np.cumsum(size, axis=-1)[..., :-1]
     n_after = size.sum(axis=-1, keepdims=True) - n_before
     total_before = np.cumsum(size * means, axis=-1)[..., :-1]

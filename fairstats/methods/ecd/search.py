@@ -1,4 +1,6 @@
-"""`EcdSearch`: hyper-parameters with the least extreme discrimination at little loss of accuracy."""
+"""`EcdSearch`: hyper-parameters with the least extreme discrimination at little loss of
+accuracy.
+"""
 
 from __future__ import annotations
 
@@ -24,13 +26,16 @@ from fairstats.ground.predictions import as_features
 from fairstats.methods.ecd.discrimination import counterfactual_discrimination, find_attribute
 from fairstats.methods.ecd.ecd import ecd
 from fairstats.methods.ecd.result import EcdResult
+from fairstats.methods.ecd.tail import capped
 
 
 class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Search over hyper-parameters for the least discrimination under an accuracy constraint (ECD-Fair).
+    """Search over hyper-parameters for the least discrimination under an accuracy constraint
+    (ECD-Fair).
 
-    The rows are split three ways: models are trained on the first part and chosen on the second; the chosen model's ECD
-    is reported on the third, which the search never sees (section V-D of Monjezi et al., see `ecd`).
+    The rows are split three ways: models are trained on the first part and chosen on the second;
+    the chosen model's ECD is reported on the third, which the search never sees (section V-D of
+    Monjezi et al., see `ecd`).
 
     Parameters
     ----------
@@ -49,13 +54,19 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Trials.
     timeout : float, optional
         Seconds after which no further trial begins.
-    interactions, threshold, pos_label
+    interactions, pos_label
         As for `ecd` and `counterfactual_discrimination`.
+    threshold : int, optional
+        As for `ecd`: trials and reports are by the same rule. More than 5% of the rows of the
+        smaller group (ten at least) are cut to these: tails that are not generalised Pareto bias
+        the level (80 rows a group, k = 50: 95% intervals covered .875). `threshold_` has what the
+        reported results were given.
     label_values : sequence, optional
-        The labels that may occur in `y`: more is an error, and a favourable one that no row has has the probability 0,
-        with a warning.
+        The labels that may occur in `y`: more is an error, and a favourable one that no row has has
+        the probability 0, with a warning.
     backend : {None, "auto", "r", "scipy"}
-        Of the results that are reported, as for `ecd`. Trials are by SciPy, whose equality R's fits check.
+        Of the results that are reported, as for `ecd`. Trials are by SciPy, whose equality R's fits
+        check.
     splits : (float, float, float)
         Shares of the three parts; they sum to 1.
     sampler : {"auto", "optuna", "random"}
@@ -75,6 +86,7 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Trained on the first part.
     result_, baseline_result_, accuracy_, baseline_accuracy_ : EcdResult, float
         On the third part: of the chosen model, and of the estimator as given.
+    threshold_ : int or None
     classes_ : ndarray
 
     Examples
@@ -99,29 +111,66 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     def __init__(
-        self, estimator: Any, param_distributions: Mapping[str, Any], *,
-        sensitive_features: Any, privileged: Any, unprivileged: Any, objective: str = "ecd",
-        accuracy_loss: float = 0.02, n_iter: int = 20, timeout: float | None = None, interactions: float = 1000,
-        threshold: int = 50, pos_label: Hashable | None = None, backend: str | None = None,
-        splits: tuple[float, float, float] = (0.6, 0.2, 0.2), sampler: str = "auto", warm_start: bool = False,
-        random_state: int = 0, progress: bool = False, label_values: Any = None,
-    ) -> None:  # fmt: skip
-        self.estimator, self.param_distributions = estimator, param_distributions
+        self,
+        estimator: Any,
+        param_distributions: Mapping[str, Any],
+        *,
+        sensitive_features: Any,
+        privileged: Any,
+        unprivileged: Any,
+        objective: str = "ecd",
+        accuracy_loss: float = 0.02,
+        n_iter: int = 20,
+        timeout: float | None = None,
+        interactions: float = 1000,
+        threshold: int | None = None,
+        pos_label: Hashable | None = None,
+        backend: str | None = None,
+        splits: tuple[float, float, float] = (0.6, 0.2, 0.2),
+        sampler: str = "auto",
+        warm_start: bool = False,
+        random_state: int = 0,
+        progress: bool = False,
+        label_values: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.param_distributions = param_distributions
         self.sensitive_features = sensitive_features
-        self.pos_label, self.label_values = pos_label, label_values
-        self.privileged, self.unprivileged = privileged, unprivileged
-        self.objective, self.accuracy_loss = objective, accuracy_loss
-        self.n_iter, self.timeout = n_iter, timeout
-        self.interactions, self.threshold = interactions, threshold
-        self.splits, self.sampler, self.backend = splits, sampler, backend
-        self.warm_start, self.random_state, self.progress = warm_start, random_state, progress
+        self.pos_label = pos_label
+        self.label_values = label_values
+        self.privileged = privileged
+        self.unprivileged = unprivileged
+        self.objective = objective
+        self.accuracy_loss = accuracy_loss
+        self.n_iter = n_iter
+        self.timeout = timeout
+        self.interactions = interactions
+        self.threshold = threshold
+        self.splits = splits
+        self.sampler = sampler
+        self.backend = backend
+        self.warm_start = warm_start
+        self.random_state = random_state
+        self.progress = progress
 
     def fit(self, X: Any, y: Any) -> EcdSearch:
-        """Search on rows, shape (n, p), with labels, shape (n,); InputError where these or settings cannot be used."""
+        """Search on rows, shape (n, p), with labels, shape (n,).
+
+        InputError where these or settings cannot be used.
+        """
         self._check()
-        label, factor = as_array(y, "y"), factorize(y, "y")
-        mixed = factor.has_missing or label.dtype.kind == "V" or len(set(map(type, factor.levels))) > 1
-        checks.check_that(not mixed, "y", y, "one label per row, all of one type", "leave out rows without a label")
+        label = as_array(y, "y")
+        factor = factorize(y, "y")
+        mixed = (
+            factor.has_missing or label.dtype.kind == "V" or len(set(map(type, factor.levels))) > 1
+        )
+        checks.check_that(
+            not mixed,
+            "y",
+            y,
+            "one label per row, all of one type",
+            "leave out rows without a label",
+        )
         self._possible = check_labels(factor, "y", self.pos_label, self.label_values)
         parts = self._parts(X, label)
         self._data = [(as_features(X).rows(rows), label[rows]) for rows in parts]
@@ -133,7 +182,9 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self._tell: Callable[[float], None] | None = None
             self._try({})
         if self._propose is None:
-            self._propose, self._tell = _proposals(self.param_distributions, self.sampler, int(self.random_state))
+            self._propose, self._tell = _propose_parameters(
+                self.param_distributions, self.sampler, int(self.random_state)
+            )
         floor = self._trials[0]["accuracy"] - self.accuracy_loss
         started = time.monotonic()
         for _ in tqdm(range(self.n_iter), desc="trials", disable=not self.progress, leave=False):
@@ -143,7 +194,10 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 break
             trial = self._try(params)
             if self._tell is not None:
-                short = max(floor - trial["accuracy"], 0.0) if trial["accuracy"] == trial["accuracy"] else 1.0
+                if trial["accuracy"] == trial["accuracy"]:
+                    short = max(floor - trial["accuracy"], 0.0)
+                else:
+                    short = 1.0
                 self._tell(trial["objective"] + 10.0 * short if not trial["error"] else 10.0)
         self._choose(floor)
         self.trials_ = pd.DataFrame(self._trials)
@@ -156,7 +210,10 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(self.best_estimator_.predict(X))
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
-        """Probabilities by the chosen model, shape (n, classes); InputError for what is no table of features."""
+        """Probabilities by the chosen model, shape (n, classes).
+
+        InputError for what is no table of features.
+        """
         check_is_fitted(self, "best_estimator_")
         as_features(X)
         return np.asarray(self.best_estimator_.predict_proba(X))
@@ -168,13 +225,22 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
     def _check(self) -> None:
         """Raise unless every setting can be used."""
-        trains = all(callable(getattr(self.estimator, name, None)) for name in ("fit", "get_params"))
-        fine, allowed = trains and not isinstance(self.estimator, type), "an estimator as scikit-learn's are"
-        checks.check_that(fine, "estimator", self.estimator, allowed, "RandomForestClassifier(), say")
+        trains = all(
+            callable(getattr(self.estimator, name, None)) for name in ("fit", "get_params")
+        )
+        is_usable = trains and not isinstance(self.estimator, type)
+        allowed = "an estimator as scikit-learn's are"
+        checks.check_that(
+            is_usable, "estimator", self.estimator, allowed, "RandomForestClassifier(), say"
+        )
         checks.check_whole("random_state", self.random_state, low=0, cure="random_state=0")
         checks.check_flag("warm_start", self.warm_start)
-        single = checks.is_plain(self.pos_label) and not isinstance(self.pos_label, (tuple, range, memoryview))
-        checks.check_that(single, "pos_label", self.pos_label, "one class of the labels", "pos_label=1")
+        single = checks.is_plain(self.pos_label) and not isinstance(
+            self.pos_label, (tuple, range, memoryview)
+        )
+        checks.check_that(
+            single, "pos_label", self.pos_label, "one class of the labels", "pos_label=1"
+        )
         checks.check_flag("progress", self.progress)
         if self.timeout is not None:
             checks.check_number("timeout", self.timeout, low=0, open_low=True, cure="seconds: 600")
@@ -182,14 +248,27 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         checks.check_choice("sampler", self.sampler, ("auto", "optuna", "random"))
         checks.check_choice("backend", self.backend, (None, *BACKENDS))
         checks.check_whole("n_iter", self.n_iter, low=1)
-        checks.check_number("accuracy_loss", self.accuracy_loss, low=0, high=1, open_high=True, cure="0.02")
-        shares, choices = self.splits, self.param_distributions
-        words = ("three shares above 0 that sum to 1", "(0.6, 0.2, 0.2)")
-        checks.check_that(isinstance(shares, (list, tuple)) and len(shares) == 3, "splits", shares, *words)
-        total = sum(checks.check_share("splits", share, cure=words[1]) for share in shares)
-        checks.check_that(abs(total - 1) <= 1e-9, "splits", shares, *words)
-        fine, allowed = isinstance(choices, Mapping) and bool(choices), "parameter → values, or distribution"
-        checks.check_that(fine, "param_distributions", choices, allowed, '{"C": [0.1, 1, 10]}')
+        if self.threshold is not None:
+            checks.check_whole("threshold", self.threshold, low=10)
+        checks.check_number(
+            "accuracy_loss", self.accuracy_loss, low=0, high=1, open_high=True, cure="0.02"
+        )
+        shares = self.splits
+        choices = self.param_distributions
+        allowed_and_cure = ("three shares above 0 that sum to 1", "(0.6, 0.2, 0.2)")
+        checks.check_that(
+            isinstance(shares, (list, tuple)) and len(shares) == 3,
+            "splits",
+            shares,
+            *allowed_and_cure,
+        )
+        total = sum(
+            checks.check_share("splits", share, cure=allowed_and_cure[1]) for share in shares
+        )
+        checks.check_that(abs(total - 1) <= 1e-9, "splits", shares, *allowed_and_cure)
+        is_usable = isinstance(choices, Mapping) and bool(choices)
+        allowed = "parameter → values, or distribution"
+        checks.check_that(is_usable, "param_distributions", choices, allowed, '{"C": [0.1, 1, 10]}')
 
     def _parts(self, X: Any, label: NDArray[Any]) -> list[NDArray[np.intp]]:
         """Rows of the three parts, each with its share of every group and label."""
@@ -198,108 +277,149 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         table = as_features(X)
         checks.check_rows("y", label, table.n_rows, per_row="label")
         attribute = find_attribute(table, self.sensitive_features, None)
-        _, code = np.unique(label, return_inverse=True)
-        stratum = cross_codes((attribute.codes, len(attribute.labels)), (code, int(code.max()) + 1))
+        _, label_codes = np.unique(label, return_inverse=True)
+        stratum = cross_codes(
+            (attribute.codes, len(attribute.labels)), (label_codes, int(label_codes.max()) + 1)
+        )
         rows = np.arange(table.n_rows)
         seed = int(self.random_state)
         try:
-            first, rest = train_test_split(rows, train_size=self.splits[0], stratify=stratum, random_state=seed)
+            first, rest = train_test_split(
+                rows, train_size=self.splits[0], stratify=stratum, random_state=seed
+            )
             share = self.splits[1] / (self.splits[1] + self.splits[2])
-            second, third = train_test_split(rest, train_size=share, stratify=stratum[rest], random_state=seed)
+            second, third = train_test_split(
+                rest, train_size=share, stratify=stratum[rest], random_state=seed
+            )
         except ValueError as problem:
             got = f"groups and labels that cannot be split three ways ({problem})"
             allowed = "several rows of every label in every group"
-            raise InputError("X", got=got, allowed=allowed, cure="more rows, or fewer groups") from problem
+            raise InputError(
+                "X", got=got, allowed=allowed, cure="more rows, or fewer groups"
+            ) from problem
         return [np.sort(part) for part in (first, second, third)]
 
     def _try(self, params: dict[str, Any]) -> dict[str, Any]:
         """Train with these parameters and judge on the second part."""
         started = time.monotonic()
-        model, error = clone(self.estimator).set_params(**params), ""
+        model = clone(self.estimator).set_params(**params)
+        error = ""
         accuracy = objective = float("nan")
         try:
             model.fit(*self._data[0])
-            accuracy = self._accuracy(model, 1)
-            objective = self._objective(model)
+            accuracy = self._measure_accuracy(model, 1)
+            objective = self._measure_objective(model)
         except (ValueError, FloatingPointError, np.linalg.LinAlgError) as problem:
             if not params:
                 raise
-            model, error = None, f"{type(problem).__name__}: {problem}"
+            model = None
+            error = f"{type(problem).__name__}: {problem}"
         trial = {
-            "number": len(self._trials), **{f"param_{k}": v for k, v in params.items()}, "accuracy": accuracy,
-            "objective": objective, "seconds": time.monotonic() - started, "error": error,
-        }  # fmt: skip
+            "number": len(self._trials),
+            **{f"param_{k}": v for k, v in params.items()},
+            "accuracy": accuracy,
+            "objective": objective,
+            "seconds": time.monotonic() - started,
+            "error": error,
+        }
         self._trials.append(trial)
         self._models.append((model, params))
         return trial
 
-    def _accuracy(self, model: Any, part: int) -> float:
+    def _measure_accuracy(self, model: Any, part: int) -> float:
         x, label = self._data[part]
         return float((np.asarray(model.predict(x)) == label).mean())
 
-    def _objective(self, model: Any) -> float:
+    def _measure_objective(self, model: Any) -> float:
         with warnings.catch_warnings():
             # ties are common in the search; the report warns
             warnings.simplefilter("ignore", FairstatsWarning)
             if self.objective == "acd":
-                return abs(float(self._sample(model, 1).difference(self.unprivileged, self.privileged)[0]))
+                return abs(
+                    float(self._sample(model, 1).difference(self.unprivileged, self.privileged)[0])
+                )
             value = self._ecd(model, 1, 0, "scipy").estimate
         return abs(value) if value == value else 2.0
 
     def _sample(self, model: Any, part: int) -> Any:
         return counterfactual_discrimination(
-            model, self._data[part][0], sensitive_features=self.sensitive_features, pos_label=self.pos_label,
+            model,
+            self._data[part][0],
+            sensitive_features=self.sensitive_features,
+            pos_label=self.pos_label,
             label_values=self._possible,
-        )  # fmt: skip
+        )
 
     def _ecd(self, model: Any, part: int, n_resamples: int, backend: str | None) -> EcdResult:
+        sample = self._sample(model, part)
+        fewest = min(sample[self.privileged].n, sample[self.unprivileged].n)
+        self.threshold_ = capped(self.threshold, fewest)
         return ecd(
-            self._sample(model, part), privileged=self.privileged, unprivileged=self.unprivileged,
-            interactions=self.interactions, threshold=self.threshold, n_resamples=n_resamples,
-            backend=backend, rng=int(self.random_state),
-        )  # fmt: skip
+            sample,
+            privileged=self.privileged,
+            unprivileged=self.unprivileged,
+            interactions=self.interactions,
+            threshold=self.threshold_,
+            n_resamples=n_resamples,
+            backend=backend,
+            rng=int(self.random_state),
+        )
 
     def _choose(self, floor: float) -> None:
         for trial in self._trials:
             trial["feasible"] = bool(trial["accuracy"] >= floor - 1e-12) and not trial["error"]
-        allowed = [t for t in self._trials if t["feasible"]]
-        best, baseline = min(allowed, key=lambda t: t["objective"])["number"], self._models[0][0]
+        allowed = [candidate for candidate in self._trials if candidate["feasible"]]
+        best = min(allowed, key=lambda candidate: candidate["objective"])["number"]
+        baseline = self._models[0][0]
         self.best_estimator_, self.best_params_ = self._models[best]
-        self.accuracy_, self.baseline_accuracy_ = (self._accuracy(m, 2) for m in (self.best_estimator_, baseline))
+        self.accuracy_, self.baseline_accuracy_ = (
+            self._measure_accuracy(model, 2) for model in (self.best_estimator_, baseline)
+        )
         self.result_ = self._ecd(self.best_estimator_, 2, 999, self.backend)
-        self.baseline_result_ = self._ecd(baseline, 2, 999, self.backend) if best else self.result_
+        if best:
+            self.baseline_result_ = self._ecd(baseline, 2, 999, self.backend)
+        else:
+            self.baseline_result_ = self.result_
 
 
-def _proposals(
+def _propose_parameters(
     distributions: Mapping[str, Any], sampler: str, seed: int
 ) -> tuple[Iterator[dict[str, Any]], Callable[[float], None] | None]:
-    """Parameters to try, one set after the other, and what is to be told of each (lower is better)."""
+    """Parameters to try, one set after the other, and what is to be told of each (lower is
+    better).
+    """
     for name, choices in distributions.items():
         if not (hasattr(choices, "rvs") and hasattr(choices, "ppf")) and not _is_list(choices):
             allowed = "a list of values, or a frozen distribution of scipy.stats"
-            got, cure = f"{type(choices).__name__} for {name!r}", "scipy.stats.loguniform(1e-3, 1e3)"
+            got = f"{type(choices).__name__} for {name!r}"
+            cure = "scipy.stats.loguniform(1e-3, 1e3)"
             raise InputError("param_distributions", got=got, allowed=allowed, cure=cure)
     installed = find_spec("optuna") is not None
     if sampler == "optuna" and not installed:
         raise MissingDependencyError("optuna", extra="search", purpose="sampler='optuna'")
     if sampler == "random" or not installed:
-        return _random(distributions, seed), None
-    return _optuna(distributions, seed)
+        return _propose_at_random(distributions, seed), None
+    return _propose_by_optuna(distributions, seed)
 
 
 def _is_list(choices: Any) -> bool:
     return isinstance(choices, (list, tuple)) and len(choices) > 0
 
 
-def _random(distributions: Mapping[str, Any], seed: int) -> Iterator[dict[str, Any]]:
+def _propose_at_random(distributions: Mapping[str, Any], seed: int) -> Iterator[dict[str, Any]]:
     from sklearn.model_selection import ParameterGrid, ParameterSampler
 
-    listed = all(_is_list(v) for v in distributions.values())
-    count = len(ParameterGrid(dict(distributions))) if listed else 1_000_000
+    all_listed = all(_is_list(choices) for choices in distributions.values())
+    if all_listed:
+        count = len(ParameterGrid(dict(distributions)))
+    else:
+        count = 1_000_000
     yield from ParameterSampler(dict(distributions), n_iter=count, random_state=seed)
 
 
-def _optuna(distributions: Mapping[str, Any], seed: int) -> tuple[Iterator[dict[str, Any]], Callable[[float], None]]:
+def _propose_by_optuna(
+    distributions: Mapping[str, Any], seed: int
+) -> tuple[Iterator[dict[str, Any]], Callable[[float], None]]:
     import optuna
 
     level = optuna.logging.get_verbosity()
@@ -312,7 +432,10 @@ def _optuna(distributions: Mapping[str, Any], seed: int) -> tuple[Iterator[dict[
         while True:
             trial = study.ask()
             current.append(trial)
-            yield {name: _suggested(trial, name, choices) for name, choices in distributions.items()}
+            yield {
+                name: _suggest_value(trial, name, choices)
+                for name, choices in distributions.items()
+            }
 
     def tell(value: float) -> None:
         study.tell(current.pop(), value)
@@ -320,9 +443,11 @@ def _optuna(distributions: Mapping[str, Any], seed: int) -> tuple[Iterator[dict[
     return ask(), tell
 
 
-def _suggested(trial: Any, name: str, choices: Any) -> Any:
+def _suggest_value(trial: Any, name: str, choices: Any) -> Any:
     """A value; distributions through their quantile function."""
     if _is_list(choices):
         return choices[trial.suggest_categorical(name, list(range(len(choices))))]
     value = choices.ppf(trial.suggest_float(name, 1e-9, 1 - 1e-9))
-    return int(value) if float(value).is_integer() and hasattr(choices.dist, "pmf") else float(value)
+    if float(value).is_integer() and hasattr(choices.dist, "pmf"):
+        return int(value)
+    return float(value)

@@ -1,4 +1,6 @@
-"""The settings of `fairstats.ecd`, checked, and the grid of rounded scores that values of CD lie on by them."""
+"""The settings of `fairstats.ecd`, checked, and the grid of rounded scores that values of CD lie on
+by them.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,8 @@ from fairstats.numerics.evt.series import may_be_rounded
 
 #: Of the cells between rounded values so many have one at least, else rounding does not matter.
 _FILLED = 0.05
-#: Coarser values are decisions, or votes of a few: they are what they are, and no rounded probabilities.
+#: Coarser values are decisions, or votes of a few: they are what they are, and no rounded
+#: probabilities.
 _COARSEST = 0.2
 #: Values closer than this are one value.
 TIE = 1e-12
@@ -51,21 +54,45 @@ class EcdSettings:
         checks.check_choice("calibrated", self.calibrated, (False, True))
         checks.check_choice("backend", self.backend, (None, *BACKENDS))
         checks.check_choice("adjust", self.adjust, ADJUSTMENTS)
-        m = _more_than_one("interactions", self.interactions)
-        others = [_more_than_one("other_interactions", v) for v in self.other_interactions]
-        checks.check_whole("n_resamples", self.n_resamples, low=0)
-        checks.check_confidence_level(self.confidence_level)
-        checks.check_number("margin", self.margin, low=0, open_low=True, cure="0.05")
-        checks.check_number("horizon_width", self.horizon_width, low=0, open_low=True, cure="0.5")
-        checks.check_share("cvar_level", self.cvar_level)
-        bounds: Any = {"low": 0.01, "high": 100, "allowed": "factors of the exceedances, between 0.01 and 100"}
-        factors = [checks.check_number("sensitivity", f, **bounds, cure="(0.5, 2)") for f in self.sensitivity]
-        meant = {
-            "interactions": m, "other_interactions": tuple(v for v in others if v != m), "sensitivity": tuple(factors),
-            "threshold": _checked_threshold(self.threshold), "calibrated": bool(self.calibrated),
-            "grid": _checked_grid(self.grid),
-        }  # fmt: skip
-        for name, value in meant.items():
+        m = _check_interactions("interactions", self.interactions)
+        other_periods = []
+        for period in self.other_interactions:
+            other_periods.append(_check_interactions("other_interactions", period))
+        margin = checks.check_number(
+            "margin",
+            self.margin,
+            low=0,
+            high=2,
+            open_low=True,
+            allowed="a difference of probabilities' levels, above 0 and at most 2",
+            cure="0.05",
+        )
+        horizon_width = checks.check_number(
+            "horizon_width", self.horizon_width, low=0, open_low=True, cure="0.5"
+        )
+        bounds: Any = {
+            "low": 0.01,
+            "high": 100,
+            "allowed": "factors of the exceedances, between 0.01 and 100",
+        }
+        factors = []
+        for factor in self.sensitivity:
+            factors.append(checks.check_number("sensitivity", factor, **bounds, cure="(0.5, 2)"))
+        # what was checked is kept, as Python's own numbers: SciPy knows no long doubles
+        checked_values = {
+            "n_resamples": checks.check_whole("n_resamples", self.n_resamples, low=0),
+            "confidence_level": checks.check_confidence_level(self.confidence_level),
+            "margin": margin,
+            "horizon_width": horizon_width,
+            "cvar_level": checks.check_share("cvar_level", self.cvar_level),
+            "interactions": m,
+            "other_interactions": tuple(period for period in other_periods if period != m),
+            "sensitivity": tuple(factors),
+            "threshold": _check_threshold(self.threshold),
+            "calibrated": bool(self.calibrated),
+            "grid": _check_grid_width(self.grid),
+        }
+        for name, value in checked_values.items():
             object.__setattr__(self, name, value)
 
     @property
@@ -74,7 +101,7 @@ class EcdSettings:
         return self.threshold if isinstance(self.threshold, int) else 0
 
 
-def _checked_threshold(threshold: Any) -> int | str | dict[str, float] | None:
+def _check_threshold(threshold: Any) -> int | str | dict[str, float] | None:
     if threshold is None or (isinstance(threshold, str) and threshold == "forward_stop"):
         return threshold
     if isinstance(threshold, str):
@@ -82,21 +109,33 @@ def _checked_threshold(threshold: Any) -> int | str | dict[str, float] | None:
         raise InputError("threshold", got=repr(threshold), allowed=allowed, cure="threshold=50")
     if not isinstance(threshold, Mapping):
         return checks.check_whole("threshold", threshold, low=10)
-    bounds: Any = {"low": -1, "high": 1, "open_high": True, "allowed": "for every group a number in [−1, 1)"}
-    return {label_text(k): checks.check_number("threshold", v, **bounds, cure="0.2") for k, v in threshold.items()}
+    bounds: Any = {
+        "low": -1,
+        "high": 1,
+        "open_high": True,
+        "allowed": "for every group a number in [−1, 1)",
+    }
+    return {
+        label_text(k): checks.check_number("threshold", v, **bounds, cure="0.2")
+        for k, v in threshold.items()
+    }
 
 
-def _checked_grid(grid: Any) -> float | str | None:
+def _check_grid_width(grid: Any) -> float | str | None:
     if grid is None or isinstance(grid, str):
         checks.check_choice("grid", grid, ("auto", None), cure="'auto', or a width, 0.01, say")
         return grid
     words = "a width above 0 and at most 1, 'auto', or None for values as they are"
-    return checks.check_number("grid", grid, low=0, high=1, open_low=True, allowed=words, cure="0.01")
+    return checks.check_number(
+        "grid", grid, low=0, high=1, open_low=True, allowed=words, cure="0.01"
+    )
 
 
-def _more_than_one(argument: str, value: Any) -> float:
+def _check_interactions(argument: str, value: Any) -> float:
     words = "a number of interactions above 1"
-    return checks.check_number(argument, value, low=1, high=1e15, open_low=True, allowed=words, cure="1000")
+    return checks.check_number(
+        argument, value, low=1, high=1e15, open_low=True, allowed=words, cure="1000"
+    )
 
 
 def check_grid(name: str, sample: GroupSample, settings: EcdSettings) -> None:
@@ -112,12 +151,18 @@ def check_grid(name: str, sample: GroupSample, settings: EcdSettings) -> None:
 
 
 def grid_of(above: Floats, settings: EcdSettings) -> float:
-    """Width of the grid of values that a tail can be fitted to; 0 where there is none, or rounding does not matter.
+    """Width of the grid of values that a tail can be fitted to.
 
-    That CD is the difference of two rounded scores does no harm from there on (the calibration page has such scores).
+    0 where there is none, or rounding does not matter.
+
+    That CD is the difference of two rounded scores does no harm from there on (the calibration page
+    has such scores).
     """
-    distinct, width = distinct_of(above), rounding_width(above, settings)
-    return width if distinct >= LEAST_CELLS and _is_filled(above, distinct, width) else 0.0
+    distinct = distinct_of(above)
+    width = rounding_width(above, settings)
+    if distinct >= LEAST_CELLS and _is_filled(above, distinct, width):
+        return width
+    return 0.0
 
 
 def distinct_of(values: Floats) -> int:
@@ -128,7 +173,8 @@ def distinct_of(values: Floats) -> int:
 def rounding_width(values: Floats, settings: EcdSettings) -> float:
     """Width of the grid of the values, as given or of those that are tied; 0 where there is none.
 
-    Not found where the largest are not tied, nor most, nor of fewer than three values, which any grid fits.
+    Not found where the largest are not tied, nor most, nor of fewer than three values, which any
+    grid fits.
     """
     if not isinstance(settings.grid, str):
         return settings.grid or 0.0
@@ -137,7 +183,9 @@ def rounding_width(values: Floats, settings: EcdSettings) -> float:
         return 0.0
     width = grid_width(values)
     # a few fractions have a common divisor, too, but their grid is empty
-    return width if width <= _COARSEST + TIE and _is_filled(values, distinct, width) else 0.0
+    if width <= _COARSEST + TIE and _is_filled(values, distinct, width):
+        return width
+    return 0.0
 
 
 def _is_filled(values: Floats, distinct: int, width: float) -> bool:

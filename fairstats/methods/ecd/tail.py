@@ -1,4 +1,6 @@
-"""The tail of one group: threshold, fit, return levels, type, horizon — or why there is none to fit."""
+"""The tail of one group: threshold, fit, return levels, type, horizon — or why there is none to
+fit.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,14 @@ from fairstats.ground.results import Interval
 from fairstats.ground.serialise import serialisable
 from fairstats.methods.ecd.sample import GroupSample
 from fairstats.methods.ecd.settings import TIE, EcdSettings, check_grid, grid_of, rounding_width
-from fairstats.numerics.evt import EvtFit, choose_threshold, empirical_return_level, fit_gpd, tail_type
+from fairstats.numerics.evt import (
+    EvtFit,
+    choose_threshold,
+    empirical_return_level,
+    fit_gpd,
+    tail_type,
+)
+from fairstats.numerics.evt.choice import LEAST_CHOSEN, candidate_counts, most_exceedances
 from fairstats.numerics.evt.distributions import Floats
 from fairstats.numerics.evt.profile import TailType
 from fairstats.numerics.evt.return_levels import ReturnLevel
@@ -24,31 +33,51 @@ from fairstats.numerics.evt.tail import to_point_process
 
 #: CD is a difference of two probabilities.
 BOUND = 1.0
-#: Fewer exceedances than this are no tail; so many are taken of large samples where k is not given.
-LEAST, _DEFAULT = 10, 50
-#: With a threshold lowered for m, so many exceedances are expected in m interactions: at m·λ = 1 exactly the
-#: level is the threshold itself.
+#: How an empirical level has its interval; of rounded scores with the width of their cells.
+ORDER_STATISTICS = "binomial, between order statistics"
+ORDER_STATISTICS_AND_CELLS = f"{ORDER_STATISTICS} and their cells"
+#: Fewer exceedances than this are no tail.
+LEAST = 10
+#: Where k is not given: this share of the rows of the smaller group, at least so many (found by
+#: search: 25 have less bias, but intervals half as wide again as with 50) but no more than 5% of
+#: the rows, and at most so many. The other group has the same share of its rows, at most so many.
+_SHARE = 0.0125
+_FEWEST_DEFAULT = 30
+_DEFAULT = 50
+_MOST_OF_LARGER = 1_000
+#: With a threshold lowered for m, so many exceedances are expected in m interactions: at m·λ = 1
+#: exactly the level is the threshold itself.
 _REACH = 1.2
 #: Exceedances that are more than this share of the values are called hardly a tail.
 _LARGEST_SHARE = 0.25
-#: Above this share of the rows a tail that is not generalised Pareto biases the level by more than its interval allows.
+#: Above this share of the rows a tail that is not generalised Pareto biases the level by more than
+#: its interval allows.
 _LARGE_SHARE = 0.05
 #: Columns of a tail in the paper's table IV: μ, σ, ξ with their errors, τ, type, B.
 CHARACTERISTICS = (
-    "location", "location_std_error", "scale", "scale_std_error", "shape", "shape_std_error", "threshold",
-    "type", "horizon",
-)  # fmt: skip
-#: Candidates of "forward_stop", and the fewest values above one.
-_CANDIDATES, _FEWEST = 12, 20
+    "location",
+    "location_std_error",
+    "scale",
+    "scale_std_error",
+    "shape",
+    "shape_std_error",
+    "threshold",
+    "type",
+    "horizon",
+)
+#: Candidates of "forward_stop".
+_CANDIDATES = 12
 
 
 @serialisable()
 class GroupLevel:
-    """A return level of one group: the 1 − 1/m quantile of CD, exceeded in m `interactions` with probability about 63%.
+    """A return level of one group.
 
-    `std_error` is the delta method's, for display, or NaN. `confidence_interval`: by likelihood with the rate
-    estimated, or binomial where the level is an order statistic (`empirical`), as it is where the model's level exceeds
-    1, which CD cannot (`beyond_bound`).
+    The 1 − 1/m quantile of CD, exceeded in m `interactions` with probability about 63%.
+
+    `std_error` is the delta method's, for display, or NaN. `confidence_interval`: by likelihood
+    with the rate estimated, or binomial where the level is an order statistic (`empirical`), as it
+    is where the model's level exceeds 1, which CD cannot (`beyond_bound`).
     """
 
     interactions: float
@@ -63,10 +92,11 @@ class GroupLevel:
 class GroupTail:
     """The tail of counterfactual discrimination in one group.
 
-    `threshold`: the (k + 1)-th largest CD, NaN where there are too few values; `n_exceedances`: k, or fewer where some
-    are tied with it; `rate`: λ: exceedances per interaction; `level`: at the common number of interactions; `levels`:
-    at the others; `fit`: None where `degenerate` says why there is none; `type`: with interval of ξ and horizon;
-    `goodness_pvalue`: Anderson–Darling by parametric bootstrap, or NaN; `endpoint`: its likelihood interval, for ξ < 0.
+    `threshold`: the (k + 1)-th largest CD, NaN where there are too few values; `n_exceedances`: k,
+    or fewer where some are tied with it; `rate`: λ: exceedances per interaction; `level`: at the
+    common number of interactions; `levels`: at the others; `fit`: None where `degenerate` says why
+    there is none; `type`: with interval of ξ and horizon; `goodness_pvalue`: Anderson–Darling by
+    parametric bootstrap, or NaN; `endpoint`: its likelihood interval, for ξ < 0.
     """
 
     group: str
@@ -93,8 +123,15 @@ class GroupTail:
 
     @property
     def characteristics(self) -> dict[str, Any]:
-        """`CHARACTERISTICS`: law of the largest value in m interactions, a point process at that block."""
-        values: list[Any] = [self.level.estimate, self.level.std_error, *[math.nan] * 4, self.threshold]
+        """`CHARACTERISTICS`: law of the largest value in m interactions, a point process at that
+        block.
+        """
+        values: list[Any] = [
+            self.level.estimate,
+            self.level.std_error,
+            *[math.nan] * 4,
+            self.threshold,
+        ]
         if self.fit is not None:
             excess = np.array([self.fit.scale, self.fit.shape])
             about = (self.threshold, self.n_exceedances, self.n, self.level.interactions)
@@ -112,223 +149,401 @@ class GroupTail:
     @property
     def sentence(self) -> str:
         """Size, threshold, and the type of the tail or why there is none."""
-        kind, said = self.type, f"{self.group}: N = {self.n_real:,}"
-        said += f" and {self.n_synthetic:,} synthetic" if self.n_synthetic else ""
+        tail_kind = self.type
+        sentence = f"{self.group}: N = {self.n_real:,}"
+        sentence += f" and {self.n_synthetic:,} synthetic" if self.n_synthetic else ""
         if not math.isnan(self.threshold):
-            said += f", {self.n_exceedances} above {self.threshold:.4g}"
+            sentence += f", {self.n_exceedances} above {self.threshold:.4g}"
         if math.isnan(self.level.estimate):
-            said += f"; no level, {self.degenerate}"
+            sentence += f"; no level, {self.degenerate}"
         elif self.degenerate:
-            said += f"; no model of the tail, {self.degenerate}; order statistics instead (maximum {self.maximum:.4g})"
-        elif kind is not None:
-            low, high = kind.confidence_interval
-            near = "at its least value: " if self.fit is not None and self.fit.at_boundary else ""
-            reach = "unlimited" if kind.horizon == np.inf else f"{kind.horizon:,.0f} interactions"
-            said += f"; type {kind.type} ({near}ξ {kind.estimate:.3f}, {low:.3f} to {high:.3f})"
-            said += f"; horizon {'none' if np.isnan(kind.horizon) else reach}: {kind.horizon_reason}"
+            sentence += (
+                f"; no model of the tail, {self.degenerate}; order statistics instead (maximum"
+                f" {self.maximum:.4g})"
+            )
+        elif tail_kind is not None:
+            low, high = tail_kind.confidence_interval
+            if self.fit is not None and self.fit.at_boundary:
+                edge_in_words = "at its least value: "
+            else:
+                edge_in_words = ""
+            if tail_kind.horizon == np.inf:
+                reach = "unlimited"
+            else:
+                reach = f"{tail_kind.horizon:,.0f} interactions"
+            sentence += f"; type {tail_kind.type} ({edge_in_words}ξ {tail_kind.estimate:.3f}, {low:.3f} to {high:.3f})"
+            sentence += f"; horizon {'none' if np.isnan(tail_kind.horizon) else reach}: {tail_kind.horizon_reason}"
         if not self.degenerate and not np.isnan(self.goodness_pvalue):
-            law = " of the generalised Pareto law" if self.fit is not None and self.fit.by_power else ""
-            said += f"; goodness of fit{law} p = {self.goodness_pvalue:.3g}"
-        return " ".join([f"{said}.", *self.notes])
+            if self.fit is not None and self.fit.by_power:
+                law = " of the generalised Pareto law"
+            else:
+                law = ""
+            sentence += f"; goodness of fit{law} p = {self.goodness_pvalue:.3g}"
+        return " ".join([f"{sentence}.", *self.notes])
 
 
-def group_tail(name: str, sample: GroupSample, settings: EcdSettings, rng: np.random.Generator) -> GroupTail:
-    """Fit the tail of one group; `rng` is for the goodness of fit, and for a threshold by tests."""
+def exceedances_of_pair(first: GroupSample, second: GroupSample) -> tuple[int, int]:
+    """The exceedances of two groups where none are asked for.
+
+    Equal shares of their rows, as far as there are rows.
+
+    Tails that are not generalised Pareto bias a level by what depends on the share: at unequal ones
+    a difference of equal levels is biased (mixture .95·Beta(2, 20) + .05·Beta(6, 8), 1,500 and
+    20,000 rows, 50 exceedances each: size .09 to .10).
+    """
+    fewest = min(first.n, second.n)
+    least = min(_FEWEST_DEFAULT, int(_LARGE_SHARE * fewest))
+    of_smaller = min(_DEFAULT, max(LEAST, least, math.ceil(_SHARE * fewest)))
+    share = min(of_smaller / max(fewest, 1), _LARGE_SHARE)
+    of_each = []
+    for sample in (first, second):
+        of_each.append(min(max(of_smaller, round(share * sample.n)), _MOST_OF_LARGER))
+    return of_each[0], of_each[1]
+
+
+def exceedances_alone(sample: GroupSample) -> int:
+    """The exceedances of a group that is compared with none.
+
+    At most 50 and 5% of its rows, ten at least.
+    """
+    return min(_DEFAULT, max(LEAST, int(_LARGE_SHARE * sample.n)))
+
+
+def capped(threshold: int | None, rows: int) -> int | None:
+    """A number of exceedances, at most 5% of the rows of the smaller group, ten at least.
+
+    None stays None.
+    """
+    if threshold is None:
+        return None
+    return min(threshold, max(LEAST, int(_LARGE_SHARE * rows)))
+
+
+def group_tail(
+    name: str,
+    sample: GroupSample,
+    settings: EcdSettings,
+    rng: np.random.Generator,
+    default: int | None = None,
+) -> GroupTail:
+    """Fit the tail of one group; `default`: exceedances where none are asked for (None: as of a
+    group alone).
+
+    `rng` is for the goodness of fit, and for a threshold by tests.
+    """
     check_grid(name, sample, settings)
-    k, notes = _exceedances(sample, settings, rng)
-    above, threshold = _above(sample, name, k, settings)
-    fit, degenerate = _fitted(sample, above, threshold, settings)
-    level, *others = group_levels(sample, fit, (settings.interactions, *settings.other_interactions), settings)
+    k, notes = _choose_exceedances(sample, settings, rng, default)
+    values_above, threshold = _values_above(sample, name, k, settings)
+    fit, degenerate = _fit_or_reason(sample, values_above, threshold, settings)
+    level, *others = group_levels(
+        sample, fit, (settings.interactions, *settings.other_interactions), settings
+    )
     goodness = math.nan
     if fit is not None and settings.n_resamples > 0:
         goodness = fit.goodness_of_fit(n_resamples=settings.n_resamples, rng=rng).pvalue
     return GroupTail(
-        group=name, n_real=sample.n_real, n_synthetic=sample.n_synthetic, n_people=sample.average.n_people,
-        threshold=threshold, n_exceedances=int(above.size),
-        rate=above.size / sample.n if sample.n else math.nan, maximum=sample.maximum, level=level,
-        levels=tuple(others), fit=fit,
-        type=None if fit is None else tail_type(fit, bound=BOUND, max_relative_width=settings.horizon_width),
+        group=name,
+        n_real=sample.n_real,
+        n_synthetic=sample.n_synthetic,
+        n_people=sample.average.n_people,
+        threshold=threshold,
+        n_exceedances=int(values_above.size),
+        rate=values_above.size / sample.n if sample.n else math.nan,
+        maximum=sample.maximum,
+        level=level,
+        levels=tuple(others),
+        fit=fit,
+        type=(
+            None
+            if fit is None
+            else tail_type(fit, bound=BOUND, max_relative_width=settings.horizon_width)
+        ),
         goodness_pvalue=goodness,
         endpoint=None if fit is None or fit.shape >= 0 else fit.endpoint().confidence_interval,
-        degenerate=degenerate, notes=(*notes, *_remarks(sample, k, above.size, fit, level, settings)),
-    )  # fmt: skip
+        degenerate=degenerate,
+        notes=(*notes, *_make_remarks(sample, k, values_above.size, fit, level, settings)),
+    )
 
 
-def _above(sample: GroupSample, name: str, k: int, settings: EcdSettings) -> tuple[Floats, float]:
+def _values_above(
+    sample: GroupSample, name: str, k: int, settings: EcdSettings
+) -> tuple[Floats, float]:
     """The values above the threshold, and the threshold; on a grid it lies between two cells."""
-    threshold, rank = math.nan, min(k, sample.n - 1)
+    threshold = math.nan
+    rank = min(k, sample.n - 1)
     if isinstance(settings.threshold, dict):
         threshold = float(settings.threshold[name])
     elif rank >= LEAST:
         cd = sample._largest(np.nan if sample.top is None or rank < sample.top.size else -np.inf)
         threshold = float(np.partition(cd, cd.size - rank - 1)[cd.size - rank - 1])
     cd = sample._largest(threshold)
-    above, tied = cd[cd > threshold] if np.isfinite(threshold) else cd[:0], cd[cd >= threshold]
+    above = cd[cd > threshold] if np.isfinite(threshold) else cd[:0]
+    tied = cd[cd >= threshold]
     if above.size < k and (width := grid_of(tied, settings)):
         return tied, threshold - 0.5 * width
     return above, threshold
 
 
-def _fitted(sample: GroupSample, above: Floats, threshold: float, settings: EcdSettings) -> tuple[EvtFit | None, str]:
+def _fit_or_reason(
+    sample: GroupSample, above: Floats, threshold: float, settings: EcdSettings
+) -> tuple[EvtFit | None, str]:
     """The fit, or why there is none."""
-    if degenerate := _degenerate(sample, above, threshold, settings):
+    if degenerate := _explain_degenerate(sample, above, threshold, settings):
         return None, degenerate
-    fit = _fit(sample, threshold, settings)
+    fit = _fit_tail(sample, threshold, settings)
     if fit.at_boundary and fit.grid is not None:
         return None, "its end point is reached: the likelihood has no maximum with a shape above −1"
     if not fit.regular and fit.grid is None and not fit.by_power:
         tied = int((fit.sample == fit.sample[-1]).sum())
-        return None, f"{tied} values share the largest, {fit.sample[-1]:.4g}, and its end point is near"
+        return (
+            None,
+            f"{tied} values share the largest, {fit.sample[-1]:.4g}, and its end point is near",
+        )
     return fit, ""
 
 
-def _remarks(
-    sample: GroupSample, k: int, count: int, fit: EvtFit | None, level: GroupLevel, settings: EcdSettings
+def _make_remarks(
+    sample: GroupSample,
+    k: int,
+    count: int,
+    fit: EvtFit | None,
+    level: GroupLevel,
+    settings: EcdSettings,
 ) -> Iterator[str]:
     """What is to be said of a tail."""
     n = sample.n
-    if _are_people_repeated(sample):
+    if _has_repeated_people(sample):
         independent = "which ξ, type, horizon and goodness of fit take as independent"
         level_too = "of which no interval of the level is shown to hold"
-        yield f"People own several rows, {independent}, and {level_too}. Only comparisons of groups count people."
+        yield (
+            f"People own several rows, {independent}, and {level_too}. Only comparisons of groups"
+            " count people."
+        )
     if level.empirical and n > LEAST and (width := rounding_width(sample._largest(), settings)):
-        known = f"Both scores of a row are rounded, so its discrimination is known to ±{width:g}, and so is the level."
-        yield f"Its values lie on a grid of width {width:g}. {known}"
-        if together := _in_top_cell(sample, width):
+        rounding_in_words = (
+            f"Both scores of a row are rounded, so its discrimination is known to ±{width:g}, and"
+            " so is the level."
+        )
+        yield f"Its values lie on a grid of width {width:g}. {rounding_in_words}"
+        if together := _count_top_cell(sample, width):
             cell = f"{sample.maximum - width:.4g} to {sample.maximum + width:.4g}"
-            yield f"{together:,} share the highest cell, {cell}: the answer is that cell, if it is the last."
+            yield (
+                f"{together:,} share the highest cell, {cell}: the answer is that cell, if it is"
+                " the last."
+            )
     if fit is not None and fit.grid is not None:
-        yield f"Its values lie on a grid of width {fit.grid:g}: the likelihood is that of their cells."
+        yield (
+            f"Its values lie on a grid of width {fit.grid:g}: the likelihood is that of their"
+            " cells."
+        )
         if not fit.regular:
-            yield "With ξ below −1/2 one limit of a level on a grid may miss it in up to 9% instead of 2.5%."
+            yield (
+                "With ξ below −1/2 one limit of a level on a grid may miss it in up to 9% instead"
+                " of 2.5%."
+            )
     elif fit is not None and fit.by_power:
-        yield "Its end point is near: levels are those of a power tail, unlike the type, ξ and the goodness of fit."
+        yield (
+            "Its end point is near: levels are those of a power tail, unlike the type, ξ and the"
+            " goodness of fit."
+        )
     if fit is not None and (tied := k - fit.n_exceedances) > 0:
         yield f"{tied} value{'s are' if tied > 1 else ' is'} tied with the threshold."
     if level.beyond_bound:
-        why = "the model cannot hold so far out, and an order statistic stands in"
-        yield f"The model's level lies beyond the bound of 1: {why}."
+        reason = "the model cannot hold so far out, and an order statistic stands in"
+        yield f"The model's level lies beyond the bound of 1: {reason}."
     if count > _LARGEST_SHARE * n:
         yield f"{count} of {n} values lie above the threshold: hardly a tail."
     elif count > _LARGE_SHARE * n:
-        why = "so far from the end tails that are not generalised Pareto bias the level"
-        yield f"{count} of {n:,} values are {count / n:.0%}: {why}; compare with threshold= at half of them."
+        reason = "so far from the end tails that are not generalised Pareto bias the level"
+        yield (
+            f"{count} of {n:,} values are {count / n:.0%}: {reason}; compare with threshold= at half"
+            " of them."
+        )
 
 
-def _exceedances(sample: GroupSample, settings: EcdSettings, rng: np.random.Generator) -> tuple[int, list[str]]:
+def _choose_exceedances(
+    sample: GroupSample, settings: EcdSettings, rng: np.random.Generator, default: int | None = None
+) -> tuple[int, list[str]]:
     """k, raised where k exceedances among n are rarer than one in m interactions."""
     n = sample.n
-    k = settings.n_exceedances or min(_DEFAULT, max(LEAST, int(_LARGE_SHARE * n)))
+    k = settings.n_exceedances or (exceedances_alone(sample) if default is None else default)
     needed = int(np.ceil(_REACH * n / settings.interactions))
-    if settings.threshold == "forward_stop" and (found := _by_tests(sample, max(needed, _FEWEST), settings, rng)):
-        return found, [f"ForwardStop chose {found} exceedances."]
+    if settings.threshold == "forward_stop" and (
+        chosen_count := _choose_by_tests(sample, max(needed, LEAST_CHOSEN), settings, rng)
+    ):
+        return chosen_count, [f"ForwardStop chose {chosen_count} exceedances."]
     if isinstance(settings.threshold, dict) or k * settings.interactions >= n:
         return k, []
-    rare = f"the largest {k} of {n:,} come less than once in {settings.interactions:g} interactions"
-    return needed, [f"The threshold is lowered to {needed} exceedances: {rare}."]
+    reason = (
+        f"the largest {k} of {n:,} come less than once in {settings.interactions:g} interactions"
+    )
+    return needed, [f"The threshold is lowered to {needed} exceedances: {reason}."]
 
 
-def _by_tests(sample: GroupSample, fewest: int, settings: EcdSettings, rng: np.random.Generator) -> int:
-    """ForwardStop's k, up to 5% of the rows or the default; 0 where ties, a grid or few forbid tests."""
-    most = min(max(int(_LARGE_SHARE * sample.n), _DEFAULT), sample.n // 4)
+def _choose_by_tests(
+    sample: GroupSample, fewest: int, settings: EcdSettings, rng: np.random.Generator
+) -> int:
+    """ForwardStop's k by the rule of `choose_threshold`.
+
+    0 where ties, a grid or few forbid tests.
+    """
+    most = min(max(most_exceedances(sample.n), LEAST_CHOSEN), sample.n // 4)
     if most < fewest or isinstance(settings.grid, float):
         return 0
-    cd = np.sort(sample._largest(np.nan if sample.top is None or most < sample.top.size else -np.inf))[::-1]
-    ks = np.unique(np.geomspace(fewest, most, _CANDIDATES).astype(int))
-    if are_tied(np.round(cd[: most + 1], 9)) or np.unique(cd[ks]).size < ks.size:
+    cd = np.sort(
+        sample._largest(np.nan if sample.top is None or most < sample.top.size else -np.inf)
+    )[::-1]
+    counts = candidate_counts(sample.n, _CANDIDATES, fewest)
+    if are_tied(np.round(cd[: most + 1], 9)) or np.unique(cd[counts]).size < counts.size:
         return 0
-    return choose_threshold(cd, thresholds=np.sort(cd[ks]), rng=rng).n_exceedances
+    return choose_threshold(cd, thresholds=np.sort(cd[counts]), rng=rng).n_exceedances
 
 
-def _degenerate(sample: GroupSample, above: Floats, threshold: float, settings: EcdSettings) -> str:
+def _explain_degenerate(
+    sample: GroupSample, above: Floats, threshold: float, settings: EcdSettings
+) -> str:
     if sample.n <= LEAST:
         return f"among {sample.n} rows no threshold has {LEAST} values above it"
     cd = sample._largest()
-    far = abs(sample.average.estimate - sample.maximum) > 1e3 * TIE  # where a tally left values out
-    if cd.size and not far and np.abs(cd).max() <= TIE:
+    is_far = (
+        abs(sample.average.estimate - sample.maximum) > 1e3 * TIE
+    )  # where a tally left values out
+    if cd.size and not is_far and np.abs(cd).max() <= TIE:
         return f"all {sample.n:,} values are 0: the scores do not change with the attribute"
-    if cd.size and cd.max() - cd.min() <= TIE and not far:
+    if cd.size and cd.max() - cd.min() <= TIE and not is_far:
         return f"all {sample.n:,} values equal {cd.max():.3g}"
     if above.size < LEAST:
         if (tied := int((cd == threshold).sum())) > 1:
-            return f"{tied} values are tied at the threshold and {above.size} lie above it: ties, no tail"
-        lie = "value lies" if above.size == 1 else "values lie"
-        return f"{above.size} {lie} above the threshold, fewer than {LEAST}"
+            return (
+                f"{tied} values are tied at the threshold and {above.size} lie above it: ties, no"
+                " tail"
+            )
+        in_words = "value lies" if above.size == 1 else "values lie"
+        return f"{above.size} {in_words} above the threshold, fewer than {LEAST}"
     distinct = 1 + int((np.diff(np.sort(above)) > TIE * max(1.0, np.abs(above).max())).sum())
     if distinct < max(LEAST, above.size / 2) and not grid_of(above, settings):
-        what = f"are {distinct} distinct ones" if distinct > 1 else "are one and the same"
-        return f"its {above.size} largest values {what}: ties, not a continuous tail"
+        if distinct > 1:
+            values_in_words = f"are {distinct} distinct ones"
+        else:
+            values_in_words = "are one and the same"
+        return f"its {above.size} largest values {values_in_words}: ties, not a continuous tail"
     return ""
 
 
 def rounding_of(sample: GroupSample, level: GroupLevel, settings: EcdSettings) -> float:
-    """By how much the level of an order statistic of rounded scores may be off: by a whole width."""
-    return rounding_width(sample._largest(), settings) if level.empirical and sample.n >= LEAST else 0.0
+    """By how much the level of an order statistic of rounded scores may be off.
+
+    By a whole width.
+    """
+    if level.empirical and sample.n >= LEAST:
+        return rounding_width(sample._largest(), settings)
+    return 0.0
 
 
-def _in_top_cell(sample: GroupSample, width: float) -> int:
+def _count_top_cell(sample: GroupSample, width: float) -> int:
     """Values in the highest cell of a grid, where they are the tail; 0 where they are fewer."""
     cd = sample._largest()
     count = int((cd > cd.max() - 0.5 * width).sum())
     return count if count >= max(LEAST, _LARGE_SHARE * sample.n) else 0
 
 
-def _fit(sample: GroupSample, threshold: float, settings: EcdSettings) -> EvtFit:
-    cd, level = sample._largest(), settings.confidence_level
+def _fit_tail(sample: GroupSample, threshold: float, settings: EcdSettings) -> EvtFit:
+    cd = sample._largest()
+    level = settings.confidence_level
     width = grid_of(cd[cd > threshold], settings) or None
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", ".*no maximum", DataWarning)  # told as `degenerate`
-        return fit_gpd(cd, threshold, n_total=sample.n, grid=width, confidence_level=level, backend=settings.backend)
+        return fit_gpd(
+            cd,
+            threshold,
+            n_total=sample.n,
+            grid=width,
+            confidence_level=level,
+            backend=settings.backend,
+        )
 
 
 def refitted(sample: GroupSample, k: int, settings: EcdSettings) -> EvtFit | None:
-    """The fit with k exceedances; None where there is no such tail, or m interactions do not reach it."""
+    """The fit with k exceedances.
+
+    None where there is no such tail, or m interactions do not reach it.
+    """
     if not LEAST <= k < sample.n or k * settings.interactions < sample.n:
         return None
     cd = np.sort(sample._largest())[::-1]
-    if k >= cd.size or _degenerate(sample, cd[cd > cd[k]], float(cd[k]), settings):
+    if k >= cd.size or _explain_degenerate(sample, cd[cd > cd[k]], float(cd[k]), settings):
         return None
     # by SciPy: where R is asked for, the fit that is reported has checked that both agree
-    fit = _fit(sample, float(cd[k]), replace(settings, backend="scipy"))
+    fit = _fit_tail(sample, float(cd[k]), replace(settings, backend="scipy"))
     beyond = fit.at_boundary or settings.interactions * fit.rate < 1.0
     quickly = "delta" if fit.regular else "auto"
-    return None if beyond or fit.return_level(settings.interactions, method=quickly).estimate > BOUND else fit
+    if beyond or fit.return_level(settings.interactions, method=quickly).estimate > BOUND:
+        return None
+    return fit
 
 
 def group_levels(
     sample: GroupSample, fit: EvtFit | None, periods: Sequence[float], settings: EcdSettings
 ) -> list[GroupLevel]:
-    """Return levels of a group for m interactions each; order statistics where the tail gives none."""
-    found = {}
-    if fit is not None and (reached := [float(m) for m in periods if m * fit.rate >= 1.0]):
-        found = {x.m: x for x in fit.return_level(reached, confidence_level=settings.confidence_level).levels}
-    known = [_group_level(sample, float(m), found.get(float(m)), settings) for m in periods]
-    if not _are_people_repeated(sample):
-        return known
-    # likelihood and order statistics take rows as independent: of people with five nearly equal rows each 95%
-    # intervals held the level in 11% of samples
+    """Return levels of a group for m interactions each.
+
+    Order statistics where the tail gives none.
+    """
+    modelled_levels = {}
+    if fit is not None:
+        reached = [float(m) for m in periods if m * fit.rate >= 1.0]
+        if reached:
+            levels = fit.return_level(reached, confidence_level=settings.confidence_level).levels
+            modelled_levels = {level.m: level for level in levels}
+    group_levels_found = []
+    for m in periods:
+        group_levels_found.append(
+            _find_group_level(sample, float(m), modelled_levels.get(float(m)), settings)
+        )
+    if not _has_repeated_people(sample):
+        return group_levels_found
+    # likelihood and order statistics take rows as independent: of people with five nearly equal
+    # rows each 95% intervals held the level in 11% of samples
     nothing = Interval(-BOUND, BOUND, settings.confidence_level, "none")
-    return [replace(level, std_error=math.nan, confidence_interval=nothing) for level in known]
+    return [
+        replace(level, std_error=math.nan, confidence_interval=nothing)
+        for level in group_levels_found
+    ]
 
 
-def _are_people_repeated(sample: GroupSample) -> bool:
-    return sample.person is not None and np.unique(sample.person).size < sample.n
+def _has_repeated_people(sample: GroupSample) -> bool:
+    return sample.cluster is not None and np.unique(sample.cluster).size < sample.n
 
 
-def _group_level(sample: GroupSample, m: float, modelled: ReturnLevel | None, settings: EcdSettings) -> GroupLevel:
+def _find_group_level(
+    sample: GroupSample, m: float, modelled: ReturnLevel | None, settings: EcdSettings
+) -> GroupLevel:
     beyond = modelled is not None and modelled.estimate > BOUND
     if modelled is not None and not beyond:
-        within = replace(modelled.confidence_interval, high=min(modelled.confidence_interval.high, BOUND))
+        within = replace(
+            modelled.confidence_interval, high=min(modelled.confidence_interval.high, BOUND)
+        )
         return GroupLevel(m, modelled.estimate, modelled.std_error, within, False, False)
     if sample.n < LEAST:
         nothing = Interval(-BOUND, BOUND, settings.confidence_level, "none")
         return GroupLevel(m, math.nan, math.nan, nothing, True, beyond)
     cd = sample._largest()
-    found = empirical_return_level(cd, m, confidence_level=settings.confidence_level, n_total=sample.n)
-    low, high = found.confidence_interval
+    empirical_level = empirical_return_level(
+        cd, m, confidence_level=settings.confidence_level, n_total=sample.n
+    )
+    low, high = empirical_level.confidence_interval
     width = rounding_width(cd, settings)  # both scores of a row are off by up to half of it
-    if width and _in_top_cell(sample, width):
+    if width and _count_top_cell(sample, width):
         high = min(high, sample.maximum)
-    method = "binomial, between order statistics" + (" and their cells" if width else "")
-    interval = Interval(max(low - width, -BOUND), min(high + width, BOUND), settings.confidence_level, method)
-    return GroupLevel(m, float(cd.max()) if m >= sample.n else found.estimate, math.nan, interval, True, beyond)
+    method = ORDER_STATISTICS_AND_CELLS if width else ORDER_STATISTICS
+    interval = Interval(
+        max(low - width, -BOUND), min(high + width, BOUND), settings.confidence_level, method
+    )
+    return GroupLevel(
+        m,
+        float(cd.max()) if m >= sample.n else empirical_level.estimate,
+        math.nan,
+        interval,
+        True,
+        beyond,
+    )

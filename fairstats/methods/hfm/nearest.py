@@ -1,7 +1,7 @@
 """Nearest rows, by blocks of BLAS or by a k-d tree, and the row that is farthest from its nearest.
 
-The directed distance max_q min_t |q − t| is the minimum of *one* row. Once some row is known to have a minimum of L,
-every row with any target within L is out of the race. So:
+The directed distance max_q min_t |q − t| is the minimum of *one* row. Once some row is known to
+have a minimum of L, every row with any target within L is out of the race. So:
 
 1. a few rows are scanned exactly: L, and the targets that are nearest to them;
 2. all rows meet those targets first (in hubs of the data, they are near to most rows);
@@ -9,10 +9,11 @@ every row with any target within L is out of the race. So:
 4. where many are left, rows that both sets hold are looked for: their minimum is 0;
 5. what is still left goes through the other targets in blocks, or through a tree.
 
-A row is dropped only if a target within L is certain, and L comes from exact scans only. Blocks or tree is a fixed rule
-of numbers (rows, dimension, pairs, share of the targets near a row), never of the clock, so that the way taken does not
-depend on what else the machine does; a wrong choice costs time, never exactness. Its constants are nanoseconds on one
-core (OpenBLAS, SciPy 1.17); what counts is their ratio.
+A row is dropped only if a target within L is certain, and L comes from exact scans only. Blocks or
+tree is a fixed rule of numbers (rows, dimension, pairs, share of the targets near a row), never of
+the clock, so that the way taken does not depend on what else the machine does; a wrong choice costs
+time, never exactness. Its constants are nanoseconds on one core (OpenBLAS, SciPy 1.17); what counts
+is their ratio.
 """
 
 from __future__ import annotations
@@ -31,31 +32,41 @@ from fairstats.methods.hfm.rows import Indices, portions
 #: In no more dimensions than this the nearest target is as quick to find as a near one.
 FLAT = 3
 #: A row this many times (plus one) farther than the nearest is near enough to bound the minimum.
-_NEAR = 1.0
+_NEAR_FACTOR = 1.0
 _PORTION = 1 << 17
 #: Cells into which a sample of the targets is cut, and the sample.
-_CUTS, _SAMPLE = 6, 2048
+_CUTS_OF_SAMPLE = 6
+_SAMPLE_SIZE = 2048
 #: A scan of all pairs takes this many times as long per pair as blocks that drop rows.
-_DOUBLE = 1.2
+_FULL_SCAN_COST = 1.2
 #: Rows of a scan, and rows by which the cost of all minima is judged.
-_BATCH, _TRIAL, _SEED = 128, 16, 3
+_SCAN_ROWS = 128
+_TRIAL_ROWS = 16
+_SEED = 3
 #: More dimensions than this and lists of neighbours come quicker from all pairs than from a tree.
 _LISTED_BY_TREE = 6
-_CELLS = 1 << 20
+_CELLS_AT_ONCE = 1 << 20
 #: Rows that are scanned first: at random, and far from the centre.
-_PILOT, _FAR = 8, 8
-#: Targets that all rows meet first; rows among which the far ones are sought; targets for the pilot rows.
-_HUBS, _SOME, _LOOKED_AT = 32, 1024, 4096
+_PILOT_ROWS = 8
+_FAR_ROWS = 8
+#: Targets that all rows meet first; rows among which the far ones are sought; targets for the pilot
+#: rows.
+_HUB_TARGETS = 32
+_ROWS_LOOKED_AT = 1024
+_LOOKED_AT = 4096
 #: Most rounds of scanning the rows with the largest upper bounds, and rows of one scan.
-_ROUNDS, _SCANNED = 8, 16
+_ROUNDS = 8
+_ROWS_OF_SCAN = 16
 #: Fewer rows are scanned at once; with more it is worth looking for those that both sets hold.
-_FEW, _MANY = 48, 4_000
+_FEW_ROWS = 48
+_MANY_ROWS = 4_000
 #: Fewer pairs than this are all evaluated.
-_SMALL = 200_000
+_FEW_PAIRS = 200_000
 #: Cells of one block of the filter.
-_FILTERED, _BLOCK = 1 << 19, 256
+_FILTER_CELLS = 1 << 19
+_BLOCK_ROWS = 256
 #: Single precision may bound a distance only where its rounding is below this share of L².
-_SINGLE = 0.02
+_SINGLE_PRECISION_BELOW = 0.02
 
 
 class TreeTargets:
@@ -66,12 +77,17 @@ class TreeTargets:
         self._tree = cKDTree(targets.rows, balanced_tree=False, compact_nodes=targets.d > FLAT)
 
     def nearest(self, queries: Floats, eps: float = 0.0) -> tuple[Floats, Indices]:
-        """Squared distance of every query to its nearest row, or to one at most 1 + eps times as far; that row."""
-        squared, nearest = np.empty(len(queries)), np.empty(len(queries), dtype=np.intp)
-        for part in portions(len(queries), _PORTION):
-            _, nearest[part] = self._tree.query(queries[part], eps=eps)
-            rows = np.arange(len(queries))[part]
-            squared[part] = squared_pairs(queries, rows, self._targets.rows, nearest[part])
+        """Squared distance of every query to its nearest row, or to one at most 1 + eps times as
+        far; that row.
+        """
+        squared = np.empty(len(queries))
+        nearest = np.empty(len(queries), dtype=np.intp)
+        for portion in portions(len(queries), _PORTION):
+            _, nearest[portion] = self._tree.query(queries[portion], eps=eps)
+            row_numbers = np.arange(len(queries))[portion]
+            squared[portion] = squared_pairs(
+                queries, row_numbers, self._targets.rows, nearest[portion]
+            )
         self._targets.work.tree_queries += len(queries)
         return squared, nearest
 
@@ -81,127 +97,187 @@ def tree_is_cheaper(
 ) -> bool:
     """Whether a tree is expected to settle rows in less time than blocks of BLAS.
 
-    `queries`, `squared`: a few rows, and the squared distance of each to its nearest target; `pairs` per
-    row that blocks would evaluate; `n_left` rows to be settled; `near`: whether a near target is enough.
+    `queries`, `squared`: a few rows, and the squared distance of each to its nearest target;
+    `pairs` per row that blocks would evaluate; `n_left` rows to be settled; `near`: whether a near
+    target is enough.
 
-    Blocks: n_left·pairs·(2 + 0.03·d). Tree: 25·n·log₂ n to build it, and per row the smaller of 300·1.5^d (what uniform
-    rows take in few dimensions) and 0.8·d per target visited, at least 3,000. A tree visits the cells within a row's
-    distance: few in few dimensions, and in any where rows are near copies of targets; nearly all of them otherwise.
+    Blocks: n_left·pairs·(2 + 0.03·d). Tree: 25·n·log₂ n to build it, and per row the smaller of
+    300·1.5^d (what uniform rows take in few dimensions) and 0.8·d per target visited, at least
+    3,000. A tree visits the cells within a row's distance: few in few dimensions, and in any where
+    rows are near copies of targets; nearly all of them otherwise.
     """
-    n, d = targets.n, targets.d
-    blocks = n_left * pairs * (2 + 0.03 * d)
-    build = 25 * n * np.log2(max(n, 2))
-    if blocks <= build:
+    n_targets = targets.n
+    n_dimensions = targets.d
+    blocks_cost = n_left * pairs * (2 + 0.03 * n_dimensions)
+    build_cost = 25 * n_targets * np.log2(max(n_targets, 2))
+    if blocks_cost <= build_cost:
         return False
-    per_row = 300 * 1.5**d
-    if n_left * per_row + build > blocks:
-        reach = np.sqrt(squared) / (1 + _NEAR * near)
-        per_row = min(per_row, max(0.8 * d * n * _share_visited(queries, reach, targets.rows), 3000))
-    return bool(n_left * per_row + build < blocks)
+    cost_per_row = 300 * 1.5**n_dimensions
+    if n_left * cost_per_row + build_cost > blocks_cost:
+        reaches = np.sqrt(squared) / (1 + _NEAR_FACTOR * near)
+        cost_per_row = min(
+            cost_per_row,
+            max(
+                0.8 * n_dimensions * n_targets * _share_visited(queries, reaches, targets.rows),
+                3000,
+            ),
+        )
+    return bool(n_left * cost_per_row + build_cost < blocks_cost)
 
 
-def _share_visited(queries: Floats, reach: Floats, rows: Floats) -> float:
+def _share_visited(queries: Floats, reaches: Floats, rows: Floats) -> float:
     """Mean share of the cells of a coarse tree that lie within a query's reach."""
-    cells = [rows[:: max(len(rows) // _SAMPLE, 1)]]
-    for _ in range(_CUTS):
-        cells = [half for cell in cells for half in _halves(cell)]
-    low, high = (np.array([end(cell, axis=0) for cell in cells]) for end in (np.min, np.max))
-    q = queries[:, None, :]
-    beyond = np.maximum(np.maximum(low - q, q - high), 0.0)
-    return float((np.sqrt((beyond**2).sum(axis=2)) <= reach[:, None]).mean())
+    tree_cells = [rows[:: max(len(rows) // _SAMPLE_SIZE, 1)]]
+    for _ in range(_CUTS_OF_SAMPLE):
+        tree_cells = [
+            half_cell for tree_cell in tree_cells for half_cell in _cut_in_halves(tree_cell)
+        ]
+    lower_corners, upper_corners = (
+        np.array([extreme_of(tree_cell, axis=0) for tree_cell in tree_cells])
+        for extreme_of in (np.min, np.max)
+    )
+    query_rows = queries[:, None, :]
+    beyond = np.maximum(np.maximum(lower_corners - query_rows, query_rows - upper_corners), 0.0)
+    return float((np.sqrt((beyond**2).sum(axis=2)) <= reaches[:, None]).mean())
 
 
-def _halves(cell: Floats) -> list[Floats]:
+def _cut_in_halves(tree_cell: Floats) -> list[Floats]:
     """A cell cut at the median of its widest side."""
-    if len(cell) < 2:
-        return [cell]
-    order = np.argsort(cell[:, np.ptp(cell, axis=0).argmax()], kind="stable")
-    return [cell[order[: len(cell) // 2]], cell[order[len(cell) // 2 :]]]
+    if len(tree_cell) < 2:
+        return [tree_cell]
+    sorted_order = np.argsort(tree_cell[:, np.ptp(tree_cell, axis=0).argmax()], kind="stable")
+    return [
+        tree_cell[sorted_order[: len(tree_cell) // 2]],
+        tree_cell[sorted_order[len(tree_cell) // 2 :]],
+    ]
 
 
 def row_minima(queries: Floats, targets: Targets) -> tuple[Floats, Indices]:
-    """Squared distance of every query to its nearest target by direct differences, and that target."""
-    m = len(queries)
+    """Squared distance of every query to its nearest target by direct differences, and that
+    target.
+    """
+    n_queries = len(queries)
     if targets.d == 1:
         return nearest_on_line(queries, targets)
-    sample = queries[np.random.default_rng(_SEED).integers(0, m, size=_TRIAL)]
+    sample = queries[np.random.default_rng(_SEED).integers(0, n_queries, size=_TRIAL_ROWS)]
     squared, _ = targets.scan(sample)
-    if tree_is_cheaper(sample, squared, targets, pairs=_DOUBLE * targets.n, n_left=m, near=False):
+    if tree_is_cheaper(
+        sample, squared, targets, pairs=_FULL_SCAN_COST * targets.n, n_left=n_queries, near=False
+    ):
         return TreeTargets(targets).nearest(queries)
-    squared, nearest = np.empty(m), np.empty(m, dtype=np.intp)
-    for part in portions(m, _BATCH):
-        squared[part], nearest[part] = targets.scan(queries[part])
+    squared = np.empty(n_queries)
+    nearest = np.empty(n_queries, dtype=np.intp)
+    for portion in portions(n_queries, _SCAN_ROWS):
+        squared[portion], nearest[portion] = targets.scan(queries[portion])
     return squared, nearest
 
 
 def nearest_on_line(queries: Floats, targets: Targets) -> tuple[Floats, Indices]:
     """`row_minima` in one dimension: the neighbours in sorted order."""
-    order = np.argsort(targets.rows[:, 0])
-    x, t = queries[:, 0], targets.rows[order, 0]
-    above = np.searchsorted(t, x)
-    below, above = np.maximum(above - 1, 0), np.minimum(above, t.size - 1)
-    place = np.where(np.abs(t[below] - x) <= np.abs(t[above] - x), below, above)
-    targets.work.distances += 2 * x.size
-    return (t[place] - x) ** 2, order[place]
+    sorted_order = np.argsort(targets.rows[:, 0])
+    query_values = queries[:, 0]
+    target_values = targets.rows[sorted_order, 0]
+    above_places = np.searchsorted(target_values, query_values)
+    below_places = np.maximum(above_places - 1, 0)
+    above_places = np.minimum(above_places, target_values.size - 1)
+    nearest_places = np.where(
+        np.abs(target_values[below_places] - query_values)
+        <= np.abs(target_values[above_places] - query_values),
+        below_places,
+        above_places,
+    )
+    targets.work.distances += 2 * query_values.size
+    return (target_values[nearest_places] - query_values) ** 2, sorted_order[nearest_places]
 
 
-def nearest_rows(queries: Floats, targets: Floats, k: int, *, same: bool = False) -> tuple[Floats, NDArray[np.int32]]:
-    """The k nearest targets of every query, nearest first: squared distances and rows, shape (m, k).
+def nearest_rows(
+    queries: Floats, targets: Floats, k: int, *, same: bool = False
+) -> tuple[Floats, NDArray[np.int32]]:
+    """The k nearest targets of every query, nearest first.
+
+    Squared distances and rows, shape (m, k).
 
     With `same` both are the same rows, and a row is not its own neighbour.
     """
-    m, n = len(queries), len(targets)
-    index, squared = np.empty((m, k), dtype=np.int32), np.empty((m, k))
+    n_queries = len(queries)
+    n_targets = len(targets)
+    neighbours = np.empty((n_queries, k), dtype=np.int32)
+    squared = np.empty((n_queries, k))
     if targets.shape[1] <= _LISTED_BY_TREE:
-        index[:] = _listed_by_tree(queries, targets, k, same)
-        squared[:] = squared_pairs(queries, np.repeat(np.arange(m), k), targets, index.ravel()).reshape(m, k)
+        neighbours[:] = _listed_by_tree(queries, targets, k, same)
+        squared[:] = squared_pairs(
+            queries, np.repeat(np.arange(n_queries), k), targets, neighbours.ravel()
+        ).reshape(n_queries, k)
     else:
-        space = Targets(targets, queries, Work())
-        block = space.block(targets, np.float64, -1)
-        for part in portions(m, max(_CELLS // n, 1)):
-            own, at = queries[part], np.arange(len(queries[part]))
-            ready, norms = space.prepare(own, np.float64)
-            lower = ready @ block.T
+        prepared_targets = Targets(targets, queries, Work())
+        target_block = prepared_targets.block(targets, np.float64, -1)
+        for portion in portions(n_queries, max(_CELLS_AT_ONCE // n_targets, 1)):
+            own_queries = queries[portion]
+            own_numbers = np.arange(len(queries[portion]))
+            prepared, squared_norms = prepared_targets.prepare(own_queries, np.float64)
+            lower_bounds = prepared @ target_block.T
             if same:
-                lower[at, part.start + at] = np.inf
-            index[part] = np.argpartition(lower, k - 1, axis=1)[:, :k] if k < n else np.arange(n)
-            squared[part] = squared_pairs(own, np.repeat(at, k), targets, index[part].ravel()).reshape(-1, k)
-            np.put_along_axis(lower, index[part], np.inf, axis=1)
-            limit = squared[part].max(axis=1) * space.unit**2 * (1 - 10 * TIE)
-            limit -= norms * (1 - space.gamma(np.float64))
-            # rows far from the others leave rounding that hides who is near: then every pair is evaluated
-            for row in part.start + np.flatnonzero(lower.min(axis=1) < limit):
-                exact = squared_pairs(queries, np.full(n, row), targets, np.arange(n))
+                lower_bounds[own_numbers, portion.start + own_numbers] = np.inf
+            neighbours[portion] = (
+                np.argpartition(lower_bounds, k - 1, axis=1)[:, :k]
+                if k < n_targets
+                else np.arange(n_targets)
+            )
+            squared[portion] = squared_pairs(
+                own_queries, np.repeat(own_numbers, k), targets, neighbours[portion].ravel()
+            ).reshape(-1, k)
+            np.put_along_axis(lower_bounds, neighbours[portion], np.inf, axis=1)
+            squared_limit = squared[portion].max(axis=1) * prepared_targets.unit**2 * (1 - 10 * TIE)
+            squared_limit -= squared_norms * (1 - prepared_targets.gamma(np.float64))
+            # rows far from the others leave rounding that hides who is near: then every pair is
+            # evaluated
+            for row_number in portion.start + np.flatnonzero(
+                lower_bounds.min(axis=1) < squared_limit
+            ):
+                exact_squared = squared_pairs(
+                    queries, np.full(n_targets, row_number), targets, np.arange(n_targets)
+                )
                 if same:
-                    exact[row] = np.inf
-                index[row] = np.argpartition(exact, k - 1)[:k]
-                squared[row] = exact[index[row]]
-    order = np.argsort(squared, axis=1, kind="stable")
-    return np.take_along_axis(squared, order, axis=1), np.take_along_axis(index, order, axis=1)
+                    exact_squared[row_number] = np.inf
+                neighbours[row_number] = np.argpartition(exact_squared, k - 1)[:k]
+                squared[row_number] = exact_squared[neighbours[row_number]]
+    nearest_first = np.argsort(squared, axis=1, kind="stable")
+    return np.take_along_axis(squared, nearest_first, axis=1), np.take_along_axis(
+        neighbours, nearest_first, axis=1
+    )
 
 
 def _listed_by_tree(queries: Floats, targets: Floats, k: int, same: bool) -> NDArray[Any]:
-    found = np.asarray(cKDTree(targets).query(queries, k=k + same)[1]).reshape(len(queries), k + same)
+    tree_neighbours = np.asarray(cKDTree(targets).query(queries, k=k + same)[1]).reshape(
+        len(queries), k + same
+    )
     if not same:
-        return found
-    own = found == np.arange(len(queries))[:, None]
-    own[~own.any(axis=1), -1] = True  # among more than k equal rows: leave out the last instead
-    return np.asarray(found[~own]).reshape(len(queries), k)
+        return tree_neighbours
+    is_own_row = tree_neighbours == np.arange(len(queries))[:, None]
+    is_own_row[~is_own_row.any(axis=1), -1] = (
+        True  # among more than k equal rows: leave out the last instead
+    )
+    return np.asarray(tree_neighbours[~is_own_row]).reshape(len(queries), k)
 
 
 class Farthest(NamedTuple):
-    """The row that is farthest from the targets: its squared minimum, the row, its nearest target."""
+    """The row that is farthest from the targets.
+
+    Its squared minimum, the row, its nearest target.
+    """
 
     squared: float
     query: int
     target: int
 
 
-class _Race:
+class _FarthestRace:
     """Rows still in the race, and the best of those that were scanned."""
 
     def __init__(self, queries: Floats, targets: Targets, floor: float) -> None:
-        self.queries, self.targets, self.best = queries, targets, Farthest(floor, 0, 0)
+        self.queries = queries
+        self.targets = targets
+        self.best = Farthest(floor, 0, 0)
 
     @property
     def dropped_at(self) -> float:
@@ -209,118 +285,165 @@ class _Race:
         return self.best.squared * (1 + TIE)
 
     def scan(self, rows: Indices) -> tuple[Floats, Indices]:
-        """Scan rows; L rises where one of them is farther. Rows are left as soon as they are out."""
+        """Scan rows; L rises where one of them is farther.
+
+        Rows are left as soon as they are out.
+        """
         squared, nearest = self.targets.scan(self.queries[rows], at_least=self.dropped_at)
         self.offer(rows, squared, nearest)
         return squared, nearest
 
     def scan_all(self, rows: Indices, size: int) -> None:
         """Scan many rows, so many at a time."""
-        for part in portions(rows.size, size):
-            self.scan(rows[part])
+        for portion in portions(rows.size, size):
+            self.scan(rows[portion])
 
     def offer(self, rows: Indices, squared: Floats, nearest: Indices) -> None:
         """Exact minima of rows."""
-        k = int(squared.argmax())
-        if squared[k] > self.dropped_at:
-            self.best = Farthest(float(squared[k]), int(rows[k]), int(nearest[k]))
+        farthest_place = int(squared.argmax())
+        if squared[farthest_place] > self.dropped_at:
+            self.best = Farthest(
+                float(squared[farthest_place]),
+                int(rows[farthest_place]),
+                int(nearest[farthest_place]),
+            )
 
 
 def farthest_row(
-    queries: Floats, targets: Targets, only_here: Callable[[], Indices] | None = None, *, floor: float = -1.0
+    queries: Floats,
+    targets: Targets,
+    only_here: Callable[[], Indices] | None = None,
+    *,
+    floor: float = -1.0,
 ) -> Farthest:
     """The query whose nearest target is farthest, exactly: to about 10⁻¹¹, by direct differences.
 
-    `only_here` says which queries are the first of their kind and no target equals them, shape (m,); it is asked only
-    where many queries are left. `floor`: squared distance that is the answer if no query exceeds it.
+    `only_here` says which queries are the first of their kind and no target equals them, shape
+    (m,); it is asked only where many queries are left. `floor`: squared distance that is the answer
+    if no query exceeds it.
     """
-    race = _Race(queries, targets, floor)
-    m = len(queries)
+    race = _FarthestRace(queries, targets, floor)
+    n_queries = len(queries)
     if targets.d == 1:
-        race.offer(np.arange(m), *nearest_on_line(queries, targets))
+        race.offer(np.arange(n_queries), *nearest_on_line(queries, targets))
         return race.best
-    if m * targets.n <= _SMALL or m <= _FEW:
-        race.scan_all(np.arange(m), max(_SMALL // targets.n, _SCANNED))
+    if n_queries * targets.n <= _FEW_PAIRS or n_queries <= _FEW_ROWS:
+        race.scan_all(np.arange(n_queries), max(_FEW_PAIRS // targets.n, _ROWS_OF_SCAN))
         return race.best
-    upper, pilot, of_pilot = _first_bounds(race)
-    left = _scan_largest(race, np.flatnonzero(upper > race.dropped_at), upper)
-    if only_here is not None and left.size > _MANY:
-        left = _scan_largest(race, np.intersect1d(left, only_here(), assume_unique=True), upper)
-    if left.size <= _FEW:
+    upper_bounds, pilot_rows, pilot_squared = _first_bounds(race)
+    rows_left = _scan_largest(race, np.flatnonzero(upper_bounds > race.dropped_at), upper_bounds)
+    if only_here is not None and rows_left.size > _MANY_ROWS:
+        rows_left = _scan_largest(
+            race, np.intersect1d(rows_left, only_here(), assume_unique=True), upper_bounds
+        )
+    if rows_left.size <= _FEW_ROWS:
         return race.best
-    pairs = _expected_pairs(queries[pilot], targets, race.best.squared)
-    near = targets.d > FLAT
-    if tree_is_cheaper(queries[pilot], of_pilot, targets, pairs=pairs, n_left=left.size, near=near):
-        _through_tree(race, TreeTargets(targets), left)
+    expected_pairs = _expected_pairs(queries[pilot_rows], targets, race.best.squared)
+    near_is_enough = targets.d > FLAT
+    if tree_is_cheaper(
+        queries[pilot_rows],
+        pilot_squared,
+        targets,
+        pairs=expected_pairs,
+        n_left=rows_left.size,
+        near=near_is_enough,
+    ):
+        _through_tree(race, TreeTargets(targets), rows_left)
     else:
-        race.scan_all(left, _FILTERED // _BLOCK)
+        race.scan_all(rows_left, _FILTER_CELLS // _BLOCK_ROWS)
     return race.best
 
 
-def _expected_pairs(queries: Floats, targets: Targets, level: float) -> float:
-    """Targets that a row meets on average before one lies within L, from some rows; `level` is L²."""
-    ready, norms = targets.prepare(queries, np.float32)
-    cells = ready @ targets.block(targets.rows[:: max(targets.n // _LOOKED_AT, 1)], np.float32, +1).T
-    targets.work.distances += cells.size
-    share = (cells <= (level * targets.unit**2 - norms)[:, None]).mean(axis=1)
-    return float(np.mean(1 / np.maximum(share, 1 / targets.n)))
+def _expected_pairs(queries: Floats, targets: Targets, squared_level: float) -> float:
+    """Targets that a row meets on average before one lies within L, from some rows.
+
+    `squared_level` is L².
+    """
+    prepared, squared_norms = targets.prepare(queries, np.float32)
+    bounds = (
+        prepared @ targets.block(targets.rows[:: max(targets.n // _LOOKED_AT, 1)], np.float32, +1).T
+    )
+    targets.work.distances += bounds.size
+    near_shares = (bounds <= (squared_level * targets.unit**2 - squared_norms)[:, None]).mean(
+        axis=1
+    )
+    return float(np.mean(1 / np.maximum(near_shares, 1 / targets.n)))
 
 
-def _first_bounds(race: _Race) -> tuple[Floats, Indices, Floats]:
-    """Upper bounds of all squared minima from the hubs, after a pilot of rows; these, and their minima."""
-    queries, targets = race.queries, race.targets
-    m = len(queries)
-    rng = np.random.default_rng(_SEED)
-    sample, some = (np.unique(rng.integers(0, m, size=size)) for size in (_PILOT, _SOME))
-    _, norms = targets.prepare(queries[some], np.float64)
-    far = some[np.argsort(norms)[-_FAR:]]
-    squared, nearest = targets.scan(queries[sample])
-    race.offer(sample, squared, nearest)
-    _, of_far = race.scan(far)
-    others = rng.integers(0, targets.n, size=_HUBS - _PILOT - _FAR)
-    hubs = np.unique(np.concatenate([nearest, of_far, others]))
-    upper = np.empty(m)
+def _first_bounds(race: _FarthestRace) -> tuple[Floats, Indices, Floats]:
+    """Upper bounds of all squared minima from the hubs, after a pilot of rows.
+
+    These, and their minima.
+    """
+    queries = race.queries
+    targets = race.targets
+    n_queries = len(queries)
+    generator = np.random.default_rng(_SEED)
+    pilot_rows, some_rows = (
+        np.unique(generator.integers(0, n_queries, size=sample_size))
+        for sample_size in (_PILOT_ROWS, _ROWS_LOOKED_AT)
+    )
+    _, squared_norms = targets.prepare(queries[some_rows], np.float64)
+    far_rows = some_rows[np.argsort(squared_norms)[-_FAR_ROWS:]]
+    squared, nearest = targets.scan(queries[pilot_rows])
+    race.offer(pilot_rows, squared, nearest)
+    _, of_far = race.scan(far_rows)
+    other_targets = generator.integers(0, targets.n, size=_HUB_TARGETS - _PILOT_ROWS - _FAR_ROWS)
+    hub_targets = np.unique(np.concatenate([nearest, of_far, other_targets]))
+    upper_bounds = np.empty(n_queries)
     rounding = 4 * targets.gamma(np.float32) * targets.typical_norm / targets.unit**2
-    single = np.float32 if rounding < _SINGLE * race.best.squared else np.float64
-    block = targets.block(targets.rows[hubs], single, +1)
-    for part in portions(m, _FILTERED // hubs.size):
-        ready, norms = targets.prepare(queries[part], single)
-        targets.work.distances += hubs.size * len(ready)
-        nearest_hub = (block @ ready.T).min(axis=0).astype(np.float64)
-        upper[part] = nearest_hub + norms * (1 + targets.gamma(single))
-    upper /= targets.unit**2
-    upper[sample] = upper[far] = -np.inf
-    return upper, sample, squared
+    scan_type = np.float32 if rounding < _SINGLE_PRECISION_BELOW * race.best.squared else np.float64
+    hub_block = targets.block(targets.rows[hub_targets], scan_type, +1)
+    for portion in portions(n_queries, _FILTER_CELLS // hub_targets.size):
+        prepared, squared_norms = targets.prepare(queries[portion], scan_type)
+        targets.work.distances += hub_targets.size * len(prepared)
+        nearest_hub = (hub_block @ prepared.T).min(axis=0).astype(np.float64)
+        upper_bounds[portion] = nearest_hub + squared_norms * (1 + targets.gamma(scan_type))
+    upper_bounds /= targets.unit**2
+    upper_bounds[pilot_rows] = upper_bounds[far_rows] = -np.inf
+    return upper_bounds, pilot_rows, squared
 
 
-def _scan_largest(race: _Race, left: Indices, upper: Floats) -> Indices:
-    """Scan the rows with the largest bounds while that takes many others out; the rows that are left."""
+def _scan_largest(race: _FarthestRace, rows_left: Indices, upper_bounds: Floats) -> Indices:
+    """Scan the rows with the largest bounds while that takes many others out.
+
+    The rows that are left.
+    """
     for _ in range(_ROUNDS):
-        if not left.size:
-            return left
-        level, before = race.best.squared, left.size
-        size = min(_SCANNED, left.size)
-        last = np.argpartition(upper[left], left.size - size)[left.size - size :]
-        race.scan(left[last])
-        upper[left[last]] = -np.inf
-        left = left[upper[left] > race.dropped_at]
-        if left.size > _FEW and (race.best.squared <= level * 1.01 or left.size > 0.9 * before):
+        if not rows_left.size:
+            return rows_left
+        squared_before = race.best.squared
+        n_before = rows_left.size
+        n_scanned = min(_ROWS_OF_SCAN, rows_left.size)
+        largest_places = np.argpartition(upper_bounds[rows_left], rows_left.size - n_scanned)[
+            rows_left.size - n_scanned :
+        ]
+        race.scan(rows_left[largest_places])
+        upper_bounds[rows_left[largest_places]] = -np.inf
+        rows_left = rows_left[upper_bounds[rows_left] > race.dropped_at]
+        if rows_left.size > _FEW_ROWS and (
+            race.best.squared <= squared_before * 1.01 or rows_left.size > 0.9 * n_before
+        ):
             break
-    while 0 < left.size <= _FEW:
-        race.scan(left[:_SCANNED])
-        left = left[_SCANNED:][upper[left[_SCANNED:]] > race.dropped_at]
-    return left
+    while 0 < rows_left.size <= _FEW_ROWS:
+        race.scan(rows_left[:_ROWS_OF_SCAN])
+        rows_left = rows_left[_ROWS_OF_SCAN:][
+            upper_bounds[rows_left[_ROWS_OF_SCAN:]] > race.dropped_at
+        ]
+    return rows_left
 
 
-def _through_tree(race: _Race, tree: TreeTargets, left: Indices) -> None:
+def _through_tree(race: _FarthestRace, tree: TreeTargets, rows_left: Indices) -> None:
     """Bound every row by a near target of a tree, then settle those that are left."""
     if race.targets.d <= FLAT:
-        race.offer(left, *tree.nearest(race.queries[left]))
+        race.offer(rows_left, *tree.nearest(race.queries[rows_left]))
         return
-    upper, _ = tree.nearest(race.queries[left], _NEAR)
-    order = np.argsort(-upper)
-    start, size = 0, _SCANNED
-    while start < (stop := int(np.count_nonzero(upper > race.dropped_at))):
-        rows = left[order[start : min(start + size, stop)]]
-        race.offer(rows, *tree.nearest(race.queries[rows]))
-        start, size = start + size, 2 * size
+    upper_bounds, _ = tree.nearest(race.queries[rows_left], _NEAR_FACTOR)
+    largest_first = np.argsort(-upper_bounds)
+    first_place = 0
+    n_scanned = _ROWS_OF_SCAN
+    while first_place < (n_open := int(np.count_nonzero(upper_bounds > race.dropped_at))):
+        row_numbers = rows_left[largest_first[first_place : min(first_place + n_scanned, n_open)]]
+        race.offer(row_numbers, *tree.nearest(race.queries[row_numbers]))
+        first_place = first_place + n_scanned
+        n_scanned = 2 * n_scanned

@@ -1,15 +1,17 @@
 """D, D_f and HFM of the same rows under other labels: permutations, exchanges, subsamples.
 
-*Are the groups further apart than random ones?* The sensitive values are permuted among the rows. The nearest rows of
-every row are found once: its nearest row of the other group is then the first of these with another label. Where all
-of them bear its own label, the exact methods settle it. Where rows are few, all their pairs are kept instead.
+*Are the groups further apart than random ones?* The sensitive values are permuted among the rows.
+The nearest rows of every row are found once: its nearest row of the other group is then the first
+of these with another label. Where all of them bear its own label, the exact methods settle it.
+Where rows are few, all their pairs are kept instead.
 
-*Does the classifier add distance?* y and ŷ are exchanged at random in every row; only rows with y ≠ ŷ change. The
-distance of two rows is that of their features plus 1 (squared) where their labels differ; so for every row the nearest
-rows of the other group are found once, among the unchanged ones of every label and among the changing ones.
+*Does the classifier add distance?* y and ŷ are exchanged at random in every row; only rows with y ≠
+ŷ change. The distance of two rows is that of their features plus 1 (squared) where their labels
+differ; so for every row the nearest rows of the other group are found once, among the unchanged
+ones of every label and among the changing ones.
 
-*How much depends on the rows that happen to be there?* Quantiles over subsamples: how far the value moves when rows are
-left out, and which way it drifts with their number.
+*How much depends on the rows that happen to be there?* Quantiles over subsamples: how far the value
+moves when rows are left out, and which way it drifts with their number.
 """
 
 from __future__ import annotations
@@ -22,20 +24,24 @@ from tqdm import tqdm
 
 from fairstats.ground.checks import Floats
 from fairstats.methods.hfm.blocks import Targets, Work
+from fairstats.methods.hfm.drawn_pairs import MOST_CODES, DrawnPairs
 from fairstats.methods.hfm.encoding import Comparison, Scene, Side
 from fairstats.methods.hfm.nearest import farthest_row, nearest_rows, row_minima
 from fairstats.methods.hfm.result import StabilityRange
 from fairstats.methods.hfm.rows import Indices, Mask
 from fairstats.methods.hfm.set_distance import Statistic, over_minima
 
-#: All pairs are taken for so many rows at most, and where they are fewer than this by the number of sides.
-_MOST_ROWS, _PER_SIDE = 2_000, 100_000
+#: All pairs are taken for so many rows at most, and where they are fewer than this by the number of
+#: sides.
+_MOST_ROWS = 2_000
+_PER_SIDE = 100_000
 #: Distances that are looked at in the time of a call of NumPy.
-_CALL = 3_000
+_CALL_COST = 3_000
 #: Neighbours per row, and those that nearly always suffice.
-_LISTED, _FIRST = 32, 6
+_LISTED_NEIGHBOURS = 32
+_FIRST_NEIGHBOURS = 6
 #: Relative difference below which two distances are one.
-_TIE = 1e-9
+_EQUAL_WITHIN = 1e-9
 #: Sizes of the subsamples, and the quantiles over them.
 SHARES = (0.8, 0.4)
 _QUANTILES = (0.05, 0.5, 0.95)
@@ -50,140 +56,236 @@ def worthwhile(scene: Scene) -> bool:
 class AllPairs:
     """Squared distances of all rows, shape (n, n), and the values of every attribute.
 
-    `parts` has for every attribute the code of each row, the number of codes, and the codes of its sides:
-    one for an attribute with two values.
+    `parts` has for every attribute the code of each row, the number of codes, and the codes of its
+    sides: one for an attribute with two values.
     """
 
     def __init__(self, rows: Floats, sides: Sequence[Side]) -> None:
         self.squared = cdist(rows, rows, "sqeuclidean")  # sums of squared differences: exact
         self.parts: list[tuple[Indices, int, list[int]]] = []
         for attribute in dict.fromkeys(side.attribute for side in sides):
-            own = np.array([side.rows for side in sides if side.attribute == attribute])
-            codes = own.argmax(axis=0) if len(own) > 1 else own[0].astype(np.intp)
-            self.parts.append((codes, max(len(own), 2), [*range(len(own))] if len(own) > 1 else [1]))
+            masks_of_attribute = np.array(
+                [side.rows for side in sides if side.attribute == attribute]
+            )
+            if len(masks_of_attribute) > 1:
+                value_codes = masks_of_attribute.argmax(axis=0)
+            else:
+                value_codes = masks_of_attribute[0].astype(np.intp)
+            self.parts.append(
+                (
+                    value_codes,
+                    max(len(masks_of_attribute), 2),
+                    [*range(len(masks_of_attribute))] if len(masks_of_attribute) > 1 else [1],
+                )
+            )
 
-    def distances(self, statistic: Statistic, order: Indices | None = None, present: Mask | None = None) -> list[float]:
-        """Distance of every side; `order` permutes them among the rows, `present` leaves rows out."""
-        found: list[float] = []
-        here = np.arange(len(self.squared)) if present is None else np.flatnonzero(present)
-        for codes, n_codes, sides in self.parts:
-            own = (codes if order is None else codes[order])[here]
-            nearest = self._nearest(here, own, n_codes)
-            found += _of_sides(own, nearest if present is None else nearest[:, here], sides, statistic)
-        return found
+    def distances(
+        self, statistic: Statistic, order: Indices | None = None, present: Mask | None = None
+    ) -> list[float]:
+        """Distance of every side; `order` permutes them among the rows, `present` leaves rows
+        out.
+        """
+        side_distances: list[float] = []
+        if present is None:
+            present_rows = np.arange(len(self.squared))
+        else:
+            present_rows = np.flatnonzero(present)
+        for value_codes, n_codes, side_codes in self.parts:
+            own_codes = (value_codes if order is None else value_codes[order])[present_rows]
+            nearest = self._nearest(present_rows, own_codes, n_codes)
+            side_distances += _of_sides(
+                own_codes,
+                nearest if present is None else nearest[:, present_rows],
+                side_codes,
+                statistic,
+            )
+        return side_distances
 
-    def relabelled(self, first: Indices, second: Indices, statistic: Statistic) -> Callable[[Indices], list[float]]:
+    def relabelled(
+        self, first: Indices, second: Indices, statistic: Statistic
+    ) -> Callable[[Indices], list[float]]:
         """Distance of every side as a function of labels, each of them one of the two of its row.
 
-        Two rows whose labels differ are 1 further apart, squared. Only rows with two labels are looked at anew.
+        Two rows whose labels differ are 1 further apart, squared. Only rows with two labels are
+        looked at anew.
         """
         n_labels = int(max(first.max(), second.max())) + 1
-        moving, fixed = np.flatnonzero(first != second), np.flatnonzero(first == second)
+        moving_rows = np.flatnonzero(first != second)
+        fixed_rows = np.flatnonzero(first == second)
 
-        def among(rows: Indices, codes: Indices, labels: Indices, n_codes: int) -> Floats:
-            return self._nearest(rows, codes[rows] * n_labels + labels[rows], n_codes * n_labels)
+        def among(rows: Indices, value_codes: Indices, labels: Indices, n_codes: int) -> Floats:
+            return self._nearest(
+                rows, value_codes[rows] * n_labels + labels[rows], n_codes * n_labels
+            )
 
-        known = [among(fixed, codes, first, n_codes) for codes, n_codes, _ in self.parts]
+        fixed_squared = [
+            among(fixed_rows, value_codes, first, n_codes) for value_codes, n_codes, _ in self.parts
+        ]
 
         def distances(labels: Indices) -> list[float]:
-            found: list[float] = []
-            apart = np.not_equal.outer(np.arange(n_labels), labels)
-            for (codes, n_codes, sides), of_fixed in zip(self.parts, known, strict=True):
-                split = among(moving, codes, labels, n_codes)
-                split = np.minimum(split, of_fixed, out=split).reshape(n_codes, n_labels, -1)
-                split += apart
-                found += _of_sides(codes, split.min(axis=1), sides, statistic)
-            return found
+            side_distances: list[float] = []
+            label_differs = np.not_equal.outer(np.arange(n_labels), labels)
+            for (value_codes, n_codes, side_codes), of_fixed in zip(
+                self.parts, fixed_squared, strict=True
+            ):
+                squared_by_label = among(moving_rows, value_codes, labels, n_codes)
+                squared_by_label = np.minimum(
+                    squared_by_label, of_fixed, out=squared_by_label
+                ).reshape(n_codes, n_labels, -1)
+                squared_by_label += label_differs
+                side_distances += _of_sides(
+                    value_codes, squared_by_label.min(axis=1), side_codes, statistic
+                )
+            return side_distances
 
         return distances
 
-    def _nearest(self, rows: Indices, codes: Indices, n_codes: int) -> Floats:
-        """Squared distance to the nearest of these rows with every code, (n_codes, n); infinite for none."""
+    def drawn_together(self, statistic: Statistic, n_labels: int = 1) -> DrawnPairs | None:
+        """What finds the distances of many draws at once; None where they are better found one by
+        one.
+        """
+        most_codes = max(n_codes for _, n_codes, _ in self.parts) * n_labels
+        if statistic != "max" or most_codes > MOST_CODES:
+            return None
+        return DrawnPairs(self.squared, self.parts)
+
+    def _nearest(self, row_numbers: Indices, value_codes: Indices, n_codes: int) -> Floats:
+        """Squared distance to the nearest of these rows with every code, (n_codes, n).
+
+        Infinite for none.
+        """
         nearest = np.full((n_codes, len(self.squared)), np.inf)
-        if not rows.size:
+        if not row_numbers.size:
             return nearest
-        order = np.argsort(codes, kind="stable")
-        size = np.bincount(codes, minlength=n_codes)
-        there = np.flatnonzero(size)
-        size = size[there]
-        start = np.cumsum(size) - size
-        rows, most = rows[order], int(size.max())
+        sorted_order = np.argsort(value_codes, kind="stable")
+        code_sizes = np.bincount(value_codes, minlength=n_codes)
+        occurring = np.flatnonzero(code_sizes)
+        code_sizes = code_sizes[occurring]
+        first_places = np.cumsum(code_sizes) - code_sizes
+        row_numbers = row_numbers[sorted_order]
+        largest_size = int(code_sizes.max())
         # at once, repeating last rows, unless that takes longer than one call for every code
-        if most * there.size <= 2 * rows.size + _CALL * there.size // len(nearest[0]):
-            place = start[:, None] + np.minimum(np.arange(most), size[:, None] - 1)
-            nearest[there] = self.squared[rows[place]].min(axis=1)
+        if (
+            largest_size * occurring.size
+            <= 2 * row_numbers.size + _CALL_COST * occurring.size // len(nearest[0])
+        ):
+            row_places = first_places[:, None] + np.minimum(
+                np.arange(largest_size), code_sizes[:, None] - 1
+            )
+            nearest[occurring] = self.squared[row_numbers[row_places]].min(axis=1)
         else:
-            for code, part in zip(there, np.split(rows, start[1:]), strict=True):
-                self.squared[part].min(axis=0, out=nearest[code])
+            for single_code, rows_of_code in zip(
+                occurring, np.split(row_numbers, first_places[1:]), strict=True
+            ):
+                self.squared[rows_of_code].min(axis=0, out=nearest[single_code])
         return nearest
 
 
-def _of_sides(codes: Indices, nearest: Floats, sides: list[int], statistic: Statistic) -> list[float]:
+def _of_sides(
+    value_codes: Indices, nearest: Floats, side_codes: list[int], statistic: Statistic
+) -> list[float]:
     """Distance of every side from the other rows; NaN where either has none."""
-    rows = np.arange(codes.size)
-    nearest[codes, rows] = np.inf
-    nearest[codes, rows] = nearest.min(axis=0)  # of a row's own value: the nearest row of any other
-    size = np.bincount(codes, minlength=len(nearest))
-    lacking = (size == 0) | (size == codes.size)
+    row_numbers = np.arange(value_codes.size)
+    nearest[value_codes, row_numbers] = np.inf
+    nearest[value_codes, row_numbers] = nearest.min(
+        axis=0
+    )  # of a row's own value: the nearest row of any other
+    code_sizes = np.bincount(value_codes, minlength=len(nearest))
+    lacking = (code_sizes == 0) | (code_sizes == value_codes.size)
     if statistic == "max":
-        return list(np.where(lacking, np.nan, np.sqrt(nearest.max(axis=1)))[sides].tolist())
-    parts = (np.nan if lacking[k] else _of_both(np.sqrt(nearest[k]), codes == k, statistic) for k in sides)
-    return list(parts)
+        return list(np.where(lacking, np.nan, np.sqrt(nearest.max(axis=1)))[side_codes].tolist())
+    distances = (
+        np.nan
+        if lacking[side_code]
+        else _of_both(np.sqrt(nearest[side_code]), value_codes == side_code, statistic)
+        for side_code in side_codes
+    )
+    return list(distances)
 
 
 def _of_both(minima: Floats, inside: Mask, statistic: Statistic) -> float:
     """The larger direction: of the rows inside, and of the others."""
-    return max(over_minima(minima[side], statistic) for side in (inside, ~inside))
+    return max(over_minima(minima[in_side], statistic) for in_side in (inside, ~inside))
 
 
 class NeighbourLists:
     """Rows, at least two, the nearest of all other rows of each, and the sides that they are in."""
 
     def __init__(self, rows: Floats, sides: Sequence[Side] = ()) -> None:
-        self.rows, self.sides = rows, sides
-        self.squared, self.index = nearest_rows(rows, rows, min(_LISTED, len(rows) - 1), same=True)
+        self.rows = rows
+        self.sides = sides
+        self.squared, self.index = nearest_rows(
+            rows, rows, min(_LISTED_NEIGHBOURS, len(rows) - 1), same=True
+        )
 
-    def distances(self, statistic: Statistic, order: Indices | None = None, present: Mask | None = None) -> list[float]:
-        """Distance of every side; `order` permutes them among the rows, `present` leaves rows out."""
-        own = (side.rows if order is None else side.rows[order] for side in self.sides)
-        return [self.distance(rows, statistic, present) for rows in own]
+    def distances(
+        self, statistic: Statistic, order: Indices | None = None, present: Mask | None = None
+    ) -> list[float]:
+        """Distance of every side; `order` permutes them among the rows, `present` leaves rows
+        out.
+        """
+        permuted_masks = (
+            group_side.rows if order is None else group_side.rows[order]
+            for group_side in self.sides
+        )
+        return [self.distance(in_first, statistic, present) for in_first in permuted_masks]
 
     def distance(self, in_first: Mask, statistic: Statistic, present: Mask | None = None) -> float:
-        """Exact distance of rows `in_first` from the others, of those `present`; NaN if a group is empty."""
-        here = np.arange(len(self.rows)) if present is None else np.flatnonzero(present)
-        n_first = int(np.count_nonzero(in_first[here]))
-        if n_first in (0, here.size):
+        """Exact distance of rows `in_first` from the others, of those `present`.
+
+        NaN if a group is empty.
+        """
+        if present is None:
+            present_rows = np.arange(len(self.rows))
+        else:
+            present_rows = np.flatnonzero(present)
+        n_first = int(np.count_nonzero(in_first[present_rows]))
+        if n_first in (0, present_rows.size):
             return float("nan")
         squared = np.full(len(self.rows), np.nan)
-        left = here
-        for columns in (slice(0, _FIRST), slice(_FIRST, None)):
-            listed = self.index[left, columns]
+        rows_left = present_rows
+        for columns in (slice(0, _FIRST_NEIGHBOURS), slice(_FIRST_NEIGHBOURS, None)):
+            listed = self.index[rows_left, columns]
             if not listed.size:
                 break
-            other = in_first[listed] != in_first[left, None]
+            in_other_group = in_first[listed] != in_first[rows_left, None]
             if present is not None:
-                other &= present[listed]
-            place = other.argmax(axis=1)
-            found = other[np.arange(left.size), place]
-            squared[left[found]] = self.squared[left[found], place[found] + columns.start]
-            left = left[~found]
-        highest = self._settle(squared, left, here, in_first, statistic)
+                in_other_group &= present[listed]
+            first_other = in_other_group.argmax(axis=1)
+            is_found = in_other_group[np.arange(rows_left.size), first_other]
+            squared[rows_left[is_found]] = self.squared[
+                rows_left[is_found], first_other[is_found] + columns.start
+            ]
+            rows_left = rows_left[~is_found]
+        highest = self._settle_unlisted(squared, rows_left, present_rows, in_first, statistic)
         if statistic == "max":
             return float(np.sqrt(highest))
-        return _of_both(np.sqrt(squared[here]), in_first[here], statistic)
+        return _of_both(np.sqrt(squared[present_rows]), in_first[present_rows], statistic)
 
-    def _settle(self, squared: Floats, left: Indices, here: Indices, in_first: Mask, statistic: Statistic) -> float:
-        """Rows without a listed row of the other group: the largest minimum of all, or all their minima."""
-        highest = float(np.nanmax(squared[here], initial=0.0))
-        for side in (True, False):
-            queries = left[in_first[left] == side]
+    def _settle_unlisted(
+        self,
+        squared: Floats,
+        rows_left: Indices,
+        present_rows: Indices,
+        in_first: Mask,
+        statistic: Statistic,
+    ) -> float:
+        """Rows without a listed row of the other group.
+
+        The largest minimum of all, or all their minima.
+        """
+        highest = float(np.nanmax(squared[present_rows], initial=0.0))
+        for is_first in (True, False):
+            queries = rows_left[in_first[rows_left] == is_first]
             if queries.size:
-                own = self.rows[queries]
-                targets = Targets(self.rows[here[in_first[here] != side]], own, Work())
+                query_rows = self.rows[queries]
+                targets = Targets(
+                    self.rows[present_rows[in_first[present_rows] != is_first]], query_rows, Work()
+                )
                 if statistic == "max":
-                    highest = farthest_row(own, targets, floor=highest).squared
+                    highest = farthest_row(query_rows, targets, floor=highest).squared
                 else:
-                    squared[queries], _ = row_minima(own, targets)
+                    squared[queries], _ = row_minima(query_rows, targets)
         return highest
 
 
@@ -192,20 +294,31 @@ Distances = tuple[NeighbourLists | AllPairs, NeighbourLists | AllPairs]
 
 
 def make_distances(scene: Scene) -> Distances:
-    """What finds the distances of every side, for rows with y and with ŷ: the same ones either way."""
-    kind = AllPairs if worthwhile(scene) else NeighbourLists
-    return kind(scene.with_true, scene.sides), kind(scene.with_pred, scene.sides)
+    """What finds the distances of every side, for rows with y and with ŷ.
+
+    The same ones either way.
+    """
+    distance_class = AllPairs if worthwhile(scene) else NeighbourLists
+    return distance_class(scene.with_true, scene.sides), distance_class(
+        scene.with_pred, scene.sides
+    )
 
 
 def upper_pvalue(observed: float, drawn: Floats) -> float:
     """(1 + #{drawn ≥ observed}) / (1 + B), ties within rounding counted."""
-    limit = observed if np.isinf(observed) else observed - _TIE * max(abs(observed), 1.0)
-    return float((1 + np.count_nonzero(drawn >= limit)) / (1 + drawn.size))
+    if np.isinf(observed):
+        tie_limit = observed
+    else:
+        tie_limit = observed - _EQUAL_WITHIN * max(abs(observed), 1.0)
+    return float((1 + np.count_nonzero(drawn >= tie_limit)) / (1 + drawn.size))
 
 
 def of_comparisons(of_sides: Floats, comparisons: list[Comparison]) -> Floats:
     """Maxima over the members of every comparison: (…, sides) → (…, comparisons)."""
-    return np.stack([of_sides[..., list(c.members)].max(axis=-1) for c in comparisons], axis=-1)
+    return np.stack(
+        [of_sides[..., list(comparison.members)].max(axis=-1) for comparison in comparisons],
+        axis=-1,
+    )
 
 
 def harmonics(d: Floats, d_f: Floats) -> Floats:
@@ -214,129 +327,238 @@ def harmonics(d: Floats, d_f: Floats) -> Floats:
         return np.where((d == 0) & (d_f == 0), 0.0, d_f / d - 1)
 
 
-def _drawn(scene: Scene, n: int, what: str, draw: Callable[[], list[list[float]]]) -> Floats:
-    """D and D_f of every side under n draws, shape (2, n, sides); a draw gives both of all sides."""
-    drawn = np.empty((2, n, len(scene.sides)))
-    for b in tqdm(range(n), desc=f"HFM {what}", leave=False, disable=None, delay=2.0):
-        drawn[:, b] = draw()
-    return drawn
+def _draw_distances(
+    scene: Scene, n: int, description: str, draw_once: Callable[[], list[list[float]]]
+) -> Floats:
+    """D and D_f of every side under n draws, shape (2, n, sides).
+
+    A draw gives both of all sides.
+    """
+    drawn_distances = np.empty((2, n, len(scene.sides)))
+    for draw_number in tqdm(
+        range(n), desc=f"HFM {description}", leave=False, disable=None, delay=2.0
+    ):
+        drawn_distances[:, draw_number] = draw_once()
+    return drawn_distances
+
+
+def _drawn_together(lists: Distances, statistic: Statistic) -> list[DrawnPairs] | None:
+    """What finds D and D_f of many draws at once; None where they are found one by one."""
+    together = []
+    for distance_finder in lists:
+        if isinstance(distance_finder, AllPairs):
+            together.append(distance_finder.drawn_together(statistic))
+    found = [pairs for pairs in together if pairs is not None]
+    return found if len(found) == len(lists) else None
 
 
 def label_permutation(
     scene: Scene, lists: Distances, statistic: Statistic, n_resamples: int, rng: np.random.Generator
 ) -> Floats:
-    """D and D_f of every side when the rows' sensitive values, all attributes together, are permuted."""
+    """D and D_f of every side when the rows' sensitive values, all attributes together, are
+    permuted.
+    """
+    together = _drawn_together(lists, statistic)
+    if together is not None:
+        orders = np.array([rng.permutation(scene.n) for _ in range(n_resamples)])
+        return np.stack([pairs.permuted(orders) for pairs in together])
 
     def draw() -> list[list[float]]:
-        order = rng.permutation(scene.n)
-        return [rows.distances(statistic, order) for rows in lists]
+        permuted_rows = rng.permutation(scene.n)
+        return [distance_finder.distances(statistic, permuted_rows) for distance_finder in lists]
 
-    return _drawn(scene, n_resamples, "permutations", draw)
+    return _draw_distances(scene, n_resamples, "permutations", draw)
 
 
-class _Exchangeable:
+class _ExchangeableSide:
     """One side whose labels change.
 
-    `unchanged`, (n, c): squared distance of the features to the nearest unchanged row of the other group with each
-    label; `squared`, `index`, (n, k): its nearest changing rows; `all_listed`, (n,): whether those are all of them.
+    `unchanged`, (n, c): squared distance of the features to the nearest unchanged row of the other
+    group with each label; `squared`, `index`, (n, k): its nearest changing rows; `all_listed`,
+    (n,): whether those are all of them.
     """
 
     def __init__(self, scene: Scene, side: Side, true: Indices, pred: Indices) -> None:
-        x = scene.features.values
-        n, n_labels = len(x), max(len(scene.label_levels), 2)
+        feature_rows = scene.features.values
+        n_rows = len(feature_rows)
+        n_labels = max(len(scene.label_levels), 2)
         changing = true != pred
-        self.x, self.rows, self.others = x, side.rows, {}
-        self.unchanged = np.full((n, n_labels), np.inf)
-        self.squared, self.index = np.full((n, _LISTED), np.inf), np.zeros((n, _LISTED), dtype=np.int32)
-        self.all_listed = np.ones(n, dtype=bool)
-        for own in (True, False):
-            other = side.rows != own
-            queries = np.flatnonzero(~other)
+        self.x = feature_rows
+        self.rows = side.rows
+        self.others = {}
+        self.unchanged = np.full((n_rows, n_labels), np.inf)
+        self.squared, self.index = (
+            np.full((n_rows, _LISTED_NEIGHBOURS), np.inf),
+            np.zeros((n_rows, _LISTED_NEIGHBOURS), dtype=np.int32),
+        )
+        self.all_listed = np.ones(n_rows, dtype=bool)
+        for is_first in (True, False):
+            in_other_group = side.rows != is_first
+            queries = np.flatnonzero(~in_other_group)
             for label in range(n_labels):
-                targets = np.flatnonzero(other & ~changing & (true == label))
+                targets = np.flatnonzero(in_other_group & ~changing & (true == label))
                 if targets.size:
-                    there = Targets(x[targets], x[queries], Work())
-                    self.unchanged[queries, label], _ = row_minima(x[queries], there)
-            movers = np.flatnonzero(other & changing)
-            self.others[own] = movers
-            k = min(_LISTED, movers.size)
-            if k:
-                squared, index = nearest_rows(x[queries], x[movers], k)
-                self.squared[queries, :k], self.index[queries, :k] = squared, movers[index]
-                self.all_listed[queries] = movers.size <= _LISTED
+                    unchanged_targets = Targets(
+                        feature_rows[targets], feature_rows[queries], Work()
+                    )
+                    self.unchanged[queries, label], _ = row_minima(
+                        feature_rows[queries], unchanged_targets
+                    )
+            movers = np.flatnonzero(in_other_group & changing)
+            self.others[is_first] = movers
+            n_listed = min(_LISTED_NEIGHBOURS, movers.size)
+            if n_listed:
+                squared, neighbours = nearest_rows(
+                    feature_rows[queries], feature_rows[movers], n_listed
+                )
+                self.squared[queries, :n_listed], self.index[queries, :n_listed] = (
+                    squared,
+                    movers[neighbours],
+                )
+                self.all_listed[queries] = movers.size <= _LISTED_NEIGHBOURS
 
     def distance(self, labels: Indices, statistic: Statistic) -> float:
         """Distance of the two groups under these labels."""
         minima = self.unchanged + 1
         minima[np.arange(len(labels)), labels] -= 1
         listed = self.squared + (labels[self.index] != labels[:, None])
-        best = np.minimum(minima.min(axis=1), listed.min(axis=1))
-        open_rows = np.flatnonzero(~self.all_listed & (best > self.squared[:, -1]))
+        best_squared = np.minimum(minima.min(axis=1), listed.min(axis=1))
+        open_rows = np.flatnonzero(~self.all_listed & (best_squared > self.squared[:, -1]))
         if statistic == "max" and open_rows.size:
-            level = float(np.delete(best, open_rows).max(initial=0.0))  # of the settled ones
-            open_rows = open_rows[best[open_rows] > level]
-        for side in (True, False):  # rows that the listed do not settle: all changing rows of the other group
-            queries, movers = open_rows[self.rows[open_rows] == side], self.others[side]
-            for label in np.unique(labels[movers]) if queries.size else ():
-                targets, own = self.x[movers[labels[movers] == label]], self.x[queries]
-                squared, _ = row_minima(own, Targets(targets, own, Work()))
-                best[queries] = np.minimum(best[queries], squared + (labels[queries] != label))
-        return _of_both(np.sqrt(best), self.rows, statistic)
+            largest_settled = float(
+                np.delete(best_squared, open_rows).max(initial=0.0)
+            )  # of the settled ones
+            open_rows = open_rows[best_squared[open_rows] > largest_settled]
+        for is_first in (
+            True,
+            False,
+        ):  # rows that the listed do not settle: all changing rows of the other group
+            queries = open_rows[self.rows[open_rows] == is_first]
+            movers = self.others[is_first]
+            for label_code in np.unique(labels[movers]) if queries.size else ():
+                targets = self.x[movers[labels[movers] == label_code]]
+                query_rows = self.x[queries]
+                squared, _ = row_minima(query_rows, Targets(targets, query_rows, Work()))
+                best_squared[queries] = np.minimum(
+                    best_squared[queries], squared + (labels[queries] != label_code)
+                )
+        return _of_both(np.sqrt(best_squared), self.rows, statistic)
 
 
-def label_exchange(scene: Scene, statistic: Statistic, n_resamples: int, rng: np.random.Generator) -> Floats:
+def label_exchange(
+    scene: Scene, statistic: Statistic, n_resamples: int, rng: np.random.Generator
+) -> Floats:
     """D and D_f of every side when y and ŷ change places in a random half of the rows."""
-    true, pred = (v[:, 0].astype(np.intp) if v.shape[1] == 1 else v.argmax(axis=1) for v in (scene.true, scene.pred))
+    true_codes, predicted_codes = (
+        label_places[:, 0].astype(np.intp)
+        if label_places.shape[1] == 1
+        else label_places.argmax(axis=1)
+        for label_places in (scene.true, scene.pred)
+    )
     distances: Callable[[Indices], list[float]]
     if worthwhile(scene):
-        distances = AllPairs(scene.features.values, scene.sides).relabelled(true, pred, statistic)
+        all_pairs = AllPairs(scene.features.values, scene.sides)
+        n_labels = int(max(true_codes.max(), predicted_codes.max())) + 1
+        together = all_pairs.drawn_together(statistic, n_labels)
+        if together is not None:
+            swapped = rng.random((n_resamples, scene.n)) < 0.5
+            return np.stack(
+                [
+                    together.relabelled(np.where(swapped, other, own), n_labels)
+                    for own, other in ((true_codes, predicted_codes), (predicted_codes, true_codes))
+                ]
+            )
+        distances = all_pairs.relabelled(true_codes, predicted_codes, statistic)
     else:
-        sides = [_Exchangeable(scene, side, true, pred) for side in scene.sides]
+        exchangeable_sides = []
+        for group_side in scene.sides:
+            exchangeable_sides.append(
+                _ExchangeableSide(scene, group_side, true_codes, predicted_codes)
+            )
 
         def distances(labels: Indices) -> list[float]:
-            return [side.distance(labels, statistic) for side in sides]
+            return [group_side.distance(labels, statistic) for group_side in exchangeable_sides]
 
     def draw() -> list[list[float]]:
-        swap = rng.random(scene.n) < 0.5
-        return [distances(np.where(swap, pred, true)), distances(np.where(swap, true, pred))]
+        is_swapped = rng.random(scene.n) < 0.5
+        return [
+            distances(np.where(is_swapped, predicted_codes, true_codes)),
+            distances(np.where(is_swapped, true_codes, predicted_codes)),
+        ]
 
-    return _drawn(scene, n_resamples, "exchanges", draw)
+    return _draw_distances(scene, n_resamples, "exchanges", draw)
 
 
 def subsample_distances(
-    scene: Scene, lists: Distances, statistic: Statistic, share: float, n_subsamples: int, rng: np.random.Generator
+    scene: Scene,
+    lists: Distances,
+    statistic: Statistic,
+    share: float,
+    n_subsamples: int,
+    rng: np.random.Generator,
 ) -> Floats:
-    """D and D_f of every side in random subsamples without replacement; NaN where a group is empty."""
-    size = max(round(share * scene.n), 2)
+    """D and D_f of every side in random subsamples without replacement.
+
+    NaN where a group is empty.
+    """
+    subsample_size = max(round(share * scene.n), 2)
+
+    together = _drawn_together(lists, statistic)
+    if together is not None:
+        present_rows = np.zeros((n_subsamples, scene.n), dtype=bool)
+        for rows_of_draw in present_rows:
+            rows_of_draw[rng.choice(scene.n, size=subsample_size, replace=False)] = True
+        return np.stack([pairs.present(present_rows) for pairs in together])
 
     def draw() -> list[list[float]]:
         present = np.zeros(scene.n, dtype=bool)
-        present[rng.choice(scene.n, size=size, replace=False)] = True
-        return [rows.distances(statistic, present=present) for rows in lists]
+        present[rng.choice(scene.n, size=subsample_size, replace=False)] = True
+        return [distance_finder.distances(statistic, present=present) for distance_finder in lists]
 
-    return _drawn(scene, n_subsamples, "subsamples", draw)
+    return _draw_distances(scene, n_subsamples, "subsamples", draw)
 
 
 def stability_ranges(
-    scene: Scene, comparisons: list[Comparison], values: Floats, lists: Distances,
-    statistic: Statistic, n_subsamples: int, rng: np.random.Generator,
-) -> list[tuple[StabilityRange, ...]]:  # fmt: skip
-    """Stability ranges of every comparison at either size; `values`, (3, comparisons): D, D_f, HFM on all rows."""
-    found: list[list[StabilityRange]] = [[] for _ in comparisons]
+    scene: Scene,
+    comparisons: list[Comparison],
+    values: Floats,
+    lists: Distances,
+    statistic: Statistic,
+    n_subsamples: int,
+    rng: np.random.Generator,
+) -> list[tuple[StabilityRange, ...]]:
+    """Stability ranges of every comparison at either size; `values`, (3, comparisons).
+
+    D, D_f, HFM on all rows.
+    """
+    ranges_by_comparison: list[list[StabilityRange]] = [[] for _ in comparisons]
     for share in SHARES:
-        drawn = subsample_distances(scene, lists, statistic, share, n_subsamples, rng)
-        d, d_f = of_comparisons(drawn, comparisons)
-        three = (d, d_f, harmonics(d, d_f))
-        for row, quantity, of_all in zip(three, ("D", "D_f", "HFM"), values, strict=True):
-            for ranges, of_one, value in zip(found, row.T, of_all.tolist(), strict=True):
-                ranges.append(_range_of(of_one, quantity, share, value))
-    return [tuple(ranges) for ranges in found]
+        drawn_distances = subsample_distances(scene, lists, statistic, share, n_subsamples, rng)
+        drawn_d, drawn_d_f = of_comparisons(drawn_distances, comparisons)
+        drawn_quantities = (drawn_d, drawn_d_f, harmonics(drawn_d, drawn_d_f))
+        for drawn_values, quantity, of_all in zip(
+            drawn_quantities, ("D", "D_f", "HFM"), values, strict=True
+        ):
+            for ranges, of_one, observed_value in zip(
+                ranges_by_comparison, drawn_values.T, of_all.tolist(), strict=True
+            ):
+                ranges.append(_range_of(of_one, quantity, share, observed_value))
+    return [tuple(ranges) for ranges in ranges_by_comparison]
 
 
-def _range_of(drawn: Floats, quantity: str, share: float, value: float) -> StabilityRange:
-    usable = drawn[~np.isnan(drawn)]
-    low = median = high = float("nan")
+def _range_of(
+    drawn_values: Floats, quantity: str, share: float, observed_value: float
+) -> StabilityRange:
+    usable = drawn_values[~np.isnan(drawn_values)]
+    low_quantile = median = high_quantile = float("nan")
     if usable.size:  # values that occurred: infinite ones cannot be interpolated
-        low, median, high = np.quantile(usable, _QUANTILES, method="inverted_cdf").tolist()
-    drift = median - value if np.isfinite(median) and np.isfinite(value) else float("nan")
-    return StabilityRange(quantity, share, low, median, high, drift, int(usable.size))
+        low_quantile, median, high_quantile = np.quantile(
+            usable, _QUANTILES, method="inverted_cdf"
+        ).tolist()
+    if np.isfinite(median) and np.isfinite(observed_value):
+        drift = median - observed_value
+    else:
+        drift = float("nan")
+    return StabilityRange(
+        quantity, share, low_quantile, median, high_quantile, drift, int(usable.size)
+    )

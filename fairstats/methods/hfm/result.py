@@ -17,8 +17,8 @@ from fairstats.methods.hfm.encoding import ANY_VALUE
 from fairstats.methods.hfm.set_distance import SetDistance
 from fairstats.plots.hfm import plot_hfm
 
-_NAMES = ("attribute", "group", "reference")
-_WHO = attrgetter(*_NAMES)
+_NAME_COLUMNS = ("attribute", "group", "reference")
+_names_of_entry = attrgetter(*_NAME_COLUMNS)
 _QUANTITIES = ("D", "D_f", "HFM")
 _METRICS = ("hfm_distance_labels", "hfm_distance_predictions", "hfm")
 
@@ -67,7 +67,8 @@ class HfmEntry:
     d, d_f, hfm : float
         D(S0, S1) of features and labels, D_f of features and predictions, D_f/D − 1.
     distance, distance_f : SetDistance
-        Where they come from, with the rows that attain them; those of the attaining value for a maximum.
+        Where they come from, with the rows that attain them; those of the attaining value for a
+        maximum.
     tests : tuple of HypothesisTest
         For D, D_f and HFM in this order; empty where none were asked for.
     pvalues_adjusted : tuple of float
@@ -99,9 +100,17 @@ class HfmEntry:
 
 @dataclass(frozen=True, kw_only=True)
 class HfmComparison(Comparison):
-    """D, D_f or HFM of one entry, with the range over subsamples of 80% and the labels of the rows that attain it."""
+    """D, D_f or HFM of one entry, with the range over subsamples of 80% and the labels of the rows
+    that attain it.
+    """
 
-    further: ClassVar[tuple[str, ...]] = ("attribute", "stability_low", "stability_high", "row_group", "row_reference")
+    further: ClassVar[tuple[str, ...]] = (
+        "attribute",
+        "stability_low",
+        "stability_high",
+        "row_group",
+        "row_reference",
+    )
 
     attribute: str = ""
     stability_low: float = math.nan
@@ -125,7 +134,8 @@ class HfmResult(Result):
         Rows.
     scale : {"minmax", "none"}
     left_out, constant : tuple of str
-        Columns of X left out as sensitive attributes; columns with a single value, which add nothing.
+        Columns of X left out as sensitive attributes; columns with a single value, which add
+        nothing.
     n_resamples, n_subsamples : int
         Of the tests and of the stability ranges; 0 where none were made.
     seed : int or None
@@ -134,10 +144,14 @@ class HfmResult(Result):
     title: ClassVar[str] = "HFM: what a classifier adds to the distance between groups"
     backend: ClassVar[str] = "numpy"
     lacks: ClassVar[Mapping[str, str]] = {
-        "confidence_interval": "the distance of samples does not estimate that of populations; .stability() "
-        "shows how far it moves when rows are left out, and claims no confidence",
+        "confidence_interval": (
+            "the distance of samples does not estimate that of populations; .stability() "
+            "shows how far it moves when rows are left out, and claims no confidence"
+        ),
         "std_error": "a maximum over rows has none; .stability() shows how far it moves",
-        "verdict": "without an interval nothing is judged; .pvalue tests whether the classifier adds any",
+        "verdict": (
+            "without an interval nothing is judged; .pvalue tests whether the classifier adds any"
+        ),
     }
 
     entries: tuple[HfmEntry, ...]
@@ -185,62 +199,130 @@ class HfmResult(Result):
     @property
     def pvalue(self) -> float:
         """Of HFM of `overall`: the classifier adds no distance; NaN where no test was made."""
-        return self.overall.tests[2].pvalue if self.overall.tests else math.nan
+        if self.overall.tests:
+            return self.overall.tests[2].pvalue
+        return math.nan
 
     @property
     def comparisons(self) -> tuple[HfmComparison, ...]:
         """Three per entry: D, D_f, HFM."""
-        return tuple(self._comparison(entry, k) for entry in self.entries for k in range(3))
+        return tuple(
+            self._comparison_of_entry(entry, quantity_index)
+            for entry in self.entries
+            for quantity_index in range(3)
+        )
 
     def __getitem__(self, group: Hashable) -> HfmEntry:
         """The entry of one value; where several attributes have it, of ``(attribute, value)``."""
-        if isinstance(group, tuple) and len(group) == 2 and group[0] in [e.attribute for e in self.entries]:
+        if (
+            isinstance(group, tuple)
+            and len(group) == 2
+            and group[0] in [entry.attribute for entry in self.entries]
+        ):
             return self.entry(group[0], group[1])
-        return self.entries[group_index([e.group for e in self.entries], group, "group")]
+        return self.entries[group_index([entry.group for entry in self.entries], group, "group")]
 
     def entry(self, attribute: str, group: str | None = None) -> HfmEntry:
-        """The entry of an attribute (its maximum over values), or of one value of it; InputError if there is none."""
+        """The entry of an attribute (its maximum over values), or of one value of it.
+
+        InputError if there is none.
+        """
         check_label("attribute", attribute, "a sensitive column")
         check_label("group", group, "a group, or None")
-        own = [e for e in self.entries if e.attribute == attribute]
-        found = [e for e in own if group is None or group in (e.group, e.reference)]
-        if not own:
-            check_choice("attribute", attribute, tuple(dict.fromkeys(e.attribute for e in self.entries)))
-        if not found:
-            check_choice("group", group, tuple(dict.fromkeys(e.group for e in own)))
-        exact = [e for e in found if e.group == group]
-        return exact[0] if exact else found[-1]
+        entries_of_attribute = []
+        for each_entry in self.entries:
+            if each_entry.attribute == attribute:
+                entries_of_attribute.append(each_entry)
+        entries_of_group = []
+        for each_entry in entries_of_attribute:
+            if group is None or group in (each_entry.group, each_entry.reference):
+                entries_of_group.append(each_entry)
+        if not entries_of_attribute:
+            check_choice(
+                "attribute",
+                attribute,
+                tuple(dict.fromkeys(each_entry.attribute for each_entry in self.entries)),
+            )
+        if not entries_of_group:
+            check_choice(
+                "group",
+                group,
+                tuple(dict.fromkeys(each_entry.group for each_entry in entries_of_attribute)),
+            )
+        exact_entries = [each_entry for each_entry in entries_of_group if each_entry.group == group]
+        if exact_entries:
+            return exact_entries[0]
+        return entries_of_group[-1]
 
-    def _comparison(self, entry: HfmEntry, k: int) -> HfmComparison:
-        own, other = (entry.distance.witnesses, entry.distance_f.witnesses, None)[k] or (None, None)
-        found: dict[str, Any] = {}  # what was not computed is NaN
+    def _comparison_of_entry(self, entry: HfmEntry, quantity_index: int) -> HfmComparison:
+        row_label, nearest_label = (entry.distance.witnesses, entry.distance_f.witnesses, None)[
+            quantity_index
+        ] or (None, None)
+        computed_fields: dict[str, Any] = {}  # what was not computed is NaN
         if entry.tests:
-            found = {"statistic": entry.tests[k].statistic, "pvalue": entry.tests[k].pvalue}
+            computed_fields = {
+                "statistic": entry.tests[quantity_index].statistic,
+                "pvalue": entry.tests[quantity_index].pvalue,
+            }
         if entry.pvalues_adjusted:
-            found["pvalue_adjusted"] = entry.pvalues_adjusted[k]
-        for stable in [s for s in entry.stability if s.quantity == _QUANTITIES[k]][:1]:
-            found |= {"stability_low": stable.low, "stability_high": stable.high}
+            computed_fields["pvalue_adjusted"] = entry.pvalues_adjusted[quantity_index]
+        for range_of_subsamples in [
+            stability_range
+            for stability_range in entry.stability
+            if stability_range.quantity == _QUANTITIES[quantity_index]
+        ][:1]:
+            computed_fields |= {
+                "stability_low": range_of_subsamples.low,
+                "stability_high": range_of_subsamples.high,
+            }
         return HfmComparison(
-            metric=_METRICS[k], group=entry.group, reference=entry.reference, attribute=entry.attribute,
-            estimate=(entry.d, entry.d_f, entry.hfm)[k], n=entry.n + entry.n_reference, method=self.method,
-            row_group=own, row_reference=other, **found,
-        )  # fmt: skip
+            metric=_METRICS[quantity_index],
+            group=entry.group,
+            reference=entry.reference,
+            attribute=entry.attribute,
+            estimate=(entry.d, entry.d_f, entry.hfm)[quantity_index],
+            n=entry.n + entry.n_reference,
+            method=self.method,
+            row_group=row_label,
+            row_reference=nearest_label,
+            **computed_fields,
+        )
 
     def sentences(self) -> list[str]:
         """One sentence per entry: the distances, and what the classifier adds."""
-        found = []
-        for e in self.entries:
-            who = f"{e.attribute}: {e.group}" + (f" against {e.reference}" if not e.is_maximum else "")
-            more = "further apart than" if e.hfm > 0 else "as far apart as" if e.hfm == 0 else "less far apart than"
-            tested = f" (p = {e.tests[2].pvalue:.3g} for no added distance)" if e.tests else ""
-            said = f"in these rows the predictions set the groups {more} the labels do{tested}."
-            found.append(f"{who}: D = {e.d:.4g}, D_f = {e.d_f:.4g}, HFM = {e.hfm:.4g}; {said}")
-        return found
+        sentences = []
+        for entry in self.entries:
+            group_words = f"{entry.attribute}: {entry.group}" + (
+                f" against {entry.reference}" if not entry.is_maximum else ""
+            )
+            if entry.hfm > 0:
+                comparing_words = "further apart than"
+            else:
+                if entry.hfm == 0:
+                    comparing_words = "as far apart as"
+                else:
+                    comparing_words = "less far apart than"
+            if entry.tests:
+                tested = f" (p = {entry.tests[2].pvalue:.3g} for no added distance)"
+            else:
+                tested = ""
+            conclusion = f"in these rows the predictions set the groups {comparing_words} the labels do{tested}."
+            sentences.append(
+                f"{group_words}: D = {entry.d:.4g}, D_f = {entry.d_f:.4g}, HFM = {entry.hfm:.4g}; {conclusion}"
+            )
+        return sentences
 
     def _summary_columns(self, frame: pd.DataFrame) -> list[str]:
         """What says something, in a readable order."""
         hidden = {"backend", "method", "statistic", "attribute"}
-        return ["attribute", *(c for c in frame.columns if c not in hidden and not frame[c].isna().all())]
+        return [
+            "attribute",
+            *(
+                column
+                for column in frame.columns
+                if column not in hidden and not frame[column].isna().all()
+            ),
+        ]
 
     def witnesses(self) -> pd.DataFrame:
         """The rows that drive each distance, by label; empty for the mean, which no row attains.
@@ -248,52 +330,100 @@ class HfmResult(Result):
         Returns
         -------
         DataFrame
-            Columns `attribute`, `group`, `reference`, `quantity` ("D", "D_f"), `direction` ("group to
-            reference" or back), `row`, `nearest`, `distance`, `attains` (whether it is the larger direction).
+            Columns `attribute`, `group`, `reference`, `quantity` ("D", "D_f"), `direction` ("group
+            to reference" or back), `row`, `nearest`, `distance`, `attains` (whether it is the
+            larger direction).
         """
-        rows = []
-        for e in (e for e in self.entries if not e.is_maximum):
-            for quantity, found in (("D", e.distance), ("D_f", e.distance_f)):
-                for way, d in (("group to reference", found.a_to_b), ("reference to group", found.b_to_a)):
-                    if d.row is not None:
-                        attains = d.value == found.value
-                        rows.append((*_WHO(e), quantity, way, d.row, d.nearest, d.value, attains))
-        names = ["quantity", "direction", "row", "nearest", "distance", "attains"]
-        return pd.DataFrame(rows, columns=[*_NAMES, *names])
+        table_rows = []
+        for entry in (entry for entry in self.entries if not entry.is_maximum):
+            for quantity, set_distance in (("D", entry.distance), ("D_f", entry.distance_f)):
+                for direction, directed in (
+                    ("group to reference", set_distance.a_to_b),
+                    ("reference to group", set_distance.b_to_a),
+                ):
+                    if directed.row is not None:
+                        attains = directed.value == set_distance.value
+                        table_rows.append(
+                            (
+                                *_names_of_entry(entry),
+                                quantity,
+                                direction,
+                                directed.row,
+                                directed.nearest,
+                                directed.value,
+                                attains,
+                            )
+                        )
+        column_names = ["quantity", "direction", "row", "nearest", "distance", "attains"]
+        return pd.DataFrame(table_rows, columns=[*_NAME_COLUMNS, *column_names])
 
     def stability(self) -> pd.DataFrame:
-        """Quantiles of D, D_f and HFM over subsamples of two sizes, with the drift; no confidence is claimed.
+        """Quantiles of D, D_f and HFM over subsamples of two sizes, with the drift.
+
+        No confidence is claimed.
 
         Returns
         -------
         DataFrame
-            Columns `attribute`, `group`, `reference`, `quantity`, `share`, `low` (5%), `median`, `high`
-            (95%), `drift`, `n_subsamples`.
+            Columns `attribute`, `group`, `reference`, `quantity`, `share`, `low` (5%), `median`,
+            `high` (95%), `drift`, `n_subsamples`.
         """
-        rows = [(*_WHO(e), *astuple(found)) for e in self.entries for found in e.stability]
-        return pd.DataFrame(rows, columns=[*_NAMES, *(f.name for f in fields(StabilityRange))])
+        table_rows = []
+        for entry in self.entries:
+            for stability_range in entry.stability:
+                table_rows.append((*_names_of_entry(entry), *astuple(stability_range)))
+        return pd.DataFrame(
+            table_rows,
+            columns=[*_NAME_COLUMNS, *(range_field.name for range_field in fields(StabilityRange))],
+        )
 
     def notes(self) -> list[str]:
         """Settings, what was left out, and how far the figures reach."""
-        seed = "" if self.seed is None else f" (seed {self.seed})"
-        by_maximum, tested = self.statistic == "max", self.n_resamples > 0
-        said = {
-            f"{self.n:,} rows in {len(self.columns)} coordinates and the label ({self.scale} scale); statistic "
-            f"{self.statistic}. D_f is D with predictions in place of labels; HFM = D_f/D − 1.": True,
-            f"Left out of the features as sensitive: {', '.join(self.left_out)}.": self.left_out,
-            f"Constant, so without influence: {', '.join(self.constant)}.": self.constant,
-            "The maximum is decided by single rows (see witnesses()): it is highly sensitive to the instances used, "
-            "and has no confidence interval.": by_maximum,
-            f"Tests with {self.n_resamples:,} resamples{seed}: sensitive values permuted among rows for D and D_f "
-            "(groups no further apart than random), y and ŷ exchanged within rows for HFM (the classifier adds no "
-            "distance); adjusted by Holm over values.": tested,
-            "The test of HFM is valid and, of the maximum, nearly without power: a large p-value is no evidence that "
-            'no distance was added; statistic="mean" asks with power.': tested and by_maximum,
-            "No tests were made; pass n_resamples=199 for them.": not tested,
-            f"Stability: 5% and 95% quantiles over {self.n_subsamples:,} subsamples of 80% of the rows, no confidence "
-            "range; stability() also has 40% and the drift.": self.n_subsamples,
-        }
-        return [text for text, holds in said.items() if holds]
+        if self.seed is None:
+            seed_words = ""
+        else:
+            seed_words = f" (seed {self.seed})"
+        by_maximum = self.statistic == "max"
+        tested = self.n_resamples > 0
+        rows_sentence = (
+            f"{self.n:,} rows in {len(self.columns)} coordinates and the label ({self.scale} scale); "
+            f"statistic {self.statistic}. D_f is D with predictions in place of labels; HFM = D_f/D − 1."
+        )
+        left_out = f"Left out of the features as sensitive: {', '.join(self.left_out)}."
+        constant = f"Constant, so without influence: {', '.join(self.constant)}."
+        single_rows = (
+            "The maximum is decided by single rows (see witnesses()): it is highly sensitive to the "
+            "instances used, and has no confidence interval."
+        )
+        tests_sentence = (
+            f"Tests with {self.n_resamples:,} resamples{seed_words}: sensitive values permuted among rows "
+            "for D and D_f (groups no further apart than random), y and ŷ exchanged within rows for "
+            "HFM (the classifier adds no distance); adjusted by Holm over values."
+        )
+        power_sentence = (
+            "The test of HFM is valid and, of the maximum, nearly without power: a large p-value is "
+            'no evidence that no distance was added; statistic="mean" asks with power.'
+        )
+        stability = (
+            f"Stability: 5% and 95% quantiles over {self.n_subsamples:,} subsamples of 80% of the "
+            "rows, no confidence range; stability() also has 40% and the drift."
+        )
+        sentences = [rows_sentence]
+        if self.left_out:
+            sentences.append(left_out)
+        if self.constant:
+            sentences.append(constant)
+        if by_maximum:
+            sentences.append(single_rows)
+        if tested:
+            sentences.append(tests_sentence)
+        if tested and by_maximum:
+            sentences.append(power_sentence)
+        if not tested:
+            sentences.append("No tests were made; pass n_resamples=199 for them.")
+        if self.n_subsamples:
+            sentences.append(stability)
+        return sentences
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """HFM of every entry with its stability range; see `fairstats.plots.hfm.plot_hfm`."""

@@ -8,7 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy
 
-from fairstats.ground.checks import Floats, check_confidence_level, check_flag, check_share, check_type
+from fairstats.ground.checks import (
+    Floats,
+    check_confidence_level,
+    check_flag,
+    check_share,
+    check_type,
+)
 from fairstats.ground.encoding import as_float_column
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import Axes
@@ -26,7 +32,8 @@ def select_model(error: Any, fairness: Any, *, alpha: float = 0.05) -> int:
     error : array-like of float, shape (k,)
         Error rate of every model, or 1 − F1.
     fairness : array-like of float, shape (k,)
-        Fairness measure of every model (HFM, DR, a difference); its absolute value counts; an infinite one is worst.
+        Fairness measure of every model (HFM, DR, a difference); its absolute value counts; an
+        infinite one is worst.
     alpha : float in [0, 1], default 0.05
         Weight of the error (the paper's 0.05; 0.1 with 1 − F1).
 
@@ -52,20 +59,29 @@ def select_model(error: Any, fairness: Any, *, alpha: float = 0.05) -> int:
     >>> fs.select_model([0.20, 0.25, 0.22], [0.3, -0.01, 0.02], alpha=1)
     0
     """
-    errors, measures = (_vector(v, name) for v, name in ((error, "error"), (fairness, "fairness")))
+    errors, measures = (
+        _one_per_model(model_values, argument_name)
+        for model_values, argument_name in ((error, "error"), (fairness, "fairness"))
+    )
     if errors.size != measures.size:
-        got, cure = f"{measures.size} values, {errors.size} errors", "pass both for the same models"
-        raise InputError("fairness", got=got, allowed="one value per model", cure=cure)
+        received = f"{measures.size} values, {errors.size} errors"
+        suggestion = "pass both for the same models"
+        raise InputError("fairness", got=received, allowed="one value per model", cure=suggestion)
     alpha = check_share("alpha", alpha, closed=True, cure="0.05, as in the paper")
-    weighted = np.abs(measures) * (1 - alpha) if alpha < 1 else np.zeros(errors.size)
+    if alpha < 1:
+        weighted = np.abs(measures) * (1 - alpha)
+    else:
+        weighted = np.zeros(errors.size)
     return int(np.argmin(alpha * errors + weighted))
 
 
-def _vector(values: Any, argument: str) -> Floats:
-    found = as_float_column(values, argument)
-    if found.ndim != 1 or not found.size or np.isnan(found).any():
-        raise InputError(argument, got="no values, or some that are no numbers", allowed="one number per model")
-    return found
+def _one_per_model(values: Any, argument: str) -> Floats:
+    numbers = as_float_column(values, argument)
+    if numbers.ndim != 1 or not numbers.size or np.isnan(numbers).any():
+        raise InputError(
+            argument, got="no values, or some that are no numbers", allowed="one number per model"
+        )
+    return numbers
 
 
 @serialisable()
@@ -121,25 +137,45 @@ class RankingResult(Result):
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
         """One per rule, best first."""
-        test: dict[str, Any] = {"statistic": self.statistic, "pvalue": self.pvalue, "method": self.friedman.method}
+        test_fields: dict[str, Any] = {
+            "statistic": self.statistic,
+            "pvalue": self.pvalue,
+            "method": self.friedman.method,
+        }
         return tuple(
-            Comparison(metric="average_rank", group=self.rules[k], estimate=self.ranks[k], n=self.n, **test)
-            for k in np.argsort(self.ranks, kind="stable").tolist()
+            Comparison(
+                metric="average_rank",
+                group=self.rules[rule_index],
+                estimate=self.ranks[rule_index],
+                n=self.n,
+                **test_fields,
+            )
+            for rule_index in np.argsort(self.ranks, kind="stable").tolist()
         )
 
     def sentences(self) -> list[str]:
         """The rule that ranks first, and those that rank worse significantly."""
-        best, least = int(np.argmin(self.ranks)), min(self.ranks)
+        best_rule = int(np.argmin(self.ranks))
+        best_rank = min(self.ranks)
         behind = zip(self.rules, self.ranks, strict=True)
-        worse = [rule for rule, rank in behind if rank - least > self.critical_difference]
-        tail = f"significantly before {', '.join(worse)}" if worse else "none significantly behind"
-        return [f"{self.rules[best]} ranks first on average ({least:.3g}), {tail}."]
+        worse_rules = []
+        for rule, mean_rank in behind:
+            if mean_rank - best_rank > self.critical_difference:
+                worse_rules.append(rule)
+        if worse_rules:
+            ending = f"significantly before {', '.join(worse_rules)}"
+        else:
+            ending = "none significantly behind"
+        return [f"{self.rules[best_rule]} ranks first on average ({best_rank:.3g}), {ending}."]
 
     def notes(self) -> list[str]:
         """The critical difference."""
-        text = f"Over {self.n} data sets; Friedman p = {self.pvalue:.4f}. Ranks that differ by more than "
-        level = f"{1 - self.confidence_level:.0%} level"
-        return [f"{text}{self.critical_difference:.3f} differ at the {level} (Nemenyi)."]
+        sentence = (
+            f"Over {self.n} data sets; Friedman p = {self.pvalue:.4f}. Ranks that differ by more"
+            " than "
+        )
+        level_words = f"{1 - self.confidence_level:.0%} level"
+        return [f"{sentence}{self.critical_difference:.3f} differ at the {level_words} (Nemenyi)."]
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Friedman chart: average ranks with the critical difference (the paper's figure 2a)."""
@@ -147,9 +183,14 @@ class RankingResult(Result):
 
 
 def rank_rules(
-    scores: Any, *, rules: Sequence[str] | None = None, larger_is_better: bool = True, confidence_level: float = 0.95
+    scores: Any,
+    *,
+    rules: Sequence[str] | None = None,
+    larger_is_better: bool = True,
+    confidence_level: float = 0.95,
 ) -> RankingResult:
-    """Average ranks of rules over data sets, with Friedman's test and Nemenyi's critical difference.
+    """Average ranks of rules over data sets, with Friedman's test and Nemenyi's critical
+    difference.
 
     Over few data sets the test is conservative: ranks take few values.
 
@@ -174,7 +215,8 @@ def rank_rules(
 
     References
     ----------
-    .. [1] Demšar, J. (2006), Statistical comparisons of classifiers over multiple data sets, JMLR 7.
+    .. [1] Demšar, J. (2006), Statistical comparisons of classifiers over multiple data sets, JMLR
+       7.
 
     Examples
     --------
@@ -185,27 +227,45 @@ def rank_rules(
     >>> round(result.critical_difference, 3)
     1.914
     """
-    level = check_confidence_level(confidence_level)
-    table = as_rows(scores, "scores")
-    n, k = table.values.shape
-    if n < 2 or k < 3:
-        got, allowed = f"{n} data sets and {k} rules", "two data sets or more, three rules or more"
-        raise InputError("scores", got=got, allowed=allowed)
-    names = table.columns or tuple(f"rule {j + 1}" for j in range(k))
+    confidence = check_confidence_level(confidence_level)
+    score_rows = as_rows(scores, "scores")
+    n_data_sets, n_rules = score_rows.values.shape
+    if n_data_sets < 2 or n_rules < 3:
+        received = f"{n_data_sets} data sets and {n_rules} rules"
+        allowed = "two data sets or more, three rules or more"
+        raise InputError("scores", got=received, allowed=allowed)
+    rule_names = score_rows.columns or tuple(
+        f"rule {column_number + 1}" for column_number in range(n_rules)
+    )
     if rules is not None:
-        check_type("rules", rules, (list, tuple, np.ndarray), f"a list of {k} names", "leave it out")
-        names = tuple(map(str, np.ravel(np.asarray(rules, dtype=object))))
-    if len(names) != k:
-        raise InputError("rules", got=f"{len(names)} names", allowed=f"one per column of scores: {k}")
+        check_type(
+            "rules", rules, (list, tuple, np.ndarray), f"a list of {n_rules} names", "leave it out"
+        )
+        rule_names = tuple(map(str, np.ravel(np.asarray(rules, dtype=object))))
+    if len(rule_names) != n_rules:
+        raise InputError(
+            "rules", got=f"{len(rule_names)} names", allowed=f"one per column of scores: {n_rules}"
+        )
     check_flag("larger_is_better", larger_is_better)
-    values = -table.values if larger_is_better else table.values
-    ranks = scipy.stats.rankdata(values, axis=1).mean(axis=0)
-    alike = (np.ptp(values, axis=1) == 0).all()
-    statistic, pvalue = (0.0, 1.0) if alike else map(float, scipy.stats.friedmanchisquare(*values.T))
-    std_error = np.sqrt(k * (k + 1) / (6 * n))
-    critical = float(scipy.stats.studentized_range.ppf(level, k, np.inf) / np.sqrt(2) * std_error)
-    apart = np.abs(ranks[:, None] - ranks) / std_error * np.sqrt(2)
-    pairs = np.where(apart == 0, 1.0, scipy.stats.studentized_range.sf(apart, k, np.inf))
+    if larger_is_better:
+        values = -score_rows.values
+    else:
+        values = score_rows.values
+    mean_ranks = scipy.stats.rankdata(values, axis=1).mean(axis=0)
+    all_alike = (np.ptp(values, axis=1) == 0).all()
+    statistic, pvalue = (
+        (0.0, 1.0) if all_alike else map(float, scipy.stats.friedmanchisquare(*values.T))
+    )
+    std_error = np.sqrt(n_rules * (n_rules + 1) / (6 * n_data_sets))
+    critical = float(
+        scipy.stats.studentized_range.ppf(confidence, n_rules, np.inf) / np.sqrt(2) * std_error
+    )
+    studentized = np.abs(mean_ranks[:, None] - mean_ranks) / std_error * np.sqrt(2)
+    pair_pvalues = np.where(
+        studentized == 0, 1.0, scipy.stats.studentized_range.sf(studentized, n_rules, np.inf)
+    )
     friedman = HypothesisTest("all rules perform alike", "two-sided", statistic, pvalue, "Friedman")
-    pvalues = tuple(tuple(row) for row in pairs.tolist())
-    return RankingResult(names, tuple(ranks.tolist()), friedman, critical, pvalues, n, level)
+    pvalues = tuple(tuple(pvalue_row) for pvalue_row in pair_pvalues.tolist())
+    return RankingResult(
+        rule_names, tuple(mean_ranks.tolist()), friedman, critical, pvalues, n_data_sets, confidence
+    )

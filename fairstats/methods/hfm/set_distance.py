@@ -28,9 +28,11 @@ class DirectedDistance:
     Attributes
     ----------
     value : float
-        Maximum, mean or quantile over the rows of this set of the distance to the nearest row of the other.
+        Maximum, mean or quantile over the rows of this set of the distance to the nearest row of
+        the other.
     row, nearest : hashable or None
-        Labels of the row that attains it, and of its nearest row in the other set; None for the mean.
+        Labels of the row that attains it, and of its nearest row in the other set; None for the
+        mean.
     """
 
     value: float
@@ -55,7 +57,8 @@ class SetDistance(Result):
     seconds : float
         Time taken; not part of comparisons.
     n_distances, n_tree_queries : int
-        Distances evaluated, in blocks of BLAS and directly; rows put to a k-d tree, whose distances are not counted.
+        Distances evaluated, in blocks of BLAS and directly; rows put to a k-d tree, whose distances
+        are not counted.
     n_a, n_b, dimension : int
         Rows of the sets and columns.
     per_projection : tuple of float
@@ -63,14 +66,17 @@ class SetDistance(Result):
     m1, m2, seed : int or None
         Its projections, the neighbours compared on either side, and the seed.
     probability, factor : float or None
-        With at least this probability, over projections, the value is at most `factor` times the exact one.
+        With at least this probability, over projections, the value is at most `factor` times the
+        exact one.
     """
 
     title: ClassVar[str] = "Distance between two sets"
     backend: ClassVar[str] = "numpy"
     lacks: ClassVar[Mapping[str, str]] = {
-        "confidence_interval": "the distance of samples does not estimate that of populations; "
-        "fs.hfm(...).stability() shows how far it moves when rows are left out",
+        "confidence_interval": (
+            "the distance of samples does not estimate that of populations; "
+            "fs.hfm(...).stability() shows how far it moves when rows are left out"
+        ),
         "std_error": "a maximum over rows has none",
         "pvalue": "nothing is tested here; fs.hfm permutes the groups",
         "verdict": "nothing is judged",
@@ -100,10 +106,13 @@ class SetDistance(Result):
     @property
     def witnesses(self) -> tuple[Hashable, Hashable] | None:
         """Labels (row of a, row of b) of the pair that attains `value`; None for the mean."""
-        first, second = self.a_to_b, self.b_to_a
-        if first.row is None:
+        first_direction = self.a_to_b
+        second_direction = self.b_to_a
+        if first_direction.row is None:
             return None
-        return (first.row, first.nearest) if first.value >= second.value else (second.nearest, second.row)
+        if first_direction.value >= second_direction.value:
+            return (first_direction.row, first_direction.nearest)
+        return (second_direction.nearest, second_direction.row)
 
     @property
     def estimate(self) -> float:
@@ -113,36 +122,72 @@ class SetDistance(Result):
     @property
     def method(self) -> str:
         """What was computed."""
-        return "exact" if self.exact else f"ApproxDist, m1 = {self.m1}, m2 = {self.m2}"
+        if self.exact:
+            return "exact"
+        return f"ApproxDist, m1 = {self.m1}, m2 = {self.m2}"
 
     def rows(self) -> list[dict[str, Any]]:
         """One row: the value, the pair that attains it, both directions."""
-        pair = self.witnesses or (None, None)
-        return [{
-            "metric": f"set distance ({self.statistic})", "group": "a", "reference": "b", "estimate": self.value,
-            "n": self.n_a + self.n_b, "method": self.method, "backend": self.backend, "row_a": pair[0],
-            "row_b": pair[1], "a_to_b": self.a_to_b.value, "b_to_a": self.b_to_a.value,
-        }]  # fmt: skip
+        attaining_pair = self.witnesses or (None, None)
+        return [
+            {
+                "metric": f"set distance ({self.statistic})",
+                "group": "a",
+                "reference": "b",
+                "estimate": self.value,
+                "n": self.n_a + self.n_b,
+                "method": self.method,
+                "backend": self.backend,
+                "row_a": attaining_pair[0],
+                "row_b": attaining_pair[1],
+                "a_to_b": self.a_to_b.value,
+                "b_to_a": self.b_to_a.value,
+            }
+        ]
 
     def sentences(self) -> list[str]:
         """The distance, and the rows that attain it."""
-        pair = "" if self.witnesses is None else ", attained by rows {!r} and {!r}".format(*self.witnesses)
-        sets = f"{self.n_a:,} and {self.n_b:,} rows"
-        found = [f"The distance ({self.statistic}) between {sets} is {self.value:.4g}{pair}."]
+        if self.witnesses is None:
+            pair_words = ""
+        else:
+            pair_words = ", attained by rows {!r} and {!r}".format(*self.witnesses)
+        set_words = f"{self.n_a:,} and {self.n_b:,} rows"
+        sentences = [
+            f"The distance ({self.statistic}) between {set_words} is {self.value:.4g}{pair_words}."
+        ]
         if self.probability is not None:
-            sure = "Always" if self.probability == 1 else f"With probability {self.probability:.4g} or more"
-            how = f"over m1 = {self.m1} random projections with m2 = {self.m2} neighbours"
-            found.append(f"{sure}, {how}, it is at most {self.factor:g} times the exact distance.")
-        return found
+            if self.probability == 1:
+                probability_words = "Always"
+            else:
+                probability_words = f"With probability {self.probability:.4g} or more"
+            projection_words = (
+                f"over m1 = {self.m1} random projections with m2 = {self.m2} neighbours"
+            )
+            sentences.append(
+                f"{probability_words}, {projection_words}, it is at most {self.factor:g} times the exact distance."
+            )
+        return sentences
 
     def notes(self) -> list[str]:
         """What was computed and at which cost."""
-        tree = f", {self.n_tree_queries:,} queries of a tree" if self.n_tree_queries else ""
-        done = f"{self.n_distances:,} of {2 * self.n_a * self.n_b:,} distances evaluated{tree}; {self.seconds:.2g} s."
-        cost = f"{self.n_a:,} and {self.n_b:,} rows in {self.dimension} dimensions: {done}"
+        if self.n_tree_queries:
+            tree_words = f", {self.n_tree_queries:,} queries of a tree"
+        else:
+            tree_words = ""
+        work_words = (
+            f"{self.n_distances:,} of {2 * self.n_a * self.n_b:,} distances evaluated{tree_words};"
+            f" {self.seconds:.2g} s."
+        )
+        cost_sentence = (
+            f"{self.n_a:,} and {self.n_b:,} rows in {self.dimension} dimensions: {work_words}"
+        )
         if self.exact:
-            return [cost]
-        return [cost, "ApproxDist never lies below the exact distance, and may lie above it.", *self.sentences()[1:]]
+            return [cost_sentence]
+        return [
+            cost_sentence,
+            "ApproxDist never lies below the exact distance, and may lie above it.",
+            *self.sentences()[1:],
+        ]
 
 
 def set_distance(
@@ -153,13 +198,16 @@ def set_distance(
     Parameters
     ----------
     a, b : array-like or data frame of numbers, shape (n, d), (m, d)
-        Finite rows with the same columns. Any frame that narwhals reads; text has to be encoded first.
+        Finite rows with the same columns. Any frame that narwhals reads; text has to be encoded
+        first.
     statistic : {"max", "mean"} or float in (0, 1], default "max"
-        What is taken over the rows' distances to the nearest row of the other set: the maximum is the paper's D (the
-        Hausdorff distance); the mean, or a quantile (the smallest distance that at least this share of the rows do not
-        exceed), is less sensitive to single rows. The larger of the two directions counts.
+        What is taken over the rows' distances to the nearest row of the other set: the maximum is
+        the paper's D (the Hausdorff distance); the mean, or a quantile (the smallest distance that
+        at least this share of the rows do not exceed), is less sensitive to single rows. The larger
+        of the two directions counts.
     counts : Tally, optional
-        Features of two groups counted by `fs.tally` in place of `a` and `b`: numbers as they are, categories one-hot.
+        Features of two groups counted by `fs.tally` in place of `a` and `b`: numbers as they are,
+        categories one-hot.
 
     Returns
     -------
@@ -173,14 +221,16 @@ def set_distance(
 
     Notes
     -----
-    Exact: the value is computed from differences in double precision, and equals the direct computation of all pairs to
-    about 10⁻¹¹ of it. "max" leaves out nearly all pairs: rows that both sets hold, and rows that have a neighbour
-    nearer than the farthest row found so far. "mean" and quantiles need the minimum of *every* row: a query of a tree
-    in few dimensions, all n·m pairs (in blocks; 2–6 ns each) in many. Memory is a few blocks, never n × m.
+    Exact: the value is computed from differences in double precision, and equals the direct
+    computation of all pairs to about 10⁻¹¹ of it. "max" leaves out nearly all pairs: rows that both
+    sets hold, and rows that have a neighbour nearer than the farthest row found so far. "mean" and
+    quantiles need the minimum of *every* row: a query of a tree in few dimensions, all n·m pairs
+    (in blocks; 2–6 ns each) in many. Memory is a few blocks, never n × m.
 
     References
     ----------
-    .. [1] Bian, Y. and Luo, Y. (2024), Does machine bring in extra bias in learning? Eq. (1) and (2).
+    .. [1] Bian, Y. and Luo, Y. (2024), Does machine bring in extra bias in learning? Eq. (1) and
+       (2).
 
     Examples
     --------
@@ -191,14 +241,14 @@ def set_distance(
     >>> fs.set_distance([[0.0], [1.0]], [[0.0], [4.0]], statistic="mean").value
     1.5
     """
-    level = check_statistic(statistic)
-    return measure(*two_sets(a, b, counts), level)
+    checked_statistic = check_statistic(statistic)
+    return measure(*two_sets(a, b, counts), checked_statistic)
 
 
 def two_sets(a: Any, b: Any, counts: Tally | None) -> tuple[Rows, Rows]:
     """The rows of two sets that were given, or counted."""
-    given = counts_or_rows(counts, needs="a, b", a=a, b=b)
-    return pair_of_groups(counts) if given else as_pair(a, b)  # type: ignore[arg-type]
+    rows_are_counted = counts_or_rows(counts, needs="a, b", a=a, b=b)
+    return pair_of_groups(counts) if rows_are_counted else as_pair(a, b)  # type: ignore[arg-type]
 
 
 def check_statistic(statistic: Any) -> Statistic:
@@ -206,80 +256,128 @@ def check_statistic(statistic: Any) -> Statistic:
     if isinstance(statistic, str) and statistic in ("max", "mean"):
         return statistic
     allowed = '"max", "mean" or a quantile in (0, 1]'
-    cure = "0.95 for the 95% quantile of the rows' distances"
-    return check_number("statistic", statistic, low=0, high=1, open_low=True, allowed=allowed, cure=cure)
+    suggestion = "0.95 for the 95% quantile of the rows' distances"
+    return check_number(
+        "statistic", statistic, low=0, high=1, open_low=True, allowed=allowed, cure=suggestion
+    )
 
 
 def measure(first: Rows, second: Rows, statistic: Statistic) -> SetDistance:
     """The exact distance of validated rows."""
-    start = time.perf_counter()
-    a, b, unit = in_range(first.values, second.values)
-    work = Work()
+    start_time = time.perf_counter()
+    a, b, common_unit = in_range(first.values, second.values)
+    work_done = Work()
     with one_blas_thread():
-        ab, ba = _maxima(a, b, work) if statistic == "max" else _over_all(a, b, work, statistic)
+        from_a_to_b, from_b_to_a = (
+            _largest_minima(a, b, work_done)
+            if statistic == "max"
+            else _over_all(a, b, work_done, statistic)
+        )
     return SetDistance(
-        value=max(ab[0], ba[0]) * unit, statistic=statistic, a_to_b=labelled(ab, unit, first, second),
-        b_to_a=labelled(ba, unit, second, first), exact=True, seconds=time.perf_counter() - start,
-        n_distances=work.distances, n_tree_queries=work.tree_queries, n_a=len(a), n_b=len(b), dimension=a.shape[1],
-    )  # fmt: skip
+        value=max(from_a_to_b[0], from_b_to_a[0]) * common_unit,
+        statistic=statistic,
+        a_to_b=labelled(from_a_to_b, common_unit, first, second),
+        b_to_a=labelled(from_b_to_a, common_unit, second, first),
+        exact=True,
+        seconds=time.perf_counter() - start_time,
+        n_distances=work_done.distances,
+        n_tree_queries=work_done.tree_queries,
+        n_a=len(a),
+        n_b=len(b),
+        dimension=a.shape[1],
+    )
 
 
-def labelled(found: tuple[float, int, int], unit: float, own: Rows, other: Rows) -> DirectedDistance:
+def labelled(
+    found: tuple[float, int, int], unit: float, own: Rows, other: Rows
+) -> DirectedDistance:
     """A distance, its row and the nearest one by their labels; none where the row is negative."""
-    value, row, nearest = found
-    labels = (own.label(row), other.label(nearest)) if row >= 0 else (None, None)
-    return DirectedDistance(value * unit, *labels)
+    distance, row_number, nearest = found
+    if row_number >= 0:
+        labels = (own.label(row_number), other.label(nearest))
+    else:
+        labels = (None, None)
+    return DirectedDistance(distance * unit, *labels)
 
 
 def in_range(a: Floats, b: Floats) -> tuple[Floats, Floats, float]:
-    """The rows in a unit (a power of two) in which squares neither overflow nor vanish, and the unit."""
+    """The rows in a unit (a power of two) in which squares neither overflow nor vanish, and the
+    unit.
+    """
     widest = max(float(a.max()), -float(a.min()), float(b.max()), -float(b.min()))
     if widest == 0 or 1e-100 < widest < 1e100:
         return a, b, 1.0
-    unit = float(2.0 ** np.clip(np.floor(np.log2(widest)), -1000, 1000))
-    return a / unit, b / unit, unit
+    common_unit = float(2.0 ** np.clip(np.floor(np.log2(widest)), -1000, 1000))
+    return a / common_unit, b / common_unit, common_unit
 
 
-def _maxima(a: Floats, b: Floats, work: Work) -> list[tuple[float, int, int]]:
+def _largest_minima(a: Floats, b: Floats, work_done: Work) -> list[tuple[float, int, int]]:
     """Largest row minimum in both directions, its row and its nearest target."""
     common = cache(lambda: find_common_rows(a, b))
-    a_to_b = farthest_row(a, Targets(b, a, work), lambda: common().only_a)
-    b_to_a = farthest_row(b, Targets(a, b, work), lambda: common().only_b)
-    return [(float(np.sqrt(f.squared)), f.query, f.target) for f in (a_to_b, b_to_a)]
+    a_to_b = farthest_row(a, Targets(b, a, work_done), lambda: common().only_a)
+    b_to_a = farthest_row(b, Targets(a, b, work_done), lambda: common().only_b)
+    return [
+        (float(np.sqrt(farthest.squared)), farthest.query, farthest.target)
+        for farthest in (a_to_b, b_to_a)
+    ]
 
 
-def _over_all(a: Floats, b: Floats, work: Work, statistic: Statistic) -> list[tuple[float, int, int]]:
-    """Mean or quantile of the row minima in both directions, every row counted as often as it occurs."""
+def _over_all(
+    a: Floats, b: Floats, work_done: Work, statistic: Statistic
+) -> list[tuple[float, int, int]]:
+    """Mean or quantile of the row minima in both directions, every row counted as often as it
+    occurs.
+    """
     shared = find_common_rows(a, b)
-    first_a, first_b = shared.distinct_a[shared.inverse_a], shared.distinct_b[shared.inverse_b]
+    first_a = shared.distinct_a[shared.inverse_a]
+    first_b = shared.distinct_b[shared.inverse_b]
     directed = [
-        _statistic_of(a, b, shared.only_a, first_a, shared.distinct_b, work, statistic),
-        _statistic_of(b, a, shared.only_b, first_b, shared.distinct_a, work, statistic),
+        _statistic_of(a, b, shared.only_a, first_a, shared.distinct_b, work_done, statistic),
+        _statistic_of(b, a, shared.only_b, first_b, shared.distinct_a, work_done, statistic),
     ]
     if statistic != "mean" and shared.common is not None:
-        pairs = (shared.common, shared.common[::-1])
-        directed = [found if found[1] >= 0 else (0.0, *pairs[k]) for k, found in enumerate(directed)]
+        common_pairs = (shared.common, shared.common[::-1])
+        directed = [
+            statistic_found if statistic_found[1] >= 0 else (0.0, *common_pairs[direction])
+            for direction, statistic_found in enumerate(directed)
+        ]
     return directed
 
 
 def _statistic_of(
-    queries: Floats, targets: Floats, rows: Indices, first: Indices, distinct: Indices, work: Work,
+    queries: Floats,
+    targets: Floats,
+    row_numbers: Indices,
+    first_equal: Indices,
+    distinct: Indices,
+    work_done: Work,
     statistic: Statistic,
-) -> tuple[float, int, int]:  # fmt: skip
-    """Statistic over the rows, its row and its nearest target; −1 for none. `first` of the rows that equal each."""
-    minima, nearest = np.zeros(len(queries)), np.full(len(queries), -1, dtype=np.intp)
-    if rows.size:
-        own = queries[rows]
-        squared, found = row_minima(own, Targets(targets[distinct], own, work))
-        minima[rows], nearest[rows] = np.sqrt(squared), distinct[found]
-    minima, nearest = minima[first], nearest[first]
+) -> tuple[float, int, int]:
+    """Statistic over the rows, its row and its nearest target; −1 for none.
+
+    `first_equal` of the rows that equal each.
+    """
+    minima = np.zeros(len(queries))
+    nearest = np.full(len(queries), -1, dtype=np.intp)
+    if row_numbers.size:
+        query_rows = queries[row_numbers]
+        squared, target_numbers = row_minima(
+            query_rows, Targets(targets[distinct], query_rows, work_done)
+        )
+        minima[row_numbers], nearest[row_numbers] = np.sqrt(squared), distinct[target_numbers]
+    minima = minima[first_equal]
+    nearest = nearest[first_equal]
     if statistic == "mean":
         return float(minima.mean()), -1, -1
-    row = int(np.argsort(minima, kind="stable")[_place(statistic, minima.size)])
-    return (float(minima[row]), row, int(nearest[row])) if nearest[row] >= 0 else (0.0, -1, -1)
+    attaining_row = int(
+        np.argsort(minima, kind="stable")[_place_of_quantile(statistic, minima.size)]
+    )
+    if nearest[attaining_row] >= 0:
+        return (float(minima[attaining_row]), attaining_row, int(nearest[attaining_row]))
+    return (0.0, -1, -1)
 
 
-def _place(statistic: Statistic, n: int) -> int:
+def _place_of_quantile(statistic: Statistic, n: int) -> int:
     """Position of a quantile among n sorted values: the first that this share does not exceed."""
     return max(int(np.ceil(float(statistic) * n * (1 - 1e-15))) - 1, 0)
 
@@ -288,5 +386,5 @@ def over_minima(minima: Floats, statistic: Statistic) -> float:
     """Maximum, mean or quantile of row minima."""
     if statistic in ("max", "mean"):
         return float(minima.max() if statistic == "max" else minima.mean())
-    place = _place(statistic, minima.size)
-    return float(np.partition(minima, place)[place])
+    position = _place_of_quantile(statistic, minima.size)
+    return float(np.partition(minima, position)[position])

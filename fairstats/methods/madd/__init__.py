@@ -1,1 +1,4 @@
-"""MADD (Verger et al. 2024): the distance between the score distributions of groups, and its mitigation."""
+"""MADD (Verger et al. 2024).
+
+The distance between the score distributions of groups, and its mitigation.
+"""

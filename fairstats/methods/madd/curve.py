@@ -1,4 +1,7 @@
-"""MADD against the number of bins, and Algorithm 1: the stretch of bandwidths over which it varies least."""
+"""MADD against the number of bins, and Algorithm 1.
+
+The stretch of bandwidths over which it varies least.
+"""
 
 from __future__ import annotations
 
@@ -10,36 +13,52 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import check_number, check_that, check_whole, shown
+from fairstats.ground.checks import Floats, check_number, check_that, check_whole, shown
 from fairstats.ground.errors import InputError
 from fairstats.ground.groups import group_index
 from fairstats.ground.lazy import Axes, pd
 from fairstats.ground.results import WIDTH, Result
 from fairstats.ground.scores import bandwidth_order
 from fairstats.ground.serialise import serialisable
-from fairstats.methods.madd.scores import Sample, check_bins, distances_from_below, farey_grid, read_scores
+from fairstats.methods.madd.scores import (
+    Sample,
+    check_bins,
+    distances_from_below,
+    farey_grid,
+    read_scores,
+)
+from fairstats.methods.madd.stretches import (
+    first_ends,
+    least_varying,
+    least_varying_of_all,
+    mean_of_stretch,
+    population_std,
+)
 from fairstats.plots.madd import plot_curve
 
 #: Searching more numbers of bins than this would need gigabytes for edges.
 MOST_SEARCHED = 5_000
 #: What neither a curve nor a stretch of it can have.
-_LACKS = dict.fromkeys(
-    ("comparisons", "confidence_interval", "pvalue", "verdict", "std_error", "statistic", "__getitem__"),
+_WHAT_IS_LACKING = dict.fromkeys(
+    (
+        "comparisons",
+        "confidence_interval",
+        "pvalue",
+        "verdict",
+        "std_error",
+        "statistic",
+        "__getitem__",
+    ),
     "it describes the search; madd(…) gives comparisons with interval, test and verdict",
 )
-_ROWS_AT_A_TIME = 64
-#: Variances this close to the least, relative to the curve's, are computed again, at most so many.
-_NEARLY_LEAST = 1e-10
-_MOST_EXACT = 1_000
-#: MADD values that differ by less are equal.
-_ROUNDING = 1e-12
 
 
 @serialisable(eq=False)
 class MaddCurve(Result):
     """MADD of two groups for m = 1 … M bins.
 
-    `n_bins`, shape (M,): m, ascending; `madd`, shape (M,): in [0, 2]; `n0`, `n1`: (effective) rows of the `groups`.
+    `n_bins`, shape (M,): m, ascending; `madd`, shape (M,): in [0, 2]; `n0`, `n1`: (effective) rows
+    of the `groups`.
     """
 
     n_bins: NDArray[np.int64]
@@ -50,7 +69,7 @@ class MaddCurve(Result):
 
     title: ClassVar[str] = "MADD against the number of bins"
     backend: ClassVar[str] = "numpy"
-    lacks: ClassVar[dict[str, str]] = _LACKS
+    lacks: ClassVar[dict[str, str]] = _WHAT_IS_LACKING
 
     @property
     def estimate(self) -> NDArray[np.float64]:
@@ -69,20 +88,25 @@ class MaddCurve(Result):
     def sentences(self) -> list[str]:
         """Where it begins and ends."""
         return [
-            f"{' against '.join(self.groups)}: MADD from {self.madd.min():.3f} to {self.madd.max():.3f} in 1 to "
-            f"{self.n_bins.size:,} bins. It tends to grow with their number; stable_bandwidth(…) finds where it "
-            "varies least."
+            f"{' against '.join(self.groups)}: MADD from {self.madd.min():.3f} to"
+            f" {self.madd.max():.3f} in 1 to {self.n_bins.size:,} bins. It tends to grow with their"
+            " number; stable_bandwidth(…) finds where it varies least."
         ]
 
     def summary(self) -> str:
         """The curve in a sentence: its table has as many rows as there are bandwidths."""
-        return "\n".join(textwrap.fill(line, WIDTH) for line in (self.title, *self.sentences()))
+        return "\n".join(
+            textwrap.fill(paragraph, WIDTH) for paragraph in (self.title, *self.sentences())
+        )
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(self.summary())}</pre>"
 
     def plot(self, ax: Axes | None = None, *, stable: Any = None) -> Axes:
-        """Draw MADD against h, with a stable stretch if given; see `fairstats.plots.madd.plot_curve`."""
+        """Draw MADD against h, with a stable stretch if given.
+
+        See `fairstats.plots.madd.plot_curve`.
+        """
         return plot_curve(self, stable=stable, ax=ax)
 
 
@@ -119,7 +143,8 @@ def madd_curve(
 
     Notes
     -----
-    Bins are [0, 1/m), …, [(m−1)/m, 1]. The search runs over whole m: floor(1/h) loses a bin for 70 of m = 1 … 1,000.
+    Bins are [0, 1/m), …, [(m−1)/m, 1]. The search runs over whole m: floor(1/h) loses a bin for 70
+    of m = 1 … 1,000.
 
     References
     ----------
@@ -132,40 +157,67 @@ def madd_curve(
     >>> fs.madd_curve(score, sensitive_features=group, max_bins=4).madd.round(3)
     array([0.   , 1.333, 2.   , 1.333])
     """
-    most = check_bins("max_bins", max_bins, most=MOST_SEARCHED)
+    largest_bins = check_bins("max_bins", max_bins, most=MOST_SEARCHED)
     scores = read_scores(
-        counts, most, score=score, sensitive_features=sensitive_features, sample_weight=sample_weight,
-        missing=missing, groups=groups,
-    )  # fmt: skip
-    names = scores.groups
-    pair = names if pair is None and len(names) == 2 else pair
-    pair = pair.tolist() if isinstance(pair, np.ndarray) else pair
+        counts,
+        largest_bins,
+        score=score,
+        sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+        missing=missing,
+        groups=groups,
+    )
+    group_names = scores.groups
+    if pair is None and len(group_names) == 2:
+        pair = group_names
+    if isinstance(pair, np.ndarray):
+        pair = pair.tolist()
     if not isinstance(pair, (list, tuple)) or len(pair) != 2:
-        allowed = "two of the groups " + ", ".join(map(repr, names))
-        raise InputError("pair", got=shown(pair), allowed=allowed, cure=f"pair=({names[0]!r}, {names[1]!r})")
-    first, second = (group_index(names, g, "pair") for g in pair)
-    check_that(first != second, "pair", pair, "two different groups", "name another group")
-    for g in (first, second):
-        if not scores.samples[g].total > 0:
-            got, cure = f"no rows (or no weight) in group {names[g]!r}", "name two groups with rows as pair="
-            raise InputError("sensitive_features", got=got, allowed="two groups with rows", cure=cure)
-    return curve_of(scores.samples[first], scores.samples[second], most, (names[first], names[second]))
+        allowed = "two of the groups " + ", ".join(map(repr, group_names))
+        raise InputError(
+            "pair",
+            got=shown(pair),
+            allowed=allowed,
+            cure=f"pair=({group_names[0]!r}, {group_names[1]!r})",
+        )
+    first_index, second_index = (
+        group_index(group_names, group_label, "pair") for group_label in pair
+    )
+    check_that(
+        first_index != second_index, "pair", pair, "two different groups", "name another group"
+    )
+    for group_label in (first_index, second_index):
+        if not scores.samples[group_label].total > 0:
+            received = f"no rows (or no weight) in group {group_names[group_label]!r}"
+            suggestion = "name two groups with rows as pair="
+            raise InputError(
+                "sensitive_features", got=received, allowed="two groups with rows", cure=suggestion
+            )
+    return curve_of(
+        scores.samples[first_index],
+        scores.samples[second_index],
+        largest_bins,
+        (group_names[first_index], group_names[second_index]),
+    )
 
 
 def curve_of(first: Sample, second: Sample, max_bins: int, names: tuple[str, str]) -> MaddCurve:
     """MADD of two samples with 1 … `max_bins` bins."""
-    below = (first.below_grids(max_bins), second.below_grids(max_bins))
-    madd = distances_from_below(farey_grid(max_bins), *below, first.total, second.total)
-    return MaddCurve(np.arange(1, max_bins + 1), madd, first.n_effective, second.n_effective, names)
+    rows_below = (first.below_grids(max_bins), second.below_grids(max_bins))
+    madd_values = distances_from_below(farey_grid(max_bins), *rows_below, first.total, second.total)
+    return MaddCurve(
+        np.arange(1, max_bins + 1), madd_values, first.n_effective, second.n_effective, names
+    )
 
 
 @serialisable()
 class StableBandwidth(Result):
     """The stable stretch of bandwidths.
 
-    `low` and `high` are its least and its largest bandwidth h, both among those searched; `mean` and `std` the mean
-    (the estimate) and the population standard deviation of MADD over it. It holds `n_points` of the `n_searched`
-    bandwidths searched. `h_sup` is the order of the best bandwidth (theorem 2).
+    `low` and `high` are its least and its largest bandwidth h, both among those searched; `mean`
+    and `std` the mean (the estimate) and the population standard deviation of MADD over it. It
+    holds `n_points` of the `n_searched` bandwidths searched. `h_sup` is the order of the best
+    bandwidth (theorem 2).
     """
 
     low: float
@@ -178,7 +230,10 @@ class StableBandwidth(Result):
 
     title: ClassVar[str] = "MADD over the stable stretch of bandwidths"
     backend: ClassVar[str] = "numpy"
-    lacks: ClassVar[dict[str, str]] = {**_LACKS, "plot": "draw it over its curve: curve.plot(stable=…)"}
+    lacks: ClassVar[dict[str, str]] = {
+        **_WHAT_IS_LACKING,
+        "plot": "draw it over its curve: curve.plot(stable=…)",
+    }
 
     @property
     def estimate(self) -> float:
@@ -187,15 +242,26 @@ class StableBandwidth(Result):
 
     def rows(self) -> list[dict[str, Any]]:
         """One row."""
-        row = {"metric": "madd", "estimate": self.mean, "method": "Algorithm 1", "backend": self.backend}
-        row |= {"h_low": self.low, "h_high": self.high}
-        return [row | {name: getattr(self, name) for name in ("std", "n_points", "n_searched", "h_sup")}]
+        table_row = {
+            "metric": "madd",
+            "estimate": self.mean,
+            "method": "Algorithm 1",
+            "backend": self.backend,
+        }
+        table_row |= {"h_low": self.low, "h_high": self.high}
+        return [
+            table_row
+            | {
+                column_name: getattr(self, column_name)
+                for column_name in ("std", "n_points", "n_searched", "h_sup")
+            }
+        ]
 
     def sentences(self) -> list[str]:
         """The mean and its stretch."""
         return [
-            f"MADD {self.mean:.3f} on average for bandwidths from {self.low:.3f} to {self.high:.3f}, where "
-            f"it varies least (standard deviation {self.std:.3g})."
+            f"MADD {self.mean:.3f} on average for bandwidths from {self.low:.3f} to"
+            f" {self.high:.3f}, where it varies least (standard deviation {self.std:.3g})."
         ]
 
     @property
@@ -204,8 +270,11 @@ class StableBandwidth(Result):
         return round(1 / self.high), round(1 / self.low)
 
 
-def stable_bandwidth(curve: MaddCurve, *, min_points: int = 50, width: float = 0.45) -> StableBandwidth:
-    """The stretch of bandwidths with the least standard deviation of MADD (Algorithm 1, as printed).
+def stable_bandwidth(
+    curve: MaddCurve, *, min_points: int = 50, width: float = 0.45
+) -> StableBandwidth:
+    """The stretch of bandwidths with the least standard deviation of MADD (Algorithm 1, as
+    printed).
 
     Parameters
     ----------
@@ -223,13 +292,15 @@ def stable_bandwidth(curve: MaddCurve, *, min_points: int = 50, width: float = 0
     Raises
     ------
     InputError
-        If `curve` is none, or no stretch is long and wide enough; where the paper would return the indexes (0, 0).
+        If `curve` is none, or no stretch is long and wide enough; where the paper would return the
+        indexes (0, 0).
 
     Notes
     -----
-    With h ascending, every stretch (i, j) from the first j that satisfies both conditions to the end of the curve is
-    looked at, both ends included; the first of equals wins. Variances come from prefix sums of MADD and MADD²; those
-    within rounding of the least are computed again in two passes.
+    With h ascending, every stretch (i, j) from the first j that satisfies both conditions to the
+    end of the curve is looked at, both ends included; the first of equals wins. Variances come from
+    prefix sums of MADD and MADD²; those within rounding of the least are computed again in two
+    passes.
 
     References
     ----------
@@ -246,69 +317,65 @@ def stable_bandwidth(curve: MaddCurve, *, min_points: int = 50, width: float = 0
     1.25 for h from 0.016 to 0.071
     """
     check_whole("min_points", min_points, low=1, cure="the paper's is 50")
-    check_number("width", width, low=0, allowed="a share of h_sup, at least 0", cure="the paper's is 0.45")
-    known = isinstance(curve, MaddCurve)
-    if not known or not np.isfinite(curve.madd).all() or not min(curve.n0, curve.n1) > 0:
-        got = f"a {type(curve).__name__}"
-        got = f"a curve of {curve.n0:g} and {curve.n1:g} rows with values that are no numbers" if known else got
-        raise InputError("curve", got=got, allowed="a MaddCurve", cure="pass madd_curve(score, sensitive_features=…)")
+    check_number(
+        "width", width, low=0, allowed="a share of h_sup, at least 0", cure="the paper's is 0.45"
+    )
+    is_curve = isinstance(curve, MaddCurve)
+    if not is_curve or not np.isfinite(curve.madd).all() or not min(curve.n0, curve.n1) > 0:
+        received = f"a {type(curve).__name__}"
+        if is_curve:
+            received = (
+                f"a curve of {curve.n0:g} and {curve.n1:g} rows with values that are no numbers"
+            )
+        raise InputError(
+            "curve",
+            got=received,
+            allowed="a MaddCurve",
+            cure="pass madd_curve(score, sensitive_features=…)",
+        )
     h_sup = bandwidth_order(curve.n0, curve.n1)
-    bandwidth, madd = curve.bandwidth[::-1], curve.madd[::-1]
-    first = first_ends(bandwidth, min_points, width * h_sup)
-    if not (first < madd.size).any():
-        got = f"{madd.size} bandwidths, none of whose stretches has more than {min_points} values"
-        got = f"{got} and is {width * h_sup:.3g} wide ({width:g}·h_sup)"
-        cure = f"search more bandwidths (max_bins above {min_points + 1}), or lower min_points or width"
-        raise InputError("curve", got=got, allowed="a curve with an eligible stretch", cure=cure)
-    i, j = least_varying(madd, first)
-    values = madd[i : j + 1]
+    bandwidth = curve.bandwidth[::-1]
+    ascending_madd = curve.madd[::-1]
+    first_right_ends = first_ends(bandwidth, min_points, width * h_sup)
+    if not (first_right_ends < ascending_madd.size).any():
+        received = f"{ascending_madd.size} bandwidths, none of whose stretches has more than {min_points} values"
+        received = f"{received} and is {width * h_sup:.3g} wide ({width:g}·h_sup)"
+        suggestion = (
+            f"search more bandwidths (max_bins above {min_points + 1}), or lower min_points or"
+            " width"
+        )
+        raise InputError(
+            "curve", got=received, allowed="a curve with an eligible stretch", cure=suggestion
+        )
+    left_end, right_end = least_varying(ascending_madd, first_right_ends)
+    values = ascending_madd[left_end : right_end + 1]
     return StableBandwidth(
-        low=float(bandwidth[i]), high=float(bandwidth[j]),
-        mean=float(values[0] + np.mean(values - values[0])), std=float(_std(values)), n_points=j - i + 1,
-        n_searched=madd.size, h_sup=h_sup,
-    )  # fmt: skip
+        low=float(bandwidth[left_end]),
+        high=float(bandwidth[right_end]),
+        mean=mean_of_stretch(ascending_madd, left_end, right_end),
+        std=population_std(values),
+        n_points=right_end - left_end + 1,
+        n_searched=ascending_madd.size,
+        h_sup=h_sup,
+    )
 
 
-def first_ends(bandwidth: NDArray[np.float64], min_points: int, length: float) -> NDArray[np.int64]:
-    """First right index of the stretches from each bandwidth (rightBoundIndex, lines 21–28), L where none starts."""
-    size = bandwidth.size
-    right = np.searchsorted(bandwidth, bandwidth + length, side="right") - 1
-    first = np.minimum(np.maximum(right, np.arange(size) + min_points), size)
-    return np.where(bandwidth > bandwidth[-1] - length, size, first)
+def stable_means(
+    curves: Floats, h_sup: float, *, min_points: int = 50, width: float = 0.45
+) -> Floats:
+    """Means of many curves over the stretch of each that `stable_bandwidth` finds, (B, L) → (B,).
 
-
-def least_varying(madd: NDArray[np.float64], first: NDArray[np.int64]) -> tuple[int, int]:
-    """Indexes (i, j) of the least varying stretch, the first of equals (lines 18–37); each j is at least first[i]."""
-    centred, size = madd - np.median(madd), madd.size
-    sums, squares = (np.concatenate([[0.0], np.cumsum(values)]) for values in (centred, centred**2))
-    starts = np.flatnonzero(first < size)
-    tolerance = _NEARLY_LEAST * float(np.mean(centred**2))
-    least, nearly = np.inf, []
-    for block in np.split(starts, range(_ROWS_AT_A_TIME, starts.size, _ROWS_AT_A_TIME)):
-        lowest = int(first[block].min())
-        ends = np.arange(lowest, size)
-        count = (ends + 1) - block[:, None]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            mean = (sums[lowest + 1 :] - sums[block][:, None]) / count
-            variance = (squares[lowest + 1 :] - squares[block][:, None]) / count - mean**2
-        variance[ends < first[block][:, None]] = np.inf
-        least = min(least, float(variance.min()))
-        row, column = np.nonzero(variance <= least + tolerance)
-        nearly.append((block[row], ends[column], variance[row, column]))
-    i, j, variance = (np.concatenate(parts) for parts in zip(*nearly, strict=True))
-    close = variance <= least + tolerance
-    i, j, variance = i[close], j[close], variance[close]
-    # of stretches that differ by rounding, in their order, the first with the least standard deviation
-    changes = np.concatenate([[0], np.cumsum(np.abs(np.diff(madd)) > _ROUNDING)])
-    constant = np.flatnonzero(changes[i] == changes[j])
-    if constant.size:
-        return int(i[constant[0]]), int(j[constant[0]])
-    chosen = np.sort(np.argsort(variance, kind="stable")[:_MOST_EXACT])
-    i, j = i[chosen], j[chosen]
-    best = int(np.argmin([_std(madd[a : b + 1]) for a, b in zip(i.tolist(), j.tolist(), strict=True)]))
-    return int(i[best]), int(j[best])
-
-
-def _std(values: NDArray[np.float64]) -> float:
-    """Population standard deviation; exactly 0 of equal values."""
-    return float(np.std(values - values[0]))
+    The curves have 1 … L bins, the same groups, and an eligible stretch.
+    """
+    ascending = curves[:, ::-1]
+    bandwidth = (1 / np.arange(1, curves.shape[1] + 1))[::-1]
+    first_right_ends = first_ends(bandwidth, min_points, width * h_sup)
+    left_ends, right_ends = least_varying_of_all(ascending, first_right_ends)
+    return np.array(
+        [
+            mean_of_stretch(madd, left_end, right_end)
+            for madd, left_end, right_end in zip(
+                ascending, left_ends.tolist(), right_ends.tolist(), strict=True
+            )
+        ]
+    )

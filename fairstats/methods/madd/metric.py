@@ -1,8 +1,11 @@
-"""`madd`, the model absolute density distance: pairs, estimate, grid, interval, test and verdict of each."""
+"""`madd`, the model absolute density distance.
+
+Pairs, estimate, grid, interval, test and verdict of each.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -10,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from tqdm import tqdm
 
-from fairstats.ground.checks import Floats, as_generator
+from fairstats.ground.checks import as_generator
 from fairstats.ground.errors import DataWarning, InputError, InsufficientEvidenceWarning, caution
 from fairstats.ground.groups import find_reference
 from fairstats.ground.multiplicity import adjust_pvalues, make_pairs
@@ -18,7 +21,8 @@ from fairstats.ground.results import HypothesisTest, Interval
 from fairstats.ground.scores import Bins, bandwidth_order
 from fairstats.ground.verdict import Evidence, settle
 from fairstats.methods.madd import permutation
-from fairstats.methods.madd.curve import StableBandwidth, curve_of, stable_bandwidth
+from fairstats.methods.madd.columns import RowScores, name_in_column, read_columns, split_columns
+from fairstats.methods.madd.curve import curve_of, stable_bandwidth, stable_means
 from fairstats.methods.madd.noise import SMALLEST_GROUP, DistanceLimits, distance_limits, noise_of
 from fairstats.methods.madd.result import (
     FEW_GROUPS,
@@ -30,15 +34,25 @@ from fairstats.methods.madd.result import (
     MaddSettings,
     make_settings,
 )
-from fairstats.methods.madd.scores import GridCounts, GroupScores, Sample, bin_edges, histogram_distance, read_scores
+from fairstats.methods.madd.scales import scale_scores
+from fairstats.methods.madd.scores import (
+    GridCounts,
+    GroupScores,
+    Sample,
+    bin_edges,
+    histogram_distance,
+    read_scores,
+)
 
 #: Fewer rows than this in a comparison call for a warning.
 FEW_ROWS = 50
 #: Rows up to which Algorithm 1 may run again in every permutation.
 MOST_SEARCHED_ROWS = 100_000
+#: Draws behind the limits of one comparison of plain rows (250 comparisons at 95% need these).
+MOST_LIMIT_DRAWS = 10_000
 _NAN = float("nan")
-_METHOD = "directional delta"
-_NULL = "one score distribution in both groups"
+_LIMITS_METHOD = "directional delta"
+_NULL_HYPOTHESIS = "one score distribution in both groups"
 
 
 def madd(
@@ -48,6 +62,7 @@ def madd(
     bandwidth: float | Literal["auto"] = "auto",
     n_bins: int | None = None,
     grid_bins: int | None = None,
+    scale: Literal["probability", "rank", "class"] = "probability",
     comparisons: Literal["auto", "all", "rest", "reference"] = "auto",
     reference: Hashable | None = None,
     sample_weight: Any = None,
@@ -67,41 +82,54 @@ def madd(
 ) -> MaddResult:
     """Model absolute density distance: how far the score distributions of groups lie apart.
 
-    MADD = Σ_k |d0_k − d1_k| ∈ [0, 2], d_k the share of a group's scores in bin k: 0 where the groups have the same
-    histogram, 2 where they share no bin. MADD/2 bounds the difference of selection rates under any rule by bins.
+    MADD = Σ_k |d0_k − d1_k| ∈ [0, 2], d_k the share of a group's scores in bin k: 0 where the
+    groups have the same histogram, 2 where they share no bin. MADD/2 bounds the difference of
+    selection rates under any rule by bins.
 
     Parameters
     ----------
-    score : array-like of float, shape (n,)
-        Scores in [0, 1].
+    score : array-like of float, shape (n,) or (n, k)
+        Scores in [0, 1]; with another `scale` a numeric outcome, or predicted classes. A matrix or
+        data frame of k columns has a MADD per column: probabilities of k classes, or with
+        ``scale="rank"`` k numeric outcomes. Groups are then named with their column, as in
+        ``result["women, low", "men, low"]``, p-values are adjusted over all columns, and `largest`
+        is the largest of all, tested by permutations of whole rows.
     sensitive_features : array-like (n,) or (n, k), data frame or mapping
         Group of each row; several columns are crossed.
     bandwidth : "auto" or float, default "auto"
-        "auto": MADD is tested and judged in bins at the quantiles of the pooled scores; the published MADD, the mean
-        over the stable stretch of bandwidths (`stable_bandwidth`), stands beside it as `headline`. A number h in (0, 1]
-        makes ⌊1/h⌋ equally wide bins, as the paper does: then all is of the MADD in these.
+        "auto": MADD is tested and judged in bins at the quantiles of the pooled scores; the
+        published MADD, the mean over the stable stretch of bandwidths (`stable_bandwidth`), stands
+        beside it as `headline`. A number h in (0, 1] makes ⌊1/h⌋ equally wide bins, as the paper
+        does: then all is of the MADD in these.
     n_bins : int, optional
-        Number of equally wide bins, instead of a bandwidth. Above 2,000 they give the headline only.
+        Number of equally wide bins, instead of a bandwidth. Above 2,000 they give the headline
+        only.
     grid_bins : int, optional
-        Number of quantiles of the pooled scores that are judged, at most 2,000; with `n_bins` those are the headline.
-        Default: ⌈1/h_sup⌉ of every comparison, by group sizes only.
+        Number of quantiles of the pooled scores that are judged, at most 2,000; with `n_bins` those
+        are the headline. Default: ⌈1/h_sup⌉ of every comparison, by group sizes only.
+    scale : {"probability", "rank", "class"}
+        "rank": `score` is a numeric outcome of any range, an income, a mark, a prediction of a
+        regression; its pooled mid-ranks are taken, so that the judged bins end at its quantiles.
+        "class": `score` are predicted classes, of which each is a bin: Σ_c |p0_c − p1_c|, whatever
+        the order of the classes.
     comparisons : {"auto", "all", "rest", "reference"}
-        All pairs; each group against all others; each against the reference. "auto": all pairs of up to 10 groups,
-        of more (or where a reference is named) each against the reference. With several comparisons the largest is
-        given, too, with a p-value that accounts for the search.
+        All pairs; each group against all others; each against the reference. "auto": all pairs of
+        up to 10 groups, of more (or where a reference is named) each against the reference. With
+        several comparisons the largest is given, too, with a p-value that accounts for the search.
     reference : hashable, optional
         For ``comparisons="reference"``; default the largest group.
     sample_weight : array-like of float, shape (n,), optional
-        Weights ≥ 0. Linearised variances; the test is a multiplier bootstrap, since weights forbid permutation.
-        Weights that are the same for all rows of each group change no comparison of two groups.
+        Weights ≥ 0. Linearised variances; the test is a multiplier bootstrap, since weights forbid
+        permutation. Weights that are the same for all rows of each group change no comparison of
+        two groups.
     cluster : array-like, shape (n,), optional
         Sampling unit of each row: permuted whole where every unit lies in one group.
     permutations : {"grid", "search"}
-        "search" also runs Algorithm 1 again in every permutation: an exact p-value of the searched estimate (plain
-        rows, at most 10⁵; some 15 ms per permutation at 20,000).
+        "search" also runs Algorithm 1 again in every permutation: an exact p-value of the searched
+        estimate (plain rows, at most 10⁵; some 15 ms per permutation at 20,000).
     margin : float, default 0.2
-        The verdict asks on which side of it the distance in the bins lies; 0.2 bounds differences of selection rates
-        by 0.1.
+        The verdict asks on which side of it the distance in the bins lies; 0.2 bounds differences
+        of selection rates by 0.1.
     confidence_level : float, default 0.95
     adjust : str, default "holm"
         Adjustment of the p-values over the comparisons.
@@ -119,14 +147,15 @@ def madd(
     Returns
     -------
     MaddResult
-        `estimate`, `null_mean`, `bias_corrected`, `confidence_interval`, `lower_limit`, `pvalue`, `mid_pvalue` and
-        `verdict`, all of the MADD in `edges` (`contributions()` prints the bins); beside them `headline`,
-        `headline_null_mean`, `bandwidth` (its stable stretch) and `h_sup`.
+        `estimate`, `null_mean`, `bias_corrected`, `confidence_interval`, `lower_limit`, `pvalue`,
+        `mid_pvalue` and `verdict`, all of the MADD in `edges` (`contributions()` prints the bins);
+        beside them `headline`, `headline_null_mean`, `bandwidth` (its stable stretch) and `h_sup`.
 
     Raises
     ------
     InputError
-        Scores outside [0, 1], missing values, one group, a bandwidth outside (0, 1], no eligible stretch, and the like.
+        Scores outside [0, 1], missing values, one group, a bandwidth outside (0, 1], no eligible
+        stretch, and the like.
 
     Warns
     -----
@@ -137,29 +166,34 @@ def madd(
 
     Notes
     -----
-    The bins that are judged end at the quantiles of the scores of both groups together: m = ⌈1/h_sup⌉ bins, or the
-    distinct scores if these are no more; equal scores are never parted. They are blind to the labels, so that the
-    permutation test is exact, and follow a monotone map of the scores: a model whose scores all lie near 1% is judged
-    like any other. The distance δ = Σ_k |p0_k − p1_k| that the interval is for is that in these very bins; it depends
-    on the shares that the groups have of the pooled rows.
+    The bins that are judged end at the quantiles of the scores of both groups together: m =
+    ⌈1/h_sup⌉ bins, or the distinct scores if these are no more; equal scores are never parted. They
+    are blind to the labels, so that the permutation test is exact, and follow a monotone map of the
+    scores: a model whose scores all lie near 1% is judged like any other. The distance δ = Σ_k
+    |p0_k − p1_k| that the interval is for is that in these very bins; it depends on the shares that
+    the groups have of the pooled rows.
 
-    The estimate is biased upwards, the more the smaller the groups and the bins: read it beside `null_mean`, the exact
-    mean over all permutations of the labels. p = (1 + #{MADD* ≥ MADD})/(B + 1) is exact; mid-p counts half of the ties.
+    The estimate is biased upwards, the more the smaller the groups and the bins: read it beside
+    `null_mean`, the exact mean over all permutations of the labels. p = (1 + #{MADD* ≥ MADD})/(B +
+    1) is exact (counts with a variance of 30 and more are drawn by their quantiles: a test at 5%
+    has 5% to .0015); mid-p counts half of the ties.
 
-    For the L1 distance of the densities, δ ≤ ∫|f0 − f1|, only the lower limit holds: without smoothness no upper one
-    exists. The percentile bootstrap is not offered: it never covers equal groups. Intervals that do are conservative
-    where groups may be alike.
+    For the L1 distance of the densities, δ ≤ ∫|f0 − f1|, only the lower limit holds: without
+    smoothness no upper one exists. The percentile bootstrap is not offered: it never covers equal
+    groups. Intervals that do are conservative where groups may be alike.
 
-    *Beside maddlib.* The authors' package (maddlib 1.1.0) finds another headline: its stretches are at least .05 wide
-    instead of .45·h_sup as in Algorithm 1, it skips short stretches instead of extending them, and ⌊1/h⌋ in floating
-    point loses a bin for 70 of its 999 bandwidths. In its tutorial: gender .4622, here .4427; disability .4576, here
-    .3758.
+    *Beside maddlib.* The authors' package (maddlib 1.1.0) finds another headline: its stretches are
+    at least .05 wide instead of .45·h_sup as in Algorithm 1, it skips short stretches instead of
+    extending them, and ⌊1/h⌋ in floating point loses a bin for 70 of its 999 bandwidths. In its
+    tutorial: gender .4622, here .4427; disability .4576, here .3758.
 
     References
     ----------
-    .. [1] Verger, Fan, Lallé, Bouchet, Luengo (2024). A comprehensive study on evaluating and mitigating
-       algorithmic unfairness with the MADD metric. JEDM 16(1), 365–409. doi:10.5281/zenodo.12180668
-    .. [2] Fang, Santos (2019). Inference on directionally differentiable functions. Rev. Econ. Studies 86, 377–412.
+    .. [1] Verger, Fan, Lallé, Bouchet, Luengo (2024). A comprehensive study on evaluating and
+       mitigating algorithmic unfairness with the MADD metric. JEDM 16(1), 365–409.
+       doi:10.5281/zenodo.12180668
+    .. [2] Fang, Santos (2019). Inference on directionally differentiable functions. Rev. Econ.
+       Studies 86, 377–412.
 
     Examples
     --------
@@ -172,98 +206,318 @@ def madd(
     1.24 [1.19, 1.29] in 8 bins, violated
     >>> print(f"p = {result.pvalue:.4f}; as published {result.headline:.2f}")
     p = 0.0005; as published 1.25
+
+    Three predicted classes, and a numeric outcome:
+
+    >>> grade = ["A"] * 30 + ["B"] * 50 + ["C"] * 20 + ["A"] * 10 + ["B"] * 60 + ["C"] * 30
+    >>> group = np.repeat(["a", "b"], 100)
+    >>> print(f"{fs.madd(grade, sensitive_features=group, scale='class', rng=1).estimate:.2f}")
+    0.40
+    >>> income = 1_000 * np.exp(6 * score)
+    >>> wide = fs.madd(income, sensitive_features=np.repeat(["a", "b"], 2000), scale="rank", rng=1)
+    >>> wide.estimate == result.estimate
+    True
+
+    Probabilities of three classes, a column each:
+
+    >>> share = rng.dirichlet([2, 3, 4], 200)
+    >>> three = fs.madd(share, sensitive_features=group, rng=1)
+    >>> three["a, 2", "b, 2"].estimate == fs.madd(share[:, 2], sensitive_features=group).estimate
+    True
+    >>> bool(three.largest.pvalue > 0.05)
+    True
     """
-    settings = make_settings(
-        bandwidth=bandwidth, n_bins=n_bins, grid_bins=grid_bins, comparisons=comparisons,
-        permutations=permutations, margin=margin, confidence_level=confidence_level, adjust=adjust,
-        n_resamples=n_resamples, max_bins=max_bins, min_points=min_points, width=width,
-    )  # fmt: skip
-    scores = read_scores(
-        counts, settings.n_bins or settings.max_bins, score=score,
-        sensitive_features=sensitive_features, sample_weight=sample_weight, cluster=cluster, missing=missing,
-        groups=groups,
-    )  # fmt: skip
-    result = madd_of_scores(scores, reference, settings, rng)
+    options: dict[str, Any] = {
+        "bandwidth": bandwidth,
+        "grid_bins": grid_bins,
+        "comparisons": comparisons,
+        "permutations": permutations,
+        "margin": margin,
+        "confidence_level": confidence_level,
+        "adjust": adjust,
+        "n_resamples": n_resamples,
+        "max_bins": max_bins,
+        "min_points": min_points,
+        "width": width,
+    }
+    row_columns: dict[str, Any] = {
+        "sensitive_features": sensitive_features,
+        "sample_weight": sample_weight,
+        "cluster": cluster,
+        "missing": missing,
+        "groups": groups,
+    }
+    several = split_columns(score, scale) if counts is None else None
+    if several is not None:
+        rows = read_columns(several, **row_columns)
+        settings = make_settings(n_bins=n_bins, **options)
+        result = madd_of_columns(rows, reference, settings, rng)
+        note = several.note
+    else:
+        scaled = scale_scores(
+            score, scale, counts=counts, bandwidth=bandwidth, n_bins=n_bins, grid_bins=grid_bins
+        )
+        settings = make_settings(n_bins=scaled.n_bins, **options)
+        scores = read_scores(
+            counts, settings.n_bins or settings.max_bins, score=scaled.score, **row_columns
+        )
+        result = madd_of_scores(scores, reference, settings, rng)
+        note = scaled.note
+    if note:
+        noted = [replace(c, note=f"{c.note} {note}".strip()) for c in result.comparisons]
+        result = replace(result, comparisons=tuple(noted))
     warn_of(result)
     return result
 
 
-def madd_of_scores(scores: GroupScores, reference: Hashable | None, settings: MaddSettings, rng: Any) -> MaddResult:
+def madd_of_scores(
+    scores: GroupScores, reference: Hashable | None, settings: MaddSettings, rng: Any
+) -> MaddResult:
     """MADD from sorted scores, without warnings."""
     generator, seed = as_generator(rng)
     settings = _with_comparisons(settings, len(scores.groups), reference)
     scores = scores.without_constant_weights(pooled=settings.comparisons == "rest")
-    pairs, rule = _pairs(scores, reference, settings)
-    settings = replace(settings, seed=seed, reference_rule=rule)
-    n, plain = int(scores.sizes.sum()), all(s.plain for s in scores.samples)
-    if settings.permutations == "search" and not (plain and n <= MOST_SEARCHED_ROWS):
-        got = f"'search' with {f'{n:,} rows' if plain else 'weights or clusters'}"
+    score_pairs, rule_of_reference = _make_score_pairs(scores, reference, settings)
+    settings = replace(settings, seed=seed, reference_rule=rule_of_reference)
+    n_rows = int(scores.sizes.sum())
+    all_plain = all(sample.plain for sample in scores.samples)
+    if settings.permutations == "search" and not (all_plain and n_rows <= MOST_SEARCHED_ROWS):
+        received = f"'search' with {f'{n_rows:,} rows' if all_plain else 'weights or clusters'}"
         allowed = f"'search' for at most {MOST_SEARCHED_ROWS:,} rows without weights and clusters"
-        raise InputError("permutations", got=got, allowed=allowed, cure="permutations='grid'")
-    # as many draws behind the limits as the smallest adjusted p-value needs
-    limit_draws = int(np.ceil(2 * len(pairs) / (1 - settings.confidence_level)))
-    progress = tqdm(pairs, desc="MADD comparisons", leave=False, disable=None, delay=2.0)
-    compared = [compare(pair, settings, generator, merged=scores.merged, limit_draws=limit_draws) for pair in progress]
-    largest = largest_of(pairs, compared, scores, settings, generator)
-    evidence = [Evidence() if c.verdict or not limits else limits.evidence(settings.margin) for c, limits in compared]
-    rulings = settle(evidence, confidence_level=settings.confidence_level, adjust=settings.adjust)
-    adjusted = adjust_pvalues([c.pvalue for c, _ in compared], settings.adjust).tolist()
-    comparisons = tuple(
-        replace(c._ruled(ruling), pvalue_adjusted=p)
-        for (c, _), ruling, p in zip(compared, rulings, adjusted, strict=True)
+        raise InputError("permutations", got=received, allowed=allowed, cure="permutations='grid'")
+    # as many draws behind the limits as the smallest adjusted p-value needs; of plain rows a bound
+    # stands for more of them
+    limit_draws = int(np.ceil(2 * len(score_pairs) / (1 - settings.confidence_level)))
+    bounded = all_plain and limit_draws > MOST_LIMIT_DRAWS
+    if bounded:
+        limit_draws = settings.n_resamples
+    progress = tqdm(score_pairs, desc="MADD comparisons", leave=False, disable=None, delay=2.0)
+    compared = []
+    for score_pair in progress:
+        compared.append(
+            compare(
+                score_pair,
+                settings,
+                generator,
+                merged=scores.merged,
+                limit_draws=limit_draws,
+                bounded=bounded,
+            )
+        )
+        if settings.comparisons != "all":
+            # no other pair has this group: its 300,000 counts below the edges of all grids go
+            score_pair.samples[0].forget_grids()
+    largest = largest_of(
+        score_pairs,
+        compared,
+        n_rows,
+        settings,
+        lambda made: _largest_test(made, scores, settings, generator),
     )
-    grids = () if settings.n_bins is None or settings.n_bins > MOST_GRID_BINS else (settings.n_bins,)
-    return MaddResult(comparisons=comparisons, largest=largest, settings=settings, counts=GridCounts._of(scores, grids))
+    picture_grids = (
+        () if settings.n_bins is None or settings.n_bins > MOST_GRID_BINS else (settings.n_bins,)
+    )
+    return MaddResult(
+        comparisons=_settle_comparisons(compared, settings),
+        largest=largest,
+        settings=settings,
+        counts=GridCounts._of(scores, picture_grids),
+    )
 
 
-def _with_comparisons(settings: MaddSettings, n_groups: int, reference: Hashable | None) -> MaddSettings:
-    """The settings with "auto" comparisons decided by the number of groups, or by a reference that is named."""
+def _settle_comparisons(
+    compared: Sequence[Compared], settings: MaddSettings
+) -> tuple[MaddComparison, ...]:
+    """Verdicts and adjusted p-values of comparisons that are one family."""
+    evidence = []
+    for comparison, limits in compared:
+        evidence.append(
+            Evidence() if comparison.verdict or not limits else limits.evidence(settings.margin)
+        )
+    rulings = settle(evidence, confidence_level=settings.confidence_level, adjust=settings.adjust)
+    adjusted = adjust_pvalues(
+        [comparison.pvalue for comparison, _ in compared], settings.adjust
+    ).tolist()
+    return tuple(
+        replace(comparison._with_ruling(ruling), pvalue_adjusted=adjusted_pvalue)
+        for (comparison, _), ruling, adjusted_pvalue in zip(
+            compared, rulings, adjusted, strict=True
+        )
+    )
+
+
+def madd_of_columns(
+    rows: RowScores, reference: Hashable | None, settings: MaddSettings, rng: Any
+) -> MaddResult:
+    """MADD of every column of scores, and the largest of them, without warnings."""
+    generator, seed = as_generator(rng)
+    settings = _with_comparisons(settings, len(rows.groups), reference)
+    if settings.comparisons == "rest":
+        raise InputError(
+            "comparisons",
+            got="'rest' with several columns of score",
+            allowed="'all' or 'reference'",
+            cure="one column at a time",
+        )
+    if settings.permutations == "search":
+        raise InputError(
+            "permutations",
+            got="'search' with several columns of score",
+            allowed="'grid'",
+            cure="one column at a time",
+        )
+    pairs: list[Pair] = []
+    for column, (name, scores) in enumerate(zip(rows.names, rows.by_column, strict=True)):
+        pairs_of_column, rule_of_reference = _make_score_pairs(scores, reference, settings)
+        settings = replace(settings, reference_rule=rule_of_reference)
+        for pair in pairs_of_column:
+            first_name, second_name = pair.names
+            names = (name_in_column(first_name, name), name_in_column(second_name, name))
+            pairs.append(pair._replace(names=names, column=column))
+    settings = replace(settings, seed=seed)
+    limit_draws = int(np.ceil(2 * len(pairs) / (1 - settings.confidence_level)))
+    compared = []
+    for pair in tqdm(pairs, desc="MADD comparisons", leave=False, disable=None, delay=2.0):
+        comparison, limits = compare(
+            pair, settings, generator, merged=False, limit_draws=limit_draws
+        )
+        compared.append((comparison, limits))
+        for sample in pair.samples:
+            sample.forget_grids()
+    largest = largest_of(
+        pairs,
+        compared,
+        int(rows.sizes.sum()),
+        settings,
+        lambda made: (_largest_test_of_columns(made, rows, settings, generator), None),
+    )
+    picture_grids = (
+        () if settings.n_bins is None or settings.n_bins > MOST_GRID_BINS else (settings.n_bins,)
+    )
+    return MaddResult(
+        comparisons=_settle_comparisons(compared, settings),
+        largest=largest,
+        settings=settings,
+        counts=GridCounts._of(rows.side_by_side(), picture_grids),
+    )
+
+
+def _with_comparisons(
+    settings: MaddSettings, n_groups: int, reference: Hashable | None
+) -> MaddSettings:
+    """The settings with "auto" comparisons decided by the number of groups, or by a reference that
+    is named.
+    """
     if settings.comparisons != "auto":
         return settings
     if reference is not None:
         return replace(settings, comparisons="reference")
-    few = n_groups <= FEW_GROUPS
-    return replace(settings, comparisons="all" if few else "reference", chosen_by_number=True)
+    few_groups = n_groups <= FEW_GROUPS
+    return replace(
+        settings, comparisons="all" if few_groups else "reference", chosen_by_number=True
+    )
 
 
-def _pairs(scores: GroupScores, reference: Hashable | None, settings: MaddSettings) -> tuple[list[Pair], str]:
+def _make_score_pairs(
+    scores: GroupScores, reference: Hashable | None, settings: MaddSettings
+) -> tuple[list[Pair], str]:
     """The comparisons asked for, and how the reference was chosen."""
-    groups, samples, kind = scores.groups, scores.samples, settings.comparisons
-    index, rule = 0, "largest"
-    if kind == "reference":
-        index, rule = find_reference(groups, reference, sizes=scores.sizes)
+    groups = scores.groups
+    samples = scores.samples
+    comparison_kind = settings.comparisons
+    reference_index = 0
+    rule_of_reference = "largest"
+    if comparison_kind == "reference":
+        reference_index, rule_of_reference = find_reference(groups, reference, sizes=scores.sizes)
     elif reference is not None:
-        got, allowed = f"{reference!r} with comparisons={kind!r}", "a reference with comparisons='reference'"
-        raise InputError("reference", got=got, allowed=allowed, cure="pass comparisons='reference'")
-    size = len(groups)
-    if kind == "rest" and size > 2:
-        others = [tuple(h for h in range(size) if h != g) for g in range(size)]
-        rest = [Sample.joined([samples[h] for h in other]) for other in others]
-        return [Pair((name, REST), ((g,), others[g]), (samples[g], rest[g])) for g, name in enumerate(groups)], rule
-    pairs = make_pairs(size, index, "reference" if kind == "reference" else "all")
-    return [Pair((groups[g], groups[h]), ((g,), (h,)), (samples[g], samples[h])) for g, h in pairs], rule
+        received = f"{reference!r} with comparisons={comparison_kind!r}"
+        allowed = "a reference with comparisons='reference'"
+        raise InputError(
+            "reference", got=received, allowed=allowed, cure="pass comparisons='reference'"
+        )
+    n_groups = len(groups)
+    if comparison_kind == "rest" and n_groups > 2:
+        others = []
+        for group_index in range(n_groups):
+            others.append(
+                tuple(other_index for other_index in range(n_groups) if other_index != group_index)
+            )
+        joined_rest = []
+        for other_groups in others:
+            joined_rest.append(
+                Sample.joined([samples[other_index] for other_index in other_groups])
+            )
+        return [
+            Pair(
+                (group_name, REST),
+                ((group_index,), others[group_index]),
+                (samples[group_index], joined_rest[group_index]),
+            )
+            for group_index, group_name in enumerate(groups)
+        ], rule_of_reference
+    index_pairs = make_pairs(
+        n_groups, reference_index, "reference" if comparison_kind == "reference" else "all"
+    )
+    return [
+        Pair(
+            (groups[group_index], groups[other_index]),
+            ((group_index,), (other_index,)),
+            (samples[group_index], samples[other_index]),
+        )
+        for group_index, other_index in index_pairs
+    ], rule_of_reference
 
 
 def warn_of(result: MaddResult) -> None:
-    """Warn of groups that are too small, of scores that do not vary, and of tests that had to be replaced."""
-    lacking = sorted({c.note for c in result.comparisons if c.verdict == "insufficient evidence"})
+    """Warn of groups that are too small, of scores that do not vary, and of tests that had to be
+    replaced.
+    """
+    lacking = sorted(
+        {
+            comparison.note
+            for comparison in result.comparisons
+            if comparison.verdict == "insufficient evidence"
+        }
+    )
     if lacking:
         caution(f"madd: {' '.join(lacking)}", InsufficientEvidenceWarning)
-    few = [f"{c.group} and {c.reference}" for c in result.comparisons if 0 < c.n + c.n_reference < FEW_ROWS]
-    if few:
-        text = f"madd: fewer than {FEW_ROWS} rows in {'; '.join(few)}: alike groups show a large MADD, too;"
-        caution(f"{text} compare with null_mean.", DataWarning)
-    equal = [c.atoms is not None and c.grid_bins == 1 for c in result.comparisons]
+    pairs_of_few_rows = []
+    for comparison in result.comparisons:
+        if 0 < comparison.n + comparison.n_reference < FEW_ROWS:
+            pairs_of_few_rows.append(f"{comparison.group} and {comparison.reference}")
+    if pairs_of_few_rows:
+        warning_text = (
+            f"madd: fewer than {FEW_ROWS} rows in {'; '.join(pairs_of_few_rows)}: alike groups show a large MADD,"
+            " too;"
+        )
+        caution(f"{warning_text} compare with null_mean.", DataWarning)
+    all_in_one_bin = []
+    for comparison in result.comparisons:
+        all_in_one_bin.append(comparison.atoms is not None and comparison.grid_bins == 1)
     if result.settings.equal_width:
-        used = [int((c.counts.sum(axis=0) > 0).sum()) for c in result.comparisons]
-        equal = [bins == 1 < c.grid_bins for bins, c in zip(used, result.comparisons, strict=True)]
-    if equal and all(equal):
-        what = "lie in one bin" if result.settings.equal_width else "are equal"
-        caution(f"madd: all scores {what}: there is nothing to compare.", DataWarning)
-    replaced = any(t.method == "multiplier bootstrap" for c in result.comparisons for t in c.tests)
+        n_bins_used = []
+        for comparison in result.comparisons:
+            n_bins_used.append(int((comparison.counts.sum(axis=0) > 0).sum()))
+        all_in_one_bin = []
+        for n_used, comparison in zip(n_bins_used, result.comparisons, strict=True):
+            all_in_one_bin.append(n_used == 1 < comparison.grid_bins)
+    if all_in_one_bin and all(all_in_one_bin):
+        if result.settings.equal_width:
+            scores_words = "lie in one bin"
+        else:
+            scores_words = "are equal"
+        caution(f"madd: all scores {scores_words}: there is nothing to compare.", DataWarning)
+    replaced = any(
+        hypothesis_test.method == permutation.MULTIPLIER
+        for comparison in result.comparisons
+        for hypothesis_test in comparison.tests
+    )
     if replaced and not result.counts.weighted:
-        text = "madd: clusters lie in several groups and cannot be permuted; the test is a multiplier bootstrap."
-        caution(text, DataWarning)
+        warning_text = (
+            "madd: clusters lie in several groups and cannot be permuted; the test is a multiplier"
+            " bootstrap."
+        )
+        caution(warning_text, DataWarning)
 
 
 class Pair(NamedTuple):
@@ -272,73 +526,140 @@ class Pair(NamedTuple):
     names: tuple[str, str]
     groups: tuple[tuple[int, ...], tuple[int, ...]]
     samples: tuple[Sample, Sample]
+    #: Number of the column of scores, where there are several.
+    column: int = 0
 
 
-#: A comparison, and the limits that its verdict and the largest rest on; None where it cannot be made.
+#: A comparison, and the limits that its verdict and the largest rest on; None where it cannot be
+#: made.
 Compared: TypeAlias = tuple[MaddComparison, DistanceLimits | None]
+#: Comparisons that can be made.
+Made: TypeAlias = Sequence[tuple[Pair, MaddComparison, DistanceLimits]]
+#: Their test by permutations, with rows per group and cell; (None, None) where there is none.
+TestOfAll: TypeAlias = Callable[
+    [Made], tuple[permutation.DistributionTest | None, NDArray[np.int64] | None]
+]
 
 
 def compare(
-    pair: Pair, settings: MaddSettings, rng: np.random.Generator, *, merged: bool, limit_draws: int
+    pair: Pair,
+    settings: MaddSettings,
+    rng: np.random.Generator,
+    *,
+    merged: bool,
+    limit_draws: int,
+    bounded: bool = False,
 ) -> Compared:
-    """Compare two samples, yet without a verdict; `merged`: scores are ends of intervals; `limit_draws`: for limits."""
-    first, second = pair.samples
-    names = pair.names
-    level = settings.confidence_level
-    sizes: dict[str, Any] = {"group": names[0], "reference": names[1], "n": first.n, "n_reference": second.n}
-    lacking = [name for name, s in zip(names, pair.samples, strict=True) if s.n < 2 or not s.total > 0]
-    if not (first.total > 0 and second.total > 0):
-        whole = Interval(0.0, 2.0, level, _METHOD)
-        weightless = all(s.n for s in pair.samples if not s.total > 0)
-        none = "all weights of rows are 0" if weightless else "no rows"
-        empty = MaddComparison(
-            **sizes, confidence_interval=whole, bounds=whole, verdict="insufficient evidence",
-            note=f"{' and '.join(lacking)}: {none}, so no score distribution.",
-        )  # fmt: skip
-        return empty, None
-    bins = judged_bins(pair, settings, merged=merged)
-    noise = noise_of(first, second, bins.edges)
-    n_units = min(first.n_units, second.n_units)
-    limits = distance_limits(noise, n_units, max(settings.n_resamples, limit_draws), rng)
-    bootstrap = noise.distances(settings.n_resamples, rng)
+    """Compare two samples, yet without a verdict; `merged`: scores are ends of intervals.
+
+    `limit_draws`: for limits; `bounded`: whether a bound stands for more of them.
+    """
+    first_sample, second_sample = pair.samples
+    group_names = pair.names
+    confidence_level = settings.confidence_level
+    pair_fields: dict[str, Any] = {
+        "group": group_names[0],
+        "reference": group_names[1],
+        "n": first_sample.n,
+        "n_reference": second_sample.n,
+    }
+    lacking = []
+    for group_name, sample in zip(group_names, pair.samples, strict=True):
+        if sample.n < 2 or not sample.total > 0:
+            lacking.append(group_name)
+    if not (first_sample.total > 0 and second_sample.total > 0):
+        whole_interval = Interval(0.0, 2.0, confidence_level, _LIMITS_METHOD)
+        weightless = all(sample.n for sample in pair.samples if not sample.total > 0)
+        if weightless:
+            what_lacks = "all weights of rows are 0"
+        else:
+            what_lacks = "no rows"
+        empty_comparison = MaddComparison(
+            **pair_fields,
+            confidence_interval=whole_interval,
+            bounds=whole_interval,
+            verdict="insufficient evidence",
+            note=f"{' and '.join(lacking)}: {what_lacks}, so no score distribution.",
+        )
+        return empty_comparison, None
+    score_bins = judged_bins(pair, settings, merged=merged)
+    sampling_noise = noise_of(first_sample, second_sample, score_bins.edges)
+    n_units = min(first_sample.n_units, second_sample.n_units)
+    limits = distance_limits(
+        sampling_noise, n_units, max(settings.n_resamples, limit_draws), rng, bounded=bounded
+    )
+    bootstrap = sampling_noise.distances(settings.n_resamples, rng)
     measurable = bool(np.isfinite(limits.shortfall))
-    test = permutation.pair_test(first, second, bins.edges, settings.n_resamples, rng)
-    if test is None:
-        test = permutation.multiplier_test(noise, settings.n_resamples, rng)
+    equality_test = permutation.pair_test(
+        first_sample, second_sample, score_bins.edges, settings.n_resamples, rng
+    )
+    if equality_test is None:
+        equality_test = permutation.multiplier_test(sampling_noise, settings.n_resamples, rng)
         if not measurable:
-            test = replace(test, pvalue=_NAN, mid_pvalue=_NAN, null_mean=_NAN)
+            equality_test = replace(equality_test, pvalue=_NAN, mid_pvalue=_NAN, null_mean=_NAN)
     remark = ""
-    if measurable and first.without_value_of(second):
+    if measurable and first_sample.without_value_of(second_sample):
         limits = replace(limits, shortfall=np.inf)
-        remark = f"{' and '.join(names)} have no score in common: bins cannot show them alike."
-    note = f"{' and '.join(lacking)}: one row is no distribution." if lacking else ""
+        remark = (
+            f"{' and '.join(group_names)} have no score in common: bins cannot show them alike."
+        )
+    if lacking:
+        remark_of_insufficiency = f"{' and '.join(lacking)}: one row is no distribution."
+    else:
+        remark_of_insufficiency = ""
     if not (lacking or measurable):
-        few = [name for name, s in zip(names, pair.samples, strict=True) if s.n_units < SMALLEST_GROUP]
-        units = "clusters" if first.clusters is not None else "effective rows"
-        note = f"{' and '.join(few)}: fewer than {SMALLEST_GROUP} {units}, too few for a variance."
-    two_sided = (1 + level) / 2
-    bounds = Interval(limits.lower(level), limits.upper(level), level, _METHOD)
+        names_of_few = []
+        for group_name, sample in zip(group_names, pair.samples, strict=True):
+            if sample.n_units < SMALLEST_GROUP:
+                names_of_few.append(group_name)
+        if first_sample.clusters is not None:
+            unit_words = "clusters"
+        else:
+            unit_words = "effective rows"
+        remark_of_insufficiency = (
+            f"{' and '.join(names_of_few)}: fewer than {SMALLEST_GROUP} "
+            f"{unit_words}, too few for a variance."
+        )
+    two_sided = (1 + confidence_level) / 2
+    bounds = Interval(
+        limits.lower(confidence_level),
+        limits.upper(confidence_level),
+        confidence_level,
+        _LIMITS_METHOD,
+    )
     comparison = MaddComparison(
-        **sizes,
-        estimate=test.statistic,
-        null_mean=test.null_mean,
-        bias_corrected=max(2 * limits.estimate - float(bootstrap.mean()), 0.0) if measurable else _NAN,
+        **pair_fields,
+        estimate=equality_test.statistic,
+        null_mean=equality_test.null_mean,
+        bias_corrected=(
+            max(2 * limits.estimate - float(bootstrap.mean()), 0.0) if measurable else _NAN
+        ),
         std_error=float(bootstrap.std()) if measurable else _NAN,
-        confidence_interval=Interval(limits.lower(two_sided), limits.upper(two_sided), level, _METHOD),
+        confidence_interval=Interval(
+            limits.lower(two_sided), limits.upper(two_sided), confidence_level, _LIMITS_METHOD
+        ),
         bounds=bounds,
         lower_limit=bounds.low,
-        statistic=test.statistic,
-        pvalue=test.pvalue,
-        mid_pvalue=test.mid_pvalue,
-        tests=(HypothesisTest(_NULL, "two-sided", test.statistic, test.pvalue, test.method),),
-        edges=bins.edges,
-        atoms=bins.atoms,
-        counts=np.stack([s.histogram(bins.edges) for s in pair.samples]),
-        h_sup=bandwidth_order(first.n_effective, second.n_effective),
-        headline=test.statistic,
-        headline_null_mean=test.null_mean,
-        verdict="insufficient evidence" if note else "",
-        note=note or remark,
+        statistic=equality_test.statistic,
+        pvalue=equality_test.pvalue,
+        mid_pvalue=equality_test.mid_pvalue,
+        tests=(
+            HypothesisTest(
+                _NULL_HYPOTHESIS,
+                "two-sided",
+                equality_test.statistic,
+                equality_test.pvalue,
+                equality_test.method,
+            ),
+        ),
+        edges=score_bins.edges,
+        atoms=score_bins.atoms,
+        counts=np.stack([sample.histogram(score_bins.edges) for sample in pair.samples]),
+        h_sup=bandwidth_order(first_sample.n_effective, second_sample.n_effective),
+        headline=equality_test.statistic,
+        headline_null_mean=equality_test.null_mean,
+        verdict="insufficient evidence" if remark_of_insufficiency else "",
+        note=remark_of_insufficiency or remark,
     )
     if settings.equal_width:
         return comparison, limits
@@ -346,114 +667,236 @@ def compare(
 
 
 def judged_bins(pair: Pair, settings: MaddSettings, *, merged: bool) -> Bins:
-    """The bins in which a pair is judged: quantiles of its pooled scores, or the equally wide ones asked for."""
-    first, second = pair.samples
-    most = settings._most_bins(first.n_effective, second.n_effective)
+    """The bins in which a pair is judged.
+
+    Quantiles of its pooled scores, or the equally wide ones asked for.
+    """
+    first_sample, second_sample = pair.samples
+    largest_bins = settings._most_bins(first_sample.n_effective, second_sample.n_effective)
     if settings.equal_width:
-        return Bins(bin_edges(most))
-    return Sample.joined(pair.samples).quantile_bins(most, merged=merged)
+        return Bins(bin_edges(largest_bins))
+    return Sample.joined(pair.samples).quantile_bins(largest_bins, merged=merged)
 
 
 def _with_headline(
-    comparison: MaddComparison, pair: Pair, settings: MaddSettings, rng: np.random.Generator
+    comparison: MaddComparison, score_pair: Pair, settings: MaddSettings, rng: np.random.Generator
 ) -> MaddComparison:
-    """The comparison with MADD as published: in the bins asked for, or over the stable stretch of bandwidths."""
-    (first, second), plain = pair.samples, all(s.plain for s in pair.samples)
+    """The comparison with MADD as published.
+
+    In the bins asked for, or over the stable stretch of bandwidths.
+    """
+    (first_sample, second_sample), all_plain = (
+        score_pair.samples,
+        all(sample.plain for sample in score_pair.samples),
+    )
     if settings.n_bins is not None:
-        bins = [s.histogram(bin_edges(settings.n_bins)) for s in pair.samples]
-        expected = permutation.null_mean(bins[0] + bins[1], first.n, second.n) if plain else _NAN
-        return replace(comparison, headline=float(histogram_distance(*bins)), headline_null_mean=expected)
-    curve = curve_of(first, second, settings.max_bins, pair.names)
+        bin_counts = [sample.histogram(bin_edges(settings.n_bins)) for sample in score_pair.samples]
+        if all_plain:
+            expected_headline = permutation.null_mean(
+                bin_counts[0] + bin_counts[1], first_sample.n, second_sample.n
+            )
+        else:
+            expected_headline = _NAN
+        return replace(
+            comparison,
+            headline=float(histogram_distance(*bin_counts)),
+            headline_null_mean=expected_headline,
+        )
+    madd_curve_of_pair = curve_of(first_sample, second_sample, settings.max_bins, score_pair.names)
 
-    def stretch(madd: Floats) -> StableBandwidth:
-        return stable_bandwidth(replace(curve, madd=madd), min_points=settings.min_points, width=settings.width)
-
-    stable, expected = stretch(curve.madd), _NAN
-    if plain:  # the mean over the grids of the stretch of what alike groups would show
-        counts = first.pooled_grids(second, settings.max_bins, *stable.n_bins)
-        expected = permutation.null_mean(counts, first.n, second.n) / (stable.n_bins[1] - stable.n_bins[0] + 1)
-    with_search = replace(comparison, headline=stable.mean, headline_null_mean=expected, bandwidth=stable, curve=curve)
+    stable_stretch = stable_bandwidth(
+        madd_curve_of_pair, min_points=settings.min_points, width=settings.width
+    )
+    expected_headline = _NAN
+    if all_plain:  # the mean over the grids of the stretch of what alike groups would show
+        counts = first_sample.pooled_grids(second_sample, settings.max_bins, *stable_stretch.n_bins)
+        expected_headline = permutation.null_mean(counts, first_sample.n, second_sample.n) / (
+            stable_stretch.n_bins[1] - stable_stretch.n_bins[0] + 1
+        )
+    with_search = replace(
+        comparison,
+        headline=stable_stretch.mean,
+        headline_null_mean=expected_headline,
+        bandwidth=stable_stretch,
+        curve=madd_curve_of_pair,
+    )
     if settings.permutations == "grid":
         return with_search
-    test = permutation.search_test(
-        first, second, stable.mean, lambda madd: stretch(madd).mean, settings.max_bins, settings.n_resamples, rng
+    search_test = permutation.search_test(
+        first_sample,
+        second_sample,
+        stable_stretch.mean,
+        lambda curves: stable_means(
+            curves, stable_stretch.h_sup, min_points=settings.min_points, width=settings.width
+        ),
+        settings.max_bins,
+        settings.n_resamples,
+        rng,
     )
-    null = HypothesisTest(_NULL, "two-sided", stable.mean, test.pvalue, test.method)
+    hypothesis_test = HypothesisTest(
+        _NULL_HYPOTHESIS, "two-sided", stable_stretch.mean, search_test.pvalue, search_test.method
+    )
     return replace(
-        with_search, headline_pvalue=test.pvalue, headline_null_mean=test.null_mean, tests=(*with_search.tests, null)
+        with_search,
+        headline_pvalue=search_test.pvalue,
+        headline_null_mean=search_test.null_mean,
+        tests=(*with_search.tests, hypothesis_test),
     )
 
 
 def largest_of(
     pairs: Sequence[Pair],
     compared: Sequence[Compared],
-    scores: GroupScores,
+    n_rows: int,
     settings: MaddSettings,
-    rng: np.random.Generator,
+    test_all: TestOfAll,
 ) -> LargestMadd | None:
     """The largest MADD of several comparisons in their bins; None where fewer than two can be made.
 
-    If every δ_j lies in [L_j, U_j] then max_j δ_j lies in [max_j L_j, max_j U_j]; Bonferroni makes the former hold. A
-    comparison that cannot be made leaves the interval open upwards.
+    `test_all`: the test of all that can be made, by permutations of all labels.
+
+    If every δ_j lies in [L_j, U_j] then max_j δ_j lies in [max_j L_j, max_j U_j]; Bonferroni makes
+    the former hold. A comparison that cannot be made leaves the interval open upwards.
     """
-    made = [(p, c, limits) for p, (c, limits) in zip(pairs, compared, strict=True) if limits is not None]
-    if len(made) < 2:
+    made_comparisons = [
+        (score_pair, comparison, limits)
+        for score_pair, (comparison, limits) in zip(pairs, compared, strict=True)
+        if limits is not None
+    ]
+    if len(made_comparisons) < 2:
         return None
-    complete = len(made) == len(pairs)
-    top = max((c for _, c, _ in made), key=lambda c: c.estimate)
-    level, count = settings.confidence_level, len(made)
+    complete = len(made_comparisons) == len(pairs)
+    largest_comparison = max(
+        (comparison for _, comparison, _ in made_comparisons),
+        key=lambda comparison: comparison.estimate,
+    )
+    confidence_level = settings.confidence_level
+    n_comparisons = len(made_comparisons)
 
     def projected(error: float) -> Interval:
-        low = max(limits.lower(1 - error / count) for *_, limits in made)
-        high = max(limits.upper(1 - error / count) for *_, limits in made)
-        return Interval(low, high if complete else 2.0, level, f"{_METHOD}, Bonferroni")
+        lower_limit = max(
+            limits.lower(1 - error / n_comparisons) for *_, limits in made_comparisons
+        )
+        upper_limit = max(
+            limits.upper(1 - error / n_comparisons) for *_, limits in made_comparisons
+        )
+        return Interval(
+            lower_limit,
+            upper_limit if complete else 2.0,
+            confidence_level,
+            f"{_LIMITS_METHOD}, Bonferroni",
+        )
 
-    limited_by = max(made, key=lambda entry: entry[2].lower(1 - (1 - level) / count))[0]
-    test, cells = _largest_test(made, scores, settings, rng)
-    if test is None:
-        pvalues = [c.pvalue for _, c, _ in made if np.isfinite(c.pvalue)]
-        bonferroni = min(1.0, count * min(pvalues)) if pvalues else _NAN
-        test = permutation.DistributionTest(
-            statistic=top.estimate,
+    limited_by = max(
+        made_comparisons,
+        key=lambda entry: entry[2].lower(1 - (1 - confidence_level) / n_comparisons),
+    )[0]
+    largest_test, cell_counts = test_all(made_comparisons)
+    if largest_test is None:
+        pvalues = [
+            comparison.pvalue
+            for _, comparison, _ in made_comparisons
+            if np.isfinite(comparison.pvalue)
+        ]
+        if pvalues:
+            bonferroni = min(1.0, n_comparisons * min(pvalues))
+        else:
+            bonferroni = _NAN
+        largest_test = permutation.DistributionTest(
+            statistic=largest_comparison.estimate,
             pvalue=bonferroni,
             mid_pvalue=bonferroni,
             null_mean=_NAN,
             method="multiplier bootstrap, Bonferroni",
         )
-    evidence = [limits.evidence(settings.margin) for *_, limits in made]
-    above = min(count * min(e.above for e in evidence), 1.0)
-    inside = min(count * max(e.inside for e in evidence), 1.0) if complete else 1.0
-    (ruling,) = settle([Evidence(above=above, inside=inside)], confidence_level=level, adjust="none")
+    evidence = [limits.evidence(settings.margin) for *_, limits in made_comparisons]
+    pvalue_above = min(
+        n_comparisons * min(evidence_of_pair.above for evidence_of_pair in evidence), 1.0
+    )
+    if complete:
+        pvalue_inside = min(
+            n_comparisons * max(evidence_of_pair.inside for evidence_of_pair in evidence), 1.0
+        )
+    else:
+        pvalue_inside = 1.0
+    (ruling,) = settle(
+        [Evidence(above=pvalue_above, inside=pvalue_inside)],
+        confidence_level=confidence_level,
+        adjust="none",
+    )
     return LargestMadd(
-        **vars(test),
-        group=top.group,
-        reference=top.reference,
+        **vars(largest_test),
+        group=largest_comparison.group,
+        reference=largest_comparison.reference,
         limited_by=limited_by.names,
-        estimate=top.estimate,
-        confidence_interval=projected((1 - level) / 2),
-        bounds=projected(1 - level),
-        pvalue_adjusted=test.pvalue,
-        n=int(scores.sizes.sum()),
-        cells=cells,
-    )._ruled(ruling)
+        estimate=largest_comparison.estimate,
+        confidence_interval=projected((1 - confidence_level) / 2),
+        bounds=projected(1 - confidence_level),
+        pvalue_adjusted=largest_test.pvalue,
+        n=n_rows,
+        cells=cell_counts,
+    )._with_ruling(ruling)
 
 
 def _largest_test(
-    made: Sequence[tuple[Pair, MaddComparison, DistanceLimits]],
-    scores: GroupScores,
-    settings: MaddSettings,
-    rng: np.random.Generator,
+    made_comparisons: Made, scores: GroupScores, settings: MaddSettings, rng: np.random.Generator
 ) -> tuple[permutation.DistributionTest | None, NDArray[np.int64] | None]:
-    """The test of one distribution in all groups that have rows; (None, None) where labels cannot be permuted."""
-    with_rows = [g for g, s in enumerate(scores.samples) if s.n]
-    place = {g: k for k, g in enumerate(with_rows)}
-    sides = []
-    for pair, _, _ in made:
-        first, second = (tuple(place[g] for g in side if g in place) for side in pair.groups)
-        n0, n1 = (s.n_effective for s in pair.samples)
-        sides.append(permutation.Sides(first, second, settings._most_bins(n0, n1)))
-    samples = [scores.samples[g] for g in with_rows]
-    found = permutation.largest_test(
-        samples, sides, settings.n_resamples, rng, equal_width=settings.equal_width, merged=scores.merged
+    """The test of one distribution in all groups that have rows.
+
+    (None, None) where labels cannot be permuted.
+    """
+    with_rows = [group_index for group_index, sample in enumerate(scores.samples) if sample.n]
+    position_of_group = {group_index: position for position, group_index in enumerate(with_rows)}
+    sides_of_pairs = []
+    for score_pair, _, _ in made_comparisons:
+        first_side, second_side = (
+            tuple(
+                position_of_group[group_index]
+                for group_index in group_side
+                if group_index in position_of_group
+            )
+            for group_side in score_pair.groups
+        )
+        n0, n1 = (sample.n_effective for sample in score_pair.samples)
+        sides_of_pairs.append(
+            permutation.Sides(first_side, second_side, settings._most_bins(n0, n1))
+        )
+    samples = [scores.samples[group_index] for group_index in with_rows]
+    test_and_cells = permutation.largest_test(
+        samples,
+        sides_of_pairs,
+        settings.n_resamples,
+        rng,
+        equal_width=settings.equal_width,
+        merged=scores.merged,
     )
-    return (None, None) if found is None else found
+    if test_and_cells is None:
+        return (None, None)
+    return test_and_cells
+
+
+def _largest_test_of_columns(
+    made_comparisons: Made, rows: RowScores, settings: MaddSettings, rng: np.random.Generator
+) -> permutation.DistributionTest | None:
+    """The test of one distribution of all columns in all groups that have rows."""
+    with_rows = np.flatnonzero(rows.sizes > 0)
+    position_of_group = {int(group): position for position, group in enumerate(with_rows)}
+    sides_of_pairs = []
+    for pair, _, _ in made_comparisons:
+        first_side, second_side = (
+            tuple(position_of_group[group] for group in side) for side in pair.groups
+        )
+        n0, n1 = (sample.n_effective for sample in pair.samples)
+        sides = permutation.Sides(first_side, second_side, settings._most_bins(n0, n1))
+        sides_of_pairs.append(permutation.ColumnSides(pair.column, sides))
+    samples = [[scores.samples[group] for group in with_rows] for scores in rows.by_column]
+    return permutation.largest_test_of_columns(
+        rows.values,
+        samples,
+        np.searchsorted(with_rows, rows.group_codes),
+        rows.units,
+        sides_of_pairs,
+        settings.n_resamples,
+        rng,
+        equal_width=settings.equal_width,
+    )

@@ -1,4 +1,6 @@
-"""Post-processing that brings the score distributions of groups together, as a scikit-learn estimator."""
+"""Post-processing that brings the score distributions of groups together, as a scikit-learn
+estimator.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +17,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from fairstats.ground import checks
 from fairstats.ground.checks import Floats
-from fairstats.ground.encoding import ABSENT, binary_codes, favourable_class, labels_of_one, one_label
+from fairstats.ground.encoding import (
+    ABSENT,
+    binary_codes,
+    favourable_class,
+    labels_of_one,
+    one_label,
+)
 from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.lazy import Axes, pd
 from fairstats.ground.outcomes import Outcomes
@@ -33,43 +41,50 @@ Loss = Literal["error", "log_loss"] | Callable[[Any, Any], float]
 class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Move the scores of every group towards the distribution of all (section 6 of Verger et al.).
 
-    A score p of group s becomes (F_s^λ)⁻¹(F_s(p)) with F_s^λ = (1 − λ)F_s + λF. `fit` finds the λ with the
-    least (1 − θ)·loss + θ·MADD/2 on validation data, each row mapped by distributions that were fitted
-    without it; `transform` maps any further scores with the distributions of all rows of the fit.
+    A score p of group s becomes (F_s^λ)⁻¹(F_s(p)) with F_s^λ = (1 − λ)F_s + λF. `fit` finds the λ
+    with the least (1 − θ)·loss + θ·MADD/2 on validation data, each row mapped by distributions that
+    were fitted without it; `transform` maps any further scores with the distributions of all rows
+    of the fit.
 
     Parameters
     ----------
     theta : float, default 0.5
         θ in [0, 1]: weight of fairness against accuracy.
     loss : {"error", "log_loss"} or callable, default "error"
-        Accuracy loss: share of wrong predictions, cross-entropy, or a function of (labels 0/1, mapped scores).
+        Accuracy loss: share of wrong predictions, cross-entropy, or a function of (labels 0/1,
+        mapped scores).
     threshold : float, default 0.5
         t in (0, 1]: scores from it on predict the favourable label.
     n_lambdas : int, default 1000
         Values of λ tried, evenly from 0 to 1.
     bandwidth : "auto" or float, default "auto"
-        Bins in which MADD is computed, the same for every λ: "auto" takes the coarsest bandwidth of the stable stretch
-        of the scores before mitigation; a number h makes ⌊1/h⌋ bins.
+        Bins in which MADD is computed, the same for every λ: "auto" takes the coarsest bandwidth of
+        the stable stretch of the scores before mitigation; a number h makes ⌊1/h⌋ bins.
     pos_label : scalar, optional
         The favourable label; not needed for 0/1, False/True, −1/1.
     label_values : sequence, optional
-        The labels that may occur: more is an error, and a favourable one that no row has is allowed, with a warning.
+        The labels that may occur: more is an error, and a favourable one that no row has is
+        allowed, with a warning.
     splits : int or None, default 5
-        Random halvings of every group for the search: either half is judged by the maps of the other. None: the paper's
-        losses of the rows that fitted the distributions, where MADD falls to 0 by construction.
+        Random halvings of every group for the search: either half is judged by the maps of the
+        other. None: the paper's losses of the rows that fitted the distributions, where MADD falls
+        to 0 by construction.
     estimator : fitted classifier, optional
-        With it every method takes features in place of scores, which are its `predict_proba` of the favourable label.
+        With it every method takes features in place of scores, which are its `predict_proba` of the
+        favourable label.
     random_state : None, int or numpy.random.Generator
         Of the halves (None: always the same), and of the permutations and resamples of `evaluate`.
 
     Attributes
     ----------
     lambda_ : float
-        The λ of the least loss, the smallest of equals. The optimum is flat: other data give another.
+        The λ of the least loss, the smallest of equals. The optimum is flat: other data give
+        another.
     loss_curve_ : DataFrame
-        lambda_, loss, accuracy_loss, fairness_loss, of rows left out of the maps (which half the rows made: those of
-        the fit are better), with 95% limits at every λ by itself, given the maps: accuracy_low, accuracy_high (Wilson;
-        NaN but for "error"), fairness_low, fairness_high (NaN without `splits`).
+        lambda_, loss, accuracy_loss, fairness_loss, of rows left out of the maps (which half the
+        rows made: those of the fit are better), with 95% limits at every λ by itself, given the
+        maps: accuracy_low, accuracy_high (Wilson; NaN but for "error"), fairness_low, fairness_high
+        (NaN without `splits`).
     n_bins_ : int
         Bins of the fairness loss.
     groups_ : tuple of str
@@ -82,15 +97,18 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Raises
     ------
     InputError
-        For parameters out of range, scores outside [0, 1], a group without rows, or a new group in `transform`.
+        For parameters out of range, scores outside [0, 1], a group without rows, or a new group in
+        `transform`.
 
     Notes
     -----
-    Order within a group is kept. On the data of the fit MADD(λ) is close to (1 − λ)·MADD(0) by construction; rows left
-    out show what is left, so λ is cross-fitted: on average it lies where new rows have their optimum (.85 to .95 at 700
-    to 2,000 simulated rows, where the rows of the fit say .99 to 1; either costs new rows less than .012 of loss).
-    Judge the effect by `evaluate` on rows that the search has not seen. A monotone map cannot split an atom: scores
-    with few distinct values may stay apart. F_s is the mid-distribution function, linear between fitted scores.
+    Order within a group is kept. On the data of the fit MADD(λ) is close to (1 − λ)·MADD(0) by
+    construction; rows left out show what is left, so λ is cross-fitted: on average it lies where
+    new rows have their optimum (.85 to .95 at 700 to 2,000 simulated rows, where the rows of the
+    fit say .99 to 1; either costs new rows less than .012 of loss). Judge the effect by `evaluate`
+    on rows that the search has not seen. A monotone map cannot split an atom: scores with few
+    distinct values may stay apart. F_s is the mid-distribution function, linear between fitted
+    scores.
 
     References
     ----------
@@ -114,10 +132,18 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """
 
     def __init__(
-        self, theta: float = 0.5, loss: Loss = "error", threshold: float = 0.5, n_lambdas: int = 1000,
-        bandwidth: float | Literal["auto"] = "auto", pos_label: Any = None, splits: int | None = 5,
-        estimator: Any = None, random_state: Any = None, label_values: Any = None,
-    ) -> None:  # fmt: skip
+        self,
+        theta: float = 0.5,
+        loss: Loss = "error",
+        threshold: float = 0.5,
+        n_lambdas: int = 1000,
+        bandwidth: float | Literal["auto"] = "auto",
+        pos_label: Any = None,
+        splits: int | None = 5,
+        estimator: Any = None,
+        random_state: Any = None,
+        label_values: Any = None,
+    ) -> None:
         self.theta = theta
         self.loss = loss
         self.threshold = threshold
@@ -129,7 +155,9 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.label_values = label_values
 
-    def fit(self, score: Any, y: Any, *, sensitive_features: Any, sample_weight: Any = None) -> Self:
+    def fit(
+        self, score: Any, y: Any, *, sensitive_features: Any, sample_weight: Any = None
+    ) -> Self:
         """Fit the distributions and find λ.
 
         Parameters
@@ -150,33 +178,48 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Warns
         -----
         DataWarning
-            Where a group has fewer distinct scores than bins, and than half its rows; where one has a single row.
+            Where a group has fewer distinct scores than bins, and than half its rows; where one has
+            a single row.
         """
         self._check_parameters()
-        outcomes = self._outcomes(score, y, sensitive_features, sample_weight)
-        samples = _labelled(outcomes)
+        outcomes = self._read_outcomes(score, y, sensitive_features, sample_weight)
+        samples = _labelled_samples(outcomes)
         self.groups_ = outcomes.groups.labels
         self.classes_ = _label_pair(y, self.pos_label, self.label_values)
-        self.maps_ = mitigation.MixtureCdfs.fit([s.scores for s in samples], [s.weights for s in samples])
-        self.cdfs_ = {g: (cdf.values, cdf.heights) for g, cdf in zip(self.groups_, self.maps_.cdfs, strict=True)}
-        self.n_bins_ = self._bins(samples)
+        self.maps_ = mitigation.MixtureCdfs.fit(
+            [sample.scores for sample in samples], [sample.weights for sample in samples]
+        )
+        self.cdfs_ = {
+            group_name: (group_cdf.values, group_cdf.heights)
+            for group_name, group_cdf in zip(self.groups_, self.maps_.cdfs, strict=True)
+        }
+        self.n_bins_ = self._bins_of_fairness(samples)
         self._warn_of_ties(samples)
-        self.loss_curve_ = self._losses(samples)
-        self.lambda_ = float(self.loss_curve_["lambda_"].iloc[int(self.loss_curve_["loss"].argmin())])
+        self.loss_curve_ = self._compute_loss_curve(samples)
+        self.lambda_ = float(
+            self.loss_curve_["lambda_"].iloc[int(self.loss_curve_["loss"].argmin())]
+        )
         return self
 
-    def fit_transform(self, score: Any, y: Any, *, sensitive_features: Any, sample_weight: Any = None) -> Any:
+    def fit_transform(
+        self, score: Any, y: Any, *, sensitive_features: Any, sample_weight: Any = None
+    ) -> Any:
         """Fit, then map the same rows: they are part of their own map."""
-        fitted = self.fit(score, y, sensitive_features=sensitive_features, sample_weight=sample_weight)
+        fitted = self.fit(
+            score, y, sensitive_features=sensitive_features, sample_weight=sample_weight
+        )
         return fitted.transform(score, sensitive_features=sensitive_features)
 
-    def transform(self, score: Any, *, sensitive_features: Any, lambda_: float | None = None) -> Any:
+    def transform(
+        self, score: Any, *, sensitive_features: Any, lambda_: float | None = None
+    ) -> Any:
         """Map scores, of the fit or new.
 
         Parameters
         ----------
         score : array-like of float, shape (n,)
-            Scores in [0, 1]; values never seen, ties and values beyond those of the fit are mapped, too.
+            Scores in [0, 1]; values never seen, ties and values beyond those of the fit are mapped,
+            too.
         sensitive_features : array-like (n,) or (n, k), data frame or mapping
             Groups of the fit.
         lambda_ : float, optional
@@ -185,43 +228,73 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         ndarray, shape (n,)
-            In [0, 1], in the order of the rows; within a group in the order of `score`. A frame with the column "score"
-            after ``set_output(transform="pandas")`` (or "polars").
+            In [0, 1], in the order of the rows; within a group in the order of `score`. A frame
+            with the column "score" after ``set_output(transform="pandas")`` (or "polars").
         """
         check_is_fitted(self, "lambda_")
-        at = self.lambda_ if lambda_ is None else checks.check_share("lambda_", lambda_, closed=True)
-        outcomes = Outcomes.from_arrays(score=self._scores(score), sensitive_features=sensitive_features)
-        return self._mapped(outcomes, at)
+        if lambda_ is None:
+            lambda_used = self.lambda_
+        else:
+            lambda_used = checks.check_share("lambda_", lambda_, closed=True)
+        outcomes = Outcomes.from_arrays(
+            score=self._scores_or_predictions(score), sensitive_features=sensitive_features
+        )
+        return self._map_outcomes(outcomes, lambda_used)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Name of the one column of `transform`."""
         return np.array(["score"], dtype=object)
 
-    def _mapped(self, outcomes: Outcomes, lambda_: float) -> Floats:
-        labels, codes, scores = outcomes.groups.labels, outcomes.groups.codes, np.asarray(outcomes.score)
-        unknown = [labels[g] for g in np.unique(codes) if labels[g] not in self.groups_]
+    def _map_outcomes(self, outcomes: Outcomes, lambda_: float) -> Floats:
+        group_labels = outcomes.groups.labels
+        group_codes = outcomes.groups.codes
+        scores = np.asarray(outcomes.score)
+        unknown = [
+            group_labels[group_index]
+            for group_index in np.unique(group_codes)
+            if group_labels[group_index] not in self.groups_
+        ]
         if unknown:
-            got, allowed = (", ".join(map(repr, names)) for names in (unknown, self.groups_))
-            allowed, cure = f"the groups of the fit: {allowed}", "fit with rows of every group"
-            raise InputError("sensitive_features", got=got, allowed=allowed, cure=cure)
+            received, allowed = (
+                ", ".join(map(repr, group_names)) for group_names in (unknown, self.groups_)
+            )
+            allowed = f"the groups of the fit: {allowed}"
+            suggestion = "fit with rows of every group"
+            raise InputError("sensitive_features", got=received, allowed=allowed, cure=suggestion)
         mapped = np.empty_like(scores)
-        for g in np.unique(codes):
-            rows = codes == g
-            mapped[rows] = self.maps_.map(scores[rows], self.groups_.index(labels[g]), lambda_)
+        for group_index in np.unique(group_codes):
+            in_group = group_codes == group_index
+            mapped[in_group] = self.maps_.map(
+                scores[in_group], self.groups_.index(group_labels[group_index]), lambda_
+            )
         return mapped
 
-    def predict(self, score: Any, *, sensitive_features: Any, lambda_: float | None = None) -> NDArray[Any]:
+    def predict(
+        self, score: Any, *, sensitive_features: Any, lambda_: float | None = None
+    ) -> NDArray[Any]:
         """Labels predicted by the mapped scores, shape (n,); arguments as in `transform`."""
-        favourable = self.predict_proba(score, sensitive_features=sensitive_features, lambda_=lambda_)[:, 1]
+        favourable = self.predict_proba(
+            score, sensitive_features=sensitive_features, lambda_=lambda_
+        )[:, 1]
         return np.asarray(self.classes_[(favourable >= self.threshold).astype(np.intp)])
 
-    def predict_proba(self, score: Any, *, sensitive_features: Any, lambda_: float | None = None) -> Floats:
+    def predict_proba(
+        self, score: Any, *, sensitive_features: Any, lambda_: float | None = None
+    ) -> Floats:
         """1 − mapped score and mapped score, shape (n, 2), in the order of `classes_`."""
-        mapped = np.ravel(self.transform(score, sensitive_features=sensitive_features, lambda_=lambda_))
+        mapped = np.ravel(
+            self.transform(score, sensitive_features=sensitive_features, lambda_=lambda_)
+        )
         return np.column_stack([1 - mapped, mapped])
 
     def evaluate(
-        self, score: Any, y: Any, *, sensitive_features: Any, sample_weight: Any = None, **options: Any
+        self,
+        score: Any,
+        y: Any,
+        *,
+        sensitive_features: Any,
+        sample_weight: Any = None,
+        **options: Any,
     ) -> mitigation.MitigationResult:
         """What the map changes on rows that the search has not seen.
 
@@ -230,13 +303,15 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         score, y, sensitive_features, sample_weight
             As in `fit`, of other rows.
         **options
-            Of `madd`, for both the scores as they are and the mapped ones; `reference`: by default the largest group.
+            Of `madd`, for both the scores as they are and the mapped ones; `reference`: by default
+            the largest group.
 
         Returns
         -------
         MitigationResult
-            Changes of MADD, disparate impact and accuracy (1 − error), by group, with paired intervals that take the
-            map as given (those of MADD are conservative, as are limits of `loss_curve_`); MADD before and after.
+            Changes of MADD, disparate impact and accuracy (1 − error), by group, with paired
+            intervals that take the map as given (those of MADD are conservative, as are limits of
+            `loss_curve_`); MADD before and after.
 
         Warns
         -----
@@ -246,116 +321,189 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             Where a change cannot be computed.
         """
         check_is_fitted(self, "lambda_")
-        outcomes = self._outcomes(score, y, sensitive_features, sample_weight)
-        if self._seen(outcomes):
-            text = "the rows are those that λ was searched on, where the effect is at its largest"
-            caution(f"MaddMitigator.evaluate: {text}; pass other rows.", DataWarning)
+        outcomes = self._read_outcomes(score, y, sensitive_features, sample_weight)
+        if self._are_rows_of_fit(outcomes):
+            warning_text = (
+                "the rows are those that λ was searched on, where the effect is at its largest"
+            )
+            caution(f"MaddMitigator.evaluate: {warning_text}; pass other rows.", DataWarning)
         reference = options.pop("reference", None)
         settings = make_settings(**options)
         generator, seed = checks.as_generator(self.random_state)
-        stages = (np.asarray(outcomes.score), self._mapped(outcomes, self.lambda_))
+        stages = (np.asarray(outcomes.score), self._map_outcomes(outcomes, self.lambda_))
         results = []
         for values in stages:
             scores = GroupScores.from_outcomes(replace(outcomes, score=values))
-            named = reference if settings.comparisons == "reference" else None
-            result = madd_of_scores(scores, named, settings, generator)
+            if settings.comparisons == "reference":
+                named_reference = reference
+            else:
+                named_reference = None
+            result = madd_of_scores(scores, named_reference, settings, generator)
             results.append(replace(result, settings=replace(result.settings, seed=seed)))
             warn_of(results[-1])
-        told = {"reference": reference, "lambda_": self.lambda_, "threshold": float(self.threshold)}
-        return mitigation.mitigation_result(outcomes, stages, (results[0], results[1]), generator, **told)
+        result_options = {
+            "reference": reference,
+            "lambda_": self.lambda_,
+            "threshold": float(self.threshold),
+        }
+        return mitigation.mitigation_result(
+            outcomes, stages, (results[0], results[1]), generator, **result_options
+        )
 
-    def plot(self, ax: Axes | None = None, *, kind: Literal["losses", "trade-off"] = "losses") -> Axes:
-        """Draw the losses against λ, or fairness loss against accuracy loss, with limits, on `ax` or a new figure."""
+    def plot(
+        self, ax: Axes | None = None, *, kind: Literal["losses", "trade-off"] = "losses"
+    ) -> Axes:
+        """Draw the losses against λ, or fairness loss against accuracy loss, with limits, on `ax`
+        or a new figure.
+        """
         check_is_fitted(self, "lambda_")
         checks.check_choice("kind", kind, ("losses", "trade-off"))
         return (plot_losses if kind == "losses" else plot_trade_off)(self, ax=ax)
 
-    def _outcomes(self, score: Any, y: Any, groups: Any, weight: Any) -> Outcomes:
+    def _read_outcomes(self, score: Any, y: Any, groups: Any, weight: Any) -> Outcomes:
         checks.check_given("y", y, "one label per row")
-        columns = {"score": self._scores(score), "sensitive_features": groups, "sample_weight": weight}
+        columns = {
+            "score": self._scores_or_predictions(score),
+            "sensitive_features": groups,
+            "sample_weight": weight,
+        }
         favourable = one_label(self.pos_label, "y_true", "y_pred")
         possible = labels_of_one(self.label_values, "y_true", "y_pred")
         return Outcomes.from_arrays(y, pos_label=favourable, label_values=possible, **columns)
 
-    def _scores(self, given: Any) -> Any:
+    def _scores_or_predictions(self, given: Any) -> Any:
         """The scores, or those that the classifier gives to features."""
         if self.estimator is None:
             return checks.check_given("score", given, "one score per row")
-        able = hasattr(self.estimator, "predict_proba") and len(getattr(self.estimator, "classes_", ())) == 2
-        words = "a fitted classifier of two labels with predict_proba"
-        checks.check_that(able, "estimator", self.estimator, words, "fit it first, or pass its scores")
-        classes, name = list(self.estimator.classes_), "estimator.classes_"
-        position = favourable_class(classes, name, self.pos_label, self.label_values)
+        can_predict = (
+            hasattr(self.estimator, "predict_proba")
+            and len(getattr(self.estimator, "classes_", ())) == 2
+        )
+        allowed_words = "a fitted classifier of two labels with predict_proba"
+        checks.check_that(
+            can_predict,
+            "estimator",
+            self.estimator,
+            allowed_words,
+            "fit it first, or pass its scores",
+        )
+        classes = list(self.estimator.classes_)
+        argument_name = "estimator.classes_"
+        position = favourable_class(classes, argument_name, self.pos_label, self.label_values)
         if position is None:
-            position = int(np.argmax(binary_codes(classes, name).codes))
+            position = int(np.argmax(binary_codes(classes, argument_name).codes))
         probabilities = np.asarray(self.estimator.predict_proba(given))
-        return np.zeros(len(probabilities)) if position == ABSENT else probabilities[:, position]
+        if position == ABSENT:
+            return np.zeros(len(probabilities))
+        return probabilities[:, position]
 
     def _check_parameters(self) -> None:
-        checks.check_share("theta", self.theta, closed=True, cure="0.5: fairness weighs as much as accuracy")
-        checks.check_number("threshold", self.threshold, low=0, high=1, open_low=True, cure="a score in (0, 1]: 0.5")
+        checks.check_share(
+            "theta", self.theta, closed=True, cure="0.5: fairness weighs as much as accuracy"
+        )
+        checks.check_number(
+            "threshold", self.threshold, low=0, high=1, open_low=True, cure="a score in (0, 1]: 0.5"
+        )
         checks.check_whole("n_lambdas", self.n_lambdas, low=2, cure="1000")
         if self.splits is not None:
-            checks.check_whole("splits", self.splits, low=1, cure="splits=5; None takes the rows of the fit")
-        named = isinstance(self.loss, str) and self.loss in ("error", "log_loss")
-        words, cure = "'error', 'log_loss' or a function of (labels, scores)", "the paper's is 'error'"
-        checks.check_that(named or _takes_two(self.loss), "loss", self.loss, words, cure)
+            checks.check_whole(
+                "splits", self.splits, low=1, cure="splits=5; None takes the rows of the fit"
+            )
+        is_named = isinstance(self.loss, str) and self.loss in ("error", "log_loss")
+        allowed_words = "'error', 'log_loss' or a function of (labels, scores)"
+        suggestion = "the paper's is 'error'"
+        checks.check_that(
+            is_named or _takes_two(self.loss), "loss", self.loss, allowed_words, suggestion
+        )
         make_settings(bandwidth=self.bandwidth)
 
     def _warn_of_ties(self, samples: list[mitigation.LabelledSample]) -> None:
-        sizes = [(name, np.unique(s.scores).size, s.scores.size) for name, s in zip(self.groups_, samples, strict=True)]
-        tied = [f"{name!r} ({k} values)" for name, k, n in sizes if k < min(self.n_bins_, n / 2)]
-        if tied:
-            text = f"the scores of {', '.join(tied)} are tied: a monotone map cannot split a value"
-            cure = "and narrow bins see the mapped values apart; use scores with more values"
-            caution(f"MaddMitigator: {text}, {cure}.", DataWarning)
+        sizes_by_group = []
+        for group_name, sample in zip(self.groups_, samples, strict=True):
+            sizes_by_group.append((group_name, np.unique(sample.scores).size, sample.scores.size))
+        tied_groups = []
+        for group_name, n_values, n_rows in sizes_by_group:
+            if n_values < min(self.n_bins_, n_rows / 2):
+                tied_groups.append(f"{group_name!r} ({n_values} values)")
+        if tied_groups:
+            warning_text = f"the scores of {', '.join(tied_groups)} are tied: a monotone map cannot split a value"
+            suggestion = "and narrow bins see the mapped values apart; use scores with more values"
+            caution(f"MaddMitigator: {warning_text}, {suggestion}.", DataWarning)
 
-    def _bins(self, samples: list[mitigation.LabelledSample]) -> int:
-        given = make_settings(bandwidth=self.bandwidth).n_bins
-        if given is not None:
-            return given
-        pairs = combinations([Sample(s.scores, s.weights) for s in samples], 2)
-        return max(stable_bandwidth(curve_of(*pair, 1000, ("", ""))).n_bins[0] for pair in pairs)
+    def _bins_of_fairness(self, samples: list[mitigation.LabelledSample]) -> int:
+        bins_asked_for = make_settings(bandwidth=self.bandwidth).n_bins
+        if bins_asked_for is not None:
+            return bins_asked_for
+        sample_pairs = combinations(
+            [Sample(sample.scores, sample.weights) for sample in samples], 2
+        )
+        return max(
+            stable_bandwidth(curve_of(*sample_pair, 1000, ("", ""))).n_bins[0]
+            for sample_pair in sample_pairs
+        )
 
-    def _losses(self, samples: list[mitigation.LabelledSample]) -> pd.DataFrame:
+    def _compute_loss_curve(self, samples: list[mitigation.LabelledSample]) -> pd.DataFrame:
         from statsmodels.stats.proportion import proportion_confint
 
         lambdas = np.linspace(0, 1, self.n_lambdas)
         fitted: Any = [(self.maps_, samples)]
         splits = self.splits or 0
-        held_out = splits > 0 and min(s.scores.size for s in samples) > 1
+        held_out = splits > 0 and min(sample.scores.size for sample in samples) > 1
         if held_out:
-            rng = checks.as_generator(0 if self.random_state is None else self.random_state)[0]
-            fitted = mitigation.left_out(samples, splits, rng)
+            generator = checks.as_generator(0 if self.random_state is None else self.random_state)[
+                0
+            ]
+            fitted = mitigation.left_out(samples, splits, generator)
         elif splits:
-            text = "a group of one row has no halves: λ is searched on the rows that fitted the maps"
-            caution(f"MaddMitigator: {text}.", DataWarning)
-        band: Any = (np.nan, np.nan)
+            warning_text = (
+                "a group of one row has no halves: λ is searched on the rows that fitted the maps"
+            )
+            caution(f"MaddMitigator: {warning_text}.", DataWarning)
+        accuracy_limits: Any = (np.nan, np.nan)
         if self.loss == "error":
             accuracy = mitigation.error_losses(fitted, lambdas, float(self.threshold))
-            n = sum(s.n_effective for s in samples)
-            band = proportion_confint(accuracy * n, n, method="wilson")
+            n_effective = sum(sample.n_effective for sample in samples)
+            accuracy_limits = proportion_confint(
+                accuracy * n_effective, n_effective, method="wilson"
+            )
         else:
-            loss = self.loss if callable(self.loss) else mitigation.log_loss
-            accuracy = mitigation.mapped_losses(fitted, lambdas, loss)
-        fairness, low, high = mitigation.fairness_limits(fitted, lambdas, self.n_bins_)
-        low, high = (low, high) if held_out else (np.nan, np.nan)
+            if callable(self.loss):
+                loss_function = self.loss
+            else:
+                loss_function = mitigation.log_loss
+            accuracy = mitigation.mapped_losses(fitted, lambdas, loss_function)
+        fairness, fairness_low, fairness_high = mitigation.fairness_limits(
+            fitted, lambdas, self.n_bins_
+        )
+        fairness_low, fairness_high = (
+            (fairness_low, fairness_high) if held_out else (np.nan, np.nan)
+        )
         columns = {
-            "lambda_": lambdas, "loss": (1 - self.theta) * accuracy + self.theta * fairness,
-            "accuracy_loss": accuracy, "fairness_loss": fairness, "accuracy_low": band[0], "accuracy_high": band[1],
-            "fairness_low": low, "fairness_high": high,
-        }  # fmt: skip
+            "lambda_": lambdas,
+            "loss": (1 - self.theta) * accuracy + self.theta * fairness,
+            "accuracy_loss": accuracy,
+            "fairness_loss": fairness,
+            "accuracy_low": accuracy_limits[0],
+            "accuracy_high": accuracy_limits[1],
+            "fairness_low": fairness_low,
+            "fairness_high": fairness_high,
+        }
         return pd.DataFrame(columns)
 
-    def _seen(self, outcomes: Outcomes) -> bool:
+    def _are_rows_of_fit(self, outcomes: Outcomes) -> bool:
         """Whether every group has just the scores of the fit."""
         if outcomes.groups.labels != self.groups_:
             return False
-        scores, codes = np.asarray(outcomes.score), outcomes.groups.codes
-        for g, cdf in enumerate(self.maps_.cdfs):
-            own = codes == g
-            again = mitigation.GroupCdf.fit(scores[own], None if outcomes.weight is None else outcomes.weight[own])
-            if again.n != cdf.n or not np.array_equal(again.values, cdf.values):
+        scores = np.asarray(outcomes.score)
+        group_codes = outcomes.groups.codes
+        for group_index, group_cdf in enumerate(self.maps_.cdfs):
+            in_group = group_codes == group_index
+            fitted_again = mitigation.GroupCdf.fit(
+                scores[in_group], None if outcomes.weight is None else outcomes.weight[in_group]
+            )
+            if fitted_again.n != group_cdf.n or not np.array_equal(
+                fitted_again.values, group_cdf.values
+            ):
                 return False
         return True
 
@@ -373,31 +521,70 @@ def _takes_two(function: Any) -> bool:
     return True
 
 
-def _labelled(outcomes: Outcomes) -> list[mitigation.LabelledSample]:
-    """Sorted scores of every group with labels and weights; one group, or one without rows, is an error."""
-    labels, codes, weights = outcomes.groups.labels, outcomes.groups.codes, outcomes.weight
-    scores, y = np.asarray(outcomes.score), np.asarray(outcomes.y_true)
-    counted = np.ones(codes.size, dtype=bool) if weights is None else weights > 0
-    rows = [np.flatnonzero((codes == g) & counted) for g in range(len(labels))]
-    empty = [name for name, r in zip(labels, rows, strict=True) if not r.size]
-    if empty or len(rows) < 2:
-        got, cure = "one group", "add rows of another group"
-        got, cure = (f"no rows in group {empty[0]!r}", "leave the empty group out") if empty else (got, cure)
-        raise InputError("sensitive_features", got=got, allowed="two groups or more, with rows", cure=cure)
-    ordered = [r[np.argsort(scores[r], kind="stable")] for r in rows]
-    return [mitigation.LabelledSample(scores[r], y[r], None if weights is None else weights[r]) for r in ordered]
+def _labelled_samples(outcomes: Outcomes) -> list[mitigation.LabelledSample]:
+    """Sorted scores of every group with labels and weights.
+
+    One group, or one without rows, is an error.
+    """
+    labels = outcomes.groups.labels
+    group_codes = outcomes.groups.codes
+    weights = outcomes.weight
+    scores = np.asarray(outcomes.score)
+    label_codes = np.asarray(outcomes.y_true)
+    if weights is None:
+        counted = np.ones(group_codes.size, dtype=bool)
+    else:
+        counted = weights > 0
+    rows_of_groups = []
+    for group_index in range(len(labels)):
+        rows_of_groups.append(np.flatnonzero((group_codes == group_index) & counted))
+    empty_groups = []
+    for group_name, row_numbers in zip(labels, rows_of_groups, strict=True):
+        if not row_numbers.size:
+            empty_groups.append(group_name)
+    if empty_groups or len(rows_of_groups) < 2:
+        received = "one group"
+        suggestion = "add rows of another group"
+        received, suggestion = (
+            (f"no rows in group {empty_groups[0]!r}", "leave the empty group out")
+            if empty_groups
+            else (received, suggestion)
+        )
+        raise InputError(
+            "sensitive_features",
+            got=received,
+            allowed="two groups or more, with rows",
+            cure=suggestion,
+        )
+    ordered = []
+    for row_numbers in rows_of_groups:
+        ordered.append(row_numbers[np.argsort(scores[row_numbers], kind="stable")])
+    return [
+        mitigation.LabelledSample(
+            scores[row_numbers],
+            label_codes[row_numbers],
+            None if weights is None else weights[row_numbers],
+        )
+        for row_numbers in ordered
+    ]
 
 
 def _label_pair(y: Any, pos_label: Any, label_values: Any = None) -> NDArray[Any]:
-    """The unfavourable and the favourable label as they came, or were declared; 0 and 1 where they are not two."""
+    """The unfavourable and the favourable label as they came, or were declared.
+
+    0 and 1 where they are not two.
+    """
     pos_label = one_label(pos_label, "y_true", "y_pred")
     possible = labels_of_one(label_values, "y_true", "y_pred")
     levels = binary_codes(y, "y", pos_label, possible).levels
     if len(levels) < 2 and possible is not None:
         levels = possible
-    named = find_labels(levels, 1 if pos_label is None else pos_label)
-    favourable = [levels[position] for position in named]
-    others = [level for position, level in enumerate(levels) if position not in named]
+    favourable_positions = find_labels(levels, 1 if pos_label is None else pos_label)
+    favourable = [levels[position] for position in favourable_positions]
+    others = []
+    for position, level in enumerate(levels):
+        if position not in favourable_positions:
+            others.append(level)
     if len(favourable) != 1 or len(others) != 1:
         return np.array([0, 1])
     return np.array([others[0], favourable[0]])

@@ -1,8 +1,11 @@
-"""Tests of "the groups have one score distribution", exact by permutation: one pair, the largest of many.
+"""Tests of "the groups have one score distribution", exact by permutation.
 
-The grid must not depend on the labels. Then every split of the pooled rows (or of whole clusters) is as likely as the
-one observed, and p = (1 + #{MADD* ≥ MADD})/(B + 1) is exact: P(p ≤ α) ≤ α. Given the pooled count c_k of every bin, a
-random split of n rows into n0 and n1 puts X_k ~ hypergeometric(n, c_k, n0) of them into group 0.
+One pair, the largest of many.
+
+The grid must not depend on the labels. Then every split of the pooled rows (or of whole clusters)
+is as likely as the one observed, and p = (1 + #{MADD* ≥ MADD})/(B + 1) is exact: P(p ≤ α) ≤ α.
+Given the pooled count c_k of every bin, a random split of n rows into n0 and n1 puts X_k ~
+hypergeometric(n, c_k, n0) of them into group 0.
 """
 
 from __future__ import annotations
@@ -13,28 +16,38 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_matrix
 from scipy.special import betaln
-from tqdm import tqdm
 
 from fairstats.ground.checks import Floats
+from fairstats.methods.madd.labellings import LabelledCurves
 from fairstats.methods.madd.noise import Noise
 from fairstats.methods.madd.scores import (
     MOST_WHOLE,
     Sample,
     bin_edges,
     cluster_codes,
-    distances_from_below,
-    farey_grid,
     histogram_distance,
 )
-from fairstats.numerics.draws import split_each, split_rows
+from fairstats.numerics.draws import resample_blocks, split_each, split_rows
 
+#: What a test permutes or draws: names of tests, by which a report chooses its words.
+EXACT_PERMUTATION = "exact permutation"
+SEARCH_PERMUTATION = "exact permutation of the search"
+CLUSTER_PERMUTATION = "permutation of whole clusters"
+MULTIPLIER = "multiplier bootstrap"
+_LARGEST = "largest standardised MADD"
+LARGEST_CLUSTER_PERMUTATION = f"{CLUSTER_PERMUTATION}, {_LARGEST}"
 #: Values of MADD that differ by less are equal.
-_ROUNDING = 1e-12
+_EQUAL_WITHIN = 1e-12
+#: Groups up to which the largest MADD has the quantiles of every pair; as many as "auto" compares
+#: all with all.
+FEW_GROUPS = 10
 #: Counts of permutations held in memory at a time.
-_MOST_CELLS = 5_000_000
-#: Cells of the scores of all groups from which the largest MADD finds the quantiles of every pair, per bin; and the
-#: fewest and the most of them. Counts of every group in every cell are drawn: fewer cells for small groups are cheap.
+_CELLS_IN_MEMORY = 1_000_000
+#: Cells of the scores of all groups from which the largest MADD finds the quantiles of every pair,
+#: per bin; and the fewest and the most of them. Counts of every group in every cell are drawn:
+#: fewer cells for small groups are cheap.
 CELLS_PER_BIN = 16
 FEWEST_CELLS = 64
 MOST_CELLS = 256
@@ -43,22 +56,30 @@ MOST_CELLS = 256
 def permuted_counts(
     pooled: NDArray[np.int64], sizes: Sequence[int], n_resamples: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Bin counts of every group, (G, B, m), with labels permuted; `pooled`: rows per bin, `sizes`: rows per group."""
-    drawn = np.empty((len(sizes), n_resamples, pooled.size), dtype=np.int64)
-    drawn[0] = split_rows(pooled, sizes[0], n_resamples, rng)
-    left = pooled - drawn[0]
-    for g, size in enumerate(sizes[1:-1], start=1):
-        drawn[g] = split_each(left, size, rng)
-        left -= drawn[g]
-    drawn[-1] = left
-    return drawn
+    """Bin counts of every group, (G, B, m), with labels permuted; `pooled`: rows per bin, `sizes`:
+    rows per group.
+    """
+    permuted = np.empty((len(sizes), n_resamples, pooled.size), dtype=np.int64)
+    permuted[0] = split_rows(pooled, sizes[0], n_resamples, rng)
+    remaining = pooled - permuted[0]
+    for group_index, group_size in enumerate(sizes[1:-1], start=1):
+        permuted[group_index] = split_each(remaining, group_size, rng)
+        remaining -= permuted[group_index]
+    permuted[-1] = remaining
+    return permuted
 
 
-def mean_deviation(count: NDArray[Any], n0: int, n1: int) -> Floats:
-    """E|X − EX| of X ~ hypergeometric(n0 + n1, count, n0): 2a(n1 − c + a)/n · P(X = a), a = ⌊EX⌋ + 1 (De Moivre)."""
+def mean_deviation(count: NDArray[Any], n0: Any, n1: Any) -> Floats:
+    """E|X − EX| of X ~ hypergeometric(n0 + n1, count, n0).
+
+    2a(n1 − c + a)/n · P(X = a), a = ⌊EX⌋ + 1 (De Moivre).
+    """
     n = n0 + n1
     c = np.asarray(count, dtype=np.int64)
-    a = (c * n0 // n if n * n0 < MOST_WHOLE else (c * (n0 / n)).astype(np.int64)) + 1
+    if float(np.max(n)) * float(np.max(n0)) < MOST_WHOLE:
+        a = c * n0 // n + 1
+    else:
+        a = (c * (n0 / n)).astype(np.int64) + 1
     possible = (a <= np.minimum(c, n0)) & (c > 0)
     safe = np.where(possible, a, 0)
 
@@ -70,41 +91,53 @@ def mean_deviation(count: NDArray[Any], n0: int, n1: int) -> Floats:
 
 
 def null_mean(pooled: NDArray[np.int64], n0: int, n1: int) -> float:
-    """Mean of MADD over all permutations of the labels, Σ_k E|X_k/n0 − (c_k − X_k)/n1|: what alike groups show."""
-    counts, times = np.unique(pooled, return_counts=True)
-    return float(mean_deviation(counts, n0, n1) @ times * (n0 + n1) / (n0 * n1))
+    """Mean of MADD over all permutations of the labels, Σ_k E|X_k/n0 − (c_k − X_k)/n1|.
+
+    What alike groups show.
+    """
+    counts, multiplicities = np.unique(pooled, return_counts=True)
+    return float(mean_deviation(counts, n0, n1) @ multiplicities * (n0 + n1) / (n0 * n1))
 
 
 def nested(samples: Sequence[Sample]) -> bool:
     """Whether every cluster lies in one group."""
-    cluster, group = cluster_codes(samples)
-    groups_of = np.zeros((int(cluster.max()) + 1, len(samples)), dtype=bool)
-    groups_of[cluster, group] = True
+    cluster_numbers, group_codes = cluster_codes(samples)
+    groups_of = np.zeros((int(cluster_numbers.max()) + 1, len(samples)), dtype=bool)
+    groups_of[cluster_numbers, group_codes] = True
     return bool((groups_of.sum(axis=1) == 1).all())
 
 
 def permuted_cluster_counts(
     samples: Sequence[Sample], edges: Floats, n_resamples: int, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Bin counts of every group when labels are permuted over whole clusters, each in one group, shape (G, B, m)."""
-    cluster, group = cluster_codes(samples)
-    n_bins, n_groups = edges.size + 1, len(samples)
-    bins = np.concatenate([np.searchsorted(edges, s.scores, side="right") for s in samples])
-    cells, counts = np.unique(cluster * n_bins + bins, return_counts=True)
-    cluster_of, bin_of = cells // n_bins, cells % n_bins
-    label = np.empty(int(cluster.max()) + 1, dtype=np.int64)
-    label[cluster] = group
-    drawn = np.empty((n_groups, n_resamples, n_bins), dtype=np.int64)
-    for b in range(n_resamples):
-        place = rng.permutation(label)[cluster_of] * n_bins + bin_of
-        found = np.bincount(place, weights=counts, minlength=n_groups * n_bins)
-        drawn[:, b] = np.rint(found).reshape(n_groups, n_bins)
-    return drawn
+    """Bin counts of every group when labels are permuted over whole clusters, each in one group,
+    shape (G, B, m).
+    """
+    cluster_numbers, group_codes = cluster_codes(samples)
+    n_bins = edges.size + 1
+    n_groups = len(samples)
+    bin_codes = np.concatenate(
+        [np.searchsorted(edges, sample.scores, side="right") for sample in samples]
+    )
+    cluster_bins, counts = np.unique(cluster_numbers * n_bins + bin_codes, return_counts=True)
+    cluster_of = cluster_bins // n_bins
+    bin_of = cluster_bins % n_bins
+    group_of_cluster = np.empty(int(cluster_numbers.max()) + 1, dtype=np.int64)
+    group_of_cluster[cluster_numbers] = group_codes
+    permuted = np.empty((n_groups, n_resamples, n_bins), dtype=np.int64)
+    for resample in range(n_resamples):
+        permuted_cells = rng.permutation(group_of_cluster)[cluster_of] * n_bins + bin_of
+        flat_counts = np.bincount(permuted_cells, weights=counts, minlength=n_groups * n_bins)
+        permuted[:, resample] = np.rint(flat_counts).reshape(n_groups, n_bins)
+    return permuted
 
 
 @dataclass(frozen=True)
 class DistributionTest:
-    """A test of equal distributions; `null_mean`: of MADD if they are: exact for plain rows, else over the draws."""
+    """A test of equal distributions; `null_mean`: of MADD if they are.
+
+    Exact for plain rows, else over the draws.
+    """
 
     statistic: float
     pvalue: float
@@ -114,62 +147,92 @@ class DistributionTest:
 
 
 def pvalues(observed: float, drawn: Floats) -> tuple[float, float]:
-    """The p-value (1 + #{T* ≥ T})/(B + 1), and the mid-p value: half of the ties, uniform on average."""
-    more = int((drawn > observed + _ROUNDING).sum())
-    ties = int((drawn >= observed - _ROUNDING).sum()) - more
-    count = drawn.size + 1
-    return (1 + ties + more) / count, (more + (1 + ties) / 2) / count
+    """The p-value (1 + #{T* ≥ T})/(B + 1), and the mid-p value.
+
+    Half of the ties, uniform on average.
+    """
+    n_larger = int((drawn > observed + _EQUAL_WITHIN).sum())
+    n_ties = int((drawn >= observed - _EQUAL_WITHIN).sum()) - n_larger
+    n_permutations = drawn.size + 1
+    return (1 + n_ties + n_larger) / n_permutations, (n_larger + (1 + n_ties) / 2) / n_permutations
 
 
-def _tested(observed: float, drawn: Floats, method: str, expected: float | None = None) -> DistributionTest:
+def _test_by_draws(
+    observed: float, drawn: Floats, method: str, expected: float | None = None
+) -> DistributionTest:
     """The test by these draws; its mean under the hypothesis is theirs where it is not known."""
-    mean = float(drawn.mean()) if expected is None else expected
-    return DistributionTest(observed, *pvalues(observed, drawn), mean, method)
+    if expected is None:
+        expected_mean = float(drawn.mean())
+    else:
+        expected_mean = expected
+    return DistributionTest(observed, *pvalues(observed, drawn), expected_mean, method)
 
 
 def pair_test(
     first: Sample, second: Sample, edges: Floats, n_resamples: int, rng: np.random.Generator
 ) -> DistributionTest | None:
-    """Exact permutation test of two groups on a grid; None under weights or clusters that lie in both groups."""
-    both = first, second
-    if first.weights is not None or second.weights is not None or (first.clusters is not None and not nested(both)):
+    """Exact permutation test of two groups on a grid.
+
+    None under weights or clusters that lie in both groups.
+    """
+    both_samples = first, second
+    if (
+        first.weights is not None
+        or second.weights is not None
+        or (first.clusters is not None and not nested(both_samples))
+    ):
         return None
-    counts = [s.histogram(edges) for s in both]
+    counts = [sample.histogram(edges) for sample in both_samples]
     observed = float(histogram_distance(counts[0], counts[1]))
     if first.clusters is not None:
-        drawn = permuted_cluster_counts(both, edges, n_resamples, rng)
-        return _tested(observed, histogram_distance(*drawn), "permutation of whole clusters")
+        permuted = permuted_cluster_counts(both_samples, edges, n_resamples, rng)
+        return _test_by_draws(observed, histogram_distance(*permuted), CLUSTER_PERMUTATION)
     pooled = counts[0] + counts[1]
-    drawn = permuted_counts(pooled, (first.n, second.n), n_resamples, rng)
-    return _tested(observed, histogram_distance(*drawn), "exact permutation", null_mean(pooled, first.n, second.n))
+    permuted = permuted_counts(pooled, (first.n, second.n), n_resamples, rng)
+    return _test_by_draws(
+        observed,
+        histogram_distance(*permuted),
+        EXACT_PERMUTATION,
+        null_mean(pooled, first.n, second.n),
+    )
 
 
 def multiplier_test(noise: Noise, n_resamples: int, rng: np.random.Generator) -> DistributionTest:
     """Bootstrap test where no permutation is allowed: MADD against Σ|h_k| of the noise alone."""
     observed = float(np.abs(noise.difference).sum())
-    drawn = np.abs(noise.draws(n_resamples, rng)[-1]).sum(axis=1)
-    return _tested(observed, drawn, "multiplier bootstrap")
+    drawn_distances = np.abs(noise.draws(n_resamples, rng)[-1]).sum(axis=1)
+    return _test_by_draws(observed, drawn_distances, MULTIPLIER)
 
 
 def search_test(
-    first: Sample, second: Sample, observed: float, estimate_of: Callable[[Floats], float],
-    max_bins: int, n_resamples: int, rng: np.random.Generator,
-) -> DistributionTest:  # fmt: skip
-    """Exact permutation test of the searched estimate: Algorithm 1, `estimate_of` a curve, runs again in every one."""
-    grid, n0, n1 = farey_grid(max_bins), first.n, second.n
-    position = Sample.joined([first, second]).below(grid.edges)
-    labels = np.repeat([1, 0], [n0, n1])
-    distances = np.empty(n_resamples)
-    for b in tqdm(range(n_resamples), desc="MADD permutations", leave=False, disable=None, delay=2.0):
-        # the labels (1 = group 0) of the pooled rows in the order of their scores
-        below0 = np.concatenate([[0], np.cumsum(rng.permutation(labels))])[position]
-        distances[b] = estimate_of(distances_from_below(grid, below0, position - below0, n0, n1))
-    return _tested(observed, distances, "exact permutation of the search")
+    first: Sample,
+    second: Sample,
+    observed: float,
+    estimates_of: Callable[[Floats], Floats],
+    max_bins: int,
+    n_resamples: int,
+    rng: np.random.Generator,
+) -> DistributionTest:
+    """Exact permutation test of the searched estimate.
+
+    Algorithm 1 runs again in every permutation: `estimates_of` takes curves, shape (B, L).
+    """
+    permuted_curves = LabelledCurves.of(Sample.joined([first, second]), first.n, max_bins)
+    labels = np.repeat([True, False], [first.n, second.n])
+    drawn = []
+    for size in resample_blocks(n_resamples, max(labels.size, max_bins), "MADD permutations"):
+        # the labels of the pooled rows in the order of their scores
+        permuted = rng.permuted(np.tile(labels, (size, 1)), axis=1)
+        drawn.append(estimates_of(permuted_curves.distances(permuted)))
+    return _test_by_draws(observed, np.concatenate(drawn), SEARCH_PERMUTATION)
 
 
 @dataclass(frozen=True)
 class Sides:
-    """What is compared in one MADD: positions of the groups on either side, and (at most) so many bins."""
+    """What is compared in one MADD.
+
+    Positions of the groups on either side, and (at most) so many bins.
+    """
 
     first: tuple[int, ...]
     second: tuple[int, ...]
@@ -187,104 +250,277 @@ def largest_test(
 ) -> tuple[DistributionTest, NDArray[np.int64]] | None:
     """Exact test that all groups have one distribution, by the largest standardised MADD.
 
-    T = max_j (MADD_j − μ_j)/σ_j with the mean and the standard deviation of the permutation law in closed form
-    (`null_moments`), so that a small, noisy group does not drown the others, and p is as good as its draws. The labels
-    of all groups are permuted together. Every MADD_j is that of the pooled quantiles of *its* two sides in that
-    permutation, which 64 to 256 cells of the scores of all groups tell (exactly where there are fewer scores); with
-    `equal_width` it is that of equally wide bins.
+    T = max_j (MADD_j − μ_j)/σ_j with the mean and the standard deviation of the permutation law in
+    closed form (`null_moments`), so that a small, noisy group does not drown the others, and p is
+    as good as its draws. The labels of all groups are permuted together. Every MADD_j is that of
+    the pooled quantiles of *its* two sides in that permutation, which 64 to 256 cells of the scores
+    of all groups tell (exactly where there are fewer scores); with `equal_width` it is that of
+    equally wide bins. Of more than ten groups it is that of quantiles of the scores of all groups,
+    which no permutation moves, as many as the comparison with the most bins has (of these cells the
+    others have their own quantiles): a tenth of the counts to draw.
 
-    Returns the test, and rows per group and cell, shape (G, cells); None under weights, or clusters in several groups.
+    Returns the test, and rows per group and cell, shape (G, cells); None under weights, or clusters
+    in several groups.
     """
     clustered = samples[0].clusters is not None
-    if any(s.weights is not None for s in samples) or (clustered and not nested(samples)):
+    if any(sample.weights is not None for sample in samples) or (clustered and not nested(samples)):
         return None
+    fixed_bins = len(samples) > FEW_GROUPS and not equal_width
     if equal_width:
-        edges = bin_edges(pairs[0].n_bins)
+        cell_edges = bin_edges(pairs[0].n_bins)
     else:
-        n_cells = CELLS_PER_BIN * max(sides.n_bins for sides in pairs)
-        n_cells = min(max(n_cells, FEWEST_CELLS), MOST_CELLS)
-        edges = Sample.joined(samples).quantile_bins(n_cells, merged=merged).edges
-    cells = np.vstack([s.histogram(edges) for s in samples])
+        n_cells = max(sides_of_pair.n_bins for sides_of_pair in pairs)
+        if not fixed_bins:
+            n_cells = min(max(CELLS_PER_BIN * n_cells, FEWEST_CELLS), MOST_CELLS)
+        cell_edges = Sample.joined(samples).quantile_bins(n_cells, merged=merged).edges
+    cell_counts = np.vstack([sample.histogram(cell_edges) for sample in samples])
     if clustered:
-        centres, scales = cluster_moments(samples, pairs, edges, equal_width=equal_width)
+        centres, scales = cluster_moments(samples, pairs, cell_edges, equal_width=equal_width)
     else:
-        moments = [expected_moments(cells, sides, equal_width=equal_width) for sides in pairs]
-        centres, scales = np.array(moments).T
+        centres, scales = expected_moments(cell_counts, pairs, equal_width=equal_width)
 
     def distances(counts: NDArray[np.int64]) -> Floats:
         """Every MADD of counts in the cells, (G, B, cells) → (pairs, B)."""
-        below = np.cumsum(counts, axis=-1)
-        return np.vstack([cell_distance(below, sides, equal_width=equal_width) for sides in pairs])
+        if fixed_bins:
+            return _distances_in_fixed_bins(counts, cell_counts.sum(axis=0), pairs)
+        rows_below = np.cumsum(counts, axis=-1)
+        return np.vstack(
+            [
+                cell_distance(rows_below, sides_of_pair, equal_width=equal_width)
+                for sides_of_pair in pairs
+            ]
+        )
 
-    def largest_standardised(values: Floats) -> Floats:
-        varying = scales > _ROUNDING
-        standardised = (values - centres[:, None]) / np.where(varying, scales, 1.0)[:, None]
-        return np.asarray(np.where(varying[:, None], standardised, 0.0).max(axis=0))
+    varying = (scales > _EQUAL_WITHIN)[:, None]
 
-    statistic = float(largest_standardised(distances(cells[:, None]))[0])
-    drawn, most = np.empty(n_resamples), np.empty(n_resamples)
-    at_a_time = max(_MOST_CELLS // cells.size, 1)
-    for start in range(0, n_resamples, at_a_time):
-        block = slice(start, min(start + at_a_time, n_resamples))
-        count = block.stop - block.start
+    def largest_standardised(distances_of_pairs: Floats) -> Floats:
+        standardised = (distances_of_pairs - centres[:, None]) / np.where(
+            varying, scales[:, None], 1.0
+        )
+        return np.asarray(np.where(varying, standardised, 0.0).max(axis=0))
+
+    statistic = float(largest_standardised(distances(cell_counts[:, None]))[0])
+    drawn_statistics = np.empty(n_resamples)
+    largest_distances = np.empty(n_resamples)
+    at_a_time = max(_CELLS_IN_MEMORY // cell_counts.size, 1)
+    for block_start in range(0, n_resamples, at_a_time):
+        block_rows = slice(block_start, min(block_start + at_a_time, n_resamples))
+        block_size = block_rows.stop - block_rows.start
         if clustered:
-            permuted = permuted_cluster_counts(samples, edges, count, rng)
+            permuted = permuted_cluster_counts(samples, cell_edges, block_size, rng)
         else:
-            permuted = permuted_counts(cells.sum(axis=0), [s.n for s in samples], count, rng)
-        values = distances(permuted)
-        drawn[block] = largest_standardised(values)
-        most[block] = values.max(axis=0)
-    pvalue, mid_pvalue = pvalues(statistic, drawn)
-    what = "permutation of whole clusters" if clustered else "exact permutation"
-    test = DistributionTest(
+            permuted = permuted_counts(
+                cell_counts.sum(axis=0), [sample.n for sample in samples], block_size, rng
+            )
+        distances_of_pairs = distances(permuted)
+        drawn_statistics[block_rows] = largest_standardised(distances_of_pairs)
+        largest_distances[block_rows] = distances_of_pairs.max(axis=0)
+    pvalue, mid_pvalue = pvalues(statistic, drawn_statistics)
+    distribution_test = DistributionTest(
         statistic=statistic,
         pvalue=pvalue,
         mid_pvalue=mid_pvalue,
-        null_mean=float(most.mean()),
-        method=f"{what}, largest standardised MADD",
+        null_mean=float(largest_distances.mean()),
+        method=_name_largest_test(clustered),
     )
-    return test, cells
+    return distribution_test, cell_counts
+
+
+def _name_largest_test(clustered: bool) -> str:
+    if clustered:
+        return LARGEST_CLUSTER_PERMUTATION
+    return f"{EXACT_PERMUTATION}, {_LARGEST}"
+
+
+@dataclass(frozen=True)
+class ColumnSides:
+    """What is compared in one MADD of one of several columns of scores."""
+
+    column: int
+    sides: Sides
+
+
+def largest_test_of_columns(
+    values: Floats,
+    samples: Sequence[Sequence[Sample]],
+    group_codes: NDArray[np.integer[Any]],
+    units: NDArray[np.integer[Any]] | None,
+    pairs: Sequence[ColumnSides],
+    n_resamples: int,
+    rng: np.random.Generator,
+    *,
+    equal_width: bool = False,
+) -> DistributionTest | None:
+    """`largest_test` over several columns of scores of the same rows.
+
+    The labels of whole rows (or of sampling units, each in one group) are permuted, so that the
+    columns of a row stay together: one law for all columns, whatever their dependence, and the test
+    is exact. Statistic and bins are those of `largest_test` in every column.
+
+    Parameters
+    ----------
+    values : shape (n, K)
+        Scores of the rows.
+    samples : K sequences of G samples
+        The same by column and group.
+    group_codes : shape (n,)
+    units : shape (n,), optional
+        Sampling unit of each row, counted from 0; None where rows are units.
+    pairs : sequence of ColumnSides
+
+    Returns
+    -------
+    DistributionTest or None
+        None under weights, or where units lie in several groups.
+    """
+    clustered = units is not None
+    if any(sample.weights is not None for sample in samples[0]):
+        return None
+    if clustered and not nested(samples[0]):
+        return None
+    if units is None:
+        unit_of_row = np.arange(len(group_codes))
+    else:
+        unit_of_row = np.asarray(units)
+    n_units = int(unit_of_row.max()) + 1
+    group_of_unit = np.zeros(n_units, dtype=np.int64)
+    group_of_unit[unit_of_row] = group_codes
+    n_groups = len(samples[0])
+
+    in_cells: list[Any] = []
+    centres = np.empty(len(pairs))
+    scales = np.empty(len(pairs))
+    of_column: list[list[int]] = []
+    for column, column_samples in enumerate(samples):
+        places = [place for place, pair in enumerate(pairs) if pair.column == column]
+        sides = [pairs[place].sides for place in places]
+        of_column.append(places)
+        if not places:
+            in_cells.append(None)
+            continue
+        if equal_width:
+            cell_edges = bin_edges(sides[0].n_bins)
+        else:
+            n_cells = CELLS_PER_BIN * max(side.n_bins for side in sides)
+            n_cells = min(max(n_cells, FEWEST_CELLS), MOST_CELLS)
+            cell_edges = Sample.joined(column_samples).quantile_bins(n_cells).edges
+        cell_of_row = np.searchsorted(cell_edges, values[:, column], side="right")
+        # rows of every unit in every cell, shape (cells, units)
+        in_cells.append(
+            csr_matrix(
+                (np.ones(len(cell_of_row), dtype=np.int64), (cell_of_row, unit_of_row)),
+                shape=(cell_edges.size + 1, n_units),
+            )
+        )
+        if clustered:
+            centres[places], scales[places] = cluster_moments(
+                column_samples, sides, cell_edges, equal_width=equal_width
+            )
+        else:
+            counts = np.vstack([sample.histogram(cell_edges) for sample in column_samples])
+            centres[places], scales[places] = expected_moments(
+                counts, sides, equal_width=equal_width
+            )
+
+    def distances(labels: NDArray[np.int64]) -> Floats:
+        """Every MADD under labels of the units, (B, units) → (pairs, B)."""
+        found = np.empty((len(pairs), len(labels)))
+        of_group = [(labels == group).T.astype(np.int64) for group in range(n_groups)]
+        for column, places in enumerate(of_column):
+            if not places:
+                continue
+            counts = np.stack([(in_cells[column] @ members).T for members in of_group])
+            rows_below = np.cumsum(counts, axis=-1)
+            for place in places:
+                found[place] = cell_distance(
+                    rows_below, pairs[place].sides, equal_width=equal_width
+                )
+        return found
+
+    def largest_standardised(distances_of_pairs: Floats) -> Floats:
+        varying = scales > _EQUAL_WITHIN
+        standardised = (distances_of_pairs - centres[:, None]) / np.where(varying, scales, 1.0)[
+            :, None
+        ]
+        return np.asarray(np.where(varying[:, None], standardised, 0.0).max(axis=0))
+
+    statistic = float(largest_standardised(distances(group_of_unit[None]))[0])
+    drawn_statistics = np.empty(n_resamples)
+    largest_distances = np.empty(n_resamples)
+    at_a_time = max(_CELLS_IN_MEMORY // n_units, 1)
+    for block_start in range(0, n_resamples, at_a_time):
+        block_rows = slice(block_start, min(block_start + at_a_time, n_resamples))
+        block_size = block_rows.stop - block_rows.start
+        permuted = rng.permuted(np.tile(group_of_unit, (block_size, 1)), axis=1)
+        distances_of_pairs = distances(permuted)
+        drawn_statistics[block_rows] = largest_standardised(distances_of_pairs)
+        largest_distances[block_rows] = distances_of_pairs.max(axis=0)
+    pvalue, mid_pvalue = pvalues(statistic, drawn_statistics)
+    return DistributionTest(
+        statistic=statistic,
+        pvalue=pvalue,
+        mid_pvalue=mid_pvalue,
+        null_mean=float(largest_distances.mean()),
+        method=_name_largest_test(clustered),
+    )
 
 
 def cell_distance(below: NDArray[np.int64], sides: Sides, *, equal_width: bool) -> Floats:
-    """MADD of the two sides at their pooled quantiles, (G, B, cells) → (B,); `below`: rows up to the end of each cell.
+    """MADD of the two sides at their pooled quantiles, (G, B, cells) → (B,); `below`: rows up to
+    the end of each cell.
 
-    The rule of `fairstats.ground.scores.pooled_bins` for every permutation at once: bin k ends with the first cell up
-    to which k/m of the pooled rows lie; up to m cells with rows are bins themselves.
+    The rule of `fairstats.ground.scores.pooled_bins` for every permutation at once: bin k ends with
+    the first cell up to which k/m of the pooled rows lie; up to m cells with rows are bins
+    themselves.
     """
-    first = below[list(sides.first)].sum(axis=0)
-    second = below[list(sides.second)].sum(axis=0)
-    n_first, n_second = first[:, -1:], second[:, -1:]
-    n_cells = first.shape[1]
+    first_below = below[list(sides.first)].sum(axis=0)
+    second_below = below[list(sides.second)].sum(axis=0)
+    n_first = first_below[:, -1:]
+    n_second = second_below[:, -1:]
+    n_cells = first_below.shape[1]
     if equal_width or n_cells <= sides.n_bins:
-        return _distance_of_parts(first, second, n_first, n_second)
-    pooled = first + second
-    total = pooled[:, -1:]
-    parts = np.arange(1, sides.n_bins)
-    wanted = -(-parts * total // sides.n_bins)
+        return _distance_of_parts(first_below, second_below, n_first, n_second)
+    pooled_below = first_below + second_below
+    pooled_total = pooled_below[:, -1:]
+    bin_numbers = np.arange(1, sides.n_bins)
+    rows_wanted = -(-bin_numbers * pooled_total // sides.n_bins)
     # rows of different permutations, one above the other, are one ascending array
-    shift = np.arange(len(pooled))[:, None] * (int(total.max()) + 1)
-    place = np.searchsorted((pooled + shift).ravel(), wanted + shift) - np.arange(len(pooled))[:, None] * n_cells
-    ends = np.concatenate([place, np.full((len(place), 1), n_cells - 1)], axis=1)
-    found = _distance_of_parts(
-        np.take_along_axis(first, ends, axis=1), np.take_along_axis(second, ends, axis=1), n_first, n_second
+    row_shift = np.arange(len(pooled_below))[:, None] * (int(pooled_total.max()) + 1)
+    end_cells = (
+        np.searchsorted((pooled_below + row_shift).ravel(), rows_wanted + row_shift)
+        - np.arange(len(pooled_below))[:, None] * n_cells
     )
-    used = np.count_nonzero(np.diff(pooled, axis=1, prepend=0), axis=1)
-    few = used <= sides.n_bins
-    if few.any():
-        found[few] = _distance_of_parts(first[few], second[few], n_first[few], n_second[few])
-    return found
+    bin_ends = np.concatenate([end_cells, np.full((len(end_cells), 1), n_cells - 1)], axis=1)
+    distance_values = _distance_of_parts(
+        np.take_along_axis(first_below, bin_ends, axis=1),
+        np.take_along_axis(second_below, bin_ends, axis=1),
+        n_first,
+        n_second,
+    )
+    n_cells_used = np.count_nonzero(np.diff(pooled_below, axis=1, prepend=0), axis=1)
+    has_few_cells = n_cells_used <= sides.n_bins
+    if has_few_cells.any():
+        distance_values[has_few_cells] = _distance_of_parts(
+            first_below[has_few_cells],
+            second_below[has_few_cells],
+            n_first[has_few_cells],
+            n_second[has_few_cells],
+        )
+    return distance_values
 
 
 def _distance_of_parts(
-    first: NDArray[np.int64], second: NDArray[np.int64], n_first: NDArray[np.int64], n_second: NDArray[np.int64]
+    first_below: NDArray[np.int64],
+    second_below: NDArray[np.int64],
+    n_first: NDArray[np.int64],
+    n_second: NDArray[np.int64],
 ) -> Floats:
     """Σ_k |a_k/n0 − b_k/n1| from rows up to the end of each bin, shape (B, bins)."""
     if float(n_first.max()) * float(n_second.max()) < MOST_WHOLE:
-        gap = first * n_second - second * n_first
-        crossed = np.abs(np.diff(gap, axis=1, prepend=0)).sum(axis=1)
+        crossed_gap = first_below * n_second - second_below * n_first
+        crossed = np.abs(np.diff(crossed_gap, axis=1, prepend=0)).sum(axis=1)
         return np.asarray(crossed / (n_first * n_second)[:, 0])
-    gap_of_shares = first / n_first - second / n_second
+    gap_of_shares = first_below / n_first - second_below / n_second
     return np.asarray(np.abs(np.diff(gap_of_shares, axis=1, prepend=0.0)).sum(axis=1))
 
 
@@ -295,89 +531,158 @@ def null_moments(pooled: NDArray[Any], n0: int, n1: int) -> tuple[float, float]:
 
         Var D_k = p_k(1 − p_k)·n/(n − 1)·(1/n0 + 1/n1),      ρ_kl = −√(p_k p_l/((1 − p_k)(1 − p_l))),
 
-    and E|D_k| is De Moivre's (`mean_deviation`): mean and Var|D_k| = Var D_k − (E|D_k|)² are exact. Covariances are
-    those of two normal variables with the same means of |D_k| (Nabeya 1951),
+    and E|D_k| is De Moivre's (`mean_deviation`): mean and Var|D_k| = Var D_k − (E|D_k|)² are exact.
+    Covariances are those of two normal variables with the same means of |D_k| (Nabeya 1951),
 
         Cov(|D_k|, |D_l|) ≈ E|D_k|·E|D_l|·(√(1 − ρ²) + ρ·asin ρ − 1),
 
-    exact for two bins; simulated, the standard deviation is right to 2% where groups have ten rows or more (to 7% for
-    six beside 800).
+    exact for two bins; simulated, the standard deviation is right to 2% where groups have ten rows
+    or more (to 7% for six beside 800).
     """
     counts = np.asarray(pooled)
+    centres, scales = _null_moments_of_pairs(counts[None], np.array([[n0]]), np.array([[n1]]))
+    return float(centres[0]), float(scales[0])
+
+
+def _null_moments_of_pairs(
+    counts: NDArray[np.int64], n0: NDArray[np.int64], n1: NDArray[np.int64]
+) -> tuple[Floats, Floats]:
+    """The same of many pairs: counts of shape (pairs, bins), sizes of shape (pairs, 1)."""
     n = n0 + n1
-    mean = mean_deviation(counts, n0, n1) * (n / (n0 * n1))
-    p = counts / n
-    variance = p * (1 - p) * n / max(n - 1, 1) * (1 / n0 + 1 / n1)
-    odds = p / np.maximum(1 - p, 1e-300)
+    mean_of_bins = mean_deviation(counts, n0, n1) * (n / (n0.astype(float) * n1))
+    shares = counts / n
+    variance_of_bins = shares * (1 - shares) * n / np.maximum(n - 1, 1) * (1 / n0 + 1 / n1)
+    odds = shares / np.maximum(1 - shares, 1e-300)
     with np.errstate(over="ignore"):  # it counts as 1
-        correlation = -np.sqrt(np.minimum(np.outer(odds, odds), 1.0))
-    return _moments(mean, variance, correlation)
+        correlation = -np.sqrt(np.minimum(odds[:, :, None] * odds[:, None, :], 1.0))
+    correlation_factor = np.sqrt(1 - correlation**2) + correlation * np.arcsin(correlation) - 1
+    covariance = mean_of_bins[:, :, None] * mean_of_bins[:, None, :] * correlation_factor
+    variance_of_deviations = variance_of_bins - mean_of_bins**2
+    bins = np.arange(counts.shape[1])
+    covariance[:, bins, bins] = variance_of_deviations
+    variances = covariance.sum(axis=(1, 2))
+    # of two bins with rows D_1 = −D_2
+    only_two = np.count_nonzero(counts, axis=1) == 2
+    variances[only_two] = 4 * variance_of_deviations.max(axis=1)[only_two]
+    return mean_of_bins.sum(axis=1), np.sqrt(np.maximum(variances, 0.0))
 
 
-def _moments(mean: Floats, variance: Floats, correlation: Floats) -> tuple[float, float]:
+def _moments_of_sum(mean: Floats, variance: Floats, correlation: Floats) -> tuple[float, float]:
     """Mean and standard deviation of Σ_k |D_k| from E|D_k|, Var D_k and the correlations."""
-    joint = np.sqrt(1 - correlation**2) + correlation * np.arcsin(correlation) - 1
-    covariance = np.outer(mean, mean) * joint
+    correlation_factor = np.sqrt(1 - correlation**2) + correlation * np.arcsin(correlation) - 1
+    covariance = np.outer(mean, mean) * correlation_factor
     if mean.size == 2:  # D_1 = −D_2
         covariance[:] = variance[0] - mean[0] ** 2
     np.fill_diagonal(covariance, variance - mean**2)
     return float(mean.sum()), float(np.sqrt(max(covariance.sum(), 0.0)))
 
 
-def expected_moments(cells: NDArray[np.int64], sides: Sides, *, equal_width: bool) -> tuple[float, float]:
-    """`null_moments` of a comparison if its rows were spread over the bins as those of all groups are.
+def expected_moments(
+    cells: NDArray[np.int64], pairs: Sequence[Sides], *, equal_width: bool
+) -> tuple[Floats, Floats]:
+    """`null_moments` of each comparison if its rows were spread over the bins as those of all
+    groups are, shape (pairs,) each.
 
-    They depend on the sizes of the groups and the scores of all of them, not on the labels: the test stays exact.
+    They depend on the sizes of the groups and the scores of all of them, not on the labels: the
+    test stays exact.
     """
-    n0, n1 = (int(cells[list(side)].sum()) for side in (sides.first, sides.second))
-    shares = _pooled_shares(cells.sum(axis=0), sides.n_bins, equal_width=equal_width)
-    counts = np.rint(shares * (n0 + n1)).astype(np.int64)
-    return null_moments(counts[counts > 0], n0, n1)
+    sizes = cells.sum(axis=1)
+    first_sizes, second_sizes = (
+        np.array([sizes[list(side)].sum() for side in sides_of_pairs])
+        for sides_of_pairs in (
+            [sides_of_pair.first for sides_of_pair in pairs],
+            [sides_of_pair.second for sides_of_pair in pairs],
+        )
+    )
+    bins_of_pairs = np.array([sides_of_pair.n_bins for sides_of_pair in pairs])
+    centres = np.empty(len(pairs))
+    scales = np.empty(len(pairs))
+    for n_bins in np.unique(bins_of_pairs).tolist():
+        shares = _pooled_shares(cells.sum(axis=0), n_bins, equal_width=equal_width)
+        alike = np.flatnonzero(bins_of_pairs == n_bins)
+        at_a_time = max(_CELLS_IN_MEMORY // shares.size**2, 1)
+        for block in np.split(alike, range(at_a_time, alike.size, at_a_time)):
+            n_first = first_sizes[block, None]
+            n_second = second_sizes[block, None]
+            counts = np.rint(shares * (n_first + n_second)).astype(np.int64)
+            centres[block], scales[block] = _null_moments_of_pairs(counts, n_first, n_second)
+    return centres, scales
+
+
+def _distances_in_fixed_bins(
+    counts: NDArray[np.int64], pooled: NDArray[np.int64], pairs: Sequence[Sides]
+) -> Floats:
+    """Every MADD in as many quantiles of the pooled rows, (G, B, cells) → (pairs, B)."""
+    shares_by_bins = {}
+    for n_bins in {sides_of_pair.n_bins for sides_of_pair in pairs}:
+        starts = np.concatenate([[0], _bin_ends(pooled, n_bins, equal_width=False)[:-1] + 1])
+        shares_by_bins[n_bins] = np.add.reduceat(counts, starts, axis=-1)
+    sizes = counts.sum(axis=-1, keepdims=True)
+    distances = np.empty((len(pairs), counts.shape[1]))
+    for position, sides_of_pair in enumerate(pairs):
+        in_bins = shares_by_bins[sides_of_pair.n_bins]
+        first_shares, second_shares = (
+            in_bins[list(side)].sum(axis=0) / sizes[list(side)].sum(axis=0)
+            for side in (sides_of_pair.first, sides_of_pair.second)
+        )
+        distances[position] = np.abs(first_shares - second_shares).sum(axis=-1)
+    return distances
 
 
 def _bin_ends(pooled: NDArray[np.int64], n_bins: int, *, equal_width: bool) -> NDArray[np.int64]:
     """Last cell of every bin, by the rule of `cell_distance`."""
     if equal_width or np.count_nonzero(pooled) <= n_bins:
         return np.arange(pooled.size)
-    below = np.cumsum(pooled)
-    wanted = -(-np.arange(1, n_bins + 1) * below[-1] // n_bins)
-    return np.unique(np.searchsorted(below, wanted))
+    rows_below = np.cumsum(pooled)
+    rows_wanted = -(-np.arange(1, n_bins + 1) * rows_below[-1] // n_bins)
+    return np.unique(np.searchsorted(rows_below, rows_wanted))
 
 
 def _pooled_shares(pooled: NDArray[np.int64], n_bins: int, *, equal_width: bool) -> Floats:
     """Shares of all rows in their own bins."""
-    ends = _bin_ends(pooled, n_bins, equal_width=equal_width)
-    return np.asarray(np.diff(np.cumsum(pooled)[ends], prepend=0) / pooled.sum())
+    bin_ends = _bin_ends(pooled, n_bins, equal_width=equal_width)
+    return np.asarray(np.diff(np.cumsum(pooled)[bin_ends], prepend=0) / pooled.sum())
 
 
 def cluster_moments(
     samples: Sequence[Sample], pairs: Sequence[Sides], edges: Floats, *, equal_width: bool
 ) -> tuple[Floats, Floats]:
-    """The same where whole clusters are permuted, shape (pairs,) each, by linearisation and as if D_k were normal.
+    """The same where whole clusters are permuted, shape (pairs,) each, by linearisation and as if
+    D_k were normal.
 
-    With u_ck = (rows of cluster c in bin k − p_k·rows of c)/(mean rows of a cluster), Cov D = S(u)·(1/C0 + 1/C1).
+    With u_ck = (rows of cluster c in bin k − p_k·rows of c)/(mean rows of a cluster), Cov D =
+    S(u)·(1/C0 + 1/C1).
     """
-    cluster, group = cluster_codes(samples)
+    cluster_numbers, group_codes = cluster_codes(samples)
     n_cells = edges.size + 1
-    cell = np.concatenate([np.searchsorted(edges, s.scores, side="right") for s in samples])
-    n_clusters = int(cluster.max()) + 1
-    rows = np.bincount(cluster * n_cells + cell, minlength=n_clusters * n_cells).reshape(n_clusters, n_cells)
-    owner = np.zeros(n_clusters, dtype=np.int64)
-    owner[cluster] = group
-    in_group = np.bincount(owner, minlength=len(samples))
-    pooled = rows.sum(axis=0)
+    cell_codes = np.concatenate(
+        [np.searchsorted(edges, sample.scores, side="right") for sample in samples]
+    )
+    n_clusters = int(cluster_numbers.max()) + 1
+    rows_by_cluster = np.bincount(
+        cluster_numbers * n_cells + cell_codes, minlength=n_clusters * n_cells
+    ).reshape(n_clusters, n_cells)
+    group_of_cluster = np.zeros(n_clusters, dtype=np.int64)
+    group_of_cluster[cluster_numbers] = group_codes
+    in_group = np.bincount(group_of_cluster, minlength=len(samples))
+    pooled = rows_by_cluster.sum(axis=0)
     moments = []
-    for sides in pairs:
-        ends = _bin_ends(pooled, sides.n_bins, equal_width=equal_width)
-        in_bins = np.diff(np.cumsum(rows, axis=1)[:, ends], axis=1, prepend=0)
-        share = in_bins.sum(axis=0) / pooled.sum()
-        u = (in_bins - rows.sum(axis=1, keepdims=True) * share) / (pooled.sum() / n_clusters)
-        reach = sum(1 / in_group[list(side)].sum() for side in (sides.first, sides.second))
-        covariance = u.T @ u / max(n_clusters - 1, 1) * reach
+    for sides_of_pair in pairs:
+        bin_ends = _bin_ends(pooled, sides_of_pair.n_bins, equal_width=equal_width)
+        in_bins = np.diff(np.cumsum(rows_by_cluster, axis=1)[:, bin_ends], axis=1, prepend=0)
+        bin_shares = in_bins.sum(axis=0) / pooled.sum()
+        linearised = (in_bins - rows_by_cluster.sum(axis=1, keepdims=True) * bin_shares) / (
+            pooled.sum() / n_clusters
+        )
+        inverse_sizes = sum(
+            1 / in_group[list(group_side)].sum()
+            for group_side in (sides_of_pair.first, sides_of_pair.second)
+        )
+        covariance = linearised.T @ linearised / max(n_clusters - 1, 1) * inverse_sizes
         variance = np.diag(covariance).copy()
-        error = np.sqrt(variance)
-        scale = np.where(error > 0, error, 1.0)
-        correlation = np.clip(covariance / np.outer(scale, scale), -1.0, 1.0)
-        moments.append(_moments(np.sqrt(2 / np.pi) * error, variance, correlation))
+        std_errors = np.sqrt(variance)
+        error_scale = np.where(std_errors > 0, std_errors, 1.0)
+        correlation = np.clip(covariance / np.outer(error_scale, error_scale), -1.0, 1.0)
+        moments.append(_moments_of_sum(np.sqrt(2 / np.pi) * std_errors, variance, correlation))
     centres, scales = np.array(moments).T
     return centres, scales

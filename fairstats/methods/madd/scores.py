@@ -1,7 +1,10 @@
-"""Scores per group, sorted once, and their histograms: bins [0, 1/m), …, [(m−1)/m, 1], and the distance of two.
+"""Scores per group, sorted once, and their histograms.
 
-Everything rests on counts below edges, so that one sort serves every number of bins. The M(M − 1)/2 inner edges k/m of
-the grids with 1 … M bins are only about 3M²/π² distinct Farey fractions, counted once: every grid picks its own.
+Bins [0, 1/m), …, [(m−1)/m, 1], and the distance of two.
+
+Everything rests on counts below edges, so that one sort serves every number of bins. The M(M − 1)/2
+inner edges k/m of the grids with 1 … M bins are only about 3M²/π² distinct Farey fractions, counted
+once: every grid picks its own.
 """
 
 from __future__ import annotations
@@ -34,13 +37,17 @@ MOST_BINS = 100_000
 _EDGES_PER_SCORE = 2
 #: Products of counts from here on (two groups of 2·10⁹ rows) would not fit a whole number of NumPy.
 MOST_WHOLE = 2**62
+#: The same of a number of 32 bits.
+MOST_HALF = 2**31
 #: Edges looked at together: arrays of this size stay in the processor's cache.
-_CELLS = 1 << 16
+_EDGES_AT_ONCE = 1 << 16
 
 
 def check_bins(argument: str, n_bins: Any, *, least: int = 1, most: int = MOST_BINS) -> int:
     """Return the number of bins m, or raise unless it is a whole number from `least` to `most`."""
-    return check_whole(argument, n_bins, low=least, high=most, cure="20 bins are a bandwidth h of 0.05")
+    return check_whole(
+        argument, n_bins, low=least, high=most, cure="20 bins are a bandwidth h of 0.05"
+    )
 
 
 def bin_edges(n_bins: int) -> Floats:
@@ -49,10 +56,15 @@ def bin_edges(n_bins: int) -> Floats:
 
 
 def below(scores: Floats, edges: Floats, weights: NDArray[Any] | None = None) -> NDArray[Any]:
-    """Rows (or weight; whole `weights` are rows) with a score below each edge, (e,); scores and edges ascend."""
+    """Rows (or weight; whole `weights` are rows) with a score below each edge, (e,).
+
+    Scores and edges ascend.
+    """
     if edges.size > _EDGES_PER_SCORE * scores.size:
-        place = np.searchsorted(edges, scores, side="right")
-        counts = np.bincount(place, weights=weights, minlength=edges.size + 1)[: edges.size]
+        edge_positions = np.searchsorted(edges, scores, side="right")
+        counts = np.bincount(edge_positions, weights=weights, minlength=edges.size + 1)[
+            : edges.size
+        ]
         if weights is not None and weights.dtype.kind == "i":
             counts = np.rint(counts).astype(np.int64)
         return np.cumsum(counts, out=counts)  # in place: new pages cost more than the sum
@@ -64,27 +76,33 @@ def below(scores: Floats, edges: Floats, weights: NDArray[Any] | None = None) ->
 
 def histogram(scores: Floats, edges: Floats, weights: NDArray[Any] | None = None) -> NDArray[Any]:
     """Rows (or weight) per bin between inner edges, shape (e + 1,); the last bin is closed."""
-    total = scores.size if weights is None else weights.sum()
-    return np.diff(np.concatenate([[0], below(scores, edges, weights), [total]]))
+    if weights is None:
+        total_weight = scores.size
+    else:
+        total_weight = weights.sum()
+    return np.diff(np.concatenate([[0], below(scores, edges, weights), [total_weight]]))
 
 
 def histogram_distance(counts0: NDArray[Any], counts1: NDArray[Any]) -> Any:
-    """MADD = Σ_k |d0_k − d1_k| of counts in the same bins (equation 3), on the last axis; of integers rounded once."""
-    n0, n1 = (counts.sum(axis=-1, keepdims=True) for counts in (counts0, counts1))
-    whole = counts0.dtype.kind == "i" and counts1.dtype.kind == "i"
-    if not (whole and float(n0.max()) * float(n1.max()) < MOST_WHOLE):
-        return np.abs(counts0 / n0 - counts1 / n1).sum(axis=-1)
-    crossed = np.abs(counts0 * n1 - counts1 * n0).sum(axis=-1)
-    return crossed / (n0[..., 0] * n1[..., 0])
+    """MADD = Σ_k |d0_k − d1_k| of counts in the same bins (equation 3), on the last axis.
+
+    Of integers rounded once.
+    """
+    total_0, total_1 = (counts.sum(axis=-1, keepdims=True) for counts in (counts0, counts1))
+    whole_counts = counts0.dtype.kind == "i" and counts1.dtype.kind == "i"
+    if not (whole_counts and float(total_0.max()) * float(total_1.max()) < MOST_WHOLE):
+        return np.abs(counts0 / total_0 - counts1 / total_1).sum(axis=-1)
+    crossed = np.abs(counts0 * total_1 - counts1 * total_0).sum(axis=-1)
+    return crossed / (total_0[..., 0] * total_1[..., 0])
 
 
 @dataclass(frozen=True, eq=False)
 class FareyGrid:
     """All edges of the grids with 1 … M bins.
 
-    `edges`, shape (e,): the distinct inner edges, ascending; `pick`, shape (M(M + 1)/2 + 1,): for every grid in turn 0
-    for the end at 0, then 1 + position in `edges` of each inner edge (the end at 1 is the 0 that opens the next grid);
-    `starts`, shape (M,): where each grid starts in `pick`.
+    `edges`, shape (e,): the distinct inner edges, ascending; `pick`, shape (M(M + 1)/2 + 1,): for
+    every grid in turn 0 for the end at 0, then 1 + position in `edges` of each inner edge (the end
+    at 1 is the 0 that opens the next grid); `starts`, shape (M,): where each grid starts in `pick`.
     """
 
     edges: NDArray[np.float64]
@@ -94,53 +112,82 @@ class FareyGrid:
 
 @lru_cache(maxsize=4)
 def farey_grid(max_bins: int) -> FareyGrid:
-    """The edges of the grids with 1 … `max_bins` bins, put in order by counting, without a sort; kept for next time."""
-    grids = range(1, max_bins + 1)
-    starts = np.concatenate([[0], np.cumsum(grids)])
-    steps = np.arange(max_bins, dtype=np.int64)
-    met = np.zeros(max_bins**2, dtype=bool)
-    for m in grids:  # fractions k/m lie further apart than 1/M²: ⌊M²·k/m⌋ is a different whole number for each
-        met[steps[:m] * max_bins**2 // m] = True
-    rank = np.cumsum(met, dtype=np.int32)  # 1 for the end at 0
-    pick = np.zeros(starts[-1] + 1, dtype=np.int32)
-    edges = np.empty(int(rank[-1]))
-    for m, start in zip(grids, starts.tolist(), strict=False):
-        place = rank[steps[:m] * max_bins**2 // m] - 1
-        pick[start : start + m] = place
-        edges[place] = steps[:m] / m
-    edges = edges[1:]
-    for array in (edges, pick, starts):
-        array.flags.writeable = False
-    return FareyGrid(edges, pick, starts[:-1])
+    """The edges of the grids with 1 … `max_bins` bins, put in order by counting, without a sort.
+
+    Kept for next time.
+    """
+    numbers_of_bins = range(1, max_bins + 1)
+    grid_starts = np.concatenate([[0], np.cumsum(numbers_of_bins)])
+    whole_numbers = np.arange(max_bins, dtype=np.int64)
+    is_met = np.zeros(max_bins**2, dtype=bool)
+    for n_bins in (
+        numbers_of_bins
+    ):  # fractions k/m lie further apart than 1/M²: ⌊M²·k/m⌋ is a different whole number for each
+        is_met[whole_numbers[:n_bins] * max_bins**2 // n_bins] = True
+    ranks = np.cumsum(is_met, dtype=np.int32)  # 1 for the end at 0
+    picked_edges = np.zeros(grid_starts[-1] + 1, dtype=np.int32)
+    distinct_edges = np.empty(int(ranks[-1]))
+    for n_bins, grid_start in zip(numbers_of_bins, grid_starts.tolist(), strict=False):
+        edge_places = ranks[whole_numbers[:n_bins] * max_bins**2 // n_bins] - 1
+        picked_edges[grid_start : grid_start + n_bins] = edge_places
+        distinct_edges[edge_places] = whole_numbers[:n_bins] / n_bins
+    distinct_edges = distinct_edges[1:]
+    for fixed_array in (distinct_edges, picked_edges, grid_starts):
+        fixed_array.flags.writeable = False
+    return FareyGrid(distinct_edges, picked_edges, grid_starts[:-1])
 
 
 def distances_from_below(
     grid: FareyGrid, below0: NDArray[Any], below1: NDArray[Any], total0: float, total1: float
 ) -> Floats:
-    """MADD with 1 … M bins, (M,), from rows (or weight) below the edges and in all; of integers rounded once."""
-    whole = below0.dtype.kind == "i" and below1.dtype.kind == "i" and total0 * total1 < MOST_WHOLE
-    gap = np.zeros(below0.size + 1, dtype=np.int64 if whole else np.float64)
-    for start in range(0, below0.size, _CELLS):
-        part0, part1 = below0[start : start + _CELLS], below1[start : start + _CELLS]
-        crossed = part0 * int(total1) - part1 * int(total0) if whole else part0 / total0 - part1 / total1
-        gap[start + 1 : start + 1 + crossed.size] = crossed
-    distances = np.empty(grid.starts.size, dtype=gap.dtype)
-    ends = np.append(grid.starts, grid.pick.size - 1)
-    cuts = np.searchsorted(ends, np.arange(0, ends[-1] + _CELLS, _CELLS)).clip(max=grid.starts.size)
-    for first, last in pairwise(np.unique(cuts).tolist()):
-        low, high = ends[first], ends[last]
-        steps = np.abs(np.diff(gap[grid.pick[low : high + 1]]))
-        distances[first:last] = np.add.reduceat(steps, grid.starts[first:last] - low)
-    return np.asarray(distances / (int(total0) * int(total1)) if whole else distances)
+    """MADD with 1 … M bins, (M,), from rows (or weight) below the edges and in all.
+
+    Of integers rounded once.
+    """
+    whole_counts = (
+        below0.dtype.kind == "i" and below1.dtype.kind == "i" and total0 * total1 < MOST_WHOLE
+    )
+    if not whole_counts:
+        gap_type: Any = np.float64
+    elif 2 * total0 * total1 < MOST_HALF:
+        gap_type = np.int32  # a distance is at most 2·n0·n1: half of the memory to go through
+    else:
+        gap_type = np.int64
+    crossed_gap = np.zeros(below0.size + 1, dtype=gap_type)
+    for block_start in range(0, below0.size, _EDGES_AT_ONCE):
+        block_below0 = below0[block_start : block_start + _EDGES_AT_ONCE]
+        block_below1 = below1[block_start : block_start + _EDGES_AT_ONCE]
+        if whole_counts:
+            crossed = block_below0 * gap_type(total1) - block_below1 * gap_type(total0)
+        else:
+            crossed = block_below0 / total0 - block_below1 / total1
+        crossed_gap[block_start + 1 : block_start + 1 + crossed.size] = crossed
+    distances = np.empty(grid.starts.size, dtype=crossed_gap.dtype)
+    grid_ends = np.append(grid.starts, grid.pick.size - 1)
+    block_cuts = np.searchsorted(
+        grid_ends, np.arange(0, grid_ends[-1] + _EDGES_AT_ONCE, _EDGES_AT_ONCE)
+    ).clip(max=grid.starts.size)
+    for first_grid, last_grid in pairwise(np.unique(block_cuts).tolist()):
+        first_edge = grid_ends[first_grid]
+        last_edge = grid_ends[last_grid]
+        picked = crossed_gap.take(grid.pick[first_edge : last_edge + 1])
+        bin_gaps = picked[1:] - picked[:-1]
+        np.abs(bin_gaps, out=bin_gaps)
+        distances[first_grid:last_grid] = np.add.reduceat(
+            bin_gaps, grid.starts[first_grid:last_grid] - first_edge
+        )
+    return np.asarray(distances / (int(total0) * int(total1)) if whole_counts else distances)
 
 
-def grid_counts(grid: FareyGrid, below: NDArray[np.int64], total: int, fewest: int, most: int) -> NDArray[np.int64]:
+def grid_counts(
+    grid: FareyGrid, below: NDArray[np.int64], total: int, fewest: int, most: int
+) -> NDArray[np.int64]:
     """Rows per bin of the grids with `fewest` to `most` bins in turn, from rows below the edges."""
-    start = int(grid.starts[fewest - 1])
-    stop = int(grid.starts[most - 1]) + most
-    counts = np.diff(np.concatenate([[0], below])[grid.pick[start : stop + 1]])
-    ends = np.append(grid.starts[fewest:most], stop) - 1 - start
-    counts[ends] += total
+    first_pick = int(grid.starts[fewest - 1])
+    last_pick = int(grid.starts[most - 1]) + most
+    counts = np.diff(np.concatenate([[0], below])[grid.pick[first_pick : last_pick + 1]])
+    last_bins = np.append(grid.starts[fewest:most], last_pick) - 1 - first_pick
+    counts[last_bins] += total
     return np.asarray(counts)
 
 
@@ -148,8 +195,9 @@ def grid_counts(grid: FareyGrid, below: NDArray[np.int64], total: int, fewest: i
 class Sample:
     """Scores of one group, or of several together: arrays of shape (n,).
 
-    `scores`: ascending, in [0, 1], with `weights` and sampling units (`clusters`); `counts`: rows that have each score;
-    None: one each; `squares`: sum of the squared weights of these rows; None: those of `weights`.
+    `scores`: ascending, in [0, 1], with `weights` and sampling units (`clusters`); `counts`: rows
+    that have each score; None: one each; `squares`: sum of the squared weights of these rows; None:
+    those of `weights`.
     """
 
     scores: NDArray[np.float64]
@@ -176,31 +224,44 @@ class Sample:
 
     @cached_property
     def constant_weight(self) -> float | None:
-        """The weight of every row, above 0, where all have the same; 1 without weights; else None."""
+        """The weight of every row, above 0, where all have the same; 1 without weights.
+
+        Else None.
+        """
         if self.weights is None:
             return 1.0
         if not self.n:
             return None
-        each = self.weights if self.counts is None else self.weights / self.counts
-        weight = float(each[0])
-        if not weight > 0 or np.ptp(each) > 1e-12 * weight:
+        if self.counts is None:
+            row_weights = self.weights
+        else:
+            row_weights = self.weights / self.counts
+        common_weight = float(row_weights[0])
+        if not common_weight > 0 or np.ptp(row_weights) > 1e-12 * common_weight:
             return None
         if self.squares is not None and self.counts is not None:
-            spread = self.squares / self.counts - weight**2
-            if np.abs(spread).max() > 1e-9 * weight**2:
+            spread = self.squares / self.counts - common_weight**2
+            if np.abs(spread).max() > 1e-9 * common_weight**2:
                 return None
-        return weight
+        return common_weight
 
     @property
     def n_effective(self) -> float:
-        """Rows that an unweighted sample of the same precision has (Kish): (Σw)²/Σw²; n without weights."""
+        """Rows that an unweighted sample of the same precision has (Kish): (Σw)²/Σw².
+
+        n without weights.
+        """
         if self.weights is None or not self.n:
             return self.n
-        return 1 / float(self.square_shares.sum()) if self.total > 0 else 0.0
+        if self.total > 0:
+            return 1 / float(self.square_shares.sum())
+        return 0.0
 
     @property
     def square_shares(self) -> Floats:
-        """Sum of the squared shares of the weight that the rows with each score have, shape (n,)."""
+        """Sum of the squared shares of the weight that the rows with each score have, shape
+        (n,).
+        """
         if self.squares is not None:
             return np.asarray(self.squares / self.total**2)
         return np.square(np.asarray(self.weights) / self.total)
@@ -208,33 +269,59 @@ class Sample:
     @property
     def n_units(self) -> float:
         """Independent units: clusters where there are any, else effective rows."""
-        return self.n_effective if self.clusters is None else float(np.unique(self.clusters).size)
+        if self.clusters is None:
+            return self.n_effective
+        return float(np.unique(self.clusters).size)
 
     def below(self, edges: Floats) -> NDArray[Any]:
         """Rows (or weight) below each edge, shape (e,)."""
         return below(self.scores, edges, self.counts if self.weights is None else self.weights)
 
     def below_grids(self, max_bins: int) -> NDArray[Any]:
-        """Rows (or weight) below each edge of the grids with 1 … `max_bins` bins; kept for the next pair."""
+        """Rows (or weight) below each edge of the grids with 1 … `max_bins` bins.
+
+        Kept for the next pair.
+        """
         if max_bins not in self._below:
             self._below[max_bins] = self.below(farey_grid(max_bins).edges)
         return self._below[max_bins]
 
-    def pooled_grids(self, other: Sample, max_bins: int, fewest: int, most: int) -> NDArray[np.int64]:
+    def forget_grids(self) -> None:
+        """Let go of what `below_grids` keeps: 2.4 MB a group with 1,000 grids."""
+        self._below.clear()
+
+    def pooled_grids(
+        self, other: Sample, max_bins: int, fewest: int, most: int
+    ) -> NDArray[np.int64]:
         """Rows per bin of both samples in the grids with `fewest` to `most` bins in turn."""
         below = self.below_grids(max_bins) + other.below_grids(max_bins)
         return grid_counts(farey_grid(max_bins), below, self.n + other.n, fewest, most)
 
     def without_value_of(self, other: Sample) -> bool:
-        """Whether scores are tied and yet no value occurs in both samples: then coarse bins show no likeness."""
-        one, two = (s.scores[np.diff(s.scores, prepend=-1) > 0] for s in (self, other))
-        if TIED * (one.size + two.size) > self.n_units + other.n_units:
+        """Whether scores are tied and yet no value occurs in both samples.
+
+        Then coarse bins show no likeness.
+        """
+        own_values, other_values = (
+            sample.scores[np.diff(sample.scores, prepend=-1) > 0] for sample in (self, other)
+        )
+        if TIED * (own_values.size + other_values.size) > self.n_units + other.n_units:
             return False
-        parts = (one[:1000], one[1000:])  # mostly the first few settle it
-        return not any((two[np.minimum(np.searchsorted(two, p), two.size - 1)] == p).any() for p in parts)
+        value_parts = (own_values[:1000], own_values[1000:])  # mostly the first few settle it
+        return not any(
+            (
+                other_values[
+                    np.minimum(np.searchsorted(other_values, value_part), other_values.size - 1)
+                ]
+                == value_part
+            ).any()
+            for value_part in value_parts
+        )
 
     def quantile_bins(self, n_bins: int, *, merged: bool = False) -> Bins:
-        """Up to so many bins at the quantiles of these scores; `merged`: they are upper ends of intervals."""
+        """Up to so many bins at the quantiles of these scores; `merged`: they are upper ends of
+        intervals.
+        """
         amounts = self.counts if self.weights is None else self.weights
         return pooled_bins(self.scores, n_bins, amounts, merged=merged)
 
@@ -245,26 +332,37 @@ class Sample:
     @classmethod
     def joined(cls, parts: Sequence[Sample]) -> Sample:
         """Several samples as one, sorted."""
-        scores = np.concatenate([p.scores for p in parts])
-        if all(p.plain and p.counts is None for p in parts):
+        scores = np.concatenate([part.scores for part in parts])
+        if all(part.plain and part.counts is None for part in parts):
             # several parts are sorted already, and merging them is faster
             scores.sort(kind="stable" if len(parts) > 1 else None)
             return cls(scores)
-        order = np.argsort(scores, kind="stable")
-        columns = zip(*((p.weights, p.clusters, p.counts, p.squares) for p in parts), strict=True)
-        return cls(scores[order], *(None if c[0] is None else np.concatenate(c)[order] for c in columns))
+        sorted_order = np.argsort(scores, kind="stable")
+        columns = zip(
+            *((part.weights, part.clusters, part.counts, part.squares) for part in parts),
+            strict=True,
+        )
+        return cls(
+            scores[sorted_order],
+            *(
+                None if column_parts[0] is None else np.concatenate(column_parts)[sorted_order]
+                for column_parts in columns
+            ),
+        )
 
 
 def cluster_codes(samples: Sequence[Sample]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Cluster of every row, counted from 0, and group of every row."""
-    clusters = np.concatenate([np.asarray(s.clusters) for s in samples])
-    group = np.repeat(np.arange(len(samples)), [s.n for s in samples])
-    return np.unique(clusters, return_inverse=True)[1], group
+    clusters = np.concatenate([np.asarray(sample.clusters) for sample in samples])
+    group_codes = np.repeat(np.arange(len(samples)), [sample.n for sample in samples])
+    return np.unique(clusters, return_inverse=True)[1], group_codes
 
 
 @dataclass(frozen=True, eq=False)
 class GroupScores:
-    """Sorted scores of every group; `missing`: what was left out; `merged`: whether near scores were counted as one."""
+    """Sorted scores of every group; `missing`: what was left out; `merged`: whether near scores
+    were counted as one.
+    """
 
     groups: tuple[str, ...]
     samples: tuple[Sample, ...]
@@ -278,54 +376,119 @@ class GroupScores:
     def from_outcomes(cls, outcomes: Outcomes) -> GroupScores:
         """Split validated rows by group and sort each part."""
         scores = check_given("score", outcomes.score, "one score in [0, 1] per row")
-        labels, codes = outcomes.groups.labels, outcomes.groups.codes
-        clusters = None if outcomes.cluster is None else outcomes.cluster.codes
+        labels = outcomes.groups.labels
+        group_codes = outcomes.groups.codes
+        if outcomes.cluster is None:
+            clusters = None
+        else:
+            clusters = outcomes.cluster.codes
         columns = (np.asarray(scores), outcomes.weight, clusters)
-        parts: list[list[Any]] = [[None if c is None else c[codes == g] for c in columns] for g in range(len(labels))]
-        return cls(labels, tuple(Sample.joined([Sample(*part)]) for part in parts), outcomes.missing)
+        group_columns: list[list[Any]] = []
+        for group_index in range(len(labels)):
+            group_columns.append(
+                [
+                    None if column is None else column[group_codes == group_index]
+                    for column in columns
+                ]
+            )
+        return cls(
+            labels,
+            tuple(Sample.joined([Sample(*columns_of_group)]) for columns_of_group in group_columns),
+            outcomes.missing,
+        )
 
     @classmethod
     def from_counts(cls, counts: Tally | ScoreCounts, most_bins: int = EXACT_BINS) -> GroupScores:
-        """The same of a tally: distinct scores with their rows; warns where merged ones lie across an edge."""
-        table = counts.histogram() if isinstance(counts, Tally) else counts
-        if not isinstance(table, ScoreCounts):
-            allowed, cure = "a Tally with scores", "fs.tally(…, score=…)"
-            raise InputError("counts", got=type(counts).__name__, allowed=allowed, cure=cure)
-        if table.clustered:
-            allowed = "the rows: clusters are permuted whole, and a tally does not keep their scores"
-            cure = "pass score=, sensitive_features= and cluster="
-            raise InputError("counts", got="a tally of clustered rows", allowed=allowed, cure=cure)
-        finer = bin_edges(most_bins) if most_bins > EXACT_BINS else np.zeros(0)
-        if table.cost > 0 and (table._splits(farey_grid(EXACT_BINS).edges) or table._splits(finer)):
-            text = f"Scores are merged to intervals of up to {table.cost:.3g} of a group's rows"
-            caution(f"{text}: its share below an edge of a bin is right to that only.", DataWarning)
-        found = []
-        for g in range(len(table.groups)):
-            here = table.counts[g].sum(axis=0) > 0
-            columns = (table.totals, table.counts, table.squares)
-            weight, rows, squares = (None if c is None else c[g].sum(axis=0)[here] for c in columns)
-            found.append(Sample(table.values[here], weight, None, rows, squares))
-        return cls(table.groups, tuple(found), table.missing, table.cost > 0)
+        """The same of a tally: distinct scores with their rows.
+
+        Warns where merged ones lie across an edge.
+        """
+        if isinstance(counts, Tally):
+            score_counts = counts.histogram()
+        else:
+            score_counts = counts
+        if not isinstance(score_counts, ScoreCounts):
+            allowed = "a Tally with scores"
+            suggestion = "fs.tally(…, score=…)"
+            raise InputError("counts", got=type(counts).__name__, allowed=allowed, cure=suggestion)
+        if score_counts.clustered:
+            allowed = (
+                "the rows: clusters are permuted whole, and a tally does not keep their scores"
+            )
+            suggestion = "pass score=, sensitive_features= and cluster="
+            raise InputError(
+                "counts", got="a tally of clustered rows", allowed=allowed, cure=suggestion
+            )
+        if most_bins > EXACT_BINS:
+            finer_edges = bin_edges(most_bins)
+        else:
+            finer_edges = np.zeros(0)
+        if score_counts.cost > 0 and (
+            score_counts._splits_interval(farey_grid(EXACT_BINS).edges)
+            or score_counts._splits_interval(finer_edges)
+        ):
+            warning_text = (
+                f"Scores are merged to intervals of up to {score_counts.cost:.3g} of a group's rows"
+            )
+            caution(
+                f"{warning_text}: its share below an edge of a bin is right to that only.",
+                DataWarning,
+            )
+        group_samples = []
+        for group_index in range(len(score_counts.groups)):
+            has_rows = score_counts.counts[group_index].sum(axis=0) > 0
+            columns = (score_counts.totals, score_counts.counts, score_counts.squares)
+            weight, row_counts, squares = (
+                None if column is None else column[group_index].sum(axis=0)[has_rows]
+                for column in columns
+            )
+            group_samples.append(
+                Sample(score_counts.values[has_rows], weight, None, row_counts, squares)
+            )
+        return cls(
+            score_counts.groups, tuple(group_samples), score_counts.missing, score_counts.cost > 0
+        )
 
     @property
     def sizes(self) -> NDArray[np.int64]:
         """Rows per group, shape (G,)."""
-        return np.array([s.n for s in self.samples], dtype=np.int64)
+        return np.array([sample.n for sample in self.samples], dtype=np.int64)
 
     def without_constant_weights(self, *, pooled: bool) -> GroupScores:
-        """The same without weights where they are equal within every group; if `pooled`, over all groups."""
-        weights = [s.constant_weight for s in self.samples]
-        same = not pooled or len({w for w, s in zip(weights, self.samples, strict=True) if s.n}) == 1
-        if any(w is None for w, s in zip(weights, self.samples, strict=True) if s.n) or not same:
+        """The same without weights where they are equal within every group.
+
+        If `pooled`, over all groups.
+        """
+        weights = [sample.constant_weight for sample in self.samples]
+        same_weight = (
+            not pooled
+            or len(
+                {weight for weight, sample in zip(weights, self.samples, strict=True) if sample.n}
+            )
+            == 1
+        )
+        if (
+            any(
+                weight is None
+                for weight, sample in zip(weights, self.samples, strict=True)
+                if sample.n
+            )
+            or not same_weight
+        ):
             return self
-        samples = tuple(replace(s, weights=None, squares=None) for s in self.samples)
+        samples = tuple(replace(sample, weights=None, squares=None) for sample in self.samples)
         return replace(self, samples=samples)
 
 
 def read_scores(counts: Any, most_bins: int, **columns: Any) -> GroupScores:
-    """Scores of a tally, or of the columns that `Outcomes.from_arrays` takes; `most_bins`: of a grid."""
-    rows = {name: value for name, value in columns.items() if name not in ("missing", "groups")}
-    if counts_or_rows(counts, needs="score", **rows):
+    """Scores of a tally, or of the columns that `Outcomes.from_arrays` takes; `most_bins`: of a
+    grid.
+    """
+    row_columns = {}
+    for column_name, value in columns.items():
+        if column_name not in ("missing", "groups"):
+            row_columns[column_name] = value
+    if counts_or_rows(counts, needs="score", **row_columns):
         return GroupScores.from_counts(counts, most_bins)
     return GroupScores.from_outcomes(Outcomes.from_arrays(**columns))
 
@@ -334,8 +497,9 @@ def read_scores(counts: Any, most_bins: int, **columns: Any) -> GroupScores:
 class GridCounts:
     """Rows (or weight) per group in equally wide bins: what pictures of a result are drawn from.
 
-    `edges`, shape (e,): inner edges of 100 bins, and of the bins that were asked for; `counts`, shape (G, e + 1): sums
-    of weights where rows are weighted; `sizes`, shape (G,): rows per group; `missing`: what was left out.
+    `edges`, shape (e,): inner edges of 100 bins, and of the bins that were asked for; `counts`,
+    shape (G, e + 1): sums of weights where rows are weighted; `sizes`, shape (G,): rows per group;
+    `missing`: what was left out.
     """
 
     groups: tuple[str, ...]
@@ -348,29 +512,35 @@ class GridCounts:
     @classmethod
     def _of(cls, scores: GroupScores, grids: Iterable[int]) -> GridCounts:
         """Count at the edges of the grids with these numbers of bins, and of 100."""
-        edges = np.unique(np.concatenate([bin_edges(m) for m in {*grids, PICTURE_BINS}]))
+        all_edges = np.unique(
+            np.concatenate([bin_edges(n_bins) for n_bins in {*grids, PICTURE_BINS}])
+        )
         return cls(
             groups=scores.groups,
-            edges=edges,
-            counts=np.vstack([s.histogram(edges) for s in scores.samples]),
+            edges=all_edges,
+            counts=np.vstack([sample.histogram(all_edges) for sample in scores.samples]),
             sizes=scores.sizes,
-            weighted=any(s.weights is not None for s in scores.samples),
+            weighted=any(sample.weights is not None for sample in scores.samples),
             missing=scores.missing,
         )
 
-    def _on(self, n_bins: int) -> NDArray[Any]:
+    def _counts_on_grid(self, n_bins: int) -> NDArray[Any]:
         """Counts on a grid of `n_bins` equally wide bins, shape (G, n_bins)."""
         wanted = bin_edges(n_bins)
-        place = np.searchsorted(self.edges, wanted)
-        if wanted.size and not (place[-1] < self.edges.size and np.array_equal(self.edges[place], wanted)):
+        edge_places = np.searchsorted(self.edges, wanted)
+        if wanted.size and not (
+            edge_places[-1] < self.edges.size and np.array_equal(self.edges[edge_places], wanted)
+        ):
             allowed = f"the number of bins that was asked for, or a divisor of {PICTURE_BINS}"
-            cure = "call madd again with this n_bins"
-            raise InputError("n_bins", got=repr(n_bins), allowed=allowed, cure=cure)
-        return np.add.reduceat(self.counts, np.concatenate([[0], place + 1]), axis=1)
+            suggestion = "call madd again with this n_bins"
+            raise InputError("n_bins", got=repr(n_bins), allowed=allowed, cure=suggestion)
+        return np.add.reduceat(self.counts, np.concatenate([[0], edge_places + 1]), axis=1)
 
     def _sides(self, group: str, reference: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """Positions of the groups on either side of a comparison; against all others the rest."""
-        first = self.groups.index(group)
+        group_position = self.groups.index(group)
         if reference in self.groups:
-            return (first,), (self.groups.index(reference),)
-        return (first,), tuple(g for g in range(len(self.groups)) if g != first)
+            return (group_position,), (self.groups.index(reference),)
+        return (group_position,), tuple(
+            group_index for group_index in range(len(self.groups)) if group_index != group_position
+        )

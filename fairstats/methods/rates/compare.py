@@ -1,4 +1,7 @@
-"""From a count table to a result: intervals, bounds, tests and verdicts of any metric of the registry."""
+"""From a count table to a result.
+
+Intervals, bounds, tests and verdicts of any metric of the registry.
+"""
 
 from __future__ import annotations
 
@@ -17,48 +20,80 @@ from fairstats.ground.registry import ENDINGS, METRICS, RATES, Metric
 from fairstats.ground.results import Interval
 from fairstats.ground.strata import StratumCounts
 from fairstats.ground.verdict import Evidence, sharpest_level
-from fairstats.methods.rates.decision import decide_by_method, decide_exactly, exact_pair
+from fairstats.methods.rates.anytime import check_watchable, decide_at_every_look
+from fairstats.methods.rates.decision import (
+    PairDecision,
+    decide_by_method,
+    decide_exactly,
+    exact_pair,
+)
 from fairstats.methods.rates.estimates import RateEstimates, estimate_rate, joint_covariance
 from fairstats.methods.rates.maxima import MaximumResult, largest_gap
 from fairstats.methods.rates.pair import Refused, pair_method
-from fairstats.methods.rates.result import DifferenceResult, Inference, RateComparison, RatioResult, as_family, warned
-from fairstats.methods.rates.setup import check_groups, count_tables, make_settings
+from fairstats.methods.rates.result import (
+    ANYTIME_METHODS,
+    DifferenceResult,
+    Inference,
+    RateComparison,
+    RatioResult,
+    as_family,
+    warned,
+)
+from fairstats.methods.rates.setup import (
+    RateArguments,
+    beside_rest,
+    check_groups,
+    count_tables,
+    make_settings,
+)
 from fairstats.methods.rates.stratified import adjusted, check_adjustable
 from fairstats.numerics.rates.score import Contrast
 
 _Result = TypeVar("_Result", bound=RatioResult | DifferenceResult | MaximumResult)
 
 
-def run(name: str, **given: Any) -> _Result:  # type: ignore[type-var]
+def run(name: str, arguments: RateArguments) -> _Result:  # type: ignore[type-var]
     """Compute a metric of the registry from the arguments of its public function.
 
     ``agg="max"`` among them turns a difference into its largest gap.
     """
-    check_choice("agg", given.get("agg"), (None, "max"))
-    table, strata = count_tables(given, METRICS[name].needs)
-    if given.get("agg"):
+    check_choice("agg", arguments.agg, (None, "max"))
+    count_table, strata = count_tables(arguments, METRICS[name].needs)
+    if arguments.agg == "max":
         name = name.removesuffix(ENDINGS["difference"]) + ENDINGS["gap"]
-    settings = make_settings(METRICS[name].contrast, given)
-    reference, rng = given["reference"], given.get("rng")
-    result: Any = compare_metric(METRICS[name], table, settings, reference, rng, strata=strata)
+    is_gap = METRICS[name].contrast == "gap"
+    settings = make_settings(METRICS[name].contrast, arguments, rest=not is_gap)
+    result: Any = compare_metric(
+        METRICS[name], count_table, settings, arguments.reference, arguments.rng, strata=strata
+    )
     return result  # type: ignore[no-any-return]
 
 
 def compare_metric(
-    metric: Metric, table: CellCounts, settings: Inference, reference: Hashable | None = None, rng: Any = None,
-    *, strata: StratumCounts | None = None,
-) -> RatioResult | DifferenceResult | MaximumResult:  # fmt: skip
-    """Compare the rates of a metric over all groups of a table, and warn of what could not be computed.
+    metric: Metric,
+    table: CellCounts,
+    settings: Inference,
+    reference: Hashable | None = None,
+    rng: Any = None,
+    *,
+    strata: StratumCounts | None = None,
+) -> RatioResult | DifferenceResult | MaximumResult:
+    """Compare the rates of a metric over all groups of a table, and warn of what could not be
+    computed.
 
-    `strata`: the same rows by the strata of a confounder; the result then has the adjusted comparisons beside it.
+    `strata`: the same rows by the strata of a confounder; the result then has the adjusted
+    comparisons beside it.
     """
     check_groups(table.groups)
     table = table.without_even_weights()
     if strata is not None:
         check_adjustable(metric)
     if metric.contrast == "gap":
+        check_watchable(metric, table, settings, reference)
         return warned(largest_gap(table, metric, settings), metric.name)
-    estimates = [estimate_rate(table, RATES[name]) for name in metric.rates]
+    if settings.comparisons == "rest":
+        table = beside_rest(table)
+    estimates = [estimate_rate(table, RATES[rate_name]) for rate_name in metric.rates]
     result = compare_estimates(metric, table, estimates, settings, reference, rng)
     if strata is None:
         return result
@@ -68,85 +103,155 @@ def compare_metric(
 
 
 def compare_estimates(
-    metric: Metric, table: CellCounts, estimates: list[RateEstimates], settings: Inference, reference: Hashable | None,
+    metric: Metric,
+    table: CellCounts,
+    estimates: list[RateEstimates],
+    settings: Inference,
+    reference: Hashable | None,
     rng: Any = None,
-) -> RatioResult | DifferenceResult:  # fmt: skip
+) -> RatioResult | DifferenceResult:
     """Compare estimated rates, those of one metric in one family.
 
-    The reference counts as chosen by the data where it is "highest", or the settings have that rule.
+    The reference counts as chosen by the data where it is "highest", or the settings have that
+    rule.
     """
+    check_watchable(metric, table, settings, reference)
     contrast: Contrast = "ratio" if metric.contrast == "ratio" else "difference"
-    index, rule = find_reference(table.groups, reference, sizes=table.group_sizes, rates=estimates[0].rate)
-    chosen = "highest" in (rule, settings.reference_rule)
-    smooth = any(e.smooth for e in estimates)
+    reference_index, rule_of_reference = find_reference(
+        table.groups, reference, sizes=table.group_sizes, rates=estimates[0].rate
+    )
+    chosen_by_data = "highest" in (rule_of_reference, settings.reference_rule)
+    smooth = any(rate_estimates.smooth for rate_estimates in estimates)
     if smooth:
-        method = "delta" if contrast == "difference" else "log" if table.weighted else "fieller"
+        if contrast == "difference":
+            method = "delta"
+        else:
+            method = "log" if table.weighted else "fieller"
         settings = replace(settings, method=method)
     generator, seed = as_generator(rng) if settings.method == "bootstrap" else (None, None)
-    settings = replace(settings, reference_rule="highest" if chosen else rule, seed=seed)
-    pairs = make_pairs(len(table.groups), index, settings.comparisons)
+    settings = replace(
+        settings, reference_rule="highest" if chosen_by_data else rule_of_reference, seed=seed
+    )
+    pairs_shown = make_pairs(len(table.groups), reference_index, settings.comparisons)
     # with a reference that the data choose, all pairs could have been compared
-    family = make_pairs(len(table.groups), index, "all") if chosen else pairs
-    simultaneous = settings.simultaneous or ("max-z" if chosen else None)
-    level, count = settings.confidence_level, len(estimates) * len(family)
-    levels, joint = (level, 2 * level - 1), None
-    if simultaneous and count > 1:
-        joint = _joint(table, estimates, contrast, family) if simultaneous == "max-z" else None
-        levels = _level_of_each(levels[0], count, joint), _level_of_each(levels[1], count, joint)
-    error = sharpest_level(level, count, settings.adjust, chosen_among=count if chosen else 0)
-    asked = _Asked(contrast, settings, levels, error, generator)
-    named = zip(metric.row_names, estimates, strict=True)
-    compared = [asked.compare(e, pair, name) for name, e in named for pair in pairs]
-    sides = 2 if settings.alternative == "two-sided" else 1
-    of_all = [_pvalue_of_all(c.pvalue, sides, count, joint) for c, _ in compared] if chosen else None
-    comparisons = as_family(compared, settings, chosen_among=count if chosen else 0, of_all=of_all)
-    told = metric.name, comparisons, settings, table, metric.title, "statsmodels" if smooth else "numpy"
-    return warned(RatioResult(*told) if contrast == "ratio" else DifferenceResult(*told), metric.name)
+    if chosen_by_data:
+        pairs_possible = make_pairs(len(table.groups), reference_index, "all")
+    else:
+        pairs_possible = pairs_shown
+    simultaneous = settings.simultaneous or ("max-z" if chosen_by_data else None)
+    single_level = settings.confidence_level
+    n_comparisons = len(estimates) * len(pairs_possible)
+    levels = (single_level, 2 * single_level - 1)
+    joint_law = None
+    if simultaneous and n_comparisons > 1:
+        if simultaneous == "max-z":
+            joint_law = _joint_law_of_contrasts(table, estimates, contrast, pairs_possible)
+        else:
+            joint_law = None
+        levels = (
+            level_of_each(levels[0], n_comparisons, joint_law),
+            level_of_each(levels[1], n_comparisons, joint_law),
+        )
+    sharpest_error = sharpest_level(
+        single_level,
+        n_comparisons,
+        settings.adjust,
+        chosen_among=n_comparisons if chosen_by_data else 0,
+    )
+    family_options = _FamilyOptions(
+        contrast, settings, levels, sharpest_error, generator, float(table.group_sizes.sum())
+    )
+    named_estimates = zip(metric.row_names, estimates, strict=True)
+    compared = []
+    for row_name, rate_estimates in named_estimates:
+        for pair in pairs_shown:
+            compared.append(family_options.compare(rate_estimates, pair, row_name))
+    n_sides = 2 if settings.alternative == "two-sided" else 1
+    if chosen_by_data:
+        of_all = []
+        for comparison, _ in compared:
+            of_all.append(pvalue_of_all(comparison.pvalue, n_sides, n_comparisons, joint_law))
+    else:
+        of_all = None
+    comparisons = as_family(
+        compared, settings, chosen_among=n_comparisons if chosen_by_data else 0, of_all=of_all
+    )
+    result_fields = (
+        metric.name,
+        comparisons,
+        settings,
+        table,
+        metric.title,
+        "statsmodels" if smooth else "numpy",
+    )
+    return warned(
+        RatioResult(*result_fields) if contrast == "ratio" else DifferenceResult(*result_fields),
+        metric.name,
+    )
 
 
-def _joint(
-    table: CellCounts, estimates: list[RateEstimates], contrast: Contrast, pairs: list[tuple[int, int]]
+def _joint_law_of_contrasts(
+    table: CellCounts,
+    estimates: list[RateEstimates],
+    contrast: Contrast,
+    group_pairs: list[tuple[int, int]],
 ) -> MaxZ | None:
-    """Joint distribution of all contrasts (log ratios or differences); None where one has no variance."""
+    """Joint distribution of all contrasts (log ratios or differences).
+
+    None where one has no variance.
+    """
     n_groups = len(table.groups)
     covariance: Floats = estimates[0].covariance
     if len(estimates) > 1:
-        covariance = joint_covariance(table, [e.rate_of for e in estimates])
+        covariance = joint_covariance(
+            table, [rate_estimates.rate_of for rate_estimates in estimates]
+        )
     elif not (table.weighted or estimates[0].smooth):
         covariance = np.diag(covariance)  # independent groups
     if contrast == "ratio":
-        rate = np.concatenate([e.rate for e in estimates])
+        all_rates = np.concatenate([rate_estimates.rate for rate_estimates in estimates])
         with np.errstate(divide="ignore", invalid="ignore"):
-            covariance = covariance / (rate**2 if covariance.ndim == 1 else np.outer(rate, rate))
-    variance = covariance if covariance.ndim == 1 else np.diag(covariance)
-    used = sorted({group for pair in pairs for group in pair})
-    if not np.isfinite(variance.reshape(-1, n_groups)[:, used]).all():
+            covariance = covariance / (
+                all_rates**2 if covariance.ndim == 1 else np.outer(all_rates, all_rates)
+            )
+    if covariance.ndim == 1:
+        variance = covariance
+    else:
+        variance = np.diag(covariance)
+    groups_used = sorted({group for pair in group_pairs for group in pair})
+    if not np.isfinite(variance.reshape(-1, n_groups)[:, groups_used]).all():
         return None
-    places = np.array(pairs)[None] + n_groups * np.arange(len(estimates))[:, None, None]
+    places = np.array(group_pairs)[None] + n_groups * np.arange(len(estimates))[:, None, None]
     return MaxZ(covariance, table.degrees_of_freedom, places.reshape(-1, 2))
 
 
-def _level_of_each(level: float, count: int, joint: MaxZ | None) -> float:
-    """Level of each of `count` intervals so that all hold at once; by Bonferroni without `joint`."""
-    if joint is None:
-        return 1 - (1 - level) / count
-    return 2 * normal_cdf(joint.quantile(level), joint.degrees_of_freedom) - 1
+def level_of_each(level: float, n_comparisons: int, joint_law: MaxZ | None) -> float:
+    """Level of each of `n_comparisons` intervals so that all hold at once.
+
+    By Bonferroni without `joint_law`.
+    """
+    if joint_law is None:
+        return 1 - (1 - level) / n_comparisons
+    return 2 * normal_cdf(joint_law.quantile(level), joint_law.degrees_of_freedom) - 1
 
 
-def _pvalue_of_all(pvalue: float, sides: int, count: int, joint: MaxZ | None) -> float:
-    """The p-value of one of `count` comparisons over all, by the law of their simultaneous intervals."""
-    if joint is None or math.isnan(pvalue):
-        return min(count * pvalue, 1.0)
-    z = -normal_quantile(min(pvalue / sides, 0.5), joint.degrees_of_freedom)
-    return max(joint.pvalue(z) * sides / 2, pvalue)
+def pvalue_of_all(pvalue: float, n_sides: int, n_comparisons: int, joint_law: MaxZ | None) -> float:
+    """The p-value of one of `n_comparisons` comparisons over all, by the law of their simultaneous
+    intervals.
+    """
+    if joint_law is None or math.isnan(pvalue):
+        return min(n_comparisons * pvalue, 1.0)
+    z = -normal_quantile(min(pvalue / n_sides, 0.5), joint_law.degrees_of_freedom)
+    return max(joint_law.pvalue(z) * n_sides / 2, pvalue)
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _FamilyOptions:
     """What all pairs of a family are compared by.
 
-    `levels`: of intervals, and of the two-sided ones that one-sided ones are ends of; `error`: what the smallest
-    p-value of the family is held to, which says where exact tests are necessary.
+    `levels`: of intervals, and of the two-sided ones that one-sided ones are ends of; `error`: what
+    the smallest p-value of the family is held to, which says where exact tests are necessary;
+    `n_rows`: of the whole table, so far.
     """
 
     contrast: Contrast
@@ -154,51 +259,96 @@ class _Asked:
     levels: tuple[float, float]
     error: float
     rng: np.random.Generator | None
+    n_rows: float
 
-    def compare(self, estimates: RateEstimates, pair: tuple[int, int], metric: str) -> tuple[RateComparison, Evidence]:
+    def compare(
+        self, estimates: RateEstimates, pair: tuple[int, int], metric: str
+    ) -> tuple[RateComparison, Evidence]:
         """One pair, and the evidence of its verdict."""
         i, j = pair
-        contrast, settings = self.contrast, self.settings
+        contrast = self.contrast
+        settings = self.settings
         estimates = estimates.for_pair(i, j)
-        empty = RateComparison._unknown(metric, settings, pair, estimates.groups, estimates.rate, estimates.rows)
+        empty_comparison = RateComparison._before_evidence(
+            metric, settings, pair, estimates.groups, estimates.rate, estimates.rows
+        )
         if without := without_cases(estimates, pair):
-            return replace(empty, note=without), Evidence()
+            return replace(empty_comparison, note=without), Evidence()
         if contrast == "ratio" and estimates.successes[i] == 0 and estimates.successes[j] == 0:
-            title = estimates.rate_of.title
-            note = f"{empty.group} and {empty.reference}: {title} 0 in both; 0/0 can be any ratio."
+            rate_title = estimates.rate_of.title
+            note = (
+                f"{empty_comparison.group} and {empty_comparison.reference}: "
+                f"{rate_title} 0 in both; 0/0 can be any ratio."
+            )
             unbounded = Interval(0.0, float("inf"), settings.confidence_level, "score")
-            return replace(empty, note=note, confidence_interval=unbounded, bounds=unbounded), Evidence()
+            return replace(
+                empty_comparison, note=note, confidence_interval=unbounded, bounds=unbounded
+            ), Evidence()
         estimate, std_error = estimates.contrast(i, j, ratio=contrast == "ratio")
+        if settings.method in ANYTIME_METHODS:
+            comparison = replace(empty_comparison, estimate=estimate, std_error=std_error)
+            watched = decide_at_every_look(
+                estimates, pair, contrast, settings, self.levels[0], self.n_rows
+            )
+            if isinstance(watched, Refused):
+                return replace(comparison, note=watched.note), Evidence()
+            return _with_decision(comparison, watched), watched.evidence
         n_resamples = settings.n_resamples
-        by = pair_method(estimates, i, j, contrast, settings.method, n_resamples=n_resamples, rng=self.rng)
-        row = replace(empty, estimate=estimate, std_error=std_error, method=by.name, note=by.note)
-        if isinstance(by, Refused):
-            return row, Evidence()
-        exact = exact_pair(estimates, i, j, self.error) if by.name == "score" else None
-        if exact is None:
-            bounded = not estimates.smooth
-            decision = decide_by_method(by, contrast, settings, self.levels, bounded=bounded)
+        chosen_method = pair_method(
+            estimates, i, j, contrast, settings.method, n_resamples=n_resamples, rng=self.rng
+        )
+        comparison = replace(
+            empty_comparison,
+            estimate=estimate,
+            std_error=std_error,
+            method=chosen_method.name,
+            note=chosen_method.note,
+        )
+        if isinstance(chosen_method, Refused):
+            return comparison, Evidence()
+        if chosen_method.name == "score":
+            exact_tests = exact_pair(estimates, i, j, self.error)
         else:
-            decision = decide_exactly(exact, by, contrast, settings, self.levels)
-        row = replace(
-            row, method=decision.interval.method, procedure=decision.procedure, bounds=decision.bounds,
-            confidence_interval=decision.interval, tests=decision.tests, statistic=decision.statistic,
-            pvalue=decision.pvalue,
-        )  # fmt: skip
-        return row, decision.evidence
+            exact_tests = None
+        if exact_tests is None:
+            bounded = not estimates.smooth
+            decision = decide_by_method(
+                chosen_method, contrast, settings, self.levels, bounded=bounded
+            )
+        else:
+            decision = decide_exactly(exact_tests, chosen_method, contrast, settings, self.levels)
+        return _with_decision(comparison, decision), decision.evidence
+
+
+def _with_decision(comparison: RateComparison, decision: PairDecision) -> RateComparison:
+    """The comparison with everything that was decided of its pair."""
+    return replace(
+        comparison,
+        method=decision.interval.method,
+        procedure=decision.procedure,
+        bounds=decision.bounds,
+        confidence_interval=decision.interval,
+        tests=decision.tests,
+        statistic=decision.statistic,
+        pvalue=decision.pvalue,
+    )
 
 
 def without_cases(estimates: RateEstimates, pair: tuple[int, int]) -> str:
     """Which group of a pair has no cases of the rate, in words; empty where both have."""
-    lacking = [g for g in pair if not estimates.cases[g] > 0]
+    lacking = [group_index for group_index in pair if not estimates.cases[group_index] > 0]
     if not lacking:
         return ""
-    words = estimates.rate_of
-    parts: tuple[RateEstimates, ...] = ()
+    rate_words = estimates.rate_of
+    weighted_parts: tuple[RateEstimates, ...] = ()
     if estimates.weighted and not estimates.smooth:
-        parts = estimates.parts or (estimates,)
-    none = f"no {words.case_words}"
-    if parts and not any(part.rows[g] == 0 for part in parts for g in lacking):
-        none = f"all weights of {words.case_words} are 0"
-    who = " and ".join(estimates.groups[g] for g in lacking)
-    return f"{who}: {none}, so no {words.title}."
+        weighted_parts = estimates.parts or (estimates,)
+    what_lacks = f"no {rate_words.case_words}"
+    if weighted_parts and not any(
+        part_estimates.rows[group_index] == 0
+        for part_estimates in weighted_parts
+        for group_index in lacking
+    ):
+        what_lacks = f"all weights of {rate_words.case_words} are 0"
+    lacking_names = " and ".join(estimates.groups[group_index] for group_index in lacking)
+    return f"{lacking_names}: {what_lacks}, so no {rate_words.title}."

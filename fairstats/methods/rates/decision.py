@@ -1,8 +1,10 @@
-"""What the counts of one pair of rates show: p-values and limits, by the method of the row or by exact tests.
+"""What the counts of one pair of rates show.
 
-Everything that one row says comes from here, and from one procedure: the verdict's evidence and its one-sided limits,
-the p-value of equality and the two-sided interval. Where an exact test is switched on (`exact_pair`) all of it is
-exact, with tables ordered by the score statistic.
+P-values and limits, by the method of the row or by exact tests.
+
+Everything that one row says comes from here, and from one procedure: the verdict's evidence and its
+one-sided limits, the p-value of equality and the two-sided interval. Where an exact test is
+switched on (`exact_pair`) all of it is exact, with tables ordered by the score statistic.
 """
 
 from __future__ import annotations
@@ -12,7 +14,13 @@ from dataclasses import dataclass
 
 from fairstats.ground.multiplicity import normal_cdf, two_sided_pvalue
 from fairstats.ground.results import HypothesisTest, Interval
-from fairstats.ground.verdict import Evidence, Procedure, bound_level, with_the_other_direction, z_evidence
+from fairstats.ground.verdict import (
+    Evidence,
+    Procedure,
+    bound_level,
+    with_the_other_direction,
+    z_evidence,
+)
 from fairstats.methods.rates.estimates import RateEstimates
 from fairstats.methods.rates.pair import Chosen
 from fairstats.methods.rates.result import Inference
@@ -31,17 +39,20 @@ from fairstats.numerics.rates.switch import needs_exact, smallest_expected
 EXACT = "exact unconditional"
 #: What rows say that are judged by exact tests.
 EXACTLY = Procedure("exact unconditional, tables ordered by the score", "exact", exact=True)
-_OPEN_ENDS: dict[Contrast, tuple[float, float]] = {"ratio": (0.0, math.inf), "difference": (-1.0, 1.0)}
-_EQUAL: dict[Contrast, float] = {"ratio": 1.0, "difference": 0.0}
+_OPEN_ENDS: dict[Contrast, tuple[float, float]] = {
+    "ratio": (0.0, math.inf),
+    "difference": (-1.0, 1.0),
+}
+_EQUALITY_OF_CONTRAST: dict[Contrast, float] = {"ratio": 1.0, "difference": 0.0}
 
 
 @dataclass(frozen=True)
 class PairDecision:
     """Everything that a row says of one pair.
 
-    `bounds`: the one-sided limits that belong to `evidence`; `interval`: two-sided, or with one open end where the
-    alternative is one-sided; `statistic`, `pvalue`: of the test that was asked for; `tests`: all of them, those that
-    the row quotes first.
+    `bounds`: the one-sided limits that belong to `evidence`; `interval`: two-sided, or with one
+    open end where the alternative is one-sided; `statistic`, `pvalue`: of the test that was asked
+    for; `tests`: all of them, those that the row quotes first.
     """
 
     evidence: Evidence
@@ -56,29 +67,35 @@ class PairDecision:
 def smallest_expected_cell(table: Table) -> float:
     """Fewest successes or failures that a group has on average at the pooled rate.
 
-    Of the pooled rate, which is that of the larger group where one is large: never the observed cell, since many
-    failures in it *are* the evidence.
+    Of the pooled rate, which is that of the larger group where one is large: never the observed
+    cell, since many failures in it *are* the evidence.
     """
     k, n, k_reference, n_reference = table
     return float(smallest_expected(k, n, k_reference, n_reference))
 
 
 def exact_pair(estimates: RateEstimates, i: int, j: int, error: float) -> ExactPair | None:
-    """The exact tests of a pair, where they are switched on; None under weights, for means and for functions."""
+    """The exact tests of a pair, where they are switched on.
+
+    None under weights, for means and for functions.
+    """
     if estimates.parts or estimates.weighted or estimates.smooth:
         return None
-    table = estimates.table(i, j)
-    if not all(value.is_integer() for value in table):
+    effective_table = estimates.table(i, j)
+    if not all(cell_value.is_integer() for cell_value in effective_table):
         return None
-    k, n, k_reference, n_reference = (int(value) for value in table)
-    if not needs_exact(n, n_reference, smallest_expected_cell(table), error):
+    k, n, k_reference, n_reference = (int(cell_value) for cell_value in effective_table)
+    if not needs_exact(n, n_reference, smallest_expected_cell(effective_table), error):
         return None
     return ExactPair(k, n, k_reference, n_reference)
 
 
 @dataclass(frozen=True)
 class ExactPair:
-    """Exact tests of one table of whole counts; equal tables are computed once (`numerics.rates.exact` keeps them)."""
+    """Exact tests of one table of whole counts.
+
+    Equal tables are computed once (`numerics.rates.exact` keeps them).
+    """
 
     k: int
     n: int
@@ -96,39 +113,65 @@ class ExactPair:
         return statistic(self.table, fair[0], True) - statistic(self.table, fair[1], True)
 
     def equality(self) -> float:
-        """p-value of equal rates: tables with as large a score statistic, on either side, are as extreme."""
+        """p-value of equal rates: tables with as large a score statistic, on either side, are as
+        extreme.
+        """
         return exact_pvalue(*self.table, contrast="difference", null=0.0, alternative="two-sided")
 
     def pvalue(self, contrast: Contrast, null: float, alternative: str) -> float:
         """Of H0: contrast ≥ null ("less") or ≤ null ("greater")."""
-        least, most = _OPEN_ENDS[contrast]
-        if not least < null < most:
+        smallest_value, largest_value = _OPEN_ENDS[contrast]
+        if not smallest_value < null < largest_value:
             return 1.0
         return exact_pvalue(*self.table, contrast=contrast, null=null, alternative=alternative)
 
     def row(
-        self, contrast: Contrast, fair: tuple[float, float], bound_level: float, confidence_level: float
-    ) -> ExactRow:  # fmt: skip
+        self,
+        contrast: Contrast,
+        fair: tuple[float, float],
+        bound_level: float,
+        confidence_level: float,
+    ) -> ExactRow:
         """p-values of single directions, one-sided limits, and the two-sided interval."""
         return exact_row(
-            *self.table, contrast=contrast, low=fair[0], high=fair[1], equal=_EQUAL[contrast],
-            bound_level=bound_level, confidence_level=confidence_level,
-        )  # fmt: skip
+            *self.table,
+            contrast=contrast,
+            low=fair[0],
+            high=fair[1],
+            equal=_EQUALITY_OF_CONTRAST[contrast],
+            bound_level=bound_level,
+            confidence_level=confidence_level,
+        )
 
-    def limits(self, contrast: Contrast, level: float, anchors: tuple[float, ...]) -> tuple[float, float]:
-        """One-sided limits, each at this level, on the side of each anchor that its p-value says."""
+    def limits(
+        self, contrast: Contrast, level: float, anchors: tuple[float, ...]
+    ) -> tuple[float, float]:
+        """One-sided limits, each at this level, on the side of each anchor that its p-value
+        says.
+        """
         return exact_limits(*self.table, contrast=contrast, level=level, anchors=anchors)
 
     def interval(self, contrast: Contrast, level: float) -> tuple[float, float]:
         """Two-sided interval: the values that the two-sided test does not reject."""
-        return exact_interval(*self.table, contrast=contrast, confidence_level=level, equal=_EQUAL[contrast])
+        return exact_interval(
+            *self.table,
+            contrast=contrast,
+            confidence_level=level,
+            equal=_EQUALITY_OF_CONTRAST[contrast],
+        )
 
     def evidence(self, contrast: Contrast, fair: tuple[float, float]) -> Evidence:
-        """p-values of ratio or difference below, above and inside the fair range, where both directions count."""
-        shown = exact_evidence(
-            *self.table, contrast=contrast, low=fair[0], high=fair[1], equal=_EQUAL[contrast]
-        )  # fmt: skip
-        return both_directions(shown, self.width(contrast, fair))
+        """p-values of ratio or difference below, above and inside the fair range, where both
+        directions count.
+        """
+        exact_pvalues = exact_evidence(
+            *self.table,
+            contrast=contrast,
+            low=fair[0],
+            high=fair[1],
+            equal=_EQUALITY_OF_CONTRAST[contrast],
+        )
+        return both_directions(exact_pvalues, self.width(contrast, fair))
 
 
 def both_directions(shown: ExactEvidence, width: float) -> Evidence:
@@ -141,97 +184,204 @@ def both_directions(shown: ExactEvidence, width: float) -> Evidence:
 
 
 def decide_by_method(
-    by: Chosen, contrast: Contrast, settings: Inference, levels: tuple[float, float], *, bounded: bool = True
+    by: Chosen,
+    contrast: Contrast,
+    settings: Inference,
+    levels: tuple[float, float],
+    *,
+    bounded: bool = True,
 ) -> PairDecision:
     """By the score, a standard error or the bootstrap: whatever inverts one statistic.
 
-    `levels`: of the two-sided interval, and of the two-sided one whose ends are one-sided limits; `bounded`: whether a
-    difference lies within ±1.
+    `levels`: of the two-sided interval, and of the two-sided one whose ends are one-sided limits;
+    `bounded`: whether a difference lies within ±1.
     """
-    fair = settings._fair(contrast)
-    z_low, z_high = (by.how.statistic(end) for end in fair)
-    side = bound_level(z_low - z_high, settings.confidence_level, by.degrees_of_freedom)
-    tests = [*directed_tests(by, contrast, settings), *_equivalence(by, contrast, settings)]
+    fair_range = settings._fair_range(contrast)
+    z_low, z_high = (by.how.statistic(range_end) for range_end in fair_range)
+    level_of_bounds = bound_level(z_low - z_high, settings.confidence_level, by.degrees_of_freedom)
+    all_tests = [
+        *directed_tests(by, contrast, settings),
+        *_equivalence_tests(by, contrast, settings),
+    ]
     one_sided = settings.alternative != "two-sided"
-    ends = by.how.interval(levels[1] if one_sided else levels[0])
-    open_ends = _OPEN_ENDS[contrast] if bounded or contrast == "ratio" else (-math.inf, math.inf)
-    return _decision(
+    interval_ends = by.how.interval(levels[1] if one_sided else levels[0])
+    if bounded or contrast == "ratio":
+        open_ends = _OPEN_ENDS[contrast]
+    else:
+        open_ends = (-math.inf, math.inf)
+    return assemble_decision(
         evidence=z_evidence(z_low, z_high, by.degrees_of_freedom),
-        bounds=Interval(*by.how.interval(2 * side - 1), side, by.name),
-        ends=ends, open_ends=open_ends, tests=tests, settings=settings, method=by.name, procedure=by.procedure,
-    )  # fmt: skip
+        bounds=Interval(*by.how.interval(2 * level_of_bounds - 1), level_of_bounds, by.name),
+        ends=interval_ends,
+        open_ends=open_ends,
+        tests=all_tests,
+        settings=settings,
+        method=by.name,
+        procedure=by.procedure,
+    )
 
 
 def decide_exactly(
-    pair: ExactPair, by: Chosen, contrast: Contrast, settings: Inference, levels: tuple[float, float]
+    pair: ExactPair,
+    by: Chosen,
+    contrast: Contrast,
+    settings: Inference,
+    levels: tuple[float, float],
 ) -> PairDecision:
     """By exact tests; the score tests `by` stand behind them in the list of tests."""
-    low, high = fair = settings._fair(contrast)
-    nulls = settings._nulls(contrast)
-    width = pair.width(contrast, fair)
-    side = bound_level(width, settings.confidence_level)
-    row = pair.row(contrast, fair, side, levels[0])
-    shown = row.evidence
-    equality = shown.equality
-    less = shown.below
-    greater = shown.above if nulls["greater"] == high else pair.pvalue(contrast, nulls["greater"], "greater")
-    tests = [
-        _exact_test(f"{contrast} >= {nulls['less']:.6g}", "less", by.how.statistic(nulls["less"]), less),
-        _exact_test(f"{contrast} <= {nulls['greater']:.6g}", "greater", by.how.statistic(nulls["greater"]), greater),
-        _exact_test(f"{contrast} = {nulls['two-sided']:g}", "two-sided", by.how.statistic(_EQUAL[contrast]), equality),
+    fair_low, fair_high = fair_range = settings._fair_range(contrast)
+    null_values = settings._null_values(contrast)
+    range_width = pair.width(contrast, fair_range)
+    level_of_bounds = bound_level(range_width, settings.confidence_level)
+    exact_results = pair.row(contrast, fair_range, level_of_bounds, levels[0])
+    exact_pvalues = exact_results.evidence
+    pvalue_equality = exact_pvalues.equality
+    pvalue_less = exact_pvalues.below
+    if null_values["greater"] == fair_high:
+        pvalue_greater = exact_pvalues.above
+    else:
+        pvalue_greater = pair.pvalue(contrast, null_values["greater"], "greater")
+    all_tests = [
+        _exact_test(
+            f"{contrast} >= {null_values['less']:.6g}",
+            "less",
+            by.how.statistic(null_values["less"]),
+            pvalue_less,
+        ),
+        _exact_test(
+            f"{contrast} <= {null_values['greater']:.6g}",
+            "greater",
+            by.how.statistic(null_values["greater"]),
+            pvalue_greater,
+        ),
+        _exact_test(
+            f"{contrast} = {null_values['two-sided']:g}",
+            "two-sided",
+            by.how.statistic(_EQUALITY_OF_CONTRAST[contrast]),
+            pvalue_equality,
+        ),
     ]
-    statistics = by.how.statistic(low), by.how.statistic(high)
-    tests += equivalence_test(
-        contrast, fair, statistics=statistics, pvalues=(shown.above_low, shown.below_high), method=EXACT, exact=True
+    statistics = by.how.statistic(fair_low), by.how.statistic(fair_high)
+    all_tests += equivalence_test(
+        contrast,
+        fair_range,
+        statistics=statistics,
+        pvalues=(exact_pvalues.above_low, exact_pvalues.below_high),
+        method=EXACT,
+        exact=True,
     )
-    tests += directed_tests(by, contrast, settings)
-    tests += _equivalence(by, contrast, settings)
-    ends = row.interval
+    all_tests += directed_tests(by, contrast, settings)
+    all_tests += _equivalence_tests(by, contrast, settings)
+    interval_ends = exact_results.interval
     if settings.alternative != "two-sided":
-        ends = pair.limits(contrast, (1 + levels[1]) / 2, (nulls[settings.alternative],))
-    return _decision(
-        evidence=both_directions(shown, width), bounds=Interval(*row.bounds, side, EXACT), ends=ends,
-        open_ends=_OPEN_ENDS[contrast], tests=tests, settings=settings, method=EXACT, procedure=EXACTLY,
-    )  # fmt: skip
+        interval_ends = pair.limits(
+            contrast, (1 + levels[1]) / 2, (null_values[settings.alternative],)
+        )
+    return assemble_decision(
+        evidence=both_directions(exact_pvalues, range_width),
+        bounds=Interval(*exact_results.bounds, level_of_bounds, EXACT),
+        ends=interval_ends,
+        open_ends=_OPEN_ENDS[contrast],
+        tests=all_tests,
+        settings=settings,
+        method=EXACT,
+        procedure=EXACTLY,
+    )
 
 
-def _exact_test(null: str, alternative: str, statistic: float, pvalue: float) -> HypothesisTest:
-    return HypothesisTest(null, alternative, statistic, pvalue, EXACT, exact=True)
+def _exact_test(
+    null_hypothesis: str, alternative: str, statistic: float, pvalue: float
+) -> HypothesisTest:
+    return HypothesisTest(null_hypothesis, alternative, statistic, pvalue, EXACT, exact=True)
 
 
-def _decision(
-    *, evidence: Evidence, bounds: Interval, ends: tuple[float, float], open_ends: tuple[float, float],
-    tests: list[HypothesisTest], settings: Inference, method: str, procedure: Procedure,
-) -> PairDecision:  # fmt: skip
-    """The end that the alternative does not ask about is open; the first test of the alternative is the row's."""
-    low, high = ends
+def assemble_decision(
+    *,
+    evidence: Evidence,
+    bounds: Interval,
+    ends: tuple[float, float],
+    open_ends: tuple[float, float],
+    tests: list[HypothesisTest],
+    settings: Inference,
+    method: str,
+    procedure: Procedure,
+) -> PairDecision:
+    """The end that the alternative does not ask about is open.
+
+    The first test of the alternative is the row's.
+    """
+    interval_low, interval_high = ends
     if settings.alternative == "less":
-        low = open_ends[0]
+        interval_low = open_ends[0]
     if settings.alternative == "greater":
-        high = open_ends[1]
-    quoted = next(test for test in tests if test.alternative == settings.alternative)
+        interval_high = open_ends[1]
+    quoted = next(
+        hypothesis_test
+        for hypothesis_test in tests
+        if hypothesis_test.alternative == settings.alternative
+    )
     return PairDecision(
-        evidence=evidence, bounds=bounds, interval=Interval(low, high, settings.confidence_level, method),
-        statistic=quoted.statistic, pvalue=quoted.pvalue, tests=tuple(tests), procedure=procedure,
-    )  # fmt: skip
+        evidence=evidence,
+        bounds=bounds,
+        interval=Interval(interval_low, interval_high, settings.confidence_level, method),
+        statistic=quoted.statistic,
+        pvalue=quoted.pvalue,
+        tests=tuple(tests),
+        procedure=procedure,
+    )
 
 
 def directed_tests(by: Chosen, contrast: Contrast, settings: Inference) -> list[HypothesisTest]:
     """Both directions against the threshold, and equality."""
-    null, df, name = settings._nulls(contrast), by.degrees_of_freedom, by.name
-    less, greater, equal = (by.how.statistic(null[side]) for side in ("less", "greater", "two-sided"))
+    null_values = settings._null_values(contrast)
+    degrees_of_freedom = by.degrees_of_freedom
+    method_name = by.name
+    statistic_less, statistic_greater, statistic_equal = (
+        by.how.statistic(null_values[alternative])
+        for alternative in ("less", "greater", "two-sided")
+    )
     return [
-        HypothesisTest(f"{contrast} >= {null['less']:.6g}", "less", less, normal_cdf(less, df), name),
-        HypothesisTest(f"{contrast} <= {null['greater']:.6g}", "greater", greater, normal_cdf(-greater, df), name),
-        HypothesisTest(f"{contrast} = {null['two-sided']:g}", "two-sided", equal, two_sided_pvalue(equal, df), name),
+        HypothesisTest(
+            f"{contrast} >= {null_values['less']:.6g}",
+            "less",
+            statistic_less,
+            normal_cdf(statistic_less, degrees_of_freedom),
+            method_name,
+        ),
+        HypothesisTest(
+            f"{contrast} <= {null_values['greater']:.6g}",
+            "greater",
+            statistic_greater,
+            normal_cdf(-statistic_greater, degrees_of_freedom),
+            method_name,
+        ),
+        HypothesisTest(
+            f"{contrast} = {null_values['two-sided']:g}",
+            "two-sided",
+            statistic_equal,
+            two_sided_pvalue(statistic_equal, degrees_of_freedom),
+            method_name,
+        ),
     ]
 
 
-def _equivalence(by: Chosen, contrast: Contrast, settings: Inference) -> list[HypothesisTest]:
-    fair = settings._fair(contrast)
-    z_low, z_high = by.how.statistic(fair[0]), by.how.statistic(fair[1])
-    pvalues = normal_cdf(-z_low, by.degrees_of_freedom), normal_cdf(z_high, by.degrees_of_freedom)
-    return equivalence_test(contrast, fair, statistics=(z_low, z_high), pvalues=pvalues, method=f"TOST ({by.name})")
+def _equivalence_tests(
+    chosen_method: Chosen, contrast: Contrast, settings: Inference
+) -> list[HypothesisTest]:
+    fair_range = settings._fair_range(contrast)
+    z_low = chosen_method.how.statistic(fair_range[0])
+    z_high = chosen_method.how.statistic(fair_range[1])
+    pvalues = (
+        normal_cdf(-z_low, chosen_method.degrees_of_freedom),
+        normal_cdf(z_high, chosen_method.degrees_of_freedom),
+    )
+    return equivalence_test(
+        contrast,
+        fair_range,
+        statistics=(z_low, z_high),
+        pvalues=pvalues,
+        method=f"TOST ({chosen_method.name})",
+    )
 
 
 def equivalence_test(
@@ -243,11 +393,14 @@ def equivalence_test(
     method: str,
     exact: bool = False,
 ) -> list[HypothesisTest]:
-    """Two one-sided tests of the fair range (TOST), as the one of them that decides; none for a range of one value.
+    """Two one-sided tests of the fair range (TOST), as the one of them that decides.
 
-    The p-value is the larger of both, and the statistic is that of the same test, with its own sign (as in statsmodels'
-    `tost_proportions_2indep`): positive where the estimate lies above the end that it is about. So a small p-value goes
-    with a statistic far above 0 at the lower end, or far below 0 at the upper end.
+    None for a range of one value.
+
+    The p-value is the larger of both, and the statistic is that of the same test, with its own sign
+    (as in statsmodels' `tost_proportions_2indep`): positive where the estimate lies above the end
+    that it is about. So a small p-value goes with a statistic far above 0 at the lower end, or far
+    below 0 at the upper end.
 
     Parameters
     ----------
@@ -269,10 +422,22 @@ def equivalence_test(
     list of HypothesisTest
         One test, or none.
     """
-    low, high = fair
-    if not low < high:
+    fair_low, fair_high = fair
+    if not fair_low < fair_high:
         return []
     # of an estimate in the middle of the fair range both p-values are alike, but for rounding
-    deciding = 0 if pvalues[0] >= pvalues[1] * (1 - 1e-9) else 1
-    null = f"{contrast} outside ({low:.6g}, {high:.6g})"
-    return [HypothesisTest(null, "equivalence", statistics[deciding], pvalues[deciding], method, exact=exact)]
+    if pvalues[0] >= pvalues[1] * (1 - 1e-9):
+        deciding = 0
+    else:
+        deciding = 1
+    null_hypothesis = f"{contrast} outside ({fair_low:.6g}, {fair_high:.6g})"
+    return [
+        HypothesisTest(
+            null_hypothesis,
+            "equivalence",
+            statistics[deciding],
+            pvalues[deciding],
+            method,
+            exact=exact,
+        )
+    ]

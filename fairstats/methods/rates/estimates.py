@@ -16,9 +16,10 @@ from fairstats.ground.counts import CellCounts, SelectionCounts
 from fairstats.ground.errors import InputError
 from fairstats.ground.registry import SELECTED, Rate, as_function
 
-#: Rows more in every cell that limits of functions of the cells and of ratios of means are about: the wider
-#: of both. Where a small group is nearly perfect, limits about half a row more err in up to .13 on the side
-#: of the end of the range, those about a whole row more in up to .17 on that of its middle.
+#: Rows more in every cell that limits of functions of the cells and of ratios of means are about:
+#: the wider of both. Where a small group is nearly perfect, limits about half a row more err in up
+#: to .13 on the side of the end of the range, those about a whole row more in up to .17 on that of
+#: its middle.
 ADDED = (0.5, 1.0)
 #: A variance below this share of r(1−r) is the rounding of sums, and no variance.
 ROUNDING = 1e-12
@@ -28,15 +29,17 @@ ROUNDING = 1e-12
 class RateEstimates:
     """Rates of G groups.
 
-    `successes`, `cases`, shape (G,): k_s and d_s (weighted totals); `rows`, shape (G,): rows behind d_s; `rate`, shape
-    (G,): k_s / d_s, NaN where d_s = 0; `joint`: variances of the rates, r(1−r)/d, shape (G,), for independent
-    unweighted rows, their linearised covariance, shape (G, G), otherwise; `degrees_of_freedom`: infinite, or sampling
-    units − 1; `weighted`, `clustered`: whether the variance is linearised, and whether over clusters; `units`, shape
-    (G,): effective sampling units behind each rate; `worth`, shape (G,): its rows by their weights, (Σw)²/Σw²;
-    `even`, shape (G,): groups of rows of equal weight, None without weights; `inflation`, shape (G,): of the variance
-    of linear methods in small samples; `parts`: the two rates that this one is the mean of (average odds); `smooth`:
-    whether `rate` holds a general function of the counts, which has no successes; `added`: of such a function or a
-    mean those with `ADDED` rows more in every cell.
+    `successes`, `cases`, shape (G,): k_s and d_s (weighted totals); `rows`, shape (G,): rows behind
+    d_s; `rate`, shape (G,): k_s / d_s, NaN where d_s = 0; `joint`: variances of the rates,
+    r(1−r)/d, shape (G,), for independent unweighted rows, their linearised covariance, shape (G,
+    G), otherwise; `degrees_of_freedom`: infinite, or sampling units − 1; `weighted`, `clustered`:
+    whether the variance is linearised, and whether over clusters; `units`, shape (G,): effective
+    sampling units behind each rate; `worth`, shape (G,): its rows by their weights, (Σw)²/Σw²;
+    `even`, shape (G,): groups of rows of equal weight, None without weights; `inflation`, shape
+    (G,): of the variance of linear methods in small samples; `parts`: the two rates that this one
+    is the mean of (average odds); `smooth`: whether `rate` holds a general function of the counts,
+    which has no successes; `added`: of such a function or a mean those with `ADDED` rows more in
+    every cell.
     """
 
     rate_of: Rate
@@ -60,102 +63,155 @@ class RateEstimates:
     @classmethod
     def of(cls, counts: CellCounts, which: Rate, /, **values: Any) -> RateEstimates:
         """Estimates with what they take over from their table."""
-        known: dict[str, Any] = {"degrees_of_freedom": counts.degrees_of_freedom, "weighted": counts.weighted}
-        known |= {"clustered": counts.clustered, **_small_sample(counts, which)}
-        return cls(rate_of=which, groups=counts.groups, **known, **values)
+        table_fields: dict[str, Any] = {
+            "degrees_of_freedom": counts.degrees_of_freedom,
+            "weighted": counts.weighted,
+        }
+        table_fields |= {"clustered": counts.clustered, **_small_sample_factors(counts, which)}
+        return cls(rate_of=which, groups=counts.groups, **table_fields, **values)
 
     @property
     def covariance(self) -> Floats:
         """Of the rates, shape (G, G)."""
-        return self.joint if self.joint.ndim == 2 else np.diag(self.joint)
+        if self.joint.ndim == 2:
+            return self.joint
+        return np.diag(self.joint)
 
     @property
     def variance(self) -> Floats:
         """Of each rate, shape (G,)."""
-        return self.joint if self.joint.ndim == 1 else np.diag(self.joint)
+        if self.joint.ndim == 1:
+            return self.joint
+        return np.diag(self.joint)
 
     def uneven(self, i: int, j: int) -> bool:
         """Whether a comparison of two groups has to do with clusters or unequal weights."""
-        return self.weighted and (self.clustered or self.even is None or not bool(self.even[[i, j]].all()))
+        return self.weighted and (
+            self.clustered or self.even is None or not bool(self.even[[i, j]].all())
+        )
 
     def for_pair(self, i: int, j: int) -> RateEstimates:
-        """The estimates that a comparison of two groups is made of: without weights where both have equal ones."""
+        """The estimates that a comparison of two groups is made of.
+
+        Without weights where both have equal ones.
+        """
         if not self.weighted or self.smooth or self.uneven(i, j):
             return self
         with np.errstate(divide="ignore", invalid="ignore"):
             variance = self.rate * (1 - self.rate) / self.cases
-        parts = tuple(part.for_pair(i, j) for part in self.parts)
-        if parts:
-            variance = np.asarray(np.sum([part.variance for part in parts], axis=0) / len(parts) ** 2)
+        unweighted_parts = tuple(part_estimates.for_pair(i, j) for part_estimates in self.parts)
+        if unweighted_parts:
+            variance = np.asarray(
+                np.sum([part_estimates.variance for part_estimates in unweighted_parts], axis=0)
+                / len(unweighted_parts) ** 2
+            )
         return replace(
-            self, joint=variance, degrees_of_freedom=math.inf, weighted=False, units=None, worth=None, even=None,
-            inflation=None, parts=parts,
-        )  # fmt: skip
+            self,
+            joint=variance,
+            degrees_of_freedom=math.inf,
+            weighted=False,
+            units=None,
+            worth=None,
+            even=None,
+            inflation=None,
+            parts=unweighted_parts,
+        )
 
     def contrast_degrees(self, i: int, j: int, *, ratio: bool, linear: bool = False) -> float:
         """Degrees of freedom of a contrast under weights or clusters, infinite without.
 
-        Of effective counts those of the smaller group, u − 1 with u its effective units; of methods that are `linear`
-        in the rates Satterthwaite's, (v_i + v_j)²/(v_i²/(u_i − 1) + v_j²/(u_j − 1)), v the variances of both terms.
+        Of effective counts those of the smaller group, u − 1 with u its effective units; of methods
+        that are `linear` in the rates Satterthwaite's, (v_i + v_j)²/(v_i²/(u_i − 1) + v_j²/(u_j −
+        1)), v the variances of both terms.
         """
         if self.units is None or not self.uneven(i, j):
-            return self.degrees_of_freedom if self.units is None else math.inf
-        units = self.units[[i, j]]
+            if self.units is None:
+                return self.degrees_of_freedom
+            return math.inf
+        units_of_pair = self.units[[i, j]]
         if not linear:
-            smaller = float(units.min()) - 1
+            smaller = float(units_of_pair.min()) - 1
             return smaller if smaller > 0 else math.nan
         with np.errstate(divide="ignore", invalid="ignore"):
-            variance = self._terms(i, j, ratio)
-            degrees = variance.sum() ** 2 / np.sum(variance**2 / np.maximum(units - 1, 1))
-        return float(degrees) if np.isfinite(degrees) else self.degrees_of_freedom
+            variance = self._variances_of_terms(i, j, ratio)
+            degrees = variance.sum() ** 2 / np.sum(variance**2 / np.maximum(units_of_pair - 1, 1))
+        if np.isfinite(degrees):
+            return float(degrees)
+        return self.degrees_of_freedom
 
-    def _terms(self, i: int, j: int, ratio: bool) -> Floats:
+    def _variances_of_terms(self, i: int, j: int, ratio: bool) -> Floats:
         """Variances of both terms of a contrast, of log rates for a ratio."""
         return np.asarray(self.variance[[i, j]] / (self.rate[[i, j]] ** 2 if ratio else 1.0))
 
     def widening(self, i: int, j: int, *, ratio: bool) -> float:
-        """Factor of the standard error of a contrast in small samples of weighted or clustered rows."""
+        """Factor of the standard error of a contrast in small samples of weighted or clustered
+        rows.
+        """
         if self.inflation is None:
             return 1.0
-        terms = self._terms(i, j, ratio)
-        return math.sqrt(terms @ self.inflation[[i, j]] / terms.sum()) if terms.sum() > 0 else 1.0
+        term_variances = self._variances_of_terms(i, j, ratio)
+        if term_variances.sum() > 0:
+            return math.sqrt(term_variances @ self.inflation[[i, j]] / term_variances.sum())
+        return 1.0
 
     def dependence(self, i: int, j: int, *, ratio: bool) -> float:
-        """Standard error of a contrast with all proportions independent, over its own: 1 without clusters."""
+        """Standard error of a contrast with all proportions independent, over its own.
+
+        1 without clusters.
+        """
         if not self.clustered:
             return 1.0
-        own = self.parts or (self,)
+        proportions = self.parts or (self,)
         with np.errstate(divide="ignore", invalid="ignore"):
-            apart = sum(part._terms(i, j, ratio).sum() for part in own) / len(own) ** 2
-        together = self.std_error(i, j, ratio=ratio)
+            variance_if_independent = (
+                sum(proportion._variances_of_terms(i, j, ratio).sum() for proportion in proportions)
+                / len(proportions) ** 2
+            )
+        std_error_together = self.std_error(i, j, ratio=ratio)
         # rates that show no variance show nothing that the groups share
-        shown = all(part.varies[[i, j]].any() for part in own) and 0 < together < math.inf
-        return math.sqrt(apart) / together if shown else 1.0
+        shows_variance = (
+            all(proportion.varies[[i, j]].any() for proportion in proportions)
+            and 0 < std_error_together < math.inf
+        )
+        if shows_variance:
+            return math.sqrt(variance_if_independent) / std_error_together
+        return 1.0
 
     @functools.cached_property
     def effective(self) -> tuple[Floats, Floats]:
-        """Effective successes k* = r·n* and cases n*, shape (G,) each; the counts themselves without weights.
+        """Effective successes k* = r·n* and cases n*, shape (G,) each.
 
-        n* is the smaller of what two things allow, u being the effective units of the group (Kish 1965):
+        The counts themselves without weights.
+
+        n* is the smaller of what two things allow, u being the effective units of the group (Kish
+        1965):
 
             its variance               r(1−r)/Var(r), inflated for few units (Korn & Graubard 1998);
             its weights, or clusters   u, or u/τ with τ ≤ 1 the `variance_of_clusters` that groups have together.
 
-        Where few clusters or weights happen to agree the variance is too small by chance, most of all near a rate of 0
-        or 1: the other term does not look at the outcomes of the group alone. A rate of 0 or 1 shows no variance: then
-        n* is the number of units.
+        Where few clusters or weights happen to agree the variance is too small by chance, most of
+        all near a rate of 0 or 1: the other term does not look at the outcomes of the group alone.
+        A rate of 0 or 1 shows no variance: then n* is the number of units.
         """
         if self.units is None or self.inflation is None:
             return self.successes, self.cases
-        rate, units = self.rate, self.units
+        rate = self.rate
+        units = self.units
         variance = self.variance * self.inflation
         with np.errstate(divide="ignore", invalid="ignore"):
-            shown = rate * (1 - rate) / variance
-            allowed = units / self.variance_of_clusters if self.clustered else units
-            cases = np.where(self.varies, np.fmin(shown, allowed), units)
+            allowed_by_variance = rate * (1 - rate) / variance
+            if self.clustered:
+                allowed_by_units = units / self.variance_of_clusters
+            else:
+                allowed_by_units = units
+            effective_cases = np.where(
+                self.varies, np.fmin(allowed_by_variance, allowed_by_units), units
+            )
         if self.even is not None and not self.clustered:
-            cases = np.where(self.even, self.rows, cases)
-        return np.where(cases > 0, rate * cases, 0.0), np.where(np.isnan(rate), 0.0, cases)
+            effective_cases = np.where(self.even, self.rows, effective_cases)
+        return np.where(effective_cases > 0, rate * effective_cases, 0.0), np.where(
+            np.isnan(rate), 0.0, effective_cases
+        )
 
     @property
     def varies(self) -> NDArray[np.bool_]:
@@ -165,30 +221,35 @@ class RateEstimates:
 
     @functools.cached_property
     def variance_of_clusters(self) -> Floats:
-        """τ of each group, shape (G,): the variance of the mean of a cluster over r(1−r), by all groups together.
+        """τ of each group, shape (G,).
+
+        The variance of the mean of a cluster over r(1−r), by all groups together.
 
         τ_g = Σ_h (u_h − 1)·t_h·min(1, m_h/m_g)/Σ_h (u_h − 1),     t_h = Var(r_h)·u_h/(r_h(1 − r_h)), within (0, 1],
 
-        m the rows of a cluster. A cluster of m rows with correlation ρ has ρ + (1 − ρ)/m: of larger clusters less is
-        expected, by as much as if ρ were 0; of smaller ones no less. Copies of all rows within their clusters change
-        none of it.
+        m the rows of a cluster. A cluster of m rows with correlation ρ has ρ + (1 − ρ)/m: of larger
+        clusters less is expected, by as much as if ρ were 0; of smaller ones no less. Copies of all
+        rows within their clusters change none of it.
         """
         if self.units is None or self.worth is None:
             return np.ones(len(self.groups))
-        rate, units = self.rate, self.units
+        rate = self.rate
+        units = self.units
         share_of_units = self.degrees_of_freedom / (self.degrees_of_freedom + 1)
         with np.errstate(divide="ignore", invalid="ignore"):
             # the factor n/(n − 1) of all units becomes that of the group's own
             variance = self.variance * share_of_units * units / (units - 1)
-            own = np.minimum(variance * units / (rate * (1 - rate)), 1.0)
-            size = self.worth / units
-            fewer_rows = np.minimum(size[None, :] / size[:, None], 1.0)
-        usable = np.isfinite(own) & self.varies & (units > 1)
+            cluster_variances = np.minimum(variance * units / (rate * (1 - rate)), 1.0)
+            cluster_sizes = self.worth / units
+            fewer_rows = np.minimum(cluster_sizes[None, :] / cluster_sizes[:, None], 1.0)
+        usable = np.isfinite(cluster_variances) & self.varies & (units > 1)
         if not usable.any():
             return np.ones(len(self.groups))
         weight = np.where(usable, units - 1, 0.0)
-        each = np.where(usable, own, 0.0) * np.nan_to_num(fewer_rows, nan=1.0)
-        return np.asarray(each @ weight / weight.sum())
+        compared_variances = np.where(usable, cluster_variances, 0.0) * np.nan_to_num(
+            fewer_rows, nan=1.0
+        )
+        return np.asarray(compared_variances @ weight / weight.sum())
 
     def table(self, i: int, j: int) -> tuple[float, float, float, float]:
         """Effective successes and cases of a group and its reference: (k_i, d_i, k_j, d_j)."""
@@ -196,118 +257,209 @@ class RateEstimates:
         return float(successes[i]), float(cases[i]), float(successes[j]), float(cases[j])
 
     def contrast(self, i: int, j: int, *, ratio: bool) -> tuple[float, float]:
-        """r_i / r_j (NaN for 0/0) or r_i − r_j, with its standard error on this scale (delta method)."""
-        over, under = self.rate[[i, j]].tolist()
+        """r_i / r_j (NaN for 0/0) or r_i − r_j, with its standard error on this scale (delta
+        method).
+        """
+        group_rate, reference_rate = self.rate[[i, j]].tolist()
         if not ratio:
-            return over - under, self.std_error(i, j, ratio=False)
-        if under == 0:
-            return (math.inf if over > 0 else math.nan), math.nan
-        return over / under, over / under * self.std_error(i, j, ratio=True)
+            return group_rate - reference_rate, self.std_error(i, j, ratio=False)
+        if reference_rate == 0:
+            return (math.inf if group_rate > 0 else math.nan), math.nan
+        return group_rate / reference_rate, group_rate / reference_rate * self.std_error(
+            i, j, ratio=True
+        )
 
     def std_error(self, i: int, j: int, *, ratio: bool) -> float:
         """Of r_i − r_j, or of log(r_i / r_j); NaN where it is not defined."""
-        a, b = self.rate[[i, j]].tolist() if ratio else (1.0, 1.0)
-        if a == 0 or b == 0:
+        group_rate, reference_rate = self.rate[[i, j]].tolist() if ratio else (1.0, 1.0)
+        if group_rate == 0 or reference_rate == 0:
             return math.nan
-        between = float(self.joint[i, j]) / (a * b) if self.joint.ndim == 2 else 0.0
-        variance = float(self.variance[i]) / a**2 + float(self.variance[j]) / b**2 - 2 * between
-        return math.sqrt(max(variance, 0.0)) if not math.isnan(variance) else math.nan
+        if self.joint.ndim == 2:
+            scaled_covariance = float(self.joint[i, j]) / (group_rate * reference_rate)
+        else:
+            scaled_covariance = 0.0
+        variance = (
+            float(self.variance[i]) / group_rate**2
+            + float(self.variance[j]) / reference_rate**2
+            - 2 * scaled_covariance
+        )
+        if not math.isnan(variance):
+            return math.sqrt(max(variance, 0.0))
+        return math.nan
+
+    def ratio_error_by_delta(self, i: int, j: int) -> float:
+        """Standard error of r_i / r_j by statsmodels' delta method, as ``method="delta"`` takes it.
+
+        φ(r) = r_i / r_j with gradient (1/r_j, −r_i/r_j²) at the covariance of the two rates. In
+        closed form it is `contrast`'s: T·√(v_i/r_i² + v_j/r_j² − 2c/(r_i r_j)), which a test holds
+        beside it.
+        """
+        rates = self.rate[[i, j]].astype(np.float64)
+        between = float(self.joint[i, j]) if self.joint.ndim == 2 else 0.0
+        covariance = np.array(
+            [[float(self.variance[i]), between], [between, float(self.variance[j])]]
+        )
+        variance = delta_covariance(
+            lambda point: np.array([point[0] / point[1]]),
+            rates,
+            covariance,
+            gradient=lambda point: np.array([[1 / point[1], -point[0] / point[1] ** 2]]),
+        )
+        return math.sqrt(max(float(variance[0, 0]), 0.0))
 
 
-def _small_sample(counts: CellCounts, rate: Rate) -> dict[str, Any]:
-    """Effective sampling units and rows behind a rate in each group, and the inflation of its variance.
+def _small_sample_factors(counts: CellCounts, rate: Rate) -> dict[str, Any]:
+    """Effective sampling units and rows behind a rate in each group, and the inflation of its
+    variance.
 
-    Residuals shrink the variance of a group to 1 − 2Σh³/Σh² + Σh² of itself, h = d_u/Σd with d_u the weighted cases of
-    a unit, where the working model has independent units (Bell & McCaffrey 2002): 1 − 1/m for m equal units, 1 − 3/m at
-    most for sizes by a gamma law; methods that are linear in the rates take 1 − 2/m for all.
+    Residuals shrink the variance of a group to 1 − 2Σh³/Σh² + Σh² of itself, h = d_u/Σd with d_u
+    the weighted cases of a unit, where the working model has independent units (Bell & McCaffrey
+    2002): 1 − 1/m for m equal units, 1 − 3/m at most for sizes by a gamma law; methods that are
+    linear in the rates take 1 − 2/m for all.
     """
     if counts.scatter is None:
         return {}
     n_groups, n_cells = counts.totals.shape
-    units, worth = np.full((2, n_groups), np.inf)
-    for part in rate.parts or (rate,):
-        cells = [counts.cells.index(cell) for cell in part.cases] or list(range(n_cells))
-        units = np.fmin(units, counts._effective_units(cells))
-        worth = np.fmin(worth, counts._effective_rows(cells))
-    inflation = 1 / (np.maximum(1 - 2 / units, 0.25) * counts.unit_factor)
-    return {"units": units, "worth": worth, "even": counts.even_groups, "inflation": inflation}
+    effective_units, effective_rows = np.full((2, n_groups), np.inf)
+    for part_rate in rate.parts or (rate,):
+        cell_indices = [counts.cells.index(cell_name) for cell_name in part_rate.cases] or list(
+            range(n_cells)
+        )
+        effective_units = np.fmin(effective_units, counts._effective_units(cell_indices))
+        effective_rows = np.fmin(effective_rows, counts._effective_rows(cell_indices))
+    inflation = 1 / (np.maximum(1 - 2 / effective_units, 0.25) * counts.unit_factor)
+    return {
+        "units": effective_units,
+        "worth": effective_rows,
+        "even": counts.even_groups,
+        "inflation": inflation,
+    }
 
 
 def rate_in(counts: CellCounts, rate: Rate) -> Rate:
     """The rate as the table counts it: one without labels has the selection rate only."""
-    return SELECTED if isinstance(counts, SelectionCounts) else rate
+    if isinstance(counts, SelectionCounts):
+        return SELECTED
+    return rate
 
 
 def influence_matrix(counts: CellCounts, rate: Rate) -> Floats:
     """Gradient of the rates in the cell totals: rows (K_s − r_s D_s)/d_s, shape (G, G·c)."""
-    successes, cases = counts.total(*rate.successes), counts.total(*rate.cases)
-    n_groups, each = len(counts.groups), np.arange(len(counts.groups))
+    successes = counts.total(*rate.successes)
+    cases = counts.total(*rate.cases)
+    n_groups = len(counts.groups)
+    group_indices = np.arange(len(counts.groups))
     matrix = np.zeros((n_groups, n_groups, len(counts.cells)))
     with np.errstate(divide="ignore", invalid="ignore"):
-        for cell in rate.cases:
-            own = (float(cell in rate.successes) - successes / cases) / cases
-            matrix[each, each, counts.cells.index(cell)] = own
+        for cell_name in rate.cases:
+            own_influence = (float(cell_name in rate.successes) - successes / cases) / cases
+            matrix[group_indices, group_indices, counts.cells.index(cell_name)] = own_influence
     return matrix.reshape(n_groups, -1)
 
 
 def joint_covariance(counts: CellCounts, rates: Sequence[Rate]) -> Floats:
-    """Covariance of several rates of all groups, shape (R·G, R·G), rate by rate; NaN where a rate is."""
-    influence = np.vstack([influence_matrix(counts, rate) for rate in rates])
-    known = np.isfinite(influence).all(axis=1)
-    part = influence[known]
-    covariance = np.full((known.size, known.size), np.nan)
-    weighted = part * counts.totals.ravel() if counts.scatter is None else part @ counts.scatter * counts.unit_factor
-    covariance[np.ix_(known, known)] = weighted @ part.T
+    """Covariance of several rates of all groups, shape (R·G, R·G), rate by rate.
+
+    NaN where a rate is.
+    """
+    influence = np.vstack([influence_matrix(counts, each_rate) for each_rate in rates])
+    known_rates = np.isfinite(influence).all(axis=1)
+    known_influence = influence[known_rates]
+    covariance = np.full((known_rates.size, known_rates.size), np.nan)
+    if counts.scatter is None:
+        weighted = known_influence * counts.totals.ravel()
+    else:
+        weighted = known_influence @ counts.scatter * counts.unit_factor
+    covariance[np.ix_(known_rates, known_rates)] = weighted @ known_influence.T
     return covariance
 
 
 def linear_covariance(matrix: Floats, covariance: Floats) -> Floats:
     """A Σ Aᵀ where Σ is known in part; NaN for a row of A that needs what is not known."""
-    known = np.isfinite(np.diag(covariance))
-    usable = ~(np.abs(matrix) @ (~known)).astype(bool)
-    found = np.full((matrix.shape[0], matrix.shape[0]), np.nan)
-    part = matrix[np.ix_(usable, known)]
-    found[np.ix_(usable, usable)] = part @ covariance[np.ix_(known, known)] @ part.T
-    return found
+    known_inputs = np.isfinite(np.diag(covariance))
+    usable_rows = ~(np.abs(matrix) @ (~known_inputs)).astype(bool)
+    result_covariance = np.full((matrix.shape[0], matrix.shape[0]), np.nan)
+    usable_matrix = matrix[np.ix_(usable_rows, known_inputs)]
+    result_covariance[np.ix_(usable_rows, usable_rows)] = (
+        usable_matrix @ covariance[np.ix_(known_inputs, known_inputs)] @ usable_matrix.T
+    )
+    return result_covariance
 
 
 def estimate_rate(counts: CellCounts, rate: Rate) -> RateEstimates:
-    """Any rate of the registry for every group: a proportion, a mean of such, or a smooth function."""
+    """Any rate of the registry for every group.
+
+    A proportion, a mean of such, or a smooth function.
+    """
     rate = rate_in(counts, rate)
     if rate.interval == "delta":
         return estimate_smooth(counts, rate, as_function(rate.formula, counts.cells))
     if rate.interval == "mover":
         return _mean_of(counts, rate)
-    successes, cases = counts.total(*rate.successes), counts.total(*rate.cases)
-    rows = counts.rows[:, [counts.cells.index(cell) for cell in rate.cases]].sum(axis=1)
+    successes = counts.total(*rate.successes)
+    cases = counts.total(*rate.cases)
+    rows_behind = counts.rows[:, [counts.cells.index(cell_name) for cell_name in rate.cases]].sum(
+        axis=1
+    )
     with np.errstate(divide="ignore", invalid="ignore"):
-        rates = successes / cases
-        joint = rates * (1 - rates) / cases if counts.scatter is None else joint_covariance(counts, [rate])
-    return RateEstimates.of(counts, rate, successes=successes, cases=cases, rows=rows, rate=rates, joint=joint)
+        group_rates = successes / cases
+        if counts.scatter is None:
+            joint_variance = group_rates * (1 - group_rates) / cases
+        else:
+            joint_variance = joint_covariance(counts, [rate])
+    return RateEstimates.of(
+        counts,
+        rate,
+        successes=successes,
+        cases=cases,
+        rows=rows_behind,
+        rate=group_rates,
+        joint=joint_variance,
+    )
 
 
-def _with_more(counts: CellCounts, estimate: Callable[[CellCounts], RateEstimates]) -> tuple[RateEstimates, ...]:
+def _with_added_rows(
+    counts: CellCounts, estimate: Callable[[CellCounts], RateEstimates]
+) -> tuple[RateEstimates, ...]:
     """The same with `ADDED` rows more in every cell; of weighted rows nothing."""
     if counts.weighted:
         return ()
-    return tuple(estimate(replace(counts, totals=counts.totals + more)) for more in ADDED)
+    return tuple(
+        estimate(replace(counts, totals=counts.totals + added_rows)) for added_rows in ADDED
+    )
 
 
 def _mean_of(counts: CellCounts, rate: Rate, *, add: bool = True) -> RateEstimates:
-    """The mean of several proportions (average odds): linear in them, so its covariance is closed."""
-    parts, n_groups = tuple(estimate_rate(counts, part) for part in rate.parts), len(counts.groups)
-    mean = np.hstack([np.eye(n_groups)] * len(parts)) / len(parts)
-    added = _with_more(counts, lambda more: _mean_of(more, rate, add=False)) if add else ()
+    """The mean of several proportions (average odds).
+
+    Linear in them, so its covariance is closed.
+    """
+    part_estimates = tuple(estimate_rate(counts, proportion) for proportion in rate.parts)
+    n_groups = len(counts.groups)
+    averaging_matrix = np.hstack([np.eye(n_groups)] * len(part_estimates)) / len(part_estimates)
+    if add:
+        added_estimates = _with_added_rows(
+            counts, lambda larger_counts: _mean_of(larger_counts, rate, add=False)
+        )
+    else:
+        added_estimates = ()
     return RateEstimates.of(
-        counts, rate, successes=np.full(n_groups, np.nan),
-        cases=np.min([part.cases for part in parts], axis=0),
-        rows=np.sum([part.rows for part in parts], axis=0),
-        rate=np.sum([part.rate for part in parts], axis=0) / len(parts),
-        joint=linear_covariance(mean, joint_covariance(counts, rate.parts)), parts=parts, added=added,
-    )  # fmt: skip
+        counts,
+        rate,
+        successes=np.full(n_groups, np.nan),
+        cases=np.min([proportion.cases for proportion in part_estimates], axis=0),
+        rows=np.sum([proportion.rows for proportion in part_estimates], axis=0),
+        rate=np.sum([proportion.rate for proportion in part_estimates], axis=0)
+        / len(part_estimates),
+        joint=linear_covariance(averaging_matrix, joint_covariance(counts, rate.parts)),
+        parts=part_estimates,
+        added=added_estimates,
+    )
 
 
-def estimate_smooth(counts: CellCounts, rate: Rate, function: Callable[..., Any], *, add: bool = True) -> RateEstimates:
+def estimate_smooth(
+    counts: CellCounts, rate: Rate, function: Callable[..., Any], *, add: bool = True
+) -> RateEstimates:
     """Values of a function of the cells per group, with their covariance by the delta method.
 
     Without weights intervals are about those with `ADDED` rows more in every cell: about the values
@@ -318,48 +470,80 @@ def estimate_smooth(counts: CellCounts, rate: Rate, function: Callable[..., Any]
         try:
             return np.asarray(function(*totals.reshape(counts.totals.shape).T), dtype=np.float64)
         except (TypeError, ValueError) as problem:
-            got, allowed = f"a function that fails ({problem})", "a function of tp, fp, fn, tn to one array"
-            cure = "lambda tp, fp, fn, tn: tp / (tp + fn)"
-            raise InputError("metric", got=got, allowed=allowed, cure=cure) from problem
+            received = f"a function that fails ({problem})"
+            allowed = "a function of tp, fp, fn, tn to one array"
+            suggestion = "lambda tp, fp, fn, tn: tp / (tp + fn)"
+            raise InputError("metric", got=received, allowed=allowed, cure=suggestion) from problem
 
     with np.errstate(divide="ignore", invalid="ignore"):
-        value = values(counts.totals.ravel())
-    if value.shape != (len(counts.groups),):
-        got = f"a function that returns shape {value.shape} for {len(counts.groups)} groups"
+        group_values = values(counts.totals.ravel())
+    if group_values.shape != (len(counts.groups),):
+        received = (
+            f"a function that returns shape {group_values.shape} for {len(counts.groups)} groups"
+        )
         allowed = "one number per group: element-wise arithmetic on arrays (tp, fp, fn, tn)"
-        raise InputError("metric", got=got, allowed=allowed, cure="write it with NumPy functions")
-    known = np.isfinite(value)
-    covariance = np.full((known.size, known.size), np.nan)
-    if known.any():
+        raise InputError(
+            "metric", got=received, allowed=allowed, cure="write it with NumPy functions"
+        )
+    is_known = np.isfinite(group_values)
+    covariance = np.full((is_known.size, is_known.size), np.nan)
+    if is_known.any():
         with np.errstate(divide="ignore", invalid="ignore"):
-            covariance[np.ix_(known, known)] = delta_covariance(
-                lambda totals: values(totals)[known], counts.totals.ravel(), counts.covariance()
+            covariance[np.ix_(is_known, is_known)] = delta_covariance(
+                lambda totals: values(totals)[is_known], counts.totals.ravel(), counts.covariance()
             )
-    added = _with_more(counts, lambda more: estimate_smooth(more, rate, function, add=False)) if add else ()
+    if add:
+        added_estimates = _with_added_rows(
+            counts, lambda larger_counts: estimate_smooth(larger_counts, rate, function, add=False)
+        )
+    else:
+        added_estimates = ()
     # a group without an error varies with half a row more
-    variance = (added[0].covariance if added else covariance).diagonal()
-    usable = known & np.isfinite(variance) & (variance > 1e-24 * np.maximum(value**2, 1e-24))
+    variance = (added_estimates[0].covariance if added_estimates else covariance).diagonal()
+    is_usable = (
+        is_known & np.isfinite(variance) & (variance > 1e-24 * np.maximum(group_values**2, 1e-24))
+    )
     return RateEstimates.of(
-        counts, rate, successes=np.full(known.size, np.nan),
-        cases=np.where(usable, counts.totals.sum(axis=1), 0.0), rows=counts.group_sizes, rate=value,
-        joint=covariance, smooth=True, added=added,
-    )  # fmt: skip
+        counts,
+        rate,
+        successes=np.full(is_known.size, np.nan),
+        cases=np.where(is_usable, counts.totals.sum(axis=1), 0.0),
+        rows=counts.group_sizes,
+        rate=group_values,
+        joint=covariance,
+        smooth=True,
+        added=added_estimates,
+    )
 
 
-def delta_covariance(function: Callable[[Floats], Floats], totals: Floats, covariance: Floats) -> Floats:
-    """Covariance, shape (q, q), of a function (m,) → (q,) of totals, by statsmodels' `NonlinearDeltaCov`."""
+def delta_covariance(
+    function: Callable[[Floats], Floats],
+    totals: Floats,
+    covariance: Floats,
+    *,
+    gradient: Callable[[Floats], Floats] | None = None,
+) -> Floats:
+    """Covariance, shape (q, q), of a function (m,) → (q,) of totals, by statsmodels'
+    `NonlinearDeltaCov`.
+
+    Statsmodels 0.15 has no public name for it; `tests/methods/rates/test_delta.py` says where it
+    is. `gradient`: (m,) → (q, m); by default differences.
+    """
     from statsmodels.stats._delta_method import NonlinearDeltaCov
 
-    scale = np.sqrt(np.diag(covariance))
+    std_errors = np.sqrt(np.diag(covariance))
 
     def jacobian(point: Floats) -> Floats:
         """Fourth-order central differences with steps of a fraction of one standard error."""
         columns = []
-        steps = 1e-3 * np.where(scale > 0, scale, np.maximum(1.0, np.abs(point)))
-        for step, shift in zip(steps, np.diag(steps), strict=True):
-            near, far = (function(point + k * shift) - function(point - k * shift) for k in (1, 2))
-            columns.append((8 * near - far) / (12 * step))
+        step_sizes = 1e-3 * np.where(std_errors > 0, std_errors, np.maximum(1.0, np.abs(point)))
+        for step_size, step_vector in zip(step_sizes, np.diag(step_sizes), strict=True):
+            near_difference, far_difference = (
+                function(point + n_steps * step_vector) - function(point - n_steps * step_vector)
+                for n_steps in (1, 2)
+            )
+            columns.append((8 * near_difference - far_difference) / (12 * step_size))
         return np.column_stack(columns)
 
-    delta = NonlinearDeltaCov(function, totals, covariance, deriv=jacobian)
-    return np.atleast_2d(np.asarray(delta.cov(), dtype=np.float64))
+    delta_method = NonlinearDeltaCov(function, totals, covariance, deriv=gradient or jacobian)
+    return np.atleast_2d(np.asarray(delta_method.cov(), dtype=np.float64))

@@ -26,31 +26,52 @@ from fairstats.numerics.rates.score import Contrast, Table
 
 #: Below this count in any of the four cells methods other than the score are warned of.
 SMALL_CELL = 5
-#: Effective clusters, or rows by their weights, that a group needs: by effective counts, and by linear methods.
+#: Effective clusters, or rows by their weights, that a group needs: by effective counts, and by
+#: linear methods.
 MIN_UNITS = 3.0
 MIN_UNITS_LINEAR = 8.0
-#: A group is pointed out whose cases are worth less than this share of its rows, or that has fewer effective units.
+#: A group is pointed out whose cases are worth less than this share of its rows, or that has fewer
+#: effective units.
 POOR_SHARE = 0.5
 POOR_UNITS = 20.0
 #: Rows that a group needs for the delta method, and cases of a part of a mean.
-DELTA_ROWS, DELTA_CASES = 10, 3
+DELTA_ROWS = 10
+DELTA_CASES = 3
+#: What the name of a method says of designs with weights or clusters.
+_SATTERTHWAITE = " (Satterthwaite)"
+_EFFECTIVE_ROWS = " (effective rows)"
+_EFFECTIVE_CLUSTERS = " (effective clusters)"
+
+
+def without_design(method: str) -> str:
+    """The name of a method without what it says of effective counts and degrees of freedom.
+
+    >>> without_design("score (effective rows)"), without_design("log")
+    ('score', 'log')
+    """
+    for suffix in (_SATTERTHWAITE, _EFFECTIVE_ROWS, _EFFECTIVE_CLUSTERS):
+        method = method.removesuffix(suffix)
+    return method
 
 
 def empty_cells(estimates: RateEstimates, i: int, j: int) -> str:
     """Which of the four cells is empty, in words; empty text for none."""
-    for part in estimates.parts:
-        if empty := empty_cells(part, i, j):
-            return f"{empty} among its {part.rate_of.case_words}"
-    for g in () if estimates.parts else (i, j):
-        k, n = estimates.successes[g], estimates.cases[g]
-        if k <= 0 or k >= n:
-            return f"{estimates.groups[g]} has no {'success' if k <= 0 else 'failure'}"
+    for proportion in estimates.parts:
+        if empty_words := empty_cells(proportion, i, j):
+            return f"{empty_words} among its {proportion.rate_of.case_words}"
+    for group_index in () if estimates.parts else (i, j):
+        successes = estimates.successes[group_index]
+        cases = estimates.cases[group_index]
+        if successes <= 0 or successes >= cases:
+            return f"{estimates.groups[group_index]} has no {'success' if successes <= 0 else 'failure'}"
     return ""
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """What one pair is inferred with: interval, tests and verdict alike; `note`: what speaks against it."""
+    """What one pair is inferred with: interval, tests and verdict alike; `note`: what speaks
+    against it.
+    """
 
     how: PairMethod
     name: str
@@ -60,12 +81,12 @@ class Chosen:
     @property
     def procedure(self) -> Procedure:
         """What kind of evidence it is."""
-        kind = "standard error"
+        evidence_kind = "standard error"
         if isinstance(self.how, (Score, Mover)):
-            kind = "score"
+            evidence_kind = "score"
         if isinstance(self.how, BcaDistribution):
-            kind = "bootstrap"
-        return Procedure(self.name, kind, df=self.degrees_of_freedom)
+            evidence_kind = "bootstrap"
+        return Procedure(self.name, evidence_kind, df=self.degrees_of_freedom)
 
 
 @dataclass(frozen=True)
@@ -77,96 +98,169 @@ class Refused:
 
 
 def pair_method(
-    estimates: RateEstimates, i: int, j: int, contrast: Contrast, method: str, *, n_resamples: int,
+    estimates: RateEstimates,
+    i: int,
+    j: int,
+    contrast: Contrast,
+    method: str,
+    *,
+    n_resamples: int,
     rng: Generator | None,
-) -> Chosen | Refused:  # fmt: skip
+) -> Chosen | Refused:
     """The method that was asked for, for one pair; never another one.
 
-    Under clusters or unequal weights the score works with effective counts (`RateEstimates.effective`) and Student's t
-    with the effective units of the smaller group less 1; methods that are linear in the rates have Satterthwaite's.
-    Both need enough units in both groups (`too_few_units`).
+    Under clusters or unequal weights the score works with effective counts
+    (`RateEstimates.effective`) and Student's t with the effective units of the smaller group less
+    1; methods that are linear in the rates have Satterthwaite's. Both need enough units in both
+    groups (`too_few_units`).
     """
-    ratio = contrast == "ratio"
-    uneven = estimates.uneven(i, j)
-    linear = estimates.smooth or bool(estimates.parts and ratio) or method not in ("score", "koopman", "mee")
+    is_ratio = contrast == "ratio"
+    is_uneven = estimates.uneven(i, j)
+    is_linear = (
+        estimates.smooth
+        or bool(estimates.parts and is_ratio)
+        or method not in ("score", "koopman", "mee")
+    )
     suffix = ""
-    if uneven:
-        effective_units = "effective clusters" if estimates.clustered else "effective rows"
-        suffix = " (Satterthwaite)" if linear else f" ({effective_units})"
-    name = method + suffix
-    if lacking := too_few_units(estimates, i, j, linear=linear):
-        return Refused(name, lacking)
-    if estimates.smooth or (estimates.parts and ratio):
-        return _smooth(estimates, i, j, ratio, suffix)
+    if is_uneven:
+        if estimates.clustered:
+            effective_units = _EFFECTIVE_CLUSTERS
+        else:
+            effective_units = _EFFECTIVE_ROWS
+        if is_linear:
+            suffix = _SATTERTHWAITE
+        else:
+            suffix = effective_units
+    method_name = method + suffix
+    if lacking := too_few_units(estimates, i, j, linear=is_linear):
+        return Refused(method_name, lacking)
+    if estimates.smooth or (estimates.parts and is_ratio):
+        return _delta_method(estimates, i, j, is_ratio, suffix)
     _check_design(estimates, method)
-    degrees = estimates.contrast_degrees(i, j, ratio=ratio, linear=linear)
-    parts = estimates.parts or (estimates,)
-    estimate, spread = estimates.contrast(i, j, ratio=ratio)
-    if not linear:
-        apart = estimates.dependence(i, j, ratio=ratio)
-        scores = [Score(degrees, part.table(i, j), contrast, method == "score", scale=(apart, apart)) for part in parts]
+    degrees = estimates.contrast_degrees(i, j, ratio=is_ratio, linear=is_linear)
+    proportions = estimates.parts or (estimates,)
+    estimate, std_error = estimates.contrast(i, j, ratio=is_ratio)
+    if not is_linear:
+        dependence = estimates.dependence(i, j, ratio=is_ratio)
+        scores = []
+        for proportion in proportions:
+            scores.append(
+                Score(
+                    degrees,
+                    proportion.table(i, j),
+                    contrast,
+                    method == "score",
+                    scale=(dependence, dependence),
+                )
+            )
         if len(scores) == 1:
-            return Chosen(scores[0], name, degrees_of_freedom=degrees)
-        first, second = ((float(part.rate[i] - part.rate[j]), s) for part, s in zip(parts, scores, strict=True))
-        return Chosen(Mover(degrees, (first, second)), f"{method} (MOVER){suffix}", "", degrees)
-    name = "bootstrap (BCa)" if method == "bootstrap" else name
-    empty = empty_cells(estimates, i, j)
-    if empty or not spread > 0:
-        return Refused(name, f"{empty or 'no variation between units'}: the {method} method is not defined.")
+            return Chosen(scores[0], method_name, degrees_of_freedom=degrees)
+        first_part, second_part = (
+            (float(proportion.rate[i] - proportion.rate[j]), score_method)
+            for proportion, score_method in zip(proportions, scores, strict=True)
+        )
+        return Chosen(
+            Mover(degrees, (first_part, second_part)), f"{method} (MOVER){suffix}", "", degrees
+        )
+    if method == "bootstrap":
+        method_name = "bootstrap (BCa)"
+    empty_words = empty_cells(estimates, i, j)
+    if empty_words or not std_error > 0:
+        return Refused(
+            method_name,
+            f"{empty_words or 'no variation between units'}: the {method} method is not defined.",
+        )
     note = ""
-    if min(smallest_cell(part.table(i, j)) for part in parts) < SMALL_CELL and not uneven:
-        why = f"{estimates.groups[i]} against {estimates.groups[j]}: fewer than {SMALL_CELL} in a cell"
-        note = f"{why}: the {method} method may be far off; by default the score method is used."
-    wider = estimates.widening(i, j, ratio=ratio)
+    if (
+        min(smallest_cell(proportion.table(i, j)) for proportion in proportions) < SMALL_CELL
+        and not is_uneven
+    ):
+        reason = (
+            f"{estimates.groups[i]} against {estimates.groups[j]}: fewer than {SMALL_CELL} in a"
+            " cell"
+        )
+        note = f"{reason}: the {method} method may be far off; by default the score method is used."
+    widening_factor = estimates.widening(i, j, ratio=is_ratio)
     if method == "delta":
-        return Chosen(Wald(degrees, estimate, wider * spread), name, note, degrees)
+        if is_ratio:
+            std_error = estimates.ratio_error_by_delta(i, j)
+        return Chosen(
+            Wald(degrees, estimate, widening_factor * std_error), method_name, note, degrees
+        )
     if method == "log":
-        return Chosen(LogRatio(degrees, estimate, wider * estimates.std_error(i, j, ratio=True)), name, note, degrees)
+        return Chosen(
+            LogRatio(degrees, estimate, widening_factor * estimates.std_error(i, j, ratio=True)),
+            method_name,
+            note,
+            degrees,
+        )
     if rng is None:
         raise TypeError("the bootstrap needs a generator")
-    table = estimates.table(i, j)
-    return Chosen(bca_distribution(*table, contrast=contrast, n_resamples=n_resamples, rng=rng), name, note)
+    effective_table = estimates.table(i, j)
+    return Chosen(
+        bca_distribution(*effective_table, contrast=contrast, n_resamples=n_resamples, rng=rng),
+        method_name,
+        note,
+    )
 
 
 def too_few_units(estimates: RateEstimates, i: int, j: int, *, linear: bool = False) -> str:
-    """Why weighted or clustered rows of a pair are too few for an interval; empty where they are not.
+    """Why weighted or clustered rows of a pair are too few for an interval.
 
-    By the number of units and the spread of their sizes alone, never by the outcomes: samples that missed the rarer
-    kind look innocent, and those left after refusing the others would err more often. Simulated (4,000 samples each:
-    3 to 200 rows beside 30 to 2,000, lognormal weights of CV .5 to 1.5; 3 to 60 clusters beside 4 to 300, correlation
-    .02 to .6, sizes of CV up to 1.2; rates .05 to .95): see `vignettes/calibration.md`.
+    Empty where they are not.
+
+    By the number of units and the spread of their sizes alone, never by the outcomes: samples that
+    missed the rarer kind look innocent, and those left after refusing the others would err more
+    often. Simulated (4,000 samples each: 3 to 200 rows beside 30 to 2,000, lognormal weights of CV
+    .5 to 1.5; 3 to 60 clusters beside 4 to 300, correlation .02 to .6, sizes of CV up to 1.2; rates
+    .05 to .95): see `vignettes/calibration.md`.
     """
     if estimates.units is None or not estimates.uneven(i, j):
         return ""
-    least = MIN_UNITS_LINEAR if linear or estimates.smooth else MIN_UNITS
-    for g in (i, j):
+    if linear or estimates.smooth:
+        fewest_needed = MIN_UNITS_LINEAR
+    else:
+        fewest_needed = MIN_UNITS
+    for group_index in (i, j):
         # equal units are worth their number, up to rounding
-        if estimates.units[g] < least - 1e-9:
-            few = effective(float(estimates.units[g]), "clusters" if estimates.clustered else "rows")
-            return f"{estimates.groups[g]}: {few}, too few for an interval."
+        if estimates.units[group_index] < fewest_needed - 1e-9:
+            effective_words = effective(
+                float(estimates.units[group_index]), "clusters" if estimates.clustered else "rows"
+            )
+            return f"{estimates.groups[group_index]}: {effective_words}, too few for an interval."
     return ""
 
 
 def worth_notes(estimates: RateEstimates, shown: Iterable[str]) -> list[str]:
-    """What is said of groups whose rows are worth much less than their number, by weights or clusters."""
+    """What is said of groups whose rows are worth much less than their number, by weights or
+    clusters.
+    """
     if estimates.units is None or estimates.smooth:
         return []
-    notes = []
-    parts = estimates.parts or (estimates,)
-    for g, name in enumerate(estimates.groups):
-        if name not in set(shown):
+    worth_sentences = []
+    proportions = estimates.parts or (estimates,)
+    for group_index, group_name in enumerate(estimates.groups):
+        if group_name not in set(shown):
             continue
-        part = min(parts, key=lambda own: own.effective[1][g])
-        cases, units, rows = part.effective[1][g], float(estimates.units[g]), int(part.rows[g])
-        if cases >= POOR_SHARE * rows and units >= POOR_UNITS:
+        poorest_part = min(proportions, key=lambda proportion: proportion.effective[1][group_index])
+        effective_cases = poorest_part.effective[1][group_index]
+        effective_units = float(estimates.units[group_index])
+        n_rows = int(poorest_part.rows[group_index])
+        if effective_cases >= POOR_SHARE * n_rows and effective_units >= POOR_UNITS:
             continue
-        kind = "clusters" if estimates.clustered else "weights"
-        held = f" ({effective(units, 'clusters')})" if estimates.clustered else ""
-        notes.append(
-            f"{name}: by their {kind} {rows:,} {part.rate_of.case_words} are worth {cases:.3g}{held}; "
-            "limits are wider for it."
+        if estimates.clustered:
+            reason_kind = "clusters"
+        else:
+            reason_kind = "weights"
+        if estimates.clustered:
+            cluster_words = f" ({effective(effective_units, 'clusters')})"
+        else:
+            cluster_words = ""
+        worth_sentences.append(
+            f"{group_name}: by their {reason_kind} {n_rows:,} {poorest_part.rate_of.case_words} are worth"
+            f" {effective_cases:.3g}{cluster_words}; limits are wider for it."
         )
-    return notes
+    return worth_sentences
 
 
 def smallest_cell(table: Table) -> float:
@@ -176,52 +270,97 @@ def smallest_cell(table: Table) -> float:
 
 
 def _check_design(estimates: RateEstimates, method: str) -> None:
-    """Refuse methods that means of rates do not have, or that assume what weights or clusters break."""
-    other = "leave out method=, or use one of these"
+    """Refuse methods that means of rates do not have, or that assume what weights or clusters
+    break.
+    """
+    suggestion = "leave out method=, or use one of these"
     if estimates.parts and method in ("bootstrap", "koopman"):
-        got, allowed, other = f"for {estimates.rate_of.title}", "'delta', 'score' or 'mee'", "leave out method="
+        received = f"for {estimates.rate_of.title}"
+        allowed = "'delta', 'score' or 'mee'"
+        suggestion = "leave out method="
     elif method == "bootstrap" and estimates.weighted:
-        got, allowed = "with weights or clusters", "'score', 'log' or 'delta' (linearisation)"
+        received = "with weights or clusters"
+        allowed = "'score', 'log' or 'delta' (linearisation)"
     else:
         return
-    raise InputError("method", got=f"{method!r} {got}", allowed=allowed, cure=other)
+    raise InputError("method", got=f"{method!r} {received}", allowed=allowed, cure=suggestion)
 
 
-def _smooth(estimates: RateEstimates, i: int, j: int, ratio: bool, suffix: str) -> Chosen | Refused:
-    """Delta method for a general function, or a ratio of means: Wald for differences, Fieller's for ratios.
+def _delta_method(
+    estimates: RateEstimates, group_index: int, reference_index: int, is_ratio: bool, suffix: str
+) -> Chosen | Refused:
+    """Delta method for a general function, or a ratio of means.
 
-    The wider of those about the values with half a row and a whole one more in every cell. Under weights
-    about the values themselves, on the log scale for ratios.
+    Wald for differences, Fieller's for ratios.
+
+    The wider of those about the values with half a row and a whole one more in every cell. Under
+    weights about the values themselves, on the log scale for ratios.
     """
-    name = "delta" if not ratio else "log" if estimates.weighted else "fieller"
-    if few := [] if estimates.weighted else _too_few_for_delta(estimates, i, j):
-        return Refused(name, f"{' and '.join(few)}, too few for an interval by the delta method.")
-    degrees = estimates.contrast_degrees(i, j, ratio=ratio, linear=True)
-    found: list[Wald | LogRatio | Fieller] = []
-    for more in estimates.added or (estimates,):
-        rates = more.rate[[i, j]].tolist()
-        if ratio and not min(rates) > 0:
-            got, cure = f"'ratio' of {rates[0]:.3g} and {rates[1]:.3g}", 'contrast="difference"'
-            raise InputError("contrast", got=got, allowed="metrics above 0 in every group", cure=cure)
-        spread = more.std_error(i, j, ratio=ratio) * more.widening(i, j, ratio=ratio)
-        if not spread > 0:
-            both = f"{estimates.groups[i]} and {estimates.groups[j]}"
-            return Refused(name + suffix, f"{both}: no variation, so no standard error.")
-        if name == "fieller":
-            (a, b), (v, w) = rates, more.variance[[i, j]].tolist()
-            found.append(Fieller(degrees, (a, b), (v, w)))
+    if not is_ratio:
+        method_name = "delta"
+    else:
+        method_name = "log" if estimates.weighted else "fieller"
+    if (
+        too_few := []
+        if estimates.weighted
+        else _too_few_for_delta(estimates, group_index, reference_index)
+    ):
+        return Refused(
+            method_name, f"{' and '.join(too_few)}, too few for an interval by the delta method."
+        )
+    degrees = estimates.contrast_degrees(group_index, reference_index, ratio=is_ratio, linear=True)
+    limit_methods: list[Wald | LogRatio | Fieller] = []
+    for added_estimates in estimates.added or (estimates,):
+        pair_rates = added_estimates.rate[[group_index, reference_index]].tolist()
+        if is_ratio and not min(pair_rates) > 0:
+            received = f"'ratio' of {pair_rates[0]:.3g} and {pair_rates[1]:.3g}"
+            suggestion = 'contrast="difference"'
+            raise InputError(
+                "contrast", got=received, allowed="metrics above 0 in every group", cure=suggestion
+            )
+        std_error = added_estimates.std_error(
+            group_index, reference_index, ratio=is_ratio
+        ) * added_estimates.widening(group_index, reference_index, ratio=is_ratio)
+        if not std_error > 0:
+            group_names = f"{estimates.groups[group_index]} and {estimates.groups[reference_index]}"
+            return Refused(
+                method_name + suffix, f"{group_names}: no variation, so no standard error."
+            )
+        if method_name == "fieller":
+            (group_rate, reference_rate), (group_variance, reference_variance) = (
+                pair_rates,
+                added_estimates.variance[[group_index, reference_index]].tolist(),
+            )
+            limit_methods.append(
+                Fieller(degrees, (group_rate, reference_rate), (group_variance, reference_variance))
+            )
         else:
-            found.append((LogRatio if ratio else Wald)(degrees, more.contrast(i, j, ratio=ratio)[0], spread))
-    return Chosen(found[0] if len(found) == 1 else Widest(degrees, (found[0], found[1])), name + suffix, "", degrees)
+            limit_methods.append(
+                (LogRatio if is_ratio else Wald)(
+                    degrees,
+                    added_estimates.contrast(group_index, reference_index, ratio=is_ratio)[0],
+                    std_error,
+                )
+            )
+    return Chosen(
+        limit_methods[0]
+        if len(limit_methods) == 1
+        else Widest(degrees, (limit_methods[0], limit_methods[1])),
+        method_name + suffix,
+        "",
+        degrees,
+    )
 
 
-def _too_few_for_delta(estimates: RateEstimates, i: int, j: int) -> list[str]:
+def _too_few_for_delta(estimates: RateEstimates, first_group: int, second_group: int) -> list[str]:
     """The groups that have too few rows, or cases of a part of a mean: what they have."""
-    few = []
-    for g in (i, j):
-        cases = min((part.cases[g] for part in estimates.parts), default=np.inf)
-        if estimates.rows[g] < DELTA_ROWS:
-            few.append(f"{estimates.groups[g]}: {estimates.rows[g]} rows")
-        elif cases < DELTA_CASES:
-            few.append(f"{estimates.groups[g]}: {cases:g} cases of one rate")
-    return few
+    too_few = []
+    for group_index in (first_group, second_group):
+        smallest_cases = min(
+            (proportion.cases[group_index] for proportion in estimates.parts), default=np.inf
+        )
+        if estimates.rows[group_index] < DELTA_ROWS:
+            too_few.append(f"{estimates.groups[group_index]}: {estimates.rows[group_index]} rows")
+        elif smallest_cases < DELTA_CASES:
+            too_few.append(f"{estimates.groups[group_index]}: {smallest_cases:g} cases of one rate")
+    return too_few

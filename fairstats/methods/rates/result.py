@@ -1,7 +1,11 @@
-"""Results of comparisons of rates: one row per group against its reference, and the settings behind it."""
+"""Results of comparisons of rates.
+
+One row per group against its reference, and the settings behind it.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, TypeVar
@@ -10,7 +14,7 @@ from numpy.typing import NDArray
 
 from fairstats.ground import results
 from fairstats.ground.counts import CellCounts
-from fairstats.ground.errors import DataWarning, InsufficientEvidenceWarning, caution
+from fairstats.ground.errors import DataWarning, InputError, InsufficientEvidenceWarning, caution
 from fairstats.ground.lazy import Axes, pd
 from fairstats.ground.multiplicity import adjust_pvalues
 from fairstats.ground.registry import RATES, Rate, find_metric
@@ -26,13 +30,20 @@ from fairstats.plots.forest import forest_plot
 
 _Result = TypeVar("_Result", bound=Result)
 
+#: Methods whose limits, p-values and verdicts hold at every look at growing counts.
+ANYTIME = "anytime"
+ANYTIME_EXACT = "anytime-exact"
+ANYTIME_METHODS = (ANYTIME, ANYTIME_EXACT)
+
 
 @serialisable()
 class Inference:
     """The settings of an inference, all of them reported.
 
-    As in `disparate_impact`; `threshold` (of ratios) or `margin` separates violated from satisfied; `family`: what the
-    p-values are adjusted over; `reference_rule`, {"named", "largest", "highest"}; `seed`: of the bootstrap.
+    As in `disparate_impact`; `threshold` (of ratios) or `margin` separates violated from satisfied;
+    `family`: what the p-values are adjusted over; `reference_rule`, {"named", "largest",
+    "highest"}; `seed`: of the bootstrap; `planned`: rows about which limits at every look are
+    narrowest.
     """
 
     method: str = "score"
@@ -47,6 +58,7 @@ class Inference:
     comparisons: str = "reference"
     n_resamples: int = 9_999
     seed: int | None = None
+    planned: int | None = None
 
     def check_stored(self) -> None:
         """Raise unless the threshold that was read from a file separates ratios."""
@@ -63,11 +75,11 @@ class Inference:
         """The confidence level in words: "95%"."""
         return f"{100 * self.confidence_level:g}%"
 
-    def _fair(self, scale: str) -> tuple[float, float]:
+    def _fair_range(self, scale: str) -> tuple[float, float]:
         """The range that counts as fair: (θ, 1/θ) for a ratio, ± the margin for a difference."""
         return fair_range(scale, self.limit)
 
-    def _nulls(self, contrast: str) -> dict[str, float]:
+    def _null_values(self, contrast: str) -> dict[str, float]:
         """Alternative → value under its null hypothesis."""
         if contrast == "ratio":
             return {"less": self.limit, "greater": self.limit, "two-sided": 1.0}
@@ -78,13 +90,19 @@ class Inference:
 class RateComparison(results.Comparison):
     """One group against its reference, with both rates, all tests, and what the verdict rests on.
 
-    `tests`: both one-sided tests against the threshold, equality, equivalence; exact ones for small tables; `rate`,
-    `rate_reference`: NaN where the metric compares something else; `n_reference`: rows behind the reference's rate.
+    `tests`: both one-sided tests against the threshold, equality, equivalence; exact ones for small
+    tables; `rate`, `rate_reference`: NaN where the metric compares something else; `n_reference`:
+    rows behind the reference's rate.
     """
 
     further: ClassVar[tuple[str, ...]] = (
-        "n_reference", "rate", "rate_reference", results.LEVEL, *results.OF_VERDICT, "note",
-    )  # fmt: skip
+        "n_reference",
+        "rate",
+        "rate_reference",
+        results.LEVEL,
+        *results.OF_VERDICT,
+        "note",
+    )
 
     tests: tuple[HypothesisTest, ...] = ()
     rate: float = float("nan")
@@ -92,49 +110,95 @@ class RateComparison(results.Comparison):
     n_reference: int | None = None
 
     @classmethod
-    def _unknown(
-        cls, metric: str, settings: Inference, pair: tuple[int, int], groups: Sequence[str], rates: NDArray[Any],
-        sizes: NDArray[Any], ends: tuple[float, float] = (float("nan"), float("nan")),
-    ) -> RateComparison:  # fmt: skip
+    def _before_evidence(
+        cls,
+        metric: str,
+        settings: Inference,
+        pair: tuple[int, int],
+        groups: Sequence[str],
+        rates: NDArray[Any],
+        sizes: NDArray[Any],
+        ends: tuple[float, float] = (float("nan"), float("nan")),
+    ) -> RateComparison:
         """A comparison of a pair of groups before anything is computed: insufficient evidence."""
-        (i, j), interval = pair, Interval(*ends, settings.confidence_level, settings.method)
+        (group_index, reference_index), interval = (
+            pair,
+            Interval(*ends, settings.confidence_level, settings.method),
+        )
         return cls(
-            metric=metric, group=groups[i], reference=groups[j], confidence_interval=interval, bounds=interval,
-            verdict="insufficient evidence", rate=float(rates[i]), rate_reference=float(rates[j]), n=int(sizes[i]),
-            n_reference=int(sizes[j]), method=settings.method,
-        )  # fmt: skip
+            metric=metric,
+            group=groups[group_index],
+            reference=groups[reference_index],
+            confidence_interval=interval,
+            bounds=interval,
+            verdict="insufficient evidence",
+            rate=float(rates[group_index]),
+            rate_reference=float(rates[reference_index]),
+            n=int(sizes[group_index]),
+            n_reference=int(sizes[reference_index]),
+            method=settings.method,
+        )
 
 
 def with_adjusted(comparisons: Iterable[Any], pvalues: Iterable[float]) -> tuple[Any, ...]:
     """The comparisons with these adjusted p-values."""
-    return tuple(replace(c, pvalue_adjusted=float(p)) for c, p in zip(comparisons, pvalues, strict=True))
+    return tuple(
+        replace(comparison, pvalue_adjusted=float(pvalue))
+        for comparison, pvalue in zip(comparisons, pvalues, strict=True)
+    )
 
 
 def as_family(
-    compared: Sequence[tuple[Any, Evidence]], settings: Inference, *, chosen_among: int = 0,
+    compared: Sequence[tuple[Any, Evidence]],
+    settings: Inference,
+    *,
+    chosen_among: int = 0,
     of_all: Sequence[float] | None = None,
-) -> tuple[Any, ...]:  # fmt: skip
-    """The comparisons of one metric, each given with its evidence, with verdicts and adjusted p-values.
+) -> tuple[Any, ...]:
+    """The comparisons of one metric, each given with its evidence, with verdicts and adjusted
+    p-values.
 
-    `chosen_among`: number of comparisons among which the data chose these (``reference="highest"``); 0 where
-    they are the family; `of_all`: their p-values over all of those, by default Bonferroni's.
+    `chosen_among`: number of comparisons among which the data chose these
+    (``reference="highest"``); 0 where they are the family; `of_all`: their p-values over all of
+    those, by default Bonferroni's.
     """
     comparisons = [comparison for comparison, _ in compared]
-    evidence = [shown for _, shown in compared]
+    evidence = [evidence_shown for _, evidence_shown in compared]
     pvalues = [comparison.pvalue for comparison in comparisons]
+    unanswered = [math.isnan(evidence_shown.smallest[0]) for evidence_shown in evidence]
+    if settings.method in ANYTIME_METHODS:
+        # what has no answer yet may have one at the next look, and counts in the family from the
+        # first
+        evidence = [
+            Evidence(1.0, 1.0, 1.0) if lacking else evidence_shown
+            for evidence_shown, lacking in zip(evidence, unanswered, strict=True)
+        ]
+        pvalues = [1.0 if math.isnan(pvalue) else pvalue for pvalue in pvalues]
     rulings = decide(
-        evidence, confidence_level=settings.confidence_level, adjust=settings.adjust, chosen_among=chosen_among
+        evidence,
+        confidence_level=settings.confidence_level,
+        adjust=settings.adjust,
+        chosen_among=chosen_among,
     )
-    among: Iterable[float]
+    adjusted_pvalues: Iterable[float]
     if chosen_among:
-        among = of_all or [min(chosen_among * p, 1.0) for p in pvalues]
+        adjusted_pvalues = of_all or [min(chosen_among * pvalue, 1.0) for pvalue in pvalues]
     else:
-        among = adjust_pvalues(pvalues, settings.adjust)
-    ruled = [comparison._ruled(ruling) for comparison, ruling in zip(comparisons, rulings, strict=True)]
-    return with_adjusted(ruled, among)
+        adjusted_pvalues = adjust_pvalues(pvalues, settings.adjust)
+    ruled_comparisons = []
+    for comparison, ruling, pvalue, lacking in zip(
+        comparisons, rulings, adjusted_pvalues, unanswered, strict=True
+    ):
+        if lacking and settings.method in ANYTIME_METHODS:
+            ruled_comparisons.append(comparison)
+            continue
+        ruled_comparisons.append(
+            replace(comparison._with_ruling(ruling), pvalue_adjusted=float(pvalue))
+        )
+    return tuple(ruled_comparisons)
 
 
-_RULES = {
+_REFERENCE_RULES = {
     "named": "named by the user",
     "largest": "the largest group",
     "highest": "the highest rate: chosen by the data, hence simultaneous over all pairs",
@@ -167,13 +231,33 @@ class ComparisonResult(Result):
     backend: str = "numpy"
 
     scale: ClassVar[str] = "estimate"
-    #: Verdict, or direction where it is violated → what the data do, with the ends of the fair range.
+    #: Verdict, or direction where it is violated → what the data do, with the ends of the fair
+    #: range.
     tails: ClassVar[dict[str, str]] = {}
     _shown: ClassVar[tuple[str, ...]] = (
-        "metric", "group", "reference", "attained_by", "rate", "rate_reference", "estimate", "ci_low",
-        "ci_high", "pvalue", "pvalue_adjusted", "n", "n_reference", "verdict", "adjusted", "adjusted_ci_low",
-        "adjusted_ci_high", "adjusted_pvalue", "adjusted_verdict", "pvalue_homogeneity", "crude", "crude_verdict",
-    )  # fmt: skip
+        "metric",
+        "group",
+        "reference",
+        "attained_by",
+        "rate",
+        "rate_reference",
+        "estimate",
+        "ci_low",
+        "ci_high",
+        "pvalue",
+        "pvalue_adjusted",
+        "n",
+        "n_reference",
+        "verdict",
+        "adjusted",
+        "adjusted_ci_low",
+        "adjusted_ci_high",
+        "adjusted_pvalue",
+        "adjusted_verdict",
+        "pvalue_homogeneity",
+        "crude",
+        "crude_verdict",
+    )
 
     @property
     def title(self) -> str:  # type: ignore[override]
@@ -191,129 +275,240 @@ class ComparisonResult(Result):
         return self.comparisons[0].reference
 
     def _summary_columns(self, frame: pd.DataFrame) -> list[str]:
-        idle = {"pvalue_adjusted": len(self.comparisons) < 2, "metric": frame["metric"].nunique() < 2}
-        return [c for c in super()._summary_columns(frame) if not idle.get(c)]
+        idle_columns = {
+            "pvalue_adjusted": len(self.comparisons) < 2,
+            "metric": frame["metric"].nunique() < 2,
+        }
+        return [
+            column for column in super()._summary_columns(frame) if not idle_columns.get(column)
+        ]
 
     def tests(self) -> pd.DataFrame:
-        """Every test of every comparison: both directions against the threshold, equality, equivalence."""
-        told = ((columns_of(c, "metric", "group", "reference"), test) for c in self.comparisons for test in c.tests)
-        return pd.DataFrame([{**who, **vars(test)} for who, test in told])
+        """Every test of every comparison.
+
+        Both directions against the threshold, equality, equivalence.
+        """
+        named_tests = (
+            (columns_of(comparison, "metric", "group", "reference"), hypothesis_test)
+            for comparison in self.comparisons
+            for hypothesis_test in comparison.tests
+        )
+        return pd.DataFrame(
+            [
+                {**name_columns, **vars(hypothesis_test)}
+                for name_columns, hypothesis_test in named_tests
+            ]
+        )
 
     def sentences(self) -> list[str]:
         """One sentence per comparison: the verdict in words."""
-        lines, settings = [], self.settings
-        family = settings.reference_rule == "highest" or (settings.adjust != "none" and len(self.comparisons) > 1)
-        for c in self.comparisons:
-            if c.verdict == "insufficient evidence":
-                lines.append(f"{self._subject(c)}: insufficient evidence. {c.note}".strip())
+        sentences = []
+        settings = self.settings
+        is_adjusted = settings.reference_rule == "highest" or (
+            settings.adjust != "none" and len(self.comparisons) > 1
+        )
+        for comparison in self.comparisons:
+            if comparison.verdict == "insufficient evidence":
+                sentences.append(
+                    f"{self._name_comparison(comparison)}: insufficient evidence. {comparison.note}".strip()
+                )
                 continue
-            low, high = fair = settings._fair(self.scale if self.scale in ("ratio", "difference") else "gap")
-            tail = self.tails.get(c.direction if c.verdict == "violated" else "", self.tails[c.verdict])
-            if low == high and c.verdict == "undecided":
-                tail = "do not settle whether it is {low}"
-            told = tail.format(low=f"{low:.4g}", high=f"{high:.4g}") + self._who(c)
-            limits, asked = (c.confidence_interval, c.bounds, fair), settings.alternative
-            why = explain(*limits, c.verdict, adjusted=family, alternative=asked)
-            lines.append(f"{self._finding(c)}: {c.verdict}; the data {told}. {why}".strip())
-        return lines
+            fair_low, fair_high = range_held_fair = settings._fair_range(
+                self.scale if self.scale in ("ratio", "difference") else "gap"
+            )
+            verdict_words = self.tails.get(
+                comparison.direction if comparison.verdict == "violated" else "",
+                self.tails[comparison.verdict],
+            )
+            if fair_low == fair_high and comparison.verdict == "undecided":
+                verdict_words = "do not settle whether it is {low}"
+            data_words = verdict_words.format(
+                low=f"{fair_low:.4g}", high=f"{fair_high:.4g}"
+            ) + self._name_disadvantaged(comparison)
+            limits = (comparison.confidence_interval, comparison.bounds, range_held_fair)
+            alternative = settings.alternative
+            explanation = explain(
+                *limits, comparison.verdict, adjusted=is_adjusted, alternative=alternative
+            )
+            sentences.append(
+                (
+                    f"{self._describe_finding(comparison)}: {comparison.verdict}; the "
+                    f"data {data_words}. {explanation}"
+                ).strip()
+            )
+        return sentences
 
-    def _subject(self, c: RateComparison) -> str:
+    def _name_comparison(self, c: RateComparison) -> str:
         return f"{c.group} against {c.reference}"
 
-    def _finding(self, c: RateComparison) -> str:
+    def _describe_finding(self, c: RateComparison) -> str:
         raise TypeError(f"{type(self).__name__} words no verdicts")
 
-    def _who(self, c: RateComparison) -> str:
-        """Where a violation is shown, who has the lower rate, and whether that is to a disadvantage."""
-        if c.verdict != "violated" or c.direction not in ("below", "above"):
+    def _name_disadvantaged(self, comparison: RateComparison) -> str:
+        """Where a violation is shown, who has the lower rate, and whether that is to a
+        disadvantage.
+        """
+        if comparison.verdict != "violated" or comparison.direction not in ("below", "above"):
             return ""
-        lower, higher, rate = self._by_value(c)
-        if rate is None:
-            return f": {lower} has the lower value"
-        loses = {"higher": lower, "lower": higher}.get(rate.favourable)
-        return f": {lower} has the lower {rate.title}" + (f", to the disadvantage of {loses}" if loses else "")
+        lower_group, higher_group, rate_compared = self._by_value(comparison)
+        if rate_compared is None:
+            return f": {lower_group} has the lower value"
+        disadvantaged = {"higher": lower_group, "lower": higher_group}.get(rate_compared.favourable)
+        return f": {lower_group} has the lower {rate_compared.title}" + (
+            f", to the disadvantage of {disadvantaged}" if disadvantaged else ""
+        )
 
     def _by_value(self, c: RateComparison) -> tuple[str, str, Rate | None]:
-        """The group with the lower value of a comparison outside the fair range, the other one, and their rate."""
-        metric, low = find_metric(c.metric), c.direction == "below"
-        rate = RATES[metric.rates[0]] if metric and metric.rates else None
-        return (c.group, c.reference, rate) if low else (c.reference, c.group, rate)
+        """The group with the lower value of a comparison outside the fair range, the other one, and
+        their rate.
+        """
+        metric = find_metric(c.metric)
+        is_below = c.direction == "below"
+        if metric and metric.rates:
+            rate_compared = RATES[metric.rates[0]]
+        else:
+            rate_compared = None
+        if is_below:
+            return (c.group, c.reference, rate_compared)
+        return (c.reference, c.group, rate_compared)
 
     def notes(self) -> list[str]:
         """Sentences below the table."""
-        s, lines = self.settings, ["All pairs of groups are compared."]
-        if s.comparisons != "all":
-            lines = [f"Reference: {self.reference} ({_RULES[s.reference_rule]})."]
-        simultaneous = f", simultaneous ({s.simultaneous})" if s.simultaneous else ""
-        most, above = max((c.bounds.confidence_level for c in self.comparisons), default=0.0), ""
-        if most > s.confidence_level + 5e-4:
-            above = f", or up to {100 * most:.3g}% where the fair range is as narrow as their error"
-        lines.append(f"{s.level_text} intervals{simultaneous}; verdicts by one-sided limits at that level{above}.")
-        if len(self.comparisons) > 1:
-            how = f"adjusted by {s.adjust} over {s.family}"
-            if s.adjust == "none" and s.family == Inference.family:
-                how = "not adjusted, each verdict by itself"
-            if s.reference_rule == "highest" and s.family == Inference.family:
-                how = "adjusted over all pairs: of equality as the intervals are, of verdicts by bonferroni"
-            lines.append(f"p-values {how}.")
-        if exact := {c.group: None for c in self.comparisons if c.procedure.exact}:
-            lines.append(
-                f"Few cases expected: {', '.join(exact)} by exact unconditional tests, tables ordered by the score; "
-                "verdict, p-value and limits alike."
+        settings = self.settings
+        sentences = ["All pairs of groups are compared."]
+        if settings.comparisons == "rest":
+            sentences = ["Each group is compared with all other rows."]
+        elif settings.comparisons != "all":
+            sentences = [
+                f"Reference: {self.reference} ({_REFERENCE_RULES[settings.reference_rule]})."
+            ]
+        if settings.simultaneous:
+            simultaneous = f", simultaneous ({settings.simultaneous})"
+        else:
+            simultaneous = ""
+        highest_level = max(
+            (comparison.bounds.confidence_level for comparison in self.comparisons), default=0.0
+        )
+        level_remark = ""
+        if highest_level > settings.confidence_level + 5e-4:
+            level_remark = f", or up to {100 * highest_level:.3g}% where the fair range is as narrow as their error"
+        if settings.method in ANYTIME_METHODS:
+            sentences.append(
+                f"{settings.level_text} intervals{simultaneous}; limits, p-values and verdicts hold"
+                " at every look, however often and for whatever reason one looks."
             )
-        return lines + self.regime_notes() + self._common_notes()
+        else:
+            sentences.append(
+                f"{settings.level_text} intervals{simultaneous}; verdicts by one-sided limits at"
+                f" that level{level_remark}."
+            )
+        if len(self.comparisons) > 1:
+            adjustment_words = f"adjusted by {settings.adjust} over {settings.family}"
+            if settings.adjust == "none" and settings.family == Inference.family:
+                adjustment_words = "not adjusted, each verdict by itself"
+            if settings.reference_rule == "highest" and settings.family == Inference.family:
+                adjustment_words = (
+                    "adjusted over all pairs: of equality as the intervals are, of verdicts by"
+                    " bonferroni"
+                )
+            sentences.append(f"p-values {adjustment_words}.")
+        if exact_groups := {
+            comparison.group: None for comparison in self.comparisons if comparison.procedure.exact
+        }:
+            sentences.append(
+                f"Few cases expected: {', '.join(exact_groups)} by exact unconditional tests, tables"
+                " ordered by the score; verdict, p-value and limits alike."
+            )
+        return sentences + self.regime_notes() + self._common_notes()
 
     def regime_notes(self) -> list[str]:
         """Where simulation (`vignettes/calibration.md`) shows less than is nominal on such data."""
-        counts, metric = self.counts, find_metric(self.metric)
+        counts = self.counts
+        metric = find_metric(self.metric)
         if not isinstance(counts, CellCounts) or self.backend != "numpy":
             return []
-        answered = [c for c in self.comparisons if c.verdict != "insufficient evidence"]
+        answered = [
+            comparison
+            for comparison in self.comparisons
+            if comparison.verdict != "insufficient evidence"
+        ]
         if counts.weighted and metric is not None:
-            shown = {g for c in answered for g in (c.group, c.reference)}
-            estimates = (estimate_rate(counts, RATES[name]) for name in metric.rates)
-            return [note for estimate in estimates for note in worth_notes(estimate, shown)]
+            groups_shown = {
+                group_name
+                for comparison in answered
+                for group_name in (comparison.group, comparison.reference)
+            }
+            estimates = (estimate_rate(counts, RATES[side_name]) for side_name in metric.rates)
+            return [note for estimate in estimates for note in worth_notes(estimate, groups_shown)]
         if counts.weighted:
             return []
         if self.method in ("log", "delta"):
-            told = f"The {self.method} method, asked for, is too liberal beside a small group: there its"
-            return [f"{told} verdicts are wrong in up to 10% of samples."]
-        few = []
-        for c in answered:  # none where there is no rate
-            if c.procedure.exact:  # its limits hold at every size
+            sentence = (
+                f"The {self.method} method, asked for, is too liberal beside a small group:"
+                " there its"
+            )
+            return [f"{sentence} verdicts are wrong in up to 10% of samples."]
+        groups_of_few = []
+        for comparison in answered:  # none where there is no rate
+            if comparison.procedure.exact:  # its limits hold at every size
                 continue
-            sides = (c.group, c.n, c.rate), (c.reference, c.n_reference or 0, c.rate_reference)
-            few += [name for name, n, rate in sides if n * min(rate, 1 - rate) < SMALL_CELL]
-        if few and self.method in ("score", "koopman", "mee"):
-            told = "Intervals may be too narrow where fewer than 5 successes or failures are expected"
-            return [f"{told}: {', '.join(dict.fromkeys(few))}."]
+            both_sides = (
+                (comparison.group, comparison.n, comparison.rate),
+                (comparison.reference, comparison.n_reference or 0, comparison.rate_reference),
+            )
+            for side_name, n_rows, group_rate in both_sides:
+                if n_rows * min(group_rate, 1 - group_rate) < SMALL_CELL:
+                    groups_of_few.append(side_name)
+        if groups_of_few and self.method in ("score", "koopman", "mee"):
+            sentence = (
+                "Intervals may be too narrow where fewer than 5 successes or failures are expected"
+            )
+            return [f"{sentence}: {', '.join(dict.fromkeys(groups_of_few))}."]
         return []
 
     def _common_notes(self) -> list[str]:
-        return [*self.counts.missing.sentences, *sorted({c.note for c in self.comparisons if c.note})]
+        return [
+            *self.counts.missing.sentences,
+            *sorted({comparison.note for comparison in self.comparisons if comparison.note}),
+        ]
 
     def worst_case_bounds(self) -> pd.DataFrame:
-        """Range of every estimate over all values that the missing entries could have (Manski bounds).
+        """Range of every estimate over all values that the missing entries could have (Manski
+        bounds).
 
         Returns
         -------
         DataFrame
-            metric, group, reference, estimate, low, high, ci_low, ci_high, n_missing. For a mean of rates (average
-            odds) the range is that of its parts and may not be attained. `ci_low` to `ci_high` holds the true value,
-            somewhere between the bounds of the population, with the confidence level (Imbens & Manski 2004, with the
-            shrinkage of Stoye 2009; limits by the score with continuity correction): it is conservative (.95 to .99).
+            metric, group, reference, estimate, low, high, ci_low, ci_high, n_missing. For a mean of
+            rates (average odds) the range is that of its parts and may not be attained. `ci_low` to
+            `ci_high` holds the true value, somewhere between the bounds of the population, with the
+            confidence level (Imbens & Manski 2004, with the shrinkage of Stoye 2009; limits by the
+            score with continuity correction): it is conservative (.95 to .99).
 
         Raises
         ------
         InputError
             Under weights or clusters, and for metrics that are not rates.
         """
-        return pd.DataFrame(worst_case_rows(self.counts, self.comparisons, self.scale, self.settings.confidence_level))
+        if self.settings.comparisons == "rest":
+            raise InputError(
+                "comparisons",
+                got="'rest'",
+                allowed="'reference' or 'all': which rows are missing is known by group",
+                cure="comparisons='all'",
+            )
+        return pd.DataFrame(
+            worst_case_rows(
+                self.counts, self.comparisons, self.scale, self.settings.confidence_level
+            )
+        )
 
     def _with_adjusted(self, adjusted: Iterable[float], family: str) -> Any:
         """The same result with these adjusted p-values and this family."""
         comparisons = with_adjusted(self.comparisons, adjusted)
-        return replace(self, comparisons=comparisons, settings=replace(self.settings, family=family))
+        return replace(
+            self, comparisons=comparisons, settings=replace(self.settings, family=family)
+        )
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Forest plot: estimate and interval of every comparison.
@@ -328,44 +523,62 @@ class ComparisonResult(Result):
 
 @dataclass(frozen=True, eq=False)
 class _BesideStrata(ComparisonResult):
-    """Comparisons that may have adjusted ones beside them: `stratified`, a result of the same pairs."""
+    """Comparisons that may have adjusted ones beside them.
+
+    `stratified`, a result of the same pairs.
+    """
 
     stratified: Any = None
 
     def rows(self) -> list[dict[str, Any]]:
-        """Rows of the tidy table; with strata also the adjusted comparison in columns of its own."""
-        rows = super().rows()
+        """Rows of the tidy table; with strata also the adjusted comparison in columns of its
+        own.
+        """
+        table_rows = super().rows()
         if self.stratified is None:
-            return rows
-        for row, c in zip(rows, self.stratified.comparisons, strict=True):
-            row["adjusted"] = c.estimate
-            row["adjusted_ci_low"], row["adjusted_ci_high"] = c.confidence_interval
-            row["adjusted_pvalue"] = c.pvalue
-            row["adjusted_verdict"] = c.verdict
-            row["pvalue_homogeneity"] = c.pvalue_homogeneity
-        return rows
+            return table_rows
+        for table_row, comparison in zip(table_rows, self.stratified.comparisons, strict=True):
+            table_row["adjusted"] = comparison.estimate
+            table_row["adjusted_ci_low"], table_row["adjusted_ci_high"] = (
+                comparison.confidence_interval
+            )
+            table_row["adjusted_pvalue"] = comparison.pvalue
+            table_row["adjusted_verdict"] = comparison.verdict
+            table_row["pvalue_homogeneity"] = comparison.pvalue_homogeneity
+        return table_rows
 
     def disagreements(self) -> list[str]:
         """A sentence for every comparison where crude and adjusted disagree."""
         if self.stratified is None:
             return []
-        return [c.disagreement for c in self.stratified.comparisons if c.disagreement]
+        return [
+            comparison.disagreement
+            for comparison in self.stratified.comparisons
+            if comparison.disagreement
+        ]
 
     def sentences(self) -> list[str]:
         """One sentence per comparison; where the adjusted one disagrees, that one as well."""
         sentences = super().sentences()
         if self.stratified is None:
             return sentences
-        pairs = zip(sentences, self.stratified.comparisons, strict=True)
-        return [f"{sentence} {c.disagreement}".strip() for sentence, c in pairs]
+        crude_and_adjusted = zip(sentences, self.stratified.comparisons, strict=True)
+        return [
+            f"{sentence} {comparison.disagreement}".strip()
+            for sentence, comparison in crude_and_adjusted
+        ]
 
     def notes(self) -> list[str]:
         """Sentences below the table."""
-        lines = super().notes()
+        crude_notes = super().notes()
         if self.stratified is None:
-            return lines
-        own = [note for note in self.stratified.notes() if note not in lines]
-        return [*lines, *(f"Within strata: {note}" for note in own), *self.disagreements()]
+            return crude_notes
+        strata_notes = [note for note in self.stratified.notes() if note not in crude_notes]
+        return [
+            *crude_notes,
+            *(f"Within strata: {note}" for note in strata_notes),
+            *self.disagreements(),
+        ]
 
 
 @serialisable(eq=False)
@@ -380,15 +593,19 @@ class RatioResult(_BesideStrata):
 
     scale: ClassVar[str] = "ratio"
     tails: ClassVar[dict[str, str]] = {
-        "below": "show a ratio below {low}", "above": "show a ratio above {high}",
-        "violated": "show a ratio outside {low} to {high}", "satisfied": "show a ratio between {low} and {high}",
+        "below": "show a ratio below {low}",
+        "above": "show a ratio above {high}",
+        "violated": "show a ratio outside {low} to {high}",
+        "satisfied": "show a ratio between {low} and {high}",
         "undecided": "do not settle whether it lies between {low} and {high}",
-    }  # fmt: skip
+    }
 
-    def _finding(self, c: RateComparison) -> str:
-        told = c.confidence_interval.words(".3f", self.settings.alternative)
-        rates = f"{100 * c.rate:.1f}% against {100 * c.rate_reference:.1f}%"
-        return f"{self._subject(c)}: {rates}, ratio {c.estimate:.3f} ({told})"
+    def _describe_finding(self, c: RateComparison) -> str:
+        interval_words = c.confidence_interval.words(".3f", self.settings.alternative)
+        rate_words = f"{100 * c.rate:.1f}% against {100 * c.rate_reference:.1f}%"
+        return (
+            f"{self._name_comparison(c)}: {rate_words}, ratio {c.estimate:.3f} ({interval_words})"
+        )
 
 
 @serialisable(eq=False)
@@ -403,24 +620,37 @@ class DifferenceResult(_BesideStrata):
 
     scale: ClassVar[str] = "difference"
     tails: ClassVar[dict[str, str]] = {
-        "below": "show a difference below {low}", "above": "show a difference above {high}",
-        "violated": "show a difference beyond ±{high}", "satisfied": "show a difference within ±{high}",
+        "below": "show a difference below {low}",
+        "above": "show a difference above {high}",
+        "violated": "show a difference beyond ±{high}",
+        "satisfied": "show a difference within ±{high}",
         "undecided": "do not settle whether it lies within ±{high}",
-    }  # fmt: skip
+    }
 
-    def _finding(self, c: RateComparison) -> str:
-        told = c.confidence_interval.words("+.3f", self.settings.alternative)
-        return f"{self._subject(c)}: difference {c.estimate:+.3f} ({told})"
+    def _describe_finding(self, c: RateComparison) -> str:
+        interval_words = c.confidence_interval.words("+.3f", self.settings.alternative)
+        return f"{self._name_comparison(c)}: difference {c.estimate:+.3f} ({interval_words})"
 
 
 def warned(result: _Result, name: str, *, plain: str = "") -> _Result:
-    """The result, after warning of what could not be computed, and of methods that had to be replaced.
+    """The result, after warning of what could not be computed, and of methods that had to be
+    replaced.
 
     `plain`: a note that is no warning.
     """
-    lacking = {c.note for c in result.comparisons if c.note and c.verdict == "insufficient evidence"}
-    replaced = {c.note for c in result.comparisons if c.note} - lacking - {plain}
-    for notes, kind in ((lacking, InsufficientEvidenceWarning), (replaced, DataWarning)):
-        if notes:
-            caution(f"{name}: {' '.join(sorted(notes))}", kind)
+    lacking_notes = set()
+    for comparison in result.comparisons:
+        if comparison.note and comparison.verdict == "insufficient evidence":
+            lacking_notes.add(comparison.note)
+    replaced_notes = (
+        {comparison.note for comparison in result.comparisons if comparison.note}
+        - lacking_notes
+        - {plain}
+    )
+    for notes_of_kind, warning_class in (
+        (lacking_notes, InsufficientEvidenceWarning),
+        (replaced_notes, DataWarning),
+    ):
+        if notes_of_kind:
+            caution(f"{name}: {' '.join(sorted(notes_of_kind))}", warning_class)
     return result

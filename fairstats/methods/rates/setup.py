@@ -1,16 +1,16 @@
-"""The door of the public functions: their shared arguments, told once, checked once, turned into settings."""
+"""The door of the public functions.
+
+Their shared arguments, told once, checked once, turned into settings.
+"""
 
 from __future__ import annotations
 
-import functools
-import inspect
-import re
-import tomllib
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from importlib.resources import files
-from typing import Any, Literal, TypedDict, TypeVar, cast, get_type_hints
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import narwhals as nw
+import numpy as np
 
 from fairstats.ground import checks
 from fairstats.ground.counts import CellCounts, ConfusionCounts, SelectionCounts
@@ -20,218 +20,259 @@ from fairstats.ground.multiplicity import ADJUSTMENTS
 from fairstats.ground.outcomes import Outcomes
 from fairstats.ground.strata import StratumCounts
 from fairstats.ground.tally import Tally, counts_or_rows
-from fairstats.methods.rates.result import Inference
+from fairstats.methods.rates.result import ANYTIME_EXACT, ANYTIME_METHODS, Inference
 
 
-class Shared(TypedDict, total=False):
-    """Arguments of every comparison of groups."""
+@dataclass(frozen=True, kw_only=True)
+class RateArguments:
+    """Arguments that the public functions share, under the names that they have there.
 
-    sensitive_features: Any
-    reference: Hashable | None
-    confidence_level: float
-    adjust: str
-    pos_label: Any
-    label_values: Any
-    missing: Literal["raise", "drop", "group"]
-    groups: Sequence[Hashable] | None
-
-
-class Options(Shared, total=False):
-    """Arguments of every comparison of rates."""
-
-    counts: Any
-    comparisons: Literal["reference", "all"]
-    alternative: Literal["two-sided", "less", "greater"]
-    simultaneous: Literal["bonferroni", "max-z"] | None
-    strata: Any
-    sample_weight: Any
-    cluster: Any
-
-
-class RatioOptions(Options, total=False):
-    """Arguments of ratios."""
-
-    method: Literal["score", "koopman", "log", "delta", "bootstrap"] | None
-    threshold: float
-    n_resamples: int
-    rng: Any
-
-
-class OddsOptions(Options, total=False):
-    """Arguments of differences; means of rates have no bootstrap."""
-
-    agg: Literal["max"] | None
-    method: Literal["score", "delta", "mee", "bootstrap"] | None
-    margin: float
-
-
-class DifferenceOptions(OddsOptions, total=False):
-    """Arguments of differences of rates."""
-
-    n_resamples: int
-    rng: Any
-
-
-#: Arguments in the order of signatures → default.
-DEFAULTS: dict[str, Any] = {
-    **dict.fromkeys(("sensitive_features", "agg", "counts", "reference")), "comparisons": "reference",
-    "method": None, "threshold": 0.8, "margin": 0.1, "alternative": "two-sided", "confidence_level": 0.95,
-    "simultaneous": None, "adjust": "holm",
-    **dict.fromkeys(("strata", "sample_weight", "cluster", "pos_label", "label_values")),
-    "missing": "raise", "groups": None, "n_resamples": 9_999, "rng": None,
-}  # fmt: skip
-with files("fairstats.methods.rates").joinpath("arguments.toml").open("rb") as _stream:
-    _WORDS: dict[str, dict[str, str]] = tomllib.load(_stream)
-#: Arguments → what every docstring says of them, those of ratios and of differences too.
-PARAMETERS, RATIO, DIFFERENCE = _WORDS["shared"], _WORDS["ratio"], _WORDS["difference"]
-_HEADINGS = ("Parameters", "Returns", "Raises", "Warns", "Notes", "References", "Examples")
-_Function = TypeVar("_Function", bound=Callable[..., Any])
-
-
-def documented(words: Mapping[str, str] = PARAMETERS) -> Callable[[_Function], _Function]:
-    """Decorator: spell out ``**options`` in the signature, and document what the docstring leaves out.
-
-    `words` are texts beside those that all functions share.
+    What a function does not have keeps its usual value.
     """
-    shared = {**PARAMETERS, **words}
 
-    def document(function: _Function) -> _Function:
-        signature = _spelt_out(function)
-        usual = {name: DEFAULTS[name] for name in signature.parameters.keys() - inspect.signature(function).parameters}
+    y_true: Any = None
+    y_pred: Any = None
+    sensitive_features: Any = None
+    agg: str | None = None
+    counts: Any = None
+    reference: Hashable | None = None
+    comparisons: str = "reference"
+    method: str | None = None
+    threshold: float = 0.8
+    margin: float = 0.1
+    alternative: str = "two-sided"
+    confidence_level: float = 0.95
+    simultaneous: str | None = None
+    adjust: str = "holm"
+    strata: Any = None
+    sample_weight: Any = None
+    cluster: Any = None
+    pos_label: Any = None
+    label_values: Any = None
+    missing: str = "raise"
+    groups: Sequence[Hashable] | None = None
+    n_resamples: int = 9_999
+    rng: Any = None
+    planned: int | None = None
 
-        @functools.wraps(function)
-        def public(*args: Any, **given: Any) -> Any:
-            if not given.keys() <= signature.parameters.keys():
-                signature.bind(*args, **given)  # raises: a name is not known
-            return function(*args, **{**usual, **given})
-
-        public.__signature__ = signature  # type: ignore[attr-defined]
-        if (text := inspect.getdoc(function)) is not None:  # python -OO
-            public.__doc__ = _completed(text, list(signature.parameters), shared, function.__annotations__)
-        return cast("_Function", public)
-
-    return document
-
-
-def _spelt_out(function: Callable[..., Any]) -> inspect.Signature:
-    """The signature with the names that ``**options`` stands for."""
-    signature = inspect.signature(function)
-    known = dict(signature.parameters)
-    if known.pop("options", None):
-        hints = get_type_hints(function)["options"].__args__[0].__annotations__
-        for name in sorted(hints, key=list(DEFAULTS).index):
-            told = {"default": DEFAULTS[name], "annotation": hints[name].__forward_arg__}
-            known[name] = inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, **told)
-    return signature.replace(parameters=list(known.values()))
-
-
-def _completed(text: str, place: list[str], shared: Mapping[str, str], hints: Mapping[str, str]) -> str:
-    """The docstring with every argument in the order of the signature, and all sections."""
-    head, *parts = re.split(rf"\n\n(?=(?:{'|'.join(_HEADINGS)})\n-)", text)
-    own = {part.split("\n", 1)[0]: part.split("\n", 2)[2] for part in parts}
-    listed = [part for part in re.split(r"\n(?=\S)", own.get("Parameters", "")) if part]
-    entries = {names: what for names, _, what in (part.partition(" : ") for part in listed)}
-    told = {name for names in entries for name in names.split(", ")}
-    for names, what in shared.items():
-        these = set(names.split(", "))
-        if these <= set(place) - told:
-            entries[names] = what
-            told |= these
-    order = sorted(entries, key=lambda names: place.index(names.split(", ")[0]))
-    sections = {
-        "Returns": hints["return"].replace(" | ", " or "), **_WORDS["sections"], **own,
-        "Parameters": "\n".join(f"{names} : {entries[names]}" for names in order),
-    }  # fmt: skip
-    written = [f"{name}\n{'-' * len(name)}\n{sections[name]}" for name in _HEADINGS if name in sections]
-    return "\n\n".join([head, *written])
+    def row_options(self) -> dict[str, Any]:
+        """Those that say how rows are read, for `Outcomes.from_arrays`."""
+        return {
+            "sensitive_features": self.sensitive_features,
+            "sample_weight": self.sample_weight,
+            "cluster": self.cluster,
+            "pos_label": self.pos_label,
+            "label_values": self.label_values,
+            "missing": self.missing,
+            "groups": self.groups,
+        }
 
 
-_RATIO_METHODS = (None, "log", "delta", "score", "koopman", "bootstrap")
-_DIFFERENCE_METHODS = (None, "score", "delta", "mee", "bootstrap")
-_CHOICES: dict[str, tuple[Any, ...]] = {
-    "alternative": ("two-sided", "less", "greater"), "simultaneous": (None, "bonferroni", "max-z"),
-    "comparisons": ("reference", "all"), "adjust": ADJUSTMENTS,
-}  # fmt: skip
+_RATIO_METHODS = (None, "log", "delta", "score", "koopman", "bootstrap", *ANYTIME_METHODS)
+_DIFFERENCE_METHODS = (None, "score", "delta", "mee", "bootstrap", *ANYTIME_METHODS)
+#: What keeps the probability of any false verdict at all looks together.
+_ADJUSTMENTS_AT_EVERY_LOOK = ("holm", "bonferroni", "none")
 
 
-def make_settings(contrast: str, given: Mapping[str, Any], *, any_margin: bool = False) -> Inference:
-    """Validated settings from the arguments of a public function; one that it lacks has its usual value.
+def make_settings(
+    contrast: str, arguments: RateArguments, *, any_margin: bool = False, rest: bool = False
+) -> Inference:
+    """Validated settings from the arguments of a public function.
 
-    `any_margin` says that the metric may differ by 1 or more.
+    `any_margin` says that the metric may differ by 1 or more; `rest`: that groups may be compared
+    with all other rows.
     """
-    ratio, method = contrast == "ratio", given.get("method")
-    checks.check_choice("method", method, _RATIO_METHODS if ratio else _DIFFERENCE_METHODS)
-    chosen = {name: given.get(name, usual) for name, usual in DEFAULTS.items()}
-    for name, choices in _CHOICES.items():
-        checks.check_choice(name, chosen[name], choices)
-    level = checks.check_number(
-        "confidence_level", checks.check_confidence_level(chosen["confidence_level"]), low=0.5, open_low=True,
-        allowed="more than 0.5: verdicts rest on one-sided bounds at this level", cure="0.95, say",
-    )  # fmt: skip
-    name = "threshold" if ratio else "margin"
-    what = "a ratio above 0 and at most 1, e.g. 0.8" if ratio else "a size in (0, 1), e.g. 0.1"
-    limit = checks.check_number(
-        name, chosen[name], low=0, high=None if any_margin and not ratio else 1, open_low=True,
-        open_high=not ratio, allowed="a size above 0" if any_margin and not ratio else what,
-        cure=f"use the {name} that applies to the case",
-    )  # fmt: skip
-    asked = {name: limit} | {key: chosen[key] for key in _CHOICES}
-    n_resamples = checks.check_whole("n_resamples", chosen["n_resamples"], low=100, cure="9999, say")
-    return Inference(method=method or "score", confidence_level=float(level), n_resamples=n_resamples, **asked)
+    is_ratio = contrast == "ratio"
+    checks.check_choice(
+        "method", arguments.method, _RATIO_METHODS if is_ratio else _DIFFERENCE_METHODS
+    )
+    checks.check_choice("alternative", arguments.alternative, ("two-sided", "less", "greater"))
+    checks.check_choice("simultaneous", arguments.simultaneous, (None, "bonferroni", "max-z"))
+    kinds = ("reference", "all", "rest") if rest else ("reference", "all")
+    checks.check_choice("comparisons", arguments.comparisons, kinds)
+    if arguments.comparisons == "rest":
+        _check_rest(arguments)
+    checks.check_choice("adjust", arguments.adjust, ADJUSTMENTS)
+    confidence_level = checks.check_number(
+        "confidence_level",
+        checks.check_confidence_level(arguments.confidence_level),
+        low=0.5,
+        open_low=True,
+        allowed="more than 0.5: verdicts rest on one-sided bounds at this level",
+        cure="0.95, say",
+    )
+    threshold = margin = None
+    if is_ratio:
+        threshold = check_threshold(arguments.threshold)
+    else:
+        margin = _checked_margin(arguments.margin, any_margin=any_margin)
+    n_resamples = checks.check_whole(
+        "n_resamples", arguments.n_resamples, low=100, cure="9999, say"
+    )
+    return Inference(
+        method=arguments.method or "score",
+        alternative=arguments.alternative,
+        confidence_level=confidence_level,
+        simultaneous=arguments.simultaneous,
+        comparisons=arguments.comparisons,
+        adjust=arguments.adjust,
+        n_resamples=n_resamples,
+        threshold=threshold,
+        margin=margin,
+        planned=_checked_planned(arguments),
+    )
 
 
-def count_table(given: Mapping[str, Any], needs: tuple[str, ...]) -> CellCounts:
-    """Cell counts of what a metric needs, from the rows or the counts among a function's arguments.
+def _checked_planned(arguments: RateArguments) -> int | None:
+    """The planned rows, which limits at every look by a standard error need, and no others."""
+    if arguments.method not in ANYTIME_METHODS:
+        if arguments.planned is not None:
+            raise InputError(
+                "planned",
+                got=f"{arguments.planned!r} with method={arguments.method!r}",
+                allowed='a number of rows with method="anytime"',
+                cure="leave it out: an inference at one look needs no plan",
+            )
+        return None
+    checks.check_choice("adjust", arguments.adjust, _ADJUSTMENTS_AT_EVERY_LOOK)
+    checks.check_choice("simultaneous", arguments.simultaneous, (None, "bonferroni"))
+    if arguments.strata is not None:
+        raise InputError(
+            "strata",
+            got=f"strata with method={arguments.method!r}",
+            allowed="crude comparisons",
+            cure="leave out strata=, or compare the groups of each stratum",
+        )
+    cure = "planned=20_000: the rows that you expect, fixed before the first look"
+    if arguments.planned is None and arguments.method == ANYTIME_EXACT:
+        return None
+    return checks.check_whole("planned", arguments.planned, low=1, cure=cure)
 
-    Predictions and labels: confusion counts; predictions alone: also selection counts; labels alone: those of labels.
-    Weights that are equal within every group drop out, as rates of groups are compared.
+
+def _check_rest(arguments: RateArguments) -> None:
+    """Raise where comparisons with all other rows are asked with what they do not have."""
+    nothing = "None: each group is compared with all other rows"
+    checks.check_that(arguments.reference is None, "reference", arguments.reference, nothing)
+    checks.check_that(arguments.strata is None, "strata", "a column", nothing)
+    checks.check_that(
+        arguments.simultaneous != "max-z",
+        "simultaneous",
+        arguments.simultaneous,
+        'None or "bonferroni" with comparisons="rest", whose groups overlap',
+        '"bonferroni"',
+    )
+
+
+def check_threshold(threshold: Any) -> float:
+    """The threshold of a ratio: above 0 and at most 1."""
+    return checks.check_number(
+        "threshold",
+        threshold,
+        low=0,
+        high=1,
+        open_low=True,
+        allowed="a ratio above 0 and at most 1, e.g. 0.8",
+        cure="use the threshold that applies to the case",
+    )
+
+
+def _checked_margin(margin: Any, *, any_margin: bool) -> float:
+    return checks.check_number(
+        "margin",
+        margin,
+        low=0,
+        high=None if any_margin else 1,
+        open_low=True,
+        open_high=True,
+        allowed="a size above 0" if any_margin else "a size in (0, 1), e.g. 0.1",
+        cure="use the margin that applies to the case",
+    )
+
+
+def count_tables(
+    arguments: RateArguments, needs: tuple[str, ...]
+) -> tuple[CellCounts, StratumCounts | None]:
+    """Cell counts of what a metric needs, and those by stratum where the arguments, or a tally,
+    have strata.
+
+    Predictions and labels: confusion counts; predictions alone: also selection counts; labels
+    alone: those of labels. Weights that are equal within every group drop out, as rates of groups
+    are compared.
     """
-    return count_tables(given, needs)[0]
-
-
-def count_tables(given: Mapping[str, Any], needs: tuple[str, ...]) -> tuple[CellCounts, StratumCounts | None]:
-    """The cell counts of `count_table`, and those by stratum where the arguments, or a tally, have strata."""
-    selection = len(needs) == 1
-    names = ("y_pred" if needs == ("predictions",) else "y_true",) if selection else ("y_true", "y_pred")
-    columns = {name: given.get(name) for name in (*names, "y_pred", "sensitive_features", "strata")}
-    if counts_or_rows(given.get("counts"), needs=", ".join(names), **columns):
-        counts = _counted(given["counts"], selection=selection).without_even_weights()
-        return counts, _counted_strata(given["counts"], selection=needs == ("predictions",))
-    y_true, y_pred = None if selection else given["y_true"], given[names[-1]]
-    strata = given.get("strata")
-    outcomes = Outcomes.from_arrays(y_true, y_pred, strata=strata, **rows_among(given))
-    kind = SelectionCounts if selection else ConfusionCounts
+    is_selection = len(needs) == 1
+    if not is_selection:
+        required = "y_true, y_pred"
+    elif needs == ("predictions",):
+        required = "y_pred"
+    else:
+        required = "y_true"
+    columns = {
+        "y_true": arguments.y_true,
+        "y_pred": arguments.y_pred,
+        "sensitive_features": arguments.sensitive_features,
+        "strata": arguments.strata,
+    }
+    if required == "y_pred":
+        del columns["y_true"]
+    if counts_or_rows(arguments.counts, needs=required, **columns):
+        counts = _counts_as_table(arguments.counts, selection=is_selection).without_even_weights()
+        strata = _counted_strata(arguments.counts, selection=needs == ("predictions",))
+        return counts, strata
+    y_true = None if is_selection else arguments.y_true
+    if required == "y_true":
+        y_pred = arguments.y_true
+    else:
+        y_pred = arguments.y_pred
+    outcomes = Outcomes.from_arrays(
+        y_true, y_pred, strata=arguments.strata, **arguments.row_options()
+    )
+    counts_class = SelectionCounts if is_selection else ConfusionCounts
     by_stratum = None
-    if strata is not None:
-        by_stratum = StratumCounts._from_outcomes(outcomes, kind, label_text(getattr(strata, "name", None) or ""))
-    return kind._from_outcomes(outcomes).without_even_weights(), by_stratum
+    if arguments.strata is not None:
+        strata_title = label_text(getattr(arguments.strata, "name", None) or "")
+        by_stratum = StratumCounts._from_outcomes(outcomes, counts_class, strata_title)
+    return counts_class._from_outcomes(outcomes).without_even_weights(), by_stratum
 
 
 def _counted_strata(counts: Any, *, selection: bool) -> StratumCounts | None:
-    """The strata of a tally that has some; of a weighted or clustered one, whose strata nobody asked for, none."""
-    if not isinstance(counts, Tally) or not counts.stratified or counts.cells is None or counts.cells.weighted:
+    """The strata of a tally that has some.
+
+    Of a weighted or clustered one, whose strata nobody asked for, none.
+    """
+    if (
+        not isinstance(counts, Tally)
+        or not counts.stratified
+        or counts.cells is None
+        or counts.cells.weighted
+    ):
         return None
     by_stratum = counts.strata()
-    return by_stratum.selection() if selection else by_stratum
+    if selection:
+        return by_stratum.selection()
+    return by_stratum
 
 
-def rows_among(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Of the arguments those that say how rows are read."""
-    names = ("sensitive_features", "sample_weight", "cluster", "pos_label", "label_values", "missing", "groups")
-    return {name: given[name] for name in names if name in given}
-
-
-def _counted(counts: Any, *, selection: bool) -> CellCounts:
+def _counts_as_table(counts: Any, *, selection: bool) -> CellCounts:
     """Counts in any of their forms as a table."""
     if isinstance(counts, Tally):
-        return counts.selection() if selection and isinstance(counts.cells, SelectionCounts) else counts.confusion()
+        if selection and isinstance(counts.cells, SelectionCounts):
+            return counts.selection()
+        return counts.confusion()
     if isinstance(counts, ConfusionCounts) or (selection and isinstance(counts, SelectionCounts)):
         return counts
     if isinstance(counts, CellCounts):
-        got = "selection counts" if isinstance(counts, SelectionCounts) else type(counts).__name__
+        if isinstance(counts, SelectionCounts):
+            received = "selection counts"
+        else:
+            received = type(counts).__name__
         of_selections = "SelectionCounts or ConfusionCounts, or a mapping or frame of them"
-        allowed = of_selections if selection else "confusion counts (tp, fp, fn, tn): this metric needs the labels"
-        raise InputError("counts", got=got, allowed=allowed, cure="pass the confusion counts of one model")
+        if selection:
+            allowed = of_selections
+        else:
+            allowed = "confusion counts (tp, fp, fn, tn): this metric needs the labels"
+        raise InputError(
+            "counts", got=received, allowed=allowed, cure="pass the confusion counts of one model"
+        )
     if selection and _holds_selections(counts):
         return SelectionCounts.from_counts(counts)
     return ConfusionCounts.from_counts(counts)
@@ -240,12 +281,43 @@ def _counted(counts: Any, *, selection: bool) -> CellCounts:
 def _holds_selections(counts: Any) -> bool:
     """Whether a mapping or frame holds two cells per group rather than four."""
     if isinstance(counts, Mapping):
-        cells = next(iter(counts.values()), ())
-        return hasattr(cells, "__len__") and len(cells) == 2
-    native = nw.from_native(counts, pass_through=True)
-    return isinstance(native, (nw.DataFrame, nw.LazyFrame)) and "selected" in native.collect_schema().names()
+        first_cells = next(iter(counts.values()), ())
+        return hasattr(first_cells, "__len__") and len(first_cells) == 2
+    native_frame = nw.from_native(counts, pass_through=True)
+    return (
+        isinstance(native_frame, (nw.DataFrame, nw.LazyFrame))
+        and "selected" in native_frame.collect_schema().names()
+    )
 
 
 def check_groups(groups: tuple[str, ...]) -> None:
     """Raise where there is nothing to compare with."""
-    checks.check_two_groups(groups, cure="compare with another group, or declare an empty one with groups=")
+    checks.check_two_groups(
+        groups, cure="compare with another group, or declare an empty one with groups="
+    )
+
+
+#: What the name of all rows but those of a group begins with.
+ALL_BUT = "all but "
+
+
+def beside_rest(table: CellCounts) -> CellCounts:
+    """The table, and below every group all other groups together."""
+    n_groups = len(table.groups)
+    if table.weighted:
+        raise InputError(
+            "comparisons",
+            got="'rest' of weighted or clustered rows",
+            allowed="rows of equal weight: those of all other groups are pooled",
+            cure="comparisons='all', or a column of the group and all others",
+        )
+    others = np.ones((n_groups, n_groups), dtype=np.int64) - np.eye(n_groups, dtype=np.int64)
+    rows = np.concatenate([table.rows, others @ table.rows])
+    units = table.group_units
+    return replace(
+        table,
+        groups=(*table.groups, *(f"{ALL_BUT}{name}" for name in table.groups)),
+        rows=rows,
+        totals=np.concatenate([table.totals, others @ table.totals]),
+        group_units=None if units is None else np.concatenate([units, others @ units]),
+    )

@@ -1,7 +1,8 @@
 """Comparisons within the strata of a confounder, beside the crude ones: the stratified score.
 
-The estimate is that of Mantel and Haenszel, where the stratified score is 0; interval, tests and verdict are by that
-score (`numerics/rates/strata.py`), its decisions by the rule of every other comparison.
+The estimate is that of Mantel and Haenszel, where the stratified score is 0; interval, tests and
+verdict are by that score (`numerics/rates/strata.py`), its decisions by the rule of every other
+comparison.
 """
 
 from __future__ import annotations
@@ -23,8 +24,11 @@ from fairstats.methods.rates.decision import equivalence_test
 from fairstats.methods.rates.limits import Mover
 from fairstats.methods.rates.result import Inference, RateComparison, as_family
 from fairstats.methods.rates.stratified_result import (
+    BRESLOW_DAY,
+    COCHRAN_MANTEL_HAENSZEL,
     CONDITIONAL,
     ENDING,
+    HOMOGENEITY,
     SCORE,
     StratifiedComparison,
     StratifiedDifferenceResult,
@@ -36,16 +40,23 @@ from fairstats.methods.rates.stratified_result import (
 from fairstats.numerics.rates import conditional, homogeneity, pooled, strata
 from fairstats.numerics.rates.strata import EQUALITY, Contrast, Strata
 
-_WHOLE: dict[str, tuple[float, float]] = {"ratio": (0.0, math.inf), "difference": (-1.0, 1.0)}
+_WHOLE_RANGE: dict[str, tuple[float, float]] = {"ratio": (0.0, math.inf), "difference": (-1.0, 1.0)}
 
 
 def can_be_adjusted(metric: Metric) -> bool:
-    """Whether a metric has an adjusted version: ratios and differences of rates, differences of means of rates."""
-    kinds = {RATES[name].interval for name in metric.rates if name in RATES}
-    if not metric.rates or len(kinds) != 1 or not all(name in RATES for name in metric.rates):
+    """Whether a metric has an adjusted version.
+
+    Ratios and differences of rates, differences of means of rates.
+    """
+    interval_kinds = {RATES[rate_name].interval for rate_name in metric.rates if rate_name in RATES}
+    if (
+        not metric.rates
+        or len(interval_kinds) != 1
+        or not all(rate_name in RATES for rate_name in metric.rates)
+    ):
         return False
-    return (metric.contrast in ("ratio", "difference") and kinds == {"score"}) or (
-        metric.contrast == "difference" and kinds == {"mover"}
+    return (metric.contrast in ("ratio", "difference") and interval_kinds == {"score"}) or (
+        metric.contrast == "difference" and interval_kinds == {"mover"}
     )
 
 
@@ -54,23 +65,34 @@ def check_adjustable(metric: Metric) -> None:
     if can_be_adjusted(metric):
         return
     if metric.contrast == "gap":
-        got, cure = "strata with the largest gap", "the signed differences, with comparisons='all' for all pairs"
+        received = "strata with the largest gap"
+        suggestion = "the signed differences, with comparisons='all' for all pairs"
     else:
-        got, cure = f"strata with {metric.name}", "a rate such as 'true_positive_rate', or leave out strata"
-    allowed = "ratios and differences of rates (successes among cases), or differences of their means"
-    raise InputError("strata", got=got, allowed=allowed, cure=cure)
+        received = f"strata with {metric.name}"
+        suggestion = "a rate such as 'true_positive_rate', or leave out strata"
+    allowed = (
+        "ratios and differences of rates (successes among cases), or differences of their means"
+    )
+    raise InputError("strata", got=received, allowed=allowed, cure=suggestion)
 
 
 def adjusted(result: Any, metric: Metric, counts: StratumCounts) -> Any:
-    """The result with its comparisons within strata in `stratified`: the same pairs, as one family of their own."""
+    """The result with its comparisons within strata in `stratified`.
+
+    The same pairs, as one family of their own.
+    """
     check_adjustable(metric)
     settings = replace(result.settings, method=SCORE)
-    chosen = settings.reference_rule == "highest"
+    chosen_by_data = settings.reference_rule == "highest"
     together = together_of(result)
-    levels = _Levels.of(settings, together)
-    compared = [_compared(c, metric.contrast, counts, settings, levels) for c in result.comparisons]
-    judged = as_family(compared, settings, chosen_among=together if chosen else 0)
-    known: dict[str, Any] = {
+    levels = _JointLevels.of(settings, together)
+    compared = []
+    for comparison in result.comparisons:
+        compared.append(
+            _compare_within_strata(comparison, metric.contrast, counts, settings, levels)
+        )
+    judged = as_family(compared, settings, chosen_among=together if chosen_by_data else 0)
+    result_fields: dict[str, Any] = {
         "metric": metric.name + ENDING,
         "comparisons": _with_disagreements(result.comparisons, judged, metric.contrast, counts),
         "settings": settings,
@@ -78,42 +100,59 @@ def adjusted(result: Any, metric: Metric, counts: StratumCounts) -> Any:
         "words": f"{metric.title.split(':')[0]} within strata",
         "stratum_counts": counts,
     }
-    result_class = StratifiedRatioResult if metric.contrast == "ratio" else StratifiedDifferenceResult
-    return replace(result, stratified=result_class(**known))
+    result_class = (
+        StratifiedRatioResult if metric.contrast == "ratio" else StratifiedDifferenceResult
+    )
+    return replace(result, stratified=result_class(**result_fields))
 
 
 def together_of(result: Any) -> int:
-    """Comparisons whose intervals hold at once (Bonferroni): all that the data could have chosen, or those shown."""
+    """Comparisons whose intervals hold at once (Bonferroni).
+
+    All that the data could have chosen, or those shown.
+    """
     if result.settings.reference_rule == "highest":
         n_groups = len(result.counts.groups)
-        rows = len({c.metric for c in result.comparisons})
-        return int(max(rows * n_groups * (n_groups - 1) // 2, 1))
-    return max(len(result.comparisons), 1) if result.settings.simultaneous else 1
+        n_metrics = len({comparison.metric for comparison in result.comparisons})
+        return int(max(n_metrics * n_groups * (n_groups - 1) // 2, 1))
+    if result.settings.simultaneous:
+        return max(len(result.comparisons), 1)
+    return 1
 
 
 def _with_disagreements(
-    crude: Sequence[RateComparison], judged: Sequence[StratifiedComparison], scale: str, counts: StratumCounts
+    crude_comparisons: Sequence[RateComparison],
+    judged: Sequence[StratifiedComparison],
+    scale: str,
+    counts: StratumCounts,
 ) -> tuple[StratifiedComparison, ...]:
-    among = f"{len(counts.strata)} strata" + (f" of {counts.attribute}" if counts.attribute else "")
-    pairs = zip(crude, judged, strict=True)
-    return tuple(replace(c, disagreement=disagreement(plain, c, scale, among)) for plain, c in pairs)
+    strata_words = f"{len(counts.strata)} strata" + (
+        f" of {counts.attribute}" if counts.attribute else ""
+    )
+    crude_and_judged = zip(crude_comparisons, judged, strict=True)
+    return tuple(
+        replace(
+            comparison, disagreement=disagreement(crude_comparison, comparison, scale, strata_words)
+        )
+        for crude_comparison, comparison in crude_and_judged
+    )
 
 
 @dataclass(frozen=True)
-class _Levels:
+class _JointLevels:
     """Levels of intervals that hold together (Bonferroni): two-sided ones, and one-sided ones."""
 
     two_sided: float
     one_sided: float
 
     @classmethod
-    def of(cls, settings: Inference, together: int) -> _Levels:
-        level = 1 - (1 - settings.confidence_level) / together
-        return cls(two_sided=level, one_sided=level)
+    def of(cls, settings: Inference, together: int) -> _JointLevels:
+        single_level = 1 - (1 - settings.confidence_level) / together
+        return cls(two_sided=single_level, one_sided=single_level)
 
 
 @dataclass(frozen=True)
-class _Pooled:
+class _StratifiedScore:
     """The stratified score of one rate, as a method of limits."""
 
     tables: Strata
@@ -122,25 +161,38 @@ class _Pooled:
 
     def statistic(self, null: float) -> float:
         """Stratified score z(θ)."""
-        compute = strata.guarded_statistic if self.guarded else strata.score_statistic
+        if self.guarded:
+            compute = strata.guarded_statistic
+        else:
+            compute = strata.score_statistic
         return float(compute(self.tables, null, self.contrast))
 
     def limit(self, critical: float, side: int) -> float:
         """Lower (side −1) or upper end of {θ : |z(θ)| ≤ critical}."""
-        return float(strata.score_limit(self.tables, critical, self.contrast, side=side, guarded=self.guarded))
+        return float(
+            strata.score_limit(
+                self.tables, critical, self.contrast, side=side, guarded=self.guarded
+            )
+        )
 
 
 @dataclass(frozen=True)
-class _Means:
+class _MeanOfScores:
     """The stratified score of a difference of means of two rates: their scores, joined by MOVER."""
 
-    scores: tuple[_Pooled, ...]
+    scores: tuple[_StratifiedScore, ...]
 
     @property
     def mover(self) -> Mover:
         """MOVER of the parts' differences."""
-        parts: Any = tuple((float(strata.mantel_haenszel(s.tables, s.contrast)), s) for s in self.scores)
-        return Mover(math.inf, parts)
+        parts_with_scores: Any = tuple(
+            (
+                float(strata.mantel_haenszel(stratified_score.tables, stratified_score.contrast)),
+                stratified_score,
+            )
+            for stratified_score in self.scores
+        )
+        return Mover(math.inf, parts_with_scores)
 
     def statistic(self, null: float) -> float:
         """Critical value at which the interval ends at `null`."""
@@ -148,175 +200,253 @@ class _Means:
 
     def limit(self, critical: float, side: int) -> float:
         """Lower (side −1) or upper end."""
-        low, high = self.mover.limits(critical)
-        return low if side < 0 else high
+        lower_limit, upper_limit = self.mover.limits(critical)
+        return lower_limit if side < 0 else upper_limit
 
 
-def _compared(
-    crude: RateComparison, contrast: str, counts: StratumCounts, settings: Inference, levels: _Levels
+def _compare_within_strata(
+    crude_comparison: RateComparison,
+    contrast: str,
+    counts: StratumCounts,
+    settings: Inference,
+    levels: _JointLevels,
 ) -> tuple[StratifiedComparison, Evidence]:
     """One adjusted comparison, and the evidence of its verdict."""
-    kind = cast("Contrast", contrast)
-    parts = [stratum_table(counts, rate, crude.group, crude.reference) for rate in rates_of(crude.metric, counts)]
-    open_interval = Interval(*_WHOLE[contrast], settings.confidence_level, SCORE)
-    tables = parts[0]
-    shared = [part.shared for part in parts]
-    homogeneous = homogeneity.homogeneity_test(tables, kind) if len(parts) == 1 else None
-    row = StratifiedComparison(
-        metric=crude.metric + ENDING,
-        group=crude.group,
-        reference=crude.reference,
+    contrast_kind = cast("Contrast", contrast)
+    stratum_tables = []
+    for each_rate in rates_of(crude_comparison.metric, counts):
+        stratum_tables.append(
+            stratum_table(counts, each_rate, crude_comparison.group, crude_comparison.reference)
+        )
+    open_interval = Interval(*_WHOLE_RANGE[contrast], settings.confidence_level, SCORE)
+    first_tables = stratum_tables[0]
+    shared = [part_tables.shared for part_tables in stratum_tables]
+    if len(stratum_tables) == 1:
+        homogeneous = homogeneity.homogeneity_test(first_tables, contrast_kind)
+    else:
+        homogeneous = None
+    comparison = StratifiedComparison(
+        metric=crude_comparison.metric + ENDING,
+        group=crude_comparison.group,
+        reference=crude_comparison.reference,
         confidence_interval=open_interval,
         bounds=open_interval,
         verdict="insufficient evidence",
-        n=sum(int(part.n1[part.shared].sum()) for part in parts),
-        n_reference=sum(int(part.n0[part.shared].sum()) for part in parts),
+        n=sum(int(part_tables.n1[part_tables.shared].sum()) for part_tables in stratum_tables),
+        n_reference=sum(
+            int(part_tables.n0[part_tables.shared].sum()) for part_tables in stratum_tables
+        ),
         method=SCORE,
-        crude=crude.estimate,
-        crude_verdict=crude.verdict,
-        n_strata=int(np.min([own.sum() for own in shared])),
+        crude=crude_comparison.estimate,
+        crude_verdict=crude_comparison.verdict,
+        n_strata=int(np.min([own_shared.sum() for own_shared in shared])),
+        n_informative=int(first_tables.informative.sum()),
+        contrast=contrast,
         pvalue_homogeneity=float(homogeneous.pvalue) if homogeneous else math.nan,
     )
-    who = f"{crude.group} and {crude.reference}"
-    if any(not own.any() for own in shared):
-        return replace(row, note=f"{who}: no stratum has cases of both."), Evidence()
-    estimates = [float(strata.mantel_haenszel(part, kind)) for part in parts]
-    errors = [float(strata.standard_error(part, kind)) for part in parts]
-    rates = np.mean([strata.adjusted_rates(part) for part in parts], axis=0)
-    row = replace(
-        row,
-        estimate=float(np.mean(estimates)),
-        std_error=math.hypot(*errors) / len(errors),
-        rate=float(rates[0]),
-        rate_reference=float(rates[1]),
+    group_names = f"{crude_comparison.group} and {crude_comparison.reference}"
+    if any(not own_shared.any() for own_shared in shared):
+        return replace(comparison, note=f"{group_names}: no stratum has cases of both."), Evidence()
+    estimates = []
+    for part_tables in stratum_tables:
+        estimates.append(float(strata.mantel_haenszel(part_tables, contrast_kind)))
+    std_errors = []
+    for part_tables in stratum_tables:
+        std_errors.append(float(strata.standard_error(part_tables, contrast_kind)))
+    adjusted_rates = np.mean(
+        [strata.adjusted_rates(part_tables) for part_tables in stratum_tables], axis=0
     )
-    if math.isnan(row.estimate):
-        note = f"{who}: no success in any stratum that both share; 0/0 can be any ratio."
-        return replace(row, note=note), Evidence()
-    return _decided(row, parts, kind, settings, levels)
+    comparison = replace(
+        comparison,
+        estimate=float(np.mean(estimates)),
+        std_error=math.hypot(*std_errors) / len(std_errors),
+        rate=float(adjusted_rates[0]),
+        rate_reference=float(adjusted_rates[1]),
+    )
+    if math.isnan(comparison.estimate):
+        note = f"{group_names}: no success in any stratum that both share; 0/0 can be any ratio."
+        return replace(comparison, note=note), Evidence()
+    return _decide_within_strata(comparison, stratum_tables, contrast_kind, settings, levels)
 
 
-def _decided(
-    row: StratifiedComparison, parts: Sequence[Strata], contrast: Contrast, settings: Inference, levels: _Levels
+def _decide_within_strata(
+    comparison: StratifiedComparison,
+    stratum_tables: Sequence[Strata],
+    contrast: Contrast,
+    settings: Inference,
+    levels: _JointLevels,
 ) -> tuple[StratifiedComparison, Evidence]:
     """Interval, tests, limits and evidence of a comparison that has an estimate."""
-    equality, alpha = EQUALITY[contrast], 1 - settings.confidence_level
-    plain = _score_of(parts, contrast, guarded=False)
-    guarded = _score_of(parts, contrast, guarded=True)
-    exact = _exact_equality(parts)
-    z_equal = plain.statistic(equality)
+    equality = EQUALITY[contrast]
+    alpha = 1 - settings.confidence_level
+    plain_score = _score_of(stratum_tables, contrast, guarded=False)
+    guarded_score = _score_of(stratum_tables, contrast, guarded=True)
+    exact_pvalue = _exact_equality(stratum_tables)
+    z_equal = plain_score.statistic(equality)
     p_equal = two_sided_pvalue(z_equal)
-    if not math.isnan(exact):
-        p_equal = max(p_equal, exact)
-    few = [part for part in parts if strata.fewest_cases(part) < pooled.FEWEST_CASES]
+    if not math.isnan(exact_pvalue):
+        p_equal = max(p_equal, exact_pvalue)
+    parts_of_few = []
+    for part_tables in stratum_tables:
+        if strata.fewest_cases(part_tables) < pooled.FEWEST_CASES:
+            parts_of_few.append(part_tables)
 
-    low, high = settings._fair(contrast)
-    judged_by_equality = low == high
-    judge = plain if judged_by_equality else guarded
-    z_low, z_high = judge.statistic(low), judge.statistic(high)
+    fair_low, fair_high = settings._fair_range(contrast)
+    judged_by_equality = fair_low == fair_high
+    if judged_by_equality:
+        judging_score = plain_score
+    else:
+        judging_score = guarded_score
+    z_low = judging_score.statistic(fair_low)
+    z_high = judging_score.statistic(fair_high)
     evidence = z_evidence(z_low, z_high)
-    if judged_by_equality and not math.isnan(exact):
-        evidence = Evidence(below=max(evidence.below, exact), above=max(evidence.above, exact), inside=evidence.inside)
-    side = bound_level(z_low - z_high, settings.confidence_level)
-    critical = normal_quantile(side)
-    bound_low, bound_high = judge.limit(critical, -1), judge.limit(critical, 1)
-    if judged_by_equality and exact > alpha:
+    if judged_by_equality and not math.isnan(exact_pvalue):
+        evidence = Evidence(
+            below=max(evidence.below, exact_pvalue),
+            above=max(evidence.above, exact_pvalue),
+            inside=evidence.inside,
+        )
+    level_of_bounds = bound_level(z_low - z_high, settings.confidence_level)
+    critical_value = normal_quantile(level_of_bounds)
+    bound_low = judging_score.limit(critical_value, -1)
+    bound_high = judging_score.limit(critical_value, 1)
+    if judged_by_equality and exact_pvalue > alpha:
         # the exact test keeps equality: so do the limits of the verdict
-        bound_low, bound_high = min(bound_low, equality), max(bound_high, equality)
-    bounds = Interval(bound_low, bound_high, side, SCORE)
+        bound_low = min(bound_low, equality)
+        bound_high = max(bound_high, equality)
+    bounds = Interval(bound_low, bound_high, level_of_bounds, SCORE)
 
-    nulls = settings._nulls(contrast)
-    z_less, z_greater = judge.statistic(nulls["less"]), judge.statistic(nulls["greater"])
-    p_less, p_greater = normal_cdf(z_less), normal_cdf(-z_greater)
+    null_values = settings._null_values(contrast)
+    z_less = judging_score.statistic(null_values["less"])
+    z_greater = judging_score.statistic(null_values["greater"])
+    p_less = normal_cdf(z_less)
+    p_greater = normal_cdf(-z_greater)
     note = ""
-    if few and not judged_by_equality:
+    if parts_of_few and not judged_by_equality:
         evidence = Evidence()
         p_less = p_greater = math.nan
-        fewest = int(min(strata.fewest_cases(part) for part in few))
+        fewest_cases = int(min(strata.fewest_cases(part_tables) for part_tables in parts_of_few))
         note = (
-            f"{row.group} against {row.reference}: {fewest} cases of the smaller group in the strata that both share; "
-            f"below {pooled.FEWEST_CASES} only equality is tested within strata."
+            f"{comparison.group} against {comparison.reference}: {fewest_cases} cases of the smaller group in the"
+            f" strata that both share; below {pooled.FEWEST_CASES} only equality is tested within"
+            " strata."
         )
-    tests = [
-        HypothesisTest(f"{contrast} >= {nulls['less']:.6g}", "less", z_less, p_less, SCORE),
-        HypothesisTest(f"{contrast} <= {nulls['greater']:.6g}", "greater", z_greater, p_greater, SCORE),
+    all_tests = [
+        HypothesisTest(f"{contrast} >= {null_values['less']:.6g}", "less", z_less, p_less, SCORE),
+        HypothesisTest(
+            f"{contrast} <= {null_values['greater']:.6g}", "greater", z_greater, p_greater, SCORE
+        ),
         HypothesisTest(f"{contrast} = {equality:g}", "two-sided", z_equal, p_equal, SCORE),
     ]
-    if not few:
-        tests += equivalence_test(
+    if not parts_of_few:
+        all_tests += equivalence_test(
             contrast,
-            (low, high),
+            (fair_low, fair_high),
             statistics=(z_low, z_high),
             pvalues=(normal_cdf(-z_low), normal_cdf(z_high)),
             method=f"TOST ({SCORE})",
         )
-    if len(parts) == 1:
-        tests += _tests_of_strata(parts[0], contrast)
+    if len(stratum_tables) == 1:
+        all_tests += _tests_of_strata(stratum_tables[0], contrast)
 
-    quoted = next(test for test in tests if test.alternative == settings.alternative)
-    interval = _interval(plain, guarded, settings, levels, contrast)
-    if settings.alternative == "two-sided" and not math.isnan(exact) and p_equal > alpha:
+    quoted = next(
+        hypothesis_test
+        for hypothesis_test in all_tests
+        if hypothesis_test.alternative == settings.alternative
+    )
+    interval = _interval_by_score(plain_score, guarded_score, settings, levels, contrast)
+    if settings.alternative == "two-sided" and not math.isnan(exact_pvalue) and p_equal > alpha:
         # the exact test does not reject equality: neither does the interval
         interval = (min(interval[0], equality), max(interval[1], equality))
-    return replace(
-        row,
-        confidence_interval=Interval(*interval, settings.confidence_level, SCORE),
-        bounds=bounds,
-        statistic=quoted.statistic,
-        pvalue=quoted.pvalue,
-        tests=tuple(tests),
-        note=note,
-        procedure=Procedure(SCORE, "score"),
-    ), evidence
+    return (
+        replace(
+            comparison,
+            confidence_interval=Interval(*interval, settings.confidence_level, SCORE),
+            bounds=bounds,
+            statistic=quoted.statistic,
+            pvalue=quoted.pvalue,
+            tests=tuple(all_tests),
+            note=note,
+            procedure=Procedure(SCORE, "score"),
+        ),
+        evidence,
+    )
 
 
-def _score_of(parts: Sequence[Strata], contrast: Contrast, *, guarded: bool) -> _Pooled | _Means:
-    scores = tuple(_Pooled(part, contrast, guarded) for part in parts)
-    return scores[0] if len(scores) == 1 else _Means(scores)
+def _score_of(
+    stratum_tables: Sequence[Strata], contrast: Contrast, *, guarded: bool
+) -> _StratifiedScore | _MeanOfScores:
+    scores = tuple(
+        _StratifiedScore(part_tables, contrast, guarded) for part_tables in stratum_tables
+    )
+    if len(scores) == 1:
+        return scores[0]
+    return _MeanOfScores(scores)
 
 
-def _exact_equality(parts: Sequence[Strata]) -> float:
-    """Twice the smaller tail of the exact conditional test, where cells are small; NaN elsewhere and for means."""
-    tables = parts[0]
-    small = strata.least_expected(tables) < pooled.EXACT_BELOW
-    if len(parts) > 1 or not small or conditional.values_possible(tables) > pooled.MOST_VALUES:
+def _exact_equality(stratum_tables: Sequence[Strata]) -> float:
+    """Twice the smaller tail of the exact conditional test, where cells are small.
+
+    NaN elsewhere and for means.
+    """
+    first_tables = stratum_tables[0]
+    small_cells = strata.least_expected(first_tables) < pooled.EXACT_BELOW
+    if (
+        len(stratum_tables) > 1
+        or not small_cells
+        or conditional.values_possible(first_tables) > pooled.MOST_VALUES
+    ):
         return math.nan
-    return float(conditional.conditional_test(tables).central)
+    return float(conditional.conditional_test(first_tables).central)
 
 
-def _interval(
-    plain: _Pooled | _Means, guarded: _Pooled | _Means, settings: Inference, levels: _Levels, contrast: Contrast
+def _interval_by_score(
+    plain_score: _StratifiedScore | _MeanOfScores,
+    guarded_score: _StratifiedScore | _MeanOfScores,
+    settings: Inference,
+    levels: _JointLevels,
+    contrast: Contrast,
 ) -> tuple[float, float]:
     """Two-sided by the plain score; of a one-sided alternative the limit that its test inverts."""
-    least, most = _WHOLE[contrast]
+    smallest_value, largest_value = _WHOLE_RANGE[contrast]
     if settings.alternative == "two-sided":
-        critical = normal_quantile((1 + levels.two_sided) / 2)
-        return plain.limit(critical, -1), plain.limit(critical, 1)
-    critical = normal_quantile(levels.one_sided)
+        critical_value = normal_quantile((1 + levels.two_sided) / 2)
+        return plain_score.limit(critical_value, -1), plain_score.limit(critical_value, 1)
+    critical_value = normal_quantile(levels.one_sided)
     if settings.alternative == "less":
-        return least, guarded.limit(critical, 1)
-    return guarded.limit(critical, -1), most
+        return smallest_value, guarded_score.limit(critical_value, 1)
+    return guarded_score.limit(critical_value, -1), largest_value
 
 
 def _tests_of_strata(tables: Strata, contrast: Contrast) -> list[HypothesisTest]:
-    """Cochran–Mantel–Haenszel, the exact conditional test, and homogeneity of the contrast and of odds ratios."""
+    """Cochran–Mantel–Haenszel, the exact conditional test, and homogeneity of the contrast and of
+    odds ratios.
+    """
     z = float(strata.score_statistic(tables, EQUALITY[contrast], contrast))
-    null = "odds ratio = 1 in all strata"
-    name = "Cochran–Mantel–Haenszel"
-    tests = [HypothesisTest(null, "any difference", z * z, two_sided_pvalue(z), name)]
+    null_hypothesis = "odds ratio = 1 in all strata"
+    test_name = COCHRAN_MANTEL_HAENSZEL
+    all_tests = [
+        HypothesisTest(null_hypothesis, "any difference", z * z, two_sided_pvalue(z), test_name)
+    ]
     if conditional.values_possible(tables) <= pooled.MOST_VALUES:
-        exact = float(conditional.conditional_test(tables).central)
+        exact_pvalue = float(conditional.conditional_test(tables).central)
         successes = float(tables.k1[tables.shared].sum())
-        tests.append(HypothesisTest(null, "any difference", successes, exact, CONDITIONAL, exact=True))
+        all_tests.append(
+            HypothesisTest(
+                null_hypothesis, "any difference", successes, exact_pvalue, CONDITIONAL, exact=True
+            )
+        )
     informative = int(tables.informative.sum())
     strata_words = f"{informative} informative strata"
     by_contrast = homogeneity.homogeneity_test(tables, contrast)
     by_odds = homogeneity.homogeneity_test(tables, "odds_ratio")
-    for what, name, test in (
-        (contrast, "score test of homogeneity", by_contrast),
-        ("odds ratio", "Breslow–Day with Tarone's adjustment", by_odds),
+    for compared_words, test_name, homogeneity_test in (
+        (contrast, HOMOGENEITY, by_contrast),
+        ("odds ratio", BRESLOW_DAY, by_odds),
     ):
-        null = f"one {what} in all of {strata_words}"
-        values = float(test.statistic), float(test.pvalue)
-        tests.append(HypothesisTest(null, "heterogeneity", *values, name))
-    return tests
+        null_hypothesis = f"one {compared_words} in all of {strata_words}"
+        statistic_and_pvalue = float(homogeneity_test.statistic), float(homogeneity_test.pvalue)
+        all_tests.append(
+            HypothesisTest(null_hypothesis, "heterogeneity", *statistic_and_pvalue, test_name)
+        )
+    return all_tests

@@ -10,10 +10,15 @@ from fairstats.ground.checks import Floats
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import pd
 from fairstats.ground.multiplicity import normal_quantile
-from fairstats.ground.registry import RATES, SELECTED, Rate, find_metric
+from fairstats.ground.registry import RATES, SELECTED, Metric, Rate, find_metric
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.strata import StratumCounts
-from fairstats.methods.rates.result import ComparisonResult, DifferenceResult, RateComparison, RatioResult
+from fairstats.methods.rates.result import (
+    ComparisonResult,
+    DifferenceResult,
+    RateComparison,
+    RatioResult,
+)
 from fairstats.numerics.rates import strata
 from fairstats.numerics.rates.strata import EQUALITY, Contrast, Strata
 
@@ -22,14 +27,23 @@ ENDING = "_stratified"
 SCORE = "stratified score"
 #: Name of the exact test of equality within strata.
 CONDITIONAL = "exact conditional (twice the smaller tail)"
+#: Names of the tests of equality, and of one contrast and one odds ratio in all strata.
+COCHRAN_MANTEL_HAENSZEL = "Cochran–Mantel–Haenszel"
+HOMOGENEITY = "score test of homogeneity"
+BRESLOW_DAY = "Breslow–Day with Tarone's adjustment"
+
+
+def find_crude_metric(name: str) -> Metric | None:
+    """The metric of a comparison, also of one within strata; None where there is none."""
+    return find_metric(name.removesuffix(ENDING))
 
 
 @serialisable(kw_only=True)
 class StratifiedComparison(RateComparison):
     """A group against its reference within strata.
 
-    `rate` and `rate_reference` are the adjusted rates Σwr/Σw, of which the estimate is the ratio or difference, and `n`
-    and `n_reference` the cases in the strata that both share.
+    `rate` and `rate_reference` are the adjusted rates Σwr/Σw, of which the estimate is the ratio or
+    difference, and `n` and `n_reference` the cases in the strata that both share.
 
     Attributes
     ----------
@@ -39,6 +53,10 @@ class StratifiedComparison(RateComparison):
         A sentence where crude and adjusted comparison disagree; empty where they do not.
     n_strata : int
         Strata with cases of both groups.
+    n_informative : int
+        Strata with cases, successes and failures of both: what tests of homogeneity count.
+    contrast : str
+        ``"ratio"`` or ``"difference"``.
     pvalue_homogeneity : float
         That one contrast holds in all strata; NaN where there is no test of it.
     """
@@ -49,12 +67,17 @@ class StratifiedComparison(RateComparison):
     crude_verdict: str = ""
     disagreement: str = ""
     n_strata: int = 0
+    n_informative: int = 0
+    contrast: str = ""
     pvalue_homogeneity: float = math.nan
 
 
 @dataclass(frozen=True, eq=False)
-class _Adjusted(ComparisonResult):
-    """What adjusted results of ratios and of differences share; `stratum_counts` are the sufficient statistics."""
+class _AdjustedComparisons(ComparisonResult):
+    """What adjusted results of ratios and of differences share.
+
+    `stratum_counts` are the sufficient statistics.
+    """
 
     comparisons: tuple[StratifiedComparison, ...]
     stratum_counts: StratumCounts = None  # type: ignore[assignment]
@@ -67,20 +90,29 @@ class _Adjusted(ComparisonResult):
     @property
     def crude(self) -> tuple[float, ...]:
         """The contrast without strata, per comparison."""
-        return tuple(c.crude for c in self.comparisons)
+        return tuple(comparison.crude for comparison in self.comparisons)
 
     def notes(self) -> list[str]:
         """Sentences below the table."""
-        by = f" of {self.stratum_counts.attribute}" if self.stratum_counts.attribute else ""
-        lines = super().notes()
-        lines.append(f"Estimates of Mantel and Haenszel over {len(self.strata)} strata{by}; limits by the {SCORE}.")
-        for c in self.comparisons:
-            lines += [f"{c.group} against {c.reference}: {text}" for text in homogeneity_words(c)]
-        return list(dict.fromkeys(lines))
+        if self.stratum_counts.attribute:
+            attribute_words = f" of {self.stratum_counts.attribute}"
+        else:
+            attribute_words = ""
+        sentences = super().notes()
+        sentences.append(
+            f"Estimates of Mantel and Haenszel over {len(self.strata)} strata{attribute_words}; limits by the"
+            f" {SCORE}."
+        )
+        for comparison in self.comparisons:
+            for homogeneity_text in homogeneity_words(comparison):
+                sentences.append(
+                    f"{comparison.group} against {comparison.reference}: {homogeneity_text}"
+                )
+        return list(dict.fromkeys(sentences))
 
-    def _finding(self, c: RateComparison) -> str:
+    def _describe_finding(self, c: RateComparison) -> str:
         """The comparison in words: adjusted rates are no rates of anybody."""
-        return f"Within strata, {super()._finding(c)}"
+        return f"Within strata, {super()._describe_finding(c)}"
 
     def regime_notes(self) -> list[str]:
         """Nothing: below the size that simulation shows to be enough there is no verdict."""
@@ -88,8 +120,10 @@ class _Adjusted(ComparisonResult):
 
     def worst_case_bounds(self) -> pd.DataFrame:
         """Refused: rows that lack a value may lack their stratum, too."""
-        cure = "worst_case_bounds() of the comparison without strata"
-        raise InputError("strata", got="an adjusted comparison", allowed="a crude one", cure=cure)
+        suggestion = "worst_case_bounds() of the comparison without strata"
+        raise InputError(
+            "strata", got="an adjusted comparison", allowed="a crude one", cure=suggestion
+        )
 
     def by_stratum(self) -> pd.DataFrame:
         """Rates and contrast of every comparison in every stratum.
@@ -97,48 +131,61 @@ class _Adjusted(ComparisonResult):
         Returns
         -------
         DataFrame
-            metric, rate_name, stratum, group, reference, successes, n, rate, successes_reference, n_reference,
-            rate_reference, estimate, ci_low, ci_high (by the score of the stratum alone), informative.
+            metric, rate_name, stratum, group, reference, successes, n, rate, successes_reference,
+            n_reference, rate_reference, estimate, ci_low, ci_high (by the score of the stratum
+            alone), informative.
         """
-        rows = []
+        table_rows = []
         contrast = cast("Contrast", self.scale)
-        critical = normal_quantile((1 + self.settings.confidence_level) / 2)
-        for c in self.comparisons:
-            for rate in rates_of(c.metric, self.stratum_counts):
-                tables = stratum_table(self.stratum_counts, rate, c.group, c.reference)
-                each = Strata.of(*(column[:, None] for column in (tables.k1, tables.n1, tables.k0, tables.n0)))
-                low, high = (strata.score_limit(each, critical, contrast, side=side) for side in (-1, 1))
-                estimate = strata.mantel_haenszel(each, contrast)
-                for h, name in enumerate(self.strata):
-                    n, n_reference = int(tables.n1[h]), int(tables.n0[h])
-                    rows.append(
+        critical_value = normal_quantile((1 + self.settings.confidence_level) / 2)
+        for comparison in self.comparisons:
+            for each_rate in rates_of(comparison.metric, self.stratum_counts):
+                tables = stratum_table(
+                    self.stratum_counts, each_rate, comparison.group, comparison.reference
+                )
+                single_strata = Strata.of(
+                    *(column[:, None] for column in (tables.k1, tables.n1, tables.k0, tables.n0))
+                )
+                lower_limits, upper_limits = (
+                    strata.score_limit(single_strata, critical_value, contrast, side=side)
+                    for side in (-1, 1)
+                )
+                estimate = strata.mantel_haenszel(single_strata, contrast)
+                for stratum_index, stratum_name in enumerate(self.strata):
+                    n_group = int(tables.n1[stratum_index])
+                    n_reference = int(tables.n0[stratum_index])
+                    table_rows.append(
                         {
-                            "metric": c.metric,
-                            "rate_name": rate.name,
-                            "stratum": name,
-                            "group": c.group,
-                            "reference": c.reference,
-                            "successes": int(tables.k1[h]),
-                            "n": n,
-                            "rate": tables.k1[h] / n if n else math.nan,
-                            "successes_reference": int(tables.k0[h]),
+                            "metric": comparison.metric,
+                            "rate_name": each_rate.name,
+                            "stratum": stratum_name,
+                            "group": comparison.group,
+                            "reference": comparison.reference,
+                            "successes": int(tables.k1[stratum_index]),
+                            "n": n_group,
+                            "rate": tables.k1[stratum_index] / n_group if n_group else math.nan,
+                            "successes_reference": int(tables.k0[stratum_index]),
                             "n_reference": n_reference,
-                            "rate_reference": tables.k0[h] / n_reference if n_reference else math.nan,
-                            "estimate": estimate[h] if n and n_reference else math.nan,
-                            "ci_low": low[h],
-                            "ci_high": high[h],
-                            "informative": bool(tables.informative[h]),
+                            "rate_reference": (
+                                tables.k0[stratum_index] / n_reference if n_reference else math.nan
+                            ),
+                            "estimate": estimate[stratum_index]
+                            if n_group and n_reference
+                            else math.nan,
+                            "ci_low": lower_limits[stratum_index],
+                            "ci_high": upper_limits[stratum_index],
+                            "informative": bool(tables.informative[stratum_index]),
                         }
                     )
-        return pd.DataFrame(rows)
+        return pd.DataFrame(table_rows)
 
     def _by_value(self, c: RateComparison) -> tuple[str, str, Rate | None]:
-        plain = replace(c, metric=c.metric.removesuffix(ENDING))
-        return super()._by_value(plain)
+        crude_named = replace(c, metric=c.metric.removesuffix(ENDING))
+        return super()._by_value(crude_named)
 
 
 @serialisable(eq=False)
-class StratifiedRatioResult(_Adjusted, RatioResult):
+class StratifiedRatioResult(_AdjustedComparisons, RatioResult):
     """Ratios within strata; `stratum_counts` are the sufficient statistics.
 
     Attributes
@@ -149,7 +196,7 @@ class StratifiedRatioResult(_Adjusted, RatioResult):
 
 
 @serialisable(eq=False)
-class StratifiedDifferenceResult(_Adjusted, DifferenceResult):
+class StratifiedDifferenceResult(_AdjustedComparisons, DifferenceResult):
     """Differences within strata; `stratum_counts` are the sufficient statistics.
 
     Attributes
@@ -159,70 +206,107 @@ class StratifiedDifferenceResult(_Adjusted, DifferenceResult):
     """
 
 
-def disagreement(crude: RateComparison, within: StratifiedComparison, scale: str, among: str) -> str:
+def disagreement(
+    crude: RateComparison, within: StratifiedComparison, scale: str, among: str
+) -> str:
     """A sentence where crude and adjusted comparison say different things; empty where they agree.
 
-    They disagree where their verdicts differ; or where the adjusted estimate lies outside the crude interval, and on
-    the other side of equality, or only one of both differs from it. `among`: the strata in words.
+    They disagree where their verdicts differ; or where the adjusted estimate lies outside the crude
+    interval, and on the other side of equality, or only one of both differs from it. `among`: the
+    strata in words.
     """
     unknown = "insufficient evidence"
     if unknown in (crude.verdict, within.verdict) or math.isnan(within.estimate):
         return ""
     equality = EQUALITY[scale]
-    number = ".3f" if scale == "ratio" else "+.3f"
-    moved = within.estimate not in crude.confidence_interval
-    turned = (crude.estimate - equality) * (within.estimate - equality) < 0
-    error = 1 - crude.confidence_interval.confidence_level
-    shown = (crude.pvalue <= error) != (within.pvalue <= error)
-    if crude.verdict == within.verdict and not (moved and (turned or shown)):
+    number_format = ".3f" if scale == "ratio" else "+.3f"
+    outside_interval = within.estimate not in crude.confidence_interval
+    sides_differ = (crude.estimate - equality) * (within.estimate - equality) < 0
+    error_rate = 1 - crude.confidence_interval.confidence_level
+    one_significant = (crude.pvalue <= error_rate) != (within.pvalue <= error_rate)
+    if crude.verdict == within.verdict and not (
+        outside_interval and (sides_differ or one_significant)
+    ):
         return ""
-    interval = within.confidence_interval.words(number)
+    interval = within.confidence_interval.words(number_format)
     sentence = (
-        f"{crude.group} against {crude.reference}: crude {scale} {crude.estimate:{number}} ({crude.verdict}), "
-        f"within {among} {within.estimate:{number}} ({interval}; {within.verdict})."
+        f"{crude.group} against {crude.reference}: crude {scale} {crude.estimate:{number_format}}"
+        f" ({crude.verdict}), within {among} {within.estimate:{number_format}} ({interval};"
+        f" {within.verdict})."
     )
-    if within.pvalue_homogeneity < error:
-        sentence += f" Strata differ (p = {within.pvalue_homogeneity:.2g}): one {scale} does not describe all of them."
+    if within.pvalue_homogeneity < error_rate:
+        sentence += (
+            f" Strata differ (p = {within.pvalue_homogeneity:.2g}): one {scale} does not describe"
+            " all of them."
+        )
     return sentence
 
 
 def tables_of(result: Any, c: RateComparison) -> list[tuple[Floats, Floats, Floats, Floats]]:
-    """Successes and cases of both groups by stratum (k₁, n₁, k₀, n₀), for each rate that the comparison is of."""
+    """Successes and cases of both groups by stratum (k₁, n₁, k₀, n₀), for each rate that the
+    comparison is of.
+    """
     counts: StratumCounts = result.stratum_counts
-    tables = [stratum_table(counts, rate, c.group, c.reference) for rate in rates_of(c.metric, counts)]
-    return [(t.k1, t.n1, t.k0, t.n0) for t in tables]
+    stratum_tables = []
+    for each_rate in rates_of(c.metric, counts):
+        stratum_tables.append(stratum_table(counts, each_rate, c.group, c.reference))
+    return [
+        (tables_of_rate.k1, tables_of_rate.n1, tables_of_rate.k0, tables_of_rate.n0)
+        for tables_of_rate in stratum_tables
+    ]
 
 
 def rates_of(metric: str, counts: StratumCounts) -> tuple[Rate, ...]:
-    """The rates of a row: one, or those that it is the mean of; the selection rate where there are no labels."""
-    known = find_metric(metric.removesuffix(ENDING))
-    rate = RATES[known.rates[0]] if known is not None else None
-    if rate is None or "selected" in counts.cells:
+    """The rates of a row: one, or those that it is the mean of.
+
+    The selection rate where there are no labels.
+    """
+    known_metric = find_metric(metric.removesuffix(ENDING))
+    if known_metric is not None:
+        rate_of_metric = RATES[known_metric.rates[0]]
+    else:
+        rate_of_metric = None
+    if rate_of_metric is None or "selected" in counts.cells:
         return (SELECTED,)
-    return rate.parts or (rate,)
+    return rate_of_metric.parts or (rate_of_metric,)
 
 
 def stratum_table(counts: StratumCounts, rate: Rate, group: str, reference: str) -> Strata:
     """Successes and cases of both groups, stratum by stratum."""
     successes = counts.total(*rate.successes)
     cases = counts.total(*rate.cases)
-    i, j = counts.groups.index(group), counts.groups.index(reference)
-    return Strata.of(successes[:, i], cases[:, i], successes[:, j], cases[:, j])
+    group_index = counts.groups.index(group)
+    reference_index = counts.groups.index(reference)
+    return Strata.of(
+        successes[:, group_index],
+        cases[:, group_index],
+        successes[:, reference_index],
+        cases[:, reference_index],
+    )
 
 
 def homogeneity_words(c: StratifiedComparison) -> list[str]:
     """What the tests of homogeneity say, also where there is none."""
-    lines = []
-    for test in c.tests:
-        if test.alternative != "heterogeneity":
+    sentences = []
+    for hypothesis_test in c.tests:
+        if hypothesis_test.alternative != "heterogeneity":
             continue
-        what = test.null.partition(" in all of ")
-        if math.isnan(test.pvalue):
-            why = f"not defined for {what[2]}"
-            if not what[2].startswith(("0 ", "1 ")):
-                why = f"not defined where the pooled {what[0].removeprefix('one ')} is 0, infinite or 0/0"
-            lines.append(f"{test.method} {why}.")
+        if hypothesis_test.method == BRESLOW_DAY:
+            compared = "odds ratio"
+        else:
+            compared = c.contrast
+        if math.isnan(hypothesis_test.pvalue):
+            if c.n_informative < 2:
+                reason = f"not defined for {c.n_informative} informative strata"
+            else:
+                reason = f"not defined where the pooled {compared} is 0, infinite or 0/0"
+            sentences.append(f"{hypothesis_test.method} {reason}.")
             continue
-        end = f": {what[0]} does not describe all strata." if test.pvalue < 0.05 else "."
-        lines.append(f"{test.method}, H0 {test.null}: p = {test.pvalue:.3g}{end}")
-    return lines
+        if hypothesis_test.pvalue < 0.05:
+            ending = f": one {compared} does not describe all strata."
+        else:
+            ending = "."
+        sentences.append(
+            f"{hypothesis_test.method}, H0 {hypothesis_test.null}: p = {hypothesis_test.pvalue:.3g}{ending}"
+        )
+    return sentences

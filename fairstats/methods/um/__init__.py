@@ -1,1 +1,3 @@
-"""Uncertainty Matters: posteriors of performance and fairness metrics jointly (Barrainkua et al. 2024)."""
+"""Uncertainty Matters: posteriors of performance and fairness metrics jointly (Barrainkua et al.
+2024).
+"""

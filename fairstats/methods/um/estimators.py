@@ -1,4 +1,6 @@
-"""`um_compare_estimators`: several algorithms from one set of folds and half splits, under both targets."""
+"""`um_compare_estimators`: several algorithms from one set of folds and half splits, under both
+targets.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,10 @@ from fairstats.plots.hdr import plane_of_estimators
 
 @serialisable(eq=False)
 class UmEstimators(Result):
-    """Estimators on the same folds and half splits: a `UmRanking` per target, the first of the one asked for."""
+    """Estimators on the same folds and half splits.
+
+    A `UmRanking` per target, the first of the one asked for.
+    """
 
     rankings: tuple[UmRanking, ...]
 
@@ -44,45 +49,68 @@ class UmEstimators(Result):
 
     @property
     def comparisons(self) -> tuple[Event, ...]:
-        """Per target every event of every pair, then every estimator's place on the Pareto front."""
-        rows = []
-        for found in self.rankings:
-            fronts = [row for row in found.comparisons if not row.reference]
-            method = f"{found.joint.first.target}, {found.joint.about['method']}"
-            rows += [replace(row, method=method) for row in (*found.events, *fronts)]
-        return tuple(rows)
+        """Per target every event of every pair, then every estimator's place on the Pareto
+        front.
+        """
+        table_rows = []
+        for ranking in self.rankings:
+            fronts = [event_row for event_row in ranking.comparisons if not event_row.reference]
+            method = f"{ranking.joint.first.target}, {ranking.joint.about['method']}"
+            for event_row in (*ranking.events, *fronts):
+                table_rows.append(replace(event_row, method=method))
+        return tuple(table_rows)
 
     def __getitem__(self, estimator: Any) -> Event:
-        """P(a ≫ b) of ``[a, b]``, or an estimator's place on the Pareto front, under the target asked for."""
+        """P(a ≫ b) of ``[a, b]``, or an estimator's place on the Pareto front, under the target
+        asked for.
+        """
         return self.rankings[0][estimator]
 
     def sentences(self) -> list[str]:
         """One sentence per row."""
         return [
-            f"P({row.event}) = {row.estimate:.3f} ({row.method})."
-            if row.reference
-            else f"{row.group} is outperformed by none with probability {row.estimate:.3f} ({row.method})."
-            for row in self.comparisons
+            (
+                f"P({event_row.event}) = {event_row.estimate:.3f} ({event_row.method})."
+                if event_row.reference
+                else (
+                    f"{event_row.group} is outperformed by none with probability {event_row.estimate:.3f}"
+                    f" ({event_row.method})."
+                )
+            )
+            for event_row in self.comparisons
         ]
 
     def notes(self) -> list[str]:
         """Order under each target, RoPE, pairing, and the correlations of every estimator."""
-        lines = []
-        for found in self.rankings:
-            order = " > ".join(found.ranking()["algorithm"])
-            target = found.joint.first.target
-            lines.append(f"{target}: by P(outperforms) − P(is outperformed) {order}. {found.joint.note}")
-        for name, posterior in self.posteriors.items():
+        sentences: list[str] = []
+        joint_notes: dict[str, None] = {}
+        for ranking in self.rankings:
+            order_words = " > ".join(ranking.ranking()["algorithm"])
+            target = ranking.joint.first.target
+            sentences.append(
+                f"{target}: by P(outperforms) − P(is outperformed) {order_words}. {ranking.joint.note}"
+            )
+            joint_notes.update(dict.fromkeys(ranking.joint._notes_about(ranking.names)[1:]))
+        for estimator_name, posterior in self.posteriors.items():
             if posterior.cross_validation is not None:
-                lines += [f"{name}: {note}" for note in posterior.cross_validation._notes(posterior.groups)]
-        return [*self.rankings[0].notes()[:2], *lines]
+                for sentence in posterior.cross_validation._correlation_notes(posterior.groups):
+                    sentences.append(f"{estimator_name}: {sentence}")
+        return [*self.rankings[0].notes()[:2], *joint_notes, *sentences]
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the medians and 95% intervals of the first two metrics, every target in a shade of its own."""
-        first = self.rankings[0]
-        objectives = as_objectives(first.metrics, first.joint.first.groups, bool(first.joint.first.classes))
-        clouds = {r.joint.first.target: r.joint._objectives(objectives)[..., :2] for r in self.rankings}
-        return plane_of_estimators(clouds, first.names, first.metrics[:2], ax)
+        """Draw the medians and 95% intervals of the first two metrics, every target in a shade of
+        its own.
+        """
+        first_ranking = self.rankings[0]
+        objectives = as_objectives(
+            first_ranking.metrics,
+            first_ranking.joint.first.groups,
+            bool(first_ranking.joint.first.classes),
+        )
+        clouds = {}
+        for ranking in self.rankings:
+            clouds[ranking.joint.first.target] = ranking.joint._draw_objectives(objectives)[..., :2]
+        return plane_of_estimators(clouds, first_ranking.names, first_ranking.metrics[:2], ax)
 
 
 def um_compare_estimators(
@@ -111,32 +139,37 @@ def um_compare_estimators(
     progress: bool = True,
     rng: Any = None,
 ) -> UmEstimators:
-    """Which of several algorithms is better in performance and fairness, from one cross-validation of all.
+    """Which of several algorithms is better in performance and fairness, from one cross-validation
+    of all.
 
-    All estimators meet the same K folds and J half splits, whose reference is fitted once: m of them cost m·(K + 2JK) +
-    2JK fits, with the numbers that `um_cross_validate` and `um_compare` give from the same seed.
+    All estimators meet the same K folds and J half splits, whose reference is fitted once: m of
+    them cost m·(K + 2JK) + 2JK fits, with the numbers that `um_cross_validate` and `um_compare`
+    give from the same seed.
 
     Parameters
     ----------
     estimators : mapping of str to estimator
-        Two or more, with fit and predict. Where X, a data frame, has columns of text or categories, these are one-hot
-        for all but pipelines, which have preprocessing of their own.
+        Two or more, with fit and predict. Where X, a data frame, has columns of text or categories,
+        these are one-hot for all but pipelines, which have preprocessing of their own.
     X, y, sensitive_features
         As in `um_cross_validate`.
     metrics, rope, paired
         As in `um_compare`; two objectives, three or more.
     target : {"predictive", "parameter", "algorithm"}
-        As in `um_cross_validate`. Beside "predictive" (the paper's) and "parameter" stands the other one of these.
+        As in `um_cross_validate`. Beside "predictive" (the paper's) and "parameter" stands the
+        other one of these.
     correlation_metric : str or sequence of str, optional
-        Default the rates behind `metrics`: their largest r_s, averaged over its uncertainty. One name: its own r_s.
-    cv, correlation, reference_estimator, n_half_splits, sensitive_at, prior, draws, reference, groups, rng
+        Default the rates behind `metrics`: their largest r_s, averaged over its uncertainty. One
+        name: its own r_s.
+    cv, correlation, reference_estimator, n_half_splits, sensitive_at, prior, draws, reference,
+    groups, rng
         As in `um_cross_validate`, and so are `pos_label`, `label_values`, `n_jobs` and `progress`.
 
     Returns
     -------
     UmEstimators
-        ``.to_frame()`` (every event of every pair, and the Pareto front, by target), ``.rankings`` with
-        ``.ranking()`` and ``.matrix()``, ``.posteriors``, ``.plot()``.
+        ``.to_frame()`` (every event of every pair, and the Pareto front, by target), ``.rankings``
+        with ``.ranking()`` and ``.matrix()``, ``.posteriors``, ``.plot()``.
 
     Raises
     ------
@@ -150,11 +183,12 @@ def um_compare_estimators(
 
     Notes
     -----
-    Targets "parameter" and "predictive" are about the fitted models, and leave out the spread between training sets: of
-    the algorithms' difference in demographic parity 95% intervals cover .81. Averaging steadies r: of an equal of the
-    reference the effective share of the rows (J = 5, K = 10) has the standard deviation .24 between runs instead of .33
-    (5% to 95% of them: .18 to .94, .10 to 1). Under "predictive" the draws of estimators with different ρ are
-    independent (the paper's way), which overstates the variance of Δ: their next test sets differ in size. Under
+    Targets "parameter" and "predictive" are about the fitted models, and leave out the spread
+    between training sets: of the algorithms' difference in demographic parity 95% intervals cover
+    .81. Averaging steadies r: of an equal of the reference the effective share of the rows (J = 5,
+    K = 10) has the standard deviation .24 between runs instead of .33 (5% to 95% of them: .18 to
+    .94, .10 to 1). Under "predictive" the draws of estimators with different ρ are independent (the
+    paper's way), which overstates the variance of Δ: their next test sets differ in size. Under
     "parameter" they are paired up to the smallest effective counts.
 
     References
@@ -177,41 +211,90 @@ def um_compare_estimators(
     >>> print(found.rankings[0].ranking()["algorithm"].tolist())
     ['logit', 'tree']
     """
-    if not isinstance(estimators, Mapping) or len({str(name) for name in estimators}) < 2:
-        got = f"{len(estimators)} of them" if isinstance(estimators, Mapping) else type(estimators).__name__
-        allowed, cure = "a mapping of name to estimator, two or more", '{"logit": …, "forest": …}'
-        raise InputError("estimators", got=got, allowed=allowed, cure=cure)
+    if (
+        not isinstance(estimators, Mapping)
+        or len({str(estimator_name) for estimator_name in estimators}) < 2
+    ):
+        if isinstance(estimators, Mapping):
+            received = f"{len(estimators)} of them"
+        else:
+            received = type(estimators).__name__
+        allowed = "a mapping of name to estimator, two or more"
+        suggestion = '{"logit": …, "forest": …}'
+        raise InputError("estimators", got=received, allowed=allowed, cure=suggestion)
     for estimator in estimators.values():
         check_estimator(estimator, "estimators")
     check_choice("paired", paired, ("auto", True, False))
     request = Request.checked(draws, target, reference, rng, TARGETS)
-    rows = Checked(
-        X, y, sensitive_features=sensitive_features, pos_label=pos_label, label_values=label_values, groups=groups
+    checked_rows = Checked(
+        X,
+        y,
+        sensitive_features=sensitive_features,
+        pos_label=pos_label,
+        label_values=label_values,
+        groups=groups,
     )
-    classes = bool(rows.classes)
-    objectives = as_objectives(metrics, rows.names, classes)
+    classes = bool(checked_rows.classes)
+    objectives = as_objectives(metrics, checked_rows.names, classes)
     check_rope(rope, len(objectives.names))
     if correlation_metric is None:
-        behind = [r for m in several(metrics) if not callable(m) for r in parse_metric(m, several=classes).rates]
-        correlation_metric = list(dict.fromkeys(behind)) or ["accuracy", "tpr"]
+        rates_behind = []
+        for metric in several(metrics):
+            if not callable(metric):
+                for rate in parse_metric(metric, several=classes).rates:
+                    rates_behind.append(rate)
+        correlation_metric = list(dict.fromkeys(rates_behind)) or ["accuracy", "tpr"]
     if reference_estimator is not None:
         check_estimator(reference_estimator, "reference_estimator")
-        reference_estimator = _reading(reference_estimator, X)
+        reference_estimator = _with_readable_columns(reference_estimator, X)
     options = Options(
-        correlation, n_half_splits, correlation_metric, reference_estimator, sensitive_at, cv, prior, n_jobs,
-        progress, several=classes,
-    )  # fmt: skip
-    named = {str(name): _reading(estimator, X) for name, estimator in estimators.items()}
-    posteriors = cross_validated(named, rows, options, request)
-    beside: dict[str, tuple[str, ...]] = {"predictive": ("parameter",), "parameter": ("predictive",)}
+        correlation,
+        n_half_splits,
+        correlation_metric,
+        reference_estimator,
+        sensitive_at,
+        cv,
+        prior,
+        n_jobs,
+        progress,
+        several=classes,
+    )
+    named_estimators = {
+        str(estimator_name): _with_readable_columns(estimator, X)
+        for estimator_name, estimator in estimators.items()
+    }
+    posteriors = cross_validated(named_estimators, checked_rows, options, request)
+    targets_beside: dict[str, tuple[str, ...]] = {
+        "predictive": ("parameter",),
+        "parameter": ("predictive",),
+    }
     rankings = []
-    for about in (target, *beside.get(target, ())):
-        moved = dict(zip(named, (p._under(about) for p in posteriors), strict=True))
-        way = "auto" if paired is True and about != target else paired
-        rankings.append(um_compare(moved, metrics=metrics, rope=rope, paired=way, rng=request.entropy))
+    for target_of_ranking in (target, *targets_beside.get(target, ())):
+        posteriors_of_target = dict(
+            zip(
+                named_estimators,
+                (posterior._under_target(target_of_ranking) for posterior in posteriors),
+                strict=True,
+            )
+        )
+        if paired is True and target_of_ranking != target:
+            pairing = "auto"
+        else:
+            pairing = paired
+        rankings.append(
+            um_compare(
+                posteriors_of_target,
+                metrics=metrics,
+                rope=rope,
+                paired=pairing,
+                rng=request.entropy,
+            )
+        )
     return UmEstimators(tuple(rankings))
 
 
-def _reading(estimator: Any, X: Any) -> Any:
+def _with_readable_columns(estimator: Any, X: Any) -> Any:
     """The estimator on columns that it can read; a pipeline sees to that itself."""
-    return estimator if hasattr(estimator, "steps") else readable(estimator, X)
+    if hasattr(estimator, "steps"):
+        return estimator
+    return readable(estimator, X)

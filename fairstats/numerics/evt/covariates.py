@@ -1,10 +1,14 @@
-"""Tails that depend on covariates: formulas, fits, levels at given covariates, and tests between fits."""
+"""Tails that depend on covariates.
+
+Formulas, fits, levels at given covariates, and tests between fits.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -22,7 +26,20 @@ from fairstats.numerics.evt.intervals import chi2_quantile
 from fairstats.numerics.evt.likelihood import REGULAR_ABOVE
 from fairstats.numerics.evt.regression import Smooth, TailRegression, hessian, likelihood_end
 from fairstats.numerics.evt.return_levels import ReturnLevel, ReturnLevels
-from fairstats.numerics.evt.tail import WithParameters, tail_row
+from fairstats.numerics.evt.simulated_root import (
+    Constraint,
+    RootLaw,
+    coefficient_constraint,
+    level_constraint,
+)
+from fairstats.numerics.evt.tail import PROFILE, SIGNED_ROOT, WithParameters, tail_row
+
+#: The interval holds the estimate also where the mean of its root exceeds z.
+_LEAST_ROOT = 1e-6
+#: Rounds in which the end of an interval and the moments of its root find each other, and the root
+#: that ends them.
+_ROUNDS = 12
+_SETTLED = 1e-5
 
 
 @serialisable(kw_only=True)
@@ -41,11 +58,24 @@ class ConditionalLevel(ReturnLevel):
     @property
     def where(self) -> str:
         """The covariates in words."""
-        return ", ".join(f"{name} = {value}" for name, value in self.at.items())
+        return ", ".join(
+            f"{covariate} = {covariate_value}" for covariate, covariate_value in self.at.items()
+        )
+
+    def notes(self) -> list[str]:
+        """Meaning and settings; that intervals by χ² and by the delta method are too narrow."""
+        note_lines = super().notes()
+        if self.confidence_interval.method in (PROFILE, "delta"):
+            coverage = "at 100 exceedances it covers .91 to .93 where ξ < 0"
+            note_lines.append(
+                f"With covariates this interval is too narrow ({coverage}); method='auto' allows"
+                " for it."
+            )
+        return note_lines
 
     def rows(self) -> list[dict[str, Any]]:
         """The only row, with the covariates."""
-        return [{**row, **self.at} for row in super().rows()]
+        return [{**level_row, **self.at} for level_row in super().rows()]
 
 
 @serialisable(eq=False)
@@ -96,48 +126,119 @@ class CovariateFit(WithParameters):
     #: The likelihood and its best point, for levels, tests and intervals; not in `to_dict`.
     _regression: tuple[TailRegression, Floats] | None = kept_in_memory(default=None)
 
-    def interval(self, name: str, confidence_level: float | None = None) -> Interval:
-        """Likelihood interval of a coefficient."""
+    def interval(
+        self, name: str, confidence_level: float | None = None, *, method: str = "auto"
+    ) -> Interval:
+        """Likelihood interval of a coefficient.
+
+        Parameters
+        ----------
+        name : str
+            As in `params`.
+        confidence_level : float, optional
+            Default: the fit's.
+        method : {"auto", "profile"}
+            By the standardised signed root ("auto", see the notes of `return_level`), or by χ²,
+            which is too narrow: at 100 exceedances it covers .87 of shapes of −.3.
+
+        Returns
+        -------
+        Interval
+
+        Raises
+        ------
+        InputError
+            A name that is not there, or a fit read from a dictionary, which does not carry the
+            rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from fairstats.numerics.evt import fit_gpd
+        >>> rng = np.random.default_rng(1)
+        >>> age = rng.random(2000)
+        >>> fit = fit_gpd(np.exp(age) * rng.exponential(size=2000), 4.0, covariates={"age": age}, scale="~ age")
+        >>> interval = fit.interval("scale: age")
+        >>> interval.low < 1.0 < interval.high
+        True
+        """
         checks.check_choice("name", name, tuple(self.params))
-        i = list(self.params).index(name)
-        matrix, shift = self._made_of()[0].coefficients()
-        return self._likely(lambda z: (float(matrix[i] @ z + shift[i]), matrix[i]), confidence_level)
+        checks.check_choice("method", method, ("auto", "profile"))
+        coefficient_index = list(self.params).index(name)
+        matrix, shifts = self._made_of()[0].coefficients()
+
+        def interest(z: Floats) -> tuple[float, Floats]:
+            return float(matrix[coefficient_index] @ z + shifts[coefficient_index]), matrix[
+                coefficient_index
+            ]
+
+        def constraint(value: float) -> Constraint:
+            return coefficient_constraint(
+                matrix[coefficient_index], value - float(shifts[coefficient_index])
+            )
+
+        if method == "profile":
+            return self._by_chi2(interest, confidence_level)
+        return self._by_root(interest, constraint, confidence_level)
 
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
         """Estimate, standard error and interval of each coefficient."""
-        errors, n = self.std_error, self.n_exceedances
+        std_errors = self.std_error
+        n_values = self.n_exceedances
         return tuple(
-            tail_row(f"{self.model} {name}", value, self.interval(name), n, errors[name])
-            for name, value in self.params.items()
+            tail_row(
+                f"{self.model} {coefficient}",
+                estimate,
+                self.interval(coefficient),
+                n_values,
+                std_errors[coefficient],
+            )
+            for coefficient, estimate in self.params.items()
         )
 
     def sentences(self) -> list[str]:
         """Every coefficient with its interval, then the notes."""
-        rows = self.comparisons
-        return [f"{c.metric}: {c.estimate:.4g} ({c.confidence_interval.words('.4g')})." for c in rows] + self.notes()
+        coefficient_rows = self.comparisons
+        return [
+            (
+                f"{coefficient_row.metric}: {coefficient_row.estimate:.4g} "
+                f"({coefficient_row.confidence_interval.words('.4g')})."
+            )
+            for coefficient_row in coefficient_rows
+        ] + self.notes()
 
     def notes(self) -> list[str]:
         """Formulas, link, sample and likelihood."""
-        values = "block maxima" if self.model == "gev" else f"of {self.n_total} values exceed the threshold"
-        lines = [f"{self._formulas} ({self.scale_link} link of the scale). {self.n_exceedances} {values}."]
-        lines.append(f"log L = {-self.nll:.6g}, AIC = {self.aic:.6g}.")
-        return lines if self.regular else [*lines, "Shapes of −1/2 or less: no standard errors exist."]
+        if self.model == "gev":
+            values_in_words = "block maxima"
+        else:
+            values_in_words = f"of {self.n_total} values exceed the threshold"
+        note_lines = [
+            f"{self._formulas_in_words} ({self.scale_link} link of the scale). {self.n_exceedances}"
+            f" {values_in_words}."
+        ]
+        note_lines.append(f"log L = {-self.nll:.6g}, AIC = {self.aic:.6g}.")
+        if self.regular:
+            return note_lines
+        return [*note_lines, "Shapes of −1/2 or less: no standard errors exist."]
 
     def return_level(
-        self, m: Any, at: Any, *, method: str = "profile", confidence_level: float | None = None
+        self, m: Any, at: Any, *, method: str = "auto", confidence_level: float | None = None
     ) -> ReturnLevels:
         """Levels of m observations at given covariates.
 
         Parameters
         ----------
         m : float, or several of them
-            Observations or blocks. Excesses have one rate for all; where it depends on covariates, fit above thresholds
-            by row.
+            Observations or blocks. Excesses have one rate for all; where it depends on covariates,
+            fit above thresholds by row.
         at : frame or mapping
-            The covariates, one row for each level; with a column "threshold" where the fit has many.
-        method : {"profile", "delta"}
-            Likelihood intervals, the rate included, or normal ones.
+            The covariates, one row for each level; with a column "threshold" where the fit has
+            many.
+        method : {"auto", "signed_root", "profile", "delta"}
+            Likelihood intervals, the rate included: by the standardised signed root ("auto" and
+            "signed_root") or by χ² ("profile"), which is too narrow; or normal ones, for display.
         confidence_level : float, optional
             Default: the fit's.
 
@@ -149,44 +250,115 @@ class CovariateFit(WithParameters):
         Raises
         ------
         InputError
-            m too small, covariates that are missing or of an unknown category, a delta interval of a fit that is not
-            regular, or a fit read from a dictionary, which does not carry the rows.
+            m too small, covariates that are missing or of an unknown category, a delta interval of
+            a fit that is not regular, or a fit read from a dictionary, which does not carry the
+            rows.
+
+        Notes
+        -----
+        The interval holds the values whose signed root sign(ψ̂ − ψ)·√deviance lies within ±z after
+        its mean and standard deviation are taken off. These depend on the design, and come from
+        twice 300 samples, always the same, in each of which the best point and the best point with
+        the true ψ are found (DiCiccio, Martin & Stern 2001): at mean shapes three standard errors
+        below and above the fitted one, but between −.35 and .8, with the moments at an end of the
+        interval on the line between them.
+
+        Coverage of 95% intervals at 100 exceedances, scale ~ z + d, ξ from −.3 to .3 (1,500
+        samples, Monte Carlo error .006), the moments those of the procedure: shapes .947 to .958
+        (by χ² .870 at ξ = −.3), coefficients of the scale .946 to .969 (.910), levels of 40 and 400
+        observations .940 to .954 (.913); with shape ~ d too, .944 to .958 (.891). Of 30 block
+        maxima, location ~ year and ξ = −.3, .943 to .966 (1,000 samples; shape by χ² .913, the
+        level of 50 .916).
+
+        References
+        ----------
+        DiCiccio, T. J., Martin, M. A. and Stern, S. E. (2001). Simple and accurate one-sided
+        inference from signed roots of likelihood ratios. Canadian Journal of Statistics 29, 67–76.
         """
-        checks.check_choice("method", method, ("profile", "delta"))
-        checks.check_that(self.regular or method == "profile", "method", method, "'profile': the fit is not regular")
-        (regression, best), frame = self._made_of(), as_frame("at", at)
-        rows = {
-            name: design("at", spec, frame)[0] @ np.linalg.inv(regression.turns[name])
-            for name, spec in regression.specs.items()
-        }
+        checks.check_choice("method", method, ("auto", "signed_root", "profile", "delta"))
+        checks.check_that(
+            self.regular or method != "delta", "method", method, "'auto': the fit is not regular"
+        )
+        (regression, best_point), covariate_frame = self._made_of(), as_frame("at", at)
+        design_rows = {}
+        for column_name, design_spec in regression.specs.items():
+            design_rows[column_name] = design("at", design_spec, covariate_frame)[
+                0
+            ] @ np.linalg.inv(regression.turns[column_name])
         origin = regression.origin
         if self.model == "gpd" and np.ndim(origin):
-            checks.check_that("threshold" in frame, "at", list(frame.columns), "a column 'threshold' too")
-            origin = checks.finite_array("at", frame["threshold"], "thresholds that are numbers")
-        origins = np.broadcast_to(np.asarray(origin, dtype=np.float64), len(frame))
-        least = 1.0 if self.model == "gev" else self.n_total / self.n_exceedances
+            checks.check_that(
+                "threshold" in covariate_frame,
+                "at",
+                list(covariate_frame.columns),
+                "a column 'threshold' too",
+            )
+            origin = checks.finite_array(
+                "at", covariate_frame["threshold"], "thresholds that are numbers"
+            )
+        row_origins = np.broadcast_to(np.asarray(origin, dtype=np.float64), len(covariate_frame))
+        if self.model == "gev":
+            least_period = 1.0
+        else:
+            least_period = self.n_total / self.n_exceedances
         periods = checks.finite_array("m", m, "a number of observations, or several").ravel()
-        fine = periods.size and (periods > least if self.model == "gev" else periods >= least).all()
-        allowed = f"{'more than' if self.model == 'gev' else 'at least'} {least:g}"
-        checks.check_that(fine, "m", m, allowed, "a larger m")
-        levels, curved = [], hessian(regression, best)
-        for each in periods.tolist():
-            for i, known in enumerate(frame.to_dict("records")):
-                interest = regression.level({name: matrix[i : i + 1] for name, matrix in rows.items()}, each)
-                value, slope = interest(best)
-                error = np.sqrt(slope @ np.linalg.solve(curved, slope))
-                interval = self._likely(interest, confidence_level, error if method == "delta" else None)
-                at_unit = [float(origins[i] + regression.unit * end) for end in (value, *interval)]
-                levels.append(
-                    ConditionalLevel(
-                        m=each, at={str(name): covariate for name, covariate in known.items()}, estimate=at_unit[0],
-                        std_error=float(regression.unit * error) if self.regular else float("nan"),
-                        confidence_interval=replace(interval, low=at_unit[1], high=at_unit[2]),
-                        critical_value=None, rate="estimated", model=self.model, n_total=self.n_total,
-                        n_exceedances=self.n_exceedances, n_resamples=None, seed=None, backend=self.backend,
+        are_valid = (
+            periods.size
+            and (periods > least_period if self.model == "gev" else periods >= least_period).all()
+        )
+        allowed = f"{'more than' if self.model == 'gev' else 'at least'} {least_period:g}"
+        checks.check_that(are_valid, "m", m, allowed, "a larger m")
+        conditional_levels = []
+        information = hessian(regression, best_point)
+        for period in periods.tolist():
+            for row_number, covariate_values in enumerate(covariate_frame.to_dict("records")):
+                design_row = {}
+                for column_name, matrix in design_rows.items():
+                    design_row[column_name] = matrix[row_number : row_number + 1]
+                interest = regression.level(design_row, period)
+                level_value, level_gradient = interest(best_point)
+                standard_error = np.sqrt(
+                    level_gradient @ np.linalg.solve(information, level_gradient)
+                )
+                if method == "delta":
+                    interval = self._normal_interval(
+                        float(level_value), float(standard_error), confidence_level
                     )
-                )  # fmt: skip
-        return ReturnLevels(tuple(levels))
+                elif method == "profile":
+                    interval = self._by_chi2(interest, confidence_level)
+                else:
+                    constraint = partial(level_constraint, regression, design_row, period)
+                    interval = self._by_root(interest, constraint, confidence_level)
+                level_and_ends = []
+                for interval_end in (level_value, *interval):
+                    level_and_ends.append(
+                        float(row_origins[row_number] + regression.unit * interval_end)
+                    )
+                conditional_levels.append(
+                    ConditionalLevel(
+                        m=period,
+                        at={
+                            str(column_name): covariate
+                            for column_name, covariate in covariate_values.items()
+                        },
+                        estimate=level_and_ends[0],
+                        std_error=float(regression.unit * standard_error)
+                        if self.regular
+                        else float("nan"),
+                        confidence_interval=replace(
+                            interval, low=level_and_ends[1], high=level_and_ends[2]
+                        ),
+                        critical_value=None,
+                        rate="estimated",
+                        model=self.model,
+                        n_total=self.n_total,
+                        n_exceedances=self.n_exceedances,
+                        n_resamples=None,
+                        seed=None,
+                        backend=self.backend,
+                    )
+                )
+        return ReturnLevels(tuple(conditional_levels))
 
     def test_against(self, null: CovariateFit) -> HypothesisTest:
         """Likelihood-ratio test against a smaller model of the same values.
@@ -199,12 +371,14 @@ class CovariateFit(WithParameters):
         Returns
         -------
         HypothesisTest
-            Twice the difference of the log-likelihoods, by χ² with the difference of coefficients as its degrees.
+            Twice the difference of the log-likelihoods, by χ² with the difference of coefficients
+            as its degrees.
 
         Raises
         ------
         InputError
-            A model of other values, or one that this fit does not contain, or fits that are not regular.
+            A model of other values, or one that this fit does not contain, or fits that are not
+            regular.
 
         Examples
         --------
@@ -218,98 +392,248 @@ class CovariateFit(WithParameters):
         >>> round(free.test_against(common).pvalue, 2)
         0.14
         """
-        checks.check_type("null", null, CovariateFit, "a fit with covariates", "fit_gpd(x, u, covariates=frame)")
-        mine, theirs = self._made_of()[0], null._made_of()[0]
-        series = [one.values * one.unit + one.origin for one in (mine, theirs)]
-        same = self.model == null.model and series[0].size == series[1].size and np.allclose(series[0], series[1])
-        pairs = [(own, theirs.columns[name]) for name, own in mine.columns.items()] if same else []
-        inside = same and all(np.allclose(b, own @ (own.T @ b) / len(own), atol=1e-6) for own, b in pairs)
-        df = len(self.params) - len(null.params)
-        one_scale = theirs.columns["scale"].shape[1] == 1
-        fine = inside and df > 0 and (mine.link == theirs.link or one_scale) and self.regular and null.regular
+        checks.check_type(
+            "null", null, CovariateFit, "a fit with covariates", "fit_gpd(x, u, covariates=frame)"
+        )
+        own_regression = self._made_of()[0]
+        null_regression = null._made_of()[0]
+        series = []
+        for regression in (own_regression, null_regression):
+            series.append(regression.values * regression.unit + regression.origin)
+        same_values = (
+            self.model == null.model
+            and series[0].size == series[1].size
+            and np.allclose(series[0], series[1])
+        )
+        if same_values:
+            column_pairs = []
+            for parameter, own_columns in own_regression.columns.items():
+                column_pairs.append((own_columns, null_regression.columns[parameter]))
+        else:
+            column_pairs = []
+        is_nested = same_values and all(
+            np.allclose(
+                null_columns,
+                own_columns @ (own_columns.T @ null_columns) / len(own_columns),
+                atol=1e-6,
+            )
+            for own_columns, null_columns in column_pairs
+        )
+        degrees_of_freedom = len(self.params) - len(null.params)
+        one_scale = null_regression.columns["scale"].shape[1] == 1
+        is_valid = (
+            is_nested
+            and degrees_of_freedom > 0
+            and (own_regression.link == null_regression.link or one_scale)
+            and self.regular
+            and null.regular
+        )
         got = f"{null.formulas}, {null.scale_link} link, {null.n_exceedances} values"
-        checks.check_that(fine, "null", got, f"a smaller regular model of the same values within {self.formulas}")
+        checks.check_that(
+            is_valid,
+            "null",
+            got,
+            f"a smaller regular model of the same values within {self.formulas}",
+        )
         statistic = max(2.0 * (null.nll - self.nll), 0.0)
-        method = f"likelihood ratio, {df} df"
-        return HypothesisTest(null._formulas, "two-sided", statistic, float(chdtrc(df, statistic)), method)
+        method = f"likelihood ratio, {degrees_of_freedom} df"
+        return HypothesisTest(
+            null._formulas_in_words,
+            "two-sided",
+            statistic,
+            float(chdtrc(degrees_of_freedom, statistic)),
+            method,
+        )
 
     @property
-    def _formulas(self) -> str:
-        return ", ".join(f"{name} {formula}" for name, formula in self.formulas.items())
+    def _formulas_in_words(self) -> str:
+        return ", ".join(f"{parameter} {formula}" for parameter, formula in self.formulas.items())
 
     def _made_of(self) -> tuple[TailRegression, Floats]:
         if self._regression is None:
-            allowed, cure = "a fit from this session", "fit again: a file does not carry the rows"
+            allowed = "a fit from this session"
+            cure = "fit again: a file does not carry the rows"
             raise InputError("fit", got="a fit read from a dictionary", allowed=allowed, cure=cure)
         return self._regression
 
-    def _likely(self, interest: Smooth, confidence_level: float | None, error: Any = None) -> Interval:
-        """Likelihood interval of a function of z, or the normal one with a given standard error."""
-        regression, best = self._made_of()
-        level = self.confidence_level if confidence_level is None else confidence_level
-        critical = chi2_quantile(checks.check_confidence_level(level))
-        if error is not None:
-            value, reach = interest(best)[0], np.sqrt(critical) * error
-            return Interval(float(value - reach), float(value + reach), level, "delta")
-        low, high = (likelihood_end(regression, best, interest, side, critical) for side in (-1.0, 1.0))
-        missing = "" if np.isfinite(low + high) else ", of which an end was not found"
-        return Interval(low, high, level, f"profile likelihood{missing}")
+    @cached_property
+    def _root_law(self) -> RootLaw:
+        """Samples around the fit, drawn at the first question; all intervals share them."""
+        regression, best_point = self._made_of()
+        return RootLaw.of(regression, best_point)
+
+    def _by_chi2(self, interest: Smooth, confidence_level: float | None) -> Interval:
+        """Likelihood interval of a function of z by χ²."""
+        regression, best_point = self._made_of()
+        interval_level = self._level_of(confidence_level)
+        end_points = []
+        for side in (-1.0, 1.0):
+            end_points.append(
+                likelihood_end(
+                    regression, best_point, interest, side, chi2_quantile(interval_level)
+                )
+            )
+        return _interval_between(interest, end_points, interval_level, PROFILE)
+
+    def _by_root(
+        self,
+        interest: Smooth,
+        constraint: Callable[[float], Constraint],
+        confidence_level: float | None,
+    ) -> Interval:
+        """Interval of a function of z where its standardised signed root is ±z.
+
+        The moments at an end depend on the mean shape there: a fixed point, near the first guess.
+        """
+        regression, best_point = self._made_of()
+        interval_level = self._level_of(confidence_level)
+        z = float(np.sqrt(chi2_quantile(interval_level)))
+        moments = self._root_law.moments(interest, constraint)
+        end_points = []
+        for side in (-1.0, 1.0):
+            end_root = z
+            end_shape = regression.mean_shape(best_point)
+            for _ in range(_ROUNDS):
+                root_mean, root_sd = moments(end_shape)
+                root_before = end_root
+                end_root = max(root_sd * z - side * root_mean, _LEAST_ROOT)
+                end_point = likelihood_end(regression, best_point, interest, side, end_root**2)
+                end_shape = regression.mean_shape(end_point)
+                if abs(end_root - root_before) < _SETTLED or np.isnan(end_shape):
+                    break
+            end_points.append(end_point)
+        return _interval_between(interest, end_points, interval_level, SIGNED_ROOT)
+
+    def _normal_interval(
+        self, estimate: float, error: float, confidence_level: float | None
+    ) -> Interval:
+        """Normal interval with a given standard error."""
+        interval_level = self._level_of(confidence_level)
+        half_width = float(np.sqrt(chi2_quantile(interval_level))) * error
+        return Interval(estimate - half_width, estimate + half_width, interval_level, "delta")
+
+    def _level_of(self, confidence_level: float | None) -> float:
+        """The confidence level asked for, by default the fit's."""
+        return checks.check_confidence_level(
+            self.confidence_level if confidence_level is None else confidence_level
+        )
+
+
+def _interval_between(
+    interest: Smooth, end_points: list[Floats], level: float, name: str
+) -> Interval:
+    """The interval between the values of an interest at two points."""
+    lower_end, upper_end = (float(interest(end_point)[0]) for end_point in end_points)
+    if np.isfinite(lower_end + upper_end):
+        missing_note = ""
+    else:
+        missing_note = ", of which an end was not found"
+    return Interval(lower_end, upper_end, level, f"{name}{missing_note}")
 
 
 def fit_covariates(
-    values: Floats, origin: Any, keep: Any, covariates: Any, formulas: dict[str, str], link: str, total: int,
+    values: Floats,
+    origin: Any,
+    keep: Any,
+    covariates: Any,
+    formulas: dict[str, str],
+    link: str,
+    total: int,
     confidence_level: float,
-) -> CovariateFit:  # fmt: skip
-    """Fit values above their thresholds, or maxima (origin 0), by the covariates' rows that are kept."""
+) -> CovariateFit:
+    """Fit values above their thresholds, or maxima (origin 0), by the covariates' rows that are
+    kept.
+    """
     checks.check_choice("scale_link", link, ("log", "identity"))
-    frame = as_frame("covariates", covariates)
-    checks.check_rows("covariates", frame, len(keep))
-    specs, columns, turns = {}, {}, {}
-    for name, formula in formulas.items():
-        checks.check_type(name, formula, str, "a formula", "'~ age'")
-        matrix, specs[name] = design(name, formula, frame)
-        columns[name] = matrix[keep]
-    count = sum(matrix.shape[1] for matrix in columns.values())
-    if count >= values.size:
-        got = f"{count} coefficients for {values.size} values"
-        raise InputError("covariates", got=got, allowed="fewer", cure="shorter formulas, a lower threshold")
-    for name, formula in formulas.items():
-        matrix = columns[name]
-        orthogonal, turn = np.linalg.qr(matrix)
-        if not (matrix.size and (np.abs(np.diag(turn)) > 1e-9 * np.linalg.norm(matrix, axis=0)).all()):
-            got = f"{formula!r}: columns {list(specs[name].column_names)} of which one follows from the others"
-            allowed, cure = "columns that differ among the values fitted", "leave it out, or join categories"
-            raise InputError(name, got=got, allowed=allowed, cure=cure)
-        columns[name], turns[name] = orthogonal * np.sqrt(values.size), turn / np.sqrt(values.size)
-    constant = {name: np.allclose(matrix @ matrix.mean(axis=0), 1.0) for name, matrix in columns.items()}
+    covariate_frame = as_frame("covariates", covariates)
+    checks.check_rows("covariates", covariate_frame, len(keep))
+    design_specs = {}
+    columns = {}
+    column_turns = {}
+    for parameter, formula in formulas.items():
+        checks.check_type(parameter, formula, str, "a formula", "'~ age'")
+        matrix, design_specs[parameter] = design(parameter, formula, covariate_frame)
+        columns[parameter] = matrix[keep]
+    n_coefficients = sum(matrix.shape[1] for matrix in columns.values())
+    if n_coefficients >= values.size:
+        got = f"{n_coefficients} coefficients for {values.size} values"
+        raise InputError(
+            "covariates", got=got, allowed="fewer", cure="shorter formulas, a lower threshold"
+        )
+    for parameter, formula in formulas.items():
+        matrix = columns[parameter]
+        orthogonal, column_turn = np.linalg.qr(matrix)
+        if not (
+            matrix.size
+            and (np.abs(np.diag(column_turn)) > 1e-9 * np.linalg.norm(matrix, axis=0)).all()
+        ):
+            got = (
+                f"{formula!r}: columns {list(design_specs[parameter].column_names)} of which one follows from"
+                " the others"
+            )
+            allowed = "columns that differ among the values fitted"
+            cure = "leave it out, or join categories"
+            raise InputError(parameter, got=got, allowed=allowed, cure=cure)
+        columns[parameter], column_turns[parameter] = (
+            orthogonal * np.sqrt(values.size),
+            column_turn / np.sqrt(values.size),
+        )
+    has_constant = {
+        parameter: np.allclose(matrix @ matrix.mean(axis=0), 1.0)
+        for parameter, matrix in columns.items()
+    }
     model = "gev" if "location" in formulas else "gpd"
     if model == "gev":
-        origin = float(values.mean()) if constant["location"] else 0.0
+        if has_constant["location"]:
+            origin = float(values.mean())
+        else:
+            origin = 0.0
     # a logarithm takes up the unit where it has a constant
-    unit = float(np.abs(values - origin).mean()) if constant["scale"] or link == "identity" else 1.0
-    about = specs, columns, turns, total if model == "gpd" else 0, link
-    regression = TailRegression((values - origin) / unit, unit, origin, *about)
-    matrix, shift = regression.coefficients()
-    found = regression.fitted()
-    if found is None:
+    if has_constant["scale"] or link == "identity":
+        value_unit = float(np.abs(values - origin).mean())
+    else:
+        value_unit = 1.0
+    regression_arguments = design_specs, columns, column_turns, total if model == "gpd" else 0, link
+    regression = TailRegression(
+        (values - origin) / value_unit, value_unit, origin, *regression_arguments
+    )
+    matrix, shifts = regression.coefficients()
+    best_fit = regression.fitted()
+    if best_fit is None:
         got = "a likelihood that has no maximum with shapes above −1"
         cure = "shape='~ 1', scale_link='log', or a lower threshold"
-        raise InputError("covariates", got=got, allowed="formulas that the values determine", cure=cure)
-    best, value = found
+        raise InputError(
+            "covariates", got=got, allowed="formulas that the values determine", cure=cure
+        )
+    best_point, lowest_value = best_fit
     if regression.has_rate:
         # the rate has its own maximum, and no part in what is compared with other fits
-        share = values.size / total
-        value += float(values.size * np.log(share) + (total - values.size) * np.log1p(-share))
-    regular = bool(regression.natural(best, columns)[2].min() > REGULAR_ABOVE)
-    covariance = matrix @ np.linalg.inv(hessian(regression, best)) @ matrix.T
-    names = [f"{name}: {column}" for name, spec in specs.items() for column in spec.column_names]
+        exceedance_share = values.size / total
+        lowest_value += float(
+            values.size * np.log(exceedance_share)
+            + (total - values.size) * np.log1p(-exceedance_share)
+        )
+    is_regular = bool(regression.natural(best_point, columns)[2].min() > REGULAR_ABOVE)
+    covariance = matrix @ np.linalg.inv(hessian(regression, best_point)) @ matrix.T
+    coefficient_names = [
+        f"{parameter}: {column_name}"
+        for parameter, design_spec in design_specs.items()
+        for column_name in design_spec.column_names
+    ]
     return CovariateFit(
-        model=model, formulas=formulas, scale_link=link,
-        params=dict(zip(names, (matrix @ best + shift).tolist(), strict=True)),
-        covariance=covariance if regular else np.full_like(covariance, np.nan),
-        nll=value + values.size * float(np.log(unit)), n_exceedances=values.size, n_total=total, regular=regular,
-        confidence_level=confidence_level, backend=scipy_backend.version(), _regression=(regression, best),
-    )  # fmt: skip
+        model=model,
+        formulas=formulas,
+        scale_link=link,
+        params=dict(zip(coefficient_names, (matrix @ best_point + shifts).tolist(), strict=True)),
+        covariance=covariance if is_regular else np.full_like(covariance, np.nan),
+        nll=lowest_value + values.size * float(np.log(value_unit)),
+        n_exceedances=values.size,
+        n_total=total,
+        regular=is_regular,
+        confidence_level=confidence_level,
+        backend=scipy_backend.version(),
+        _regression=(regression, best_point),
+    )
 
 
 def design(argument: str, formula: Any, frame: pd.DataFrame) -> tuple[Floats, Any]:
@@ -321,26 +645,34 @@ def design(argument: str, formula: Any, frame: pd.DataFrame) -> tuple[Floats, An
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error")  # a category that the fit has not seen
-            found = model_matrix(formula, frame, context={}, na_action="raise")
-            if not isinstance(found, ModelMatrix):
+            formula_matrix = model_matrix(formula, frame, context={}, na_action="raise")
+            if not isinstance(formula_matrix, ModelMatrix):
                 raise TypeError("a formula of two sides")
-            matrix = np.asarray(found, dtype=np.float64)
-        size = np.abs(matrix).max(axis=0, initial=0.0)
-        if ((size == 0) | ((size > 1e-100) & (size < 1e100))).all():
-            return matrix, found.model_spec
-        why = "columns that are not finite, or beyond 1e±100"
+            matrix = np.asarray(formula_matrix, dtype=np.float64)
+        column_sizes = np.abs(matrix).max(axis=0, initial=0.0)
+        if ((column_sizes == 0) | ((column_sizes > 1e-100) & (column_sizes < 1e100))).all():
+            return matrix, formula_matrix.model_spec
+        reason = "columns that are not finite, or beyond 1e±100"
     except (FormulaicError, ValueError, TypeError, SyntaxError, Warning) as problem:
-        why = str(problem).partition("\n")[0]
-    columns = f"columns {checks.listed(list(frame.columns))}"
-    got = f"{formula!r}: {why}" if isinstance(formula, str) else f"{columns}: {why}"
-    raise InputError(argument, got=got, allowed=f"a formula of {columns}", cure=cure)
+        reason = str(problem).partition("\n")[0]
+    columns_in_words = f"columns {checks.listed(list(frame.columns))}"
+    if isinstance(formula, str):
+        got = f"{formula!r}: {reason}"
+    else:
+        got = f"{columns_in_words}: {reason}"
+    raise InputError(argument, got=got, allowed=f"a formula of {columns_in_words}", cure=cure)
 
 
 def as_frame(argument: str, given: Any) -> pd.DataFrame:
     """Covariates as a pandas frame with rows numbered from 0."""
     if isinstance(given, Mapping):
-        columns = {str(name): np.atleast_1d(values) for name, values in given.items()}
-        checks.check_one_length(argument, {name: len(values) for name, values in columns.items()})
+        columns = {}
+        for column_name, column_values in given.items():
+            columns[str(column_name)] = np.atleast_1d(column_values)
+        checks.check_one_length(
+            argument,
+            {column_name: len(column_values) for column_name, column_values in columns.items()},
+        )
         return pd.DataFrame(columns)
-    names = getattr(as_narwhals(given, argument), "columns", ())
-    return as_frame_columns(given, list(names), argument).reset_index(drop=True)
+    column_names = getattr(as_narwhals(given, argument), "columns", ())
+    return as_frame_columns(given, list(column_names), argument).reset_index(drop=True)

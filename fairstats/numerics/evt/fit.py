@@ -1,9 +1,12 @@
-"""The three fits: excesses over a threshold, block maxima, point process of exceedances; what they return."""
+"""The three fits: excesses over a threshold, block maxima, point process of exceedances.
+
+What they return.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, overload
 
 import numpy as np
@@ -22,8 +25,20 @@ from fairstats.numerics.evt.covariates import CovariateFit, fit_covariates
 from fairstats.numerics.evt.distributions import Floats
 from fairstats.numerics.evt.grid import LEAST_CELLS, OFF_GRID, GridLikelihood, grid_width
 from fairstats.numerics.evt.likelihood import REGULAR_ABOVE
-from fairstats.numerics.evt.series import as_maxima, as_series, exceedances_of, may_be_rounded, warn_of_ties
-from fairstats.numerics.evt.tail import FEW_EXCEEDANCES, FittedTail, ParameterFit, tail_row, to_point_process
+from fairstats.numerics.evt.series import (
+    as_maxima,
+    as_series,
+    exceedances_of,
+    may_be_rounded,
+    warn_of_ties,
+)
+from fairstats.numerics.evt.tail import (
+    FEW_EXCEEDANCES,
+    FittedTail,
+    ParameterFit,
+    tail_row,
+    to_point_process,
+)
 from fairstats.plots.evt import plot_fit
 
 _NAMES = {
@@ -33,8 +48,9 @@ _NAMES = {
 }
 
 _PENALISED = (
-    "Coles and Dixon's penalty pulls heavy tails towards ξ = 0: levels err less, and are too low on average. "
-    "Delta intervals cover .68 to .80 of the levels at ξ = .4 (15 to 50 values): take those of method='mle'."
+    "Coles and Dixon's penalty pulls heavy tails towards ξ = 0: levels err less, and are too low on"
+    " average. Delta intervals cover .68 to .80 of the levels at ξ = .4 (15 to 50 values): take"
+    " those of method='mle'."
 )
 
 
@@ -48,7 +64,8 @@ class EvtFit(FittedTail):
     params : dict of str to float
         "location" (not for excesses), "scale" and "shape": ξ, positive for heavy tails.
     covariance : ndarray of float, shape (p, p)
-        Inverse observed information, penalty included (jackknife for L-moments); NaN where the fit is not regular.
+        Inverse observed information, penalty included (jackknife for L-moments); NaN where the fit
+        is not regular.
     nll : float
         Negative log-likelihood, without a penalty.
     sample : ndarray of float, shape (k,)
@@ -59,11 +76,12 @@ class EvtFit(FittedTail):
         u, and the observations in a block of the point process.
     method : {"mle", "lmoments", "coles_dixon"}
     regular : bool
-        Whether standard errors exist: ξ > −1/2 and not at the edge of the parameter space (L-moments: ξ < 1/2).
-        Otherwise there are likelihood intervals only, without asymptotic guarantee.
+        Whether standard errors exist: ξ > −1/2 and not at the edge of the parameter space
+        (L-moments: ξ < 1/2). Otherwise there are likelihood intervals only, without asymptotic
+        guarantee.
     at_boundary : bool
-        ξ = −1, with the largest value as end point, is the best point with ξ ≥ −1: the likelihood rises without bound
-        beyond. The shape says no more than that the data reach an end point.
+        ξ = −1, with the largest value as end point, is the best point with ξ ≥ −1: the likelihood
+        rises without bound beyond. The shape says no more than that the data reach an end point.
     confidence_level : float
         Of the intervals in the table.
     backend : str
@@ -94,66 +112,120 @@ class EvtFit(FittedTail):
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
         """Estimate, standard error and interval of each parameter."""
-        n, errors = self.n_exceedances, self.std_error
-        rows = (
-            tail_row(f"{self.model} {name}", estimate, self.interval(name), n, errors[name])
-            for name, estimate in self.params.items()
+        n_values = self.n_exceedances
+        std_errors = self.std_error
+        parameter_rows = (
+            tail_row(
+                f"{self.model} {parameter}",
+                estimate,
+                self.interval(parameter),
+                n_values,
+                std_errors[parameter],
+            )
+            for parameter, estimate in self.params.items()
         )
-        return tuple(replace(row, method=f"{self.method}, {row.method}") for row in rows)
+        return tuple(
+            replace(parameter_row, method=f"{self.method}, {parameter_row.method}")
+            for parameter_row in parameter_rows
+        )
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per parameter."""
-        return [{**row, "parameter": name} for row, name in zip(super().rows(), self.params, strict=True)]
+        return [
+            {**parameter_row, "parameter": parameter}
+            for parameter_row, parameter in zip(super().rows(), self.params, strict=True)
+        ]
 
     def to_frame(self) -> pd.DataFrame:
-        """One row per parameter: `parameter`, `estimate`, `std_error`, ends, then the other tidy columns."""
+        """One row per parameter: `parameter`, `estimate`, `std_error`, ends, then the other tidy
+        columns.
+        """
         frame = super().to_frame()
-        first = ["parameter", "estimate", "std_error", "ci_low", "ci_high"]
-        return frame[[*first, *(c for c in TIDY_COLUMNS if c not in first)]]
+        first_columns = ["parameter", "estimate", "std_error", "ci_low", "ci_high"]
+        return frame[
+            [*first_columns, *(column for column in TIDY_COLUMNS if column not in first_columns)]
+        ]
 
     def _summary_columns(self, frame: pd.DataFrame) -> list[str]:
         """Columns of the printed table."""
-        return [c for c in super()._summary_columns(frame) if c not in ("metric", "n")]
+        return [
+            column for column in super()._summary_columns(frame) if column not in ("metric", "n")
+        ]
 
     def sentences(self) -> list[str]:
         """Every parameter with its interval, then the notes."""
-        rows = zip(self.params, self.comparisons, strict=True)
-        ends = [(name, c.estimate, c.confidence_interval) for name, c in rows]
-        lines = [f"The {name} is {value:.4g} ({i.words('.4g')}, {i.method})." for name, value, i in ends]
-        return [*lines, *self.notes()]
+        named_rows = zip(self.params, self.comparisons, strict=True)
+        parameter_intervals = []
+        for parameter, parameter_row in named_rows:
+            parameter_intervals.append(
+                (parameter, parameter_row.estimate, parameter_row.confidence_interval)
+            )
+        parameter_lines = []
+        for parameter, estimate, interval in parameter_intervals:
+            parameter_lines.append(
+                f"The {parameter} is {estimate:.4g} ({interval.words('.4g')}, {interval.method})."
+            )
+        return [*parameter_lines, *self.notes()]
 
     def notes(self) -> list[str]:
         """Model, sample, likelihood, and what is not regular."""
-        lines = [f"{_NAMES[self.model]}, {self.method}, {self.backend}; ξ > 0 is a heavy tail."]
-        above = f"of {self.n_total} observations exceed {self.origin:g} (rate {self.rate:.4g})"
-        lines.append(f"{self.n_exceedances} {'block maxima' if self.model == 'gev' else above}.")
+        note_lines = [
+            f"{_NAMES[self.model]}, {self.method}, {self.backend}; ξ > 0 is a heavy tail."
+        ]
+        above_in_words = (
+            f"of {self.n_total} observations exceed {self.origin:g} (rate {self.rate:.4g})"
+        )
+        note_lines.append(
+            f"{self.n_exceedances} {'block maxima' if self.model == 'gev' else above_in_words}."
+        )
         if self.grid is not None:
-            lines.append(f"Values on a grid of width {self.grid:g}: the likelihood is that of its cells.")
+            note_lines.append(
+                f"Values on a grid of width {self.grid:g}: the likelihood is that of its cells."
+            )
         if self.model == "point_process":
-            lines.append(f"Location and scale are those of the maxima of {self.block_size:g} observations.")
-        lines.append(f"log L = {self.loglik:.6g}, AIC = {self.aic:.6g}, BIC = {self.bic:.6g}.")
+            note_lines.append(
+                f"Location and scale are those of the maxima of {self.block_size:g} observations."
+            )
+        note_lines.append(f"log L = {self.loglik:.6g}, AIC = {self.aic:.6g}, BIC = {self.bic:.6g}.")
         if self.at_boundary:
-            edge = "ξ = −1 is the edge of the parameter space (the likelihood has no maximum beyond it)"
-            lines.append(f"{edge}: the end point is the largest value seen, and the shape is no estimate.")
+            edge_in_words = (
+                "ξ = −1 is the edge of the parameter space (the likelihood has no maximum"
+                " beyond it)"
+            )
+            note_lines.append(
+                f"{edge_in_words}: the end point is the largest value seen, and the shape is no estimate."
+            )
         elif not self.regular and self.method == "lmoments":
-            lines.append("ξ ≥ 1/2: L-moments have no finite variance here.")
+            note_lines.append("ξ ≥ 1/2: L-moments have no finite variance here.")
         elif self.by_root and self.n_exceedances < FEW_EXCEEDANCES and self.model == "gpd":
-            few = f"{self.n_exceedances} values, fewer than {FEW_EXCEEDANCES}"
-            covers = "the 95% interval of the scale, by χ², is a little too narrow (it covers 90–94% at 30)"
-            lines.append(f"{few}: {covers}; those of shape, levels and end point allow for it.")
+            few_in_words = f"{self.n_exceedances} values, fewer than {FEW_EXCEEDANCES}"
+            coverage = (
+                "the 95% interval of the scale, by χ², is a little too narrow (it covers 90–94%"
+                " at 30)"
+            )
+            note_lines.append(
+                f"{few_in_words}: {coverage}; those of shape, levels and end point allow for it."
+            )
         if self.method == "coles_dixon":
-            lines.append(_PENALISED)
+            note_lines.append(_PENALISED)
         if not self.regular and self.by_root and not self.by_power:
-            what, known = "Values on a grid", "may miss on one side in up to 9% and 14% (ξ = −1)"
+            reason = "Values on a grid"
+            guarantee = "may miss on one side in up to 9% and 14% (ξ = −1)"
             if self.grid is None:
-                what, known = "A largest value that is tied", "are not shown to hold"
+                reason = "A largest value that is tied"
+                guarantee = "are not shown to hold"
             elif self.at_boundary:
-                known = "do not hold where ξ < −1; empirical_return_level(x, m) does"
-            limits = f"the likelihood's limits of levels and end point {known}"
-            lines.append(f"{what} and ξ ≤ −1/2: there is no power tail to take, and {limits}.")
+                guarantee = "do not hold where ξ < −1; empirical_return_level(x, m) does"
+            limits_in_words = f"the likelihood's limits of levels and end point {guarantee}"
+            note_lines.append(
+                f"{reason} and ξ ≤ −1/2: there is no power tail to take, and {limits_in_words}."
+            )
         elif not self.regular and self.by_root and not self.at_boundary:
-            lines.append("ξ ≤ −1/2: no standard errors exist; levels and end point are those of a power tail.")
-        return lines
+            note_lines.append(
+                "ξ ≤ −1/2: no standard errors exist; levels and end point are those of a power"
+                " tail."
+            )
+        return note_lines
 
 
 Method = Literal["mle", "lmoments", "coles_dixon"]
@@ -164,14 +236,23 @@ def fit_gpd(x: Any, threshold: float, *, covariates: None = None, **settings: An
 @overload
 def fit_gpd(x: Any, threshold: Any, *, covariates: object, **settings: Any) -> CovariateFit: ...
 def fit_gpd(  # type: ignore[misc] # the settings are written out once
-    x: Any, threshold: Any, *, method: Method = "mle", confidence_level: float = 0.95, backend: str | None = None,
-    n_total: int | None = None, grid: float | str | None = "auto", covariates: Any = None, scale: str = "~ 1",
-    shape: str = "~ 1", scale_link: str = "log",
-) -> EvtFit | CovariateFit:  # fmt: skip
+    x: Any,
+    threshold: Any,
+    *,
+    method: Method = "mle",
+    confidence_level: float = 0.95,
+    backend: str | None = None,
+    n_total: int | None = None,
+    grid: float | str | None = "auto",
+    covariates: Any = None,
+    scale: str = "~ 1",
+    shape: str = "~ 1",
+    scale_link: str = "log",
+) -> EvtFit | CovariateFit:
     """Fit the generalised Pareto distribution to the excesses over a threshold.
 
-    P(X − u > y | X > u) = (1 + ξy/σ)^(−1/ξ), exp(−y/σ) at ξ = 0. Heavy tails have ξ > 0; ξ < 0 has the
-    upper end point u − σ/ξ.
+    P(X − u > y | X > u) = (1 + ξy/σ)^(−1/ξ), exp(−y/σ) at ξ = 0. Heavy tails have ξ > 0; ξ < 0 has
+    the upper end point u − σ/ξ.
 
     Parameters
     ----------
@@ -180,28 +261,31 @@ def fit_gpd(  # type: ignore[misc] # the settings are written out once
     threshold : float
         u, in the units of x. At least ten values exceed it.
     method : {"mle", "lmoments", "coles_dixon"}
-        Maximum likelihood; L-moments (Hosking & Wallis 1987), for ξ < 1; or the likelihood times exp(−ξ/(1 − ξ)) for
-        0 < ξ < 1 and 0 for ξ ≥ 1 (Coles & Dixon 1999, λ = α = 1), for few values with heavy tails, by SciPy only;
-        `nll` is without the penalty.
+        Maximum likelihood; L-moments (Hosking & Wallis 1987), for ξ < 1; or the likelihood times
+        exp(−ξ/(1 − ξ)) for 0 < ξ < 1 and 0 for ξ ≥ 1 (Coles & Dixon 1999, λ = α = 1), for few
+        values with heavy tails, by SciPy only; `nll` is without the penalty.
     confidence_level : float
         Of the intervals in the table.
     backend : {None, "auto", "r", "scipy"}
-        What estimates the parameters. "auto": extRemes where R has it, else SciPy. "r": extRemes, or evd where only
-        that is installed. Intervals are computed here for all.
+        What estimates the parameters. "auto": extRemes where R has it, else SciPy. "r": extRemes,
+        or evd where only that is installed. Intervals are computed here for all.
     n_total : int, optional
         N, where x holds the largest values of a series only.
     grid : {"auto"}, float or None
-        Width of the grid that the values are rounded to: each is then known to its cell only, and the
-        threshold goes to the lower end of the lowest exceeding cell. "auto": where more than half of the
-        exceedances are tied, or the largest, the width that all are multiples of, if there is one. None:
-        values as they are. Only by maximum likelihood, and not where R is asked for by name.
+        Width of the grid that the values are rounded to: each is then known to its cell only, and
+        the threshold goes to the lower end of the lowest exceeding cell. "auto": where more than
+        half of the exceedances are tied, or the largest, the width that all are multiples of, if
+        there is one. None: values as they are. Only by maximum likelihood, and not where R is asked
+        for by name.
     covariates : frame or mapping, optional
-        One row for each value of x, exceeding or not. The fit is then by maximum likelihood and SciPy, of
-        values as they are, and `threshold` may hold one number for each row.
+        One row for each value of x, exceeding or not. The fit is then by maximum likelihood and
+        SciPy, of values as they are, and `threshold` may hold one number for each row.
     scale, shape : str
-        One-sided formulas of the covariates, in the syntax of R (formulaic reads them): "~ age + C(sex)".
+        One-sided formulas of the covariates, in the syntax of R (formulaic reads them): "~ age +
+        C(sex)".
     scale_link : {"log", "identity"}
-        Whether the formula of the scale gives log σ, which is always possible, or σ (extRemes' default).
+        Whether the formula of the scale gives log σ, which is always possible, or σ (extRemes'
+        default).
 
     Returns
     -------
@@ -211,38 +295,41 @@ def fit_gpd(  # type: ignore[misc] # the settings are written out once
     Raises
     ------
     InputError
-        Values that are no finite numbers, fewer than ten exceedances, exceedances that are all equal, or on a grid with
-        fewer than four distinct values, which say too little of a shape.
+        Values that are no finite numbers, fewer than ten exceedances, exceedances that are all
+        equal, or on a grid with fewer than four distinct values, which say too little of a shape.
     BackendError
         The back end asked for cannot be used.
 
     Warns
     -----
     DataWarning
-        Tied values; a shape at the edge ξ = −1; an R fit that fails, has a lower likelihood than its SciPy
-        twin, or standard errors more than 5% off.
+        Tied values; a shape at the edge ξ = −1; an R fit that fails, has a lower likelihood than
+        its SciPy twin, or standard errors more than 5% off.
 
     Notes
     -----
-    Below 100 exceedances the 95% interval of the scale, by χ², is a little too narrow (at 30 it covers .90 to
-    .93), and a note says so; those of shape, levels and end point, by the standardised signed root, are not.
+    Below 100 exceedances the 95% interval of the scale, by χ², is a little too narrow (at 30 it
+    covers .90 to .93), and a note says so; those of shape, levels and end point, by the
+    standardised signed root, are not.
 
-    The likelihood is maximised over ξ ≥ −1, beyond which it grows without bound as the end point approaches the largest
-    value; where no interior maximum is higher, the best point with ξ = −1 is returned (σ = largest excess,
-    `at_boundary`). For ξ ≤ −1/2 the maximum exists but is not regular (Smith 1985): `regular` is False, and neither
-    standard errors nor delta intervals are given.
+    The likelihood is maximised over ξ ≥ −1, beyond which it grows without bound as the end point
+    approaches the largest value; where no interior maximum is higher, the best point with ξ = −1 is
+    returned (σ = largest excess, `at_boundary`). For ξ ≤ −1/2 the maximum exists but is not regular
+    (Smith 1985): `regular` is False, and neither standard errors nor delta intervals are given.
 
-    "coles_dixon" buys a smaller error with bias: of 15, 30 and 50 values with ξ = .4 the level with m·λ = 20 has a
-    relative root mean square error of .32, .24 and .19 (maximum likelihood: .56, .33, .24) and a bias of −.15, −.10 and
-    −.07 (within .01); at ξ = −.2 both agree. Where the profile log-likelihood rises by less than 1 per unit of ξ at 0,
-    the estimate is ξ = 0. Delta intervals cover .68 to .80 of the levels at ξ = .4: take those of "mle".
+    "coles_dixon" buys a smaller error with bias: of 15, 30 and 50 values with ξ = .4 the level with
+    m·λ = 20 has a relative root mean square error of .32, .24 and .19 (maximum likelihood: .56,
+    .33, .24) and a bias of −.15, −.10 and −.07 (within .01); at ξ = −.2 both agree. Where the
+    profile log-likelihood rises by less than 1 per unit of ξ at 0, the estimate is ξ = 0. Delta
+    intervals cover .68 to .80 of the levels at ξ = .4: take those of "mle".
 
     References
     ----------
-    Coles, S. (2001). An Introduction to Statistical Modeling of Extreme Values, chapter 4. Coles, S. G. and Dixon, M.
-    J. (1999). Likelihood-based inference for extreme value models. Extremes 2, 5–23, equation (4). Grimshaw, S. D.
-    (1993). Computing maximum likelihood estimates for the generalized Pareto distribution. Technometrics 35, 185–191.
-    Smith, R. L. (1985). Maximum likelihood estimation in a class of nonregular cases. Biometrika 72, 67–90.
+    Coles, S. (2001). An Introduction to Statistical Modeling of Extreme Values, chapter 4. Coles,
+    S. G. and Dixon, M. J. (1999). Likelihood-based inference for extreme value models. Extremes 2,
+    5–23, equation (4). Grimshaw, S. D. (1993). Computing maximum likelihood estimates for the
+    generalized Pareto distribution. Technometrics 35, 185–191. Smith, R. L. (1985). Maximum
+    likelihood estimation in a class of nonregular cases. Biometrika 72, 67–90.
 
     Examples
     --------
@@ -258,28 +345,51 @@ def fit_gpd(  # type: ignore[misc] # the settings are written out once
     formulas = {"scale": scale, "shape": shape}
     if covariates is None:
         _need_covariates(formulas)
-        return _above_threshold(x, threshold, None, n_total, method, confidence_level, backend, grid)
-    fine = grid is None or (isinstance(grid, str) and grid == "auto")
-    checks.check_that(fine, "grid", grid, "None or 'auto' with covariates")
+        return _fit_above_threshold(
+            x, threshold, None, n_total, method, confidence_level, backend, grid
+        )
+    is_valid = grid is None or (isinstance(grid, str) and grid == "auto")
+    checks.check_that(is_valid, "grid", grid, "None or 'auto' with covariates")
     series = as_series("x", x)
-    many = np.iterable(threshold) and not isinstance(threshold, str)
-    u: Any
-    if many:
-        u = as_series("threshold", threshold)
-        checks.check_rows("threshold", u, series.size)
+    has_many_thresholds = np.iterable(threshold) and not isinstance(threshold, str)
+    threshold_values: Any
+    if has_many_thresholds:
+        threshold_values = as_series("threshold", threshold)
+        checks.check_rows("threshold", threshold_values, series.size)
     else:
-        u = checks.check_number("threshold", threshold, cure="choose_threshold(x) suggests one")
-    keep = series > u
-    warn_of_ties(exceedances_of(series - u, 0.0), "exceedances")
-    total = series.size if n_total is None else checks.check_whole("n_total", n_total, low=series.size)
-    level = _checked(method, confidence_level, backend, covariates=True)
-    return fit_covariates(series[keep], u[keep] if many else u, keep, covariates, formulas, scale_link, total, level)
+        threshold_values = checks.check_number(
+            "threshold", threshold, cure="choose_threshold(x) suggests one"
+        )
+    is_kept = series > threshold_values
+    warn_of_ties(exceedances_of(series - threshold_values, 0.0), "exceedances")
+    if n_total is None:
+        series_length = series.size
+    else:
+        series_length = checks.check_whole("n_total", n_total, low=series.size)
+    interval_level = _checked_level(method, confidence_level, backend, covariates=True)
+    return fit_covariates(
+        series[is_kept],
+        threshold_values[is_kept] if has_many_thresholds else threshold_values,
+        is_kept,
+        covariates,
+        formulas,
+        scale_link,
+        series_length,
+        interval_level,
+    )
 
 
 def fit_point_process(
-    x: Any, threshold: float, block_size: float, *, method: Method = "mle", confidence_level: float = 0.95,
-    backend: str | None = None, n_total: int | None = None, grid: float | str | None = "auto",
-) -> EvtFit:  # fmt: skip
+    x: Any,
+    threshold: float,
+    block_size: float,
+    *,
+    method: Method = "mle",
+    confidence_level: float = 0.95,
+    backend: str | None = None,
+    n_total: int | None = None,
+    grid: float | str | None = "auto",
+) -> EvtFit:
     """Fit the point process of exceedances; its parameters are those of the maxima of blocks.
 
     Parameters
@@ -289,7 +399,8 @@ def fit_point_process(
     threshold : float
         u, in the units of x. At least ten values exceed it.
     block_size : float
-        Observations in a block. The location is their return level, which its maximum exceeds with probability 1 − 1/e.
+        Observations in a block. The location is their return level, which its maximum exceeds with
+        probability 1 − 1/e.
     method, confidence_level, backend, n_total, grid
         As for `fit_gpd`.
 
@@ -305,7 +416,8 @@ def fit_point_process(
 
     Notes
     -----
-    The maximum of the likelihood is the generalised Pareto one, transformed (see `fairstats.numerics.evt.tail`).
+    The maximum of the likelihood is the generalised Pareto one, transformed (see
+    `fairstats.numerics.evt.tail`).
 
     Examples
     --------
@@ -317,8 +429,12 @@ def fit_point_process(
     0.0
     """
     cure = "the number of observations in a block, e.g. 365"
-    size = checks.check_number("block_size", block_size, low=0, high=1e15, open_low=True, cure=cure)
-    return _above_threshold(x, threshold, size, n_total, method, confidence_level, backend, grid)
+    checked_size = checks.check_number(
+        "block_size", block_size, low=0, high=1e15, open_low=True, cure=cure
+    )
+    return _fit_above_threshold(
+        x, threshold, checked_size, n_total, method, confidence_level, backend, grid
+    )
 
 
 @overload
@@ -326,9 +442,17 @@ def fit_gev(block_maxima: Any, *, covariates: None = None, **settings: Any) -> E
 @overload
 def fit_gev(block_maxima: Any, *, covariates: object, **settings: Any) -> CovariateFit: ...
 def fit_gev(  # type: ignore[misc] # the settings are written out once
-    block_maxima: Any, *, method: Method = "mle", confidence_level: float = 0.95, backend: str | None = None,
-    covariates: Any = None, location: str = "~ 1", scale: str = "~ 1", shape: str = "~ 1", scale_link: str = "log",
-) -> EvtFit | CovariateFit:  # fmt: skip
+    block_maxima: Any,
+    *,
+    method: Method = "mle",
+    confidence_level: float = 0.95,
+    backend: str | None = None,
+    covariates: Any = None,
+    location: str = "~ 1",
+    scale: str = "~ 1",
+    shape: str = "~ 1",
+    scale_link: str = "log",
+) -> EvtFit | CovariateFit:
     """Fit the generalised extreme value distribution to block maxima.
 
     P(M ≤ x) = exp(−(1 + ξ(x − μ)/σ)^(−1/ξ)).
@@ -345,8 +469,8 @@ def fit_gev(  # type: ignore[misc] # the settings are written out once
     Returns
     -------
     EvtFit (CovariateFit with covariates)
-        With `params` "location", "scale" and "shape". A block's maximum exceeds the level of m blocks with probability
-        1/m.
+        With `params` "location", "scale" and "shape". A block's maximum exceeds the level of m
+        blocks with probability 1/m.
 
     Raises
     ------
@@ -355,9 +479,9 @@ def fit_gev(  # type: ignore[misc] # the settings are written out once
 
     Notes
     -----
-    As for `fit_gpd`. The likelihood has no bound for ξ → ∞ either, with a scale that shrinks around the smallest value,
-    so that its highest local maximum is the estimate. A few values, or ties at the smallest, may leave none: that is an
-    error.
+    As for `fit_gpd`. The likelihood has no bound for ξ → ∞ either, with a scale that shrinks around
+    the smallest value, so that its highest local maximum is the estimate. A few values, or ties at
+    the smallest, may leave none: that is an error.
 
     Examples
     --------
@@ -372,116 +496,218 @@ def fit_gev(  # type: ignore[misc] # the settings are written out once
     maxima = as_maxima(block_maxima)
     if covariates is not None:
         series = as_series("block_maxima", block_maxima)
-        level = _checked(method, confidence_level, backend, covariates=True)
-        every = np.ones(series.size, dtype=bool)
-        return fit_covariates(series, 0.0, every, covariates, formulas, scale_link, series.size, level)
+        interval_level = _checked_level(method, confidence_level, backend, covariates=True)
+        all_rows = np.ones(series.size, dtype=bool)
+        return fit_covariates(
+            series, 0.0, all_rows, covariates, formulas, scale_link, series.size, interval_level
+        )
     _need_covariates(formulas)
-    level = _checked(method, confidence_level, backend)
+    interval_level = _checked_level(method, confidence_level, backend)
     warn_of_ties(maxima, "block maxima")
-    fitted, used = fit_parameters("gev", maxima, method, backend)
-    return _kept("gev", fitted, maxima, method, maxima.size, None, None, level, used)
+    fitted, backend_used = fit_parameters("gev", maxima, method, backend)
+    source = _FitSource(
+        model="gev",
+        method=method,
+        total=maxima.size,
+        confidence_level=interval_level,
+        backend=backend_used,
+    )
+    return _assemble_fit(fitted, maxima, source)
 
 
-def _above_threshold(
-    x: Any, threshold: Any, block_size: float | None, n_total: int | None, method: Method, level: float,
-    backend: str | None, grid: float | str | None,
-) -> EvtFit:  # fmt: skip
+def _fit_above_threshold(
+    x: Any,
+    threshold: Any,
+    block_size: float | None,
+    n_total: int | None,
+    method: Method,
+    level: float,
+    backend: str | None,
+    grid: float | str | None,
+) -> EvtFit:
     """The fit of the excesses; transformed to the point process where blocks have a size."""
     series = as_series("x", x)
-    u = checks.check_number("threshold", threshold, cure="choose_threshold(x) suggests one")
-    level = _checked(method, level, backend)
-    above = exceedances_of(series, u)
-    width = _width(above, grid, method, backend)
-    if width is None:
-        warn_of_ties(above, "exceedances")
+    checked_threshold = checks.check_number(
+        "threshold", threshold, cure="choose_threshold(x) suggests one"
+    )
+    level = _checked_level(method, level, backend)
+    exceedances = exceedances_of(series, checked_threshold)
+    cell_width = _grid_width_of(exceedances, grid, method, backend)
+    if cell_width is None:
+        warn_of_ties(exceedances, "exceedances")
     else:
-        u = float(above[0]) - 0.5 * width
-    k, total = above.size, series.size
+        checked_threshold = float(exceedances[0]) - 0.5 * cell_width
+    k = exceedances.size
+    series_length = series.size
     if n_total is not None:
-        total = checks.check_whole("n_total", n_total, low=total, cure="the length of the whole series")
-    if width is None:
-        fitted, used = fit_parameters("gpd", above - u, method, backend)
+        series_length = checks.check_whole(
+            "n_total", n_total, low=series_length, cure="the length of the whole series"
+        )
+    if cell_width is None:
+        fitted, backend_used = fit_parameters(
+            "gpd", exceedances - checked_threshold, method, backend
+        )
     else:
-        fitted = ParameterFit.of(GridLikelihood.of(above, u, width, float(total), "fixed").fits)
-        used = scipy_backend.version()
+        fitted = ParameterFit.of(
+            GridLikelihood.of(
+                exceedances, checked_threshold, cell_width, float(series_length), "fixed"
+            ).fits
+        )
+        backend_used = scipy_backend.version()
     if block_size is not None:
-        params, covariance = to_point_process(fitted.params, _covariance(fitted, method), u, k, total, block_size)
-        nll = fitted.nll - k * float(np.log(block_size * k / total)) + k  # of the process at λ = k/N
+        params, covariance = to_point_process(
+            fitted.params,
+            _regular_covariance(fitted, method),
+            checked_threshold,
+            k,
+            series_length,
+            block_size,
+        )
+        nll = (
+            fitted.nll - k * float(np.log(block_size * k / series_length)) + k
+        )  # of the process at λ = k/N
         fitted = ParameterFit(params, covariance, nll, fitted.at_boundary)
-    model = "gpd" if block_size is None else "point_process"
-    fit = _kept(model, fitted, above, method, total, u, block_size, level, used, width)
+    if block_size is None:
+        model_name = "gpd"
+    else:
+        model_name = "point_process"
+    source = _FitSource(
+        model=model_name,
+        method=method,
+        total=series_length,
+        confidence_level=level,
+        backend=backend_used,
+        threshold=checked_threshold,
+        block_size=block_size,
+        grid=cell_width,
+    )
+    tail_fit = _assemble_fit(fitted, exceedances, source)
     # the largest values, for the bootstrap, stay outside what `to_dict` carries
-    return replace(fit, top=values_a_bootstrap_reaches(series, k))
+    return replace(tail_fit, top=values_a_bootstrap_reaches(series, k))
 
 
-def _width(above: Floats, grid: Any, method: str, backend: str | None) -> float | None:
+def _grid_width_of(
+    exceedances: Floats, grid: Any, method: str, backend: str | None
+) -> float | None:
     """Width of the grid of the exceedances; None where they are taken as they are."""
     if grid is None:
         return None
     if not isinstance(grid, str):
-        width = checks.check_number("grid", grid, low=0, open_low=True, cure="0.01, or 'auto'")
-        checks.check_that(method == "mle", "grid", grid, "None or 'auto' with L-moments or a penalty")
-        whole = (above - above[0]) / width
-        if np.abs(whole - np.round(whole)).max() > OFF_GRID:
-            got = f"{width:g}, of which the values are no multiples"
+        cell_width = checks.check_number("grid", grid, low=0, open_low=True, cure="0.01, or 'auto'")
+        checks.check_that(
+            method == "mle", "grid", grid, "None or 'auto' with L-moments or a penalty"
+        )
+        cell_numbers = (exceedances - exceedances[0]) / cell_width
+        if np.abs(cell_numbers - np.round(cell_numbers)).max() > OFF_GRID:
+            got = f"{cell_width:g}, of which the values are no multiples"
             raise InputError("grid", got=got, allowed="the width of their grid", cure="grid='auto'")
     else:
         checks.check_choice("grid", grid, ("auto",))
-        if method != "mle" or (current_backend() if backend is None else backend) == "r" or not may_be_rounded(above):
+        if (
+            method != "mle"
+            or (current_backend() if backend is None else backend) == "r"
+            or not may_be_rounded(exceedances)
+        ):
             return None
-        width = grid_width(above)
+        cell_width = grid_width(exceedances)
     # from the first on: multiples of the width may all end in a half, which rounding would merge
-    cells = np.unique(np.round((above - above[0]) / width)).size if width else LEAST_CELLS
-    if cells < LEAST_CELLS:
-        got = f"{above.size} exceedances on {cells} cells of width {width:g}"
-        allowed = f"at least {LEAST_CELLS} distinct values above it: fewer say too little of a shape"
+    if cell_width:
+        n_cells = np.unique(np.round((exceedances - exceedances[0]) / cell_width)).size
+    else:
+        n_cells = LEAST_CELLS
+    if n_cells < LEAST_CELLS:
+        got = f"{exceedances.size} exceedances on {n_cells} cells of width {cell_width:g}"
+        allowed = (
+            f"at least {LEAST_CELLS} distinct values above it: fewer say too little of a shape"
+        )
         cure = "a lower threshold, finer scores, or empirical_return_level(x, m)"
         raise InputError("threshold", got=got, allowed=allowed, cure=cure)
-    return width or None
+    return cell_width or None
 
 
-def _kept(
-    model: str, fitted: ParameterFit, sample: Floats, method: str, total: int, threshold: float | None,
-    block_size: float | None, level: float, backend: str, grid: float | None = None,
-) -> EvtFit:  # fmt: skip
+@dataclass(frozen=True)
+class _FitSource:
+    """What is known of a fit beside its estimates: model and method, the series, who estimated."""
+
+    model: str
+    method: str
+    total: int
+    confidence_level: float
+    backend: str
+    threshold: float | None = None
+    block_size: float | None = None
+    grid: float | None = None
+
+
+def _assemble_fit(fitted: ParameterFit, sample: Floats, source: _FitSource) -> EvtFit:
     """The fit as it is kept, with what is known of the series."""
-    names = ("location", "scale", "shape")[-fitted.params.size :]
-    params = dict(zip(names, map(float, fitted.params), strict=True))
-    about = total, threshold, block_size, method, _is_regular(fitted, method), fitted.at_boundary, level, backend, grid
-    return EvtFit(model, params, _covariance(fitted, method), fitted.nll, sample, *about)
+    parameter_names = ("location", "scale", "shape")[-fitted.params.size :]
+    params = dict(zip(parameter_names, map(float, fitted.params), strict=True))
+    return EvtFit(
+        model=source.model,
+        params=params,
+        covariance=_regular_covariance(fitted, source.method),
+        nll=fitted.nll,
+        sample=sample,
+        n_total=source.total,
+        threshold=source.threshold,
+        block_size=source.block_size,
+        method=source.method,
+        regular=_is_regular(fitted, source.method),
+        at_boundary=fitted.at_boundary,
+        confidence_level=source.confidence_level,
+        backend=source.backend,
+        grid=source.grid,
+    )
 
 
 def _need_covariates(formulas: dict[str, str]) -> None:
     """Raise where a formula speaks of covariates and there are none."""
-    for name, formula in formulas.items():
-        plain = isinstance(formula, str) and formula == "~ 1"
-        checks.check_that(plain, name, formula, "'~ 1' without covariates", "covariates=frame")
+    for parameter, formula in formulas.items():
+        is_constant = isinstance(formula, str) and formula == "~ 1"
+        checks.check_that(
+            is_constant, parameter, formula, "'~ 1' without covariates", "covariates=frame"
+        )
 
 
-def _checked(method: Any, confidence_level: float, backend: Any, *, covariates: bool = False) -> float:
-    """The confidence level, where method and back end go together, and with covariates if there are some."""
+def _checked_level(
+    method: Any, confidence_level: float, backend: Any, *, covariates: bool = False
+) -> float:
+    """The confidence level, where method and back end go together, and with covariates if there are
+    some.
+    """
     checks.check_choice("method", method, ("mle", "lmoments", "coles_dixon"))
     checks.check_choice("backend", backend, (None, *BACKENDS))
-    used = current_backend() if backend is None else backend
-    plain = method != "coles_dixon" or used != "r"
-    checks.check_that(plain, "backend", used, "'scipy' or 'auto' with method='coles_dixon', which R lacks")
-    level = checks.check_confidence_level(confidence_level)
+    if backend is None:
+        backend_used = current_backend()
+    else:
+        backend_used = backend
+    go_together = method != "coles_dixon" or backend_used != "r"
+    checks.check_that(
+        go_together,
+        "backend",
+        backend_used,
+        "'scipy' or 'auto' with method='coles_dixon', which R lacks",
+    )
+    interval_level = checks.check_confidence_level(confidence_level)
     if covariates:
         checks.check_that(method == "mle", "method", method, "'mle' with covariates")
         allowed = "'scipy' with covariates: extRemes is compared in the tests"
         checks.check_that(backend != "r", "backend", backend, allowed)
-    return level
+    return interval_level
 
 
-def _covariance(fitted: ParameterFit, method: str) -> Floats:
+def _regular_covariance(fitted: ParameterFit, method: str) -> Floats:
     """The covariance of a regular fit, NaN otherwise."""
-    p = fitted.params.size
+    n_parameters = fitted.params.size
     if fitted.covariance is None or not _is_regular(fitted, method):
-        return np.full((p, p), np.nan)
+        return np.full((n_parameters, n_parameters), np.nan)
     return fitted.covariance
 
 
 def _is_regular(fitted: ParameterFit, method: str) -> bool:
     """Whether standard errors exist: ξ > −1/2 for the likelihood, ξ < 1/2 for L-moments."""
     shape = float(fitted.params[-1])
-    return shape < 0.5 if method == "lmoments" else shape > REGULAR_ABOVE and not fitted.at_boundary
+    if method == "lmoments":
+        return shape < 0.5
+    return shape > REGULAR_ABOVE and not fitted.at_boundary

@@ -1,10 +1,10 @@
 """Maximum likelihood for the generalised Pareto distribution, many samples at once.
 
-With θ = ξ/σ and ν = 1/σ that of n excesses is n·[−log ν + (θ + ν)·D(θ)], D(θ) the mean of v(y; θ) = log(1 + θy)/θ, so
-that ν = 1/D(θ) and one variable is left (Grimshaw 1993). The rate λ = e^ℓ of exceedances adds a binomial or Poisson
-term R(ℓ). A return level r of m observations ties the rate to the tail: log(mλ) = ν·v(r − u; θ), and for fixed θ the
-sum is convex in ν, which leaves one variable again. The exceedance probability p of a value x is the same at m = 1/p,
-r = x.
+With θ = ξ/σ and ν = 1/σ that of n excesses is n·[−log ν + (θ + ν)·D(θ)], D(θ) the mean of v(y; θ) =
+log(1 + θy)/θ, so that ν = 1/D(θ) and one variable is left (Grimshaw 1993). The rate λ = e^ℓ of
+exceedances adds a binomial or Poisson term R(ℓ). A return level r of m observations ties the rate
+to the tail: log(mλ) = ν·v(r − u; θ), and for fixed θ the sum is convex in ν, which leaves one
+variable again. The exceedance probability p of a value x is the same at m = 1/p, r = x.
 """
 
 from __future__ import annotations
@@ -17,13 +17,20 @@ import numpy as np
 
 from fairstats.numerics.evt import distributions as law
 from fairstats.numerics.evt.distributions import SMALL, Flags, Floats, Numbers, Rows, Triple
-from fairstats.numerics.evt.likelihood import REGULAR_ABOVE, SampleFits, SampleLikelihood, Samples, coles_dixon
+from fairstats.numerics.evt.likelihood import (
+    REGULAR_ABOVE,
+    SampleFits,
+    SampleLikelihood,
+    Samples,
+    coles_dixon,
+)
 from fairstats.numerics.evt.optimise import OneObjective, minimise_convex, minimise_over_tail
 
 RateTerm = Literal["binomial", "poisson", "fixed"]
 
 #: With more excesses than this in all, the coarse search looks at about `_THIN_TO` of each sample.
-_THIN_ABOVE, _THIN_TO = 2000, 200
+_THIN_ABOVE = 2000
+_THIN_TO = 200
 
 
 def mean_partials(samples: Samples, theta: Floats) -> Triple:
@@ -32,108 +39,170 @@ def mean_partials(samples: Samples, theta: Floats) -> Triple:
 
 
 def profile_in_theta(theta: Floats, d: Triple) -> Triple:
-    """Negative log-likelihood per excess minimised over ν: log D + θD + 1, with slope and curvature in θ."""
+    """Negative log-likelihood per excess minimised over ν.
+
+    Log D + θD + 1, with slope and curvature in θ.
+    """
     d0, d1, d2 = d
     ratio = d1 / d0
-    return (np.log(d0) + theta * d0 + 1.0, ratio + d0 + theta * d1, d2 / d0 - ratio**2 + 2.0 * d1 + theta * d2)
+    return (
+        np.log(d0) + theta * d0 + 1.0,
+        ratio + d0 + theta * d1,
+        d2 / d0 - ratio**2 + 2.0 * d1 + theta * d2,
+    )
 
 
-def fit_gpd_samples(samples: Samples, *, covariance: bool = True, penalised: bool = False) -> SampleFits:
+def fit_gpd_samples(
+    samples: Samples, *, covariance: bool = True, penalised: bool = False
+) -> SampleFits:
     """Best point of every sample of excesses in the region ξ ≥ −1.
 
-    For ξ < −1 the likelihood grows without bound as the end point approaches the largest excess, so the region ends at
-    −1, where the best scale is the largest excess itself (Grimshaw 1993); `at_boundary` where that point is better than
-    the lowest interior minimum. `penalised`: by the likelihood of Coles and Dixon; `nll` is without the penalty.
+    For ξ < −1 the likelihood grows without bound as the end point approaches the largest excess, so
+    the region ends at −1, where the best scale is the largest excess itself (Grimshaw 1993);
+    `at_boundary` where that point is better than the lowest interior minimum. `penalised`: by the
+    likelihood of Coles and Dixon; `nll` is without the penalty.
     """
-    inner, lowest = _interior_minimum(samples, np.log(samples.n), _start_from_thinned(samples))
-    boundary = np.log(samples.upper)
-    at_boundary = ~(lowest < boundary)
-    theta = np.where(at_boundary, 0.0, inner)
+    inner_theta, lowest_inside = _interior_minimum(
+        samples, np.log(samples.n), _start_from_thinned(samples)
+    )
+    boundary_values = np.log(samples.upper)
+    at_boundary = ~(lowest_inside < boundary_values)
+    theta = np.where(at_boundary, 0.0, inner_theta)
     d = mean_partials(samples, theta[:, None])
     nu = np.where(at_boundary, 1.0 / samples.upper, 1.0 / d[0][:, 0])
     theta = np.where(at_boundary, -nu, theta)
-    shape = np.where(at_boundary, -1.0, theta / nu)
-    nll = samples.n * (np.where(at_boundary, boundary, lowest) + np.log(samples.unit))
-    cov = np.full((samples.n.size, 2, 2), np.nan)
+    shapes = np.where(at_boundary, -1.0, theta / nu)
+    nll = samples.n * (np.where(at_boundary, boundary_values, lowest_inside) + np.log(samples.unit))
+    covariances = np.full((samples.n.size, 2, 2), np.nan)
     if covariance:
-        regular = shape > REGULAR_ABOVE
-        cov[regular] = _covariance(samples, theta, nu, d)[regular]
-    params = np.stack([samples.unit / nu, shape], -1)
-    fits = SampleFits(params, nll, at_boundary, np.zeros_like(at_boundary), theta, nu, cov)
-    return _penalised(samples, fits) if penalised else fits
+        is_regular = shapes > REGULAR_ABOVE
+        covariances[is_regular] = _parameter_covariance(samples, theta, nu, d)[is_regular]
+    params = np.stack([samples.unit / nu, shapes], -1)
+    sample_fits = SampleFits(
+        params, nll, at_boundary, np.zeros_like(at_boundary), theta, nu, covariances
+    )
+    if penalised:
+        return _with_penalised_fits(samples, sample_fits)
+    return sample_fits
 
 
-def _penalised(samples: Samples, fits: SampleFits) -> SampleFits:
+def _with_penalised_fits(samples: Samples, fits: SampleFits) -> SampleFits:
     """The fits with the penalised estimates where these differ."""
-    rows, shape, nu, extra = coles_dixon(GpdLikelihood(samples, fits, samples.n, "fixed"))
-    part, theta = samples.take(rows), shape * nu
-    d = mean_partials(part, theta[:, None])
-    nll = part.n * ((theta + nu) * d[0][:, 0] - np.log(nu) + np.log(part.unit))
-    changed = {"params": np.stack([part.unit / nu, shape], -1), "nll": nll, "theta": theta, "nu": nu}
-    return fits.with_rows(rows, {**changed, "covariance": _covariance(part, theta, nu, d, extra)})
+    changed_rows, shapes, nu, penalty_information = coles_dixon(
+        GpdLikelihood(samples, fits, samples.n, "fixed")
+    )
+    changed_samples = samples.take(changed_rows)
+    theta = shapes * nu
+    d = mean_partials(changed_samples, theta[:, None])
+    nll = changed_samples.n * (
+        (theta + nu) * d[0][:, 0] - np.log(nu) + np.log(changed_samples.unit)
+    )
+    changed_fields = {
+        "params": np.stack([changed_samples.unit / nu, shapes], -1),
+        "nll": nll,
+        "theta": theta,
+        "nu": nu,
+    }
+    return fits.with_rows(
+        changed_rows,
+        {
+            **changed_fields,
+            "covariance": _parameter_covariance(changed_samples, theta, nu, d, penalty_information),
+        },
+    )
 
 
-def _interior_minimum(samples: Samples, log_n: Floats, start: Floats | None = None) -> tuple[Floats, Floats]:
+def _interior_minimum(
+    samples: Samples, log_n: Floats, start: Floats | None = None
+) -> tuple[Floats, Floats]:
     def objective(rows: Rows, theta: Floats) -> Triple:
         return profile_in_theta(theta, mean_partials(samples.take(rows), theta))
 
-    one = _objective_of_one(samples) if log_n.size == 1 and samples.n[0] == samples.y.shape[1] else None
-    return minimise_over_tail(objective, samples.lower, samples.upper, log_n, start, one)
+    if log_n.size == 1 and samples.n[0] == samples.y.shape[1]:
+        single_objective = _objective_of_one(samples)
+    else:
+        single_objective = None
+    return minimise_over_tail(
+        objective, samples.lower, samples.upper, log_n, start, single_objective
+    )
 
 
 def _objective_of_one(samples: Samples) -> OneObjective:
     """`profile_in_theta` of an only sample in plain numbers."""
-    y, largest = samples.y[0], float(samples.upper[0])
+    y = samples.y[0]
+    largest = float(samples.upper[0])
 
     def objective(theta: float) -> tuple[float, float, float]:
         if abs(theta) * largest < SMALL:
-            f, slope, curvature = profile_in_theta(t := np.array([[theta]]), mean_partials(samples, t))
-            return float(f[0, 0]), float(slope[0, 0]), float(curvature[0, 0])
+            mean_values, slope, curvature = profile_in_theta(
+                theta_array := np.array([[theta]]), mean_partials(samples, theta_array)
+            )
+            return float(mean_values[0, 0]), float(slope[0, 0]), float(curvature[0, 0])
         z = theta * y
         d0 = float(np.log1p(z).sum()) / y.size / theta
         z += 1.0
         slopes = y / z
         d1 = (float(slopes.sum()) / y.size - d0) / theta
         d2 = -(float(slopes @ slopes) / y.size + 2.0 * d1) / theta
-        ratio, value = d1 / d0, math.log(d0) + theta * d0 + 1.0
-        return value, ratio + d0 + theta * d1, d2 / d0 - ratio**2 + 2.0 * d1 + theta * d2
+        ratio = d1 / d0
+        profile_value = math.log(d0) + theta * d0 + 1.0
+        return profile_value, ratio + d0 + theta * d1, d2 / d0 - ratio**2 + 2.0 * d1 + theta * d2
 
     return objective
 
 
 def _start_from_thinned(samples: Samples) -> Floats | None:
-    """θ by every so many-th excess of large samples, enough to find the basin; None where all are small."""
-    rows, width = samples.y.shape
-    if width <= 2 * _THIN_TO or rows * width <= _THIN_ABOVE:
+    """θ by every so many-th excess of large samples, enough to find the basin.
+
+    None where all are small.
+    """
+    n_rows, n_columns = samples.y.shape
+    if n_columns <= 2 * _THIN_TO or n_rows * n_columns <= _THIN_ABOVE:
         return None
-    step = width // _THIN_TO
-    thin = replace(samples, y=samples.y[:, ::step], n=np.ceil(samples.n / step))
-    return _interior_minimum(thin, np.log(samples.n))[0]
+    thinning_step = n_columns // _THIN_TO
+    thinned_samples = replace(
+        samples, y=samples.y[:, ::thinning_step], n=np.ceil(samples.n / thinning_step)
+    )
+    return _interior_minimum(thinned_samples, np.log(samples.n))[0]
 
 
-def _covariance(
-    samples: Samples, theta: Floats, nu: Floats, d: Triple, extra: tuple[Numbers, ...] = (0.0, 0.0, 0.0)
+def _parameter_covariance(
+    samples: Samples,
+    theta: Floats,
+    nu: Floats,
+    d: Triple,
+    extra: tuple[Numbers, ...] = (0.0, 0.0, 0.0),
 ) -> Floats:
-    """Inverse observed information of (θ, ν), with what a penalty adds, carried to (σ, ξ) = (1/ν, θ/ν)."""
-    d1, d2, n = d[1][:, 0], d[2][:, 0], samples.n
-    h_tt, h_tv = n * (2.0 * d1 + (theta + nu) * d2) + extra[0], n * d1 + extra[1]
+    """Inverse observed information of (θ, ν), with what a penalty adds, carried to (σ, ξ) = (1/ν,
+    θ/ν).
+    """
+    d1 = d[1][:, 0]
+    d2 = d[2][:, 0]
+    n = samples.n
+    h_tt = n * (2.0 * d1 + (theta + nu) * d2) + extra[0]
+    h_tv = n * d1 + extra[1]
     h_vv = n / nu**2 + extra[2]
     with np.errstate(divide="ignore", invalid="ignore"):
         determinant = h_tt * h_vv - h_tv**2
-        v_tt, v_tv, v_vv = h_vv / determinant, -h_tv / determinant, h_tt / determinant
-        sigma, xi = 1.0 / nu, theta / nu
+        v_tt = h_vv / determinant
+        v_tv = -h_tv / determinant
+        v_vv = h_tt / determinant
+        sigma = 1.0 / nu
+        xi = theta / nu
         var_scale = sigma**4 * v_vv * samples.unit**2
-        covar = -(sigma**2) * sigma * (v_tv - xi * v_vv) * samples.unit
+        scale_shape_term = -(sigma**2) * sigma * (v_tv - xi * v_vv) * samples.unit
         var_shape = sigma**2 * (v_tt - 2.0 * xi * v_tv + xi**2 * v_vv)
-    return np.stack([var_scale, covar, covar, var_shape], -1).reshape(-1, 2, 2)
+    return np.stack([var_scale, scale_shape_term, scale_shape_term, var_shape], -1).reshape(
+        -1, 2, 2
+    )
 
 
 @dataclass(frozen=True)
 class GpdLikelihood(SampleLikelihood):
     """Likelihood of excesses and of their number, in units of the mean excess above the threshold.
 
-    `total`, shape (P,): N, the number of observations, exceeding or not; `rate_term`: law of the number of exceedances;
-    "fixed" takes λ = k/N as known.
+    `total`, shape (P,): N, the number of observations, exceeding or not; `rate_term`: law of the
+    number of exceedances; "fixed" takes λ = k/N as known.
     """
 
     samples: Samples
@@ -161,77 +230,118 @@ class GpdLikelihood(SampleLikelihood):
         return self.fits.nll - self.samples.n * np.log(self.samples.unit) + self._lowest_of_rate()
 
     def boundary(self) -> Floats:
-        """Lowest value with ξ = −1: end point at the largest excess, rate at its own maximum; shape (P,)."""
+        """Lowest value with ξ = −1: end point at the largest excess, rate at its own maximum.
+
+        Shape (P,).
+        """
         return self.samples.n * np.log(self.samples.upper) + self._lowest_of_rate()
 
     def free(self, rows: Rows, theta: Floats) -> Triple:
         """Profile in θ alone, with slope and curvature; the rate at its own maximum."""
         d = self.prepared(rows, theta)
-        clamped = theta * d[0] < -1.0  # the region ends at ξ = −1: ν = −θ
-        safe, n = np.where(clamped, theta, -1.0), self.samples.n[rows, None]
-        edge = -np.log(-safe), -1.0 / safe, 1.0 / safe**2
-        within = profile_in_theta(theta, d)
-        value, slope, curvature = (n * np.where(clamped, a, b) for a, b in zip(edge, within, strict=True))
-        return value + self._lowest_of_rate()[rows, None], slope, curvature
+        is_clamped = theta * d[0] < -1.0  # the region ends at ξ = −1: ν = −θ
+        safe_theta = np.where(is_clamped, theta, -1.0)
+        sample_sizes = self.samples.n[rows, None]
+        edge_profile = -np.log(-safe_theta), -1.0 / safe_theta, 1.0 / safe_theta**2
+        inner_profile = profile_in_theta(theta, d)
+        profile_values, profile_slopes, curvature = (
+            sample_sizes * np.where(is_clamped, edge_part, inner_part)
+            for edge_part, inner_part in zip(edge_profile, inner_profile, strict=True)
+        )
+        return profile_values + self._lowest_of_rate()[rows, None], profile_slopes, curvature
 
     def partials(self, rows: Rows, theta: Floats, nu: Floats) -> tuple[Floats, ...]:
         """F, F_θ, F_ν, F_θθ, F_θν, F_νν with the rate at its own maximum; all of shape (Q, K)."""
-        f, *rest = self._excesses(rows, theta, nu)
-        return f + self._lowest_of_rate()[rows, None], *rest
+        f, *f_partials = self._excess_partials(rows, theta, nu)
+        return f + self._lowest_of_rate()[rows, None], *f_partials
 
-    def _excesses(self, rows: Rows, theta: Floats, nu: Floats, data: Triple | None = None) -> tuple[Floats, ...]:
-        """n·[−log ν + (θ + ν)D] and its derivatives F_θ, F_ν, F_θθ, F_θν, F_νν; `data`: D where it is known."""
+    def _excess_partials(
+        self, rows: Rows, theta: Floats, nu: Floats, data: Triple | None = None
+    ) -> tuple[Floats, ...]:
+        """n·[−log ν + (θ + ν)D] and its derivatives F_θ, F_ν, F_θθ, F_θν, F_νν; `data`: D where it
+        is known.
+        """
         d0, d1, d2 = self.prepared(rows, theta) if data is None else data
-        n, both = self.samples.n[rows, None], theta + nu
-        in_theta = n * (d0 + both * d1), n * (2.0 * d1 + both * d2)
-        return n * (both * d0 - np.log(nu)), in_theta[0], n * (d0 - 1.0 / nu), in_theta[1], n * d1, n / nu**2
+        n = self.samples.n[rows, None]
+        theta_plus_nu = theta + nu
+        in_theta = n * (d0 + theta_plus_nu * d1), n * (2.0 * d1 + theta_plus_nu * d2)
+        return (
+            n * (theta_plus_nu * d0 - np.log(nu)),
+            in_theta[0],
+            n * (d0 - 1.0 / nu),
+            in_theta[1],
+            n * d1,
+            n / nu**2,
+        )
 
     def prepared(self, rows: Rows, theta: Floats) -> Triple:
         """D(θ) and its two derivatives."""
         return mean_partials(self.samples.take(rows), theta)
 
-    def joint(self, rows: Rows, data: Triple, theta: Floats, nu: Floats, ell: Floats) -> tuple[Floats, ...]:
+    def joint(
+        self, rows: Rows, data: Triple, theta: Floats, nu: Floats, ell: Floats
+    ) -> tuple[Floats, ...]:
         """F and its derivatives in (θ, ν, ℓ); see `SampleLikelihood.joint`."""
-        f, f_t, f_v, f_tt, f_tv, f_vv = self._excesses(rows, theta, nu, data)
-        r, r1, r2 = self._rate(ell, self.samples.n[rows, None], self.total[rows, None])
-        nothing = np.zeros_like(f)
+        f, f_t, f_v, f_tt, f_tv, f_vv = self._excess_partials(rows, theta, nu, data)
+        rate_value, rate_slope, rate_curvature = self._rate_partials(
+            ell, self.samples.n[rows, None], self.total[rows, None]
+        )
+        zeros = np.zeros_like(f)
         if self.rate_known:
-            r2 = np.ones_like(r2)  # ℓ stays where it is
-        return f + r, f_t, f_v, r1, f_tt, f_tv, f_vv, nothing, nothing, r2
+            rate_curvature = np.ones_like(rate_curvature)  # ℓ stays where it is
+        return f + rate_value, f_t, f_v, rate_slope, f_tt, f_tv, f_vv, zeros, zeros, rate_curvature
 
     def level(self, rows: Rows, theta: Floats, d: Floats, offset: Floats) -> tuple[Floats, ...]:
         """Profile in θ with the return level at d; see `SampleLikelihood.level`."""
         if not self.rate_known:
             return super().level(rows, theta, d, offset)
         # log(mλ) = s is known: ν = s/v(d; θ)
-        v0, v1, v2 = (a[..., 0] for a in law.exponential_scale_partials(d[:, None, None], theta))
+        v0, v1, v2 = (
+            partial_v[..., 0]
+            for partial_v in law.exponential_scale_partials(d[:, None, None], theta)
+        )
         s = offset[:, None] + self.log_rate[rows, None]
-        nu, nu1, nu2 = s / v0, -s * v1 / v0**2, -s * v2 / v0**2 + 2.0 * s * v1**2 / v0**3
+        nu = s / v0
+        nu1 = -s * v1 / v0**2
+        nu2 = -s * v2 / v0**2 + 2.0 * s * v1**2 / v0**3
         f, f_t, f_v, f_tt, f_tv, f_vv = self.partials(rows, theta, nu)
         curvature = f_tt + 2.0 * f_tv * nu1 + f_vv * nu1**2 + f_v * nu2
         in_d = f_v * (-s / v0**2) / (1.0 + theta * d[:, None])
         return f, f_t + f_v * nu1, curvature, in_d, f_v / v0, nu
 
     def best_nu(self, rows: Rows, data: Triple, v: Floats, offset: Floats) -> Floats:
-        """ν that minimises at fixed θ: between the optimum of the excesses, 1/D, and that of the rate."""
-        d0, n, total = data[0], self.samples.n[rows, None], self.total[rows, None]
-        wanted = offset + np.log(n / total)  # log(mλ) at the rate's own optimum
+        """ν that minimises at fixed θ.
+
+        Between the optimum of the excesses, 1/D, and that of the rate.
+        """
+        d0 = data[0]
+        sample_sizes = self.samples.n[rows, None]
+        n_observations = self.total[rows, None]
+        wanted_log = offset + np.log(
+            sample_sizes / n_observations
+        )  # log(mλ) at the rate's own optimum
         by_excess = 1.0 / d0
-        tied = np.abs(v) > 1e-12 * d0
-        safe = np.where(tied, v, 1.0)
-        by_rate = np.where(tied, wanted / safe, by_excess)
-        barrier = tied & (v > 0) & (self.rate_term == "binomial")
-        cap = np.where(barrier, offset / np.where(barrier, v, 1.0), np.inf)
-        weight = wanted**2 / (1.0 + wanted**2)
-        between = by_excess ** (1.0 - weight) * np.maximum(by_rate, 1e-300) ** weight
-        start = np.where(by_rate > 0, between, 0.5 * by_excess)
-        start = np.minimum(start, 0.5 * (cap + np.clip(by_rate, 0.0, cap)))
+        is_tied = np.abs(v) > 1e-12 * d0
+        safe_v = np.where(is_tied, v, 1.0)
+        by_rate = np.where(is_tied, wanted_log / safe_v, by_excess)
+        has_barrier = is_tied & (v > 0) & (self.rate_term == "binomial")
+        nu_cap = np.where(has_barrier, offset / np.where(has_barrier, v, 1.0), np.inf)
+        rate_weight = wanted_log**2 / (1.0 + wanted_log**2)
+        between_optima = (
+            by_excess ** (1.0 - rate_weight) * np.maximum(by_rate, 1e-300) ** rate_weight
+        )
+        start_nu = np.where(by_rate > 0, between_optima, 0.5 * by_excess)
+        start_nu = np.minimum(start_nu, 0.5 * (nu_cap + np.clip(by_rate, 0.0, nu_cap)))
 
         def derivatives(nu: Floats) -> tuple[Floats, Floats]:
-            _, r1, r2 = self._rate(nu * v - offset, n, total)
-            return n * (d0 - 1.0 / nu) + r1 * v, n / nu**2 + r2 * v**2
+            _, rate_slope, rate_curvature = self._rate_partials(
+                nu * v - offset, sample_sizes, n_observations
+            )
+            return sample_sizes * (
+                d0 - 1.0 / nu
+            ) + rate_slope * v, sample_sizes / nu**2 + rate_curvature * v**2
 
-        return minimise_convex(derivatives, start, cap)
+        return minimise_convex(derivatives, start_nu, nu_cap)
 
     def free_nu(self, rows: Rows, theta: Floats) -> Floats:
         """ν that minimises at fixed θ, at least −θ, where ξ = −1; shape (Q, K)."""
@@ -243,28 +353,40 @@ class GpdLikelihood(SampleLikelihood):
 
     def edge(self, rows: Rows, d: Floats, offset: Floats) -> Floats:
         """Value at ξ = −1 with the end point at the largest excess; +inf where d lies beyond it."""
-        top, n = self.samples.upper[rows], self.samples.n[rows]
+        largest_excess = self.samples.upper[rows]
+        sample_sizes = self.samples.n[rows]
         if self.rate_known:
             return np.full(rows.size, np.inf)
-        inside = d < top
-        log_rate = -np.log(1.0 - np.where(inside, d, 0.0) / top) - offset
+        is_inside = d < largest_excess
+        log_rate = -np.log(1.0 - np.where(is_inside, d, 0.0) / largest_excess) - offset
         with np.errstate(all="ignore"):
-            value = n * np.log(top) + self._rate(log_rate, n, self.total[rows])[0]
-        return np.where(inside & self.inside(rows, log_rate), value, np.inf)
+            edge_values = (
+                sample_sizes * np.log(largest_excess)
+                + self._rate_partials(log_rate, sample_sizes, self.total[rows])[0]
+            )
+        return np.where(is_inside & self.inside(rows, log_rate), edge_values, np.inf)
 
     def _lowest_of_rate(self) -> Floats:
-        return self._rate(self.log_rate, self.samples.n, self.total)[0]
+        return self._rate_partials(self.log_rate, self.samples.n, self.total)[0]
 
-    def _rate(self, log_rate: Floats, k: Floats, total: Floats) -> Triple:
-        """Negative log-likelihood of the rate, with two derivatives in log λ (zero where it is known)."""
+    def _rate_partials(self, log_rate: Floats, k: Floats, total: Floats) -> Triple:
+        """Negative log-likelihood of the rate, with two derivatives in log λ (zero where it is
+        known).
+        """
         if self.rate_known:
-            zero = np.zeros_like(log_rate)
-            return zero, zero, zero
-        rate = np.exp(log_rate)
+            zeros = np.zeros_like(log_rate)
+            return zeros, zeros, zeros
+        rate_values = np.exp(log_rate)
         if self.rate_term == "poisson":
-            return total * rate - k * log_rate, total * rate - k, total * rate
-        rest = total - k
-        below = np.where(rest > 0, 1.0 - rate, 1.0)
+            return total * rate_values - k * log_rate, total * rate_values - k, total * rate_values
+        n_below = total - k
+        share_below = np.where(n_below > 0, 1.0 - rate_values, 1.0)
         with np.errstate(divide="ignore"):
-            value = -k * log_rate - np.where(rest > 0, rest * np.log(np.maximum(below, 0.0)), 0.0)
-        return value, rest * rate / below - k, rest * rate / below**2
+            negative_log = -k * log_rate - np.where(
+                n_below > 0, n_below * np.log(np.maximum(share_below, 0.0)), 0.0
+            )
+        return (
+            negative_log,
+            n_below * rate_values / share_below - k,
+            n_below * rate_values / share_below**2,
+        )

@@ -1,8 +1,12 @@
-"""What a likelihood says of a fit: profiles, end point, probability of a value, test of a shape, type of the tail."""
+"""What a likelihood says of a fit.
+
+Profiles, end point, probability of a value, test of a shape, type of the tail.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
@@ -14,20 +18,39 @@ from fairstats.ground.multiplicity import two_sided_pvalue
 from fairstats.ground.results import Comparison, Interval
 from fairstats.ground.serialise import serialisable
 from fairstats.numerics.evt.bootstrap import POWER_TAIL
-from fairstats.numerics.evt.distributions import Flags, Floats, exponential_scale_partials, power_ratio
+from fairstats.numerics.evt.distributions import (
+    Flags,
+    Floats,
+    exponential_scale_partials,
+    power_ratio,
+)
 from fairstats.numerics.evt.intervals import chi2_quantile
 from fairstats.numerics.evt.likelihood import REGULAR_ABOVE, ProfilePoints, Samples, shape_profile
 from fairstats.numerics.evt.return_levels import power_draws, power_levels
-from fairstats.numerics.evt.tail import PROFILE, SIGNED_ROOT, FittedTail, TailEstimate, TailTest, to_point_process
+from fairstats.numerics.evt.tail import (
+    PROFILE,
+    SIGNED_ROOT,
+    FittedTail,
+    TailEstimate,
+    TailTest,
+    to_point_process,
+)
 from fairstats.plots.evt import plot_profile
 
 #: Points on either side of the estimate, and how far beyond the critical value the curve goes.
-_POINTS, _BEYOND = 16, 1.6
-#: The horizon is sought up to so many exceedances, at so many levels at a time.
-_FARTHEST, _GRID = 1e6, 25
-#: With fewer values the χ² interval of an end point is too narrow. Turns of a search for the order statistic that draws
-#: of a probability go through; what counts as probability 0.
-_FEW_FOR_ENDPOINT, _TURNS, _SMALLEST = 300, 8, 1e-300
+_POINTS = 16
+_BEYOND = 1.6
+#: The horizon is sought up to so many exceedances, at so many levels at a time, these first;
+#: and so many between two of them.
+_FARTHEST = 1e6
+_HORIZON_LEVELS = 25
+_NEAR_LEVELS = 16
+_INNER_LEVELS = 4
+#: With fewer values the χ² interval of an end point is too narrow. Turns of a search for the order
+#: statistic that draws of a probability go through; what counts as probability 0.
+_FEW_FOR_ENDPOINT = 300
+_TURNS = 8
+_SMALLEST = 1e-300
 
 
 @serialisable(kw_only=True, eq=False)
@@ -40,14 +63,17 @@ class ProfileCurve(TailEstimate):
     confidence_interval : Interval
         Where the deviance is at most `critical_value`.
     values, deviance : ndarray of float, shape (K,)
-        Values of the parameter, ascending, and twice the fall of the log-likelihood there from its maximum.
+        Values of the parameter, ascending, and twice the fall of the log-likelihood there from its
+        maximum.
     critical_value : float
         χ² quantile.
     """
 
     title: ClassVar[str] = "Profile likelihood"
     metric: ClassVar[str] = "{0.parameter}"
-    lacks: ClassVar[Mapping[str, str]] = {k: why for k, why in TailEstimate.lacks.items() if k != "plot"}
+    lacks: ClassVar[Mapping[str, str]] = {
+        k: why for k, why in TailEstimate.lacks.items() if k != "plot"
+    }
 
     parameter: str
     values: Floats
@@ -70,7 +96,8 @@ class Endpoint(TailEstimate):
     estimate : float
         u − σ/ξ (μ − σ/ξ for block maxima); infinite for ξ ≥ 0.
     confidence_interval : Interval
-        From the largest value seen at the least (on a grid, the lower end of its cell), infinite where ξ ≥ 0 is likely.
+        From the largest value seen at the least (on a grid, the lower end of its cell), infinite
+        where ξ ≥ 0 is likely.
     largest : float
         Largest value seen.
     """
@@ -82,12 +109,14 @@ class Endpoint(TailEstimate):
 
     def notes(self) -> list[str]:
         """Largest value seen, level of the interval."""
-        lines = [f"Largest value seen: {self.largest:g}. {super().notes()[0]}"]
+        note_lines = [f"Largest value seen: {self.largest:g}. {super().notes()[0]}"]
         if self.n_exceedances < _FEW_FOR_ENDPOINT and self.confidence_interval.method == PROFILE:
-            few = f"{self.n_exceedances} values, fewer than {_FEW_FOR_ENDPOINT}"
-            covers = "at ξ = −.4 it covers 88% with 30 values, 91% with 80, 94% with 300"
-            lines.append(f"{few}: by χ² the interval of an end point is too narrow ({covers}).")
-        return lines
+            few_in_words = f"{self.n_exceedances} values, fewer than {_FEW_FOR_ENDPOINT}"
+            coverage = "at ξ = −.4 it covers 88% with 30 values, 91% with 80, 94% with 300"
+            note_lines.append(
+                f"{few_in_words}: by χ² the interval of an end point is too narrow ({coverage})."
+            )
+        return note_lines
 
 
 @serialisable(kw_only=True)
@@ -120,11 +149,13 @@ class ShapeTest(TailTest):
     null : float
         The shape tested.
     params : dict of str to float
-        Estimates with that shape: at 0 the exponential fit of excesses, the Gumbel fit of block maxima.
+        Estimates with that shape: at 0 the exponential fit of excesses, the Gumbel fit of block
+        maxima.
     nll : float
         Their negative log-likelihood.
     statistic, pvalue : float
-        The standardised signed root of the deviance, two-sided; or the deviance, by χ² of one degree of freedom.
+        The standardised signed root of the deviance, two-sided; or the deviance, by χ² of one
+        degree of freedom.
     test : {"standardised signed root", "likelihood ratio"}
     n_exceedances : int
     model, backend : str
@@ -149,16 +180,25 @@ class ShapeTest(TailTest):
 
     def sentences(self) -> list[str]:
         """The p-value in words, then the fit with that shape."""
-        said = f"Likelihood ratio test of the shape {self.null:g}: p = {self.pvalue:.3g} ({self.test})."
-        return [said, *self.notes()]
+        statement = (
+            f"Likelihood ratio test of the shape {self.null:g}: p = {self.pvalue:.3g}"
+            f" ({self.test})."
+        )
+        return [statement, *self.notes()]
 
     def notes(self) -> list[str]:
         """The fit with that shape."""
-        fitted = ", ".join(f"{name} {value:.4g}" for name, value in self.params.items() if name != "shape")
-        return [f"With that shape: {fitted}; log L = {-self.nll:.6g}."]
+        fit_in_words = ", ".join(
+            f"{parameter} {estimate:.4g}"
+            for parameter, estimate in self.params.items()
+            if parameter != "shape"
+        )
+        return [f"With that shape: {fit_in_words}; log L = {-self.nll:.6g}."]
 
 
-def profile_curve(fit: FittedTail, parameter: str = "shape", *, confidence_level: float | None = None) -> ProfileCurve:
+def profile_curve(
+    fit: FittedTail, parameter: str = "shape", *, confidence_level: float | None = None
+) -> ProfileCurve:
     """Profile likelihood of a parameter of a fit by maximum likelihood, with its χ² interval.
 
     Parameters
@@ -189,22 +229,28 @@ def profile_curve(fit: FittedTail, parameter: str = "shape", *, confidence_level
     """
     checks.check_choice("parameter", parameter, tuple(fit.params))
     fit.need_likelihood()
-    level = fit._level_of(confidence_level)
-    critical = chi2_quantile(level)
-    roots = np.linspace(0.0, np.sqrt(_BEYOND * critical), _POINTS + 1)[1:]
-    targets = np.append(roots**2, critical)
-    low, high = fit._likelihood().parameter_ends(parameter, targets)
-    values = np.concatenate([low[:-1][::-1], [fit.params[parameter]], high[:-1]])
+    interval_level = fit._level_of(confidence_level)
+    chi2_critical = chi2_quantile(interval_level)
+    root_grid = np.linspace(0.0, np.sqrt(_BEYOND * chi2_critical), _POINTS + 1)[1:]
+    targets = np.append(root_grid**2, chi2_critical)
+    lower_ends, upper_ends = fit._profile_likelihood().parameter_ends(parameter, targets)
+    values = np.concatenate([lower_ends[:-1][::-1], [fit.params[parameter]], upper_ends[:-1]])
     deviance = np.concatenate([targets[:-1][::-1], [0.0], targets[:-1]])
-    known = np.isfinite(values)
-    values, deviance = values[known], deviance[known]
+    is_finite = np.isfinite(values)
+    values = values[is_finite]
+    deviance = deviance[is_finite]
     # a curve that ends at the edge of the parameter space repeats it
-    keep = np.append(True, np.diff(values) > 0)
-    interval = Interval(float(low[-1]), float(high[-1]), level, PROFILE)
+    is_kept = np.append(True, np.diff(values) > 0)
+    interval = Interval(float(lower_ends[-1]), float(upper_ends[-1]), interval_level, PROFILE)
     return ProfileCurve(
-        parameter=parameter, estimate=fit.params[parameter], confidence_interval=interval, values=values[keep],
-        deviance=deviance[keep], critical_value=critical, **fit.source,
-    )  # fmt: skip
+        parameter=parameter,
+        estimate=fit.params[parameter],
+        confidence_interval=interval,
+        values=values[is_kept],
+        deviance=deviance[is_kept],
+        critical_value=chi2_critical,
+        **fit.source,
+    )
 
 
 def parameter_interval(
@@ -212,30 +258,43 @@ def parameter_interval(
 ) -> Interval:
     """Likelihood interval of a parameter; normal with the standard error for other methods.
 
-    Above a threshold those of shape and location are by the standardised signed root, as in `return_level`
-    ("auto"; the location of a point process is a return level); by "profile", and all others, by χ².
+    Above a threshold those of shape and location are by the standardised signed root, as in
+    `return_level` ("auto"; the location of a point process is a return level); by "profile", and
+    all others, by χ².
     """
     checks.check_choice("parameter", parameter, tuple(fit.params))
     checks.check_choice("method", method, ("auto", "profile"))
-    level = fit._level_of(confidence_level)
+    interval_level = fit._level_of(confidence_level)
     if fit.method == "mle":
-        target = np.array([chi2_quantile(level)])
+        target = np.array([chi2_quantile(interval_level)])
         by_root = fit.by_root and method == "auto" and parameter != "scale"
-        low, high = fit._likelihood().parameter_ends(parameter, target, standardised=by_root)
-        return Interval(float(low[0]), float(high[0]), level, SIGNED_ROOT if by_root else PROFILE)
-    reach = float(ndtri(0.5 + 0.5 * level)) * fit.std_error[parameter]
+        lower_ends, upper_ends = fit._profile_likelihood().parameter_ends(
+            parameter, target, standardised=by_root
+        )
+        return Interval(
+            float(lower_ends[0]),
+            float(upper_ends[0]),
+            interval_level,
+            SIGNED_ROOT if by_root else PROFILE,
+        )
+    half_width = float(ndtri(0.5 + 0.5 * interval_level)) * fit.std_error[parameter]
     estimate = fit.params[parameter]
-    error = "jackknife" if fit.method == "lmoments" else "observed information"
-    return Interval(estimate - reach, estimate + reach, level, error)
+    if fit.method == "lmoments":
+        error_name = "jackknife"
+    else:
+        error_name = "observed information"
+    return Interval(estimate - half_width, estimate + half_width, interval_level, error_name)
 
 
-def endpoint(fit: FittedTail, *, method: str = "auto", confidence_level: float | None = None) -> Endpoint:
+def endpoint(
+    fit: FittedTail, *, method: str = "auto", confidence_level: float | None = None
+) -> Endpoint:
     """Upper end point of a fit by maximum likelihood, with its likelihood interval.
 
-    The interval is as that of `return_level`: by the standardised signed root above a threshold and, for shapes
-    below −1/2, that of a power tail, with its median as the estimate; by χ² of block maxima, and where
-    `method` is "profile" (default: "auto"), which is too narrow below 300 values: the result says so. Raises
-    InputError for a fit by L-moments.
+    The interval is as that of `return_level`: by the standardised signed root above a threshold
+    and, for shapes below −1/2, that of a power tail, with its median as the estimate; by χ² of
+    block maxima, and where `method` is "profile" (default: "auto"), which is too narrow below 300
+    values: the result says so. Raises InputError for a fit by L-moments.
 
     Examples
     --------
@@ -248,36 +307,49 @@ def endpoint(fit: FittedTail, *, method: str = "auto", confidence_level: float |
     """
     checks.check_choice("method", method, ("auto", "profile"))
     fit.need_likelihood()
-    level = fit._level_of(confidence_level)
+    interval_level = fit._level_of(confidence_level)
     largest = float(fit.sample[-1])
-    least = largest - 0.5 * (fit.grid or 0.0)  # of a rounded value the end point may lie within its cell
+    least_value = largest - 0.5 * (
+        fit.grid or 0.0
+    )  # of a rounded value the end point may lie within its cell
     estimate = endpoint_estimate(fit)
     if fit.by_power and method == "auto":
-        shares, name = [0.5 - 0.5 * level, 0.5, 0.5 + 0.5 * level], POWER_TAIL
-        low, estimate, high = np.quantile(power_draws(fit, None).end, shares).tolist()
+        probabilities = [0.5 - 0.5 * interval_level, 0.5, 0.5 + 0.5 * interval_level]
+        method_name = POWER_TAIL
+        lower_end, estimate, upper_end = np.quantile(
+            power_draws(fit, None).end, probabilities
+        ).tolist()
     else:
         by_root = fit.by_root and method == "auto"
-        low, high = fit._likelihood().endpoint_interval(chi2_quantile(level), standardised=by_root)
-        name = SIGNED_ROOT if by_root else PROFILE
-    interval = Interval(max(low, least), high, level, name)
+        lower_end, upper_end = fit._profile_likelihood().endpoint_interval(
+            chi2_quantile(interval_level), standardised=by_root
+        )
+        method_name = SIGNED_ROOT if by_root else PROFILE
+    interval = Interval(max(lower_end, least_value), upper_end, interval_level, method_name)
     return Endpoint(estimate=estimate, confidence_interval=interval, largest=largest, **fit.source)
 
 
 def endpoint_estimate(fit: FittedTail) -> float:
-    """The point u − σ/ξ (μ − σ/ξ for block maxima), ∞ for ξ ≥ 0, the largest value at the edge ξ = −1."""
+    """The point u − σ/ξ (μ − σ/ξ for block maxima), ∞ for ξ ≥ 0, the largest value at the edge ξ =
+    −1.
+    """
     if fit.at_boundary and fit.grid is None:
         return float(fit.sample[-1])
     origin, scale, shape = fit.law
-    return float("inf") if shape >= 0 else origin - scale / shape
+    if shape >= 0:
+        return float("inf")
+    return origin - scale / shape
 
 
 def exceedance_probability(
     fit: FittedTail, value: float, *, confidence_level: float | None = None
 ) -> ExceedanceProbability:
-    """Probability that an observation exceeds `value`: λ·(1 + ξ(x − u)/σ)^(−1/ξ), with its interval.
+    """Probability that an observation exceeds `value`.
 
-    It holds 1/m where the interval of the level of m observations holds the value; for shapes below −1/2 it is that of
-    a power tail, with its median as the estimate.
+    λ·(1 + ξ(x − u)/σ)^(−1/ξ), with its interval.
+
+    It holds 1/m where the interval of the level of m observations holds the value; for shapes below
+    −1/2 it is that of a power tail, with its median as the estimate.
 
     Parameters
     ----------
@@ -306,45 +378,69 @@ def exceedance_probability(
     (0.00091, [0.00046, 0.00187])
     """
     fit.need_likelihood()
-    level = fit._level_of(confidence_level)
+    interval_level = fit._level_of(confidence_level)
     cure = "below the threshold the share of the data above the value is the estimate"
-    x = checks.check_number("value", value, low=fit.threshold, high=checks.LARGEST, open_low=True, cure=cure)
+    x = checks.check_number(
+        "value", value, low=fit.threshold, high=checks.LARGEST, open_low=True, cure=cure
+    )
     survival = float(fit.sf(x))
-    estimate, name = fit.rate * survival, SIGNED_ROOT if fit.by_root else PROFILE
+    estimate = fit.rate * survival
+    method_name = SIGNED_ROOT if fit.by_root else PROFILE
     if fit.by_power:
-        low, estimate, high = _drawn_probabilities(fit, x, [0.5 - 0.5 * level, 0.5, 0.5 + 0.5 * level])
-        name = POWER_TAIL
+        lower_end, estimate, upper_end = _drawn_probabilities(
+            fit, x, [0.5 - 0.5 * interval_level, 0.5, 0.5 + 0.5 * interval_level]
+        )
+        method_name = POWER_TAIL
     else:
-        low, high = _probability_interval(fit, x, survival, chi2_quantile(level))
-    interval = Interval(low, min(high, 1.0), level, name)
-    return ExceedanceProbability(value=x, estimate=estimate, confidence_interval=interval, **fit.source)
+        lower_end, upper_end = _probability_interval(
+            fit, x, survival, chi2_quantile(interval_level)
+        )
+    interval = Interval(lower_end, min(upper_end, 1.0), interval_level, method_name)
+    return ExceedanceProbability(
+        value=x, estimate=estimate, confidence_interval=interval, **fit.source
+    )
 
 
-def _drawn_probabilities(fit: FittedTail, x: float, shares: list[float]) -> list[float]:
-    """Quantiles of draws of P(X > x): 1/m of the level whose quantile is x; m and its draws are found in turn."""
-    k, total = fit.n_exceedances, fit.n_total
-    drawn: dict[int, Floats] = {}
-    found = []
-    for share in shares:
-        place = max(int((fit.sample > x).sum()), 1)
+def _drawn_probabilities(fit: FittedTail, x: float, probabilities: list[float]) -> list[float]:
+    """Quantiles of draws of P(X > x): 1/m of the level whose quantile is x.
+
+    m and its draws are found in turn.
+    """
+    n_exceedances = fit.n_exceedances
+    n_total = fit.n_total
+    draws_by_position: dict[int, Floats] = {}
+    quantiles = []
+    for probability in probabilities:
+        position = max(int((fit.sample > x).sum()), 1)
         for _ in range(_TURNS):
-            if place not in drawn:
-                drawn[place] = power_draws(fit, total / place).probability(x)
-            value = float(np.quantile(drawn[place], share))
-            before, place = place, min(max(round(total * value), 1), k - 1)
-            if before == place:
+            if position not in draws_by_position:
+                draws_by_position[position] = power_draws(fit, n_total / position).probability(x)
+            quantile = float(np.quantile(draws_by_position[position], probability))
+            position_before = position
+            position = min(max(round(n_total * quantile), 1), n_exceedances - 1)
+            if position_before == position:
                 break
-        found.append(value)
-    return found
+        quantiles.append(quantile)
+    return quantiles
 
 
-def _probability_interval(fit: FittedTail, x: float, survival: float, target: float) -> tuple[float, float]:
-    period = np.inf  # beyond the fitted end point
+def _probability_interval(
+    fit: FittedTail, x: float, survival: float, target: float
+) -> tuple[float, float]:
+    log_period = np.inf  # beyond the fitted end point
     if survival > _SMALLEST:
-        period = -np.log(fit.rate * survival) if fit.model != "gev" else -np.log(-np.log1p(-survival))
-    ends = fit._likelihood().log_period_interval(x, float(period), target, standardised=fit.by_root)
-    high, low = (-np.expm1(-rate) if fit.model == "gev" else rate for rate in np.exp(-np.array(ends)))
-    return float(low), float(high)
+        if fit.model != "gev":
+            log_period = -np.log(fit.rate * survival)
+        else:
+            log_period = -np.log(-np.log1p(-survival))
+    log_period_ends = fit._profile_likelihood().log_period_interval(
+        x, float(log_period), target, standardised=fit.by_root
+    )
+    upper_end, lower_end = (
+        -np.expm1(-exceedance_rate) if fit.model == "gev" else exceedance_rate
+        for exceedance_rate in np.exp(-np.array(log_period_ends))
+    )
+    return float(lower_end), float(upper_end)
 
 
 def shape_test(fit: FittedTail, null: float = 0.0, *, method: str = "auto") -> ShapeTest:
@@ -355,8 +451,8 @@ def shape_test(fit: FittedTail, null: float = 0.0, *, method: str = "auto") -> S
     null : float
         ξ > −1/2: below, the likelihood is not regular, and χ² no law of its ratio.
     method : {"auto", "profile"}
-        "auto": above a threshold by the standardised signed root, so that it rejects where the interval of
-        the shape ends; else by χ².
+        "auto": above a threshold by the standardised signed root, so that it rejects where the
+        interval of the shape ends; else by χ².
 
     Returns
     -------
@@ -379,20 +475,39 @@ def shape_test(fit: FittedTail, null: float = 0.0, *, method: str = "auto") -> S
     """
     fit.need_likelihood()
     checks.check_choice("method", method, ("auto", "profile"))
-    xi = checks.check_number("null", null, low=REGULAR_ABOVE, high=10.0, open_low=True, cure="0, exponential")
-    tail = fit._likelihood()
-    standard = tail.standard
-    points = shape_profile(standard, np.zeros(1, dtype=np.intp), np.array([xi]), standard.fits.nu)
-    deviance = max(2.0 * float(points.value[0] - standard.minimum()[0]), 0.0)
-    params = dict(zip(fit.params, map(float, _at_shape(fit, standard.samples, points, xi)), strict=True))
-    statistic, pvalue, name = deviance, float(chdtrc(1.0, deviance)), "likelihood ratio"
+    xi = checks.check_number(
+        "null", null, low=REGULAR_ABOVE, high=10.0, open_low=True, cure="0, exponential"
+    )
+    tail_likelihood = fit._profile_likelihood()
+    standard = tail_likelihood.standard
+    profile_points = shape_profile(
+        standard, np.zeros(1, dtype=np.intp), np.array([xi]), standard.fits.nu
+    )
+    deviance = max(2.0 * float(profile_points.value[0] - standard.minimum()[0]), 0.0)
+    params = dict(
+        zip(
+            fit.params,
+            map(float, _at_shape(fit, standard.samples, profile_points, xi)),
+            strict=True,
+        )
+    )
+    statistic = deviance
+    pvalue = float(chdtrc(1.0, deviance))
+    test_name = "likelihood ratio"
     if fit.by_root and method == "auto":
-        statistic, name = tail.shape_root(points, xi), SIGNED_ROOT
+        statistic = tail_likelihood.shape_root(profile_points, xi)
+        test_name = SIGNED_ROOT
         pvalue = two_sided_pvalue(statistic)
     return ShapeTest(
-        null=xi, params=params, nll=fit.nll + 0.5 * deviance, statistic=statistic, pvalue=pvalue, test=name,
-        model=fit.model, **fit.source,
-    )  # fmt: skip
+        null=xi,
+        params=params,
+        nll=fit.nll + 0.5 * deviance,
+        statistic=statistic,
+        pvalue=pvalue,
+        test=test_name,
+        model=fit.model,
+        **fit.source,
+    )
 
 
 def _at_shape(fit: FittedTail, samples: Samples, points: ProfilePoints, xi: float) -> Floats:
@@ -401,12 +516,19 @@ def _at_shape(fit: FittedTail, samples: Samples, points: ProfilePoints, xi: floa
     if fit.model == "gev":
         v = exponential_scale_partials(samples.y, points.theta)[0][0]
         log_q = -np.log(np.exp(-nu * v).mean())  # the location is the level with the log period 0
-        location = samples.centre + samples.unit * power_ratio(log_q / nu, points.theta)
-        return np.array([location[0], samples.unit[0] * np.exp(xi * log_q) / nu[0], xi])
-    excess = np.array([samples.unit[0] / nu[0], xi])
+        locations = samples.centre + samples.unit * power_ratio(log_q / nu, points.theta)
+        return np.array([locations[0], samples.unit[0] * np.exp(xi * log_q) / nu[0], xi])
+    excess_params = np.array([samples.unit[0] / nu[0], xi])
     if fit.block_size is None:
-        return excess
-    return to_point_process(excess, np.zeros((2, 2)), fit.origin, fit.n_exceedances, fit.n_total, fit.block_size)[0]
+        return excess_params
+    return to_point_process(
+        excess_params, np.zeros((2, 2)), fit.origin, fit.n_exceedances, fit.n_total, fit.block_size
+    )[0]
+
+
+#: Types of a tail that need a word beside them.
+UNDECIDED = "undecided (I not excluded)"
+PRE_ASYMPTOTIC = "II, pre-asymptotic"
 
 
 @serialisable(kw_only=True)
@@ -416,14 +538,16 @@ class TailType(TailEstimate):
     Attributes
     ----------
     type : str
-        "III" (an upper end point), "II" or "II, pre-asymptotic" (heavy), or "undecided (I not excluded)".
+        "III" (an upper end point), "II" or "II, pre-asymptotic" (heavy), or "undecided (I not
+        excluded)".
     estimate : float
         ξ.
     confidence_interval : Interval
         Likelihood interval of ξ, by the standardised signed root.
     horizon : float
-        B: the largest m whose return level has an interval narrower than `max_relative_width` of its estimate, and
-        ending below `bound`; NaN if there is none, infinite if there is no limit up to 10⁶ exceedances.
+        B: the largest m whose return level has an interval narrower than `max_relative_width` of
+        its estimate, and ending below `bound`; NaN if there is none, infinite if there is no limit
+        up to 10⁶ exceedances.
     horizon_reason : str
     max_relative_width : float
     bound : float or None
@@ -449,26 +573,34 @@ class TailType(TailEstimate):
 
     def notes(self) -> list[str]:
         """What the type rests on."""
-        lines = []
-        if self.type.startswith("undecided"):
-            lines.append("An interval of ξ that contains 0 is no evidence for an exponential tail (type I).")
-        if self.type.startswith("II,"):
-            known = "a heavy tail cannot last, and nothing is extrapolated from it"
-            lines.append(f"The data are bounded by {self.bound:g}: {known}.")
+        note_lines = []
+        if self.type == UNDECIDED:
+            note_lines.append(
+                "An interval of ξ that contains 0 is no evidence for an exponential tail (type I)."
+            )
+        if self.type == PRE_ASYMPTOTIC:
+            reason = "a heavy tail cannot last, and nothing is extrapolated from it"
+            note_lines.append(f"The data are bounded by {self.bound:g}: {reason}.")
         if self.bound is not None and self.bound < self.endpoint < float("inf"):
-            lines.append(f"The fitted end point, {self.endpoint:.4g}, is beyond the bound {self.bound:g}.")
-        lines.append(f"Horizon: {self.horizon_reason}.")
-        return lines
+            note_lines.append(
+                f"The fitted end point, {self.endpoint:.4g}, is beyond the bound {self.bound:g}."
+            )
+        note_lines.append(f"Horizon: {self.horizon_reason}.")
+        return note_lines
 
 
 def tail_type(
-    fit: FittedTail, *, bound: float | None = None, max_relative_width: float = 0.5,
+    fit: FittedTail,
+    *,
+    bound: float | None = None,
+    max_relative_width: float = 0.5,
     confidence_level: float | None = None,
-) -> TailType:  # fmt: skip
+) -> TailType:
     """Type of the tail of a threshold fit, and the horizon of extrapolation.
 
-    Type III if the interval of ξ lies below 0, type II if above (with a bound: "II, pre-asymptotic", since bounded data
-    have an end point in the end), otherwise undecided: an interval that contains 0 does not show type I.
+    Type III if the interval of ξ lies below 0, type II if above (with a bound: "II,
+    pre-asymptotic", since bounded data have an end point in the end), otherwise undecided: an
+    interval that contains 0 does not show type I.
 
     Parameters
     ----------
@@ -498,59 +630,175 @@ def tail_type(
     >>> tail_type(fit_gpd(x, threshold=0.8, backend="scipy"), bound=1.0).type
     'III'
     """
-    checks.check_type("fit", fit, FittedTail, "a fit above a threshold", "fit_gpd(x, threshold)").need_likelihood()
+    checks.check_type(
+        "fit", fit, FittedTail, "a fit above a threshold", "fit_gpd(x, threshold)"
+    ).need_likelihood()
     if fit.model == "gev":
-        allowed, cure = "a fit above a threshold", "fit_gpd(x, threshold)"
+        allowed = "a fit above a threshold"
+        cure = "fit_gpd(x, threshold)"
         raise InputError("fit", got="a fit of block maxima", allowed=allowed, cure=cure)
-    level = fit._level_of(confidence_level)
+    interval_level = fit._level_of(confidence_level)
     checks.check_number("max_relative_width", max_relative_width, low=0, open_low=True, cure="0.5")
     largest = float(fit.sample[-1])
     if bound is not None and largest > checks.check_number("bound", bound, cure="1.0"):
-        got, allowed = f"{bound!r}, which the largest value {largest:g} exceeds", "an upper bound of the data"
+        got = f"{bound!r}, which the largest value {largest:g} exceeds"
+        allowed = "an upper bound of the data"
         raise InputError("bound", got=got, allowed=allowed, cure="leave it out if there is none")
-    interval, kind = parameter_interval(fit, "shape", level), "undecided (I not excluded)"
+    interval = parameter_interval(fit, "shape", interval_level)
+    tail_kind = UNDECIDED
     if interval.high < 0:
-        kind = "III"
+        tail_kind = "III"
     elif interval.low > 0:
-        kind = "II" if bound is None else "II, pre-asymptotic"
-    horizon, reason = _horizon(fit, bound, max_relative_width, level)
+        if bound is None:
+            tail_kind = "II"
+        else:
+            tail_kind = PRE_ASYMPTOTIC
+    horizon, reason = _extrapolation_horizon(fit, bound, max_relative_width, interval_level)
     return TailType(
-        type=kind, estimate=fit.shape, confidence_interval=interval, horizon=horizon, horizon_reason=reason,
-        max_relative_width=max_relative_width, bound=None if bound is None else float(bound),
-        endpoint=endpoint_estimate(fit), **fit.source,
-    )  # fmt: skip
+        type=tail_kind,
+        estimate=fit.shape,
+        confidence_interval=interval,
+        horizon=horizon,
+        horizon_reason=reason,
+        max_relative_width=max_relative_width,
+        bound=None if bound is None else float(bound),
+        endpoint=endpoint_estimate(fit),
+        **fit.source,
+    )
 
 
-def _horizon(fit: FittedTail, bound: float | None, width: float, level: float) -> tuple[float, str]:
-    """Largest m that passes, on a grid of log m that is refined around the first failure."""
-    low, high = np.log(1.0 / fit.rate), np.log(_FARTHEST / fit.rate)
-    reason = ""
-    for _ in range(3):
-        periods = np.linspace(low, high, _GRID)
-        narrow, below = _passes(fit, periods, level, bound, width)
-        if (narrow & below).all():
-            if not reason:
-                return float("inf"), f"no limit up to {_FARTHEST:g} exceedances"
-            low = high
+@dataclass(frozen=True)
+class _LevelSlacks:
+    """By how much the interval of each level, as `return_level` gives it, is narrower than may be,
+    and ends below the bound; both in shares of the level, shape (Q,).
+    """
+
+    in_width: Floats
+    below_bound: Floats
+
+    @property
+    def passes(self) -> Flags:
+        return np.asarray((self.in_width > 0.0) & (self.below_bound > 0.0))
+
+    @property
+    def least(self) -> Floats:
+        return np.minimum(self.in_width, self.below_bound)
+
+    def first(self, count: int) -> _LevelSlacks:
+        """Those of the first levels."""
+        return _LevelSlacks(self.in_width[:count], self.below_bound[:count])
+
+
+def _extrapolation_horizon(
+    fit: FittedTail, bound: float | None, largest_width: float, interval_level: float
+) -> tuple[float, str]:
+    """Largest m that passes, on a grid of log m that is refined twice around the first failure."""
+
+    def slacks_at(periods: Floats) -> _LevelSlacks:
+        return _slacks_of_levels(fit, periods, interval_level, bound, largest_width)
+
+    def reason_at(slacks: _LevelSlacks, failure: int) -> str:
+        if slacks.in_width[failure] > 0.0:
+            return f"the interval ends above the bound {bound}"
+        return f"the interval is wider than {largest_width:g} of the level"
+
+    nearest = np.log(1.0 / fit.rate)
+    periods = np.linspace(nearest, np.log(_FARTHEST / fit.rate), _HORIZON_LEVELS)
+    # levels far out, whose intervals cost most, are asked for where all before them pass
+    slacks = slacks_at(periods[:_NEAR_LEVELS])
+    failures = np.flatnonzero(~slacks.passes)
+    if not failures.size:
+        farther = slacks_at(periods[_NEAR_LEVELS:])
+        slacks = _LevelSlacks(
+            np.append(slacks.in_width, farther.in_width),
+            np.append(slacks.below_bound, farther.below_bound),
+        )
+        failures = np.flatnonzero(~slacks.passes)
+    if not failures.size:
+        return float("inf"), f"no limit up to {_FARTHEST:g} exceedances"
+    failure = int(failures[0])
+    reason = reason_at(slacks, failure)
+    if failure == 0:
+        return float("nan"), f"already at the threshold {reason}"
+    last = _guess_last_passing(periods, slacks, failure, slacks_at)
+    if last is not None:
+        # the guess holds where the next level of the grid fails
+        pair = np.array([_fine_period(periods, failure, last + step) for step in (0, 1)])
+        slacks_of_pair = slacks_at(pair)
+        if slacks_of_pair.passes.tolist() == [True, False]:
+            return _whole_period(pair[0]), f"beyond it {reason_at(slacks_of_pair, 1)}"
+    low_period = periods[failure - 1]
+    high_period = periods[failure]
+    for _ in range(2):
+        periods = np.linspace(low_period, high_period, _HORIZON_LEVELS)
+        slacks = slacks_at(periods)
+        failures = np.flatnonzero(~slacks.passes)
+        if not failures.size:
+            low_period = high_period
             break
-        first = int(np.argmin(narrow & below))
-        reason = f"the interval ends above the bound {bound}"
-        if not narrow[first]:
-            reason = f"the interval is wider than {width:g} of the level"
-        if first == 0:
-            if low == np.log(1.0 / fit.rate):
-                return float("nan"), f"already at the threshold {reason}"
+        failure = int(failures[0])
+        reason = reason_at(slacks, failure)
+        if failure == 0:
             break
-        low, high = periods[first - 1], periods[first]
-    return float(np.floor(np.exp(low) * (1.0 + 1e-12))), f"beyond it {reason}"
+        low_period = periods[failure - 1]
+        high_period = periods[failure]
+    return _whole_period(low_period), f"beyond it {reason}"
 
 
-def _passes(fit: FittedTail, periods: Floats, level: float, bound: float | None, width: float) -> tuple[Flags, Flags]:
-    """Whether the interval of each level, as `return_level` gives it, is narrow, and whether it is below the bound."""
+def _whole_period(log_period: float) -> float:
+    return float(np.floor(np.exp(log_period) * (1.0 + 1e-12)))
+
+
+def _guess_last_passing(
+    periods: Floats, slacks: _LevelSlacks, failure: int, slacks_at: Callable[[Floats], _LevelSlacks]
+) -> int | None:
+    """Number of the last level of the finest grid between a failure and the level before it that
+    passes, by cubics through a few levels; None where they do not tell.
+    """
+    from scipy.interpolate import PchipInterpolator
+
+    inner = np.linspace(periods[failure - 1], periods[failure], _INNER_LEVELS + 2)
+    between = slacks_at(inner[1:-1])
+    ends = slacks.least[[failure - 1, failure]]
+    least = np.concatenate([ends[:1], between.least, ends[1:]])
+    if not (np.isfinite(least).all() and (np.diff(least) < 0.0).all()):
+        return None
+    crossing = float(PchipInterpolator(-least, inner)(0.0))
+    share = (crossing - inner[0]) / (inner[-1] - inner[0])
+    cells = (_HORIZON_LEVELS - 1) ** 2
+    return min(max(int(np.floor(share * cells)), 0), cells - 1)
+
+
+def _fine_period(periods: Floats, failure: int, number: int) -> float:
+    """A level of the finest grid: every cell of the second grid has one of its own."""
+    cells = _HORIZON_LEVELS - 1
+    middle = np.linspace(periods[failure - 1], periods[failure], _HORIZON_LEVELS)
+    cell = min(number // cells, cells - 1)
+    fine = np.linspace(middle[cell], middle[cell + 1], _HORIZON_LEVELS)
+    return float(fine[number - cell * cells])
+
+
+def _slacks_of_levels(
+    fit: FittedTail,
+    periods: Floats,
+    interval_level: float,
+    bound: float | None,
+    largest_width: float,
+) -> _LevelSlacks:
+    """How far the intervals of levels are from too wide, and from the bound."""
     if fit.by_power:
-        low, estimate, high = power_levels(fit, np.exp(periods).tolist(), level).T
+        lower_ends, estimate, upper_ends = power_levels(
+            fit, np.exp(periods).tolist(), interval_level
+        ).T
     else:
-        likelihood, target = fit._likelihood(), np.full(periods.size, chi2_quantile(level))
-        low, high = likelihood.level_interval(periods, target, standardised=True)
-        estimate = np.array([likelihood.level(t) for t in periods])
-    return high - low < width * np.abs(estimate), high < (np.inf if bound is None else bound)
+        likelihood = fit._profile_likelihood()
+        target = np.full(periods.size, chi2_quantile(interval_level))
+        lower_ends, upper_ends = likelihood.level_interval(periods, target, standardised=True)
+        estimate = likelihood.levels(periods)
+    size = np.abs(estimate)
+    highest = np.inf if bound is None else bound
+    with np.errstate(invalid="ignore"):
+        return _LevelSlacks(
+            in_width=largest_width * size - (upper_ends - lower_ends),
+            below_bound=highest - upper_ends,
+        )

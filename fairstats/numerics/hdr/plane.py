@@ -1,7 +1,8 @@
 """A density on a plane: masses and areas above a level, and the regions cut from it.
 
-Values between grid points are bilinear, as hdrcde reads a grid. For masses and areas each cell is cut into four
-triangles that meet in its centre (where the bilinear value is the mean of the corners), with closed formulas on each.
+Values between grid points are bilinear, as hdrcde reads a grid. For masses and areas each cell is
+cut into four triangles that meet in its centre (where the bilinear value is the mean of the
+corners), with closed formulas on each.
 """
 
 from __future__ import annotations
@@ -16,15 +17,20 @@ from fairstats.numerics.hdr.grids import FloatArray, Levels
 from fairstats.numerics.hdr.result import HdrRegion, level_error, size_error
 from fairstats.numerics.hdr.scipy_backend import own_shifts
 
-#: Grid points per axis (as `ks::kde`), and how far the grid goes beyond the draws: this share of their range
-#: (as `hdrcde::hdr.2d`), or so many bandwidths where that is more.
-GRIDSIZE, MARGIN, CUT = 151, 0.15, 3.0
+#: Grid points per axis (as `ks::kde`), and how far the grid goes beyond the draws: this share of
+#: their range (as `hdrcde::hdr.2d`), or so many bandwidths where that is more.
+GRIDSIZE = 151
+MARGIN = 0.15
+CUT = 3.0
 LARGEST_GRID = 1001
 
 
 @dataclass(frozen=True)
 class Triangles:
-    """Four triangles per cell, on each of which the density is linear: at its corners `low` ≤ `middle` ≤ `high`."""
+    """Four triangles per cell, on each of which the density is linear.
+
+    At its corners `low` ≤ `middle` ≤ `high`.
+    """
 
     low: FloatArray
     middle: FloatArray
@@ -39,107 +45,196 @@ class Triangles:
 
 def triangles(surface: grids.Surface) -> Triangles:
     """Cut a surface into triangles."""
-    z = surface.values
-    corners = [z[:-1, :-1], z[1:, :-1], z[1:, 1:], z[:-1, 1:]]
+    densities = surface.values
+    corners = [densities[:-1, :-1], densities[1:, :-1], densities[1:, 1:], densities[:-1, 1:]]
     centre = sum(corners) / 4
-    low, middle, high = [], [], []
-    for a, b in zip(corners, [*corners[1:], corners[0]], strict=True):
-        small, large = np.minimum(a, b), np.maximum(a, b)
-        low.append(np.minimum(small, centre))
-        middle.append(np.maximum(small, np.minimum(large, centre)))
-        high.append(np.maximum(large, centre))
-    area = np.outer(np.diff(surface.x), np.diff(surface.y)) / 4
-    flat = [np.concatenate([part.ravel() for part in parts]) for parts in (low, middle, high, [area] * 4)]
-    return Triangles(*flat)
+    lowest_corners = []
+    middle_corners = []
+    highest_corners = []
+    for corner, next_corner in zip(corners, [*corners[1:], corners[0]], strict=True):
+        lower_corner = np.minimum(corner, next_corner)
+        higher_corner = np.maximum(corner, next_corner)
+        lowest_corners.append(np.minimum(lower_corner, centre))
+        middle_corners.append(np.maximum(lower_corner, np.minimum(higher_corner, centre)))
+        highest_corners.append(np.maximum(higher_corner, centre))
+    triangle_area = np.outer(np.diff(surface.x), np.diff(surface.y)) / 4
+    flat_fields = []
+    for corner_arrays in (lowest_corners, middle_corners, highest_corners, [triangle_area] * 4):
+        flat_fields.append(np.concatenate([cell_array.ravel() for cell_array in corner_arrays]))
+    return Triangles(*flat_fields)
 
 
-def _cut(pieces: Triangles, level: float) -> tuple[FloatArray, FloatArray]:
-    """Share of each triangle's area at or above `level`, and the mean density there times that share."""
-    a, b, c = pieces.low, pieces.middle, pieces.high
-    share = (a >= level).astype(np.float64)
-    mean = share * (a + b + c) / 3
-    top = (b < level) & (level <= c)  # only the highest corner is above: a small triangle there
-    r = (c[top] - level) ** 2 / ((c[top] - a[top]) * (c[top] - b[top]))
-    share[top], mean[top] = r, r * (c[top] + 2 * level) / 3
-    rest = (a < level) & (level <= b)  # only the lowest corner is below: a small triangle is missing
-    r = (level - a[rest]) ** 2 / ((b[rest] - a[rest]) * (c[rest] - a[rest]))
-    share[rest] = 1 - r
-    mean[rest] = (a[rest] + b[rest] + c[rest]) / 3 - r * (a[rest] + 2 * level) / 3
-    return share, mean
+def _cut_triangles(pieces: Triangles, level: float) -> tuple[FloatArray, FloatArray]:
+    """Share of each triangle's area at or above `level`, and the mean density there times that
+    share.
+    """
+    lowest = pieces.low
+    middle = pieces.middle
+    highest = pieces.high
+    area_share = (lowest >= level).astype(np.float64)
+    share_density = area_share * (lowest + middle + highest) / 3
+    only_top_above = (middle < level) & (
+        level <= highest
+    )  # only the highest corner is above: a small triangle there
+    cut_share = (highest[only_top_above] - level) ** 2 / (
+        (highest[only_top_above] - lowest[only_top_above])
+        * (highest[only_top_above] - middle[only_top_above])
+    )
+    area_share[only_top_above], share_density[only_top_above] = (
+        cut_share,
+        cut_share * (highest[only_top_above] + 2 * level) / 3,
+    )
+    only_bottom_below = (lowest < level) & (
+        level <= middle
+    )  # only the lowest corner is below: a small triangle is missing
+    cut_share = (level - lowest[only_bottom_below]) ** 2 / (
+        (middle[only_bottom_below] - lowest[only_bottom_below])
+        * (highest[only_bottom_below] - lowest[only_bottom_below])
+    )
+    area_share[only_bottom_below] = 1 - cut_share
+    share_density[only_bottom_below] = (
+        lowest[only_bottom_below] + middle[only_bottom_below] + highest[only_bottom_below]
+    ) / 3 - cut_share * (lowest[only_bottom_below] + 2 * level) / 3
+    return area_share, share_density
 
 
 def area_above(pieces: Triangles, level: float) -> float:
     """Area on which the density is at least `level`."""
-    return float((pieces.area * _cut(pieces, level)[0]).sum())
+    return float((pieces.area * _cut_triangles(pieces, level)[0]).sum())
 
 
 def mass_above(pieces: Triangles, level: float) -> float:
     """Integral of the density over the points where it is at least `level`."""
-    return float((pieces.area * _cut(pieces, level)[1]).sum())
+    return float((pieces.area * _cut_triangles(pieces, level)[1]).sum())
 
 
 def level_of_mass(pieces: Triangles, prob: float) -> float:
     """The level above which the density has the share `prob` of its mass, by bisection to rounding.
 
-    The mass above a level falls with the level, by jumps where the density is flat: the flat value is returned there.
+    The mass above a level falls with the level, by jumps where the density is flat: the flat value
+    is returned there.
     """
-    wanted = prob * pieces.mass
-    low, high = 0.0, float(pieces.high.max())
+    wanted_mass = prob * pieces.mass
+    lower_level = 0.0
+    upper_level = float(pieces.high.max())
     for _ in range(200):
-        middle = (low + high) / 2
-        if not low < middle < high:
+        middle_level = (lower_level + upper_level) / 2
+        if not lower_level < middle_level < upper_level:
             break
-        low, high = (middle, high) if mass_above(pieces, middle) >= wanted else (low, middle)
-    return low
+        lower_level, upper_level = (
+            (middle_level, upper_level)
+            if mass_above(pieces, middle_level) >= wanted_mass
+            else (lower_level, middle_level)
+        )
+    return lower_level
 
 
 def local_maxima(surface: grids.Surface, level: float) -> FloatArray:
-    """Grid points with density ≥ `level` and above their eight neighbours, shape (k, 2), highest first."""
-    z = np.pad(surface.values, 1, constant_values=-np.inf)
-    centre = z[1:-1, 1:-1]
-    peak = centre >= level
-    for di, dj in np.ndindex(3, 3):
-        other = z[di : di + centre.shape[0], dj : dj + centre.shape[1]]
+    """Grid points with density ≥ `level` and above their eight neighbours, shape (k, 2), highest
+    first.
+    """
+    padded_values = np.pad(surface.values, 1, constant_values=-np.inf)
+    inner_values = padded_values[1:-1, 1:-1]
+    is_peak = inner_values >= level
+    for row_offset, column_offset in np.ndindex(3, 3):
+        neighbour = padded_values[
+            row_offset : row_offset + inner_values.shape[0],
+            column_offset : column_offset + inner_values.shape[1],
+        ]
         # of two equal neighbours the first in reading order is the maximum
-        peak &= (centre > other) if (di, dj) < (1, 1) else (centre >= other)
-    i, j = np.nonzero(peak)
-    order = np.argsort(-centre[i, j], kind="stable")
-    return np.column_stack([surface.x[i[order]], surface.y[j[order]]])
+        is_peak &= (
+            (inner_values > neighbour)
+            if (row_offset, column_offset) < (1, 1)
+            else (inner_values >= neighbour)
+        )
+    row_index, column_index = np.nonzero(is_peak)
+    by_height = np.argsort(-inner_values[row_index, column_index], kind="stable")
+    return np.column_stack([surface.x[row_index[by_height]], surface.y[column_index[by_height]]])
 
 
 def plane_regions(
-    samples: FloatArray, probs: FloatArray, *, bandwidth: FloatArray,
-    support: tuple[tuple[float, float], ...], gridsize: int | None, kernel: grids.Kernel, level: str,
-) -> dict[str, Any]:  # fmt: skip
-    """Fields of the result for draws of two quantities, shape (n, 2); `level`: one of `grids.LEVELS`."""
-    axes = []
-    for k in (0, 1):
-        h, x = float(bandwidth[k]), samples[:, k]
-        reach = max(MARGIN * float(np.ptp(x)), CUT * h)
-        axes.append(grids.plan_axis(x, h, reach, gridsize or GRIDSIZE, support[k], LARGEST_GRID))
-    low, high = (np.array([getattr(axis, end) for axis in axes]) for end in ("low", "high"))
-    surface = kernel.density_2d(samples, bandwidth, low, high, (axes[0].size, axes[1].size))
-    x, y = (grids.bounded(grid, axes[k], support[k]) for k, grid in enumerate((surface.x, surface.y)))
-    surface = grids.Surface(x, y, grids.fold(grids.fold(surface.values, axes[0]), axes[1], along=1))
-    levels = kernel.levels(surface, samples, probs)
+    samples: FloatArray,
+    probs: FloatArray,
+    *,
+    bandwidth: FloatArray,
+    support: tuple[tuple[float, float], ...],
+    gridsize: int | None,
+    kernel: grids.Kernel,
+    level: str,
+) -> dict[str, Any]:
+    """Fields of the result for draws of two quantities, shape (n, 2); `level`: one of
+    `grids.LEVELS`.
+    """
+    grid_axes = []
+    for axis_index in (0, 1):
+        axis_bandwidth = float(bandwidth[axis_index])
+        x_coordinates = samples[:, axis_index]
+        grid_reach = max(MARGIN * float(np.ptp(x_coordinates)), CUT * axis_bandwidth)
+        grid_axes.append(
+            grids.plan_axis(
+                x_coordinates,
+                axis_bandwidth,
+                grid_reach,
+                gridsize or GRIDSIZE,
+                support[axis_index],
+                LARGEST_GRID,
+            )
+        )
+    grid_low, grid_high = (
+        np.array([getattr(planned_axis, end_name) for planned_axis in grid_axes])
+        for end_name in ("low", "high")
+    )
+    density_surface = kernel.density_2d(
+        samples, bandwidth, grid_low, grid_high, (grid_axes[0].size, grid_axes[1].size)
+    )
+    x_coordinates, y_coordinates = (
+        grids.bounded(axis_points, grid_axes[axis_index], support[axis_index])
+        for axis_index, axis_points in enumerate((density_surface.x, density_surface.y))
+    )
+    density_surface = grids.Surface(
+        x_coordinates,
+        y_coordinates,
+        grids.fold(grids.fold(density_surface.values, grid_axes[0]), grid_axes[1], along=1),
+    )
+    region_levels = kernel.levels(density_surface, samples, probs)
     if level == "leave_one_out":
-        first, second = (grids.own_kernels(samples[:, k], float(bandwidth[k]), axes[k], support[k]) for k in (0, 1))
-        levels = grids.leave_one_out(levels, first * second, probs)
-    how = {"bandwidth": bandwidth, "method": "product Gaussian kernel density", "level": level}
-    return _fields(surface, probs, levels, samples) | how
+        first_kernels, second_kernels = (
+            grids.own_kernels(
+                samples[:, axis_index],
+                float(bandwidth[axis_index]),
+                grid_axes[axis_index],
+                grids.mirror_images(samples[:, axis_index], support[axis_index]),
+            )
+            for axis_index in (0, 1)
+        )
+        region_levels = grids.leave_one_out(region_levels, first_kernels * second_kernels, probs)
+    method_fields = {
+        "bandwidth": bandwidth,
+        "method": "product Gaussian kernel density",
+        "level": level,
+    }
+    return _result_fields(density_surface, probs, region_levels, samples) | method_fields
 
 
-def histogram_regions(samples: FloatArray, probs: FloatArray, kernel: grids.Kernel, level: str) -> dict[str, Any]:
+def histogram_regions(
+    samples: FloatArray, probs: FloatArray, kernel: grids.Kernel, level: str
+) -> dict[str, Any]:
     """Fields of the result by hdrcde's default density, an averaged shifted histogram."""
     margin = MARGIN * np.ptp(samples, axis=0)
-    low = samples.min(axis=0) - margin
-    high = samples.max(axis=0) + margin
-    surface = kernel.shifted_histogram(samples, low, high)
-    levels = kernel.levels(surface, samples, probs)
+    grid_low = samples.min(axis=0) - margin
+    grid_high = samples.max(axis=0) + margin
+    density_surface = kernel.shifted_histogram(samples, grid_low, grid_high)
+    region_levels = kernel.levels(density_surface, samples, probs)
     if level == "leave_one_out":
-        levels = grids.leave_one_out(levels, own_shifts(samples, low, high), probs)
+        region_levels = grids.leave_one_out(
+            region_levels, own_shifts(samples, grid_low, grid_high), probs
+        )
     method = "averaged shifted histogram (20 × 20 bins, 5 × 5 shifts)"
-    return _fields(surface, probs, levels, samples) | {"bandwidth": None, "method": method, "level": level}
+    return _result_fields(density_surface, probs, region_levels, samples) | {
+        "bandwidth": None,
+        "method": method,
+        "level": level,
+    }
 
 
 def given_surface(
@@ -147,27 +242,45 @@ def given_surface(
 ) -> dict[str, Any]:
     """Fields of the result for a given density, its levels from draws or, without them, exact."""
     pieces = triangles(surface)
-    levels, how = grids.given_levels(surface, samples, probs, kernel, lambda prob: level_of_mass(pieces, prob))
-    return _fields(surface, probs, levels, samples, pieces) | how
+    region_levels, method_fields = grids.given_levels(
+        surface, samples, probs, kernel, lambda prob: level_of_mass(pieces, prob)
+    )
+    return _result_fields(surface, probs, region_levels, samples, pieces) | method_fields
 
 
-def _fields(
-    surface: grids.Surface, probs: FloatArray, levels: Levels, samples: FloatArray | None,
+def _result_fields(
+    surface: grids.Surface,
+    probs: FloatArray,
+    levels: Levels,
+    samples: FloatArray | None,
     pieces: Triangles | None = None,
-) -> dict[str, Any]:  # fmt: skip
-    pieces = triangles(surface) if pieces is None else pieces
-    total, n, regions = pieces.mass, levels.at_samples.size, []
-    for prob, level in zip(probs.tolist(), levels.falpha.tolist(), strict=True):
-        density_mass = mass_above(pieces, level) / total
-        regions.append(HdrRegion(
-            prob=prob, falpha=level, falpha_error=level_error(levels.at_samples, prob) if n else 0.0,
-            mass=float((levels.at_samples >= level).mean()) if n else density_mass, density_mass=density_mass,
-            size=area_above(pieces, level), size_error=size_error(prob, n, level) if n else 0.0,
-        ))  # fmt: skip
-    i, j = np.unravel_index(surface.values.argmax(), surface.values.shape)
-    top = np.array([surface.x[i], surface.y[j]])
+) -> dict[str, Any]:
+    if pieces is None:
+        pieces = triangles(surface)
+    total_mass = pieces.mass
+    n_samples = levels.at_samples.size
+    region_list = []
+    for prob, falpha in zip(probs.tolist(), levels.falpha.tolist(), strict=True):
+        density_mass = mass_above(pieces, falpha) / total_mass
+        region_list.append(
+            HdrRegion(
+                prob=prob,
+                falpha=falpha,
+                falpha_error=level_error(levels.at_samples, prob) if n_samples else 0.0,
+                mass=float((levels.at_samples >= falpha).mean()) if n_samples else density_mass,
+                density_mass=density_mass,
+                size=area_above(pieces, falpha),
+                size_error=size_error(prob, n_samples, falpha) if n_samples else 0.0,
+            )
+        )
+    row_index, column_index = np.unravel_index(surface.values.argmax(), surface.values.shape)
+    highest_point = np.array([surface.x[row_index], surface.y[column_index]])
     return {
-        "regions": tuple(regions), "dimension": 2, "kind": "density",
-        "mode": top if samples is None else samples[levels.at_samples.argmax()].copy(),
-        "modes": local_maxima(surface, float(levels.falpha.min())), "axes": surface.axes, "values": surface.values,
-    }  # fmt: skip
+        "regions": tuple(region_list),
+        "dimension": 2,
+        "kind": "density",
+        "mode": highest_point if samples is None else samples[levels.at_samples.argmax()].copy(),
+        "modes": local_maxima(surface, float(levels.falpha.min())),
+        "axes": surface.axes,
+        "values": surface.values,
+    }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from fairstats.ground import rsession
+from fairstats.ground.backends import R_LABEL
 from fairstats.ground.errors import BackendError
 from fairstats.ground.rprobe import probe_r
 from fairstats.numerics.hdr.grids import Curve, FloatArray, Levels, Surface
@@ -12,34 +13,45 @@ from fairstats.numerics.hdr.grids import Curve, FloatArray, Levels, Surface
 
 def version() -> str:
     """Names and versions for `Result.backend`."""
-    return f"r: hdrcde {probe_r().packages.get('hdrcde', '')}".strip()
+    return f"{R_LABEL}hdrcde {probe_r().packages.get('hdrcde', '')}".strip()
 
 
 def density_1d(samples: FloatArray, bandwidth: float, low: float, high: float, size: int) -> Curve:
     """Gaussian kernel density by `stats::density`: see `grids.Kernel.density_1d`."""
-    found = rsession.call("fs_density_1d", samples, float(bandwidth), float(low), float(high), int(size))
-    return Curve(found["grid"], found["values"])
+    r_result = rsession.call(
+        "fs_density_1d", samples, float(bandwidth), float(low), float(high), int(size)
+    )
+    return Curve(r_result["grid"], r_result["values"])
 
 
 def density_2d(
-    samples: FloatArray, bandwidth: FloatArray, low: FloatArray, high: FloatArray, size: tuple[int, int]
+    samples: FloatArray,
+    bandwidth: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    size: tuple[int, int],
 ) -> Surface:
     """Binned product-Gaussian density by `ks::kde`: see `grids.Kernel.density_2d`."""
-    return _surface(rsession.call("fs_density_2d", samples, bandwidth, low, high, list(size)))
+    return _read_surface(rsession.call("fs_density_2d", samples, bandwidth, low, high, list(size)))
 
 
 def shifted_histogram(samples: FloatArray, low: FloatArray, high: FloatArray) -> Surface:
     """Averaged shifted histogram by `ash::ash2`: see `grids.Kernel.shifted_histogram`."""
-    return _surface(rsession.call("fs_shifted_histogram", samples, low, high))
+    return _read_surface(rsession.call("fs_shifted_histogram", samples, low, high))
 
 
 def levels(density: Curve | Surface, samples: FloatArray, probs: FloatArray) -> Levels:
-    """Levels by `hdrcde::hdr` and `hdrcde::hdr.2d`; BackendError for a grid that hdrcde would read wrongly."""
+    """Levels by `hdrcde::hdr` and `hdrcde::hdr.2d`.
+
+    BackendError for a grid that hdrcde would read wrongly.
+    """
     if isinstance(density, Surface) and not density.evenly_spaced:
         raise BackendError("hdrcde reads equally spaced grids only, and this one is not")
-    found = rsession.call(f"fs_hdr_levels_{len(density.axes)}d", *density.axes, density.values, samples, probs)
-    return Levels(np.atleast_1d(found["falpha"]), np.atleast_1d(found["at_samples"]))
+    r_result = rsession.call(
+        f"fs_hdr_levels_{len(density.axes)}d", *density.axes, density.values, samples, probs
+    )
+    return Levels(np.atleast_1d(r_result["falpha"]), np.atleast_1d(r_result["at_samples"]))
 
 
-def _surface(found: dict[str, FloatArray]) -> Surface:
-    return Surface(found["x"], found["y"], found["values"])
+def _read_surface(r_result: dict[str, FloatArray]) -> Surface:
+    return Surface(r_result["x"], r_result["y"], r_result["values"])

@@ -1,10 +1,12 @@
 """Regions without a grid: three or more quantities, and draws with few distinct values.
 
-**Three and more dimensions** (quantile approach of Hyndman 1996): f_α is the 1 − prob quantile of the densities at the
-draws, each without its own kernel, which would be a large part of it: the region would hold too little of new draws.
+**Three and more dimensions** (quantile approach of Hyndman 1996): f_α is the 1 − prob quantile of
+the densities at the draws, each without its own kernel, which would be a large part of it: the
+region would hold too little of new draws.
 
-**Few distinct values.** A kernel density is a row of spikes whose height is a matter of bandwidth. The region that
-means something is the least set of values that holds the probability: the most frequent first, ties together.
+**Few distinct values.** A kernel density is a row of spikes whose height is a matter of bandwidth.
+The region that means something is the least set of values that holds the probability: the most
+frequent first, ties together.
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from fairstats.ground.errors import InputError
 from fairstats.numerics.hdr.grids import FloatArray
 from fairstats.numerics.hdr.result import HdrRegion, level_error
 
-#: Kernels are put on at most this many draws: every k-th in lexicographic order, in whatever order rows come.
+#: Kernels are put on at most this many draws: every k-th in lexicographic order, in whatever order
+#: rows come.
 MOST_CENTRES = 2_500
 #: Distances computed at a time: as many as fit the processor's cache.
 BLOCK = 2**18
@@ -30,13 +33,18 @@ NEGLIGIBLE = -100.0
 MOST_VALUES = 25
 #: … and each occurs at least this often on average.
 LEAST_REPEATS = 5
-#: Whole numbers are, however many values they take, when each occurs at least this often on average.
+#: Whole numbers are, however many values they take, when each occurs at least this often on
+#: average.
 WHOLE_REPEATS = 2
 
 
 def normal_reference_bandwidth(samples: FloatArray) -> FloatArray:
-    """Bandwidths that are best for a normal density and n kernels: sd_j·(4/((d + 2)·n))^(1/(d + 4)), shape (d,)."""
-    d, n = samples.shape[1], min(len(samples), MOST_CENTRES)
+    """Bandwidths that are best for a normal density and n kernels.
+
+    sd_j·(4/((d + 2)·n))^(1/(d + 4)), shape (d,).
+    """
+    d = samples.shape[1]
+    n = min(len(samples), MOST_CENTRES)
     return np.asarray(samples.std(axis=0, ddof=1) * (4 / ((d + 2) * n)) ** (1 / (d + 4)))
 
 
@@ -44,8 +52,9 @@ def normal_reference_bandwidth(samples: FloatArray) -> FloatArray:
 class PointDensity:
     """Gaussian kernel density in d dimensions, with the draws' correlation in the kernel.
 
-    `centres`, shape (m, d): whitened: the kernel is N(0, I) around each; `whiten`, shape (d, d): draw @ whiten is on
-    that scale; `height`: density at the centre of one kernel of mass 1, in the units of the draws.
+    `centres`, shape (m, d): whitened: the kernel is N(0, I) around each; `whiten`, shape (d, d):
+    draw @ whiten is on that scale; `height`: density at the centre of one kernel of mass 1, in the
+    units of the draws.
     """
 
     centres: FloatArray
@@ -54,70 +63,105 @@ class PointDensity:
 
     @classmethod
     def of(cls, samples: FloatArray, bandwidth: FloatArray) -> PointDensity:
-        """Kernels on the draws, N(0, H) with H_ij = h_i·h_j·ρ_ij; InputError if columns are linearly dependent."""
+        """Kernels on the draws, N(0, H) with H_ij = h_i·h_j·ρ_ij.
+
+        InputError if columns are linearly dependent.
+        """
         correlation = np.corrcoef(samples.T)
         if float(np.linalg.eigvalsh(correlation)[0]) < 1e-10:
             got = "columns of which one is a linear combination of the others"
-            raise InputError("samples", got=got, allowed="draws with a density", cure="leave that column out")
-        root = np.linalg.cholesky(correlation) * bandwidth[:, None]
-        whiten: FloatArray = np.asarray(np.linalg.inv(root).T, dtype=np.float64)
-        height = abs(float(np.linalg.det(whiten))) / (2 * math.pi) ** (samples.shape[1] / 2)
-        return cls(samples[_every_kth(samples)] @ whiten, whiten, height)
+            raise InputError(
+                "samples", got=got, allowed="draws with a density", cure="leave that column out"
+            )
+        bandwidth_root = np.linalg.cholesky(correlation) * bandwidth[:, None]
+        whiten: FloatArray = np.asarray(np.linalg.inv(bandwidth_root).T, dtype=np.float64)
+        kernel_height = abs(float(np.linalg.det(whiten))) / (2 * math.pi) ** (samples.shape[1] / 2)
+        return cls(samples[_every_kth(samples)] @ whiten, whiten, kernel_height)
 
     def at(self, points: FloatArray) -> FloatArray:
         """Density at any points, shape (k, d) → (k,)."""
-        return self._sum(points) * (self.height / len(self.centres))
+        return self._kernel_sums(points) * (self.height / len(self.centres))
 
     def of_others(self, samples: FloatArray) -> FloatArray:
         """Density at the draws themselves, each without the kernel on it."""
-        total, m = self._sum(samples), len(self.centres)
-        own = np.zeros(len(samples), dtype=bool)
-        own[_every_kth(samples)] = True
-        return np.where(own, np.maximum(total - 1, 0.0) / (m - 1), total / m) * self.height
+        kernel_totals = self._kernel_sums(samples)
+        n_centres = len(self.centres)
+        has_own_kernel = np.zeros(len(samples), dtype=bool)
+        has_own_kernel[_every_kth(samples)] = True
+        return (
+            np.where(
+                has_own_kernel,
+                np.maximum(kernel_totals - 1, 0.0) / (n_centres - 1),
+                kernel_totals / n_centres,
+            )
+            * self.height
+        )
 
-    def _sum(self, points: FloatArray) -> FloatArray:
+    def _kernel_sums(self, points: FloatArray) -> FloatArray:
         """Sum of exp(−½·squared distance) over the centres."""
-        white = points @ self.whiten
-        far, reach = (0.5 * np.einsum("ij,ij->i", x, x) for x in (white, self.centres))
-        left = np.column_stack([white, np.ones(len(white)), far])
-        right = np.vstack([self.centres.T, -reach, -np.ones(len(self.centres))])
-        total = np.empty(len(white))
-        rows = max(BLOCK // len(self.centres), 1)
-        for start in range(0, len(white), rows):
-            exponent = left[start : start + rows] @ right
-            np.clip(exponent, NEGLIGIBLE, 0.0, out=exponent)
-            total[start : start + rows] = np.exp(exponent, out=exponent).sum(axis=1)
-        return total
+        whitened = points @ self.whiten
+        point_norms, centre_norms = (
+            0.5 * np.einsum("ij,ij->i", positions, positions)
+            for positions in (whitened, self.centres)
+        )
+        point_factor = np.column_stack([whitened, np.ones(len(whitened)), point_norms])
+        centre_factor = np.vstack([self.centres.T, -centre_norms, -np.ones(len(self.centres))])
+        kernel_totals = np.empty(len(whitened))
+        block_rows = max(BLOCK // len(self.centres), 1)
+        for block_start in range(0, len(whitened), block_rows):
+            exponents = point_factor[block_start : block_start + block_rows] @ centre_factor
+            np.clip(exponents, NEGLIGIBLE, 0.0, out=exponents)
+            kernel_totals[block_start : block_start + block_rows] = np.exp(
+                exponents, out=exponents
+            ).sum(axis=1)
+        return kernel_totals
 
 
 def _every_kth(samples: FloatArray) -> np.ndarray:
     """Rows that get a kernel: all, or every k-th in lexicographic order up to `MOST_CENTRES`."""
-    every = math.ceil(len(samples) / MOST_CENTRES)
-    if every == 1:
+    spacing = math.ceil(len(samples) / MOST_CENTRES)
+    if spacing == 1:
         return np.arange(len(samples))
-    return np.lexsort(samples.T[::-1])[::every]
+    return np.lexsort(samples.T[::-1])[::spacing]
 
 
 def space_regions(
     samples: FloatArray, probs: FloatArray, bandwidth: FloatArray | None, level: str
 ) -> tuple[dict[str, Any], Callable[[FloatArray], FloatArray]]:
-    """Fields of the result for draws of d ≥ 3 quantities, and the density at any points; `level`: of `grids.LEVELS`."""
-    h = normal_reference_bandwidth(samples) if bandwidth is None else bandwidth
-    density = PointDensity.of(samples, h)
-    at_samples = density.of_others(samples) if level == "leave_one_out" else density.at(samples)
-    regions = []
-    for prob, falpha in zip(probs.tolist(), np.quantile(at_samples, 1 - probs).tolist(), strict=True):
-        share = float((at_samples >= falpha).mean())
-        regions.append(HdrRegion(prob, falpha, level_error(at_samples, prob), share, None))
-    mode = samples[at_samples.argmax()].copy()
+    """Fields of the result for draws of d ≥ 3 quantities, and the density at any points; `level`:
+    of `grids.LEVELS`.
+    """
+    if bandwidth is None:
+        bandwidths = normal_reference_bandwidth(samples)
+    else:
+        bandwidths = bandwidth
+    density = PointDensity.of(samples, bandwidths)
+    if level == "leave_one_out":
+        at_samples = density.of_others(samples)
+    else:
+        at_samples = density.at(samples)
+    region_list = []
+    for prob, falpha in zip(
+        probs.tolist(), np.quantile(at_samples, 1 - probs).tolist(), strict=True
+    ):
+        mass_held = float((at_samples >= falpha).mean())
+        region_list.append(HdrRegion(prob, falpha, level_error(at_samples, prob), mass_held, None))
+    modal_point = samples[at_samples.argmax()].copy()
     method = "Gaussian kernel density at the draws"
     if level == "leave_one_out":
         method += ", each without its own kernel"
     return {
-        "regions": tuple(regions), "dimension": samples.shape[1], "kind": "density", "mode": mode,
-        "modes": mode[None, :], "bandwidth": h, "axes": (), "values": np.empty(0),
-        "method": method, "level": level,
-    }, density.at  # fmt: skip
+        "regions": tuple(region_list),
+        "dimension": samples.shape[1],
+        "kind": "density",
+        "mode": modal_point,
+        "modes": modal_point[None, :],
+        "bandwidth": bandwidths,
+        "axes": (),
+        "values": np.empty(0),
+        "method": method,
+        "level": level,
+    }, density.at
 
 
 def is_constant(samples: FloatArray) -> bool:
@@ -129,18 +173,21 @@ def is_constant(samples: FloatArray) -> bool:
 def is_discrete(samples: FloatArray) -> bool:
     """Whether the rows are whole numbers that repeat, or take few values.
 
-    Whole numbers (counts) are discrete however many values they have, if each occurs `WHOLE_REPEATS` times on average
-    (incomes to the unit, each of which occurs once, have a density); others if they take at most `MOST_VALUES` values,
-    each `LEAST_REPEATS` times on average.
+    Whole numbers (counts) are discrete however many values they have, if each occurs
+    `WHOLE_REPEATS` times on average (incomes to the unit, each of which occurs once, have a
+    density); others if they take at most `MOST_VALUES` values, each `LEAST_REPEATS` times on
+    average.
     """
-    first = samples[: MOST_VALUES * 10]  # the quick look
-    whole = _are_whole(first) and _are_whole(samples)
-    if not whole and any(np.unique(rows[:, 0]).size > MOST_VALUES for rows in (first, samples)):
+    first_rows = samples[: MOST_VALUES * 10]  # the quick look
+    are_whole = _are_whole(first_rows) and _are_whole(samples)
+    if not are_whole and any(
+        np.unique(row_block[:, 0]).size > MOST_VALUES for row_block in (first_rows, samples)
+    ):
         return False
-    count = len(np.unique(samples, axis=0))
-    if whole and len(samples) >= WHOLE_REPEATS * count:
+    n_distinct = len(np.unique(samples, axis=0))
+    if are_whole and len(samples) >= WHOLE_REPEATS * n_distinct:
         return True
-    return count <= MOST_VALUES and len(samples) >= LEAST_REPEATS * count
+    return n_distinct <= MOST_VALUES and len(samples) >= LEAST_REPEATS * n_distinct
 
 
 def _are_whole(samples: FloatArray) -> bool:
@@ -148,7 +195,10 @@ def _are_whole(samples: FloatArray) -> bool:
 
 
 def frequencies(samples: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Distinct rows, sorted, shape (m, d), and the share of the draws at each; what is constant is one value."""
+    """Distinct rows, sorted, shape (m, d), and the share of the draws at each.
+
+    What is constant is one value.
+    """
     if is_constant(samples):
         return np.median(samples, axis=0)[None, :], np.ones(1)
     values, counts = np.unique(samples, axis=0, return_counts=True)
@@ -165,28 +215,52 @@ def least_mass(masses: FloatArray, prob: float) -> float:
 def runs(values: FloatArray, included: np.ndarray) -> FloatArray:
     """Intervals [first, last] of neighbouring included values, shape (k, 2)."""
     padded = np.concatenate([[False], included, [False]])
-    first = np.flatnonzero(padded[1:] & ~padded[:-1])
-    last = np.flatnonzero(padded[:-1] & ~padded[1:]) - 1
-    return np.column_stack([values[first], values[last]])
+    first_index = np.flatnonzero(padded[1:] & ~padded[:-1])
+    last_index = np.flatnonzero(padded[:-1] & ~padded[1:]) - 1
+    return np.column_stack([values[first_index], values[last_index]])
 
 
 def discrete_regions(samples: FloatArray, probs: FloatArray) -> dict[str, Any]:
     """Fields of the result for draws with few distinct values, shape (n, d)."""
-    values, shares = frequencies(samples)
-    (n, d), x, regions = samples.shape, values[:, 0], []
+    distinct_values, shares = frequencies(samples)
+    n_rows, dimension = samples.shape
+    line_values = distinct_values[:, 0]
+    region_list = []
     for prob in probs.tolist():
-        level = least_mass(shares, prob)
-        members, intervals, masses = shares >= level, None, None
-        if d == 1:
-            intervals = runs(x, members)
-            masses = np.array([shares[(x >= low) & (x <= high)].sum() for low, high in intervals])
-        error = math.sqrt(level * (1 - level) / n)
-        regions.append(HdrRegion(prob, level, error, float(shares[members].sum()), None, intervals, masses))
-    order = np.argsort(-shares, kind="stable")
-    modes = values[order[shares[order] == shares.max()]]
+        least_share = least_mass(shares, prob)
+        is_member = shares >= least_share
+        value_runs = None
+        run_masses = None
+        if dimension == 1:
+            value_runs = runs(line_values, is_member)
+            run_masses = np.array(
+                [
+                    shares[(line_values >= run_low) & (line_values <= run_high)].sum()
+                    for run_low, run_high in value_runs
+                ]
+            )
+        level_noise = math.sqrt(least_share * (1 - least_share) / n_rows)
+        region_list.append(
+            HdrRegion(
+                prob,
+                least_share,
+                level_noise,
+                float(shares[is_member].sum()),
+                None,
+                value_runs,
+                run_masses,
+            )
+        )
+    by_share = np.argsort(-shares, kind="stable")
+    modal_values = distinct_values[by_share[shares[by_share] == shares.max()]]
     return {
-        "regions": tuple(regions), "dimension": d, "kind": "discrete",
-        "mode": float(modes[0, 0]) if d == 1 else modes[0], "modes": modes[:, 0] if d == 1 else modes,
-        "bandwidth": None, "axes": (values,), "values": shares,
+        "regions": tuple(region_list),
+        "dimension": dimension,
+        "kind": "discrete",
+        "mode": float(modal_values[0, 0]) if dimension == 1 else modal_values[0],
+        "modes": modal_values[:, 0] if dimension == 1 else modal_values,
+        "bandwidth": None,
+        "axes": (distinct_values,),
+        "values": shares,
         "method": "frequencies of the distinct values",
-    }  # fmt: skip
+    }

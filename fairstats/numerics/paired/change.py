@@ -1,4 +1,7 @@
-"""One change of a quantity from a baseline to a model, on the same people: its row, its level, its family."""
+"""One change of a quantity from a baseline to a model, on the same people.
+
+Its row, its level, its family.
+"""
 
 from __future__ import annotations
 
@@ -24,32 +27,42 @@ OVERALL = "all rows"
 KINDS = {"auc": "better", "brier": "worse", "madd": "size", "abroca": "size"}
 #: What is said where no row tells two models apart.
 UNCHANGED = (
-    "No row tells the models apart: the change is 0, and the interval is what rows without a change leave open "
-    "of others."
+    "No row tells the models apart: the change is 0, and the interval is what rows without a change"
+    " leave open of others."
 )
-_PARITY = "closer to parity", "further from parity"
-_WORDS = {"better": ("worse", "better"), "worse": ("better", "worse")}
+_PARITY_WORDS = "closer to parity", "further from parity"
+_CHANGE_WORDS = {"better": ("worse", "better"), "worse": ("better", "worse")}
 
 
 @serialisable(kw_only=True)
 class PairedChange(results.Comparison):
     """Change of one metric from a baseline to a model, on the same people.
 
-    The estimate is after − before, for a ratio after / before; statistic and p-values are of H0: no change; n
-    counts the rows of the group and the reference together.
+    The estimate is after − before, for a ratio after / before; statistic and p-values are of H0: no
+    change; n counts the rows of the group and the reference together.
 
-    `before`, `after`: the metric of the baseline and of the model; `simultaneous`: interval that holds for
-    all changes of the metric at once (Bonferroni); `distance_change`: |after| − |before|, or |log after| −
+    `before`, `after`: the metric of the baseline and of the model; `simultaneous`: interval that
+    holds for all changes of the metric at once (Bonferroni); `distance_change`: |after| − |before|,
+    or |log after| −
     |log before| for a ratio: negative is closer to parity; `distance_interval`: what change and sum allow for
-    it, at the level of `simultaneous`; `verdict`, {"closer to parity", "further from parity", "undecided",
-    "insufficient evidence"}; of accuracy, AUC and Brier score "better" or "worse".
+    it, at the level of `simultaneous`; `verdict`, {"closer to parity", "further from parity",
+    "undecided", "insufficient evidence"}; of accuracy, AUC and Brier score "better" or "worse".
     """
 
     further: ClassVar[tuple[str, ...]] = (
-        "model", "baseline", "before", "after", "simultaneous_low=simultaneous.low",
-        "simultaneous_high=simultaneous.high", "distance_change", "distance_low=distance_interval.low",
-        "distance_high=distance_interval.high", results.LEVEL, "verdict", "note",
-    )  # fmt: skip
+        "model",
+        "baseline",
+        "before",
+        "after",
+        "simultaneous_low=simultaneous.low",
+        "simultaneous_high=simultaneous.high",
+        "distance_change",
+        "distance_low=distance_interval.low",
+        "distance_high=distance_interval.high",
+        results.LEVEL,
+        "verdict",
+        "note",
+    )
 
     model: str = "B"
     baseline: str = "A"
@@ -64,9 +77,9 @@ class PairedChange(results.Comparison):
 class ModelPair:
     """What was counted of two models: label × prediction × prediction, and scores in bins.
 
-    `counts`: None where only scores were compared; `grids`: of every comparison whose MADD was compared its "group",
-    "reference", inner "edges" of the bins of the baseline's and of the model's scores, and "rows" of the group and of
-    the reference by both bins, shape (2, m, m').
+    `counts`: None where only scores were compared; `grids`: of every comparison whose MADD was
+    compared its "group", "reference", inner "edges" of the bins of the baseline's and of the
+    model's scores, and "rows" of the group and of the reference by both bins, shape (2, m, m').
     """
 
     model: str
@@ -90,14 +103,18 @@ class OfPairs:
 
     def pair(self: Any, model: str, baseline: str) -> ModelPair:
         """What was counted of two models."""
-        have: dict[Any, ModelPair] = {(p.model, p.baseline): p for p in self.pairs}
-        check_choice("model, baseline", (model, baseline), tuple(have))
-        return have[model, baseline]
+        known_pairs: dict[Any, ModelPair] = {}
+        for model_pair in self.pairs:
+            known_pairs[(model_pair.model, model_pair.baseline)] = model_pair
+        check_choice("model, baseline", (model, baseline), tuple(known_pairs))
+        return known_pairs[model, baseline]
 
 
 @dataclass(frozen=True)
 class Change:
-    """The change of a quantity, the sum of both models' values, and what limits are computed with."""
+    """The change of a quantity, the sum of both models' values, and what limits are computed
+    with.
+    """
 
     shift: Part
     total: Part
@@ -110,8 +127,8 @@ class Change:
 class Found:
     """One change before its level is known.
 
-    `kind`, {"ratio", "difference", "size", "better", "worse"}: of a size |after| is after; "better" where a
-    larger value is.
+    `kind`, {"ratio", "difference", "size", "better", "worse"}: of a size |after| is after; "better"
+    where a larger value is.
     """
 
     name: str
@@ -123,49 +140,83 @@ class Found:
     method: str
     ends: tuple[float, float] = (float("nan"), float("nan"))
 
-    def row(self, level: float, joint: float, chosen: bool, verdict_level: float | None) -> PairedChange:
+    def row(
+        self, level: float, joint: float, chosen: bool, verdict_level: float | None
+    ) -> PairedChange:
         """At a confidence level; `joint`: that of each of simultaneous intervals."""
-        ratio, open_ends = self.kind == "ratio", Interval(-np.inf, np.inf, level, self.method)
-        own = replace(open_ends, low=0.0) if ratio else open_ends
-        (before, after), sizes = np.array(self.ends), np.abs(self.ends)
+        is_ratio = self.kind == "ratio"
+        open_ends = Interval(-np.inf, np.inf, level, self.method)
+        if is_ratio:
+            possible_range = replace(open_ends, low=0.0)
+        else:
+            possible_range = open_ends
+        (before, after), value_sizes = np.array(self.ends), np.abs(self.ends)
         with np.errstate(divide="ignore", invalid="ignore"):
-            estimate = float(after / before if ratio else after - before)
-            moved = float(np.diff(np.abs(np.log(sizes)) if ratio else sizes)[0])
+            estimate = float(after / before if is_ratio else after - before)
+            size_change = float(
+                np.diff(np.abs(np.log(value_sizes)) if is_ratio else value_sizes)[0]
+            )
         group, reference, *_ = (*self.groups, "")
-        empty = PairedChange(
-            metric=f"{self.name}_change", group=group, reference=reference, model=self.pair.model,
-            baseline=self.pair.baseline, before=self.ends[0], after=self.ends[1], estimate=estimate,
-            distance_change=moved, confidence_interval=own, simultaneous=own, distance_interval=open_ends,
-            verdict="insufficient evidence", n=self.n, method=self.method,
-        )  # fmt: skip
+        unjudged_row = PairedChange(
+            metric=f"{self.name}_change",
+            group=group,
+            reference=reference,
+            model=self.pair.model,
+            baseline=self.pair.baseline,
+            before=self.ends[0],
+            after=self.ends[1],
+            estimate=estimate,
+            distance_change=size_change,
+            confidence_interval=possible_range,
+            simultaneous=possible_range,
+            distance_interval=open_ends,
+            verdict="insufficient evidence",
+            n=self.n,
+            method=self.method,
+        )
         if isinstance(self.change, str):
-            return replace(empty, note=self.change)
-        shift, degrees = self.change.shift, self.change.degrees_of_freedom
-        wide = self._ends(shift, joint, degrees)
-        low, high = wide if chosen else self._ends(shift, level, degrees)
-        judged = normal_quantile((1 + (verdict_level or level)) / 2, degrees)
-        distance = shift.limits(judged)
+            return replace(unjudged_row, note=self.change)
+        change_part = self.change.shift
+        degrees = self.change.degrees_of_freedom
+        joint_limits = self._ends(change_part, joint, degrees)
+        lower_limit, upper_limit = (
+            joint_limits if chosen else self._ends(change_part, level, degrees)
+        )
+        verdict_critical = normal_quantile((1 + (verdict_level or level)) / 2, degrees)
+        distance_range = change_part.limits(verdict_critical)
         if self.kind in ("ratio", "difference"):
-            distance = distance_limits(distance, self.change.total.limits(judged))
-        less, more = _WORDS.get(self.kind, _PARITY)
-        words = {"below": less, "above": more}
-        verdict = words.get(side_of(*distance, fair=(0.0, 0.0)), "undecided")
-        statistic = shift.statistic()
-        estimate = float(np.exp(shift.estimate)) if ratio else shift.estimate
+            distance_range = distance_limits(
+                distance_range, self.change.total.limits(verdict_critical)
+            )
+        lower_word, higher_word = _CHANGE_WORDS.get(self.kind, _PARITY_WORDS)
+        side_words = {"below": lower_word, "above": higher_word}
+        verdict = side_words.get(side_of(*distance_range, fair=(0.0, 0.0)), "undecided")
+        statistic = change_part.statistic()
+        if is_ratio:
+            estimate = float(np.exp(change_part.estimate))
+        else:
+            estimate = change_part.estimate
         return replace(
-            empty, estimate=estimate, std_error=self.change.std_error * (estimate if ratio else 1.0),
-            confidence_interval=Interval(low, high, level, self.method),
-            simultaneous=Interval(*wide, level, self.method), statistic=statistic,
-            pvalue=two_sided_pvalue(statistic, degrees), distance_interval=Interval(*distance, level, self.method),
-            verdict="insufficient evidence" if (low, high) == (0.0, np.inf) else verdict, note=self.change.note,
+            unjudged_row,
+            estimate=estimate,
+            std_error=self.change.std_error * (estimate if is_ratio else 1.0),
+            confidence_interval=Interval(lower_limit, upper_limit, level, self.method),
+            simultaneous=Interval(*joint_limits, level, self.method),
+            statistic=statistic,
+            pvalue=two_sided_pvalue(statistic, degrees),
+            distance_interval=Interval(*distance_range, level, self.method),
+            verdict="insufficient evidence"
+            if (lower_limit, upper_limit) == (0.0, np.inf)
+            else verdict,
+            note=self.change.note,
             procedure=Procedure(self.method, "standard error", df=degrees),
-        )  # fmt: skip
+        )
 
-    def _ends(self, shift: Part, level: float, degrees: float) -> tuple[float, float]:
-        low, high = shift.limits(normal_quantile((1 + level) / 2, degrees))
+    def _ends(self, change_part: Part, level: float, degrees: float) -> tuple[float, float]:
+        lower_limit, upper_limit = change_part.limits(normal_quantile((1 + level) / 2, degrees))
         if self.kind == "ratio":
-            return float(np.exp(low)), float(np.exp(high))
-        return max(low, -2.0), min(high, 2.0)
+            return float(np.exp(lower_limit)), float(np.exp(upper_limit))
+        return max(lower_limit, -2.0), min(upper_limit, 2.0)
 
 
 def finished(
@@ -175,10 +226,24 @@ def finished(
 
     `chosen`: comparisons that the data could have chosen, per one that was made.
     """
-    count = chosen * max(len(found), 1)
-    joint = 1 - (1 - confidence_level) / count
-    judged = joint if adjust != "none" or chosen > 1 else None
-    rows = [f.row(confidence_level, joint, chosen > 1, judged) for f in found]
-    pvalues = [c.pvalue for c in rows]
-    among = [min(p * count, 1.0) for p in pvalues] if chosen > 1 else adjust_pvalues(pvalues, adjust)
-    return tuple(replace(c, pvalue_adjusted=float(p)) for c, p in zip(rows, among, strict=True))
+    n_comparisons = chosen * max(len(found), 1)
+    joint_level = 1 - (1 - confidence_level) / n_comparisons
+    if adjust != "none" or chosen > 1:
+        verdict_level = joint_level
+    else:
+        verdict_level = None
+    change_rows = []
+    for found_change in found:
+        change_rows.append(
+            found_change.row(confidence_level, joint_level, chosen > 1, verdict_level)
+        )
+    pvalues = [change_row.pvalue for change_row in change_rows]
+    adjusted_pvalues = (
+        [min(pvalue * n_comparisons, 1.0) for pvalue in pvalues]
+        if chosen > 1
+        else adjust_pvalues(pvalues, adjust)
+    )
+    return tuple(
+        replace(change_row, pvalue_adjusted=float(pvalue))
+        for change_row, pvalue in zip(change_rows, adjusted_pvalues, strict=True)
+    )

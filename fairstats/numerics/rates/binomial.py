@@ -5,21 +5,47 @@ from __future__ import annotations
 import functools
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy.special import bdtr, betaincinv, gammaln
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import bdtr, betaincinv, gammaln, xlog1py, xlogy
 
 from fairstats.ground.checks import Floats
 
-#: Nodes of the interpolation between rates, and parts into which a step is divided.
+#: Nodes of the interpolation between rates.
 _STENCIL = 6
-_PARTS = 4
+_NODES = np.arange(_STENCIL)
+#: Π_{k≠j} (j − k) of each node j.
+_NODE_PRODUCTS = np.array(
+    [np.prod([j - k for k in range(_STENCIL) if k != j]) for j in range(_STENCIL)], dtype=float
+)
+#: Numbers beyond e^±700 are none, and those near it lose their digits.
+_MOST_LOG = 680.0
+#: Parts into which a step between rates is divided.
+PARTS = 4
 
 
 def clopper_pearson(k: int, n: int, error: float) -> tuple[float, float]:
     """Exact two-sided interval of a rate."""
-    low = 0.0 if k == 0 else float(betaincinv(k, n - k + 1, error / 2))
-    high = 1.0 if k == n else float(betaincinv(k + 1, n - k, 1 - error / 2))
-    return low, high
+    low, high = beta_limits(k, n, error / 2)
+    return float(low), float(high)
+
+
+def beta_limits(
+    successes: ArrayLike, cases: ArrayLike, tail: float, *, prior: float = 0.0
+) -> tuple[Floats, Floats]:
+    """Limits of rates k/n with the probability `tail` beyond each; arrays broadcast.
+
+    Quantiles of Beta(k + a, n − k + b): of Clopper and Pearson with a, b = 0, 1 below and 1, 0
+    above; with a = b = `prior` those of a posterior. Without a success the lower limit is 0,
+    without a failure the upper one 1.
+    """
+    k = np.asarray(successes, dtype=np.float64)
+    failures = np.asarray(cases, dtype=np.float64) - k
+    outer = prior if prior else 1.0
+    some_successes = np.maximum(k, 1e-300)
+    some_failures = np.maximum(failures, 1e-300)
+    low = betaincinv(some_successes + prior, some_failures + outer, tail)
+    high = betaincinv(some_successes + outer, some_failures + prior, 1 - tail)
+    return np.where(k == 0, 0.0, low), np.where(failures == 0, 1.0, high)
 
 
 def binomial_cdf(count: int, n: int, rate: float) -> float:
@@ -29,68 +55,130 @@ def binomial_cdf(count: int, n: int, rate: float) -> float:
     return 1.0 if count >= n else float(bdtr(float(count), n, rate))
 
 
+def binomial_mass(counts: NDArray[np.int64], n: int, rate: float) -> Floats:
+    """P(X = count) of a binomial count X, for counts of any shape and a rate in [0, 1].
+
+    By logarithms, log n! − log k! − log (n − k)! + k log p + (n − k) log(1 − p).
+    """
+    possible = (counts >= 0) & (counts <= n)
+    possible_counts = np.where(possible, counts, 0)
+    log_mass = (
+        gammaln(n + 1.0) - gammaln(possible_counts + 1.0) - gammaln(n - possible_counts + 1.0)
+    )
+    log_mass += xlogy(possible_counts, rate) + xlog1py(n - possible_counts, -rate)
+    return np.where(possible, np.exp(log_mass), 0.0)
+
+
 def binomial_masses(counts: Floats, n: int, rates: Floats, descending: NDArray[np.bool_]) -> Floats:
     """Binomial probabilities of consecutive counts, shape (R, I, G).
 
-    The first is by logarithms, the others follow by b(i + 1) = b(i)·(n − i)/(i + 1)·p/(1 − p), or the same downwards.
+    From the first one, b(i + 1) = b(i)·(n − i)/(i + 1)·p/(1 − p), or the same downwards: products
+    of the coefficients, and powers of the odds by doubling. Where the first one or the powers leave
+    the range of floats, each by logarithms.
 
     Parameters
     ----------
     counts : ndarray, shape (R, I)
-        From the end of the range that is nearer to a rate of 0, or 1: where the first probability underflows, the
-        others are 0.
+        From the end of the range that is nearer to a rate of 0, or 1; beyond 0 and n their
+        probability is 0.
     rates : ndarray, shape (R, G)
         Probabilities of success.
     descending : ndarray of bool, shape (R, 1)
         Whether the counts of a row fall.
     """
     rates = np.minimum(np.maximum(rates, 1e-300), 1 - 1e-16)
+    log_rates = np.log(rates)
+    log_others = np.log1p(-rates)
     start = counts[:, :1]
-    log_first = start * np.log(rates) + (n - start) * np.log1p(-rates)
+    log_first = start * log_rates + (n - start) * log_others
     log_first += gammaln(n + 1.0) - gammaln(start + 1.0) - gammaln(n - start + 1.0)
-    masses = np.empty((*counts.shape, rates.shape[1]))
-    masses[:, 0] = np.exp(log_first)
-    if counts.shape[1] == 1:
-        return masses
+    log_odds = np.where(descending, log_others - log_rates, log_rates - log_others)
+    length = counts.shape[1]
+    largest_power = length * max(float(log_odds.max()), 0.0) + n * np.log(2.0)
+    if log_first.min() < -_MOST_LOG or largest_power > _MOST_LOG:
+        possible = (counts >= 0) & (counts <= n)
+        possible_counts = np.where(possible, counts, 0.0)
+        log_ways = (
+            gammaln(n + 1.0) - gammaln(possible_counts + 1.0) - gammaln(n - possible_counts + 1.0)
+        )
+        log_ways = np.where(possible, log_ways, -np.inf)
+        log_masses = possible_counts[:, :, None] * (log_rates - log_others)[:, None, :]
+        log_masses += n * log_others[:, None, :]
+        log_masses += log_ways[:, :, None]
+        probabilities: Floats = np.exp(log_masses, out=log_masses)
+        return probabilities
+    masses = np.empty((len(counts), length, rates.shape[1]))
+    masses[:, 0] = 1.0
+    odds_power = np.exp(log_odds)
+    counts_filled = 1
+    while counts_filled < length:
+        counts_to_fill = min(counts_filled, length - counts_filled)
+        np.multiply(
+            masses[:, :counts_to_fill],
+            odds_power[:, None, :],
+            out=masses[:, counts_filled : counts_filled + counts_to_fill],
+        )
+        counts_filled += counts_to_fill
+        if counts_filled < length:
+            odds_power = odds_power * odds_power
+    masses *= np.exp(log_first)[:, None, :]
     earlier = counts[:, :-1]
-    with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-        odds = np.where(descending, (1 - rates) / rates, rates / (1 - rates))
-        falling = earlier / (n - earlier + 1)
-        factor = np.where(descending, falling, (n - earlier) / (earlier + 1))
-        np.multiply(np.maximum(factor, 0.0)[:, :, None], odds[:, None, :], out=masses[:, 1:])
-        np.multiply.accumulate(masses, axis=1, out=masses)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factors = np.where(descending, earlier / (n - earlier + 1), (n - earlier) / (earlier + 1))
+    masses[:, 1:] *= np.multiply.accumulate(np.maximum(factors, 0.0), axis=1)[:, :, None]
     return masses
 
 
-def vertex(values: Floats) -> Floats:
-    """Largest value of each row, of the parabola through the largest and its neighbours; shape (R,)."""
+def vertex(values: Floats) -> tuple[Floats, NDArray[np.int64]]:
+    """Largest value of each row, of the parabola through the largest and its neighbours, and its
+    place; shape (R,).
+    """
     rows = np.arange(len(values))
-    place = values.argmax(axis=1)
-    top = values[rows, place]
-    before = values[rows, np.maximum(place - 1, 0)]
-    after = values[rows, np.minimum(place + 1, values.shape[1] - 1)]
-    bend = 2 * top - before - after
-    within = (place > 0) & (place < values.shape[1] - 1) & (bend > 0)
-    higher = (before - after) ** 2 / (8 * np.where(within, bend, 1.0))
-    return np.asarray(top + np.where(within, higher, 0.0))
+    peak = values.argmax(axis=1)
+    largest = values[rows, peak]
+    preceding = values[rows, np.maximum(peak - 1, 0)]
+    following = values[rows, np.minimum(peak + 1, values.shape[1] - 1)]
+    curvature = 2 * largest - preceding - following
+    within = (peak > 0) & (peak < values.shape[1] - 1) & (curvature > 0)
+    higher = (preceding - following) ** 2 / (8 * np.where(within, curvature, 1.0))
+    return np.asarray(largest + np.where(within, higher, 0.0)), peak
 
 
 def interpolation(points: int, places: Floats) -> Floats:
-    """Matrix of local polynomial interpolation of values at 0, 1, …, points − 1; shape (points, places)."""
-    starts = np.minimum(np.maximum(np.floor(places).astype(np.int64) - _STENCIL // 2 + 1, 0), points - _STENCIL)
-    matrix = np.zeros((points, places.size))
-    columns = np.arange(places.size)
-    offsets = places - starts
-    for node in range(_STENCIL):
-        others = [other for other in range(_STENCIL) if other != node]
-        weight = np.ones(places.size)
-        for other in others:
-            weight *= (offsets - other) / (node - other)
-        matrix[starts + node, columns] = weight
-    return matrix
+    """Matrices of local polynomial interpolation of values at 0, 1, …, points − 1.
+
+    The weight of node j is Π_{k≠j} (x − k)/(j − k), over the nodes about the place x.
+
+    Parameters
+    ----------
+    points : int
+        Number of values.
+    places : ndarray, shape (…, P)
+        Where they are wanted.
+
+    Returns
+    -------
+    ndarray, shape (…, points, P)
+        Weights: values @ matrix are those at the places.
+    """
+    starts = np.minimum(
+        np.maximum(np.floor(places).astype(np.int64) - _STENCIL // 2 + 1, 0), points - _STENCIL
+    )
+    distances = (places - starts)[..., None] - _NODES
+    products_before = np.ones_like(distances)
+    products_before[..., 1:] = np.cumprod(distances[..., :-1], axis=-1)
+    products_after = np.ones_like(distances)
+    products_after[..., :-1] = np.cumprod(distances[..., :0:-1], axis=-1)[..., ::-1]
+    weights = products_before * products_after / _NODE_PRODUCTS
+    nodes = starts[..., None] + _NODES
+    matrix = np.zeros((places.size, points))
+    matrix[np.arange(places.size)[:, None], nodes.reshape(-1, _STENCIL)] = weights.reshape(
+        -1, _STENCIL
+    )
+    return np.swapaxes(matrix.reshape(*places.shape, points), -1, -2)
 
 
 @functools.lru_cache(maxsize=64)
 def refinement(points: int) -> Floats:
-    """Interpolation to `_PARTS` values a step, shape (points, parts·(points − 1) + 1)."""
-    return interpolation(points, np.linspace(0.0, points - 1.0, _PARTS * (points - 1) + 1))
+    """Interpolation to `PARTS` values a step, shape (points, parts·(points − 1) + 1)."""
+    return interpolation(points, np.linspace(0.0, points - 1.0, PARTS * (points - 1) + 1))

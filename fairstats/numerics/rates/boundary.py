@@ -1,14 +1,17 @@
-"""Which tables the score statistic calls as extreme as a value: the boundary of a one-sided rejection region.
+"""Which tables the score statistic calls as extreme as a value.
 
-A table (i of m, j of M) with the constrained maximum likelihood rates p̃ and q̃ has the score statistic c exactly where
+The boundary of a one-sided rejection region.
+
+A table (i of m, j of M) with the constrained maximum likelihood rates p̃ and q̃ has the score
+statistic c exactly where
 
     i = m p̃ + c κ_p V_p / S,      j = M q̃ − c κ_q V_q / S,      V_p = p̃(1 − p̃),  V_q = q̃(1 − q̃),
 
-with, for a ratio θ, p̃ = θ q̃, κ = (1, θ), S² = V_p/m + θ² V_q/M; for a difference δ, p̃ = q̃ + δ, κ = (1, 1),
-S² = V_p/m + V_q/M; for an odds ratio ψ, logit p̃ = logit q̃ + log ψ, κ V = 1, S² = 1/(m V_p) + 1/(M V_q). (Both
-equations are the score equation and the definition of the statistic, solved for the counts.) So the boundary is a curve
-in the one unknown p̃, and the count of the larger group that belongs to each count of the smaller one needs one root
-instead of a search over tables.
+with, for a ratio θ, p̃ = θ q̃, κ = (1, θ), S² = V_p/m + θ² V_q/M; for a difference δ, p̃ = q̃ + δ,
+κ = (1, 1), S² = V_p/m + V_q/M; for an odds ratio ψ, logit p̃ = logit q̃ + log ψ, κ V = 1, S² = 1/(m
+V_p) + 1/(M V_q). (Both equations are the score equation and the definition of the statistic, solved
+for the counts.) So the boundary is a curve in the one unknown p̃, and the count of the larger group
+that belongs to each count of the smaller one needs one root instead of a search over tables.
 """
 
 from __future__ import annotations
@@ -24,9 +27,15 @@ TIE = 1e-6
 #: A statistic this near to 0 is 0.
 EQUAL = 1e-9
 _MOST_STEPS = 80
-#: Angles of the curve's parameter: the first after the start, and a step after which Newton's error is rounding.
+#: Angles of the curve's parameter: the first after the start, and a step after which Newton's error
+#: is rounding.
 _NEAR = 1e-6
 _SMALL_STEP = 1e-9
+#: What is left of a count, or of the way to the next whole one, where Newton's method may stop.
+_NO_COUNT = 1e-8
+_SAFE = 0.02
+#: Steps from which on its errors are squared.
+_QUADRATIC = 0.02
 _END_ANGLES = np.array([[0.0, _NEAR, np.pi / 2 - _NEAR, np.pi / 2]])
 _TINY = 1e-300
 
@@ -61,7 +70,8 @@ def smaller_rate(contrast: Contrast, rate: Floats, null: Floats) -> Floats:
 def boundary(
     contrast: Contrast, counts: Floats, sizes: tuple[int, int], null: Floats, statistic: Floats
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """First count of the larger group with a statistic ≤ c, and the number of counts with a statistic ≥ c.
+    """First count of the larger group with a statistic ≤ c, and the number of counts with a
+    statistic ≥ c.
 
     Parameters
     ----------
@@ -81,35 +91,29 @@ def boundary(
     least, most = rate_range(contrast, null)
     width = most - least
 
-    def curve(angle: Floats, counts: Floats | float) -> tuple[Floats, Floats, Floats]:
-        return _curve(contrast, angle, counts, m, n, null, statistic, least, width)
-
     # counts beyond the ends of the curve, or at one that it reaches only there
-    ends = curve(_END_ANGLES, 0.0)[0]
+    ends, _, larger_at_ends, _ = _evaluate_curve(
+        contrast, _END_ANGLES, 0.0, m, n, null, statistic, least, width
+    )
     lower_end = ends[:, :1] - counts
     upper_end = ends[:, 3:] - counts
     at_start = counts < ends[:, 1:2]
     at_stop = counts > ends[:, 2:3]
+    larger = np.where(at_stop, larger_at_ends[:, 3:], larger_at_ends[:, :1])
     searched = ~(at_start | at_stop)
-
-    angle = _wilson_angle(counts, m, n, null, statistic, least, width, contrast)
-    low = np.full(counts.shape, _NEAR)
-    high = np.full(counts.shape, np.pi / 2 - _NEAR)
-    angle[at_start] = 0.0
-    angle[at_stop] = np.pi / 2
-    for _ in range(_MOST_STEPS):
-        excess, slope, larger = curve(angle, counts)
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            newton = angle - excess / slope
-            step = np.abs(newton - angle)
-        if not (step > _SMALL_STEP).any(where=searched):
-            break
-        above = excess > 0
-        high = np.where(above, angle, high)
-        low = np.where(above, low, angle)
-        inside = (newton >= low) & (newton <= high)
-        following = np.where(inside, newton, (low + high) / 2)
-        angle = np.where(searched, following, angle)
+    start = _start_at_wilson(counts, m, n, null, statistic, least, width, contrast)
+    rows, columns = np.nonzero(searched)
+    larger[rows, columns] = _solve_larger_counts(
+        contrast,
+        start[rows, columns],
+        counts[rows, columns],
+        m,
+        n,
+        null[rows, 0],
+        statistic[rows, 0],
+        least[rows, 0],
+        width[rows, 0],
+    )
     first = np.ceil(larger - TIE)
     number = np.floor(larger + TIE) + 1
     # beyond the curve's ends no count of the larger group makes the statistic as small, or as large
@@ -127,8 +131,12 @@ def boundary(
         left_below = left_below & (least > 0) & (np.abs(lower_end) <= TIE)
         first = np.where(left_above, n + 1, first)
         number = np.where(left_below, 0, number)
-    # the curve runs into a corner where both rates are 0, or 1; the statistic there is 0 by definition
-    both_zero = (null == 0) if contrast == "difference" else np.ones_like(null, dtype=bool)
+    # the curve runs into a corner where both rates are 0, or 1; the statistic there is 0 by
+    # definition
+    if contrast == "difference":
+        both_zero = null == 0
+    else:
+        both_zero = np.ones_like(null, dtype=bool)
     both_one = np.ones_like(null, dtype=bool)
     if contrast != "odds_ratio":
         both_one = null == (1 if contrast == "ratio" else 0)
@@ -137,60 +145,149 @@ def boundary(
     return (np.clip(first, 0, n + 1).astype(np.int64), np.clip(number, 0, n + 1).astype(np.int64))
 
 
-def _wilson_angle(
-    counts: Floats, m: int, n: int, null: Floats, statistic: Floats, least: Floats, width: Floats,
+def _solve_larger_counts(
     contrast: Contrast,
-) -> Floats:  # fmt: skip
-    """Where the search begins: Wilson's limit of the smaller group's rate, as if the larger one's were known.
+    angle: Floats,
+    counts: Floats,
+    m: int,
+    n: int,
+    null: Floats,
+    statistic: Floats,
+    least: Floats,
+    width: Floats,
+) -> Floats:
+    """J where the curve has i, by Newton's method within a bracket; all arrays of shape (K,).
+
+    After steps s₁ and s₂ the error of the next place is about (s₂/s₁²)·s₂². It has settled where
+    that cannot carry j past a whole number; j follows the curve's tangent for the last step. Places
+    that have not settled go on alone.
+    """
+    result = np.empty_like(counts)
+    places = np.arange(counts.size)
+    low = np.full(counts.shape, _NEAR)
+    high = np.full(counts.shape, np.pi / 2 - _NEAR)
+    earlier = np.full(counts.shape, np.inf)
+    for _ in range(_MOST_STEPS):
+        excess, slope, larger, larger_slope = _evaluate_curve(
+            contrast, angle, counts, m, n, null, statistic, least, width
+        )
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            step = -excess / slope
+            newton = angle + step
+            larger_after_step = larger + larger_slope * step
+            step = np.abs(step)
+            doubt = n * step**3 / (earlier * earlier)
+            settled = (earlier < _QUADRATIC) & (
+                doubt
+                <= np.maximum(
+                    _SAFE * np.abs(larger_after_step - np.rint(larger_after_step)), _NO_COUNT
+                )
+            )
+        is_above = excess > 0
+        high = np.where(is_above, angle, high)
+        low = np.where(is_above, low, angle)
+        is_inside = (newton >= low) & (newton <= high)
+        settled &= is_inside
+        is_rounding = step <= _SMALL_STEP
+        result[places] = np.where(is_inside, larger_after_step, larger)
+        unsettled = (~(settled | is_rounding)).nonzero()[0]
+        if not unsettled.size:
+            break
+        angle = np.where(is_inside, newton, (low + high) / 2)[unsettled]
+        earlier = np.where(is_inside, step, np.inf)[unsettled]
+        places = places[unsettled]
+        low = low[unsettled]
+        high = high[unsettled]
+        counts = counts[unsettled]
+        null = null[unsettled]
+        statistic = statistic[unsettled]
+        least = least[unsettled]
+        width = width[unsettled]
+    return result
+
+
+def _start_at_wilson(
+    counts: Floats,
+    m: int,
+    n: int,
+    null: Floats,
+    statistic: Floats,
+    least: Floats,
+    width: Floats,
+    contrast: Contrast,
+) -> Floats:
+    """Where the search begins: Wilson's limit of the smaller group's rate, as if the larger one's
+    were known.
 
     The variance of the larger one's rate makes c less by √(1 + m κ² V_q/(M V_p)), about √(1 + m/M).
     """
     share = counts / m
-    edge = 1e-4 / m
+    least_share = 1e-4 / m
     ratio = m / n
-    for _ in range(3):
+    for _ in range(2):
         c = statistic / np.sqrt(1.0 + ratio)
         square = c * c
         root = np.sqrt(np.maximum(share * (1 - share) / m + square / (4 * m * m), 0.0))
-        with np.errstate(invalid="ignore", over="ignore"):  # of a statistic without limits the curve's ends decide
+        with np.errstate(
+            invalid="ignore", over="ignore"
+        ):  # of a statistic without limits the curve's ends decide
             rate = (share + square / (2 * m) - c * root) / (1 + square / m)
-        place = np.minimum(np.maximum((rate - least) / width, edge), 1.0 - edge)
+        share_of_range = np.minimum(
+            np.maximum((rate - least) / width, least_share), 1.0 - least_share
+        )
         if contrast == "odds_ratio":
             break
-        p = least + width * place
+        p = least + width * share_of_range
         q = larger_rate(contrast, p, null)
         scale = null if contrast == "ratio" else 1.0
         with np.errstate(divide="ignore", invalid="ignore"):  # no variance is left at the very end
             ratio = np.fmin(scale * scale * m * q * (1 - q) / (n * p * (1 - p)), 100.0)
-    return np.asarray(np.arcsin(np.sqrt(place)))
+    return np.asarray(np.arcsin(np.sqrt(share_of_range)))
 
 
-def _curve(
-    contrast: Contrast, angle: Floats, counts: Floats | float, m: int, n: int, null: Floats, statistic: Floats,
-    least: Floats, width: Floats,
-) -> tuple[Floats, Floats, Floats]:  # fmt: skip
-    """i(p̃) − i, its derivative by the angle, and j(p̃), at p̃ = least + width·sin² angle."""
-    sine = np.sin(angle)
-    p = least + width * (sine * sine)
+def _evaluate_curve(
+    contrast: Contrast,
+    angle: Floats,
+    counts: Floats | float,
+    m: int,
+    n: int,
+    null: Floats,
+    statistic: Floats,
+    least: Floats,
+    width: Floats,
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """i(p̃) − i, its derivative by the angle, j(p̃) and its derivative, at p̃ = least + width·sin²
+    angle.
+    """
+    sine_of_angle = np.sin(angle)
+    p = np.minimum(least + width * (sine_of_angle * sine_of_angle), 1.0)
     q = np.minimum(np.maximum(larger_rate(contrast, p, null), 0.0), 1.0)
-    p = np.minimum(p, 1.0)
     of_p = np.maximum(p * (1 - p), _TINY)
     of_q = np.maximum(q * (1 - q), _TINY)
+    rate_slope = width * np.sin(2 * angle)
     if contrast == "odds_ratio":
         spread = 1 / (m * of_p) + 1 / (n * of_q)
         shift = statistic / np.sqrt(spread)
         growth = (1 - 2 * p) / (m * of_p) + (1 - 2 * q) / (n * of_q)
-        slope = m + shift / (2 * spread) * growth / of_p
-        other = shift
+        shift_slope = shift / (2 * spread) * growth / of_p
+        shift_larger = shift
+        slope = m + shift_slope
+        slope_larger = n * of_q / of_p - shift_slope
     else:
         scale = null if contrast == "ratio" else 1.0
         spread = of_p / m + scale * scale * of_q / n
-        root = np.sqrt(spread)
-        shift = statistic * of_p / root
-        growth = (1 - 2 * p) / m + scale * (1 - 2 * q) / n
-        slope = m + statistic / root * ((1 - 2 * p) - of_p * growth / (2 * spread))
-        other = statistic * scale * of_q / root
-    turn = width * 2 * sine * np.cos(angle)
-    with np.errstate(invalid="ignore"):  # at an end of a range of rates that begins within rounding of 0
-        slope_of_angle = slope * turn
-    return m * p + shift - counts, slope_of_angle, n * q - other
+        by_root = statistic / np.sqrt(spread)
+        growth = ((1 - 2 * p) / m + scale * (1 - 2 * q) / n) / (2 * spread)
+        shift = by_root * of_p
+        shift_larger = by_root * scale * of_q
+        slope = m + by_root * ((1 - 2 * p) - of_p * growth)
+        slope_larger = n / scale - by_root * ((1 - 2 * q) - scale * of_q * growth)
+    with np.errstate(
+        invalid="ignore"
+    ):  # at an end of a range of rates that begins within rounding of 0
+        return (
+            m * p + shift - counts,
+            slope * rate_slope,
+            n * q - shift_larger,
+            slope_larger * rate_slope,
+        )

@@ -1,13 +1,16 @@
-"""Exact conditional test of one odds ratio over strata: T = Σ k₁ given the successes of every stratum.
+"""Exact conditional test of one odds ratio over strata.
 
-With the margins of each stratum fixed, k₁ of stratum h has the hypergeometric law f_h of Fisher, tilted by the odds
-ratio ψ, and T their convolution (Gart 1970):
+T = Σ k₁ given the successes of every stratum.
+
+With the margins of each stratum fixed, k₁ of stratum h has the hypergeometric law f_h of Fisher,
+tilted by the odds ratio ψ, and T their convolution (Gart 1970):
 
     P(T = t; ψ) = g(t) ψᵗ / Σ_u g(u) ψᵘ,       g = f₁ * f₂ * … * f_H  at ψ = 1.
 
-Conditioning removes the nuisance rates from odds ratios, and so from equality, alone: a ratio or difference other than
-equality has no such test. As in R's ``mantelhaen.test(exact = TRUE)`` the two-sided p-value sums the probabilities of
-all values that are no more probable than the observed one, and the limits of ψ are those of Clopper and Pearson's kind.
+Conditioning removes the nuisance rates from odds ratios, and so from equality, alone: a ratio or
+difference other than equality has no such test. As in R's ``mantelhaen.test(exact = TRUE)`` the
+two-sided p-value sums the probabilities of all values that are no more probable than the observed
+one, and the limits of ψ are those of Clopper and Pearson's kind.
 """
 
 from __future__ import annotations
@@ -29,7 +32,10 @@ _BLOCK = 4_000_000
 
 
 class ConditionalLaw(NamedTuple):
-    """g of J tables: `mass`, shape (J, L), at the values `low` + 0 … L − 1; `observed`, shape (J,): the place of T."""
+    """g of J tables: `mass`, shape (J, L), at the values `low` + 0 … L − 1; `observed`, shape (J,).
+
+    The place of T.
+    """
 
     mass: Floats
     low: Floats
@@ -59,71 +65,84 @@ def values_possible(tables: Strata) -> Floats:
 def conditional_test(tables: Strata, odds_ratio: float = 1.0) -> ConditionalTest:
     """The exact conditional test; p-values are 1 where the margins leave T no choice."""
     shape = tables.k1.shape[:-1]
-    found = np.ones((3, int(np.prod(shape, dtype=np.int64))))
-    for rows, law in _laws(tables):
-        probability = _tilted(law, np.full(law.low.shape, np.log(odds_ratio)))
-        place = np.arange(probability.shape[1])
-        seen = np.take_along_axis(probability, law.observed[:, None], axis=1)
-        found[0, rows] = np.where(place <= law.observed[:, None], probability, 0.0).sum(axis=1)
-        found[1, rows] = np.where(place >= law.observed[:, None], probability, 0.0).sum(axis=1)
-        found[2, rows] = np.where(probability <= seen * (1 + _TIED), probability, 0.0).sum(axis=1)
-    less, greater, two_sided = (np.minimum(p, 1.0).reshape(shape) for p in found)
-    return ConditionalTest(less, greater, two_sided)
+    pvalues = np.ones((3, int(np.prod(shape, dtype=np.int64))))
+    for rows, law in _split_laws(tables):
+        probability = _tilt_law(law, np.full(law.low.shape, np.log(odds_ratio)))
+        places = np.arange(probability.shape[1])
+        observed_value = np.take_along_axis(probability, law.observed[:, None], axis=1)
+        pvalues[0, rows] = np.where(places <= law.observed[:, None], probability, 0.0).sum(axis=1)
+        pvalues[1, rows] = np.where(places >= law.observed[:, None], probability, 0.0).sum(axis=1)
+        pvalues[2, rows] = np.where(
+            probability <= observed_value * (1 + _TIED), probability, 0.0
+        ).sum(axis=1)
+    pvalue_less, greater, two_sided = (np.minimum(p, 1.0).reshape(shape) for p in pvalues)
+    return ConditionalTest(pvalue_less, greater, two_sided)
 
 
 def conditional_limit(tables: Strata, tail: float, *, side: int) -> Floats:
-    """Lower (side −1) or upper (side 1) limit of ψ: the odds ratio at which the tail beyond T has this probability."""
+    """Lower (side −1) or upper (side 1) limit of ψ.
+
+    The odds ratio at which the tail beyond T has this probability.
+    """
     shape = tables.k1.shape[:-1]
-    ends = np.empty(int(np.prod(shape, dtype=np.int64)))
-    for rows, law in _laws(tables):
-        ends[rows] = _limits_of(law, tail, side)
-    return ends.reshape(shape)
+    limits = np.empty(int(np.prod(shape, dtype=np.int64)))
+    for rows, law in _split_laws(tables):
+        limits[rows] = _find_limits(law, tail, side)
+    return limits.reshape(shape)
 
 
-def _limits_of(law: ConditionalLaw, tail: float, side: int) -> Floats:
-    """Where the tail beyond T has the probability `tail`; 0 or ∞ where T has its smallest or largest value."""
-    place = np.arange(law.mass.shape[1])
+def _find_limits(law: ConditionalLaw, tail: float, side: int) -> Floats:
+    """Where the tail beyond T has the probability `tail`.
+
+    0 or ∞ where T has its smallest or largest value.
+    """
+    places = np.arange(law.mass.shape[1])
     if side < 0:
-        beyond = place >= law.observed[:, None]
+        beyond = places >= law.observed[:, None]
         at_end = law.observed == 0
         open_end = 0.0
     else:
-        beyond = place <= law.observed[:, None]
-        at_end = law.observed == _last_value(law)
+        beyond = places <= law.observed[:, None]
+        at_end = law.observed == _find_last_value(law)
         open_end = np.inf
 
     def excess(x: Floats, chosen: Places) -> Floats:
-        some = ConditionalLaw(law.mass[chosen], law.low[chosen], law.observed[chosen])
-        return np.asarray(np.where(beyond[chosen], _tilted(some, x), 0.0).sum(axis=1) - tail)
+        chosen_law = ConditionalLaw(law.mass[chosen], law.low[chosen], law.observed[chosen])
+        return np.asarray(
+            np.where(beyond[chosen], _tilt_law(chosen_law, x), 0.0).sum(axis=1) - tail
+        )
 
-    far = np.full(at_end.size, LOG_SPAN)
-    return np.asarray(np.where(at_end, open_end, np.exp(find_roots(excess, -far, far))))
+    log_ends = np.full(at_end.size, LOG_SPAN)
+    return np.asarray(np.where(at_end, open_end, np.exp(find_roots(excess, -log_ends, log_ends))))
 
 
-def _last_value(law: ConditionalLaw) -> Places:
+def _find_last_value(law: ConditionalLaw) -> Places:
     """Place of the largest possible value of T."""
     length = law.mass.shape[1]
     return np.asarray(length - 1 - np.argmax(law.mass[:, ::-1] > 0, axis=1))
 
 
-def _tilted(law: ConditionalLaw, log_odds_ratio: Floats) -> Floats:
+def _tilt_law(law: ConditionalLaw, log_odds_ratio: Floats) -> Floats:
     """P(T; ψ): g(t)ψᵗ over its sum, which neither overflows nor loses the small ones."""
     with np.errstate(divide="ignore"):
-        exponent = np.log(law.mass) + log_odds_ratio[:, None] * np.arange(law.mass.shape[1])
-    exponent = np.exp(exponent - exponent.max(axis=1, keepdims=True))
-    return np.asarray(exponent / exponent.sum(axis=1, keepdims=True))
+        weights = np.log(law.mass) + log_odds_ratio[:, None] * np.arange(law.mass.shape[1])
+    weights = np.exp(weights - weights.max(axis=1, keepdims=True))
+    return np.asarray(weights / weights.sum(axis=1, keepdims=True))
 
 
-def _laws(tables: Strata) -> list[tuple[slice, ConditionalLaw]]:
+def _split_laws(tables: Strata) -> list[tuple[slice, ConditionalLaw]]:
     """The laws of all tables, in blocks of rows of the flattened tables."""
-    flat = flattened(tables)
-    length = int(values_possible(flat).max(initial=1))
+    flat_tables = flattened(tables)
+    length = int(values_possible(flat_tables).max(initial=1))
     block = max(1, _BLOCK // length)
-    rows = [slice(start, start + block) for start in range(0, flat.k1.shape[0], block)]
-    return [(some, _law(flat.at(some), length)) for some in rows]
+    rows = [slice(start, start + block) for start in range(0, flat_tables.k1.shape[0], block)]
+    return [
+        (rows_of_block, _convolve_laws(flat_tables.at(rows_of_block), length))
+        for rows_of_block in rows
+    ]
 
 
-def _law(tables: Strata, length: int) -> ConditionalLaw:
+def _convolve_laws(tables: Strata, length: int) -> ConditionalLaw:
     """The convolution of the strata's hypergeometric laws, stratum by stratum."""
     hits = tables.k1 + tables.k0
     low = np.where(tables.shared, np.maximum(0.0, hits - tables.n0), 0.0)
@@ -131,29 +150,40 @@ def _law(tables: Strata, length: int) -> ConditionalLaw:
     observed = np.where(tables.shared, tables.k1 - low, 0.0).sum(axis=-1)
     mass = np.zeros((hits.shape[0], length))
     mass[:, 0] = 1.0
-    for h in range(hits.shape[1]):
-        span = high[:, h] - low[:, h]
-        widest = int(span.max(initial=0.0))
+    for stratum in range(hits.shape[1]):
+        number_of_values = high[:, stratum] - low[:, stratum]
+        widest = int(number_of_values.max(initial=0.0))
         if widest == 0:
             continue
-        value = low[:, h, None] + np.arange(widest + 1.0)
-        own = _hypergeometric(value, tables.n1[:, h, None], tables.n0[:, h, None], hits[:, h, None])
-        own = np.where(np.arange(widest + 1) <= span[:, None], own, 0.0)
-        own[~tables.shared[:, h]] = np.arange(widest + 1) == 0
-        joined = np.zeros_like(mass)
+        value = low[:, stratum, None] + np.arange(widest + 1.0)
+        mass_of_stratum = _compute_hypergeometric(
+            value, tables.n1[:, stratum, None], tables.n0[:, stratum, None], hits[:, stratum, None]
+        )
+        mass_of_stratum = np.where(
+            np.arange(widest + 1) <= number_of_values[:, None], mass_of_stratum, 0.0
+        )
+        mass_of_stratum[~tables.shared[:, stratum]] = np.arange(widest + 1) == 0
+        convolved = np.zeros_like(mass)
         for step in range(widest + 1):
-            joined[:, step:] += own[:, step, None] * mass[:, : length - step]
-        mass = joined
+            convolved[:, step:] += mass_of_stratum[:, step, None] * mass[:, : length - step]
+        mass = convolved
     return ConditionalLaw(mass, low.sum(axis=-1), observed.astype(np.intp))
 
 
-def _hypergeometric(k: Floats, n1: Floats, n0: Floats, hits: Floats) -> Floats:
-    """Probability of k successes among n₁ where n₁ + n₀ have so many; 0 outside of the possible values."""
+def _compute_hypergeometric(k: Floats, n1: Floats, n0: Floats, hits: Floats) -> Floats:
+    """Probability of k successes among n₁ where n₁ + n₀ have so many.
+
+    0 outside of the possible values.
+    """
     possible = (k >= 0) & (k <= n1) & (hits - k >= 0) & (hits - k <= n0)
-    inside = np.where(possible, k, np.maximum(0.0, hits - n0))
-    log_mass = _log_binomial(n1, inside) + _log_binomial(n0, hits - inside) - _log_binomial(n1 + n0, hits)
+    possible_counts = np.where(possible, k, np.maximum(0.0, hits - n0))
+    log_mass = (
+        _compute_log_binomial(n1, possible_counts)
+        + _compute_log_binomial(n0, hits - possible_counts)
+        - _compute_log_binomial(n1 + n0, hits)
+    )
     return np.asarray(np.where(possible, np.exp(log_mass), 0.0))
 
 
-def _log_binomial(n: Floats, k: Floats) -> Floats:
+def _compute_log_binomial(n: Floats, k: Floats) -> Floats:
     return np.asarray(gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1))

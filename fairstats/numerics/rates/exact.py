@@ -3,17 +3,20 @@
 The one procedure, for a ratio, a difference or an odds ratio of k/n and k₀/n₀:
 
 1. Tables are ordered by the score statistic of the null value (Chan 1998), ties included.
-2. The p-value is the largest probability of a table as extreme as the observed one, over the rate of the larger group
-   within its Clopper–Pearson interval of level 1 − γ, plus γ (Berger & Boos 1994); γ = 10⁻⁷.
-3. Limits are where the test begins to reject: one-sided limits of the one-sided tests; of the two-sided test, which
-   orders tables by |z|, a two-sided interval (Agresti & Min 2001).
+2. The p-value is the largest probability of a table as extreme as the observed one, over the rate
+   of the larger group within its Clopper–Pearson interval of level 1 − γ, plus γ (Berger & Boos
+   1994); γ = 10⁻⁷.
+3. Limits are where the test begins to reject: one-sided limits of the one-sided tests; of the
+   two-sided test, which orders tables by |z|, a two-sided interval (Agresti & Min 2001).
 
-Step 2 is valid in the whole composite hypothesis, not on its boundary alone: where the true contrast lies beyond the
-null value there is a point of the boundary with the larger group's true rate (or at the end of the boundary, where the
-other rate is 0 or 1), and the statistic rises in k and falls in k₀, so that extreme tables are likelier there.
+Step 2 is valid in the whole composite hypothesis, not on its boundary alone: where the true
+contrast lies beyond the null value there is a point of the boundary with the larger group's true
+rate (or at the end of the boundary, where the other rate is 0 or 1), and the statistic rises in k
+and falls in k₀, so that extreme tables are likelier there.
 
-Without step 2's interval the procedure would be `scipy.stats.barnard_exact`; with it a peak of the probability at a
-rate that the data exclude counts for nothing, as for 0 of 3 beside 380 of 400: .0023 instead of .0063.
+Without step 2's interval the procedure would be `scipy.stats.barnard_exact`; with it a peak of the
+probability at a rate that the data exclude counts for nothing, as for 0 of 3 beside 380 of 400:
+.0023 instead of .0063.
 """
 
 from __future__ import annotations
@@ -23,7 +26,7 @@ from dataclasses import dataclass
 
 from fairstats.numerics.rates.exact_table import ExactTable
 from fairstats.numerics.rates.score import Contrast
-from fairstats.numerics.rates.search import WantedLimit, inverse, to_scale
+from fairstats.numerics.rates.search import WantedLimit
 
 #: Answers that are kept: many small groups beside one reference make few different tables.
 KEPT = 1 << 12
@@ -38,7 +41,8 @@ class ExactEvidence:
     below, above : float
         p-values of H0: contrast ≥ low, and of H0: contrast ≤ high.
     above_low, below_high : float
-        p-values of H0: contrast ≤ low, and of H0: contrast ≥ high: the two one-sided tests of equivalence.
+        p-values of H0: contrast ≤ low, and of H0: contrast ≥ high: the two one-sided tests of
+        equivalence.
     equality : float
         Two-sided p-value of H0: contrast = equal.
     """
@@ -51,7 +55,9 @@ class ExactEvidence:
 
     @property
     def inside(self) -> float:
-        """The p-value of H0: the contrast lies outside the fair range, the larger one of the two one-sided tests."""
+        """The p-value of H0: the contrast lies outside the fair range, the larger one of the two
+        one-sided tests.
+        """
         return max(self.above_low, self.below_high)
 
     @classmethod
@@ -60,7 +66,9 @@ class ExactEvidence:
         below, above, above_low, below_high, equality = exact.pvalues(
             [low, high, low, high, equal], ["less", "greater", "greater", "less", "two-sided"]
         )
-        return cls(below=below, above=above, above_low=above_low, below_high=below_high, equality=equality)
+        return cls(
+            below=below, above=above, above_low=above_low, below_high=below_high, equality=equality
+        )
 
 
 @dataclass(frozen=True)
@@ -72,10 +80,11 @@ class ExactRow:
     evidence : ExactEvidence
         p-values.
     bounds : tuple of float
-        One-sided limits, each at the level of the verdict: a limit lies beyond an end of the fair range exactly where
-        the p-value of that end is at least 1 − level.
+        One-sided limits, each at the level of the verdict: a limit lies beyond an end of the fair
+        range exactly where the p-value of that end is at least 1 − level.
     interval : tuple of float
-        Two-sided interval: it excludes equality exactly where the p-value of equality is below 1 − level.
+        Two-sided interval: it excludes equality exactly where the p-value of equality is below 1 −
+        level.
     """
 
     evidence: ExactEvidence
@@ -116,15 +125,24 @@ def exact_evidence(
     return ExactEvidence.of(exact_table((k, n, k0, n0), contrast), low, high, equal)
 
 
-def exact_pvalue(k: int, n: int, k0: int, n0: int, *, contrast: Contrast, null: float, alternative: str) -> float:
+def exact_pvalue(
+    k: int, n: int, k0: int, n0: int, *, contrast: Contrast, null: float, alternative: str
+) -> float:
     """p-value of H0: contrast ≥ null ("less"), ≤ null ("greater") or = null ("two-sided")."""
     return exact_table((k, n, k0, n0), contrast).pvalues([null], [alternative])[0]
 
 
 @functools.lru_cache(maxsize=KEPT)
 def exact_limits(
-    k: int, n: int, k0: int, n0: int, *, contrast: Contrast, level: float, anchors: tuple[float, ...] = ()
-) -> tuple[float, float]:  # fmt: skip
+    k: int,
+    n: int,
+    k0: int,
+    n0: int,
+    *,
+    contrast: Contrast,
+    level: float,
+    anchors: tuple[float, ...] = (),
+) -> tuple[float, float]:
     """One-sided limits, each at `level`.
 
     Parameters
@@ -141,16 +159,13 @@ def exact_limits(
     Returns
     -------
     low, high : float
-        The values that the one-sided tests begin to reject, to 2⁻¹⁵ on the scale of the logarithm, or of 2 atanh.
+        The values that the one-sided tests begin to reject, to 2⁻¹⁵ on the scale of the logarithm,
+        or of 2 atanh.
     """
     exact = exact_table((k, n, k0, n0), contrast)
-    wanted = []
-    for side, alternative in ((-1, "greater"), (1, "less")):
-        pvalues = exact.pvalues(anchors, [alternative] * len(anchors))
-        places = tuple(to_scale(contrast, value) for value in anchors)
-        known = tuple(zip(places, pvalues, strict=True))
-        wanted.append(WantedLimit(side, 1 - level, alternative, known))
-    low, high = exact.limits(wanted)
+    low, high = exact.limits(
+        [WantedLimit(-1, 1 - level, "greater", anchors), WantedLimit(1, 1 - level, "less", anchors)]
+    )
     return low, high
 
 
@@ -163,19 +178,34 @@ def exact_interval(
     Of equality it says what the test says (`equal`: 1 or 0).
     """
     exact = exact_table((k, n, k0, n0), contrast)
-    pvalue = exact.pvalues([equal], ["two-sided"])[0]
-    low, high = exact.limits(_ends_of_interval(exact, equal, pvalue, confidence_level))
+    low, high = exact.limits(
+        [
+            WantedLimit(-1, 1 - confidence_level, "two-sided", (equal,)),
+            WantedLimit(1, 1 - confidence_level, "two-sided", (equal,)),
+        ]
+    )
     return low, high
 
 
 @functools.lru_cache(maxsize=KEPT)
 def exact_row(
-    k: int, n: int, k0: int, n0: int, *, contrast: Contrast, low: float, high: float, equal: float,
-    bound_level: float, confidence_level: float,
-) -> ExactRow:  # fmt: skip
-    """p-values, one-sided limits at `bound_level` and the two-sided interval at `confidence_level`, all at once.
+    k: int,
+    n: int,
+    k0: int,
+    n0: int,
+    *,
+    contrast: Contrast,
+    low: float,
+    high: float,
+    equal: float,
+    bound_level: float,
+    confidence_level: float,
+) -> ExactRow:
+    """p-values, one-sided limits at `bound_level` and the two-sided interval at `confidence_level`,
+    all at once.
 
-    The parameters are those of `exact_evidence` and `exact_limits`; no two parts of the row contradict each other.
+    The parameters are those of `exact_evidence` and `exact_limits`; no two parts of the row
+    contradict each other.
 
     Examples
     --------
@@ -186,29 +216,18 @@ def exact_row(
     0.1233 0.949 0.153 1.024
     """
     exact = exact_table((k, n, k0, n0), contrast)
+    verdict_error = 1 - bound_level
+    interval_error = 1 - confidence_level
+    bound_low, bound_high, interval_low, interval_high = exact.limits(
+        [
+            WantedLimit(-1, verdict_error, "greater", (low, high)),
+            WantedLimit(1, verdict_error, "less", (low, high)),
+            WantedLimit(-1, interval_error, "two-sided", (equal,)),
+            WantedLimit(1, interval_error, "two-sided", (equal,)),
+        ]
+    )
+    # the anchors of the limits are all that the evidence asks: their p-values are there
     evidence = ExactEvidence.of(exact, low, high, equal)
-    at_low, at_high = to_scale(contrast, low), to_scale(contrast, high)
-    error = 1 - bound_level
-    wanted = [
-        WantedLimit(-1, error, "greater", ((at_low, evidence.above_low), (at_high, evidence.above))),
-        WantedLimit(1, error, "less", ((at_low, evidence.below), (at_high, evidence.below_high))),
-        *_ends_of_interval(exact, equal, evidence.equality, confidence_level),
-    ]
-    bound_low, bound_high, interval_low, interval_high = exact.limits(wanted)
-    return ExactRow(evidence=evidence, bounds=(bound_low, bound_high), interval=(interval_low, interval_high))
-
-
-def _ends_of_interval(exact: ExactTable, equal: float, pvalue: float, confidence_level: float) -> list[WantedLimit]:
-    """Both ends of the two-sided interval, which lie on the side of equality that its p-value says."""
-    error = 1 - confidence_level
-    null = inverse(exact.contrast, equal) if exact.turned else equal
-    above = exact.statistic(null) > 0
-    if exact.turned:
-        above = not above
-    anchor = ((to_scale(exact.contrast, equal), pvalue),)
-    wanted = []
-    for side in (-1, 1):
-        # equality bounds the end that lies between it and the estimate; kept, it lies within both
-        speaks = pvalue >= error or (side < 0) == above
-        wanted.append(WantedLimit(side, error, "two-sided", anchor if speaks else ()))
-    return wanted
+    return ExactRow(
+        evidence=evidence, bounds=(bound_low, bound_high), interval=(interval_low, interval_high)
+    )

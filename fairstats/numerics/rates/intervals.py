@@ -7,10 +7,18 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaincinv, ndtr, ndtri
+from scipy.special import ndtr, ndtri
 
-from fairstats.ground.checks import Floats, check_choice, check_confidence_level, check_that, float_array, shown
+from fairstats.ground.checks import (
+    Floats,
+    check_choice,
+    check_confidence_level,
+    check_that,
+    float_array,
+    shown,
+)
 from fairstats.ground.errors import InputError
+from fairstats.numerics.rates.binomial import beta_limits
 from fairstats.numerics.rates.exact import exact_interval, exact_pvalue
 from fairstats.numerics.rates.score import (
     Contrast,
@@ -42,9 +50,12 @@ class Limits(NamedTuple):
 
 
 def interval(
-    k: ArrayLike, n: ArrayLike, *, method: Literal["wilson", "clopper-pearson", "jeffreys"] = "wilson",
+    k: ArrayLike,
+    n: ArrayLike,
+    *,
+    method: Literal["wilson", "clopper-pearson", "jeffreys"] = "wilson",
     confidence_level: float = 0.95,
-) -> Limits:  # fmt: skip
+) -> Limits:
     """Interval of a rate.
 
     Parameters
@@ -52,8 +63,9 @@ def interval(
     k, n : array_like
         Successes and cases; they broadcast. Fractions are allowed (effective counts).
     method : {"wilson", "clopper-pearson", "jeffreys"}
-        The score interval (Wilson 1927); the exact one (Clopper & Pearson 1934); equal tails of the posterior under a
-        Beta(½, ½) prior, with an end at 0 or 1 where all cases agree (Brown, Cai & DasGupta 2001).
+        The score interval (Wilson 1927); the exact one (Clopper & Pearson 1934); equal tails of the
+        posterior under a Beta(½, ½) prior, with an end at 0 or 1 where all cases agree (Brown, Cai
+        & DasGupta 2001).
     confidence_level : float
         Coverage of the two-sided interval.
 
@@ -76,30 +88,31 @@ def interval(
     """
     check_choice("method", method, ("wilson", "clopper-pearson", "jeffreys"))
     level = check_confidence_level(confidence_level)
-    k, n = _counts(("k", k), ("n", n))
-    error = 1 - level
+    k, n = _check_counts(("k", k), ("n", n))
+    error_rate = 1 - level
     if method == "wilson":
-        square = float(ndtri(1 - error / 2)) ** 2
+        square = float(ndtri(1 - error_rate / 2)) ** 2
         centre = (k + square / 2) / (n + square)
-        half = np.sqrt(square * (k * ((n - k) / n) + square / 4)) / (n + square)
+        half_width = np.sqrt(square * (k * ((n - k) / n) + square / 4)) / (n + square)
         # by hand at the ends, where the difference leaves a rounding error
-        low = np.where(k == 0, 0.0, centre - half)
-        high = np.where(k == n, 1.0, centre + half)
+        low = np.where(k == 0, 0.0, centre - half_width)
+        high = np.where(k == n, 1.0, centre + half_width)
     else:
         prior = 0.5 if method == "jeffreys" else 0.0
-        rest = n - k
-        below = 0.5 if method == "jeffreys" else 1.0
-        some, others = np.maximum(k, 1e-300), np.maximum(rest, 1e-300)
-        low = np.where(k == 0, 0.0, betaincinv(some + prior, others + below, error / 2))
-        high = np.where(rest == 0, 1.0, betaincinv(some + below, others + prior, 1 - error / 2))
-    return Limits(_plain(low), _plain(high))
+        low, high = beta_limits(k, n, error_rate / 2, prior=prior)
+    return Limits(_unwrap_scalar(low), _unwrap_scalar(high))
 
 
 def contrast_interval(
-    k: ArrayLike, n: ArrayLike, k0: ArrayLike, n0: ArrayLike, *,
-    contrast: Contrast = "ratio", method: Literal["score", "exact", "wald"] = "score",
+    k: ArrayLike,
+    n: ArrayLike,
+    k0: ArrayLike,
+    n0: ArrayLike,
+    *,
+    contrast: Contrast = "ratio",
+    method: Literal["score", "exact", "wald"] = "score",
     confidence_level: float = 0.95,
-) -> Limits:  # fmt: skip
+) -> Limits:
     """Interval of the ratio, difference or odds ratio of two independent rates k/n and k₀/n₀.
 
     Parameters
@@ -109,10 +122,12 @@ def contrast_interval(
     contrast : {"ratio", "difference", "odds_ratio"}
         Group over, or less, reference.
     method : {"score", "exact", "wald"}
-        "score": every value that the score test, with the factor N/(N − 1), does not reject (Miettinen & Nurminen
-        1985); a million in about a second. "exact": by inversion of the two-sided exact unconditional test, with tables
-        ordered by the score (`fairstats.numerics.rates.exact`); milliseconds each, equal tables once. "wald": estimate
-        ± z standard errors, of the logarithm for ratio and odds ratio; NaN where a cell that it needs is empty.
+        "score": every value that the score test, with the factor N/(N − 1), does not reject
+        (Miettinen & Nurminen 1985); a million in about a second. "exact": by inversion of the
+        two-sided exact unconditional test, with tables ordered by the score
+        (`fairstats.numerics.rates.exact`); milliseconds each, equal tables once. "wald": estimate ±
+        z standard errors, of the logarithm for ratio and odds ratio; NaN where a cell that it needs
+        is empty.
     confidence_level : float
         Coverage of the two-sided interval.
 
@@ -139,32 +154,42 @@ def contrast_interval(
     contrast = _checked_contrast(contrast)
     check_choice("method", method, ("score", "exact", "wald"))
     level = check_confidence_level(confidence_level)
-    k, n, k0, n0 = _counts(("k", k), ("n", n), ("k0", k0), ("n0", n0))
+    k, n, k0, n0 = _check_counts(("k", k), ("n", n), ("k0", k0), ("n0", n0))
     if method == "exact":
-        tables = _whole(k, n, k0, n0)
+        tables = _check_whole_numbers(k, n, k0, n0)
 
         equal = _EQUAL[contrast]
-        ends = [exact_interval(*counts, contrast=contrast, confidence_level=level, equal=equal) for counts in tables]
+        ends = []
+        for counts in tables:
+            ends.append(
+                exact_interval(*counts, contrast=contrast, confidence_level=level, equal=equal)
+            )
         low, high = np.array(ends).reshape(-1, 2).T
-        return Limits(_plain(low.reshape(k.shape)), _plain(high.reshape(k.shape)))
+        return Limits(_unwrap_scalar(low.reshape(k.shape)), _unwrap_scalar(high.reshape(k.shape)))
     critical = float(ndtri((1 + level) / 2))
     if method == "wald":
-        low, high = _wald(k, n, k0, n0, contrast, critical)
-        return Limits(_plain(low), _plain(high))
+        low, high = _compute_wald(k, n, k0, n0, contrast, critical)
+        return Limits(_unwrap_scalar(low), _unwrap_scalar(high))
     total = n + n0
     with np.errstate(divide="ignore"):
         wider = np.where(total > 1, critical * np.sqrt(total / (total - 1)), np.inf)
     table = (k.ravel(), n.ravel(), k0.ravel(), n0.ravel())
     low = lower_limits(*table, contrast, wider.ravel()).reshape(k.shape)
     high = upper_limits(*table, contrast, wider.ravel()).reshape(k.shape)
-    return Limits(_plain(low), _plain(high))
+    return Limits(_unwrap_scalar(low), _unwrap_scalar(high))
 
 
 def pvalue(
-    k: ArrayLike, n: ArrayLike, k0: ArrayLike, n0: ArrayLike, *,
-    contrast: Contrast = "ratio", null: ArrayLike | None = None,
-    alternative: Literal["two-sided", "less", "greater"] = "two-sided", method: Literal["score", "exact"] = "score",
-) -> Any:  # fmt: skip
+    k: ArrayLike,
+    n: ArrayLike,
+    k0: ArrayLike,
+    n0: ArrayLike,
+    *,
+    contrast: Contrast = "ratio",
+    null: ArrayLike | None = None,
+    alternative: Literal["two-sided", "less", "greater"] = "two-sided",
+    method: Literal["score", "exact"] = "score",
+) -> Any:
     """p-value of a hypothesis about the contrast of two independent rates.
 
     Parameters
@@ -174,12 +199,14 @@ def pvalue(
     contrast : {"ratio", "difference", "odds_ratio"}
         Group over, or less, reference.
     null : array_like, optional
-        Value of the contrast under the null hypothesis; equality (1, or 0 for a difference) where it is left out.
+        Value of the contrast under the null hypothesis; equality (1, or 0 for a difference) where
+        it is left out.
     alternative : {"two-sided", "less", "greater"}
         "less": the contrast is smaller than `null`.
     method : {"score", "exact"}
-        Normal p-value of the score statistic with the factor N/(N − 1), or the exact unconditional test with tables
-        ordered by the score (Chan 1998; nuisance rate within an interval of level 1 − 10⁻⁷, Berger & Boos 1994).
+        Normal p-value of the score statistic with the factor N/(N − 1), or the exact unconditional
+        test with tables ordered by the score (Chan 1998; nuisance rate within an interval of level
+        1 − 10⁻⁷, Berger & Boos 1994).
 
     Returns
     -------
@@ -203,39 +230,50 @@ def pvalue(
     nulls = float_array("null", _EQUAL[contrast] if null is None else null, "numbers")
     least, most = null_range(contrast)
     most = min(most, MOST)
-    check_that(bool(np.all((nulls > least) & (nulls < most))), "null", null, f"values between {least:g} and {most:g}")
-    k, n, k0, n0 = _counts(("k", k), ("n", n), ("k0", k0), ("n0", n0))
-    k, n, k0, n0, nulls = _alike_in_shape(k=k, n=n, k0=k0, n0=n0, null=nulls)
+    check_that(
+        bool(np.all((nulls > least) & (nulls < most))),
+        "null",
+        null,
+        f"values between {least:g} and {most:g}",
+    )
+    k, n, k0, n0 = _check_counts(("k", k), ("n", n), ("k0", k0), ("n0", n0))
+    k, n, k0, n0, nulls = _check_shapes(k=k, n=n, k0=k0, n0=n0, null=nulls)
     if method == "exact":
-        values = [
-            exact_pvalue(*table, contrast=contrast, null=value, alternative=alternative)
-            for table, value in zip(_whole(k, n, k0, n0), nulls.ravel().tolist(), strict=True)
-        ]
-        return _plain(np.array(values).reshape(k.shape))
+        values = []
+        for table, value in zip(
+            _check_whole_numbers(k, n, k0, n0), nulls.ravel().tolist(), strict=True
+        ):
+            values.append(
+                exact_pvalue(*table, contrast=contrast, null=value, alternative=alternative)
+            )
+        return _unwrap_scalar(np.array(values).reshape(k.shape))
     z = _STATISTICS[contrast](k, n, k0, n0, nulls)
     if alternative == "less":
-        return _plain(ndtr(z))
+        return _unwrap_scalar(ndtr(z))
     if alternative == "greater":
-        return _plain(ndtr(-z))
-    return _plain(2 * ndtr(-np.abs(z)))
+        return _unwrap_scalar(ndtr(-z))
+    return _unwrap_scalar(2 * ndtr(-np.abs(z)))
 
 
-def _wald(k: Floats, n: Floats, k0: Floats, n0: Floats, contrast: Contrast, critical: float) -> tuple[Floats, Floats]:
+def _compute_wald(
+    k: Floats, n: Floats, k0: Floats, n0: Floats, contrast: Contrast, critical: float
+) -> tuple[Floats, Floats]:
     """Estimate ± z standard errors, or the same of its logarithm."""
-    p, q = k / n, k0 / n0
+    p = k / n
+    q = k0 / n0
     if contrast == "difference":
-        half = critical * np.sqrt(p * (1 - p) / n + q * (1 - q) / n0)
-        return p - q - half, p - q + half
+        half_width = critical * np.sqrt(p * (1 - p) / n + q * (1 - q) / n0)
+        return p - q - half_width, p - q + half_width
     with np.errstate(divide="ignore", invalid="ignore"):
         if contrast == "ratio":
             centre = np.log(p) - np.log(q)
-            error = np.sqrt((1 - p) / k + (1 - q) / k0)
+            std_error = np.sqrt((1 - p) / k + (1 - q) / k0)
         else:
             centre = np.log(p / (1 - p)) - np.log(q / (1 - q))
-            error = np.sqrt(1 / k + 1 / (n - k) + 1 / k0 + 1 / (n0 - k0))
-        fine = np.isfinite(centre) & np.isfinite(error)
-        low = np.where(fine, np.exp(centre - critical * error), np.nan)
-        high = np.where(fine, np.exp(centre + critical * error), np.nan)
+            std_error = np.sqrt(1 / k + 1 / (n - k) + 1 / k0 + 1 / (n0 - k0))
+        is_finite = np.isfinite(centre) & np.isfinite(std_error)
+        low = np.where(is_finite, np.exp(centre - critical * std_error), np.nan)
+        high = np.where(is_finite, np.exp(centre + critical * std_error), np.nan)
     return low, high
 
 
@@ -244,19 +282,24 @@ def _checked_contrast(contrast: Any) -> Contrast:
     return contrast  # type: ignore[no-any-return]
 
 
-def _counts(*named: tuple[str, ArrayLike]) -> list[Floats]:
+def _check_counts(*named: tuple[str, ArrayLike]) -> list[Floats]:
     """Counts as arrays of one shape; names and values in pairs of successes and cases."""
-    arrays = _alike_in_shape(**{name: float_array(name, value, "numbers") for name, value in named})
-    for place in range(0, len(arrays), 2):
-        (name, value), (size_name, size) = named[place : place + 2]
-        successes, cases = arrays[place : place + 2]
-        check_that(bool(np.all((cases > 0) & (cases <= MOST))), size_name, size, f"numbers above 0, up to {MOST:g}")
-        fine = (successes >= 0) & (successes <= cases)
-        check_that(bool(np.all(fine)), name, value, f"from 0 to {size_name}")
+    arrays = _check_shapes(**{name: float_array(name, value, "numbers") for name, value in named})
+    for position in range(0, len(arrays), 2):
+        (name, value), (size_name, size) = named[position : position + 2]
+        successes, cases = arrays[position : position + 2]
+        check_that(
+            bool(np.all((cases > 0) & (cases <= MOST))),
+            size_name,
+            size,
+            f"numbers above 0, up to {MOST:g}",
+        )
+        is_possible = (successes >= 0) & (successes <= cases)
+        check_that(bool(np.all(is_possible)), name, value, f"from 0 to {size_name}")
     return arrays
 
 
-def _alike_in_shape(**arrays: Floats) -> list[Floats]:
+def _check_shapes(**arrays: Floats) -> list[Floats]:
     """Arrays of one shape, by broadcasting."""
     try:
         return list(np.broadcast_arrays(*arrays.values()))
@@ -264,22 +307,28 @@ def _alike_in_shape(**arrays: Floats) -> list[Floats]:
         shapes = ", ".join(f"{name} {array.shape}" for name, array in arrays.items())
         first = next(iter(arrays))
         raise InputError(
-            first, got=f"shapes {shapes}", allowed="shapes that broadcast", cure="pass one value for each other"
+            first,
+            got=f"shapes {shapes}",
+            allowed="shapes that broadcast",
+            cure="pass one value for each other",
         ) from None
 
 
-def _whole(*columns: NDArray[Any]) -> list[tuple[int, int, int, int]]:
+def _check_whole_numbers(*columns: NDArray[Any]) -> list[tuple[int, int, int, int]]:
     """Tables of whole counts, in the order of raveled arrays."""
     names = ("k", "n", "k0", "n0")
     for name, values in zip(names, columns, strict=True):
         if not np.all(values == np.floor(values)):
             raise InputError(
-                name, got=shown(values), allowed="whole counts", cure='method="score" for effective counts'
+                name,
+                got=shown(values),
+                allowed="whole counts",
+                cure='method="score" for effective counts',
             )
     rows = zip(*(values.ravel().astype(np.int64).tolist() for values in columns), strict=True)
     return list(rows)
 
 
-def _plain(values: Any) -> Any:
+def _unwrap_scalar(values: Any) -> Any:
     """A float where all counts were numbers."""
     return float(values) if np.ndim(values) == 0 else np.asarray(values)

@@ -1,13 +1,19 @@
 """Score tests of two rates: statistic and intervals.
 
-The interval holds every θ that the score test, with the maximum likelihood estimates of both rates under the
-constraint, does not reject (Miettinen & Nurminen 1985). Without the factor N/(N−1) these are Koopman's (1984) interval
-for the ratio and Mee's (1984) for the difference.
+With r_g = k_g/n_g, and p̃_g their maximum likelihood estimates under p₀ = θp₁ (p₀ = p₁ + δ),
 
-statsmodels 0.15 has these intervals with faults (difference: wrong limits; ratio: complex or NaN at full and empty
-cells), hence our own. The statistics are written twice: in plain floats for one table, which an interval needs, and for
-arrays of tables, of which an exact test needs thousands (a whole public call is 18 and 5 times slower with the other
-one). A test holds the two together to 1e-12.
+    z(θ) = (r₀ − θr₁) / √{c·[p̃₀(1 − p̃₀)/n₀ + θ²·p̃₁(1 − p̃₁)/n₁]},
+    z(δ) = (r₀ − r₁ − δ) / √{c·[p̃₀(1 − p̃₀)/n₀ + p̃₁(1 − p̃₁)/n₁]},    c = N/(N − 1), N = n₀ + n₁.
+
+The interval holds every θ that the score test, with the maximum likelihood estimates of both rates
+under the constraint, does not reject (Miettinen & Nurminen 1985). Without the factor N/(N−1) these
+are Koopman's (1984) interval for the ratio and Mee's (1984) for the difference.
+
+statsmodels 0.15 has these intervals with faults (difference: wrong limits; ratio: complex or NaN at
+full and empty cells), hence our own. The statistics are written twice: in plain floats for one
+table, which an interval needs, and for arrays of tables, of which an exact test needs thousands (a
+whole public call is 18 and 5 times slower with the other one). A test holds the two together to
+1e-12.
 """
 
 from __future__ import annotations
@@ -28,13 +34,16 @@ Table = tuple[float, float, float, float]
 Contrast = Literal["ratio", "difference", "odds_ratio"]
 #: Answers that are kept: many small groups beside one reference make few different tables.
 KEPT = 1 << 13
-#: Estimate and null value that differ by less cannot be told apart where the variance is 0: 1 − 1e-16 is 1.
+#: Estimate and null value that differ by less cannot be told apart where the variance is 0: 1 −
+#: 1e-16 is 1.
 NOT_APART = 1e-14
 #: Fewer tables than this are faster one by one.
 _FEW_TABLES = 40
 
 
-def ratio_statistic(table: Table, ratio: float, correction: bool, continuity: bool = False) -> float:
+def ratio_statistic(
+    table: Table, ratio: float, correction: bool, continuity: bool = False
+) -> float:
     """Score statistic of H0: p₀/p₁ = ratio for a table (k₀, n₀, k₁, n₁).
 
     With the continuity correction k₀/n₀ − ratio·k₁/n₁ is less by (1/n₀ + ratio/n₁)/2, at least 0.
@@ -50,16 +59,21 @@ def ratio_statistic(table: Table, ratio: float, correction: bool, continuity: bo
     distance = k0 / n0 - ratio * (k1 / n1)
     if continuity:
         distance = copysign(max(abs(distance) - (1 / n0 + ratio / n1) / 2, 0.0), distance)
-    return _standardised(distance, variance, total, correction)
+    return _standardise_distance(distance, variance, total, correction)
 
 
-def difference_statistic(table: Table, difference: float, correction: bool, continuity: bool = False) -> float:
+def difference_statistic(
+    table: Table, difference: float, correction: bool, continuity: bool = False
+) -> float:
     """Score statistic of H0: p₀ − p₁ = difference for a table (k₀, n₀, k₁, n₁).
 
-    With the continuity correction the distance from the estimate is less by (1/n₀ + 1/n₁)/2, at least 0.
+    With the continuity correction the distance from the estimate is less by (1/n₀ + 1/n₁)/2, at
+    least 0.
     """
     k0, n0, k1, n1 = table
-    f0, f1, theta = k0 / n0, k1 / n1, n1 / n0
+    f0 = k0 / n0
+    f1 = k1 / n1
+    theta = n1 / n0
     a = 1 + theta
     b = -(1 + theta + f0 + theta * f1 + difference * (theta + 2))
     c = difference * difference + difference * (2 * f0 + theta + 1) + f0 + theta * f1
@@ -67,7 +81,8 @@ def difference_statistic(table: Table, difference: float, correction: bool, cont
     v = b**3 / (3 * a) ** 3 - b * c / (6 * a * a) + d / (2 * a)
     u = copysign(sqrt(max(b * b / (9 * a * a) - c / (3 * a), 0.0)), v)
     angle = 0.0 if u == 0 or u**3 == 0 else min(max(v / u**3, -1.0), 1.0)
-    low, high = max(0.0, difference), min(1.0, 1.0 + difference)
+    low = max(0.0, difference)
+    high = min(1.0, 1.0 + difference)
     p0 = min(max(2 * u * cos((pi + acos(angle)) / 3) - b / (3 * a), low), high)
     for _ in range(3):  # the trigonometric root loses digits where two roots meet
         slope = (3 * a * p0 + 2 * b) * p0 + c
@@ -82,23 +97,28 @@ def difference_statistic(table: Table, difference: float, correction: bool, cont
     distance = f0 - f1 - difference
     if continuity:
         distance = copysign(max(abs(distance) - (1 / n0 + 1 / n1) / 2, 0.0), distance)
-    return _standardised(distance, variance, n0 + n1, correction)
+    return _standardise_distance(distance, variance, n0 + n1, correction)
 
 
-def odds_ratio_statistic(table: Table, odds_ratio: float, correction: bool, continuity: bool = False) -> float:
+def odds_ratio_statistic(
+    table: Table, odds_ratio: float, correction: bool, continuity: bool = False
+) -> float:
     """Score statistic of H0: odds of p₀ over odds of p₁ = odds ratio for a table (k₀, n₀, k₁, n₁).
 
-    n₀(k₀/n₀ − p̃₀)·√(1/(n₀p̃₀q̃₀) + 1/(n₁p̃₁q̃₁)) (Miettinen & Nurminen 1985); at 1 the statistic of equal rates.
+    n₀(k₀/n₀ − p̃₀)·√(1/(n₀p̃₀q̃₀) + 1/(n₁p̃₁q̃₁)) (Miettinen & Nurminen 1985); at 1 the statistic
+    of equal rates.
     """
     k0, n0, k1, n1 = table
     total = k0 + k1
     if total in (0, n0 + n1):
         return 0.0
-    # successes under ψ are failures under 1/ψ: by both ways neither p̃₁ nor 1 − p̃₁ loses its digits
-    p1 = _reference_with_odds_ratio(total, n0, n1, odds_ratio)
-    q1 = _reference_with_odds_ratio(n0 + n1 - total, n0, n1, 1 / odds_ratio)
+    # successes under ψ are failures under 1/ψ: by both ways neither p̃₁ nor 1 − p̃₁ loses its
+    # digits
+    p1 = _solve_reference_rate(total, n0, n1, odds_ratio)
+    q1 = _solve_reference_rate(n0 + n1 - total, n0, n1, 1 / odds_ratio)
     odds = q1 + odds_ratio * p1
-    p0, q0 = odds_ratio * p1 / odds, q1 / odds
+    p0 = odds_ratio * p1 / odds
+    q0 = q1 / odds
     spread = 1 / (n0 * p0 * q0) + 1 / (n1 * p1 * q1)
     distance = k0 - n0 * p0
     if continuity:
@@ -107,7 +127,7 @@ def odds_ratio_statistic(table: Table, odds_ratio: float, correction: bool, cont
     return z * sqrt((n0 + n1 - 1) / (n0 + n1)) if correction else z
 
 
-def _reference_with_odds_ratio(hits: float, n0: float, n1: float, odds_ratio: float) -> float:
+def _solve_reference_rate(hits: float, n0: float, n1: float, odds_ratio: float) -> float:
     """p̃₁ of `rates_with_odds_ratio` for one table, in plain floats."""
     a = n1 * (odds_ratio - 1)
     b = n1 + n0 * odds_ratio - hits * (odds_ratio - 1)
@@ -117,8 +137,13 @@ def _reference_with_odds_ratio(hits: float, n0: float, n1: float, odds_ratio: fl
     return (root - b) / (2 * a)
 
 
-def score_statistic(table: Table, contrast: Contrast, null: float, correction: bool = False) -> float:
-    """Score statistic of H0: contrast = null for a table (k, n, k₀, n₀); positive where the estimate lies above."""
+def score_statistic(
+    table: Table, contrast: Contrast, null: float, correction: bool = False
+) -> float:
+    """Score statistic of H0: contrast = null for a table (k, n, k₀, n₀).
+
+    Positive where the estimate lies above.
+    """
     if contrast == "ratio":
         return ratio_statistic(table, null, correction)
     if contrast == "difference":
@@ -126,35 +151,57 @@ def score_statistic(table: Table, contrast: Contrast, null: float, correction: b
     return odds_ratio_statistic(table, null, correction)
 
 
-def _standardised(distance: float, variance: float, total: float, correction: bool) -> float:
+def _standardise_distance(
+    distance: float, variance: float, total: float, correction: bool
+) -> float:
     if variance <= 0:
         return 0.0 if abs(distance) < NOT_APART else copysign(inf, distance)
     return distance / sqrt(variance * total / (total - 1) if correction else variance)
 
 
 @functools.lru_cache(maxsize=KEPT)
-def ratio_limit(table: Table, critical: float, correction: bool, side: int, continuity: bool = False) -> float:
+def ratio_limit(
+    table: Table, critical: float, correction: bool, side: int, continuity: bool = False
+) -> float:
     """Lower (side −1) or upper (side 1) end of {ratio : |z(ratio)| ≤ critical}; in [0, ∞]."""
     k0, n0, k1, n1 = table
     if (k1 if side > 0 else k0) == 0:
         return inf if side > 0 else 0.0
-    center = LOG_SPAN if k1 == 0 else (-LOG_SPAN if k0 == 0 else log(k0 / n0) - log(k1 / n1))
+    if k1 == 0:
+        center = LOG_SPAN
+    else:
+        center = -LOG_SPAN if k0 == 0 else log(k0 / n0) - log(k1 / n1)
     ends = (-LOG_SPAN, center) if side < 0 else (center, LOG_SPAN)
-    return exp(_root(lambda x: ratio_statistic(table, exp(x), correction, continuity), -side * critical, *ends))
+    return exp(
+        _find_root(
+            lambda x: ratio_statistic(table, exp(x), correction, continuity),
+            -side * critical,
+            *ends,
+        )
+    )
 
 
 @functools.lru_cache(maxsize=KEPT)
-def difference_limit(table: Table, critical: float, correction: bool, continuity: bool, side: int) -> float:
-    """Lower (side −1) or upper (side 1) end of {difference : |z(difference)| ≤ critical}, in [−1, 1]."""
+def difference_limit(
+    table: Table, critical: float, correction: bool, continuity: bool, side: int
+) -> float:
+    """Lower (side −1) or upper (side 1) end of {difference : |z(difference)| ≤ critical}.
+
+    It lies within [−1, 1].
+    """
     k0, n0, k1, n1 = table
     center = k0 / n0 - k1 / n1
     if side * difference_statistic(table, side, correction, continuity) >= -critical:
         return float(side)
     ends = (-1.0, center) if side < 0 else (center, 1.0)
-    return _root(lambda d: difference_statistic(table, d, correction, continuity), -side * critical, *ends)
+    return _find_root(
+        lambda d: difference_statistic(table, d, correction, continuity), -side * critical, *ends
+    )
 
 
-def _root(statistic: Callable[[float], float], target: float, left: float, right: float) -> float:
+def _find_root(
+    statistic: Callable[[float], float], target: float, left: float, right: float
+) -> float:
     """Where the decreasing statistic meets the target, between left and right."""
 
     def distance(x: float) -> float:
@@ -166,26 +213,53 @@ def _root(statistic: Callable[[float], float], target: float, left: float, right
 
 
 def ratio_score_statistic(
-    k0: ArrayLike, n0: ArrayLike, k1: ArrayLike, n1: ArrayLike, ratio: ArrayLike, *, correction: bool = True
+    k0: ArrayLike,
+    n0: ArrayLike,
+    k1: ArrayLike,
+    n1: ArrayLike,
+    ratio: ArrayLike,
+    *,
+    correction: bool = True,
 ) -> Floats:
-    """Score statistic z of H0: p₀/p₁ = ratio; positive where the estimate lies above. Arrays broadcast."""
+    """Score statistic z of H0: p₀/p₁ = ratio; positive where the estimate lies above.
+
+    Arrays broadcast.
+    """
     k0, n0, k1, n1, ratio = (np.asarray(v, dtype=np.float64) for v in (k0, n0, k1, n1, ratio))
-    # the constrained rates: the smaller root of a quadratic, in its stable form
-    b = n0 * ratio + k0 + n1 + k1 * ratio
-    c = k0 + k1
-    root = np.sqrt(np.maximum(b * b - 4 * (n0 + n1) * ratio * c, 0.0))
-    p1 = np.minimum(2 * c / (b + root), np.minimum(1.0, 1.0 / ratio))
-    p0 = ratio * p1
+    p0, p1 = rates_with_ratio(k0, n0, k1, n1, ratio)
     variance = p0 * (1 - p0) / n0 + ratio**2 * p1 * (1 - p1) / n1
-    return _standardised_arrays(k0 / n0 - ratio * (k1 / n1), variance, n0 + n1, correction)
+    return _standardise_distances(k0 / n0 - ratio * (k1 / n1), variance, n0 + n1, correction)
 
 
-def rates_with_difference(f0: Floats, f1: Floats, share: Floats, difference: Floats) -> tuple[Floats, Floats]:
-    """Maximum likelihood estimates of two rates p₀ and p₁ whose difference p₀ − p₁ is given. Arrays broadcast.
+def rates_with_ratio(
+    k0: Floats, n0: Floats, k1: Floats, n1: Floats, ratio: Floats
+) -> tuple[Floats, Floats]:
+    """Maximum likelihood estimates of two rates p₀ and p₁ whose ratio θ = p₀/p₁ is given.
+
+    Arrays broadcast. p₁ is the smaller root of
+
+        (n₀ + n₁)θ p₁² − [n₀θ + k₀ + n₁ + k₁θ] p₁ + k₀ + k₁ = 0
+
+    in its stable form (Miettinen & Nurminen 1985).
+    """
+    b = n0 * ratio + k0 + n1 + k1 * ratio
+    successes = k0 + k1
+    root = np.sqrt(np.maximum(b * b - 4 * (n0 + n1) * ratio * successes, 0.0))
+    p1 = np.minimum(2 * successes / (b + root), np.minimum(1.0, 1.0 / ratio))
+    return np.minimum(ratio * p1, 1.0), p1
+
+
+def rates_with_difference(
+    f0: Floats, f1: Floats, share: Floats, difference: Floats
+) -> tuple[Floats, Floats]:
+    """Maximum likelihood estimates of two rates p₀ and p₁ whose difference p₀ − p₁ is given.
+
+    Arrays broadcast.
 
     With the observed rates f₀, f₁, `share` λ = n₁/n₀ and δ the difference, p₀ is the root of
 
-        (1 + λ) p³ − [1 + λ + f₀ + λf₁ + δ(λ + 2)] p² + [δ² + δ(2f₀ + λ + 1) + f₀ + λf₁] p − f₀δ(1 + δ) = 0
+        (1 + λ) p³ − [1 + λ + f₀ + λf₁ + δ(λ + 2)] p² + [δ² + δ(2f₀ + λ + 1) + f₀ + λf₁] p − f₀δ(1 +
+        δ) = 0
 
     between max(0, δ) and min(1, 1 + δ), in trigonometric form (Farrington & Manning 1990).
     """
@@ -197,7 +271,8 @@ def rates_with_difference(f0: Floats, f1: Floats, share: Floats, difference: Flo
     u = np.sign(v) * np.sqrt(np.maximum(b**2 / (3 * a) ** 2 - c / (3 * a), 0.0))
     with np.errstate(divide="ignore", invalid="ignore"):
         angle = np.where(u == 0, 0.0, np.clip(v / u**3, -1.0, 1.0))
-    low, high = np.maximum(0.0, difference), np.minimum(1.0, 1.0 + difference)
+    low = np.maximum(0.0, difference)
+    high = np.minimum(1.0, 1.0 + difference)
     p0 = np.clip(2 * u * np.cos((np.pi + np.arccos(angle)) / 3) - b / (3 * a), low, high)
     for _ in range(3):  # the trigonometric root loses digits where two roots meet
         slope = (3 * a * p0 + 2 * b) * p0 + c
@@ -208,38 +283,53 @@ def rates_with_difference(f0: Floats, f1: Floats, share: Floats, difference: Flo
 
 
 def difference_score_statistic(
-    k0: ArrayLike, n0: ArrayLike, k1: ArrayLike, n1: ArrayLike, difference: ArrayLike, *, correction: bool = True,
+    k0: ArrayLike,
+    n0: ArrayLike,
+    k1: ArrayLike,
+    n1: ArrayLike,
+    difference: ArrayLike,
+    *,
+    correction: bool = True,
     continuity: ArrayLike = False,
-) -> Floats:  # fmt: skip
-    """Score statistic z of H0: p₀ − p₁ = difference; positive where the estimate lies above; of arrays."""
-    k0, n0, k1, n1, difference = (np.asarray(v, dtype=np.float64) for v in (k0, n0, k1, n1, difference))
-    f0, f1 = k0 / n0, k1 / n1
+) -> Floats:
+    """Score statistic z of H0: p₀ − p₁ = difference; positive where the estimate lies above.
+
+    Of arrays.
+    """
+    k0, n0, k1, n1, difference = (
+        np.asarray(v, dtype=np.float64) for v in (k0, n0, k1, n1, difference)
+    )
+    f0 = k0 / n0
+    f1 = k1 / n1
     p0, p1 = rates_with_difference(f0, f1, n1 / n0, difference)
     variance = p0 * (1 - p0) / n0 + p1 * (1 - p1) / n1
     distance = f0 - f1 - difference
     less = np.where(continuity, (1 / n0 + 1 / n1) / 2, 0.0)
     distance = np.copysign(np.maximum(np.abs(distance) - less, 0.0), distance)
-    return _standardised_arrays(distance, variance, n0 + n1, correction)
+    return _standardise_distances(distance, variance, n0 + n1, correction)
 
 
 def rates_with_odds_ratio(
     hits: Floats, n0: Floats, n1: Floats, odds_ratio: Floats
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Maximum likelihood estimates p₀, 1 − p₀, p₁, 1 − p₁ of two rates whose odds ratio is given. Arrays broadcast.
+    """Maximum likelihood estimates p₀, 1 − p₀, p₁, 1 − p₁ of two rates whose odds ratio is given.
 
-    With `hits` h successes in both groups and the odds ratio ψ of p₀ over p₁, p₁ is the root in [0, 1] of
+    Arrays broadcast.
+
+    With `hits` h successes in both groups and the odds ratio ψ of p₀ over p₁, p₁ is the root in [0,
+    1] of
 
         n₁(ψ − 1) p² + [n₁ + n₀ψ − h(ψ − 1)] p − h = 0.
 
     Successes under ψ are failures under 1/ψ: by both ways neither p₁ nor 1 − p₁ loses its digits.
     """
-    p1 = _references_with_odds_ratio(hits, n0, n1, odds_ratio)
-    q1 = _references_with_odds_ratio(n0 + n1 - hits, n0, n1, 1 / odds_ratio)
+    p1 = _solve_reference_rates(hits, n0, n1, odds_ratio)
+    q1 = _solve_reference_rates(n0 + n1 - hits, n0, n1, 1 / odds_ratio)
     odds = q1 + odds_ratio * p1
     return odds_ratio * p1 / odds, q1 / odds, p1, q1
 
 
-def _references_with_odds_ratio(hits: Floats, n0: Floats, n1: Floats, odds_ratio: Floats) -> Floats:
+def _solve_reference_rates(hits: Floats, n0: Floats, n1: Floats, odds_ratio: Floats) -> Floats:
     a = n1 * (odds_ratio - 1)
     b = n1 + n0 * odds_ratio - hits * (odds_ratio - 1)
     root = np.sqrt(np.maximum(b * b + 4 * a * hits, 0.0))
@@ -249,10 +339,21 @@ def _references_with_odds_ratio(hits: Floats, n0: Floats, n1: Floats, odds_ratio
 
 
 def odds_ratio_score_statistic(
-    k0: ArrayLike, n0: ArrayLike, k1: ArrayLike, n1: ArrayLike, odds_ratio: ArrayLike, *, correction: bool = True
-) -> Floats:  # fmt: skip
-    """Score statistic z of H0: odds ratio = `odds_ratio`; positive where the estimate lies above. Arrays broadcast."""
-    k0, n0, k1, n1, odds_ratio = (np.asarray(v, dtype=np.float64) for v in (k0, n0, k1, n1, odds_ratio))
+    k0: ArrayLike,
+    n0: ArrayLike,
+    k1: ArrayLike,
+    n1: ArrayLike,
+    odds_ratio: ArrayLike,
+    *,
+    correction: bool = True,
+) -> Floats:
+    """Score statistic z of H0: odds ratio = `odds_ratio`; positive where the estimate lies above.
+
+    Arrays broadcast.
+    """
+    k0, n0, k1, n1, odds_ratio = (
+        np.asarray(v, dtype=np.float64) for v in (k0, n0, k1, n1, odds_ratio)
+    )
     total = k0 + k1
     p0, q0, p1, q1 = rates_with_odds_ratio(total, n0, n1, odds_ratio)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -262,7 +363,9 @@ def odds_ratio_score_statistic(
     return z * np.sqrt((n0 + n1 - 1) / (n0 + n1)) if correction else z
 
 
-def difference_limits_of(tables: Floats, critical: ArrayLike, continuity: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+def difference_limits_of(
+    tables: Floats, critical: ArrayLike, continuity: NDArray[np.bool_]
+) -> tuple[Floats, Floats]:
     """Lower and upper limits of many tables at once: rows (k₀, n₀, k₁, n₁), shape (J, 4).
 
     `critical`: one value, or of the lower and upper limits, shape (2, J).
@@ -271,29 +374,50 @@ def difference_limits_of(tables: Floats, critical: ArrayLike, continuity: NDArra
     if len(tables) < _FEW_TABLES:
         of_each = tables.tolist(), continuity.tolist()
         below, above = (
-            np.array([difference_limit(tuple(t), z, True, c, side) for t, c, z in zip(*of_each, own, strict=True)])
-            for side, own in zip((-1, 1), at.tolist(), strict=True)
+            np.array(
+                [
+                    difference_limit(tuple(t), z, True, c, side)
+                    for t, c, z in zip(*of_each, own_rates, strict=True)
+                ]
+            )
+            for side, own_rates in zip((-1, 1), at.tolist(), strict=True)
         )
         return below, above
 
-    def excess(difference: Floats, k0: Floats, n0: Floats, k1: Floats, n1: Floats, c: Floats, target: Floats) -> Floats:
+    def excess(
+        difference: Floats,
+        k0: Floats,
+        n0: Floats,
+        k1: Floats,
+        n1: Floats,
+        c: Floats,
+        target: Floats,
+    ) -> Floats:
         z = difference_score_statistic(k0, n0, k1, n1, difference, continuity=c)
         return np.clip(z, -1e6, 1e6) - target
 
     from scipy.optimize.elementwise import find_root
 
     def end(outer: float, target: Floats) -> Floats:
-        """Where the statistic meets the target between the estimate and the end of the range; the end for nowhere."""
-        k0, n0, k1, n1 = own = tables.T
+        """Where the statistic meets the target between the estimate and the end of the range.
+
+        The end for nowhere.
+        """
+        k0, n0, k1, n1 = own_rates = tables.T
         ends = k0 / n0 - k1 / n1, np.full(len(tables), outer)
-        found = find_root(excess, ends, args=(*own, continuity, target))
+        found = find_root(excess, ends, args=(*own_rates, continuity, target))
         return np.where(found.success, found.x, outer)
 
     return end(-1.0, at[0]), end(1.0, -at[1])
 
 
-def _standardised_arrays(distance: Floats, variance: Floats, total: NDArray[Any], correction: bool) -> Floats:
-    variance = variance * total / (total - 1) if correction else variance
+def _standardise_distances(
+    distance: Floats, variance: Floats, total: NDArray[Any], correction: bool
+) -> Floats:
+    if correction:
+        variance = variance * total / (total - 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         z = distance / np.sqrt(variance)
-    return np.where(variance > 0, z, np.where(np.abs(distance) < NOT_APART, 0.0, np.copysign(np.inf, distance)))
+    return np.where(
+        variance > 0, z, np.where(np.abs(distance) < NOT_APART, 0.0, np.copysign(np.inf, distance))
+    )

@@ -1,28 +1,34 @@
-"""One contrast of two rates over strata: the stratified score, exact conditional tests, homogeneity.
+"""One contrast of two rates over strata.
 
-In stratum h of H a group has k₁ successes among n₁ cases, its reference k₀ among n₀; r = k/n, N = n₁ + n₀. Under the
-hypothesis that one contrast θ holds in all strata, with p̃₁, p̃₀ the maximum likelihood estimates of both rates of the
-stratum under it (Miettinen & Nurminen 1985) and w = n₁n₀/N the weights of Mantel and Haenszel (1959),
+The stratified score, exact conditional tests, homogeneity.
+
+In stratum h of H a group has k₁ successes among n₁ cases, its reference k₀ among n₀; r = k/n, N =
+n₁ + n₀. Under the hypothesis that one contrast θ holds in all strata, with p̃₁, p̃₀ the maximum
+likelihood estimates of both rates of the stratum under it (Miettinen & Nurminen 1985) and w =
+n₁n₀/N the weights of Mantel and Haenszel (1959),
 
     z(θ) = Σ w S / √(Σ w² V),        V = Var(S | p̃₁, p̃₀) · N/(N − 1),
 
     ratio        S = r₁ − θ r₀                        V = [p̃₁q̃₁/n₁ + θ² p̃₀q̃₀/n₀] · N/(N − 1)
     difference   S = r₁ − r₀ − θ                      V = [p̃₁q̃₁/n₁ + p̃₀q̃₀/n₀] · N/(N − 1)
     odds ratio   S = r₁(1 − r₀) − θ r₀(1 − r₁)        V = [(q̃₀ + θp̃₀)² p̃₁q̃₁/n₁ + (p̃₁ + θq̃₁)² p̃₀q̃₀/n₀
-                                                           + (θ − 1)² p̃₁q̃₁p̃₀q̃₀/(n₁n₀)] · N/(N − 1).
+                                                           + (θ − 1)² p̃₁q̃₁p̃₀q̃₀/(n₁n₀)] · N/(N −
+                                                           1).
 
-S has mean 0 under the hypothesis whatever the rates are, so that many small strata do no harm. z(θ̂) = 0 at the
-estimates of Mantel and Haenszel: Σwr₁/Σwr₀, Σw(r₁ − r₀)/Σw, Σwr₁(1 − r₀)/Σwr₀(1 − r₁). At equality (θ = 1, or a
-difference of 0) z² is the statistic of Cochran, Mantel and Haenszel without continuity correction. The interval holds
-every θ with |z(θ)| ≤ c. Arrays have the shape (…, H), and answers the shape (…).
+S has mean 0 under the hypothesis whatever the rates are, so that many small strata do no harm.
+z(θ̂) = 0 at the estimates of Mantel and Haenszel: Σwr₁/Σwr₀, Σw(r₁ − r₀)/Σw, Σwr₁(1 − r₀)/Σwr₀(1 −
+r₁). At equality (θ = 1, or a difference of 0) z² is the statistic of Cochran, Mantel and Haenszel
+without continuity correction. The interval holds every θ with |z(θ)| ≤ c. Arrays have the shape (…,
+H), and answers the shape (…).
 
-Where a group is small the law of z is skew. Verdicts therefore rest on the less favourable of two tails, the normal one
-and that of a gamma law with the skewness of Σ w S (Pearson's type III; to its first term the correction of Gart & Nam
-1988, which Laud 2017 takes over to strata):
+Where a group is small the law of z is skew. Verdicts therefore rest on the less favourable of two
+tails, the normal one and that of a gamma law with the skewness of Σ w S (Pearson's type III; to its
+first term the correction of Gart & Nam 1988, which Laud 2017 takes over to strata):
 
     γ(θ) = Σ w³ μ₃ / (Σ w² V)^(3/2),       μ₃ = a³ p̃₁q̃₁(q̃₁ − p̃₁)/n₁² − b³ p̃₀q̃₀(q̃₀ − p̃₀)/n₀²,
 
-    a, b = 1, θ (ratio);  1, 1 (difference);  q̃₀ + θp̃₀, p̃₁ + θq̃₁ (odds ratio, with the terms of its product r₁r₀).
+    a, b = 1, θ (ratio);  1, 1 (difference);  q̃₀ + θp̃₀, p̃₁ + θq̃₁ (odds ratio, with the terms of
+    its product r₁r₀).
 """
 
 from __future__ import annotations
@@ -36,7 +42,11 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import gammainc, gammaincc, ndtri
 
 from fairstats.ground.checks import Floats
-from fairstats.numerics.rates.score import rates_with_difference, rates_with_odds_ratio
+from fairstats.numerics.rates.score import (
+    rates_with_difference,
+    rates_with_odds_ratio,
+    rates_with_ratio,
+)
 
 Contrast = Literal["ratio", "difference", "odds_ratio"]
 #: The value of each contrast where both rates are equal.
@@ -64,7 +74,9 @@ class Strata:
     @classmethod
     def of(cls, k1: ArrayLike, n1: ArrayLike, k0: ArrayLike, n0: ArrayLike) -> Strata:
         """The counts, broadcast to one shape."""
-        columns = np.broadcast_arrays(*(np.asarray(counts, dtype=np.float64) for counts in (k1, n1, k0, n0)))
+        columns = np.broadcast_arrays(
+            *(np.asarray(counts, dtype=np.float64) for counts in (k1, n1, k0, n0))
+        )
         return cls(*columns)
 
     @property
@@ -108,32 +120,30 @@ class Rates(NamedTuple):
 
 
 def constrained_rates(tables: Strata, theta: ArrayLike, contrast: Contrast) -> Rates:
-    """p̃₁, q̃₁, p̃₀, q̃₀ of every stratum: maximum likelihood estimates where its contrast is θ (shape (…))."""
+    """p̃₁, q̃₁, p̃₀, q̃₀ of every stratum.
+
+    Maximum likelihood estimates where its contrast is θ (shape (…)).
+    """
     theta = np.asarray(theta, dtype=np.float64)[..., None]
     n1 = np.maximum(tables.n1, 1)
     n0 = np.maximum(tables.n0, 1)
     if contrast == "ratio":
-        return _with_ratio(tables.k1, n1, tables.k0, n0, theta)
+        return _solve_with_ratio(tables.k1, n1, tables.k0, n0, theta)
     if contrast == "difference":
-        return _with_difference(tables.k1, n1, tables.k0, n0, theta)
-    return _with_odds_ratio(tables.k1, n1, tables.k0, n0, theta)
+        return _solve_with_difference(tables.k1, n1, tables.k0, n0, theta)
+    return _solve_with_odds_ratio(tables.k1, n1, tables.k0, n0, theta)
 
 
-def _with_ratio(k1: Floats, n1: Floats, k0: Floats, n0: Floats, theta: Floats) -> Rates:
-    # the smaller root of N θ p₀² − [n₁θ + k₁ + n₀ + k₀θ] p₀ + (k₁ + k₀) = 0, in its stable form
-    hits = k1 + k0
-    b = n1 * theta + k1 + n0 + k0 * theta
-    root = np.sqrt(np.maximum(b * b - 4 * (n1 + n0) * theta * hits, 0.0))
-    p0 = np.minimum(2 * hits / (b + root), np.minimum(1.0, 1.0 / theta))
-    p1 = np.minimum(theta * p0, 1.0)
+def _solve_with_ratio(k1: Floats, n1: Floats, k0: Floats, n0: Floats, theta: Floats) -> Rates:
+    p1, p0 = rates_with_ratio(k1, n1, k0, n0, theta)
     return Rates(p1, 1 - p1, p0, 1 - p0)
 
 
-def _with_odds_ratio(k1: Floats, n1: Floats, k0: Floats, n0: Floats, theta: Floats) -> Rates:
+def _solve_with_odds_ratio(k1: Floats, n1: Floats, k0: Floats, n0: Floats, theta: Floats) -> Rates:
     return Rates(*rates_with_odds_ratio(k1 + k0, n1, n0, theta))
 
 
-def _with_difference(k1: Floats, n1: Floats, k0: Floats, n0: Floats, theta: Floats) -> Rates:
+def _solve_with_difference(k1: Floats, n1: Floats, k0: Floats, n0: Floats, theta: Floats) -> Rates:
     p1, p0 = rates_with_difference(k1 / n1, k0 / n0, n0 / n1, theta)
     return Rates(p1, 1 - p1, p0, 1 - p0)
 
@@ -142,9 +152,12 @@ def score_parts(tables: Strata, theta: ArrayLike, contrast: Contrast) -> tuple[F
     """S and V of every stratum, shape (…, H); 0 where a group has no case."""
     at = np.asarray(theta, dtype=np.float64)[..., None]
     p1, q1, p0, q0 = constrained_rates(tables, theta, contrast)
-    n1, n0 = np.maximum(tables.n1, 1), np.maximum(tables.n0, 1)
-    r1, r0 = tables.rate1, tables.rate0
-    of_group, of_reference = p1 * q1 / n1, p0 * q0 / n0
+    n1 = np.maximum(tables.n1, 1)
+    n0 = np.maximum(tables.n0, 1)
+    r1 = tables.rate1
+    r0 = tables.rate0
+    of_group = p1 * q1 / n1
+    of_reference = p0 * q0 / n0
     if contrast == "ratio":
         score = r1 - at * r0
         variance = of_group + at**2 * of_reference
@@ -162,7 +175,10 @@ def score_parts(tables: Strata, theta: ArrayLike, contrast: Contrast) -> tuple[F
 
 
 def score_statistic(tables: Strata, theta: ArrayLike, contrast: Contrast) -> Floats:
-    """z(θ), positive where the estimate lies above; ±∞ where no variance is left, 0 where nothing speaks."""
+    """z(θ), positive where the estimate lies above.
+
+    ±∞ where no variance is left, 0 where nothing speaks.
+    """
     score, variance = score_parts(tables, theta, contrast)
     weight = tables.weight
     distance = (weight * score).sum(axis=-1)
@@ -177,7 +193,8 @@ def skewness(tables: Strata, theta: ArrayLike, contrast: Contrast) -> Floats:
     """γ(θ), the skewness of Σ w S under the hypothesis; 0 where there is no variance."""
     at = np.asarray(theta, dtype=np.float64)[..., None]
     p1, q1, p0, q0 = constrained_rates(tables, theta, contrast)
-    n1, n0 = np.maximum(tables.n1, 1), np.maximum(tables.n0, 1)
+    n1 = np.maximum(tables.n1, 1)
+    n0 = np.maximum(tables.n0, 1)
     third = p1 * q1 * (q1 - p1) / n1**2
     third_reference = p0 * q0 * (q0 - p0) / n0**2
     if contrast == "ratio":
@@ -185,7 +202,9 @@ def skewness(tables: Strata, theta: ArrayLike, contrast: Contrast) -> Floats:
     elif contrast == "difference":
         third = third - third_reference
     else:
-        third = _third_of_odds_ratio(Rates(p1, q1, p0, q0), at, n1, n0, third, third_reference)
+        third = _third_moment_of_odds_ratio(
+            Rates(p1, q1, p0, q0), at, n1, n0, third, third_reference
+        )
     weight = tables.weight
     _, variance = score_parts(tables, theta, contrast)
     spread = np.sqrt((weight**2 * variance).sum(axis=-1))
@@ -194,50 +213,63 @@ def skewness(tables: Strata, theta: ArrayLike, contrast: Contrast) -> Floats:
     return np.asarray(np.where(spread > 0, gamma, 0.0))
 
 
-def _third_of_odds_ratio(
+def _third_moment_of_odds_ratio(
     rates: Rates, theta: Floats, n1: Floats, n0: Floats, third: Floats, third_reference: Floats
 ) -> Floats:
     # S = aA − bB + δAB with the deviations A = r₁ − p₁ and B = r₀ − p₀, δ = θ − 1
     p1, q1, p0, q0 = rates
-    a, b, delta = q0 + theta * p0, p1 + theta * q1, theta - 1
-    variance, variance_reference = p1 * q1 / n1, p0 * q0 / n0
-    plain = a**3 * third - b**3 * third_reference + delta**3 * third * third_reference
+    a = q0 + theta * p0
+    b = p1 + theta * q1
+    delta = theta - 1
+    variance = p1 * q1 / n1
+    variance_reference = p0 * q0 / n0
+    unmixed = a**3 * third - b**3 * third_reference + delta**3 * third * third_reference
     mixed = a * third * variance_reference - b * variance * third_reference
-    return plain + 3 * delta**2 * mixed - 6 * a * b * delta * variance * variance_reference
+    return unmixed + 3 * delta**2 * mixed - 6 * a * b * delta * variance * variance_reference
 
 
 def guarded_statistic(tables: Strata, theta: ArrayLike, contrast: Contrast) -> Floats:
-    """z(θ), or the normal quantile of the gamma law's tail probability where that is nearer to 0."""
+    """z(θ), or the normal quantile of the gamma law's tail probability where that is nearer to
+    0.
+    """
     z = score_statistic(tables, theta, contrast)
     gamma = skewness(tables, theta, contrast)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         shape = 4 / gamma**2
-        place = np.maximum(shape + 2 * z / gamma, 0.0)  # of z in the gamma law; mirrored where γ < 0
+        place = np.maximum(
+            shape + 2 * z / gamma, 0.0
+        )  # of z in the gamma law; mirrored where γ < 0
         beyond = np.where((gamma > 0) == (z > 0), gammaincc(shape, place), gammainc(shape, place))
         corrected = -ndtri(np.minimum(beyond, 0.5))
-    fine = (np.abs(gamma) > LEAST_SKEWNESS) & np.isfinite(z)
-    size = np.where(fine, np.minimum(np.abs(z), corrected), np.abs(z))
+    has_skewness = (np.abs(gamma) > LEAST_SKEWNESS) & np.isfinite(z)
+    size = np.where(has_skewness, np.minimum(np.abs(z), corrected), np.abs(z))
     return np.asarray(np.copysign(size, z))
 
 
 def mantel_haenszel(tables: Strata, contrast: Contrast) -> Floats:
-    """The estimate of Mantel and Haenszel, where z is 0; NaN for 0/0 and where no stratum has both groups."""
+    """The estimate of Mantel and Haenszel, where z is 0.
+
+    NaN for 0/0 and where no stratum has both groups.
+    """
     weight = tables.weight
     if contrast == "difference":
-        up = (weight * (tables.rate1 - tables.rate0)).sum(axis=-1)
-        down = weight.sum(axis=-1)
+        numerator = (weight * (tables.rate1 - tables.rate0)).sum(axis=-1)
+        denominator = weight.sum(axis=-1)
     elif contrast == "ratio":
-        up = (weight * tables.rate1).sum(axis=-1)
-        down = (weight * tables.rate0).sum(axis=-1)
+        numerator = (weight * tables.rate1).sum(axis=-1)
+        denominator = (weight * tables.rate0).sum(axis=-1)
     else:
-        up = (weight * tables.rate1 * (1 - tables.rate0)).sum(axis=-1)
-        down = (weight * tables.rate0 * (1 - tables.rate1)).sum(axis=-1)
+        numerator = (weight * tables.rate1 * (1 - tables.rate0)).sum(axis=-1)
+        denominator = (weight * tables.rate0 * (1 - tables.rate1)).sum(axis=-1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.asarray(up / down)
+        return np.asarray(numerator / denominator)
 
 
 def standard_error(tables: Strata, contrast: Contrast) -> Floats:
-    """Of the estimate of Mantel and Haenszel: √(Σ w² V(θ̂)) / |Σ w ∂S/∂θ|; NaN where the estimate is 0 or infinite."""
+    """Of the estimate of Mantel and Haenszel: √(Σ w² V(θ̂)) / |Σ w ∂S/∂θ|.
+
+    NaN where the estimate is 0 or infinite.
+    """
     estimate = mantel_haenszel(tables, contrast)
     usable = np.isfinite(estimate)
     if contrast != "difference":
@@ -250,24 +282,29 @@ def standard_error(tables: Strata, contrast: Contrast) -> Floats:
     elif contrast == "odds_ratio":
         slope = weight * tables.rate0 * (1 - tables.rate1)
     with np.errstate(divide="ignore", invalid="ignore"):
-        error = np.sqrt((weight**2 * variance).sum(axis=-1)) / slope.sum(axis=-1)
-    return np.asarray(np.where(usable, error, np.nan))
+        std_error = np.sqrt((weight**2 * variance).sum(axis=-1)) / slope.sum(axis=-1)
+    return np.asarray(np.where(usable, std_error, np.nan))
 
 
 def least_expected(tables: Strata) -> Floats:
-    """Least of the successes and failures of both groups that equal rates let expect over all strata, shape (…)."""
+    """Least of the successes and failures of both groups that equal rates let expect over all
+    strata, shape (…).
+    """
     total = np.maximum(tables.n1 + tables.n0, 1)
     pooled = np.where(tables.shared, (tables.k1 + tables.k0) / total, 0.0)
     failing = np.where(tables.shared, 1 - pooled, 0.0)
-    numbers = [(n * share).sum(axis=-1) for n in (tables.n1, tables.n0) for share in (pooled, failing)]
+    numbers = []
+    for n in (tables.n1, tables.n0):
+        for share in (pooled, failing):
+            numbers.append((n * share).sum(axis=-1))
     return np.asarray(np.minimum.reduce(numbers))
 
 
 def fewest_cases(tables: Strata) -> Floats:
     """Cases of the smaller group in the strata that both share, shape (…)."""
-    own = np.where(tables.shared, tables.n1, 0.0).sum(axis=-1)
-    other = np.where(tables.shared, tables.n0, 0.0).sum(axis=-1)
-    return np.asarray(np.minimum(own, other))
+    of_group = np.where(tables.shared, tables.n1, 0.0).sum(axis=-1)
+    of_reference = np.where(tables.shared, tables.n0, 0.0).sum(axis=-1)
+    return np.asarray(np.minimum(of_group, of_reference))
 
 
 def adjusted_rates(tables: Strata) -> tuple[Floats, Floats]:
@@ -279,10 +316,15 @@ def adjusted_rates(tables: Strata) -> tuple[Floats, Floats]:
     return rate1, rate0
 
 
-def score_limit(tables: Strata, critical: ArrayLike, contrast: Contrast, *, side: int, guarded: bool = False) -> Floats:
-    """Lower (side −1) or upper (side 1) end of {θ : |z(θ)| ≤ critical}, shape (…), of the guarded statistic if asked.
+def score_limit(
+    tables: Strata, critical: ArrayLike, contrast: Contrast, *, side: int, guarded: bool = False
+) -> Floats:
+    """Lower (side −1) or upper (side 1) end of {θ .
 
-    Of a ratio or odds ratio in [0, ∞], of a difference in [−1, 1]; the whole range where no stratum has both groups.
+    |z(θ)| ≤ critical}, shape (…), of the guarded statistic if asked.
+
+    Of a ratio or odds ratio in [0, ∞], of a difference in [−1, 1]; the whole range where no stratum
+    has both groups.
     """
     statistic = guarded_statistic if guarded else score_statistic
     estimate = mantel_haenszel(tables, contrast)
@@ -291,13 +333,16 @@ def score_limit(tables: Strata, critical: ArrayLike, contrast: Contrast, *, side
         outer = np.full(estimate.shape, float(side))
         open_end = ~(side * statistic(tables, outer, contrast) < -critical)
         inner = np.where(np.isfinite(estimate), estimate, 0.0)
-        scale: Callable[[Floats], Floats] = _as_it_is
+        scale: Callable[[Floats], Floats] = _keep_scale
     else:
         outer = np.full(estimate.shape, side * LOG_SPAN)
-        # nothing bounds a ratio above without successes of the reference, or below without any of the group
+        # nothing bounds a ratio above without successes of the reference, or below without any of
+        # the group
         open_end = np.isnan(estimate) | (estimate == (np.inf if side > 0 else 0.0))
         with np.errstate(divide="ignore"):
-            inner = np.clip(np.log(np.where(np.isnan(estimate), 1.0, estimate)), -LOG_SPAN, LOG_SPAN)
+            inner = np.clip(
+                np.log(np.where(np.isnan(estimate), 1.0, estimate)), -LOG_SPAN, LOG_SPAN
+            )
         scale = np.exp
     if contrast == "difference":
         outermost = float(side)
@@ -320,7 +365,7 @@ def score_limit(tables: Strata, critical: ArrayLike, contrast: Contrast, *, side
     return ends
 
 
-def _as_it_is(x: Floats) -> Floats:
+def _keep_scale(x: Floats) -> Floats:
     return x
 
 
@@ -331,19 +376,28 @@ def flattened(tables: Strata) -> Strata:
     return Strata(*(column.reshape(size, column.shape[-1]) for column in columns))
 
 
-def find_roots(excess: Callable[[Floats, NDArray[np.intp]], Floats], first: Floats, last: Floats) -> Floats:
+def find_roots(
+    excess: Callable[[Floats, NDArray[np.intp]], Floats], first: Floats, last: Floats
+) -> Floats:
     """Roots of many functions, each between its ends, by the method of Chandrupatla (1997).
 
-    Inverse quadratic interpolation where it is safe, else bisection; `excess` takes places and the numbers of the
-    functions. Where both ends have the same sign the root is beyond the last, which is the answer.
+    Inverse quadratic interpolation where it is safe, else bisection; `excess` takes places and the
+    numbers of the functions. Where both ends have the same sign the root is beyond the last, which
+    is the answer.
     """
     rows = np.arange(first.size)
-    a, b = last.astype(np.float64), first.astype(np.float64)
-    fa, fb = excess(a, rows), excess(b, rows)
+    a = last.astype(np.float64)
+    b = first.astype(np.float64)
+    fa = excess(a, rows)
+    fb = excess(b, rows)
     answer = np.where(fb == 0, b, a)
     open_rows = rows[(np.sign(fa) != np.sign(fb)) & (fa != 0) & (fb != 0)]
-    a, b, fa, fb = a[open_rows], b[open_rows], fa[open_rows], fb[open_rows]
-    c, fc = a, fa
+    a = a[open_rows]
+    b = b[open_rows]
+    fa = fa[open_rows]
+    fb = fb[open_rows]
+    c = a
+    fc = fa
     t = np.full(open_rows.size, 0.5)
     for _ in range(MOST_STEPS):
         if not open_rows.size:
@@ -351,9 +405,12 @@ def find_roots(excess: Callable[[Floats, NDArray[np.intp]], Floats], first: Floa
         x = a + t * (b - a)
         fx = excess(x, open_rows)
         same = np.sign(fx) == np.sign(fa)
-        c, fc = np.where(same, a, b), np.where(same, fa, fb)
-        b, fb = np.where(same, b, a), np.where(same, fb, fa)
-        a, fa = x, fx
+        c = np.where(same, a, b)
+        fc = np.where(same, fa, fb)
+        b = np.where(same, b, a)
+        fb = np.where(same, fb, fa)
+        a = x
+        fa = fx
         nearer = np.abs(fa) < np.abs(fb)
         best = np.where(nearer, a, b)
         answer[open_rows] = best
@@ -364,7 +421,9 @@ def find_roots(excess: Callable[[Floats, NDArray[np.intp]], Floats], first: Floa
             ratio = (a - b) / (c - b)
             height = (fa - fb) / (fc - fb)
             safe = (height**2 < ratio) & ((1 - height) ** 2 < 1 - ratio)
-            step = fa / (fb - fa) * fc / (fb - fc) + (c - a) / (b - a) * fa / (fc - fa) * fb / (fc - fb)
+            step = fa / (fb - fa) * fc / (fb - fc) + (c - a) / (b - a) * fa / (fc - fa) * fb / (
+                fc - fb
+            )
         t = np.where(safe & np.isfinite(step), step, 0.5)
         t = np.clip(t, room, 1 - room)
         kept = (going, open_rows, a, b, c, fa, fb, fc, t)

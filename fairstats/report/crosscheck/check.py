@@ -1,4 +1,6 @@
-"""One quantity, computed twice: its line in a table, R, the two values and how far they may lie apart.
+"""One quantity, computed twice.
+
+Its line in a table, R, the two values and how far they may lie apart.
 
 The other modules of this room are tables of lines, and the code that asks R.
 """
@@ -20,34 +22,51 @@ from fairstats.ground.errors import BackendError, FairstatsWarning
 from fairstats.ground.rprobe import RProbe, probe_r
 from fairstats.ground.serialise import serialisable
 
-AGREES, DISAGREES, WITHIN = "agrees", "disagrees", "within Monte Carlo error"
-NEEDS_DATA, NOT_RECOMPUTED = "needs --data", "not recomputed"
+AGREES = "agrees"
+DISAGREES = "disagrees"
+WITHIN = "within Monte Carlo error"
+NEEDS_DATA = "needs --data"
+NOT_RECOMPUTED = "not recomputed"
 #: Verdicts that count as agreement, and those that count at all.
 AGREEING = (AGREES, WITHIN)
 COUNTED = (*AGREEING, DISAGREES)
 #: Both sides solve the same equations in double precision; root finders stop at about 1e-12.
-RELATIVE, ABSOLUTE = 1e-8, 1e-10
-#: Monte Carlo standard errors that two values may lie apart: of 1,000 right pairs, one in 500 reports is
-#: called wrong at 5 if the errors are known; they are estimated, hence 6.
+RELATIVE = 1e-8
+ABSOLUTE = 1e-10
+#: Monte Carlo standard errors that two values may lie apart: of 1,000 right pairs, one in 500
+#: reports is called wrong at 5 if the errors are known; they are estimated, hence 6.
 ERRORS = 6.0
-ADJUSTED, VERDICT = "p-value, adjusted", "p-value of the verdict"
+ADJUSTED = "p-value, adjusted"
+VERDICT = "p-value of the verdict"
 #: Our name of an adjustment → that of `p.adjust`; Šidák's is not there and has a twin.
 _ADJUSTMENTS = {"fdr_bh": "BH"} | {name: name for name in ("holm", "bonferroni", "hommel", "none")}
 #: Columns of the table.
 COLUMNS = (
-    "quantity", "section", "sensitive_features", "metric", "group", "reference", "python", "r", "source",
-    "absolute_difference", "relative_difference", "tolerance", "verdict", "note",
-)  # fmt: skip
+    "quantity",
+    "section",
+    "sensitive_features",
+    "metric",
+    "group",
+    "reference",
+    "python",
+    "r",
+    "source",
+    "absolute_difference",
+    "relative_difference",
+    "tolerance",
+    "verdict",
+    "note",
+)
 
 
 @serialisable()
 class Check:
     """One quantity.
 
-    `quantity`: "estimate", "interval, lower end", "p-value (two-sided)", …; `python`, `r`: the two values,
-    NaN where there is none; `source`: function of R and package with version; `tolerance`: largest absolute
-    difference that is agreement; `note`: why it was not recomputed, or what the tolerance rests on;
-    `section`, `sensitive_features`: of the report; empty for a single result.
+    `quantity`: "estimate", "interval, lower end", "p-value (two-sided)", …; `python`, `r`: the two
+    values, NaN where there is none; `source`: function of R and package with version; `tolerance`:
+    largest absolute difference that is agreement; `note`: why it was not recomputed, or what the
+    tolerance rests on; `section`, `sensitive_features`: of the report; empty for a single result.
     """
 
     quantity: str
@@ -66,13 +85,15 @@ class Check:
     @property
     def absolute_difference(self) -> float:
         """|Python − R|; 0 where both are the same infinity or both are unknown."""
-        return _distance(self.python, self.r)
+        return _absolute_distance(self.python, self.r)
 
     @property
     def relative_difference(self) -> float:
         """|Python − R| over the larger size; 0 where both are 0."""
-        size = max(abs(self.python), abs(self.r))
-        return self.absolute_difference / (size if size > 0 and math.isfinite(size) else 1.0)
+        largest_size = max(abs(self.python), abs(self.r))
+        return self.absolute_difference / (
+            largest_size if largest_size > 0 and math.isfinite(largest_size) else 1.0
+        )
 
     @property
     def counted(self) -> bool:
@@ -94,10 +115,11 @@ class Check:
 class Line:
     """One number of a result.
 
-    `quantity`: in words; ``{0.…}`` stands for an attribute, "interval, lower end ({0.confidence_interval.method})";
-    `attribute`: of the result or its row, with dots: "confidence_interval.low"; `twin`: name in the answer of R;
-    default the attribute; `error`: name of its Monte Carlo error there; empty for what is not random; `relative`,
-    `absolute`: tolerance of what is not random: the larger of `absolute` and `relative` times the value; `function`:
+    `quantity`: in words; ``{0.…}`` stands for an attribute, "interval, lower end
+    ({0.confidence_interval.method})"; `attribute`: of the result or its row, with dots:
+    "confidence_interval.low"; `twin`: name in the answer of R; default the attribute; `error`: name
+    of its Monte Carlo error there; empty for what is not random; `relative`, `absolute`: tolerance
+    of what is not random: the larger of `absolute` and `relative` times the value; `function`:
     function of R that gives it, where that is another than the one that was called.
     """
 
@@ -113,16 +135,27 @@ class Line:
 def ends(
     quantity: str, attribute: str, twin: str = "", of: str = "", *, random: bool = False, **how: Any
 ) -> tuple[Line, ...]:
-    """Both ends of an interval; R names them `twin` + "low" and "high", and their errors with "_error"."""
+    """Both ends of an interval; R names them `twin` + "low" and "high", and their errors with
+    "_error".
+    """
     return tuple(
-        Line(f"{quantity}, {words} end{of}", f"{attribute}.{end}", twin + end, f"{twin}{end}_error" * random, **how)
+        Line(
+            f"{quantity}, {words} end{of}",
+            f"{attribute}.{end}",
+            twin + end,
+            f"{twin}{end}_error" * random,
+            **how,
+        )
         for end, words in (("low", "lower"), ("high", "upper"))
     )
 
 
 @dataclass(frozen=True)
 class Place:
-    """Where checks belong: metric, group, reference; the user's tolerance; function of R → with its version."""
+    """Where checks belong: metric, group, reference; the user's tolerance.
+
+    Function of R → with its version.
+    """
 
     metric: str
     group: str = ""
@@ -142,15 +175,30 @@ class Place:
         error: Any = 0.0,
         note: str = "",
     ) -> Check:
-        """Compare two values: tolerances as in `Line`, `error` the Monte Carlo standard error itself."""
-        ours, theirs, spread = _number(python), _number(r), _number(error)
-        spread = spread if math.isfinite(spread) else 0.0
-        size = max((abs(v) for v in (ours, theirs) if math.isfinite(v)), default=0.0)
-        exact = max(absolute, relative * size) if self.tolerance is None else self.tolerance * max(1.0, size)
-        allowed = exact + ERRORS * spread
-        near = _distance(ours, theirs) <= allowed
-        verdict = (WITHIN if spread > 0 else AGREES) if near else DISAGREES
-        return self._check(quantity, ours, theirs, self.source(function), allowed, verdict, note)
+        """Compare two values: tolerances as in `Line`, `error` the Monte Carlo standard error
+        itself.
+        """
+        our_value = _number_or_nan(python)
+        their_value = _number_or_nan(r)
+        standard_error = _number_or_nan(error)
+        if not math.isfinite(standard_error):
+            standard_error = 0.0
+        largest_size = max(
+            (abs(value) for value in (our_value, their_value) if math.isfinite(value)), default=0.0
+        )
+        if self.tolerance is None:
+            exact = max(absolute, relative * largest_size)
+        else:
+            exact = self.tolerance * max(1.0, largest_size)
+        allowed = exact + ERRORS * standard_error
+        is_near = _absolute_distance(our_value, their_value) <= allowed
+        if is_near:
+            verdict = WITHIN if standard_error > 0 else AGREES
+        else:
+            verdict = DISAGREES
+        return self._make_check(
+            quantity, our_value, their_value, self.source(function), allowed, verdict, note
+        )
 
     def compare_all(
         self,
@@ -169,31 +217,44 @@ class Place:
         """
         for line in lines:
             yield self.compare(
-                line.quantity.format(ours), attrgetter(line.attribute)(ours), found[line.twin or line.attribute],
-                line.function or function, relative=max(line.relative, relative),
-                absolute=max(line.absolute, absolute), error=found[line.error] if line.error else 0.0, note=note,
-            )  # fmt: skip
+                line.quantity.format(ours),
+                attrgetter(line.attribute)(ours),
+                found[line.twin or line.attribute],
+                line.function or function,
+                relative=max(line.relative, relative),
+                absolute=max(line.absolute, absolute),
+                error=found[line.error] if line.error else 0.0,
+                note=note,
+            )
 
     def needs_data(self, quantity: str, python: Any, note: str) -> Check:
         """A quantity that the report's counts cannot give."""
-        return self._check(quantity, _number(python), math.nan, "", math.nan, NEEDS_DATA, note)
+        return self._make_check(
+            quantity, _number_or_nan(python), math.nan, "", math.nan, NEEDS_DATA, note
+        )
 
     def left_out(self, quantity: str, python: Any, note: str) -> Check:
         """A quantity that R does not recompute."""
-        return self._check(quantity, _number(python), math.nan, "", math.nan, NOT_RECOMPUTED, note)
+        return self._make_check(
+            quantity, _number_or_nan(python), math.nan, "", math.nan, NOT_RECOMPUTED, note
+        )
 
-    def _check(self, quantity: str, *values: Any) -> Check:
+    def _make_check(self, quantity: str, *values: Any) -> Check:
         return Check(quantity, self.metric, self.group or "", self.reference or "", *values)
 
 
-def _number(value: Any) -> float:
-    return math.nan if value is None else float(value)
+def _number_or_nan(value: Any) -> float:
+    if value is None:
+        return math.nan
+    return float(value)
 
 
-def _distance(first: float, second: float) -> float:
+def _absolute_distance(first: float, second: float) -> float:
     if first == second or (math.isnan(first) and math.isnan(second)):
         return 0.0
-    return math.inf if math.isnan(first) or math.isnan(second) else abs(first - second)
+    if math.isnan(first) or math.isnan(second):
+        return math.inf
+    return abs(first - second)
 
 
 # ---------------------------------------------------------------- R
@@ -229,18 +290,23 @@ class RDoor:
         return self.probe.r_version
 
     def call(self, function: str, *args: Any, **kwargs: Any) -> Any:
-        """What the function of R returns; what R warns of is passed over, since the values are compared."""
+        """What the function of R returns.
+
+        What R warns of is passed over, since the values are compared.
+        """
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FairstatsWarning)
             return rsession.call(function, *args, rng=np.random.default_rng(self.seed), **kwargs)
 
     def source(self, function: str) -> str:
         """The function, and the package with its version: ``"stats::p.adjust (R 4.2.2)"``."""
-        package, sign, _ = function.partition("::")
-        if not sign:
+        package, separator, _ = function.partition("::")
+        if not separator:
             return f"{function} (fairstats {__version__}, base R {self.version})"
         installed = self.probe.packages.get(package)
-        return f"{function} ({package} {installed})" if installed else f"{function} (R {self.version})"
+        if installed:
+            return f"{function} ({package} {installed})"
+        return f"{function} (R {self.version})"
 
     def has(self, package: str) -> bool:
         """Whether an R package is installed."""
@@ -249,20 +315,23 @@ class RDoor:
 
 def open_door() -> RDoor:
     """The door to R; a `BackendError` with cause and cure where R or rpy2 cannot be used."""
-    found = probe_r()
-    if not found.works:
-        what = f"The cross-check recomputes in R, which cannot be used here: {found.cause}."
-        raise BackendError(f"{what} To fix: {found.cure}; or take the report's JSON to a machine with R.")
-    return RDoor(found)
+    probed = probe_r()
+    if not probed.works:
+        problem = f"The cross-check recomputes in R, which cannot be used here: {probed.cause}."
+        raise BackendError(
+            f"{problem} To fix: {probed.cure}; or take the report's JSON to a machine with R."
+        )
+    return RDoor(probed)
 
 
 @dataclass(frozen=True)
 class Bench:
     """R and the data.
 
-    `data`: arguments of the function that made the result (y_true, score, sensitive_features, …); None where
-    no rows were given; `tolerance`: the user's, in place of those of the tables; `adjusted_here`: whether
-    adjusted p-values are those of one result; otherwise the family is the audit.
+    `data`: arguments of the function that made the result (y_true, score, sensitive_features, …);
+    None where no rows were given; `tolerance`: the user's, in place of those of the tables;
+    `adjusted_here`: whether adjusted p-values are those of one result; otherwise the family is the
+    audit.
     """
 
     door: Door
@@ -289,25 +358,57 @@ class Bench:
         return [self.data[name] for name in names]
 
     def p_adjust(self, pvalues: Sequence[float], method: str) -> tuple[list[float], str]:
-        """Adjusted p-values of one family and the function of R; unknown ones stay so and do not count."""
-        known, name = [p for p in pvalues if not math.isnan(p)], _ADJUSTMENTS.get(method)
-        function = "stats::p.adjust" if name else "adjust_pvalues"
-        values = iter(np.atleast_1d(self.call(function, known, name or method)).tolist() if known else [])
-        return [p if math.isnan(p) else float(next(values)) for p in pvalues], function
+        """Adjusted p-values of one family and the function of R.
+
+        Unknown ones stay so and do not count.
+        """
+        known = [pvalue for pvalue in pvalues if not math.isnan(pvalue)]
+        name = _ADJUSTMENTS.get(method)
+        if name:
+            function = "stats::p.adjust"
+        else:
+            function = "adjust_pvalues"
+        values = iter(
+            np.atleast_1d(self.call(function, known, name or method)).tolist() if known else []
+        )
+        return [
+            pvalue if math.isnan(pvalue) else float(next(values)) for pvalue in pvalues
+        ], function
 
     def adjusted(
-        self, rows: Sequence[Any], place: Callable[[Any], Place], method: str, name: str = "pvalue", factor: float = 1.0
+        self,
+        rows: Sequence[Any],
+        place: Callable[[Any], Place],
+        method: str,
+        name: str = "pvalue",
+        factor: float = 1.0,
+        *,
+        counts_all: bool = False,
     ) -> Iterator[Check]:
-        """The adjusted p-values of a family; those of equality are left to the audit where it is the family.
+        """The adjusted p-values of a family.
 
-        `name`, {"pvalue", "pvalue_verdict"}; `factor`: comparisons that could have been chosen per one that was.
+        Those of equality are left to the audit where it is the family.
+
+        `name`, {"pvalue", "pvalue_verdict"}; `factor`: comparisons that could have been chosen per
+        one that was; `counts_all`: whether rows without a p-value count in their family, as 1.
         """
         if name == "pvalue" and not self.adjusted_here:
             return
-        quantity = ADJUSTED if name == "pvalue" else f"{VERDICT}, adjusted"
-        found, function = self.p_adjust([getattr(row, name) for row in rows], method)
-        for row, p in zip(rows, found, strict=True):
-            yield place(row).compare(quantity, getattr(row, f"{name}_adjusted"), min(factor * p, 1.0), function)
+        if name == "pvalue":
+            quantity = ADJUSTED
+        else:
+            quantity = f"{VERDICT}, adjusted"
+        pvalues = [getattr(row, name) for row in rows]
+        answered = [not math.isnan(pvalue) for pvalue in pvalues]
+        if counts_all:
+            pvalues = [1.0 if math.isnan(pvalue) else pvalue for pvalue in pvalues]
+        adjusted_pvalues, function = self.p_adjust(pvalues, method)
+        for row, pvalue, has_answer in zip(rows, adjusted_pvalues, answered, strict=True):
+            if counts_all and not has_answer:
+                continue
+            yield place(row).compare(
+                quantity, getattr(row, f"{name}_adjusted"), min(factor * pvalue, 1.0), function
+            )
 
 
 def column(found: Mapping[str, Any], name: str) -> list[float]:
@@ -318,4 +419,6 @@ def column(found: Mapping[str, Any], name: str) -> list[float]:
 def rows_of(found: Mapping[str, Any]) -> list[dict[str, float]]:
     """Rows of what R returned by columns."""
     columns = {name: column(found, name) for name in found}
-    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+    return [
+        dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
+    ]

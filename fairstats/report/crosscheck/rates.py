@@ -1,7 +1,9 @@
-"""Ratios and differences of rates: every rate, estimate, interval, bound, test and adjusted p-value.
+"""Ratios and differences of rates.
 
-Which rates a metric compares stands in the registry, which R reads for itself: a new metric needs no line
-here. Beside the base-R twins `prop.test` and a log-binomial `glm` give what they know.
+Every rate, estimate, interval, bound, test and adjusted p-value.
+
+Which rates a metric compares stands in the registry, which R reads for itself: a new metric needs
+no line here. Beside the base-R twins `prop.test` and a log-binomial `glm` give what they know.
 """
 
 from __future__ import annotations
@@ -15,15 +17,26 @@ import numpy as np
 
 from fairstats.ground.counts import CellCounts, SelectionCounts
 from fairstats.ground.registry import RATES, SELECTED, Rate, find_metric
-from fairstats.methods.rates.result import ComparisonResult, RateComparison
-from fairstats.report.crosscheck.check import ADJUSTED, VERDICT, Bench, Check, Line, column, ends, rows_of
-from fairstats.report.sections.rates import WorstCaseResult
+from fairstats.methods.rates.result import ANYTIME_METHODS, ComparisonResult, RateComparison
+from fairstats.methods.rates.worst_case import WorstCaseResult
+from fairstats.report.crosscheck.check import (
+    ADJUSTED,
+    VERDICT,
+    Bench,
+    Check,
+    Line,
+    column,
+    ends,
+    rows_of,
+)
 
-_TWIN, WORST = "crosscheck_comparisons", "crosscheck_worst_case"
+_TWIN = "crosscheck_comparisons"
+WORST = "crosscheck_worst_case"
 _RATES = (Line("rate", "rate"), Line("rate of the reference", "rate_reference"))
 _ESTIMATE = (Line("estimate", "estimate"),)
 _ERROR = (Line("standard error", "std_error"),)
-_INTERVAL_OF, _BOUNDS_OF = " ({0.confidence_interval.method})", " ({0.bounds.method})"
+_INTERVAL_OF = " ({0.confidence_interval.method})"
+_BOUNDS_OF = " ({0.bounds.method})"
 _ONE_SIDED = ends("interval", "confidence_interval", "side_", _INTERVAL_OF, random=True)
 #: Alternative → ends of its interval: the one at its open side is no estimate.
 _INTERVALS = {
@@ -35,25 +48,32 @@ _BOUNDS = ends("one-sided limit", "bounds", "bound_", _BOUNDS_OF)
 #: Limits by exact tests follow p-values that agree to `EXACT_PVALUE`.
 LIMITS_OF_EXACT_TESTS: dict[str, Any] = {"relative": 1e-3, "absolute": 5e-4}
 _EXACT_BOUNDS = ends("one-sided limit", "bounds", "bound_", _BOUNDS_OF, **LIMITS_OF_EXACT_TESTS)
-_EXACT_ONE_SIDED = ends("interval", "confidence_interval", "side_", _INTERVAL_OF, random=True, **LIMITS_OF_EXACT_TESTS)
+_EXACT_ONE_SIDED = ends(
+    "interval", "confidence_interval", "side_", _INTERVAL_OF, random=True, **LIMITS_OF_EXACT_TESTS
+)
 _EXACT_INTERVALS = {
-    "two-sided": ends("interval", "confidence_interval", "", _INTERVAL_OF, random=True, **LIMITS_OF_EXACT_TESTS),
+    "two-sided": ends(
+        "interval", "confidence_interval", "", _INTERVAL_OF, random=True, **LIMITS_OF_EXACT_TESTS
+    ),
     "less": _EXACT_ONE_SIDED[1:],
     "greater": _EXACT_ONE_SIDED[:1],
 }
 _BOOTSTRAP_BOUNDS = ends("one-sided limit", "bounds", "bound_", _BOUNDS_OF, random=True)
 #: Direction of a verdict → its p-value in the twin.
-_EVIDENCE = {"below": "p_below", "above": "p_above", "inside": "p_inside"}
+EVIDENCE_OF_TWIN = {"below": "p_below", "above": "p_above", "inside": "p_inside"}
 #: Alternative → (statistic, p-value) of the twin.
-_TESTS = {
-    "less": ("z_less", "p_less"), "greater": ("z_greater", "p_greater"), "two-sided": ("z_equal", "p_equal"),
+TESTS_OF_TWIN = {
+    "less": ("z_less", "p_less"),
+    "greater": ("z_greater", "p_greater"),
+    "two-sided": ("z_equal", "p_equal"),
     "equivalence": ("z_inner", "p_tost"),
-}  # fmt: skip
+}
 #: Python differentiates smooth functions numerically, with central differences.
 _NUMERICAL = 1e-6
 #: The statistic of the MOVER interval is a root of a root: both sides stop at about 1e-10.
 _MOVER = 1e-7
-#: Unconditional exact tests maximise over the nuisance rate on an interpolated grid here, by `optimize` there.
+#: Unconditional exact tests maximise over the nuisance rate on an interpolated grid here, by
+#: `optimize` there.
 EXACT_PVALUE = 2e-4
 #: Iteratively reweighted least squares, run until the deviance stands still.
 _GLM = 1e-6
@@ -62,8 +82,18 @@ _BY_GLM = (
     *ends("interval", "confidence_interval", of=" (log)", relative=_GLM),
 )
 _WORST_LINES = (
-    Line("smallest value", "low"), Line("largest value", "high"), *ends("interval", "confidence_interval", "ci_")
-)  # fmt: skip
+    Line("smallest value", "low"),
+    Line("largest value", "high"),
+    *ends("interval", "confidence_interval", "ci_"),
+)
+#: The twin of limits at every look; alternative → ends of its interval.
+_ANYTIME = "crosscheck_anytime"
+_ENDS_AT_EVERY_LOOK = ends("interval", "confidence_interval", "", _INTERVAL_OF)
+_INTERVALS_AT_EVERY_LOOK = {
+    "two-sided": _ENDS_AT_EVERY_LOOK,
+    "less": _ENDS_AT_EVERY_LOOK[1:],
+    "greater": _ENDS_AT_EVERY_LOOK[:1],
+}
 #: Score method → whether it has the factor N/(N − 1), which `prop.test` has not.
 _FACTORS = {"score": True, "mee": False, "koopman": False}
 #: Ends of the bootstrap's interval and bounds, in the order of its twin's answer.
@@ -74,25 +104,91 @@ def comparisons(result: ComparisonResult, bench: Bench) -> Iterator[Check]:
     """Every number of the comparisons of one metric."""
     counts: Any = result.counts
     rows = result.comparisons
-    rates = {c.metric: _rate_of(counts, c.metric) for c in rows}
-    known = {metric: rate for metric, rate in rates.items() if rate is not None}
-    if len(known) < len(rates):
-        for c in rows:
-            yield bench.place_of(c).left_out("estimate", c.estimate, "a function of the user's: R has no twin")
+    rates = {comparison.metric: _rate_of(counts, comparison.metric) for comparison in rows}
+    known_rates = {metric: rate for metric, rate in rates.items() if rate is not None}
+    if len(known_rates) < len(rates):
+        for comparison in rows:
+            yield bench.place_of(comparison).left_out(
+                "estimate", comparison.estimate, "a function of the user's: R has no twin"
+            )
         yield from adjusted(result, bench)
         return
-    found = rows_of(bench.call(
-        _TWIN, *table_arguments(counts), [rate.name for rate in known.values()],
-        [list(known).index(c.metric) + 1 for c in rows], *positions(counts, rows),
-        **_choices(result), **design(counts), clustered=bool(counts.clustered),
-    ))  # fmt: skip
-    for c, row in zip(rows, found, strict=True):
-        yield from _one(c, row, result, bench)
-        yield from _exact(c, result, known[c.metric], bench)
-        yield from _bootstrap(c, result, known[c.metric], bench)
-    for c in rows:
-        yield from _known_functions(c, result, known[c.metric], bench)
-    yield from adjusted(result, bench, found)
+    if result.settings.method in ANYTIME_METHODS:
+        yield from _compare_at_every_look(result, known_rates, bench)
+        yield from adjusted(result, bench)
+        return
+    answer = rows_of(
+        bench.call(
+            _TWIN,
+            *table_arguments(counts),
+            [rate.name for rate in known_rates.values()],
+            [list(known_rates).index(comparison.metric) + 1 for comparison in rows],
+            *positions(counts, rows),
+            **_choices_for_r(result),
+            **design(counts),
+            clustered=bool(counts.clustered),
+        )
+    )
+    for comparison, row in zip(rows, answer, strict=True):
+        yield from _compare_row(comparison, row, result, known_rates[comparison.metric], bench)
+        yield from _compare_exact_tests(comparison, result, known_rates[comparison.metric], bench)
+        yield from _compare_bootstrap(comparison, result, known_rates[comparison.metric], bench)
+    for comparison in rows:
+        yield from _known_functions(comparison, result, known_rates[comparison.metric], bench)
+    yield from adjusted(result, bench, answer)
+
+
+def _compare_at_every_look(
+    result: ComparisonResult, known_rates: Mapping[str, Rate], bench: Bench
+) -> Iterator[Check]:
+    """Limits, statistics and p-values that hold at every look, of what has an answer."""
+    counts: Any = result.counts
+    settings = result.settings
+    answered = [comparison for comparison in result.comparisons if comparison.tests]
+    if not answered:
+        return
+    interval_level = settings.confidence_level
+    if settings.simultaneous:
+        interval_level = 1 - (1 - interval_level) / len(result.comparisons)
+    answer = bench.call(
+        _ANYTIME,
+        *table_arguments(counts),
+        [rate.name for rate in known_rates.values()],
+        [list(known_rates).index(comparison.metric) + 1 for comparison in answered],
+        *positions(counts, answered),
+        result.scale,
+        settings.method,
+        settings.confidence_level,
+        interval_level,
+        settings.limit,
+        float(settings.planned or 1),
+    )
+    for comparison, row in zip(answered, rows_of(answer), strict=True):
+        place = bench.place_of(comparison)
+        lines = [
+            *_RATES,
+            *_ESTIMATE,
+            *_ERROR,
+            *_INTERVALS_AT_EVERY_LOOK[settings.alternative],
+            *_BOUNDS,
+        ]
+        yield from place.compare_all(lines, comparison, row, _ANYTIME)
+        for test in comparison.tests:
+            statistic_name, pvalue_name = TESTS_OF_TWIN[test.alternative]
+            words = f"({test.alternative}, {test.method})"
+            yield place.compare(
+                f"statistic {words}", test.statistic, row[statistic_name], _ANYTIME, relative=1e-7
+            )
+            yield place.compare(
+                f"p-value {words}", test.pvalue, row[pvalue_name], _ANYTIME, relative=1e-6
+            )
+        yield place.compare(
+            f"{VERDICT} ({comparison.direction})",
+            comparison.pvalue_verdict,
+            row[EVIDENCE_OF_TWIN[comparison.direction]],
+            _ANYTIME,
+            relative=1e-6,
+        )
 
 
 def _rate_of(counts: Any, name: str) -> Rate | None:
@@ -100,7 +196,9 @@ def _rate_of(counts: Any, name: str) -> Rate | None:
     if isinstance(counts, SelectionCounts):
         return SELECTED
     metric = find_metric(name)
-    return None if metric is None else RATES[metric.rates[0]]
+    if metric is None:
+        return None
+    return RATES[metric.rates[0]]
 
 
 def table_arguments(counts: CellCounts) -> tuple[Any, Any]:
@@ -111,177 +209,324 @@ def table_arguments(counts: CellCounts) -> tuple[Any, Any]:
 def positions(counts: Any, rows: Sequence[Any]) -> tuple[list[int], list[int]]:
     """Groups and references of comparisons by their position, from 1."""
     groups = counts.groups
-    return [groups.index(c.group) + 1 for c in rows], [groups.index(c.reference) + 1 for c in rows]
+    return [groups.index(comparison.group) + 1 for comparison in rows], [
+        groups.index(comparison.reference) + 1 for comparison in rows
+    ]
 
 
 def design(counts: CellCounts) -> dict[str, Any]:
-    """Scatter and sampling units under weights or clusters, of clusters also the squared weights of rows."""
+    """Scatter and sampling units under weights or clusters, of clusters also the squared weights of
+    rows.
+    """
     if counts.scatter is None:
         return {}
-    found = {"scatter": np.asarray(counts.scatter, dtype=np.float64), "units": float(counts.n_units)}
-    known = counts.clustered and counts.squares is not None
-    return {**found, "squares": np.asarray(counts.squares, dtype=np.float64)} if known else found
+    arguments = {
+        "scatter": np.asarray(counts.scatter, dtype=np.float64),
+        "units": float(counts.n_units),
+    }
+    has_squares = counts.clustered and counts.squares is not None
+    if has_squares:
+        return {**arguments, "squares": np.asarray(counts.squares, dtype=np.float64)}
+    return arguments
 
 
-def _choices(result: ComparisonResult) -> dict[str, Any]:
-    s, rows = result.settings, result.comparisons
-    simultaneous = s.simultaneous
+def _choices_for_r(result: ComparisonResult) -> dict[str, Any]:
+    settings = result.settings
+    rows = result.comparisons
+    simultaneous = settings.simultaneous
     pairs = list(dict.fromkeys(zip(*positions(result.counts, rows), strict=True)))
     together: dict[str, Any] = {}
-    if s.reference_rule == "highest":
+    if settings.reference_rule == "highest":
         simultaneous = simultaneous or "max-z"
         pairs = list(combinations(range(1, len(result.counts.groups) + 1), 2))
-        sides = 2.0 if s.alternative == "two-sided" else 1.0
-        together = {"pvalues": [c.pvalue for c in rows], "sides": sides}
+        if settings.alternative == "two-sided":
+            sides = 2.0
+        else:
+            sides = 1.0
+        together = {"pvalues": [comparison.pvalue for comparison in rows], "sides": sides}
     return together | {
         "contrast": result.scale,
         # none where there is nothing to compute, or only at random
-        "method": [_method_in_r(c) for c in rows],
-        "exact": [c.procedure.exact for c in rows],
-        "level": s.confidence_level, "threshold": s.limit, "simultaneous": simultaneous or "none",
-        "family_first": [i for i, _ in pairs], "family_second": [j for _, j in pairs],
-    }  # fmt: skip
+        "method": [_method_in_r(comparison) for comparison in rows],
+        "exact": [comparison.procedure.exact for comparison in rows],
+        "level": settings.confidence_level,
+        "threshold": settings.limit,
+        "simultaneous": simultaneous or "none",
+        "family_first": [first for first, _ in pairs],
+        "family_second": [second for _, second in pairs],
+    }
 
 
-def _method_in_r(c: RateComparison) -> str:
-    """What R computes a row by; beside exact tests the score, which gives the width of the fair range."""
-    if not c.tests or _drawn(c):
+def _method_in_r(comparison: RateComparison) -> str:
+    """What R computes a row by; beside exact tests the score, which gives the width of the fair
+    range.
+    """
+    if not comparison.tests or _is_drawn(comparison):
         return "none"
-    return "score" if c.procedure.exact else c.confidence_interval.method
+    if comparison.procedure.exact:
+        return "score"
+    return comparison.confidence_interval.method
 
 
-def _drawn(c: RateComparison) -> bool:
-    return c.procedure.kind == "bootstrap"
+def _is_drawn(comparison: RateComparison) -> bool:
+    return comparison.procedure.kind == "bootstrap"
 
 
-def _one(c: RateComparison, row: dict[str, float], result: ComparisonResult, bench: Bench) -> Iterator[Check]:
-    place = bench.place_of(c)
-    numerical, exact = result.backend == "statsmodels", c.procedure.exact
-    yield from place.compare_all(_RATES, c, row, _TWIN)
-    if not c.tests:
+def _compare_row(
+    comparison: RateComparison,
+    row: dict[str, float],
+    result: ComparisonResult,
+    rate: Rate,
+    bench: Bench,
+) -> Iterator[Check]:
+    place = bench.place_of(comparison)
+    # a mean of two rates by the scores of both
+    by_mover = bool(rate.parts) and comparison.procedure.kind == "score"
+    numerical = result.backend == "statsmodels"
+    exact = comparison.procedure.exact
+    yield from place.compare_all(_RATES, comparison, row, _TWIN)
+    if not comparison.tests:
         return
     lines = [*_ERROR]
-    if not _drawn(c):
+    if not _is_drawn(comparison):
         lines += (_EXACT_INTERVALS if exact else _INTERVALS)[result.settings.alternative]
         lines += _EXACT_BOUNDS if exact else _BOUNDS
-    yield from place.compare_all(_ESTIMATE, c, row, _TWIN)
-    yield from place.compare_all(lines, c, row, _TWIN, relative=_NUMERICAL if numerical else 0.0)
-    for test in c.tests:
-        if test.exact or _drawn(c):
+    yield from place.compare_all(_ESTIMATE, comparison, row, _TWIN)
+    yield from place.compare_all(
+        lines, comparison, row, _TWIN, relative=_NUMERICAL if numerical else 0.0
+    )
+    for test in comparison.tests:
+        if test.exact or _is_drawn(comparison):
             continue
-        z, p = _TESTS[test.alternative]
-        loose = 10 * _NUMERICAL if numerical else _MOVER if "MOVER" in test.method else 1e-8
-        of = f"({test.alternative}, {test.method})"
-        yield place.compare(f"statistic {of}", test.statistic, row[z], _TWIN, relative=loose)
-        yield place.compare(f"p-value {of}", test.pvalue, row[p], _TWIN, relative=10 * loose)
-    if c.direction and not _drawn(c):
-        shown = row[_EVIDENCE[c.direction]]
-        loose = EXACT_PVALUE if exact else 1e-5 if numerical else 1e-6
-        yield place.compare(f"{VERDICT} ({c.direction})", c.pvalue_verdict, shown, _TWIN, relative=loose)
+        statistic_name, pvalue_name = TESTS_OF_TWIN[test.alternative]
+        if numerical:
+            relative_tolerance = 10 * _NUMERICAL
+        elif by_mover:
+            relative_tolerance = _MOVER
+        else:
+            relative_tolerance = 1e-8
+        test_words = f"({test.alternative}, {test.method})"
+        yield place.compare(
+            f"statistic {test_words}",
+            test.statistic,
+            row[statistic_name],
+            _TWIN,
+            relative=relative_tolerance,
+        )
+        yield place.compare(
+            f"p-value {test_words}",
+            test.pvalue,
+            row[pvalue_name],
+            _TWIN,
+            relative=10 * relative_tolerance,
+        )
+    if comparison.direction and not _is_drawn(comparison):
+        their_pvalue = row[EVIDENCE_OF_TWIN[comparison.direction]]
+        if exact:
+            relative_tolerance = EXACT_PVALUE
+        elif numerical:
+            relative_tolerance = 1e-5
+        else:
+            relative_tolerance = 1e-6
+        yield place.compare(
+            f"{VERDICT} ({comparison.direction})",
+            comparison.pvalue_verdict,
+            their_pvalue,
+            _TWIN,
+            relative=relative_tolerance,
+        )
 
 
-def _table(c: RateComparison, counts: Any, rate: Rate) -> tuple[Any, ...]:
+def _table_of_pair(comparison: RateComparison, counts: Any, rate: Rate) -> tuple[Any, ...]:
     """Successes and cases of the group and its reference."""
-    k, n = counts.total(*rate.successes), counts.total(*rate.cases)
-    return tuple(total[counts.groups.index(g)] for g in (c.group, c.reference) for total in (k, n))
+    successes = counts.total(*rate.successes)
+    cases = counts.total(*rate.cases)
+    return tuple(
+        total[counts.groups.index(group)]
+        for group in (comparison.group, comparison.reference)
+        for total in (successes, cases)
+    )
 
 
-def _exact(c: RateComparison, result: ComparisonResult, rate: Rate, bench: Bench) -> Iterator[Check]:
-    null, twin = result.settings._nulls(result.scale), "exact_unconditional"
-    # equivalence is both ends of the fair range: the limits and the p-value of the verdict have them
-    tests = [t for t in c.tests if t.exact and t.alternative in null]
+def _compare_exact_tests(
+    comparison: RateComparison, result: ComparisonResult, rate: Rate, bench: Bench
+) -> Iterator[Check]:
+    null_values = result.settings._null_values(result.scale)
+    r_function = "exact_unconditional"
+    # equivalence is both ends of the fair range: the limits and the p-value of the verdict have
+    # them
+    tests = [test for test in comparison.tests if test.exact and test.alternative in null_values]
     if not tests:
         return
-    found = bench.call(
-        twin, *map(int, _table(c, result.counts, rate)), result.scale,
-        [null[t.alternative] for t in tests], [t.alternative for t in tests],
-    )  # fmt: skip
-    for test, pvalue in zip(tests, np.atleast_1d(found).tolist(), strict=True):
+    answer = bench.call(
+        r_function,
+        *map(int, _table_of_pair(comparison, result.counts, rate)),
+        result.scale,
+        [null_values[test.alternative] for test in tests],
+        [test.alternative for test in tests],
+    )
+    for test, pvalue in zip(tests, np.atleast_1d(answer).tolist(), strict=True):
         quantity = f"p-value ({test.alternative}, {test.method})"
-        yield bench.place_of(c).compare(quantity, test.pvalue, pvalue, twin, relative=EXACT_PVALUE)
+        yield bench.place_of(comparison).compare(
+            quantity, test.pvalue, pvalue, r_function, relative=EXACT_PVALUE
+        )
 
 
-def _bootstrap(c: RateComparison, result: ComparisonResult, rate: Rate, bench: Bench) -> Iterator[Check]:
-    """BCa interval, bounds and statistics, within their Monte Carlo error; nothing for any other method."""
-    s, interval, place, twin = result.settings, c.confidence_interval, bench.place_of(c), "crosscheck_bca"
-    if not _drawn(c):
+def _compare_bootstrap(
+    comparison: RateComparison, result: ComparisonResult, rate: Rate, bench: Bench
+) -> Iterator[Check]:
+    """BCa interval, bounds and statistics, within their Monte Carlo error.
+
+    Nothing for any other method.
+    """
+    settings = result.settings
+    interval = comparison.confidence_interval
+    place = bench.place_of(comparison)
+    r_function = "crosscheck_bca"
+    if not _is_drawn(comparison):
         return
-    if not _plain(result):
-        yield place.left_out("interval, lower end", interval.low, "simultaneous or one-sided, by bootstrap")
+    if not _is_plain(result):
+        yield place.left_out(
+            "interval, lower end", interval.low, "simultaneous or one-sided, by bootstrap"
+        )
         return
-    null = s._nulls(result.scale)
-    tests = [t for t in c.tests if t.method == interval.method and t.alternative in null]
-    levels = [s.confidence_level, 2 * c.bounds.confidence_level - 1]
-    found = bench.call(
-        twin, *map(float, _table(c, result.counts, rate)), result.scale, levels,
-        [null[t.alternative] for t in tests] or [1.0], int(s.n_resamples),
-    )  # fmt: skip
-    value, error = column(found, "value"), column(found, "error")
+    null_values = settings._null_values(result.scale)
+    tests = [
+        test
+        for test in comparison.tests
+        if test.method == interval.method and test.alternative in null_values
+    ]
+    levels = [settings.confidence_level, 2 * comparison.bounds.confidence_level - 1]
+    answer = bench.call(
+        r_function,
+        *map(float, _table_of_pair(comparison, result.counts, rate)),
+        result.scale,
+        levels,
+        [null_values[test.alternative] for test in tests] or [1.0],
+        int(settings.n_resamples),
+    )
+    value = column(answer, "value")
+    error = column(answer, "error")
     row = dict(zip(_BOOTSTRAP_ENDS, value, strict=False))
     row |= {f"{name}_error": size for name, size in zip(_BOOTSTRAP_ENDS, error, strict=False)}
     lines = _INTERVALS["two-sided"] + _BOOTSTRAP_BOUNDS
-    yield from place.compare_all(lines, c, row, twin)
-    for at, test in enumerate(tests, start=len(_BOOTSTRAP_ENDS)):
+    yield from place.compare_all(lines, comparison, row, r_function)
+    for position, test in enumerate(tests, start=len(_BOOTSTRAP_ENDS)):
         words = f"statistic ({test.alternative}, {test.method})"
-        yield place.compare(words, test.statistic, value[at], twin, error=error[at])
+        yield place.compare(
+            words, test.statistic, value[position], r_function, error=error[position]
+        )
 
 
-def _plain(result: ComparisonResult) -> bool:
+def _is_plain(result: ComparisonResult) -> bool:
     """Whether intervals are those of single comparisons, two-sided."""
-    s = result.settings
-    return s.simultaneous is None and s.reference_rule != "highest" and s.alternative == "two-sided"
+    settings = result.settings
+    return (
+        settings.simultaneous is None
+        and settings.reference_rule != "highest"
+        and settings.alternative == "two-sided"
+    )
 
 
-def _known_functions(c: RateComparison, result: ComparisonResult, rate: Rate, bench: Bench) -> Iterator[Check]:
-    """What `prop.test` and `glm` give, too: of unweighted rows and single rates, they know no others."""
+def _known_functions(
+    comparison: RateComparison, result: ComparisonResult, rate: Rate, bench: Bench
+) -> Iterator[Check]:
+    """What `prop.test` and `glm` give, too.
+
+    Of unweighted rows and single rates, they know no others.
+    """
     counts: Any = result.counts
-    if counts.weighted or not rate.successes or not c.tests or result.backend == "statsmodels":
+    if (
+        counts.weighted
+        or not rate.successes
+        or not comparison.tests
+        or result.backend == "statsmodels"
+    ):
         return
-    place, interval, level = bench.place_of(c), c.confidence_interval, result.settings.confidence_level
-    table, function = tuple(map(float, _table(c, counts, rate))), "stats::prop.test"
-    found = bench.call("known_prop_test", *table, level)
-    share, other = column(found, "estimate")
-    yield from place.compare_all(_RATES, c, {"rate": share, "rate_reference": other}, function)
-    if result.scale == "difference" and interval.method == "delta" and _plain(result):
-        low, high = column(found, "interval")  # prop.test ends at −1 and 1
+    place = bench.place_of(comparison)
+    interval = comparison.confidence_interval
+    level = result.settings.confidence_level
+    table = tuple(map(float, _table_of_pair(comparison, counts, rate)))
+    function = "stats::prop.test"
+    answer = bench.call("known_prop_test", *table, level)
+    rate_of_group, rate_of_reference = column(answer, "estimate")
+    yield from place.compare_all(
+        _RATES, comparison, {"rate": rate_of_group, "rate_reference": rate_of_reference}, function
+    )
+    if result.scale == "difference" and interval.method == "delta" and _is_plain(result):
+        low, high = column(answer, "interval")  # prop.test ends at −1 and 1
         yield place.compare("interval, lower end (delta)", max(interval.low, -1.0), low, function)
         yield place.compare("interval, upper end (delta)", min(interval.high, 1.0), high, function)
-    equal = next((t for t in c.tests if t.alternative == "two-sided" and t.method in _FACTORS), None)
-    if equal is not None and math.isfinite(found["chisq"]):
+    test_of_equality = next(
+        (
+            test
+            for test in comparison.tests
+            if test.alternative == "two-sided" and test.method in _FACTORS
+        ),
+        None,
+    )
+    if test_of_equality is not None and math.isfinite(answer["chisq"]):
         total = table[1] + table[3]
-        factor = (total - 1) / total if _FACTORS[equal.method] else 1.0
-        quantity = f"squared statistic (two-sided, {equal.method})"
-        yield place.compare(quantity, equal.statistic**2, float(found["chisq"]) * factor, function)
-    if interval.method == "log" and _plain(result):
-        found = bench.call("known_log_binomial", *table, level)
-        if found is not None:  # else no convergence
-            yield from place.compare_all(_BY_GLM, c, found, "stats::glm")
+        if _FACTORS[test_of_equality.method]:
+            factor = (total - 1) / total
+        else:
+            factor = 1.0
+        quantity = f"squared statistic (two-sided, {test_of_equality.method})"
+        yield place.compare(
+            quantity, test_of_equality.statistic**2, float(answer["chisq"]) * factor, function
+        )
+    if interval.method == "log" and _is_plain(result):
+        answer = bench.call("known_log_binomial", *table, level)
+        if answer is not None:  # else no convergence
+            yield from place.compare_all(_BY_GLM, comparison, answer, "stats::glm")
 
 
-def adjusted(result: ComparisonResult, bench: Bench, joint: Sequence[Mapping[str, float]] = ()) -> Iterator[Check]:
-    """Adjusted p-values of equality and of the verdicts; `joint`: of each row over pairs chosen from."""
-    highest, rows = result.settings.reference_rule == "highest", result.comparisons
-    method, factor = result.settings.adjust, 1.0
+def adjusted(
+    result: ComparisonResult, bench: Bench, joint: Sequence[Mapping[str, float]] = ()
+) -> Iterator[Check]:
+    """Adjusted p-values of equality and of the verdicts; `joint`: of each row over pairs chosen
+    from.
+    """
+    highest = result.settings.reference_rule == "highest"
+    rows = result.comparisons
+    method = result.settings.adjust
+    factor = 1.0
     if highest:  # the pairs that could have been chosen count too
-        method, factor = "none", math.comb(len(result.counts.groups), 2) * len({c.metric for c in rows})
+        method = "none"
+        factor = math.comb(len(result.counts.groups), 2) * len(
+            {comparison.metric for comparison in rows}
+        )
+    counts_all = result.settings.method in ANYTIME_METHODS
     if not (highest and joint):
-        yield from bench.adjusted(rows, bench.place_of, method, factor=factor)
+        yield from bench.adjusted(
+            rows, bench.place_of, method, factor=factor, counts_all=counts_all
+        )
     elif bench.adjusted_here:
         line = Line(ADJUSTED, "pvalue_adjusted", "p_joint", "p_joint_error", relative=1e-6)
-        for c, row in zip(rows, joint, strict=True):
-            yield from bench.place_of(c).compare_all([line], c, row, _TWIN)
-    yield from bench.adjusted(rows, bench.place_of, method, "pvalue_verdict", factor)
+        for comparison, row in zip(rows, joint, strict=True):
+            yield from bench.place_of(comparison).compare_all([line], comparison, row, _TWIN)
+    yield from bench.adjusted(
+        rows, bench.place_of, method, "pvalue_verdict", factor, counts_all=counts_all
+    )
 
 
 def worst_case(result: WorstCaseResult, bench: Bench) -> Iterator[Check]:
     """Every range over the values of what is missing, with the interval around it."""
-    counts, rows = result.counts, result.bounds
+    counts = result.counts
+    rows = result.bounds
     patterns = np.array(counts.missing.patterns, dtype=np.float64).T
-    known = [(find_metric(c.metric), _rate_of(counts, c.metric)) for c in rows]
-    scales = ["ratio" if metric and metric.contrast == "ratio" else "difference" for metric, _ in known]
-    rates = [rate.name if rate else "" for _, rate in known]
+    known_rates = [
+        (find_metric(comparison.metric), _rate_of(counts, comparison.metric)) for comparison in rows
+    ]
+    scales = []
+    for metric, _ in known_rates:
+        scales.append("ratio" if metric and metric.contrast == "ratio" else "difference")
+    rates = [rate.name if rate else "" for _, rate in known_rates]
     level = rows[0].confidence_interval.confidence_level
-    totals, at = table_arguments(counts)[0], positions(counts, rows)
-    found = bench.call(WORST, totals, *map(list, patterns), rates, *at, scales, level)
-    for c, row in zip(rows, rows_of(found), strict=True):
-        yield from bench.place(f"worst_case_{c.metric}", c.group, c.reference).compare_all(_WORST_LINES, c, row, WORST)
+    totals = table_arguments(counts)[0]
+    group_positions = positions(counts, rows)
+    answer = bench.call(WORST, totals, *map(list, patterns), rates, *group_positions, scales, level)
+    for comparison, row in zip(rows, rows_of(answer), strict=True):
+        yield from bench.place(
+            f"worst_case_{comparison.metric}", comparison.group, comparison.reference
+        ).compare_all(_WORST_LINES, comparison, row, WORST)

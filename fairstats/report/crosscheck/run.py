@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import tomllib
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
-from importlib import import_module
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -23,12 +20,8 @@ from fairstats.report.audit import chosen_among
 from fairstats.report.crosscheck.check import ADJUSTED, Bench, Check, Door, open_door
 from fairstats.report.crosscheck.table import Crosscheck
 from fairstats.report.inputs import build_input
+from fairstats.report.methods import EXHIBITS
 from fairstats.report.report import AuditReport
-
-with files("fairstats.report.crosscheck").joinpath("twins.toml").open("rb") as _stream:
-    _TABLES: dict[str, dict[str, str]] = tomllib.load(_stream)
-#: Class of a result → what recomputes it, or why R has no twin of it.
-TWINS, WITHOUT_TWIN = _TABLES["twins"], _TABLES["without"]
 
 
 def crosscheck(
@@ -41,9 +34,10 @@ def crosscheck(
 ) -> Crosscheck:
     """Recompute every number of a report or result in R, by code that shares nothing with Python's.
 
-    R starts from the sufficient statistics that the report carries (counts, histogram counts, exceedances)
-    and uses the base-R twins of the project's R package, functions of R itself (`prop.test`, `glm`, `p.adjust`,
-    `r2dtable`, `dhyper`, `qbeta`, `mantelhaen.test`, …), and extRemes, evd and hdrcde where they are installed.
+    R starts from the sufficient statistics that the report carries (counts, histogram counts,
+    exceedances) and uses the base-R twins of the project's R package, functions of R itself
+    (`prop.test`, `glm`, `p.adjust`, `r2dtable`, `dhyper`, `qbeta`, `mantelhaen.test`, …), and
+    extRemes, evd and hdrcde where they are installed.
 
     Parameters
     ----------
@@ -52,23 +46,24 @@ def crosscheck(
     backend : {"r"}
         What recomputes.
     data : data frame or mapping, optional
-        The rows, for what counts cannot give: set distances, the search for a stable bandwidth, averages of
-        counterfactual discrimination. For a report the frame that was audited; for a single result a
-        mapping with the arguments of the function that made it, ``{"score": …, "sensitive_features": …}``.
+        The rows, for what counts cannot give: set distances, the search for a stable bandwidth,
+        averages of counterfactual discrimination. For a report the frame that was audited; for a
+        single result a mapping with the arguments of the function that made it, ``{"score": …,
+        "sensitive_features": …}``.
     tolerance : float, optional
-        In place of the tolerances of what is not random: the largest |Python − R| over the larger of 1 and
-        the value. Default: about 1e-8 of the value, more where an optimiser or a numerical derivative is
-        behind it; the table gives each.
+        In place of the tolerances of what is not random: the largest |Python − R| over the larger
+        of 1 and the value. Default: about 1e-8 of the value, more where an optimiser or a numerical
+        derivative is behind it; the table gives each.
     door : Door, optional
         What answers for R; default the running R.
 
     Returns
     -------
     Crosscheck
-        ``.agrees`` (True, False, or None where nothing was compared), ``.verdict`` in words, ``.n_agree``,
-        ``.n_checked``, ``.to_frame()``, ``.to_html()``; prints as a table that ends in "N of N agree".
-        Quantities that need rows and did not get them say "needs --data" and are not counted; random ones
-        agree within six Monte Carlo standard errors.
+        ``.agrees`` (True, False, or None where nothing was compared), ``.verdict`` in words,
+        ``.n_agree``, ``.n_checked``, ``.to_frame()``, ``.to_html()``; prints as a table that ends
+        in "N of N agree". Quantities that need rows and did not get them say "needs --data" and are
+        not counted; random ones agree within six Monte Carlo standard errors.
 
     Raises
     ------
@@ -90,46 +85,64 @@ def crosscheck(
     if tolerance is not None:
         check_number("tolerance", tolerance, low=0, high=1, open_high=True, cure="1e-6, say")
     cure = "read a file with AuditReport.from_json(path)"
-    check_type("result", result, (AuditReport, Result), "an AuditReport or a result of fairstats", cure)
-    r = door or open_door()
+    check_type(
+        "result", result, (AuditReport, Result), "an AuditReport or a result of fairstats", cure
+    )
+    r_door = door or open_door()
     if isinstance(result, AuditReport):
-        found = tuple(_of_report(result, r, data, tolerance))
-        return Crosscheck(found, result.title, r.version, result.versions.get("fairstats", ""))
+        checks = tuple(_of_report(result, r_door, data, tolerance))
+        return Crosscheck(
+            checks, result.title, r_door.version, result.versions.get("fairstats", "")
+        )
     if data is not None:
         words = "for a single result: a mapping with the arguments of the function that made it"
-        check_type("data", data, Mapping, words, 'data={"score": score, "sensitive_features": group}')
-    return Crosscheck(tuple(_of_result(result, Bench(r, data, tolerance))), result.title, r.version, __version__)
+        check_type(
+            "data", data, Mapping, words, 'data={"score": score, "sensitive_features": group}'
+        )
+    return Crosscheck(
+        tuple(_of_result(result, Bench(r_door, data, tolerance))),
+        result.title,
+        r_door.version,
+        __version__,
+    )
 
 
-def _of_report(report: AuditReport, door: Door, data: Any, tolerance: float | None) -> Iterator[Check]:
-    table = None if data is None else as_frame_columns(data, report.columns.names, "data")
+def _of_report(
+    report: AuditReport, door: Door, data: Any, tolerance: float | None
+) -> Iterator[Check]:
+    if data is None:
+        table = None
+    else:
+        table = as_frame_columns(data, report.columns.names, "data")
     by_metric = report.settings.family != "audit"
-    given: dict[tuple[str, ...], Mapping[str, Any]] = {}
+    arguments: dict[tuple[str, ...], Mapping[str, Any]] = {}
     for section in report.sections:
-        by = section.attributes
-        if table is not None and by not in given:
-            given[by] = _arguments(report, table, by)
+        attributes = section.attributes
+        if table is not None and attributes not in arguments:
+            arguments[attributes] = _arguments_of_report(report, table, attributes)
         for result in section.results:
-            for check in _of_result(result, Bench(door, given.get(by), tolerance, by_metric)):
+            for check in _of_result(
+                result, Bench(door, arguments.get(attributes), tolerance, by_metric)
+            ):
                 yield replace(check, section=section.key, sensitive_features=section.attribute_text)
     if not by_metric:
-        yield from _family(report, Bench(door, None, tolerance))
+        yield from _recompute_family(report, Bench(door, None, tolerance))
 
 
 def _of_result(result: Result, bench: Bench) -> Iterable[Check]:
-    name = type(result).__name__
-    if name not in TWINS:
-        return _left_out(result, bench)
-    module, _, function = TWINS[name].partition(".")
-    recompute = getattr(import_module(f"fairstats.report.crosscheck.{module}"), function)
-    return _until_r_fails(recompute(result, bench), result, bench)
+    exhibit = EXHIBITS.get(type(result))
+    if exhibit is None:
+        return _left_out(result, bench, f"R has no twin of {type(result).__name__}")
+    if exhibit.twin is None:
+        return _left_out(result, bench, exhibit.no_twin)
+    return _until_r_fails(exhibit.twin(result, bench), result, bench)
 
 
 def _until_r_fails(checks: Iterable[Check], result: Result, bench: Bench) -> Iterator[Check]:
     """The checks of a result; where R cannot compute something, its cause and what was not reached.
 
-    A table on which a function of R stops ("sample size must be at least 2") is a fact about that function, not the
-    end of the cross-check.
+    A table on which a function of R stops ("sample size must be at least 2") is a fact about that
+    function, not the end of the cross-check.
     """
     reached = set()
     try:
@@ -139,47 +152,64 @@ def _until_r_fails(checks: Iterable[Check], result: Result, bench: Bench) -> Ite
     except RBackendError as problem:
         cause = " ".join(str(problem).split())
         note = f"not computed, because R stopped: {cause}"
-        lacking = [row for row in _rows_of(result) if _names(row) not in reached]
+        lacking = [row for row in _rows_of(result) if _names_of_row(row) not in reached]
         for row in lacking or [{"metric": result.title}]:
-            yield bench.place(*_names(row)).left_out("estimate", row.get("estimate", np.nan), note)
+            yield bench.place(*_names_of_row(row)).left_out(
+                "estimate", row.get("estimate", np.nan), note
+            )
 
 
 def _rows_of(result: Result) -> list[dict[Any, Any]]:
     """Rows of the tidy table; a curve, which has a table of its own, is one row."""
     frame = result.to_frame()
-    return frame.to_dict("records") if "metric" in frame else [{"metric": result.title}]
+    if "metric" in frame:
+        return frame.to_dict("records")
+    return [{"metric": result.title}]
 
 
-def _left_out(result: Result, bench: Bench) -> Iterator[Check]:
+def _left_out(result: Result, bench: Bench, why: str) -> Iterator[Check]:
     """One line for each estimate of a class without a twin: nothing is passed over in silence."""
-    name = type(result).__name__
-    why = WITHOUT_TWIN.get(name, f"R has no twin of {name}")
     for row in _rows_of(result):
-        yield bench.place(*_names(row)).left_out("estimate", row.get("estimate", np.nan), why)
+        yield bench.place(*_names_of_row(row)).left_out(
+            "estimate", row.get("estimate", np.nan), why
+        )
 
 
-def _names(row: Mapping[Any, Any]) -> tuple[str, str, str]:
-    group, reference = ("" if pd.isna(name) else str(name) for name in (row.get("group"), row.get("reference")))
+def _names_of_row(row: Mapping[Any, Any]) -> tuple[str, str, str]:
+    group, reference = (
+        "" if pd.isna(name) else str(name) for name in (row.get("group"), row.get("reference"))
+    )
     return str(row["metric"]), group, reference
 
 
-def _family(report: AuditReport, bench: Bench) -> Iterator[Check]:
+def _recompute_family(report: AuditReport, bench: Bench) -> Iterator[Check]:
     """Every adjusted p-value of an audit whose family is the audit, as `adjust_over_audit` says."""
     rows = [
         (section, row, chosen_among(result))
-        for section in report.sections for result in section.results if hasattr(result, "_with_adjusted")
+        for section in report.sections
+        for result in section.results
+        if hasattr(result, "_with_adjusted")
         for row in result.rows()
-    ]  # fmt: skip
-    raw = [float(np.minimum(row["pvalue"] * factor, 1.0)) for _, row, factor in rows]
-    method = "bonferroni" if any(factor > 1 for *_, factor in rows) else "holm"
-    found, function = bench.p_adjust(raw, method)
-    for (section, row, _), adjusted in zip(rows, found, strict=True):
-        check = bench.place(*_names(row)).compare(ADJUSTED, row["pvalue_adjusted"], adjusted, function)
+    ]
+    raw_pvalues = [float(np.minimum(row["pvalue"] * factor, 1.0)) for _, row, factor in rows]
+    if any(factor > 1 for *_, factor in rows):
+        method = "bonferroni"
+    else:
+        method = "holm"
+    adjusted_values, function = bench.p_adjust(raw_pvalues, method)
+    for (section, row, _), adjusted in zip(rows, adjusted_values, strict=True):
+        check = bench.place(*_names_of_row(row)).compare(
+            ADJUSTED, row["pvalue_adjusted"], adjusted, function
+        )
         yield replace(check, section=section.key, sensitive_features=section.attribute_text)
 
 
-def _arguments(report: AuditReport, table: pd.DataFrame, attributes: tuple[str, ...]) -> Mapping[str, Any]:
-    """The rows behind a report, read as it did: columns by the names that the methods' functions give them.
+def _arguments_of_report(
+    report: AuditReport, table: pd.DataFrame, attributes: tuple[str, ...]
+) -> Mapping[str, Any]:
+    """The rows behind a report, read as it did.
+
+    Columns by the names that the methods' functions give them.
 
     Raises InputError unless the rows give the counts of the report.
     """
@@ -188,19 +218,31 @@ def _arguments(report: AuditReport, table: pd.DataFrame, attributes: tuple[str, 
     named = {name: label for name, label in labels.items() if label is not None}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairstatsWarning)
-        given = build_input(table, attributes, columns, report.settings, pos_label=named or None, reference=None)
-    for counted in (t for t in report.tables if tuple(t.attributes) == attributes):
-        ours, now = (dict(zip(t.groups, np.asarray(t.rows).tolist(), strict=True)) for t in (counted, given.counts))
-        if ours != now:
+        arguments = build_input(
+            table, attributes, columns, report.settings, pos_label=named or None, reference=None
+        )
+    for counted in (counts for counts in report.tables if tuple(counts.attributes) == attributes):
+        counts_of_report, counts_now = (
+            dict(zip(counts.groups, np.asarray(counts.rows).tolist(), strict=True))
+            for counts in (counted, arguments.counts)
+        )
+        if counts_of_report != counts_now:
             by = INTERSECTION.join(attributes)
-            got = f"{given.counts.n:,} rows whose counts by {by!r} are not those of the report"
+            got = f"{arguments.counts.n:,} rows whose counts by {by!r} are not those of the report"
             cure = "pass the file of the audit, with the rows and the preparation that it had"
             raise InputError("data", got=got, allowed=f"the {counted.n:,} rows audited", cure=cure)
-    out = given.rows
+    outcomes = arguments.rows
     return {
-        "X": given.features, "y_true": out.y_true, "y_pred": out.y_pred, "score": out.score,
-        "sensitive_features": np.array([out.groups.labels[code] for code in out.groups.codes]),
-        "attribute": INTERSECTION.join(attributes), "sample_weight": out.weight,
-        "cluster": None if out.cluster is None else out.cluster.codes,
-        "counterfactual_score": given.counterfactual_score, "models": given.models,
-    }  # fmt: skip
+        "X": arguments.features,
+        "y_true": outcomes.y_true,
+        "y_pred": outcomes.y_pred,
+        "score": outcomes.score,
+        "sensitive_features": np.array(
+            [outcomes.groups.labels[code] for code in outcomes.groups.codes]
+        ),
+        "attribute": INTERSECTION.join(attributes),
+        "sample_weight": outcomes.weight,
+        "cluster": None if outcomes.cluster is None else outcomes.cluster.codes,
+        "counterfactual_score": arguments.counterfactual_score,
+        "models": arguments.models,
+    }

@@ -1,4 +1,6 @@
-"""`Crosscheck`: the table of every number with what R makes of it, as a frame, as text and as HTML."""
+"""`Crosscheck`: the table of every number with what R makes of it, as a frame, as text and as
+HTML.
+"""
 
 from __future__ import annotations
 
@@ -8,23 +10,48 @@ from itertools import groupby
 from fairstats.ground.checks import check_flag
 from fairstats.ground.lazy import pd
 from fairstats.ground.serialise import serialisable
-from fairstats.report.crosscheck.check import AGREES, COLUMNS, DISAGREES, NEEDS_DATA, NOT_RECOMPUTED, WITHIN, Check
+from fairstats.report.crosscheck.check import (
+    AGREES,
+    COLUMNS,
+    DISAGREES,
+    NEEDS_DATA,
+    NOT_RECOMPUTED,
+    WITHIN,
+    Check,
+)
 from fairstats.report.format import aligned, escaped, exact_number, printable
 
 #: Columns of the printed table, and of the HTML table.
 _HEADS = ("quantity", "Python", "R", "abs. diff.", "rel. diff.", "tolerance", "verdict", "by")
-_HTML_HEADS = ("Quantity", "Python", "R", "Absolute difference", "Relative difference", "Tolerance", "Verdict", "By")
-#: Verdict, in the order of `counts` → class of the report's style sheet, and the sign that stands beside the word.
+_HTML_HEADS = (
+    "Quantity",
+    "Python",
+    "R",
+    "Absolute difference",
+    "Relative difference",
+    "Tolerance",
+    "Verdict",
+    "By",
+)
+#: Verdict, in the order of `counts` → class of the report's style sheet, and the sign that stands
+#: beside the word.
 _TONES = {
-    AGREES: ("satisfied", "✓"), WITHIN: ("satisfied", "≈"), DISAGREES: ("violated", "✗"),
-    NEEDS_DATA: ("insufficient", "–"), NOT_RECOMPUTED: ("insufficient", "–"),
-}  # fmt: skip
+    AGREES: ("satisfied", "✓"),
+    WITHIN: ("satisfied", "≈"),
+    DISAGREES: ("violated", "✗"),
+    NEEDS_DATA: ("insufficient", "–"),
+    NOT_RECOMPUTED: ("insufficient", "–"),
+}
 #: Verdict → what is said of those that have it.
 _NOTES = {
-    WITHIN: "random quantities: R draws for itself, and agreement is a distance of at most six Monte Carlo standard "
-    "errors.",
-    NEEDS_DATA: "quantities need rows, which a report does not hold; they are not counted: pass the data "
-    "(--data FILE).",
+    WITHIN: (
+        "random quantities: R draws for itself, and agreement is a distance of at most six Monte"
+        " Carlo standard errors."
+    ),
+    NEEDS_DATA: (
+        "quantities need rows, which a report does not hold; they are not counted: pass the data "
+        "(--data FILE)."
+    ),
     NOT_RECOMPUTED: "quantities are not recomputed; the table says why.",
 }
 
@@ -61,10 +88,14 @@ class Crosscheck:
 
     @property
     def agrees(self) -> bool | None:
-        """True where all that was compared agrees, False where something does not, None where nothing was."""
+        """True where all that was compared agrees, False where something does not, None where
+        nothing was.
+        """
         if self.n_agree < self.n_checked:
             return False
-        return True if any(check.counted and not math.isnan(check.r) for check in self.checks) else None
+        if any(check.counted and not math.isnan(check.r) for check in self.checks):
+            return True
+        return None
 
     @property
     def verdict(self) -> str:
@@ -84,7 +115,7 @@ class Crosscheck:
     @property
     def numbers(self) -> dict[str, int]:
         """Function of R → its number in the list of sources."""
-        return {source: k for k, source in enumerate(self.sources, start=1)}
+        return {source: number for number, source in enumerate(self.sources, start=1)}
 
     def to_frame(self) -> pd.DataFrame:
         """One row per quantity.
@@ -92,9 +123,10 @@ class Crosscheck:
         Returns
         -------
         DataFrame
-            Columns ``quantity``, ``section``, ``sensitive_features``, ``metric``, ``group``, ``reference``,
-            ``python``, ``r``, ``source``, ``absolute_difference``, ``relative_difference``, ``tolerance``
-            (largest absolute difference that is agreement), ``verdict``, ``note``.
+            Columns ``quantity``, ``section``, ``sensitive_features``, ``metric``, ``group``,
+            ``reference``, ``python``, ``r``, ``source``, ``absolute_difference``,
+            ``relative_difference``, ``tolerance`` (largest absolute difference that is agreement),
+            ``verdict``, ``note``.
         """
         return pd.DataFrame([check.row() for check in self.checks], columns=list(COLUMNS))
 
@@ -112,35 +144,51 @@ class Crosscheck:
             Every quantity; otherwise only those that disagree, or could not be recomputed.
         """
         full = check_flag("full", full)
-        shown, numbers = [c for c in self.checks if full or not c.agreed], self.numbers
+        shown = [check for check in self.checks if full or not check.agreed]
+        numbers = self.numbers
         lines = [f"Cross-check in R {self.r_version}: {printable(self.title)}".rstrip(": "), ""]
-        for place, members in groupby(shown, key=_place):
-            lines += [printable(place), *aligned([_HEADS, *(_cells(check, numbers) for check in members)]), ""]
+        for place, members in groupby(shown, key=_place_in_words):
+            lines += [
+                printable(place),
+                *aligned([_HEADS, *(_cells_of_check(check, numbers) for check in members)]),
+                "",
+            ]
         if shown and numbers:
-            lines += ["By", *(f"  [{k}] {source}" for source, k in numbers.items()), ""]
+            lines += ["By", *(f"  [{number}] {source}" for source, number in numbers.items()), ""]
         return "\n".join([*lines, *self.notes(), self.verdict_line()])
 
     def notes(self) -> list[str]:
         """What was compared how, and what was not."""
-        found = self.counts()
-        return [f"{found[verdict]} {said}" for verdict, said in _NOTES.items() if found[verdict]]
+        verdict_counts = self.counts()
+        return [
+            f"{verdict_counts[verdict]} {words}"
+            for verdict, words in _NOTES.items()
+            if verdict_counts[verdict]
+        ]
 
     def verdict_line(self) -> str:
         """How many agree, as "N of N agree"."""
         return f"{self.n_agree} of {self.n_checked} agree"
 
     def to_html(self) -> str:
-        """A ``section`` with the table; on narrow screens the report's style sheet makes cards of its rows.
+        """A ``section`` with the table.
+
+        On narrow screens the report's style sheet makes cards of its rows.
 
         Agreeing rows of one comparison are folded; disagreements stand open.
         """
-        said = f"<b>{escaped(self.verdict_line())}</b>, recomputed by independent code in R {escaped(self.r_version)}."
+        words = (
+            f"<b>{escaped(self.verdict_line())}</b>, recomputed by independent code in R"
+            f" {escaped(self.r_version)}."
+        )
         parts = [
             '<section aria-labelledby="crosscheck" class="crosscheck">',
-            f'<h2 id="crosscheck">Cross-check in R</h2><p>{said}</p>',
+            f'<h2 id="crosscheck">Cross-check in R</h2><p>{words}</p>',
             *(f'<p class="small">{escaped(note)}</p>' for note in self.notes()),
         ]
-        for place, members in groupby(self.checks, key=lambda c: (c.section, c.sensitive_features)):
+        for place, members in groupby(
+            self.checks, key=lambda check: (check.section, check.sensitive_features)
+        ):
             parts.append(_html_section(place, list(members), self.numbers))
         sources = "".join(f"<li>{escaped(source)}</li>" for source in self.sources)
         parts.append(f'<h3>Functions of R</h3><ol class="refs">{sources}</ol></section>')
@@ -153,22 +201,36 @@ class Crosscheck:
         return self.to_html()
 
 
-def _place(check: Check) -> str:
-    where = " · ".join(part for part in (check.section, check.sensitive_features, check.metric) if part)
-    against = f" against {check.reference}" if check.reference else ""
+def _place_in_words(check: Check) -> str:
+    where = " · ".join(
+        part for part in (check.section, check.sensitive_features, check.metric) if part
+    )
+    if check.reference:
+        against = f" against {check.reference}"
+    else:
+        against = ""
     return where + (f": {check.group}{against}" if check.group else "")
 
 
-def _values(check: Check) -> tuple[str, ...]:
+def _values_in_words(check: Check) -> tuple[str, ...]:
     """Both values, their differences and the tolerance."""
-    mine, sizes = exact_number(check.python), (check.absolute_difference, check.relative_difference, check.tolerance)
-    return (mine, exact_number(check.r), *map(small_text, sizes)) if check.counted else (mine, "—", "", "", "")
+    our_text = exact_number(check.python)
+    sizes = (check.absolute_difference, check.relative_difference, check.tolerance)
+    if check.counted:
+        return (our_text, exact_number(check.r), *map(small_text, sizes))
+    return (our_text, "—", "", "", "")
 
 
-def _cells(check: Check, numbers: dict[str, int]) -> tuple[str, ...]:
-    said = f"{check.verdict}: {check.note}" if check.note and not check.counted else check.verdict
-    by = f"[{numbers[check.source]}]" if check.counted else ""
-    return (check.quantity, *_values(check), printable(said), by)
+def _cells_of_check(check: Check, numbers: dict[str, int]) -> tuple[str, ...]:
+    if check.note and not check.counted:
+        words = f"{check.verdict}: {check.note}"
+    else:
+        words = check.verdict
+    if check.counted:
+        source_number = f"[{numbers[check.source]}]"
+    else:
+        source_number = ""
+    return (check.quantity, *_values_in_words(check), printable(words), source_number)
 
 
 def small_text(value: float) -> str:
@@ -179,42 +241,66 @@ def small_text(value: float) -> str:
     """
     if math.isnan(value):
         return ""
-    return "0" if value == 0 else "∞" if math.isinf(value) else f"{value:.0e}"
+    if value == 0:
+        return "0"
+    if math.isinf(value):
+        return "∞"
+    return f"{value:.0e}"
 
 
 def _html_section(place: tuple[str, str], members: list[Check], numbers: dict[str, int]) -> str:
-    agreed, counted = sum(check.agreed for check in members), sum(check.counted for check in members)
+    agreed = sum(check.agreed for check in members)
+    counted = sum(check.counted for check in members)
     name = " · ".join(part for part in place if part) or "Result"
-    heads = "".join(f'<th role="columnheader" scope="col">{head}</th>' for head in _HTML_HEADS)
-    table = (
-        f'<table class="cards" role="table"><thead role="rowgroup"><tr role="row">{heads}</tr></thead>'
-        f'<tbody role="rowgroup">{_html_rows(members, numbers)}</tbody></table>'
+    heads = "".join(
+        f'<th role="columnheader" scope="col">{heading}</th>' for heading in _HTML_HEADS
     )
-    said = f"{escaped(name)}: {agreed} of {counted} agree"
-    return f"<details{' open' if agreed < counted else ''}><summary>{said}</summary>{table}</details>"
+    table = (
+        '<table class="cards" role="table"><thead role="rowgroup"><tr'
+        f' role="row">{heads}</tr></thead><tbody'
+        f' role="rowgroup">{_html_rows(members, numbers)}</tbody></table>'
+    )
+    words = f"{escaped(name)}: {agreed} of {counted} agree"
+    return (
+        f"<details{' open' if agreed < counted else ''}><summary>{words}</summary>{table}</details>"
+    )
 
 
 def _html_rows(members: list[Check], numbers: dict[str, int]) -> str:
     """Table rows of the checks of one section, grouped by metric and groups."""
     rows = []
-    for (metric, group, reference), own in groupby(members, key=lambda c: (c.metric, c.group, c.reference)):
-        against = f" against <bdi>{escaped(reference)}</bdi>" if reference else ""
-        whose = f": <bdi>{escaped(group)}</bdi>{against}" if group else ""
-        title = f"{escaped(metric.replace('_', ' '))}{whose}"
-        head = f'<th role="rowheader" scope="rowgroup" colspan="{len(_HTML_HEADS)}">{title}</th>'
-        rows.append(f'<tr role="row" class="metric">{head}</tr>')
-        rows.extend(_html_row(check, numbers) for check in own)
+    for (metric, group, reference), checks_of_groups in groupby(
+        members, key=lambda check: (check.metric, check.group, check.reference)
+    ):
+        if reference:
+            against = f" against <bdi>{escaped(reference)}</bdi>"
+        else:
+            against = ""
+        if group:
+            groups_in_words = f": <bdi>{escaped(group)}</bdi>{against}"
+        else:
+            groups_in_words = ""
+        title = f"{escaped(metric.replace('_', ' '))}{groups_in_words}"
+        heading = f'<th role="rowheader" scope="rowgroup" colspan="{len(_HTML_HEADS)}">{title}</th>'
+        rows.append(f'<tr role="row" class="metric">{heading}</tr>')
+        rows.extend(_html_row(check, numbers) for check in checks_of_groups)
     return "".join(rows)
 
 
 def _html_row(check: Check, numbers: dict[str, int]) -> str:
-    tone, sign = _TONES[check.verdict]
-    verdict = f'<span class="chip {tone}"><i aria-hidden="true">{sign}</i>{check.verdict}</span>'
+    style_class, sign = _TONES[check.verdict]
+    verdict = (
+        f'<span class="chip {style_class}"><i aria-hidden="true">{sign}</i>{check.verdict}</span>'
+    )
     if check.note:
         verdict += f" <small>{escaped(check.note)}</small>"
-    cells = (*_values(check), verdict, str(numbers.get(check.source, "")))
+    cells = (*_values_in_words(check), verdict, str(numbers.get(check.source, "")))
     written = "".join(
-        f'<td role="cell" class="{"num" if cell else "num empty"}" data-label="{head}"><span>{cell}</span></td>'
-        for head, cell in zip(_HTML_HEADS[1:], cells, strict=True)
+        f'<td role="cell" class="{"num" if cell else "num empty"}"'
+        f' data-label="{heading}"><span>{cell}</span></td>'
+        for heading, cell in zip(_HTML_HEADS[1:], cells, strict=True)
     )
-    return f'<tr role="row"><th role="rowheader" scope="row">{escaped(check.quantity)}</th>{written}</tr>'
+    return (
+        '<tr role="row"><th role="rowheader"'
+        f' scope="row">{escaped(check.quantity)}</th>{written}</tr>'
+    )

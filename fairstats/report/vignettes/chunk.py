@@ -1,7 +1,9 @@
-"""One Python chunk within knitr, treated as a notebook treats a cell; `render.R` calls it through reticulate.
+"""One Python chunk within knitr, treated as a notebook treats a cell.
 
-reticulate's own engine shows the value of every statement, of those in loops, too, and drops what is printed
-to standard error, so that a page by R would differ from the page by Python.
+`render.R` calls it through reticulate.
+
+reticulate's own engine shows the value of every statement, of those in loops, too, and drops what
+is printed to standard error, so that a page by R would differ from the page by Python.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from typing import Any
 from fairstats.ground.errors import VignetteError
 
 #: Pixels per inch of a figure, and how many of them go to one of the page.
-_DPI, _RETINA = 200, 2
+_DPI = 200
+_RETINA = 2
 
 
 #: The variable of the environment in which a vignette's parameters come, as JSON.
@@ -27,7 +30,9 @@ _PARAMETERS = "FAIRSTATS_PARAMS"
 
 
 def parameters() -> dict[str, Any]:
-    """The parameters of the vignette whose chunk asks: those of its head, or what was given in their place.
+    """The parameters of the vignette whose chunk asks.
+
+    Those of its head, or what was given in their place.
 
     Raises VignetteError where nobody has said them.
     """
@@ -40,19 +45,23 @@ def parameters() -> dict[str, Any]:
         return dict(json.loads(text))
     except (TypeError, ValueError) as problem:
         cure = "To fix: build the vignette by fairstats vignettes build, or by rmarkdown::render."
-        raise VignetteError(f"the variable {_PARAMETERS} holds no parameters: {text[:80]!r}. {cure}") from problem
+        raise VignetteError(
+            f"the variable {_PARAMETERS} holds no parameters: {text[:80]!r}. {cure}"
+        ) from problem
 
 
 def run_chunk(code: str, prefix: str, width: float, height: float) -> list[list[str]]:
-    """Run a chunk's code in ``__main__`` and collect what it shows, in order, as [kind, text, width].
+    """Run a chunk's code in ``__main__`` and collect what it shows, in order, as [kind, text,
+    width].
 
-    `width` and `height`: inches of figures that do not say theirs; kinds: ``"stdout"``, ``"stderr"``, ``"html"``,
-    ``"text"`` (the last value) or ``"figure"`` (a path that begins with `prefix`, and its width on the page in pixels).
+    `width` and `height`: inches of figures that do not say theirs; kinds: ``"stdout"``,
+    ``"stderr"``, ``"html"``, ``"text"`` (the last value) or ``"figure"`` (a path that begins with
+    `prefix`, and its width on the page in pixels).
     """
     shown: list[list[str]] = []
     out, err = (_Stream(kind, shown) for kind in ("stdout", "stderr"))
-    with redirect_stdout(out), redirect_stderr(err), _figures(shown, prefix, width, height):
-        value = _run(code)
+    with redirect_stdout(out), redirect_stderr(err), _catch_figures(shown, prefix, width, height):
+        value = _run_code(code)
         if value is not None:
             shown[:] = [piece for piece in shown if piece[1].strip("\n")]
             made = value._repr_html_() if hasattr(value, "_repr_html_") else None
@@ -60,8 +69,11 @@ def run_chunk(code: str, prefix: str, width: float, height: float) -> list[list[
     return shown
 
 
-def _run(code: str) -> Any:
-    """The value of the last expression; None where the chunk ends otherwise, or with a semicolon."""
+def _run_code(code: str) -> Any:
+    """The value of the last expression.
+
+    None where the chunk ends otherwise, or with a semicolon.
+    """
     namespace = sys.modules["__main__"].__dict__
     tree = ast.parse(code, "<chunk>")
     last = tree.body[-1] if tree.body else None
@@ -74,10 +86,13 @@ def _run(code: str) -> Any:
 
 
 class _Stream(io.TextIOBase):
-    """Text written to it goes to the pieces, joined to the piece before where that is of the same kind."""
+    """Text written to it goes to the pieces, joined to the piece before where that is of the same
+    kind.
+    """
 
     def __init__(self, kind: str, shown: list[list[str]]) -> None:
-        self.kind, self.shown = kind, shown
+        self.kind = kind
+        self.shown = shown
 
     def write(self, text: str) -> int:
         """Take text."""
@@ -89,7 +104,9 @@ class _Stream(io.TextIOBase):
 
 
 @contextmanager
-def _figures(shown: list[list[str]], prefix: str, width: float, height: float) -> Iterator[None]:
+def _catch_figures(
+    shown: list[list[str]], prefix: str, width: float, height: float
+) -> Iterator[None]:
     """Let ``plt.show()`` write the open figures to files."""
     import matplotlib
     from matplotlib import pyplot
@@ -100,7 +117,9 @@ def _figures(shown: list[list[str]], prefix: str, width: float, height: float) -
             path = Path(f"{prefix}{sum(kind == 'figure' for kind, _, _ in shown) + 1}.png")
             path.parent.mkdir(parents=True, exist_ok=True)
             figure.savefig(path, dpi=_DPI, bbox_inches="tight")
-            across = int.from_bytes(path.read_bytes()[16:20], "big") // _RETINA  # the width in PNG's header
+            across = (
+                int.from_bytes(path.read_bytes()[16:20], "big") // _RETINA
+            )  # the width in PNG's header
             shown.append(["figure", path.as_posix(), str(across)])
         pyplot.close("all")
 

@@ -1,7 +1,9 @@
-"""Vignettes about the user's own data: R Markdown that audits, shows and cross-checks, to be edited.
+"""Vignettes about the user's own data.
 
-One file is written. It names the file of the rows, or carries a report; what its chunks hand to each other lies in a
-temporary folder of the run.
+R Markdown that audits, shows and cross-checks, to be edited.
+
+One file is written. It names the file of the rows, or carries a report; what its chunks hand to
+each other lies in a temporary folder of the run.
 """
 
 from __future__ import annotations
@@ -28,17 +30,32 @@ from fairstats.report.inputs import check_outcomes
 
 #: Arguments of `audit` that name columns.
 _COLUMNS = (
-    "sensitive_features", "y_true", "y_pred", "score", "sample_weight", "cluster", "features",
+    "sensitive_features",
+    "y_true",
+    "y_pred",
+    "score",
+    "sample_weight",
+    "cluster",
+    "features",
     "counterfactual_score",
-)  # fmt: skip
+)
 #: Those that are read as labels, and as numbers.
 _LABELS = ("sensitive_features", "y_true", "y_pred", "cluster")
 _NUMBERS = ("score", "sample_weight", "counterfactual_score")
 #: Settings of a report that are arguments of `audit`.
 _SETTINGS = (
-    "confidence_level", "threshold", "margin", "method", "simultaneous", "comparisons", "adjust", "family",
-    "missing", "evaluated_on", "n_resamples",
-)  # fmt: skip
+    "confidence_level",
+    "threshold",
+    "margin",
+    "method",
+    "simultaneous",
+    "comparisons",
+    "adjust",
+    "family",
+    "missing",
+    "evaluated_on",
+    "n_resamples",
+)
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>#$|~^])")
 
 
@@ -47,32 +64,43 @@ def write_vignette(
 ) -> Path:
     """Write a vignette that audits the rows of a file; `options` are keyword arguments of `audit`.
 
-    Raises InputError for another ending than .Rmd or .qmd, a file that is there already (unless `overwrite`), the file
-    of the rows itself, rows that cannot be read or lack a column.
+    Raises InputError for another ending than .Rmd or .qmd, a file that is there already (unless
+    `overwrite`), the file of the rows itself, rows that cannot be read or lack a column.
     """
     place = _Place(path, Inputs([data]), overwrite)
     place.check()
-    asked = {"rng": 1, **{name: v for name, v in options.items() if v is not None and v not in ((), [], {})}}
+    asked = {
+        "rng": 1,
+        **{
+            name: value
+            for name, value in options.items()
+            if value is not None and value not in ((), [], {})
+        },
+    }
     check_outcomes(asked.get("y_true"), asked.get("y_pred"))
-    named = {role: _names(asked[role]) for role in _COLUMNS if role in asked}
+    named = {role: _names_given(asked[role]) for role in _COLUMNS if role in asked}
     roles = reading_roles(named)
     read_roles(Path(data), roles, ReadingOptions())
     sensitive = named["sensitive_features"]
     crossed = len(sensitive) > 1 and asked.get("intersections", True)
     sets = [*sensitive, *([INTERSECTION.join(sensitive)] if crossed else [])]
-    both, weighted = "y_true" in asked and "y_pred" in asked, "sample_weight" in asked
+    both_sides = "y_true" in asked and "y_pred" in asked
+    weighted = "sample_weight" in asked
     counted = not weighted and "cluster" not in asked
     present = {
-        "power": counted, "models": isinstance(asked.get("y_pred"), Mapping),
-        "madd": "score" in asked, "hfm": both and "features" in asked, "um": both and counted,
-    }  # fmt: skip
+        "power": counted,
+        "models": isinstance(asked.get("y_pred"), Mapping),
+        "madd": "score" in asked,
+        "hfm": both_sides and "features" in asked,
+        "um": both_sides and counted,
+    }
     keys = [key for key, there in present.items() if there]
     changed = asked.get("counterfactual_score", {})
     tails = [] if weighted else list(changed) if isinstance(changed, Mapping) else sensitive[:1]
     parts = {}
     for name in sets:
         parts[name] = [*keys, "ecd"] if name in tails else keys
-    return _write(
+    return _write_lines(
         place,
         title=asked.get("title", f"Fairness audit of {Path(data).name}"),
         params={"data": _path_from(path.parent, data)},
@@ -86,7 +114,10 @@ def write_vignette(
 
 
 def _path_from(folder: Path, data: str | os.PathLike[str]) -> str:
-    """The path of a file as seen from a folder, links of folders followed; absolute where there is none (Windows)."""
+    """The path of a file as seen from a folder, links of folders followed.
+
+    Absolute where there is none (Windows).
+    """
     whole = os.path.join(os.path.realpath(os.path.dirname(data) or "."), os.path.basename(data))
     try:
         return Path(os.path.relpath(whole, os.path.realpath(folder))).as_posix()
@@ -102,8 +133,10 @@ def reading_roles(named: Mapping[str, Sequence[str]]) -> Roles:
     return Roles.of(labels, numbers, features)
 
 
-def _names(given: Any) -> list[str]:
-    return [given] if isinstance(given, str) else list(given.values() if isinstance(given, Mapping) else given)
+def _names_given(given: Any) -> list[str]:
+    if isinstance(given, str):
+        return [given]
+    return list(given.values() if isinstance(given, Mapping) else given)
 
 
 def vignette_of_report(
@@ -114,43 +147,60 @@ def vignette_of_report(
     *,
     overwrite: bool = False,
 ) -> Path:
-    """Write a vignette about a report: it audits the file of its rows, or carries the report and shows it.
+    """Write a vignette about a report.
+
+    It audits the file of its rows, or carries the report and shows it.
 
     `keys`: parts that are shown without rows, by set of sensitive columns.
     """
-    s, c = report.settings, report.columns
+    s = report.settings
+    audited_columns = report.columns
     if data is None:
         place = _Place(path, Inputs(), overwrite)
         place.check()
-        return _write(
+        return _write_lines(
             place,
             title=report.title,
             params={},
             keys=keys,
             options=None,
             columns=None,
-            stored=_packed(report),
+            stored=_pack_report(report),
             threshold=s.threshold,
             margin=s.margin,
         )
-    labels = {"y_true": c.pos_label_true, "y_pred": c.pos_label_pred}
-    named = {k: v for k, v in s.references.items() if INTERSECTION not in k and v != "largest"}
-    own = {
-        **c.roles, "sensitive_features": list(c.sensitive_features), "features": c.features, "rng": s.seed,
-        "counterfactual_score": c.counterfactual_scores, "title": report.title, "reference": named,
-        "pos_label": {k: int(v) if v.isdigit() else v for k, v in labels.items() if v is not None},
+    labels = {"y_true": audited_columns.pos_label_true, "y_pred": audited_columns.pos_label_pred}
+    named = {}
+    for key_name, value in s.references.items():
+        if INTERSECTION not in key_name and value != "largest":
+            named[key_name] = value
+    of_vignette = {
+        **audited_columns.roles,
+        "sensitive_features": list(audited_columns.sensitive_features),
+        "features": audited_columns.features,
+        "rng": s.seed,
+        "counterfactual_score": audited_columns.counterfactual_scores,
+        "title": report.title,
+        "reference": named,
+        "pos_label": {
+            key_name: int(value) if value.isdigit() else value
+            for key_name, value in labels.items()
+            if value is not None
+        },
         "intersections": any(len(section.attributes) > 1 for section in report.sections),
         **{name: getattr(s, name) for name in _SETTINGS},
-    }  # fmt: skip
-    several = {"y_pred": c.models, "score": c.model_scores}
+    }
+    several = {"y_pred": audited_columns.models, "score": audited_columns.model_scores}
     roles = {role: models for role, models in several.items() if models}
-    return write_vignette(path, data, own | roles, overwrite=overwrite)
+    return write_vignette(path, data, of_vignette | roles, overwrite=overwrite)
 
 
-def _packed(report: Contents) -> str:
+def _pack_report(report: Contents) -> str:
     """The report as lines of text within a chunk: its JSON, compressed, in base 64."""
     text = json.dumps(encode(report), ensure_ascii=False, allow_nan=False)
-    packed = gzip.compress(text.encode("utf-8"), mtime=0)  # without the time, so that the same report is the same text
+    packed = gzip.compress(
+        text.encode("utf-8"), mtime=0
+    )  # without the time, so that the same report is the same text
     return "\n".join(textwrap.wrap(base64.b64encode(packed).decode("ascii"), width=100))
 
 
@@ -166,7 +216,9 @@ class _Place:
         """Raise InputError where it cannot be written."""
         if self.path.suffix not in VIGNETTES:
             got = f"a name that ends in {self.path.suffix!r}"
-            raise InputError("path", got=got, allowed="a name that ends in .Rmd or .qmd", cure="audit.Rmd")
+            raise InputError(
+                "path", got=got, allowed="a name that ends in .Rmd or .qmd", cure="audit.Rmd"
+            )
         check_writable("path", self.path, VIGNETTES, inputs=self.inputs, replace=self.overwrite)
 
     def write(self, text: str) -> Path:
@@ -174,7 +226,7 @@ class _Place:
         return write_file(self.path, text, VIGNETTES, inputs=self.inputs, replace=self.overwrite)
 
 
-def _write(place: _Place, *, title: str, params: dict[str, str], **parts: Any) -> Path:
+def _write_lines(place: _Place, *, title: str, params: dict[str, str], **parts: Any) -> Path:
     """Fill in the template; `parts`: what it is told beside title and parameters."""
     try:
         from jinja2 import Environment, PackageLoader
@@ -183,7 +235,9 @@ def _write(place: _Place, *, title: str, params: dict[str, str], **parts: Any) -
             "jinja2", extra="report", purpose="Writing a vignette", alternative="to_html(path)"
         ) from problem
     environment = Environment(  # noqa: S701 - R Markdown, no HTML
-        loader=PackageLoader("fairstats.report", "vignettes"), trim_blocks=True, keep_trailing_newline=True
+        loader=PackageLoader("fairstats.report", "vignettes"),
+        trim_blocks=True,
+        keep_trailing_newline=True,
     )
     environment.filters["python"] = repr
     environment.filters["json"] = lambda value: json.dumps(value, ensure_ascii=False)

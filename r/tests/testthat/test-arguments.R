@@ -21,9 +21,11 @@ refused <- function(call, arguments, odd = never) {
 test_that("options and choices of a comparison", {
   refused(
     function(...) fs_disparate_impact(rows, "hat", "sex", ...),
-    c("reference", "pos_label", "confidence_level", "threshold", "margin", "comparisons", "adjust", "simultaneous",
+    c("reference", "pos_label", "confidence_level", "threshold", "comparisons", "adjust", "simultaneous",
       "method", "seed")
   )
+  # differences have a margin in place of a threshold
+  refused(function(...) fs_demographic_parity_difference(rows, "hat", "sex", ...), "margin")
   refused(function(...) fs_group_metric(rows, ..., y_true = "y", y_pred = "hat", sensitive_features = "sex"), "metric")
   refused(function(...) fs_conditional_accuracy(rows, "y", "hat", "sex", ...), "label")
   refused(function(...) fs_audit(rows, "y", "hat", sensitive_features = "sex", draws = 0, ...), c("missing", "intersections"))
@@ -59,6 +61,8 @@ test_that("numbers and choices of what takes vectors and matrices", {
   refused(function(...) fs_density_1d(x, ..., low = 0, high = 1, size = 50), "bandwidth")
   refused(function(...) fs_density_1d(x, 0.1, 0, 1, ...), "size")
   refused(function(...) fs_fit_gpd(x, source = "base", ...), c("method", "grid"))
+  refused(function(...) fs_choose_threshold(x, ...), "method")
+  refused(function(...) fs_choose_threshold(x, "k_largest", ...), "k")
   refused(function(...) fs_fit_gev(source = "base", ...), "x", never[c("none", "text", "code", "complex", "list", "huge")])
   refused(function(...) fs_stable_bandwidth(1 / 1:200, rep(1, 200), 50, ...), "n1")
   refused(function(...) fs_madd_map(x, rep(1:2, 30), ...), "lambda")

@@ -7,7 +7,7 @@ tails <- function() {
 
 test_that("levels and their difference are those of the fitted laws", {
   x <- tails()
-  found <- fs_ecd(x[[1L]], x[[2L]], interactions = 1000)
+  found <- fs_ecd(x[[1L]], x[[2L]], interactions = 1000, threshold = 50)
   t <- found$tails
   level <- t$threshold + t$scale * ((1000 * t$rate)^t$shape - 1) / t$shape
   expect_equal(t$return_level, level, tolerance = 1e-9)
@@ -25,13 +25,15 @@ test_that("levels and their difference are those of the fitted laws", {
   expect_output(print(found), "1,000 interactions")
 })
 
-test_that("averages are means with z-tests", {
+test_that("averages are means with t-tests", {
   x <- tails()
   a <- fs_ecd(x[[1L]], x[[2L]])$averages
   expect_equal(a$estimate[1L], mean(x[[1L]]))
   expect_equal(a$std_error[1L], sd(x[[1L]]) / sqrt(2000))
   welch <- stats::t.test(x[[1L]], x[[2L]])
   expect_equal(abs(a$statistic[3L]), abs(unname(welch$statistic)), tolerance = 1e-10)
+  expect_equal(a$pvalue[3L], welch$p.value, tolerance = 1e-10)
+  expect_equal(c(a$ci_low[3L], a$ci_high[3L]), as.numeric(welch$conf.int), tolerance = 1e-10)
   q <- quantile(x[[1L]], 0.95, names = FALSE)
   expect_equal(a$estimate[4L], q + mean(pmax(x[[1L]] - q, 0)) / 0.05)
 })
@@ -68,7 +70,7 @@ test_that("what has no tail has an order statistic, an interval and no test", {
 
 test_that("rounded values have the likelihood of their cells", {
   x <- round(tails()[[1L]], 2)
-  found <- fs_ecd(x, tails()[[2L]])
+  found <- fs_ecd(x, tails()[[2L]], threshold = 50)
   row <- found$tails[1L, ]
   expect_equal(row$degenerate, "")
   # between two cells, below the 51st largest value

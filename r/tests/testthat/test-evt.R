@@ -122,3 +122,21 @@ test_that("a package starts where it is told to, and goes on where that is no ma
     expect_error(fs_fit_gpd(y, source = source, start = 1), "start")
   }
 })
+
+test_that("a threshold is chosen by the rule, and beyond it that is said", {
+  # 2000^(2/3) / 5 = 31.7, and 8000^(2/3) / 5 = 80 exactly
+  expect_identical(most_exceedances(c(2000, 8000, 20000)), c(31, 80, 147))
+  set.seed(1)
+  x <- rexp(2000)
+  found <- fs_choose_threshold(x, "k_largest")
+  expect_identical(sum(x > found$threshold), 31L)
+  expect_length(found$notes, 0L)
+  expect_match(fs_choose_threshold(x, "k_largest", k = 100)$notes, "^Insufficient evidence: 100 of 2000")
+  tested <- fs_choose_threshold(x, n_thresholds = 2, n_resamples = 19)
+  expect_identical(tested$candidates$n, c(31, 20))
+  expect_identical(tested$candidates$forward_stop[1L], -log1p(-tested$candidates$pvalue[1L]))
+  # 200 values of which none is in the tail: far from a Pareto law
+  lump <- c(x, 20 + stats::rnorm(30, 0, 1e-3), 25 + stats::rnorm(30, 0, 1e-3))
+  expect_warning(rejected <- fs_choose_threshold(lump, thresholds = c(5, 19), n_resamples = 99), "every candidate")
+  expect_identical(rejected$threshold, 19)
+})

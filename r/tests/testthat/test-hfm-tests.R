@@ -66,7 +66,7 @@ test_that("the risk has Clopper and Pearson's interval, as binom.test gives it",
   one <- discriminative_risk(c(TRUE, FALSE, FALSE, FALSE))
   expect_equal(same[c("low", "high")], one[c("low", "high")])
   expect_error(discriminative_risk(logical()), "empty")
-  expect_error(discriminative_risk(TRUE, 1:2), "person")
+  expect_error(discriminative_risk(TRUE, 1:2), "cluster")
 })
 
 test_that("a model that looks at the attribute is seen", {

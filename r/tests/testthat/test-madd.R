@@ -117,3 +117,40 @@ test_that("bad input is refused", {
   expect_error(fs_madd_map(c(0.1, 0.2), c("a", "b"), 2), "lambda")
   expect_error(fs_madd_map(c(0.1, 0.2), c("a", "b"), 1, 0.3, "c"), "group c")
 })
+
+test_that("numeric outcomes are ranked and classes are bins", {
+  expect_equal(fs_madd_scale(c(30, 10, 10, NA)), c(2.5, 1, 1, NA) / 3)
+  group <- rep(c("a", "b"), c(40, 60))
+  classes <- rep(c("x", "y", "z", "x", "y", "z"), c(10, 20, 10, 30, 20, 10))
+  placed <- fs_madd_scale(classes, "class")
+  shares <- prop.table(table(group, classes), 1L)
+  expect_equal(madd(placed[group == "a"], placed[group == "b"], 3), sum(abs(shares["a", ] - shares["b", ])))
+  renamed <- fs_madd_scale(c(x = "q", y = "m", z = "r")[classes], "class")
+  expect_equal(madd(renamed[group == "a"], renamed[group == "b"], 3), madd(placed[group == "a"], placed[group == "b"], 3))
+  expect_error(fs_madd_scale(c("a", "a"), "class"), "two classes")
+  expect_error(fs_madd_scale(c("a", "b")), "numbers")
+})
+
+test_that("columns of scores are judged by themselves, and the largest by whole rows", {
+  set.seed(3)
+  group <- rep(c("a", "b"), c(60, 90))
+  one <- c(rbeta(60, 2, 4), rbeta(90, 4, 2))
+  scores <- cbind(one = one, other = 1 - one, alike = rbeta(150, 2, 2))
+  found <- fs_madd_columns(scores, group, resamples = 199)
+  apart <- vapply(c("one", "other", "alike"), function(k) {
+    x <- scores[, k]
+    edges <- pooled_edges(x[group == "a"], x[group == "b"])
+    shares <- prop.table(table(group, findInterval(x, edges)), 1L)
+    sum(abs(shares["a", ] - shares["b", ]))
+  }, 0)
+  expect_equal(found$columns$madd, unname(apart))
+  expect_equal(found$largest$estimate, max(apart))
+  expect_equal(found$largest$pvalue, 1 / 200)
+  # two columns that mirror each other say one thing: the second costs nothing
+  alike <- data.frame(p = runif(150), q = 0)
+  alike$q <- 1 - alike$p
+  both <- fs_madd_columns(alike, group, resamples = 199)
+  expect_lte(abs(diff(both$columns$madd)), 2 / 60 + 2 / 90)
+  expect_error(fs_madd_columns(one, group), "two columns")
+  expect_error(fs_madd_columns(scores, rep("a", 150)), "two groups")
+})

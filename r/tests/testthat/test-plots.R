@@ -15,7 +15,7 @@ test_that("a report is drawn in every kind", {
 })
 
 test_that("an audit and a tail are drawn", {
-  found <- fs_audit(people(), y_true = "y_true", y_pred = "y_pred", sensitive_features = "group", draws = 0)
+  found <- fs_disparate_impact(people(), "y_pred", "group")
   expect_identical(drawn(plot(found)), found)
   set.seed(1)
   tail <- fs_ecd(0.5 * rbeta(3000, 2, 8), 0.3 * rbeta(8000, 2, 8))

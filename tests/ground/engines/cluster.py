@@ -25,9 +25,12 @@ class Cluster:
     def __init__(self, folder: Path, workers: int, memory: str = "1g") -> None:
         import pyspark
 
-        self.folder, self.memory = folder, memory
+        self.folder = folder
+        self.memory = memory
         self._class = str(Path(pyspark.__path__[0]) / "bin" / "spark-class")
-        self.master = self._start("master", "master.Master", "--host", LOOPBACK, "--port", "0", "--webui-port", "0")
+        self.master = self._start(
+            "master", "master.Master", "--host", LOOPBACK, "--port", "0", "--webui-port", "0"
+        )
         self.url = self._said("master", r"Starting Spark master at (spark://\S+)")
         self.workers: list[subprocess.Popen[bytes]] = []
         self.add_workers(workers)
@@ -38,7 +41,9 @@ class Cluster:
         names = [f"worker{len(self.workers) + k}" for k in range(number)]
         for name in names:
             folder = str(self.folder / name)
-            self.workers.append(self._start(name, "worker.Worker", *options, "--work-dir", folder, self.url))
+            self.workers.append(
+                self._start(name, "worker.Worker", *options, "--work-dir", folder, self.url)
+            )
         for name in names:
             self._said(name, r"Successfully registered with master (\S+)")
 
@@ -58,12 +63,19 @@ class Cluster:
         surroundings = {
             **os.environ,
             "SPARK_LOCAL_IP": LOOPBACK,
-            "SPARK_LOCAL_DIRS": str(self.folder / "local"),  # an executor that is killed leaves its files
+            "SPARK_LOCAL_DIRS": str(
+                self.folder / "local"
+            ),  # an executor that is killed leaves its files
             "SPARK_NO_DAEMONIZE": "1",
         }
         with (self.folder / f"{name}.log").open("wb") as log:
             return subprocess.Popen(
-                command, stdout=log, stderr=log, env=surroundings, start_new_session=True, cwd=self.folder
+                command,
+                stdout=log,
+                stderr=log,
+                env=surroundings,
+                start_new_session=True,
+                cwd=self.folder,
             )
 
     def _said(self, name: str, pattern: str) -> str:
@@ -86,7 +98,11 @@ def spark_cluster(workers: int = 2, **options: Any) -> Iterator[tuple[Cluster, A
     cluster = Cluster(folder, workers)
     try:
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        builder = SparkSession.builder.master(cluster.url).appName("fairstats").config("spark.ui.enabled", "false")
+        builder = (
+            SparkSession.builder.master(cluster.url)
+            .appName("fairstats")
+            .config("spark.ui.enabled", "false")
+        )
         fixed = {
             "spark.driver.bindAddress": LOOPBACK,
             "spark.driver.host": LOOPBACK,

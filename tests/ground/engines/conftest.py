@@ -15,15 +15,20 @@ import pytest
 from tests.ground.engines.frames import lazily
 
 #: narwhals announces that its reader of Dask becomes a package of its own.
-DASK = pytest.param("dask", marks=pytest.mark.filterwarnings("ignore:Dask support is moving:FutureWarning"))
+DASK = pytest.param(
+    "dask", marks=pytest.mark.filterwarnings("ignore:Dask support is moving:FutureWarning")
+)
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+def pytest_runtest_makereport(
+    item: pytest.Item,
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """What is skipped has failed where every engine is there."""
     report = yield
     if report.skipped and os.environ.get("FAIRSTATS_REQUIRE_ENGINES") == "1":
-        report.outcome, report.longrepr = "failed", f"{item.nodeid} must not be skipped: {report.longrepr}"
+        report.outcome = "failed"
+        report.longrepr = f"{item.nodeid} must not be skipped: {report.longrepr}"
     return report
 
 

@@ -47,7 +47,9 @@ def same(a: fs.Tally, b: fs.Tally) -> None:
 
 
 def people(seed: int, n: int) -> pd.DataFrame:
-    """Rows with three attributes, labels of several types, ties, weights, clusters and a stratum."""
+    """Rows with three attributes, labels of several types, ties, weights, clusters and a
+    stratum.
+    """
     rng = np.random.default_rng(seed)
     return pd.DataFrame(
         {
@@ -71,6 +73,11 @@ def people(seed: int, n: int) -> pd.DataFrame:
 def with_gaps(frame: pd.DataFrame) -> pd.DataFrame:
     """The same with missing values in labels, groups, scores and clusters, as NaN and as None."""
     frame = frame.astype({"school": float})
-    for step, column, value in ((17, "hat", np.nan), (23, "race", None), (29, "score", np.nan), (31, "school", np.nan)):
+    for step, column, value in (
+        (17, "hat", np.nan),
+        (23, "race", None),
+        (29, "score", np.nan),
+        (31, "school", np.nan),
+    ):
         frame.loc[step // 2 :: step, column] = value
     return frame

@@ -1,4 +1,7 @@
-"""An audit of a lazy table is the audit of its rows. Witness throughout: the same rows, counted by NumPy."""
+"""An audit of a lazy table is the audit of its rows.
+
+Witness throughout: the same rows, counted by NumPy.
+"""
 
 from __future__ import annotations
 
@@ -26,15 +29,23 @@ POSITIONS = ["row_group", "row_reference"]
 
 
 def audits_agree(frame: pd.DataFrame, engine: str, **options: Any) -> None:
-    """Every number of both audits: sums to 1e-12 of their size, and what is solved from them to 1e-9.
+    """Every number of both audits.
+
+    Sums to 1e-12 of their size, and what is solved from them to 1e-9.
 
     MADD of clustered rows needs the rows, and the other report says so.
     """
     rows, there = (fs.audit(table, **options, rng=1) for table in (frame, lazily(engine)(frame)))
-    first, second = (report.to_frame().drop(columns=POSITIONS, errors="ignore") for report in (rows, there))
+    first, second = (
+        report.to_frame().drop(columns=POSITIONS, errors="ignore") for report in (rows, there)
+    )
     if "cluster" in options:
         assert any("MADD of clusters is not computed from a tally" in note for note in there.notes)
-        first = first[first["section"] != "madd"].reset_index(drop=True).dropna(axis="columns", how="all")
+        first = (
+            first[first["section"] != "madd"]
+            .reset_index(drop=True)
+            .dropna(axis="columns", how="all")
+        )
         second = second.dropna(axis="columns", how="all")
     pd.testing.assert_frame_equal(second, first, rtol=1e-9, atol=1e-12)
     assert [table.missing for table in there.tables] == [table.missing for table in rows.tables]
@@ -49,14 +60,23 @@ def test_every_number_of_an_audit(engine, weight):
 def test_distances_of_crossed_attributes_are_between_crossed_groups():
     """One attribute, the crossing; not each attribute by itself."""
     frame = people(2, 200)
-    roles = {"y_true": "y", "y_pred": "hat", "features": ("age", "job"), "pos_label": ROLES["pos_label"]}
+    roles = {
+        "y_true": "y",
+        "y_pred": "hat",
+        "features": ("age", "job"),
+        "pos_label": ROLES["pos_label"],
+    }
     counted = fs.tally(frame, **roles, sensitive_features=["sex", "old"], strata="site").crossed()
     assert counted.attributes == ("sex & old",)
     assert counted.n == len(frame)
     both = frame["sex"] + " & " + frame["old"].astype(str)
     plain = {"n_resamples": 0, "n_subsamples": 0}
     rows = fs.hfm(
-        frame[["age", "job"]], frame["y"] == "yes", frame["hat"], sensitive_features={"sex & old": both}, **plain
+        frame[["age", "job"]],
+        frame["y"] == "yes",
+        frame["hat"],
+        sensitive_features={"sex & old": both},
+        **plain,
     )
     found = fs.hfm(counts=counted, **plain)
     values = [(e.attribute, e.group, e.d, e.d_f, e.n) for e in rows.entries]
@@ -111,6 +131,12 @@ def test_adult(engine):
 def test_a_million_rows(engine, extra):
     frame = with_gaps(people(4, 10**6))
     audits_agree(frame, engine, **ROLES, **extra)
-    every = {**ROLES, **extra, "features": ("age", "job"), "counterfactual_score": "flipped", "strata": "site"}
+    every = {
+        **ROLES,
+        **extra,
+        "features": ("age", "job"),
+        "counterfactual_score": "flipped",
+        "strata": "site",
+    }
     frame["flipped"] = np.where(frame.index % 3 == 0, frame["flipped"], 0.5)
     same(fs.tally(lazily(engine)(frame), **every), fs.tally(frame, **every))

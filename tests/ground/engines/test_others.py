@@ -1,8 +1,7 @@
 """Tallies of tables of Ibis and SQLFrame. Witness: the same rows counted by NumPy.
 
-Ibis 12.0 cannot make tables in DuckDB 2.0 (it sends SQL that ends too early), but reads its own memory tables
-by it; the polars of Ibis keeps small whole numbers in a byte.
-"""
+Ibis 12.0 cannot make tables in DuckDB 2.0 (it sends SQL that ends too early), but reads its own
+memory tables by it; the polars of Ibis keeps small whole numbers in a byte."""
 
 from __future__ import annotations
 
@@ -25,7 +24,9 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 
 def _of_ibis(backend: str) -> Callable[[pd.DataFrame], Any]:
     ibis = pytest.importorskip("ibis")
-    pytest.importorskip("pyarrow_hotfix", reason="Ibis 12 needs pyarrow-hotfix, which its extras bring")
+    pytest.importorskip(
+        "pyarrow_hotfix", reason="Ibis 12 needs pyarrow-hotfix, which its extras bring"
+    )
     if backend == "memory":
         pytest.importorskip("duckdb")
         return ibis.memtable
@@ -39,7 +40,11 @@ def _of_sqlframe() -> Callable[[pd.DataFrame], Any]:
 
 
 @pytest.fixture(
-    params=["ibis", "ibis and polars", pytest.param("sqlframe", marks=pytest.mark.slow)]  # it plans for 20 s
+    params=[
+        "ibis",
+        "ibis and polars",
+        pytest.param("sqlframe", marks=pytest.mark.slow),
+    ]  # it plans for 20 s
 )
 def other(request: pytest.FixtureRequest) -> Callable[[pd.DataFrame], Any]:
     """From a frame to a table of the engine."""
@@ -60,7 +65,8 @@ def test_many_scores_between_edges(backend, monkeypatch):
     rng = np.random.default_rng(2)
     frame = pd.DataFrame({"g": rng.choice(["a", "b"], 400), "s": rng.random(400)})
     options = {"sensitive_features": "g", "score": "s"}
-    there, rows = fs.tally(_of_ibis(backend)(frame), **options), fs.tally(frame, **options)
+    there = fs.tally(_of_ibis(backend)(frame), **options)
+    rows = fs.tally(frame, **options)
     assert there.histogram().lower is not None
     np.testing.assert_array_equal(fs.madd_curve(counts=there).madd, fs.madd_curve(counts=rows).madd)
 
@@ -81,10 +87,16 @@ def test_a_query_of_ibis_that_fails_gives_its_words():
 
 @pytest.mark.parametrize(
     ("engine", "cure"),
-    [("duckdb", r"fairstats\[scale\]"), ("pyspark", r"fairstats\[spark\]"), ("ibis", "install pyarrow")],
+    [
+        ("duckdb", r"fairstats\[scale\]"),
+        ("pyspark", r"fairstats\[spark\]"),
+        ("ibis", "install pyarrow"),
+    ],
 )
 def test_a_package_that_an_engine_lacks_is_named(engine, cure):
     """DuckDB without pyarrow, say: its own error is a ModuleNotFoundError from deep inside."""
-    lacking = pytest.raises(MissingDependencyError, match=f"a table of {engine} needs `pyarrow`: .*{cure}")
+    lacking = pytest.raises(
+        MissingDependencyError, match=f"a table of {engine} needs `pyarrow`: .*{cure}"
+    )
     with lacking, engine_errors(engine):
         raise ModuleNotFoundError("No module named 'pyarrow'", name="pyarrow")

@@ -1,4 +1,7 @@
-"""Files opened for an engine. (What they hold is compared with their rows in tests/test_cli_tables.py.)"""
+"""Files opened for an engine.
+
+(What they hold is compared with their rows in tests/test_cli_tables.py.)
+"""
 
 from __future__ import annotations
 

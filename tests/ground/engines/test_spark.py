@@ -81,8 +81,16 @@ def test_numbers_are_those_of_the_rows(spark, shape):
 
 def test_an_audit_is_that_of_the_rows(spark):
     frame = people(2, 800)
-    options = {**{k: v for k, v in SHAPES["all parts"].items() if k not in ("features", "counterfactual_score")}}
-    rows, there = (fs.audit(t, **options, rng=1).to_frame() for t in (frame, spark.createDataFrame(frame)))
+    options = {
+        **{
+            k: v
+            for k, v in SHAPES["all parts"].items()
+            if k not in ("features", "counterfactual_score")
+        }
+    }
+    rows, there = (
+        fs.audit(t, **options, rng=1).to_frame() for t in (frame, spark.createDataFrame(frame))
+    )
     pd.testing.assert_frame_equal(there, rows, rtol=1e-9)
 
 
@@ -90,9 +98,10 @@ def test_many_scores_between_edges_on_the_cluster(spark, monkeypatch):
     monkeypatch.setattr(parts, "MOST_EXACT", 1_000)
     n = 60_000
     options = {**QUESTION, "score": "score"}
-    there, rows = fs.tally(rows_of(spark, n), **options), fs.tally(same_in_numpy(n), **options)
+    there = fs.tally(rows_of(spark, n), **options)
+    rows = fs.tally(same_in_numpy(n), **options)
     assert there.histogram().lower is not None
-    assert not there.histogram()._splits(farey_edges())
+    assert not there.histogram()._splits_interval(farey_edges())
     np.testing.assert_array_equal(fs.madd_curve(counts=there).madd, fs.madd_curve(counts=rows).madd)
 
 
@@ -101,14 +110,18 @@ def test_the_driver_is_sent_the_same_however_many_rows_there_are(spark, monkeypa
 
     sizes: list[int] = []
     collected = table.collected
-    monkeypatch.setattr(table, "collected", lambda query: sizes.append(len(found := collected(query))) or found)
+    monkeypatch.setattr(
+        table, "collected", lambda query: sizes.append(len(found := collected(query))) or found
+    )
     for n in (10**4, 10**7):
         assert fs.tally(rows_of(spark, n), **QUESTION).n == n
     assert sizes == [8, 8]
 
 
 def test_a_job_that_fails_gives_the_cause(spark):
-    broken = spark.range(100).selectExpr("'a' AS g", "CAST(CASE WHEN id = 77 THEN 'one' ELSE '1' END AS INT) AS hat")
+    broken = spark.range(100).selectExpr(
+        "'a' AS g", "CAST(CASE WHEN id = 77 THEN 'one' ELSE '1' END AS INT) AS hat"
+    )
     with pytest.raises(EngineError, match="engine pyspark failed: .*CAST_INVALID_INPUT.*'one'"):
         fs.tally(broken, y_pred="hat", sensitive_features="g")
 

@@ -12,7 +12,13 @@ from tests.ground.engines.frames import people, same, with_gaps
 sqlglot = pytest.importorskip("sqlglot", reason="sqlglot is not installed")
 duckdb = pytest.importorskip("duckdb", reason="duckdb is not installed")
 
-COLUMNS = {"y_true": "y", "y_pred": "hat", "score": "score", "sensitive_features": ["sex", "race"], "strata": "site"}
+COLUMNS = {
+    "y_true": "y",
+    "y_pred": "hat",
+    "score": "score",
+    "sensitive_features": ["sex", "race"],
+    "strata": "site",
+}
 LABELS = {"pos_label": {"y_true": "yes", "y_pred": 1}, "missing": "drop"}
 
 
@@ -32,9 +38,14 @@ def test_the_answer_is_the_tally_of_the_rows(dialect, weight):
 
 
 def test_names_are_quoted_and_never_read_as_queries():
-    text = fs.tally_sql("a.b", dialect="postgres", sensitive_features='sex"; DROP TABLE x; --', y_pred="group")
+    text = fs.tally_sql(
+        "a.b", dialect="postgres", sensitive_features='sex"; DROP TABLE x; --', y_pred="group"
+    )
     (only,) = sqlglot.parse(text, read="postgres")
-    assert [c.name for c in only.find_all(sqlglot.exp.Column)][:2] == ['sex"; DROP TABLE x; --', "group"]
+    assert [c.name for c in only.find_all(sqlglot.exp.Column)][:2] == [
+        'sex"; DROP TABLE x; --',
+        "group",
+    ]
     for table in ("(SELECT 1)", "", "a; DROP TABLE b"):
         with pytest.raises(InputError, match="`table`"):
             fs.tally_sql(table, dialect="duckdb", sensitive_features="sex")

@@ -53,7 +53,9 @@ def values_of(table: Any) -> list[tuple[Any, ...]]:
         # objects, since NumPy's own truth values are written differently
         columns = [column.astype(object).tolist() for _, column in nw.to_native(native).items()]
         rows = list(zip(*columns, strict=True))
-    return sorted((tuple(None if pd.isna(value) else value for value in row) for row in rows), key=repr)
+    return sorted(
+        (tuple(None if pd.isna(value) else value for value in row) for row in rows), key=repr
+    )
 
 
 @pytest.fixture(params=ROWS_AND_ENGINES)

@@ -1,4 +1,7 @@
-"""A workbook written by hand, since nothing that the tests install writes one: ISO/IEC 29500, inline strings."""
+"""A workbook written by hand, since nothing that the tests install writes one.
+
+ISO/IEC 29500, inline strings.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,11 @@ from xml.sax.saxutils import escape
 
 _TYPES = (
     '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types">'
-    '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+    '<Default Extension="rels"'
+    ' ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
     '<Default Extension="xml" ContentType="application/xml"/>'
-    '<Override PartName="/xl/workbook.xml" ContentType="application/vnd.openxmlformats-officedocument.'
+    '<Override PartName="/xl/workbook.xml"'
+    ' ContentType="application/vnd.openxmlformats-officedocument.'
     'spreadsheetml.sheet.main+xml"/></Types>'
 )
 _OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -35,20 +40,27 @@ def write_workbook(path: Path, sheets: Mapping[str, Sequence[Sequence[object]]])
         archive.writestr("[Content_Types].xml", _TYPES)
         archive.writestr(
             "_rels/.rels",
-            f'<Relationships xmlns="{_PACKAGE}"><Relationship Id="r1" Type="{_OFFICE}/officeDocument" '
-            'Target="xl/workbook.xml"/></Relationships>',
+            f'<Relationships xmlns="{_PACKAGE}"><Relationship Id="r1"'
+            f' Type="{_OFFICE}/officeDocument" Target="xl/workbook.xml"/></Relationships>',
         )
-        names = "".join(f'<sheet name="{n}" sheetId="{k}" r:id="r{k}"/>' for k, n in enumerate(sheets, 1))
+        names = "".join(
+            f'<sheet name="{n}" sheetId="{k}" r:id="r{k}"/>' for k, n in enumerate(sheets, 1)
+        )
         archive.writestr(
-            "xl/workbook.xml", f'<workbook xmlns="{_MAIN}" xmlns:r="{_OFFICE}"><sheets>{names}</sheets></workbook>'
+            "xl/workbook.xml",
+            f'<workbook xmlns="{_MAIN}" xmlns:r="{_OFFICE}"><sheets>{names}</sheets></workbook>',
         )
         links = "".join(
             f'<Relationship Id="r{k}" Type="{_OFFICE}/worksheet" Target="worksheets/sheet{k}.xml"/>'
             for k, _ in enumerate(sheets, 1)
         )
-        archive.writestr("xl/_rels/workbook.xml.rels", f'<Relationships xmlns="{_PACKAGE}">{links}</Relationships>')
+        archive.writestr(
+            "xl/_rels/workbook.xml.rels",
+            f'<Relationships xmlns="{_PACKAGE}">{links}</Relationships>',
+        )
         for k, rows in enumerate(sheets.values(), 1):
             body = "".join(f"<row>{''.join(map(_cell, row))}</row>" for row in rows)
             archive.writestr(
-                f"xl/worksheets/sheet{k}.xml", f'<worksheet xmlns="{_MAIN}"><sheetData>{body}</sheetData></worksheet>'
+                f"xl/worksheets/sheet{k}.xml",
+                f'<worksheet xmlns="{_MAIN}"><sheetData>{body}</sheetData></worksheet>',
             )

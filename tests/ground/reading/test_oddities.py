@@ -1,8 +1,9 @@
-"""Engine × format × oddity: the same table gives the same groups, counts and intervals, or the same refusal.
+"""Engine × format × oddity: the same table gives the same groups, counts and intervals, or the same
+refusal.
 
-Expected groups are written by hand beside the values: of text files what stands between the separators, of typed files
-the rule of `ground/values.py`. Spreadsheets, SPSS and Stata hold doubles: they are asked for what those can store.
-"""
+Expected groups are written by hand beside the values: of text files what stands between the
+separators, of typed files the rule of `ground/values.py`. Spreadsheets, SPSS and Stata hold
+doubles: they are asked for what those can store."""
 
 from __future__ import annotations
 
@@ -39,14 +40,25 @@ WAYS = [
 #: Rows of each value, of which the first is selected.
 TIMES = 4
 
-#: Oddity → fields of a text file; what is written as another field than its group is a pair; None: missing.
+#: Oddity → fields of a text file; what is written as another field than its group is a pair; None:
+#: missing.
 TEXT: dict[str, list[Any]] = {
     "leading zeros": ["01", "1", "007", "7", "+1", "1.0", "-0"],
     "twenty digits": ["12345678901234567890", "12345678901234567891", "1e19"],
     "beyond doubles": ["9007199254740991", "9007199254740992", "9007199254740993", ("", None)],
     "hexadecimal": ["0x10", "16", "0X10", "1_0", "010"],
     "booleans": ["True", "true", "TRUE", "1", "yes", "t", "T", "False", "0"],
-    "tokens": [("NA", None), ("N/A", None), ("null", None), ("nan", None), ("None", None), "na", "NAN", " NA", "-"],
+    "tokens": [
+        ("NA", None),
+        ("N/A", None),
+        ("null", None),
+        ("nan", None),
+        ("None", None),
+        "na",
+        "NAN",
+        " NA",
+        "-",
+    ],
     "empty fields": [("", None), "a", "b", " "],
     "zeros": ["0", "-0", "0.0", "-0.0"],
     "dates": ["2020-01-01", "2020-1-1", "01/02/2020", "2020-01-01 00:00:00", "0001-01-01"],
@@ -64,13 +76,27 @@ TYPED: dict[str, list[tuple[Any, str | None]]] = {
     "tokens are values": [("NA", "NA"), ("nan", "nan"), ("null", "null"), ("", None), (None, None)],
     "whole numbers with a null": [(1, "1"), (2, "2"), (None, None)],
     "beyond doubles": [
-        (2**53 - 1, "9007199254740991"), (2**53 + 1, "9007199254740993"), (2**53, "9007199254740992"),
-        (2**60 + 1, "1152921504606846977"), (None, None),
+        (2**53 - 1, "9007199254740991"),
+        (2**53 + 1, "9007199254740993"),
+        (2**53, "9007199254740992"),
+        (2**60 + 1, "1152921504606846977"),
+        (None, None),
     ],
     "booleans": [(True, "True"), (False, "False"), (None, None)],
-    "doubles": [(1.0, "1"), (0.0, "0"), (-0.0, "0"), (2.5, "2.5"), (float("nan"), None), (None, None)],
+    "doubles": [
+        (1.0, "1"),
+        (0.0, "0"),
+        (-0.0, "0"),
+        (2.5, "2.5"),
+        (float("nan"), None),
+        (None, None),
+    ],
     "decimals": [(Decimal("1.50"), "1.5"), (Decimal("2.00"), "2")],
-    "days": [(datetime.date(2020, 1, 2), "2020-01-02"), (datetime.date(1970, 1, 1), "1970-01-01"), (None, None)],
+    "days": [
+        (datetime.date(2020, 1, 2), "2020-01-02"),
+        (datetime.date(1970, 1, 1), "1970-01-01"),
+        (None, None),
+    ],
     "nanoseconds": [
         (np.datetime64("2020-01-02T00:00:00.000000001", "ns"), "2020-01-02 00:00:00.000000001"),
         (np.datetime64("2020-01-02T00:00:00.000000002", "ns"), "2020-01-02 00:00:00.000000002"),
@@ -78,12 +104,18 @@ TYPED: dict[str, list[tuple[Any, str | None]]] = {
     ],
     "spaces and line ends": [("a", "a"), ("a ", "a "), ("a\nb", "a\nb"), (" ", " ")],
     "Unicode": [("é", "é"), ("e\u0301", "e\u0301"), ("🙂", "🙂")],
-}  # fmt: skip
+}
 #: What Arrow files hold, a spreadsheet, and the statistics packages.
 STORED = {
     "parquet": tuple(TYPED),
     "feather": tuple(TYPED),
-    "xlsx": ("leading zeros", "tokens are values", "whole numbers with a null", "booleans", "Unicode"),
+    "xlsx": (
+        "leading zeros",
+        "tokens are values",
+        "whole numbers with a null",
+        "booleans",
+        "Unicode",
+    ),
     "sav": ("leading zeros", "tokens are values", "whole numbers with a null", "Unicode"),
     "dta": ("leading zeros", "tokens are values", "whole numbers with a null", "Unicode"),
 }
@@ -126,7 +158,10 @@ def agrees(table: Any, groups: list[str | None]) -> None:
     found = counted(table)
     expected = selections(groups)
     cells = found.selection()
-    rows = {group: tuple(row) for group, row in zip(cells.groups, cells.rows.astype(int).tolist(), strict=True)}
+    rows = {
+        group: tuple(row)
+        for group, row in zip(cells.groups, cells.rows.astype(int).tolist(), strict=True)
+    }
     assert rows == expected
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", fs.FairstatsWarning)
@@ -135,7 +170,9 @@ def agrees(table: Any, groups: list[str | None]) -> None:
     shared = [group for group in here.index if group in there.index]
     if set(here["reference"]) == set(there["reference"]):
         for bound in ("estimate", "ci_low", "ci_high"):
-            np.testing.assert_allclose(here.loc[shared, bound], there.loc[shared, bound], rtol=1e-12)
+            np.testing.assert_allclose(
+                here.loc[shared, bound], there.loc[shared, bound], rtol=1e-12
+            )
 
 
 def fields_of(case: str) -> Iterator[tuple[str, str | None]]:
@@ -193,7 +230,11 @@ def write_typed(path: Path, case: str) -> None:
         return
     pyreadstat = pytest.importorskip("pyreadstat")
     numbers = all(value is None or isinstance(value, int) for value in values)
-    column = pd.Series([np.nan if v is None else float(v) for v in values] if numbers else [v or "" for v in values])
+    column = pd.Series(
+        [np.nan if v is None else float(v) for v in values]
+        if numbers
+        else [v or "" for v in values]
+    )
     frame = pd.DataFrame({"g": column, "hired": np.array(hired, dtype=np.float64)})
     (pyreadstat.write_sav if path.suffix == ".sav" else pyreadstat.write_dta)(frame, str(path))
 
@@ -217,13 +258,22 @@ def test_typed_files(tmp_path: Path, kind: str, case: str, way: str) -> None:
 
 @cache
 def odd_people() -> str:
-    """A table of every role: codes with zeros, clusters of twenty digits, weights, scores, tokens, features."""
+    """A table of every role: codes with zeros, clusters of twenty digits, weights, scores, tokens,
+    features.
+    """
     rng = np.random.default_rng(29)
     lines = ["region,hired,fit,score,weight,site,age"]
     for k in range(600):
         region = ["NA", "01", "1", "EU"][k % 4]
         site = 12345678901234567890 + k // 6
-        fields = [region, rng.integers(2), rng.integers(2), f"{rng.random():.4f}", f"{1 + rng.random():.3f}", site]
+        fields = [
+            region,
+            rng.integers(2),
+            rng.integers(2),
+            f"{rng.random():.4f}",
+            f"{1 + rng.random():.3f}",
+            site,
+        ]
         lines.append(",".join(map(str, [*fields, rng.integers(18, 60)])))
     return "\n".join(lines)
 
@@ -231,21 +281,36 @@ def odd_people() -> str:
 OPTIONS: dict[str, dict[str, Any]] = {
     "clusters": {"y_pred": "hired", "cluster": "site"},
     "weights": {"y_true": "fit", "y_pred": "hired", "sample_weight": "weight"},
-    "scores and features": {"y_true": "fit", "y_pred": "hired", "score": "score", "features": ["age"]},
+    "scores and features": {
+        "y_true": "fit",
+        "y_pred": "hired",
+        "score": "score",
+        "features": ["age"],
+    },
 }
 
 
-@pytest.mark.parametrize("engine", ["duckdb", "polars", pytest.param("spark", marks=pytest.mark.spark)])
+@pytest.mark.parametrize(
+    "engine", ["duckdb", "polars", pytest.param("spark", marks=pytest.mark.spark)]
+)
 @pytest.mark.parametrize("asked", OPTIONS)
 def test_an_audit_of_a_file_is_that_of_its_rows(tmp_path: Path, asked: str, engine: str) -> None:
     need(engine)
     path = tmp_path / "t.csv"
     path.write_text(odd_people(), encoding="utf-8")
-    options = {**OPTIONS[asked], "sensitive_features": "region", "pos_label": "1", "missing": "drop", "rng": 1}
+    options = {
+        **OPTIONS[asked],
+        "sensitive_features": "region",
+        "pos_label": "1",
+        "missing": "drop",
+        "rng": 1,
+    }
     with warnings.catch_warnings(), engine_errors("duckdb"):
         warnings.simplefilter("ignore", fs.FairstatsWarning)
         rows, there = (fs.audit(path, engine=e, **options) for e in ("rows", engine))
-        passed = fs.audit(fs.read_table(path, features="age", numbers=["score", "weight"]), **options)
+        passed = fs.audit(
+            fs.read_table(path, features="age", numbers=["score", "weight"]), **options
+        )
     # which rows decided a distance, a tally does not know
     shown = [name for name in rows.to_frame().columns if not name.startswith("row_")]
     pd.testing.assert_frame_equal(there.to_frame()[shown], rows.to_frame()[shown], rtol=1e-12)
@@ -267,7 +332,12 @@ def test_r_gives_the_same_numbers(tmp_path: Path) -> None:
     for name in ("region", "hired", "fit"):
         assert rows[name] == [None if pd.isna(text) else text for text in table[name]]
     np.testing.assert_array_equal(rows["score"], table["score"])
-    options = {"y_true": "fit", "y_pred": "hired", "sensitive_features": "region", "missing": "drop"}
+    options = {
+        "y_true": "fit",
+        "y_pred": "hired",
+        "sensitive_features": "region",
+        "missing": "drop",
+    }
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", fs.FairstatsWarning)
         report = fs.audit(path, pos_label="1", rng=1, **options)

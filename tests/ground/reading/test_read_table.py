@@ -1,4 +1,7 @@
-"""Tables from files, in memory and for engines. Expected values are written by hand beside the file's text."""
+"""Tables from files, in memory and for engines.
+
+Expected values are written by hand beside the file's text.
+"""
 
 from __future__ import annotations
 
@@ -80,10 +83,22 @@ def test_zstandard(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "encoding", "said"),
     [
-        ("g;x\né;0,5\nß;1\n", "latin-1", "semicolons between the fields, decimal commas, text in Windows-1252"),
-        ("g;x\né €;0,5\nß;1\n", "cp1252", "semicolons between the fields, decimal commas, text in Windows-1252"),
+        (
+            "g;x\né;0,5\nß;1\n",
+            "latin-1",
+            "semicolons between the fields, decimal commas, text in Windows-1252",
+        ),
+        (
+            "g;x\né €;0,5\nß;1\n",
+            "cp1252",
+            "semicolons between the fields, decimal commas, text in Windows-1252",
+        ),
         ("g\tx\né\t0.5\nß\t1\n", "utf-16", "tabs between the fields, text in UTF-16"),
-        ("g|x\ne|0.5\ns|1\n", "utf-16-le", "bars between the fields, text in UTF-16 (little-endian)"),
+        (
+            "g|x\ne|0.5\ns|1\n",
+            "utf-16-le",
+            "bars between the fields, text in UTF-16 (little-endian)",
+        ),
         ("g,x\né,0.5\nß,1\n", "utf-8-sig", ""),
         ('g,x\né,"0,5"\nß,1\n', "utf-8", "decimal commas"),
     ],
@@ -98,10 +113,16 @@ def test_separator_decimal_mark_and_encoding_are_recognised_and_said(
     assert values_of(table) == sorted([(first, 0.5), (second, 1.0)], key=repr)
     notes = [f"t.csv was read with {said}, as its beginning shows."] if said else []
     assert list(record_of(table).notes) == notes
-    assert [str(warning.message) for warning in quiet if issubclass(warning.category, fs.FairstatsWarning)] == notes
+    assert [
+        str(warning.message)
+        for warning in quiet
+        if issubclass(warning.category, fs.FairstatsWarning)
+    ] == notes
 
 
-def test_what_only_a_later_line_shows_is_met_by_a_second_start(quiet: pytest.WarningsRecorder) -> None:
+def test_what_only_a_later_line_shows_is_met_by_a_second_start(
+    quiet: pytest.WarningsRecorder,
+) -> None:
     many = b"".join(b"a;1\n" for _ in range(400_000))
     found = fs.read_table(b"g;x\n" + many + b"b;0,5\n\xe9;2\n", numbers="x")
     assert len(found) == 400_002
@@ -113,7 +134,13 @@ def test_what_is_asked_for_is_not_recognised(tmp_path: Path) -> None:
     held = "g;x,y\na;0,5\n".encode("utf-16")
     found = fs.read_table(held, sep=";", encoding="utf-16", columns=["x,y"])
     assert list(found["x,y"]) == ["0,5"]
-    for option in ({"sep": ";;"}, {"encoding": "utf-99"}, {"decimal": "'"}, {"na_values": 3}, {"memory": "much"}):
+    for option in (
+        {"sep": ";;"},
+        {"encoding": "utf-99"},
+        {"decimal": "'"},
+        {"na_values": 3},
+        {"memory": "much"},
+    ):
         with pytest.raises(InputError, match=next(iter(option))):
             fs.read_table(held, **option)
     assert list(fs.read_table(b"a\tb\n1\t2\n", sep="tab")["b"]) == ["2"]
@@ -122,7 +149,9 @@ def test_what_is_asked_for_is_not_recognised(tmp_path: Path) -> None:
 def test_missing_tokens_are_listed_changed_and_counted(engine: str, tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
     lines = [f"{token},{k}" for k, token in enumerate(MISSING_TOKENS)]
-    path.write_text("\n".join(["region,x", *lines, ",-9", '"",0', "EU,NA", "NA,1"]), encoding="utf-8")
+    path.write_text(
+        "\n".join(["region,x", *lines, ",-9", '"",0', "EU,NA", "NA,1"]), encoding="utf-8"
+    )
     usual = fs.read_table(path, numbers="x", engine=engine)
     assert sum(region is not None for region, _ in values_of(usual)) == 1
     tokens = dict.fromkeys(MISSING_TOKENS, 1) | {"NA": 2}
@@ -141,19 +170,45 @@ def test_missing_tokens_are_listed_changed_and_counted(engine: str, tmp_path: Pa
 
 def test_a_number_is_a_number_or_an_error_that_shows_its_line(engine: str, tmp_path: Path) -> None:
     path = tmp_path / "t.csv"
-    for text in ("0x10", "1_000", "1,000", "inf", "-Infinity", "NaN.", "5%", "1e999", "１", "−1", "1 2", "e5", "."):
+    for text in (
+        "0x10",
+        "1_000",
+        "1,000",
+        "inf",
+        "-Infinity",
+        "NaN.",
+        "5%",
+        "1e999",
+        "１",
+        "−1",
+        "1 2",
+        "e5",
+        ".",
+    ):
         path.write_text(f'g,x\n"a\nb",1\n\na,"{text}"\na,0x11\n', encoding="utf-8")
         with pytest.raises(InputError, match=r"line 5 of") as caught:
             fs.read_table(path, numbers="x", engine=engine)
         assert repr(text) in str(caught.value)
-    good = {"1": 1.0, "+1.50": 1.5, " .5\t": 0.5, "-0": 0.0, "1.": 1.0, "2E-3": 0.002, "9" * 20: 1e20}
+    good = {
+        "1": 1.0,
+        "+1.50": 1.5,
+        " .5\t": 0.5,
+        "-0": 0.0,
+        "1.": 1.0,
+        "2E-3": 0.002,
+        "9" * 20: 1e20,
+    }
     path.write_text("g,x\n" + "".join(f'a,"{text}"\n' for text in good), encoding="utf-8")
     found = [x for _, x in values_of(fs.read_table(path, numbers="x", engine=engine))]
     assert sorted(found) == sorted(good.values())
 
 
-def test_a_comma_that_could_group_digits_is_not_taken_for_a_decimal_mark(quiet: pytest.WarningsRecorder) -> None:
-    with pytest.raises(InputError, match=r"'1,250' in column 'x', line 3 .*if it groups digits, leave it out"):
+def test_a_comma_that_could_group_digits_is_not_taken_for_a_decimal_mark(
+    quiet: pytest.WarningsRecorder,
+) -> None:
+    with pytest.raises(
+        InputError, match=r"'1,250' in column 'x', line 3 .*if it groups digits, leave it out"
+    ):
         fs.read_table(b"g;x\na;1\nb;1,250\n", numbers="x")
     assert list(fs.read_table(b"g;x\na;0,5\nb;1,250\n", numbers="x")["x"]) == [0.5, 1.25]
     assert list(fs.read_table(b"g;x\na;1\nb;1,250\n", numbers="x", decimal=",")["x"]) == [1.0, 1.25]
@@ -164,7 +219,9 @@ def test_features_are_numbers_categories_or_an_error(engine: str, tmp_path: Path
     path.write_text("g,age,band,mixed\na,1,low,1\nb,2.5,NA,2\nc,,high,many\n", encoding="utf-8")
     found = values_of(fs.read_table(path, columns="g", features=["age", "band"], engine=engine))
     assert found == [("a", 1.0, "low"), ("b", 2.5, None), ("c", None, "high")]
-    with pytest.raises(InputError, match=r"'many' in column 'mixed', line 4 of .*all numbers, or all categories"):
+    with pytest.raises(
+        InputError, match=r"'many' in column 'mixed', line 4 of .*all numbers, or all categories"
+    ):
         fs.read_table(path, features="mixed", engine=engine)
 
 
@@ -176,7 +233,24 @@ def test_a_label_that_is_a_number_too_keeps_its_groups_apart() -> None:
         read_roles(b"age\n01\n1\n", roles, ReadingOptions())
 
 
-TEXTS = ["1", "-0", "+1.5", " 2\t", "1.", ".5", "1e5", "1e999", "0x1", "inf", "nan", "", "NA", "1,5", "1.2.3", "é"]
+TEXTS = [
+    "1",
+    "-0",
+    "+1.5",
+    " 2\t",
+    "1.",
+    ".5",
+    "1e5",
+    "1e999",
+    "0x1",
+    "inf",
+    "nan",
+    "",
+    "NA",
+    "1,5",
+    "1.2.3",
+    "é",
+]
 
 
 @pytest.mark.parametrize("decimal", [".", ","])
@@ -185,14 +259,19 @@ def test_arrow_and_python_read_fields_alike(decimal: str) -> None:
     for text in TEXTS:
         values = [text, "3", "NA"]
         by_python = typed_by_python(values, MISSING_TOKENS, numbers=True, decimal=decimal)
-        by_arrow = typed_by_arrow(arrow.array(values), MISSING_TOKENS, numbers=True, decimal=decimal)
+        by_arrow = typed_by_arrow(
+            arrow.array(values), MISSING_TOKENS, numbers=True, decimal=decimal
+        )
         assert by_arrow.text.to_pylist() == by_python.text
         assert (
             by_arrow.numbers.to_pylist()
             == by_python.numbers
             == [None if v in ("", *MISSING_TOKENS) else number_of(v, decimal) for v in values]
         )
-        assert (by_arrow.n_numbers, by_arrow.not_number) == (by_python.n_numbers, by_python.not_number)
+        assert (by_arrow.n_numbers, by_arrow.not_number) == (
+            by_python.n_numbers,
+            by_python.not_number,
+        )
         assert by_arrow.tokens == by_python.tokens
 
 
@@ -211,7 +290,9 @@ ODD_TEXTS = {
 @pytest.mark.parametrize("with_arrow", [True, False])
 def test_odd_texts(case: str, with_arrow: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     text, expected = ODD_TEXTS[case]
-    monkeypatch.setattr("fairstats.ground.reading.textfiles.has_arrow", lambda: with_arrow and parse.has_arrow())
+    monkeypatch.setattr(
+        "fairstats.ground.reading.textfiles.has_arrow", lambda: with_arrow and parse.has_arrow()
+    )
     assert values_of(fs.read_table(text)) == expected
 
 
@@ -244,10 +325,19 @@ def test_bad_files(tmp_path: Path, name: str, engine: str) -> None:
         fs.read_table(tmp_path / name, columns=["y", "s"], engine=engine)
 
 
-@pytest.mark.parametrize("name", ["t.parquet", "t.feather", "t.sav", "t.dta", "t.xlsx", "t.sas7bdat", "t.xpt"])
+@pytest.mark.parametrize(
+    "name", ["t.parquet", "t.feather", "t.sav", "t.dta", "t.xlsx", "t.sas7bdat", "t.xpt"]
+)
 def test_files_that_are_not_what_their_name_says(tmp_path: Path, name: str) -> None:
-    packages = {".sav": "pyreadstat", ".dta": "pyreadstat", ".xpt": "pyreadstat", ".sas7bdat": "pyreadstat"}
-    pytest.importorskip(packages.get(Path(name).suffix, "python_calamine" if "xlsx" in name else "pyarrow"))
+    packages = {
+        ".sav": "pyreadstat",
+        ".dta": "pyreadstat",
+        ".xpt": "pyreadstat",
+        ".sas7bdat": "pyreadstat",
+    }
+    pytest.importorskip(
+        packages.get(Path(name).suffix, "python_calamine" if "xlsx" in name else "pyarrow")
+    )
     (tmp_path / name).write_bytes(b"not what it says at all")
     with pytest.raises(InputError, match="cannot be read"):
         fs.read_table(tmp_path / name, columns=["y"])
@@ -264,7 +354,12 @@ def test_no_file_and_an_empty_folder(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("name", "package"),
-    [("t.parquet", "pyarrow"), ("t.feather", "pyarrow"), ("t.sav", "pyreadstat"), ("t.xlsx", "python_calamine")],
+    [
+        ("t.parquet", "pyarrow"),
+        ("t.feather", "pyarrow"),
+        ("t.sav", "pyreadstat"),
+        ("t.xlsx", "python_calamine"),
+    ],
 )
 def test_a_package_that_is_not_installed_is_named_with_its_extra(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, package: str
@@ -283,7 +378,12 @@ def test_a_path_that_exists_is_that_file(tmp_path: Path, engine: str) -> None:
     for ending in (".csv", ".parquet"):
         if ending == ".parquet":
             pytest.importorskip("pyarrow")
-        for name, group in (("people[1]", "literal"), ("people1", "other"), ("x{a,b}", "braces"), ("q?*", "star")):
+        for name, group in (
+            ("people[1]", "literal"),
+            ("people1", "other"),
+            ("x{a,b}", "braces"),
+            ("q?*", "star"),
+        ):
             path = tmp_path / f"{name}{ending}"
             frame = pd.DataFrame({"g": [group, group]})
             frame.to_csv(path, index=False) if ending == ".csv" else frame.to_parquet(path)
@@ -327,7 +427,10 @@ def test_names_that_differ_in_capitals_alone(tmp_path: Path, engine: str) -> Non
             pytest.importorskip("pyarrow")
             frame.to_parquet(tmp_path / name)
         if engine in ("rows", "polars"):
-            assert values_of(fs.read_table(tmp_path / name, engine=engine)) == [("A", "c"), ("B", "d")]
+            assert values_of(fs.read_table(tmp_path / name, engine=engine)) == [
+                ("A", "c"),
+                ("B", "d"),
+            ]
         else:
             with pytest.raises(InputError, match="differs in capitals alone"):
                 fs.read_table(tmp_path / name, engine=engine)
@@ -384,9 +487,13 @@ def test_an_archive_that_expands_as_no_data_do_is_refused_at_once(tmp_path: Path
 def test_a_million_columns_end_soon(tmp_path: Path) -> None:
     n = 1_000_000
     path = tmp_path / "wide.csv"
-    path.write_text(",".join(f"c{k}" for k in range(n)) + "\n" + ",".join("1" * n) + "\n", encoding="utf-8")
+    path.write_text(
+        ",".join(f"c{k}" for k in range(n)) + "\n" + ",".join("1" * n) + "\n", encoding="utf-8"
+    )
     assert values_of(fs.read_table(path, columns=["c5", "c999999"])) == [("1", "1")]
-    path.write_text(",".join(f"c{k}" for k in range(30_000)) + "\n" + ",".join("1" * 30_000), encoding="utf-8")
+    path.write_text(
+        ",".join(f"c{k}" for k in range(30_000)) + "\n" + ",".join("1" * 30_000), encoding="utf-8"
+    )
     with pytest.raises(InputError, match="30,000 columns"):
         fs.read_table(path)
     with pytest.raises(InputError, match="no column 'sex'"):
@@ -406,40 +513,69 @@ def test_free_memory_is_that_of_the_machine() -> None:
 # ---------------------------------------------------------------- typed formats
 
 
-def test_spreadsheets_and_their_sheets(tmp_path: Path, engine: str, quiet: pytest.WarningsRecorder) -> None:
+def test_spreadsheets_and_their_sheets(
+    tmp_path: Path, engine: str, quiet: pytest.WarningsRecorder
+) -> None:
     pytest.importorskip("python_calamine")
     path = tmp_path / "t.xlsx"
-    cells = [["code", "n", "yes", "note"], ["01", 1, True, "NA"], ["1", 2.5, None, ""], ["007", None, False, " x "]]
+    cells = [
+        ["code", "n", "yes", "note"],
+        ["01", 1, True, "NA"],
+        ["1", 2.5, None, ""],
+        ["007", None, False, " x "],
+    ]
     write_workbook(path, {"first": cells, "second": [["code"], ["x"], ["y"]]})
     table = fs.read_table(path, engine=engine)
     assert values_of(table) == [
-        ("007", None, False, " x "), ("01", 1.0, True, "NA"), ("1", 2.5, None, None)
-    ]  # fmt: skip
+        ("007", None, False, " x "),
+        ("01", 1.0, True, "NA"),
+        ("1", 2.5, None, None),
+    ]
     assert "the first was read, 'first'; the others are 'second'" in record_of(table).notes[0]
     for sheet in ("second", 2, "2"):
         assert values_of(fs.read_table(path, sheet=sheet, engine=engine)) == [("x",), ("y",)]
     with pytest.raises(InputError, match="one of 'first', 'second'"):
         fs.read_table(path, sheet="third")
-    assert values_of(fs.read_table(path.read_bytes(), sheet=1, columns="code")) == [("007",), ("01",), ("1",)]
+    assert values_of(fs.read_table(path.read_bytes(), sheet=1, columns="code")) == [
+        ("007",),
+        ("01",),
+        ("1",),
+    ]
 
 
-def test_value_labels_become_the_labels_and_declared_missing_values_are_missing(tmp_path: Path, engine: str) -> None:
+def test_value_labels_become_the_labels_and_declared_missing_values_are_missing(
+    tmp_path: Path, engine: str
+) -> None:
     pyreadstat = pytest.importorskip("pyreadstat")
-    frame = pd.DataFrame({
-        "sex": [1.0, 2.0, 1.0, 9.0], "partly": [1.0, 5.0, 5.0, 2.0], "age": [20.0, 99.0, 30.0, 31.0],
-        "text": ["01", "1", "", "NA"],
-    })  # fmt: skip
+    frame = pd.DataFrame(
+        {
+            "sex": [1.0, 2.0, 1.0, 9.0],
+            "partly": [1.0, 5.0, 5.0, 2.0],
+            "age": [20.0, 99.0, 30.0, 31.0],
+            "text": ["01", "1", "", "NA"],
+        }
+    )
     labels = {"sex": {1.0: "male", 2.0: "female"}, "partly": {1.0: "low"}, "age": {99.0: "refused"}}
     path = tmp_path / "t.sav"
-    pyreadstat.write_sav(frame, path, variable_value_labels=labels, missing_ranges={"sex": [9.0], "age": [99.0]})
+    pyreadstat.write_sav(
+        frame, path, variable_value_labels=labels, missing_ranges={"sex": [9.0], "age": [99.0]}
+    )
     found = fs.read_table(path, columns=["sex", "partly", "text"], numbers="age", engine=engine)
     assert values_of(found) == [
-        ("female", "5", "1", None), ("male", "5", None, 30.0), ("male", "low", "01", 20.0), (None, "2", "NA", 31.0)
-    ]  # fmt: skip
-    pyreadstat.write_dta(frame[["sex"]], tmp_path / "t.dta", variable_value_labels={"sex": labels["sex"]})
+        ("female", "5", "1", None),
+        ("male", "5", None, 30.0),
+        ("male", "low", "01", 20.0),
+        (None, "2", "NA", 31.0),
+    ]
+    pyreadstat.write_dta(
+        frame[["sex"]], tmp_path / "t.dta", variable_value_labels={"sex": labels["sex"]}
+    )
     assert values_of(fs.read_table(tmp_path / "t.dta", engine=engine)) == [
-        ("9",), ("female",), ("male",), ("male",)
-    ]  # fmt: skip
+        ("9",),
+        ("female",),
+        ("male",),
+        ("male",),
+    ]
 
 
 @pytest.mark.parametrize("name", ["t.xpt", "t.por", "t.zsav", "t.dta"])
@@ -449,7 +585,11 @@ def test_other_statistics_packages(tmp_path: Path, name: str) -> None:
     if name == "t.zsav":
         pyreadstat.write_sav(frame, tmp_path / name, compress=True)
     else:
-        write = {"t.xpt": pyreadstat.write_xport, "t.por": pyreadstat.write_por, "t.dta": pyreadstat.write_dta}[name]
+        write = {
+            "t.xpt": pyreadstat.write_xport,
+            "t.por": pyreadstat.write_por,
+            "t.dta": pyreadstat.write_dta,
+        }[name]
         write(frame, tmp_path / name)
     assert values_of(fs.read_table(tmp_path / name)) == [("01", 0.5), ("1", None), (None, 2.0)]
     assert values_of(fs.read_table(tmp_path / name, columns="G")) == [("01",), ("1",), (None,)]
@@ -458,30 +598,38 @@ def test_other_statistics_packages(tmp_path: Path, name: str) -> None:
 def test_json_lines_keep_types(tmp_path: Path, engine: str) -> None:
     path = tmp_path / "t.jsonl"
     path.write_text(
-        '{"g": "01", "n": 9007199254740993, "b": true, "x": 0.5}\n\n{"g": "", "n": null, "b": false, "x": 1}\n',
+        '{"g": "01", "n": 9007199254740993, "b": true, "x": 0.5}\n\n{"g": "", "n": null, "b":'
+        ' false, "x": 1}\n',
         encoding="utf-8",
     )
     assert values_of(fs.read_table(path, engine=engine)) == [
-        ("01", 9007199254740993, True, 0.5), (None, None, False, 1.0)
-    ]  # fmt: skip
+        ("01", 9007199254740993, True, 0.5),
+        (None, None, False, 1.0),
+    ]
 
 
 @pytest.mark.parametrize("name", ["t.parquet", "t.feather"])
-def test_whole_numbers_stay_whole_with_missing_values(tmp_path: Path, engine: str, name: str) -> None:
+def test_whole_numbers_stay_whole_with_missing_values(
+    tmp_path: Path, engine: str, name: str
+) -> None:
     arrow = pytest.importorskip("pyarrow")
     from pyarrow import feather, parquet
 
-    table = arrow.table({
-        "n": arrow.array([2**53 + 1, None, -(2**60)]),
-        "b": arrow.array([True, None, False]),
-        "kind": arrow.array(["x", "y", "x"]).dictionary_encode(),
-    })  # fmt: skip
-    (parquet if name == "t.parquet" else feather).__dict__["write_table" if name == "t.parquet" else "write_feather"](
-        table, str(tmp_path / name)
+    table = arrow.table(
+        {
+            "n": arrow.array([2**53 + 1, None, -(2**60)]),
+            "b": arrow.array([True, None, False]),
+            "kind": arrow.array(["x", "y", "x"]).dictionary_encode(),
+        }
     )
+    (parquet if name == "t.parquet" else feather).__dict__[
+        "write_table" if name == "t.parquet" else "write_feather"
+    ](table, str(tmp_path / name))
     assert values_of(fs.read_table(tmp_path / name, engine=engine)) == [
-        (-(2**60), False, "x"), (2**53 + 1, True, "x"), (None, None, "y")
-    ]  # fmt: skip
+        (-(2**60), False, "x"),
+        (2**53 + 1, True, "x"),
+        (None, None, "y"),
+    ]
 
 
 @pytest.mark.r

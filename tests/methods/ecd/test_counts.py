@@ -31,14 +31,25 @@ def counted() -> fs.Tally:
 
 
 def both(counted: fs.Tally, **change: Any) -> tuple[fs.results.EcdResult, fs.results.EcdResult]:
-    options = {"privileged": "white", "unprivileged": "black", "backend": "scipy", "n_resamples": 99, "rng": 1}
+    options = {
+        "privileged": "white",
+        "unprivileged": "black",
+        "backend": "scipy",
+        "n_resamples": 99,
+        "rng": 1,
+    }
     options |= change
     return fs.ecd(VALUES, **options), fs.ecd(counted, **options)
 
 
 @pytest.mark.parametrize(
     "change",
-    [{}, {"calibrated": False}, {"unprivileged": "other"}, {"threshold": {"white": 0.15, "black": 0.25}}],
+    [
+        {},
+        {"calibrated": False},
+        {"unprivileged": "other"},
+        {"threshold": {"white": 0.15, "black": 0.25}},
+    ],
     ids=str,
 )
 def test_the_same_numbers(counted: fs.Tally, change: dict[str, Any]) -> None:
@@ -50,7 +61,10 @@ def test_the_same_numbers(counted: fs.Tally, change: dict[str, Any]) -> None:
 
 
 def test_order_statistics_of_the_largest_values(counted: fs.Tally) -> None:
-    """A level below the threshold is an order statistic: right where the tally holds it, else an error."""
+    """A level below the threshold is an order statistic.
+
+    Right where the tally holds it, else an error.
+    """
     rows, tallied = both(counted, other_interactions=(30,))
     pd.testing.assert_frame_equal(tallied.to_frame(), rows.to_frame(), rtol=1e-10)
     with pytest.raises(InputError, match="keep more of the largest"):
@@ -61,17 +75,25 @@ def test_averages_from_sums(counted: fs.Tally) -> None:
     rows = fs.results.CounterfactualSample.from_values(VALUES)
     tallied = fs.results.CounterfactualSample.from_tally(counted)
     for group in VALUES:
-        a, b = rows[group].average, tallied[group].average
+        a = rows[group].average
+        b = tallied[group].average
         assert (b.estimate, b.std_error) == pytest.approx((a.estimate, a.std_error), rel=1e-9)
     assert tallied.cvar("other") == rows.cvar("other")  # a small group is kept whole
     value, interval = rows.cvar("white")  # of the others the tally keeps the worst 5%
-    assert (tallied.cvar("white")[0], *tallied.cvar("white")[1]) == pytest.approx((value, *interval), rel=1e-9)
+    assert (tallied.cvar("white")[0], *tallied.cvar("white")[1]) == pytest.approx(
+        (value, *interval), rel=1e-9
+    )
     with pytest.raises(InputError, match="the rows themselves"):
         tallied.cvar("white", 0.5)
 
 
 def test_counts_argument_and_thresholds_that_lie_too_low(counted: fs.Tally) -> None:
-    options: dict[str, Any] = {"privileged": "white", "unprivileged": "black", "backend": "scipy", "rng": 1}
+    options: dict[str, Any] = {
+        "privileged": "white",
+        "unprivileged": "black",
+        "backend": "scipy",
+        "rng": 1,
+    }
     named = fs.ecd(counts=counted, n_resamples=0, **options)
     assert named.estimate == fs.ecd(counted, n_resamples=0, **options).estimate
     with pytest.raises(InputError, match="both counts and rows"):

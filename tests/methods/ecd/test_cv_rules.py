@@ -44,9 +44,8 @@ def near(share: float, wanted: float, rounding: float = 0.0) -> bool:
 
 
 def test_the_study_is_about_the_public_function(study: ModuleType) -> None:
-    """The same values to both: decisions of the paper's rules are equal, the statistic within the Monte Carlo
-    error of its moments.
-    """
+    """The same values to both: decisions of the paper's rules are equal, the statistic within the
+    Monte Carlo error of its moments."""
     rng = np.random.default_rng(3)
     null = study.null_law(rng, 100_000)
     for shape in (-0.3, 0.0, 0.4):
@@ -55,7 +54,10 @@ def test_the_study_is_about_the_public_function(study: ModuleType) -> None:
         for j, values in enumerate(top):
             series = np.concatenate([values, np.zeros(200)])
             for rule in ("paper_excess", "paper_raw"):
-                assert fs.evt.exponentiality_test(series, rule=rule, n_resamples=99).passed == found[rule][j]
+                assert (
+                    fs.evt.exponentiality_test(series, rule=rule, n_resamples=99).passed
+                    == found[rule][j]
+                )
         # moments from 20,000 samples: E CV_k within .2% and sd_k within 2%
         public = fs.evt.exponentiality_test(series, n_resamples=20_000, rng=4)
         assert public.statistic == pytest.approx(found["statistic"][-1], abs=0.1, rel=0.04)
@@ -63,7 +65,10 @@ def test_the_study_is_about_the_public_function(study: ModuleType) -> None:
 
 
 def test_batches_grow_into_one_sample(study: ModuleType) -> None:
-    """The 51 largest after 20 batches are in law those of 40,000 values: mean of the 51st, H_40000 − H_50."""
+    """The 51 largest after 20 batches are in law those of 40,000 values.
+
+    Mean of the 51st, H_40000 − H_50.
+    """
     *_, top = study.growing_tops(np.random.default_rng(5), 2_000, 0.0, 20)
     assert top.shape == (2_000, 51)
     assert (np.diff(top, axis=1) <= 0).all()
@@ -73,9 +78,8 @@ def test_batches_grow_into_one_sample(study: ModuleType) -> None:
 
 def test_the_papers_rules(passes: dict[float, dict[str, float]]) -> None:
     """Raw values 100% for ξ ≤ .1 and 72% at .5; excesses 25% at 0 and 3% at .3 (both rounded, and
-    measured with some other number of samples: .015 beside the three standard errors); repeated 86% and 25%,
-    which are the shares after 50 and after 20 looks.
-    """
+    measured with some other number of samples: .015 beside the three standard errors); repeated 86%
+    and 25%, which are the shares after 50 and after 20 looks."""
     assert passes[0.0]["raw"] == passes[0.1]["raw"] == 1.0
     assert near(passes[0.5]["raw"], 0.72, rounding=0.015)
     assert near(passes[0.0]["excess"], 0.25, rounding=0.015)
@@ -96,7 +100,10 @@ def test_size_of_the_default_test(passes: dict[float, dict[str, float]]) -> None
 
 
 def test_power_of_the_default_test(passes: dict[float, dict[str, float]]) -> None:
-    """The study: 15%, 46% and 74% at one look; a tail that may stop at its first pass nearly always does."""
+    """The study: 15%, 46% and 74% at one look.
+
+    A tail that may stop at its first pass nearly always does.
+    """
     for shape, power in ((0.1, 0.147), (0.3, 0.462), (0.5, 0.736)):
         assert near(1 - passes[shape]["max_cv"], power)
     assert 1 - passes[0.5]["max_cv_all_20"] > 0.85

@@ -1,4 +1,7 @@
-"""Built-in generators keep margins, types and dependence; foreign ones are told apart from broken ones."""
+"""Built-in generators keep margins, types and dependence.
+
+Foreign ones are told apart from broken ones.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ import fairstats as fs
 from fairstats.methods.ecd.generators import (
     GaussianCopula,
     SmoothedBootstrap,
-    _inverse,
+    _invert_cells,
     _mean_scores,
     _root_of,
     as_columns,
@@ -58,18 +61,25 @@ def test_types_columns_and_values(kind: Any) -> None:
 
 @pytest.mark.parametrize("kind", BUILT_IN)
 def test_margins_and_dependence(kind: Any) -> None:
-    """Means within four standard errors, shares likewise; the correlation of age with years within .02, the
-    gap of age by marriage within a tenth: kernel noise and the latent normal blur it by 2 to 5%.
-    """
+    """Means within four standard errors, shares likewise; the correlation of age with years within
+    .02, the gap of age by marriage within a tenth: kernel noise and the latent normal blur it by 2
+    to 5%."""
     frame = people()
     made = kind(rng=2).fit(frame).sample(20_000)
     for name in ("age", "years"):
-        assert abs(made[name].mean() - frame[name].mean()) < 4 * frame[name].std() / np.sqrt(20_000) + 0.05
+        assert (
+            abs(made[name].mean() - frame[name].mean())
+            < 4 * frame[name].std() / np.sqrt(20_000) + 0.05
+        )
         assert made[name].std() == pytest.approx(frame[name].std(), rel=0.03)
     for name in ("married", "member", "region"):
-        shares = made[name].value_counts(normalize=True).sub(frame[name].value_counts(normalize=True))
+        shares = (
+            made[name].value_counts(normalize=True).sub(frame[name].value_counts(normalize=True))
+        )
         assert shares.abs().max() < 4 * 0.5 / np.sqrt(20_000) + 0.002
-    assert made["age"].corr(made["years"]) == pytest.approx(frame["age"].corr(frame["years"]), abs=0.02)
+    assert made["age"].corr(made["years"]) == pytest.approx(
+        frame["age"].corr(frame["years"]), abs=0.02
+    )
     gap = frame.groupby("married")["age"].mean().diff().iloc[-1]
     assert made.groupby("married")["age"].mean().diff().iloc[-1] == pytest.approx(gap, rel=0.1)
 
@@ -93,7 +103,11 @@ def test_the_smoothed_bootstrap_keeps_combinations_of_categories() -> None:
 @pytest.mark.parametrize("kind", BUILT_IN)
 @pytest.mark.parametrize(
     ("frame", "match"),
-    [(np.zeros((5, 2)), "ndarray"), (people().iloc[:1], "1 rows"), (people().assign(age=np.nan), "missing values")],
+    [
+        (np.zeros((5, 2)), "ndarray"),
+        (people().iloc[:1], "1 rows"),
+        (people().assign(age=np.nan), "missing values"),
+    ],
 )
 def test_bad_frames(kind: Any, frame: Any, match: str) -> None:
     with pytest.raises(fs.InputError, match=match):
@@ -104,12 +118,15 @@ class Foreign:
     """A generator of somebody else's."""
 
     def __init__(self, fails: str = "", columns: list[str] | None = None) -> None:
-        self.fails, self.columns, self.told = fails, columns, None
+        self.fails = fails
+        self.columns = columns
+        self.told = None
 
     def fit(self, frame: pd.DataFrame, discrete_columns: Any = ()) -> None:
         if self.fails == "fit":
             raise RuntimeError("no GPU")
-        self.frame, self.told = frame, discrete_columns
+        self.frame = frame
+        self.told = discrete_columns
 
     def sample(self, n: int) -> Any:
         if self.fails == "sample":
@@ -117,11 +134,14 @@ class Foreign:
         if self.fails == "shape":
             return np.zeros((n, 3))
         made = self.frame.sample(n, replace=True, random_state=1)
-        return made.drop(columns="age") if self.fails == "columns" else made.astype({"years": float})
+        return (
+            made.drop(columns="age") if self.fails == "columns" else made.astype({"years": float})
+        )
 
 
 def test_a_foreign_generator_is_told_its_categories_and_gives_our_types() -> None:
-    frame, foreign = people(), Foreign()
+    frame = people()
+    foreign = Foreign()
     fitted = fit_generator(foreign, frame, None)
     assert foreign.told == ["married", "member", "region", "grade", "country"]
     made = fitted.sample(30)
@@ -129,7 +149,10 @@ def test_a_foreign_generator_is_told_its_categories_and_gives_our_types() -> Non
 
 
 def test_classes_of_ctgan_hide_their_arguments_and_are_told_all_the_same() -> None:
-    """`CTGAN.fit` of ctgan 0.12 is ``(self, *args, **kwargs)``: a decorator without `functools.wraps`."""
+    """`CTGAN.fit` of ctgan 0.12 is ``(self, *args, **kwargs)``.
+
+    A decorator without `functools.wraps`.
+    """
 
     def fit(self: Any, *args: Any, **kwargs: Any) -> None:
         Foreign.fit(self, *args, **kwargs)
@@ -146,7 +169,10 @@ def test_classes_of_ctgan_hide_their_arguments_and_are_told_all_the_same() -> No
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["CTGAN", "TVAE"])
 def test_ctgan_itself(name: str) -> None:
-    """The real package (extra `generate`), two epochs: our columns, types and categories, and looks."""
+    """The real package (extra `generate`), two epochs.
+
+    Our columns, types and categories, and looks.
+    """
     ctgan = pytest.importorskip("ctgan", reason="ctgan is not installed")
     frame = people(300)
     fitted = fit_generator(getattr(ctgan, name)(epochs=2), frame, None)
@@ -199,18 +225,31 @@ def test_kinds_of_columns() -> None:
     n = 60
     frame = pd.DataFrame(
         {
-            "same": 3.5, "text": ["a", "b", "c"] * 20, "truth": [True, False] * 30, "two": [0.25, 0.75] * 30,
-            "twelve": np.arange(n) % 12, "thirteen": np.arange(n) % 13, "whole floats": np.arange(n) / 1.0,
-            "few floats": (np.arange(n) % 5) / 1.0, "halves": np.arange(n) / 2, "three": [0.1, 0.2, 0.3] * 20,
+            "same": 3.5,
+            "text": ["a", "b", "c"] * 20,
+            "truth": [True, False] * 30,
+            "two": [0.25, 0.75] * 30,
+            "twelve": np.arange(n) % 12,
+            "thirteen": np.arange(n) % 13,
+            "whole floats": np.arange(n) / 1.0,
+            "few floats": (np.arange(n) % 5) / 1.0,
+            "halves": np.arange(n) / 2,
+            "three": [0.1, 0.2, 0.3] * 20,
         }
-    )  # fmt: skip
+    )
     kinds = {column.name: (column.kind, column.numeric) for column in as_columns(frame)}
     assert kinds == {
-        "same": ("constant", False), "text": ("category", False), "truth": ("category", False),
-        "two": ("category", False), "twelve": ("category", False), "thirteen": ("whole", True),
-        "whole floats": ("whole", True), "few floats": ("category", False), "halves": ("real", True),
+        "same": ("constant", False),
+        "text": ("category", False),
+        "truth": ("category", False),
+        "two": ("category", False),
+        "twelve": ("category", False),
+        "thirteen": ("whole", True),
+        "whole floats": ("whole", True),
+        "few floats": ("category", False),
+        "halves": ("real", True),
         "three": ("real", True),
-    }  # fmt: skip
+    }
     assert as_people(frame.iloc[:2], "frame").shape == (2, 10)
     with pytest.raises(fs.InputError, match="60 rows, 2 of them with missing values") as caught:
         as_people(frame.assign(text=[None, None, *"abc" * 19, "a"]), "data")
@@ -221,17 +260,24 @@ def test_mean_scores_are_conditional_means() -> None:
     """Witness: ∫ z·φ(z) over the interval of each value, by quadrature, over its probability."""
     values = np.array([2.0, 1.0, 1.0, 5.0, 2.0, 2.0, 9.0, 1.0, 2.0, 5.0])
     ends = {1.0: (0.0, 0.3), 2.0: (0.3, 0.7), 5.0: (0.7, 0.9), 9.0: (0.9, 1.0)}
-    wanted = [quad(lambda z: z * norm.pdf(z), *norm.ppf(ends[v]))[0] / (ends[v][1] - ends[v][0]) for v in values]
+    wanted = [
+        quad(lambda z: z * norm.pdf(z), *norm.ppf(ends[v]))[0] / (ends[v][1] - ends[v][0])
+        for v in values
+    ]
     np.testing.assert_allclose(_mean_scores(values), wanted, atol=1e-9)
 
 
 def test_the_root_of_latent_correlations() -> None:
-    """Witness: moments divided by both variances and cut at ±.999; where that is no correlation matrix, its
-    nearest by eigenvalues (`numpy.linalg`), with a diagonal of ones again."""
+    """Witness: moments divided by both variances and cut at ±.999; where that is no correlation
+    matrix, its nearest by eigenvalues (`numpy.linalg`), with a diagonal of ones again."""
     rng = np.random.default_rng(3)
-    x = rng.standard_normal((200, 3)) @ np.array([[1.0, 0.4, 0.2], [0.0, 0.8, -0.3], [0.0, 0.0, 0.9]])
+    x = rng.standard_normal((200, 3)) @ np.array(
+        [[1.0, 0.4, 0.2], [0.0, 0.8, -0.3], [0.0, 0.0, 0.9]]
+    )
     scores = (x - x.mean(axis=0)) * [0.95, 0.9, 0.97] / x.std(axis=0)
-    wanted = scores.T @ scores / 200 / np.outer([0.95**2, 0.9**2, 0.97**2], [0.95**2, 0.9**2, 0.97**2])
+    wanted = (
+        scores.T @ scores / 200 / np.outer([0.95**2, 0.9**2, 0.97**2], [0.95**2, 0.9**2, 0.97**2])
+    )
     np.fill_diagonal(wanted, 1.0)
     root = _root_of(scores)
     np.testing.assert_allclose(root @ root.T, wanted, atol=1e-12)
@@ -239,7 +285,8 @@ def test_the_root_of_latent_correlations() -> None:
     twice = _root_of(np.column_stack([scores[:, 0], scores[:, 0]]))
     np.testing.assert_allclose(twice @ twice.T, [[1, 0.999], [0.999, 1]], atol=1e-12)
     # a, b and (a − b)/√2 with their variances shrunk contradict each other
-    a, b = scores[:, 0], scores[:, 1]
+    a = scores[:, 0]
+    b = scores[:, 1]
     third = (a / a.std() - b / b.std()) / np.std(a / a.std() - b / b.std())
     small = np.column_stack([a / a.std() * 0.8, b / b.std() * 0.8, third * 0.8])
     given = np.clip(small.T @ small / 200 / 0.64**2, -0.999, 0.999)
@@ -253,20 +300,28 @@ def test_the_root_of_latent_correlations() -> None:
 
 
 def test_inverses_of_margins() -> None:
-    """By hand: quantiles of numbers are between order statistics, of categories steps of their shares."""
+    """By hand: quantiles of numbers are between order statistics, of categories steps of their
+    shares.
+    """
     frame = pd.DataFrame(
-        {"real": [0.5, 4.5, 2.5], "sex": pd.Categorical(["M", "F", "M"], categories=["M", "F"]), "n": [7, 5, 7]}
+        {
+            "real": [0.5, 4.5, 2.5],
+            "sex": pd.Categorical(["M", "F", "M"], categories=["M", "F"]),
+            "n": [7, 5, 7],
+        }
     )
     real, sex, n = as_columns(frame)
     uniform = np.array([0.0, 0.25, 0.5, 0.66, 0.67, 0.999, 1.0])
-    np.testing.assert_allclose(_inverse(real, uniform), [0.5, 1.5, 2.5, 3.14, 3.18, 4.496, 4.5])
-    assert list(_inverse(sex, uniform)) == ["M", "M", "M", "M", "F", "F", "F"]
-    assert list(_inverse(n, uniform)) == [5, 5, 7, 7, 7, 7, 7]
+    np.testing.assert_allclose(
+        _invert_cells(real, uniform), [0.5, 1.5, 2.5, 3.14, 3.18, 4.496, 4.5]
+    )
+    assert list(_invert_cells(sex, uniform)) == ["M", "M", "M", "M", "F", "F", "F"]
+    assert list(_invert_cells(n, uniform)) == [5, 5, 7, 7, 7, 7, 7]
 
 
 def test_the_bandwidth_of_the_smoothed_bootstrap() -> None:
-    """Silverman's rule by hand, d = 2 numeric columns and n = 80; the same seed gives the same rows. Columns
-    that are a line stay one, as their noise has the covariance of the data."""
+    """Silverman's rule by hand, d = 2 numeric columns and n = 80; the same seed gives the same
+    rows. Columns that are a line stay one, as their noise has the covariance of the data."""
     frame = people(80)[["age", "years", "married"]].assign(pay=1.5)
     h = (4 / ((2 + 2) * 80)) ** (1 / (2 + 4))
     ours, given = (SmoothedBootstrap(bandwidth=b, rng=3).fit(frame).sample(500) for b in (None, h))
@@ -277,7 +332,8 @@ def test_the_bandwidth_of_the_smoothed_bootstrap() -> None:
     inside = made["age"].between(line["age"].min() + 1e-9, line["age"].max() - 1e-9)
     assert inside.mean() > 0.8
     np.testing.assert_allclose(made["half"][inside], 3 - 0.5 * made["age"][inside], atol=1e-6)
-    # mean and covariance are kept whatever the bandwidth, up to what is cut at the range: 4 standard errors
+    # mean and covariance are kept whatever the bandwidth, up to what is cut at the range: 4
+    # standard errors
     many = SmoothedBootstrap(bandwidth=0.5, rng=2).fit(people()[["age", "years"]]).sample(40_000)
     np.testing.assert_allclose(many.cov() / people()[["age", "years"]].cov(), 1.0, atol=0.06)
     with pytest.raises(fs.InputError, match="bandwidth"):
@@ -298,7 +354,10 @@ def test_the_order_of_calls_and_numbers_of_rows(kind: Any) -> None:
 
 def test_generators_by_name() -> None:
     """The name makes the class, and the seed is handed over."""
-    for name, kind in (("smoothed_bootstrap", SmoothedBootstrap), ("gaussian_copula", GaussianCopula)):
+    for name, kind in (
+        ("smoothed_bootstrap", SmoothedBootstrap),
+        ("gaussian_copula", GaussianCopula),
+    ):
         fitted = fit_generator(name, people(60), 4)
         assert fitted.name == kind.__name__
         pd.testing.assert_frame_equal(fitted.sample(20), kind(rng=4).fit(people(60)).sample(20))
@@ -318,8 +377,8 @@ class Given:
 
 
 def test_what_a_foreign_generator_may_give() -> None:
-    """Further columns and any order and index are put right; another number of rows, or values of another
-    type, are refused."""
+    """Further columns and any order and index are put right; another number of rows, or values of
+    another type, are refused."""
     frame = people(30)
     right = frame.assign(more=1)[[*reversed(frame.columns), "more"]]
     generator = Given(right)

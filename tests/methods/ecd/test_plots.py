@@ -62,7 +62,7 @@ def test_quantiles_and_values(found: fs.results.EcdResult) -> None:
     drawn = sum(len(line.get_ydata()) for line in ax.lines)
     assert drawn < 9_000
     above = [line for line in ax.lines if line.get_marker() == "o"]
-    assert [len(line.get_ydata()) for line in above] == [50, 50]
+    assert [len(line.get_ydata()) for line in above] == [101, 38]
 
 
 def test_a_tail_without_a_model_is_drawn_by_its_order_statistics() -> None:

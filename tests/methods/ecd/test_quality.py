@@ -19,7 +19,12 @@ def people(n: int, seed: int, shift: float = 0.0) -> pd.DataFrame:
     age = rng.normal(40 + shift, 10, n)
     pay = 0.5 * age + rng.normal(0, 5, n)
     return pd.DataFrame(
-        {"age": age, "pay": pay, "sex": rng.choice(["F", "M"], n), "y": (pay + rng.normal(0, 2, n) > 20).astype(int)}
+        {
+            "age": age,
+            "pay": pay,
+            "sex": rng.choice(["F", "M"], n),
+            "y": (pay + rng.normal(0, 2, n) > 20).astype(int),
+        }
     )
 
 
@@ -33,7 +38,9 @@ def test_the_same_law() -> None:
 
 
 def test_frechet_of_shifted_normals() -> None:
-    """Closed form: a shift of one standard deviation in one of two independent columns is ½ per column."""
+    """Closed form: a shift of one standard deviation in one of two independent columns is ½ per
+    column.
+    """
     rng = np.random.default_rng(3)
     real = pd.DataFrame(rng.normal(size=(20_000, 2)), columns=["a", "b"])
     found = fs.synthetic_quality(real, real + np.array([1.0, 0.0]), rng=1)
@@ -66,7 +73,12 @@ def test_a_copula_is_better_than_noise() -> None:
     assert good.kl_similarity > bad.kl_similarity
     assert good.detection > bad.detection
     assert good.f1_loss < bad.f1_loss
-    assert list(good.to_frame()["metric"]) == ["Fréchet distance", "normalised KL", "logistic detection", "F1 loss"]
+    assert list(good.to_frame()["metric"]) == [
+        "Fréchet distance",
+        "normalised KL",
+        "logistic detection",
+        "F1 loss",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -85,22 +97,29 @@ def test_bad_input(real: Any, synthetic: Any, target: Any, match: str) -> None:
 
 
 def test_the_measures_by_their_formulas() -> None:
-    """Witness: the Fréchet distance with SciPy's square root of a matrix, Kullback–Leibler by counts in
-    twentieths of the real rows (half a row added to each), Hanley and McNeil's interval by hand."""
+    """Witness: the Fréchet distance with SciPy's square root of a matrix, Kullback–Leibler by
+    counts in twentieths of the real rows (half a row added to each), Hanley and McNeil's interval
+    by hand."""
     rng = np.random.default_rng(8)
-    real = pd.DataFrame({"a": rng.normal(3, 2, 300), "s": rng.choice(["x", "y", "z"], 300), "k": 1.0})
+    real = pd.DataFrame(
+        {"a": rng.normal(3, 2, 300), "s": rng.choice(["x", "y", "z"], 300), "k": 1.0}
+    )
     real["b"] = 0.3 * real["a"] + rng.normal(size=300)
     made = pd.DataFrame({"a": rng.normal(2, 3, 200), "s": rng.choice(["x", "y"], 200), "k": 1.0})
     made["b"] = rng.normal(size=200)
     found = fs.synthetic_quality(real, made[["k", "b", "s", "a"]], confidence_level=0.9, rng=1)
     one, two = (
         np.column_stack(
-            [(f[c] - real[c].mean()) / real[c].std() if c in "ab" else f["s"] == c for c in ("a", "b", *shown)]
+            [
+                (f[c] - real[c].mean()) / real[c].std() if c in "ab" else f["s"] == c
+                for c in ("a", "b", *shown)
+            ]
         ).astype(float)
         for f in (real, made)
         for shown in [list(dict.fromkeys(real["s"]))[:2]]
     )
-    first, second = np.cov(one.T), np.cov(two.T)
+    first = np.cov(one.T)
+    second = np.cov(two.T)
     shift = one.mean(axis=0) - two.mean(axis=0)
     wanted = shift @ shift + np.trace(first + second - 2 * sqrtm(first @ second).real)
     assert found.frechet == pytest.approx(wanted / 4, rel=1e-6)
@@ -113,7 +132,8 @@ def test_the_measures_by_their_formulas() -> None:
     divergences += [(p / p.sum() * np.log(p / p.sum() / (q / q.sum()))).sum(), 0.0]
     assert found.kl_similarity == pytest.approx(np.mean(1 / (1 + np.array(divergences))), rel=1e-12)
     auc = 1 - found.detection / 2
-    q1, q2 = auc / (2 - auc), 2 * auc**2 / (1 + auc)
+    q1 = auc / (2 - auc)
+    q2 = 2 * auc**2 / (1 + auc)
     error = np.sqrt((auc * (1 - auc) + 299 * (q1 - auc**2) + 199 * (q2 - auc**2)) / 300 / 200)
     ends = [2 - 2 * (auc + side * norm.ppf(0.95) * error) for side in (1, -1)]
     assert tuple(found.detection_interval) == pytest.approx(ends, rel=1e-9)
@@ -135,8 +155,9 @@ def test_the_interval_of_rows_that_are_alike_reaches_one() -> None:
 
 @pytest.mark.parametrize(("label", "loss"), [("no", 1.0), ("yes", 1 / 3)])
 def test_f1_where_synthetic_rows_have_one_label(label: str, loss: float) -> None:
-    """By hand: real rows are told apart without error, F1 = 1. Where all synthetic ones say "no" none is
-    found, F1 = 0; where all say "yes" all are, F1 = 2p/(1 + p) with p = ½, to what a half's p varies."""
+    """By hand: real rows are told apart without error, F1 = 1. Where all synthetic ones say "no"
+    none is found, F1 = 0; where all say "yes" all are, F1 = 2p/(1 + p) with p = ½, to what a half's
+    p varies."""
     rng = np.random.default_rng(2)
     y = rng.permutation(np.repeat(["no", "yes"], 400))
     real = pd.DataFrame({"x": np.where(y == "yes", 5.0, -5.0) + rng.normal(size=800), "y": y})

@@ -1,4 +1,7 @@
-"""The study on real data, `tests/benchmarks/ecd_real_data.py`: its piece on few rows, and its kept table."""
+"""The study on real data, `tests/benchmarks/ecd_real_data.py`.
+
+Its piece on few rows, and its kept table.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +58,8 @@ def test_a_piece_evaluates_the_held_out_rows(found: dict[str, Any]) -> None:
     sets = module("ecd_real_sets")
     frame, label = sets.german_sex()
     order = np.random.default_rng(0).permutation(1000)[:400]
-    train, rows = order[:240], frame.iloc[order[240:]]
+    train = order[:240]
+    rows = frame.iloc[order[240:]]
     prepared = sets.encoder(frame.iloc[train])
     model = sets.estimator("LR", 0).fit(prepared.transform(frame.iloc[train]), label[train])
     turned = rows.assign(sex=np.where(rows["sex"] == "male", "female", "male"))
@@ -116,8 +120,12 @@ def test_cells_are_filled_by_rows_of_their_own(data: Any) -> None:
     rows, y = module("ecd_real_mitigators").balanced(data)
     cells = rows.groupby(["sex", y]).size()
     assert cells.nunique() == 1
-    assert cells.iloc[0] == max(((data.group == g) & (data.y == c)).sum() for g in ("male", "female") for c in (0, 1))
-    pd.testing.assert_frame_equal(rows.iloc[: data.y.size], data.rows.reset_index(drop=True), check_dtype=False)
+    assert cells.iloc[0] == max(
+        ((data.group == g) & (data.y == c)).sum() for g in ("male", "female") for c in (0, 1)
+    )
+    pd.testing.assert_frame_equal(
+        rows.iloc[: data.y.size], data.rows.reset_index(drop=True), check_dtype=False
+    )
     for name in rows.select_dtypes(exclude="number"):
         assert set(rows[name]) <= set(data.rows[name])
 
@@ -140,21 +148,31 @@ def test_thresholds_meet_demographic_parity_where_they_were_chosen(data: Any) ->
     pytest.importorskip("fairlearn", reason="fairlearn is not installed")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        chosen = module("ecd_real_mitigators").threshold_optimizer(data)["ThresholdOptimizer"](data.rows)
+        chosen = module("ecd_real_mitigators").threshold_optimizer(data)["ThresholdOptimizer"](
+            data.rows
+        )
     rates = [chosen[data.group == sex].mean() for sex in ("male", "female")]
     assert rates[0] == pytest.approx(rates[1], abs=2e-3)  # fairlearn's grid of 1,000 rates
     assert 0.5 < rates[0] < 1
 
 
-def test_minimax_weighs_the_group_with_more_errors(data: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_minimax_weighs_the_group_with_more_errors(
+    data: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """By hand: two rounds, the second with weights n_g/n · exp(error of g), normalised."""
     mitigators = module("ecd_real_mitigators")
     monkeypatch.setattr(mitigators, "TRIALS", 2)
     score = mitigators.minimax(data)["MiniMax"](data.rows)
     first = data.new().fit(data.X, data.y)
     wrong = first.predict(data.X) != data.y
-    mass = {g: (data.group == g).mean() * np.exp(wrong[data.group == g].mean()) for g in ("male", "female")}
-    weight = np.array([mass[g] / sum(mass.values()) / (data.group == g).sum() for g in data.group]) * data.y.size
+    mass = {
+        g: (data.group == g).mean() * np.exp(wrong[data.group == g].mean())
+        for g in ("male", "female")
+    }
+    weight = (
+        np.array([mass[g] / sum(mass.values()) / (data.group == g).sum() for g in data.group])
+        * data.y.size
+    )
     second = data.new().fit(data.X, data.y, sample_weight=weight)
     wanted = np.mean([m.predict_proba(data.X)[:, 1] for m in (first, second)], axis=0)
     np.testing.assert_allclose(score, wanted, atol=1e-4)  # the optimiser's own tolerance
@@ -167,7 +185,9 @@ def test_minimax_weighs_the_group_with_more_errors(data: Any, monkeypatch: pytes
         pytest.param("EcdSearch", marks=pytest.mark.slow),
     ],
 )
-def test_a_mitigated_model_predicts_held_out_rows(data: Any, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+def test_a_mitigated_model_predicts_held_out_rows(
+    data: Any, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
     pytest.importorskip("fairlearn", reason="fairlearn is not installed")
     mitigators = module("ecd_real_mitigators")
     monkeypatch.setattr(mitigators, "TRIALS", 2)
@@ -182,7 +202,10 @@ def test_a_mitigated_model_predicts_held_out_rows(data: Any, monkeypatch: pytest
 
 
 def test_seeds_are_averaged_within_a_task_before_tasks_are() -> None:
-    """Task A has 3 seeds of 1 and one model, B has one seed of 0 and one of 1/2: (1 + 1/4)/2, not 3.5/5."""
+    """Task A has 3 seeds of 1 and one model, B has one seed of 0 and one of 1/2.
+
+    (1 + 1/4)/2, not 3.5/5.
+    """
     mean_over_tasks = module("ecd_real_claims").mean_over_tasks
     cells = {("A", "LR"): {0: 1.0, 1: 1.0, 2: 1.0}, ("B", "LR"): {0: 0.0}, ("B", "RF"): {0: 0.5}}
     found = mean_over_tasks(cells, float)
@@ -205,25 +228,28 @@ def test_seeds_are_averaged_within_a_task_before_tasks_are() -> None:
         (0.4, 0.6, "above", 3, "undecided"),
     ],
 )
-def test_claims_are_judged_by_their_intervals(low: float, high: float, side: str, tasks: int, judged: str) -> None:
+def test_claims_are_judged_by_their_intervals(
+    low: float, high: float, side: str, tasks: int, judged: str
+) -> None:
     claims = module("ecd_real_claims")
     mean = claims.Mean((low + high) / 2, low, high, dict.fromkeys(map(str, range(tasks)), 0.5))
     assert claims.Claim("RQ2", "p", "o", mean, side, 0.4, True).judged == judged
 
 
 def test_wins_and_losses_are_seen() -> None:
-    """|ECD| of .3 against .1 with small spread is a win, the other way round a loss, the same law a tie."""
+    """|ECD| of .3 against .1 with small spread is a win, the other way round a loss, the same law a
+    tie.
+    """
     claims = module("ecd_real_claims")
 
     def cells(centre: float) -> dict[Any, Any]:
         return {("A", "LR"): {j: {"ecd": [centre + 0.01 * j, 0, 0, None]} for j in range(5)}}
 
     by = {"original": cells(-0.3), "better": cells(0.1), "worse": cells(0.6), "same": cells(-0.3)}
-    assert [tuple(vars(claims.win_tie_loss(by, name, "ecd", n_resamples=199)).values()) for name in list(by)[1:]] == [
-        (1, 0, 0),
-        (0, 0, 1),
-        (0, 1, 0),
-    ]
+    assert [
+        tuple(vars(claims.win_tie_loss(by, name, "ecd", n_resamples=199)).values())
+        for name in list(by)[1:]
+    ] == [(1, 0, 0), (0, 0, 1), (0, 1, 0)]
 
 
 def test_a_record_goes_on_where_it_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -259,7 +285,10 @@ def test_the_kept_tables_and_the_page_are_those_of_the_record() -> None:
 
 
 def test_the_kept_counts_are_those_of_fs_ecd() -> None:
-    """A tail is modelled in the lines if and only if it has σ and ξ; an ECD lies within its interval."""
+    """A tail is modelled in the lines if and only if it has σ and ξ.
+
+    An ECD lies within its interval.
+    """
     table = module("ecd_real_table")
     lines = module("ecd_real_data").read(KEPT / "ecd_real_data.jsonl.gz")
     for task, _, _, by_seed in table.rows_of(lines):
@@ -279,7 +308,7 @@ def test_a_level_beyond_the_bound_gives_way_to_an_order_statistic() -> None:
     steep = {"a": 0.4 * rng.beta(2, 8, 80), "b": np.minimum(0.002 * rng.random(40) ** -1.5, 0.9)}
     found = fs.ecd(
         steep, privileged="a", unprivileged="b", threshold=10, n_resamples=0, backend="scipy"
-    )  # fmt: skip
+    )
     level = found["b"].level
     assert found["b"].fit is not None
     assert found["b"].fit.return_level(1000).estimate > 1
@@ -306,8 +335,13 @@ def test_a_profile_that_is_not_monotone_has_an_interval() -> None:
 
 
 def test_ties_at_the_threshold_are_called_ties() -> None:
-    cd = {"a": np.r_[np.zeros(200), np.full(60, 0.35)], "b": 0.3 * np.random.default_rng(1).beta(2, 8, 500)}
-    with pytest.warns(InsufficientEvidenceWarning, match="60 values are tied at the threshold and 0 lie"):
+    cd = {
+        "a": np.r_[np.zeros(200), np.full(60, 0.35)],
+        "b": 0.3 * np.random.default_rng(1).beta(2, 8, 500),
+    }
+    with pytest.warns(
+        InsufficientEvidenceWarning, match="60 values are tied at the threshold and 0 lie"
+    ):
         found = fs.ecd(cd, privileged="b", unprivileged="a", n_resamples=0, backend="scipy")
     assert found["a"].level.estimate == 0.35
 
@@ -315,7 +349,9 @@ def test_ties_at_the_threshold_are_called_ties() -> None:
 def test_most_of_a_group_is_hardly_a_tail() -> None:
     rng = np.random.default_rng(1)
     cd = {"a": 0.3 * rng.beta(2, 8, 60), "b": 0.3 * rng.beta(2, 8, 5000)}
-    found = fs.ecd(cd, privileged="b", unprivileged="a", n_resamples=0, threshold=50, backend="scipy")
+    found = fs.ecd(
+        cd, privileged="b", unprivileged="a", n_resamples=0, threshold=50, backend="scipy"
+    )
     assert "50 of 60 values lie above the threshold: hardly a tail." in found["a"].notes
     assert not any("hardly" in note for note in found["b"].notes)
 
@@ -324,6 +360,8 @@ def test_a_quarter_of_a_group_is_a_large_share_only() -> None:
     """The limit is more than a quarter: 50 of 200 are not."""
     rng = np.random.default_rng(1)
     cd = {"a": 0.3 * rng.beta(2, 8, 200), "b": 0.3 * rng.beta(2, 8, 5000)}
-    found = fs.ecd(cd, privileged="b", unprivileged="a", n_resamples=0, threshold=50, backend="scipy")
+    found = fs.ecd(
+        cd, privileged="b", unprivileged="a", n_resamples=0, threshold=50, backend="scipy"
+    )
     (note,) = (note for note in found["a"].notes if "50 of 200 values" in note)
     assert note.startswith("50 of 200 values are 25%: so far from the end")

@@ -12,6 +12,7 @@ import pytest
 
 import fairstats as fs
 from fairstats.ground.errors import InsufficientEvidenceWarning
+from fairstats.methods.ecd.contrast import NEAR_END
 from fairstats.methods.ecd.sampling import Look, status_words
 
 N = 900
@@ -19,7 +20,13 @@ N = 900
 
 def people(seed: int = 1, n: int = N) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
-    return pd.DataFrame({"sex": rng.choice(["F", "M"], n), "pay": rng.exponential(1.0, n), "heavy": rng.pareto(1.2, n)})
+    return pd.DataFrame(
+        {
+            "sex": rng.choice(["F", "M"], n),
+            "pay": rng.exponential(1.0, n),
+            "heavy": rng.pareto(1.2, n),
+        }
+    )
 
 
 def exponential(x: Any) -> np.ndarray:
@@ -33,7 +40,13 @@ def heavy(x: Any) -> np.ndarray:
 
 
 def sample(predict: Any = exponential, data: Any = None, **change: Any) -> fs.results.TailSample:
-    given: dict[str, Any] = {"sensitive_features": "sex", "group": "F", "rng": 1, "n_resamples": 999, **change}
+    given: dict[str, Any] = {
+        "sensitive_features": "sex",
+        "group": "F",
+        "rng": 1,
+        "n_resamples": 999,
+        **change,
+    }
     return fs.sample_tail(predict, people() if data is None else data, **given)
 
 
@@ -68,7 +81,9 @@ def test_a_small_group_gets_rows_first() -> None:
 
 
 def german_credit() -> tuple[pd.DataFrame, Any]:
-    """150 women and all men of German credit, mixed columns, and a forest's probability of good credit."""
+    """150 women and all men of German credit, mixed columns, and a forest's probability of good
+    credit.
+    """
     from sklearn.compose import make_column_selector, make_column_transformer
     from sklearn.ensemble import RandomForestClassifier
     from sklearn.pipeline import make_pipeline
@@ -78,14 +93,19 @@ def german_credit() -> tuple[pd.DataFrame, Any]:
     women = everyone["sex"] == "female"
     data = pd.concat([everyone[women].sample(150, random_state=2), everyone[~women]])
     texts = make_column_selector(dtype_exclude=np.number)
-    encode = make_column_transformer((OneHotEncoder(handle_unknown="ignore"), texts), remainder="passthrough")
+    encode = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore"), texts), remainder="passthrough"
+    )
     model = make_pipeline(encode, RandomForestClassifier(20, min_samples_leaf=5, random_state=1))
     features = data.drop(columns="credit")
     return features, model.fit(features, data["credit"])
 
 
 def test_150_rows_with_the_copula_are_labelled_as_the_stopping_rule_allows() -> None:
-    """German credit: women, 150 rows. Every look made: one at α/6 each, and the synthetic rows are named."""
+    """German credit: women, 150 rows.
+
+    Every look made: one at α/6 each, and the synthetic rows are named.
+    """
     features, model = german_credit()
     given: dict[str, Any] = {"group": "female", "generator": "gaussian_copula", "pos_label": "good"}
     found = sample(model, features, **given, stop="all_looks", max_looks=6, batch=500)
@@ -123,9 +143,18 @@ def test_150_rows_with_the_copula_are_labelled_as_the_stopping_rule_allows() -> 
 
 
 def test_a_pass_after_a_failed_look_is_by_stopping_rule() -> None:
-    """The paper's rule, repeated: of ten samples with an exponential tail some pass late, and say so."""
+    """The paper's rule, repeated.
+
+    Of ten samples with an exponential tail some pass late, and say so.
+    """
     ends = {
-        sample(data=people(seed), generator="gaussian_copula", test="paper_excess", max_looks=10, batch=300).status
+        sample(
+            data=people(seed),
+            generator="gaussian_copula",
+            test="paper_excess",
+            max_looks=10,
+            batch=300,
+        ).status
         for seed in range(10)
     }
     assert "passed by stopping rule, no error guarantee" in ends
@@ -144,14 +173,23 @@ def test_all_looks_spend_the_level_and_never_stops_early() -> None:
 
 
 def test_words() -> None:
-    good, bad = Look(100, 1.0, 0.3, 0.05, True, ""), Look(100, 4.0, 0.01, 0.05, False, "")
+    good = Look(100, 1.0, 0.3, 0.05, True, "")
+    bad = Look(100, 4.0, 0.01, 0.05, False, "")
     assert status_words([good], "", "first_pass", 1) == "passed"
     assert status_words([good], "", "first_pass", 5) == "passed at the first look"
-    assert status_words([bad, good], "", "first_pass", 5) == "passed by stopping rule, no error guarantee"
+    assert (
+        status_words([bad, good], "", "first_pass", 5)
+        == "passed by stopping rule, no error guarantee"
+    )
     assert status_words([bad], "timed out", "first_pass", 5) == "not passed: timed out"
     assert status_words([bad, good], "", "all_looks", 2).startswith("not passed: 1 of 2")
-    assert status_words([good], "timed out", "all_looks", 2) == "not passed: timed out after 1 looks"
-    assert status_words([], "timed out", "first_pass", 2) == "not passed: timed out before the first look"
+    assert (
+        status_words([good], "timed out", "all_looks", 2) == "not passed: timed out after 1 looks"
+    )
+    assert (
+        status_words([], "timed out", "first_pass", 2)
+        == "not passed: timed out before the first look"
+    )
 
 
 def test_a_timeout_ends_it_between_looks() -> None:
@@ -173,7 +211,8 @@ class Broken:
     """A generator that fails when asked for the second time."""
 
     def __init__(self, fails: str) -> None:
-        self.fails, self.calls = fails, 0
+        self.fails = fails
+        self.calls = 0
 
     def fit(self, frame: pd.DataFrame) -> None:
         if self.fails == "fit":
@@ -188,7 +227,8 @@ class Broken:
 
 
 @pytest.mark.parametrize(
-    ("fails", "match"), [("fit", "RuntimeError in its fit: no GPU"), ("sample", "MemoryError in its sample")]
+    ("fails", "match"),
+    [("fit", "RuntimeError in its fit: no GPU"), ("sample", "MemoryError in its sample")],
 )
 def test_a_generator_that_raises_is_named(fails: str, match: str) -> None:
     with pytest.raises(fs.InputError, match=match) as caught:
@@ -213,7 +253,7 @@ def test_the_sample_goes_into_ecd() -> None:
     assert found["M"].fit is not None
     assert found["M"].fit.by_power
     assert "Its end point is near" in found["M"].sentence
-    assert found.comparisons[0].method == "fiducial draws of a power tail"
+    assert found.comparisons[0].method == NEAR_END
     assert np.isnan(found.pvalue) == any(t.sample.n_synthetic > 0 for t in tails)
     assert found["F"].n == tails[0].sample.n
     with pytest.raises(fs.InputError, match="different groups"):
@@ -221,7 +261,9 @@ def test_the_sample_goes_into_ecd() -> None:
 
 
 def test_seed_and_json() -> None:
-    first, second = (sample(heavy, generator="gaussian_copula", batch=50, max_looks=3) for _ in range(2))
+    first, second = (
+        sample(heavy, generator="gaussian_copula", batch=50, max_looks=3) for _ in range(2)
+    )
     np.testing.assert_array_equal(first.sample.cd, second.sample.cd)
     text = json.dumps(first.to_dict(), allow_nan=False)
     assert "synthetic 1" not in text
@@ -233,7 +275,9 @@ def test_the_other_values_count_by_the_best() -> None:
     data = people().assign(sex=np.random.default_rng(3).choice(["F", "M", "X"], N))
 
     def three(x: Any) -> np.ndarray:
-        return 0.1 + 0.02 * np.asarray(x["pay"]) * np.asarray(x["sex"].map({"F": 0, "M": 1, "X": 2}), float)
+        return 0.1 + 0.02 * np.asarray(x["pay"]) * np.asarray(
+            x["sex"].map({"F": 0, "M": 1, "X": 2}), float
+        )
 
     found = sample(three, data)
     assert found.sample.counterfactual == "worst"
@@ -268,29 +312,40 @@ def test_a_look_needs_more_rows_than_k_max() -> None:
     with pytest.raises(fs.InputError, match="50 for 50 rows of 'F'") as caught:
         sample(data=women(50))
     assert caught.value.argument == "k_max"
-    assert sample(data=women(50), generator="gaussian_copula", batch=7, max_looks=1).looks[0].n == 57
+    assert (
+        sample(data=women(50), generator="gaussian_copula", batch=7, max_looks=1).looks[0].n == 57
+    )
     # a batch that does not reach it is followed by another, without a look
     waits = sample(data=women(30), generator="gaussian_copula", batch=15, max_looks=1)
     assert (waits.looks[0].n, waits.sample.n_synthetic) == (60, 30)
 
 
 def test_a_test_that_is_refused_is_no_degenerate_tail() -> None:
-    """More looks than the test can share its level among: the error of the test, not of the values."""
+    """More looks than the test can share its level among.
+
+    The error of the test, not of the values.
+    """
     with pytest.raises(fs.InputError, match="max_looks"):
         sample(generator="gaussian_copula", max_looks=10**7)
 
 
 def test_what_it_says() -> None:
-    """By hand: one look and several, with and without synthetic rows; of the paper's rules it warns."""
+    """By hand: one look and several, with and without synthetic rows.
+
+    Of the paper's rules it warns.
+    """
     one = sample()
     assert one.sentences() == [
-        f"F: passed. {one.sample.n_real:,} real rows and no synthetic ones, 1 look of at most 1, each at level 0.05."
+        f"F: passed. {one.sample.n_real:,} real rows and no synthetic ones, 1 look of at most 1,"
+        " each at level 0.05."
     ]
     assert one.notes() == [*one.sentences(), "Passing means: not shown heavier than exponential."]
-    many = sample(heavy, generator="smoothed_bootstrap", max_looks=2, batch=1200, test="paper_excess")
+    many = sample(
+        heavy, generator="smoothed_bootstrap", max_looks=2, batch=1200, test="paper_excess"
+    )
     assert many.sentences() == [
-        f"F: {many.status}. {many.sample.n_real:,} real rows and 1,200 synthetic ones by SmoothedBootstrap, "
-        "2 looks of at most 2."
+        f"F: {many.status}. {many.sample.n_real:,} real rows and 1,200 synthetic ones by"
+        " SmoothedBootstrap, 2 looks of at most 2."
     ]
     assert [line.partition(" ")[0] for line in many.notes()] == ["F:", "With", "The"]
     assert not many.passed
@@ -298,7 +353,10 @@ def test_what_it_says() -> None:
 
 
 def test_simulated_samples_resolve_the_level() -> None:
-    """Twenty beyond the critical value at least: α/400 asks for 20·400/α of them, whatever was asked for."""
+    """Twenty beyond the critical value at least.
+
+    α/400 asks for 20·400/α of them, whatever was asked for.
+    """
     found = sample(heavy, generator="smoothed_bootstrap", max_looks=4, batch=60, n_resamples=99)
     steps = [(look.pvalue * 1601) % 1 for look in found.looks]  # 1,600 samples of 4 looks at .0125
     np.testing.assert_allclose(np.minimum(steps, 1 - np.array(steps)), 0, atol=1e-6)
@@ -308,8 +366,9 @@ def test_the_words_of_looks_that_fail() -> None:
     reason = Look(60, float("nan"), float("nan"), 0.95, False, "degenerate: all equal")
     bad = Look(100, 4.0, 0.01, 0.05, False, "")
     assert status_words([bad, reason], "looks used up", "all_looks", 5) == "degenerate: all equal"
-    assert status_words([bad], "looks used up", "all_looks", 1) == (
-        "not passed: 1 of 1 looks found it heavier than exponential"
+    assert (
+        status_words([bad], "looks used up", "all_looks", 1)
+        == "not passed: 1 of 1 looks found it heavier than exponential"
     )
 
 
@@ -333,7 +392,12 @@ BAD: list[tuple[str, dict[str, Any], str]] = [
     ("timeout as text", {"timeout": "soon"}, "seconds"),
     (
         "array with a generator",
-        {"data": np.eye(200)[:, :2], "sensitive_features": 0, "group": 0, "generator": "gaussian_copula"},
+        {
+            "data": np.eye(200)[:, :2],
+            "sensitive_features": 0,
+            "group": 0,
+            "generator": "gaussian_copula",
+        },
         "frame",
     ),
 ]

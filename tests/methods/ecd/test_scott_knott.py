@@ -29,7 +29,10 @@ def test_larger_is_better() -> None:
 
 
 def test_a_negligible_effect_is_no_split() -> None:
-    """Many runs make a small difference significant; Cliff's delta .1 is negligible (Romano et al. 2006)."""
+    """Many runs make a small difference significant.
+
+    Cliff's delta .1 is negligible (Romano et al. 2006).
+    """
     found = fs.scott_knott(runs({"a": 0.1, "b": 0.1035}, n=3000), rng=1)
     assert {t.rank for t in found.treatments} == {1}
     split = fs.scott_knott(runs({"a": 0.1, "b": 0.1035}, n=3000), least_effect=0, rng=1)
@@ -38,19 +41,21 @@ def test_a_negligible_effect_is_no_split() -> None:
 
 @pytest.mark.parametrize(("names", "n"), [("ab", 15), ("abcdefgh", 30)])
 def test_equal_treatments_are_rarely_split(names: str, n: int) -> None:
-    """At most 5% plus three binomial standard errors of 200 samples; eight were split in 59% when the test
-    did not know that the split was chosen.
-    """
+    """At most 5% plus three binomial standard errors of 200 samples; eight were split in 59% when
+    the test did not know that the split was chosen."""
     alike = dict.fromkeys(names, 0.0)
     split = sum(
-        len({t.rank for t in fs.scott_knott(runs(alike, n, s), n_resamples=99, rng=s).treatments}) > 1
+        len({t.rank for t in fs.scott_knott(runs(alike, n, s), n_resamples=99, rng=s).treatments})
+        > 1
         for s in range(200)
     )
     assert split / 200 <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / 200)
 
 
 def test_the_cut_and_its_statistic_by_brute_force() -> None:
-    """Welch's t by SciPy between the parts whose sum of squares between is largest, at unequal sizes."""
+    """Welch's t by SciPy between the parts whose sum of squares between is largest, at unequal
+    sizes.
+    """
     from scipy.stats import ttest_ind
 
     rng = np.random.default_rng(4)
@@ -61,18 +66,23 @@ def test_the_cut_and_its_statistic_by_brute_force() -> None:
     mean = np.concatenate(values).mean()
     between = [sum(part.size * (part.mean() - mean) ** 2 for part in pair) for pair in parts]
     assert cut == 1 + int(np.argmax(between))
-    assert t == pytest.approx(abs(ttest_ind(*parts[int(cut) - 1], equal_var=False).statistic), rel=1e-10)
+    assert t == pytest.approx(
+        abs(ttest_ind(*parts[int(cut) - 1], equal_var=False).statistic), rel=1e-10
+    )
 
 
 def test_the_least_p_value_is_that_of_no_draw_as_far() -> None:
-    """(1 + 0)/(B + 1) (Davison and Hinkley 1997, equation 4.11) where the treatments are far apart."""
+    """(1 + 0)/(B + 1) (Davison and Hinkley 1997, equation 4.11) where the treatments are far
+    apart.
+    """
     values = list(runs({"a": 0.0, "b": 9.0}).values())
     assert _bootstrap_cut(values, 99, np.random.default_rng(1)) == (1, 0.01)
 
 
 def test_cliffs_delta_by_brute_force() -> None:
     rng = np.random.default_rng(2)
-    a, b = rng.integers(0, 6, 40), rng.integers(1, 7, 30)
+    a = rng.integers(0, 6, 40)
+    b = rng.integers(1, 7, 30)
     wanted = np.sign(a[:, None].astype(int) - b[None, :]).mean()
     assert cliffs_delta(a, b) == pytest.approx(wanted, abs=1e-15)
 
@@ -80,38 +90,58 @@ def test_cliffs_delta_by_brute_force() -> None:
 def test_what_it_says() -> None:
     """By hand: one sentence for each rank, and the error and the least effect as they were set."""
     found = fs.scott_knott(
-        runs({"a": 0.1, "b": 0.3, "c": 0.1, "d": 0.2}), rng=1, confidence_level=0.9, least_effect=0.33
+        runs({"a": 0.1, "b": 0.3, "c": 0.1, "d": 0.2}),
+        rng=1,
+        confidence_level=0.9,
+        least_effect=0.33,
     )
-    assert found.sentences() == ["Rank 1: a, c.", "Rank 2: d.", "Rank 3: b."] or found.sentences() == [
-        "Rank 1: c, a.", "Rank 2: d.", "Rank 3: b.",
-    ]  # fmt: skip
-    assert "Cliff's delta of at least 0.33; any split among alike treatments has the error 0.1." in found.notes()[0]
+    assert found.sentences() == [
+        "Rank 1: a, c.",
+        "Rank 2: d.",
+        "Rank 3: b.",
+    ] or found.sentences() == ["Rank 1: c, a.", "Rank 2: d.", "Rank 3: b."]
+    assert (
+        "Cliff's delta of at least 0.33; any split among alike treatments has the error 0.1."
+        in found.notes()[0]
+    )
     best = found.treatments[0]
     given = runs({"a": 0.1, "b": 0.3, "c": 0.1, "d": 0.2})[best.name]
     assert (best.mean, best.std, best.n) == pytest.approx((given.mean(), given.std(ddof=1), 30))
     row = found.comparisons[0]
-    assert (row.group, row.std_error, row.n) == (best.name, pytest.approx(best.std / np.sqrt(30)), 30)
+    assert (row.group, row.std_error, row.n) == (
+        best.name,
+        pytest.approx(best.std / np.sqrt(30)),
+        30,
+    )
     assert found["d"].rank == 2
     with pytest.raises(fs.InputError, match="`name`"):
         found["z"]
 
 
 def test_the_level_of_a_split_is_ryans(monkeypatch: pytest.MonkeyPatch) -> None:
-    """m of k treatments are split at p ≤ 1 − (1 − α)^(m/k), for k = 3 and α = .05: .05, and .0336 for two."""
+    """m of k treatments are split at p ≤ 1 − (1 − α)^(m/k), for k = 3 and α = .05.
+
+    .05, and .0336 for two.
+    """
     from fairstats.methods.ecd import scott_knott as module
 
     three = {"a": [0.0, 0.1], "b": [1.0, 1.1], "c": [5.0, 5.1]}
     for first, second, ranks in (
-        (0.05, 0.0336, [1, 2, 3]), (0.05, 0.0337, [1, 1, 2]), (0.0501, 0.0, [1, 1, 1]),
-    ):  # fmt: skip
+        (0.05, 0.0336, [1, 2, 3]),
+        (0.05, 0.0337, [1, 1, 2]),
+        (0.0501, 0.0, [1, 1, 1]),
+    ):
         pvalues = iter([first, second])
-        monkeypatch.setattr(module, "_bootstrap_cut", lambda values, *_, p=pvalues: (len(values) - 1, next(p)))
+        monkeypatch.setattr(
+            module, "_bootstrap_cut", lambda values, *_, p=pvalues: (len(values) - 1, next(p))
+        )
         assert [t.rank for t in fs.scott_knott(three, rng=1).treatments] == ranks
 
 
 def test_a_split_of_no_spread_and_the_least_effect() -> None:
     """Cliff's delta of one half: a split at least effects up to that, the end included."""
-    a, b = [0.0, 0.0, 1.0, 1.0] * 30, [1.0, 1.0, 1.0, 1.0] * 30
+    a = [0.0, 0.0, 1.0, 1.0] * 30
+    b = [1.0, 1.0, 1.0, 1.0] * 30
     for least, ranks in ((0.5, 2), (0.51, 1)):
         found = fs.scott_knott({"a": a, "b": b}, least_effect=least, rng=1)
         assert len({t.rank for t in found.treatments}) == ranks
@@ -120,7 +150,9 @@ def test_a_split_of_no_spread_and_the_least_effect() -> None:
 def test_table_and_json() -> None:
     found = fs.scott_knott(runs({"a": 0.1, "b": 0.3}), rng=1)
     assert list(found.to_frame()["rank"]) == [1, 2]
-    pd.testing.assert_frame_equal(fs.results.ScottKnott.from_dict(found.to_dict()).to_frame(), found.to_frame())
+    pd.testing.assert_frame_equal(
+        fs.results.ScottKnott.from_dict(found.to_dict()).to_frame(), found.to_frame()
+    )
 
 
 @pytest.mark.parametrize(
@@ -150,14 +182,19 @@ def test_the_pooled_test_of_two_treatments_is_t() -> None:
 
 
 def test_the_pooled_test_of_all_alike_runs_splits_nothing() -> None:
-    found = fs.scott_knott({"a": [1.0, 1.0], "b": [1.0, 1.0], "c": [1.0, 1.0]}, method="pooled", rng=1)
+    found = fs.scott_knott(
+        {"a": [1.0, 1.0], "b": [1.0, 1.0], "c": [1.0, 1.0]}, method="pooled", rng=1
+    )
     assert {t.rank for t in found.treatments} == {1}
     apart = fs.scott_knott({"a": [1.0, 1.0], "b": [2.0, 2.0]}, method="pooled", rng=1)
     assert {t.rank for t in apart.treatments} == {1, 2}
 
 
 def test_twenty_treatments_of_five_runs() -> None:
-    """D18: two of twenty lie two standard deviations apart. The classical test splits 56 of 60, the bootstrap 44."""
+    """D18: two of twenty lie two standard deviations apart.
+
+    The classical test splits 56 of 60, the bootstrap 44.
+    """
     found = 0
     for seed in range(60):
         rng = np.random.default_rng(seed)

@@ -20,7 +20,9 @@ import fairstats as fs
 from fairstats.ground.errors import MissingDependencyError
 
 RNG = np.random.default_rng(4)
-X = pd.DataFrame({"sex": RNG.integers(0, 2, 1500), "a": RNG.normal(size=1500), "b": RNG.normal(size=1500)})
+X = pd.DataFrame(
+    {"sex": RNG.integers(0, 2, 1500), "a": RNG.normal(size=1500), "b": RNG.normal(size=1500)}
+)
 Y = np.where(X["a"] + 0.8 * X["sex"] * X["b"] + RNG.normal(size=1500) > 0.4, "yes", "no")
 
 
@@ -67,8 +69,12 @@ def test_the_report_is_on_rows_that_the_search_has_not_seen(fitted: fs.EcdSearch
     assert sum(p.size for p in parts) == len(X)
     assert len(set(np.concatenate(parts))) == len(X)
     third = X.iloc[parts[2]]
-    sample = fs.counterfactual_discrimination(fitted.best_estimator_, third, sensitive_features="sex")
-    wanted = fs.ecd(sample, privileged=1, unprivileged=0, interactions=200, threshold=20, n_resamples=0, rng=1)
+    sample = fs.counterfactual_discrimination(
+        fitted.best_estimator_, third, sensitive_features="sex"
+    )
+    wanted = fs.ecd(
+        sample, privileged=1, unprivileged=0, interactions=200, threshold=20, n_resamples=0, rng=1
+    )
     assert fitted.result_.estimate == wanted.estimate
     assert fitted.accuracy_ == (fitted.predict(third) == Y[parts[2]]).mean()
     assert fitted.baseline_result_["0"].n == fitted.result_["0"].n
@@ -115,7 +121,9 @@ def test_optuna() -> None:
     from scipy.stats import randint, uniform
 
     given = search(sampler="optuna")
-    given.set_params(param_distributions={"max_depth": randint(2, 6), "ccp_alpha": uniform(0, 0.01)})
+    given.set_params(
+        param_distributions={"max_depth": randint(2, 6), "ccp_alpha": uniform(0, 0.01)}
+    )
     trials = given.fit(X, Y).trials_
     assert trials["param_max_depth"].dropna().between(2, 5).all()
     assert trials["param_ccp_alpha"].dropna().between(0, 0.01).all()
@@ -132,7 +140,10 @@ def test_a_trial_that_fails_is_kept_and_not_chosen() -> None:
 
 @pytest.mark.slow
 def test_exponentiated_gradient_against_the_plain_model() -> None:
-    """The paper's comparison of mitigators over seeds, with fairlearn's; ranks come out of `scott_knott`."""
+    """The paper's comparison of mitigators over seeds, with fairlearn's.
+
+    Ranks come out of `scott_knott`.
+    """
     reductions = pytest.importorskip("fairlearn.reductions", reason="fairlearn is not installed")
     from sklearn.linear_model import LogisticRegression
 
@@ -142,7 +153,8 @@ def test_exponentiated_gradient_against_the_plain_model() -> None:
         warnings.simplefilter("ignore")
         for seed in range(4):
             rows = np.random.default_rng(seed).permutation(1500)[:700]
-            x, label = X.iloc[rows], y[rows]
+            x = X.iloc[rows]
+            label = y[rows]
             plain = LogisticRegression().fit(x, label)
             fair = reductions.ExponentiatedGradient(
                 LogisticRegression(), reductions.DemographicParity(), max_iter=5
@@ -158,9 +170,16 @@ def test_exponentiated_gradient_against_the_plain_model() -> None:
 def quick(**change: Any) -> fs.EcdSearch:
     """A search that costs milliseconds a trial: average case, a tree, 400 rows."""
     given: dict[str, Any] = {
-        "sensitive_features": "sex", "privileged": 1, "unprivileged": 0, "objective": "acd", "n_iter": 4,
-        "sampler": "random", "threshold": 10, "interactions": 50, **change,
-    }  # fmt: skip
+        "sensitive_features": "sex",
+        "privileged": 1,
+        "unprivileged": 0,
+        "objective": "acd",
+        "n_iter": 4,
+        "sampler": "random",
+        "threshold": 10,
+        "interactions": 50,
+        **change,
+    }
     choices = given.pop("choices", {"max_depth": [1, 2, 4], "min_samples_leaf": [2, 9]})
     return fs.EcdSearch(DecisionTreeClassifier(max_depth=3, random_state=0), choices, **given)
 
@@ -171,17 +190,32 @@ def few(n: int = 400) -> tuple[pd.DataFrame, np.ndarray]:
 
 def test_every_setting_has_the_default_that_is_documented() -> None:
     """Witness: the guide and the docstring of `ecd`; the seed of a scikit-learn estimator is 0."""
-    plain = fs.EcdSearch(DecisionTreeClassifier(), {}, sensitive_features=0, privileged=1, unprivileged=0)
+    plain = fs.EcdSearch(
+        DecisionTreeClassifier(), {}, sensitive_features=0, privileged=1, unprivileged=0
+    )
     wanted = {
-        "objective": "ecd", "accuracy_loss": 0.02, "n_iter": 20, "timeout": None, "interactions": 1000,
-        "threshold": 50, "pos_label": None, "backend": None, "splits": (0.6, 0.2, 0.2), "sampler": "auto",
-        "warm_start": False, "random_state": 0, "progress": False,
-    }  # fmt: skip
+        "objective": "ecd",
+        "accuracy_loss": 0.02,
+        "n_iter": 20,
+        "timeout": None,
+        "interactions": 1000,
+        "threshold": None,
+        "pos_label": None,
+        "backend": None,
+        "splits": (0.6, 0.2, 0.2),
+        "sampler": "auto",
+        "warm_start": False,
+        "random_state": 0,
+        "progress": False,
+    }
     assert {name: getattr(plain, name) for name in wanted} == wanted
 
 
 def test_the_three_parts_are_shares_of_every_group_and_label() -> None:
-    """Witness: .5, .3 and .2 of each cell, to a row; no row twice, each part in the order of the rows."""
+    """Witness: .5, .3 and .2 of each cell, to a row.
+
+    No row twice, each part in the order of the rows.
+    """
     x, y = few(1000)
     parts = quick(splits=(0.5, 0.3, 0.2))._parts(x, y)
     assert np.concatenate(parts).size == len(set(np.concatenate(parts).tolist())) == 1000
@@ -191,21 +225,34 @@ def test_the_three_parts_are_shares_of_every_group_and_label() -> None:
         assert part.size == 1000 * share
         counts = cells.iloc[part].value_counts() - share * cells.value_counts()
         assert counts.abs().max() <= 1.01
-    again, other = (quick(splits=(0.5, 0.3, 0.2), random_state=seed)._parts(x, y) for seed in (0, 1))
+    again, other = (
+        quick(splits=(0.5, 0.3, 0.2), random_state=seed)._parts(x, y) for seed in (0, 1)
+    )
     assert all((a == b).all() for a, b in zip(parts, again, strict=True))
     assert not (parts[0] == other[0]).all()
 
 
 def test_trials_by_hand() -> None:
-    """Witness: the same trees on the first part, and their ACD and accuracy on the second. The floor is the
-    accuracy of the tree as it is given less the loss allowed; the best feasible one is told of the third."""
+    """Witness: the same trees on the first part, and their ACD and accuracy on the second. The
+    floor is the accuracy of the tree as it is given less the loss allowed; the best feasible one is
+    told of the third."""
     x, y = few()
     found = quick(accuracy_loss=0.01).fit(x, y)
     first, second, third = (part for part in found._parts(x, y))
     names = ("max_depth", "min_samples_leaf")
-    assert len({tuple(row) for row in found.trials_[["param_max_depth", "param_min_samples_leaf"]].to_numpy()}) == 5
+    assert (
+        len(
+            {
+                tuple(row)
+                for row in found.trials_[["param_max_depth", "param_min_samples_leaf"]].to_numpy()
+            }
+        )
+        == 5
+    )
     for trial in found.trials_.to_dict("records"):
-        params = {k: int(trial[f"param_{k}"]) for k in names} if trial["number"] else {"max_depth": 3}
+        params = (
+            {k: int(trial[f"param_{k}"]) for k in names} if trial["number"] else {"max_depth": 3}
+        )
         tree = DecisionTreeClassifier(random_state=0, **params).fit(x.iloc[first], y[first])
         accuracy = (tree.predict(x.iloc[second]) == y[second]).mean()
         sample = fs.counterfactual_discrimination(tree, x.iloc[second], sensitive_features="sex")
@@ -237,14 +284,18 @@ def test_a_list_of_choices_is_tried_once_each() -> None:
 def test_more_trials_of_the_same_rows() -> None:
     """Witness: one search of as many trials; without a warm start it begins again."""
     columns = ["number", "param_max_depth", "param_min_samples_leaf", "accuracy", "objective"]
-    whole, parts = quick().fit(*few()), quick(warm_start=True, n_iter=3).fit(*few())
+    whole = quick().fit(*few())
+    parts = quick(warm_start=True, n_iter=3).fit(*few())
     parts.set_params(n_iter=1).fit(*few())
     pd.testing.assert_frame_equal(parts.trials_[columns], whole.trials_[columns])
     assert len(whole.fit(*few()).trials_) == 5
 
 
 def test_a_trial_that_raises_is_told_and_not_chosen() -> None:
-    """A depth below 1 is refused by the tree; an estimator that fails as it is given ends the search."""
+    """A depth below 1 is refused by the tree.
+
+    An estimator that fails as it is given ends the search.
+    """
     found = quick(choices={"max_depth": [-3, 2]}, n_iter=2).fit(*few())
     failed = found.trials_[found.trials_["error"] != ""]
     assert failed["param_max_depth"].tolist() == [-3]
@@ -256,7 +307,10 @@ def test_a_trial_that_raises_is_told_and_not_chosen() -> None:
 
 
 class Study:
-    """What of optuna's study is used: every suggestion is the middle, or the last; told values are kept."""
+    """What of optuna's study is used: every suggestion is the middle, or the last.
+
+    Told values are kept.
+    """
 
     told: ClassVar[list[float]] = []
 
@@ -278,8 +332,9 @@ class Study:
 
 @pytest.mark.parametrize("sampler", ["optuna", "auto"])
 def test_what_a_sampler_is_asked_and_told(sampler: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Optuna's interface by a stand-in: medians of distributions, values of lists; it is told the objective,
-    10 for a trial that fails, and 10 times what accuracy falls short of the floor more."""
+    """Optuna's interface by a stand-in: medians of distributions, values of lists; it is told the
+    objective, 10 for a trial that fails, and 10 times what accuracy falls short of the floor
+    more."""
     Study.told.clear()
     seeds: list[int] = []
 
@@ -291,10 +346,16 @@ def test_what_a_sampler_is_asked_and_told(sampler: str, monkeypatch: pytest.Monk
         __spec__=SimpleNamespace(name="optuna"),
         create_study=lambda sampler: Study(),
         samplers=SimpleNamespace(TPESampler=seeded),
-        logging=SimpleNamespace(get_verbosity=lambda: levels[-1], set_verbosity=levels.append, WARNING=30),
+        logging=SimpleNamespace(
+            get_verbosity=lambda: levels[-1], set_verbosity=levels.append, WARNING=30
+        ),
     )
     monkeypatch.setitem(sys.modules, "optuna", fake)
-    choices = {"max_depth": stats.randint(1, 8), "ccp_alpha": stats.uniform(0, 0.01), "criterion": ["gini", "entropy"]}
+    choices = {
+        "max_depth": stats.randint(1, 8),
+        "ccp_alpha": stats.uniform(0, 0.01),
+        "criterion": ["gini", "entropy"],
+    }
     found = quick(choices=choices, n_iter=2, sampler=sampler, random_state=3).fit(*few())
     trials = found.trials_.iloc[1:]
     assert trials["param_max_depth"].tolist() == [4, 4]
@@ -308,7 +369,9 @@ def test_what_a_sampler_is_asked_and_told(sampler: str, monkeypatch: pytest.Monk
     Study.told.clear()
     quick(choices={"max_depth": [-3]}, n_iter=1, sampler=sampler).fit(*few())
     assert Study.told == [10.0]
-    worse = quick(choices={"max_leaf_nodes": [2]}, n_iter=1, sampler=sampler, accuracy_loss=0).fit(*few())
+    worse = quick(choices={"max_leaf_nodes": [2]}, n_iter=1, sampler=sampler, accuracy_loss=0).fit(
+        *few()
+    )
     trial = worse.trials_.iloc[1]
     short = worse.trials_["accuracy"][0] - trial["accuracy"]
     assert short > 0

@@ -1,4 +1,7 @@
-"""Verdicts of ECD: dual to their one-sided limits, family-wise over groups; the bootstrap of people."""
+"""Verdicts of ECD: dual to their one-sided limits, family-wise over groups.
+
+The bootstrap of people.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,14 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import norm
+from scipy.stats import t as student
 
 import fairstats as fs
 from fairstats.ground.errors import InputError
 from fairstats.ground.multiplicity import adjust_pvalues
 from fairstats.ground.results import Interval
 from fairstats.methods.ecd.contrast import person_bootstrap
-from fairstats.methods.ecd.ecd import _beyond_horizon, _sensitivity_note
+from fairstats.methods.ecd.ecd import _explain_horizon, _note_sensitivity
 
 RNG = np.random.default_rng(31)
 CD = {
@@ -30,21 +33,26 @@ FAST: dict[str, Any] = {"backend": "scipy", "n_resamples": 0}
 @pytest.fixture(scope="module")
 def family() -> fs.results.EcdResult:
     # the level of c has an interval just wider than half of it: beyond the usual horizon
-    return fs.ecd(CD, **FAST, margin=0.04, horizon_width=0.6)
+    return fs.ecd(CD, **FAST, margin=0.04, horizon_width=0.65, threshold=45)
 
 
 @pytest.mark.parametrize(
-    ("calibrated", "margin"), [*((False, m) for m in (0.002, 0.03, 0.06, 0.2)), (True, 0.002), (True, 0.1)]
+    ("calibrated", "margin"),
+    [*((False, m) for m in (0.002, 0.03, 0.06, 0.2)), (True, 0.002), (True, 0.1)],
 )
 def test_pvalue_and_limit_agree(calibrated: Any, margin: float) -> None:
-    """p < α exactly where the limits leave the fair range, or lie inside it; at wide and narrow ranges."""
+    """p < α exactly where the limits leave the fair range, or lie inside it.
+
+    At wide and narrow ranges.
+    """
     for level in (0.8, 0.95) if not calibrated else (0.9,):
         options = {**FAST, "n_resamples": 199, "rng": 2, "calibrated": calibrated, "margin": margin}
         two = {g: CD[g] for g in ("a", "b")}
         found = fs.ecd(two, privileged="a", unprivileged="b", confidence_level=level, **options)
         (c,) = found.comparisons
         low, high = c.bounds
-        beyond, inside = low > margin or high < -margin, -margin < low and high < margin
+        beyond = low > margin or high < -margin
+        inside = -margin < low and high < margin
         assert (c.pvalue_verdict < 1 - level) == (beyond or inside)
         assert c.verdict == ("violated" if beyond else "satisfied" if inside else "undecided")
         assert 0.5 + level / 2 >= c.bounds.confidence_level - 1e-9
@@ -63,12 +71,17 @@ def test_all_groups_against_the_largest(family: fs.results.EcdResult) -> None:
     assert [c.group for c in family.comparisons] == ["b", "c", "d"]
     assert {c.reference for c in family.comparisons} == {"a"}
     for c in family.comparisons:
-        alone = fs.ecd(CD, privileged="a", unprivileged=c.group, **FAST, margin=0.04).comparisons[0]
+        alone = fs.ecd(
+            CD, privileged="a", unprivileged=c.group, **FAST, margin=0.04, threshold=45
+        ).comparisons[0]
         for name in ("estimate", "statistic", "pvalue", "pvalue_verdict"):
             assert getattr(c, name) == getattr(alone, name)
         for name in ("confidence_interval", "bounds"):  # found together with the simultaneous ends
             assert tuple(getattr(c, name)) == pytest.approx(tuple(getattr(alone, name)), rel=1e-9)
-    for plain, adjusted in (("pvalue", "pvalue_adjusted"), ("pvalue_verdict", "pvalue_verdict_adjusted")):
+    for plain, adjusted in (
+        ("pvalue", "pvalue_adjusted"),
+        ("pvalue_verdict", "pvalue_verdict_adjusted"),
+    ):
         wanted = adjust_pvalues([getattr(c, plain) for c in family.comparisons], "holm")
         np.testing.assert_allclose([getattr(c, adjusted) for c in family.comparisons], wanted)
         assert max(wanted) > min(getattr(c, plain) for c in family.comparisons)
@@ -81,14 +94,17 @@ def test_all_groups_against_the_largest(family: fs.results.EcdResult) -> None:
 
 
 def test_adjustment_can_be_left_out(family: fs.results.EcdResult) -> None:
-    single = fs.ecd(CD, reference="a", adjust="none", **FAST, margin=0.04)
+    single = fs.ecd(CD, reference="a", adjust="none", **FAST, margin=0.04, threshold=45)
     for c, d in zip(single.comparisons, family.comparisons, strict=True):
         assert c.pvalue_verdict_adjusted == c.pvalue_verdict == d.pvalue_verdict
         assert c.pvalue_adjusted == c.pvalue
 
 
 def test_order_statistics_are_judged_at_bonferronis_level() -> None:
-    """Rounded values have no tail: limits at 1 − α/3 for three groups, wider than those of a pair alone."""
+    """Rounded values have no tail.
+
+    Limits at 1 − α/3 for three groups, wider than those of a pair alone.
+    """
     rounded = {g: np.round(x, 1) for g, x in CD.items()}
     with pytest.warns(fs.FairstatsWarning):
         three = fs.ecd(rounded, **FAST)
@@ -129,20 +145,24 @@ def test_the_bootstrap_of_people_draws_people() -> None:
     """Witness: every resample done plainly, values repeated by how often their owner was drawn."""
     rng = np.random.default_rng(5)
     whole = fs.results.CounterfactualSample.from_values({g: CD[g][:400] for g in "ac"})
-    first, second = whole["c"], whole["a"]
+    first = whole["c"]
+    second = whole["a"]
     owners = rng.integers(0, 150, 800)  # people have rows in both groups
     for g, part in ((first, owners[:400]), (second, owners[400:])):
-        object.__setattr__(g, "person", part)
+        object.__setattr__(g, "cluster", part)
     drawn = person_bootstrap(first, second, (40, 30), 200.0, 25, np.random.default_rng(9))
-    stream, people = np.random.default_rng(9), np.unique(owners)
+    stream = np.random.default_rng(9)
+    people = np.unique(owners)
     wanted = []
     for _ in range(25):
         times = np.bincount(stream.integers(0, people.size, people.size), minlength=people.size)
         levels = []
         for g, k in ((first, 40), (second, 30)):
-            x = np.repeat(g.values(), times[np.searchsorted(people, g.person)])
+            x = np.repeat(g.values(), times[np.searchsorted(people, g.cluster)])
             fit = fs.evt.fit_gpd(x, float(np.sort(x)[-k - 1]), backend="scipy")
-            levels.append(fit.return_level(200.0, method="delta" if fit.regular else "profile").estimate)
+            levels.append(
+                fit.return_level(200.0, method="delta" if fit.regular else "profile").estimate
+            )
         wanted.append(levels[0] - levels[1])
     np.testing.assert_allclose(drawn, wanted, rtol=1e-6)
 
@@ -151,18 +171,29 @@ def test_the_bootstrap_of_people_draws_people() -> None:
 def test_the_verdict_on_people_is_dual_to_its_limits(margin: float) -> None:
     whole = fs.results.CounterfactualSample.from_values({g: CD[g][:800] for g in "ac"})
     for g, name in ((whole["a"], "a"), (whole["c"], "c")):
-        object.__setattr__(g, "person", np.array([f"{name}{i // 2}" for i in range(g.n)]))
-    options = {"backend": "scipy", "n_resamples": 60, "interactions": 300, "rng": 3, "margin": margin}
+        object.__setattr__(g, "cluster", np.array([f"{name}{i // 2}" for i in range(g.n)]))
+    options = {
+        "backend": "scipy",
+        "n_resamples": 60,
+        "interactions": 300,
+        "rng": 3,
+        "margin": margin,
+    }
     (c,) = fs.ecd(whole, privileged="a", unprivileged="c", **options).comparisons
-    assert c.method.startswith("z, standard error by resampling people")
+    assert c.method.startswith("t, standard error by resampling people")
     low, high = c.bounds
     assert (low > margin) == (c.verdict == "violated") == (margin == 0.01)
     assert (-margin < low and high < margin) == (c.verdict == "satisfied") == (margin == 0.3)
     assert c.pvalue_verdict < 0.05
 
 
-def test_a_horizon_forbids_verdicts_where_the_interval_is_wide_for_the_margin(family: fs.results.EcdResult) -> None:
-    """Wider than .6 of the margin .04, not of the level: .02 is not, .03 is; and not short of the horizon."""
+def test_a_horizon_forbids_verdicts_where_the_interval_is_wide_for_the_margin(
+    family: fs.results.EcdResult,
+) -> None:
+    """Wider than .6 of the margin .04, not of the level: .02 is not, .03 is.
+
+    And not short of the horizon.
+    """
     one = family.comparisons[0]
     for width, horizon, said in ((0.02, 500.0, False), (0.03, 500.0, True), (0.03, 5000.0, False)):
         tails = []
@@ -170,43 +201,55 @@ def test_a_horizon_forbids_verdicts_where_the_interval_is_wide_for_the_margin(fa
             interval = Interval(0.2, 0.2 + width, 0.95, "")
             level = replace(tail.level, confidence_interval=interval)
             tails.append(replace(tail, level=level, type=replace(tail.type, horizon=horizon)))
-        assert bool(_beyond_horizon(one, tuple(tails), family.settings)) == said
+        assert bool(_explain_horizon(one, tuple(tails), family.settings)) == said
 
 
 def test_another_estimate_outside_the_interval_is_said(family: fs.results.EcdResult) -> None:
     """With the same verdict: the threshold matters although nothing is judged otherwise."""
     one = family.comparisons[0]
     low, high = one.confidence_interval
-    inside, outside = (replace(one, estimate=at, metric="ECD, half") for at in ((low + high) / 2, high + 0.01))
-    assert _sensitivity_note(one, [inside], family.settings) == ""
-    assert "depends on the threshold" in _sensitivity_note(one, [inside, outside], family.settings)
+    inside, outside = (
+        replace(one, estimate=at, metric="ECD, half") for at in ((low + high) / 2, high + 0.01)
+    )
+    assert _note_sensitivity(one, [inside], family.settings) == ""
+    assert "depends on the threshold" in _note_sensitivity(one, [inside, outside], family.settings)
     bounds = Interval(one.bounds.low + 1, one.bounds.high + 1, 0.9, "")
-    assert "depends" in _sensitivity_note(one, [replace(inside, bounds=bounds)], family.settings)
+    assert "depends" in _note_sensitivity(one, [replace(inside, bounds=bounds)], family.settings)
 
 
 @pytest.mark.parametrize(("shift", "margin"), [(0.0, 0.05), (0.02, 0.004)])
 def test_people_with_several_rows_by_hand(shift: float, margin: float) -> None:
-    """Witness: the resamples of `person_bootstrap` with the same seed; the normal interval and test with
-    their standard deviation, limits at their own level, and the verdict's p-value: Φ(−z) + Φ(−z − Δ) in the
-    direction that it takes, Δ being the fair range in standard errors."""
-    whole = fs.results.CounterfactualSample.from_values({"b": CD["a"][:500] + shift, "a": CD["d"][:600]})
+    """Witness: the resamples of `person_bootstrap` with the same seed; SciPy's t of 200 people less
+    one with their standard deviation, limits at their own level, and the verdict's p-value: T(−z) +
+    T(−z − Δ) in the direction that it takes, Δ being the fair range in standard errors."""
+    whole = fs.results.CounterfactualSample.from_values(
+        {"b": CD["a"][:500] + shift, "a": CD["d"][:600]}
+    )
     for g, person in ((whole["b"], np.arange(500) // 2), (whole["a"], 1000 + np.arange(600) // 3)):
-        object.__setattr__(g, "person", person)
-    options = {"privileged": "a", "unprivileged": "b", "backend": "scipy", "interactions": 200.0, "threshold": 30}
+        object.__setattr__(g, "cluster", person)
+    options = {
+        "privileged": "a",
+        "unprivileged": "b",
+        "backend": "scipy",
+        "interactions": 200.0,
+        "threshold": 30,
+    }
     found = fs.ecd(whole, **options, n_resamples=40, rng=7, margin=margin, confidence_level=0.9)
     (c,) = found.comparisons
+    t = student(199)
     drawn = person_bootstrap(whole["b"], whole["a"], (30, 30), 200.0, 40, np.random.default_rng(7))
-    sd, estimate = drawn.std(ddof=1), found["b"].level.estimate - found["a"].level.estimate
+    sd = drawn.std(ddof=1)
+    estimate = found["b"].level.estimate - found["a"].level.estimate
     assert (c.estimate, c.std_error) == pytest.approx((estimate, sd))
     assert c.statistic == pytest.approx(estimate / sd)
-    assert c.pvalue == pytest.approx(2 * norm.sf(abs(estimate / sd)))
+    assert c.pvalue == pytest.approx(2 * t.sf(abs(estimate / sd)))
     for ends, level in ((c.confidence_interval, 0.95), (c.bounds, c.bounds.confidence_level)):
-        reach = norm.ppf(level) * sd
+        reach = t.ppf(level) * sd
         assert tuple(ends) == pytest.approx((estimate - reach, estimate + reach))
     width = 2 * margin / sd
     z = {"below": -(estimate + margin) / sd, "above": (estimate - margin) / sd}
-    p = {way: norm.sf(value) + norm.sf(value + width) for way, value in z.items()}
-    p["inside"] = max(norm.sf(-value) + norm.sf(width - value) for value in z.values())
+    p = {way: t.sf(value) + t.sf(value + width) for way, value in z.items()}
+    p["inside"] = max(t.sf(-value) + t.sf(width - value) for value in z.values())
     assert c.pvalue_verdict == pytest.approx(min(min(p.values()), 1.0), rel=1e-6)
-    assert c.method == "z, standard error by resampling people"
+    assert c.method == "t, standard error by resampling people"
     assert "People own several rows" in found.note

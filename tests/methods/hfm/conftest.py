@@ -55,7 +55,9 @@ def _heavy(rng: np.random.Generator, n: int, d: int) -> Array:
 
 def _sheet(rng: np.random.Generator, n: int, d: int) -> Array:
     """Two directions carry nearly all of it."""
-    return np.asarray(rng.normal(size=(n, 2)) @ rng.normal(size=(2, d)) + 1e-4 * rng.normal(size=(n, d)))
+    return np.asarray(
+        rng.normal(size=(n, 2)) @ rng.normal(size=(2, d)) + 1e-4 * rng.normal(size=(n, d))
+    )
 
 
 def _one_outlier(rng: np.random.Generator, n: int, d: int) -> Array:
@@ -83,7 +85,14 @@ KINDS: dict[str, Callable[[np.random.Generator, int, int], Array]] = {
     "one-hot": _one_hot,
 }
 #: How the second set relates to the first.
-PAIRS = ("independent", "the same rows", "the same rows but few", "slightly moved", "far away", "subset")
+PAIRS = (
+    "independent",
+    "the same rows",
+    "the same rows but few",
+    "slightly moved",
+    "far away",
+    "subset",
+)
 
 
 def make_pair(kind: str, relation: str, n: int, m: int, d: int, seed: int) -> tuple[Array, Array]:

@@ -43,7 +43,9 @@ def printed_algorithm_2(a: np.ndarray, b: np.ndarray, w: np.ndarray, m2: int) ->
     seed=st.integers(0, 2**32 - 1),
 )
 @hypothesis_settings(max_examples=100)
-def test_algorithm_2_as_printed(kind: str, relation: str, n: int, m: int, d: int, m2: int, seed: int) -> None:
+def test_algorithm_2_as_printed(
+    kind: str, relation: str, n: int, m: int, d: int, m2: int, seed: int
+) -> None:
     a, b = make_pair(kind, relation, n, m, d, seed)
     w = random_weights(d, np.random.default_rng(seed))
     (ab, *_), (ba, *_), _ = acceleration(a, b, w, m2)
@@ -59,7 +61,9 @@ def test_algorithm_2_as_printed(kind: str, relation: str, n: int, m: int, d: int
     seed=st.integers(0, 2**32 - 1),
 )
 @hypothesis_settings(max_examples=80)
-def test_never_below_the_exact_distance(kind: str, relation: str, n: int, m: int, d: int, seed: int) -> None:
+def test_never_below_the_exact_distance(
+    kind: str, relation: str, n: int, m: int, d: int, seed: int
+) -> None:
     a, b = make_pair(kind, relation, n, m, d, seed)
     found = fs.approx_set_distance(a, b, m1=4, rng=seed)
     assert found.value >= fs.set_distance(a, b).value * (1 - 1e-9)
@@ -77,7 +81,8 @@ def test_approaches_the_exact_distance_as_m1_and_m2_grow() -> None:
     a, b = make_pair("normal", "independent", 120, 120, 6, 5)
     exact = brute(a, b)
     errors = [
-        np.mean([fs.approx_set_distance(a, b, m1=m1, m2=m2, rng=s).value for s in range(5)]) / exact - 1
+        np.mean([fs.approx_set_distance(a, b, m1=m1, m2=m2, rng=s).value for s in range(5)]) / exact
+        - 1
         for m1, m2 in ((1, 2), (10, 4), (30, 15), (30, 60))
     ]
     assert errors == sorted(errors, reverse=True)
@@ -86,7 +91,8 @@ def test_approaches_the_exact_distance_as_m1_and_m2_grow() -> None:
 
 def test_weights_are_uniform_on_the_l1_sphere() -> None:
     """Witness: |w| is Dirichlet(1, …, 1), so E|w_i| = 1/d and Var|w_i| = (d − 1)/(d²(d + 1))."""
-    rng, d = np.random.default_rng(6), 7
+    rng = np.random.default_rng(6)
+    d = 7
     w = np.array([random_weights(d, rng) for _ in range(20_000)])
     assert np.allclose(np.abs(w).sum(axis=1), 1)
     variance = (d - 1) / (d**2 * (d + 1))
@@ -104,7 +110,8 @@ def test_m2_is_base_ten(n: int, m2: int) -> None:
 
 def test_same_seed_same_numbers_and_json() -> None:
     a, b = make_pair("uniform", "independent", 50, 40, 3, 7)
-    first, second = fs.approx_set_distance(a, b, rng=3), fs.approx_set_distance(a, b, rng=3)
+    first = fs.approx_set_distance(a, b, rng=3)
+    second = fs.approx_set_distance(a, b, rng=3)
     assert first.per_projection == second.per_projection
     assert first.seed == 3
     assert SetDistance.from_dict(first.to_dict()) == first

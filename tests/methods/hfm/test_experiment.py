@@ -1,6 +1,7 @@
 """Rules that choose models, compared on test rows.
 
-Witnesses: scikit-learn's metrics and fits, `fs.hfm`, pandas for the measures; SciPy's `ttest_rel` and
+Witnesses: scikit-learn's metrics and fits, `fs.hfm`, pandas for the measures; SciPy's `ttest_rel`
+and
  `friedmanchisquare`; statsmodels' studentized range for Nemenyi's difference; choices by hand.
 """
 
@@ -59,7 +60,8 @@ def test_measures_of_every_model_on_either_part() -> None:
         for m, model in enumerate(POOL.values()):
             fitted = clone(model).fit(X.iloc[train], y[train])
             for part, rows in ((result.train, train), (result.test, test)):
-                here, y_pred = X.iloc[rows], fitted.predict(X.iloc[rows])
+                here = X.iloc[rows]
+                y_pred = fitted.predict(X.iloc[rows])
                 table = here.assign(y=y[rows], p=y_pred)
                 for case, by in zip(part, ("sex", "race"), strict=True):
                     values = dict(zip(result.rules, case[k, m], strict=True))
@@ -68,13 +70,23 @@ def test_measures_of_every_model_on_either_part() -> None:
                     assert values["EO"] == pytest.approx(gap(table[table["y"] == 1], by, "p"))
                     assert values["PQP"] == pytest.approx(gap(table[table["p"] == 1], by, "y"))
                     hfm = fs.hfm(
-                        here[["a", "b"]], y[rows], y_pred, sensitive_features=here[[by]],
-                        reference_data=X.iloc[train][["a", "b"]], n_resamples=0, n_subsamples=0,
-                    ).hfm  # fmt: skip
+                        here[["a", "b"]],
+                        y[rows],
+                        y_pred,
+                        sensitive_features=here[[by]],
+                        reference_data=X.iloc[train][["a", "b"]],
+                        n_resamples=0,
+                        n_subsamples=0,
+                    ).hfm
                     assert values["HFM"] == pytest.approx(hfm, rel=1e-9)
-                flipped = here.assign(sex=1 - here["sex"])  # race takes another value at random, too
+                flipped = here.assign(
+                    sex=1 - here["sex"]
+                )  # race takes another value at random, too
                 others = np.array(
-                    [fitted.predict(flipped.assign(race=(here["race"] + s) % 3)) != y_pred for s in (1, 2)]
+                    [
+                        fitted.predict(flipped.assign(race=(here["race"] + s) % 3)) != y_pred
+                        for s in (1, 2)
+                    ]
                 )
                 assert others.all(0).mean() <= values["DR"] <= others.any(0).mean()
 
@@ -83,8 +95,12 @@ def test_choice_and_means_by_hand() -> None:
     result = found()
     for rule, alpha in (("Accuracy", 1.0), ("DP", 0.05), ("HFM", 0.05)):
         column = result.rules.index(rule)
-        for train, test, values in zip(result.train, result.test, result.scores(rule, "DR"), strict=True):
-            chosen = [int(np.argmin(alpha * f[:, 0] + (1 - alpha) * np.abs(f[:, column]))) for f in train]
+        for train, test, values in zip(
+            result.train, result.test, result.scores(rule, "DR"), strict=True
+        ):
+            chosen = [
+                int(np.argmin(alpha * f[:, 0] + (1 - alpha) * np.abs(f[:, column]))) for f in train
+            ]
             assert values.tolist() == [test[k, m, 4] for k, m in enumerate(chosen)]
     row = result.to_frame().query("group == 'DP' and case == 'made, race'").iloc[0]
     assert row["estimate"] == pytest.approx(result.scores("DP")[1].mean())
@@ -100,9 +116,14 @@ def simulated(seed: int = 0, cases: int = 9, folds: int = 5) -> HfmExperiment:
         table[:, :, 0, 0] -= 0.25  # one model is far better, and the fairest by the second measure
         table[:, :, 0, 2] = 0.001
     return replace(
-        found(), rules=("Accuracy", "DP", "HFM"), cases=tuple(map(str, range(cases))), baseline="HFM",
-        train=tuple(t[0] for t in tables), test=tuple(t[1] for t in tables), ratios=(0.25,) * cases,
-    )  # fmt: skip
+        found(),
+        rules=("Accuracy", "DP", "HFM"),
+        cases=tuple(map(str, range(cases))),
+        baseline="HFM",
+        train=tuple(t[0] for t in tables),
+        test=tuple(t[1] for t in tables),
+        ratios=(0.25,) * cases,
+    )
 
 
 def test_ranks_and_tests_against_scipy_and_statsmodels() -> None:
@@ -140,7 +161,10 @@ def test_wins_count_what_is_significant_and_in_which_direction(measure: str) -> 
     wins = result.wins(measure)
     assert wins.index.tolist() == ["Accuracy", "DP"]
     assert wins.loc["Accuracy"].tolist() == [0, 9, 0, 0]  # both always choose the first model
-    tests = [ttest_rel(*pair) for pair in zip(*(result.scores(r, measure) for r in ("HFM", "DP")), strict=True)]
+    tests = [
+        ttest_rel(*pair)
+        for pair in zip(*(result.scores(r, measure) for r in ("HFM", "DP")), strict=True)
+    ]
     better = -1 if measure else 1  # of a size, smaller is better
     won = sum(t.pvalue < 0.05 and better * t.statistic > 0 for t in tests)
     lost = sum(t.pvalue < 0.05 and better * t.statistic < 0 for t in tests)
@@ -169,12 +193,16 @@ def test_tradeoff_by_hand() -> None:
         costs.append((0.3 * test[range(5), chosen, 0] + 0.7 * test[range(5), chosen, 1]).mean())
     assert row["cost"] == pytest.approx(np.mean(costs))
     half = 3.182446 * np.std(costs, ddof=1) / 2  # t of 3 degrees of freedom
-    assert (row["ci_low"], row["ci_high"]) == pytest.approx((row["cost"] - half, row["cost"] + half), rel=1e-6)
+    assert (row["ci_low"], row["ci_high"]) == pytest.approx(
+        (row["cost"] - half, row["cost"] + half), rel=1e-6
+    )
     only = frame.query("alpha == 1.0")
     assert only["cost"].nunique() == 1
     assert only["cost"].iloc[0] == pytest.approx(only["error"].iloc[0])
     same = result.tradeoff([0.3], measure="HFM")
-    assert same["fairness"].iloc[0] == pytest.approx(np.mean([v.mean() for v in result.scores("DP", "HFM", 0.3)]))
+    assert same["fairness"].iloc[0] == pytest.approx(
+        np.mean([v.mean() for v in result.scores("DP", "HFM", 0.3)])
+    )
 
 
 def test_undefined_measures_come_last_and_are_left_out() -> None:
@@ -199,11 +227,16 @@ def test_fitted_models_other_labels_and_json() -> None:
     )
     predicted = fitted["bayes"].predict(X.iloc[:60])
     assert result.rules[0] == "F1"
-    assert result.test[0][0, 1, 0] == pytest.approx(1 - f1_score(words[:60], predicted, pos_label="good"))
+    assert result.test[0][0, 1, 0] == pytest.approx(
+        1 - f1_score(words[:60], predicted, pos_label="good")
+    )
     again = HfmExperiment.from_dict(result.to_dict())
     assert again.to_frame().equals(result.to_frame())
     assert again.tradeoff([0.5]).equals(result.tradeoff([0.5]))
-    same = [fs.hfm_experiment(POOL, {"m": (X, words, ["sex", "race"])}, cv=3, **options).test[0] for _ in range(2)]
+    same = [
+        fs.hfm_experiment(POOL, {"m": (X, words, ["sex", "race"])}, cv=3, **options).test[0]
+        for _ in range(2)
+    ]
     assert np.array_equal(*same)
     with pytest.raises(AttributeError, match="critical difference"):
         _ = result.confidence_interval
@@ -234,7 +267,13 @@ def test_bad_experiments(change: dict, words: str) -> None:
     X, y = made()
     sensitive = change.pop("sensitive", ["sex", "race"])
     X = X.to_numpy() if change.pop("array", False) else X
-    good = {"models": POOL, "data": {"d": (X, y, sensitive)}, "measures": ("DP", "EO"), "cv": SPLITS, "rng": 1}
+    good = {
+        "models": POOL,
+        "data": {"d": (X, y, sensitive)},
+        "measures": ("DP", "EO"),
+        "cv": SPLITS,
+        "rng": 1,
+    }
     with pytest.raises(InputError, match=words):
         fs.hfm_experiment(**{**good, **change})
 

@@ -1,7 +1,7 @@
 """HFM: values, witnesses, attributes, encoding, and what cannot be used.
 
-Witness of the values: Eq. (1) to (3) by brute force over all pairs, on coordinates encoded here by hand.
-"""
+Witness of the values: Eq. (1) to (3) by brute force over all pairs, on coordinates encoded here by
+hand."""
 
 from __future__ import annotations
 
@@ -26,14 +26,22 @@ METRICS = ("hfm_distance_labels", "hfm_distance_predictions", "hfm")
 OFF = {"n_resamples": 0, "n_subsamples": 0}
 
 
-def people(n: int = 200, seed: int = 1) -> tuple[pd.DataFrame, np.ndarray, np.ndarray, pd.DataFrame]:
+def people(
+    n: int = 200, seed: int = 1
+) -> tuple[pd.DataFrame, np.ndarray, np.ndarray, pd.DataFrame]:
     """Features with labels, predictions and two sensitive attributes."""
     rng = np.random.default_rng(seed)
     X = pd.DataFrame(
-        {"age": rng.integers(18, 70, n), "hours": rng.normal(40, 8, n), "job": rng.choice(["a", "b", "c"], n)},
+        {
+            "age": rng.integers(18, 70, n),
+            "hours": rng.normal(40, 8, n),
+            "job": rng.choice(["a", "b", "c"], n),
+        },
         index=[f"p{i}" for i in range(n)],
     )
-    sensitive = pd.DataFrame({"sex": rng.choice(["f", "m"], n), "race": rng.choice(["x", "y", "z"], n)}, X.index)
+    sensitive = pd.DataFrame(
+        {"sex": rng.choice(["f", "m"], n), "race": rng.choice(["x", "y", "z"], n)}, X.index
+    )
     y_true = rng.integers(0, 2, n)
     y_pred = np.where(rng.random(n) < 0.8, y_true, 1 - y_true)
     return X, y_true, y_pred, sensitive
@@ -99,10 +107,21 @@ def test_entries_are_found_by_value_and_by_pair() -> None:
 
 
 def test_rows_sentences_and_notes_are_of_the_entries() -> None:
-    """Written down from the entries: three rows each, D, D_f and HFM; what was and was not done is said."""
+    """Written down from the entries: three rows each, D, D_f and HFM.
+
+    What was and was not done is said.
+    """
     X, y_true, y_pred, sensitive = people(60)
     frame = X.assign(sex=sensitive["sex"], one=1.0)
-    result = fs.hfm(frame, y_true, y_pred, sensitive_features=sensitive[["sex"]], n_resamples=99, n_subsamples=9, rng=4)
+    result = fs.hfm(
+        frame,
+        y_true,
+        y_pred,
+        sensitive_features=sensitive[["sex"]],
+        n_resamples=99,
+        n_subsamples=9,
+        rng=4,
+    )
     (entry,) = (e for e in result.entries if not e.is_maximum)
     assert [c.metric for c in result.comparisons[:3]] == list(METRICS)
     stable = {s.quantity: s for s in entry.stability if s.share == 0.8}
@@ -116,21 +135,28 @@ def test_rows_sentences_and_notes_are_of_the_entries() -> None:
     rows = [(c.row_group, c.row_reference) for c in result.comparisons[:3]]
     assert rows == [entry.distance.witnesses, entry.distance_f.witnesses, (None, None)]
     assert result.pvalue == result.overall.tests[2].pvalue
-    more = {1: "further apart than", 0: "as far apart as", -1: "less far apart than"}[np.sign(entry.hfm)]
+    more = {1: "further apart than", 0: "as far apart as", -1: "less far apart than"}[
+        np.sign(entry.hfm)
+    ]
     assert result.sentences()[0] == (
         f"sex: {entry.group} against {entry.reference}: D = {entry.d:.4g}, D_f = {entry.d_f:.4g}, "
         f"HFM = {entry.hfm:.4g}; in these rows the predictions set the groups {more} the labels do "
         f"(p = {entry.tests[2].pvalue:.3g} for no added distance)."
     )
     notes = result.notes()
-    assert notes[0].startswith("60 rows in 6 coordinates and the label (minmax scale); statistic max.")
+    assert notes[0].startswith(
+        "60 rows in 6 coordinates and the label (minmax scale); statistic max."
+    )
     assert notes[1:3] == [
-        "Left out of the features as sensitive: sex.", "Constant, so without influence: one.",
-    ]  # fmt: skip
+        "Left out of the features as sensitive: sex.",
+        "Constant, so without influence: one.",
+    ]
     assert notes[3].startswith("The maximum is decided by single rows")
     assert notes[4].startswith("Tests with 99 resamples (seed 4): ")
     assert notes[5].startswith("The test of HFM is valid and, of the maximum, nearly without power")
-    assert notes[6].startswith("Stability: 5% and 95% quantiles over 9 subsamples of 80% of the rows, ")
+    assert notes[6].startswith(
+        "Stability: 5% and 95% quantiles over 9 subsamples of 80% of the rows, "
+    )
     assert len(notes) == 7
     plain = fs.hfm(X, y_true, y_pred, sensitive_features=sensitive["sex"], statistic="mean", **OFF)
     assert len(plain.notes()) == 2
@@ -143,7 +169,9 @@ def test_rows_sentences_and_notes_are_of_the_entries() -> None:
 @pytest.mark.parametrize("statistic", ["mean", 0.9])
 def test_other_statistics(statistic: str | float) -> None:
     X, y_true, y_pred, sensitive = people()
-    result = fs.hfm(X, y_true, y_pred, sensitive_features=sensitive["sex"], statistic=statistic, **OFF)
+    result = fs.hfm(
+        X, y_true, y_pred, sensitive_features=sensitive["sex"], statistic=statistic, **OFF
+    )
     own = (sensitive["sex"] == "f").to_numpy()
     d, d_f = (brute(z[own], z[~own], statistic) for z in (by_hand(X, y_true), by_hand(X, y_pred)))
     assert (result.d, result.d_f) == pytest.approx((d, d_f), rel=1e-9)
@@ -159,18 +187,23 @@ def test_witnesses_bear_the_labels_of_the_frame() -> None:
             apart = np.linalg.norm(z[place[row.row]] - z[place[row.nearest]])
             assert apart == pytest.approx(row.distance, rel=1e-9)
             values = sensitive[row.attribute].to_numpy()
-            assert (values[place[row.row]] == row.group) != (values[place[row.nearest]] == row.group)
+            assert (values[place[row.row]] == row.group) != (
+                values[place[row.nearest]] == row.group
+            )
     assert set(found["direction"]) == {"group to reference", "reference to group"}
     assert found.groupby(["attribute", "group", "quantity"])["attains"].any().all()
 
 
 def test_nothing_over_nothing_and_something_over_nothing() -> None:
     """The paper's conventions below Eq. (3): 0/0 − 1 → 0 and x/0 → +∞; the second is said."""
-    x, group = np.array([[0.0], [1.0], [0.0], [1.0]]), ["a", "a", "b", "b"]
+    x = np.array([[0.0], [1.0], [0.0], [1.0]])
+    group = ["a", "a", "b", "b"]
     same = fs.hfm(x, [0, 1, 0, 1], [1, 0, 1, 0], sensitive_features=group, **OFF)
     assert (same.d, same.d_f, same.hfm) == (0.0, 0.0, 0.0)
     with pytest.warns(DataWarning, match="infinite for group: "):
-        apart = fs.hfm(x, [0, 1, 0, 1], [0, 1, 1, 1], sensitive_features=group, n_resamples=99, rng=1)
+        apart = fs.hfm(
+            x, [0, 1, 0, 1], [0, 1, 1, 1], sensitive_features=group, n_resamples=99, rng=1
+        )
     assert (apart.d, apart.d_f, apart.hfm) == (0.0, 1.0, math.inf)
     again = HfmResult.from_dict(apart.to_dict())
     assert again.hfm == math.inf
@@ -179,7 +212,13 @@ def test_nothing_over_nothing_and_something_over_nothing() -> None:
 def test_labels_of_several_classes_are_one_apart() -> None:
     x = np.zeros((4, 1))
     x[:, 0] = [0, 0, 1, 1]
-    result = fs.hfm(x, ["u", "v", "u", "w"], ["u", "v", "u", "v"], sensitive_features=["a", "b", "a", "b"], **OFF)
+    result = fs.hfm(
+        x,
+        ["u", "v", "u", "w"],
+        ["u", "v", "u", "v"],
+        sensitive_features=["a", "b", "a", "b"],
+        **OFF,
+    )
     assert result.d == pytest.approx(1.0)
     assert result.label_levels == ("u", "v", "w")
 
@@ -198,7 +237,9 @@ def test_bounds_come_from_the_reference_data() -> None:
 def test_constant_columns_add_nothing_and_are_named() -> None:
     X, y_true, y_pred, sensitive = people()
     plain = fs.hfm(X, y_true, y_pred, sensitive_features=sensitive["sex"], **OFF)
-    more = fs.hfm(X.assign(one=7.0, word="w"), y_true, y_pred, sensitive_features=sensitive["sex"], **OFF)
+    more = fs.hfm(
+        X.assign(one=7.0, word="w"), y_true, y_pred, sensitive_features=sensitive["sex"], **OFF
+    )
     assert (more.d, more.d_f) == (plain.d, plain.d_f)
     assert more.constant == ("one", "word")
     assert "Constant, so without influence: one, word." in more.summary()
@@ -217,7 +258,9 @@ def test_sensitive_columns_are_left_out_of_the_features() -> None:
 
 def test_scale_none_keeps_units() -> None:
     x = np.array([[0.0], [30.0], [10.0], [35.0]])
-    result = fs.hfm(x, [0] * 4, [0] * 4, sensitive_features=["a", "a", "b", "b"], scale="none", **OFF)
+    result = fs.hfm(
+        x, [0] * 4, [0] * 4, sensitive_features=["a", "a", "b", "b"], scale="none", **OFF
+    )
     assert result.d == 10.0
 
 
@@ -225,13 +268,17 @@ def test_polars_and_arrays_agree() -> None:
     pl = pytest.importorskip("polars")
     X, y_true, y_pred, sensitive = people()
     plain = fs.hfm(X, y_true, y_pred, sensitive_features=sensitive["sex"], **OFF)
-    other = fs.hfm(pl.DataFrame(X.to_dict("list")), y_true, y_pred, sensitive_features=sensitive["sex"], **OFF)
+    other = fs.hfm(
+        pl.DataFrame(X.to_dict("list")), y_true, y_pred, sensitive_features=sensitive["sex"], **OFF
+    )
     assert (other.d, other.d_f) == (plain.d, plain.d_f)
 
 
 def test_result_prints_and_survives_json() -> None:
     X, y_true, y_pred, sensitive = people(60)
-    result = fs.hfm(X, y_true, y_pred, sensitive_features=sensitive, n_resamples=49, n_subsamples=20, rng=1)
+    result = fs.hfm(
+        X, y_true, y_pred, sensitive_features=sensitive, n_resamples=49, n_subsamples=20, rng=1
+    )
     assert HfmResult.from_dict(result.to_dict()) == result
     frame = result.to_frame()
     assert set(frame["metric"]) == {"hfm_distance_labels", "hfm_distance_predictions", "hfm"}
@@ -240,11 +287,15 @@ def test_result_prints_and_survives_json() -> None:
     text = result.summary()
     assert "highly sensitive" in text
     assert "no confidence" in text
-    assert "No tests were made" in fs.hfm(X, y_true, y_pred, sensitive_features=sensitive, **OFF).summary()
+    assert (
+        "No tests were made"
+        in fs.hfm(X, y_true, y_pred, sensitive_features=sensitive, **OFF).summary()
+    )
 
 
 @pytest.mark.parametrize(
-    ("load", "n_groups"), [(load_ricci, 1), (load_german_credit, 2), (load_compas, 1), (load_adult, 2)]
+    ("load", "n_groups"),
+    [(load_ricci, 1), (load_german_credit, 2), (load_compas, 1), (load_adult, 2)],
 )
 def test_the_papers_data(load, n_groups: int) -> None:
     """Runs on the bundled data; the distances of 400 rows by brute force."""
@@ -254,7 +305,9 @@ def test_the_papers_data(load, n_groups: int) -> None:
     label = description.y_true
     X = frame.drop(columns=[label, *description.sensitive_features])
     y_pred = frame[label].sample(frac=1, random_state=1).to_numpy()
-    result = fs.hfm(X, frame[label], y_pred, sensitive_features=frame[sensitive[0]].astype(str), **OFF)
+    result = fs.hfm(
+        X, frame[label], y_pred, sensitive_features=frame[sensitive[0]].astype(str), **OFF
+    )
     encoded = FrameEncoder.fit(X).encode(X).values
     z = np.column_stack([encoded, frame[label] == frame[label].iloc[0]])
     for entry in result.entries:
@@ -263,7 +316,12 @@ def test_the_papers_data(load, n_groups: int) -> None:
             assert entry.d == pytest.approx(brute(z[own], z[~own]), rel=1e-9)
 
 
-GOOD = {"X": [[0.0], [1.0], [2.0]], "y_true": [0, 1, 1], "y_pred": [0, 1, 0], "sensitive_features": list("aba")}
+GOOD = {
+    "X": [[0.0], [1.0], [2.0]],
+    "y_true": [0, 1, 1],
+    "y_pred": [0, 1, 0],
+    "sensitive_features": list("aba"),
+}
 
 
 @pytest.mark.parametrize(
@@ -275,7 +333,10 @@ GOOD = {"X": [[0.0], [1.0], [2.0]], "y_true": [0, 1, 1], "y_pred": [0, 1, 0], "s
         ({"X": [["u"], ["v"], ["w"]]}, "encode categories"),
         ({"X": [[0.0], [1.0]]}, "different lengths"),
         ({"X": np.empty((3, 0))}, "0 columns"),
-        ({"X": pd.DataFrame({"g": list("aba")}), "sensitive_features": {"g": list("aba")}}, "no columns"),
+        (
+            {"X": pd.DataFrame({"g": list("aba")}), "sensitive_features": {"g": list("aba")}},
+            "no columns",
+        ),
         ({"y_true": [0, None, 1]}, "missing values"),
         ({"y_pred": [0.0, np.nan, 1.0]}, "missing values"),
         ({"y_pred": [0, 1]}, "different lengths"),
@@ -292,7 +353,7 @@ GOOD = {"X": [[0.0], [1.0], [2.0]], "y_true": [0, 1, 1], "y_pred": [0, 1, 0], "s
         ({"X": np.ones((3, 2)), "reference_data": np.ones((3, 1))}, "do not have: 'x1'"),
         ({"reference_data": np.ones((3, 2))}, "no column 'x1'"),
     ],
-)  # fmt: skip
+)
 def test_bad_input(change: dict, words: str) -> None:
     with pytest.raises(InputError, match=words):
         fs.hfm(**{**GOOD, **change})
@@ -329,7 +390,11 @@ def test_dates_are_numbers(kind: str) -> None:
 def test_dates_of_a_tally_are_numbers() -> None:
     X, y, p, group = dated()
     counted = fs.tally(
-        X.assign(y=y, p=p, g=group), y_true="y", y_pred="p", sensitive_features="g", features=["x", "day"]
+        X.assign(y=y, p=p, g=group),
+        y_true="y",
+        y_pred="p",
+        sensitive_features="g",
+        features=["x", "day"],
     )
     rows = fs.hfm(X, y, p, sensitive_features=group, **OFF).entries[0]
     assert fs.hfm(counts=counted, **OFF).entries[0].d == pytest.approx(rows.d, rel=1e-12)
@@ -342,7 +407,9 @@ FRAMES = {"pandas": pd.DataFrame, "polars": pl.from_pandas, "Arrow": pa.Table.fr
 def test_identifiers_are_refused(kind: str) -> None:
     X, y, p, group = dated()
     named = FRAMES[kind](X.drop(columns="day").assign(person=[f"p{k}" for k in range(200)]))
-    with pytest.raises(InputError, match="`X`: got a column 'person' with 200 .* an identifier.*leave 'person' out"):
+    with pytest.raises(
+        InputError, match="`X`: got a column 'person' with 200 .* an identifier.*leave 'person' out"
+    ):
         fs.hfm(named, y, p, sensitive_features=group)
 
 
@@ -357,7 +424,9 @@ def test_a_masked_feature_is_a_missing_one() -> None:
 
 def test_rows_in_another_order_are_said() -> None:
     X, y, p, group = dated()
-    with pytest.warns(DataWarning, match="X and sensitive_features have equal row labels in another order"):
+    with pytest.warns(
+        DataWarning, match="X and sensitive_features have equal row labels in another order"
+    ):
         fs.hfm(X, y, p, sensitive_features=pd.Series(group, X.index[::-1]), **OFF)
 
 
@@ -365,9 +434,11 @@ def test_scores_are_no_labels() -> None:
     rng = np.random.default_rng(1)
     with pytest.raises(InputError, match="pass predicted labels"):
         fs.hfm(
-            rng.random((300, 2)), rng.integers(0, 2, 300), rng.random(300),
+            rng.random((300, 2)),
+            rng.integers(0, 2, 300),
+            rng.random(300),
             sensitive_features=rng.integers(0, 2, 300),
-        )  # fmt: skip
+        )
 
 
 def test_unknown_entry() -> None:
@@ -392,7 +463,12 @@ def test_a_tally_gives_the_same_as_its_rows() -> None:
             "race": rng.choice(["x", "y", "z"], n),
         }
     )
-    columns = {"y_true": "y", "y_pred": "hat", "sensitive_features": ["sex", "race"], "features": ["age", "city"]}
+    columns = {
+        "y_true": "y",
+        "y_pred": "hat",
+        "sensitive_features": ["sex", "race"],
+        "features": ["age", "city"],
+    }
     whole = fs.tally(frame, **columns)
     halves = fs.tally(frame[:120], **columns) + fs.tally(frame[120:], **columns)
     features = frame[["age", "city"]]
@@ -412,7 +488,9 @@ def test_a_tally_gives_the_same_as_its_rows() -> None:
                 (e.attribute, e.group, e.n) for e in plain.entries
             ]
             np.testing.assert_allclose(
-                [(e.d, e.d_f) for e in found.entries], [(e.d, e.d_f) for e in plain.entries], rtol=1e-12
+                [(e.d, e.d_f) for e in found.entries],
+                [(e.d, e.d_f) for e in plain.entries],
+                rtol=1e-12,
             )
     tested = fs.hfm(counts=whole, n_resamples=19, n_subsamples=9, rng=1)
     assert 0 < tested.pvalue <= 1
@@ -424,12 +502,16 @@ def test_a_tally_gives_the_same_as_its_rows() -> None:
 
 def test_set_distances_of_a_tally() -> None:
     rng = np.random.default_rng(5)
-    frame = pd.DataFrame({"x": rng.integers(0, 9, 80), "z": rng.random(80), "sex": rng.choice(["f", "m"], 80)})
+    frame = pd.DataFrame(
+        {"x": rng.integers(0, 9, 80), "z": rng.random(80), "sex": rng.choice(["f", "m"], 80)}
+    )
     counts = fs.tally(frame, sensitive_features="sex", features=["x", "z"])
     a, b = (frame.loc[frame["sex"] == g, ["x", "z"]] for g in counts.groups)
     for statistic in ("max", "mean", 0.9):
         found = fs.set_distance(counts=counts, statistic=statistic)
-        assert found.value == pytest.approx(fs.set_distance(a, b, statistic=statistic).value, rel=1e-12)
+        assert found.value == pytest.approx(
+            fs.set_distance(a, b, statistic=statistic).value, rel=1e-12
+        )
         assert (found.n_a, found.n_b) == (len(a), len(b))
     assert fs.approx_set_distance(counts=counts, rng=1).value >= fs.set_distance(a, b).value
     with pytest.raises(InputError, match="two groups"):

@@ -1,4 +1,7 @@
-"""Permutation tests and stability ranges: every resample by brute force, size and power by simulation."""
+"""Permutation tests and stability ranges.
+
+Every resample by brute force, size and power by simulation.
+"""
 
 from __future__ import annotations
 
@@ -65,8 +68,8 @@ def test_distances_from_neighbour_lists(
     present = rng.random(n) < 0.6
     present[np.flatnonzero(first)[:1]] = present[np.flatnonzero(~first)[:1]] = True
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(resampling, "_LISTED", 7)
-        patch.setattr(resampling, "_FIRST", 2)
+        patch.setattr(resampling, "_LISTED_NEIGHBOURS", 7)
+        patch.setattr(resampling, "_FIRST_NEIGHBOURS", 2)
         lists = NeighbourLists(rows)
     found = lists.distance(first, statistic)
     assert found == pytest.approx(brute(rows[first], rows[~first], statistic), rel=1e-9, abs=1e-300)
@@ -97,7 +100,9 @@ def test_more_equal_rows_than_are_listed() -> None:
     assert (lists.index != np.arange(65)[:, None]).all()
 
 
-def exchanged_by_hand(scene: Scene, swap: np.ndarray, statistic: str | float) -> tuple[float, float]:
+def exchanged_by_hand(
+    scene: Scene, swap: np.ndarray, statistic: str | float
+) -> tuple[float, float]:
     true = np.where(swap[:, None], scene.pred, scene.true)
     pred = np.where(swap[:, None], scene.true, scene.pred)
     first = scene.sides[0].rows
@@ -115,10 +120,12 @@ def exchanged_by_hand(scene: Scene, swap: np.ndarray, statistic: str | float) ->
     statistic=STATISTICS,
 )
 @hypothesis_settings(max_examples=40)
-def test_exchange_by_brute_force(kind: str, n: int, d: int, n_labels: int, seed: int, statistic: str | float) -> None:
+def test_exchange_by_brute_force(
+    kind: str, n: int, d: int, n_labels: int, seed: int, statistic: str | float
+) -> None:
     scene = scene_of(kind, n, d, seed, n_labels)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(resampling, "_LISTED", 3)
+        patch.setattr(resampling, "_LISTED_NEIGHBOURS", 3)
         patch.setattr(resampling, "_MOST_ROWS", 0)
         drawn = label_exchange(scene, statistic, 4, np.random.default_rng(seed))
     rng = np.random.default_rng(seed)
@@ -136,14 +143,17 @@ def test_permutation_by_brute_force(statistic: str) -> None:
     for b in range(20):
         first = scene.sides[0].rows[rng.permutation(scene.n)]
         for which, z in enumerate((scene.with_true, scene.with_pred)):
-            assert drawn[which, b, 0] == pytest.approx(brute(z[first], z[~first], statistic), rel=1e-9)
+            assert drawn[which, b, 0] == pytest.approx(
+                brute(z[first], z[~first], statistic), rel=1e-9
+            )
 
 
 def test_subsamples_by_brute_force() -> None:
     scene = scene_of("uniform", 80, 3, 7)
     lists = make_distances(scene)
     drawn = subsample_distances(scene, lists, "max", 0.4, 15, np.random.default_rng(8))
-    rng, first = np.random.default_rng(8), scene.sides[0].rows
+    rng = np.random.default_rng(8)
+    first = scene.sides[0].rows
     for b in range(15):
         rows = np.zeros(80, dtype=bool)
         rows[rng.choice(80, size=32, replace=False)] = True
@@ -152,21 +162,32 @@ def test_subsamples_by_brute_force() -> None:
 
 
 @given(
-    n=st.integers(6, 60), groups=st.integers(2, 6), n_labels=st.sampled_from([2, 4]), statistic=STATISTICS,
+    n=st.integers(6, 60),
+    groups=st.integers(2, 6),
+    n_labels=st.sampled_from([2, 4]),
+    statistic=STATISTICS,
     seed=st.integers(0, 2**32 - 1),
-)  # fmt: skip
+)
 @hypothesis_settings(max_examples=15)
 def test_all_pairs_are_the_neighbour_lists(
     n: int, groups: int, n_labels: int, statistic: str | float, seed: int
 ) -> None:
-    """All resamples of several attributes and of their crossing, with either; ties and empty groups too."""
+    """All resamples of several attributes and of their crossing, with either.
+
+    Ties and empty groups too.
+    """
     rng = np.random.default_rng(seed)
     sensitive = {"a": rng.integers(0, groups, n), "b": np.arange(n) % 2, "c": np.arange(n) % 3}
     sensitive["a"][:2] = (0, 1)
     scene = make_scene(
-        np.round(rng.random((n, 2)), 1), rng.integers(0, n_labels, n), rng.integers(0, n_labels, n),
-        sensitive_features=sensitive, scale="none", reference_data=None, intersections=True,
-    )  # fmt: skip
+        np.round(rng.random((n, 2)), 1),
+        rng.integers(0, n_labels, n),
+        rng.integers(0, n_labels, n),
+        sensitive_features=sensitive,
+        scale="none",
+        reference_data=None,
+        intersections=True,
+    )
     found = []
     for most in (0, 100):
         with pytest.MonkeyPatch.context() as patch:
@@ -188,16 +209,26 @@ def test_all_pairs_are_the_neighbour_lists(
 def test_all_pairs_are_for_few_rows_or_many_values() -> None:
     def of(n: int, groups: int) -> bool:
         rows = np.arange(n)
-        y, values = rows % 2, rows % groups
+        y = rows % 2
+        values = rows % groups
         scene = make_scene(
-            rows[:, None], y, y, sensitive_features=values, scale="none", reference_data=None,
+            rows[:, None],
+            y,
+            y,
+            sensitive_features=values,
+            scale="none",
+            reference_data=None,
             intersections=False,
-        )  # fmt: skip
+        )
         return resampling.worthwhile(scene)
 
     assert [of(300, 2), of(400, 2), of(1_990, 40), of(1_990, 20), of(2_100, 50)] == [
-        True, False, True, False, False,
-    ]  # fmt: skip
+        True,
+        False,
+        True,
+        False,
+        False,
+    ]
 
 
 def test_upper_pvalue() -> None:
@@ -206,7 +237,9 @@ def test_upper_pvalue() -> None:
     assert upper_pvalue(np.inf, np.array([1.0, np.inf])) == 2 / 3
 
 
-def data(seed: int, n: int, shift: float, add: float) -> tuple[Array, np.ndarray, np.ndarray, np.ndarray]:
+def data(
+    seed: int, n: int, shift: float, add: float
+) -> tuple[Array, np.ndarray, np.ndarray, np.ndarray]:
     rng = np.random.default_rng(seed)
     group = rng.integers(0, 2, n)
     x = rng.normal(size=(n, 2)) + shift * group[:, None]
@@ -220,28 +253,45 @@ def data(seed: int, n: int, shift: float, add: float) -> tuple[Array, np.ndarray
 
 @pytest.mark.slow
 def test_size_of_the_tests_under_the_null() -> None:
-    """Exact tests: P(p ≤ 0.1) ≤ 0.1. 200 data sets: standard error at 0.1 is 0.021; allowed 0.1 + 3·0.021.
+    """Exact tests: P(p ≤ 0.1) ≤ 0.1.
 
-    Under the null the groups are drawn from one distribution, and ŷ differs from y symmetrically, so that the
-    rows' y and ŷ are exchangeable.
-    """
+    200 data sets: standard error at 0.1 is 0.021; allowed 0.1 + 3·0.021.
+
+    Under the null the groups are drawn from one distribution, and ŷ differs from y symmetrically,
+    so that the rows' y and ŷ are exchangeable."""
     rejected = np.zeros(3)
     for seed in range(200):
         x, y, y_pred, group = data(seed, 60, 0.0, 0.0)
-        result = fs.hfm(x, y, y_pred, sensitive_features=group, n_resamples=59, n_subsamples=0, rng=seed)
+        result = fs.hfm(
+            x, y, y_pred, sensitive_features=group, n_resamples=59, n_subsamples=0, rng=seed
+        )
         rejected += [test.pvalue <= 0.1 for test in result.overall.tests]
     assert (rejected / 200 <= 0.163).all()
 
 
 def test_power() -> None:
-    """Groups that lie apart are found; so is a classifier that predicts the group where labels do not."""
+    """Groups that lie apart are found.
+
+    So is a classifier that predicts the group where labels do not.
+    """
     x, y, y_pred, group = data(1, 150, 2.0, 0.0)
     apart = fs.hfm(x, y, y_pred, sensitive_features=group, n_resamples=199, n_subsamples=0, rng=1)
     assert apart.overall.tests[0].pvalue == 1 / 200
     rng = np.random.default_rng(2)
     group = rng.integers(0, 2, 300)
-    x, y, y_pred = rng.random((300, 2)), rng.integers(0, 2, 300), group
-    added = fs.hfm(x, y, y_pred, sensitive_features=group, statistic="mean", n_resamples=199, n_subsamples=0, rng=1)
+    x = rng.random((300, 2))
+    y = rng.integers(0, 2, 300)
+    y_pred = group
+    added = fs.hfm(
+        x,
+        y,
+        y_pred,
+        sensitive_features=group,
+        statistic="mean",
+        n_resamples=199,
+        n_subsamples=0,
+        rng=1,
+    )
     assert added.overall.tests[2].pvalue == 1 / 200
     assert added.overall.tests[2].null == "the classifier adds no distance"
 
@@ -284,7 +334,9 @@ def test_a_group_too_small_for_the_subsamples() -> None:
 def test_same_seed_same_numbers() -> None:
     x, y, y_pred, group = data(7, 80, 0.5, 0.2)
     first, second = (
-        fs.hfm(x, y, y_pred, sensitive_features=group, n_resamples=49, n_subsamples=20, rng=3).to_frame()
+        fs.hfm(
+            x, y, y_pred, sensitive_features=group, n_resamples=49, n_subsamples=20, rng=3
+        ).to_frame()
         for _ in range(2)
     )
     assert first.equals(second)
@@ -292,19 +344,30 @@ def test_same_seed_same_numbers() -> None:
 
 def test_large_data_are_not_tested_unasked() -> None:
     rng = np.random.default_rng(8)
-    x, group = rng.random((20_001, 3)), rng.integers(0, 2, 20_001)
+    x = rng.random((20_001, 3))
+    group = rng.integers(0, 2, 20_001)
     y = rng.integers(0, 2, 20_001)
     result = fs.hfm(x, y, y, sensitive_features=group)
     assert (result.n_resamples, result.n_subsamples, result.seed) == (0, 0, None)
 
 
-@pytest.mark.parametrize(("statistic", "n_resamples", "said"), [("max", 19, 1), ("mean", 19, 0), ("max", 0, 0)])
-def test_the_test_of_a_maximum_says_that_it_has_no_power(statistic: str, n_resamples: int, said: int) -> None:
-    """0 of 471 rejections in a study: the result says so where that test was made, of the maximum only."""
+@pytest.mark.parametrize(
+    ("statistic", "n_resamples", "said"), [("max", 19, 1), ("mean", 19, 0), ("max", 0, 0)]
+)
+def test_the_test_of_a_maximum_says_that_it_has_no_power(
+    statistic: str, n_resamples: int, said: int
+) -> None:
+    """0 of 471 rejections in a study.
+
+    The result says so where that test was made, of the maximum only.
+    """
     x, y, y_pred, group = data(9, 60, 0.0, 0.0)
     asked = {"statistic": statistic, "n_resamples": n_resamples, "n_subsamples": 0, "rng": 1}
     notes = fs.hfm(x, y, y_pred, sensitive_features=group, **asked).notes()
-    told = "The test of HFM is valid and, of the maximum, nearly without power: a large p-value is no evidence"
+    told = (
+        "The test of HFM is valid and, of the maximum, nearly without power: a large p-value is no"
+        " evidence"
+    )
     assert sum(told in note for note in notes) == said
 
 
@@ -313,12 +376,15 @@ def test_fewer_resamples_where_many_comparisons_are_made() -> None:
     result = fs.hfm(x, y, y_pred, sensitive_features=group, rng=1)
     assert (result.n_resamples, result.n_subsamples) == (999, 200)
     rng = np.random.default_rng(9)
-    x, y, group = rng.random((5_100, 2)), rng.integers(0, 2, 5_100), rng.integers(0, 4, 5_100)
+    x = rng.random((5_100, 2))
+    y = rng.integers(0, 2, 5_100)
+    group = rng.integers(0, 4, 5_100)
     result = fs.hfm(x, y, y, sensitive_features=group, n_resamples=0, rng=1)
     assert (result.n_resamples, result.n_subsamples) == (0, 50)
 
 
 def test_hfm_of_sets_without_distance() -> None:
     """0/0 is 0 (no harm where the sets are the same), x/0 infinite, an unknown distance unknown."""
-    d, d_f = np.array([0.0, 0.0, 0.5, np.nan]), np.array([0.0, 0.1, 0.25, 0.2])
+    d = np.array([0.0, 0.0, 0.5, np.nan])
+    d_f = np.array([0.0, 0.1, 0.25, 0.2])
     np.testing.assert_array_equal(harmonics(d, d_f), [0.0, np.inf, -0.5, np.nan])

@@ -1,4 +1,6 @@
-"""Discriminative risk: counted by hand, the exact interval by beta quantiles, coverage by simulation."""
+"""Discriminative risk: counted by hand, the exact interval by beta quantiles, coverage by
+simulation.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +12,7 @@ from sklearn.tree import DecisionTreeClassifier
 
 import fairstats as fs
 from fairstats.ground.errors import DataWarning, InputError
-from fairstats.methods.hfm.risk import DiscriminativeRiskResult, _entry
+from fairstats.methods.hfm.risk import DiscriminativeRiskResult, _risk_of_rows
 
 
 def exact(p: float, n: float) -> tuple[float, float]:
@@ -23,7 +25,11 @@ def exact(p: float, n: float) -> tuple[float, float]:
 def people(n: int, seed: int = 1) -> pd.DataFrame:
     rng = np.random.default_rng(seed)
     return pd.DataFrame(
-        {"income": rng.random(n), "sex": rng.choice(["f", "m"], n), "race": rng.choice(["x", "y", "z"], n)},
+        {
+            "income": rng.random(n),
+            "sex": rng.choice(["f", "m"], n),
+            "race": rng.choice(["x", "y", "z"], n),
+        },
         index=[f"p{i}" for i in range(n)],
     )
 
@@ -40,7 +46,9 @@ def by_race(rows: pd.DataFrame) -> np.ndarray:
 def test_two_values_by_hand() -> None:
     X = people(400)
     result = fs.discriminative_risk(by_sex, X, sensitive_features="sex")
-    changes = ((X["income"] > 0.3) & (X["income"] <= 0.6)).to_numpy()  # where by_sex looks at the sex
+    changes = (
+        (X["income"] > 0.3) & (X["income"] <= 0.6)
+    ).to_numpy()  # where by_sex looks at the sex
     assert result.estimate == pytest.approx(changes.mean(), abs=1e-15)
     interval = result.confidence_interval
     assert (interval.low, interval.high) == pytest.approx(exact(changes.mean(), 400), rel=1e-12)
@@ -66,7 +74,9 @@ def test_two_persons_are_two_observations() -> None:
     """By hand: changes 1 and 1/2, so 1.5 of 2."""
     X = pd.DataFrame({"income": [0.9, 0.9], "race": ["x", "y"]})
     values = {"race": ["x", "y", "z"]}
-    found = fs.discriminative_risk(by_race, X, sensitive_features=values, draws="all").comparisons[0]
+    found = fs.discriminative_risk(by_race, X, sensitive_features=values, draws="all").comparisons[
+        0
+    ]
     assert (found.estimate, found.n) == (0.75, 2)
     assert tuple(found.confidence_interval) == pytest.approx(exact(0.75, 2), rel=1e-12)
 
@@ -85,10 +95,15 @@ def test_drawn_values_are_other_values_and_even() -> None:
     for rows in disturbed:
         assert (rows["race"] != X["race"]).all()
         assert rows.drop(columns="race").equals(X.drop(columns="race"))
-        assert (rows["race"][X["race"] == "x"] == "y").mean() == pytest.approx(0.5, abs=0.06)  # 4 se
+        assert (rows["race"][X["race"] == "x"] == "y").mean() == pytest.approx(
+            0.5, abs=0.06
+        )  # 4 se
     exact = fs.discriminative_risk(by_race, X, sensitive_features="race", draws="all").estimate
     assert result.estimate == pytest.approx(exact, abs=0.02)
-    assert fs.discriminative_risk(by_race, X, sensitive_features="race", draws=4, rng=77).estimate == result.estimate
+    assert (
+        fs.discriminative_risk(by_race, X, sensitive_features="race", draws=4, rng=77).estimate
+        == result.estimate
+    )
 
 
 def test_several_attributes_alone_and_together() -> None:
@@ -100,7 +115,10 @@ def test_several_attributes_alone_and_together() -> None:
     result = fs.discriminative_risk(model, X, sensitive_features=["sex", "race"], draws="all")
     alone = {e.attribute: e.estimate for e in result.comparisons if e.group == "all rows"}
     for name in ("sex", "race"):
-        assert alone[name] == fs.discriminative_risk(model, X, sensitive_features=name, draws="all").estimate
+        assert (
+            alone[name]
+            == fs.discriminative_risk(model, X, sensitive_features=name, draws="all").estimate
+        )
     swapped = X.assign(sex=X["sex"].map({"f": "m", "m": "f"}))
     found = []
     for moved in ({"x": "y", "y": "z", "z": "x"}, {"x": "z", "y": "x", "z": "y"}):
@@ -109,7 +127,10 @@ def test_several_attributes_alone_and_together() -> None:
 
 
 def test_risks_are_found_by_value_and_by_pair_and_told() -> None:
-    """Two attributes with a value "x" in common: by name the first; words from the entries, by hand."""
+    """Two attributes with a value "x" in common: by name the first.
+
+    Words from the entries, by hand.
+    """
     X = people(80).replace({"sex": {"f": "x"}})
     result = fs.discriminative_risk(
         by_race, X, sensitive_features=["sex", "race"], draws=2, confidence_level=0.9, rng=7
@@ -117,17 +138,23 @@ def test_risks_are_found_by_value_and_by_pair_and_told() -> None:
     places = [(e.attribute, e.group) for e in result.comparisons]
     assert result["x"] is result.comparisons[places.index(("sex", "x"))]
     assert result[("race", "x")] is result.comparisons[places.index(("race", "x"))]
-    assert result[("race", "x")].estimate > result["x"].estimate == 0  # by_race does not look at the sex
+    assert (
+        result[("race", "x")].estimate > result["x"].estimate == 0
+    )  # by_race does not look at the sex
     with pytest.raises(InputError, match="`group`: got 'w'"):
         result["w"]
     e = result[("race", "x")]
     low, high = e.confidence_interval
-    assert result.sentences()[places.index(("race", "x"))] == (
-        f"{100 * e.estimate:.1f}% of the predictions of x change with race alone "
+    assert (
+        result.sentences()[places.index(("race", "x"))]
+        == f"{100 * e.estimate:.1f}% of the predictions of x change with race alone "
         f"(90% interval {100 * low:.1f}% to {100 * high:.1f}%)."
     )
     assert result.notes() == [
-        "Every row was predicted with 2 other value(s) of the attribute, drawn evenly from the others (seed 7).",
+        (
+            "Every row was predicted with 2 other value(s) of the attribute, drawn evenly from the"
+            " others (seed 7)."
+        ),
         "Intervals at 90%; one person is one unit.",
     ]
     assert result.method == result.comparisons[-1].method
@@ -136,10 +163,18 @@ def test_risks_are_found_by_value_and_by_pair_and_told() -> None:
 
 
 def test_labels_in_a_column_and_too_many_combinations() -> None:
-    """Closed form: 4⁴ = 256 combinations are taken, 4⁵ = 1,024 are not; one column is one label per row."""
+    """Closed form: 4⁴ = 256 combinations are taken, 4⁵ = 1,024 are not.
+
+    One column is one label per row.
+    """
     X = people(60)
-    column = fs.discriminative_risk(lambda rows: by_race(rows)[:, None], X, sensitive_features="race", rng=1)
-    assert column.estimate == fs.discriminative_risk(by_race, X, sensitive_features="race", rng=1).estimate
+    column = fs.discriminative_risk(
+        lambda rows: by_race(rows)[:, None], X, sensitive_features="race", rng=1
+    )
+    assert (
+        column.estimate
+        == fs.discriminative_risk(by_race, X, sensitive_features="race", rng=1).estimate
+    )
     rng = np.random.default_rng(1)
     wide = pd.DataFrame({name: rng.permutation(np.arange(20) % 5) for name in "abcde"})
 
@@ -167,7 +202,9 @@ def test_values_that_do_not_occur() -> None:
 def test_estimators_and_arrays() -> None:
     rng = np.random.default_rng(3)
     X = np.column_stack([rng.random(300), rng.integers(0, 2, 300)])
-    model = DecisionTreeClassifier(random_state=1, max_depth=3).fit(X, (X[:, 0] + 0.3 * X[:, 1]) > 0.6)
+    model = DecisionTreeClassifier(random_state=1, max_depth=3).fit(
+        X, (X[:, 0] + 0.3 * X[:, 1]) > 0.6
+    )
     flipped = X.copy()
     flipped[:, 1] = 1 - flipped[:, 1]
     result = fs.discriminative_risk(model, X, sensitive_features=1)
@@ -208,22 +245,33 @@ def test_types_of_columns_are_kept(dtype: str) -> None:
 def test_values_that_a_column_cannot_hold_exactly() -> None:
     """0.1 is no 32-bit number, and the model would see another value; −0.5 is one."""
     X = people(30).assign(level=pd.Series([0.5, 0.25] * 15, dtype="float32").to_numpy())
-    with pytest.raises(InputError, match="for column 'level' of type float32; allowed: values that the column"):
+    with pytest.raises(
+        InputError, match="for column 'level' of type float32; allowed: values that the column"
+    ):
         fs.discriminative_risk(by_sex, X, sensitive_features={"level": [0.5, 0.25, 0.1]})
-    assert fs.discriminative_risk(by_sex, X, sensitive_features={"level": [0.5, 0.25, -0.5]}).estimate == 0
+    assert (
+        fs.discriminative_risk(by_sex, X, sensitive_features={"level": [0.5, 0.25, -0.5]}).estimate
+        == 0
+    )
 
 
 def test_persons_with_several_rows() -> None:
     """Ten copies of every row say no more than one."""
     X = people(80)
     once = fs.discriminative_risk(by_sex, X, sensitive_features="sex")
-    ten = fs.discriminative_risk(by_sex, pd.concat([X] * 10), sensitive_features="sex", cluster=list(range(80)) * 10)
+    ten = fs.discriminative_risk(
+        by_sex, pd.concat([X] * 10), sensitive_features="sex", cluster=list(range(80)) * 10
+    )
     assert ten.estimate == pytest.approx(once.estimate)
-    assert tuple(ten.confidence_interval) == pytest.approx(tuple(once.confidence_interval), rel=0.02)
+    assert tuple(ten.confidence_interval) == pytest.approx(
+        tuple(once.confidence_interval), rel=0.02
+    )
 
 
 def test_persons_whose_rows_mostly_share_an_answer() -> None:
-    """D20 and worse: 12 persons of 10 or 40 rows, most of them with the person's answer; at least .93 of 1,000 samples.
+    """D20 and worse: 12 persons of 10 or 40 rows, most of them with the person's answer.
+
+    At least .93 of 1,000 samples.
 
     By the variance of the persons' means .81 to .87 of the first were covered, .32 of the last.
     """
@@ -234,18 +282,28 @@ def test_persons_whose_rows_mostly_share_an_answer() -> None:
             own = rng.random(12)[:, None] < rate
             changed = np.where(rng.random((12, rows)) < sharing, own, rng.random((12, rows)) < rate)
             person = np.repeat(np.arange(12), rows)
-            hits += rate in _entry("a", "all rows", changed.ravel()[None], person, 0.95).confidence_interval
+            hits += (
+                rate
+                in _risk_of_rows(
+                    "a", "all rows", changed.ravel()[None], person, 0.95
+                ).confidence_interval
+            )
         assert hits / 1_000 >= 0.93, (rows, rate, sharing)
 
 
 @pytest.mark.slow
 def test_coverage_with_several_draws() -> None:
-    """At least 95%; 400 samples of 150 persons with 5 draws: standard error 0.011, allowed three of them."""
+    """At least 95%; 400 samples of 150 persons with 5 draws.
+
+    Standard error 0.011, allowed three of them.
+    """
     truth = 0.5 * (1 / 3 * 1 + 2 / 3 * 0.5)
     hits = []
     for seed in range(400):
         X = people(150, 10_000 + seed)
-        interval = fs.discriminative_risk(by_race, X, sensitive_features="race", draws=5, rng=seed).confidence_interval
+        interval = fs.discriminative_risk(
+            by_race, X, sensitive_features="race", draws=5, rng=seed
+        ).confidence_interval
         hits.append(truth in interval)
     assert np.mean(hits) > 0.95 - 0.033
 
@@ -257,7 +315,7 @@ def test_a_person_is_one_observation_however_alike_its_draws_are() -> None:
     alike = np.array([[True] * 40, [False] * 39 + [True]])  # means of .5, and one of 1
     apart = np.array([[True] * 12 + [False] * 28] * 2)  # both draws of a person agree
     for changed, estimate in ((alike, 0.5125), (apart, 0.3)):
-        found = _entry("a", "all rows", changed, np.arange(40), 0.95)
+        found = _risk_of_rows("a", "all rows", changed, np.arange(40), 0.95)
         ends = proportion_confint(estimate * 40, 40, method="beta")
         assert (found.estimate, found.n, found.n_draws) == (pytest.approx(estimate), 40, 80)
         assert tuple(found.confidence_interval) == pytest.approx(ends, rel=1e-12)
@@ -266,15 +324,21 @@ def test_a_person_is_one_observation_however_alike_its_draws_are() -> None:
 def test_noisy_models_are_said() -> None:
     rng = np.random.default_rng(5)
     with pytest.warns(DataWarning, match="asked again"):
-        fs.discriminative_risk(lambda rows: rng.random(len(rows)) > 0.5, people(100), sensitive_features="sex")
+        fs.discriminative_risk(
+            lambda rows: rng.random(len(rows)) > 0.5, people(100), sensitive_features="sex"
+        )
 
 
 def test_result_prints_and_survives_json() -> None:
-    result = fs.discriminative_risk(by_race, people(60), sensitive_features=["sex", "race"], draws=2, rng=1)
+    result = fs.discriminative_risk(
+        by_race, people(60), sensitive_features=["sex", "race"], draws=2, rng=1
+    )
     assert DiscriminativeRiskResult.from_dict(result.to_dict()) == result
     assert len(result.to_frame()) == len(result.comparisons) == 8
     assert "drawn evenly" in result.summary()
-    all_of_them = fs.discriminative_risk(by_race, people(60), sensitive_features="race", draws="all")
+    all_of_them = fs.discriminative_risk(
+        by_race, people(60), sensitive_features="race", draws="all"
+    )
     assert "every other value" in all_of_them.summary()
 
 
@@ -286,7 +350,10 @@ def test_result_prints_and_survives_json() -> None:
         ({"sensitive_features": {"sex": ["f"]}}, "two or more"),
         ({"sensitive_features": {"sex": ["f", "d"]}}, "without \\['m'\\]"),
         (
-            {"X": people(9).astype({"sex": "category"}), "sensitive_features": {"sex": ["f", "m", "d"]}},
+            {
+                "X": people(9).astype({"sex": "category"}),
+                "sensitive_features": {"sex": ["f", "m", "d"]},
+            },
             "exactly",
         ),
         ({"predict": 3}, "a function of rows"),
@@ -301,7 +368,7 @@ def test_result_prints_and_survives_json() -> None:
         ({"cluster": [1, 2]}, "cluster"),
         ({"confidence_level": 95}, "confidence_level"),
     ],
-)  # fmt: skip
+)
 def test_bad_input(change: dict, words: str) -> None:
     good = {"predict": by_sex, "X": people(30), "sensitive_features": "sex"}
     with pytest.raises(InputError, match=words):

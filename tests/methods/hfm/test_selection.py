@@ -1,8 +1,7 @@
 """Selection by error and fairness; ranks of rules.
 
-Witnesses: the average ranks printed in the paper's Table 1(a), from the accuracies printed there; Demšar's
-(2006) table of critical values and his worked example.
-"""
+Witnesses: the average ranks printed in the paper's Table 1(a), from the accuracies printed there;
+Demšar's (2006) table of critical values and his worked example."""
 
 from __future__ import annotations
 
@@ -40,18 +39,26 @@ def test_ranks_of_the_papers_table_1a() -> None:
 
 
 def test_the_papers_table_1a_gives_no_rejection() -> None:
-    """Its figure 2(a) reports one at 5%; χ² by Demšar's formula with his correction for ties, and SciPy's."""
+    """Its figure 2(a) reports one at 5%.
+
+    χ² by Demšar's formula with his correction for ties, and SciPy's.
+    """
     from scipy.stats import chi2, friedmanchisquare, rankdata
 
     result = fs.rank_rules(pd.DataFrame(TABLE_1A, columns=RULES))
-    n, k = 9, 7
+    n = 9
+    k = 7
     ranks = rankdata(-np.array(TABLE_1A), axis=1)
     sizes = [np.unique(row, return_counts=True)[1] for row in ranks]
     ties = 1 - sum((s**3 - s).sum() for s in sizes) / (n * (k**3 - k))
-    statistic = 12 * n / (k * (k + 1)) * ((ranks.mean(axis=0) ** 2).sum() - k * (k + 1) ** 2 / 4) / ties
+    statistic = (
+        12 * n / (k * (k + 1)) * ((ranks.mean(axis=0) ** 2).sum() - k * (k + 1) ** 2 / 4) / ties
+    )
     assert result.statistic == pytest.approx(statistic, rel=1e-12)
     assert result.pvalue == pytest.approx(chi2.sf(statistic, k - 1), rel=1e-9)
-    assert result.pvalue == pytest.approx(friedmanchisquare(*np.array(TABLE_1A).T).pvalue, rel=1e-12)
+    assert result.pvalue == pytest.approx(
+        friedmanchisquare(*np.array(TABLE_1A).T).pvalue, rel=1e-12
+    )
     assert result.pvalue == pytest.approx(0.196, abs=5e-4)
     assert result.critical_difference == pytest.approx(3.00, abs=5e-3)
     assert "none significantly behind" in result.sentences()[0]
@@ -77,7 +84,8 @@ def test_friedman_by_its_closed_form() -> None:
 
 def test_nemenyi_agrees_with_the_critical_difference() -> None:
     result = fs.rank_rules(np.random.default_rng(2).random((30, 5)) + np.arange(5) * 0.2)
-    ranks, p = np.array(result.ranks), np.array(result.pvalues)
+    ranks = np.array(result.ranks)
+    p = np.array(result.pvalues)
     apart = np.abs(ranks[:, None] - ranks)
     assert ((apart > result.critical_difference) == (p < 0.05)).all()
     assert np.allclose(p, p.T)
@@ -100,7 +108,8 @@ def test_plot() -> None:
 
 def test_selection() -> None:
     """By hand: 0.05·error + 0.95·|fairness|."""
-    error, fairness = [0.10, 0.20, 0.15], [0.2, -0.05, 0.06]
+    error = [0.10, 0.20, 0.15]
+    fairness = [0.2, -0.05, 0.06]
     scores = [0.05 * e + 0.95 * abs(f) for e, f in zip(error, fairness, strict=True)]
     assert fs.select_model(error, fairness) == int(np.argmin(scores)) == 1
     assert fs.select_model(error, fairness, alpha=1) == 0

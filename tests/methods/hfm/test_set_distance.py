@@ -1,8 +1,7 @@
 """Exactness of `set_distance`.
 
-Witness: all pairs by `scipy.spatial.distance.cdist`, which sums squared differences. Tolerance 1e-9 relative;
-measured differences stay below 1e-11.
-"""
+Witness: all pairs by `scipy.spatial.distance.cdist`, which sums squared differences. Tolerance 1e-9
+relative; measured differences stay below 1e-11."""
 
 from __future__ import annotations
 
@@ -31,11 +30,15 @@ def check_witnesses(a: np.ndarray, b: np.ndarray, found: SetDistance) -> None:
     """The rows that are named attain what is claimed of them."""
     for own, other, directed in ((a, b, found.a_to_b), (b, a, found.b_to_a)):
         distances = np.linalg.norm(other - own[directed.row], axis=1)
-        assert distances[directed.nearest] == pytest.approx(directed.value, rel=RELATIVE, abs=1e-300)
+        assert distances[directed.nearest] == pytest.approx(
+            directed.value, rel=RELATIVE, abs=1e-300
+        )
         assert distances.min() == pytest.approx(directed.value, rel=RELATIVE, abs=1e-300)
     pair = found.witnesses
     assert pair is not None
-    assert np.linalg.norm(a[pair[0]] - b[pair[1]]) == pytest.approx(found.value, rel=RELATIVE, abs=1e-300)
+    assert np.linalg.norm(a[pair[0]] - b[pair[1]]) == pytest.approx(
+        found.value, rel=RELATIVE, abs=1e-300
+    )
 
 
 @given(
@@ -49,16 +52,18 @@ def check_witnesses(a: np.ndarray, b: np.ndarray, found: SetDistance) -> None:
 @hypothesis_settings(max_examples=80)
 @example(kind="offset 1e8", relation="slightly moved", n=200, m=200, d=3, seed=0)
 @example(kind="one outlier", relation="slightly moved", n=200, m=200, d=30, seed=0)
-def test_maximum_equals_brute_force(kind: str, relation: str, n: int, m: int, d: int, seed: int) -> None:
+def test_maximum_equals_brute_force(
+    kind: str, relation: str, n: int, m: int, d: int, seed: int
+) -> None:
     a, b = make_pair(kind, relation, n, m, d, seed)
     with pytest.MonkeyPatch.context() as patch:  # the ways of large data, on small data
-        patch.setattr(nearest, "_SMALL", 0)
-        patch.setattr(nearest, "_FEW", 2)
-        patch.setattr(nearest, "_MANY", 8)
-        patch.setattr(nearest, "_BLOCK", 32)
-        patch.setattr(nearest, "_FILTERED", 1 << 11)
-        patch.setattr(blocks, "_SCAN", 64)
-        patch.setattr(blocks, "_CELLS", 1 << 9)
+        patch.setattr(nearest, "_FEW_PAIRS", 0)
+        patch.setattr(nearest, "_FEW_ROWS", 2)
+        patch.setattr(nearest, "_MANY_ROWS", 8)
+        patch.setattr(nearest, "_BLOCK_ROWS", 32)
+        patch.setattr(nearest, "_FILTER_CELLS", 1 << 11)
+        patch.setattr(blocks, "_SCAN_TARGETS", 64)
+        patch.setattr(blocks, "_SCAN_CELLS", 1 << 9)
         patch.setattr(blocks, "_NARROWEST", 8)
         found = fs.set_distance(a, b)
     assert found.value == pytest.approx(brute(a, b), rel=RELATIVE, abs=1e-300)
@@ -85,7 +90,9 @@ def test_means_and_quantiles_equal_brute_force(
 
 
 @pytest.mark.parametrize("relation", PAIRS)
-@pytest.mark.parametrize(("kind", "d"), [("uniform", 2), ("normal", 6), ("binary", 25), ("one-hot", 40), ("sheet", 12)])
+@pytest.mark.parametrize(
+    ("kind", "d"), [("uniform", 2), ("normal", 6), ("binary", 25), ("one-hot", 40), ("sheet", 12)]
+)
 def test_larger_sets(kind: str, d: int, relation: str) -> None:
     """Sizes at which the ways are chosen as for users."""
     a, b = make_pair(kind, relation, 2_500, 2_000, d, 1)
@@ -128,14 +135,16 @@ def test_identical_sets_cost_next_to_nothing() -> None:
 
 def test_few_pairs_are_evaluated() -> None:
     rng = np.random.default_rng(2)
-    a, b = rng.normal(size=(20_000, 10)), rng.normal(size=(20_000, 10))
+    a = rng.normal(size=(20_000, 10))
+    b = rng.normal(size=(20_000, 10))
     assert fs.set_distance(a, b).n_distances < 0.05 * 2 * len(a) * len(b)
 
 
 def test_memory_does_not_grow_as_n_times_m() -> None:
     """2·10⁴ × 2·10⁴ distances would be 3.2 GB; the arrays of the input are 8 MB."""
     rng = np.random.default_rng(3)
-    a, b = rng.random((20_000, 25)), rng.random((20_000, 25))
+    a = rng.random((20_000, 25))
+    b = rng.random((20_000, 25))
     for statistic in ("max", "mean"):
         rows = slice(None) if statistic == "max" else slice(4_000)
         tracemalloc.start()
@@ -155,7 +164,8 @@ def test_frames_give_labels_and_columns_by_name() -> None:
 
 def test_polars_frames() -> None:
     pl = pytest.importorskip("polars")
-    a, b = pl.DataFrame({"x": [0.0, 1.0]}), pl.DataFrame({"x": [0, 4]})
+    a = pl.DataFrame({"x": [0.0, 1.0]})
+    b = pl.DataFrame({"x": [0, 4]})
     assert fs.set_distance(a, b).value == 3.0
 
 
@@ -179,10 +189,14 @@ def test_result_survives_json_and_prints() -> None:
         ([[1.0, 2.0]], [[1.0]], "1 columns, a has 2"),
         (pd.DataFrame({"x": ["red"]}), pd.DataFrame({"x": ["red"]}), "encode categories"),
         (pd.DataFrame({"x": [1.0]}), pd.DataFrame({"z": [1.0]}), "'x', 'z'"),
-        (pd.DataFrame([[1.0, 2.0]], columns=["x", "x"]), [[1.0, 2.0]], "more than one column named .x."),
+        (
+            pd.DataFrame([[1.0, 2.0]], columns=["x", "x"]),
+            [[1.0, 2.0]],
+            "more than one column named .x.",
+        ),
         ([[1.0], [1.0, 2.0]], [[1.0]], "not numbers"),
     ],
-)  # fmt: skip
+)
 def test_bad_rows(a: object, b: object, words: str) -> None:
     with pytest.raises(InputError, match=words):
         fs.set_distance(a, b)
@@ -203,5 +217,7 @@ def test_rows_that_both_sets_hold() -> None:
 
 @pytest.mark.parametrize("function", [fs.set_distance, fs.approx_set_distance, fs.hfm])
 def test_counts_that_are_no_tally(function: Callable[..., object]) -> None:
-    with pytest.raises(InputError, match=r"`counts`: got a value of type dict; allowed: a Tally with features"):
+    with pytest.raises(
+        InputError, match=r"`counts`: got a value of type dict; allowed: a Tally with features"
+    ):
         function(counts={"a": (1, 2, 3, 4), "b": (1, 2, 3, 4)})

@@ -19,7 +19,9 @@ class Scored(NamedTuple):
 
 
 def scored(n0: int, n1: int, seed: int) -> Scored:
-    """The paper's simulation: group 1 scores higher, labels are drawn with the score as probability."""
+    """The paper's simulation: group 1 scores higher, labels are drawn with the score as
+    probability.
+    """
     rng = np.random.default_rng(seed)
     score = np.concatenate(draw(n0, n1, rng))
     return Scored(score, (rng.random(score.size) < score).astype(int), np.repeat([0, 1], [n0, n1]))

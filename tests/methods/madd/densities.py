@@ -1,9 +1,8 @@
 """The densities of section 4.4 of Verger et al., with what is known of them exactly.
 
-f0 is Γ(4, 1) at 11x and f1 the normal density at 10x − 5.5, that is N(0.55, sd 0.1), both cut to [0, 1].
-Equation 9 prints N(0.55, 1) at 10x instead, whose L1 distance from f0 is 1.4306 and which would score group 1
-lower, against the text.
-"""
+f0 is Γ(4, 1) at 11x and f1 the normal density at 10x − 5.5, that is N(0.55, sd 0.1), both cut to
+[0, 1]. Equation 9 prints N(0.55, 1) at 10x instead, whose L1 distance from f0 is 1.4306 and which
+would score group 1 lower, against the text."""
 
 from __future__ import annotations
 
@@ -49,7 +48,9 @@ def l1_distance(densities: tuple[Density, Density]) -> float:
     grid = np.linspace(0, 1, 2001)
     gap = np.array([first(x) - second(x) for x in grid])
     crossings = grid[:-1][np.sign(gap[:-1]) != np.sign(gap[1:])]
-    return float(quad(lambda x: abs(first(x) - second(x)), 0, 1, points=list(crossings), limit=500)[0])
+    return float(
+        quad(lambda x: abs(first(x) - second(x)), 0, 1, points=list(crossings), limit=500)[0]
+    )
 
 
 def binned_distance(n_bins: int) -> float:
@@ -68,6 +69,7 @@ def distance_between(inner: np.ndarray) -> float:
 def draw(n0: int, n1: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Scores of both groups by inversion: group 1 tends to score higher."""
     first = gammaincinv(4, rng.random(n0) * _GAMMA_MASS) / 11
-    low, high = ndtr(-5.5), ndtr(4.5)
+    low = ndtr(-5.5)
+    high = ndtr(4.5)
     second = (ndtri(low + rng.random(n1) * (high - low)) + 5.5) / 10
     return np.clip(first, 0, 1), np.clip(second, 0, 1)

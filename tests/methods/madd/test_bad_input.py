@@ -24,7 +24,9 @@ GROUP = np.arange(100) % 2
         pytest.param({"score": ["a"] * 100}, "not numbers", id="text"),
         pytest.param({"score": SCORE[:50]}, "different lengths", id="length"),
         pytest.param({"score": [], "sensitive_features": []}, "0 rows", id="no rows"),
-        pytest.param({"sensitive_features": None}, "which group each row belongs to", id="no groups"),
+        pytest.param(
+            {"sensitive_features": None}, "which group each row belongs to", id="no groups"
+        ),
         pytest.param({"sensitive_features": np.zeros(100)}, "one group", id="one group"),
         pytest.param({"bandwidth": 0}, "bandwidth h from", id="h = 0"),
         pytest.param({"bandwidth": -0.1}, "bandwidth h from", id="h < 0"),
@@ -49,7 +51,9 @@ GROUP = np.arange(100) % 2
         pytest.param({"n_resamples": 0}, "n_resamples", id="no resamples"),
         pytest.param({"rng": "one"}, "rng", id="rng"),
         pytest.param({"sample_weight": -np.ones(100)}, "weights", id="negative weights"),
-        pytest.param({"comparisons": "reference", "reference": "z"}, "one of", id="unknown reference"),
+        pytest.param(
+            {"comparisons": "reference", "reference": "z"}, "one of", id="unknown reference"
+        ),
     ],
 )
 def test_refused(change: dict[str, Any], message: str) -> None:
@@ -108,7 +112,11 @@ def test_two_rows() -> None:
 
 @pytest.mark.parametrize(
     "curve",
-    [[1, 2, 3], None, fs.results.MaddCurve(np.arange(1, 101), np.full(100, np.nan), 9, 9, ("a", "b"))],
+    [
+        [1, 2, 3],
+        None,
+        fs.results.MaddCurve(np.arange(1, 101), np.full(100, np.nan), 9, 9, ("a", "b")),
+    ],
     ids=["list", "None", "NaN"],
 )
 def test_what_is_no_curve(curve: Any) -> None:
@@ -119,7 +127,8 @@ def test_what_is_no_curve(curve: Any) -> None:
 @pytest.mark.parametrize("scale", [1e90, 1e-90])  # beyond 1e±100 weights are refused
 def test_the_scale_of_weights_does_not_matter(scale: float) -> None:
     rng = np.random.default_rng(3)
-    score, weight = rng.random(100), rng.random(100)
+    score = rng.random(100)
+    weight = rng.random(100)
     plain = fs.madd(score, sensitive_features=GROUP, sample_weight=weight, rng=1)
     scaled = fs.madd(score, sensitive_features=GROUP, sample_weight=weight * scale, rng=1)
     assert scaled.estimate == pytest.approx(plain.estimate, rel=1e-12)
@@ -130,18 +139,30 @@ def test_the_scale_of_weights_does_not_matter(scale: float) -> None:
 @pytest.mark.parametrize(
     ("columns", "units", "p_known"),
     [
-        pytest.param({"cluster": np.zeros(100)}, "clusters", False, id="one cluster in both groups"),
-        pytest.param({"cluster": GROUP}, "clusters", True, id="one cluster per group"),
-        pytest.param({"cluster": GROUP + 2 * (np.arange(100) % 4 > 1)}, "clusters", True, id="two per group"),
         pytest.param(
-            {"sample_weight": np.where(np.arange(100) < 4, 1.0, 0.0)}, "effective rows", False, id="two weighed"
+            {"cluster": np.zeros(100)}, "clusters", False, id="one cluster in both groups"
+        ),
+        pytest.param({"cluster": GROUP}, "clusters", True, id="one cluster per group"),
+        pytest.param(
+            {"cluster": GROUP + 2 * (np.arange(100) % 4 > 1)}, "clusters", True, id="two per group"
+        ),
+        pytest.param(
+            {"sample_weight": np.where(np.arange(100) < 4, 1.0, 0.0)},
+            "effective rows",
+            False,
+            id="two weighed",
         ),
     ],
 )
 def test_too_few_units_for_a_variance(columns: dict[str, Any], units: str, p_known: bool) -> None:
-    """A covariance of one or two clusters is 0 or a guess: no limits, and a p-value only by permutation."""
+    """A covariance of one or two clusters is 0 or a guess.
+
+    No limits, and a p-value only by permutation.
+    """
     with pytest.warns(InsufficientEvidenceWarning, match=f"fewer than 5 {units}"):
-        result = fs.madd(np.random.default_rng(1).random(100), sensitive_features=GROUP, rng=1, **columns)
+        result = fs.madd(
+            np.random.default_rng(1).random(100), sensitive_features=GROUP, rng=1, **columns
+        )
     assert tuple(result.confidence_interval) == (0.0, 2.0)
     assert result.verdict == "insufficient evidence"
     assert np.isnan(result.std_error)

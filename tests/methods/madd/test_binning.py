@@ -41,7 +41,10 @@ def test_histogram_is_what_the_paper_defines(x: np.ndarray, n_bins: int) -> None
 
 @pytest.mark.parametrize("n_bins", [1, 2, 3, 7, 10, 49, 93, 99, 105, 117, 123, 1000])
 def test_an_edge_belongs_to_the_bin_above_it(n_bins: int) -> None:
-    """One score at every k/m: one row per bin, two in the last; floor(1/h) and k·h go wrong here."""
+    """One score at every k/m: one row per bin, two in the last.
+
+    floor(1/h) and k·h go wrong here.
+    """
     x = np.arange(n_bins + 1) / n_bins
     expected = np.ones(n_bins, dtype=int)
     expected[-1] = 2
@@ -79,7 +82,9 @@ def test_coarser_bins_never_lie_further_apart(a: np.ndarray, b: np.ndarray) -> N
 
 
 @given(counts, counts)
-def test_half_of_it_bounds_every_difference_of_selection_rates(a: np.ndarray, b: np.ndarray) -> None:
+def test_half_of_it_bounds_every_difference_of_selection_rates(
+    a: np.ndarray, b: np.ndarray
+) -> None:
     above = [np.cumsum(x[::-1]) / x.sum() for x in (a, b)]
     assert np.abs(above[0] - above[1]).max() <= float(histogram_distance(a, b)) / 2 + 1e-12
 
@@ -93,13 +98,20 @@ def test_numbers_of_bins_that_are_none(value: object) -> None:
 def test_more_rows_than_whole_products_hold() -> None:
     """Two groups of 5·10⁹ rows: crossed counts are beyond 2⁶³. Witness: whole numbers of Python."""
     first, second = (np.array(c) * 10**9 for c in ([1, 3, 1], [2, 1, 2]))
-    wanted = sum(abs(int(a) * 5 - int(b) * 5) for a, b in zip(first, second, strict=True)) / (25 * 10**9)
+    wanted = sum(abs(int(a) * 5 - int(b) * 5) for a, b in zip(first, second, strict=True)) / (
+        25 * 10**9
+    )
     assert histogram_distance(first, second) == pytest.approx(wanted, rel=1e-15)
     grid = farey_grid(4)
-    below0, below1 = (np.cumsum(np.repeat(c / 2, [2, 2, 1]).astype(np.int64)) for c in (first, second))
+    below0, below1 = (
+        np.cumsum(np.repeat(c / 2, [2, 2, 1]).astype(np.int64)) for c in (first, second)
+    )
     found = distances_from_below(grid, below0, below1, 5e9, 5e9)
     plain = distances_from_below(grid, below0 // 10**6, below1 // 10**6, 5e3, 5e3)
     np.testing.assert_allclose(found, plain, rtol=1e-13, atol=1e-15)
-    # a normal variable with the hypergeometric variance; logarithms of 7·10⁹ are known to 10⁻⁶ each, of six
+    # a normal variable with the hypergeometric variance; logarithms of 7·10⁹ are known to 10⁻⁶
+    # each, of six
     normal = np.sqrt(2 / np.pi * 1e9 * 0.25 * 0.9)
-    assert mean_deviation(np.array([10**9]), 5 * 10**9, 5 * 10**9)[0] == pytest.approx(normal, rel=1e-4)
+    assert mean_deviation(np.array([10**9]), 5 * 10**9, 5 * 10**9)[0] == pytest.approx(
+        normal, rel=1e-4
+    )

@@ -9,7 +9,8 @@ import pytest
 from ...calibration.madd import CELLS
 from ...calibration.study import run_cell
 
-#: Cells that broke other methods, one of each kind; few runs, so that four Monte Carlo errors are wide.
+#: Cells that broke other methods, one of each kind; few runs, so that four Monte Carlo errors are
+#: wide.
 CHOSEN = {
     "200 and 2,000 rows, deciles, alike": 150,
     "40 and 2,000 rows, deciles, at the margin, one bin": 150,

@@ -35,7 +35,9 @@ def tallied(**columns: str) -> fs.Tally:
 
 @pytest.mark.parametrize("options", [{}, {"n_bins": 20}, {"comparisons": "rest"}], ids=str)
 def test_the_same_to_the_last_bit(options: dict[str, object]) -> None:
-    rows = fs.madd(FRAME["score"], sensitive_features=FRAME["group"], n_resamples=199, rng=1, **options)
+    rows = fs.madd(
+        FRAME["score"], sensitive_features=FRAME["group"], n_resamples=199, rng=1, **options
+    )
     counted = fs.madd(counts=tallied(), n_resamples=199, rng=1, **options)
     pd.testing.assert_frame_equal(counted.to_frame(), rows.to_frame(), check_exact=True)
     assert counted.sentences() == rows.sentences()
@@ -43,7 +45,11 @@ def test_the_same_to_the_last_bit(options: dict[str, object]) -> None:
 
 def test_weights() -> None:
     rows = fs.madd(
-        FRAME["score"], sensitive_features=FRAME["group"], sample_weight=FRAME["weight"], n_resamples=199, rng=1
+        FRAME["score"],
+        sensitive_features=FRAME["group"],
+        sample_weight=FRAME["weight"],
+        n_resamples=199,
+        rng=1,
     )
     counted = fs.madd(counts=tallied(sample_weight="weight"), n_resamples=199, rng=1)
     pd.testing.assert_frame_equal(counted.to_frame(), rows.to_frame(), rtol=1e-9)
@@ -52,8 +58,13 @@ def test_weights() -> None:
 def test_the_search_runs_again_in_permutations_of_a_tally() -> None:
     options = {"permutations": "search", "n_resamples": 99, "max_bins": 200, "rng": 1}
     rows = fs.madd(FRAME["score"], sensitive_features=FRAME["group"] == "a", **options)
-    two = fs.tally(FRAME.assign(group=FRAME["group"] == "a"), score="score", sensitive_features="group")
-    assert fs.madd(counts=two, **options).comparisons[0].headline_pvalue == rows.comparisons[0].headline_pvalue
+    two = fs.tally(
+        FRAME.assign(group=FRAME["group"] == "a"), score="score", sensitive_features="group"
+    )
+    assert (
+        fs.madd(counts=two, **options).comparisons[0].headline_pvalue
+        == rows.comparisons[0].headline_pvalue
+    )
 
 
 def test_curve() -> None:

@@ -14,24 +14,40 @@ from hypothesis.extra.numpy import arrays
 import fairstats as fs
 from fairstats.ground.errors import InputError
 from fairstats.methods.madd.curve import MaddCurve, curve_of, madd_curve
-from fairstats.methods.madd.scores import Sample, bin_edges, farey_grid, grid_counts, histogram, histogram_distance
+from fairstats.methods.madd.scores import (
+    Sample,
+    bin_edges,
+    farey_grid,
+    grid_counts,
+    histogram,
+    histogram_distance,
+)
 
 #: Decimals, as scores come: they lie on many edges.
-decimals = arrays(np.int64, st.integers(1, 40), elements=st.integers(0, 100)).map(lambda k: np.sort(k / 100))
+decimals = arrays(np.int64, st.integers(1, 40), elements=st.integers(0, 100)).map(
+    lambda k: np.sort(k / 100)
+)
 
 
 @settings(max_examples=40)
 @given(decimals, decimals)
 def test_curve_is_one_histogram_after_the_other(a: np.ndarray, b: np.ndarray) -> None:
     curve = curve_of(Sample(a), Sample(b), 120, ("a", "b"))
-    expected = [float(histogram_distance(*(histogram(x, bin_edges(m)) for x in (a, b)))) for m in range(1, 121)]
+    expected = [
+        float(histogram_distance(*(histogram(x, bin_edges(m)) for x in (a, b))))
+        for m in range(1, 121)
+    ]
     assert curve.madd.tolist() == expected  # to the last bit: both are rounded once
 
 
 def test_large_groups_take_the_other_way(rng: np.random.Generator) -> None:
-    a, b = np.sort(rng.random(5_000)), np.sort(rng.beta(2, 3, 3_000))
+    a = np.sort(rng.random(5_000))
+    b = np.sort(rng.beta(2, 3, 3_000))
     curve = curve_of(Sample(a), Sample(b), 40, ("a", "b"))
-    expected = [float(histogram_distance(*(histogram(x, bin_edges(m)) for x in (a, b)))) for m in range(1, 41)]
+    expected = [
+        float(histogram_distance(*(histogram(x, bin_edges(m)) for x in (a, b))))
+        for m in range(1, 41)
+    ]
     assert curve.madd.tolist() == expected
 
 
@@ -40,7 +56,9 @@ def test_number_of_farey_fractions() -> None:
     assert farey_grid(1000).edges.size == 304_191
     for most in (1, 2, 3, 6, 97, 300):
         grid = farey_grid(most)
-        assert grid.edges.tolist() == sorted({k / m for m in range(1, most + 1) for k in range(1, m)})
+        assert grid.edges.tolist() == sorted(
+            {k / m for m in range(1, most + 1) for k in range(1, m)}
+        )
         for m in (1, most // 2 + 1, most):
             own = grid.pick[grid.starts[m - 1] :][: m + 1]
             assert np.array_equal(grid.edges[own[1:m] - 1], bin_edges(m))
@@ -48,16 +66,21 @@ def test_number_of_farey_fractions() -> None:
 
 
 def test_weights_count_as_rows_do(rng: np.random.Generator) -> None:
-    score, group = rng.random(60), np.repeat(["a", "b"], 30)
+    score = rng.random(60)
+    group = np.repeat(["a", "b"], 30)
     weight = rng.integers(1, 4, 60)
     weighted = madd_curve(score, sensitive_features=group, max_bins=50, sample_weight=weight)
-    repeated = madd_curve(np.repeat(score, weight), sensitive_features=np.repeat(group, weight), max_bins=50)
+    repeated = madd_curve(
+        np.repeat(score, weight), sensitive_features=np.repeat(group, weight), max_bins=50
+    )
     assert np.allclose(weighted.madd, repeated.madd, atol=1e-13)
     assert weighted.n0 == pytest.approx(weight[:30].sum() ** 2 / (weight[:30] ** 2).sum())
 
 
 def test_attributes_and_frame(rng: np.random.Generator) -> None:
-    curve = fs.madd_curve(rng.random(100), sensitive_features=np.repeat([0, 1], [40, 60]), max_bins=20)
+    curve = fs.madd_curve(
+        rng.random(100), sensitive_features=np.repeat([0, 1], [40, 60]), max_bins=20
+    )
     assert isinstance(curve, MaddCurve)
     assert curve.n_bins.tolist() == list(range(1, 21))
     assert np.allclose(curve.bandwidth * curve.n_bins, 1)
@@ -88,7 +111,10 @@ def test_frames_of_any_kind_and_intersections() -> None:
         ({"sensitive_features": list("aabbcc"), "pair": ("a", "z")}, "pair"),
         ({"sensitive_features": list("aabbcc"), "pair": "ab"}, "pair"),
         ({"sensitive_features": ["a"] * 6}, "two groups"),
-        ({"sensitive_features": list("aaabbb"), "groups": ["a", "b", "c"], "pair": ("a", "c")}, "no rows"),
+        (
+            {"sensitive_features": list("aaabbb"), "groups": ["a", "b", "c"], "pair": ("a", "c")},
+            "no rows",
+        ),
         ({"score": [0, 0.1, 0.2, 0.3, 0.4, 1.1]}, "scores in"),
         ({"score": [0, 0.1, 0.2, 0.3, 0.4, np.nan]}, "missing"),
     ],
@@ -106,10 +132,12 @@ def test_counts_of_several_grids_in_turn() -> None:
 
 def test_a_curve_is_told_in_a_sentence() -> None:
     """Closed form: disjoint groups have a MADD of 0 in one bin and of 2 from two bins on."""
-    curve = fs.madd_curve([0.1, 0.2, 0.8, 0.9], sensitive_features=["<a>", "<a>", "b", "b"], max_bins=1_000)
+    curve = fs.madd_curve(
+        [0.1, 0.2, 0.8, 0.9], sensitive_features=["<a>", "<a>", "b", "b"], max_bins=1_000
+    )
     said = (
-        "<a> against b: MADD from 0.000 to 2.000 in 1 to 1,000 bins. It tends to grow with their number; "
-        "stable_bandwidth(…) finds where it varies least."
+        "<a> against b: MADD from 0.000 to 2.000 in 1 to 1,000 bins. It tends to grow with their"
+        " number; stable_bandwidth(…) finds where it varies least."
     )
     assert curve.sentences() == [said]
     assert curve.estimate.tolist()[:2] == [0.0, 2.0]

@@ -54,7 +54,9 @@ def test_permuted_counts_keep_both_margins_and_have_the_right_mean(
     for g, size in enumerate(sizes):
         mean = size * pooled / 100
         variance = mean * (1 - pooled / 100) * (100 - size) / 99
-        assert (np.abs(drawn[g].mean(axis=0) - mean) <= 4.5 * np.sqrt(variance / 4000) + 1e-12).all()
+        assert (
+            np.abs(drawn[g].mean(axis=0) - mean) <= 4.5 * np.sqrt(variance / 4000) + 1e-12
+        ).all()
         full = pooled > 0
         excess = hypergeom(100, pooled[full], size).stats("k")
         error = np.sqrt((excess + 2) / 4000)  # of a variance of 4,000 draws, relative

@@ -8,7 +8,13 @@ import numpy as np
 import pytest
 
 import fairstats as fs
-from fairstats.methods.madd.noise import DistanceLimits, MultinomialNoise, NormalNoise, distance_limits, noise_of
+from fairstats.methods.madd.noise import (
+    DistanceLimits,
+    MultinomialNoise,
+    NormalNoise,
+    distance_limits,
+    noise_of,
+)
 from fairstats.methods.madd.scores import Sample, bin_edges
 
 from ...calibration.madd import percentile_of_equal_groups
@@ -24,7 +30,9 @@ def largest_by_brute_force(covariance: np.ndarray, signs: np.ndarray, near: np.n
     return float(max(values))
 
 
-def multinomial_covariance(noise: MultinomialNoise, laws: tuple[np.ndarray, np.ndarray] | None = None) -> np.ndarray:
+def multinomial_covariance(
+    noise: MultinomialNoise, laws: tuple[np.ndarray, np.ndarray] | None = None
+) -> np.ndarray:
     counts = (noise.counts0, noise.counts1)
     shares = [c / c.sum() for c in counts] if laws is None else laws
     return sum((np.diag(p) - np.outer(p, p)) / c.sum() for p, c in zip(shares, counts, strict=True))
@@ -57,9 +65,13 @@ def test_turning_signs_finds_the_largest_variance(seed: int) -> None:
 
 
 def test_covariance_of_weighted_rows_is_that_of_linearisation(rng: np.random.Generator) -> None:
-    """Σ_i u_i u_i' over rows, written out; unit weights give the multinomial one times n/(n − 1)."""
+    """Σ_i u_i u_i' over rows, written out.
+
+    Unit weights give the multinomial one times n/(n − 1).
+    """
     edges = bin_edges(4)
-    scores, weights = np.sort(rng.random(30)), rng.gamma(2, 1, 30)
+    scores = np.sort(rng.random(30))
+    weights = rng.gamma(2, 1, 30)
     other = Sample(np.sort(rng.random(20)), np.ones(20))
     noise = noise_of(Sample(scores, weights), other, edges)
     assert isinstance(noise, NormalNoise)
@@ -73,7 +85,9 @@ def test_covariance_of_weighted_rows_is_that_of_linearisation(rng: np.random.Gen
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_covariance_of_clusters_is_that_of_their_contributions(weighted: bool, rng: np.random.Generator) -> None:
+def test_covariance_of_clusters_is_that_of_their_contributions(
+    weighted: bool, rng: np.random.Generator
+) -> None:
     """Clusters of three rows that lie in both groups: Σ_c u_c u_c' by a loop."""
     edges = bin_edges(3)
     samples = []
@@ -101,7 +115,11 @@ def test_covariance_of_clusters_is_that_of_their_contributions(weighted: bool, r
 def test_one_row_per_cluster_is_no_cluster(rng: np.random.Generator) -> None:
     scores = [np.sort(rng.random(n)) for n in (40, 30)]
     plain = noise_of(*(Sample(s) for s in scores), bin_edges(5))
-    single = noise_of(Sample(scores[0], None, np.arange(40)), Sample(scores[1], None, np.arange(40, 70)), bin_edges(5))
+    single = noise_of(
+        Sample(scores[0], None, np.arange(40)),
+        Sample(scores[1], None, np.arange(40, 70)),
+        bin_edges(5),
+    )
     assert isinstance(plain, MultinomialNoise)
     assert isinstance(single, NormalNoise)
     assert np.allclose(single.covariance * 69 / 70, multinomial_covariance(plain))
@@ -113,7 +131,9 @@ def test_draws_have_the_covariance_of_the_noise(kind: str, rng: np.random.Genera
     covariance = multinomial_covariance(base)
     noise = base if kind == "multinomial" else NormalNoise(base.difference, covariance)
     drawn = noise.draws(40_000, rng)[0]
-    expected = covariance if kind == "normal" else multinomial_covariance(base, tuple(base.laws()[0]))
+    expected = (
+        covariance if kind == "normal" else multinomial_covariance(base, tuple(base.laws()[0]))
+    )
     assert np.allclose(drawn.mean(axis=0), 0, atol=1e-3)
     assert np.allclose(np.cov(drawn.T), expected, atol=1.5e-4)
     assert np.allclose(expected, covariance, atol=3e-4)
@@ -145,22 +165,32 @@ def test_the_law_that_reaches_further_counts() -> None:
 
 
 def plain_laws(counts: np.ndarray) -> list[list[list[float]]]:
-    """Shares shrunk by four rows of the pooled ones; bins with fewer than ten rows raised to those."""
-    n, pooled = counts.sum(axis=1), counts.sum(axis=0) / counts.sum()
-    first, second, any_raised = [], [], False
+    """Shares shrunk by four rows of the pooled ones.
+
+    Bins with fewer than ten rows raised to those.
+    """
+    n = counts.sum(axis=1)
+    pooled = counts.sum(axis=0) / counts.sum()
+    first = []
+    second = []
+    any_raised = False
     for g in range(2):
         own = [(counts[g, k] + 4 * pooled[k]) / (n[g] + 4) for k in range(counts.shape[1])]
         raised = [counts[g, k] < 10 and pooled[k] > own[k] for k in range(counts.shape[1])]
         free = 1 - sum(p for p, up in zip(pooled, raised, strict=True) if up)
         rest = sum(p for p, up in zip(own, raised, strict=True) if not up)
         first.append(own)
-        second.append([q if up else p * free / rest for p, q, up in zip(own, pooled, raised, strict=True)])
+        second.append(
+            [q if up else p * free / rest for p, q, up in zip(own, pooled, raised, strict=True)]
+        )
         any_raised = any_raised or any(raised)
     return [first, second] if any_raised else [first]
 
 
 @pytest.mark.parametrize(
-    "counts", [[[60, 9, 31], [200, 150, 50]], [[60, 40, 30], [20, 15, 50]], [[4, 9, 2], [50, 3, 900]]], ids=str
+    "counts",
+    [[[60, 9, 31], [200, 150, 50]], [[60, 40, 30], [20, 15, 50]], [[4, 9, 2], [50, 3, 900]]],
+    ids=str,
 )
 def test_laws_and_excess_one_by_one(counts: list[list[int]]) -> None:
     """Witness: plain loops over groups, bins and draws, with the same draws of the noise."""
@@ -176,7 +206,10 @@ def test_laws_and_excess_one_by_one(counts: list[list[int]]) -> None:
     wanted = []
     for law in drawn:
         reach = [
-            sum(abs(x) if close else np.sign(d) * x for x, close, d in zip(z, near, difference, strict=True))
+            sum(
+                abs(x) if close else np.sign(d) * x
+                for x, close, d in zip(z, near, difference, strict=True)
+            )
             for z in law
         ]
         wanted.append(sorted(reach))
@@ -185,7 +218,9 @@ def test_laws_and_excess_one_by_one(counts: list[list[int]]) -> None:
     assert limits.shortfall == pytest.approx(np.sqrt(noise.worst_variance(np.array(near))))
 
 
-@pytest.mark.parametrize(("smallest", "bins", "reach"), [(8_000, 12, 3.0), (1e6, 12, 3.717), (100, 200, 3.255)])
+@pytest.mark.parametrize(
+    ("smallest", "bins", "reach"), [(8_000, 12, 3.0), (1e6, 12, 3.717), (100, 200, 3.255)]
+)
 def test_from_where_on_a_sign_is_known(smallest: float, bins: int, reach: float) -> None:
     """The largest of 3, √log n and √(2 log m), written down: a sign that is known is not turned."""
     errors = np.full(bins, 0.01)
@@ -239,7 +274,9 @@ def test_distant_groups_have_the_plain_delta_interval() -> None:
 
 def test_more_confidence_is_wider() -> None:
     rng = np.random.default_rng(1)
-    noise = MultinomialNoise(rng.multinomial(300, np.full(9, 1 / 9)), rng.multinomial(200, np.full(9, 1 / 9)))
+    noise = MultinomialNoise(
+        rng.multinomial(300, np.full(9, 1 / 9)), rng.multinomial(200, np.full(9, 1 / 9))
+    )
     limits = distance_limits(noise, 200, 999, rng)
     levels = [0.6, 0.8, 0.9, 0.95, 0.99]
     assert np.all(np.diff([limits.upper(v) for v in levels]) > 0)
@@ -252,7 +289,9 @@ def test_why_the_percentile_interval_is_not_offered() -> None:
 
 
 def test_evidence_counts_the_observed_distance() -> None:
-    """(1 + #)/(1 + B): never 0; and at most α exactly where the limit at 1 − α excludes the margin."""
+    """(1 + #)/(1 + B): never 0; and at most α exactly where the limit at 1 − α excludes the
+    margin.
+    """
     limits = DistanceLimits(0.5, np.sort(np.random.default_rng(3).exponential(0.05, 99)), 0.1, 20.0)
     assert limits.evidence(0.0).above == 0.01
     for margin in np.linspace(0.2, 0.5, 31):
@@ -274,7 +313,11 @@ def test_bins_of_fewer_than_ten_rows_are_drawn_with_the_pooled_share() -> None:
 def test_std_errors_are_the_larger_of_pooled_and_own() -> None:
     """By hand: 10 and 90 of 100 rows beside 500 and 500 of 1,000; a bin that one group misses."""
     noise = MultinomialNoise(np.array([10, 90, 0]), np.array([500, 480, 20]))
-    own = [0.1 * 0.9 / 100 + 0.5 * 0.5 / 1000, 0.9 * 0.1 / 100 + 0.48 * 0.52 / 1000, 0.02 * 0.98 / 1000]
+    own = [
+        0.1 * 0.9 / 100 + 0.5 * 0.5 / 1000,
+        0.9 * 0.1 / 100 + 0.48 * 0.52 / 1000,
+        0.02 * 0.98 / 1000,
+    ]
     pooled = [p * (1 - p) * (1 / 100 + 1 / 1000) for p in (510 / 1100, 570 / 1100, 20 / 1100)]
     assert pooled[2] > own[2]
     np.testing.assert_allclose(noise.std_errors(), np.sqrt(np.maximum(own, pooled)), rtol=1e-12)

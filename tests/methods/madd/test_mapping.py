@@ -21,7 +21,9 @@ from fairstats.methods.madd.scores import bin_edges, histogram, histogram_distan
 from .densities import draw
 
 #: Decimals: many ties, and values at 0 and 1.
-decimals = arrays(np.int64, st.integers(1, 30), elements=st.integers(0, 20)).map(lambda k: np.sort(k / 20))
+decimals = arrays(np.int64, st.integers(1, 30), elements=st.integers(0, 20)).map(
+    lambda k: np.sort(k / 20)
+)
 anything = arrays(np.float64, st.integers(1, 30), elements=st.floats(0, 1))
 lambdas = st.sampled_from([0.0, 0.1, 0.5, 0.97, 1.0])
 
@@ -37,7 +39,10 @@ def test_mid_distribution_function(x: np.ndarray) -> None:
 
 @given(decimals, decimals, anything, lambdas)
 def test_order_and_range(a: np.ndarray, b: np.ndarray, new: np.ndarray, lambda_: float) -> None:
-    """Fitted or not, in range or beyond it: order within the group is kept, values stay in [0, 1]."""
+    """Fitted or not, in range or beyond it.
+
+    Order within the group is kept, values stay in [0, 1].
+    """
     maps = MixtureCdfs.fit([a, b])
     for group in (0, 1):
         ordered = np.sort(new)
@@ -63,13 +68,17 @@ def test_the_distribution_of_all_is_kept(a: np.ndarray, b: np.ndarray) -> None:
     maps = MixtureCdfs.fit([a, b])
     x = np.linspace(0, 1, 41)
     for lambda_ in (0.0, 0.3, 1.0):
-        mixed = sum(w * maps.towards(g, np.array([lambda_]), x)[0] for g, w in enumerate(maps.shares))
+        mixed = sum(
+            w * maps.towards(g, np.array([lambda_]), x)[0] for g, w in enumerate(maps.shares)
+        )
         assert np.allclose(mixed, maps.pooled(x))
 
 
 @settings(max_examples=60)
 @given(decimals, decimals, lambdas, st.integers(1, 12))
-def test_mapped_scores_solve_the_equation(a: np.ndarray, b: np.ndarray, lambda_: float, k: int) -> None:
+def test_mapped_scores_solve_the_equation(
+    a: np.ndarray, b: np.ndarray, lambda_: float, k: int
+) -> None:
     maps = MixtureCdfs.fit([a, b])
     p = np.linspace(0, 1, k + 2)[1:-1]
     x = maps.map(p, 0, lambda_)
@@ -81,7 +90,9 @@ def test_mapped_scores_solve_the_equation(a: np.ndarray, b: np.ndarray, lambda_:
 def test_one_group_alone_is_not_moved() -> None:
     x = np.array([0.2, 0.2, 0.7])
     maps = MixtureCdfs.fit([x, x])
-    assert np.allclose(maps.map(np.array([0.0, 0.2, 0.5, 0.7, 1.0]), 0, 1.0), [0.0, 0.2, 0.5, 0.7, 1.0])
+    assert np.allclose(
+        maps.map(np.array([0.0, 0.2, 0.5, 0.7, 1.0]), 0, 1.0), [0.0, 0.2, 0.5, 0.7, 1.0]
+    )
 
 
 def test_clamped_where_the_target_has_no_such_rank() -> None:
@@ -104,7 +115,10 @@ def labelled_pair(seed: int, n: int = 700) -> list[LabelledSample]:
 
 @pytest.mark.parametrize("n_bins", [1, 7, 25])
 def test_losses_without_mapping_a_score(n_bins: int) -> None:
-    """Counts at the edges against mapping every score; a score within rounding of an edge may differ."""
+    """Counts at the edges against mapping every score.
+
+    A score within rounding of an edge may differ.
+    """
     samples = labelled_pair(1)
     maps = MixtureCdfs.fit([s.scores for s in samples])
     grid = np.linspace(0, 1, 21)
@@ -112,9 +126,13 @@ def test_losses_without_mapping_a_score(n_bins: int) -> None:
     errors = error_losses([(maps, samples)], grid, 0.5)
     for k, lambda_ in enumerate(grid):
         mapped = [maps.map(s.scores, g, lambda_) for g, s in enumerate(samples)]
-        madd = float(histogram_distance(*(histogram(np.sort(x), bin_edges(n_bins)) for x in mapped)))
+        madd = float(
+            histogram_distance(*(histogram(np.sort(x), bin_edges(n_bins)) for x in mapped))
+        )
         assert fairness[k] == pytest.approx(madd / 2, abs=2 / 500)
-        wrong = np.concatenate([(x >= 0.5) != s.labels for x, s in zip(mapped, samples, strict=True)])
+        wrong = np.concatenate(
+            [(x >= 0.5) != s.labels for x, s in zip(mapped, samples, strict=True)]
+        )
         assert errors[k] == pytest.approx(wrong.mean(), abs=2 / 1200)
     assert errors[0] == np.mean(np.concatenate([(s.scores >= 0.5) != s.labels for s in samples]))
 
@@ -129,7 +147,9 @@ def test_ties_at_the_threshold_are_predicted_1() -> None:
 def test_largest_pair_counts_with_three_groups() -> None:
     samples = labelled_pair(2)
     third = LabelledSample(samples[0].scores, samples[0].labels)
-    two = fairness_losses([(MixtureCdfs.fit([s.scores for s in samples]), samples)], np.array([0.0]), 10)
+    two = fairness_losses(
+        [(MixtureCdfs.fit([s.scores for s in samples]), samples)], np.array([0.0]), 10
+    )
     three = [*samples, third]
     maps = MixtureCdfs.fit([s.scores for s in three])
     assert fairness_losses([(maps, three)], np.array([0.0]), 10)[0] == two[0]
@@ -138,6 +158,7 @@ def test_largest_pair_counts_with_three_groups() -> None:
 def test_log_loss_is_that_of_scikit_learn(rng: np.random.Generator) -> None:
     from sklearn.metrics import log_loss as reference
 
-    y, p = rng.integers(0, 2, 200), rng.random(200)
+    y = rng.integers(0, 2, 200)
+    p = rng.random(200)
     assert log_loss(y.astype(np.uint8), p) == pytest.approx(reference(y, p), rel=1e-12)
     assert np.isfinite(log_loss(np.array([1, 0], dtype=np.uint8), np.array([0.0, 1.0])))

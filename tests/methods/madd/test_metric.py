@@ -35,10 +35,16 @@ def test_everything_that_is_asked_for(paper_rows: Scored) -> None:
     inner = np.quantile(paper_rows.score, np.arange(1, 8) / 8)
     assert np.allclose(comparison.edges, inner, atol=2e-4)
     ends = [0.0, *comparison.edges, 1.0]
-    counts = np.stack([np.histogram(paper_rows.score[paper_rows.group == g], ends)[0] for g in (0, 1)])
+    counts = np.stack(
+        [np.histogram(paper_rows.score[paper_rows.group == g], ends)[0] for g in (0, 1)]
+    )
     assert np.array_equal(comparison.counts, counts)
     assert counts.sum(axis=0).tolist() == [500] * 8
-    assert result.estimate == float(histogram_distance(counts[0], counts[1])) == result.comparisons[0].statistic
+    assert (
+        result.estimate
+        == float(histogram_distance(counts[0], counts[1]))
+        == result.comparisons[0].statistic
+    )
     assert np.abs(comparison.contributions).sum() == pytest.approx(result.estimate)
     assert np.allclose(comparison.contributions, counts[0] / 2000 - counts[1] / 2000)
     low, high = result.confidence_interval
@@ -47,7 +53,9 @@ def test_everything_that_is_asked_for(paper_rows: Scored) -> None:
     assert low < result.estimate < high
     assert result.confidence_interval.method == "directional delta"
     assert low < result.lower_limit < truth < 1.1953
-    assert result.bias_corrected == pytest.approx(result.estimate, abs=0.005)  # far apart there is no bias
+    assert result.bias_corrected == pytest.approx(
+        result.estimate, abs=0.005
+    )  # far apart there is no bias
     assert 0.05 < result.headline_null_mean < 0.3
     assert 0.03 < result.null_mean < 0.1
     assert result.pvalue == 1 / 2000
@@ -96,11 +104,16 @@ def test_every_bin_of_1000_is_there(rng: np.random.Generator) -> None:
 
 
 def test_estimate_and_grid_may_differ(paper_rows: Scored) -> None:
-    result = fs.madd(paper_rows.score, sensitive_features=paper_rows.group, n_bins=25, grid_bins=10, rng=1)
+    result = fs.madd(
+        paper_rows.score, sensitive_features=paper_rows.group, n_bins=25, grid_bins=10, rng=1
+    )
     frame = result.to_frame()
     assert frame["metric"].tolist() == ["madd"]
     assert frame["n_bins"].tolist() == [10]
-    by_numpy = [np.histogram(paper_rows.score[paper_rows.group == g], np.linspace(0, 1, 26))[0] / 2000 for g in (0, 1)]
+    by_numpy = [
+        np.histogram(paper_rows.score[paper_rows.group == g], np.linspace(0, 1, 26))[0] / 2000
+        for g in (0, 1)
+    ]
     assert result.headline == pytest.approx(np.abs(by_numpy[0] - by_numpy[1]).sum())
     assert result.estimate != result.headline
     assert "Headline MADD, not judged" in result.sentences()[0]
@@ -114,8 +127,16 @@ def test_tidy_table(paper_rows: Scored) -> None:
     assert frame["metric"].tolist() == ["madd"]
     grid = frame.iloc[0]
     assert grid.n_searched == 1000
-    assert (grid.headline, grid.h_low, grid.h_high) == (result.headline, result.bandwidth.low, result.bandwidth.high)
-    assert (grid.estimate, grid.null_mean, grid.pvalue) == (result.estimate, result.null_mean, result.pvalue)
+    assert (grid.headline, grid.h_low, grid.h_high) == (
+        result.headline,
+        result.bandwidth.low,
+        result.bandwidth.high,
+    )
+    assert (grid.estimate, grid.null_mean, grid.pvalue) == (
+        result.estimate,
+        result.null_mean,
+        result.pvalue,
+    )
     assert grid.verdict == "violated"
     assert (grid.n, grid.n_reference) == (2000, 2000)
     assert grid.bound_low == result.lower_limit
@@ -127,16 +148,22 @@ def test_tidy_table(paper_rows: Scored) -> None:
 
 
 def test_symmetry(paper_rows: Scored) -> None:
-    score, group = paper_rows.score, np.where(paper_rows.group == 0, "a", "b")
+    score = paper_rows.score
+    group = np.where(paper_rows.group == 0, "a", "b")
     one = fs.madd(score, sensitive_features=group, groups=["a", "b"], rng=1)
     other = fs.madd(score, sensitive_features=group, groups=["b", "a"], rng=1)
     assert one.estimate == other.estimate
     assert one.headline == other.headline
     assert np.allclose(one.comparisons[0].contributions, -other.comparisons[0].contributions)
     mirrored = fs.madd(1 - score, sensitive_features=group, rng=1)
-    assert mirrored.estimate == pytest.approx(one.estimate, abs=2e-3)  # a score next to an edge changes its bin
+    assert mirrored.estimate == pytest.approx(
+        one.estimate, abs=2e-3
+    )  # a score next to an edge changes its bin
     curved = fs.madd(score**7 / 2, sensitive_features=group, groups=["a", "b"], rng=1)
-    assert (curved.estimate, curved.pvalue) == (one.estimate, one.pvalue)  # ranks are all that counts
+    assert (curved.estimate, curved.pvalue) == (
+        one.estimate,
+        one.pvalue,
+    )  # ranks are all that counts
     assert tuple(curved.confidence_interval) == tuple(one.confidence_interval)
 
 
@@ -146,9 +173,13 @@ def test_seeds(paper_rows: Scored) -> None:
     assert first.to_frame().equals(again.to_frame())
     assert first.settings.seed == 5
     drawn = fs.madd(paper_rows.score, sensitive_features=paper_rows.group)
-    repeated = fs.madd(paper_rows.score, sensitive_features=paper_rows.group, rng=drawn.settings.seed)
+    repeated = fs.madd(
+        paper_rows.score, sensitive_features=paper_rows.group, rng=drawn.settings.seed
+    )
     assert drawn.to_frame().equals(repeated.to_frame())
-    from_generator = fs.madd(paper_rows.score, sensitive_features=paper_rows.group, rng=np.random.default_rng(5))
+    from_generator = fs.madd(
+        paper_rows.score, sensitive_features=paper_rows.group, rng=np.random.default_rng(5)
+    )
     assert from_generator.settings.seed is None
     assert from_generator.pvalue == first.pvalue
 
@@ -173,7 +204,11 @@ def three_groups(seed: int = 3) -> tuple[np.ndarray, np.ndarray]:
 def test_all_pairs() -> None:
     score, group = three_groups()
     result = fs.madd(score, sensitive_features=group, rng=1)
-    assert [(c.group, c.reference) for c in result.comparisons] == [("x", "y"), ("x", "z"), ("y", "z")]
+    assert [(c.group, c.reference) for c in result.comparisons] == [
+        ("x", "y"),
+        ("x", "z"),
+        ("y", "z"),
+    ]
     assert result.estimate.shape == (3,)
     assert isinstance(result.verdict, tuple)
     alone = fs.madd(score[group != "y"], sensitive_features=group[group != "y"], rng=1)
@@ -196,7 +231,9 @@ def test_largest_accounts_for_the_search() -> None:
     assert {largest.group, largest.reference} <= {"x", "y", "z"}
     assert largest.pvalue == largest.pvalue_adjusted == 1 / 2000
     assert largest.confidence_interval.low <= largest.estimate <= largest.confidence_interval.high
-    assert largest.confidence_interval.high >= max(c.confidence_interval.high for c in result.comparisons)
+    assert largest.confidence_interval.high >= max(
+        c.confidence_interval.high for c in result.comparisons
+    )
     assert largest.null_mean > max(c.null_mean for c in result.comparisons) * 0.9
     rng = np.random.default_rng(8)
     alike = fs.madd(rng.random(600), sensitive_features=np.arange(600) % 6, rng=1)
@@ -208,7 +245,9 @@ def test_largest_accounts_for_the_search() -> None:
 def test_one_against_the_rest() -> None:
     score, group = three_groups()
     result = fs.madd(score, sensitive_features=group, comparisons="rest", rng=1)
-    assert [(c.group, c.reference) for c in result.comparisons] == [(g, "all others") for g in ("x", "y", "z")]
+    assert [(c.group, c.reference) for c in result.comparisons] == [
+        (g, "all others") for g in ("x", "y", "z")
+    ]
     merged = fs.madd(score, sensitive_features=np.where(group == "z", "z", "rest"), rng=1)
     assert result["z"].estimate == merged.estimate
     assert result["z"].headline == merged.headline
@@ -219,7 +258,9 @@ def test_one_against_the_rest() -> None:
 
 
 def test_two_groups_against_the_rest_are_one_pair(paper_rows: Scored) -> None:
-    result = fs.madd(paper_rows.score, sensitive_features=paper_rows.group, comparisons="rest", rng=1)
+    result = fs.madd(
+        paper_rows.score, sensitive_features=paper_rows.group, comparisons="rest", rng=1
+    )
     assert len(result.comparisons) == 1
     assert result.largest is None
 
@@ -246,7 +287,10 @@ def test_intersections() -> None:
 
 
 def test_the_largest_names_the_pair_that_its_limit_comes_from() -> None:
-    """The tiny group has the largest MADD and no limit above 0; the large ones show the violation."""
+    """The tiny group has the largest MADD and no limit above 0.
+
+    The large ones show the violation.
+    """
     rng = np.random.default_rng(4)
     sizes = {"large": 900, "other": 900, "tiny": 4}
     score = np.concatenate([rng.beta(2, 3, 900), rng.beta(3, 2, 900), np.full(4, 0.99)])
@@ -274,31 +318,53 @@ def test_whole_weights_count_as_rows_do_in_the_estimate() -> None:
     score, group = three_groups()
     weight = np.random.default_rng(1).integers(1, 4, score.size)
     weighted = fs.madd(score, sensitive_features=group, sample_weight=weight, n_bins=10, rng=1)
-    repeated = fs.madd(np.repeat(score, weight), sensitive_features=np.repeat(group, weight), n_bins=10, rng=1)
+    repeated = fs.madd(
+        np.repeat(score, weight), sensitive_features=np.repeat(group, weight), n_bins=10, rng=1
+    )
     for c in weighted.comparisons:
         other = repeated[c.group, c.reference]
         assert c.estimate == pytest.approx(other.estimate, abs=1e-12)
-        assert c.confidence_interval.width > other.confidence_interval.width  # the same rows twice are no more evidence
+        assert (
+            c.confidence_interval.width > other.confidence_interval.width
+        )  # the same rows twice are no more evidence
 
 
 def test_equal_weights_change_next_to_nothing(paper_rows: Scored) -> None:
     plain = fs.madd(paper_rows.score, sensitive_features=paper_rows.group, rng=1)
-    weighted = fs.madd(paper_rows.score, sensitive_features=paper_rows.group, sample_weight=np.full(4000, 2.5), rng=1)
+    weighted = fs.madd(
+        paper_rows.score,
+        sensitive_features=paper_rows.group,
+        sample_weight=np.full(4000, 2.5),
+        rng=1,
+    )
     assert weighted.estimate == pytest.approx(plain.estimate, abs=1e-9)
     assert weighted.h_sup == pytest.approx(plain.h_sup)
-    assert weighted.confidence_interval.low == pytest.approx(plain.confidence_interval.low, abs=0.01)
-    assert weighted.confidence_interval.high == pytest.approx(plain.confidence_interval.high, abs=0.005)
-    assert weighted.to_frame().equals(plain.to_frame())  # D8: weights that are all the same change nothing
+    assert weighted.confidence_interval.low == pytest.approx(
+        plain.confidence_interval.low, abs=0.01
+    )
+    assert weighted.confidence_interval.high == pytest.approx(
+        plain.confidence_interval.high, abs=0.005
+    )
+    assert weighted.to_frame().equals(
+        plain.to_frame()
+    )  # D8: weights that are all the same change nothing
     own = np.where(paper_rows.group == 0, 2.5, 0.5)
-    by_group = fs.madd(paper_rows.score, sensitive_features=paper_rows.group, sample_weight=own, rng=1)
+    by_group = fs.madd(
+        paper_rows.score, sensitive_features=paper_rows.group, sample_weight=own, rng=1
+    )
     assert by_group.to_frame().equals(plain.to_frame())
     uneven = fs.madd(
-        paper_rows.score, sensitive_features=paper_rows.group, sample_weight=1 + paper_rows.score / 1e6, rng=1
+        paper_rows.score,
+        sensitive_features=paper_rows.group,
+        sample_weight=1 + paper_rows.score / 1e6,
+        rng=1,
     )
     assert uneven.comparisons[0].tests[0].method == "multiplier bootstrap"
     assert np.isnan(uneven.headline_null_mean)  # no permutation, no null mean of the search
     assert uneven.confidence_interval.low == pytest.approx(plain.confidence_interval.low, abs=0.01)
-    assert uneven.confidence_interval.high == pytest.approx(plain.confidence_interval.high, abs=0.005)
+    assert uneven.confidence_interval.high == pytest.approx(
+        plain.confidence_interval.high, abs=0.005
+    )
 
 
 def test_clusters() -> None:
@@ -318,7 +384,12 @@ def test_clusters() -> None:
 def test_clusters_across_groups() -> None:
     rng = np.random.default_rng(2)
     with pytest.warns(DataWarning, match="clusters lie in several groups"):
-        result = fs.madd(rng.random(300), sensitive_features=np.arange(300) % 2, cluster=np.arange(300) // 6, rng=1)
+        result = fs.madd(
+            rng.random(300),
+            sensitive_features=np.arange(300) % 2,
+            cluster=np.arange(300) // 6,
+            rng=1,
+        )
     assert result.comparisons[0].tests[0].method == "multiplier bootstrap"
     assert 0 < result.pvalue <= 1
 
@@ -327,7 +398,12 @@ def test_search_in_every_permutation() -> None:
     score, group = three_groups()
     two = group != "z"
     result = fs.madd(
-        score[two], sensitive_features=group[two], permutations="search", n_resamples=99, max_bins=120, rng=1
+        score[two],
+        sensitive_features=group[two],
+        permutations="search",
+        n_resamples=99,
+        max_bins=120,
+        rng=1,
     )
     frame = result.to_frame()
     assert frame[["pvalue", "headline_pvalue"]].notna().all(axis=None)
@@ -342,13 +418,19 @@ def test_search_in_every_permutation() -> None:
 
 def test_verdicts() -> None:
     rng = np.random.default_rng(4)
-    score, group = rng.random(20_000), np.arange(20_000) % 2
+    score = rng.random(20_000)
+    group = np.arange(20_000) % 2
     assert fs.madd(score, sensitive_features=group, n_bins=5, rng=1).verdict == "satisfied"
     few = slice(0, 200)
-    assert fs.madd(score[few], sensitive_features=group[few], n_bins=5, rng=1).verdict == "undecided"
+    assert (
+        fs.madd(score[few], sensitive_features=group[few], n_bins=5, rng=1).verdict == "undecided"
+    )
     shifted = np.clip(score + 0.3 * group, 0, 1)
     assert fs.madd(shifted, sensitive_features=group, n_bins=5, rng=1).verdict == "violated"
-    assert fs.madd(shifted, sensitive_features=group, n_bins=5, rng=1, margin=1.9).verdict == "satisfied"
+    assert (
+        fs.madd(shifted, sensitive_features=group, n_bins=5, rng=1, margin=1.9).verdict
+        == "satisfied"
+    )
 
 
 def test_null_mean_is_what_alike_groups_show() -> None:
@@ -358,7 +440,9 @@ def test_null_mean_is_what_alike_groups_show() -> None:
     found = []
     for _ in range(60):
         result = fs.madd(rng.beta(2, 3, 250), sensitive_features=group, rng=rng, n_resamples=99)
-        found.append((result.estimate, result.null_mean, result.headline, result.headline_null_mean))
+        found.append(
+            (result.estimate, result.null_mean, result.headline, result.headline_null_mean)
+        )
     estimate, null, headline, headline_null = np.mean(found, axis=0)
     error = np.std([f[0] for f in found]) / np.sqrt(60)
     assert abs(estimate - null) < 3.5 * error
@@ -368,8 +452,10 @@ def test_null_mean_is_what_alike_groups_show() -> None:
 def test_bias_correction_is_two_sided_bootstrap_arithmetic(paper_rows: Scored) -> None:
     """MADD − (mean bootstrap MADD − MADD), floored at 0; never MADD − null mean."""
     half = slice(None, None, 8)
-    result = fs.madd(paper_rows.score[half], sensitive_features=paper_rows.group[half], n_bins=30, rng=1)
-    counts = result.counts._on(30)
+    result = fs.madd(
+        paper_rows.score[half], sensitive_features=paper_rows.group[half], n_bins=30, rng=1
+    )
+    counts = result.counts._counts_on_grid(30)
     rng = np.random.default_rng(3)
     drawn = [rng.multinomial(c.sum(), c / c.sum(), size=20_000) for c in counts]
     mean = float(histogram_distance(drawn[0], drawn[1]).mean())
@@ -409,17 +495,25 @@ def test_no_warning_without_a_reason(paper_rows: Scored) -> None:
 
 
 def test_the_largest_that_is_judged_unlike_its_own_comparison_says_why() -> None:
-    """Four groups of 80: the fourth differs by .6 from the first, beyond .2 alone, not among six pairs."""
-    draws, n = np.random.default_rng(3), 80
+    """Four groups of 80: the fourth differs by .6 from the first, beyond .2 alone, not among six
+    pairs.
+    """
+    draws = np.random.default_rng(3)
+    n = 80
     score = np.concatenate([*(draws.beta(2, 2, n) for _ in range(3)), draws.beta(1.33, 3, n)])
     group = np.repeat(list("abcd"), n)
-    result = fs.madd(score, sensitive_features=group, n_bins=3, adjust="none", rng=1, n_resamples=100)
+    result = fs.madd(
+        score, sensitive_features=group, n_bins=3, adjust="none", rng=1, n_resamples=100
+    )
     largest = result.largest
     assert largest is not None
     own = result[largest.group, largest.reference]
     assert (own.verdict, largest.verdict) == ("violated", "undecided")
     (said,) = (n for n in result.notes() if n.startswith("The largest MADD"))
-    assert "(a against d: 0.600) is undecided, that comparison by itself is violated: it is judged over" in said
+    assert (
+        "(a against d: 0.600) is undecided, that comparison by itself is violated: it is judged"
+        " over" in said
+    )
     assert not dataclasses.replace(result, largest=None).beside_the_largest()
     alike = dataclasses.replace(largest, verdict="violated")
     assert not dataclasses.replace(result, largest=alike).beside_the_largest()
@@ -439,26 +533,33 @@ def test_comparisons_by_themselves_are_said_to_be() -> None:
 def three() -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(2)
     laws = ((2, 3, 60), (3, 2, 50), (2, 2, 40))
-    return np.concatenate([rng.beta(*law) for law in laws]), np.repeat(["a", "b", "c"], [60, 50, 40])
+    return np.concatenate([rng.beta(*law) for law in laws]), np.repeat(
+        ["a", "b", "c"], [60, 50, 40]
+    )
 
 
 BINS = (
-    "Bins are quantiles of the scores of both groups together, chosen without their labels; equal scores stay "
-    "together. The distance in them depends on the shares that the groups have of all rows, and not on the scale of "
-    "the scores."
+    "Bins are quantiles of the scores of both groups together, chosen without their labels; equal"
+    " scores stay together. The distance in them depends on the shares that the groups have of all"
+    " rows, and not on the scale of the scores."
 )
 ON_GRID = (
-    "{0} intervals by the directional delta method, for the distance in the bins named; verdicts by "
-    "one-sided limits at that level against {1}. null_mean: what alike groups would show."
+    "{0} intervals by the directional delta method, for the distance in the bins named; verdicts by"
+    " one-sided limits at that level against {1}. null_mean: what alike groups would show."
 )
 HEADLINE = "headline, which nothing else in the row is about: "
 STRETCH = HEADLINE + "the mean of MADD over the stable stretch of h = 1 … 1/1000 (Algorithm 1)."
-TOGETHER = "p-values adjusted by {0} over metric; verdicts hold together over the comparisons ({0})."
+TOGETHER = (
+    "p-values adjusted by {0} over metric; verdicts hold together over the comparisons ({0})."
+)
 DRAWN = "p-values: exact permutation, 99 resamples, seed 5."
 
 
 def printed_bins(score: np.ndarray, group: np.ndarray, pairs: list[str]) -> list[str]:
-    """Where the bins end, by NumPy's sorting: half way behind the first score that k/3 of the rows do not exceed."""
+    """Where the bins end, by NumPy's sorting.
+
+    Half way behind the first score that k/3 of the rows do not exceed.
+    """
     said = []
     for first, second in pairs:
         pooled = np.sort(score[np.isin(group, [first, second])])
@@ -474,38 +575,52 @@ def printed_bins(score: np.ndarray, group: np.ndarray, pairs: list[str]) -> list
         (
             {},
             [
-                BINS, ON_GRID.format("95%", 0.2), STRETCH, "bins", DRAWN,
+                BINS,
+                ON_GRID.format("95%", 0.2),
+                STRETCH,
+                "bins",
+                DRAWN,
                 "All pairs of groups are compared; " + TOGETHER.format("holm"),
             ],
         ),
         (
             {"grid_bins": 3, "n_bins": 6, "comparisons": "reference", "reference": "b"},
             [
-                BINS, ON_GRID.format("95%", 0.2), HEADLINE + "MADD in the 6 equal bins asked for.", "bins", DRAWN,
+                BINS,
+                ON_GRID.format("95%", 0.2),
+                HEADLINE + "MADD in the 6 equal bins asked for.",
+                "bins",
+                DRAWN,
                 "Each group is compared with b; " + TOGETHER.format("holm"),
             ],
         ),
         (
             {"n_bins": 6, "comparisons": "rest", "adjust": "bonferroni"},
             [
-                ON_GRID.format("95%", 0.2), DRAWN,
+                ON_GRID.format("95%", 0.2),
+                DRAWN,
                 "Each group is compared with all others; " + TOGETHER.format("bonferroni"),
             ],
         ),
         (
             {"n_bins": 6, "adjust": "none", "confidence_level": 0.9, "margin": 0.3},
             [
-                ON_GRID.format("90%", 0.3), DRAWN,
-                "All pairs of groups are compared; p-values not adjusted; each verdict is of its comparison "
-                "by itself.",
-                "The largest MADD (a against b: 0.840) is undecided, that comparison by itself is violated: "
-                "it is judged over all comparisons at once, any of which may be the largest in truth, and "
-                "needs more evidence.",
+                ON_GRID.format("90%", 0.3),
+                DRAWN,
+                (
+                    "All pairs of groups are compared; p-values not adjusted; each verdict is of"
+                    " its comparison by itself."
+                ),
+                (
+                    "The largest MADD (a against b: 0.840) is undecided, that comparison by itself"
+                    " is violated: it is judged over all comparisons at once, any of which may be"
+                    " the largest in truth, and needs more evidence."
+                ),
             ],
         ),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_notes_and_sentences_by_hand(options: dict[str, Any], wanted: list[str]) -> None:
     """Notes written down; sentences from the numbers of the tidy table, formatted here."""
     score, group = three()
@@ -515,21 +630,33 @@ def test_notes_and_sentences_by_hand(options: dict[str, Any], wanted: list[str])
     if at is not None:
         wanted = [*wanted[:at], *printed_bins(score, group, pairs), *wanted[at + 1 :]]
     assert result.notes() == wanted
-    level, margin = f"{100 * result.settings.confidence_level:g}%", result.settings.margin
+    level = f"{100 * result.settings.confidence_level:g}%"
+    margin = result.settings.margin
     rows = result.to_frame().to_dict("records")
     assert len(rows) == len(result.sentences())
     for row, said in zip(rows, result.sentences(), strict=True):
         ends = f"{row['ci_low']:.3f} to {row['ci_high']:.3f}"
         if row["metric"] == "madd_max":
-            start = f"Largest MADD {row['estimate']:.3f} ({level} interval {ends}), between {row['group']} and "
+            start = (
+                f"Largest MADD {row['estimate']:.3f} ({level} interval {ends}), between"
+                f" {row['group']} and "
+            )
             assert said.startswith(f"{start}{row['reference']}: {row['verdict']}; ")
             continue
         bins = "equal bins" if result.settings.equal_width else "bins of the pooled scores"
-        start = f"{row['group']} against {row['reference']}: MADD {row['estimate']:.3f} in {row['n_bins']:.0f} {bins} "
-        start += (
-            f"({level} interval {ends}; alike groups would show {row['null_mean']:.3f}): {row['verdict']}; the data "
+        start = (
+            f"{row['group']} against {row['reference']}: MADD {row['estimate']:.3f} in"
+            f" {row['n_bins']:.0f} {bins} "
         )
-        what = "show a distance above" if row["verdict"] == "violated" else "do not settle on which side of"
+        start += (
+            f"({level} interval {ends}; alike groups would show {row['null_mean']:.3f}):"
+            f" {row['verdict']}; the data "
+        )
+        what = (
+            "show a distance above"
+            if row["verdict"] == "violated"
+            else "do not settle on which side of"
+        )
         assert said.startswith(f"{start}{what} {margin:g}")
         if result.settings.equal_width:
             assert "Headline" not in said
@@ -538,7 +665,9 @@ def test_notes_and_sentences_by_hand(options: dict[str, Any], wanted: list[str])
         if result.settings.n_bins is None:
             where = f"for bandwidths from {row['h_low']:.3f} to {row['h_high']:.3f}"
         alike = f"alike groups would show {row['headline_null_mean']:.3f}"
-        assert said.endswith(f" Headline MADD, not judged: {row['headline']:.3f} {where} ({alike}).")
+        assert said.endswith(
+            f" Headline MADD, not judged: {row['headline']:.3f} {where} ({alike})."
+        )
 
 
 @pytest.mark.parametrize("rounded", [False, True])
@@ -554,7 +683,9 @@ def test_contributions_are_shares_of_either_side(rounded: bool) -> None:
         if rounded:
             values = np.unique(score)
             assert own["low"].tolist() == own["high"].tolist() == values.tolist()
-            shares = [[(score[m] == v).mean() for v in values] for m in (group == name, group != name)]
+            shares = [
+                [(score[m] == v).mean() for v in values] for m in (group == name, group != name)
+            ]
         else:
             edges = [*own["low"], 1.0]
             assert edges[0] == 0.0

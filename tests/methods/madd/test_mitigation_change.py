@@ -1,4 +1,7 @@
-"""What a mitigation changes: paired changes against closed forms and `compare_models`, weights, wrappers."""
+"""What a mitigation changes.
+
+Paired changes against closed forms and `compare_models`, weights, wrappers.
+"""
 
 from __future__ import annotations
 
@@ -26,31 +29,52 @@ def fitted(paper_rows: Scored) -> MaddMitigator:
 
 
 def changed(fitted: MaddMitigator, new: Scored, **options: Any) -> fs.results.MitigationResult:
-    return fitted.evaluate(new.score, new.y, sensitive_features=new.group, n_resamples=199, **options)
+    return fitted.evaluate(
+        new.score, new.y, sensitive_features=new.group, n_resamples=199, **options
+    )
 
 
 def test_changes_are_those_of_compare_models(fitted: MaddMitigator) -> None:
-    """Scores and predictions before and after as two models: the same numbers, but for the draws of MADD."""
+    """Scores and predictions before and after as two models.
+
+    The same numbers, but for the draws of MADD.
+    """
     new = scored(700, 400, 11)
     effect = changed(fitted, new)
-    scores = {"before": new.score, "after": fitted.transform(new.score, sensitive_features=new.group)}
+    scores = {
+        "before": new.score,
+        "after": fitted.transform(new.score, sensitive_features=new.group),
+    }
     models = fs.compare_models(
-        new.y, {name: (s >= 0.5).astype(int) for name, s in scores.items()}, score=scores,
-        metrics=["madd", "disparate_impact", "accuracy"], baseline="before", sensitive_features=new.group,
-        n_resamples=199, rng=1,
-    )  # fmt: skip
+        new.y,
+        {name: (s >= 0.5).astype(int) for name, s in scores.items()},
+        score=scores,
+        metrics=["madd", "disparate_impact", "accuracy"],
+        baseline="before",
+        sensitive_features=new.group,
+        n_resamples=199,
+        rng=1,
+    )
     assert effect.reference == models.reference == "0"
     for c in models.comparisons:
         own = effect.change(c.metric.removesuffix("_change"), c.group)
-        assert (own.before, own.after, own.estimate) == pytest.approx((c.before, c.after, c.estimate))
+        assert (own.before, own.after, own.estimate) == pytest.approx(
+            (c.before, c.after, c.estimate)
+        )
         if c.metric == "disparate_impact_change":
-            assert tuple(own.confidence_interval) == pytest.approx(tuple(c.confidence_interval), rel=1e-12)
+            assert tuple(own.confidence_interval) == pytest.approx(
+                tuple(c.confidence_interval), rel=1e-12
+            )
     shares = []
     (bins,) = effect.pairs[0].grids
     for edges, s in zip(bins["edges"], scores.values(), strict=True):
-        assert np.allclose(edges, np.quantile(s, np.arange(1, 6) / 6), atol=0.01)  # ⌈1/h_sup⌉ = 6 of 700 and 400 rows
+        assert np.allclose(
+            edges, np.quantile(s, np.arange(1, 6) / 6), atol=0.01
+        )  # ⌈1/h_sup⌉ = 6 of 700 and 400 rows
         ends = [0.0, *edges, 1.0]
-        shares.append([np.histogram(s[new.group == g], ends)[0] / (new.group == g).sum() for g in (0, 1)])
+        shares.append(
+            [np.histogram(s[new.group == g], ends)[0] / (new.group == g).sum() for g in (0, 1)]
+        )
     assert (bins["group"], bins["reference"]) == ("1", "0")
     assert bins["rows"].sum(axis=(1, 2)).tolist() == [400, 700]
     distances = [float(np.abs(a - b).sum()) for a, b in shares]
@@ -63,11 +87,19 @@ def test_changes_are_those_of_compare_models(fitted: MaddMitigator) -> None:
 
 
 def test_accuracy_by_tango_from_the_discordant_rows(fitted: MaddMitigator) -> None:
-    """Both limits are roots of Tango's statistic, written out here: (b − c − nδ)/√(n(2q + δ(1 − δ))) = ±z."""
+    """Both limits are roots of Tango's statistic, written out here.
+
+    (b − c − nδ)/√(n(2q + δ(1 − δ))) = ±z.
+    """
     new = scored(300, 200, 12)
     effect = changed(fitted, new)
-    right = [(s >= 0.5) == (new.y == 1) for s in (new.score, fitted.transform(new.score, sensitive_features=new.group))]
-    n, gained, lost = new.y.size, int((right[1] & ~right[0]).sum()), int((right[0] & ~right[1]).sum())
+    right = [
+        (s >= 0.5) == (new.y == 1)
+        for s in (new.score, fitted.transform(new.score, sensitive_features=new.group))
+    ]
+    n = new.y.size
+    gained = int((right[1] & ~right[0]).sum())
+    lost = int((right[0] & ~right[1]).sum())
     c = effect.change("accuracy")
     assert c.estimate == pytest.approx((gained - lost) / n)
     assert effect.error_after == pytest.approx(np.mean(~right[1]))
@@ -94,11 +126,16 @@ def test_no_map_is_no_change_with_an_interval(fitted: MaddMitigator) -> None:
         assert c.pvalue == 1
         assert c.verdict == "undecided"
     c = effect.change("accuracy")
-    assert c.confidence_interval.high == pytest.approx(1.959964**2 / (1_650 + 1.959964**2), rel=1e-5)
+    assert c.confidence_interval.high == pytest.approx(
+        1.959964**2 / (1_650 + 1.959964**2), rel=1e-5
+    )
 
 
 def test_changes_are_told_and_found_by_name(fitted: MaddMitigator) -> None:
-    """Written down from the numbers of each change; errors are 1 − accuracy of all rows, counted here."""
+    """Written down from the numbers of each change.
+
+    Errors are 1 − accuracy of all rows, counted here.
+    """
     new = scored(300, 8, 21)
     with pytest.warns(fs.FairstatsWarning):
         effect = changed(fitted, new)
@@ -127,22 +164,34 @@ def test_changes_are_told_and_found_by_name(fitted: MaddMitigator) -> None:
 
 def test_changes_of_three_groups_and_of_few_rows(fitted: MaddMitigator, paper_rows: Scored) -> None:
     group = np.where(np.arange(paper_rows.y.size) % 5 == 0, 2, paper_rows.group)
-    three = MaddMitigator(n_lambdas=21).fit(paper_rows.score, paper_rows.y, sensitive_features=group)
+    three = MaddMitigator(n_lambdas=21).fit(
+        paper_rows.score, paper_rows.y, sensitive_features=group
+    )
     new = scored(200, 150, 14)
     other = np.where(np.arange(350) % 5 == 0, 2, new.group)
     effect = three.evaluate(
-        new.score, new.y, sensitive_features=other, reference=1, comparisons="reference", n_resamples=99
+        new.score,
+        new.y,
+        sensitive_features=other,
+        reference=1,
+        comparisons="reference",
+        n_resamples=99,
     )
     assert [(c.group, c.reference) for c in effect.comparisons[:2]] == [("0", "1"), ("2", "1")]
     assert len(effect.comparisons) == 2 + 2 + 4
     few = np.r_[0:8, 200:350]
     with pytest.warns(fs.FairstatsWarning, match="fewer than 10 rows"):
-        effect = fitted.evaluate(new.score[few], new.y[few], sensitive_features=new.group[few], n_resamples=99)
+        effect = fitted.evaluate(
+            new.score[few], new.y[few], sensitive_features=new.group[few], n_resamples=99
+        )
     assert effect.comparisons[0].verdict == "insufficient evidence"
 
 
 def test_weights_count_as_rows(paper_rows: Scored) -> None:
-    """Whole weights against copied rows: maps, losses of the fit, and estimates; not the intervals."""
+    """Whole weights against copied rows: maps, losses of the fit, and estimates.
+
+    Not the intervals.
+    """
     weight = np.random.default_rng(3).integers(0, 4, paper_rows.y.size)
     copied = np.repeat(np.arange(paper_rows.y.size), weight)
     options: dict[str, Any] = {"splits": None, "n_lambdas": 21, "bandwidth": 0.1, "random_state": 1}
@@ -150,7 +199,9 @@ def test_weights_count_as_rows(paper_rows: Scored) -> None:
     weighted = MaddMitigator(**options).fit(
         *rows, sensitive_features=paper_rows.group, sample_weight=weight.astype(float)
     )
-    plain = MaddMitigator(**options).fit(*(r[copied] for r in rows), sensitive_features=paper_rows.group[copied])
+    plain = MaddMitigator(**options).fit(
+        *(r[copied] for r in rows), sensitive_features=paper_rows.group[copied]
+    )
     points = ["lambda_", "loss", "accuracy_loss", "fairness_loss"]
     assert np.allclose(weighted.loss_curve_[points], plain.loss_curve_[points], atol=1e-12)
     new = scored(400, 300, 15)
@@ -162,13 +213,20 @@ def test_weights_count_as_rows(paper_rows: Scored) -> None:
         assert (one.before, one.after) == pytest.approx((other.before, other.after), abs=1e-9)
         assert one.confidence_interval.low < one.estimate < one.confidence_interval.high
     ones = changed(plain, new, sample_weight=np.ones(700)).change("madd", "1").confidence_interval
-    assert tuple(ones) == pytest.approx(tuple(changed(plain, new).change("madd", "1").confidence_interval), abs=0.05)
-    halves = MaddMitigator(n_lambdas=21).fit(*rows, sensitive_features=paper_rows.group, sample_weight=weight)
+    assert tuple(ones) == pytest.approx(
+        tuple(changed(plain, new).change("madd", "1").confidence_interval), abs=0.05
+    )
+    halves = MaddMitigator(n_lambdas=21).fit(
+        *rows, sensitive_features=paper_rows.group, sample_weight=weight
+    )
     assert 0 < halves.lambda_ <= 1
 
 
 def test_losses_of_rows_left_out(paper_rows: Scored) -> None:
-    """In-sample MADD falls to about 0, left-out rows show more; the limits hold the loss of the whole law."""
+    """In-sample MADD falls to about 0, left-out rows show more.
+
+    The limits hold the loss of the whole law.
+    """
     rows = {"sensitive_features": paper_rows.group}
     inside = MaddMitigator(splits=None).fit(paper_rows.score, paper_rows.y, **rows)
     outside = MaddMitigator().fit(paper_rows.score, paper_rows.y, **rows)
@@ -203,11 +261,18 @@ def test_limits_of_the_loss_cover_that_of_new_rows() -> None:
 
 
 def test_limits_of_the_loss_by_plain_loops() -> None:
-    """Witness: mapped scores counted in bins one by one, half-normal means and variances written out."""
-    lambdas, bins, level = np.array([0.0, 0.4, 1.0]), 8, 0.9
+    """Witness: mapped scores counted in bins one by one, half-normal means and variances written
+    out.
+    """
+    lambdas = np.array([0.0, 0.4, 1.0])
+    bins = 8
+    level = 0.9
     new = scored(300, 240, 5)
     group = np.where(np.arange(540) % 9 == 0, 2, new.group)
-    samples = [LabelledSample(np.sort(new.score[group == g]), np.zeros((group == g).sum())) for g in range(3)]
+    samples = [
+        LabelledSample(np.sort(new.score[group == g]), np.zeros((group == g).sum()))
+        for g in range(3)
+    ]
     maps = MixtureCdfs.fit([s.scores[::2] for s in samples])
     z = stats.norm.ppf(1 - 0.1 / (2 * 3))
     wanted = np.zeros((3, 3))
@@ -223,15 +288,22 @@ def test_limits_of_the_loss_by_plain_loops() -> None:
             d = p[0] - p[1]
             own = p[0] * (1 - p[0]) / n[0] + p[1] * (1 - p[1]) / n[1]
             variance = np.maximum(own, pooled * (1 - pooled) * (1 / n[0] + 1 / n[1]))
-            near = np.abs(d) <= max(3, np.sqrt(np.log(min(n))), np.sqrt(2 * np.log(bins))) * np.sqrt(variance)
+            near = np.abs(d) <= max(
+                3, np.sqrt(np.log(min(n))), np.sqrt(2 * np.log(bins))
+            ) * np.sqrt(variance)
             sign = np.sign(d)
             far = np.where(near, 0, sign)
 
             def spread(s: np.ndarray, p: list[np.ndarray] = p, n: list[int] = n) -> float:
-                return sum(float((q * s**2).sum() - (q * s).sum() ** 2) / m for q, m in zip(p, n, strict=True))
+                return sum(
+                    float((q * s**2).sum() - (q * s).sum() ** 2) / m
+                    for q, m in zip(p, n, strict=True)
+                )
 
             half = stats.halfnorm(scale=np.sqrt(variance[near])) if near.any() else None
-            mean, turned = (float(half.mean().sum()), float(half.var().sum())) if half else (0.0, 0.0)
+            mean, turned = (
+                (float(half.mean().sum()), float(half.var().sum())) if half else (0.0, 0.0)
+            )
             below = max(mean + z * np.sqrt(spread(far) + turned), z * np.sqrt(spread(sign)))
             least = [max(abs((q * far).sum()) - q[near].sum(), 0) for q in p]
             above = z * np.sqrt(sum((1 - m**2) / size for m, size in zip(least, n, strict=True)))
@@ -275,11 +347,17 @@ def test_set_output(fitted: MaddMitigator) -> None:
     assert list(frame) == ["score"]
     assert frame.index.equals(score.index)
     assert np.array_equal(frame["score"], plain)
-    assert np.array_equal(copy.predict(score, sensitive_features=new.group), (plain >= 0.5).astype(int))
-    assert copy.evaluate(new.score, new.y, sensitive_features=new.group, n_resamples=99).lambda_ == fitted.lambda_
+    assert np.array_equal(
+        copy.predict(score, sensitive_features=new.group), (plain >= 0.5).astype(int)
+    )
+    assert (
+        copy.evaluate(new.score, new.y, sensitive_features=new.group, n_resamples=99).lambda_
+        == fitted.lambda_
+    )
     polars = pytest.importorskip("polars")
     assert isinstance(
-        copy.set_output(transform="polars").transform(new.score, sensitive_features=new.group), polars.DataFrame
+        copy.set_output(transform="polars").transform(new.score, sensitive_features=new.group),
+        polars.DataFrame,
     )
     again = MaddMitigator(n_lambdas=11).set_output(transform="pandas")
     found = again.fit_transform(new.score, new.y, sensitive_features=new.group)
@@ -290,10 +368,15 @@ def test_another_lambda(fitted: MaddMitigator) -> None:
     new = scored(50, 50, 17)
     rows: dict[str, Any] = {"sensitive_features": new.group}
     assert np.array_equal(
-        fitted.transform(new.score, **rows, lambda_=fitted.lambda_), fitted.transform(new.score, **rows)
+        fitted.transform(new.score, **rows, lambda_=fitted.lambda_),
+        fitted.transform(new.score, **rows),
     )
     half = fitted.transform(new.score, **rows, lambda_=0.5)
-    assert 0 < np.abs(half - new.score).max() < np.abs(fitted.transform(new.score, **rows) - new.score).max()
+    assert (
+        0
+        < np.abs(half - new.score).max()
+        < np.abs(fitted.transform(new.score, **rows) - new.score).max()
+    )
     with pytest.raises(InputError, match="lambda_"):
         fitted.transform(new.score, **rows, lambda_=1.1)
 

@@ -92,7 +92,9 @@ def test_predict(fitted: MaddMitigator, paper_rows: Scored) -> None:
     assert other.lambda_ == fitted.lambda_
     said = other.predict(paper_rows.score, sensitive_features=paper_rows.group)
     assert np.array_equal(said == "pass", predicted == 1)
-    flags = MaddMitigator().fit(paper_rows.score, paper_rows.y == 1, sensitive_features=paper_rows.group)
+    flags = MaddMitigator().fit(
+        paper_rows.score, paper_rows.y == 1, sensitive_features=paper_rows.group
+    )
     assert flags.classes_.tolist() == [False, True]
 
 
@@ -103,7 +105,10 @@ def test_scikit_learn_habits(paper_rows: Scored) -> None:
     assert copy.set_params(theta=0.9).theta == 0.9
     with pytest.raises(NotFittedError):
         mitigator.transform([0.5], sensitive_features=[0])
-    assert mitigator.fit(paper_rows.score, paper_rows.y, sensitive_features=paper_rows.group) is mitigator
+    assert (
+        mitigator.fit(paper_rows.score, paper_rows.y, sensitive_features=paper_rows.group)
+        is mitigator
+    )
     assert "theta=0.2" in repr(mitigator)
 
 
@@ -121,7 +126,10 @@ def test_scikit_learn_habits(paper_rows: Scored) -> None:
     ids=lambda check: check.__name__,
 )
 def test_scikit_learns_own_checks(check: Any) -> None:
-    """Those that do not call `fit(X, y)`: the groups are a keyword that scikit-learn does not pass."""
+    """Those that do not call `fit(X, y)`.
+
+    The groups are a keyword that scikit-learn does not pass.
+    """
     check("MaddMitigator", MaddMitigator())
 
 
@@ -140,7 +148,9 @@ def test_pickled_and_fitted_again(fitted: MaddMitigator, paper_rows: Scored) -> 
 
 def test_theta_weighs_fairness(paper_rows: Scored) -> None:
     chosen = [
-        MaddMitigator(theta=theta).fit(paper_rows.score, paper_rows.y, sensitive_features=paper_rows.group)
+        MaddMitigator(theta=theta).fit(
+            paper_rows.score, paper_rows.y, sensitive_features=paper_rows.group
+        )
         for theta in (0.0, 0.5, 1.0)
     ]
     assert chosen[0].lambda_ < 0.5
@@ -157,14 +167,20 @@ def test_other_losses(paper_rows: Scored) -> None:
     built_in = MaddMitigator(loss="log_loss", **small).fit(paper_rows.score, paper_rows.y, **rows)
     by_hand = MaddMitigator(loss=log_loss, **small).fit(paper_rows.score, paper_rows.y, **rows)
     assert np.allclose(built_in.loss_curve_, by_hand.loss_curve_, equal_nan=True)
-    brier = MaddMitigator(loss=brier_score_loss, **small).fit(paper_rows.score, paper_rows.y, **rows)
-    assert brier.loss_curve_["accuracy_loss"][0] == pytest.approx(brier_score_loss(paper_rows.y, paper_rows.score))
+    brier = MaddMitigator(loss=brier_score_loss, **small).fit(
+        paper_rows.score, paper_rows.y, **rows
+    )
+    assert brier.loss_curve_["accuracy_loss"][0] == pytest.approx(
+        brier_score_loss(paper_rows.y, paper_rows.score)
+    )
 
     def error(y: np.ndarray, p: np.ndarray) -> float:
         return float(np.mean((p >= 0.5) != y))
 
     counted = MaddMitigator(**small).fit(paper_rows.score, paper_rows.y, **rows).loss_curve_
-    mapped = MaddMitigator(loss=error, **small).fit(paper_rows.score, paper_rows.y, **rows).loss_curve_
+    mapped = (
+        MaddMitigator(loss=error, **small).fit(paper_rows.score, paper_rows.y, **rows).loss_curve_
+    )
     assert np.allclose(counted["accuracy_loss"], mapped["accuracy_loss"], atol=2 / 4000)
 
 
@@ -178,7 +194,10 @@ def test_given_bandwidth(paper_rows: Scored) -> None:
 
 
 def test_one_split_is_a_split(paper_rows: Scored) -> None:
-    """Judged on rows left out, whose distance lies above that of the rows that fitted the maps; none has no band."""
+    """Judged on rows left out, whose distance lies above that of the rows that fitted the maps.
+
+    None has no band.
+    """
     curves = [
         MaddMitigator(bandwidth=0.1, splits=splits, random_state=1)
         .fit(paper_rows.score, paper_rows.y, sensitive_features=paper_rows.group)
@@ -204,8 +223,11 @@ def test_a_decision_trees_atoms_may_stay_apart() -> None:
     """A monotone map cannot split an atom; it still keeps order, and MADD may stay where it was."""
     rng = np.random.default_rng(1)
     leaves = np.array([0.1, 0.4, 0.9])
-    score = np.concatenate([rng.choice(leaves, 400, p=[0.6, 0.3, 0.1]), rng.choice(leaves, 400, p=[0.1, 0.3, 0.6])])
-    group, y = np.repeat([0, 1], 400), (rng.random(800) < score).astype(int)
+    score = np.concatenate(
+        [rng.choice(leaves, 400, p=[0.6, 0.3, 0.1]), rng.choice(leaves, 400, p=[0.1, 0.3, 0.6])]
+    )
+    group = np.repeat([0, 1], 400)
+    y = (rng.random(800) < score).astype(int)
     with pytest.warns(DataWarning, match="'0' \\(3 values\\), '1' \\(3 values\\) are tied"):
         mitigator = MaddMitigator(theta=1.0).fit(score, y, sensitive_features=group)
     mapped = mitigator.transform(score, sensitive_features=group)
@@ -222,7 +244,11 @@ def test_effect_on_rows_that_the_search_has_not_seen(fitted: MaddMitigator) -> N
     assert effect.error_before < effect.error_after
     frame = effect.to_frame()
     assert frame["stage"].tolist() == ["before", "after"] + ["change"] * 5
-    assert frame["metric"].tolist()[2:] == ["madd_change", "disparate_impact_change", *["accuracy_change"] * 3]
+    assert frame["metric"].tolist()[2:] == [
+        "madd_change",
+        "disparate_impact_change",
+        *["accuracy_change"] * 3,
+    ]
     change = frame.iloc[-1]
     assert change.estimate == pytest.approx(effect.error_before - effect.error_after)
     assert change.ci_low < change.estimate < change.ci_high
@@ -242,13 +268,19 @@ def test_effect_on_rows_that_the_search_has_not_seen(fitted: MaddMitigator) -> N
 
 def test_rows_of_the_fit_are_no_test(fitted: MaddMitigator, paper_rows: Scored) -> None:
     with pytest.warns(DataWarning, match="pass other rows"):
-        effect = fitted.evaluate(paper_rows.score, paper_rows.y, sensitive_features=paper_rows.group)
-    assert effect.after.estimate < 0.05  # in-sample it is (1 − λ)·MADD(0) by construction, here .035
+        effect = fitted.evaluate(
+            paper_rows.score, paper_rows.y, sensitive_features=paper_rows.group
+        )
+    assert (
+        effect.after.estimate < 0.05
+    )  # in-sample it is (1 − λ)·MADD(0) by construction, here .035
 
 
 def test_options_of_madd_pass_through(fitted: MaddMitigator) -> None:
     new = scored(300, 300, 97)
-    effect = fitted.evaluate(new.score, new.y, sensitive_features=new.group, n_bins=10, confidence_level=0.9)
+    effect = fitted.evaluate(
+        new.score, new.y, sensitive_features=new.group, n_bins=10, confidence_level=0.9
+    )
     assert effect.before.settings.n_bins == 10
     assert effect.confidence_level == 0.9
     assert (effect.to_frame()["confidence_level"] == 0.9).all()
@@ -275,7 +307,9 @@ def test_options_of_madd_pass_through(fitted: MaddMitigator) -> None:
 )
 def test_parameters_out_of_range(options: dict[str, Any], message: str, paper_rows: Scored) -> None:
     with pytest.raises(InputError, match=message):
-        MaddMitigator(**options).fit(paper_rows.score, paper_rows.y, sensitive_features=paper_rows.group)
+        MaddMitigator(**options).fit(
+            paper_rows.score, paper_rows.y, sensitive_features=paper_rows.group
+        )
 
 
 @pytest.mark.parametrize(
@@ -299,7 +333,9 @@ def test_rows_that_cannot_be_fitted(paper_rows: Scored) -> None:
     with pytest.raises(InputError, match="one group"):
         MaddMitigator().fit(paper_rows.score, paper_rows.y, sensitive_features=np.zeros(4000))
     with pytest.raises(InputError, match="y_true|pos_label"):
-        MaddMitigator().fit(paper_rows.score, ["x", "z"] * 2000, sensitive_features=paper_rows.group)
+        MaddMitigator().fit(
+            paper_rows.score, ["x", "z"] * 2000, sensitive_features=paper_rows.group
+        )
     for lacking in ("score", "y"):
         given = {"score": paper_rows.score, "y": paper_rows.y, lacking: None}
         with pytest.raises(InputError, match=f"`{lacking}`: got None"):

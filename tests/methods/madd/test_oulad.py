@@ -1,22 +1,25 @@
-"""Tables 3 and 5 of Verger et al.: 24 MADD values of four classifiers on two courses of the Open University.
+"""Tables 3 and 5 of Verger et al..
 
-They are reproduced from the course tables with scikit-learn's defaults, but only with three things that the
-paper does not say and its published code shows:
+24 MADD values of four classifiers on two courses of the Open University.
+
+They are reproduced from the course tables with scikit-learn's defaults, but only with three things
+that the paper does not say and its published code shows:
 
 1. **The score of group 0 is the probability of failing.** For group 1 the code takes column 1 of
 `predict_proba`
-   (passing), for group 0 column 0. The tables so compare P(fail | group 0) with P(pass | group 1), and say
-   next to nothing about the classifiers. With one score for both groups logistic regression on course BBB has
-   a MADD of 0.35 by gender instead of 1.71, and 19 of the 24 values are smaller.
-2. The stretch was searched over 499 bandwidths with a width of 0.05 instead of 0.45·h_sup; stretches with
+   (passing), for group 0 column 0. The tables so compare P(fail | group 0) with P(pass | group 1),
+   and say next to nothing about the classifiers. With one score for both groups logistic regression
+   on course BBB has a MADD of 0.35 by gender instead of 1.71, and 19 of the 24 values are smaller.
+2. The stretch was searched over 499 bandwidths with a width of 0.05 instead of 0.45·h_sup;
+   stretches with
 fewer than
    50 steps were passed over, where Algorithm 1 extends them.
 3. The upper end is printed as the next bandwidth (MADD is constant up to there).
 
 Classifiers: LogisticRegression(), KNeighborsClassifier(), DecisionTreeClassifier(random_state=0),
-ComplementNB() ("naive Bayes"); features scaled to [0, 1] by fixed bounds. With the probabilities saved by the
-authors all 24 values and stretches agree; from the course tables 21 values agree to the two decimals printed.
-"""
+ComplementNB() ("naive Bayes"); features scaled to [0, 1] by fixed bounds. With the probabilities
+saved by the authors all 24 values and stretches agree; from the course tables 21 values agree to
+the two decimals printed."""
 
 from __future__ import annotations
 
@@ -28,8 +31,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from fairstats.methods.madd.curve import curve_of, first_ends, least_varying
+from fairstats.methods.madd.curve import curve_of
 from fairstats.methods.madd.scores import Sample
+from fairstats.methods.madd.stretches import first_ends, least_varying
 
 COURSES = ("BBB", "FFF")
 FEATURES = ("gender", "poverty", "disability")
@@ -66,14 +70,19 @@ STRETCHES = {
     ("FFF", "DT"): ((0.003, 0.056), (0.002, 0.053), (0.002, 0.053)),
     ("FFF", "NB"): ((0.012, 0.062), (0.01, 0.062), (0.012, 0.062)),
 }
-#: Off by .01 at most. Logistic regression's solver and the order of neighbours at equal distances depend on
-#: the version of scikit-learn: probabilities differ from those saved by the authors by .0015, and by one
-#: neighbour of five.
+#: Off by .01 at most. Logistic regression's solver and the order of neighbours at equal distances
+#: depend on the version of scikit-learn: probabilities differ from those saved by the authors by
+#: .0015, and by one neighbour of five.
 OTHER_VALUE = {("BBB", "LR", "disability"), ("BBB", "KN", "gender"), ("BBB", "KN", "poverty")}
-#: MADD is the same for all bandwidths there: every stretch has standard deviation 0. We return the first,
-#: the published code the one whose rounding error happens to be least.
-ANY_STRETCH = {*(("BBB", "DT", f) for f in FEATURES), ("FFF", "KN", "disability"), ("FFF", "DT", "gender")}
-#: The first two: probabilities as above. The last: the published code loses a bin at m = 93, 99, 105.
+#: MADD is the same for all bandwidths there: every stretch has standard deviation 0. We return the
+#: first, the published code the one whose rounding error happens to be least.
+ANY_STRETCH = {
+    *(("BBB", "DT", f) for f in FEATURES),
+    ("FFF", "KN", "disability"),
+    ("FFF", "DT", "gender"),
+}
+#: The first two: probabilities as above. The last: the published code loses a bin at m = 93, 99,
+#: 105.
 OTHER_STRETCH = {("BBB", "LR", "gender"), ("FFF", "LR", "disability"), ("FFF", "NB", "poverty")}
 #: MADD over the stretch with the probability of passing for both groups.
 ONE_SCORE = {
@@ -124,16 +133,28 @@ def fitted_probabilities(courses: dict[str, pd.DataFrame]) -> dict[tuple[str, st
 
 
 def cell(
-    courses: dict[str, pd.DataFrame], proba: np.ndarray, course: str, feature: str, *, as_published: bool
+    courses: dict[str, pd.DataFrame],
+    proba: np.ndarray,
+    course: str,
+    feature: str,
+    *,
+    as_published: bool,
 ) -> tuple[float, tuple[float, float], float]:
-    """MADD over the stretch, the stretch, its standard deviation; as published or with one score."""
+    """MADD over the stretch, the stretch, its standard deviation.
+
+    As published or with one score.
+    """
     frame = courses[course]
     group = frame.loc[frame["split"] == "test", feature].to_numpy()
-    first, second = proba[group == 0, 0 if as_published else 1], proba[group == 1, 1]
+    first = proba[group == 0, 0 if as_published else 1]
+    second = proba[group == 1, 1]
     curve = curve_of(Sample(np.sort(first)), Sample(np.sort(second)), 499, ("0", "1"))
-    h, madd = curve.bandwidth[::-1], curve.madd[::-1]
+    h = curve.bandwidth[::-1]
+    madd = curve.madd[::-1]
     first_end = first_ends(h, 1, WIDTH)
-    too_few = first_end - np.arange(h.size) < 50  # the code passes over them, Algorithm 1 extends them
+    too_few = (
+        first_end - np.arange(h.size) < 50
+    )  # the code passes over them, Algorithm 1 extends them
     i, j = least_varying(madd, np.where(too_few, h.size, first_end))
     stretch = (round(float(h[i]), 3), round(float(h[min(j + 1, h.size - 1)]), 3))
     return float(madd[i : j + 1].mean()), stretch, float(madd[i : j + 1].std())
@@ -148,10 +169,13 @@ def test_tables_3_and_5_as_published(
     courses: dict[str, pd.DataFrame], probabilities: dict[tuple[str, str], np.ndarray]
 ) -> None:
     """Which of the 24 values and stretches are met, cell by cell."""
-    other_value, other_stretch = set(), set()
+    other_value = set()
+    other_stretch = set()
     for course, model, feature in CELLS:
         position = FEATURES.index(feature)
-        madd, stretch, std = cell(courses, probabilities[course, model], course, feature, as_published=True)
+        madd, stretch, std = cell(
+            courses, probabilities[course, model], course, feature, as_published=True
+        )
         published = SEARCHED[course, model][position]
         assert madd == pytest.approx(published, abs=0.011), (course, model, feature)
         if abs(madd - published) > 0.0051:
@@ -181,7 +205,10 @@ def test_the_same_with_one_score_for_both_groups(
 def test_the_score_of_group_0_was_that_of_failing(
     courses: dict[str, pd.DataFrame], probabilities: dict[tuple[str, str], np.ndarray]
 ) -> None:
-    """Logistic regression on BBB passes most women and most men; as published the two are opposite."""
+    """Logistic regression on BBB passes most women and most men.
+
+    As published the two are opposite.
+    """
     frame = courses["BBB"]
     gender = frame.loc[frame["split"] == "test", "gender"].to_numpy()
     proba = probabilities["BBB", "LR"]
@@ -192,10 +219,12 @@ def test_the_score_of_group_0_was_that_of_failing(
 def test_histograms_of_the_vignette(
     courses: dict[str, pd.DataFrame], probabilities: dict[tuple[str, str], np.ndarray]
 ) -> None:
-    """The counts that `vignettes/02-madd.Rmd` carries: P(pass) by LR on BBB in 20 bins, by feature and group.
+    """The counts that `vignettes/02-madd.Rmd` carries.
 
-    The solver of another version of scikit-learn may move students to the next bin: two in a hundred at most.
-    """
+    P(pass) by LR on BBB in 20 bins, by feature and group.
+
+    The solver of another version of scikit-learn may move students to the next bin: two in a
+    hundred at most."""
     text = (Path(__file__).parents[3] / "vignettes" / "02-madd.Rmd").read_text(encoding="utf-8")
     printed = {
         (name, int(group)): np.array(counts.split(), dtype=int)

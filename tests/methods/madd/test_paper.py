@@ -1,8 +1,7 @@
 """Sections 4.4, 4.5 and 6.3 of Verger et al.
 
-Numbers of the paper: mean 1.19 over h in [0.007, 0.040], h_sup 0.074, error decay −0.51, error loss .361 →
-.390, fairness loss .598 → .063, λ* .970.
-"""
+Numbers of the paper: mean 1.19 over h in [0.007, 0.040], h_sup 0.074, error decay −0.51, error loss
+.361 → .390, fairness loss .598 → .063, λ* .970."""
 
 from __future__ import annotations
 
@@ -31,8 +30,10 @@ def test_true_distance_and_misprint_3() -> None:
     assert l1_distance(RIGHT) == pytest.approx(1.1953, abs=5e-5)
     assert l1_distance(PRINTED) == pytest.approx(1.4306, abs=5e-5)
     grid = (np.arange(20_000) + 0.5) / 20_000
-    means = {name: [np.mean([x * f(x) for x in grid]) for f in pair] for name, pair in
-             (("right", RIGHT), ("printed", PRINTED))}  # fmt: skip
+    means = {
+        name: [np.mean([x * f(x) for x in grid]) for f in pair]
+        for name, pair in (("right", RIGHT), ("printed", PRINTED))
+    }
     assert means["right"][1] > means["right"][0]
     assert means["printed"][1] < means["printed"][0]
 
@@ -42,7 +43,9 @@ def test_h_sup() -> None:
 
 
 def test_ten_seeds_of_the_simulation() -> None:
-    """Mean of ten within 1.195 ± .012, each in 1.155–1.235, stretch inside [.002, .055] in at least nine."""
+    """Mean of ten within 1.195 ± .012, each in 1.155–1.235, stretch inside [.002, .055] in at least
+    nine.
+    """
     found = [searched(10_000, 10_000, seed) for seed in SEEDS]
     means = np.array([s.mean for s in found])
     assert abs(means.mean() - 1.195) <= 0.012, means
@@ -66,10 +69,14 @@ def test_error_decays_with_the_square_root_of_n() -> None:
 
 @pytest.mark.parametrize("seed", range(3))
 def test_mitigation_figures(seed: int) -> None:
-    """The error rises by some .03, fairness loss falls from .598 to .063 or less, also on new rows."""
-    fit, new = scored(10_000, 10_000, seed), scored(10_000, 10_000, 1000 + seed)
+    """The error rises by some .03, fairness loss falls from .598 to .063 or less, also on new
+    rows.
+    """
+    fit = scored(10_000, 10_000, seed)
+    new = scored(10_000, 10_000, 1000 + seed)
     mitigator = MaddMitigator(random_state=1).fit(fit.score, fit.y, sensitive_features=fit.group)
-    first, last = mitigator.loss_curve_.iloc[0], mitigator.loss_curve_.iloc[-1]
+    first = mitigator.loss_curve_.iloc[0]
+    last = mitigator.loss_curve_.iloc[-1]
     assert first.accuracy_loss == pytest.approx(0.361, abs=0.010)
     assert last.accuracy_loss == pytest.approx(0.390, abs=0.012)
     assert first.fairness_loss == pytest.approx(0.598, abs=0.015)
@@ -82,12 +89,17 @@ def test_mitigation_figures(seed: int) -> None:
 
 
 def test_madd_of_lambda_shrinks_towards_its_line() -> None:
-    """The largest |MADD(λ) − (1 − λ)·MADD(0)| falls with n on new rows; on those of the fit it is near 0."""
+    """The largest |MADD(λ) − (1 − λ)·MADD(0)| falls with n on new rows.
+
+    On those of the fit it is near 0.
+    """
     grid = np.linspace(0, 1, 11)
-    gaps, inside = [], []
+    gaps = []
+    inside = []
     for n in (250, 2_500, 25_000):
         rng = np.random.default_rng(n)
-        fit, new = draw(n, n, rng), draw(n, n, rng)
+        fit = draw(n, n, rng)
+        new = draw(n, n, rng)
         maps = MixtureCdfs.fit(list(fit))
         unlabelled = [LabelledSample(np.sort(x), np.zeros(n, dtype=np.uint8)) for x in new]
         found = 2 * fairness_losses([(maps, unlabelled)], grid, 20)

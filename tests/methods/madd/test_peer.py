@@ -30,7 +30,9 @@ def search() -> ModuleType:
     return pytest.importorskip("maddlib.optimal_bandwidth", reason=MISSING)
 
 
-def both_curves(evaluation: ModuleType, n0: int, n1: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+def both_curves(
+    evaluation: ModuleType, n0: int, n1: int, seed: int
+) -> tuple[np.ndarray, np.ndarray]:
     """Ours and theirs for m = 1 … 1,000."""
     rows = scored(n0, n1, seed)
     ours = fs.madd_curve(rows.score, sensitive_features=rows.group, groups=[0, 1]).madd
@@ -61,9 +63,12 @@ def test_the_defect(evaluation: ModuleType) -> None:
 
 def test_a_score_on_an_edge(evaluation: ModuleType) -> None:
     """Its edges are k·(1/m), rounded twice: 0.7 falls below 7/10."""
-    first, second = np.full(10, 0.7), np.full(10, 0.71)
+    first = np.full(10, 0.7)
+    second = np.full(10, 0.71)
     theirs = evaluation.MADD(0.1, pred_proba_sf0=first, pred_proba_sf1=second)
-    curve = fs.madd_curve(np.concatenate([first, second]), sensitive_features=np.repeat([0, 1], 10), max_bins=10)
+    curve = fs.madd_curve(
+        np.concatenate([first, second]), sensitive_features=np.repeat([0, 1], 10), max_bins=10
+    )
     assert curve.madd[9] == 0
     assert theirs == 2
 
@@ -74,7 +79,9 @@ def test_algorithm_1(search: ModuleType, seed: int) -> None:
     rows = scored(2_000, 1_500, seed)
     curve = fs.madd_curve(rows.score, sensitive_features=rows.group, groups=[0, 1], max_bins=400)
     stable = stable_bandwidth(curve)
-    theirs = search.find_stable_interval(curve.bandwidth[::-1], curve.madd[::-1], n0=2_000, n1=1_500)
+    theirs = search.find_stable_interval(
+        curve.bandwidth[::-1], curve.madd[::-1], n0=2_000, n1=1_500
+    )
     i, j = theirs["indexes"]
     assert (stable.low, stable.high) == (curve.bandwidth[::-1][i], curve.bandwidth[::-1][j])
     assert stable.mean == pytest.approx(theirs["madd average"], rel=1e-12)
@@ -82,7 +89,10 @@ def test_algorithm_1(search: ModuleType, seed: int) -> None:
 
 
 def test_no_eligible_stretch(search: ModuleType) -> None:
-    """Theirs answers the indexes (0, 0) with an infinite standard deviation; ours says what to do."""
+    """Theirs answers the indexes (0, 0) with an infinite standard deviation.
+
+    Ours says what to do.
+    """
     h = 1 / np.arange(40, 0, -1)
     answer = search.find_stable_interval(h, np.linspace(1, 0, 40), n0=100, n1=100)
     assert answer["indexes"] == (0, 0)

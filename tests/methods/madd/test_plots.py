@@ -81,8 +81,10 @@ def test_losses_and_before_after(paper_rows: Scored) -> None:
     drawn = effect.plot()
     labels = [t.get_text() for t in drawn.get_legend().get_texts()]
     assert labels == ["0, before", "1, before", "0, after", "1, after"]
-    apart = [np.abs(np.subtract(*(line.get_ydata() for line in pair))).mean() for pair in
-             (drawn.lines[:2], drawn.lines[2:])]  # fmt: skip
+    apart = [
+        np.abs(np.subtract(*(line.get_ydata() for line in pair))).mean()
+        for pair in (drawn.lines[:2], drawn.lines[2:])
+    ]
     assert apart[1] < 0.3 * apart[0]
 
 
@@ -95,7 +97,9 @@ def test_given_axes_are_used(result: MaddResult) -> None:
 def test_hostile_names_of_groups(rng: np.random.Generator) -> None:
     """No mathematics, nothing hidden by an underscore, nothing longer than the picture."""
     names = np.array(["$x^{", "_hidden", "<b>" + 80 * "w"])
-    result = fs.madd(rng.random(300), sensitive_features=np.resize(names, 300), groups=list(names), rng=1)
+    result = fs.madd(
+        rng.random(300), sensitive_features=np.resize(names, 300), groups=list(names), rng=1
+    )
     axes = result.plot()
     axes.figure.canvas.draw()
     labels = [t.get_text() for t in axes.get_legend().get_texts()]

@@ -14,11 +14,13 @@ from statsmodels.stats.multitest import multipletests
 import fairstats as fs
 from fairstats.methods.madd.result import MaddResult
 from fairstats.report.inputs import AuditColumns, AuditInput, AuditSettings, build_input
-from fairstats.report.sections import SECTIONS
-from fairstats.report.sections.methods import run_madd
+from fairstats.report.methods import ANSWERS
+from fairstats.report.methods.madd import run_madd
 
 
-def inputs(*, score: str | None = "score", reference: object = None, **settings: object) -> AuditInput:
+def inputs(
+    *, score: str | None = "score", reference: object = None, **settings: object
+) -> AuditInput:
     rng = np.random.default_rng(1)
     group = np.repeat(["a", "b", "c"], [300, 200, 100])
     frame = pd.DataFrame(
@@ -64,9 +66,9 @@ def test_weights() -> None:
 def test_every_metric_and_method_has_words() -> None:
     (result,) = run_madd(inputs())
     frame = result.to_frame()
-    (entry,) = (entry for entry in SECTIONS if entry.key == "madd")
-    assert set(frame["metric"]) <= set(entry.words("words"))
-    assert "directional delta" in entry.words("intervals")
+    answer = ANSWERS["madd"]
+    assert set(frame["metric"]) <= set(answer.words)
+    assert "directional delta" in answer.intervals
 
 
 @pytest.mark.parametrize("n_resamples", [None, 500])
@@ -114,13 +116,18 @@ def test_an_audit_with_a_score_has_the_numbers_of_the_function(
         rng=report.settings.seed,
     ).to_frame()
     for column in ("estimate", "ci_low", "ci_high", "pvalue"):
-        assert np.array_equal(table[column].to_numpy(), alone[column].to_numpy(), equal_nan=True), column
+        assert np.array_equal(table[column].to_numpy(), alone[column].to_numpy(), equal_nan=True), (
+            column
+        )
     assert table["verdict"].tolist()[1] == "violated"
-    assert report.verdicts == {**report.verdicts, **report.to_frame()["verdict"].value_counts().to_dict()}
+    assert report.verdicts == {
+        **report.verdicts,
+        **report.to_frame()["verdict"].value_counts().to_dict(),
+    }
 
 
 def test_an_audit_says_it_in_every_view(report: fs.results.AuditReport) -> None:
-    text = report.summary()
+    text = report.summary(full=True)
     for said in ("MADD: distance between score distributions", "MADD: the largest", "✗ violated"):
         assert said in text
     assert "MADD 0.2)" in " ".join(text.split())
@@ -129,7 +136,9 @@ def test_an_audit_says_it_in_every_view(report: fs.results.AuditReport) -> None:
     again = fs.results.AuditReport.from_dict(json.loads(json.dumps(report.to_dict())))
     assert again.to_frame().equals(report.to_frame())
     kept = next(r for r in again.results if isinstance(r, MaddResult))
-    assert kept.comparisons[0].curve is None  # a thousand numbers per comparison would be as long as data
+    assert (
+        kept.comparisons[0].curve is None
+    )  # a thousand numbers per comparison would be as long as data
     with pytest.raises(fs.InputError, match="an audit"):
         kept.plot(kind="curve")
 
@@ -152,7 +161,7 @@ def test_the_command_line_shows_it(frame: pd.DataFrame, tmp_path: Path) -> None:
 
     path = tmp_path / "people.csv"
     frame.to_csv(path, index=False)
-    options = ["--y-pred", "hired", "--score", "score", "--group", "sex"]
+    options = ["--y-pred", "hired", "--score", "score", "--group", "sex", "--full"]
     done = CliRunner().invoke(app, ["audit", str(path), *options])
     assert done.exit_code == 0, done.output
     assert "MADD: distance between score distributions" in done.stdout
@@ -166,12 +175,19 @@ def test_the_command_line_shows_it(frame: pd.DataFrame, tmp_path: Path) -> None:
         ({"cluster": "own_site"}, "by permutation of the labels of whole clusters"),
     ],
 )
-def test_weights_and_clusters_in_an_audit(frame: pd.DataFrame, columns: dict[str, str], said: str) -> None:
+def test_weights_and_clusters_in_an_audit(
+    frame: pd.DataFrame, columns: dict[str, str], said: str
+) -> None:
     frame = frame.assign(own_site=frame["sex"] + frame["site"].astype(str))
-    report = fs.audit(frame, y_pred="hired", score="score", sensitive_features="sex", rng=1, **columns)
+    report = fs.audit(
+        frame, y_pred="hired", score="score", sensitive_features="sex", rng=1, **columns
+    )
     text = " ".join([*report.notes, *(s.text for s in report.methods)])
     assert said in text
-    assert "ABROCA needs the outcomes (y_true): the score score was used for MADD only." in report.notes
+    assert (
+        "ABROCA needs the outcomes (y_true): the score score was used for MADD only."
+        in report.notes
+    )
 
 
 def test_one_family_for_the_whole_audit(frame: pd.DataFrame) -> None:
@@ -184,7 +200,9 @@ def test_one_family_for_the_whole_audit(frame: pd.DataFrame) -> None:
 
 
 def test_a_reference_chosen_by_its_rate(frame: pd.DataFrame) -> None:
-    report = fs.audit(frame, y_pred="hired", score="score", sensitive_features="unit", reference="highest", rng=1)
+    report = fs.audit(
+        frame, y_pred="hired", score="score", sensitive_features="unit", reference="highest", rng=1
+    )
     said = next(s.text for s in report.statements if s.title == "Reference groups")
     assert "chosen by the data" in said
     assert "score distributions: all pairs of groups" in said

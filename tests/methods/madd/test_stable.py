@@ -19,7 +19,8 @@ def as_printed(
     lh: np.ndarray, lmadd: np.ndarray, n0: float, n1: float, nb_points_min: int, percent: float
 ) -> tuple[tuple[int, int], float, float]:
     """Algorithm 1, lines 11 to 37, with its names; a stretch holds both of its ends."""
-    indexes, std_min = (0, 0), np.inf
+    indexes = (0, 0)
+    std_min = np.inf
     h_max = lh[-1]
     order = ((np.sqrt(n0) + np.sqrt(n1)) / np.sqrt(n0 * n1)) ** (2 / 3)
     interval_length_min = order * percent
@@ -33,7 +34,8 @@ def as_printed(
         for j in range(right_bound_index, len(lmadd)):
             std = float(np.std(lmadd[i : j + 1]))
             if std < std_min:
-                std_min, indexes = std, (i, j)
+                std_min = std
+                indexes = (i, j)
     i, j = indexes
     return indexes, std_min, float(np.mean(lmadd[i : j + 1]))
 
@@ -55,10 +57,16 @@ def test_as_printed_on_the_papers_simulation(seed: int) -> None:
 
 
 @settings(max_examples=60)
-@given(st.lists(st.floats(0, 2), min_size=12, max_size=40), st.integers(1, 10), st.sampled_from([0.0, 0.1, 0.45, 1.0]))
+@given(
+    st.lists(st.floats(0, 2), min_size=12, max_size=40),
+    st.integers(1, 10),
+    st.sampled_from([0.0, 0.1, 0.45, 1.0]),
+)
 def test_as_printed_on_any_curve(values: list[float], min_points: int, width: float) -> None:
     curve = curve_from(np.array(values))
-    (i, j), std, _ = as_printed(curve.bandwidth[::-1], curve.madd[::-1], 200, 300, min_points, width)
+    (i, j), std, _ = as_printed(
+        curve.bandwidth[::-1], curve.madd[::-1], 200, 300, min_points, width
+    )
     if not np.isfinite(std):
         with pytest.raises(InputError, match="eligible"):
             stable_bandwidth(curve, min_points=min_points, width=width)
@@ -72,27 +80,38 @@ def test_as_printed_on_any_curve(values: list[float], min_points: int, width: fl
 
 
 def test_of_constant_stretches_the_first_wins() -> None:
-    """A decision tree's MADD does not change once its leaves are apart: standard deviation exactly 0."""
+    """A decision tree's MADD does not change once its leaves are apart.
+
+    Standard deviation exactly 0.
+    """
     madd = np.full(100, 0.1 + 0.2)
     madd[:3] = [0.0, 0.2, 0.25]
     stable = stable_bandwidth(curve_from(madd))
     assert stable.std == 0.0
     assert stable.mean == 0.1 + 0.2
-    assert stable.low == 1 / 100  # the least bandwidth, and the shortest eligible stretch from there
+    assert (
+        stable.low == 1 / 100
+    )  # the least bandwidth, and the shortest eligible stretch from there
     ends = 1 / np.arange(100, 0, -1)
-    first = max(int(np.searchsorted(ends, 0.01 + 0.45 * bandwidth_order(200, 300), side="right")) - 1, 50)
+    first = max(
+        int(np.searchsorted(ends, 0.01 + 0.45 * bandwidth_order(200, 300), side="right")) - 1, 50
+    )
     assert stable.high == ends[first]
 
 
 def test_constant_up_to_rounding_counts_as_constant(rng: np.random.Generator) -> None:
-    """Weighted scores: sums in another order differ by 1e-16, which must neither decide nor cost time."""
+    """Weighted scores: sums in another order differ by 1e-16, which must neither decide nor cost
+    time.
+    """
     madd = 0.3 + 1e-15 * rng.standard_normal(1000)
     madd[:2] = [0.0, 0.1]
     assert stable_bandwidth(curve_from(madd)).low == 1 / 1000
 
 
 def test_prefix_sums_do_not_lose_small_differences(rng: np.random.Generator) -> None:
-    """A stretch that varies by 1e-8 against one that varies by 2e-8, in a curve that varies by 1."""
+    """A stretch that varies by 1e-8 against one that varies by 2e-8, in a curve that varies by
+    1.
+    """
     noise = rng.standard_normal(400)
     madd = np.where(np.arange(400) < 5, np.linspace(0, 1, 400), 1 + 2e-8 * noise)
     madd[340:] = 1.5 + 1e-8 * noise[340:]
@@ -118,7 +137,9 @@ def test_a_curve_with_a_gap_is_an_error() -> None:
         stable_bandwidth(curve_from(madd))
 
 
-@pytest.mark.parametrize("options", [{"min_points": 0}, {"min_points": 2.5}, {"width": -0.1}, {"width": np.nan}])
+@pytest.mark.parametrize(
+    "options", [{"min_points": 0}, {"min_points": 2.5}, {"width": -0.1}, {"width": np.nan}]
+)
 def test_options_out_of_range(options: dict[str, float]) -> None:
     with pytest.raises(InputError, match=next(iter(options))):
         stable_bandwidth(curve_from(np.linspace(0, 1, 200)), **options)

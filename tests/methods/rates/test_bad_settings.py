@@ -1,4 +1,7 @@
-"""Settings and arguments that cannot be: one table, a row each, every one an `InputError` with a cure."""
+"""Settings and arguments that cannot be.
+
+One table, a row each, every one an `InputError` with a cure.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,9 @@ def impact(y_pred: Any = P, groups_of: Any = G, **options: Any) -> fs.results.Ra
     return fs.disparate_impact(y_pred, sensitive_features=groups_of, **options)
 
 
-def accuracy(y_true: Any = Y, y_pred: Any = P, groups_of: Any = G, **options: Any) -> fs.results.RatioResult:
+def accuracy(
+    y_true: Any = Y, y_pred: Any = P, groups_of: Any = G, **options: Any
+) -> fs.results.RatioResult:
     return fs.conditional_accuracy(y_true, y_pred, sensitive_features=groups_of, **options)
 
 
@@ -37,21 +42,36 @@ def counted(*tables: tuple[Any, ...], **options: Any) -> fs.results.RatioResult:
 #: Name → call and words of the message.
 TABLE: dict[str, tuple[Callable[[], Any], str]] = {
     # ------------------------------------------------ settings
-    "method": (lambda: impact(method="wald"), "`method`: got 'wald'; allowed: None, 'log', 'delta', 'score'"),
-    "method of ratios for a difference": (lambda: parity(method="log"), "`method`: got 'log'; allowed: None, 'score'"),
+    "method": (
+        lambda: impact(method="wald"),
+        "`method`: got 'wald'; allowed: None, 'log', 'delta', 'score'",
+    ),
+    "method of ratios for a difference": (
+        lambda: parity(method="log"),
+        "`method`: got 'log'; allowed: None, 'score'",
+    ),
     "method for average odds": (
         lambda: fs.average_odds_difference(Y, P, sensitive_features=G, method="bootstrap"),
         "`method`: got 'bootstrap'",
     ),
     "agg": (lambda: parity(agg="mean"), "`agg`: got 'mean'; allowed: None, 'max'"),
-    "threshold 10 for 10%": (lambda: parity(margin=10), r"`margin`: got 10; allowed: a size in \(0, 1\)"),
+    "threshold 10 for 10%": (
+        lambda: parity(margin=10),
+        r"`margin`: got 10; allowed: a size in \(0, 1\)",
+    ),
     "n_resamples": (lambda: impact(method="bootstrap", n_resamples=10), "`n_resamples`: got 10"),
     "rng": (lambda: parity(method="bootstrap", rng="seed"), "`rng`: got 'seed'"),
     "groups": (lambda: impact(groups=["a"]), "`groups`: got .*without 'b'"),
     "groups, a number": (lambda: impact(groups=2), "`groups`"),
     "cluster of one": (lambda: impact(cluster=[1] * 8), "`cluster`: got 1 sampling unit"),
-    "cluster missing": (lambda: impact(cluster=[None] + [1, 2] * 3 + [3]), "`cluster`: got missing values"),
-    "strata of a largest gap": (lambda: parity(strata=G, agg="max"), "`strata`: got strata with the largest gap"),
+    "cluster missing": (
+        lambda: impact(cluster=[None] + [1, 2] * 3 + [3]),
+        "`cluster`: got missing values",
+    ),
+    "strata of a largest gap": (
+        lambda: parity(strata=G, agg="max"),
+        "`strata`: got strata with the largest gap",
+    ),
     "strata of a function": (
         lambda: fs.group_metric(P, P, metric="f1", sensitive_features=G, strata=G),
         "`strata`: got strata with f1_difference",
@@ -60,7 +80,10 @@ TABLE: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: impact(strata=G, sample_weight=[1, 2] * 4),
         "`strata`: got strata of rows with weights or clusters",
     ),
-    "strata missing": (lambda: impact(strata=[None] + [1, 2] * 3 + [3]), "`strata`: got missing values"),
+    "strata missing": (
+        lambda: impact(strata=[None] + [1, 2] * 3 + [3]),
+        "`strata`: got missing values",
+    ),
     # ------------------------------------------------ what is passed
     "nothing": (lambda: fs.disparate_impact(), "`y_pred`: got None"),
     "no labels": (lambda: accuracy(None), "`y_true`: got None"),
@@ -69,17 +92,24 @@ TABLE: dict[str, tuple[Callable[[], Any], str]] = {
         lambda: fs.disparate_impact(P, sensitive_features=G, counts={"a": (1, 2)}),
         "`counts`: got both",
     ),
-    "a table for one row": (lambda: impact(np.ones((8, 2))), r"`y_pred`: got an array of shape \(8, 2\)"),
+    "a table for one row": (
+        lambda: impact(np.ones((8, 2))),
+        r"`y_pred`: got an array of shape \(8, 2\)",
+    ),
     "a single value": (lambda: impact(1), "`y_pred`: got a value of type int"),
     "counts, a number": (lambda: fs.disparate_impact(counts={"a": 5, "b": 6}), "`counts`"),
     "counts, a list": (lambda: fs.disparate_impact(counts=[(1, 2), (3, 4)]), "`counts`: got list"),
     "counts, empty": (lambda: fs.disparate_impact(counts={}), "`counts`: got no group"),
     "counts without labels": (
-        lambda: fs.conditional_accuracy(counts=fs.results.SelectionCounts.from_counts({"a": (1, 2), "b": (3, 4)})),
+        lambda: fs.conditional_accuracy(
+            counts=fs.results.SelectionCounts.from_counts({"a": (1, 2), "b": (3, 4)})
+        ),
         "`counts`: got selection counts",
     ),
     "counts of pairs": (
-        lambda: fs.disparate_impact(counts=fs.results.PairedCounts.from_counts({"a": range(8), "b": range(8)})),
+        lambda: fs.disparate_impact(
+            counts=fs.results.PairedCounts.from_counts({"a": range(8), "b": range(8)})
+        ),
         "`counts`",
     ),
     "models: a mapping for counts": (
@@ -113,7 +143,10 @@ SETTINGS: dict[str, tuple[Any, ...]] = {
     "alternative": ("lower",),
 }
 TABLE |= {
-    f"{name} {value!r}": (lambda o={name: value}: impact(**o), f"`{name}`: got {re.escape(repr(value))}; allowed: ")
+    f"{name} {value!r}": (
+        lambda o={name: value}: impact(**o),
+        f"`{name}`: got {re.escape(repr(value))}; allowed: ",
+    )
     for name, values in SETTINGS.items()
     for value in values
 }
@@ -142,7 +175,10 @@ PLANNING: tuple[tuple[Any, tuple[float, float], dict[str, Any], str], ...] = (
     (fs.sample_size_ratio, (0.5, 0.7), {"allocation": 0}, "`allocation`: got 0"),
 )
 TABLE |= {
-    f"{function.__name__} {words}": (lambda f=function, a=rates, o=options: f(*a, **o), re.escape(words))
+    f"{function.__name__} {words}": (
+        lambda f=function, a=rates, o=options: f(*a, **o),
+        re.escape(words),
+    )
     for function, rates, options, words in PLANNING
 }
 

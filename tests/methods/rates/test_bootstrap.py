@@ -1,4 +1,6 @@
-"""BCa on cell counts; the witness is `scipy.stats.bootstrap(method="BCa")` on the rows themselves."""
+"""BCa on cell counts; the witness is `scipy.stats.bootstrap(method="BCa")` on the rows
+themselves.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def statistic(contrast: str) -> Callable[..., Any]:
 @pytest.mark.parametrize("contrast", ["ratio", "difference"])
 @pytest.mark.parametrize("table", [TABLE, (8, 25, 30, 50)], ids=str)
 def test_as_scipy_on_rows(table: tuple[int, int, int, int], contrast: str) -> None:
-    """Both with 40,000 resamples; the tolerance is five Monte Carlo standard errors of a 2.5% quantile.
+    """Both with 40,000 resamples.
+
+    The tolerance is five Monte Carlo standard errors of a 2.5% quantile.
 
     That error is √(α(1−α)/B)/f(q) with f(q) ≈ φ(1.96)/s: 0.0134·s at B = 40,000, √2 of it for the
     difference of two runs, hence 0.095·s.
@@ -49,8 +53,12 @@ def test_as_scipy_on_rows(table: tuple[int, int, int, int], contrast: str) -> No
         method="BCa",
         rng=np.random.default_rng(1),
     )
-    ours = bca_distribution(*table, contrast=contrast, n_resamples=40_000, rng=np.random.default_rng(2))  # type: ignore[arg-type]
-    assert ours.interval(0.95) == pytest.approx(tuple(wanted.confidence_interval), abs=0.095 * wanted.standard_error)
+    ours = bca_distribution(
+        *table, contrast=contrast, n_resamples=40_000, rng=np.random.default_rng(2)
+    )  # type: ignore[arg-type]
+    assert ours.interval(0.95) == pytest.approx(
+        tuple(wanted.confidence_interval), abs=0.095 * wanted.standard_error
+    )
     assert np.std(ours.replicates) == pytest.approx(wanted.standard_error, rel=0.02)
 
 
@@ -59,10 +67,14 @@ def test_the_acceleration_is_that_of_a_jackknife_over_rows(contrast: str) -> Non
     """Leave each row out in turn; a = Σd³ / (6 (Σd²)^1.5)."""
     success, group = by_rows(TABLE)
     value = statistic(contrast)
-    left_out = np.array([value(np.delete(success, i), np.delete(group, i)) for i in range(success.size)])
+    left_out = np.array(
+        [value(np.delete(success, i), np.delete(group, i)) for i in range(success.size)]
+    )
     d = left_out.mean() - left_out
     wanted = np.sum(d**3) / (6 * np.sum(d**2) ** 1.5)
-    ours = bca_distribution(*TABLE, contrast=contrast, n_resamples=200, rng=np.random.default_rng(1))  # type: ignore[arg-type]
+    ours = bca_distribution(
+        *TABLE, contrast=contrast, n_resamples=200, rng=np.random.default_rng(1)
+    )  # type: ignore[arg-type]
     assert ours.acceleration == pytest.approx(wanted, rel=1e-10)
 
 
@@ -71,9 +83,11 @@ def test_the_acceleration_is_that_of_a_jackknife_over_rows(contrast: str) -> Non
 def test_the_statistic_inverts_the_interval(contrast: str, level: float) -> None:
     """z at an end of the interval is the quantile of the level: tests and intervals never disagree.
 
-    The replicates are discrete: at 20,001 of them a tie spans a few thousandths of probability, hence 0.05.
-    """
-    ours = bca_distribution(*TABLE, contrast=contrast, n_resamples=20_001, rng=np.random.default_rng(3))  # type: ignore[arg-type]
+    The replicates are discrete: at 20,001 of them a tie spans a few thousandths of probability,
+    hence 0.05."""
+    ours = bca_distribution(
+        *TABLE, contrast=contrast, n_resamples=20_001, rng=np.random.default_rng(3)
+    )  # type: ignore[arg-type]
     low, high = ours.interval(level)
     z = norm.ppf((1 + level) / 2)
     assert ours.statistic(low) == pytest.approx(z, abs=0.05)
@@ -93,14 +107,17 @@ def test_the_statistic_inverts_the_interval(contrast: str, level: float) -> None
     ],
     ids=str,
 )
-def test_the_statistic_is_where_the_interval_begins_to_exclude(replicates: tuple[float, ...]) -> None:
+def test_the_statistic_is_where_the_interval_begins_to_exclude(
+    replicates: tuple[float, ...],
+) -> None:
     """The witness is a search by halves over levels for the widest interval without the value.
 
-    Few replicates, so that every place among them counts: ties, gaps, both ends, infinite ones. A value
-    that every interval leaves out has the statistic of the share (1 − 1/3)/(n + 1/3) below all replicates
-    (the least that a quantile interpolates), and of 1 − 1/(2n) above them.
-    """
-    bias, acceleration, n = 0.15, -0.04, len(replicates)
+    Few replicates, so that every place among them counts: ties, gaps, both ends, infinite ones. A
+    value that every interval leaves out has the statistic of the share (1 − 1/3)/(n + 1/3) below
+    all replicates (the least that a quantile interpolates), and of 1 − 1/(2n) above them."""
+    bias = 0.15
+    acceleration = -0.04
+    n = len(replicates)
     ours = BcaDistribution(np.array(replicates), bias, acceleration)
 
     def side(critical: float, null: float) -> int:
@@ -113,13 +130,17 @@ def test_the_statistic_is_where_the_interval_begins_to_exclude(replicates: tuple
 
     nulls = sorted({*replicates, 0.1, 0.35, 0.7, 0.95, 1.15, 1.6, 2.2, 5.0} - {np.inf})
     for null in nulls:
-        direction, low, high = side(1e-9, null), 0.0, 5.0
+        direction = side(1e-9, null)
+        low = 0.0
+        high = 5.0
         if side(high, null) == direction != 0:
             wanted = beyond((2 / 3) / (n + 1 / 3) if direction > 0 else 1 - 0.5 / n)
         else:
             for _ in range(50):
                 middle = (low + high) / 2
-                low, high = (middle, high) if side(middle, null) == direction != 0 else (low, middle)
+                low, high = (
+                    (middle, high) if side(middle, null) == direction != 0 else (low, middle)
+                )
             wanted = direction * low
         assert ours.statistic(null) == pytest.approx(wanted, abs=1e-10), null
 
@@ -129,10 +150,14 @@ def test_the_statistic_is_where_the_interval_begins_to_exclude(replicates: tuple
 def test_the_bias_is_where_the_estimate_lies_among_the_replicates(
     table: tuple[int, int, int, int], contrast: str
 ) -> None:
-    """Φ⁻¹ of the share below plus half of the ties (Efron 1987), among replicates with a value, not 0/0."""
+    """Φ⁻¹ of the share below plus half of the ties (Efron 1987), among replicates with a value, not
+    0/0.
+    """
     k0, n0, k1, n1 = table
     estimate = k0 / n0 / (k1 / n1) if contrast == "ratio" else k0 / n0 - k1 / n1
-    ours = bca_distribution(*table, contrast=contrast, n_resamples=4_000, rng=np.random.default_rng(4))  # type: ignore[arg-type]
+    ours = bca_distribution(
+        *table, contrast=contrast, n_resamples=4_000, rng=np.random.default_rng(4)
+    )  # type: ignore[arg-type]
     replicates = ours.replicates
     assert not np.isnan(replicates).any()
     assert (np.diff(replicates[np.isfinite(replicates)]) >= 0).all()
@@ -141,7 +166,9 @@ def test_the_bias_is_where_the_estimate_lies_among_the_replicates(
     assert (replicates == estimate).sum() > 20
     shares = set()
     for seed in range(20):  # of two replicates, both may lie on one side: then ±Φ⁻¹(3/4)
-        two = bca_distribution(*table, contrast=contrast, n_resamples=2, rng=np.random.default_rng(seed))  # type: ignore[arg-type]
+        two = bca_distribution(
+            *table, contrast=contrast, n_resamples=2, rng=np.random.default_rng(seed)
+        )  # type: ignore[arg-type]
         share = float(np.mean(two.replicates < estimate) + np.mean(two.replicates == estimate) / 2)
         least = 0.5 / two.replicates.size
         shares.add(share)
@@ -150,15 +177,21 @@ def test_the_bias_is_where_the_estimate_lies_among_the_replicates(
 
 
 @pytest.mark.parametrize("table", [(4, 9, 1, 7), (1, 12, 1, 5), (5, 6, 1, 9)], ids=str)
-def test_without_a_jackknife_the_acceleration_is_of_influence_values(table: tuple[int, int, int, int]) -> None:
-    """Leaving the reference's one success out has no ratio: slopes of log T in the weight of each row.
+def test_without_a_jackknife_the_acceleration_is_of_influence_values(
+    table: tuple[int, int, int, int],
+) -> None:
+    """Leaving the reference's one success out has no ratio.
+
+    Slopes of log T in the weight of each row.
 
     By central differences of step 1e-5, exact to 1e-8; a = Σd³ / (6 (Σd²)^1.5) over rows.
     """
     success, group = by_rows(table)
 
     def log_ratio(weight: np.ndarray) -> float:
-        r0, r1 = (np.sum(weight * success * (group == g)) / np.sum(weight * (group == g)) for g in (0, 1))
+        r0, r1 = (
+            np.sum(weight * success * (group == g)) / np.sum(weight * (group == g)) for g in (0, 1)
+        )
         return float(np.log(r0 / r1))
 
     step = 1e-5 * np.eye(success.size)
@@ -171,7 +204,9 @@ def test_without_a_jackknife_the_acceleration_is_of_influence_values(table: tupl
 def test_p_value_and_interval_agree_through_the_public_function() -> None:
     counts = {"a": (18, 42), "b": (33, 37)}
     for level in (0.9, 0.95, 0.98, 0.99):
-        result = fs.disparate_impact(counts=counts, reference="b", method="bootstrap", confidence_level=level, rng=11)
+        result = fs.disparate_impact(
+            counts=counts, reference="b", method="bootstrap", confidence_level=level, rng=11
+        )
         assert (result.pvalue < 1 - level) == (1.0 not in result.confidence_interval)
 
 
@@ -201,9 +236,8 @@ def test_a_seed_repeats_and_is_reported() -> None:
     ids=str,
 )
 def test_cells_that_many_resamples_empty(counts: dict[str, Any]) -> None:
-    """Infinite ratios among the replicates, or in the jackknife, never give NaN, silence or somebody else's
-    error.
-    """
+    """Infinite ratios among the replicates, or in the jackknife, never give NaN, silence or
+    somebody else's error."""
     result = fs.disparate_impact(counts=counts, reference="b", method="bootstrap", rng=1)
     low, high = result.confidence_interval
     assert low < result.estimate < high
@@ -215,4 +249,6 @@ def test_cells_that_many_resamples_empty(counts: dict[str, Any]) -> None:
 @pytest.mark.parametrize("n_resamples", [0, 99, -5, None, "many"], ids=repr)
 def test_too_few_resamples(n_resamples: Any) -> None:
     with pytest.raises(fs.InputError, match="`n_resamples`: got"):
-        fs.disparate_impact(counts={"a": (5, 5), "b": (5, 5)}, method="bootstrap", n_resamples=n_resamples)
+        fs.disparate_impact(
+            counts={"a": (5, 5), "b": (5, 5)}, method="bootstrap", n_resamples=n_resamples
+        )

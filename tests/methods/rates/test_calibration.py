@@ -1,8 +1,9 @@
-"""The part of the calibration that runs with the suite: enumeration, and short simulations with a fixed seed.
+"""The part of the calibration that runs with the suite.
 
-The cells of the published table are in `tests/calibration/rates.py` (enumerated), `public_rates.py`,
-`power.py` and `peers.py`; ``python -m tests.calibration rates`` runs them.
-"""
+Enumeration, and short simulations with a fixed seed.
+
+The cells of the published table are in `tests/calibration/rates.py` (enumerated),
+`public_rates.py`, `power.py` and `peers.py`; ``python -m tests.calibration rates`` runs them."""
 
 from __future__ import annotations
 
@@ -22,7 +23,9 @@ from scipy.special import stdtr
 import fairstats as fs
 
 ROOT = Path(__file__).resolve().parents[3]
-SIZES, RATES, RATIOS = (30, 100, 1000), (0.02, 0.1, 0.5, 0.9), (0.5, 0.8, 1.0)
+SIZES = (30, 100, 1000)
+RATES = (0.02, 0.1, 0.5, 0.9)
+RATIOS = (0.5, 0.8, 1.0)
 
 
 def module_of(name: str) -> ModuleType:
@@ -49,10 +52,14 @@ def covered(study: ModuleType, method: str, contrast: str) -> Iterator[tuple[flo
     for n, rate, ratio in product(SIZES, RATES, RATIOS):
         truth = ratio if contrast == "ratio" else rate * ratio - rate
         at = study.tables(n, rate * ratio, n, rate)
-        yield study.least_expected(n, rate * ratio, n, rate), study.coverage(method, contrast, at, truth)
+        yield (
+            study.least_expected(n, rate * ratio, n, rate),
+            study.coverage(method, contrast, at, truth),
+        )
 
 
-# ---------------------------------------------------------------- the study describes the public functions
+# ---------------------------------------------------------------- the study describes the public
+# functions
 
 
 @pytest.mark.parametrize(
@@ -60,9 +67,12 @@ def covered(study: ModuleType, method: str, contrast: str) -> Iterator[tuple[flo
     [("ratio", m) for m in ("log", "delta", "score", "koopman")]
     + [("difference", m) for m in ("delta", "score", "mee")],
 )
-def test_the_vectorised_copy_is_the_public_function(study: ModuleType, contrast: str, method: str) -> None:
+def test_the_vectorised_copy_is_the_public_function(
+    study: ModuleType, contrast: str, method: str
+) -> None:
     """Every table of 6 against 7, empty cells among them: does the interval hold θ, is p ≤ α?"""
-    n0, n1 = 6, 7
+    n0 = 6
+    n1 = 7
     k0, k1 = np.meshgrid(np.arange(n0 + 1), np.arange(n1 + 1), indexing="ij")
     at = study.Tables(k0, n0, k1, n1, np.ones(k0.shape))
     function = fs.disparate_impact if contrast == "ratio" else fs.demographic_parity_difference
@@ -71,10 +81,15 @@ def test_the_vectorised_copy_is_the_public_function(study: ModuleType, contrast:
     covers = study.covers(method, contrast, at, truth)
     rejects = {a: study.rejects(method, contrast, at, v, a) for a, v in nulls.items()}
     # the exact tests of small cells have a study of their own
-    with mock.patch("fairstats.methods.rates.decision.needs_exact", return_value=False), warnings.catch_warnings():
+    with (
+        mock.patch("fairstats.methods.rates.decision.needs_exact", return_value=False),
+        warnings.catch_warnings(),
+    ):
         warnings.simplefilter("ignore")
         for (a, b), inside in np.ndenumerate(covers):
-            result = function(counts={"a": (a, n0 - a), "b": (b, n1 - b)}, reference="b", method=method)
+            result = function(
+                counts={"a": (a, n0 - a), "b": (b, n1 - b)}, reference="b", method=method
+            )
             comparison = result.comparisons[0]
             assert (truth in comparison.confidence_interval) == inside, (a, b)
             tests = {t.alternative: t.pvalue for t in comparison.tests}
@@ -88,12 +103,20 @@ def test_tables_hold_all_probability_but_1e_10(study: ModuleType) -> None:
 
 
 def test_an_enumerated_cell_is_the_enumeration(study: ModuleType) -> None:
-    """Coverage of the shares; both misses make up the rest; the larger one-sided test is the size."""
-    found = study.enumerated(None, 0, method="score", contrast="ratio", sizes=(90, 60), rate=0.4, truth=0.8)
+    """Coverage of the shares; both misses make up the rest.
+
+    The larger one-sided test is the size.
+    """
+    found = study.enumerated(
+        None, 0, method="score", contrast="ratio", sizes=(90, 60), rate=0.4, truth=0.8
+    )
     at = study.tables(60, 0.32, 90, 0.4)
     assert found["coverage"][0] == pytest.approx(study.coverage("score", "ratio", at, 0.8))
     assert sum(found[k][0] for k in ("coverage", "above", "below")) == pytest.approx(1, abs=1e-9)
-    sizes = [(at.probability * study.rejects("score", "ratio", at, 0.8, a)).sum() for a in ("less", "greater")]
+    sizes = [
+        (at.probability * study.rejects("score", "ratio", at, 0.8, a)).sum()
+        for a in ("less", "greater")
+    ]
     assert found["size"][0] == pytest.approx(max(sizes))
 
 
@@ -101,26 +124,33 @@ def test_an_enumerated_cell_is_the_enumeration(study: ModuleType) -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "contrast"), [("score", "ratio"), ("koopman", "ratio"), ("score", "difference"), ("mee", "difference")]
+    ("method", "contrast"),
+    [("score", "ratio"), ("koopman", "ratio"), ("score", "difference"), ("mee", "difference")],
 )
-def test_score_is_within_94_and_96_wherever_five_are_expected(study: ModuleType, method: str, contrast: str) -> None:
-    """The claim of `vignettes/methods.md`, exact: every expected count of successes and failures ≥ 5."""
+def test_score_is_within_94_and_96_wherever_five_are_expected(
+    study: ModuleType, method: str, contrast: str
+) -> None:
+    """The claim of `vignettes/methods.md`, exact.
+
+    Every expected count of successes and failures ≥ 5.
+    """
     enough = [share for least, share in covered(study, method, contrast) if least >= 5]
     assert len(enough) >= 20
     assert 0.94 <= min(enough) <= max(enough) <= 0.96
 
 
 def test_score_over_many_settings(study: ModuleType) -> None:
-    """Unequal groups and more rates: other code found .941 to .958 in 1,351 settings; here about 200 of that
-    kind.
-    """
+    """Unequal groups and more rates: other code found .941 to .958 in 1,351 settings; here about
+    200 of that kind."""
     found = []
     for n0, n1 in ((30, 30), (30, 100), (100, 30), (50, 200), (100, 100), (40, 300)):
         for p1 in np.arange(0.1, 0.95, 0.1):
             for ratio in (0.5, 0.8, 1.0, 1.25):
                 p0 = p1 * ratio
                 if p0 < 1 and study.least_expected(n0, p0, n1, p1) >= 5:
-                    found.append(study.coverage("score", "ratio", study.tables(n0, p0, n1, p1), ratio))
+                    found.append(
+                        study.coverage("score", "ratio", study.tables(n0, p0, n1, p1), ratio)
+                    )
     assert len(found) > 120
     assert min(found) >= 0.94
     assert max(found) <= 0.96
@@ -129,8 +159,8 @@ def test_score_over_many_settings(study: ModuleType) -> None:
 def test_where_log_and_delta_fail(study: ModuleType) -> None:
     """What the documentation says of them, so that it stays true.
 
-    Where no cell is empty: log over-covers at small counts and never falls below 94.4% in the grid; delta of
-    a ratio falls to .91 below ten expected counts, and reaches 94% only at about fifty.
+    Where no cell is empty: log over-covers at small counts and never falls below 94.4% in the grid;
+    delta of a ratio falls to .91 below ten expected counts, and reaches 94% only at about fifty.
     """
     log = list(covered(study, "log", "ratio"))
     assert min(share for _, share in log) > 0.944
@@ -140,7 +170,10 @@ def test_where_log_and_delta_fail(study: ModuleType) -> None:
         least = min(share for expected, share in delta if low <= expected <= high)
         assert least == pytest.approx(0.906, abs=0.001)
     assert min(share for expected, share in delta if expected >= 50) > 0.94
-    assert min(share for expected, share in covered(study, "delta", "difference") if expected <= 10) > 0.94
+    assert (
+        min(share for expected, share in covered(study, "delta", "difference") if expected <= 10)
+        > 0.94
+    )
 
 
 # ---------------------------------------------------------------- size
@@ -148,7 +181,13 @@ def test_where_log_and_delta_fail(study: ModuleType) -> None:
 
 @pytest.mark.parametrize(
     ("method", "contrast"),
-    [("score", "ratio"), ("koopman", "ratio"), ("log", "ratio"), ("score", "difference"), ("mee", "difference")],
+    [
+        ("score", "ratio"),
+        ("koopman", "ratio"),
+        ("log", "ratio"),
+        ("score", "difference"),
+        ("mee", "difference"),
+    ],
 )
 def test_size_of_the_score_tests(study: ModuleType, method: str, contrast: str) -> None:
     """Both one-sided tests at the edge and equality: at most 6.3% wherever five are expected."""
@@ -160,7 +199,9 @@ def test_size_of_the_score_tests(study: ModuleType, method: str, contrast: str) 
             own = rate * null if contrast == "ratio" else rate + null
             if own >= 0 and study.least_expected(n, max(own, 0.0), n, rate) >= 5:
                 at = study.tables(n, own, n, rate)
-                size = (at.probability * study.rejects(method, contrast, at, null, alternative)).sum()
+                size = (
+                    at.probability * study.rejects(method, contrast, at, null, alternative)
+                ).sum()
                 assert 0.03 <= size <= 0.063, (n, rate, null, alternative)
 
 
@@ -172,7 +213,9 @@ def test_exact_tests_keep_their_size(study: ModuleType) -> None:
     for null, alternative in ((0.8, "less"), (0.8, "greater"), (1.0, "two-sided")):
         p = np.empty((n + 1, n + 1))
         for k0, k1 in np.ndindex(p.shape):
-            p[k0, k1] = exact_pvalue(k0, n, k1, n, contrast="ratio", null=null, alternative=alternative)
+            p[k0, k1] = exact_pvalue(
+                k0, n, k1, n, contrast="ratio", null=null, alternative=alternative
+            )
         for rate in RATES:
             at = study.tables(n, rate * null, n, rate)
             assert (at.probability * (p <= 0.05)[at.k0, at.k1]).sum() <= 0.05
@@ -180,8 +223,8 @@ def test_exact_tests_keep_their_size(study: ModuleType) -> None:
 
 @pytest.mark.slow
 def test_bootstrap_coverage(study: ModuleType) -> None:
-    """BCa on every table of 20 against 20: at least 93% where it answers, within 93–98% where five are
-    expected.
+    """BCa on every table of 20 against 20: at least 93% where it answers, within 93–98% where five
+    are expected.
 
     No answer has exactly the probability of an empty cell other than 0/0, whose interval is [0, ∞].
     """
@@ -191,7 +234,9 @@ def test_bootstrap_coverage(study: ModuleType) -> None:
         warnings.simplefilter("ignore")
         for k0, k1 in np.ndindex(low.shape):
             counts = {"a": (k0, n - k0), "b": (k1, n - k1)}
-            result = fs.disparate_impact(counts=counts, reference="b", method="bootstrap", n_resamples=999, rng=1)
+            result = fs.disparate_impact(
+                counts=counts, reference="b", method="bootstrap", n_resamples=999, rng=1
+            )
             low[k0, k1], high[k0, k1] = result.confidence_interval
     for p1, ratio in product(RATES, RATIOS):
         p0 = p1 * ratio
@@ -214,16 +259,25 @@ def test_bootstrap_coverage(study: ModuleType) -> None:
         ("difference", 0.1, 1),
         *(
             pytest.param(*case, marks=pytest.mark.slow)
-            for case in (("ratio", 0.8, 1), ("ratio", 0.95, 1), ("ratio", 0.8, 3), ("difference", 0.1, 3))
+            for case in (
+                ("ratio", 0.8, 1),
+                ("ratio", 0.95, 1),
+                ("ratio", 0.8, 3),
+                ("difference", 0.1, 3),
+            )
         ),
     ],
 )
 def test_the_enumeration_is_the_public_function(contrast: str, size: float, family: int) -> None:
-    """Every table of 5 beside 12 in families of one and three: verdict, and what the interval holds, at the truth."""
+    """Every table of 5 beside 12 in families of one and three.
+
+    Verdict, and what the interval holds, at the truth.
+    """
     enumeration = module_of("enumeration")
     rate = 0.5 * size if contrast == "ratio" else 0.5 - size
     design = enumeration.Design(5, rate, 12, 0.5, contrast, 0.05 / family)
-    violated, satisfied = design.violated(size), design.satisfied(size)
+    violated = design.violated(size)
+    satisfied = design.satisfied(size)
     excluded = design.excluded(1 if contrast == "ratio" else 0)
     function = fs.disparate_impact if contrast == "ratio" else fs.demographic_parity_difference
     option = {"threshold": size} if contrast == "ratio" else {"margin": size}
@@ -273,41 +327,57 @@ def test_halves_ask_few_tables() -> None:
 def test_verdicts_at_the_end_of_the_fair_range(
     simulated: ModuleType, contrast: str, n0: int, n: int, wrong: tuple[str, ...]
 ) -> None:
-    """The public function on 60 samples, within four binomial errors of what the cells' enumeration gives."""
+    """The public function on 60 samples, within four binomial errors of what the cells' enumeration
+    gives.
+    """
     ratio = contrast == "ratio"
     function = fs.disparate_impact if ratio else fs.demographic_parity_difference
     truth, fair, neutral = (0.8, (0.8, 1.25), 1.0) if ratio else (-0.1, (-0.1, 0.1), 0.0)
     counts = simulated.study(
-        np.random.default_rng(8), 60, draw=lambda rng: simulated.binomial(rng, (n0, n), (0.5, 0.4)),
-        call=simulated.named(function), truth=[truth], fair=fair, neutral=neutral,
-    )  # fmt: skip
+        np.random.default_rng(8),
+        60,
+        draw=lambda rng: simulated.binomial(rng, (n0, n), (0.5, 0.4)),
+        call=simulated.named(function),
+        truth=[truth],
+        fair=fair,
+        neutral=neutral,
+    )
     design = module_of("enumeration").Design(n, 0.4, n0, 0.5, contrast)
     exact = module_of("rates").decided(None, 1, design=design, size=0.8 if ratio else 0.1)
     assert counts["answered"] == (60, 60)
     for name in ("coverage", "false violated", "false satisfied"):
         share, _ = exact[name]
-        assert abs(counts[name][0] / 60 - share) <= 4 * np.sqrt(share * (1 - share) / 60) + 1e-9, name
+        assert abs(counts[name][0] / 60 - share) <= 4 * np.sqrt(share * (1 - share) / 60) + 1e-9, (
+            name
+        )
     for name in ("false violated", "false satisfied"):
         assert exact[name][0] <= 0.055
         assert exact[name][0] >= 0.03 if name in wrong else exact[name][0] < 1e-6, name
 
 
 def test_an_edge_among_rare_tables_is_looked_at_from_both_sides() -> None:
-    """The edge lies in a run of no probability: a likely table out of order before it is asked all the same."""
+    """The edge lies in a run of no probability.
+
+    A likely table out of order before it is asked all the same.
+    """
     enumeration = module_of("enumeration")
     k = np.arange(200)
     chance = np.where((k >= 90) & (k < 110), 1e-12, 1 / 180)
     found = enumeration.by_halves(
         k, k, k.astype(float), chance, lambda k, _: 0.5 if k >= 105 or k == 88 else 0.01, 0.05
-    )  # fmt: skip
+    )
     assert not found[88]
     assert found[:88].all()
     assert not found[110:].any()
 
 
 def test_no_enumerated_cell_of_the_record_errs_more_than_it_may() -> None:
-    """Any false verdict, and any equality rejected, by the default: at most .055 of samples, or of families."""
-    study, record = module_of("study"), module_of("study").read_record()
+    """Any false verdict, and any equality rejected, by the default.
+
+    At most .055 of samples, or of families.
+    """
+    study = module_of("study")
+    record = module_of("study").read_record()
     cells = {c.key: c for name in ("rates", "public_rates") for c in module_of(name).CELLS}
     checked = 0
     for key, cell in cells.items():
@@ -320,7 +390,8 @@ def test_no_enumerated_cell_of_the_record_errs_more_than_it_may() -> None:
     assert checked > 300
 
 
-# ---------------------------------------------------------------- maxima, simultaneous intervals, ABROCA
+# ---------------------------------------------------------------- maxima, simultaneous intervals,
+# ABROCA
 
 
 def at_least(share: float, replicates: int) -> float:
@@ -330,9 +401,9 @@ def at_least(share: float, replicates: int) -> float:
 
 @pytest.mark.slow
 def test_the_interval_of_the_largest_gap_covers(simulated: ModuleType) -> None:
-    """25 samples of each design, alike groups among them: coverage 94% less three binomial standard errors
-    (14%), and size of the test at most .06 with three of them; the slow test below has 1,000.
-    """
+    """25 samples of each design, alike groups among them: coverage 94% less three binomial standard
+    errors (14%), and size of the test at most .06 with three of them; the slow test below has
+    1,000."""
     for words, (cases, rates) in simulated.GAPS.items():
         counts = simulated.largest(np.random.default_rng(5), 25, cases=cases, rates=rates)
         assert counts["coverage"][0] >= 25 * at_least(0.94, 25), words
@@ -341,7 +412,11 @@ def test_the_interval_of_the_largest_gap_covers(simulated: ModuleType) -> None:
 
 
 @pytest.mark.parametrize(
-    ("n0", "n1"), [(3, 20), *(pytest.param(*sizes, marks=pytest.mark.slow) for sizes in ((3, 60), (10, 10), (8, 40)))]
+    ("n0", "n1"),
+    [
+        (3, 20),
+        *(pytest.param(*sizes, marks=pytest.mark.slow) for sizes in ((3, 60), (10, 10), (8, 40))),
+    ],
 )
 def test_the_interval_of_the_largest_gap_covers_in_small_groups(n0: int, n1: int) -> None:
     """Enumerated, every pair of sixteen rates: at least 94%."""
@@ -349,9 +424,13 @@ def test_the_interval_of_the_largest_gap_covers_in_small_groups(n0: int, n1: int
 
     low, high = np.empty((2, n0 + 1, n1 + 1))
     for a, b in np.ndindex(n0 + 1, n1 + 1):
-        result = fs.demographic_parity_difference(counts={"a": (a, n0 - a), "b": (b, n1 - b)}, agg="max")
+        result = fs.demographic_parity_difference(
+            counts={"a": (a, n0 - a), "b": (b, n1 - b)}, agg="max"
+        )
         low[a, b], high[a, b] = result.confidence_interval
-    rates = np.array([0.02, 0.05, 0.08, 0.1, 0.13, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95])
+    rates = np.array(
+        [0.02, 0.05, 0.08, 0.1, 0.13, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95]
+    )
     of_0, of_1 = (binom.pmf(np.arange(n + 1), n, rates[:, None]) for n in (n0, n1))
     for i, j in np.ndindex(len(rates), len(rates)):
         gap = abs(rates[i] - rates[j])
@@ -362,23 +441,34 @@ def test_the_interval_of_the_largest_gap_covers_in_small_groups(n0: int, n1: int
 @pytest.mark.filterwarnings("ignore::fairstats.ground.errors.InsufficientEvidenceWarning")
 @pytest.mark.parametrize("clustered", [True, False], ids=["clusters", "weights"])
 @pytest.mark.parametrize("contrast", ["ratio", "difference"])
-def test_designs_describe_the_public_functions(clustered: bool, contrast: str, rng: np.random.Generator) -> None:
-    """Which of 30 samples are answered, and z and p of the test against the lower end of the fair range."""
-    designs, answered = module_of("designs"), 0
+def test_designs_describe_the_public_functions(
+    clustered: bool, contrast: str, rng: np.random.Generator
+) -> None:
+    """Which of 30 samples are answered, and z and p of the test against the lower end of the fair
+    range.
+    """
+    designs = module_of("designs")
+    answered = 0
     function = fs.disparate_impact if contrast == "ratio" else fs.demographic_parity_difference
     for _ in range(30):
         sizes = rng.integers(25, 600 if clustered else 250, 2)
         group = np.repeat(["a", "b"], sizes)
-        unit = np.where(group == "a", 0, 100) + rng.choice(40, group.size, p=rng.dirichlet(np.ones(40)))
+        unit = np.where(group == "a", 0, 100) + rng.choice(
+            40, group.size, p=rng.dirichlet(np.ones(40))
+        )
         own = rng.beta(0.2 * 6, 0.8 * 6, 140)[unit]
         selected = rng.random(group.size) < (own if clustered else 0.35)
         weight = np.ones(group.size) if clustered else rng.lognormal(0, 0.7, group.size)
         how = {"cluster": unit} if clustered else {"sample_weight": weight}
-        row = function(y_pred=selected, sensitive_features=group, reference="a", **how).comparisons[0]
+        row = function(y_pred=selected, sensitive_features=group, reference="a", **how).comparisons[
+            0
+        ]
         groups = []
         for name in ("b", "a"):
             own = group == name
-            places = np.unique(unit[own], return_inverse=True)[1] if clustered else np.arange(own.sum())
+            places = (
+                np.unique(unit[own], return_inverse=True)[1] if clustered else np.arange(own.sum())
+            )
             columns = (weight * selected, weight, weight**2)
             sums = [np.bincount(places, column[own])[None] for column in columns]
             groups.append(designs.summary(*sums, clustered=clustered))
@@ -387,7 +477,9 @@ def test_designs_describe_the_public_functions(clustered: bool, contrast: str, r
         if there:
             z, degrees = designs.statistic(*groups, 0.8 if contrast == "ratio" else -0.1, contrast)
             test = row.tests[0]
-            assert (test.statistic, test.pvalue) == pytest.approx((z[0], stdtr(degrees, z)[0]), rel=1e-9)
+            assert (test.statistic, test.pvalue) == pytest.approx(
+                (z[0], stdtr(degrees, z)[0]), rel=1e-9
+            )
             answered += 1
     assert answered == 30
 
@@ -398,7 +490,11 @@ def test_errors_hold_under_weights_and_clusters() -> None:
 
     Few clusters without a case of either kind are no evidence: at least 1,700 samples are answered.
     """
-    cells = [c for c in module_of("designs").CELLS if c.claim == "conservative" and "agg=" not in c.method]
+    cells = [
+        c
+        for c in module_of("designs").CELLS
+        if c.claim == "conservative" and "agg=" not in c.method
+    ]
     assert len(cells) > 300
     for cell in cells[::7]:
         counts = cell.simulate(np.random.default_rng(5), 2_000)
@@ -429,7 +525,10 @@ def test_simultaneous_intervals_hold_together(simulated: ModuleType) -> None:
 
 @pytest.mark.slow
 def test_abroca_covers() -> None:
-    """40 samples of two regimes: 95% less three standard errors (10.3%); the published cells have 1,000."""
+    """40 samples of two regimes: 95% less three standard errors (10.3%).
+
+    The published cells have 1,000.
+    """
     cells = [c for c in module_of("power").CELLS if c.method == "abroca" and "300" in c.regime]
     for cell in cells[:1] + cells[-1:]:
         held, runs = cell.simulate(np.random.default_rng(2), 40)["coverage"]
@@ -439,15 +538,17 @@ def test_abroca_covers() -> None:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*separate the labels without an error")
 def test_abroca_covers_94_per_cent_and_its_verdicts_keep_their_level() -> None:
-    """150 samples of every regime: coverage 94%, wrong verdicts and size 6%, each with three binomial
-    standard errors.
-    """
+    """150 samples of every regime: coverage 94%, wrong verdicts and size 6%, each with three
+    binomial standard errors."""
     for cell in module_of("power").CELLS:
         if cell.method == "abroca":
             counts = cell.simulate(np.random.default_rng(4), 150)
             assert counts["coverage"][0] >= 150 * at_least(0.94, 150), cell.key
             for name in {"size", "false verdict"} & set(counts):
-                assert counts[name][0] <= 150 * (0.06 + 3 * np.sqrt(0.06 * 0.94 / 150)), (cell.key, name)
+                assert counts[name][0] <= 150 * (0.06 + 3 * np.sqrt(0.06 * 0.94 / 150)), (
+                    cell.key,
+                    name,
+                )
 
 
 def test_binormal_areas() -> None:
@@ -460,20 +561,30 @@ def test_binormal_areas() -> None:
 def test_the_peers_bootstrap_is_fairlearns() -> None:
     """Quantiles of 2,000 resamples of counts and of 100 of rows: within four errors of the latter.
 
-    A quantile at q = 2.5% has the error √(q(1 − q)/100)·s/φ(1.96) = .27 s, with s the spread of the values.
-    """
+    A quantile at q = 2.5% has the error √(q(1 − q)/100)·s/φ(1.96) = .27 s, with s the spread of the
+    values."""
     metrics = pytest.importorskip("fairlearn.metrics", reason="fairlearn is not installed")
-    rows, selected = np.array([120, 60]), np.array([66, 24])
+    rows = np.array([120, 60])
+    selected = np.array([66, 24])
     group = np.repeat([0, 1], rows)
-    chosen = np.concatenate([np.arange(n) < k for n, k in zip(rows, selected, strict=True)]).astype(int)
+    chosen = np.concatenate([np.arange(n) < k for n, k in zip(rows, selected, strict=True)]).astype(
+        int
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         frame = metrics.MetricFrame(
-            metrics=metrics.selection_rate, y_true=chosen, y_pred=chosen, sensitive_features=group,
-            n_boot=100, ci_quantiles=[0.025, 0.975], random_state=1,
-        )  # fmt: skip
+            metrics=metrics.selection_rate,
+            y_true=chosen,
+            y_pred=chosen,
+            sensitive_features=group,
+            n_boot=100,
+            ci_quantiles=[0.025, 0.975],
+            random_state=1,
+        )
     peers = module_of("peers")
     for ratio, theirs in ((False, frame.difference_ci()), (True, frame.ratio_ci())):
-        ours = peers.percentiles(np.random.default_rng(2), selected, rows, ratio=ratio, n_boot=2_000)
+        ours = peers.percentiles(
+            np.random.default_rng(2), selected, rows, ratio=ratio, n_boot=2_000
+        )
         spread = (ours[1] - ours[0]) / 3.92
         assert np.allclose(ours, [float(t) for t in theirs], atol=4 * 0.27 * spread)

@@ -1,4 +1,5 @@
-"""The delta method: Theorem 3.1 in closed form, through statsmodels, and the paper's two wrong entries.
+"""The delta method: Theorem 3.1 in closed form, through statsmodels, and the paper's two wrong
+entries.
 
 Witnesses: the closed form σ²/n = T²·[(1−r₀)/k₀ + (1−r₁)/k₁]; statsmodels' `NonlinearDeltaCov` with
 φ(x) = x₁x₄/(x₂x₃) and Σ₄; the covariance of simulated indicators.
@@ -19,16 +20,21 @@ from fairstats.methods.rates.estimates import delta_covariance
 
 
 def ratio_gradient(x: np.ndarray) -> np.ndarray:
-    """Gradient of φ(x) = x₁x₄/(x₂x₃), shape (1, 4): success shares of both groups, then case shares."""
+    """Gradient of φ(x) = x₁x₄/(x₂x₃), shape (1, 4).
+
+    Success shares of both groups, then case shares.
+    """
     x1, x2, x3, x4 = x
-    return np.array([[x4 / (x2 * x3), -x1 * x4 / (x2**2 * x3), -x1 * x4 / (x2 * x3**2), x1 / (x2 * x3)]])
+    return np.array(
+        [[x4 / (x2 * x3), -x1 * x4 / (x2**2 * x3), -x1 * x4 / (x2 * x3**2), x1 / (x2 * x3)]]
+    )
 
 
 def multinomial_sigma4(p0: float, p1: float, r0: float, r1: float) -> np.ndarray:
     """Covariance Σ₄ of (success₀, success₁, case₀, case₁) indicators of one row.
 
-    Besse et al. (2018) print two wrong entries in Theorems 3.2 and 3.3: (4,1) as +p₀r₁ and (2,1) as −p₀r₁.
-    Right are −p₀r₁ and −p₀p₁: the events of different groups exclude each other.
+    Besse et al. (2018) print two wrong entries in Theorems 3.2 and 3.3: (4,1) as +p₀r₁ and (2,1) as
+    −p₀r₁. Right are −p₀r₁ and −p₀p₁: the events of different groups exclude each other.
 
     Parameters
     ----------
@@ -59,7 +65,9 @@ RATIOS: dict[str, tuple[tuple[int, ...], tuple[int, ...], Any]] = {
 }
 
 
-def shares(table: dict[str, tuple[int, ...]], metric: str) -> tuple[float, float, float, float, int]:
+def shares(
+    table: dict[str, tuple[int, ...]], metric: str
+) -> tuple[float, float, float, float, int]:
     """p₀, p₁, r₀, r₁ of Theorems 3.1 to 3.3 (group a is 0, reference b is 1) and n."""
     successes, cases, _ = RATIOS[metric]
     n = sum(map(sum, table.values()))
@@ -124,6 +132,60 @@ def test_theorem_31_through_statsmodels_to_1e12(metric: str) -> None:
     assert high == pytest.approx(result.estimate + reach, rel=1e-12)
 
 
+def test_statsmodels_has_the_delta_method_where_it_is_taken_from() -> None:
+    """`NonlinearDeltaCov` has no public name in 0.15: this is what an upgrade would break."""
+    import inspect
+
+    arguments = list(inspect.signature(NonlinearDeltaCov.__init__).parameters)
+    assert arguments[:5] == ["self", "func", "params", "cov_params", "deriv"]
+    assert NonlinearDeltaCov.__module__ == "statsmodels.stats._delta_method"
+    doubled = NonlinearDeltaCov(
+        lambda x: 2 * x, np.array([3.0]), np.array([[0.25]]), deriv=lambda x: np.array([[2.0]])
+    )
+    assert doubled.cov() == pytest.approx(1.0)
+
+
+def test_the_interval_of_a_ratio_is_statsmodels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With its covariance four times as large the interval is twice as wide; others stay."""
+    options = {"counts": TABLE, "reference": "b"}
+    by_delta = fs.disparate_impact(**options, method="delta").confidence_interval
+    by_log = fs.disparate_impact(**options, method="log").confidence_interval
+    plain = NonlinearDeltaCov.cov
+    monkeypatch.setattr(NonlinearDeltaCov, "cov", lambda self: 4 * plain(self))
+    wider = fs.disparate_impact(**options, method="delta").confidence_interval
+    assert wider.width == pytest.approx(2 * by_delta.width, rel=1e-12)
+    assert fs.disparate_impact(**options, method="log").confidence_interval == by_log
+
+
+@pytest.mark.filterwarnings("ignore::fairstats.ground.errors.DataWarning")
+@given(table=TABLES)
+def test_statsmodels_and_the_closed_form_are_twins(table: dict[str, tuple[int, ...]]) -> None:
+    """Also where the two rates depend on each other: clusters with rows of both groups."""
+    from fairstats.methods.rates.estimates import RateEstimates
+
+    errors = []
+    plain = RateEstimates.ratio_error_by_delta
+
+    def remember(self: RateEstimates, i: int, j: int) -> float:
+        errors.append((plain(self, i, j), self.contrast(i, j, ratio=True)[1]))
+        return errors[-1][0]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(RateEstimates, "ratio_error_by_delta", remember)
+        fs.disparate_impact(counts=table, reference="b", method="delta")
+        generator = np.random.default_rng(1)
+        fs.disparate_impact(
+            generator.random(400) < 0.4,
+            sensitive_features=np.tile(["a", "b"], 200),
+            cluster=np.repeat(np.arange(40), 10),
+            reference="b",
+            method="delta",
+        )
+    assert errors
+    for by_statsmodels, closed in errors:
+        assert by_statsmodels == pytest.approx(closed, rel=1e-9, abs=1e-12)
+
+
 def test_the_gradient_is_that_of_phi() -> None:
     """Witness: central differences of φ; their error is h² ≈ 1e-10 relative."""
     point = np.array([0.2, 0.3, 0.45, 0.4])
@@ -145,15 +207,20 @@ def test_numerical_gradients_are_as_good_as_analytic_ones() -> None:
 
     def gradient(x: np.ndarray) -> np.ndarray:
         whole = 2 * x[0] + x[1] + x[2]
-        return np.array([[2 * (x[1] + x[2]) / whole**2, -2 * x[0] / whole**2, -2 * x[0] / whole**2, 0.0]])
+        return np.array(
+            [[2 * (x[1] + x[2]) / whole**2, -2 * x[0] / whole**2, -2 * x[0] / whole**2, 0.0]]
+        )
 
     numeric = delta_covariance(f1_score, totals, covariance)
-    np.testing.assert_allclose(numeric, gradient(totals) @ covariance @ gradient(totals).T, rtol=1e-8)
+    np.testing.assert_allclose(
+        numeric, gradient(totals) @ covariance @ gradient(totals).T, rtol=1e-8
+    )
 
 
 # ---------------------------------------------------------------- the misprinted covariance
 
-#: Cell probabilities of (group, case, success): group 0 with success, case only, neither; then group 1.
+#: Cell probabilities of (group, case, success): group 0 with success, case only, neither; then
+#: group 1.
 CELLS = np.array([0.12, 0.18, 0.15, 0.22, 0.08, 0.25])
 
 
@@ -165,15 +232,26 @@ def printed_sigma4(p0: float, p1: float, r0: float, r1: float) -> np.ndarray:
     return printed
 
 
-def indicators(n: int, rng: np.random.Generator) -> tuple[np.ndarray, tuple[float, float, float, float]]:
-    """Counts of the six cells turned into sums of (success₀, success₁, case₀, case₁), and p₀, p₁, r₀, r₁."""
+def indicators(
+    n: int, rng: np.random.Generator
+) -> tuple[np.ndarray, tuple[float, float, float, float]]:
+    """Counts of the six cells turned into sums of (success₀, success₁, case₀, case₁), and p₀, p₁,
+    r₀, r₁.
+    """
     counts = rng.multinomial(n, CELLS, size=200_000) / n
-    sums = np.column_stack([counts[:, 0], counts[:, 3], counts[:, 0] + counts[:, 1], counts[:, 3] + counts[:, 4]])
+    sums = np.column_stack(
+        [counts[:, 0], counts[:, 3], counts[:, 0] + counts[:, 1], counts[:, 3] + counts[:, 4]]
+    )
     return sums, (0.12, 0.22, 0.30, 0.30)
 
 
-def test_sigma4_is_the_empirical_covariance_and_the_printed_one_is_not(rng: np.random.Generator) -> None:
-    """200,000 samples of n = 1,000: an entry's Monte Carlo error is below √(2/200,000)·σᵢσⱼ; five of them."""
+def test_sigma4_is_the_empirical_covariance_and_the_printed_one_is_not(
+    rng: np.random.Generator,
+) -> None:
+    """200,000 samples of n = 1,000: an entry's Monte Carlo error is below √(2/200,000)·σᵢσⱼ.
+
+    Five of them.
+    """
     sums, point = indicators(1_000, rng)
     empirical = np.cov(sums.T) * 1_000
     scale = np.sqrt(np.diag(empirical))
@@ -204,13 +282,15 @@ def test_the_printed_variance_is_too_large_by_four_t_squared(rng: np.random.Gene
 
 
 def test_the_misprint_on_adult() -> None:
-    """Adult with 15% of the labels flipped at random: σ ≈ 2.35 right, 3.09 with (4,1) wrong, 3.15 as
-    printed.
-    """
+    """Adult with 15% of the labels flipped at random: σ ≈ 2.35 right, 3.09 with (4,1) wrong, 3.15
+    as printed."""
     frame = fs.datasets.load_adult(subset="besse").frame
-    rich, male = frame["income"].eq(">50K"), frame["sex"].eq("Male")
-    r0, r1 = (rich & ~male).mean(), (rich & male).mean()
-    p0, p1 = 0.85 * r0, 0.85 * r1
+    rich = frame["income"].eq(">50K")
+    male = frame["sex"].eq("Male")
+    r0 = (rich & ~male).mean()
+    r1 = (rich & male).mean()
+    p0 = 0.85 * r0
+    p1 = 0.85 * r1
     gradient = ratio_gradient(np.array([p0, p1, r0, r1]))
 
     def sigma(matrix: np.ndarray) -> float:
@@ -231,8 +311,14 @@ def test_our_interval_uses_the_right_covariance(rng: np.random.Generator) -> Non
     """
     cells = np.array([0.15, 0.05, 0.10, 0.20, 0.20, 0.05, 0.05, 0.20])
     draws = rng.multinomial(2_000, cells, size=20_000).astype(float)
-    k0, d0, k1, d1 = draws[:, 0], draws[:, 0] + draws[:, 2], draws[:, 4], draws[:, 4] + draws[:, 6]
+    k0 = draws[:, 0]
+    d0 = draws[:, 0] + draws[:, 2]
+    k1 = draws[:, 4]
+    d1 = draws[:, 4] + draws[:, 6]
     spread = np.std(k0 / d0 / (k1 / d1))
-    counts = {"a": tuple(int(2_000 * c) for c in cells[:4]), "b": tuple(int(2_000 * c) for c in cells[4:])}
+    counts = {
+        "a": tuple(int(2_000 * c) for c in cells[:4]),
+        "b": tuple(int(2_000 * c) for c in cells[4:]),
+    }
     result = fs.conditional_accuracy(counts=counts, reference="b", method="delta")
     assert result.std_error == pytest.approx(spread, rel=0.02)

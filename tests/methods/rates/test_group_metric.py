@@ -1,6 +1,5 @@
-"""Any smooth function of the counts. Witnesses: scikit-learn for the values, analytic delta variances,
-simulation.
-"""
+"""Any smooth function of the counts. Witnesses: scikit-learn for the values, analytic delta
+variances, simulation."""
 
 from __future__ import annotations
 
@@ -31,8 +30,13 @@ SKLEARN = {
 @pytest.mark.parametrize("metric", SKLEARN)
 def test_values_as_scikit_learn(metric: str, rows_of: Any) -> None:
     rows = rows_of(COUNTS)
-    result = fs.group_metric(rows.y_true, rows.y_pred, metric=metric, sensitive_features=rows.group, reference="a")
-    value = {g: SKLEARN[metric](rows.y_true[rows.group == g], rows.y_pred[rows.group == g]) for g in "abc"}
+    result = fs.group_metric(
+        rows.y_true, rows.y_pred, metric=metric, sensitive_features=rows.group, reference="a"
+    )
+    value = {
+        g: SKLEARN[metric](rows.y_true[rows.group == g], rows.y_pred[rows.group == g])
+        for g in "abc"
+    }
     for c in result.comparisons:
         assert c.estimate == pytest.approx(value[c.group] - value["a"], abs=1e-12)
         assert c.rate == pytest.approx(value[c.group], abs=1e-12)
@@ -42,7 +46,8 @@ def test_values_as_scikit_learn(metric: str, rows_of: Any) -> None:
 
 def fieller_ends(a: Any, b: Any, v: Any, w: Any, z: float) -> tuple[Any, Any]:
     """Roots of (a − θb)² = z²(v + θ²w), cut at 0; no upper end where b² ≤ z²w."""
-    square, last = b**2 - z**2 * w, a**2 - z**2 * v
+    square = b**2 - z**2 * w
+    last = a**2 - z**2 * v
     root = np.sqrt(np.maximum((a * b) ** 2 - square * last, 0))
     low = np.where(last > 0, last / (a * b + root), 0.0)
     return low, np.where(square > 0, (a * b + root) / np.where(square > 0, square, 1.0), np.inf)
@@ -65,21 +70,27 @@ def test_functions_have_the_closed_delta_interval(cells: tuple[int, int]) -> Non
         ends: dict[str, list[tuple[Any, Any]]] = {"difference": [], "ratio": []}
         for more in (0.5, 1.0):
             k, other = (np.array([COUNTS[g][c] + more for g in "abc"]) for c in cells)
-            rate, variance = k / (k + other), k * other / (k + other) ** 3
+            rate = k / (k + other)
+            variance = k * other / (k + other) ** 3
             reach = z * np.sqrt(variance[g] + variance[0])
             ends["difference"].append((rate[g] - rate[0] - reach, rate[g] - rate[0] + reach))
             ends["ratio"].append(fieller_ends(rate[g], rate[0], variance[g], variance[0], z))
         for found, of in ((smooth, ends["difference"]), (ratio, ends["ratio"])):
             lows, highs = zip(*of, strict=True)
             wanted = (float(min(lows)), float(max(highs)))
-            assert tuple(found["abc"[g]].confidence_interval) == pytest.approx(wanted, rel=1e-8, abs=1e-10)
+            assert tuple(found["abc"[g]].confidence_interval) == pytest.approx(
+                wanted, rel=1e-8, abs=1e-10
+            )
 
 
 def f1_variance(tp: float, fp: float, fn: float) -> float:
     """Var(F1) = 4·(1−q)·q/(…): with e = fp + fn errors, F1 = 2tp/(2tp+e); gradient by hand."""
     whole = 2 * tp + fp + fn
-    to_tp, to_error = 2 * (fp + fn) / whole**2, -2 * tp / whole**2
-    return to_tp**2 * tp + to_error**2 * (fp + fn)  # the multinomial's −NNᵀ/n vanishes: F1 has degree 0
+    to_tp = 2 * (fp + fn) / whole**2
+    to_error = -2 * tp / whole**2
+    return to_tp**2 * tp + to_error**2 * (
+        fp + fn
+    )  # the multinomial's −NNᵀ/n vanishes: F1 has degree 0
 
 
 def test_f1_interval_by_hand() -> None:
@@ -98,18 +109,27 @@ def test_f1_interval_by_hand() -> None:
         assert tuple(result[group].confidence_interval) == pytest.approx(wanted, rel=1e-7)
 
 
-def delta_ends(metric: str, contrast: str, cells: list[np.ndarray], more: float, z: float) -> tuple[Any, Any]:
-    """Limits by the delta method about the value with `more` rows in every cell; cells: shape (4, N)."""
-    values, variances = [], []
+def delta_ends(
+    metric: str, contrast: str, cells: list[np.ndarray], more: float, z: float
+) -> tuple[Any, Any]:
+    """Limits by the delta method about the value with `more` rows in every cell; cells.
+
+    Shape (4, N).
+    """
+    values = []
+    variances = []
     for counts in cells:
         steps = 1e-4 * np.eye(4)[:, :, None]
         at, up, down = (
             evaluate(FORMULAS[metric], dict(zip(CELLS, np.moveaxis(c, -2, 0), strict=True)))
             for c in (counts + more, counts + more + steps, counts + more - steps)
         )
-        slopes, n = (up - down) / 2e-4, counts + more
+        slopes = (up - down) / 2e-4
+        n = counts + more
         values.append(at)
-        variances.append((n * slopes**2).sum(axis=0) - (n * slopes).sum(axis=0) ** 2 / n.sum(axis=0))
+        variances.append(
+            (n * slopes**2).sum(axis=0) - (n * slopes).sum(axis=0) ** 2 / n.sum(axis=0)
+        )
     if contrast == "ratio":
         return fieller_ends(values[1], values[0], variances[1], variances[0], z)
     reach = z * np.sqrt(sum(variances))
@@ -117,7 +137,10 @@ def delta_ends(metric: str, contrast: str, cells: list[np.ndarray], more: float,
 
 
 def least_cases(metric: str, cells: np.ndarray) -> Any:
-    """Of positives and negatives; for Matthews's correlation of predictions too, for F1 of what it counts."""
+    """Of positives and negatives.
+
+    For Matthews's correlation of predictions too, for F1 of what it counts.
+    """
     tp, fp, fn, tn = cells
     if metric == "f1":
         return tp + fp + fn
@@ -127,42 +150,73 @@ def least_cases(metric: str, cells: np.ndarray) -> Any:
 
 @pytest.mark.parametrize(
     ("metric", "contrast"),
-    [("f1", "difference"), ("f1", "ratio"), ("mcc", "difference"),
-     ("average_odds", "ratio"), ("balanced_accuracy", "ratio")],
-)  # fmt: skip
+    [
+        ("f1", "difference"),
+        ("f1", "ratio"),
+        ("mcc", "difference"),
+        ("average_odds", "ratio"),
+        ("balanced_accuracy", "ratio"),
+    ],
+)
 def test_limits_hold_where_errors_or_cases_are_few(metric: str, contrast: str) -> None:
-    """Small groups beside large ones, few errors or few positives: 3,000 samples each of 60 settings.
+    """Small groups beside large ones, few errors or few positives.
 
-    Witness: simulation, by a formula that is the public interval (checked on a sample of each setting). With
-    8,000 samples coverage is at least .94 and each limit errs in at most .073 (.929 and .086 here: three
-    Monte Carlo errors), with half a row more alone up to .10, with a whole one alone up to .17. About the
-    values themselves coverage falls to .18.
-    """
+    3,000 samples each of 60 settings.
+
+    Witness: simulation, by a formula that is the public interval (checked on a sample of each
+    setting). With 8,000 samples coverage is at least .94 and each limit errs in at most .073 (.929
+    and .086 here: three Monte Carlo errors), with half a row more alone up to .10, with a whole one
+    alone up to .17. About the values themselves coverage falls to .18."""
     rng = np.random.default_rng(1)
     truth = float(contrast == "ratio")
     plain = []
     sizes = ((20, 20), (2000, 10), (2000, 20), (2000, 40), (300, 20), (20, 2000))
-    laws = [(0.95, 0.05, 0.05), (0.8, 0.2, 0.1), (0.5, 0.3, 0.2), (0.99, 0.01, 0.1), (0.3, 0.05, 0.1)]
-    laws += [(0.6, 0.4, 0.4), (0.95, 0.05, 0.5), (0.8, 0.2, 0.3), (0.99, 0.01, 0.5), (0.99, 0.3, 0.5)]
+    laws = [
+        (0.95, 0.05, 0.05),
+        (0.8, 0.2, 0.1),
+        (0.5, 0.3, 0.2),
+        (0.99, 0.01, 0.1),
+        (0.3, 0.05, 0.1),
+    ]
+    laws += [
+        (0.6, 0.4, 0.4),
+        (0.95, 0.05, 0.5),
+        (0.8, 0.2, 0.3),
+        (0.99, 0.01, 0.5),
+        (0.99, 0.3, 0.5),
+    ]
     for (n0, n1), (tpr, fpr, base) in itertools.product(sizes, laws):
         law = [base * tpr, (1 - base) * fpr, base * (1 - tpr), (1 - base) * (1 - fpr)]
         cells = [rng.multinomial(n, law, 3000).T.astype(float) for n in (n0, n1)]
         with np.errstate(all="ignore"):
-            answers = np.all([least_cases(metric, c) >= (1 if metric in ("f1", "mcc") else 3) for c in cells], 0)
+            answers = np.all(
+                [least_cases(metric, c) >= (1 if metric in ("f1", "mcc") else 3) for c in cells], 0
+            )
             if answers.sum() < 400:
                 continue
             two, one = (
-                [delta_ends(metric, contrast, cells, more, z) for more in (0.5, 1.0)] for z in norm.ppf([0.975, 0.95])
+                [delta_ends(metric, contrast, cells, more, z) for more in (0.5, 1.0)]
+                for z in norm.ppf([0.975, 0.95])
             )
             bare = delta_ends(metric, contrast, cells, 0.0, norm.ppf(0.975))
-        low, high = np.minimum(two[0][0], two[1][0]), np.maximum(two[0][1], two[1][1])
+        low = np.minimum(two[0][0], two[1][0])
+        high = np.maximum(two[0][1], two[1][1])
         at = int(np.flatnonzero(answers)[0])
         ours = fs.group_metric(
-            metric=metric, contrast=contrast, reference="a", method="delta",  # type: ignore[arg-type]
+            metric=metric,
+            contrast=contrast,
+            reference="a",
+            method="delta",  # type: ignore[arg-type]
             counts={g: c[:, at] for g, c in zip("ab", cells, strict=True)},
-        ).confidence_interval  # fmt: skip
+        ).confidence_interval
         assert tuple(ours) == pytest.approx((low[at], high[at]), rel=1e-6, abs=1e-8)
-        assert np.mean(((low <= truth) & (truth <= high))[answers]) > 0.929, (n0, n1, tpr, fpr, base)
+        assert np.mean(((low <= truth) & (truth <= high))[answers]) > 0.929, (
+            n0,
+            n1,
+            tpr,
+            fpr,
+            base,
+        )
         above = np.mean((np.minimum(one[0][0], one[1][0]) > truth)[answers])
         below = np.mean((np.maximum(one[0][1], one[1][1]) < truth)[answers])
         assert max(above, below) < 0.086, (n0, n1, tpr, fpr, base)
@@ -172,10 +226,11 @@ def test_limits_hold_where_errors_or_cases_are_few(metric: str, contrast: str) -
 
 
 @pytest.mark.parametrize("metric", ["f1", "balanced_accuracy", "mcc", "treatment_equality"])
-def test_standard_errors_are_those_of_repeated_samples(metric: str, rng: np.random.Generator) -> None:
-    """20,000 multinomial samples of 2,000 rows a group; four Monte Carlo standard errors are 2%, bias 1%
-    more.
-    """
+def test_standard_errors_are_those_of_repeated_samples(
+    metric: str, rng: np.random.Generator
+) -> None:
+    """20,000 multinomial samples of 2,000 rows a group; four Monte Carlo standard errors are 2%,
+    bias 1% more."""
     cells = {g: tuple(20 * c for c in COUNTS[g]) for g in "ab"}
     values = {}
     for g, c in cells.items():
@@ -196,7 +251,10 @@ def test_a_function_of_the_counts() -> None:
 
 
 def test_weights_and_clusters(rows_of: Any, rng: np.random.Generator) -> None:
-    """The linearised covariance goes through the same delta method: TPR difference as the closed form."""
+    """The linearised covariance goes through the same delta method.
+
+    TPR difference as the closed form.
+    """
     rows = rows_of(COUNTS)
     options = {
         "sensitive_features": rows.group,
@@ -221,8 +279,13 @@ def test_weights_and_clusters(rows_of: Any, rng: np.random.Generator) -> None:
         ("mcc", {"a": (50, 2, 2, 50), "b": (2, 50, 50, 2)}),
     ],
 )
-def test_one_sided_intervals_of_metrics_beyond_one(metric: str, counts: dict[str, Any], alternative: str) -> None:
-    """A difference of FN/FP has no limits at ±1, one of MCC lies in [−2, 2]: the open end must leave room."""
+def test_one_sided_intervals_of_metrics_beyond_one(
+    metric: str, counts: dict[str, Any], alternative: str
+) -> None:
+    """A difference of FN/FP has no limits at ±1, one of MCC lies in [−2, 2].
+
+    The open end must leave room.
+    """
     result = fs.group_metric(metric=metric, counts=counts, reference="b", alternative=alternative)
     low, high = result.confidence_interval
     assert low <= result.estimate <= high
@@ -236,20 +299,27 @@ def test_one_sided_intervals_of_metrics_beyond_one(metric: str, counts: dict[str
 def test_thresholds_of_metrics_beyond_one(threshold: float) -> None:
     """A tolerance of 1.5 makes sense for FN/FP."""
     result = fs.group_metric(
-        metric="treatment_equality", counts={"a": (40, 10, 12, 38), "b": (30, 14, 20, 46)}, margin=threshold
+        metric="treatment_equality",
+        counts={"a": (40, 10, 12, 38), "b": (30, 14, 20, 46)},
+        margin=threshold,
     )
     assert result.settings.margin == threshold
 
 
 def test_groups_without_the_metric() -> None:
     with pytest.warns(fs.FairstatsWarning, match="none: no "):
-        result = fs.group_metric(metric="f1", counts={**COUNTS, "none": (0, 0, 0, 9)}, reference="a")
+        result = fs.group_metric(
+            metric="f1", counts={**COUNTS, "none": (0, 0, 0, 9)}, reference="a"
+        )
     assert result["none"].verdict == "insufficient evidence"
     assert result["b"].verdict != "insufficient evidence"
 
 
 def test_small_groups_do_not_look_certain() -> None:
-    """Nine rows that are all right: no interval by the delta method. Ten: they say that the rest varies."""
+    """Nine rows that are all right: no interval by the delta method.
+
+    Ten: they say that the rest varies.
+    """
     counts = {"a": (40, 10, 12, 38), "b": (4, 0, 0, 5)}
     with pytest.warns(fs.FairstatsWarning, match="b: 9 rows, too few for an interval"):
         result = fs.group_metric(metric="f1", counts=counts, reference="a")
@@ -264,7 +334,8 @@ def test_small_groups_do_not_look_certain() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "method"), [("tpr", "score"), ("selection_rate", "score"), ("average_odds", "score (MOVER)")]
+    ("name", "method"),
+    [("tpr", "score"), ("selection_rate", "score"), ("average_odds", "score (MOVER)")],
 )
 def test_the_score_kind_is_that_of_the_public_functions(name: str, method: str) -> None:
     function = {
@@ -273,7 +344,9 @@ def test_the_score_kind_is_that_of_the_public_functions(name: str, method: str) 
         "average_odds": fs.average_odds_difference,
     }[name]
     found = fs.group_metric(metric=name, method="score", counts=COUNTS, reference="a")
-    for c, d in zip(found.comparisons, function(counts=COUNTS, reference="a").comparisons, strict=True):
+    for c, d in zip(
+        found.comparisons, function(counts=COUNTS, reference="a").comparisons, strict=True
+    ):
         assert c.method == ("exact unconditional" if c.procedure.exact else method)
         assert c.confidence_interval == d.confidence_interval
         assert c.tests == d.tests
@@ -292,16 +365,22 @@ def test_a_rate_by_its_name_is_that_of_an_audit(contrast: Any) -> None:
 def test_ratios_and_gaps_by_name() -> None:
     ratio = fs.group_metric(metric="npv_ratio", counts=COUNTS, reference="a")
     wanted = fs.conditional_use_accuracy(counts=COUNTS, prediction=0, reference="a")
-    assert [c.confidence_interval for c in ratio.comparisons] == [c.confidence_interval for c in wanted.comparisons]
+    assert [c.confidence_interval for c in ratio.comparisons] == [
+        c.confidence_interval for c in wanted.comparisons
+    ]
     gap = fs.group_metric(metric="equalized_odds", contrast="gap", counts=COUNTS)
-    assert gap.confidence_interval == fs.equalized_odds_difference(counts=COUNTS, agg="max").confidence_interval
+    assert (
+        gap.confidence_interval
+        == fs.equalized_odds_difference(counts=COUNTS, agg="max").confidence_interval
+    )
 
 
 def test_several_rates_in_one_family() -> None:
     found = fs.group_metric(metric="equalized_odds", counts=COUNTS, reference="a")
     wanted = fs.equalized_odds_difference(counts=COUNTS, reference="a")
     np.testing.assert_array_equal(
-        [c.pvalue_adjusted for c in found.comparisons], [c.pvalue_adjusted for c in wanted.comparisons]
+        [c.pvalue_adjusted for c in found.comparisons],
+        [c.pvalue_adjusted for c in wanted.comparisons],
     )
 
 

@@ -38,10 +38,19 @@ KINDS: dict[str, tuple[Callable[[list[Any]], Any], Callable[[list[Any]], Any]]] 
     "numpy int8": (lambda v: np.array(v, dtype="i1"), np.array),
     "numpy bool": (lambda v: np.array(v, dtype=bool), np.array),
     "pandas": (pd.Series, pd.Series),
-    "pandas nullable": (lambda v: pd.Series(v, dtype="Int64"), lambda v: pd.Series(v, dtype="string")),
-    "pandas boolean": (lambda v: pd.Series(v, dtype="boolean"), lambda v: pd.Series(v, dtype="str")),
+    "pandas nullable": (
+        lambda v: pd.Series(v, dtype="Int64"),
+        lambda v: pd.Series(v, dtype="string"),
+    ),
+    "pandas boolean": (
+        lambda v: pd.Series(v, dtype="boolean"),
+        lambda v: pd.Series(v, dtype="str"),
+    ),
     "pandas category": (lambda v: pd.Series(v, dtype="category"),) * 2,
-    "pandas ordered": (lambda v: pd.Series(pd.Categorical(v, categories=sorted(set(v)), ordered=True)),) * 2,
+    "pandas ordered": (
+        lambda v: pd.Series(pd.Categorical(v, categories=sorted(set(v)), ordered=True)),
+    )
+    * 2,
     "pandas arrow": (
         lambda v: pd.Series(v, dtype=pd.ArrowDtype(pa.int64())),
         lambda v: pd.Series(v, dtype=pd.ArrowDtype(pa.string())),
@@ -51,7 +60,10 @@ KINDS: dict[str, tuple[Callable[[list[Any]], Any], Callable[[list[Any]], Any]]] 
     "pandas index": (pd.Index, pd.Index),
     "pandas, other index": (lambda v: pd.Series(v, index=range(N, 0, -1)),) * 2,
     "polars": (pl.Series, pl.Series),
-    "polars Int8": (lambda v: pl.Series(v, dtype=pl.Int8), lambda v: pl.Series(v, dtype=pl.Categorical)),
+    "polars Int8": (
+        lambda v: pl.Series(v, dtype=pl.Int8),
+        lambda v: pl.Series(v, dtype=pl.Categorical),
+    ),
     "polars Enum": (pl.Series, lambda v: pl.Series(v, dtype=pl.Enum(sorted(set(v))))),
     "polars Boolean": (lambda v: pl.Series([bool(x) for x in v]), pl.Series),
     "polars frame": (lambda v: pl.DataFrame({"v": v}), lambda v: pl.DataFrame({"v": v})),
@@ -79,15 +91,22 @@ def test_every_kind_of_column_gives_the_same_table(kind: str) -> None:
 
 @pytest.mark.filterwarnings("ignore::fairstats.ground.errors.InsufficientEvidenceWarning")
 @pytest.mark.parametrize(
-    "kind", [k for k in KINDS if "bool" not in k.lower() and "category" not in k and "ordered" not in k]
+    "kind",
+    [k for k in KINDS if "bool" not in k.lower() and "category" not in k and "ordered" not in k],
 )
 def test_weights_and_clusters_of_every_kind(kind: str) -> None:
     of_numbers, of_text = KINDS[kind]
     if kind in {"numpy int8", "polars Int8", "pandas nullable", "pandas arrow"}:
         of_numbers = np.array
-    wanted = fs.disparate_impact(P, sensitive_features=G, sample_weight=WEIGHT, cluster=UNIT, groups=ORDER)
+    wanted = fs.disparate_impact(
+        P, sensitive_features=G, sample_weight=WEIGHT, cluster=UNIT, groups=ORDER
+    )
     found = fs.disparate_impact(
-        P, sensitive_features=of_text(G), sample_weight=of_numbers(WEIGHT), cluster=of_numbers(UNIT), groups=ORDER
+        P,
+        sensitive_features=of_text(G),
+        sample_weight=of_numbers(WEIGHT),
+        cluster=of_numbers(UNIT),
+        groups=ORDER,
     )
     # clusters named by text are summed in another order: the last digit may differ
     pd.testing.assert_frame_equal(numbers(found), numbers(wanted), rtol=1e-13, atol=0)
@@ -161,34 +180,53 @@ def test_intersections_are_groups(kind: str) -> None:
     joined = [f"{g} & {r}" for g, r in zip(G, R, strict=True)]
     order = sorted(set(joined))
     wanted = fs.disparate_impact(P, sensitive_features=joined, groups=order, reference="south & x")
-    found = fs.disparate_impact(P, sensitive_features=INTERSECTIONS[kind], groups=order, reference=("south", "x"))
+    found = fs.disparate_impact(
+        P, sensitive_features=INTERSECTIONS[kind], groups=order, reference=("south", "x")
+    )
     pd.testing.assert_frame_equal(numbers(found), numbers(wanted), check_exact=True)
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "polars lazy", "pyarrow"])
 def test_counts_from_a_frame(kind: str) -> None:
-    make = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "polars lazy": pl.LazyFrame, "pyarrow": pa.table}[kind]
+    make = {
+        "pandas": pd.DataFrame,
+        "polars": pl.DataFrame,
+        "polars lazy": pl.LazyFrame,
+        "pyarrow": pa.table,
+    }[kind]
     frame = make({"y": Y, "p": P, "g": G})
     counts = fs.ConfusionCounts.from_frame(frame, y_true="y", y_pred="p", sensitive_features="g")
     wanted = fs.average_odds_difference(Y, P, sensitive_features=G)
-    pd.testing.assert_frame_equal(numbers(fs.average_odds_difference(counts=counts)), numbers(wanted), check_exact=True)
+    pd.testing.assert_frame_equal(
+        numbers(fs.average_odds_difference(counts=counts)), numbers(wanted), check_exact=True
+    )
 
 
 @pytest.mark.parametrize(
-    "make", [pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table], ids=["pandas", "polars", "polars lazy", "pyarrow"]
+    "make",
+    [pd.DataFrame, pl.DataFrame, pl.LazyFrame, pa.table],
+    ids=["pandas", "polars", "polars lazy", "pyarrow"],
 )
 def test_a_frame_of_counts(make: Any) -> None:
     wanted = fs.disparate_impact(counts={"a": (10, 20), "b": (20, 20)})
     two = make({"group": ["a", "b"], "selected": [10, 20], "not_selected": [20, 20]})
-    pd.testing.assert_frame_equal(numbers(fs.disparate_impact(counts=two)), numbers(wanted), check_exact=True)
+    pd.testing.assert_frame_equal(
+        numbers(fs.disparate_impact(counts=two)), numbers(wanted), check_exact=True
+    )
     four = make({"group": ["a", "b"], "tp": [6, 12], "fp": [4, 8], "fn": [8, 10], "tn": [12, 10]})
-    pd.testing.assert_frame_equal(numbers(fs.disparate_impact(counts=four)), numbers(wanted), check_exact=True)
+    pd.testing.assert_frame_equal(
+        numbers(fs.disparate_impact(counts=four)), numbers(wanted), check_exact=True
+    )
 
 
 def test_polars_without_pandas_objects_leaking() -> None:
-    """Only the columns that are needed are collected from a lazy frame, and nothing is written to it."""
+    """Only the columns that are needed are collected from a lazy frame, and nothing is written to
+    it.
+    """
     lazy = pl.LazyFrame({"y": Y, "p": P, "g": G, "never": G}).with_columns(
-        pl.col("never").map_batches(lambda _: sys.exit("this column is not needed"), return_dtype=pl.String)
+        pl.col("never").map_batches(
+            lambda _: sys.exit("this column is not needed"), return_dtype=pl.String
+        )
     )
     counts = fs.ConfusionCounts.from_frame(lazy, y_true="y", y_pred="p", sensitive_features="g")
     assert counts.n == N

@@ -63,12 +63,12 @@ def numbers(result: Any) -> np.ndarray:
 @pytest.mark.parametrize("metric", METRICS)
 @settings(max_examples=10)
 @given(rows=ROWS, random=st.randoms(use_true_random=False))
-def test_the_order_of_the_rows_does_not_matter(metric: str, rows: list[tuple[int, int, str]], random: Any) -> None:
+def test_the_order_of_the_rows_does_not_matter(
+    metric: str, rows: list[tuple[int, int, str]], random: Any
+) -> None:
     shuffled = random.sample(rows, len(rows))
-    first, other = (
-        quiet(metric, *columns(rows)[:2], sensitive_features=columns(rows)[2]),
-        quiet(metric, *columns(shuffled)[:2], sensitive_features=columns(shuffled)[2]),
-    )
+    first = quiet(metric, *columns(rows)[:2], sensitive_features=columns(rows)[2])
+    other = quiet(metric, *columns(shuffled)[:2], sensitive_features=columns(shuffled)[2])
     np.testing.assert_array_equal(numbers(first), numbers(other))
     assert first.to_frame()["group"].tolist() == other.to_frame()["group"].tolist()
 
@@ -76,18 +76,28 @@ def test_the_order_of_the_rows_does_not_matter(metric: str, rows: list[tuple[int
 @pytest.mark.parametrize("metric", METRICS)
 @settings(max_examples=10)
 @given(rows=ROWS)
-def test_the_names_of_the_groups_do_not_matter(metric: str, rows: list[tuple[int, int, str]]) -> None:
-    """Names in another alphabetical order, of another type, with the same explicit order of groups."""
+def test_the_names_of_the_groups_do_not_matter(
+    metric: str, rows: list[tuple[int, int, str]]
+) -> None:
+    """Names in another alphabetical order, of another type, with the same explicit order of
+    groups.
+    """
     y, p, g = columns(rows)
     first = (
         quiet(metric, y, p, sensitive_features=g, groups=list("abc"), reference="a")
         if metric != "max"
         else quiet(metric, y, p, sensitive_features=g, groups=list("abc"))
     )
-    for names in ({"a": "z", "b": "y", "c": "x"}, {"a": 3, "b": 1, "c": 2}, {"a": "x & y", "b": " y", "c": "highest"}):
+    for names in (
+        {"a": "z", "b": "y", "c": "x"},
+        {"a": 3, "b": 1, "c": 2},
+        {"a": "x & y", "b": " y", "c": "highest"},
+    ):
         renamed = [names[v] for v in g]
         options = {} if metric == "max" else {"reference": names["a"]}
-        other = quiet(metric, y, p, sensitive_features=renamed, groups=[names[v] for v in "abc"], **options)
+        other = quiet(
+            metric, y, p, sensitive_features=renamed, groups=[names[v] for v in "abc"], **options
+        )
         np.testing.assert_array_equal(numbers(first), numbers(other))
 
 
@@ -100,10 +110,15 @@ def test_copies_of_the_data_shrink_the_standard_error(
     """The estimates stay, the standard errors shrink by √copies."""
     y, p, g = columns(rows)
     once = quiet(metric, y, p, sensitive_features=g).to_frame()
-    more = quiet(metric, *(np.tile(v, copies) for v in (y, p)), sensitive_features=np.tile(g, copies)).to_frame()
+    more = quiet(
+        metric, *(np.tile(v, copies) for v in (y, p)), sensitive_features=np.tile(g, copies)
+    ).to_frame()
     np.testing.assert_allclose(more["estimate"], once["estimate"], rtol=1e-12, atol=1e-14)
     np.testing.assert_allclose(
-        more["std_error"].astype(float), once["std_error"].astype(float) / np.sqrt(copies), rtol=1e-9, atol=1e-12
+        more["std_error"].astype(float),
+        once["std_error"].astype(float) / np.sqrt(copies),
+        rtol=1e-9,
+        atol=1e-12,
     )
     assert more["n"].tolist() == (once["n"] * copies).tolist()
 
@@ -112,10 +127,16 @@ def test_copies_of_the_data_shrink_the_standard_error(
 @pytest.mark.parametrize("metric", RATIOS)
 @settings(max_examples=10)
 @given(rows=ROWS)
-def test_swapping_the_reference_inverts_a_ratio(metric: str, method: str, rows: list[tuple[int, int, str]]) -> None:
-    """Estimate and interval invert; the equality test stays; the one-sided tests at 1 change places."""
+def test_swapping_the_reference_inverts_a_ratio(
+    metric: str, method: str, rows: list[tuple[int, int, str]]
+) -> None:
+    """Estimate and interval invert; the equality test stays.
+
+    The one-sided tests at 1 change places.
+    """
     y, p, g = columns(
-        [(y, p, "a" if g == "a" else "b") for y, p, g in rows] + [(1, 1, "a"), (0, 0, "a"), (1, 0, "b"), (0, 1, "b")]
+        [(y, p, "a" if g == "a" else "b") for y, p, g in rows]
+        + [(1, 1, "a"), (0, 0, "a"), (1, 0, "b"), (0, 1, "b")]
     )
     options = {"sensitive_features": g, "method": method, "threshold": 1.0}
     ab, ba = (quiet(metric, y, p, reference=r, **options).comparisons[0] for r in "ba")
@@ -125,9 +146,13 @@ def test_swapping_the_reference_inverts_a_ratio(metric: str, method: str, rows: 
         assert ab.estimate == pytest.approx(np.divide(1.0, ba.estimate), rel=1e-12)
         low, high = np.divide(1.0, tuple(ba.confidence_interval)[::-1])
     assert tuple(ab.confidence_interval) == pytest.approx((low, high), rel=1e-7)
-    tests, swapped = ({t.alternative: t for t in c.tests if "exact" not in t.method} for c in (ab, ba))
+    tests, swapped = (
+        {t.alternative: t for t in c.tests if "exact" not in t.method} for c in (ab, ba)
+    )
     # Score p-values depend on the contrast only through z, and z at ratio 1 is the same both ways.
-    assert tests["two-sided"].pvalue == pytest.approx(swapped["two-sided"].pvalue, rel=1e-7, abs=1e-12)
+    assert tests["two-sided"].pvalue == pytest.approx(
+        swapped["two-sided"].pvalue, rel=1e-7, abs=1e-12
+    )
     assert tests["less"].pvalue == pytest.approx(swapped["greater"].pvalue, rel=1e-7, abs=1e-12)
 
 
@@ -135,15 +160,22 @@ def test_swapping_the_reference_inverts_a_ratio(metric: str, method: str, rows: 
 @pytest.mark.parametrize("metric", DIFFERENCES)
 @settings(max_examples=10)
 @given(rows=ROWS)
-def test_swapping_the_reference_flips_a_difference(metric: str, method: str, rows: list[tuple[int, int, str]]) -> None:
+def test_swapping_the_reference_flips_a_difference(
+    metric: str, method: str, rows: list[tuple[int, int, str]]
+) -> None:
     y, p, g = columns(
-        [(y, p, "a" if g == "a" else "b") for y, p, g in rows] + [(1, 1, "a"), (0, 0, "a"), (1, 0, "b"), (0, 1, "b")]
+        [(y, p, "a" if g == "a" else "b") for y, p, g in rows]
+        + [(1, 1, "a"), (0, 0, "a"), (1, 0, "b"), (0, 1, "b")]
     )
     options = {"sensitive_features": g, "method": method}
-    for ab, ba in zip(*(quiet(metric, y, p, reference=r, **options).comparisons for r in "ba"), strict=True):
+    for ab, ba in zip(
+        *(quiet(metric, y, p, reference=r, **options).comparisons for r in "ba"), strict=True
+    ):
         assert ab.estimate == pytest.approx(-ba.estimate, abs=1e-14)
         assert tuple(ab.confidence_interval) == pytest.approx(
-            (-ba.confidence_interval.high, -ba.confidence_interval.low), abs=1e-8, nan_ok=method == "delta"
+            (-ba.confidence_interval.high, -ba.confidence_interval.low),
+            abs=1e-8,
+            nan_ok=method == "delta",
         )  # with an empty cell the delta method has no interval either way
         assert ab.std_error == pytest.approx(ba.std_error, abs=1e-14)
         assert ab.verdict == ba.verdict
@@ -175,7 +207,8 @@ def test_favourable_and_unfavourable_trade_places(rows: list[tuple[int, int, str
         if not (0 in y and 0 in p):
             continue
         np.testing.assert_array_equal(
-            quiet(one, y, p, **flipped).to_frame()["estimate"], quiet(zero, y, p, **options).to_frame()["estimate"]
+            quiet(one, y, p, **flipped).to_frame()["estimate"],
+            quiet(zero, y, p, **options).to_frame()["estimate"],
         )
     if 0 in p:
         np.testing.assert_allclose(
@@ -187,12 +220,17 @@ def test_favourable_and_unfavourable_trade_places(rows: list[tuple[int, int, str
 
 def test_the_same_seed_gives_the_same_numbers() -> None:
     counts = {"a": (18, 42), "b": (33, 37), "c": (20, 20)}
-    results = [fs.disparate_impact(counts=counts, method="bootstrap", rng=np.random.default_rng(4)) for _ in range(2)]
+    results = [
+        fs.disparate_impact(counts=counts, method="bootstrap", rng=np.random.default_rng(4))
+        for _ in range(2)
+    ]
     np.testing.assert_array_equal(numbers(results[0]), numbers(results[1]))
 
 
 def test_inputs_are_not_changed() -> None:
-    y, p, g = np.array([1, 0, 1, 0]), np.array([1.0, 1.0, 0.0, 0.0]), np.array(list("aabb"))
+    y = np.array([1, 0, 1, 0])
+    p = np.array([1.0, 1.0, 0.0, 0.0])
+    g = np.array(list("aabb"))
     weight = np.array([1.0, 2.0, 3.0, 4.0])
     before = [v.copy() for v in (y, p, g, weight)]
     for v in (y, p, g, weight):

@@ -1,4 +1,7 @@
-"""Ways to the limits of a pair: every limit is where its statistic has the critical value, by other means."""
+"""Ways to the limits of a pair.
+
+Every limit is where its statistic has the critical value, by other means.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +45,10 @@ METHODS = {
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.parametrize("critical", CRITICAL)
 def test_the_statistic_at_an_end_is_the_critical_value(name: str, critical: float) -> None:
-    """Positive at the lower end, where the estimate lies above; intervals take it from the level."""
+    """Positive at the lower end, where the estimate lies above.
+
+    Intervals take it from the level.
+    """
     how: Any = METHODS[name]
     low, high = how.limits(critical)
     assert low < high
@@ -54,8 +60,12 @@ def test_the_statistic_at_an_end_is_the_critical_value(name: str, critical: floa
 
 
 def test_closed_forms() -> None:
-    """θ̂ ± z·s and its statistic, and the same of logarithms; no error has an infinite statistic."""
-    wald, log = Wald(np.inf, 0.7, 0.1), LogRatio(np.inf, 0.7, 0.2)
+    """θ̂ ± z·s and its statistic, and the same of logarithms.
+
+    No error has an infinite statistic.
+    """
+    wald = Wald(np.inf, 0.7, 0.1)
+    log = LogRatio(np.inf, 0.7, 0.2)
     assert wald.limits(2.0) == pytest.approx((0.5, 0.9))
     assert wald.statistic(0.55) == pytest.approx(1.5)
     assert wald.statistic(0.7) == 0.0
@@ -68,13 +78,21 @@ def test_closed_forms() -> None:
 
 @pytest.mark.parametrize(
     ("values", "variances"),
-    [((0.5, 0.8), (0.004, 0.009)), ((0.05, 0.8), (0.004, 0.009)), ((0.5, 0.15), (0.004, 0.009)),
-     ((0.05, 0.1), (0.01, 0.01))],
+    [
+        ((0.5, 0.8), (0.004, 0.009)),
+        ((0.05, 0.8), (0.004, 0.009)),
+        ((0.5, 0.15), (0.004, 0.009)),
+        ((0.05, 0.1), (0.01, 0.01)),
+    ],
     ids=["inner", "from zero", "no upper end", "neither end"],
-)  # fmt: skip
+)
 def test_fiellers_limits_are_all_that_is_not_rejected(values: Any, variances: Any) -> None:
-    """(a − θb)² ≤ z²(v₁ + θ²v₀), ends by searches of SciPy; open where the reference may be zero."""
-    how, z = Fieller(np.inf, values, variances), 1.96
+    """(a − θb)² ≤ z²(v₁ + θ²v₀), ends by searches of SciPy.
+
+    Open where the reference may be zero.
+    """
+    how = Fieller(np.inf, values, variances)
+    z = 1.96
     (a, b), (v, w) = values, variances
 
     def excess(theta: float) -> float:
@@ -82,14 +100,19 @@ def test_fiellers_limits_are_all_that_is_not_rejected(values: Any, variances: An
 
     low, high = how.limits(z)
     assert low == pytest.approx(brentq(excess, 0, a / b) if a > z * np.sqrt(v) else 0.0, rel=1e-9)
-    assert high == pytest.approx(brentq(excess, a / b, 1e4) if b > z * np.sqrt(w) else np.inf, rel=1e-9)
+    assert high == pytest.approx(
+        brentq(excess, a / b, 1e4) if b > z * np.sqrt(w) else np.inf, rel=1e-9
+    )
     for theta in (0.0, 0.3, 1.0, 2.5):
-        assert how.statistic(theta) == pytest.approx((a - theta * b) / np.sqrt(v + theta**2 * w), rel=1e-12)
+        assert how.statistic(theta) == pytest.approx(
+            (a - theta * b) / np.sqrt(v + theta**2 * w), rel=1e-12
+        )
 
 
 def test_the_widest_of_two_rejects_what_both_do() -> None:
     """Its ends are the outer ones, its statistic the smaller one in size, 0 where they disagree."""
-    one, other = Wald(np.inf, 0.7, 0.1), Wald(np.inf, 0.5, 0.2)
+    one = Wald(np.inf, 0.7, 0.1)
+    other = Wald(np.inf, 0.5, 0.2)
     both = Widest(np.inf, (one, other))
     assert both.limits(1.0) == pytest.approx((0.3, 0.8))
     assert both.limits(0.1) == pytest.approx((0.48, 0.71))
@@ -100,7 +123,10 @@ def test_the_widest_of_two_rejects_what_both_do() -> None:
 
 @pytest.mark.parametrize("contrast", ["ratio", "difference"])
 def test_scales_multiply_the_statistic_of_one_side_each(contrast: Any) -> None:
-    """The first where the estimate lies above the null, the second where below: ends at z over each."""
+    """The first where the estimate lies above the null, the second where below.
+
+    Ends at z over each.
+    """
     table = (12.0, 30.0, 40.0, 60.0)
     plain = Score(np.inf, table, contrast, True)
     scaled = Score(np.inf, table, contrast, True, scale=(0.8, 0.5))
@@ -112,7 +138,10 @@ def test_scales_multiply_the_statistic_of_one_side_each(contrast: Any) -> None:
     if contrast == "ratio":
         wanted = ratio_limit(table, 1.5 / 0.8, True, -1), ratio_limit(table, 3.0, True, 1)
     else:
-        wanted = (difference_limit(table, 1.5 / 0.8, True, False, -1), difference_limit(table, 3.0, True, False, 1))
+        wanted = (
+            difference_limit(table, 1.5 / 0.8, True, False, -1),
+            difference_limit(table, 3.0, True, False, 1),
+        )
     assert (low, high) == wanted
 
 
@@ -128,7 +157,8 @@ def test_scales_multiply_the_statistic_of_one_side_each(contrast: Any) -> None:
     ids=str,
 )
 def test_a_mean_of_differences_inverts_its_limits(tables: Any) -> None:
-    """Witness: limits by the formula of Zou and Donner, and the critical value at which one is the null.
+    """Witness: limits by the formula of Zou and Donner, and the critical value at which one is the
+    null.
 
     The search ends at 30, where a value that no such interval reaches has its statistic.
     """
@@ -147,6 +177,10 @@ def test_a_mean_of_differences_inverts_its_limits(tables: Any) -> None:
     for null in np.linspace(-0.95, 0.95, 14).tolist():
         side = -1 if mean > null else 1
         reached = side * (limit(29.9, side) - null) > 0
-        wanted = brentq(lambda z, s=side, null=null: limit(z, s) - null, 1e-9, 29.9) if reached else 30.0
-        assert how.statistic(null) == pytest.approx(-side * wanted, abs=1e-5 if reached else 0.2), null
+        wanted = (
+            brentq(lambda z, s=side, null=null: limit(z, s) - null, 1e-9, 29.9) if reached else 30.0
+        )
+        assert how.statistic(null) == pytest.approx(-side * wanted, abs=1e-5 if reached else 0.2), (
+            null
+        )
     assert how.statistic(mean) == 0.0

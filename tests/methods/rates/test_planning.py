@@ -1,6 +1,5 @@
-"""Power and sample size. Witnesses: all tables one by one through the score statistic or the public test,
-the formula of Farrington and Manning, samples, and every smaller size.
-"""
+"""Power and sample size. Witnesses: all tables one by one through the score statistic or the public
+test, the formula of Farrington and Manning, samples, and every smaller size."""
 
 from __future__ import annotations
 
@@ -15,29 +14,46 @@ from scipy.stats import binom, norm
 
 import fairstats as fs
 from fairstats.ground.verdict import z_evidence
-from fairstats.methods.rates.planning import PowerResult, _Plan, chance_of_verdict, detectable_ratio, equality_power
+from fairstats.methods.rates.planning import (
+    PowerResult,
+    _Plan,
+    chance_of_verdict,
+    detectable_ratio,
+    equality_power,
+)
 from fairstats.numerics.rates.score import ratio_score_statistic
 
 ALLOCATIONS = (1.0, 4.0, 10.0, 20.0, 0.1)
 
 
 def rejected(z_low: float, z_high: float, z_one: float, alternative: str, level: float) -> bool:
-    """Whether a test or a verdict speaks, from the statistics of θ, 1/θ and 1; by the rule of verdicts."""
+    """Whether a test or a verdict speaks, from the statistics of θ, 1/θ and 1.
+
+    By the rule of verdicts.
+    """
     c = norm.ppf(level)
     if alternative in ("violated", "satisfied"):
         evidence = z_evidence(z_low, z_high)
         smallest = min(evidence.below, evidence.above)
         return (evidence.inside if alternative == "satisfied" else smallest) <= 1 - level
-    shown = {"less": z_low <= -c, "greater": z_low >= c, "two-sided": abs(z_one) >= norm.ppf((1 + level) / 2)}
+    shown = {
+        "less": z_low <= -c,
+        "greater": z_low >= c,
+        "two-sided": abs(z_one) >= norm.ppf((1 + level) / 2),
+    }
     return bool(shown[alternative])
 
 
-def all_tables(rate: float, ratio: float, n: int, m: int, alternative: str, threshold: float, level: float) -> float:
+def all_tables(
+    rate: float, ratio: float, n: int, m: int, alternative: str, threshold: float, level: float
+) -> float:
     """P(the test rejects) from the binomial probabilities of all pairs of counts."""
     k0, k1 = np.meshgrid(np.arange(n + 1), np.arange(m + 1), indexing="ij")
     z = [ratio_score_statistic(k0, n, k1, m, null) for null in (threshold, 1 / threshold, 1.0)]
     speaks = np.vectorize(lambda *s: rejected(*s, alternative=alternative, level=level))(*z)
-    weight = binom.pmf(np.arange(n + 1), n, rate * ratio)[:, None] * binom.pmf(np.arange(m + 1), m, rate)
+    weight = binom.pmf(np.arange(n + 1), n, rate * ratio)[:, None] * binom.pmf(
+        np.arange(m + 1), m, rate
+    )
     return float((weight * speaks).sum())
 
 
@@ -66,7 +82,9 @@ def test_power_is_the_probability_of_all_tables(
     found = (
         _Plan(rate, ratio, threshold, alternative, level).score_power(n, m)
         if alternative in ("violated", "satisfied")
-        else fs.power_ratio(rate, ratio, n=n, n_reference=m, alternative=alternative, **options).power
+        else fs.power_ratio(
+            rate, ratio, n=n, n_reference=m, alternative=alternative, **options
+        ).power
     )
     wanted = all_tables(rate, ratio, n, m, alternative, threshold, level)
     assert found == pytest.approx(wanted, rel=1e-10)
@@ -92,7 +110,9 @@ def test_the_power_of_a_verdict_is_the_probability_of_its_tables(
 
     At 27 beside 27 the score test has .810, verdicts .689.
     """
-    weight = np.outer(binom.pmf(np.arange(n + 1), n, rate * ratio), binom.pmf(np.arange(m + 1), m, rate))
+    weight = np.outer(
+        binom.pmf(np.arange(n + 1), n, rate * ratio), binom.pmf(np.arange(m + 1), m, rate)
+    )
     total = 0.0
     for k, j in np.argwhere(weight > 1e-12).tolist():
         with warnings.catch_warnings():
@@ -103,7 +123,9 @@ def test_the_power_of_a_verdict_is_the_probability_of_its_tables(
     found = fs.power_ratio(rate, ratio, n=n, n_reference=m, alternative=alternative, **options)
     assert 0.02 < total < 0.999
     assert found.power == pytest.approx(total, abs=1e-9)
-    by_score = _Plan(rate, ratio, found.threshold, alternative, found.confidence_level).score_power(n, m)
+    by_score = _Plan(rate, ratio, found.threshold, alternative, found.confidence_level).score_power(
+        n, m
+    )
     assert by_score > total + 1e-3, "the score shows more, so that the case can tell them apart"
 
 
@@ -142,15 +164,23 @@ def test_power_is_that_of_the_public_test() -> None:
 
 def test_power_by_simulation_at_large_unequal_sizes(rng: np.random.Generator) -> None:
     """40,000 samples of 1,000 beside 20,000; four binomial standard errors."""
-    k0, k1 = rng.binomial(1_000, 0.36, 40_000), rng.binomial(20_000, 0.5, 40_000)
+    k0 = rng.binomial(1_000, 0.36, 40_000)
+    k1 = rng.binomial(20_000, 0.5, 40_000)
     share = np.mean(ratio_score_statistic(k0, 1_000, k1, 20_000, 0.8) <= -norm.ppf(0.95))
     found = fs.power_ratio(0.5, 0.72, n=1_000, n_reference=20_000).power
     assert found == pytest.approx(share, abs=4 * np.sqrt(found * (1 - found) / 40_000))
 
 
 def test_the_formula_of_farrington_and_manning() -> None:
-    """With 20,000 cases the exact power is that of the normal distribution: 0.002 for its lattice."""
-    p, q, theta, n, m = 0.385, 0.5, 0.8, 20_000, 5_000
+    """With 20,000 cases the exact power is that of the normal distribution.
+
+    0.002 for its lattice.
+    """
+    p = 0.385
+    q = 0.5
+    theta = 0.8
+    n = 20_000
+    m = 5_000
     z = float(ratio_score_statistic(n * p, n, m * q, m, theta))
     spread = np.sqrt(p * (1 - p) / n + theta**2 * q * (1 - q) / m)
     wanted = norm.cdf((theta * q - p - norm.ppf(0.95) * (p - theta * q) / z) / spread)
@@ -160,27 +190,46 @@ def test_the_formula_of_farrington_and_manning() -> None:
 
 @pytest.mark.parametrize(
     ("ratio", "alternative"),
-    [(0.7, "less"), (1.4, "greater"), (0.85, "greater"), (0.8, "two-sided"), (1.2, "two-sided"),
-     (0.6, "violated"), (1.5, "violated"), (1.0, "satisfied"), (0.9, "satisfied"), (1.15, "satisfied")],
-)  # fmt: skip
+    [
+        (0.7, "less"),
+        (1.4, "greater"),
+        (0.85, "greater"),
+        (0.8, "two-sided"),
+        (1.2, "two-sided"),
+        (0.6, "violated"),
+        (1.5, "violated"),
+        (1.0, "satisfied"),
+        (0.9, "satisfied"),
+        (1.15, "satisfied"),
+    ],
+)
 @pytest.mark.parametrize(("n", "m", "level"), [(300, 700, 0.95), (500, 90, 0.9)])
-def test_the_formula_for_every_alternative(ratio: float, alternative: Any, n: int, m: int, level: float) -> None:
-    """Normal estimates of the distance p − θq, rejected beyond the critical value times the null's error.
+def test_the_formula_for_every_alternative(
+    ratio: float, alternative: Any, n: int, m: int, level: float
+) -> None:
+    """Normal estimates of the distance p − θq, rejected beyond the critical value times the null's
+    error.
 
-    The null's error is that of the constrained rates, distance/z of the score statistic of the expected
-    counts. "two-sided": θ = 1 on both sides; verdicts: .8 and 1.25, "satisfied" where both ends are excluded.
-    """
+    The null's error is that of the constrained rates, distance/z of the score statistic of the
+    expected counts. "two-sided": θ = 1 on both sides; verdicts: .8 and 1.25, "satisfied" where both
+    ends are excluded."""
     q = 0.55
-    p, two_sided = ratio * q, alternative == "two-sided"
+    p = ratio * q
+    two_sided = alternative == "two-sided"
     z = norm.ppf((1 + level) / 2 if two_sided else level)
 
     def law(theta: float) -> tuple[float, float]:
-        """Expected distance, and how far the critical value lies, in units of the distance's own error."""
-        distance, error = p - theta * q, np.sqrt(p * (1 - p) / n + theta**2 * q * (1 - q) / m)
+        """Expected distance, and how far the critical value lies, in units of the distance's own
+        error.
+        """
+        distance = p - theta * q
+        error = np.sqrt(p * (1 - p) / n + theta**2 * q * (1 - q) / m)
         statistic = float(ratio_score_statistic(n * p, n, m * q, m, theta))
         return distance / error, z * (distance / statistic if statistic else error) / error
 
-    ends = {"two-sided": (1.0, 1.0), "less": (0.8, 0.8), "greater": (0.8, 0.8)}.get(alternative, (0.8, 1.25))
+    ends = {"two-sided": (1.0, 1.0), "less": (0.8, 0.8), "greater": (0.8, 0.8)}.get(
+        alternative, (0.8, 1.25)
+    )
     (low, far_low), (high, far_high) = law(ends[0]), law(ends[1])
     wanted = {
         "less": norm.cdf(-low - far_low),
@@ -195,26 +244,49 @@ def test_the_formula_for_every_alternative(ratio: float, alternative: Any, n: in
 
 
 def test_the_ratio_that_can_be_detected_has_the_power() -> None:
-    """Just below it the formula gives the power or more, just above less; halving 20 times is 1e-6."""
+    """Just below it the formula gives the power or more, just above less.
+
+    Halving 20 times is 1e-6.
+    """
     for rate, n, m, power in ((0.5, 300, 300, 0.8), (0.2, 900, 400, 0.9)):
         found = detectable_ratio(rate, n, m, 0.8, 0.95, power)
         assert 0 < found < 0.8
         assert chance_of_verdict(rate, found, n, m, 0.8, 0.95) >= power
         assert chance_of_verdict(rate, found + 2e-6, n, m, 0.8, 0.95) < power
-    assert detectable_ratio(0.5, 300, 300, 0.8, 0.95) == detectable_ratio(0.5, 300, 300, 0.8, 0.95, 0.8)
+    assert detectable_ratio(0.5, 300, 300, 0.8, 0.95) == detectable_ratio(
+        0.5, 300, 300, 0.8, 0.95, 0.8
+    )
 
 
 def test_the_power_of_equality_is_exact_where_few_are_expected() -> None:
-    """Ten of each kind expected: the formula, fewer: all tables; NaN where a rate or a size is none."""
-    for n, m, rate, ratio in ((24, 80, 0.5, 0.8), (26, 80, 0.5, 0.8), (200, 19, 0.5, 0.8), (200, 21, 0.5, 0.8)):
+    """Ten of each kind expected: the formula, fewer: all tables.
+
+    NaN where a rate or a size is none.
+    """
+    for n, m, rate, ratio in (
+        (24, 80, 0.5, 0.8),
+        (26, 80, 0.5, 0.8),
+        (200, 19, 0.5, 0.8),
+        (200, 21, 0.5, 0.8),
+    ):
         plan = _Plan(rate, ratio, 1.0, "two-sided", 0.95)
         few = min(n * 0.4, n * 0.6, m * 0.5) < 10
-        wanted = all_tables(rate, ratio, n, m, "two-sided", 0.8, 0.95) if few else plan.normal_power(n, m)
+        wanted = (
+            all_tables(rate, ratio, n, m, "two-sided", 0.8, 0.95)
+            if few
+            else plan.normal_power(n, m)
+        )
         found = equality_power(n, m, rate, ratio, 0.95)
         assert found == pytest.approx(wanted, rel=1e-10)
         assert abs(plan.power(n, m) - plan.normal_power(n, m)) > 1e-5
-    for odd in ((0, 9, 0.5, 0.8), (9, 0, 0.5, 0.8), (9, 9, 0.0, 0.8), (9, 9, 1.0, 0.8), (9, 9, 0.5, 0.0),
-                (9, 9, 0.5, 1.0)):  # fmt: skip
+    for odd in (
+        (0, 9, 0.5, 0.8),
+        (9, 0, 0.5, 0.8),
+        (9, 9, 0.0, 0.8),
+        (9, 9, 1.0, 0.8),
+        (9, 9, 0.5, 0.0),
+        (9, 9, 0.5, 1.0),
+    ):
         assert math.isnan(equality_power(*odd, 0.95))
 
 
@@ -235,7 +307,8 @@ def test_verdicts_ask_more_than_one_sided_tests() -> None:
     )
     narrow: dict[str, Any] = {"n": 200, "threshold": 0.99}
     one, both, equal = (
-        fs.power_ratio(0.5, 0.8, alternative=a, **narrow).power for a in ("less", "violated", "two-sided")
+        fs.power_ratio(0.5, 0.8, alternative=a, **narrow).power
+        for a in ("less", "violated", "two-sided")
     )
     assert one - 0.01 > both
     assert both == pytest.approx(equal, abs=0.05)
@@ -250,12 +323,19 @@ def test_verdicts_ask_more_than_one_sided_tests() -> None:
 @pytest.mark.parametrize("allocation", ALLOCATIONS)
 @pytest.mark.parametrize(
     ("rate", "ratio", "alternative", "power"),
-    [(0.4, 0.45, "less", 0.8), (0.8, 0.5, "less", 0.9), (0.6, 0.7, "violated", 0.7), (0.3, 0.5, "two-sided", 0.8)],
+    [
+        (0.4, 0.45, "less", 0.8),
+        (0.8, 0.5, "less", 0.9),
+        (0.6, 0.7, "violated", 0.7),
+        (0.3, 0.5, "two-sided", 0.8),
+    ],
 )
 def test_the_sample_size_is_the_smallest(
     rate: float, ratio: float, alternative: Any, power: float, allocation: float
 ) -> None:
-    plan = fs.sample_size_ratio(rate, ratio, power=power, alternative=alternative, allocation=allocation)
+    plan = fs.sample_size_ratio(
+        rate, ratio, power=power, alternative=alternative, allocation=allocation
+    )
     assert plan.n_reference == math.ceil(allocation * plan.n)
     assert plan.power >= power
 
@@ -274,7 +354,9 @@ def test_the_sample_size_is_the_smallest(
 def test_the_sample_size_of_few_cases_is_the_smallest() -> None:
     """15, where the score test, which verdicts do not rest on, would have 12 do."""
     plan = fs.sample_size_ratio(0.95, 0.4, alternative="violated")
-    power = [fs.power_ratio(0.95, 0.4, n=n, alternative="violated").power for n in range(2, plan.n + 1)]
+    power = [
+        fs.power_ratio(0.95, 0.4, n=n, alternative="violated").power for n in range(2, plan.n + 1)
+    ]
     assert max(power[:-1]) < 0.8 <= power[-1] == plan.power
     assert plan.n > fs.sample_size_ratio(0.95, 0.4).n
     assert "verdicts are by exact tests, as counted here" in plan.notes()[0]
@@ -287,7 +369,9 @@ def test_of_more_tables_than_are_enumerated_the_note_says_so() -> None:
     assert "here they are counted by the score test" in plan.notes()[0]
 
 
-def check_no_more_than_needed(rate: float, ratio: float, alternative: Any, allocation: float) -> None:
+def check_no_more_than_needed(
+    rate: float, ratio: float, alternative: Any, allocation: float
+) -> None:
     plan = fs.sample_size_ratio(rate, ratio, alternative=alternative, allocation=allocation)
     assert min(plan.n, plan.n_reference) >= 50
     assert 0.8 <= plan.power <= 0.82
@@ -295,9 +379,12 @@ def check_no_more_than_needed(rate: float, ratio: float, alternative: Any, alloc
 
 @pytest.mark.parametrize("allocation", ALLOCATIONS)
 @pytest.mark.parametrize(
-    ("rate", "ratio", "alternative"), [(0.5, 0.6, "less"), (0.1, 0.35, "less"), (0.5, 0.7, "two-sided")]
+    ("rate", "ratio", "alternative"),
+    [(0.5, 0.6, "less"), (0.1, 0.35, "less"), (0.5, 0.7, "two-sided")],
 )
-def test_no_more_than_needed(rate: float, ratio: float, alternative: Any, allocation: float) -> None:
+def test_no_more_than_needed(
+    rate: float, ratio: float, alternative: Any, allocation: float
+) -> None:
     check_no_more_than_needed(rate, ratio, alternative, allocation)
 
 
@@ -311,7 +398,9 @@ def test_no_more_than_needed(rate: float, ratio: float, alternative: Any, alloca
         (0.7, 1.0, "satisfied", 1.0),
     ],
 )
-def test_no_more_than_needed_for_a_verdict(rate: float, ratio: float, alternative: Any, allocation: float) -> None:
+def test_no_more_than_needed_for_a_verdict(
+    rate: float, ratio: float, alternative: Any, allocation: float
+) -> None:
     check_no_more_than_needed(rate, ratio, alternative, allocation)
 
 
@@ -332,7 +421,9 @@ def test_many_cases_by_halving() -> None:
         (1 + 1e-9, {"alternative": "two-sided"}),
     ],
 )
-def test_more_than_can_be_planned_is_an_error_and_no_endless_search(ratio: float, options: dict[str, Any]) -> None:
+def test_more_than_can_be_planned_is_an_error_and_no_endless_search(
+    ratio: float, options: dict[str, Any]
+) -> None:
     with pytest.raises(fs.InputError, match="10,000,000 cases"):
         fs.sample_size_ratio(0.5, ratio, **options)
 
@@ -347,7 +438,9 @@ def test_numbers_of_any_type(n: Any) -> None:
     assert (type(plan.n), type(plan.n_reference), type(plan.ratio)) == (int, int, float)
 
 
-@pytest.mark.parametrize("value", [400.7, 0, -3, 10_000_001, "400", None, True, math.inf, math.nan, [400]], ids=repr)
+@pytest.mark.parametrize(
+    "value", [400.7, 0, -3, 10_000_001, "400", None, True, math.inf, math.nan, [400]], ids=repr
+)
 @pytest.mark.parametrize("argument", ["n", "n_reference"])
 def test_cases_are_whole_numbers(argument: str, value: Any) -> None:
     if argument == "n_reference" and value is None:
@@ -370,11 +463,20 @@ def test_no_number_of_a_plan_may_be_text_or_infinite(argument: str, value: Any) 
 @pytest.mark.parametrize(
     ("ratio", "threshold", "alternative"),
     [
-        (0.8, 0.8, "less"), (0.8, 0.8, "greater"), (1.0, 0.8, "two-sided"), (1.25, 0.8, "violated"),
-        (0.8, 0.8, "violated"), (0.8, 0.8, "satisfied"), (1.25, 0.8, "satisfied"), (1.0, 1.0, "satisfied"),
-        (0.9, 0.8, "violated"), (1.3, 0.8, "satisfied"), (0.7, 1.25, "less"), (0.7, 0.0, "greater"),
+        (0.8, 0.8, "less"),
+        (0.8, 0.8, "greater"),
+        (1.0, 0.8, "two-sided"),
+        (1.25, 0.8, "violated"),
+        (0.8, 0.8, "violated"),
+        (0.8, 0.8, "satisfied"),
+        (1.25, 0.8, "satisfied"),
+        (1.0, 1.0, "satisfied"),
+        (0.9, 0.8, "violated"),
+        (1.3, 0.8, "satisfied"),
+        (0.7, 1.25, "less"),
+        (0.7, 0.0, "greater"),
     ],
-)  # fmt: skip
+)
 def test_what_is_to_be_shown_must_be_true(ratio: float, threshold: float, alternative: Any) -> None:
     with pytest.raises(fs.InputError, match="ratio|threshold"):
         fs.power_ratio(0.5, ratio, n=100, threshold=threshold, alternative=alternative)
@@ -397,18 +499,19 @@ def test_a_plan_is_a_result() -> None:
 @pytest.mark.parametrize(
     ("ratio", "alternative", "event"),
     [
-        (0.7, "less", "H0: ratio ≥ 0.8 is rejected"), (0.9, "greater", "H0: ratio ≤ 0.8 is rejected"),
+        (0.7, "less", "H0: ratio ≥ 0.8 is rejected"),
+        (0.9, "greater", "H0: ratio ≤ 0.8 is rejected"),
         (0.7, "two-sided", "H0: ratio = 1 is rejected"),
         (0.7, "violated", "the verdict at threshold 0.8 is “violated”"),
         (0.9, "satisfied", "the verdict at threshold 0.8 is “satisfied”"),
     ],
-)  # fmt: skip
+)
 def test_a_plan_is_told_whole(ratio: float, alternative: Any, event: str) -> None:
     """Sizes, event, power, both rates and the ratio, by hand."""
     plan = fs.power_ratio(0.5, ratio, n=200, n_reference=300, alternative=alternative)
     assert plan.sentences() == [
-        f"With 200 cases in the group and 300 in the reference, {event} with probability {plan.power:.3f} "
-        f"where the rates are {50 * ratio:.1f}% and 50.0% (ratio {ratio:.3f})."
+        f"With 200 cases in the group and 300 in the reference, {event} with probability"
+        f" {plan.power:.3f} where the rates are {50 * ratio:.1f}% and 50.0% (ratio {ratio:.3f})."
     ]
     assert plan.notes() == []
 
@@ -418,18 +521,31 @@ def test_a_plan_is_told_whole(ratio: float, alternative: Any, event: str) -> Non
     [
         (18, 18, "less", ': alternative="violated" or "satisfied" gives their probability.'),
         (18, 18, "violated", ", as counted here."),
-        (50, 2_100, "violated", "; here they are counted by the score test, since there are more than 100,000 tables."),
+        (
+            50,
+            2_100,
+            "violated",
+            "; here they are counted by the score test, since there are more than 100,000 tables.",
+        ),
         (50, 2_000, "violated", ", as counted here."),
         (300, 300, "violated", None),
         (300, 300, "less", None),
     ],
 )
-def test_which_note_a_plan_of_few_cases_has(n: int, m: int, alternative: Any, rest: str | None) -> None:
-    """By the rule of verdicts, with the counts that are expected; enumerated up to 100,000 tables."""
+def test_which_note_a_plan_of_few_cases_has(
+    n: int, m: int, alternative: Any, rest: str | None
+) -> None:
+    """By the rule of verdicts, with the counts that are expected.
+
+    Enumerated up to 100,000 tables.
+    """
     plan = PowerResult(0.5, n, m, 0.35, 0.5, 0.7, 0.8, alternative, 0.95)
     pooled = (0.35 * n + 0.5 * m) / (n + m)
     few = min(n, m) * min(pooled, 1 - pooled)
-    said = f"At the pooled rate {few:.1f} successes or failures of the smaller group are expected, so few that "
+    said = (
+        f"At the pooled rate {few:.1f} successes or failures of the smaller group are expected, so"
+        " few that "
+    )
     assert plan.notes() == ([] if rest is None else [f"{said}verdicts are by exact tests{rest}"])
 
 
@@ -438,13 +554,19 @@ def test_which_note_a_plan_of_few_cases_has(n: int, m: int, alternative: Any, re
     [(0.5, 0.6, 30, 400, "14.6"), (0.9, 0.8, 400, 50, "13.0"), (0.96, 0.75, 30, 900, "1.4")],
 )
 def test_few_expected_cases_are_told(rate: float, ratio: float, n: int, m: int, few: str) -> None:
-    """Cases of the smaller group at the pooled rate: 30·209/430, 50·(1 − 333/450), 30·(1 − 885.6/930)."""
+    """Cases of the smaller group at the pooled rate.
+
+    30·209/430, 50·(1 − 333/450), 30·(1 − 885.6/930).
+    """
     (note,) = fs.power_ratio(rate, ratio, n=n, n_reference=m, threshold=0.85).notes()
     assert f"At the pooled rate {few} successes or failures" in note
 
 
 def test_the_reference_of_a_plan_stays_within_what_can_be_planned() -> None:
-    """Two cases for 5,000,000 each are the most; at 4,000,000 each two do for a ratio of nearly 0."""
+    """Two cases for 5,000,000 each are the most.
+
+    At 4,000,000 each two do for a ratio of nearly 0.
+    """
     assert fs.sample_size_ratio(0.999, 1e-6, allocation=4_000_000).n_reference <= 10_000_000
     with pytest.raises(fs.InputError, match="10,000,000 cases"):
         fs.sample_size_ratio(0.999, 0.5, allocation=4_000_000)
@@ -455,7 +577,8 @@ def test_a_plan_is_drawn_with_its_own_power() -> None:
     found = fs.power_ratio(0.5, 0.7, n=120, n_reference=300)
     ax = found.plot()
     curve = next(line for line in ax.lines if len(line.get_xdata()) > 2)
-    x, y = np.asarray(curve.get_xdata()), np.asarray(curve.get_ydata())
+    x = np.asarray(curve.get_xdata())
+    y = np.asarray(curve.get_ydata())
     assert y[x == 0.7] == found.power  # witness: power_ratio
     other = fs.power_ratio(0.5, float(x[3]), n=120, n_reference=300)
     assert y[3] == other.power

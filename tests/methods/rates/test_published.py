@@ -1,10 +1,9 @@
 """The figures of Besse et al. (2018), section 4, on the bundled data.
 
 The witness of each computed value was made by other code from the raw files (which rows, says
-`vignettes/methods.md`): four digits, hence the tolerance of half a unit in the fourth. The paper's own figure
-stands beside it, two digits, and where the two differ the difference is said. All intervals are those of
-Theorem 3.1: the plain delta method.
-"""
+`vignettes/methods.md`): four digits, hence the tolerance of half a unit in the fourth. The paper's
+own figure stands beside it, two digits, and where the two differ the difference is said. All
+intervals are those of Theorem 3.1: the plain delta method."""
 
 from __future__ import annotations
 
@@ -56,7 +55,9 @@ def impact(
 
 
 def compas_accuracy(label: int, *, errors: bool) -> fs.results.RatioResult:
-    """Ratio of P(Low | label) with recidivism as label 1 (the paper's), or with both favourable as 1."""
+    """Ratio of P(Low | label) with recidivism as label 1 (the paper's), or with both favourable as
+    1.
+    """
     frame = compas()
     recidivist = frame["two_year_recid"] == 1
     return fs.conditional_accuracy(
@@ -75,7 +76,9 @@ def other_than(column: pd.Series, value: str) -> pd.Series:
 
 FIGURES = {
     "Adult, sex": Figure(
-        lambda: impact(adult()["income"], adult()["sex"], "Male", ">50K"), (0.3645, 0.3431, 0.3860), (0.36, 0.34, 0.39)
+        lambda: impact(adult()["income"], adult()["sex"], "Male", ">50K"),
+        (0.3645, 0.3431, 0.3860),
+        (0.36, 0.34, 0.39),
     ),
     # The paper says origin, "foreign / native"; what gives its number is race.
     "Adult, race": Figure(
@@ -83,7 +86,8 @@ FIGURES = {
         (0.5981, 0.5548, 0.6414),
         (0.60, 0.55, 0.64),
     ),
-    # The paper truncates the estimate. Its "foreign" group is the non-foreign one: the codes are swapped.
+    # The paper truncates the estimate. Its "foreign" group is the non-foreign one: the codes are
+    # swapped.
     "German credit, foreign worker": Figure(
         lambda: impact(german()["credit"], german()["foreign_worker"], "A202", "good"),
         (0.7766, 0.6835, 0.8696),
@@ -103,16 +107,25 @@ FIGURES = {
     ),
     # Ratios of error rates: label 1 is a recidivist, prediction 1 is Low.
     'COMPAS, "TPR"': Figure(
-        lambda: compas_accuracy(1, errors=True), (0.5969, 0.5458, 0.6480), (0.60, 0.54, 0.65), (True, False, True)
+        lambda: compas_accuracy(1, errors=True),
+        (0.5969, 0.5458, 0.6480),
+        (0.60, 0.54, 0.65),
+        (True, False, True),
     ),
-    'COMPAS, "TNR"': Figure(lambda: compas_accuracy(0, errors=True), (3.3824, 2.4622, 4.3026), (3.38, 2.46, 4.30)),
+    'COMPAS, "TNR"': Figure(
+        lambda: compas_accuracy(0, errors=True), (3.3824, 2.4622, 4.3026), (3.38, 2.46, 4.30)
+    ),
 }
 
-#: What the paper's words would have meant, and what is right: no figure of the paper, computed values only.
+#: What the paper's words would have meant, and what is right: no figure of the paper, computed
+#: values only.
 OTHERS = {
     "Adult, native country": (
         lambda: impact(
-            adult()["income"], other_than(adult()["native_country"], "United-States"), "United-States", ">50K"
+            adult()["income"],
+            other_than(adult()["native_country"], "United-States"),
+            "United-States",
+            ">50K",
         ),
         (0.754, 0.694, 0.815),
         3,
@@ -161,7 +174,8 @@ def test_the_text_of_the_paper_gives_other_figures_on_compas() -> None:
     frame = fs.datasets.load_compas().frame
     assert len(frame) == 7_214
     group = other_than(frame["race"], "Caucasian")
-    low, recidivist = frame["score_text"] == "Low", frame["two_year_recid"]
+    low = frame["score_text"] == "Low"
+    recidivist = frame["two_year_recid"]
     options = {"sensitive_features": group, "reference": "Caucasian"}
     found = [
         fs.disparate_impact(recidivist, pos_label=0, **options).estimate,
@@ -191,14 +205,22 @@ def test_the_other_intervals_are_near_the_delta_interval_at_this_size(method: st
     arguments = (adult()["income"], adult()["sex"], "Male", ">50K")
     delta = impact(*arguments)
     other = fs.disparate_impact(
-        arguments[0], sensitive_features=arguments[1], reference="Male", pos_label=">50K", method=method, rng=1
+        arguments[0],
+        sensitive_features=arguments[1],
+        reference="Male",
+        pos_label=">50K",
+        method=method,
+        rng=1,
     )
     assert three(other) == pytest.approx(three(delta), abs=0.005)
     assert other.verdict == delta.verdict == "violated"
 
 
 def test_the_paper_rejects_fairness_where_its_test_does() -> None:
-    """Section 3's test of DI ≤ 0.8 against DI > 0.8 is `alternative="greater"`: not rejected on Adult."""
+    """Section 3's test of DI ≤ 0.8 against DI > 0.8 is `alternative="greater"`.
+
+    Not rejected on Adult.
+    """
     result = fs.disparate_impact(
         adult()["income"],
         sensitive_features=adult()["sex"],

@@ -1,4 +1,6 @@
-"""Results: one tidy table, words, and a dictionary that survives JSON with the sufficient statistics."""
+"""Results: one tidy table, words, and a dictionary that survives JSON with the sufficient
+statistics.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,12 @@ HOLES = {"a": (40, 20, 10, 30), "b": (0, 15, 0, 35), "c": (0, 5, 25, 50), "none"
 
 def rows(counts: dict[str, tuple[int, ...]]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     cells = [(1, 1), (0, 1), (1, 0), (0, 0)]
-    parts = [(y, p, g) for g, c in counts.items() for (y, p), n in zip(cells, c, strict=True) for _ in range(n)]
+    parts = [
+        (y, p, g)
+        for g, c in counts.items()
+        for (y, p), n in zip(cells, c, strict=True)
+        for _ in range(n)
+    ]
     y, p, g = zip(*parts, strict=True)
     return np.array(y), np.array(p), np.array(g)
 
@@ -36,7 +43,11 @@ def with_missing() -> fs.results.RatioResult:
 def weighted() -> Any:
     y, p, g = rows(COUNTS)
     return fs.equalized_odds_difference(
-        y, p, sensitive_features=g, sample_weight=np.linspace(0.5, 2, y.size), cluster=np.arange(y.size) // 3
+        y,
+        p,
+        sensitive_features=g,
+        sample_weight=np.linspace(0.5, 2, y.size),
+        cluster=np.arange(y.size) // 3,
     )
 
 
@@ -65,7 +76,9 @@ RESULTS: dict[str, Callable[[], Result]] = {
     "ratio, infinite": lambda: fs.conditional_accuracy(counts=HOLES, reference="c"),
     "ratio, missing rows": with_missing,
     "difference": lambda: fs.demographic_parity_difference(counts=COUNTS, simultaneous="max-z"),
-    "difference, one-sided": lambda: fs.equal_opportunity_difference(counts=COUNTS, alternative="less"),
+    "difference, one-sided": lambda: fs.equal_opportunity_difference(
+        counts=COUNTS, alternative="less"
+    ),
     "average odds": lambda: fs.average_odds_difference(counts=COUNTS),
     "odds": lambda: fs.equalized_odds_difference(counts=COUNTS, reference="highest"),
     "odds, weights and clusters": weighted,
@@ -98,9 +111,8 @@ def same(first: Any, second: Any) -> bool:
 
 
 def test_through_json_and_back(result: Result) -> None:
-    """JSON without NaN or Infinity literals; the object that comes back writes the same JSON and the same
-    table.
-    """
+    """JSON without NaN or Infinity literals; the object that comes back writes the same JSON and
+    the same table."""
     text = json.dumps(result.to_dict(), allow_nan=False)
     again = type(result).from_dict(json.loads(text))
     assert type(again) is type(result)
@@ -127,7 +139,8 @@ def test_the_table_is_tidy(result: Result) -> None:
 
 
 def test_every_result_prints_itself(result: Result) -> None:
-    text, html = str(result), result._repr_html_()
+    text = str(result)
+    html = result._repr_html_()
     assert text.splitlines()[0] == result.title
     assert html.startswith("<section>")
     assert "nan" not in text.lower().replace("finance", "")
@@ -161,10 +174,15 @@ def test_sufficient_statistics_travel_with_the_result() -> None:
 
 
 def test_no_rows_of_people_in_the_dictionary() -> None:
-    """A thousand people with a score each: what is written is a table that merges them, not their scores."""
+    """A thousand people with a score each.
+
+    What is written is a table that merges them, not their scores.
+    """
     rng = np.random.default_rng(3)
     n = 1_000
-    y, g, score = rng.integers(0, 2, n), rng.choice(["a", "b"], n), rng.random(n)
+    y = rng.integers(0, 2, n)
+    g = rng.choice(["a", "b"], n)
+    score = rng.random(n)
     result = fs.abroca(y, score, sensitive_features=g, n_resamples=100, rng=1)
     stored = result.to_dict()["counts"]
     values = stored["values"]["array"]
@@ -179,7 +197,13 @@ def test_one_comparison_gives_numbers_several_give_arrays() -> None:
     low, high = one.confidence_interval
     assert low < one.estimate < high
     many = fs.disparate_impact(counts=COUNTS)
-    assert many.estimate.shape == many.pvalue.shape == many.std_error.shape == many.statistic.shape == (2,)
+    assert (
+        many.estimate.shape
+        == many.pvalue.shape
+        == many.std_error.shape
+        == many.statistic.shape
+        == (2,)
+    )
     assert len(many.confidence_interval) == len(many.verdict) == 2
 
 
@@ -206,7 +230,10 @@ def test_notes_of_abroca_say_nothing_about_counts() -> None:
 
 def test_a_small_cell_is_told() -> None:
     result = fs.disparate_impact(counts={"a": (3, 40), "b": (30, 40)})
-    told = "Few cases expected: a by exact unconditional tests, tables ordered by the score; verdict, p-value and "
+    told = (
+        "Few cases expected: a by exact unconditional tests, tables ordered by the score; verdict,"
+        " p-value and "
+    )
     assert f"{told}limits alike." in result.notes()
     assert result.comparisons[0].bounds.method == "exact unconditional"
     assert result.method == "score"
@@ -228,14 +255,20 @@ def test_from_dict_of_another_class() -> None:
 
 
 def test_rows_can_be_concatenated() -> None:
-    frames = [fs.disparate_impact(counts=COUNTS).to_frame(), fs.demographic_parity_difference(counts=COUNTS).to_frame()]
+    frames = [
+        fs.disparate_impact(counts=COUNTS).to_frame(),
+        fs.demographic_parity_difference(counts=COUNTS).to_frame(),
+    ]
     whole = pd.concat(frames, ignore_index=True)
     assert whole.columns.tolist() == frames[0].columns.tolist()
     assert len(whole) == 4
 
 
 def test_a_small_reference_is_named_where_intervals_may_be_too_narrow() -> None:
-    """3 of 1,000 beside half of 100,000: at the pooled rate 495 are expected, enough for the score."""
+    """3 of 1,000 beside half of 100,000.
+
+    At the pooled rate 495 are expected, enough for the score.
+    """
     result = fs.disparate_impact(counts={"a": (50_000, 50_000), "b": (3, 997)}, reference="b")
     assert not result.comparisons[0].procedure.exact
     assert [note for note in result.regime_notes() if note.endswith("are expected: b.")]
@@ -243,7 +276,9 @@ def test_a_small_reference_is_named_where_intervals_may_be_too_narrow() -> None:
 
 @pytest.mark.filterwarnings("ignore::fairstats.FairstatsWarning")
 def test_intervals_of_exact_tests_are_not_called_too_narrow() -> None:
-    """They hold at every size; Koopman's of the same table do not, nor those of a larger group beside it."""
+    """They hold at every size; Koopman's of the same table do not, nor those of a larger group
+    beside it.
+    """
     counts = {"a": (50_000, 50_000), "b": (3, 6), "c": (3, 997)}
     result = fs.disparate_impact(counts=counts, reference="a")
     assert [c.procedure.exact for c in result.comparisons] == [True, False]
@@ -255,37 +290,90 @@ def test_intervals_of_exact_tests_are_not_called_too_narrow() -> None:
 
 
 def test_a_fair_range_of_1_alone_is_no_range() -> None:
-    result = fs.disparate_impact(counts={"a": (52, 48), "b": (50, 50)}, reference="b", threshold=1.0)
+    result = fs.disparate_impact(
+        counts={"a": (52, 48), "b": (50, 50)}, reference="b", threshold=1.0
+    )
     (said,) = result.sentences()
     assert said.endswith("undecided; the data do not settle whether it is 1.")
 
 
 RATIO_TAILS = [
-    ({"a": (30, 70), "b": (160, 140)}, {}, "violated; the data show a ratio below 0.8: a has the lower "
-     "selection rate, to the disadvantage of a."),
-    ({"a": (90, 10), "b": (150, 150)}, {}, "violated; the data show a ratio above 1.25: b has the lower "
-     "selection rate, to the disadvantage of b."),
-    ({"a": (490, 510), "b": (500, 500)}, {}, "satisfied; the data show a ratio between 0.8 and 1.25."),
-    ({"a": (45, 55), "b": (50, 50)}, {}, "undecided; the data do not settle whether it lies between 0.8 and "
-     "1.25."),
-    ({"a": (45, 55), "b": (50, 50)}, {"threshold": 0.9}, "undecided; the data do not settle whether it lies "
-     "between 0.9 and 1.111."),
-]  # fmt: skip
+    (
+        {"a": (30, 70), "b": (160, 140)},
+        {},
+        (
+            "violated; the data show a ratio below 0.8: a has the lower "
+            "selection rate, to the disadvantage of a."
+        ),
+    ),
+    (
+        {"a": (90, 10), "b": (150, 150)},
+        {},
+        (
+            "violated; the data show a ratio above 1.25: b has the lower "
+            "selection rate, to the disadvantage of b."
+        ),
+    ),
+    (
+        {"a": (490, 510), "b": (500, 500)},
+        {},
+        "satisfied; the data show a ratio between 0.8 and 1.25.",
+    ),
+    (
+        {"a": (45, 55), "b": (50, 50)},
+        {},
+        "undecided; the data do not settle whether it lies between 0.8 and 1.25.",
+    ),
+    (
+        {"a": (45, 55), "b": (50, 50)},
+        {"threshold": 0.9},
+        "undecided; the data do not settle whether it lies between 0.9 and 1.111.",
+    ),
+]
 DIFFERENCE_TAILS = [
-    ({"a": (30, 70), "b": (160, 140)}, {}, "violated; the data show a difference below -0.1: a has the lower "
-     "selection rate, to the disadvantage of a."),
-    ({"a": (90, 10), "b": (150, 150)}, {}, "violated; the data show a difference above 0.1: b has the lower "
-     "selection rate, to the disadvantage of b."),
+    (
+        {"a": (30, 70), "b": (160, 140)},
+        {},
+        (
+            "violated; the data show a difference below -0.1: a has the lower "
+            "selection rate, to the disadvantage of a."
+        ),
+    ),
+    (
+        {"a": (90, 10), "b": (150, 150)},
+        {},
+        (
+            "violated; the data show a difference above 0.1: b has the lower "
+            "selection rate, to the disadvantage of b."
+        ),
+    ),
     ({"a": (490, 510), "b": (500, 500)}, {}, "satisfied; the data show a difference within ±0.1."),
-    ({"a": (45, 55), "b": (50, 50)}, {}, "undecided; the data do not settle whether it lies within ±0.1."),
-]  # fmt: skip
+    (
+        {"a": (45, 55), "b": (50, 50)},
+        {},
+        "undecided; the data do not settle whether it lies within ±0.1.",
+    ),
+]
 GAP_TAILS = [
-    ({"a": (15, 85), "b": (50, 50)}, {}, "violated; the data show a gap above 0.1: a has the lower "
-     "selection rate, to the disadvantage of a."),
-    ({"a": (48, 52), "b": (50, 50)}, {"margin": 0.3}, "satisfied; the data show that every gap is below "
-     "0.3."),
-    ({"a": (40, 52), "b": (50, 50)}, {}, "undecided; the data do not settle on which side of 0.1 it lies."),
-]  # fmt: skip
+    (
+        {"a": (15, 85), "b": (50, 50)},
+        {},
+        (
+            "violated; the data show a gap above 0.1: a has the lower "
+            "selection rate, to the disadvantage of a."
+        ),
+    ),
+    (
+        {"a": (48, 52), "b": (50, 50)},
+        {"margin": 0.3},
+        "satisfied; the data show that every gap is below 0.3.",
+    ),
+    (
+        {"a": (40, 52), "b": (50, 50)},
+        {},
+        "undecided; the data do not settle on which side of 0.1 it lies.",
+    ),
+]
 
 
 @pytest.mark.parametrize(("counts", "options", "tail"), RATIO_TAILS)
@@ -307,7 +395,8 @@ def test_what_a_difference_is_told_with(counts: Any, options: dict[str, Any], ta
     (c,) = result.comparisons
     low, high = c.confidence_interval
     assert result.sentences() == [
-        f"a against b: difference {c.estimate:+.3f} (95% interval {low:+.3f} to {high:+.3f}): {tail}"
+        f"a against b: difference {c.estimate:+.3f} (95% interval {low:+.3f} to {high:+.3f}):"
+        f" {tail}"
     ]
 
 
@@ -318,8 +407,8 @@ def test_what_a_largest_gap_is_told_with(counts: Any, options: dict[str, Any], t
     (c,) = result.comparisons
     low, high = c.confidence_interval
     assert result.sentences() == [
-        f"Largest gap {c.estimate:.3f} (95% interval {low:.3f} to {high:.3f}), between {c.group} and "
-        f"{c.reference} in selection rate: {tail}"
+        f"Largest gap {c.estimate:.3f} (95% interval {low:.3f} to {high:.3f}), between {c.group}"
+        f" and {c.reference} in selection rate: {tail}"
     ]
     (note,) = result.notes()
     assert note == "The only difference, without its sign: its tests, limits and verdict (95%)."
@@ -332,30 +421,66 @@ THREE = {"a": (45, 55), "b": (50, 50), "c": (30, 20)}
 @pytest.mark.parametrize(
     ("options", "wanted"),
     [
-        ({}, ["Reference: a (the largest group).",
-              "95% intervals; verdicts by one-sided limits at that level.",
-              "p-values adjusted by holm over metric."]),
-        ({"reference": "c", "adjust": "bonferroni", "confidence_level": 0.9},
-         ["Reference: c (named by the user).", "90% intervals; verdicts by one-sided limits at that level.",
-          "p-values adjusted by bonferroni over metric."]),
-        ({"comparisons": "all", "adjust": "none", "simultaneous": "bonferroni", "margin": 0.3},
-         ["All pairs of groups are compared.",
-          "95% intervals, simultaneous (bonferroni); verdicts by one-sided limits at that level.",
-          "p-values not adjusted, each verdict by itself."]),
-        ({"reference": "highest", "margin": 0.3},
-         ["Reference: c (the highest rate: chosen by the data, hence simultaneous over all pairs).",
-          "95% intervals; verdicts by one-sided limits at that level.",
-          "p-values adjusted over all pairs: of equality as the intervals are, of verdicts by bonferroni."]),
-        ({"method": "delta", "margin": 0.3},
-         ["Reference: a (the largest group).", "95% intervals; verdicts by one-sided limits at that level.",
-          "p-values adjusted by holm over metric.",
-          "The delta method, asked for, is too liberal beside a small group: there its verdicts are wrong in "
-          "up to 10% of samples."]),
+        (
+            {},
+            [
+                "Reference: a (the largest group).",
+                "95% intervals; verdicts by one-sided limits at that level.",
+                "p-values adjusted by holm over metric.",
+            ],
+        ),
+        (
+            {"reference": "c", "adjust": "bonferroni", "confidence_level": 0.9},
+            [
+                "Reference: c (named by the user).",
+                "90% intervals; verdicts by one-sided limits at that level.",
+                "p-values adjusted by bonferroni over metric.",
+            ],
+        ),
+        (
+            {"comparisons": "all", "adjust": "none", "simultaneous": "bonferroni", "margin": 0.3},
+            [
+                "All pairs of groups are compared.",
+                (
+                    "95% intervals, simultaneous (bonferroni); verdicts by one-sided limits at that"
+                    " level."
+                ),
+                "p-values not adjusted, each verdict by itself.",
+            ],
+        ),
+        (
+            {"reference": "highest", "margin": 0.3},
+            [
+                (
+                    "Reference: c (the highest rate: chosen by the data, hence simultaneous over"
+                    " all pairs)."
+                ),
+                "95% intervals; verdicts by one-sided limits at that level.",
+                (
+                    "p-values adjusted over all pairs: of equality as the intervals are, of"
+                    " verdicts by bonferroni."
+                ),
+            ],
+        ),
+        (
+            {"method": "delta", "margin": 0.3},
+            [
+                "Reference: a (the largest group).",
+                "95% intervals; verdicts by one-sided limits at that level.",
+                "p-values adjusted by holm over metric.",
+                (
+                    "The delta method, asked for, is too liberal beside a small group: there its"
+                    " verdicts are wrong in up to 10% of samples."
+                ),
+            ],
+        ),
     ],
     ids=lambda value: ", ".join(value) if isinstance(value, dict) else None,
-)  # fmt: skip
+)
 def test_notes_name_reference_level_and_family(options: dict[str, Any], wanted: list[str]) -> None:
-    """By hand, in this order; a range of ±.1 of groups of 50 is so narrow that it is said, ±.3 is not."""
+    """By hand, in this order; a range of ±.1 of groups of 50 is so narrow that it is said, ±.3 is
+    not.
+    """
     found = fs.demographic_parity_difference(counts=THREE, **options).notes()
     found = [note for note in found if not note.startswith("Few cases expected")]
     if "margin" not in options:
@@ -370,5 +495,8 @@ def test_a_single_comparison_has_no_family_to_tell_of() -> None:
     assert not [n for n in fs.disparate_impact(counts=two).notes() if n.startswith("p-values")]
     result = fs.disparate_impact(counts=two, threshold=1.0)
     level = 100 * result.comparisons[0].bounds.confidence_level
-    assert f"level, or up to {level:.3g}% where the fair range is as narrow as their error." in result.notes()[1]
+    assert (
+        f"level, or up to {level:.3g}% where the fair range is as narrow as their error."
+        in result.notes()[1]
+    )
     assert level == pytest.approx(97.5)

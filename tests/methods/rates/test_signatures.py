@@ -1,4 +1,4 @@
-"""Signatures and docstrings of the public functions, whose shared parts are told once."""
+"""Signatures and docstrings of the public functions, whose shared parts are the same everywhere."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ import pytest
 
 import fairstats as fs
 from fairstats.ground.tally import tally
-from fairstats.methods.rates.setup import documented
 
 FUNCTIONS = (
     fs.disparate_impact,
@@ -30,34 +29,42 @@ FUNCTIONS = (
 SECTIONS = ("Parameters", "Returns", "Raises", "Warns")
 
 
+def parameter_texts(function: Any) -> dict[str, str]:
+    """What the docstring says of every parameter."""
+    text = inspect.getdoc(function) or ""
+    section = text.split("\nParameters\n----------\n")[1].split("\n\nReturns\n")[0]
+    texts: dict[str, str] = {}
+    for entry in re.split(r"\n(?=\S)", section):
+        names, _, what = entry.partition(" : ")
+        for name in names.split(", "):
+            assert name not in texts, f"{function.__name__}: {name} is documented twice"
+            texts[name] = what
+    return texts
+
+
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
 def test_every_parameter_is_there_and_documented_once(function: Any) -> None:
     parameters = inspect.signature(function).parameters
     assert all(p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY) for p in parameters.values())
+    assert sorted(parameter_texts(function)) == sorted(parameters)
     text = inspect.getdoc(function) or ""
-    section = text.split("\nParameters\n----------\n")[1].split("\n\nReturns\n")[0]
-    told = [name for names in re.findall(r"^(\S.*?) : ", section, re.MULTILINE) for name in names.split(", ")]
-    assert sorted(told) == sorted(parameters), f"{function.__name__}: documented {told}"
     assert [h for h in SECTIONS if f"\n{h}\n---" in text] == list(SECTIONS)
 
 
-def test_what_a_docstring_says_itself_is_kept() -> None:
-    @documented({"rng": "told elsewhere"})
-    def function(reference: Any, rng: Any) -> None:
-        """A function.
-
-        Parameters
-        ----------
-        reference : int
-            Its own words.
-
-        Returns
-        -------
-        None
-        """
-
-    assert "Its own words." in (function.__doc__ or "")
-    assert "rng : told elsewhere" in (function.__doc__ or "")
+@pytest.mark.parametrize(
+    ("first", "others"),
+    [(fs.disparate_impact, FUNCTIONS[1:3]), (fs.demographic_parity_difference, FUNCTIONS[4:8])],
+)
+def test_shared_parameters_are_the_same_everywhere(first: Any, others: Any) -> None:
+    """Each signature stands where it is read; this keeps their words and defaults alike."""
+    texts, parameters = parameter_texts(first), inspect.signature(first).parameters
+    own = {"agg", "y_pred", "y_true"} | ({"method"} if first is not fs.disparate_impact else set())
+    for other in others:
+        other_texts = parameter_texts(other)
+        other_parameters = inspect.signature(other).parameters
+        for name in texts.keys() & other_texts.keys() - own:
+            assert other_texts[name] == texts[name], f"{other.__name__}: {name}"
+            assert other_parameters[name] == parameters[name], f"{other.__name__}: {name}"
 
 
 CELLS = {"a": (40, 10, 9, 41), "b": (30, 12, 20, 44)}

@@ -1,4 +1,7 @@
-"""`strata=`: crude and adjusted side by side. Witnesses: statsmodels, the kernel, R, closed forms."""
+"""`strata=`: crude and adjusted side by side.
+
+Witnesses: statsmodels, the kernel, R, closed forms.
+"""
 
 from __future__ import annotations
 
@@ -27,17 +30,24 @@ BERKELEY: Tables = {
     "E": (94, 393, 53, 191),
     "F": (24, 341, 22, 373),
 }
-#: No success of the group in either stratum: twice the smaller exact conditional tail is .0556 (R: mantelhaen.test).
+#: No success of the group in either stratum: twice the smaller exact conditional tail is .0556 (R:
+#: mantelhaen.test).
 FEW_IN_STRATA: Tables = {"x": (0, 6, 3, 7), "y": (0, 6, 2, 6)}
 
 
 def expand(strata: Tables) -> dict[str, np.ndarray]:
-    chosen, group, stratum = [], [], []
+    chosen = []
+    group = []
+    stratum = []
     for name, (k0, n0, k1, n1) in strata.items():
         chosen += [*(np.arange(n0) < k0), *(np.arange(n1) < k1)]
         group += ["a"] * n0 + ["b"] * n1
         stratum += [name] * (n0 + n1)
-    return {"y_pred": np.array(chosen), "sensitive_features": np.array(group), "strata": np.array(stratum)}
+    return {
+        "y_pred": np.array(chosen),
+        "sensitive_features": np.array(group),
+        "strata": np.array(stratum),
+    }
 
 
 def ratio(strata: Tables, **options: Any) -> Any:
@@ -49,7 +59,10 @@ def kernel(strata: Tables) -> Strata:
 
 
 def test_berkeley_crude_and_by_department() -> None:
-    """Crude .68, by department 1.06: R's mantelhaen.test p = .2169; Breslow–Day p = .00207 (statsmodels)."""
+    """Crude .68, by department 1.06: R's mantelhaen.test p = .2169.
+
+    Breslow–Day p = .00207 (statsmodels).
+    """
     result = ratio(BERKELEY)
     (crude,), (within,) = result.comparisons, result.stratified.comparisons
     assert crude.estimate == pytest.approx((557 / 1835) / (1198 / 2691), rel=1e-12)
@@ -74,11 +87,15 @@ def test_berkeley_crude_and_by_department() -> None:
 def test_estimate_limits_and_verdict_are_those_of_the_kernel() -> None:
     (within,) = ratio(STRATA).stratified.comparisons
     tables = kernel(STRATA)
-    witness = StratifiedTable([np.array([[k0, n0 - k0], [k1, n1 - k1]]) for k0, n0, k1, n1 in STRATA.values()])
+    witness = StratifiedTable(
+        [np.array([[k0, n0 - k0], [k1, n1 - k1]]) for k0, n0, k1, n1 in STRATA.values()]
+    )
     assert within.estimate == pytest.approx(witness.riskratio_pooled, rel=1e-12)
     limits = [float(score_limit(tables, norm.ppf(0.975), "ratio", side=side)) for side in (-1, 1)]
     assert tuple(within.confidence_interval) == pytest.approx(limits, rel=1e-12)
-    assert within.pvalue == pytest.approx(witness.test_null_odds(correction=False).pvalue, rel=1e-10)
+    assert within.pvalue == pytest.approx(
+        witness.test_null_odds(correction=False).pvalue, rel=1e-10
+    )
     z_low, z_high = (float(guarded_statistic(tables, end, "ratio")) for end in (0.8, 1.25))
     below = norm.cdf(z_low) + norm.cdf(z_low - (z_low - z_high))
     assert within.direction == "below" or within.direction == "inside"
@@ -87,10 +104,19 @@ def test_estimate_limits_and_verdict_are_those_of_the_kernel() -> None:
     assert within.rate / within.rate_reference == pytest.approx(within.estimate, rel=1e-12)
 
 
-@pytest.mark.parametrize(("threshold", "level"), [(0.8, 0.95), (0.95, 0.9), (1.0, 0.95), (0.99, 0.8)])
-@pytest.mark.parametrize("tables", [STRATA, {"x": (2, 12, 30, 80), "y": (5, 11, 44, 70)}], ids=["many", "few"])
-def test_p_value_limits_and_verdict_of_a_row_agree(tables: Tables, threshold: float, level: float) -> None:
-    """The verdict's p is below α exactly where a bound leaves the fair range; the interval holds 1 where p > α."""
+@pytest.mark.parametrize(
+    ("threshold", "level"), [(0.8, 0.95), (0.95, 0.9), (1.0, 0.95), (0.99, 0.8)]
+)
+@pytest.mark.parametrize(
+    "tables", [STRATA, {"x": (2, 12, 30, 80), "y": (5, 11, 44, 70)}], ids=["many", "few"]
+)
+def test_p_value_limits_and_verdict_of_a_row_agree(
+    tables: Tables, threshold: float, level: float
+) -> None:
+    """The verdict's p is below α exactly where a bound leaves the fair range.
+
+    The interval holds 1 where p > α.
+    """
     (c,) = ratio(tables, threshold=threshold, confidence_level=level).stratified.comparisons
     shown = c.bounds.high < threshold or c.bounds.low > 1 / threshold
     assert (c.pvalue_verdict <= 1 - level) == (shown or c.verdict == "satisfied")
@@ -123,13 +149,16 @@ def test_zeros_are_answered() -> None:
 
 def test_homogeneity_never_vanishes_without_a_word() -> None:
     """D17: a pooled odds ratio of exactly 1 has its test; one of 0 has none, and a note says so."""
-    even = ratio({"one": (7, 10, 3, 10), "two": (3, 10, 7, 10), "nobody": (0, 8, 0, 9), "all": (8, 8, 9, 9)})
+    even = ratio(
+        {"one": (7, 10, 3, 10), "two": (3, 10, 7, 10), "nobody": (0, 8, 0, 9), "all": (8, 8, 9, 9)}
+    )
     tests = {t.method.partition(" ")[0]: t for t in even.stratified.comparisons[0].tests}
     assert tests["Breslow–Day"].statistic == pytest.approx(6.4, rel=1e-12)
     assert "2 informative strata" in tests["Breslow–Day"].null
     none = ratio({"x": (0, 50, 10, 50), "y": (0, 40, 12, 40)}).stratified
     assert any(
-        "Breslow–Day" in note and "not defined where the pooled odds ratio is 0" in note for note in none.notes()
+        "Breslow–Day" in note and "not defined where the pooled odds ratio is 0" in note
+        for note in none.notes()
     )
     single = ratio({"x": (4, 50, 10, 50), "nobody": (0, 8, 0, 9)}).stratified
     assert any("not defined for 1 informative strata" in note for note in single.notes())
@@ -158,7 +187,9 @@ def test_strata_with_one_group_say_nothing() -> None:
     more = ratio({**STRATA, "only a": (5, 9, 0, 0), "only b": (0, 0, 3, 7)}).stratified
     plain = ratio(STRATA).stratified
     assert more.estimate == pytest.approx(plain.estimate, rel=1e-12)
-    assert tuple(more.confidence_interval) == pytest.approx(tuple(plain.confidence_interval), rel=1e-12)
+    assert tuple(more.confidence_interval) == pytest.approx(
+        tuple(plain.confidence_interval), rel=1e-12
+    )
     assert len(more.strata) == 5
     assert more.comparisons[0].n_strata == 3
 
@@ -195,9 +226,12 @@ def test_differences_odds_and_rates_of_labels() -> None:
     positive = frame[frame["y"] == 1]
     counts = positive.groupby(["s", "g"])["p"].agg(["sum", "count"])
     for c in result.comparisons:
-        own, other = counts.xs(c.group, level="g"), counts.xs("a", level="g")
+        own = counts.xs(c.group, level="g")
+        other = counts.xs("a", level="g")
         tables = Strata.of(own["sum"], own["count"], other["sum"], other["count"])
-        assert c.pvalue == pytest.approx(2 * norm.sf(abs(float(score_statistic(tables, 0.0, "difference")))), rel=1e-9)
+        assert c.pvalue == pytest.approx(
+            2 * norm.sf(abs(float(score_statistic(tables, 0.0, "difference")))), rel=1e-9
+        )
     odds = fs.equalized_odds_difference(frame["y"], frame["p"], **columns).stratified
     assert len(odds.comparisons) == 4
     average = fs.average_odds_difference(frame["y"], frame["p"], **columns).stratified
@@ -205,7 +239,9 @@ def test_differences_odds_and_rates_of_labels() -> None:
         parts = [odds.comparisons[k], odds.comparisons[k + 2]]
         assert c.estimate == pytest.approx(np.mean([part.estimate for part in parts]), rel=1e-12)
         assert c.confidence_interval.width < max(part.confidence_interval.width for part in parts)
-    precision = fs.group_metric(frame["y"], frame["p"], metric="ppv", contrast="ratio", **columns).stratified
+    precision = fs.group_metric(
+        frame["y"], frame["p"], metric="ppv", contrast="ratio", **columns
+    ).stratified
     assert precision.comparisons[0].metric == "ppv_ratio_stratified"
 
 
@@ -216,16 +252,22 @@ def test_by_stratum() -> None:
     assert (first["successes"], first["n"], first["rate_reference"]) == (89, 108, 512 / 825)
     assert first["estimate"] == pytest.approx((89 / 108) / (512 / 825))
     z = norm.ppf(0.975)
-    alone = [ratio_limit((89, 108, 512, 825), z, True, side=side, continuity=False) for side in (-1, 1)]
+    alone = [
+        ratio_limit((89, 108, 512, 825), z, True, side=side, continuity=False) for side in (-1, 1)
+    ]
     assert (first["ci_low"], first["ci_high"]) == pytest.approx(alone, rel=1e-9)
     assert table["informative"].all()
 
 
 def test_a_tally_brings_its_strata_along() -> None:
-    frame = pd.DataFrame(expand(BERKELEY)).rename(columns={"strata": "dept", "sensitive_features": "sex"})
+    frame = pd.DataFrame(expand(BERKELEY)).rename(
+        columns={"strata": "dept", "sensitive_features": "sex"}
+    )
     counted = fs.tally(frame, y_pred="y_pred", sensitive_features="sex", strata="dept")
     result = fs.disparate_impact(counts=fs.Tally.from_json(counted.to_json()), reference="b")
-    rows = fs.disparate_impact(frame["y_pred"], sensitive_features=frame["sex"], strata=frame["dept"], reference="b")
+    rows = fs.disparate_impact(
+        frame["y_pred"], sensitive_features=frame["sex"], strata=frame["dept"], reference="b"
+    )
     pd.testing.assert_frame_equal(result.to_frame(), rows.to_frame())
     assert "within 6 strata of dept" in result.disagreements()[0]
     with pytest.raises(fs.InputError, match="both counts and rows"):
@@ -241,7 +283,9 @@ def test_results_survive_json() -> None:
 
 def test_many_groups_and_sufficient_statistics(rng: np.random.Generator) -> None:
     n = 600
-    p, g, s = rng.integers(0, 2, n), rng.choice(list("abc"), n), rng.integers(0, 4, n)
+    p = rng.integers(0, 2, n)
+    g = rng.choice(list("abc"), n)
+    s = rng.integers(0, 4, n)
     result = fs.disparate_impact(p, sensitive_features=g, strata=s, reference="a").stratified
     assert [c.group for c in result.comparisons] == [x for x in result.counts.groups if x != "a"]
     assert result.stratum_counts.rows.shape == (4, 3, 2)
@@ -253,22 +297,35 @@ def test_many_groups_and_sufficient_statistics(rng: np.random.Generator) -> None
 
 def test_strata_are_in_numeric_order() -> None:
     s = np.tile([2, 10, 1], 20)
-    result = fs.disparate_impact(np.tile([1, 0], 30), sensitive_features=list("aabb") * 15, strata=s)
+    result = fs.disparate_impact(
+        np.tile([1, 0], 30), sensitive_features=list("aabb") * 15, strata=s
+    )
     assert result.stratified.strata == ("1", "2", "10")
 
 
 def test_verdicts_over_strata_are_family_wise_and_in_both_directions() -> None:
     """Three groups against b: far below, alike, far above."""
-    chosen, group, stratum = [], [], []
+    chosen = []
+    group = []
+    stratum = []
     for h, base in (("x", 0.3), ("y", 0.45)):
-        for name, factor, n in (("a", 0.4, 300), ("b", 1.0, 3_000), ("c", 1.0, 3_000), ("d", 1.9, 300)):
+        for name, factor, n in (
+            ("a", 0.4, 300),
+            ("b", 1.0, 3_000),
+            ("c", 1.0, 3_000),
+            ("d", 1.9, 300),
+        ):
             chosen += [*(np.arange(n) < round(n * base * factor))]
             group += [name] * n
             stratum += [h] * n
     columns = {"sensitive_features": group, "strata": stratum, "reference": "b"}
     result = fs.disparate_impact(chosen, **columns).stratified
     found = {c.group: (c.verdict, c.direction) for c in result.comparisons}
-    assert found == {"a": ("violated", "below"), "c": ("satisfied", "inside"), "d": ("violated", "above")}
+    assert found == {
+        "a": ("violated", "below"),
+        "c": ("satisfied", "inside"),
+        "d": ("violated", "above"),
+    }
     p = sorted(c.pvalue_verdict for c in result.comparisons)
     adjusted = sorted(c.pvalue_verdict_adjusted for c in result.comparisons)
     assert adjusted == pytest.approx(np.maximum.accumulate(np.array(p) * [3, 2, 1]))
@@ -282,14 +339,17 @@ def test_worst_case_bounds_are_those_of_the_crude_comparison() -> None:
 
 
 def test_at_a_threshold_of_one_the_exact_test_speaks_in_the_limits_too() -> None:
-    """The exact conditional test keeps equality, the score alone would not (.0215, mantelhaen.test without correction).
+    """The exact conditional test keeps equality, the score alone would not (.0215, mantelhaen.test
+    without correction).
 
     Once the limits of the verdict left out 1, and its p-value said that nothing is shown.
     """
     (c,) = ratio(FEW_IN_STRATA, threshold=1.0).stratified.comparisons
     tests = {test.method: test.pvalue for test in c.tests}
     assert tests["Cochran–Mantel–Haenszel"] == pytest.approx(0.02150372, abs=1e-8)
-    assert tests["exact conditional (twice the smaller tail)"] == pytest.approx(0.05562619, abs=1e-8)
+    assert tests["exact conditional (twice the smaller tail)"] == pytest.approx(
+        0.05562619, abs=1e-8
+    )
     assert c.pvalue_verdict == pytest.approx(0.05562619, abs=1e-8)
     assert c.verdict == "undecided"
     assert c.bounds.low <= 1.0 <= c.bounds.high

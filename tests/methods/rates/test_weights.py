@@ -1,9 +1,8 @@
 """Weights and clusters: linearisation as in R's survey package.
 
-The witness is `tests/reference/survey_ratio.json`, written by R (`svyby`, `svymean`, `svycontrast`); its
-note says how. Tolerance: 1e-8 relative; for numbers that are sums of cancelling terms
-1e-12 beside it.
-"""
+The witness is `tests/reference/survey_ratio.json`, written by R (`svyby`, `svymean`,
+`svycontrast`); its note says how. Tolerance: 1e-8 relative; for numbers that are sums of cancelling
+terms 1e-12 beside it."""
 
 from __future__ import annotations
 
@@ -21,7 +20,7 @@ from fairstats.ground.errors import InsufficientEvidenceWarning
 from fairstats.ground.registry import RATES
 from fairstats.methods.rates.estimates import estimate_rate, joint_covariance
 from fairstats.methods.rates.limits import Score
-from fairstats.methods.rates.maxima import _Band
+from fairstats.methods.rates.maxima import _SimultaneousBand
 from fairstats.methods.rates.pair import pair_method
 from fairstats.numerics.rates.score import ratio_statistic
 
@@ -54,7 +53,8 @@ def survey() -> dict[str, Any]:
 
 
 def arguments(survey: dict[str, Any], design: str) -> dict[str, Any]:
-    data, about = survey["data"], survey["designs"][design]
+    data = survey["data"]
+    about = survey["designs"][design]
     found: dict[str, Any] = {"sensitive_features": data["group"]}
     if about["weighted"]:
         found["sample_weight"] = data["weight"]
@@ -70,7 +70,10 @@ def test_totals_of_the_cells(survey: dict[str, Any], design: str) -> None:
     cells = survey["designs"][design]["cells"]
     groups = [name.rpartition("_")[0] for name in cells["cells"][::4]]
     counts = fs.ConfusionCounts.from_arrays(
-        survey["data"]["y_true"], survey["data"]["y_pred"], groups=groups, **arguments(survey, design)
+        survey["data"]["y_true"],
+        survey["data"]["y_pred"],
+        groups=groups,
+        **arguments(survey, design),
     )
     assert [f"{g}_{c}" for g in counts.groups for c in counts.cells] == cells["cells"]
     np.testing.assert_allclose(counts.totals.ravel(), cells["totals"], rtol=RELATIVE)
@@ -83,12 +86,17 @@ def test_totals_of_the_cells(survey: dict[str, Any], design: str) -> None:
 def test_rates_and_their_covariance(survey: dict[str, Any], design: str, rate: str) -> None:
     wanted = survey["designs"][design]["rates"]["false_omission_rate" if rate == "npv" else rate]
     counts = fs.ConfusionCounts.from_arrays(
-        survey["data"]["y_true"], survey["data"]["y_pred"], groups=wanted["groups"], **arguments(survey, design)
+        survey["data"]["y_true"],
+        survey["data"]["y_pred"],
+        groups=wanted["groups"],
+        **arguments(survey, design),
     )
     found = estimate_rate(counts, RATES[rate])
     expected = 1 - np.array(wanted["rate"]) if rate == "npv" else np.array(wanted["rate"])
     np.testing.assert_allclose(found.rate, expected, rtol=RELATIVE)
-    np.testing.assert_allclose(np.sqrt(np.diag(found.covariance)), wanted["std_error"], rtol=RELATIVE)
+    np.testing.assert_allclose(
+        np.sqrt(np.diag(found.covariance)), wanted["std_error"], rtol=RELATIVE
+    )
     np.testing.assert_allclose(found.covariance, wanted["covariance"], rtol=RELATIVE, atol=1e-12)
     np.testing.assert_array_equal(found.rows, wanted["rows"])
 
@@ -113,11 +121,15 @@ def test_ratios_and_differences(survey: dict[str, Any], design: str, rate: str) 
     options = arguments(survey, design)
     for wanted in survey["designs"][design]["rates"][rate]["contrasts"]:
         ratio, difference = FUNCTIONS[rate]
-        found = ratio(data["y_true"], data["y_pred"], reference=wanted["reference"], method="delta", **options)
+        found = ratio(
+            data["y_true"], data["y_pred"], reference=wanted["reference"], method="delta", **options
+        )
         comparison = found[wanted["group"]]
         assert comparison.estimate == pytest.approx(wanted["ratio"]["estimate"], rel=RELATIVE)
         assert comparison.std_error == pytest.approx(wanted["ratio"]["std_error"], rel=RELATIVE)
-        found = ratio(data["y_true"], data["y_pred"], reference=wanted["reference"], method="log", **options)
+        found = ratio(
+            data["y_true"], data["y_pred"], reference=wanted["reference"], method="log", **options
+        )
         low, high = found[wanted["group"]].confidence_interval
         from scipy.stats import t
 
@@ -126,14 +138,16 @@ def test_ratios_and_differences(survey: dict[str, Any], design: str, rate: str) 
         where = [by_group["groups"].index(g) for g in (wanted["group"], wanted["reference"])]
         group = np.asarray(options["sensitive_features"])
         unit = np.asarray(options.get("cluster", np.arange(group.size)))
-        y_true, y_pred = np.asarray(data["y_true"]), np.asarray(data["y_pred"])
+        y_true = np.asarray(data["y_true"])
+        y_pred = np.asarray(data["y_pred"])
         case = {"selection_rate": y_true >= 0, "tpr": y_true == 1, "ppv": y_pred == 1}[rate]
         weight = np.asarray(options.get("sample_weight", np.ones(group.size)))
         inside = [case & (group == by_group["groups"][g]) for g in where]
         units = [worth(unit[rows], weight[rows]) for rows in inside]
         spread = [(by_group["std_error"][g] / by_group["rate"][g]) ** 2 for g in where]
         degrees = satterthwaite(spread, units)
-        log, every = wanted["log_ratio"], len(set(unit.tolist()))
+        log = wanted["log_ratio"]
+        every = len(set(unit.tolist()))
         wider = sum(v / (1 - 2 / m) for v, m in zip(spread, units, strict=True)) / sum(spread)
         reach = t.ppf(0.975, degrees) * log["std_error"] * np.sqrt(wider * (every - 1) / every)
         assert comparison.method == "log (Satterthwaite)"
@@ -142,8 +156,12 @@ def test_ratios_and_differences(survey: dict[str, Any], design: str, rate: str) 
             wanted_ends = [log["estimate"] - reach, log["estimate"] + reach]
             assert np.log([low, high]) == pytest.approx(wanted_ends, rel=1e-7)
         gap = difference(data["y_true"], data["y_pred"], reference=wanted["reference"], **options)
-        assert gap[wanted["group"]].estimate == pytest.approx(wanted["difference"]["estimate"], rel=RELATIVE)
-        assert gap[wanted["group"]].std_error == pytest.approx(wanted["difference"]["std_error"], rel=RELATIVE)
+        assert gap[wanted["group"]].estimate == pytest.approx(
+            wanted["difference"]["estimate"], rel=RELATIVE
+        )
+        assert gap[wanted["group"]].std_error == pytest.approx(
+            wanted["difference"]["std_error"], rel=RELATIVE
+        )
         kind = "clusters" if "cluster" in options else "rows"
         assert gap[wanted["group"]].method == f"score (effective {kind})"
 
@@ -157,9 +175,13 @@ EVEN: dict[str, Any] = {
     "tpr": lambda y, p, **k: fs.conditional_accuracy(y, p, label=1, **k),
     "average odds": lambda y, p, **k: fs.average_odds_difference(y, p, **k),
     "f1": lambda y, p, **k: fs.group_metric(y, p, metric="f1_ratio", **k),
-    "largest gap": lambda y, p, reference=None, **k: fs.equalized_odds_difference(y, p, agg="max", **k),
+    "largest gap": lambda y, p, reference=None, **k: fs.equalized_odds_difference(
+        y, p, agg="max", **k
+    ),
     "delta": lambda y, p, **k: fs.disparate_impact(p, method="delta", **k),
-    "bootstrap": lambda y, p, **k: fs.disparate_impact(p, method="bootstrap", rng=1, n_resamples=199, **k),
+    "bootstrap": lambda y, p, **k: fs.disparate_impact(
+        p, method="bootstrap", rng=1, n_resamples=199, **k
+    ),
     "change": lambda y, p, **k: fs.compare_models(y, p, np.roll(p, 3), **k),
 }
 WEIGHTS = {"ones": (1.0, 1.0), "thirds": (1 / 3, 0.1), "large": (1e9 / 7, 3e-7)}
@@ -185,7 +207,9 @@ def test_thirty_beside_thirty_rows_with_unit_weights() -> None:
     y = np.r_[np.arange(30) < 9, np.arange(30) < 26].astype(int)
     group = np.repeat(["a", "b"], 30)
     plain = fs.disparate_impact(y, sensitive_features=group, reference="b")
-    found = fs.disparate_impact(y, sensitive_features=group, reference="b", sample_weight=np.ones(60))
+    found = fs.disparate_impact(
+        y, sensitive_features=group, reference="b", sample_weight=np.ones(60)
+    )
     assert found.estimate == pytest.approx(9 / 26, rel=1e-12)
     assert found.comparisons == plain.comparisons
     assert found.verdict == "violated"
@@ -201,12 +225,20 @@ def test_even_weights_of_tallies(rows_of: Any) -> None:
     half = len(frame) // 2
     for cluster in ({}, {"cluster": "c"}):
         plain = fs.tally(frame, **names, **cluster)
-        both = [fs.tally(part, **names, **cluster, sample_weight="w") for part in (frame[:half], frame[half:])]
+        both = [
+            fs.tally(part, **names, **cluster, sample_weight="w")
+            for part in (frame[:half], frame[half:])
+        ]
         parts = [fs.tally(part, **names, **cluster) for part in (frame[:half], frame[half:])]
         added, wanted = (one.add(other, disjoint_clusters=True) for one, other in (both, parts))
         again = fs.Tally.from_json(added.to_json())
-        for found, like in ((fs.tally(frame, **names, **cluster, sample_weight="w"), plain), (again, wanted)):
-            one, other = (fs.equal_opportunity_difference(counts=t, reference="b") for t in (found, like))
+        for found, like in (
+            (fs.tally(frame, **names, **cluster, sample_weight="w"), plain),
+            (again, wanted),
+        ):
+            one, other = (
+                fs.equal_opportunity_difference(counts=t, reference="b") for t in (found, like)
+            )
             assert one.comparisons == other.comparisons
     frame["w"] *= np.where(np.arange(len(frame)) % half < half // 2, 1.0, 2.0)
     apart = [fs.tally(part, **names, sample_weight="w") for part in (frame[:half], frame[half:])]
@@ -215,7 +247,9 @@ def test_even_weights_of_tallies(rows_of: Any) -> None:
 
 def test_even_weights_of_scores(rng: np.random.Generator) -> None:
     """ABROCA of a tally, and changes of scores."""
-    frame = pd.DataFrame({"y": rng.integers(0, 2, 300), "g": np.repeat(["a", "b"], 150), "s": rng.random(300)})
+    frame = pd.DataFrame(
+        {"y": rng.integers(0, 2, 300), "g": np.repeat(["a", "b"], 150), "s": rng.random(300)}
+    )
     frame["w"] = np.where(frame.g == "a", 0.3, 2.0)
     names: dict[str, Any] = {"y_true": "y", "score": "s", "sensitive_features": "g"}
     plain, even = (
@@ -238,9 +272,16 @@ def test_even_weights_of_scores(rng: np.random.Generator) -> None:
 def test_a_pair_of_even_groups_beside_an_uneven_one(rows_of: Any, rng: np.random.Generator) -> None:
     rows = rows_of({"a": (20, 9, 11, 30), "b": (55, 12, 27, 58), "c": (30, 12, 8, 20)})
     group = np.asarray(rows.group)
-    weight = np.where(group == "c", rng.lognormal(0, 1, group.size), np.where(group == "a", 0.3, 7.0))
+    weight = np.where(
+        group == "c", rng.lognormal(0, 1, group.size), np.where(group == "a", 0.3, 7.0)
+    )
     for method in (None, "log", "delta"):
-        options = {"sensitive_features": group, "reference": "b", "adjust": "none", "method": method}
+        options = {
+            "sensitive_features": group,
+            "reference": "b",
+            "adjust": "none",
+            "method": method,
+        }
         plain = fs.disparate_impact(rows.y_pred, **options)
         found = fs.disparate_impact(rows.y_pred, sample_weight=weight, **options)
         assert found["a"] == plain["a"]
@@ -251,9 +292,13 @@ def test_clusters_of_one_row_are_nearly_rows(rows_of: Any, rng: np.random.Genera
     """t with 69 degrees of freedom in place of a normal law, and n/(n − 1)."""
     rows = rows_of({"a": (20, 9, 11, 30), "b": (25, 12, 7, 28)})
     n = rows.group.size
-    alone = fs.disparate_impact(rows.y_pred, sensitive_features=rows.group, cluster=rng.permutation(n))
+    alone = fs.disparate_impact(
+        rows.y_pred, sensitive_features=rows.group, cluster=rng.permutation(n)
+    )
     plain = fs.disparate_impact(rows.y_pred, sensitive_features=rows.group)
-    assert tuple(alone.confidence_interval) == pytest.approx(tuple(plain.confidence_interval), rel=0.03)
+    assert tuple(alone.confidence_interval) == pytest.approx(
+        tuple(plain.confidence_interval), rel=0.03
+    )
     assert alone.confidence_interval.width > plain.confidence_interval.width
 
 
@@ -272,12 +317,14 @@ def test_the_scale_of_the_weights_does_not_matter(rows_of: Any, rng: np.random.G
 
 
 def test_linearisation_by_hand(rng: np.random.Generator) -> None:
-    """Var(r_a − r_b) = m/(m−1) Σ_u (z_u − z̄)², z the sum over a cluster of w·(y − r_g)·(±1)/Σw of the
-    group.
-    """
-    n, m = 120, 15
-    y, cluster = rng.integers(0, 2, n), rng.integers(0, m, n)
-    group, weight = np.where((cluster + rng.integers(0, 3, n)) % 2, "a", "b"), rng.uniform(0.5, 3, n)
+    """Var(r_a − r_b) = m/(m−1) Σ_u (z_u − z̄)², z the sum over a cluster of w·(y − r_g)·(±1)/Σw of
+    the group."""
+    n = 120
+    m = 15
+    y = rng.integers(0, 2, n)
+    cluster = rng.integers(0, m, n)
+    group = np.where((cluster + rng.integers(0, 3, n)) % 2, "a", "b")
+    weight = rng.uniform(0.5, 3, n)
     z = np.zeros(n)
     rate = {}
     for g, sign in (("a", 1), ("b", -1)):
@@ -294,13 +341,18 @@ def test_linearisation_by_hand(rng: np.random.Generator) -> None:
 
 
 def test_average_odds_and_maxima_take_the_joint_covariance(rng: np.random.Generator) -> None:
-    """Within clusters TPR and FPR are not independent: Var((t₀+f₀−t₁−f₁)/2) from the joint covariance
-    matrix.
-    """
+    """Within clusters TPR and FPR are not independent: Var((t₀+f₀−t₁−f₁)/2) from the joint
+    covariance matrix."""
     n = 200
     y, p, group = rng.integers(0, 2, (3, n))
-    cluster, weight = rng.integers(0, 20, n), rng.uniform(0.5, 2, n)
-    options = {"sensitive_features": group, "cluster": cluster, "sample_weight": weight, "groups": [0, 1]}
+    cluster = rng.integers(0, 20, n)
+    weight = rng.uniform(0.5, 2, n)
+    options = {
+        "sensitive_features": group,
+        "cluster": cluster,
+        "sample_weight": weight,
+        "groups": [0, 1],
+    }
     counts = fs.ConfusionCounts.from_arrays(y, p, **options)
     joint = joint_covariance(counts, [RATES["tpr"], RATES["fpr"]])
     contrast = np.array([1, -1, 1, -1]) / 2
@@ -316,7 +368,8 @@ def test_average_odds_and_maxima_take_the_joint_covariance(rng: np.random.Genera
 @pytest.mark.parametrize("n", [40, 400])
 @pytest.mark.parametrize("rare", [False, True])
 def test_effective_counts_under_weights(n: int, rare: bool, rng: np.random.Generator) -> None:
-    """The score of r·n* and n*, n* the smaller of Kish's (Σw)²/Σw² and r(1−r)/Var(r) (Korn & Graubard 1998).
+    """The score of r·n* and n*, n* the smaller of Kish's (Σw)²/Σw² and r(1−r)/Var(r) (Korn &
+    Graubard 1998).
 
     t with the smaller of Kish's sizes less 1. A group without a success has Kish's size.
     """
@@ -324,7 +377,8 @@ def test_effective_counts_under_weights(n: int, rare: bool, rng: np.random.Gener
 
     from tests.numerics.rates.score_arrays import ratio_score_interval
 
-    y, weight = rng.integers(0, 2, n), rng.uniform(0.2, 4, n)
+    y = rng.integers(0, 2, n)
+    weight = rng.uniform(0.2, 4, n)
     group = np.repeat(["a", "b"], n // 2)
     if rare:
         y[group == "a"] = 0
@@ -346,18 +400,25 @@ def test_effective_counts_under_weights(n: int, rare: bool, rng: np.random.Gener
 
 
 def test_a_few_hundred_rows_of_very_unequal_weights_get_an_answer(rng: np.random.Generator) -> None:
-    """Case D9: lognormal weights of CV 1.5, 200 beside 2,000 rows, and of CV 1, 60 beside 900; with a note."""
+    """Case D9: lognormal weights of CV 1.5, 200 beside 2,000 rows, and of CV 1, 60 beside 900.
+
+    With a note.
+    """
     for sizes, cv in (((200, 2_000), 1.5), ((60, 900), 1.0)):
         group = np.repeat(["a", "b"], sizes)
         spread = np.sqrt(np.log1p(cv**2))
         for _ in range(10):
             y = (rng.random(group.size) < np.where(group == "a", 0.54, 0.67)).astype(int)
             weight = rng.lognormal(0.0, spread, group.size)
-            found = fs.disparate_impact(y, sensitive_features=group, sample_weight=weight, reference="b")
+            found = fs.disparate_impact(
+                y, sensitive_features=group, sample_weight=weight, reference="b"
+            )
             assert found.verdict != "insufficient evidence"
             plain = fs.disparate_impact(y, sensitive_features=group, reference="b")
             assert found.confidence_interval.width > plain.confidence_interval.width
-            noted = any(f"a: by their weights {sizes[0]} rows are worth" in note for note in found.notes())
+            noted = any(
+                f"a: by their weights {sizes[0]} rows are worth" in note for note in found.notes()
+            )
             assert noted or cv < 1.5
 
 
@@ -373,16 +434,24 @@ def test_a_bootstrap_of_clusters_is_refused() -> None:
 
 
 @pytest.mark.parametrize("function", [fs.disparate_impact, fs.demographic_parity_difference])
-def test_groups_that_share_clusters_depend_on_each_other(function: Any, rng: np.random.Generator) -> None:
-    """z of the score is that of independent groups times √(independent variance / variance): in large samples
-    the interval nears that of log or delta, which take the covariance.
-    """
+def test_groups_that_share_clusters_depend_on_each_other(
+    function: Any, rng: np.random.Generator
+) -> None:
+    """z of the score is that of independent groups times √(independent variance / variance): in
+    large samples the interval nears that of log or delta, which take the covariance."""
     cluster = np.repeat(np.arange(300), 20)
     group = np.tile(["a", "b"], 3_000)
     rate = np.clip(rng.normal(0.5, 0.2, 300), 0.05, 0.95)[cluster]
-    rows = {"y_pred": (rng.random(6_000) < rate).astype(int), "sensitive_features": group, "reference": "b"}
+    rows = {
+        "y_pred": (rng.random(6_000) < rate).astype(int),
+        "sensitive_features": group,
+        "reference": "b",
+    }
     linear = "log" if function is fs.disparate_impact else "delta"
-    score, other = (tuple(function(**rows, cluster=cluster, method=m).confidence_interval) for m in (None, linear))
+    score, other = (
+        tuple(function(**rows, cluster=cluster, method=m).confidence_interval)
+        for m in (None, linear)
+    )
     assert score == pytest.approx(other, abs=0.0015)
     alone = function(**rows, cluster=np.arange(6_000), method=linear).confidence_interval
     apart = function(**rows, cluster=2 * cluster + (group == "a")).confidence_interval
@@ -402,14 +471,21 @@ def clustered_rows(rng: np.random.Generator, clusters: tuple[int, int]) -> dict[
 
 
 @pytest.mark.parametrize("function", [fs.disparate_impact, fs.demographic_parity_difference])
-def test_copies_of_rows_within_their_clusters_change_nothing(function: Any, rng: np.random.Generator) -> None:
-    """What is sampled are clusters: interval, p-values and verdict do not see how often a row is there."""
+def test_copies_of_rows_within_their_clusters_change_nothing(
+    function: Any, rng: np.random.Generator
+) -> None:
+    """What is sampled are clusters.
+
+    Interval, p-values and verdict do not see how often a row is there.
+    """
     for _ in range(5):
         rows = clustered_rows(rng, (12, 30))
         once = function(**rows, reference="b").comparisons[0]
         copied = {name: np.repeat(column, 50) for name, column in rows.items()}
         often = function(**copied, reference="b").comparisons[0]
-        assert tuple(often.confidence_interval) == pytest.approx(tuple(once.confidence_interval), rel=1e-9)
+        assert tuple(often.confidence_interval) == pytest.approx(
+            tuple(once.confidence_interval), rel=1e-9
+        )
         assert often.pvalue == pytest.approx(once.pvalue, rel=1e-8)
         assert often.pvalue_verdict == pytest.approx(once.pvalue_verdict, rel=1e-8)
         assert often.verdict == once.verdict
@@ -428,7 +504,9 @@ UNEQUAL: dict[str, Any] = {
 @pytest.mark.filterwarnings("ignore::fairstats.ground.errors.InsufficientEvidenceWarning")
 @pytest.mark.parametrize("name", UNEQUAL)
 def test_copies_within_unequal_clusters_change_nothing(name: str, rng: np.random.Generator) -> None:
-    """Sizes with a CV of about 1, positives of other numbers in each cluster; and 20 times all weights.
+    """Sizes with a CV of about 1, positives of other numbers in each cluster.
+
+    And 20 times all weights.
 
     Witness: the same sample.
     """
@@ -436,15 +514,18 @@ def test_copies_within_unequal_clusters_change_nothing(name: str, rng: np.random
     for _ in range(4):
         sizes = np.ceil(rng.lognormal(1.8, 0.85, 130)).astype(int)
         cluster = np.repeat(np.arange(130), sizes)
-        own, base = rng.beta(1.5, 8.5, 130)[cluster], rng.beta(3.0, 3.0, 130)[cluster]
+        own = rng.beta(1.5, 8.5, 130)[cluster]
+        base = rng.beta(3.0, 3.0, 130)[cluster]
         rows = {
             "y": (rng.random(cluster.size) < base).astype(int),
             "p": (rng.random(cluster.size) < own).astype(int),
-            "sensitive_features": np.where(cluster < 50, "a", "b"), "cluster": cluster,
-        }  # fmt: skip
+            "sensitive_features": np.where(cluster < 50, "a", "b"),
+            "cluster": cluster,
+        }
         extra = {} if name == "largest gap" else {"reference": "b"}
         once, often = (
-            UNEQUAL[name](**{k: np.repeat(v, c) for k, v in rows.items()}, **extra).comparisons[0] for c in (1, 20)
+            UNEQUAL[name](**{k: np.repeat(v, c) for k, v in rows.items()}, **extra).comparisons[0]
+            for c in (1, 20)
         )
         weights = {"sample_weight": np.full(cluster.size, 20.0)}
         heavy = UNEQUAL[name](**rows, **weights, **extra).comparisons[0]
@@ -452,7 +533,9 @@ def test_copies_within_unequal_clusters_change_nothing(name: str, rng: np.random
             assert other.verdict == once.verdict
             for of in ("confidence_interval", "bounds"):
                 wanted = tuple(getattr(once, of))
-                assert tuple(getattr(other, of)) == pytest.approx(wanted, rel=1e-8, abs=1e-10, nan_ok=True)
+                assert tuple(getattr(other, of)) == pytest.approx(
+                    wanted, rel=1e-8, abs=1e-10, nan_ok=True
+                )
             assert other.pvalue == pytest.approx(once.pvalue, rel=1e-7, nan_ok=True)
             assert other.pvalue_verdict == pytest.approx(once.pvalue_verdict, rel=1e-7, nan_ok=True)
         seen.add(once.verdict)
@@ -460,7 +543,9 @@ def test_copies_within_unequal_clusters_change_nothing(name: str, rng: np.random
 
 
 @pytest.mark.parametrize("rate", [0, 1])
-def test_clusters_that_all_agree_count_as_so_many_rows_however_often_they_are_copied(rate: int) -> None:
+def test_clusters_that_all_agree_count_as_so_many_rows_however_often_they_are_copied(
+    rate: int,
+) -> None:
     """Six clusters of ten rows: the limits of 0, or 6, of 6 cases; by the score with t of 5."""
     from scipy.stats import t
 
@@ -476,7 +561,9 @@ def test_clusters_that_all_agree_count_as_so_many_rows_however_often_they_are_co
         )
         # the other clusters have five of ten each: no variance either
         wanted = difference_score_interval(6.0 * rate, 6.0, 8.0, 16.0, float(t.ppf(0.975, 5)))
-        assert tuple(found.confidence_interval) == pytest.approx([float(end) for end in wanted], rel=1e-9)
+        assert tuple(found.confidence_interval) == pytest.approx(
+            [float(end) for end in wanted], rel=1e-9
+        )
 
 
 def test_few_clusters_are_insufficient_evidence(rng: np.random.Generator) -> None:
@@ -486,26 +573,37 @@ def test_few_clusters_are_insufficient_evidence(rng: np.random.Generator) -> Non
     assert found.verdict == "insufficient evidence"
     assert np.isfinite(found.estimate)
     assert np.isfinite(found.std_error)
-    assert fs.disparate_impact(**clustered_rows(rng, (4, 40)), reference="b").verdict != "insufficient evidence"
+    assert (
+        fs.disparate_impact(**clustered_rows(rng, (4, 40)), reference="b").verdict
+        != "insufficient evidence"
+    )
 
 
 def test_unequal_clusters_count_as_fewer(rng: np.random.Generator) -> None:
     """20 clusters, one with four in five rows, are worth 1.6."""
     rows = clustered_rows(rng, (20, 40))
     large = np.flatnonzero(rows["cluster"] == 0)
-    rows = {name: np.concatenate([column, np.repeat(column[large], 75)]) for name, column in rows.items()}
+    rows = {
+        name: np.concatenate([column, np.repeat(column[large], 75)])
+        for name, column in rows.items()
+    }
     with pytest.warns(InsufficientEvidenceWarning, match=r"a: 1.56 effective clusters, too few"):
         fs.disparate_impact(**rows, reference="b")
 
 
 def test_clusters_of_all_groups_say_what_few_of_them_are_worth(rng: np.random.Generator) -> None:
-    """By hand: n* = min(r(1−r)/Var(r), u/τ), τ the mean of both groups' variances of a cluster's mean."""
+    """By hand: n* = min(r(1−r)/Var(r), u/τ), τ the mean of both groups' variances of a cluster's
+    mean.
+    """
     sizes = np.r_[np.full(8, 30), np.full(65, 10)]
     cluster = np.repeat(np.arange(73), sizes)
     group = np.where(cluster < 8, "a", "b")
     y = (rng.random(cluster.size) < rng.beta(2.0, 6.0, 73)[cluster]).astype(int)
     result = fs.disparate_impact(y, sensitive_features=group, cluster=cluster, reference="b")
-    rate, variance, units, size = [], [], [], []
+    rate = []
+    variance = []
+    units = []
+    size = []
     for own in (group == "a", group == "b"):
         d = np.bincount(cluster[own])
         hits = np.bincount(cluster[own], y[own])[d > 0]
@@ -517,7 +615,8 @@ def test_clusters_of_all_groups_say_what_few_of_them_are_worth(rng: np.random.Ge
     table = []
     for g in range(2):
         bernoulli = rate[g] * (1 - rate[g])
-        shares, weights = [], []
+        shares = []
+        weights = []
         for h in range(2):
             own = min(variance[h] * units[h] ** 2 / (units[h] - 1) / (rate[h] * (1 - rate[h])), 1.0)
             shares.append(own * min(size[h] / size[g], 1.0))
@@ -532,30 +631,37 @@ def test_clusters_of_all_groups_say_what_few_of_them_are_worth(rng: np.random.Ge
 
 def test_zero_weights_count_as_sampled_units(rng: np.random.Generator) -> None:
     """As in R: a unit with weight 0 was sampled, so it stays in n/(n−1), and adds nothing else."""
-    y, group = rng.integers(0, 2, 120), np.tile(["a", "b"], 60)
+    y = rng.integers(0, 2, 120)
+    group = np.tile(["a", "b"], 60)
     weight = np.concatenate([rng.uniform(0.9, 1.1, 100), np.zeros(20)])
-    whole = fs.demographic_parity_difference(None, y, sensitive_features=group, sample_weight=weight, reference="b")
+    whole = fs.demographic_parity_difference(
+        None, y, sensitive_features=group, sample_weight=weight, reference="b"
+    )
     part = fs.demographic_parity_difference(
         None, y[:100], sensitive_features=group[:100], sample_weight=weight[:100], reference="b"
     )
     assert whole.estimate == pytest.approx(part.estimate, rel=1e-12)
-    assert whole.std_error**2 == pytest.approx(part.std_error**2 * (120 / 119) / (100 / 99), rel=1e-10)
+    assert whole.std_error**2 == pytest.approx(
+        part.std_error**2 * (120 / 119) / (100 / 99), rel=1e-10
+    )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("clusters", "rate"), [(24, 0.5), (40, 0.3)])
 def test_coverage_beside_many_clusters(clusters: int, rate: float) -> None:
-    """300 samples, equal clusters of 20 rows with an ICC of .1 beside 160: 95% less three standard errors
-    (3.8%), each one-sided test wrong in at most 5% and as many.
-    """
+    """300 samples, equal clusters of 20 rows with an ICC of .1 beside 160: 95% less three standard
+    errors (3.8%), each one-sided test wrong in at most 5% and as many."""
     rng = np.random.default_rng(31)
     m = clusters + 160
-    group, cluster = np.repeat([0, 1], [20 * clusters, 3_200]), np.repeat(np.arange(m), 20)
+    group = np.repeat([0, 1], [20 * clusters, 3_200])
+    cluster = np.repeat(np.arange(m), 20)
     held = below = above = 0
     for _ in range(300):
         own = rng.beta(rate * 9, (1 - rate) * 9, m)
         y = rng.random(20 * m) < own[cluster]
-        found = fs.disparate_impact(y, sensitive_features=group, cluster=cluster, reference=1, threshold=1.0)
+        found = fs.disparate_impact(
+            y, sensitive_features=group, cluster=cluster, reference=1, threshold=1.0
+        )
         held += found.confidence_interval.low <= 1 <= found.confidence_interval.high
         below += found.comparisons[0].tests[0].pvalue < 0.05
         above += found.comparisons[0].tests[1].pvalue < 0.05
@@ -565,11 +671,14 @@ def test_coverage_beside_many_clusters(clusters: int, rate: float) -> None:
 
 def test_a_mean_of_rates_has_the_units_of_its_poorer_part() -> None:
     """Effective clusters by hand: of 40 equal ones 10 hold the favourable labels, 30 the others."""
-    group, cluster = np.repeat(["a", "b"], 400), np.repeat(np.arange(80), 10)
-    y, pred = (cluster % 40 < 10).astype(int), np.tile([1, 1, 0, 1, 0], 160)
+    group = np.repeat(["a", "b"], 400)
+    cluster = np.repeat(np.arange(80), 10)
+    y = (cluster % 40 < 10).astype(int)
+    pred = np.tile([1, 1, 0, 1, 0], 160)
     counts = fs.ConfusionCounts.from_arrays(y, pred, sensitive_features=group, cluster=cluster)
     units = {
-        name: np.asarray(estimate_rate(counts, RATES[name]).units).tolist() for name in ("tpr", "fpr", "average_odds")
+        name: np.asarray(estimate_rate(counts, RATES[name]).units).tolist()
+        for name in ("tpr", "fpr", "average_odds")
     }
     assert units == {"tpr": [10.0, 10.0], "fpr": [30.0, 30.0], "average_odds": [10.0, 10.0]}
 
@@ -583,11 +692,13 @@ def test_weighted_limits_of_a_largest_gap_are_those_of_the_pair() -> None:
         pred, pred, sensitive_features=group, sample_weight=weight, groups=["a", "b"]
     )
     estimates = estimate_rate(counts, RATES["selection_rate"])
-    band = _Band.of(counts, [estimates])
+    band = _SimultaneousBand.of(counts, [estimates])
     single = pair_method(estimates, 0, 1, "difference", "score", n_resamples=1, rng=None).how
     assert isinstance(single, Score)
     for critical in (1.0, 2.5):
-        assert np.ravel(band.limits_at(np.array([critical]))) == pytest.approx(single.limits(critical), rel=1e-9)
+        assert np.ravel(band.limits_at(np.array([critical]))) == pytest.approx(
+            single.limits(critical), rel=1e-9
+        )
     for null in (-0.45, -0.1, 0.2):
         assert band.statistics(null) == pytest.approx([single.statistic(null)], rel=1e-9)
 
@@ -600,5 +711,7 @@ def test_fewest_clusters_of_an_answer(clusters: int, answered: bool) -> None:
     y = np.random.default_rng(4).integers(0, 2, group.size)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", fs.FairstatsWarning)
-        found = fs.disparate_impact(y_pred=y, sensitive_features=group, reference="a", cluster=owner)
+        found = fs.disparate_impact(
+            y_pred=y, sensitive_features=group, reference="a", cluster=owner
+        )
     assert (found.verdict != "insufficient evidence") == answered

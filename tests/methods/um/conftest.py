@@ -13,7 +13,10 @@ def cells(tp: float, tn: float, fp: float, fn: float) -> dict[str, float]:
 
 
 #: Two groups, the larger one first.
-TABLE: dict[str, dict[str, float]] = {"men": cells(420, 380, 120, 80), "women": cells(150, 230, 70, 50)}
+TABLE: dict[str, dict[str, float]] = {
+    "men": cells(420, 380, 120, 80),
+    "women": cells(150, 230, 70, 50),
+}
 
 
 class Sample(NamedTuple):

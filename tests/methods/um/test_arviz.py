@@ -30,12 +30,16 @@ def test_draws_arrive_with_their_coordinates() -> None:
 
 
 def test_next_test_sets_come_from_their_probabilities() -> None:
-    """Witness: given π, the counts are multinomial: their standardised residuals have variance 1."""
+    """Witness: given π, the counts are multinomial.
+
+    Their standardised residuals have variance 1.
+    """
     posterior = fs.um_posterior(counts=TABLE, rng=1, draws=8_000, target="predictive")
     data = posterior.to_arviz()
     counts = data["posterior_predictive"]["counts"].values
     assert np.array_equal(counts.reshape(8_000, 2, 4), posterior.draws)
-    pi, n = data["posterior"]["pi"].values, counts.sum(axis=-1, keepdims=True)
+    pi = data["posterior"]["pi"].values
+    n = counts.sum(axis=-1, keepdims=True)
     residual = (counts - n * pi) / np.sqrt(n * pi * (1 - pi))
     assert residual.var(axis=(0, 1)) == pytest.approx(1.0, abs=5 * np.sqrt(2 / 8_000))
 
@@ -56,26 +60,20 @@ def test_shortest_interval_is_arvizs_hdi() -> None:
 
 
 def test_predictive_checks_are_arvizs() -> None:
-    """ArviZ draws its checks from the groups that partial pooling assembles; no sampler is needed here."""
+    """ArviZ draws its checks from the groups that partial pooling assembles.
+
+    No sampler is needed here.
+    """
     pytest.importorskip("matplotlib", reason="matplotlib is not installed")
     import matplotlib.pyplot as plt
 
-    from fairstats.methods.um.counting import as_counts
-    from fairstats.methods.um.pymc_models import _groups_given, _prior_counts, assemble
-
-    table, _ = as_counts({g: {"tp": 5, "tn": 6, "fp": 2, "fn": 1} for g in "abc"})
-    rng = np.random.default_rng(0)
-    pi, replicated = _groups_given(rng.gamma(5, 1, (4, 50, 4)), table, rng)
-    prior = _prior_counts(table, (20.0, 1.5), 200, rng)
-    assert (replicated.sum(axis=-1) == 14).all()
-    assert (prior.sum(axis=-1) == 14).all()
-    data = assemble(
-        table.groups,
-        posterior={"pi": pi},
-        posterior_predictive={"counts": replicated},
-        prior_predictive={"counts": prior},
-        observed_data={"counts": table.totals},
-    )
+    counts = {g: {"tp": 5, "tn": 6, "fp": 2, "fn": 1} for g in "abc"}
+    data = fs.um_hierarchical(counts, draws=400, rng=1).to_arviz()
+    assert data["posterior_predictive"]["counts"].shape == (4, 100, 3, 4)
+    assert data["prior_predictive"]["counts"].shape == (1, 400, 3, 4)
+    assert list(data["posterior"]["mean"]["rate"].values) == ["base_rate", "tpr", "fpr"]
+    for part in ("posterior_predictive", "prior_predictive"):
+        assert (data[part]["counts"].values.sum(axis=-1) == 14).all()
     if az.__version__.startswith("0."):
         az.plot_ppc(data, num_pp_samples=10)
         az.plot_ppc(data, group="prior", num_pp_samples=10)

@@ -1,4 +1,7 @@
-"""Bad input: an error that names the argument, or a warning that says which group lacks what; no crash."""
+"""Bad input: an error that names the argument, or a warning that says which group lacks what.
+
+No crash.
+"""
 
 from __future__ import annotations
 
@@ -73,7 +76,9 @@ def test_one_group_has_rates_but_no_comparison() -> None:
 def test_a_group_without_positives_warns_and_reports_undefined_draws() -> None:
     """A small group without positives; under "predictive" many drawn test sets have none either."""
     counts = {"men": cells(42, 38, 12, 8), "women": cells(0, 20, 4, 0)}
-    with pytest.warns(InsufficientEvidenceWarning, match="'women' has no rows with a favourable label"):
+    with pytest.warns(
+        InsufficientEvidenceWarning, match="'women' has no rows with a favourable label"
+    ):
         result = fs.um_posterior(counts=counts, target="predictive", rng=1)
     with pytest.warns(InsufficientEvidenceWarning, match="undefined"):
         draws = result.metric("equal_opportunity")
@@ -101,7 +106,9 @@ def test_more_than_one_undefined_draw_in_twenty_is_told() -> None:
 
 def test_a_group_without_rows_is_undefined() -> None:
     counts = {**TABLE, "others": cells(0, 0, 0, 0)}
-    with pytest.warns(InsufficientEvidenceWarning, match="'others' has no rows: its metrics are undefined"):
+    with pytest.warns(
+        InsufficientEvidenceWarning, match="'others' has no rows: its metrics are undefined"
+    ):
         result = fs.um_posterior(counts=counts, rng=1)
     assert np.isfinite(result.metric("accuracy")).all()
     with pytest.warns(InsufficientEvidenceWarning, match="100.0% of the draws"):

@@ -26,7 +26,9 @@ def test_intervals_cover_the_metrics_of_the_fitted_model(metric: str) -> None:
 
 
 def test_the_uniform_prior_fails_where_the_note_says_so_and_jeffreys_does_not() -> None:
-    case = partial(study.held_out, sizes=(100, 100), truth=study.BY_ACCURACY[0.95], metric="accuracy")
+    case = partial(
+        study.held_out, sizes=(100, 100), truth=study.BY_ACCURACY[0.95], metric="accuracy"
+    )
     assert 0.84 < covered(partial(case, prior="uniform"), 400) < 0.92
     assert covered(partial(case, prior="jeffreys"), 400) > 0.92
 
@@ -51,19 +53,25 @@ def test_ranks_of_truths_from_the_prior_are_uniform(method: str) -> None:
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_cross_validation_covers_the_algorithm_only_where_it_says_so() -> None:
-    """300 training sets: three binomial errors below .95; the fitted models' intervals cover about .85."""
+    """300 training sets: three binomial errors below .95.
+
+    The fitted models' intervals cover about .85.
+    """
     case = partial(study.cross_validated, n=400, folds=5)
     assert covered(partial(case, target="algorithm"), 300) > 0.95 - 3 * np.sqrt(0.95 * 0.05 / 300)
     assert covered(partial(case, target="parameter", correlation="1/K"), 300) < 0.92
 
 
 @pytest.mark.slow
-# PyTensor warns where it finds no BLAS; chains as short as these may miss the limit of r-hat by a hair.
+# PyTensor warns where it finds no BLAS; chains as short as these may miss the limit of r-hat by a
+# hair.
 @pytest.mark.filterwarnings("ignore::UserWarning:pytensor", "ignore:PyTensor could not link")
 @pytest.mark.filterwarnings("ignore:.*did not converge:fairstats.ground.errors.DataWarning")
 # Truths from the prior have cells near 0: a group of 30 may have no row of one label.
 @pytest.mark.filterwarnings("ignore::fairstats.ground.errors.InsufficientEvidenceWarning")
-@pytest.mark.parametrize(("method", "groups"), [("um_model", 2), ("um_hierarchical", 3), ("um_hierarchical", 30)])
+@pytest.mark.parametrize(
+    ("method", "groups"), [("um_model", 2), ("um_hierarchical", 3), ("um_hierarchical", 30)]
+)
 def test_ranks_of_what_is_sampled_are_uniform(method: str, groups: int) -> None:
     pytest.importorskip("pymc")
     from scipy import stats

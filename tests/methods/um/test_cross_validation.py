@@ -1,4 +1,6 @@
-"""Cross-validation: counts against a loop by hand, strategies, mitigators, given predictions, bad input."""
+"""Cross-validation: counts against a loop by hand, strategies, mitigators, given predictions, bad
+input.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold, ShuffleSplit, cross_val_predict
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC
@@ -48,13 +51,39 @@ def cross_validate(data: Rows, estimator: Any = None, **options: Any) -> fs.resu
     return fs.um_cross_validate(model, data.X, data.y, **{**given, **options})
 
 
+@pytest.mark.filterwarnings("ignore::fairstats.ground.errors.DataWarning")
+def test_fits_are_said_before_the_first(data: Rows, caplog: pytest.LogCaptureFixture) -> None:
+    """Witness: 4·J·K fits to halves, beside the K of the cross-validation itself."""
+    said_at_first_fit = []
+
+    class Listening(LogisticRegression):
+        def fit(self, X: Any, y: Any) -> Any:
+            said_at_first_fit.append(caplog.text)
+            return super().fit(X, y)
+
+    options = {"correlation": "relative", "n_half_splits": 2, "cv": 5}
+    with caplog.at_level("INFO", logger="fairstats"):
+        cross_validate(data, Listening(), reference_estimator=GaussianNB(), **options)
+    assert len(said_at_first_fit) == 5 + 2 * 2 * 5
+    words = "45 fits: 5 of Listening to all rows, 20 of GaussianNB to half of the rows, 20 of"
+    assert f"{words} Listening to half of the rows" in said_at_first_fit[0]
+
+
+def test_no_bar_is_drawn_where_nothing_is_a_terminal(
+    data: Rows, capfd: pytest.CaptureFixture[str]
+) -> None:
+    cross_validate(data, correlation="1/K", progress=True)
+    assert capfd.readouterr().err == ""
+
+
 def test_counts_are_those_of_a_loop_by_hand(data: Rows) -> None:
     """Witness: scikit-learn's cross_val_predict on the same folds, counted row by row."""
     result = cross_validate(data, cv=KFold(5), correlation="1/K")
     predicted = cross_val_predict(LogisticRegression(), data.X, data.y, cv=KFold(5))
     for g, name in enumerate(result.groups):
         of = [
-            ((data.y == y) & (predicted == p) & (data.group == name)).sum() for y, p in ((1, 1), (0, 1), (1, 0), (0, 0))
+            ((data.y == y) & (predicted == p) & (data.group == name)).sum()
+            for y, p in ((1, 1), (0, 1), (1, 0), (0, 0))
         ]
         assert result.cross_validation is not None
         assert result.cross_validation.fold_cells.sum(axis=0)[g].tolist() == of
@@ -71,7 +100,10 @@ def test_strategies_shrink_the_counts(data: Rows) -> None:
 
 def test_a_method_that_is_the_reference_gets_the_references_correlation(data: Rows) -> None:
     """Both algorithms see the same half splits and folds: r is exactly 1."""
-    result = cross_validate(data, reference_estimator=LogisticRegression(), n_half_splits=2)
+    reference = LogisticRegression()
+    result = cross_validate(
+        data, reference_estimator=reference, n_half_splits=2, correlation_metric="accuracy"
+    )
     folds = result.cross_validation
     assert folds is not None
     assert folds.variance_ratio is not None
@@ -81,16 +113,49 @@ def test_a_method_that_is_the_reference_gets_the_references_correlation(data: Ro
 
 
 def test_half_splits_against_a_loop_by_hand(data: Rows) -> None:
-    """Witness: every half's value lies on the grid k/n of its group, and r follows from equation 20."""
+    """Witness: every half's value lies on the grid k/n of its group, and r follows from equation
+    20.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)  # a clip is as it may be
-        result = cross_validate(data, DecisionTreeClassifier(random_state=0), n_half_splits=3)
+        tree = DecisionTreeClassifier(random_state=0)
+        result = cross_validate(data, tree, n_half_splits=3, correlation_metric="accuracy")
     assert result.cross_validation is not None
     ratio = result.cross_validation.variance_ratio
     assert ratio is not None
     var = ((ratio.values[:, :, 0] - ratio.values[:, :, 1]) ** 2).mean(axis=1) / 2
     assert np.allclose(ratio.ratio, var[1] / var[0])
-    assert "Variance ratio over an RBF support vector machine on accuracy per group" in result.summary()
+    assert (
+        "Variance ratio over an RBF support vector machine on accuracy per group"
+        in result.summary()
+    )
+
+
+def test_the_default_takes_the_larger_ratio_and_averages(data: Rows) -> None:
+    """Witness: both metrics one by one; the factor is the mean over r·F(J, J), by SciPy's F."""
+    from scipy.stats import f
+
+    tree = DecisionTreeClassifier(random_state=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DataWarning)
+        found, accuracy, tpr, both = (
+            cross_validate(data, tree, n_half_splits=3, **options).cross_validation
+            for options in (
+                {},
+                {"correlation_metric": "accuracy"},
+                {"correlation_metric": "tpr"},
+                {"correlation_metric": ["accuracy", "tpr"]},
+            )
+        )
+    ratio = np.maximum(accuracy.variance_ratio.ratio, tpr.variance_ratio.ratio)
+    np.testing.assert_allclose(found.variance_ratio.ratio, ratio, rtol=1e-12)
+    assert found.variance_ratio.averaged
+    assert not accuracy.variance_ratio.averaged
+    np.testing.assert_array_equal(found.factor, both.factor)
+    # 1 + (K − 1)ρ = r·u with u = 1 + (K − 1)/K, clipped to [1, K]
+    shares = f(3, 3).ppf((np.arange(20_000) + 0.5) / 20_000)
+    expected = (1 / np.clip(np.outer(ratio, shares) * 1.8, 1, 5)).mean(axis=1)
+    np.testing.assert_allclose(found.factor, expected, rtol=1e-3)
 
 
 def test_default_reference_is_an_rbf_machine(data: Rows) -> None:
@@ -128,14 +193,22 @@ def test_predictions_that_are_already_there(data: Rows) -> None:
     assert rows_ is not None
     assert rows_.fold is not None
     again = fs.um_cross_validate(
-        None, None, data.y, sensitive_features=data.group, y_pred=rows_.y_pred, fold=rows_.fold,
-        correlation="uniform", rng=1,
-    )  # fmt: skip
+        None,
+        None,
+        data.y,
+        sensitive_features=data.group,
+        y_pred=rows_.y_pred,
+        fold=rows_.fold,
+        correlation="uniform",
+        rng=1,
+    )
     assert np.array_equal(again.counts.totals, trained.counts.totals)
     with pytest.raises(InputError, match="`fold`: got None beside y_pred"):
         fs.um_cross_validate(None, None, data.y, sensitive_features=data.group, y_pred=rows_.y_pred)
     with pytest.raises(InputError, match="already there"):
-        fs.um_cross_validate(None, None, data.y, sensitive_features=data.group, y_pred=rows_.y_pred, fold=rows_.fold)
+        fs.um_cross_validate(
+            None, None, data.y, sensitive_features=data.group, y_pred=rows_.y_pred, fold=rows_.fold
+        )
 
 
 def test_cross_validations_of_the_same_rows_are_paired(data: Rows) -> None:
@@ -150,7 +223,10 @@ def test_cross_validations_of_the_same_rows_are_paired(data: Rows) -> None:
 
 
 def test_pairing_of_uneven_effective_counts_keeps_both_posteriors(data: Rows) -> None:
-    """Witness: Kolmogorov–Smirnov against each posterior alone; Δ spreads less than independent draws do."""
+    """Witness: Kolmogorov–Smirnov against each posterior alone.
+
+    Δ spreads less than independent draws do.
+    """
     from scipy import stats
 
     from fairstats.methods.um.joint import join
@@ -161,18 +237,23 @@ def test_pairing_of_uneven_effective_counts_keeps_both_posteriors(data: Rows) ->
     second = cross_validate(data, tree, variance_ratio={"a": 1.6, "b": 0.9}, **options)
     joint = join([first, second], paired="auto", draws=8_192, entropy=5)
     assert joint.uneven
-    for posterior, counts in zip((first, second), joint._block(0, 0, 8_192), strict=True):
+    for posterior, counts in zip((first, second), joint._draw_block(0, 0, 8_192), strict=True):
         for name in ("tp", "fp", "fn", "tn"):
             cell = ("tp", "fp", "fn", "tn").index(name)
             for g in (0, 1):
-                assert stats.ks_2samp(posterior.draws[:, g, cell], counts[:, g, cell]).pvalue > 1e-4, (name, g)
+                assert (
+                    stats.ks_2samp(posterior.draws[:, g, cell], counts[:, g, cell]).pvalue > 1e-4
+                ), (name, g)
     paired = fs.um_compare(first, second, rng=1).delta_sd
     independent = fs.um_compare(first, second, rng=1, paired=False).delta_sd
     assert (paired < 0.95 * independent).all()
     for posterior in (first, second):
-        assert fs.um_compare({"a": first, "b": second, "c": posterior}, rng=1, draws=500).joint.paired
+        assert fs.um_compare(
+            {"a": first, "b": second, "c": posterior}, rng=1, draws=500
+        ).joint.paired
     predictive = [
-        cross_validate(data, variance_ratio=r, target="predictive", correlation="relative") for r in (1.0, 1.5)
+        cross_validate(data, variance_ratio=r, target="predictive", correlation="relative")
+        for r in (1.0, 1.5)
     ]
     assert "different effective sizes" in fs.um_compare(*predictive, rng=1).joint.reason
 
@@ -183,10 +264,16 @@ def test_labels_frames_and_groups_of_any_kind(data: Rows) -> None:
     words = np.where(data.y == 1, "good", "bad")
     frame = pd.DataFrame(data.X, columns=list("wxyz"), index=np.arange(300) * 7)
     result = fs.um_cross_validate(
-        LogisticRegression(), frame, pd.Series(words, frame.index),
-        sensitive_features=pd.Categorical(data.group), pos_label="good", correlation="1/K", cv=5, rng=1,
+        LogisticRegression(),
+        frame,
+        pd.Series(words, frame.index),
+        sensitive_features=pd.Categorical(data.group),
+        pos_label="good",
+        correlation="1/K",
+        cv=5,
+        rng=1,
         progress=False,
-    )  # fmt: skip
+    )
     assert np.array_equal(result.counts.totals, base.counts.totals)
 
 
@@ -209,7 +296,8 @@ def test_folds_are_stratified(folds: int, rng: np.random.Generator) -> None:
         assert sizes.max() - sizes.min() <= 1
 
 
-# ---------------------------------------------------------------- estimators that need the sensitive column
+# ---------------------------------------------------------------- estimators that need the
+# sensitive column
 
 #: fairlearn 0.15 sets values in ways that pandas 3 deprecates.
 FAIRLEARN = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::DeprecationWarning")
@@ -217,16 +305,27 @@ FAIRLEARN = pytest.mark.filterwarnings("ignore::FutureWarning", "ignore::Depreca
 
 @FAIRLEARN
 def test_threshold_optimizer_and_pipeline(data: Rows) -> None:
-    """Witness: the same thresholds by hand on one fold; a pipeline whose last step needs the column."""
-    postprocessing = pytest.importorskip("fairlearn.postprocessing", reason="fairlearn is not installed")
+    """Witness: the same thresholds by hand on one fold.
+
+    A pipeline whose last step needs the column.
+    """
+    postprocessing = pytest.importorskip(
+        "fairlearn.postprocessing", reason="fairlearn is not installed"
+    )
     mitigator = postprocessing.ThresholdOptimizer(
-        estimator=LogisticRegression(), constraints="true_positive_rate_parity", predict_method="predict_proba"
+        estimator=LogisticRegression(),
+        constraints="true_positive_rate_parity",
+        predict_method="predict_proba",
     )
     result = cross_validate(data, mitigator, correlation="1/K")
     again = cross_validate(data, mitigator, correlation="1/K")
-    assert np.array_equal(result.counts.totals, again.counts.totals)  # predictions are random, with a seed
+    assert np.array_equal(
+        result.counts.totals, again.counts.totals
+    )  # predictions are random, with a seed
     gap = abs(result.metric("equal_opportunity").mean())
-    assert gap < abs(cross_validate(data, correlation="1/K").metric("equal_opportunity").mean()) + 0.05
+    assert (
+        gap < abs(cross_validate(data, correlation="1/K").metric("equal_opportunity").mean()) + 0.05
+    )
     piped = cross_validate(data, make_pipeline(StandardScaler(), mitigator), correlation="1/K")
     assert np.abs(piped.counts.totals - result.counts.totals).max() < 6
 
@@ -235,10 +334,14 @@ def test_threshold_optimizer_and_pipeline(data: Rows) -> None:
 @pytest.mark.filterwarnings("ignore::Warning")
 def test_exponentiated_gradient(data: Rows) -> None:
     reductions = pytest.importorskip("fairlearn.reductions", reason="fairlearn is not installed")
-    mitigator = reductions.ExponentiatedGradient(LogisticRegression(), reductions.DemographicParity(), max_iter=3)
+    mitigator = reductions.ExponentiatedGradient(
+        LogisticRegression(), reductions.DemographicParity(), max_iter=3
+    )
     result = cross_validate(data, mitigator, correlation="1/K", cv=3)
     plain = cross_validate(data, correlation="1/K", cv=3)
-    assert abs(result.metric("demographic_parity").mean()) < abs(plain.metric("demographic_parity").mean())
+    assert abs(result.metric("demographic_parity").mean()) < abs(
+        plain.metric("demographic_parity").mean()
+    )
 
 
 class Witness(ClassifierMixin, BaseEstimator):
@@ -278,14 +381,20 @@ def test_metadata_routing(data: Rows) -> None:
         def predict(self, X: Any) -> np.ndarray:
             return np.full(len(X), int(self.told_ == ["sensitive_features"]))
 
-    with pytest.warns(InsufficientEvidenceWarning, match="'b' has no rows with an unfavourable prediction"):
+    with pytest.warns(
+        InsufficientEvidenceWarning, match="'b' has no rows with an unfavourable prediction"
+    ):
         told = cross_validate(data, Asker(), correlation="1/K", sensitive_at="fit")
     assert (told.counts.totals[:, [2, 3]] == 0).all()
     with sklearn.config_context(enable_metadata_routing=True):
         routed = Witness().set_fit_request(sensitive_features=True)
         routed = routed.set_predict_request(sensitive_features=True)
-        with pytest.warns(InsufficientEvidenceWarning, match="'a' has no rows with an unfavourable"):
-            result = cross_validate(data, make_pipeline(StandardScaler(), routed), correlation="1/K")
+        with pytest.warns(
+            InsufficientEvidenceWarning, match="'a' has no rows with an unfavourable"
+        ):
+            result = cross_validate(
+                data, make_pipeline(StandardScaler(), routed), correlation="1/K"
+            )
     assert (result.counts.totals[0, [2, 3]] == 0).all()
 
 
@@ -302,7 +411,10 @@ def test_metadata_routing(data: Rows) -> None:
         ({"cv": 301}, "cv"),
         ({"cv": "ten"}, "cv"),
         ({"cv": ShuffleSplit(5, random_state=1)}, "cv"),
-        ({"cv": [(np.arange(150, 300), np.arange(150)), (np.arange(10), np.arange(150, 300))]}, "cv"),
+        (
+            {"cv": [(np.arange(150, 300), np.arange(150)), (np.arange(10), np.arange(150, 300))]},
+            "cv",
+        ),
         ({"correlation": "1/k"}, "correlation"),
         ({"n_half_splits": 0}, "n_half_splits"),
         ({"correlation_metric": "equal_opportunity"}, "correlation_metric"),
@@ -324,10 +436,19 @@ def test_refuses(data: Rows, options: dict[str, Any], argument: str) -> None:
 
 
 def test_folds_that_are_none_are_counted(data: Rows) -> None:
-    """Rows 0 to 9 are held out twice, the last five never, and the second fold trains on half of the others."""
+    """Rows 0 to 9 are held out twice, the last five never, and the second fold trains on half of
+    the others.
+    """
     rows = np.arange(300)
-    cv = [(rows[100:], rows[:100]), (rows[200:], rows[100:200]), (rows[:200], np.r_[rows[200:295], rows[:10]])]
-    said = "got 3 splits; 10 rows held out more than once, 5 never; 2 splits train on some of the other rows only"
+    cv = [
+        (rows[100:], rows[:100]),
+        (rows[200:], rows[100:200]),
+        (rows[:200], np.r_[rows[200:295], rows[:10]]),
+    ]
+    said = (
+        "got 3 splits; 10 rows held out more than once, 5 never; 2 splits train on some of the"
+        " other rows only"
+    )
     with pytest.raises(InputError, match=said):
         cross_validate(data, cv=cv)
 
@@ -335,11 +456,20 @@ def test_folds_that_are_none_are_counted(data: Rows) -> None:
 @pytest.mark.filterwarnings("ignore::fairstats.ground.errors.DataWarning")  # a clip is as it may be
 def test_rows_of_x_and_text_columns(data: Rows) -> None:
     with pytest.raises(InputError, match="`X`: got 20 rows"):
-        fs.um_cross_validate(LogisticRegression(), data.X[:20], data.y, sensitive_features=data.group)
+        fs.um_cross_validate(
+            LogisticRegression(), data.X[:20], data.y, sensitive_features=data.group
+        )
     frame = pd.DataFrame({"x": data.X[:, 0], "word": "text"})
     model = make_pipeline(make_column_transformer(("passthrough", ["x"])), LogisticRegression())
     found = fs.um_cross_validate(
-        model, frame, data.y, sensitive_features=data.group, cv=3, n_half_splits=1, rng=1, progress=False
+        model,
+        frame,
+        data.y,
+        sensitive_features=data.group,
+        cv=3,
+        n_half_splits=1,
+        rng=1,
+        progress=False,
     )
     assert found.cross_validation is not None
     assert found.cross_validation.variance_ratio is not None  # the default reference reads the word
@@ -347,11 +477,19 @@ def test_rows_of_x_and_text_columns(data: Rows) -> None:
 
 def test_more_folds_than_rows_of_a_class_warns(data: Rows) -> None:
     group = np.where(np.arange(300) < 6, "tiny", data.group)
-    with pytest.warns(DataWarning, match="5 folds, but fewer rows of a label in a group: 'tiny' with"):
+    with pytest.warns(
+        DataWarning, match="5 folds, but fewer rows of a label in a group: 'tiny' with"
+    ):
         result = fs.um_cross_validate(
-            LogisticRegression(), data.X, data.y, sensitive_features=group, cv=5, correlation="1/K", rng=1,
+            LogisticRegression(),
+            data.X,
+            data.y,
+            sensitive_features=group,
+            cv=5,
+            correlation="1/K",
+            rng=1,
             progress=False,
-        )  # fmt: skip
+        )
     assert result.counts.group_sizes.min() == 6
 
 
@@ -360,7 +498,14 @@ def test_a_label_that_only_one_fold_has(data: Rows) -> None:
     y[:3] = 1
     splits = [(np.arange(100, 300), np.arange(100)), (np.arange(100), np.arange(100, 300))]
     with pytest.raises(InputError, match="fold 0, without which no row is favourable"):
-        fs.um_cross_validate(LogisticRegression(), data.X, y, sensitive_features=data.group, cv=splits, progress=False)
+        fs.um_cross_validate(
+            LogisticRegression(),
+            data.X,
+            y,
+            sensitive_features=data.group,
+            cv=splits,
+            progress=False,
+        )
 
 
 def test_a_prediction_that_is_no_label(data: Rows) -> None:
@@ -383,7 +528,11 @@ def test_a_metric_that_does_not_vary_falls_back_and_says_so(data: Rows) -> None:
         pytest.warns(InsufficientEvidenceWarning, match="no variance ratio for a, b"),
     ):
         result = cross_validate(
-            data, Constant(), reference_estimator=Constant(), correlation_metric="tpr", n_half_splits=2
+            data,
+            Constant(),
+            reference_estimator=Constant(),
+            correlation_metric="tpr",
+            n_half_splits=2,
         )
     assert result.cross_validation is not None
     assert np.allclose(result.cross_validation.rho, 0.2)
@@ -402,19 +551,29 @@ def test_every_model_that_leaves_a_rate_without_rows_is_named(data: Rows) -> Non
     """The labels are the same for all, the predictions are not."""
     with pytest.warns(InsufficientEvidenceWarning) as caught:
         fs.um_compare_estimators(
-            {"logistic": LogisticRegression(), "constant": Constant()}, data.X, data.y, cv=3, rng=1,
-            sensitive_features=data.group, correlation="1/K", progress=False,
-        )  # fmt: skip
+            {"logistic": LogisticRegression(), "constant": Constant()},
+            data.X,
+            data.y,
+            cv=3,
+            rng=1,
+            sensitive_features=data.group,
+            correlation="1/K",
+            progress=False,
+        )
     told = [str(w.message) for w in caught if "no rows with" in str(w.message)]
     assert len(told) == 1
-    assert told[0].startswith("constant: 'a' has no rows with an unfavourable prediction (NPV); 'b' has")
+    assert told[0].startswith(
+        "constant: 'a' has no rows with an unfavourable prediction (NPV); 'b' has"
+    )
 
 
 # ------------------------------------------------------------------ target="algorithm"
 
 
 def test_training_sets_shift_predictions_against_a_loop_by_hand(data: Rows) -> None:
-    """Models of one half against those of the other on the same rows, per group and label, as logits."""
+    """Models of one half against those of the other on the same rows, per group and label, as
+    logits.
+    """
     from fairstats.methods.um.folds import Data, Run, cross_predict
 
     found = cross_validate(data, target="algorithm", n_half_splits=2, draws=500)
@@ -436,7 +595,9 @@ def test_training_sets_shift_predictions_against_a_loop_by_hand(data: Rows) -> N
             share[others] += model.predict(data.X[others]) / 5
         shares.append(share)
         run = Run(LogisticRegression(), "none", own, fold, stream, "", others)
-        ((predicted, of_others),) = cross_predict([run], Data(data.X, data.y, data.y, data.group), None, False)
+        ((predicted, of_others),) = cross_predict(
+            [run], Data(data.X, data.y, data.y, data.group), None, False
+        )
         assert np.array_equal(predicted, share[own])
         assert np.allclose(of_others, share[others])
     for g in (0, 1):
@@ -449,7 +610,10 @@ def test_training_sets_shift_predictions_against_a_loop_by_hand(data: Rows) -> N
 
 
 def test_draws_about_the_algorithm_move_predictions_and_keep_labels(data: Rows) -> None:
-    """Witness: logit(q) moves by a t variable with J degrees of freedom; a quarter of the mean square."""
+    """Witness: logit(q) moves by a t variable with J degrees of freedom.
+
+    A quarter of the mean square.
+    """
     from dataclasses import replace
 
     from scipy import stats
@@ -503,7 +667,7 @@ def test_comparisons_about_the_algorithm_say_how_they_draw(data: Rows) -> None:
     paired = fs.um_compare(*pair, rng=1)
     assert paired.paired
     assert paired.delta_sd[0] < apart.delta_sd[0]
-    for posterior, counts in zip(pair, paired.joint._block(0, 0, 8_192), strict=True):
+    for posterior, counts in zip(pair, paired.joint._draw_block(0, 0, 8_192), strict=True):
         assert stats.ks_2samp(posterior.draws[:, 0, 0], counts[:, 0, 0]).pvalue > 1e-4
         assert stats.ks_2samp(posterior.draws[:, 1, 1], counts[:, 1, 1]).pvalue > 1e-4
     fitted = [cross_validate(data, m, correlation="1/K", draws=20_000) for m in (None, tree)]
@@ -516,6 +680,11 @@ def test_a_posterior_of_rows_is_about_no_algorithm(data: Rows) -> None:
         fs.um_posterior(data.y, data.y, sensitive_features=data.group, target="algorithm")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="`target`.*already there"):
         fs.um_cross_validate(
-            None, None, data.y, sensitive_features=data.group, y_pred=data.y, fold=np.arange(300) % 5,
+            None,
+            None,
+            data.y,
+            sensitive_features=data.group,
+            y_pred=data.y,
+            fold=np.arange(300) % 5,
             target="algorithm",
-        )  # fmt: skip
+        )

@@ -41,11 +41,14 @@ def counts_of(sample: Sample) -> np.ndarray:
 
 @pytest.mark.parametrize("name", [name for name in RATES if name in SKLEARN])
 def test_rates_are_scikit_learns(name: str, two_models: Sample) -> None:
-    counts, metric = counts_of(two_models), parse_metric(name)
+    counts = counts_of(two_models)
+    metric = parse_metric(name)
     expected = SKLEARN[name](two_models.y, two_models.a)
     assert metric.values(counts, 0)[0] == pytest.approx(expected, rel=1e-12)
     z = two_models.group == "z"
-    assert metric.by_group(counts)[0, 1] == pytest.approx(SKLEARN[name](two_models.y[z], two_models.a[z]), rel=1e-12)
+    assert metric.by_group(counts)[0, 1] == pytest.approx(
+        SKLEARN[name](two_models.y[z], two_models.a[z]), rel=1e-12
+    )
 
 
 @pytest.mark.parametrize(
@@ -58,8 +61,12 @@ def test_rates_are_scikit_learns(name: str, two_models: Sample) -> None:
 )
 def test_largest_gaps_are_fairlearns(name: str, function: str, two_models: Sample) -> None:
     fairlearn = pytest.importorskip("fairlearn.metrics", reason="fairlearn is not installed")
-    expected = getattr(fairlearn, function)(two_models.y, two_models.a, sensitive_features=two_models.group)
-    assert parse_metric(name).values(counts_of(two_models), 0)[0] == pytest.approx(expected, rel=1e-12)
+    expected = getattr(fairlearn, function)(
+        two_models.y, two_models.a, sensitive_features=two_models.group
+    )
+    assert parse_metric(name).values(counts_of(two_models), 0)[0] == pytest.approx(
+        expected, rel=1e-12
+    )
 
 
 @pytest.mark.parametrize("name", [*CRITERIA])
@@ -90,13 +97,21 @@ def test_objectives_are_larger_when_better(two_models: Sample) -> None:
 
 def test_nothing_over_nothing_is_nan_and_stays_with_its_draw() -> None:
     counts = np.array([[[0.0, 5, 0, 5], [3, 2, 1, 4]], [[2, 5, 2, 5], [3, 2, 1, 4]]])
-    assert np.isnan(parse_metric("equal_opportunity").values(counts, 0)).ravel().tolist() == [True, False]
-    assert np.isnan(parse_metric("equal_opportunity_max").values(counts, 0)).tolist() == [True, False]
+    assert np.isnan(parse_metric("equal_opportunity").values(counts, 0)).ravel().tolist() == [
+        True,
+        False,
+    ]
+    assert np.isnan(parse_metric("equal_opportunity_max").values(counts, 0)).tolist() == [
+        True,
+        False,
+    ]
     assert np.isnan(parse_metric("mcc").by_group(np.array([[[0.0, 0, 3, 5]]]))).all()
     assert np.isnan(parse_metric("error_ratio").by_group(np.array([[[4.0, 0, 3, 5]]]))).all()
 
 
-@pytest.mark.parametrize("name", ["acuracy", "accuracy_", "", None, 3, "max", "equal_opportunity_maximum"])
+@pytest.mark.parametrize(
+    "name", ["acuracy", "accuracy_", "", None, 3, "max", "equal_opportunity_maximum"]
+)
 def test_unknown_names_list_the_known_ones(name: Any) -> None:
     with pytest.raises(InputError, match="equal_opportunity"):
         parse_metric(name)

@@ -1,4 +1,7 @@
-"""Effective counts and correlations: closed forms against integration and simulation, misprint 4."""
+"""Effective counts and correlations.
+
+Closed forms against integration and simulation, misprint 4.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +46,11 @@ def test_relative_average_against_integration(ratio: float, folds: int) -> None:
     def factor(rho: float) -> float:
         return effective_factor(min(max(relative_correlation(ratio, rho, folds), 0), 1), folds)
 
-    kinks = [(k / ratio - 1) / (folds - 1) for k in (1, folds) if 0 < (k / ratio - 1) / (folds - 1) < 1 / folds]
+    kinks = [
+        (k / ratio - 1) / (folds - 1)
+        for k in (1, folds)
+        if 0 < (k / ratio - 1) / (folds - 1) < 1 / folds
+    ]
     expected = integrate.quad(factor, 0, 1 / folds, points=kinks or None)[0] * folds
     (found,), (clipped,) = strategy_factors("relative-uniform", folds, np.array([ratio]))
     assert found == pytest.approx(expected, rel=1e-7)
@@ -60,7 +67,10 @@ def test_relative_correlation_of_an_equal_is_the_references() -> None:
 
 
 def test_misprint_4_an_unstable_method_has_fewer_effective_rows() -> None:
-    """r = Var[method]/Var[reference] above 1 must raise ρ and shrink the counts; below 1 the other way."""
+    """r = Var[method]/Var[reference] above 1 must raise ρ and shrink the counts.
+
+    Below 1 the other way.
+    """
     for strategy in ("relative", "relative-uniform"):
         stable, equal, unstable = strategy_factors(strategy, 10, np.array([0.8, 1.0, 1.5]))[0]
         assert unstable < equal < stable
@@ -74,10 +84,12 @@ def test_clipping() -> None:
 
 
 def test_equation_3_against_simulation_with_known_correlation() -> None:
-    """Fold results of both algorithms with equal variance and known correlations; r from 200,000 simulated
-    cross-validations gives ρ¹ back. Tolerance: 5 relative standard errors √(4/n) of the ratio."""
+    """Fold results of both algorithms with equal variance and known correlations; r from 200,000
+    simulated cross-validations gives ρ¹ back. Tolerance: 5 relative standard errors √(4/n) of the
+    ratio."""
     rng = np.random.default_rng(5)
-    folds, n = 10, 200_000
+    folds = 10
+    n = 200_000
 
     def means(rho: float) -> np.ndarray:
         common = rng.normal(size=n) * np.sqrt(rho)
@@ -89,8 +101,14 @@ def test_equation_3_against_simulation_with_known_correlation() -> None:
 
 
 def test_effective_counts_have_the_variance_of_correlated_folds() -> None:
-    """Definition 2.2: a rate of C^e has the variance ψ(1 + (K−1)ρ)/K; witness: the algebra of binomials."""
-    p, positives, folds, rho = 0.8, 300, 10, 0.2
+    """Definition 2.2: a rate of C^e has the variance ψ(1 + (K−1)ρ)/K; witness.
+
+    The algebra of binomials.
+    """
+    p = 0.8
+    positives = 300
+    folds = 10
+    rho = 0.2
     psi = p * (1 - p) / (positives / folds)
     assert p * (1 - p) / (positives * effective_factor(rho, folds)) == pytest.approx(
         psi * (1 + (folds - 1) * rho) / folds
@@ -106,14 +124,18 @@ def test_overestimated_variance() -> None:
 def test_jackknife_of_the_ratio_against_leaving_out_by_hand(rng: np.random.Generator) -> None:
     values = rng.normal(size=(2, 6, 2, 3))
     found = variance_ratio_of(values, "accuracy", "svm", 0.9)
-    assert np.allclose(found.ratio, overestimated_variance(values[1]) / overestimated_variance(values[0]))
+    assert np.allclose(
+        found.ratio, overestimated_variance(values[1]) / overestimated_variance(values[0])
+    )
     left = []
     for j in range(6):
         kept = np.delete(values, j, axis=1)
         left.append(np.log(overestimated_variance(kept[1]) / overestimated_variance(kept[0])))
     logs = np.array(left)
     error = np.sqrt(5 / 6 * ((logs - logs.mean(axis=0)) ** 2).sum(axis=0))
-    assert np.allclose(np.log(found.high / found.ratio), 2.0150483726691575 * error, rtol=1e-9)  # qt(.95, 5)
+    assert np.allclose(
+        np.log(found.high / found.ratio), 2.0150483726691575 * error, rtol=1e-9
+    )  # qt(.95, 5)
     assert np.allclose(found.ratio**2, found.low * found.high)
 
 
@@ -121,13 +143,16 @@ def test_a_ratio_of_equals_spans_what_the_notes_say() -> None:
     """J = 5: F(5, 5) has its 2.5% and 97.5% quantiles at .14 and 7.1."""
     rng = np.random.default_rng(3)
     found = variance_ratio_of(rng.normal(size=(2, 5, 2, 40_000)), "accuracy", "svm")
-    low, high = found.low, found.high
+    low = found.low
+    high = found.high
     assert np.quantile(found.ratio, [0.025, 0.975]) == pytest.approx([0.14, 7.15], rel=0.05)
     assert 0.85 < ((low <= 1) & (high >= 1)).mean() < 0.99
 
 
 def test_ratio_of_nothing_is_nan() -> None:
-    found = variance_ratio_of(np.array([[[[0.0, 1], [0, 0]]], [[[1.0, 0], [0, 0]]]]), "accuracy", "svm")
+    found = variance_ratio_of(
+        np.array([[[[0.0, 1], [0, 0]]], [[[1.0, 0], [0, 0]]]]), "accuracy", "svm"
+    )
     for limit in (found.ratio, found.low, found.high):
         assert np.isnan(limit).all()
 

@@ -1,4 +1,6 @@
-"""`um_compare_estimators`: fits, folds shared, equality with separate calls, targets, text, bad input."""
+"""`um_compare_estimators`: fits, folds shared, equality with separate calls, targets, text, bad
+input.
+"""
 
 from __future__ import annotations
 
@@ -20,12 +22,16 @@ from fairstats.methods.um.folds import checked_factors, strategy_factors
 
 
 class Rule(ClassifierMixin, BaseEstimator):
-    """A cut of the first column at the mean of a few training rows; counts its fits and says what it saw."""
+    """A cut of the first column at the mean of a few training rows.
+
+    Counts its fits and says what it saw.
+    """
 
     fits: ClassVar[list[str]] = []
 
     def __init__(self, name: str = "", rows: int = 1_000) -> None:
-        self.name, self.rows = name, rows
+        self.name = name
+        self.rows = rows
 
     def fit(self, X: Any, y: Any) -> Rule:
         Rule.fits.append(self.name)
@@ -45,16 +51,25 @@ def people(n: int = 160, seed: int = 1) -> tuple[np.ndarray, np.ndarray, np.ndar
 
 
 MODELS = {"all": Rule("all"), "few": Rule("few", 5), "ten": Rule("ten", 10)}
-FOLDS, SPLITS = 4, 5
+FOLDS = 4
+SPLITS = 5
 
 
 def compare(models: Any = None, **options: Any) -> fs.results.UmEstimators:
     X, y, group = people()
-    given: dict[str, Any] = {"cv": FOLDS, "n_half_splits": SPLITS, "draws": 1_000, "rng": 3, "progress": False}
+    given: dict[str, Any] = {
+        "cv": FOLDS,
+        "n_half_splits": SPLITS,
+        "draws": 1_000,
+        "rng": 3,
+        "progress": False,
+    }
     given |= {"reference_estimator": Rule("reference"), "sensitive_features": group, "X": X, "y": y}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)  # a clip is as it may be
-        return fs.um_compare_estimators(MODELS if models is None else models, **{**given, **options})
+        return fs.um_compare_estimators(
+            MODELS if models is None else models, **{**given, **options}
+        )
 
 
 @pytest.fixture(scope="module")
@@ -63,7 +78,10 @@ def found() -> fs.results.UmEstimators:
 
 
 def test_three_methods_share_the_reference() -> None:
-    """3·(K + 2JK) + 2JK fits, of which 2JK are the reference's; at most .75 of three separate calls."""
+    """3·(K + 2JK) + 2JK fits, of which 2JK are the reference's.
+
+    At most .75 of three separate calls.
+    """
     Rule.fits.clear()
     compare()
     halves = 2 * SPLITS * FOLDS
@@ -81,7 +99,13 @@ def test_three_methods_share_the_reference() -> None:
 
 def separate(name: str, **options: Any) -> fs.results.UmPosterior:
     X, y, group = people()
-    given: dict[str, Any] = {"cv": FOLDS, "n_half_splits": SPLITS, "draws": 1_000, "rng": 3, "progress": False}
+    given: dict[str, Any] = {
+        "cv": FOLDS,
+        "n_half_splits": SPLITS,
+        "draws": 1_000,
+        "rng": 3,
+        "progress": False,
+    }
     given |= {"reference_estimator": Rule("reference"), "sensitive_features": group}
     given |= {"correlation_metric": ("accuracy", "tpr"), "target": "predictive"}
     with warnings.catch_warnings():
@@ -99,7 +123,9 @@ def separate(name: str, **options: Any) -> fs.results.UmPosterior:
     ],
 )
 def test_numbers_are_those_of_separate_calls(options: dict[str, Any]) -> None:
-    """Witness: `um_cross_validate` of each estimator alone and `um_compare` of the three, one seed."""
+    """Witness: `um_cross_validate` of each estimator alone and `um_compare` of the three, one
+    seed.
+    """
     together = compare(**options)
     alone = {name: separate(name, **options) for name in MODELS}
     for name, posterior in alone.items():
@@ -121,7 +147,9 @@ def test_both_targets_stand_side_by_side(found: fs.results.UmEstimators) -> None
     assert np.allclose(sums, 1.0)  # the events of a pair partition
     a, b = found.rankings[0].names[:2]
     wins = pairs[(pairs["event"] == f"{a}≫{b}") & pairs["method"].str.startswith("predictive")]
-    assert wins["probability"].tolist() == [found[a, b].estimate] == [found.rankings[0].better[0, 1]]
+    assert (
+        wins["probability"].tolist() == [found[a, b].estimate] == [found.rankings[0].better[0, 1]]
+    )
     assert len(compare(target="algorithm", n_half_splits=1).rankings) == 1
     assert len(found.sentences()) == len(found.comparisons)
     assert not hasattr(found, "pvalue")
@@ -140,7 +168,9 @@ def test_ranking_is_by_net_wins(found: fs.results.UmEstimators) -> None:
 
 
 def test_notes_and_sentences_are_of_their_targets(found: fs.results.UmEstimators) -> None:
-    """Witness: the rankings' own pairing, order and probabilities, and each cross-validation's own notes."""
+    """Witness: the rankings' own pairing, order and probabilities, and each cross-validation's own
+    notes.
+    """
     asked, beside = found.rankings
     assert asked.joint.note != beside.joint.note
     *first, one, two = found.notes()[:4]
@@ -153,7 +183,7 @@ def test_notes_and_sentences_are_of_their_targets(found: fs.results.UmEstimators
     for name in MODELS:
         cross = found.posteriors[name].cross_validation
         assert cross is not None
-        own += [f"{name}: {note}" for note in cross._notes(("a", "b"))]
+        own += [f"{name}: {note}" for note in cross._correlation_notes(("a", "b"))]
     assert found.notes()[4:] == own
     words = found.sentences()
     n_events = len(asked.events)
@@ -165,7 +195,9 @@ def test_notes_and_sentences_are_of_their_targets(found: fs.results.UmEstimators
 
 
 def test_the_largest_ratio_is_averaged_over_its_uncertainty(found: fs.results.UmEstimators) -> None:
-    """Witness: SciPy's quadrature over the density of F(J, J), and the ratio of each metric by itself."""
+    """Witness: SciPy's quadrature over the density of F(J, J), and the ratio of each metric by
+    itself.
+    """
     from scipy import integrate, stats
 
     cross = found.posteriors["few"].cross_validation
@@ -185,14 +217,19 @@ def test_the_largest_ratio_is_averaged_over_its_uncertainty(found: fs.results.Um
     for r, factor in zip(ratio.ratio, cross.factor, strict=True):
         mean = integrate.quad(
             lambda p, r=r: strategy_factors("relative", FOLDS, np.array([r * law.ppf(p)]))[0][0],
-            0, 1, limit=400,
-        )[0]  # fmt: skip
+            0,
+            1,
+            limit=400,
+        )[0]
         assert factor == pytest.approx(mean, abs=1e-5)  # a midpoint rule of 1,000 with two kinks
-    assert "the largest of accuracy, tpr" in " ".join(cross._notes(("a", "b")))
+    assert "the largest of accuracy, tpr" in " ".join(cross._correlation_notes(("a", "b")))
 
 
 def test_averaging_steadies_effective_counts() -> None:
-    """An equal of the reference, J = 5: the factors of r as it is spread more than the averaged ones."""
+    """An equal of the reference, J = 5.
+
+    The factors of r as it is spread more than the averaged ones.
+    """
     rng = np.random.default_rng(1)
     ratios = rng.f(5, 5, 400)
     with warnings.catch_warnings():
@@ -204,20 +241,30 @@ def test_averaging_steadies_effective_counts() -> None:
 
 
 def test_three_objectives_several_classes_and_text() -> None:
-    """Text is one-hot for a plain estimator, as by a transformer of one's own; a class against the rest."""
+    """Text is one-hot for a plain estimator, as by a transformer of one's own.
+
+    A class against the rest.
+    """
     X, _, group = people()
     rng = np.random.default_rng(2)
     word = np.array(["low", "mid", "high"])[rng.integers(0, 3, 160)]
     kind = np.where(rng.random(160) < 0.7, word, "mid")
     frame = pd.DataFrame({"x": X[:, 0], "word": word, "cat": pd.Categorical(group)})
     encoded = make_pipeline(
-        OneHotEncoder(handle_unknown="ignore", sparse_output=False).set_output(transform="pandas"), LogisticRegression()
+        OneHotEncoder(handle_unknown="ignore", sparse_output=False).set_output(transform="pandas"),
+        LogisticRegression(),
     )
     models = {"plain": LogisticRegression(), "own": encoded}
     several = compare(
-        models, X=frame, y=kind, pos_label="high", metrics=("accuracy", "equal_opportunity", "ppv"),
-        rope=(0.01, 0.02, 0.03), n_half_splits=1, reference_estimator=None,
-    )  # fmt: skip
+        models,
+        X=frame,
+        y=kind,
+        pos_label="high",
+        metrics=("accuracy", "equal_opportunity", "ppv"),
+        rope=(0.01, 0.02, 0.03),
+        n_half_splits=1,
+        reference_estimator=None,
+    )
     assert several.rankings[0].rope == (0.01, 0.02, 0.03)
     assert len(several.rankings[0].events) == 3 + 3**3 - 2 * 2**3 + 1  # and every mixed pattern
     accuracy = several.posteriors["plain"].metric("accuracy").mean()
@@ -235,7 +282,9 @@ def test_plot_shows_every_estimator_and_target(metrics: Any) -> None:
     pytest.importorskip("matplotlib").use("Agg")
     ax = compare(metrics=metrics, correlation="1/K").plot()
     labels = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert sorted(labels) == sorted(f"{n}, {t}" for n in MODELS for t in ("predictive", "parameter"))
+    assert sorted(labels) == sorted(
+        f"{n}, {t}" for n in MODELS for t in ("predictive", "parameter")
+    )
 
 
 def test_different_partitions_are_warned_of() -> None:
@@ -275,7 +324,11 @@ def test_refuses_before_it_fits(options: dict[str, Any], argument: str) -> None:
     assert not Rule.fits
 
 
-@pytest.mark.parametrize(("models", "got"), [({"all": Rule()}, "1 of them"), ([Rule(), Rule()], "list")])
+@pytest.mark.parametrize(
+    ("models", "got"), [({"all": Rule()}, "1 of them"), ([Rule(), Rule()], "list")]
+)
 def test_says_which_estimators_it_got(models: Any, got: str) -> None:
-    with pytest.raises(InputError, match=f"`estimators`: got {got}; allowed: a mapping of name to estimator"):
+    with pytest.raises(
+        InputError, match=f"`estimators`: got {got}; allowed: a mapping of name to estimator"
+    ):
         compare(models=models)

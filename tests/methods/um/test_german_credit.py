@@ -1,4 +1,7 @@
-"""The study on German credit: the page is what the record says, and its methods do what they say."""
+"""The study on German credit.
+
+The page is what the record says, and its methods do what they say.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,11 @@ def same(one: Any, other: Any) -> bool:
         return one.keys() == other.keys() and all(same(one[k], other[k]) for k in one)
     if isinstance(one, (list, tuple)):
         return len(one) == len(other) and all(map(same, one, other))
-    return one == other if isinstance(one, str) or one is None else one == pytest.approx(other, rel=1e-9, nan_ok=True)
+    return (
+        one == other
+        if isinstance(one, str) or one is None
+        else one == pytest.approx(other, rel=1e-9, nan_ok=True)
+    )
 
 
 def test_page_is_its_figures() -> None:
@@ -52,14 +59,21 @@ def test_a_drawn_probability_is_that_of_the_record(record: Record, figures: dict
     for target in ("predictive", "parameter"):
         result = compared(record, PAIRS["c"], k, k, "ρ_rel↑", target, hdr=0.95)
         shares = {e.event: e.probability for e in result.events}
-        assert shares == pytest.approx(found["found"]["most probable"][f"ρ_rel↑|{target}"], abs=1e-4)
+        assert shares == pytest.approx(
+            found["found"]["most probable"][f"ρ_rel↑|{target}"], abs=1e-4
+        )
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("method", ["LR", "LR + Hardt", "SVM"])
-def test_regions_are_those_of_the_record(method: str, record: Record, figures: dict[str, Any]) -> None:
+def test_regions_are_those_of_the_record(
+    method: str, record: Record, figures: dict[str, Any]
+) -> None:
     """The others, and the comparisons, are recomputed where the figures are made."""
-    assert same(json.loads(json.dumps(regions(record, method))), figures["drawn"][f"regions|{method}"]["value"])
+    assert same(
+        json.loads(json.dumps(regions(record, method))),
+        figures["drawn"][f"regions|{method}"]["value"],
+    )
 
 
 def test_every_run_is_in_the_record(record: Record) -> None:
@@ -71,7 +85,11 @@ def test_every_run_is_in_the_record(record: Record) -> None:
 
 def test_run_3_repeats_run_2(record: Record) -> None:
     """Linear SVM + Hardt was computed by both: the same counts."""
-    own = {(p["run"], p["key"][2]): p for p in record.pieces if p["key"][:2] == ["cv", "Lin. SVM + Hardt"]}
+    own = {
+        (p["run"], p["key"][2]): p
+        for p in record.pieces
+        if p["key"][:2] == ["cv", "Lin. SVM + Hardt"]
+    }
     both = [k for run, k in own if run == 3 and (2, k) in own]
     assert len(both) >= 10
     for k in both:
@@ -79,7 +97,9 @@ def test_run_3_repeats_run_2(record: Record) -> None:
 
 
 def test_ferm_is_fair_where_it_trained_and_reweighing_independent() -> None:
-    """Witness: the constraint of Donini et al. with ε = 0, and weighted rates of Kamiran and Calders."""
+    """Witness: the constraint of Donini et al. with ε = 0, and weighted rates of Kamiran and
+    Calders.
+    """
     X, y, group = columns()
     for kernel in ("rbf", "linear"):
         scores = Ferm(kernel, C=0.1).fit(X, y, sensitive_features=group).decision_function(X)

@@ -42,14 +42,19 @@ def test_posterior_of_one_metric_and_of_the_odds() -> None:
 
 @pytest.mark.parametrize("hdr", [None, 0.9])
 def test_comparison_shows_rope_and_probabilities(hdr: Any) -> None:
-    first, second = fs.um_posterior(counts=TABLE, rng=1), fs.um_posterior(counts=OTHER, rng=1)
+    first = fs.um_posterior(counts=TABLE, rng=1)
+    second = fs.um_posterior(counts=OTHER, rng=1)
     result = fs.um_compare(first, second, rope=(0.01, 0.02), hdr=hdr, rng=1)
     fig, ax = plt.subplots()
     assert result.plot(ax) is ax
     box = ax.patches[0]
-    assert np.allclose([box.get_x(), box.get_y(), box.get_width(), box.get_height()], [-0.01, -0.02, 0.02, 0.04])
+    assert np.allclose(
+        [box.get_x(), box.get_y(), box.get_width(), box.get_height()], [-0.01, -0.02, 0.02, 0.04]
+    )
     said = {t.get_text() for t in ax.texts}
-    assert said == {f"P({e.name}) = {e.probability:.2f}" for k, e in enumerate(result.events) if k != 2}
+    assert said == {
+        f"P({e.name}) = {e.probability:.2f}" for k, e in enumerate(result.events) if k != 2
+    }
     assert ("given ΔΘ in its 90% HDR" in ax.get_title()) == (hdr is not None)
     fig.canvas.draw()
 

@@ -18,7 +18,9 @@ from .conftest import cells
 pm = pytest.importorskip("pymc", reason="pymc is not installed")
 #: PyTensor warns where it finds no BLAS; ArviZ 0.23 announces its successor.
 pytestmark = [
-    pytest.mark.filterwarnings("ignore::UserWarning:pytensor", "ignore::FutureWarning", "ignore::DeprecationWarning"),
+    pytest.mark.filterwarnings(
+        "ignore::UserWarning:pytensor", "ignore::FutureWarning", "ignore::DeprecationWarning"
+    ),
     pytest.mark.filterwarnings("ignore:PyTensor could not link"),
 ]
 SMALL = {"men": cells(42, 38, 12, 8), "women": cells(15, 23, 7, 5)}
@@ -31,18 +33,25 @@ def test_model_has_named_dimensions() -> None:
     assert list(model.coords["cell"]) == ["tp", "fp", "fn", "tn"]
     assert [v.name for v in model.observed_RVs] == ["counts"]
     with model:
-        pm.Deterministic("gap", model["pi"][0, 0] - model["pi"][1, 0])  # what the model is handed out for
+        pm.Deterministic(
+            "gap", model["pi"][0, 0] - model["pi"][1, 0]
+        )  # what the model is handed out for
 
 
 @pytest.mark.parametrize("scale", [1.0, 0.7])
 def test_log_density_is_that_of_the_dirichlet_posterior(scale: float) -> None:
-    """Witness: difference of log densities at two points against Dirichlet(α + C), whole and effective."""
+    """Witness: difference of log densities at two points against Dirichlet(α + C), whole and
+    effective.
+    """
     from pytensor.tensor import as_tensor_variable
     from scipy import stats
 
     counts = {g: {k: scale * v for k, v in c.items()} for g, c in SMALL.items()}
     model = fs.um_model(counts, prior=0.5)
-    points = [np.array([[0.4, 0.3, 0.2, 0.1], [0.25, 0.25, 0.25, 0.25]]), np.array([[0.3, 0.4, 0.1, 0.2]] * 2)]
+    points = [
+        np.array([[0.4, 0.3, 0.2, 0.1], [0.25, 0.25, 0.25, 0.25]]),
+        np.array([[0.3, 0.4, 0.1, 0.2]] * 2),
+    ]
     logp = model.compile_logp(jacobian=False, mode="FAST_COMPILE")
     transform = model.rvs_to_transforms[model["pi"]]
     found = []
@@ -58,10 +67,13 @@ def test_log_density_is_that_of_the_dirichlet_posterior(scale: float) -> None:
 
 @pytest.mark.parametrize("scale", [1.0, 0.7])
 def test_log_density_of_the_pooling_model(scale: float) -> None:
-    """Witness: Dirichlet-multinomial density times the prior of κ, by SciPy; whole and effective counts."""
+    """Witness: beta-binomial densities of three rates times the priors, by SciPy.
+
+    Whole and effective counts.
+    """
     from pytensor.tensor import as_tensor_variable
     from scipy import stats
-    from scipy.special import gammaln
+    from scipy.special import betaln
 
     from fairstats.methods.um.pymc_models import hierarchical_model
 
@@ -69,26 +81,41 @@ def test_log_density_of_the_pooling_model(scale: float) -> None:
     table, _ = as_counts(named)
     model = hierarchical_model(table, (20.0, 1.5))
     logp = model.compile_logp(jacobian=False, mode="FAST_COMPILE")
-    found, exact = [], []
-    for mu, kappa in ((np.array([0.3, 0.4, 0.1, 0.2]), 12.0), (np.array([0.25] * 4), 70.0)):
+    tp, fp, fn, tn = table.totals.T
+    of_rates = (tp + fn, fp + tn), (tp, fn), (fp, tn)
+    found = []
+    exact = []
+    for mean, kappa in (
+        (np.array([0.3, 0.8, 0.2]), np.array([12.0, 3.0, 30.0])),
+        (np.array([0.5, 0.6, 0.1]), np.array([70.0, 9.0, 2.0])),
+    ):
         values = {}
-        for rv, value in ((model["mu"], mu), (model["kappa"], kappa)):
-            moved = model.rvs_to_transforms[rv].forward(as_tensor_variable(np.asarray(value, dtype=np.float64))).eval()
+        for rv, value in ((model["mean"], mean), (model["kappa"], kappa)):
+            moved = model.rvs_to_transforms[rv].forward(as_tensor_variable(value)).eval()
             values[model.rvs_to_values[rv].name] = np.asarray(moved)
         found.append(float(logp(values)))
-        alpha, total = kappa * mu, table.totals.sum(axis=1)
-        density = (gammaln(kappa) - gammaln(total + kappa)).sum() + (
-            gammaln(table.totals + alpha) - gammaln(alpha)
-        ).sum()
-        exact.append(density + stats.lognorm(1.5, scale=20.0).logpdf(kappa))
+        density = (
+            stats.beta(0.5, 0.5).logpdf(mean).sum()
+            + stats.lognorm(1.5, scale=20.0).logpdf(kappa).sum()
+        )
+        for k, (hits, misses) in enumerate(of_rates):
+            shapes = kappa[k] * mean[k], kappa[k] * (1 - mean[k])
+            density += (betaln(hits + shapes[0], misses + shapes[1]) - betaln(*shapes)).sum()
+        exact.append(density)
     assert found[0] - found[1] == pytest.approx(exact[0] - exact[1], rel=1e-9)
 
 
 class Sampler:
-    """In place of NUTS: draws of the conjugate posterior dealt to chains, and what was asked for."""
+    """In place of NUTS: draws of the conjugate posterior dealt to chains, and what was asked
+    for.
+    """
 
-    def __init__(self, posterior: dict[str, np.ndarray], groups: tuple[str, ...], divergences: int = 0) -> None:
-        self.posterior, self.groups, self.divergences = posterior, groups, divergences
+    def __init__(
+        self, posterior: dict[str, np.ndarray], groups: tuple[str, ...], divergences: int = 0
+    ) -> None:
+        self.posterior = posterior
+        self.groups = groups
+        self.divergences = divergences
         self.asked: dict[str, Any] = {}
 
     def __call__(self, **asked: Any) -> Any:
@@ -109,8 +136,12 @@ def _conjugate(counts: Any, chains: int, draws: int) -> tuple[fs.ConfusionCounts
 
 
 @pytest.mark.parametrize("divergences", [0, 3])
-def test_draws_of_a_sampler_become_a_posterior(monkeypatch: pytest.MonkeyPatch, divergences: int) -> None:
-    """Witness: the draws themselves, taken chain by chain in turn, and ArviZ's r-hat and ESS of each cell."""
+def test_draws_of_a_sampler_become_a_posterior(
+    monkeypatch: pytest.MonkeyPatch, divergences: int
+) -> None:
+    """Witness: the draws themselves, taken chain by chain in turn, and ArviZ's r-hat and ESS of
+    each cell.
+    """
     az = pytest.importorskip("arviz")
     table, pi = _conjugate(SMALL, 4, 251)
     sampler = Sampler({"pi": pi}, table.groups, divergences)
@@ -118,8 +149,16 @@ def test_draws_of_a_sampler_become_a_posterior(monkeypatch: pytest.MonkeyPatch, 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DataWarning)
         result = fs.um_posterior(counts=SMALL, rng=9, draws=1_001, sampler="pymc", reference="men")
-    asked = {k: sampler.asked[k] for k in ("draws", "tune", "chains", "random_seed", "target_accept")}
-    assert asked == {"draws": 251, "tune": 1_000, "chains": 4, "random_seed": 9, "target_accept": 0.9}
+    asked = {
+        k: sampler.asked[k] for k in ("draws", "tune", "chains", "random_seed", "target_accept")
+    }
+    assert asked == {
+        "draws": 251,
+        "tune": 1_000,
+        "chains": 4,
+        "random_seed": 9,
+        "target_accept": 0.9,
+    }
     dealt = pi.swapaxes(0, 1).reshape(-1, 2, 4)[:1_001]
     np.testing.assert_allclose(result.draws, dealt * table.totals.sum(axis=1)[:, None], rtol=1e-12)
     tpr = dealt[..., 0] / (dealt[..., 0] + dealt[..., 2])
@@ -128,9 +167,13 @@ def test_draws_of_a_sampler_become_a_posterior(monkeypatch: pytest.MonkeyPatch, 
     assert found is not None
     columns = [pi[..., g, c] for g in range(2) for c in range(4)]
     assert found.rhat == pytest.approx(max(float(np.asarray(az.rhat(v)).item()) for v in columns))
-    assert found.ess == pytest.approx(min(float(np.asarray(az.ess(v, method="bulk")).item()) for v in columns))
+    assert found.ess == pytest.approx(
+        min(float(np.asarray(az.ess(v, method="bulk")).item()) for v in columns)
+    )
     assert (found.chains, found.draws, found.divergences) == (4, 251, divergences)
-    words = f"r-hat {found.rhat:.3f} at most, ESS {found.ess:.0f} at least, {divergences} divergences"
+    words = (
+        f"r-hat {found.rhat:.3f} at most, ESS {found.ess:.0f} at least, {divergences} divergences"
+    )
     notes = result.notes()
     assert notes[1] == f"1,001 draws by NUTS, PyMC {pm.__version__}."
     assert result.backend == f"NUTS, PyMC {pm.__version__}"
@@ -147,19 +190,34 @@ def test_draws_of_a_sampler_become_a_posterior(monkeypatch: pytest.MonkeyPatch, 
 @pytest.mark.parametrize(
     ("change", "converged"),
     [
-        ({}, True), ({"rhat": 1.0101}, False), ({"ess": 399.0}, False), ({"divergences": 1}, False),
+        ({}, True),
+        ({"rhat": 1.0101}, False),
+        ({"ess": 399.0}, False),
+        ({"divergences": 1}, False),
         ({"chains": 5}, False),
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_convergence_is_that_of_vehtari_and_others(change: dict[str, Any], converged: bool) -> None:
-    """r-hat ≤ 1.01, 100 effective draws per chain, no divergence (Vehtari et al. 2021), written down."""
-    given = {"rhat": 1.01, "ess": 400.0, "divergences": 0, "chains": 4, "draws": 500, "sampler": "NUTS"}
+    """r-hat ≤ 1.01, 100 effective draws per chain, no divergence (Vehtari et al. 2021), written
+    down.
+    """
+    given = {
+        "rhat": 1.01,
+        "ess": 400.0,
+        "divergences": 0,
+        "chains": 4,
+        "draws": 500,
+        "sampler": "NUTS",
+    }
     assert Diagnostics(**{**given, **change}).converged is converged
 
 
 def test_next_test_sets_of_a_sampler_have_whole_cells(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Closed form: given π the counts are multinomial with mean N·π; the mean of all within 5 errors."""
+    """Closed form: given π the counts are multinomial with mean N·π.
+
+    The mean of all within 5 errors.
+    """
     table, pi = _conjugate(SMALL, 4, 500)
     monkeypatch.setattr(pm, "sample", Sampler({"pi": pi}, table.groups))
     result = fs.um_posterior(counts=SMALL, rng=9, draws=2_000, sampler="pymc", target="predictive")
@@ -175,9 +233,12 @@ def test_next_test_sets_of_a_sampler_have_whole_cells(monkeypatch: pytest.Monkey
     assert np.array_equal(again.draws, counts)
     # weights that sum to 14.6 are 15 next rows, at the scale of 14.6
     weighted = {
-        name: {cell: value * 14.6 / sum(row.values()) for cell, value in row.items()} for name, row in SMALL.items()
+        name: {cell: value * 14.6 / sum(row.values()) for cell, value in row.items()}
+        for name, row in SMALL.items()
     }
-    drawn = fs.um_posterior(counts=weighted, rng=9, draws=2_000, sampler="pymc", target="predictive").draws
+    drawn = fs.um_posterior(
+        counts=weighted, rng=9, draws=2_000, sampler="pymc", target="predictive"
+    ).draws
     assert drawn.sum(axis=-1) == pytest.approx(14.6)
     assert (drawn * 15 / 14.6) == pytest.approx(np.rint(drawn * 15 / 14.6))
 
@@ -194,45 +255,83 @@ def test_draws_of_samplers_are_compared_as_independent(monkeypatch: pytest.Monke
     assert not found.paired
     assert "Independent draws: a sampler's draws cannot be paired." in found.notes()
     other = fs.um_compare(sampled, sampled, metrics="accuracy", rng=1, draws=1_000)
-    assert other.delta.std() == pytest.approx(np.sqrt(2) * sampled.metric("accuracy").std(), rel=0.15)
-    assert other.delta.mean() == pytest.approx(0, abs=1e-12)  # both are the same 1,000 draws in other orders
+    assert other.delta.std() == pytest.approx(
+        np.sqrt(2) * sampled.metric("accuracy").std(), rel=0.15
+    )
+    assert other.delta.mean() == pytest.approx(
+        0, abs=1e-12
+    )  # both are the same 1,000 draws in other orders
     more = fs.um_compare(sampled, exact, metrics="accuracy", rng=1, draws=1_500)
     assert len(more.delta) == 1_500
 
 
 def test_partial_pooling_draws_groups_given_the_mean(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Closed form: E[π_g | κ, μ, C] = (κμ + C_g)/(κ + N_g), and its variance that of a Dirichlet."""
+    """Closed form: a rate given m, κ and x of n has the law Beta(κm + x, κ(1 − m) + n − x)."""
     counts = {"a": cells(50, 40, 5, 5), "b": cells(3, 2, 1, 1), "c": cells(0, 0, 0, 0)}
     counts["c"]["tn"] = 1
     table, _ = as_counts(counts)
-    mu = np.tile([0.4, 0.1, 0.1, 0.4], (4, 1_000, 1))
     rng = np.random.default_rng(3)
-    mu = mu + rng.normal(0, 1e-6, mu.shape)  # a constant has no r-hat
-    kappa = 15 + rng.normal(0, 1e-6, (4, 1_000))
-    sampler = Sampler({"mu": mu, "kappa": kappa}, table.groups)
+    # a constant has no r-hat
+    mean = np.array([0.5, 0.8, 0.2]) + rng.normal(0, 1e-6, (4, 1_000, 3))
+    kappa = np.array([15.0, 6.0, 30.0]) + rng.normal(0, 1e-6, (4, 1_000, 3))
+    sampler = Sampler({"mean": mean, "kappa": kappa}, table.groups)
     monkeypatch.setattr(pm, "sample", sampler)
-    result = fs.um_hierarchical(counts, draws=4_000, reference="a", rng=2, chains=4, tune=500)
-    assert (sampler.asked["draws"], sampler.asked["tune"], sampler.asked["target_accept"]) == (1_000, 500, 0.95)
-    n = table.totals.sum(axis=1, keepdims=True)
-    alpha = 15 * np.array([0.4, 0.1, 0.1, 0.4]) + table.totals
-    mean = alpha / alpha.sum(axis=1, keepdims=True)
-    variance = mean * (1 - mean) / (15 + n + 1)
-    pi = result.draws / n
-    np.testing.assert_array_less(np.abs(pi.mean(axis=0) - mean), 5 * np.sqrt(variance / 4_000))
-    np.testing.assert_allclose(pi.var(axis=0), variance, rtol=0.15)  # 4 errors of a skewed law
-    assert result.backend == f"partial pooling by NUTS, PyMC {pm.__version__}"
+    result = fs.um_hierarchical(
+        counts, sampler="pymc", draws=4_000, reference="a", rng=2, chains=4, tune=500
+    )
+    assert (sampler.asked["draws"], sampler.asked["tune"], sampler.asked["target_accept"]) == (
+        1_000,
+        500,
+        0.95,
+    )
+    tp, fp, fn, tn = table.totals.T
+    of_rates = {"base_rate": (tp + fn, fp + tn), "tpr": (tp, fn), "fpr": (fp, tn)}
+    for k, (name, (hits, misses)) in enumerate(of_rates.items()):
+        first = mean[0, 0, k] * kappa[0, 0, k] + hits
+        total = kappa[0, 0, k] + hits + misses
+        expected = first / total
+        spread = np.sqrt(first * (total - first) / total**2 / (total + 1))
+        rates = result.metric(name, by_group=True)
+        np.testing.assert_array_less(
+            np.abs(rates.mean(axis=0) - expected), 5 * spread / np.sqrt(4_000)
+        )
+        np.testing.assert_allclose(rates.std(axis=0), spread, rtol=0.1)
+    assert result.backend == f"partial pooling of each rate by NUTS, PyMC {pm.__version__}"
     data = result.to_arviz()
+    assert data["posterior"]["kappa"].dims == ("chain", "draw", "rate")
+    n = table.totals.sum(axis=1)
     replicated = data["posterior_predictive"]["counts"].values
     assert replicated.shape == (4, 1_000, 3, 4)
-    assert (replicated.sum(axis=-1) == n[:, 0]).all()
-    # of a replicated table given C: the mean of π times n
-    spread = np.sqrt((n * mean * (1 - mean) * (15 + 2 * n) / (15 + n + 1)) / 4_000)
-    np.testing.assert_array_less(np.abs(replicated.mean(axis=(0, 1)) - n * mean), 5 * spread)
+    assert (replicated.sum(axis=-1) == n).all()
     before = data["prior_predictive"]["counts"].values
     assert before.shape == (1, 4_000, 3, 4)
-    assert (before.sum(axis=-1) == n[:, 0]).all()
-    share = before[0, :, 0] / n[0, 0]
-    np.testing.assert_allclose(share.mean(axis=0), 0.25, atol=0.02)  # four equal cells, 5 errors of .004
+    assert (before.sum(axis=-1) == n).all()
+    # each of the four cells is a product of two means of one half
+    np.testing.assert_allclose(before[0, :, 0].mean(axis=0) / n[0], 0.25, atol=0.025)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:.*did not converge", "ignore:The rhat", "ignore:The effective")
+def test_the_grid_and_nuts_are_one_posterior() -> None:
+    """Means and sds of the rates of every group, within five errors at the sampler's effective
+    size.
+    """
+    rng = np.random.default_rng(4)
+    counts = {
+        f"g{k}": cells(*map(int, rng.multinomial(n, [0.4, 0.3, 0.1, 0.2])))
+        for k, n in enumerate((8, 15, 40, 70))
+    }
+    exact = fs.um_hierarchical(counts, draws=40_000, rng=1)
+    sampled = fs.um_hierarchical(counts, sampler="pymc", draws=4_000, rng=1)
+    assert sampled.diagnostics is not None
+    error = 5 / np.sqrt(sampled.diagnostics.ess)
+    for name in ("base_rate", "tpr", "fpr", "accuracy"):
+        mine = exact.metric(name, by_group=True)
+        theirs = sampled.metric(name, by_group=True)
+        np.testing.assert_array_less(
+            np.abs(mine.mean(axis=0) - theirs.mean(axis=0)), error * mine.std(axis=0)
+        )
+        np.testing.assert_allclose(theirs.std(axis=0), mine.std(axis=0), rtol=error)
 
 
 @pytest.mark.slow
@@ -244,8 +343,15 @@ def test_sampled_posterior_agrees_with_the_conjugate_draws() -> None:
     assert sampled.diagnostics.converged
     assert sampled.diagnostics.divergences == 0
     error = 5 / np.sqrt(sampled.diagnostics.ess)
-    for name in ("accuracy", "mcc", "equal_opportunity", "predictive_parity", "demographic_parity_max"):
-        a, b = sampled.metric(name), exact.metric(name)
+    for name in (
+        "accuracy",
+        "mcc",
+        "equal_opportunity",
+        "predictive_parity",
+        "demographic_parity_max",
+    ):
+        a = sampled.metric(name)
+        b = exact.metric(name)
         assert a.mean() == pytest.approx(b.mean(), abs=error * b.std()), name
         assert a.std() == pytest.approx(b.std(), rel=error), name
     assert "r-hat" in sampled.summary()
@@ -268,7 +374,8 @@ def test_partial_pooling_has_lower_error_and_covers() -> None:
     truth = rng.dirichlet(40 * np.array([0.3, 0.4, 0.15, 0.15]), 30)
     sizes = rng.integers(4, 60, 30)
     counts = {
-        f"g{i}": cells(*map(int, rng.multinomial(n, p))) for i, (n, p) in enumerate(zip(sizes, truth, strict=True))
+        f"g{i}": cells(*map(int, rng.multinomial(n, p)))
+        for i, (n, p) in enumerate(zip(sizes, truth, strict=True))
     }
     pooled = fs.um_hierarchical(counts, rng=1, draws=2_000)
     apart = fs.um_posterior(counts=counts, prior=1.0, rng=1)
@@ -295,6 +402,8 @@ def test_partial_pooling_has_lower_error_and_covers() -> None:
         ({"counts": SMALL}, "counts"),
         ({"concentration": (0, 1)}, "concentration"),
         ({"concentration": 3}, "concentration"),
+        ({"concentration": (5, 9)}, "concentration"),
+        ({"sampler": "gibbs"}, "sampler"),
         ({"tune": 3}, "tune"),
         ({"chains": 1}, "chains"),
         ({"draws": 1}, "draws"),

@@ -20,7 +20,9 @@ def results(two_models: Sample) -> dict[str, Any]:
         "posterior": first,
         "comparison": fs.um_compare(first, second, rng=1),
         "ranking": fs.um_compare({"svm": first, "lr": second}, rng=1),
-        "multiclass": fs.um_multiclass(two_models.y, two_models.a, sensitive_features=two_models.group, rng=1),
+        "multiclass": fs.um_multiclass(
+            two_models.y, two_models.a, sensitive_features=two_models.group, rng=1
+        ),
     }
 
 
@@ -39,7 +41,9 @@ def test_rows_sentences_and_what_is_lacking(results: dict[str, Any], name: str) 
     with pytest.raises(fs.FairstatsError, match="no p-value"):
         _ = result.pvalue
     if name in ("posterior", "multiclass"):
-        assert all(isinstance(i, Interval) and i.method == "HDI" for i in result.confidence_interval)
+        assert all(
+            isinstance(i, Interval) and i.method == "HDI" for i in result.confidence_interval
+        )
     else:
         assert not hasattr(result, "confidence_interval")
 

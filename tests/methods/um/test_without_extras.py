@@ -1,4 +1,7 @@
-"""What runs without the extras: a message that names the extra, and imports that load nothing heavy."""
+"""What runs without the extras.
+
+A message that names the extra, and imports that load nothing heavy.
+"""
 
 from __future__ import annotations
 

@@ -24,7 +24,9 @@ def _scipy() -> Iterator[None]:
 
 def case_names(kind: str) -> list[str]:
     """Names of the recorded cases, ``gp``, ``gev`` or ``pp``."""
-    return sorted(path.name.removesuffix(".json.gz") for path in REFERENCE.glob(f"{kind}_*.json.gz"))
+    return sorted(
+        path.name.removesuffix(".json.gz") for path in REFERENCE.glob(f"{kind}_*.json.gz")
+    )
 
 
 def load_case(name: str) -> dict[str, Any]:
@@ -34,12 +36,16 @@ def load_case(name: str) -> dict[str, Any]:
 
 
 def whole_series(case: dict[str, Any]) -> np.ndarray:
-    """Exceedances, and the rest of the series at a value below the threshold, which does not matter."""
+    """Exceedances, and the rest of the series at a value below the threshold, which does not
+    matter.
+    """
     below = np.full(case["N"] - case["n_exceed"], case["threshold"] - case["true"]["scale"])
     return np.concatenate([case["exceedances"], below])
 
 
-def gpd_series(rng: np.random.Generator, shape: float, n: int = 1000, scale: float = 1.0) -> np.ndarray:
+def gpd_series(
+    rng: np.random.Generator, shape: float, n: int = 1000, scale: float = 1.0
+) -> np.ndarray:
     """A series of generalised Pareto values above 0."""
     e = rng.exponential(size=n)
     return scale * (np.expm1(shape * e) / shape if shape else e)

@@ -1,4 +1,7 @@
-"""Return levels averaged over thresholds: scores by threshr and by hand, posteriors by brute force."""
+"""Return levels averaged over thresholds.
+
+Scores by threshr and by hand, posteriors by brute force.
+"""
 
 from __future__ import annotations
 
@@ -25,10 +28,12 @@ U = np.sort(X)[[-31, -13]] + 1e-3
 def test_scores_are_those_of_threshr(case: dict) -> None:
     """threshr draws from the posterior, and averages 1/density, whose Monte Carlo law is heavy.
 
-    Five of its standard errors, and .03: its scores of sixteen runs of 20,000 draws differ by that much.
-    """
+    Five of its standard errors, and .03: its scores of sixteen runs of 20,000 draws differ by that
+    much."""
     found = average_return_level(case["x"], 1000, case["u"])
-    np.testing.assert_array_less(np.abs(found.scores - case["score"]), 5 * np.array(case["error"]) + 0.03)
+    np.testing.assert_array_less(
+        np.abs(found.scores - case["score"]), 5 * np.array(case["error"]) + 0.03
+    )
 
 
 class Brute:
@@ -49,7 +54,8 @@ class Brute:
 
 
 def test_scores_by_hand() -> None:
-    """One of each kind: every value is left out and its posterior computed anew, on a grid of (σ, ξ).
+    """One of each kind: every value is left out and its posterior computed anew, on a grid of (σ,
+    ξ).
 
     The grid leaves 1e-3 of each density, the nodes of the function 1e-3 of the score.
     """
@@ -64,7 +70,9 @@ def test_scores_by_hand() -> None:
             if y > high - u:
                 total += np.log(p * rest.mean(genpareto.pdf(y, rest.shape, scale=rest.scale)))
             else:
-                total += np.log1p(-p * rest.mean(genpareto.sf(high - u, rest.shape, scale=rest.scale)))
+                total += np.log1p(
+                    -p * rest.mean(genpareto.sf(high - u, rest.shape, scale=rest.scale))
+                )
         rest = Brute(above, X.size - 1)
         p = rest.a / (rest.a + rest.b)
         one = np.log1p(-p * rest.mean(genpareto.sf(high - u, rest.shape, scale=rest.scale)))
@@ -81,9 +89,13 @@ def test_levels_are_quantiles_of_draws() -> None:
         i = rng.choice(brute.weight.size, 200_000, p=brute.weight)
         p = rng.beta(brute.a, brute.b, i.size)
         with np.errstate(all="ignore"):
-            drawn = u + genpareto.isf(np.minimum(1 / (100 * p), 1.0), brute.shape[i], scale=brute.scale[i])
+            drawn = u + genpareto.isf(
+                np.minimum(1 / (100 * p), 1.0), brute.shape[i], scale=brute.scale[i]
+            )
         for share, level in zip((0.025, 0.5, 0.975), levels, strict=True):
-            assert (drawn <= level).mean() == pytest.approx(share, abs=4 * np.sqrt(share / 2e5) + 0.002)
+            assert (drawn <= level).mean() == pytest.approx(
+                share, abs=4 * np.sqrt(share / 2e5) + 0.002
+            )
         drawn_shape = float((brute.weight * brute.shape).sum())
         assert found.shape[list(U).index(u)] == pytest.approx(drawn_shape, abs=0.01)
 
@@ -95,7 +107,9 @@ def test_exceedances_have_jeffreys_prior() -> None:
 
 def test_the_average_is_the_mixture() -> None:
     found = average_return_level(X, 100, U)
-    np.testing.assert_allclose(found.weights, np.exp(found.scores) / np.exp(found.scores).sum(), rtol=1e-12)
+    np.testing.assert_allclose(
+        found.weights, np.exp(found.scores) / np.exp(found.scores).sum(), rtol=1e-12
+    )
     low, high = found.confidence_interval
     assert found.levels[:, 0].min() <= low <= found.levels[:, 0].max()
     assert found.levels[:, 2].min() <= high <= found.levels[:, 2].max()
@@ -105,7 +119,8 @@ def test_the_average_is_the_mixture() -> None:
 
 @pytest.mark.parametrize(("stretch", "move"), [(1e8, 0.0), (1e-8, 0.0), (2.0, -30.0)])
 def test_units_do_not_matter(stretch: float, move: float) -> None:
-    found, moved = (average_return_level(X, 100, U), average_return_level(move + stretch * X, 100, move + stretch * U))
+    found = average_return_level(X, 100, U)
+    moved = average_return_level(move + stretch * X, 100, move + stretch * U)
     np.testing.assert_allclose(moved.weights, found.weights, rtol=1e-6)
     np.testing.assert_allclose((moved.levels - move) / stretch, found.levels, rtol=1e-6)
 
@@ -118,7 +133,11 @@ def test_what_it_says() -> None:
     assert frame["weight"].tolist() == [1.0, *found.weights]
     assert frame["estimate"].tolist() == [found.estimate, *found.levels[:, 1]]
     said = " ".join(found.sentences())
-    for word in (f"{found.estimate:.4g}", f"{found.confidence_interval.high:.4g}", f"{found.weights.max():.2f}"):
+    for word in (
+        f"{found.estimate:.4g}",
+        f"{found.confidence_interval.high:.4g}",
+        f"{found.weights.max():.2f}",
+    ):
         assert word in said
     pytest.importorskip("matplotlib")
     ax = found.plot()
@@ -136,14 +155,21 @@ def test_default_thresholds() -> None:
 @pytest.mark.parametrize(
     ("given", "named"),
     [
-        ({"x": X[:40]}, "x"), ({"thresholds": [1.0]}, "thresholds"),
+        ({"x": X[:40]}, "x"),
+        ({"thresholds": [1.0]}, "thresholds"),
         ({"thresholds": [0.1, 9.0]}, "thresholds"),
-        ({"m": 2.0}, "m"), ({"m": -1}, "m"), ({"x": [1.0, np.nan]}, "x"),
+        ({"m": 2.0}, "m"),
+        ({"m": -1}, "m"),
+        ({"x": [1.0, np.nan]}, "x"),
         ({"confidence_level": 1.0}, "confidence_level"),
         ({"x": np.repeat([0.0, 1.0], 50), "thresholds": [0.2, 0.5]}, "x"),
     ],
-)  # fmt: skip
+)
 def test_errors_name_the_argument(given: dict, named: str) -> None:
-    known = {"x": X, "m": 100, "thresholds": None if "x" in given and "thresholds" not in given else U}
+    known = {
+        "x": X,
+        "m": 100,
+        "thresholds": None if "x" in given and "thresholds" not in given else U,
+    }
     with pytest.raises(InputError, match=f"`{named}`"):
         fs.evt.average_return_level(**(known | given))

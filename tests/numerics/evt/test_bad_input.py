@@ -86,7 +86,13 @@ def test_bad_block_size(block_size: Any) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"method": "gmle"}, {"method": None}, {"confidence_level": 1.0}, {"confidence_level": 95}, {"backend": "python"}],
+    [
+        {"method": "gmle"},
+        {"method": None},
+        {"confidence_level": 1.0},
+        {"confidence_level": 95},
+        {"backend": "python"},
+    ],
 )
 def test_bad_options(options: dict[str, Any]) -> None:
     with pytest.raises(InputError, match=next(iter(options))):
@@ -96,14 +102,18 @@ def test_bad_options(options: dict[str, Any]) -> None:
 @pytest.mark.parametrize("scale", [1e-9, 1e9, 1e-90, 1e90])
 def test_tiny_and_huge_scales_fit(scale: float) -> None:
     """Shape and relative errors do not depend on the unit."""
-    plain, scaled = fit_gpd(X, 1.0), fit_gpd(X * scale, scale)
+    plain = fit_gpd(X, 1.0)
+    scaled = fit_gpd(X * scale, scale)
     assert scaled.shape == pytest.approx(plain.shape, abs=1e-8)
     assert scaled.scale == pytest.approx(plain.scale * scale, rel=1e-8)
     assert scaled.std_error["shape"] == pytest.approx(plain.std_error["shape"], rel=1e-8)
     maxima = X[:100]
-    small, large = fit_gev(maxima), fit_gev(maxima * scale)
+    small = fit_gev(maxima)
+    large = fit_gev(maxima * scale)
     assert large.shape == pytest.approx(small.shape, abs=1e-8)
-    assert large.std_error["location"] == pytest.approx(small.std_error["location"] * scale, rel=1e-7)
+    assert large.std_error["location"] == pytest.approx(
+        small.std_error["location"] * scale, rel=1e-7
+    )
 
 
 def test_ties_are_said() -> None:
@@ -146,7 +156,9 @@ NO_MAXIMUM = {
 
 @pytest.mark.parametrize("name", NO_MAXIMUM)
 def test_maxima_whose_likelihood_has_no_maximum_are_refused(name: str) -> None:
-    """It rises towards ever heavier tails: ξ = −1, the other end, would mean nothing. L-moments exist.
+    """It rises towards ever heavier tails: ξ = −1, the other end, would mean nothing.
+
+    L-moments exist.
 
     Witness: along ξ = log(1/σ), μ = smallest value, the density at that value grows like 1/σ.
     """
@@ -154,14 +166,20 @@ def test_maxima_whose_likelihood_has_no_maximum_are_refused(name: str) -> None:
     with pytest.raises(InputError, match="no maximum"):
         fit_gev(x)
     edge = np.log(x.max() - x.mean()) * x.size + x.size  # the best point with ξ = −1
-    spikes = [-genextreme.logpdf(x, -np.log(1 / s), loc=x.min(), scale=s).sum() for s in (1e-2, 1e-10, 1e-40, 1e-120)]
+    spikes = [
+        -genextreme.logpdf(x, -np.log(1 / s), loc=x.min(), scale=s).sum()
+        for s in (1e-2, 1e-10, 1e-40, 1e-120)
+    ]
     assert spikes[-1] < spikes[-2] < spikes[-3]
     assert spikes[-1] < edge
     assert np.isfinite(fit_gev(x, method="lmoments").scale)
 
 
 def test_resamples_without_a_maximum_are_left_out() -> None:
-    """Resamples of few maxima have ties: those without a maximum would count as ξ = −1, too short a tail."""
+    """Resamples of few maxima have ties.
+
+    Those without a maximum would count as ξ = −1, too short a tail.
+    """
     e = np.random.default_rng(3).exponential(size=14)
     fit = fit_gev((e**-0.8 - 1) / 0.8)
     rows = np.random.default_rng(1).integers(0, 14, size=(400, 14))
@@ -203,7 +221,9 @@ def test_bad_block_periods(m: Any) -> None:
 
 
 def test_at_least_one_exceedance_in_m_is_needed() -> None:
-    """m·λ ≥ 1: the level is the threshold at 1, refused below, and the error names the empirical quantile."""
+    """m·λ ≥ 1: the level is the threshold at 1, refused below, and the error names the empirical
+    quantile.
+    """
     fit = fit_gpd(X, 1.0)
     once = fit.n_total / fit.n_exceedances
     assert fit.return_level(once).estimate == pytest.approx(1.0, abs=1e-12)
@@ -259,7 +279,9 @@ def test_lmoments_have_no_likelihood_intervals() -> None:
 
 
 def test_lmoments_beyond_the_data_are_said() -> None:
-    """An L-moment fit whose end point lies below the data has likelihood 0, and the warning says so."""
+    """An L-moment fit whose end point lies below the data has likelihood 0, and the warning says
+    so.
+    """
     x = np.r_[np.zeros(20), 1.0 + np.random.default_rng(5).beta(0.3, 0.2, size=40)]
     with pytest.warns(DataWarning, match="end point"):
         fit = fit_gpd(x, 0.5, method="lmoments")

@@ -20,8 +20,17 @@ from ...calibration.evt import _draw, _level_deviance, _simulated, run
 
 @pytest.mark.parametrize("scheme", ["order", pytest.param("fixed", marks=pytest.mark.slow)])
 def test_profile_intervals_cover(scheme: str) -> None:
-    """2,000 replicates: .92–.97 at 200 exceedances, at least .89 at 50, within two Monte Carlo errors."""
-    table = run(replicates=2000, seed=1, shapes=(-0.4, 0.2), levels=(1.2, 50.0), schemes=(scheme,), calibrated={})
+    """2,000 replicates: .92–.97 at 200 exceedances, at least .89 at 50, within two Monte Carlo
+    errors.
+    """
+    table = run(
+        replicates=2000,
+        seed=1,
+        shapes=(-0.4, 0.2),
+        levels=(1.2, 50.0),
+        schemes=(scheme,),
+        calibrated={},
+    )
     least = table["target"].str.split("–").str[0].astype(float)
     most = table["target"].str.split("–").str[1].astype(float)
     assert (table["profile"] >= least - 2 * table["mc_error"]).all(), table.to_string()
@@ -31,7 +40,13 @@ def test_profile_intervals_cover(scheme: str) -> None:
 def test_a_known_rate_does_not_cover() -> None:
     """38–43% at m·λ = 1.2 and 77–80% at 2: why the rate is profiled, too."""
     table = run(
-        replicates=2000, seed=2, exceedances=(200,), shapes=(0.0,), levels=(1.2, 2.0), schemes=("order",), calibrated={}
+        replicates=2000,
+        seed=2,
+        exceedances=(200,),
+        shapes=(0.0,),
+        levels=(1.2, 2.0),
+        schemes=("order",),
+        calibrated={},
     )
     rates = table[table["quantity"] == "return level"].set_index("m_lambda")["rate_fixed"]
     assert 0.33 < rates[1.2] < 0.46
@@ -39,8 +54,13 @@ def test_a_known_rate_does_not_cover() -> None:
 
 
 def test_coverage_is_that_of_the_public_intervals() -> None:
-    """The study compares deviances: where they are low, and only there, a user's interval holds the truth."""
-    rng, shape, m = np.random.default_rng(5), -0.2, 200.0
+    """The study compares deviances.
+
+    Where they are low, and only there, a user's interval holds the truth.
+    """
+    rng = np.random.default_rng(5)
+    shape = -0.2
+    m = 200.0
     draw = _draw(rng, "order", 50, shape, 60)
     samples = Samples.from_excesses(draw.excesses, draw.n)
     truth = float(power_ratio(np.asarray(np.log(m)), np.asarray(shape)))
@@ -52,7 +72,9 @@ def test_coverage_is_that_of_the_public_intervals() -> None:
             warnings.simplefilter("ignore")  # some samples reach the edge ξ = −1
             fit = fit_gpd(series, float(u))
             level = fit.return_level(m, method="profile")
-            assert fit.by_power or fit.return_level(m).confidence_interval.method == SIGNED_ROOT  # the default
+            assert (
+                fit.by_power or fit.return_level(m).confidence_interval.method == SIGNED_ROOT
+            )  # the default
         assert level.critical_value == pytest.approx(3.841458820694124)
         inside.append(truth in level.confidence_interval)
     assert 0 < np.sum(inside) < 60  # both happen
@@ -62,7 +84,8 @@ def test_coverage_is_that_of_the_public_intervals() -> None:
 def test_calibration_is_simulated_as_the_library_does() -> None:
     """The study's simulated likelihood ratios and the library's are draws of one distribution."""
     draw = _draw(np.random.default_rng(6), "fixed", 50, -0.2, 1)
-    n, u = int(draw.n[0]), float(draw.threshold[0])
+    n = int(draw.n[0])
+    u = float(draw.threshold[0])
     series = np.concatenate([u + draw.excesses[0, :n], np.full(draw.total - n, u - 1.0)])
     fit = fit_gpd(series, u)
     fits = fit_gpd_samples(Samples.from_excesses(draw.excesses, draw.n))
@@ -74,7 +97,9 @@ def test_calibration_is_simulated_as_the_library_does() -> None:
 
 @pytest.mark.slow
 def test_calibration_repairs_small_samples() -> None:
-    """By χ² coverage is about 91% here, by simulated critical values 95–97%; 43% have no delta interval.
+    """By χ² coverage is about 91% here, by simulated critical values 95–97%.
+
+    43% have no delta interval.
 
     Three Monte Carlo errors of 300 samples are .038.
     """

@@ -21,6 +21,7 @@ from fairstats.numerics.evt import (
     tail_type,
     threshold_stability,
 )
+from fairstats.numerics.evt.choice import forward_stop
 from fairstats.numerics.evt.diagnostics import (
     _exponential_top,
     anderson_darling,
@@ -28,7 +29,6 @@ from fairstats.numerics.evt.diagnostics import (
     cramer_von_mises,
 )
 from fairstats.numerics.evt.distributions import power_ratio
-from fairstats.numerics.evt.thresholds import forward_stop
 
 from .conftest import gpd_series
 
@@ -40,7 +40,11 @@ def test_mean_residual_life() -> None:
     life = mean_residual_life(x)
     assert life.n_exceedances[-1] == 10
     for u, mean, error, n in zip(
-        life.thresholds[::9], life.mean_excess[::9], life.std_error[::9], life.n_exceedances[::9], strict=True
+        life.thresholds[::9],
+        life.mean_excess[::9],
+        life.std_error[::9],
+        life.n_exceedances[::9],
+        strict=True,
     ):
         above = x[x > u] - u
         assert n == above.size
@@ -71,8 +75,13 @@ def test_threshold_stability_is_the_fits() -> None:
 
 
 @pytest.mark.parametrize(("shape", "said"), [(-0.3, False), (0.45, True)])
-def test_a_mean_residual_life_says_where_its_intervals_are_too_short(shape: float, said: bool) -> None:
-    """Where the calibration table claims nothing of them: tails that are heavier than exponential."""
+def test_a_mean_residual_life_says_where_its_intervals_are_too_short(
+    shape: float, said: bool
+) -> None:
+    """Where the calibration table claims nothing of them.
+
+    Tails that are heavier than exponential.
+    """
     x = np.expm1(shape * np.random.default_rng(2).standard_exponential(1_000)) / shape
     assert any("too short" in line for line in mean_residual_life(x, [0.5]).sentences()) == said
 
@@ -80,7 +89,9 @@ def test_a_mean_residual_life_says_where_its_intervals_are_too_short(shape: floa
 @pytest.mark.parametrize("result", [mean_residual_life, threshold_stability, choose_threshold])
 def test_results_survive_json(result) -> None:  # type: ignore[no-untyped-def]
     x = np.random.default_rng(3).exponential(size=300)
-    options = {"n_thresholds": 4} | ({"n_resamples": 19, "rng": 1} if result is choose_threshold else {})
+    options = {"n_thresholds": 4} | (
+        {"n_resamples": 19, "rng": 1} if result is choose_threshold else {}
+    )
     made = result(x, **options)
     back = type(made).from_dict(json.loads(json.dumps(made.to_dict())))
     assert isinstance(back, Result)
@@ -89,14 +100,19 @@ def test_results_survive_json(result) -> None:  # type: ignore[no-untyped-def]
 
 def test_at_most_ten_thousand_thresholds() -> None:
     x = np.random.default_rng(2).exponential(size=60)
-    assert mean_residual_life(x, n_thresholds=10_000).n_exceedances.tolist() == list(range(30, 9, -1))
+    assert mean_residual_life(x, n_thresholds=10_000).n_exceedances.tolist() == list(
+        range(30, 9, -1)
+    )
     for number in (1, 10_001):
         with pytest.raises(InputError, match="n_thresholds"):
             mean_residual_life(x, n_thresholds=number)
 
 
 def test_thresholds_that_can_be_used() -> None:
-    """By hand: of 21 values those that 10 exceed; ties leave the lower ones; below 21 there are none."""
+    """By hand: of 21 values those that 10 exceed; ties leave the lower ones.
+
+    Below 21 there are none.
+    """
     x = np.arange(21.0)
     assert mean_residual_life(x).thresholds.tolist() == [10.0]
     with pytest.raises(InputError, match="at least 21"):
@@ -133,13 +149,17 @@ def test_critical_value_and_size() -> None:
     found = exponentiality_test(x, n_resamples=20_000, rng=1)
     assert found.critical_value == pytest.approx(2.76, abs=0.08)
     null = coefficients_of_variation(_exponential_top(np.random.default_rng(6), 20_000, 50), K)
-    mean, sd = null[:10_000].mean(axis=0), null[:10_000].std(axis=0, ddof=1)
+    mean = null[:10_000].mean(axis=0)
+    sd = null[:10_000].std(axis=0, ddof=1)
     size = (((null[10_000:] - mean) / sd).max(axis=1) > found.critical_value).mean()
     assert size == pytest.approx(0.05, abs=0.01)
 
 
 def test_the_papers_rules_pass_as_often_as_documented() -> None:
-    """On excesses 25% of exponential tails and 3% of ξ = .3; on raw values all for ξ ≤ .1, 72% at .5."""
+    """On excesses 25% of exponential tails and 3% of ξ = .3.
+
+    On raw values all for ξ ≤ .1, 72% at .5.
+    """
     rng = np.random.default_rng(7)
     bound = 1.0 + 0.25 / K
     # the top 51 of N = 2,000, by Rényi's representation of the rest
@@ -158,13 +178,16 @@ def test_the_papers_rules_pass_as_often_as_documented() -> None:
 
 
 def test_looks_share_the_level() -> None:
-    """Ten looks at a growing exponential sample reject it at most 5% of the time; looks without limit more.
+    """Ten looks at a growing exponential sample reject it at most 5% of the time.
+
+    Looks without limit more.
 
     400 samples: Monte Carlo error .011 at 5%; unlimited looks reject about three times as often.
     """
     rng = np.random.default_rng(17)
     null = coefficients_of_variation(_exponential_top(rng, 20_000, 50), K)
-    mean, sd = null.mean(axis=0), null.std(axis=0, ddof=1)
+    mean = null.mean(axis=0)
+    sd = null.std(axis=0, ddof=1)
     maxima = ((null - mean) / sd).max(axis=1)
     shared, each = np.quantile(maxima, [1 - 0.05 / 10, 1 - 0.05])
     samples = rng.exponential(size=(400, 2000))
@@ -176,7 +199,9 @@ def test_looks_share_the_level() -> None:
     assert (largest > shared).mean() <= 0.05 + 2 * 0.011
     assert (largest > each).mean() > 0.1
     found = exponentiality_test(samples[0], max_looks=10, n_resamples=20_000, rng=1)
-    assert found.critical_value == pytest.approx(shared, abs=0.25)  # an extreme quantile: 100 of 20,000
+    assert found.critical_value == pytest.approx(
+        shared, abs=0.25
+    )  # an extreme quantile: 100 of 20,000
     assert "at most 10 looks, level 0.005 each" in found.summary()
     endless = exponentiality_test(samples[0], max_looks=None, n_resamples=499, rng=1)
     assert endless.passed
@@ -185,9 +210,13 @@ def test_looks_share_the_level() -> None:
 
 def test_heavier_tails_are_found_and_lighter_pass() -> None:
     rng = np.random.default_rng(8)
-    heavy = [exponentiality_test(gpd_series(rng, 1.0, 1000), n_resamples=499, rng=1) for _ in range(20)]
+    heavy = [
+        exponentiality_test(gpd_series(rng, 1.0, 1000), n_resamples=499, rng=1) for _ in range(20)
+    ]
     assert sum(not t.passed for t in heavy) >= 17
-    light = [exponentiality_test(gpd_series(rng, -0.3, 1000), n_resamples=499, rng=1) for _ in range(20)]
+    light = [
+        exponentiality_test(gpd_series(rng, -0.3, 1000), n_resamples=499, rng=1) for _ in range(20)
+    ]
     assert all(t.passed for t in light)
     assert heavy[0].to_frame()["pvalue"][0] == heavy[0].pvalue
     np.testing.assert_array_equal(heavy[0].k, K)  # both ends: 10 and 50
@@ -196,7 +225,9 @@ def test_heavier_tails_are_found_and_lighter_pass() -> None:
 
 @pytest.mark.parametrize("rule", ["paper_excess", "paper_raw"])
 def test_paper_rules_are_selectable_and_have_no_pvalue(rule: str) -> None:
-    found = exponentiality_test(np.random.default_rng(9).exponential(size=500), rule=rule, n_resamples=99, rng=1)
+    found = exponentiality_test(
+        np.random.default_rng(9).exponential(size=500), rule=rule, n_resamples=99, rng=1
+    )
     assert np.isnan(found.pvalue)
     assert found.passed == (found.statistic < 0)
     assert "no error level" in found.summary()
@@ -236,7 +267,10 @@ def test_horizon_is_the_largest_period_that_passes(
         def passes(m: float, bound: float | None = bound, width: float = width) -> bool:
             level = fit.return_level(m)
             limit = np.inf if bound is None else bound
-            return level.confidence_interval.width < width * level.estimate and level.confidence_interval.high < limit
+            return (
+                level.confidence_interval.width < width * level.estimate
+                and level.confidence_interval.high < limit
+            )
 
         assert np.isfinite(found.horizon)
         assert passes(found.horizon)
@@ -271,7 +305,8 @@ def test_statistics_against_scipy() -> None:
     y = np.sort(law.rvs(60, random_state=np.random.default_rng(13)))
     w2 = cramervonmises(y, law.cdf).statistic
     assert cramer_von_mises(law.logcdf(y), law.logsf(y)) == pytest.approx(w2, rel=1e-10)
-    n, i = 60, np.arange(1, 61)
+    n = 60
+    i = np.arange(1, 61)
     a2 = -n - np.sum((2 * i - 1) / n * (law.logcdf(y) + law.logsf(y[::-1])))
     assert anderson_darling(law.logcdf(y), law.logsf(y)) == pytest.approx(a2, rel=1e-10)
     assert callable(anderson_ksamp)
@@ -279,7 +314,9 @@ def test_statistics_against_scipy() -> None:
 
 @pytest.mark.parametrize("statistic", ["anderson_darling", "cramer_von_mises"])
 def test_goodness_of_fit_has_its_size_and_power(statistic: str) -> None:
-    """p-values of true models are uniform (Kolmogorov distance below .17 for 60), of a wrong one small."""
+    """p-values of true models are uniform (Kolmogorov distance below .17 for 60), of a wrong one
+    small.
+    """
     rng = np.random.default_rng(14)
     pvalues = []
     for _ in range(60):
@@ -287,7 +324,9 @@ def test_goodness_of_fit_has_its_size_and_power(statistic: str) -> None:
         pvalues.append(goodness_of_fit(fit, statistic, n_resamples=99, rng=rng).pvalue)
     distance = np.abs(np.sort(pvalues) - (np.arange(60) + 0.5) / 60).max()
     assert distance < 0.2
-    wrong = np.r_[rng.exponential(0.1, 200), rng.normal(5.0, 0.1, 100)]  # a peak away from the threshold
+    wrong = np.r_[
+        rng.exponential(0.1, 200), rng.normal(5.0, 0.1, 100)
+    ]  # a peak away from the threshold
     fit = fit_gpd(wrong, 0.0)
     assert goodness_of_fit(fit, statistic, n_resamples=199, rng=1).pvalue == 1 / 200
 
@@ -326,7 +365,9 @@ def test_forward_stop_leaves_out_the_part_that_does_not_fit() -> None:
     """Bulk uniform on [0, 2], tail exponential above 2: thresholds far below 2 are rejected."""
     rng = np.random.default_rng(17)
     x = np.r_[rng.uniform(0, 2, size=3000), 2.0 + rng.exponential(size=600)]
-    found = choose_threshold(x, thresholds=[0.2, 0.6, 1.0, 1.4, 2.0, 2.3, 2.6], n_resamples=99, rng=1)
+    found = choose_threshold(
+        x, thresholds=[0.2, 0.6, 1.0, 1.4, 2.0, 2.3, 2.6], n_resamples=99, rng=1
+    )
     assert found.threshold >= 1.4
     assert (found.pvalues[:3] <= 0.02).all()
     assert found.n_exceedances == (x > found.threshold).sum()

@@ -1,4 +1,7 @@
-"""A change of unit or origin changes the answers by it and nothing else: to 1e-8, whatever the data."""
+"""A change of unit or origin changes the answers by it and nothing else.
+
+To 1e-8, whatever the data.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,9 @@ def assert_moved(plain: EvtFit, moved: EvtFit, scale: float, origin: float) -> N
     assert abs(moved.shape - plain.shape) < CLOSE
     assert abs(moved.scale - size) < CLOSE * size
     if "location" in plain.params:
-        assert abs(moved.location - (plain.location * scale + origin)) < CLOSE * size + 1e-12 * abs(origin)
+        assert abs(moved.location - (plain.location * scale + origin)) < CLOSE * size + 1e-12 * abs(
+            origin
+        )
     jacobian = moved.n_exceedances * np.log(scale)
     assert abs(moved.nll - plain.nll - jacobian) < 1e-7
     assert moved.regular == plain.regular
@@ -39,9 +44,12 @@ def assert_moved(plain: EvtFit, moved: EvtFit, scale: float, origin: float) -> N
         units = np.array([1.0 if name == "shape" else scale for name in plain.params])
         expected = plain.covariance * np.outer(units, units)
         error = np.sqrt(np.diag(expected))
-        # the end point is next to the largest value for ξ near −1/2: the information divides by the gap
+        # the end point is next to the largest value for ξ near −1/2: the information divides by the
+        # gap
         close = CLOSE * (100 if plain.shape < -0.3 else 1)
-        np.testing.assert_allclose((moved.covariance - expected) / np.outer(error, error), 0.0, atol=close)
+        np.testing.assert_allclose(
+            (moved.covariance - expected) / np.outer(error, error), 0.0, atol=close
+        )
 
 
 def level_of(fit: EvtFit, m: float) -> np.ndarray:
@@ -60,7 +68,8 @@ def test_gpd_scale(seed: int, shape: float, scale: float) -> None:
     moved = quietly(fit_gpd, x * scale, u * scale)
     assert_moved(plain, moved, scale, 0.0)
     for m in (3.0, 100.0):
-        a, b = level_of(plain, m) * scale, level_of(moved, m)
+        a = level_of(plain, m) * scale
+        b = level_of(moved, m)
         np.testing.assert_allclose(b, a, rtol=1e-8, atol=1e-8 * abs(a[0]))
 
 
@@ -69,7 +78,8 @@ def test_gpd_scale(seed: int, shape: float, scale: float) -> None:
 def test_gpd_any_scale(seed: int, shape: float, scale: float) -> None:
     """Other factors round the excesses, which moves the fit by as much as that."""
     y = np.asarray(power_ratio(np.random.default_rng(seed).exponential(size=60), np.array(shape)))
-    plain, moved = quietly(fit_gpd, y, 0.0), quietly(fit_gpd, y * scale, 0.0)
+    plain = quietly(fit_gpd, y, 0.0)
+    moved = quietly(fit_gpd, y * scale, 0.0)
     assert_moved(plain, moved, scale, 0.0)
 
 
@@ -117,11 +127,15 @@ def test_order_does_not_matter(seed: int, shape: float, method: str) -> None:
 
 @settings(max_examples=25)
 @given(seed=seeds, shape=st.floats(-0.4, 0.6), m=st.floats(8.0, 1e5))
-def test_interval_contains_the_estimate_and_is_where_the_deviance_says(seed: int, shape: float, m: float) -> None:
+def test_interval_contains_the_estimate_and_is_where_the_deviance_says(
+    seed: int, shape: float, m: float
+) -> None:
     x = np.asarray(power_ratio(np.random.default_rng(seed).exponential(size=400), np.array(shape)))
     fit = quietly(fit_gpd, x, float(np.sort(x)[339]))
     level = fit.return_level(m, method="profile")
     assert level.confidence_interval.low < level.estimate < level.confidence_interval.high
     ends = np.array([level.confidence_interval.low, level.estimate, level.confidence_interval.high])
-    deviance = fit._likelihood().level_deviance(np.log(m), ends)
-    np.testing.assert_allclose(deviance, [level.critical_value, 0.0, level.critical_value], atol=1e-5)
+    deviance = fit._profile_likelihood().level_deviance(np.log(m), ends)
+    np.testing.assert_allclose(
+        deviance, [level.critical_value, 0.0, level.critical_value], atol=1e-5
+    )

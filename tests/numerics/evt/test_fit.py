@@ -32,7 +32,7 @@ def stand_in(**functions: Any) -> Any:
 @pytest.fixture
 def use(monkeypatch: pytest.MonkeyPatch) -> Any:
     def put(kernel: Any) -> None:
-        monkeypatch.setattr(backends, "_kernel", lambda backend, method: kernel)
+        monkeypatch.setattr(backends, "_choose_backend", lambda backend, method: kernel)
 
     return put
 
@@ -46,8 +46,12 @@ def test_both_have_the_contract() -> None:
     """Both hold the same functions with the same return types."""
     assert scipy_backend.version().startswith("scipy ")
     for name in ("version", "gpd_mle", "gev_mle", "gpd_lmoments", "gev_lmoments"):
-        ours, theirs = (getattr(kernel, name).__annotations__ for kernel in (scipy_backend, RBackend()))
-        assert ours["return"] == theirs["return"] == ("str" if name == "version" else "ParameterFit")
+        ours, theirs = (
+            getattr(kernel, name).__annotations__ for kernel in (scipy_backend, RBackend())
+        )
+        assert (
+            ours["return"] == theirs["return"] == ("str" if name == "version" else "ParameterFit")
+        )
     with pytest.raises(AttributeError):
         _ = scipy_backend.point_process_mle  # the process is the excesses' fit, transformed
 
@@ -64,7 +68,10 @@ def test_the_back_end_is_said(use: Any) -> None:
 def test_intervals_are_the_same_for_both(use: Any) -> None:
     ours = fit_gpd(X, 1.0)
     use(stand_in())
-    assert fit_gpd(X, 1.0).return_level(500).confidence_interval == ours.return_level(500).confidence_interval
+    assert (
+        fit_gpd(X, 1.0).return_level(500).confidence_interval
+        == ours.return_level(500).confidence_interval
+    )
 
 
 def test_a_worse_fit_of_r_is_not_returned(use: Any) -> None:
@@ -76,7 +83,10 @@ def test_a_worse_fit_of_r_is_not_returned(use: Any) -> None:
 
 
 def test_wrong_standard_errors_of_r_are_not_returned(use: Any) -> None:
-    """Steps of 1e-3 fail for very heavy tails: errors up to 99% too small, at the right parameters."""
+    """Steps of 1e-3 fail for very heavy tails.
+
+    Errors up to 99% too small, at the right parameters.
+    """
 
     def doubtful(maxima: np.ndarray) -> ParameterFit:
         fit = scipy_backend.gev_mle(maxima)
@@ -109,7 +119,9 @@ def fit_gpd_by_scipy() -> Any:
     from fairstats.numerics.evt.likelihood import Samples
 
     found = fit_gpd_samples(Samples.from_excesses(np.sort(X[X > 1.0])[None, :] - 1.0))
-    return types.SimpleNamespace(scale=found.scale[0], params={"scale": found.scale[0], "shape": found.shape[0]})
+    return types.SimpleNamespace(
+        scale=found.scale[0], params={"scale": found.scale[0], "shape": found.shape[0]}
+    )
 
 
 @pytest.mark.parametrize("error", [BackendError("no maximum"), RBackendError("in fevd: failure")])
@@ -126,7 +138,9 @@ def test_a_failure_of_r_falls_back_or_passes(use: Any, error: Exception) -> None
         fit_gpd(X, 1.0, backend="r")
 
 
-def test_r_asked_for_by_use_backend_is_not_replaced(use: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_r_asked_for_by_use_backend_is_not_replaced(
+    use: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """`use_backend` and the variable mean what the argument means: R, or an error."""
 
     def fail(values: np.ndarray) -> ParameterFit:
@@ -164,17 +178,24 @@ def worse_gev(maxima: np.ndarray) -> tuple[Any, ...]:
     ],
 )
 def test_which_package_of_r(
-    monkeypatch: pytest.MonkeyPatch, installed: tuple[str, ...], backend: str, method: str, expected: str | None
+    monkeypatch: pytest.MonkeyPatch,
+    installed: tuple[str, ...],
+    backend: str,
+    method: str,
+    expected: str | None,
 ) -> None:
-    """extRemes; evd in its place only where R is asked for by name; without either an error or SciPy."""
+    """extRemes; evd in its place only where R is asked for by name.
+
+    Without either an error or SciPy.
+    """
     found = RProbe("ok", r_version="4.2.2", packages=dict.fromkeys(installed, "2.3"))
     for name in ("ground.backends", "numerics.evt.backends"):
         monkeypatch.setattr(f"fairstats.{name}.probe_r", lambda: found)
     if expected is None:
         with pytest.raises(BackendError, match="extRemes"):
-            backends._kernel(backend, method)
+            backends._choose_backend(backend, method)
     else:
-        assert backends._kernel(backend, method).version().startswith(expected)
+        assert backends._choose_backend(backend, method).version().startswith(expected)
 
 
 def test_r_lmoments_get_our_standard_errors(use: Any) -> None:
@@ -186,7 +207,9 @@ def test_r_lmoments_get_our_standard_errors(use: Any) -> None:
 
 @pytest.mark.parametrize(("method", "shape"), [("lmoments", 0.7), ("mle", -0.7)])
 def test_an_irregular_fit_has_no_standard_errors(method: str, shape: float) -> None:
-    """L-moments have a variance below ξ = 1/2 (Hosking 1990), the likelihood above −1/2 (Smith 1985)."""
+    """L-moments have a variance below ξ = 1/2 (Hosking 1990), the likelihood above −1/2 (Smith
+    1985).
+    """
     x = genpareto.rvs(shape, size=2000, random_state=np.random.default_rng(2))
     fit = fit_gpd(x, 0.0, method=method, backend="scipy")
     assert fit.shape == pytest.approx(shape, abs=0.15)
@@ -199,12 +222,11 @@ def test_fits_load_neither_scipy_stats_nor_matplotlib_nor_r() -> None:
     import sys
 
     code = (
-        "import sys, numpy as np\n"
-        "from fairstats.numerics.evt import fit_gpd, tail_type, threshold_stability\n"
-        "fit = fit_gpd(np.arange(100.0) ** 2, 900.0, backend='scipy')\n"
-        "fit.to_frame(), fit.return_level(50), fit.endpoint(), fit.exceedance_probability(5000.0)\n"
-        "heavy = {'scipy.stats', 'scipy.optimize', 'matplotlib', 'rpy2', 'statsmodels'} & set(sys.modules)\n"
-        "assert not heavy, heavy\n"
+        "import sys, numpy as np\nfrom fairstats.numerics.evt import fit_gpd, tail_type,"
+        " threshold_stability\nfit = fit_gpd(np.arange(100.0) ** 2, 900.0,"
+        " backend='scipy')\nfit.to_frame(), fit.return_level(50), fit.endpoint(),"
+        " fit.exceedance_probability(5000.0)\nheavy = {'scipy.stats', 'scipy.optimize',"
+        " 'matplotlib', 'rpy2', 'statsmodels'} & set(sys.modules)\nassert not heavy, heavy\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -1,4 +1,6 @@
-"""Rounded values: the likelihood of cells, its derivatives, and what it says beside the unrounded values."""
+"""Rounded values: the likelihood of cells, its derivatives, and what it says beside the unrounded
+values.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ def fitted(shape: float, **change: object) -> EvtFit:
 
 @pytest.mark.parametrize("shape", [-0.8, -0.3, 0.0, 0.2])
 def test_the_fit_against_masses_of_scipy(shape: float) -> None:
-    """Witness: masses of cells by `scipy.stats.genpareto`, maximised by a simplex, which reaches 1e-6."""
+    """Witness: masses of cells by `scipy.stats.genpareto`, maximised by a simplex, which reaches
+    1e-6.
+    """
     fit = fitted(shape)
     place, count = cells_of(fit.sample, fit.origin, H)
 
@@ -38,15 +42,22 @@ def test_the_fit_against_masses_of_scipy(shape: float) -> None:
         if p[1] < -1:
             return 1e9
         law = genpareto(p[1], scale=np.exp(p[0]))
-        return float(-(count * np.log(np.maximum(law.sf(place * H) - law.sf((place + 1) * H), 1e-300))).sum())
+        return float(
+            -(count * np.log(np.maximum(law.sf(place * H) - law.sf((place + 1) * H), 1e-300))).sum()
+        )
 
     tight = {"xatol": 1e-10, "fatol": 1e-12, "maxiter": 5000}
     best = min(
-        (minimize(nll, [np.log(0.05), xi], method="Nelder-Mead", options=tight) for xi in (shape, -0.5, 0.1)),
+        (
+            minimize(nll, [np.log(0.05), xi], method="Nelder-Mead", options=tight)
+            for xi in (shape, -0.5, 0.1)
+        ),
         key=lambda found: found.fun,
     )
     assert fit.nll == pytest.approx(best.fun, abs=1e-6)
-    np.testing.assert_allclose([fit.scale, fit.shape], [np.exp(best.x[0]), best.x[1]], rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        [fit.scale, fit.shape], [np.exp(best.x[0]), best.x[1]], rtol=1e-5, atol=1e-6
+    )
     assert fit.grid == pytest.approx(H)
     assert "grid of width 0.01" in str(fit)
 
@@ -55,7 +66,9 @@ def test_derivatives() -> None:
     """Central differences of step 1e-5, whose error is 1e-6."""
     x = np.round(series(-0.2)[-200:], 2)
     one = GridLikelihood.of(x, float(x.min()) - H / 2, H, 4000.0, "binomial")
-    rows, theta, nu = (np.zeros(1, dtype=np.intp), np.array([[0.02, -0.004, 0.0]]), np.array([[0.2, 0.3, 0.25]]))
+    rows = np.zeros(1, dtype=np.intp)
+    theta = np.array([[0.02, -0.004, 0.0]])
+    nu = np.array([[0.2, 0.3, 0.25]])
     _, f_t, f_v, f_tt, f_tv, f_vv = one.partials(rows, theta, nu)
     e = 1e-5
     up, down = (one.partials(rows, theta + s * e, nu) for s in (1, -1))
@@ -72,18 +85,21 @@ def test_derivatives() -> None:
 
 @pytest.mark.parametrize("k", [25, 50, 100])
 def test_level_profile_against_a_dense_search(k: int) -> None:
-    """Logistic scores with a near end point, where the curvature jumps as a cell loses its upper end.
+    """Logistic scores with a near end point, where the curvature jumps as a cell loses its upper
+    end.
 
-    Witness: the lowest of 6,001 points between −12 and 12 of φ. The profile is as low, to 1e-7 (Newton's
-    last step), and lower by at most what such a grid misses, .004²/8 of a curvature of up to 800.
-    """
+    Witness: the lowest of 6,001 points between −12 and 12 of φ. The profile is as low, to 1e-7
+    (Newton's last step), and lower by at most what such a grid misses, .004²/8 of a curvature of up
+    to 800."""
     x = np.round(1 / (1 + np.exp(1 - np.random.default_rng(1).normal(size=25_000))), 2)
     fit = fit_gpd(x, float(np.sort(x)[-k - 1]), grid=H, backend="scipy")
-    tail = fit._likelihood()
-    one, tau = tail.standard, np.log(1000.0)
+    tail = fit._profile_likelihood()
+    one = tail.standard
+    tau = np.log(1000.0)
     d = (np.linspace(fit.threshold, x.max() + 0.1, 60) - tail.origin) / tail.unit
     profile = level_profile(one, np.zeros(60, dtype=np.intp), d, np.full(60, tau)).value
-    low, high = np.minimum(one.samples.lower, d), np.maximum(one.samples.upper, d)
+    low = np.minimum(one.samples.lower, d)
+    high = np.maximum(one.samples.upper, d)
     theta = tail_parameter(np.linspace(-12, 12, 6001), low[:, None], high[:, None])[0]
     with np.errstate(all="ignore"):
         values = [
@@ -97,12 +113,18 @@ def test_level_profile_against_a_dense_search(k: int) -> None:
 
 @pytest.mark.parametrize("shape", [-0.3, 0.2])
 def test_little_is_lost_by_rounding(shape: float) -> None:
-    """The same data unrounded, above the same threshold: a dozen cells cost under a tenth of the widths."""
+    """The same data unrounded, above the same threshold.
+
+    A dozen cells cost under a tenth of the widths.
+    """
     rounded = fitted(shape)
     plain = fit_gpd(series(shape), rounded.origin, grid=None, backend="scipy")
     for ours, wanted in (
         (rounded.interval("shape"), plain.interval("shape")),
-        (rounded.return_level(1000).confidence_interval, plain.return_level(1000).confidence_interval),
+        (
+            rounded.return_level(1000).confidence_interval,
+            plain.return_level(1000).confidence_interval,
+        ),
     ):
         assert ours.width == pytest.approx(wanted.width, rel=0.15)
         np.testing.assert_allclose(list(ours), list(wanted), atol=0.2 * wanted.width)
@@ -110,7 +132,10 @@ def test_little_is_lost_by_rounding(shape: float) -> None:
 
 @pytest.mark.slow
 def test_coverage_beside_the_unrounded() -> None:
-    """60 samples, ξ = −.2, k = 50: levels cover as often as unrounded ones do, less three paired errors."""
+    """60 samples, ξ = −.2, k = 50.
+
+    Levels cover as often as unrounded ones do, less three paired errors.
+    """
     rng = np.random.default_rng(5)
     truth = float(genpareto.isf(20 / 1000, -0.2, scale=0.05))
     inside = []
@@ -136,7 +161,10 @@ def test_a_grid_is_found() -> None:
 
 
 def test_widths_by_hand() -> None:
-    """Common divisors of the steps; none of one value, of steps below rounding, of over 100,000 cells."""
+    """Common divisors of the steps.
+
+    None of one value, of steps below rounding, of over 100,000 cells.
+    """
     assert grid_width(np.array([0.0, 6.0, 15.0])) == 3.0
     assert grid_width(np.array([7.0, 7.0, 9.5])) == 2.5
     assert grid_width(np.array([1.0, 1.0 + 1e-15, 3.0])) == pytest.approx(2.0, rel=1e-12)
@@ -153,8 +181,8 @@ def test_widths_by_hand() -> None:
 
 @pytest.mark.parametrize("shape", [-0.3, 0.0, 0.3])
 def test_standard_errors_on_a_grid(shape: float) -> None:
-    """Witness: the inverse of second differences of the log likelihood of masses by SciPy, to 1e-4 of the
-    largest; a rate has no part in it."""
+    """Witness: the inverse of second differences of the log likelihood of masses by SciPy, to 1e-4
+    of the largest; a rate has no part in it."""
     fit = fitted(shape)
     place, count = cells_of(fit.sample, fit.origin, H)
 
@@ -162,11 +190,13 @@ def test_standard_errors_on_a_grid(shape: float) -> None:
         law = genpareto(xi, scale=scale)
         return float(-(count * np.log(law.sf(place * H) - law.sf((place + 1) * H))).sum())
 
-    at, steps = np.array([fit.scale, fit.shape]), np.array([1e-4 * fit.scale, 1e-4])
+    at = np.array([fit.scale, fit.shape])
+    steps = np.array([1e-4 * fit.scale, 1e-4])
     information = np.empty((2, 2))
     for i in range(2):
         for j in range(2):
-            a, b = np.eye(2)[i] * steps, np.eye(2)[j] * steps
+            a = np.eye(2)[i] * steps
+            b = np.eye(2)[j] * steps
             ends = nll(*(at + a + b)) - nll(*(at + a - b)) - nll(*(at - a + b)) + nll(*(at - a - b))
             information[i, j] = ends / (4 * steps[i] * steps[j])
     wanted = np.linalg.inv(information)
@@ -223,12 +253,20 @@ def test_ecd_of_rounded_scores() -> None:
     """Each group by its cells, said so; the difference is near that of the unrounded scores."""
     rng = np.random.default_rng(3)
     cd = {"a": 0.3 * rng.beta(2, 8, 6000), "b": 0.5 * rng.beta(2, 8, 2000)}
-    options = {"privileged": "a", "unprivileged": "b", "backend": "scipy", "n_resamples": 0}
+    options = {
+        "privileged": "a",
+        "unprivileged": "b",
+        "backend": "scipy",
+        "n_resamples": 0,
+        "threshold": 50,
+    }
     found = fs.ecd({g: np.round(x, 2) for g, x in cd.items()}, **options)
     plain = fs.ecd(cd, **options)
     assert found.test == plain.test
     assert found.verdict == "violated"
-    assert found.estimate == pytest.approx(plain.estimate, abs=0.3 * plain.confidence_interval.width)
+    assert found.estimate == pytest.approx(
+        plain.estimate, abs=0.3 * plain.confidence_interval.width
+    )
     for tail in found.tails:
         assert tail.fit.grid == pytest.approx(H)
         assert tail.n_exceedances >= 50
@@ -237,19 +275,31 @@ def test_ecd_of_rounded_scores() -> None:
 
 @pytest.mark.parametrize("decimals", [2, 3])
 def test_ecd_with_a_grid_that_is_given(decimals: int) -> None:
-    """Witness: fits of both tails by `fit_gpd` with that grid, above the lower end of the lowest cell.
+    """Witness: fits of both tails by `fit_gpd` with that grid, above the lower end of the lowest
+    cell.
 
-    To .01 the width is found, and the numbers are the same; to .001 too few of the values of "b" are tied for
-    that. Below it, and with half and twice the exceedances, all is by the fits.
-    """
+    To .01 the width is found, and the numbers are the same; to .001 too few of the values of "b"
+    are tied for that. Below it, and with half and twice the exceedances, all is by the fits."""
     rng = np.random.default_rng(3)
     cd = {"a": 0.3 * rng.beta(2, 8, 6000), "b": 0.5 * rng.beta(2, 8, 2000)}
     cd = {g: np.round(x, decimals) for g, x in cd.items()}
     h = 10.0**-decimals
-    options = {"privileged": "b", "unprivileged": "a", "backend": "scipy", "n_resamples": 99, "rng": 1}
-    found, by_itself = fs.ecd(cd, **options, grid=h), fs.ecd(cd, **options)
+    options = {
+        "privileged": "b",
+        "unprivileged": "a",
+        "backend": "scipy",
+        "n_resamples": 99,
+        "threshold": 50,
+        "rng": 1,
+    }
+    found = fs.ecd(cd, **options, grid=h)
+    by_itself = fs.ecd(cd, **options)
     grids = [tail.fit.grid for tail in by_itself.tails]
-    assert grids == pytest.approx([h, h], rel=1e-9) if decimals == 2 else grids == [None, pytest.approx(h)]
+    assert (
+        grids == pytest.approx([h, h], rel=1e-9)
+        if decimals == 2
+        else grids == [None, pytest.approx(h)]
+    )
     for tail in found.tails:
         fit = fit_gpd(cd[tail.group], tail.threshold, grid=h, backend="scipy")
         assert tail.fit.grid == h
@@ -258,9 +308,13 @@ def test_ecd_with_a_grid_that_is_given(decimals: int) -> None:
         assert tail.fit.params == pytest.approx(fit.params, rel=1e-9)
         level = fit.return_level(1000)
         assert tail.level.estimate == pytest.approx(level.estimate, rel=1e-9)
-        assert tuple(tail.level.confidence_interval) == pytest.approx(tuple(level.confidence_interval), rel=1e-7)
+        assert tuple(tail.level.confidence_interval) == pytest.approx(
+            tuple(level.confidence_interval), rel=1e-7
+        )
         assert tail.type.confidence_interval == fit.interval("shape")
-    ours, theirs = ([c.estimate for c in (r.comparisons[0], *r.sensitivity)] for r in (found, by_itself))
+    ours, theirs = (
+        [c.estimate for c in (r.comparisons[0], *r.sensitivity)] for r in (found, by_itself)
+    )
     assert len(ours) == 3
     if decimals == 2:
         assert ours == pytest.approx(theirs, rel=1e-8)
@@ -272,9 +326,10 @@ def test_ecd_with_a_grid_that_is_given(decimals: int) -> None:
 
 @pytest.mark.filterwarnings("ignore::fairstats.ground.errors.InsufficientEvidenceWarning")
 def test_ecd_without_a_grid_or_with_a_fine_one() -> None:
-    """None: unrounded values have the same numbers, rounded ones are ties, an order statistic of which stands
-    in without the width. A given width widens where two values lie too far apart for one to be found; of
-    10,000 cells in the tail, which hold 50 values, the rounding is none that matters."""
+    """None: unrounded values have the same numbers, rounded ones are ties, an order statistic of
+    which stands in without the width. A given width widens where two values lie too far apart for
+    one to be found; of 10,000 cells in the tail, which hold 50 values, the rounding is none that
+    matters."""
     rng = np.random.default_rng(3)
     cd = {"a": 0.3 * rng.beta(2, 8, 6000), "b": 0.5 * rng.beta(2, 8, 2000)}
     options = {"backend": "scipy", "n_resamples": 0, "calibrated": False}
@@ -289,15 +344,25 @@ def test_ecd_without_a_grid_or_with_a_fine_one() -> None:
     assert alone.confidence_interval.low == pytest.approx(found.confidence_interval.low + 0.1)
     two = {**cd, "b": np.repeat([0.0, 0.2], [800, 200])}
     for how, width in (({}, 0.0), ({"grid": 0.2}, 0.2)):
-        low, high = fs.ecd({"a": two["b"], "b": two["b"]}, **options, **how)["b"].level.confidence_interval
+        low, high = fs.ecd({"a": two["b"], "b": two["b"]}, **options, **how)[
+            "b"
+        ].level.confidence_interval
         assert (low, high) == pytest.approx((0.2 - width, 0.2 + width) if width else (0.2, 1.0))
 
 
 @pytest.mark.parametrize(
     ("grid", "match"),
-    [(0.003, "values of '[ab]' are no multiples"), (0, "above 0"), (-0.01, "above 0"), (2, "at most 1"),
-     (float("nan"), "above 0"), (True, "above 0"), ([0.01], "above 0"), ("yes", "'auto'")],
-)  # fmt: skip
+    [
+        (0.003, "values of '[ab]' are no multiples"),
+        (0, "above 0"),
+        (-0.01, "above 0"),
+        (2, "at most 1"),
+        (float("nan"), "above 0"),
+        (True, "above 0"),
+        ([0.01], "above 0"),
+        ("yes", "'auto'"),
+    ],
+)
 def test_bad_grids_of_ecd(grid: object, match: str) -> None:
     cd = {g: np.round(series(-0.2, seed)[::3], 2) for g, seed in (("b", 1), ("a", 2))}
     with pytest.raises(InputError, match=match) as caught:
@@ -307,13 +372,16 @@ def test_bad_grids_of_ecd(grid: object, match: str) -> None:
 
 
 def test_goodness_of_fit_of_a_fine_grid() -> None:
-    """Each value by itself has the likelihood of cells with their counts, empty ones, too (Newton to 1e-8).
+    """Each value by itself has the likelihood of cells with their counts, empty ones, too (Newton
+    to 1e-8).
 
-    Witness of the p-value: the unrounded values above the same threshold, whose seeded draws are the same.
-    """
+    Witness of the p-value: the unrounded values above the same threshold, whose seeded draws are
+    the same."""
     place = np.random.default_rng(1).geometric(0.02, (3, 50)).astype(float) - 1.0
     cells = np.arange(place.max() + 1.0)
-    counts = np.stack([np.bincount(row.astype(int), minlength=cells.size) for row in place]).astype(float)
+    counts = np.stack([np.bincount(row.astype(int), minlength=cells.size) for row in place]).astype(
+        float
+    )
     one, other = (
         GridLikelihood.of_counts(at, number, H, 1000.0, "binomial").fits
         for at, number in ((cells, counts), (place, np.ones_like(place)))
@@ -327,7 +395,9 @@ def test_goodness_of_fit_of_a_fine_grid() -> None:
     assert ours == pytest.approx(theirs, abs=0.05)
 
 
-@pytest.mark.parametrize(("power", "match"), [(0.6, "up to 9% and 14%"), (2.0, "do not hold where ξ < −1")])
+@pytest.mark.parametrize(
+    ("power", "match"), [(0.6, "up to 9% and 14%"), (2.0, "do not hold where ξ < −1")]
+)
 @pytest.mark.filterwarnings("ignore:the likelihood has no maximum")
 def test_near_end_points_on_a_grid_are_said_to_be_uncertain(power: float, match: str) -> None:
     """Witness of the figures: 200 samples of 1 − u^g on 8 cells of the tail, k = 50, N = 2,000."""
@@ -350,11 +420,11 @@ def test_cells_of_half_multiples_are_counted_as_they_are() -> None:
 
 @pytest.mark.filterwarnings("ignore::fairstats.FairstatsWarning")
 def test_decisions_are_no_rounded_scores() -> None:
-    """Differences of decisions are −1, 0 and 1, and their largest is 1 whatever a rounding could hide.
+    """Differences of decisions are −1, 0 and 1, and their largest is 1 whatever a rounding could
+    hide.
 
-    1 in 20 and 1 in 30 of the rows have it, so that the level of 1,000 interactions is 1 in both groups;
-    the chance of fewer than ten of them in 800 rows is 6e-4.
-    """
+    1 in 20 and 1 in 30 of the rows have it, so that the level of 1,000 interactions is 1 in both
+    groups; the chance of fewer than ten of them in 800 rows is 6e-4."""
     rng = np.random.default_rng(1)
     share = {"a": (5000, 0.05), "b": (800, 0.03)}
     cd = {g: rng.choice([-1.0, 0.0, 1.0], n, p=[p, 1 - 2 * p, p]) for g, (n, p) in share.items()}
@@ -364,4 +434,7 @@ def test_decisions_are_no_rounded_scores() -> None:
     assert not any("grid" in note for note in result.notes())
     # votes of five lie on steps of .2, as scores that were rounded might
     votes = {g: np.round(x * rng.integers(0, 6, x.size) / 5, 1) for g, x in cd.items()}
-    assert any("a grid of width 0.2" in note for note in fs.ecd(votes, reference="a", backend="scipy").notes())
+    assert any(
+        "a grid of width 0.2" in note
+        for note in fs.ecd(votes, reference="a", backend="scipy").notes()
+    )

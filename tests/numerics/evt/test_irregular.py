@@ -1,8 +1,9 @@
-"""Intervals where the likelihood is not regular: small samples, ξ near −1, the edge of the parameter space.
+"""Intervals where the likelihood is not regular.
 
-No formula helps there, so the likelihood region itself is sampled: no likely parameter may lie outside the
-interval, and some must lie near its ends.
-"""
+Small samples, ξ near −1, the edge of the parameter space.
+
+No formula helps there, so the likelihood region itself is sampled: no likely parameter may lie
+outside the interval, and some must lie near its ends."""
 
 from __future__ import annotations
 
@@ -17,7 +18,14 @@ from fairstats.numerics.evt.distributions import power_ratio
 from .conftest import gpd_series
 
 CRITICAL = 3.841458820694124
-CASES = [(10, -1.2, 100.0), (10, 0.0, 2.0), (15, -0.7, 1.1), (30, -0.95, 10.0), (60, -0.7, 10.0), (30, -0.4, 50.0)]
+CASES = [
+    (10, -1.2, 100.0),
+    (10, 0.0, 2.0),
+    (15, -0.7, 1.1),
+    (30, -0.95, 10.0),
+    (60, -0.7, 10.0),
+    (30, -0.4, 50.0),
+]
 
 
 def fitted(seed: int, n: int, shape: float) -> EvtFit:
@@ -29,7 +37,8 @@ def fitted(seed: int, n: int, shape: float) -> EvtFit:
 
 def edge_and_interior(rng: np.random.Generator, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Random (θ, ν) with ξ = θ/ν ≥ −1: many near the end point, many with ξ = −1."""
-    n, top = y.size, y.max()
+    n = y.size
+    top = y.max()
     theta = np.expm1(rng.uniform(-14, 3 * np.log(n), 4000)) / top
     d = np.log1p(np.outer(theta, y)).mean(axis=1) / theta
     nu = np.maximum(-theta, 1 / d)[:, None] * np.exp(rng.normal(0, 2.4 / np.sqrt(n), (4000, 120)))
@@ -41,7 +50,8 @@ def edge_and_interior(rng: np.random.Generator, y: np.ndarray) -> tuple[np.ndarr
 def test_return_level_region(case: tuple[int, float, float], seed: int) -> None:
     n, shape, m_lambda = case
     fit = fitted(seed, n, shape)
-    m, total = 20.0 * m_lambda, 20.0 * n
+    m = 20.0 * m_lambda
+    total = 20.0 * n
     low, high = fit.return_level(m, method="profile").confidence_interval
     y = fit.sample
     rng = np.random.default_rng(3)
@@ -88,9 +98,12 @@ def test_end_point_region(n: int, shape: float) -> None:
 
 @pytest.mark.parametrize("shape", [-1.2, -0.9, -0.6])
 def test_shape_interval_at_the_edge(shape: float) -> None:
-    """Where ξ = −1 is likely the interval of ξ begins there, and its upper end has the critical deviance."""
+    """Where ξ = −1 is likely the interval of ξ begins there, and its upper end has the critical
+    deviance.
+    """
     fit = fitted(5, 25, shape)
-    y, n = fit.sample, 25
+    y = fit.sample
+    n = 25
     low, high = fit.interval("shape", method="profile")
     at_edge = 2 * (n * np.log(y.max()) - fit.nll)
     assert (low == -1.0) == (at_edge <= CRITICAL)

@@ -41,22 +41,28 @@ def test_against_extremes(case: dict) -> None:
 def profile(x: np.ndarray, shape: float) -> tuple[float, float]:
     """Lowest negative log-likelihood at a shape by SciPy's density, and the scale."""
     best = minimize_scalar(
-        lambda log: -genpareto.logpdf(x, shape, scale=np.exp(log)).sum(), bounds=(-3, 5), method="bounded",
+        lambda log: -genpareto.logpdf(x, shape, scale=np.exp(log)).sum(),
+        bounds=(-3, 5),
+        method="bounded",
         options={"xatol": 1e-11},
-    )  # fmt: skip
+    )
     return float(best.fun), float(np.exp(best.x))
 
 
 def test_the_estimate_solves_the_penalised_equation() -> None:
-    """Closed form: the slope of the profile in ξ, Σ[log(1+z)/ξ² − (1+1/ξ)(y/σ)/(1+z)], equals 1/(1−ξ)²."""
+    """Closed form: the slope of the profile in ξ, Σ[log(1+z)/ξ² − (1+1/ξ)(y/σ)/(1+z)], equals
+    1/(1−ξ)².
+    """
     y = gpd_series(np.random.default_rng(3), 0.6, 40) + 1e-9
     found = fitted(y)
-    z, xi = found.shape * y / found.scale, found.shape
+    z = found.shape * y / found.scale
+    xi = found.shape
     slope = (np.log1p(z) / xi**2 - (1 + 1 / xi) * (y / found.scale) / (1 + z)).sum()
     assert 0 < xi < fitted(y, method="mle").shape
     assert slope == pytest.approx((1 - xi) ** -2, rel=1e-6)
     assert profile(y, xi)[1] == pytest.approx(found.scale, rel=1e-5)
-    # standard errors: of the penalised log-likelihood's second differences, here of the shape's profile
+    # standard errors: of the penalised log-likelihood's second differences, here of the shape's
+    # profile
     h = 1e-3
     values = [profile(y, xi + d)[0] + penalty(xi + d) for d in (-h, 0.0, h)]
     curvature = (values[0] - 2 * values[1] + values[2]) / h**2
@@ -64,7 +70,9 @@ def test_the_estimate_solves_the_penalised_equation() -> None:
 
 
 def test_where_the_likelihood_hardly_rises_at_0_the_shape_is_0() -> None:
-    """The exponential scale is the mean, and the shape's slope at 0, Σ(y²/2σ² − y/σ), lies within [0, 1]."""
+    """The exponential scale is the mean, and the shape's slope at 0, Σ(y²/2σ² − y/σ), lies within
+    [0, 1].
+    """
     rng = np.random.default_rng(8)
     for _ in range(200):
         y = rng.exponential(size=30)
@@ -87,7 +95,10 @@ def test_without_a_heavy_tail_it_is_the_likelihood() -> None:
 
 
 def test_maxima_whose_likelihood_has_no_maximum() -> None:
-    """Ties at the smallest value: the likelihood rises towards ξ → ∞, the penalised one has a maximum."""
+    """Ties at the smallest value.
+
+    The likelihood rises towards ξ → ∞, the penalised one has a maximum.
+    """
     x = np.append(np.full(7, 1.0), [1.001, 1.5, 4.0, 30.0, 200.0])
     with pytest.raises(InputError, match="coles_dixon"):
         fitted(x, "gev", "mle")
@@ -116,7 +127,10 @@ def test_what_can_be_asked_of_it() -> None:
 
 
 def test_the_stated_calibration() -> None:
-    """The docstring's figures are of 10,000 samples; 1,500 here, within three standard errors of a mean."""
+    """The docstring's figures are of 10,000 samples.
+
+    1,500 here, within three standard errors of a mean.
+    """
     row = penalised_study(1_500, exceedances=(30,), shapes=(0.4,)).iloc[0]
     assert row["level rmse, coles_dixon"] == pytest.approx(0.242, abs=0.02)
     assert row["level rmse, mle"] == pytest.approx(0.33, abs=0.05)

@@ -10,7 +10,14 @@ pytest.importorskip("matplotlib", reason="matplotlib is not installed")
 import matplotlib.pyplot as plt
 
 from fairstats.ground.errors import InputError
-from fairstats.numerics.evt import EvtFit, fit_gev, fit_gpd, fit_point_process, mean_residual_life, threshold_stability
+from fairstats.numerics.evt import (
+    EvtFit,
+    fit_gev,
+    fit_gpd,
+    fit_point_process,
+    mean_residual_life,
+    threshold_stability,
+)
 from fairstats.plots.evt import plot_fit, plot_probabilities, plot_quantiles, plot_return_levels
 
 X = np.random.default_rng(1).exponential(size=1200)

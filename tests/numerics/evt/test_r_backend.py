@@ -1,9 +1,8 @@
 """extRemes and evd through the door, against the SciPy twin and the recorded careful fits.
 
-Tolerances: negative log-likelihood 1e-9, parameters 1e-5 standard errors, standard errors 1e-3 relative for
-ξ > −.3 and 1e-2 down to −.45; L-moments 1e-8. evd has no gradients and steps by differences: its parameters
-are asked to 1e-4 standard errors.
-"""
+Tolerances: negative log-likelihood 1e-9, parameters 1e-5 standard errors, standard errors 1e-3
+relative for ξ > −.3 and 1e-2 down to −.45; L-moments 1e-8. evd has no gradients and steps by
+differences: its parameters are asked to 1e-4 standard errors."""
 
 from __future__ import annotations
 
@@ -69,7 +68,8 @@ def test_gpd_against_the_twin(source: Any, shape: float, n: int, scale: float) -
 @pytest.mark.parametrize(("n", "scale"), [(60, 1.0), (300, 0.02)])
 def test_gev_against_the_twin(source: Any, shape: float, n: int, scale: float) -> None:
     x = maxima(shape, n, seed=int(100 * (shape + 1)) + n, scale=scale)
-    theirs, ours = RBackend(source).gev_mle(x), scipy_backend.gev_mle(x)
+    theirs = RBackend(source).gev_mle(x)
+    ours = scipy_backend.gev_mle(x)
     if ours.params[-1] < 0.6:
         assert_agree(theirs, ours, 1e-5 if source == "extRemes" else 1e-4)
     else:  # their step of 1e-3 for the curvature is coarse where the lower tail is steep
@@ -82,13 +82,15 @@ def test_gev_against_the_twin(source: Any, shape: float, n: int, scale: float) -
 @pytest.mark.r_extra("extRemes")
 @pytest.mark.parametrize("shape", SHAPES)
 def test_lmoments_against_the_twin(shape: float) -> None:
-    y, x = excesses(shape, 80, 7), maxima(shape, 80, 8)
+    y = excesses(shape, 80, 7)
+    x = maxima(shape, 80, 8)
     pairs: list[tuple[Callable[..., ParameterFit], Callable[..., ParameterFit], np.ndarray]] = [
         (RBackend().gpd_lmoments, scipy_backend.gpd_lmoments, y),
         (RBackend().gev_lmoments, scipy_backend.gev_lmoments, x),
     ]
     for theirs, ours, data in pairs:
-        found, twin = theirs(data), ours(data)
+        found = theirs(data)
+        twin = ours(data)
         np.testing.assert_allclose(found.params, twin.params, rtol=0, atol=1e-8)
         assert found.covariance is None
         assert found.nll == pytest.approx(twin.nll, abs=1e-6)
@@ -102,7 +104,9 @@ def recorded() -> list[str]:
 @pytest.mark.parametrize("name", recorded())
 def test_recorded_careful_fits(name: str) -> None:
     path = REFERENCE / name
-    case = json.loads(gzip.decompress(path.read_bytes()) if name.endswith(".gz") else path.read_bytes())
+    case = json.loads(
+        gzip.decompress(path.read_bytes()) if name.endswith(".gz") else path.read_bytes()
+    )
     careful = case["extRemes_careful"]
     if case["kind"] == "gp":
         found = RBackend().gpd_mle(np.array(case["exceedances"]) - case["threshold"])
@@ -111,7 +115,9 @@ def test_recorded_careful_fits(name: str) -> None:
     assert found.nll == pytest.approx(careful["nllh"], abs=1e-9)
     if careful.get("se"):
         error = np.array(list(careful["se"].values()))
-        np.testing.assert_array_less(np.abs(found.params - list(careful["par"].values())) / error, 1e-5)
+        np.testing.assert_array_less(
+            np.abs(found.params - list(careful["par"].values())) / error, 1e-5
+        )
 
 
 @pytest.mark.parametrize("source", SOURCES)
@@ -126,7 +132,8 @@ def test_irregular_fit_has_no_standard_errors(source: Any) -> None:
 def test_the_edge_is_the_answer_where_no_interior_maximum_is_higher(source: Any) -> None:
     """Uniform on (0, largest]: n·log(largest) is the negative log-likelihood (Grimshaw 1993)."""
     y = 0.7 * np.concatenate([np.linspace(0.5, 1, 40) ** 0.01, np.ones(30)])
-    theirs, ours = RBackend(source).gpd_mle(y), scipy_backend.gpd_mle(y)
+    theirs = RBackend(source).gpd_mle(y)
+    ours = scipy_backend.gpd_mle(y)
     for found in (theirs, ours):
         assert found.at_boundary
         np.testing.assert_allclose(found.params, [0.7, -1.0], rtol=1e-12)
@@ -137,19 +144,25 @@ def test_the_edge_is_the_answer_where_no_interior_maximum_is_higher(source: Any)
 
 @pytest.mark.r("evd")
 def test_public_calls_by_r() -> None:
-    """By name: extRemes, or evd where only that is installed. The same numbers and intervals as by SciPy."""
+    """By name: extRemes, or evd where only that is installed.
+
+    The same numbers and intervals as by SciPy.
+    """
     x = np.random.default_rng(9).exponential(size=1500)
     for fit in (
         lambda backend: fit_gpd(x, 1.5, backend=backend),
         lambda backend: fit_gev(x.reshape(75, 20).max(axis=1), backend=backend),
         lambda backend: fit_point_process(x, 1.5, 100, backend=backend),
     ):
-        theirs, ours = fit("r"), fit("scipy")
+        theirs = fit("r")
+        ours = fit("scipy")
         assert theirs.backend.startswith(("r: extRemes 2.", "r: evd 2."))
         for name, value in theirs.params.items():
             assert abs(value - ours.params[name]) < 1e-4 * ours.std_error[name]
             assert theirs.std_error[name] == pytest.approx(ours.std_error[name], rel=1e-3)
-        assert tuple(theirs.return_level(500).confidence_interval) == tuple(ours.return_level(500).confidence_interval)
+        assert tuple(theirs.return_level(500).confidence_interval) == tuple(
+            ours.return_level(500).confidence_interval
+        )
 
 
 @pytest.mark.r_extra("extRemes")
@@ -174,7 +187,12 @@ def test_auto_takes_r_at_the_edge_too() -> None:
 @pytest.mark.r_extra("extRemes")
 def test_auto_falls_back_where_r_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.random.default_rng(9).exponential(size=1500)
-    answer = {"estimate": np.array([1.0, 0.1]), "nll": 1e10, "regular": True, "covariance": np.eye(2)}
+    answer = {
+        "estimate": np.array([1.0, 0.1]),
+        "nll": 1e10,
+        "regular": True,
+        "covariance": np.eye(2),
+    }
     monkeypatch.setattr(backends.rsession, "call", lambda *args, **options: answer)
     with pytest.warns(DataWarning, match=r"R could not fit .* SciPy's fit is returned"):
         fit = fit_gpd(x, 1.5, backend="auto")
@@ -193,10 +211,20 @@ def test_version_names_the_package(source: Any) -> None:
     [
         ({"nll": 1e10, "regular": True, "covariance": np.eye(2)}, "no maximum"),
         ({"nll": float("nan"), "regular": True, "covariance": np.eye(2)}, "no maximum"),
-        ({"nll": 3.0, "regular": True, "covariance": np.full((2, 2), np.nan), "notes": "artefacts"}, "artefacts"),
+        (
+            {
+                "nll": 3.0,
+                "regular": True,
+                "covariance": np.full((2, 2), np.nan),
+                "notes": "artefacts",
+            },
+            "artefacts",
+        ),
     ],
 )
-def test_failures_that_come_back_as_numbers(monkeypatch: pytest.MonkeyPatch, found: dict[str, Any], match: str) -> None:
+def test_failures_that_come_back_as_numbers(
+    monkeypatch: pytest.MonkeyPatch, found: dict[str, Any], match: str
+) -> None:
     answer = {"estimate": np.array([1.0, 0.1]), **found}
     monkeypatch.setattr(backends.rsession, "call", lambda *args, **options: answer)
     with pytest.raises(BackendError, match=match):

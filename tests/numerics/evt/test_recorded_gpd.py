@@ -1,8 +1,8 @@
 """Every recorded generalised Pareto case: extRemes 2.2-1 and evd 2.3-6.1 under R 4.2.2.
 
-`extRemes_careful` is the package called on standardised data with a good start and reltol 1e-14: within
-2e-12 of the optimum. Plain extRemes and evd are not gold: where they are worse, the tests say so.
-"""
+`extRemes_careful` is the package called on standardised data with a good start and reltol 1e-14:
+within 2e-12 of the optimum. Plain extRemes and evd are not gold: where they are worse, the tests
+say so."""
 
 from __future__ import annotations
 
@@ -19,16 +19,22 @@ from .conftest import case_names, load_case, whole_series
 CASES = case_names("gp")
 
 #: Against `extRemes_careful`.
-NLL, PARAMETER = 1e-9, 1e-5
-#: Its standard errors come from finite differences with a step of 1e-3, which lose digits as the end point
-#: nears the data: relative tolerances above each shape. Ours are analytic (witness: `test_likelihoods`).
+NLL = 1e-9
+PARAMETER = 1e-5
+#: Its standard errors come from finite differences with a step of 1e-3, which lose digits as the
+#: end point nears the data: relative tolerances above each shape. Ours are analytic (witness:
+#: `test_likelihoods`).
 STANDARD_ERROR = ((-0.29, 1e-3), (-0.45, 1e-2))
-#: Plain extRemes and evd: never better than ours by more, and near ours where they found the optimum.
-NEVER_BETTER, FOUND_IT, NEAR = 1e-6, 1e-4, 1e-2
+#: Plain extRemes and evd: never better than ours by more, and near ours where they found the
+#: optimum.
+NEVER_BETTER = 1e-6
+FOUND_IT = 1e-4
+NEAR = 1e-2
 #: L-moment estimates are formulas.
 LMOMENTS = 1e-8
 #: Of the interval's width.
-DELTA, PROFILE = 1e-3, 1e-3
+DELTA = 1e-3
+PROFILE = 1e-3
 
 #: (case, package) → what its negative log-likelihood exceeds ours by.
 WORSE = {
@@ -37,8 +43,8 @@ WORSE = {
     ("gp_hard_tiny_scale", "evd"): 3.0,
     ("gp_hard_tiny_scale_offset", "evd"): 1.0,
 }
-#: Cases where a package's standard errors are off (absolute differencing steps at small scales), so that its
-#: delta intervals are, too.
+#: Cases where a package's standard errors are off (absolute differencing steps at small scales), so
+#: that its delta intervals are, too.
 WRONG_ERRORS = ("gp_hard_fairness_scale", "gp_hard_tiny_scale", "gp_hard_tiny_scale_offset")
 
 
@@ -104,7 +110,9 @@ def test_delta_intervals(case: dict[str, Any], fit: EvtFit, package: str) -> Non
         return  # no standard errors to compare
     if case["id"] in WRONG_ERRORS or (case["id"], package) in WORSE:
         return  # the package's optimum or standard errors are off here
-    for m, (low, estimate, high, error, _) in zip(case["return_level_m"], plain["delta_ci_corrected"], strict=True):
+    for m, (low, estimate, high, error, _) in zip(
+        case["return_level_m"], plain["delta_ci_corrected"], strict=True
+    ):
         level = fit.return_level(m, method="delta")
         width = high - low
         assert abs(level.confidence_interval.low - low) < DELTA * width
@@ -150,7 +158,9 @@ def test_lmoments(case: dict[str, Any]) -> None:
         fit = fit_gpd(whole_series(case), case["threshold"], method="lmoments")
     recorded = case["extRemes_lmoments"]
     for name, value in recorded["par"].items():
-        assert fit.params[name] == pytest.approx(value, rel=LMOMENTS, abs=LMOMENTS * (name == "shape")), name
+        assert fit.params[name] == pytest.approx(
+            value, rel=LMOMENTS, abs=LMOMENTS * (name == "shape")
+        ), name
     for m, value in zip(case["return_level_m"], recorded["return_level"], strict=True):
         level = fit.return_level(m, method="bootstrap", n_resamples=19, rng=1).estimate
         assert level == pytest.approx(value, rel=1e-7)

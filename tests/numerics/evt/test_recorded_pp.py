@@ -14,9 +14,11 @@ from .conftest import case_names, load_case
 CASES = case_names("pp")
 BLOCKS = {"365.25": 365.25, "500": 500.0}
 
-NEVER_BETTER, FOUND_IT = 1e-6, 1e-6
+NEVER_BETTER = 1e-6
+FOUND_IT = 1e-6
 #: Where a package found the optimum: in standard errors, and relative.
-NEAR, STANDARD_ERROR = 1e-2, 1e-3
+NEAR = 1e-2
+STANDARD_ERROR = 1e-3
 #: The recorded transform starts from evd's own estimates, which are this near, in standard errors.
 TRANSFORM = 5e-3
 
@@ -47,7 +49,9 @@ def test_the_cases_are_there() -> None:
 def test_likelihood_is_the_formula(case: dict[str, Any], block: str) -> None:
     """The recorded `nllh_formula`, in plain code."""
     fit = fitted(case, block)
-    x, u, n = np.array(case["x"]), case["threshold"], len(case["x"])
+    x = np.array(case["x"])
+    u = case["threshold"]
+    n = len(case["x"])
     location, scale, shape = fit.params.values()
     t = 1.0 + shape * (x[x > u] - location) / scale
     expected = np.sum(np.log(scale) + (1.0 + 1.0 / shape) * np.log(t))
@@ -94,7 +98,10 @@ def test_return_levels(case: dict[str, Any], block: str) -> None:
 
 @pytest.mark.parametrize("block_size", [70.0, 365.25, 500.0, 1000.0])
 def test_location_is_the_return_level_of_a_block(case: dict[str, Any], block_size: float) -> None:
-    """GEV location of the point process = RL(block size), also of the generalised Pareto fit: to 1e-10."""
+    """GEV location of the point process = RL(block size), also of the generalised Pareto fit.
+
+    To 1e-10.
+    """
     process = fit_point_process(case["x"], case["threshold"], block_size)
     excesses = fit_gpd(case["x"], case["threshold"])
     assert process.location == pytest.approx(process.return_level(block_size).estimate, abs=1e-10)

@@ -108,17 +108,23 @@ def test_return_level_is_the_quantile(fit: EvtFit) -> None:
     """P(X > RL(m)) = 1/m, by the exceedance probability of the same fit."""
     for m in (40.0, 1000.0):
         level = fit.return_level(m)
-        assert fit.exceedance_probability(level.estimate).estimate == pytest.approx(1.0 / m, rel=1e-9)
+        assert fit.exceedance_probability(level.estimate).estimate == pytest.approx(
+            1.0 / m, rel=1e-9
+        )
         assert level.to_frame()["m"].tolist() == [m]
 
 
-@pytest.mark.parametrize("settings", [{}, {"method": "delta"}, {"method": "bootstrap", "n_resamples": 50}])
+@pytest.mark.parametrize(
+    "settings", [{}, {"method": "delta"}, {"method": "bootstrap", "n_resamples": 50}]
+)
 def test_several_levels_are_the_single_ones(fit: EvtFit, settings: dict) -> None:
     """To 1e-12: a likelihood that was asked before starts its searches elsewhere."""
     several = fit.return_level([100, 1000.0], rng=3, **settings)
     each = [fit.return_level(m, rng=3, **settings) for m in (100, 1000)]
     for one, other in zip(several.levels, each, strict=True):
-        assert list(one.confidence_interval) == pytest.approx(list(other.confidence_interval), rel=1e-12)
+        assert list(one.confidence_interval) == pytest.approx(
+            list(other.confidence_interval), rel=1e-12
+        )
         assert replace(one, confidence_interval=other.confidence_interval) == other
     np.testing.assert_array_equal(several.estimate, [one.estimate for one in each])
     frame = several.to_frame()
@@ -137,7 +143,10 @@ def test_several_levels_are_checked(gpd: EvtFit) -> None:
 
 
 def test_exceedance_interval_inverts_the_return_level(fit: EvtFit) -> None:
-    """Value x is the upper limit of RL(m) where 1/m is the upper limit of P(X > x): the same likelihood."""
+    """Value x is the upper limit of RL(m) where 1/m is the upper limit of P(X > x).
+
+    The same likelihood.
+    """
     level = fit.return_level(200.0)
     upper = fit.exceedance_probability(level.confidence_interval.high)
     lower = fit.exceedance_probability(level.confidence_interval.low)
@@ -194,28 +203,39 @@ def test_estimated_rate_is_wider_than_fixed(gpd: EvtFit) -> None:
         gpd.return_level(m, rate="fixed").confidence_interval.width
         < 0.75 * gpd.return_level(m).confidence_interval.width
     )
-    fixed, free = gpd.return_level(m, method="delta", rate="fixed"), gpd.return_level(m, method="delta")
+    fixed = gpd.return_level(m, method="delta", rate="fixed")
+    free = gpd.return_level(m, method="delta")
     assert fixed.confidence_interval.width < 0.75 * free.confidence_interval.width
     assert "too narrow" in gpd.return_level(m, rate="fixed").summary()
 
 
 def test_point_process_and_excesses_agree(gpd: EvtFit, process: EvtFit) -> None:
-    """Binomial and Poisson rates differ by a factor √(1 − λ) in the rate's error, and nothing else."""
+    """Binomial and Poisson rates differ by a factor √(1 − λ) in the rate's error, and nothing
+    else.
+    """
     for m in (100.0, 5000.0):
-        a, b = gpd.return_level(m), process.return_level(m)
+        a = gpd.return_level(m)
+        b = process.return_level(m)
         assert a.estimate == pytest.approx(b.estimate, rel=1e-12)
-        assert a.confidence_interval.width < b.confidence_interval.width < 1.06 * a.confidence_interval.width
+        assert (
+            a.confidence_interval.width
+            < b.confidence_interval.width
+            < 1.06 * a.confidence_interval.width
+        )
 
 
 def test_bootstrap_resamples_all_values_and_rechooses_the_threshold(gpd: EvtFit) -> None:
     """Against the plain way: resample N rows, sort, take the (k + 1)-th largest."""
     assert gpd.top is not None
-    k, n = gpd.n_exceedances, gpd.n_total
+    k = gpd.n_exceedances
+    n = gpd.n_total
     batch = resample_exceedances(np.random.default_rng(5), gpd.top, n, k, 4000)
     rng = np.random.default_rng(6)
     plain = np.array([np.sort(rng.choice(X, n))[-(k + 1)] for _ in range(1500)])
     np.testing.assert_allclose(
-        np.quantile(batch.threshold, [0.1, 0.5, 0.9]), np.quantile(plain, [0.1, 0.5, 0.9]), atol=0.025
+        np.quantile(batch.threshold, [0.1, 0.5, 0.9]),
+        np.quantile(plain, [0.1, 0.5, 0.9]),
+        atol=0.025,
     )
     assert batch.n.max() <= k
     assert batch.n.mean() > 0.98 * k  # duplicates at the threshold do not exceed it
@@ -240,9 +260,12 @@ def test_top_values_are_enough_for_small_series() -> None:
         np.full(50_000, 2.0),
         np.r_[np.random.default_rng(4).exponential(size=50), np.full(49_950, -1.0)],
         np.round(np.random.default_rng(5).normal(size=50_000), 1),
-        # every 25th value, which is what the search for a cut looks at, is far too small, or far too large
-        np.where(np.arange(50_000) % 25 == 0, -100.0, 0.0) + np.random.default_rng(6).normal(size=50_000),
-        np.where(np.arange(50_000) % 25 == 0, 100.0, 0.0) + np.random.default_rng(7).normal(size=50_000),
+        # every 25th value, which is what the search for a cut looks at, is far too small, or far
+        # too large
+        np.where(np.arange(50_000) % 25 == 0, -100.0, 0.0)
+        + np.random.default_rng(6).normal(size=50_000),
+        np.where(np.arange(50_000) % 25 == 0, 100.0, 0.0)
+        + np.random.default_rng(7).normal(size=50_000),
     ],
     ids=["random", "ascending", "descending", "constant", "tied below", "rounded", "low", "high"],
 )
@@ -255,7 +278,11 @@ def test_top_values_are_the_largest(series: np.ndarray) -> None:
 
 @pytest.mark.parametrize("method", ["bootstrap", "profile"])
 def test_same_seed_same_numbers(fit: EvtFit, method: str) -> None:
-    options: dict[str, Any] = {"method": method, "calibrated": method == "profile", "n_resamples": 99}
+    options: dict[str, Any] = {
+        "method": method,
+        "calibrated": method == "profile",
+        "n_resamples": 99,
+    }
     first = fit.return_level(300, rng=3, **options)
     assert first == fit.return_level(300, rng=3, **options)
     assert first.seed == 3
@@ -266,7 +293,10 @@ def test_same_seed_same_numbers(fit: EvtFit, method: str) -> None:
 
 
 def test_bootstrap_interval_is_near_the_profile(fit: EvtFit) -> None:
-    """The same spread by draws and by curvature; levels are skew, neither is the other's limit here."""
+    """The same spread by draws and by curvature.
+
+    Levels are skew, neither is the other's limit here.
+    """
     profile = fit.return_level(200).confidence_interval
     bootstrap = fit.return_level(200, method="bootstrap", n_resamples=999, rng=1)
     assert abs(bootstrap.confidence_interval.low - profile.low) < 0.5 * profile.width
@@ -308,7 +338,7 @@ def test_profile_curve(fit: EvtFit) -> None:
 
 def test_block_scale_contour_and_search_agree(process: EvtFit, gev: EvtFit) -> None:
     for fit, side in ((process, 0), (gev, 1)):
-        likelihood = fit._likelihood()
+        likelihood = fit._profile_likelihood()
         target = np.array([3.841458820694124])
         end = likelihood.parameter_ends("scale", target)[side][0]
         period = likelihood.block_period
@@ -323,7 +353,10 @@ def test_lmoments_table() -> None:
     mle = fit_gpd(X, U)
     # two estimators of one shape on the same rows: errors of one order, no more is claimed
     assert fit.std_error["shape"] == pytest.approx(mle.std_error["shape"], rel=0.3)
-    assert fit.return_level(1000, method="delta").confidence_interval.low < mle.return_level(1000).estimate
+    assert (
+        fit.return_level(1000, method="delta").confidence_interval.low
+        < mle.return_level(1000).estimate
+    )
 
 
 def test_jackknife_is_leaving_out_one_value() -> None:
@@ -331,7 +364,10 @@ def test_jackknife_is_leaving_out_one_value() -> None:
     from fairstats.numerics.evt.distributions import jackknife_covariance
 
     y = np.random.default_rng(9).exponential(size=25) * 7.0
-    for family, estimate in (("gpd", scipy_backend.gpd_lmoments), ("gev", scipy_backend.gev_lmoments)):
+    for family, estimate in (
+        ("gpd", scipy_backend.gpd_lmoments),
+        ("gev", scipy_backend.gev_lmoments),
+    ):
         left_out = np.array([estimate(np.delete(y, i)).params for i in range(25)])
         centred = left_out - left_out.mean(axis=0)
         expected = 24 / 25 * centred.T @ centred
@@ -341,7 +377,9 @@ def test_jackknife_is_leaving_out_one_value() -> None:
 @pytest.mark.parametrize("m", [1.5, 3, 10, 20, 200])
 @pytest.mark.parametrize("level", [0.8, 0.95])
 def test_empirical_levels_against_scipy(m: float, level: float) -> None:
-    """Witness: `quantile_test`'s interval between order statistics, whose ends beyond the sample are NaN."""
+    """Witness: `quantile_test`'s interval between order statistics, whose ends beyond the sample
+    are NaN.
+    """
     x = np.random.default_rng(1).exponential(size=57)
     found = empirical_return_level(x, m, confidence_level=level)
     low, high = quantile_test(x, q=0, p=1 - 1 / m).confidence_interval(level)
@@ -349,10 +387,17 @@ def test_empirical_levels_against_scipy(m: float, level: float) -> None:
     assert found.confidence_interval.high == (np.inf if np.isnan(high) else high)
     assert found.estimate == pytest.approx(np.quantile(x, 1 - 1 / m), rel=1e-12)
     assert found.n_exceedances == (x > found.estimate).sum()
-    assert np.isinf(empirical_return_level(x[:10], 1.01, confidence_level=level).confidence_interval.low)
+    assert np.isinf(
+        empirical_return_level(x[:10], 1.01, confidence_level=level).confidence_interval.low
+    )
     # the largest values do where they reach down to the lower end and to the estimate
     ordered = np.sort(x)
-    need = int(min(np.searchsorted(ordered, low), np.searchsorted(ordered, found.estimate, side="right") - 1))
+    need = int(
+        min(
+            np.searchsorted(ordered, low),
+            np.searchsorted(ordered, found.estimate, side="right") - 1,
+        )
+    )
     enough = empirical_return_level(ordered[need:], m, confidence_level=level, n_total=57)
     assert enough.confidence_interval == found.confidence_interval
     assert enough.estimate == pytest.approx(found.estimate, rel=1e-12)
@@ -365,10 +410,14 @@ def test_empirical_level_covers() -> None:
     """Exact binomial coverage: at least 95%, for any distribution."""
     rng = np.random.default_rng(10)
     truth = np.log(20.0)
-    hits = [truth in empirical_return_level(rng.exponential(size=300), 20).confidence_interval for _ in range(600)]
+    hits = [
+        truth in empirical_return_level(rng.exponential(size=300), 20).confidence_interval
+        for _ in range(600)
+    ]
     assert 0.93 < np.mean(hits) <= 1.0
     series = rng.exponential(size=300)
-    whole, top = (empirical_return_level(series, 20), empirical_return_level(np.sort(series)[-60:], 20, n_total=300))
+    whole = empirical_return_level(series, 20)
+    top = empirical_return_level(np.sort(series)[-60:], 20, n_total=300)
     assert top.estimate == pytest.approx(np.quantile(series, 0.95), rel=1e-12)
     assert top.confidence_interval == whole.confidence_interval
     beyond = empirical_return_level(np.arange(50.0), 1000)
@@ -391,26 +440,41 @@ def top_of(x: np.ndarray, k: int, **how: Any) -> EvtFit:
 TIED = np.minimum(near_end(), np.sort(near_end())[-3])
 FITS: dict[str, Any] = {
     "plain": (lambda: fit_gpd(SERIES, 2.0, backend="scipy"), []),
-    "99": (lambda: top_of(SERIES, 99), ["99 values, fewer than 100: the 95% interval of the scale"]),
+    "99": (
+        lambda: top_of(SERIES, 99),
+        ["99 values, fewer than 100: the 95% interval of the scale"],
+    ),
     "100": (lambda: top_of(SERIES, 100), []),
-    "near": (lambda: top_of(near_end(), 100), [
-        "ξ ≤ −1/2: no standard errors exist; levels and end point are those of a power tail.",
-    ]),
-    "edge": (lambda: fit_gpd(1 - np.random.default_rng(4).random(400) ** 1.5, 0.6, backend="scipy"), [
-        "ξ = −1 is the edge of the parameter space (the likelihood has no maximum beyond it): the end point "
-        "is the largest value seen, and the shape is no estimate.",
-    ]),
-    "tied": (lambda: top_of(TIED, 100, grid=None), [
-        "A largest value that is tied and ξ ≤ −1/2: there is no power tail to take, and the likelihood's "
-        "limits of levels and end point are not shown to hold.",
-    ]),
+    "near": (
+        lambda: top_of(near_end(), 100),
+        ["ξ ≤ −1/2: no standard errors exist; levels and end point are those of a power tail."],
+    ),
+    "edge": (
+        lambda: fit_gpd(1 - np.random.default_rng(4).random(400) ** 1.5, 0.6, backend="scipy"),
+        [
+            "ξ = −1 is the edge of the parameter space (the likelihood has no maximum beyond it):"
+            " the end point is the largest value seen, and the shape is no estimate."
+        ],
+    ),
+    "tied": (
+        lambda: top_of(TIED, 100, grid=None),
+        [
+            "A largest value that is tied and ξ ≤ −1/2: there is no power tail to take, and the"
+            " likelihood's limits of levels and end point are not shown to hold."
+        ],
+    ),
     "lmoments": (lambda: fit_gpd(SERIES, 2.0, backend="scipy", method="lmoments"), []),
     "no variance": (
-        lambda: fit_gpd(gpd_series(np.random.default_rng(1), 0.8), 1.0, backend="scipy", method="lmoments"),
+        lambda: fit_gpd(
+            gpd_series(np.random.default_rng(1), 0.8), 1.0, backend="scipy", method="lmoments"
+        ),
         ["ξ ≥ 1/2: L-moments have no finite variance here."],
     ),
-    "penalised": (lambda: top_of(SERIES, 70, method="coles_dixon"), ["Coles and Dixon's penalty pulls"]),
-}  # fmt: skip
+    "penalised": (
+        lambda: top_of(SERIES, 70, method="coles_dixon"),
+        ["Coles and Dixon's penalty pulls"],
+    ),
+}
 
 
 @pytest.mark.filterwarnings("ignore::fairstats.ground.errors.DataWarning")
@@ -420,10 +484,15 @@ def test_what_a_fit_says(what: str) -> None:
     make, more = FITS[what]
     fit = make()
     first, sample, likelihood, *rest = fit.notes()
-    assert first == f"Generalised Pareto distribution, {fit.method}, {fit.backend}; ξ > 0 is a heavy tail."
-    k, n = fit.sample.size, fit.n_total
+    assert (
+        first
+        == f"Generalised Pareto distribution, {fit.method}, {fit.backend}; ξ > 0 is a heavy tail."
+    )
+    k = fit.sample.size
+    n = fit.n_total
     assert sample == f"{k} of {n} observations exceed {fit.threshold:g} (rate {k / n:.4g})."
-    aic, bic = 4 + 2 * fit.nll, 2 * np.log(k) + 2 * fit.nll
+    aic = 4 + 2 * fit.nll
+    bic = 2 * np.log(k) + 2 * fit.nll
     assert likelihood == f"log L = {-fit.nll:.6g}, AIC = {aic:.6g}, BIC = {bic:.6g}."
     assert [line[: len(words)] for line, words in zip(rest, more, strict=True)] == more
     regular = what not in ("near", "edge", "tied", "no variance")
@@ -449,33 +518,52 @@ def test_what_maxima_and_processes_say(process: EvtFit, gev: EvtFit) -> None:
 
 
 def test_what_levels_and_tests_say(gpd: EvtFit, gev: EvtFit) -> None:
-    """By hand from the numbers; χ² intervals of few values, and known rates, are said to be too narrow."""
+    """By hand from the numbers; χ² intervals of few values, and known rates, are said to be too
+    narrow.
+    """
     few = top_of(SERIES, 60)
     for fit, level, what in (
-        (gpd, gpd.return_level(500), "an observation"), (gev, gev.return_level(50), "a block's maximum"),
-    ):  # fmt: skip
+        (gpd, gpd.return_level(500), "an observation"),
+        (gev, gev.return_level(50), "a block's maximum"),
+    ):
         low, high = level.confidence_interval
-        method, at = level.confidence_interval.method, level.estimate
+        method = level.confidence_interval.method
+        at = level.estimate
         assert level.sentences() == [
-            f"Return level of {level.m:g}: {at:.4g} (95% interval {low:.4g} to {high:.4g}, {method}).",
+            (
+                f"Return level of {level.m:g}: {at:.4g} (95% interval {low:.4g} to {high:.4g},"
+                f" {method})."
+            ),
             f"Exceeded by {what} with probability 1/{level.m:g}. 95% interval, {method}.",
         ]
         assert fit.n_exceedances >= 100
     short = few.return_level(500, method="profile").notes()
-    assert short[1].startswith("60 values, fewer than 100: a 95% likelihood interval by χ² is too narrow")
+    assert short[1].startswith(
+        "60 values, fewer than 100: a 95% likelihood interval by χ² is too narrow"
+    )
     assert (
-        len(few.return_level(500, method="delta").notes()) == len(gpd.return_level(50, method="profile").notes()) == 1
+        len(few.return_level(500, method="delta").notes())
+        == len(gpd.return_level(50, method="profile").notes())
+        == 1
     )
     fixed = gpd.return_level(500, rate="fixed").notes()
-    assert fixed[1:] == ["The rate of exceedances is taken as known: too narrow, for comparison with evd only."]
+    assert fixed[1:] == [
+        "The rate of exceedances is taken as known: too narrow, for comparison with evd only."
+    ]
     end = few.endpoint(method="profile")
-    assert end.notes()[0] == f"Largest value seen: {SERIES.max():g}. 95% interval, profile likelihood."
-    assert end.notes()[1].startswith("60 values, fewer than 300: by χ² the interval of an end point is too narrow")
+    assert (
+        end.notes()[0] == f"Largest value seen: {SERIES.max():g}. 95% interval, profile likelihood."
+    )
+    assert end.notes()[1].startswith(
+        "60 values, fewer than 300: by χ² the interval of an end point is too narrow"
+    )
     assert len(few.endpoint().notes()) == 1
     chance = gpd.exceedance_probability(5.0, confidence_level=0.9)
     low, high = chance.confidence_interval
-    assert chance.sentences()[0] == (
-        f"P(X > 5): {chance.estimate:.4g} (90% interval {low:.4g} to {high:.4g}, standardised signed root)."
+    assert (
+        chance.sentences()[0]
+        == f"P(X > 5): {chance.estimate:.4g} (90% interval {low:.4g} to {high:.4g}, standardised"
+        " signed root)."
     )
     shape = gpd.test_shape(0.1, method="profile")
     assert shape.sentences() == [
@@ -486,32 +574,47 @@ def test_what_levels_and_tests_say(gpd: EvtFit, gev: EvtFit) -> None:
     assert found.sentences()[0] == f"Anderson–Darling test of the gpd fit: p = {found.pvalue:.3g}."
     other = gpd.goodness_of_fit(statistic="cramer_von_mises", n_resamples=19, rng=1)
     assert other.sentences()[0] == f"Cramér–von Mises test of the gpd fit: p = {other.pvalue:.3g}."
-    assert found.notes()[0].startswith("19 simulated samples, each fitted. A large p-value is no proof")
+    assert found.notes()[0].startswith(
+        "19 simulated samples, each fitted. A large p-value is no proof"
+    )
 
 
 def test_what_diagnostics_say() -> None:
     """By hand from the numbers of each."""
     life = mean_residual_life(SERIES, [1.0, 1.5, 2.0])
     means = [(SERIES[u < SERIES] - u).mean() for u in (1.0, 2.0)]
-    assert life.sentences()[0] == (
-        f"The mean excess goes from {means[0]:.4g} above 1 to {means[1]:.4g} above 2 (3 thresholds)."
+    assert (
+        life.sentences()[0]
+        == f"The mean excess goes from {means[0]:.4g} above 1 to {means[1]:.4g} above 2 (3"
+        " thresholds)."
     )
     stable = threshold_stability(SERIES, [1.0, 1.5, 2.0])
-    assert stable.sentences()[0] == (
-        f"The shape lies between {stable.shape.min():.3g} and {stable.shape.max():.3g} over 3 thresholds."
+    assert (
+        stable.sentences()[0]
+        == f"The shape lies between {stable.shape.min():.3g} and {stable.shape.max():.3g} over 3"
+        " thresholds."
     )
     tests = threshold_tests(SERIES, [0.5, 1.0, 1.5, 2.0], n_resamples=19, rng=1)
-    made = {"pvalues": np.array([0.2, 0.04, 0.3, np.nan]), "change": np.array([np.nan, np.nan, 3.0, 1.0])}
+    made = {
+        "pvalues": np.array([0.2, 0.04, 0.3, np.nan]),
+        "change": np.array([np.nan, np.nan, 3.0, 1.0]),
+    }
     said = replace(tests, **made, change_pvalue=0.25).sentences()
-    assert said[0] == (
-        f"One shape is not rejected (p ≥ .05) above 1.5 and higher thresholds, {(SERIES > 1.5).sum()} exceedances."
+    assert (
+        said[0] == "One shape is not rejected (p ≥ .05) above 1.5 and higher thresholds,"
+        f" {(SERIES > 1.5).sum()} exceedances."
     )
     assert said[1] == "Changes of the shape are largest up to 1.5 (white noise: p = 0.25)."
     none = replace(tests, pvalues=np.full(4, 0.05), change_pvalue=np.nan).sentences()
     assert none[0].startswith("One shape is not rejected (p ≥ .05) above 0.5 and higher")
     assert len(none) == 2
     choice = choose_threshold(SERIES, method="k_largest", k=50)
-    assert choice.sentences() == [f"Chosen: {np.sort(SERIES)[-51]:g}, which 50 values exceed (k_largest)."]
+    said = choice.sentences()
+    assert said[0] == f"Chosen: {np.sort(SERIES)[-51]:g}, which 50 values exceed (k_largest)."
+    assert said[1].startswith(
+        "Insufficient evidence: 50 of 2,000 values are more than the rule allows"
+    )
+    assert len(choose_threshold(SERIES, method="k_largest").sentences()) == 1
     (row,) = choice.rows()
     assert (row["estimate"], row["n"], row["chosen"]) == (np.sort(SERIES)[-51], 50, True)
 
@@ -522,23 +625,35 @@ def test_what_diagnostics_say() -> None:
         (1, True, "One look at level 0.05: not shown"),
         (1, False, "One look at level 0.05:"),
         (4, True, "One of at most 4 looks, level 0.0125 each: not shown"),
-        (None, True, "One look at level 0.05, repeated without a stated limit: passed by stopping rule, no "
-                     "error guarantee: not shown"),
+        (
+            None,
+            True,
+            (
+                "One look at level 0.05, repeated without a stated limit: passed by stopping rule,"
+                " no error guarantee: not shown"
+            ),
+        ),
     ],
-)  # fmt: skip
+)
 def test_what_a_look_says(looks: int | None, passed: bool, words: str) -> None:
     found = exponentiality_test(SERIES, n_resamples=99, rng=1, max_looks=looks)
-    assert replace(found, passed=passed).notes() == [f"{words} heavier than exponential (k = 10…50)."]
+    assert replace(found, passed=passed).notes() == [
+        f"{words} heavier than exponential (k = 10…50)."
+    ]
     assert found.sentences()[0].endswith(f"heavier one (max_cv): p = {found.pvalue:.3g}.")
     plain = replace(found, rule="paper_raw", passed=passed)
     assert plain.sentences()[0].endswith(f"(paper_raw): {'passed' if passed else 'not passed'}.")
 
 
 def test_what_a_type_says(gpd: EvtFit) -> None:
-    """Three types; of a bounded quantity a heavy tail cannot last, nor one that ends beyond the bound."""
+    """Three types; of a bounded quantity a heavy tail cannot last, nor one that ends beyond the
+    bound.
+    """
     plain = tail_type(gpd)
     kinds = {
-        "undecided (I not excluded)": ["An interval of ξ that contains 0 is no evidence for an exponential tail"],
+        "undecided (I not excluded)": [
+            "An interval of ξ that contains 0 is no evidence for an exponential tail"
+        ],
         "II, pre-asymptotic": ["The data are bounded by 40: a heavy tail cannot last"],
         "II": [],
         "III": [],
@@ -557,7 +672,10 @@ def test_what_a_type_says(gpd: EvtFit) -> None:
 def test_a_threshold_that_is_too_high() -> None:
     """By hand: ten values must lie above it; it is said how many do, and which is the largest."""
     x = np.arange(1.0, 31.0)
-    for u, words in ((30.0, r"none of the 30 values exceeds \(largest 30\)"), (21.0, "9 of the 30 values exceed")):
+    for u, words in (
+        (30.0, r"none of the 30 values exceeds \(largest 30\)"),
+        (21.0, "9 of the 30 values exceed"),
+    ):
         with pytest.raises(InputError, match=words) as caught:
             fit_gpd(x, u)
         assert caught.value.argument == "threshold"
@@ -581,7 +699,11 @@ def test_levels_of_one_observation() -> None:
             fit_gev(x)._log_period(m)
     fit = top_of(x, 15)
     assert fit._log_period(4.0 * (1 - 1e-13)) == pytest.approx(np.log(4))
-    with pytest.raises(InputError, match="0.998 exceed the threshold on average; allowed: at least 4:"):
+    with pytest.raises(
+        InputError, match="0.998 exceed the threshold on average; allowed: at least 4:"
+    ):
         fit._log_period(3.99)
-    assert fit.return_level(4.0, method="profile").estimate == pytest.approx(fit.threshold, abs=1e-9)
+    assert fit.return_level(4.0, method="profile").estimate == pytest.approx(
+        fit.threshold, abs=1e-9
+    )
     assert fit_gev(x)._log_period(2.0) == pytest.approx(-np.log(np.log(2)))

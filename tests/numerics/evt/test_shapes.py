@@ -27,8 +27,8 @@ def fitted(case: dict) -> EvtFit:
 def test_shape_0_against_extremes(case: dict) -> None:
     """Witness: `fevd` with type "Exponential" and "Gumbel", and `lr.test`, recorded (evt_shapes.R).
 
-    Their optimiser leaves up to 1e-6 of log likelihood, so that parameters agree to 1e-3 of a standard error.
-    """
+    Their optimiser leaves up to 1e-6 of log likelihood, so that parameters agree to 1e-3 of a
+    standard error."""
     found = fitted(case).test_shape(method="profile")
     assert found.nll == pytest.approx(case["nll0"], abs=2e-6)
     assert found.statistic == pytest.approx(case["statistic"], abs=5e-6)
@@ -41,10 +41,15 @@ def test_shape_0_against_extremes(case: dict) -> None:
         assert found.params["scale"] == pytest.approx(np.mean(case["x"]), rel=1e-10)
 
 
-@pytest.mark.parametrize("make", [
-    lambda: fit_gpd(X, 1.0), lambda: fit_point_process(X, 1.0, 200.0),
-    lambda: fit_gev(X.reshape(100, 20).max(axis=1)), lambda: fit_gpd(np.round(X, 1), 1.0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: fit_gpd(X, 1.0),
+        lambda: fit_point_process(X, 1.0, 200.0),
+        lambda: fit_gev(X.reshape(100, 20).max(axis=1)),
+        lambda: fit_gpd(np.round(X, 1), 1.0),
+    ],
+)
 def test_the_interval_ends_where_the_test_rejects(make: object) -> None:
     fit = make()  # type: ignore[operator]
     for end in fit.interval("shape"):
@@ -68,8 +73,11 @@ def test_shapes_without_a_law(null: object) -> None:
 def test_mean_and_draws(model: str) -> None:
     """The integral of the quantiles; 5,000 draws by Kolmogorov and Smirnov's test."""
     maxima = X.reshape(100, 20).max(axis=1)
-    fit = {"gpd": lambda: fit_gpd(X, 1.0), "gev": lambda: fit_gev(maxima),
-           "point_process": lambda: fit_point_process(X, 1.0, 200.0)}[model]()  # fmt: skip
+    fit = {
+        "gpd": lambda: fit_gpd(X, 1.0),
+        "gev": lambda: fit_gev(maxima),
+        "point_process": lambda: fit_point_process(X, 1.0, 200.0),
+    }[model]()
     wanted = quad(lambda p: float(fit.quantile(p)), 0, 1, limit=500, epsabs=1e-10)[0]
     assert fit.mean == pytest.approx(wanted, rel=1e-5)
     drawn = fit.rvs(5000, rng=1)

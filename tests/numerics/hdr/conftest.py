@@ -26,7 +26,9 @@ def _scipy() -> Iterator[None]:
 
 def case_names(kind: str) -> list[str]:
     """Names of the recorded cases, ``hdr1`` or ``hdr2``."""
-    return sorted(path.name.removesuffix(".json.gz") for path in REFERENCE.glob(f"{kind}_*.json.gz"))
+    return sorted(
+        path.name.removesuffix(".json.gz") for path in REFERENCE.glob(f"{kind}_*.json.gz")
+    )
 
 
 def load_case(name: str) -> dict[str, Any]:
@@ -35,13 +37,20 @@ def load_case(name: str) -> dict[str, Any]:
         return json.load(file)  # type: ignore[no-any-return]
 
 
-def load_grid(name: str, method: str, shape: tuple[int, int]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The recorded density (x, y, values) of a two-dimensional case; x varies fastest in the file."""
+def load_grid(
+    name: str, method: str, shape: tuple[int, int]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The recorded density (x, y, values) of a two-dimensional case.
+
+    x varies fastest in the file.
+    """
     with gzip.open(REFERENCE / f"{name}_{method}.csv.gz", "rt", encoding="utf-8") as file:
         table = np.loadtxt(file, delimiter=",", skiprows=1)
     return table[: shape[0], 0], table[:: shape[0], 1], table[:, 2].reshape(shape[1], shape[0]).T
 
 
 def with_own_kernels(samples: np.ndarray, probs: Any, **how: Any) -> HdrResult:
-    """The region at the level that hdrcde takes, which counts the kernel that each draw put on itself."""
+    """The region at the level that hdrcde takes, which counts the kernel that each draw put on
+    itself.
+    """
     return hdr(samples, probs, level="in_sample", **how)

@@ -34,16 +34,22 @@ def arviz_hdi(draws: np.ndarray, prob: float, *, multimodal: bool) -> np.ndarray
 
 @pytest.mark.parametrize("prob", [0.5, 0.9, 0.95])
 def test_one_mode(rng: np.random.Generator, prob: float) -> None:
-    """ArviZ's interval is the shortest with that share of the draws: within four Monte Carlo errors."""
+    """ArviZ's interval is the shortest with that share of the draws.
+
+    Within four Monte Carlo errors.
+    """
     draws = rng.gamma(3.0, size=20_000)
     ours = hdr(draws, prob)
-    assert (np.abs(arviz_hdi(draws, prob, multimodal=False) - ours.intervals) < 4 * ours.errors + 0.02).all()
+    assert (
+        np.abs(arviz_hdi(draws, prob, multimodal=False) - ours.intervals) < 4 * ours.errors + 0.02
+    ).all()
 
 
 @pytest.mark.parametrize("prob", [0.8, 0.9, 0.95])
 def test_two_modes(rng: np.random.Generator, prob: float) -> None:
     """Another bandwidth, and ends on ArviZ's grid of 512 points: 2% of the range."""
     draws = np.concatenate([rng.normal(-3, 0.7, 12_000), rng.normal(3, 1.0, 8_000)])
-    ours, theirs = hdr(draws, prob).intervals, arviz_hdi(draws, prob, multimodal=True)
+    ours = hdr(draws, prob).intervals
+    theirs = arviz_hdi(draws, prob, multimodal=True)
     assert np.shape(theirs) == np.shape(ours)
     np.testing.assert_allclose(theirs, ours, rtol=0, atol=0.02 * np.ptp(draws))

@@ -1,4 +1,7 @@
-"""What cannot be used is refused by name, with a cure; what should be known is said in a warning."""
+"""What cannot be used is refused by name, with a cure.
+
+What should be known is said in a warning.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +34,8 @@ REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
         "samples",
         {
             "samples": np.minimum(
-                np.exp(np.clip(3 * np.abs(np.random.default_rng(4).standard_cauchy(500)), 0, 700)), 1e100
+                np.exp(np.clip(3 * np.abs(np.random.default_rng(4).standard_cauchy(500)), 0, 700)),
+                1e100,
             )
         },
     ),
@@ -60,7 +64,10 @@ REFUSED: dict[str, tuple[str, dict[str, Any]]] = {
     "support of one number": ("support", {"samples": GOOD, "support": 9}),
     "support NaN": ("support", {"samples": GOOD, "support": (np.nan, 9)}),
     "one support for two": ("support", {"samples": PLANE, "support": (-9, 9)}),
-    "support in three dimensions": ("support", {"samples": np.column_stack([PLANE, GOOD]), "support": [(-9, 9)] * 3}),
+    "support in three dimensions": (
+        "support",
+        {"samples": np.column_stack([PLANE, GOOD]), "support": [(-9, 9)] * 3},
+    ),
     "tails too long for any grid": ("samples", {"samples": np.append(GOOD, 1e9)}),
     "tails too long on the plane": ("samples", {"samples": np.vstack([PLANE, [1e9, 0]])}),
     "gridsize": ("gridsize", {"samples": GOOD, "gridsize": 3}),
@@ -100,13 +107,14 @@ def test_refused_by_name(name: str) -> None:
 
 
 @pytest.mark.parametrize("power", [-1000, -530, 530, 1000])
-@pytest.mark.parametrize("draws", [GOOD, PLANE, np.column_stack([PLANE, GOOD])], ids=["1-D", "2-D", "3-D"])
+@pytest.mark.parametrize(
+    "draws", [GOOD, PLANE, np.column_stack([PLANE, GOOD])], ids=["1-D", "2-D", "3-D"]
+)
 def test_any_unit_gives_the_same_region(power: int, draws: np.ndarray) -> None:
     """The witness is the region of the draws themselves.
 
-    A power of two changes no digit, but that on a plane the kernel is cut at four of the larger bandwidth, as
-    in ks: 6e-5 of its mass.
-    """
+    A power of two changes no digit, but that on a plane the kernel is cut at four of the larger
+    bandwidth, as in ks: 6e-5 of its mass."""
     unit = np.ldexp(1.0, power)
     scale = unit if draws.ndim == 1 else np.array([1.0, unit, 1.0])[: draws.shape[1]]
     plain, scaled = (hdr(x, [0.5, 0.9], backend="scipy") for x in (draws, draws * scale))
@@ -163,7 +171,9 @@ def test_unnormalised_density_is_pointed_out() -> None:
     np.testing.assert_allclose(result.intervals, [[-1.96, 1.96]], atol=1e-3)
 
 
-@pytest.mark.parametrize("density", [(np.array([0.0, 1.0]), np.ones(2)), (np.arange(2.0),) * 2 + (np.ones((2, 2)),)])
+@pytest.mark.parametrize(
+    "density", [(np.array([0.0, 1.0]), np.ones(2)), (np.arange(2.0),) * 2 + (np.ones((2, 2)),)]
+)
 def test_flat_density_is_pointed_out(density: Any) -> None:
     with pytest.warns(DataWarning, match="flat"):
         result = hdr(density=density, prob=0.5)
@@ -172,7 +182,10 @@ def test_flat_density_is_pointed_out(density: Any) -> None:
 
 
 def test_long_tails_get_a_finer_grid(rng: np.random.Generator) -> None:
-    """Cauchy draws: 1,001 points would be many bandwidths apart. True half-widths: 1 at 50%, 6.314 at 90%."""
+    """Cauchy draws: 1,001 points would be many bandwidths apart.
+
+    True half-widths: 1 at 50%, 6.314 at 90%.
+    """
     result = hdr(rng.standard_cauchy(5000), [0.5, 0.9])
     step = np.diff(result.density[0])[0]
     assert 0 < step <= 0.5 * result.bandwidth * (1 + 1e-9)

@@ -8,10 +8,15 @@ import pytest
 from ...calibration.hdr import masses
 
 
-@pytest.mark.parametrize("name", ["normal", "two normals", "Beta(2, 8) on [0, 1]", "half-normal on [0, ∞)"])
+@pytest.mark.parametrize(
+    "name", ["normal", "two normals", "Beta(2, 8) on [0, 1]", "half-normal on [0, ∞)"]
+)
 @pytest.mark.parametrize("prob", [0.5, 0.95])
 def test_mean_mass_on_a_line(name: str, prob: float) -> None:
-    """100 replicates at n = 5,000: half a point and three Monte Carlo errors, which are below .1 points."""
+    """100 replicates at n = 5,000.
+
+    Half a point and three Monte Carlo errors, which are below .1 points.
+    """
     found = masses(name, 5_000, prob, 100, np.random.default_rng(1))
     error = found.std(ddof=1) / 10
     assert error < 1.5e-3

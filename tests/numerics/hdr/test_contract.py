@@ -11,8 +11,12 @@ import pytest
 from fairstats.numerics.hdr.grids import Kernel
 
 PACKAGE = "fairstats.numerics.hdr"
-BACK_ENDS = [name for name in ("scipy_backend", "r_backend") if importlib.util.find_spec(f"{PACKAGE}.{name}")]
-FUNCTIONS = [name for name, member in vars(Kernel).items() if inspect.isfunction(member) and name[0] != "_"]
+BACK_ENDS = [
+    name for name in ("scipy_backend", "r_backend") if importlib.util.find_spec(f"{PACKAGE}.{name}")
+]
+FUNCTIONS = [
+    name for name, member in vars(Kernel).items() if inspect.isfunction(member) and name[0] != "_"
+]
 
 
 def test_the_contract_has_functions() -> None:

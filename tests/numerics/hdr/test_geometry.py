@@ -22,7 +22,9 @@ def curve_of(values: np.ndarray) -> Curve:
     return Curve(np.cumsum(np.linspace(0.5, 1.5, values.size)), values)
 
 
-heights = arrays(np.float64, st.integers(2, 30), elements=st.integers(0, 8).map(float)).filter(np.any)
+heights = arrays(np.float64, st.integers(2, 30), elements=st.integers(0, 8).map(float)).filter(
+    np.any
+)
 
 
 @given(heights, st.floats(0.01, 0.99))
@@ -78,14 +80,19 @@ def test_normal_density_on_the_plane(prob: float) -> None:
 
 
 def test_area_and_mass_against_riemann_sums(rng: np.random.Generator) -> None:
-    """The triangles follow the bilinear surface to second order: 2% here, where cells are random."""
+    """The triangles follow the bilinear surface to second order.
+
+    2% here, where cells are random.
+    """
     random = Surface(np.arange(12.0), np.arange(9.0), rng.random((12, 9)))
     pieces = plane.triangles(random)
     x, y = (np.arange(0.005, last, 0.01) for last in (11.0, 8.0))
     points = np.stack(np.meshgrid(x, y, indexing="ij"), axis=-1).reshape(-1, 2)
     height = random.at(points)
     for level in (0.2, 0.5, 0.7):
-        assert plane.area_above(pieces, level) == pytest.approx((height >= level).sum() * 1e-4, rel=0.02)
+        assert plane.area_above(pieces, level) == pytest.approx(
+            (height >= level).sum() * 1e-4, rel=0.02
+        )
         mass = height[height >= level].sum() * 1e-4
         assert plane.mass_above(pieces, level) == pytest.approx(mass, rel=0.02)
     assert pieces.mass == pytest.approx(height.sum() * 1e-4, rel=1e-4)

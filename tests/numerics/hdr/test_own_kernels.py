@@ -1,4 +1,7 @@
-"""A draw is judged by the density of the others; the errors beside an atom are those of resamples."""
+"""A draw is judged by the density of the others.
+
+The errors beside an atom are those of resamples.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +20,15 @@ FREE = (-math.inf, math.inf)
 
 
 def test_without_its_kernel_a_draw_has_the_density_of_the_others() -> None:
-    """Witness: the density estimated without that draw. On a plane binning is exact in it, also where the
-    grid is as coarse as the kernel."""
+    """Witness: the density estimated without that draw. On a plane binning is exact in it, also
+    where the grid is as coarse as the kernel."""
     x = np.random.default_rng(1).standard_normal((40, 2))
     for size in (15, 61):
-        h, low, high = np.array([0.4, 0.7]), np.full(2, -5.0), np.full(2, 5.0)
+        h = np.array([0.4, 0.7])
+        low = np.full(2, -5.0)
+        high = np.full(2, 5.0)
         axis = Axis(-5.0, 5.0, size)
-        own = own_kernels(x[:, 0], 0.4, axis, FREE) * own_kernels(x[:, 1], 0.7, axis, FREE)
+        own = own_kernels(x[:, 0], 0.4, axis, []) * own_kernels(x[:, 1], 0.7, axis, [])
         at = scipy_backend.density_2d(x, h, low, high, (size, size)).at(x)
         for i in range(0, 40, 7):
             others = scipy_backend.density_2d(np.delete(x, i, axis=0), h, low, high, (size, size))
@@ -33,7 +38,8 @@ def test_without_its_kernel_a_draw_has_the_density_of_the_others() -> None:
 def test_without_its_counts_a_draw_has_the_shifted_histogram_of_the_others() -> None:
     """Witness: the histogram of all draws but that one, on the same cells."""
     x = np.random.default_rng(7).standard_normal((50, 2))
-    low, high = np.full(2, -4.0), np.full(2, 4.5)
+    low = np.full(2, -4.0)
+    high = np.full(2, 4.5)
     at = scipy_backend.shifted_histogram(x, low, high).at(x)
     own = scipy_backend.own_shifts(x, low, high)
     for i in range(0, 50, 7):
@@ -59,12 +65,17 @@ def test_the_level_is_the_quantile_of_the_others_densities(support: tuple[float,
 
 @pytest.mark.parametrize(("dimension", "n", "runs"), [(1, 100, 250), (2, 300, 60), (3, 300, 30)])
 def test_regions_hold_of_new_draws_what_they_state(dimension: int, n: int, runs: int) -> None:
-    """95 ± 1 points, and 3 Monte Carlo errors; counting their own kernels they held 93.4 and 93.1."""
+    """95 ± 1 points, and 3 Monte Carlo errors.
+
+    Counting their own kernels they held 93.4 and 93.1.
+    """
     rng = np.random.default_rng([dimension, n])
     root = np.linalg.cholesky(0.6 * np.ones((dimension, dimension)) + 0.4 * np.eye(dimension))
     new = rng.standard_normal((5_000, dimension)) @ root.T
     held = [
-        hdr(rng.standard_normal((n, dimension)) @ root.T, 0.95, backend="scipy").contains(new).mean()
+        hdr(rng.standard_normal((n, dimension)) @ root.T, 0.95, backend="scipy")
+        .contains(new)
+        .mean()
         for _ in range(runs)
     ]
     assert abs(np.mean(held) - 0.95) < 0.01 + 3 * np.std(held) / math.sqrt(runs)
@@ -90,7 +101,10 @@ def test_errors_beside_an_atom_are_those_of_resamples(monkeypatch: pytest.Monkey
 @pytest.mark.slow
 @pytest.mark.parametrize(("atom", "prob"), [(2.0, 0.5), (2.0, 0.9), (0.5, 0.95)])
 def test_stated_errors_beside_an_atom(atom: float, prob: float) -> None:
-    """Within a factor 1.7 of the spread over samples; the influence functions stated .25 to .5 of it."""
+    """Within a factor 1.7 of the spread over samples.
+
+    The influence functions stated .25 to .5 of it.
+    """
     rng = np.random.default_rng([1, int(10 * atom), int(100 * prob)])
 
     def one() -> Any:

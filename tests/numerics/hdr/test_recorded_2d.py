@@ -1,9 +1,8 @@
 """Every recorded two-dimensional case: hdrcde::hdr.2d with ash and with ks, under R 4.2.2.
 
-Tolerances are those that the recording asks for: f_α from the given grid 1e-12 relative, averaged shifted
-histogram 1e-6 (its weights are single precision in R). Beyond what is asked, our kernel density equals
-ks's at its bandwidth.
-"""
+Tolerances are those that the recording asks for: f_α from the given grid 1e-12 relative, averaged
+shifted histogram 1e-6 (its weights are single precision in R). Beyond what is asked, our kernel
+density equals ks's at its bandwidth."""
 
 from __future__ import annotations
 
@@ -46,7 +45,10 @@ def test_level_and_mode_from_the_given_grid(case: dict[str, Any], method: str) -
 
 
 def test_area_is_near_the_count_of_cells(case: dict[str, Any]) -> None:
-    """The recorded area counts cells whose grid point is above: off by a part of those at the boundary."""
+    """The recorded area counts cells whose grid point is above.
+
+    Off by a part of those at the boundary.
+    """
     call = case["ks"]
     result = hdr(case["samples"], call["probs"], density=call["grid"])
     np.testing.assert_allclose(result.area, call["area"], rtol=0.01)
@@ -57,7 +59,9 @@ def test_averaged_shifted_histogram(case: dict[str, Any]) -> None:
     result = hdr(case["samples"], call["probs"], estimator="ash", level="in_sample")
     for ours, theirs in zip(result.density[:2], call["grid"][:2], strict=True):
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-12 * np.ptp(theirs))
-    np.testing.assert_allclose(result.density[2], call["grid"][2], rtol=0, atol=1e-6 * call["grid"][2].max())
+    np.testing.assert_allclose(
+        result.density[2], call["grid"][2], rtol=0, atol=1e-6 * call["grid"][2].max()
+    )
     np.testing.assert_allclose(result.falpha, call["falpha"], rtol=1e-6)
 
 
@@ -70,5 +74,10 @@ def test_kernel_density_at_the_bandwidth_of_ks(case: dict[str, Any]) -> None:
 
 
 def test_plug_in_is_near_that_of_ks(case: dict[str, Any]) -> None:
-    """Hpi.diag has one pilot bandwidth for all functionals, ours one for each: they agree to a tenth."""
-    np.testing.assert_allclose(plug_in_2d(case["samples"]), np.sqrt(np.diag(case["ks"]["H"])), rtol=0.1)
+    """Hpi.diag has one pilot bandwidth for all functionals, ours one for each.
+
+    They agree to a tenth.
+    """
+    np.testing.assert_allclose(
+        plug_in_2d(case["samples"]), np.sqrt(np.diag(case["ks"]["H"])), rtol=0.1
+    )

@@ -18,7 +18,9 @@ from fairstats.numerics.hdr.grids import Surface
 from fairstats.numerics.hdr.region import hdr
 
 BASE = np.random.default_rng(7).gamma(3.0, size=400)
-MIXTURE = np.concatenate([np.random.default_rng(8).normal(-2, 0.7, 600), np.random.default_rng(9).normal(2, 1, 400)])
+MIXTURE = np.concatenate(
+    [np.random.default_rng(8).normal(-2, 0.7, 600), np.random.default_rng(9).normal(2, 1, 400)]
+)
 PLANE = np.random.default_rng(10).multivariate_normal([0, 0], [[1, 0.6], [0.6, 1]], 400)
 SPACE = np.random.default_rng(11).standard_normal((300, 3))
 
@@ -29,13 +31,16 @@ shifts = st.floats(-5, 5)
 @settings(max_examples=40)
 @given(factors, shifts, st.sampled_from([BASE, MIXTURE]))
 def test_scale_and_shift_on_a_line(factor: float, shift: float, draws: np.ndarray) -> None:
-    plain, moved = hdr(draws, [0.5, 0.95]), hdr((draws + shift) * factor, [0.5, 0.95])
+    plain = hdr(draws, [0.5, 0.95])
+    moved = hdr((draws + shift) * factor, [0.5, 0.95])
     assert moved.bandwidth == pytest.approx(factor * plain.bandwidth, rel=1e-8)
     for one, other in zip(plain.regions, moved.regions, strict=True):
         assert one.intervals is not None
         assert one.errors is not None
         span = factor * np.ptp(draws)
-        np.testing.assert_allclose(other.intervals, factor * (one.intervals + shift), rtol=0, atol=1e-8 * span)
+        np.testing.assert_allclose(
+            other.intervals, factor * (one.intervals + shift), rtol=0, atol=1e-8 * span
+        )
         np.testing.assert_allclose(other.errors, factor * one.errors, rtol=1e-6)
         assert other.falpha == pytest.approx(one.falpha / factor, rel=1e-8)
 
@@ -43,15 +48,20 @@ def test_scale_and_shift_on_a_line(factor: float, shift: float, draws: np.ndarra
 @settings(max_examples=15)
 @given(factors, shifts)
 def test_scale_and_shift_on_a_plane(factor: float, shift: float) -> None:
-    plain, moved = hdr(PLANE), hdr((PLANE + shift) * factor)
+    plain = hdr(PLANE)
+    moved = hdr((PLANE + shift) * factor)
     np.testing.assert_allclose(moved.bandwidth, factor * plain.bandwidth, rtol=1e-8)
     assert moved.area == pytest.approx(factor**2 * plain.area, rel=1e-8)
     assert moved.falpha == pytest.approx(plain.falpha / factor**2, rel=1e-8)
 
 
 def test_units_of_the_axes_matter_little() -> None:
-    """As in ks a kernel ends at four times the larger bandwidth on both axes: 1e-4, not rounding."""
-    plain, moved = hdr(PLANE), hdr(PLANE * [1.0, 1000.0])
+    """As in ks a kernel ends at four times the larger bandwidth on both axes.
+
+    1e-4, not rounding.
+    """
+    plain = hdr(PLANE)
+    moved = hdr(PLANE * [1.0, 1000.0])
     np.testing.assert_allclose(moved.bandwidth, plain.bandwidth * [1.0, 1000.0], rtol=1e-8)
     assert moved.area == pytest.approx(1000 * plain.area, rel=1e-4)
 
@@ -59,7 +69,8 @@ def test_units_of_the_axes_matter_little() -> None:
 @settings(max_examples=5)
 @given(factors)
 def test_scale_in_space(factor: float) -> None:
-    plain, moved = hdr(SPACE), hdr(SPACE * factor)
+    plain = hdr(SPACE)
+    moved = hdr(SPACE * factor)
     assert moved.falpha == pytest.approx(plain.falpha / factor**3, rel=1e-8)
 
 
@@ -95,7 +106,9 @@ def test_regions_are_nested(probs: list[float]) -> None:
 def test_two_modes_give_two_intervals() -> None:
     """Witness: the density 0.6·N(−2, 0.7²) + 0.4·N(2, 1) itself, within four Monte Carlo errors."""
     grid = np.linspace(-7, 8, 30_001)
-    truth = 0.6 / 0.7 * np.exp(-0.5 * ((grid + 2) / 0.7) ** 2) + 0.4 * np.exp(-0.5 * (grid - 2) ** 2)
+    truth = 0.6 / 0.7 * np.exp(-0.5 * ((grid + 2) / 0.7) ** 2) + 0.4 * np.exp(
+        -0.5 * (grid - 2) ** 2
+    )
     exact = hdr(density=(grid, truth / np.sqrt(2 * np.pi)), prob=0.9)
     found = hdr(MIXTURE, 0.9)
     assert np.shape(found.intervals) == np.shape(exact.intervals) == (2, 2)
@@ -114,7 +127,8 @@ def test_bounds_stay_inside_the_support(rng: np.random.Generator, prob: float) -
         (rng.beta(0.7, 1.5, 2000), (0, 1)),
         (rng.random(2000), (0, 1)),
     ):
-        low, high = ((-np.inf if support[0] is None else support[0]), (np.inf if support[1] is None else support[1]))
+        low = -np.inf if support[0] is None else support[0]
+        high = np.inf if support[1] is None else support[1]
         result = hdr(draws, prob, support=support)
         assert low <= result.intervals.min()
         assert result.intervals.max() <= high
@@ -123,7 +137,10 @@ def test_bounds_stay_inside_the_support(rng: np.random.Generator, prob: float) -
 
 
 def test_half_normal_reaches_its_bound(rng: np.random.Generator) -> None:
-    """True 90% region of |N(0, 1)|: [0, 1.645]. Without the support it starts above 0 or reaches below it."""
+    """True 90% region of |N(0, 1)|: [0, 1.645].
+
+    Without the support it starts above 0 or reaches below it.
+    """
     draws = np.abs(rng.standard_normal(20_000))
     result = hdr(draws, 0.9, support=(0, None))
     assert result.intervals[0, 0] == 0.0
@@ -141,13 +158,19 @@ def test_both_bounds(rng: np.random.Generator) -> None:
 
 
 def test_a_far_bound_changes_nothing() -> None:
-    near, far = hdr(BASE), hdr(BASE, support=(-1000, 1000), bandwidth=hdr(BASE).bandwidth)
+    near = hdr(BASE)
+    far = hdr(BASE, support=(-1000, 1000), bandwidth=hdr(BASE).bandwidth)
     np.testing.assert_allclose(far.intervals, near.intervals, rtol=1e-12)
 
 
 def test_support_on_the_plane(rng: np.random.Generator) -> None:
-    """Rates near 1 and gaps near 0: the region reaches both bounds, keeps its mass, and ends there."""
-    draws = np.column_stack([1 - np.abs(0.1 * rng.standard_normal(4000)), np.abs(rng.standard_normal(4000))])
+    """Rates near 1 and gaps near 0.
+
+    The region reaches both bounds, keeps its mass, and ends there.
+    """
+    draws = np.column_stack(
+        [1 - np.abs(0.1 * rng.standard_normal(4000)), np.abs(rng.standard_normal(4000))]
+    )
     result = hdr(draws, 0.9, support=((0, 1), (0, None)))
     x, y, values = result.density
     assert x[-1] == 1.0
@@ -161,10 +184,14 @@ def test_support_on_the_plane(rng: np.random.Generator) -> None:
 
 @pytest.mark.parametrize(("plateau", "told"), [(0.953, False), (0.957, True)])
 def test_a_flat_density_is_told_from_half_a_percent_on(plateau: float, told: bool) -> None:
-    """By hand: height p on [0, 1] and 1 − p on [1, 2] hold p on the plateau, to half a grid step."""
+    """By hand: height p on [0, 1] and 1 − p on [1, 2] hold p on the plateau, to half a grid
+    step.
+    """
     x = np.linspace(0, 2, 2001)
     density = (x, np.where(x <= 1, plateau, 1 - plateau))
-    flat = pytest.warns(DataWarning, match="flat at its 0.95 level: the region {f ≥ falpha} holds 0.956")
+    flat = pytest.warns(
+        DataWarning, match="flat at its 0.95 level: the region {f ≥ falpha} holds 0.956"
+    )
     with flat if told else contextlib.nullcontext():
         assert hdr(density=density, prob=0.95).mass == pytest.approx(plateau, abs=5e-4)
 
@@ -189,7 +216,9 @@ def test_discrete_draws_may_have_several_runs() -> None:
     result = hdr(draws, 0.85, discrete=True)
     np.testing.assert_array_equal(result.intervals, [[0, 1], [4, 4]])
     np.testing.assert_allclose(result.regions[0].interval_masses, [0.6, 0.3])
-    assert result.regions[0].falpha_error == pytest.approx(np.sqrt(0.3 * 0.7 / 100), rel=1e-12)  # of a share
+    assert result.regions[0].falpha_error == pytest.approx(
+        np.sqrt(0.3 * 0.7 / 100), rel=1e-12
+    )  # of a share
 
 
 def test_few_pairs_of_values(rng: np.random.Generator) -> None:
@@ -201,7 +230,10 @@ def test_few_pairs_of_values(rng: np.random.Generator) -> None:
 
 
 def test_rounded_draws_stay_continuous(rng: np.random.Generator) -> None:
-    """N(0, 1) to one decimal has about 65 distinct values: a density, as in the recorded case with ties."""
+    """N(0, 1) to one decimal has about 65 distinct values.
+
+    A density, as in the recorded case with ties.
+    """
     assert hdr(np.round(rng.standard_normal(2000), 1)).kind == "density"
 
 
@@ -213,7 +245,9 @@ def test_regions_of_the_normal_on_the_plane(rng: np.random.Generator) -> None:
     result = hdr(draws, [0.5, 0.95])
     for region in result.regions:
         assert region.size == pytest.approx(-2 * np.pi * np.log(1 - region.prob), rel=0.05)
-        assert region.size_error == pytest.approx(np.sqrt(region.prob * (1 - region.prob) / 20_000) / region.falpha)
+        assert region.size_error == pytest.approx(
+            np.sqrt(region.prob * (1 - region.prob) / 20_000) / region.falpha
+        )
     assert np.hypot(*result.mode) < 0.7
     assert len(result.modes) >= 1
 
@@ -224,7 +258,8 @@ def test_estimators_agree_on_the_plane() -> None:
 
 
 def test_grid_density_on_the_plane_alone() -> None:
-    x, y = np.linspace(-5, 5, 151), np.linspace(-6, 6, 161)
+    x = np.linspace(-5, 5, 151)
+    y = np.linspace(-6, 6, 161)
     values = np.exp(-0.5 * (x[:, None] ** 2 + y[None, :] ** 2)) / (2 * np.pi)
     result = hdr(density=(x, y, values), prob=[0.95, 0.5])
     np.testing.assert_allclose(result.falpha, np.array([0.05, 0.5]) / (2 * np.pi), rtol=5e-3)
@@ -234,11 +269,19 @@ def test_grid_density_on_the_plane_alone() -> None:
 
 
 @pytest.mark.parametrize("dimension", [3, 5])
-def test_new_draws_fall_inside_in_higher_dimensions(rng: np.random.Generator, dimension: int) -> None:
-    """Without its own kernel a draw is like a new one: the share of new draws is prob, within 4 errors."""
-    draws, new = rng.standard_normal((2000, dimension)), rng.standard_normal((4000, dimension))
+def test_new_draws_fall_inside_in_higher_dimensions(
+    rng: np.random.Generator, dimension: int
+) -> None:
+    """Without its own kernel a draw is like a new one.
+
+    The share of new draws is prob, within 4 errors.
+    """
+    draws = rng.standard_normal((2000, dimension))
+    new = rng.standard_normal((4000, dimension))
     result = hdr(draws, 0.9)
-    assert result.contains(new).mean() == pytest.approx(0.9, abs=4 * np.sqrt(0.09 * (1 / 2000 + 1 / 4000)))
+    assert result.contains(new).mean() == pytest.approx(
+        0.9, abs=4 * np.sqrt(0.09 * (1 / 2000 + 1 / 4000))
+    )
 
 
 def test_many_draws_in_three_dimensions(rng: np.random.Generator) -> None:
@@ -261,9 +304,16 @@ def test_many_draws_in_three_dimensions(rng: np.random.Generator) -> None:
     ],
     ids=["normal", "half-normal", "mixture"],
 )
-def test_errors_are_the_spread_over_replicates(rng: np.random.Generator, draw: Any, options: Any) -> None:
+def test_errors_are_the_spread_over_replicates(
+    rng: np.random.Generator, draw: Any, options: Any
+) -> None:
     """300 replicates give the spread to 4%; the formula is right to first order: 15%."""
-    ends, errors, levels, level_errors, sizes, size_errors = [], [], [], [], [], []
+    ends = []
+    errors = []
+    levels = []
+    level_errors = []
+    sizes = []
+    size_errors = []
     for _ in range(300):
         region = hdr(draw(rng), 0.9, bandwidth=0.25, **options).regions[0]
         if ends and np.shape(region.intervals) != np.shape(ends[0]):
@@ -281,7 +331,9 @@ def test_errors_are_the_spread_over_replicates(rng: np.random.Generator, draw: A
 
 def test_error_of_an_area(rng: np.random.Generator) -> None:
     """100 replicates: 7%, and the formula leaves out second-order terms: 25%."""
-    regions = [hdr(rng.standard_normal((2000, 2)), 0.9, bandwidth=0.3).regions[0] for _ in range(100)]
+    regions = [
+        hdr(rng.standard_normal((2000, 2)), 0.9, bandwidth=0.3).regions[0] for _ in range(100)
+    ]
     spread = np.std([region.size for region in regions])
     assert np.mean([region.size_error for region in regions]) == pytest.approx(spread, rel=0.25)
 
@@ -319,7 +371,10 @@ def test_the_fewest_draws_and_points_of_a_grid(rng: np.random.Generator) -> None
 
 
 def test_the_bandwidth_is_that_of_the_mean_probability(rng: np.random.Generator) -> None:
-    """Witness: `hdr_bandwidth` at it; on a plane 1.3 times the plug-in; in space the normal reference."""
+    """Witness: `hdr_bandwidth` at it; on a plane 1.3 times the plug-in.
+
+    In space the normal reference.
+    """
     x = rng.standard_normal(300)
     assert hdr(x, [0.5, 0.9]).bandwidth == hdr_bandwidth(x, 0.7)
     assert hdr(x, 0.5, support=(-9, 9)).bandwidth == hdr_bandwidth(x, 0.5, (-9.0, 9.0))

@@ -15,7 +15,9 @@ from fairstats.ground.results import TIDY_COLUMNS
 from fairstats.numerics.hdr.region import hdr
 from fairstats.numerics.hdr.result import HdrResult
 
-DRAWS = np.concatenate([np.random.default_rng(1).normal(-2, 0.7, 600), np.random.default_rng(2).normal(2, 1, 400)])
+DRAWS = np.concatenate(
+    [np.random.default_rng(1).normal(-2, 0.7, 600), np.random.default_rng(2).normal(2, 1, 400)]
+)
 PLANE = np.random.default_rng(3).standard_normal((300, 2))
 SPACE = np.random.default_rng(4).standard_normal((300, 4))
 
@@ -85,7 +87,10 @@ def test_membership() -> None:
     result = hdr(DRAWS, [0.9, 0.5])
     assert result.contains(-2.0).tolist() == [True]
     assert result.contains([0.0, -2.0, 99.0]).tolist() == [False, True, False]
-    assert result.contains(np.linspace(-4, 5, 50), prob=0.5).sum() < result.contains(np.linspace(-4, 5, 50)).sum()
+    assert (
+        result.contains(np.linspace(-4, 5, 50), prob=0.5).sum()
+        < result.contains(np.linspace(-4, 5, 50)).sum()
+    )
     assert hdr(PLANE).contains([0.0, 0.0]).tolist() == [True]
     with pytest.raises(InputError, match="one of"):
         result.contains(0.0, prob=0.8)
@@ -104,7 +109,13 @@ def test_what_another_dimension_has() -> None:
 
 def test_printed_result_says_how() -> None:
     text = str(hdr(DRAWS, 0.9))
-    for part in ("Highest density region", "ci_low", "Bandwidth", "Gaussian kernel density", "scipy"):
+    for part in (
+        "Highest density region",
+        "ci_low",
+        "Bandwidth",
+        "Gaussian kernel density",
+        "scipy",
+    ):
         assert part in text
     assert "<table" in hdr(PLANE)._repr_html_()
 
@@ -128,9 +139,9 @@ def test_no_plot_in_four_dimensions() -> None:
 
 def test_import_loads_nothing_heavy() -> None:
     code = (
-        "import sys, fairstats.numerics.hdr.region, fairstats.plots.hdr\n"
-        "heavy = {'scipy.stats', 'scipy.optimize', 'matplotlib', 'rpy2', 'arviz'} & set(sys.modules)\n"
-        "sys.exit(','.join(sorted(heavy)) or 0)"
+        "import sys, fairstats.numerics.hdr.region, fairstats.plots.hdr\nheavy = {'scipy.stats',"
+        " 'scipy.optimize', 'matplotlib', 'rpy2', 'arviz'} &"
+        " set(sys.modules)\nsys.exit(','.join(sorted(heavy)) or 0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
@@ -140,14 +151,25 @@ def test_answers_and_what_a_region_cannot_have() -> None:
     result = hdr(DRAWS, [0.5, 0.9])
     assert result.estimate == result.mode
     assert result[0.9] is result.regions[1]
-    for name in ("confidence_interval", "pvalue", "verdict", "comparisons", "std_error", "statistic"):
+    for name in (
+        "confidence_interval",
+        "pvalue",
+        "verdict",
+        "comparisons",
+        "std_error",
+        "statistic",
+    ):
         assert not hasattr(result, name)
         assert name not in dir(result)
 
 
 @pytest.mark.parametrize(
     ("draws", "words"),
-    [(DRAWS, r"is \[.*\] and \[.*\] and holds 90.0% of 1,000 draws"), (PLANE, "has the area"), (SPACE, "of 4")],
+    [
+        (DRAWS, r"is \[.*\] and \[.*\] and holds 90.0% of 1,000 draws"),
+        (PLANE, "has the area"),
+        (SPACE, "of 4"),
+    ],
     ids=["line", "plane", "space"],
 )
 def test_sentences(draws: np.ndarray, words: str) -> None:

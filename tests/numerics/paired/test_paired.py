@@ -1,6 +1,5 @@
-"""Two models on the same people. Witnesses: statsmodels' NonlinearDeltaCov on the eight cells, closed forms,
-simulation.
-"""
+"""Two models on the same people. Witnesses: statsmodels' NonlinearDeltaCov on the eight cells,
+closed forms, simulation."""
 
 from __future__ import annotations
 
@@ -35,7 +34,8 @@ PAIRED_METRICS = tuple(
     for name, metric in METRICS.items()
     if metric.contrast != "gap"
     and len(metric.rates) == 1
-    and metric.rates[0] in ("selection_rate", "tpr", "fpr", "tnr", "ppv", "npv", "false_omission_rate")
+    and metric.rates[0]
+    in ("selection_rate", "tpr", "fpr", "tnr", "ppv", "npv", "false_omission_rate")
     and "predictions" in metric.needs
 )
 #: Cells 111 110 101 100 011 010 001 000: label, prediction of A, prediction of B.
@@ -55,8 +55,11 @@ def rate_of(cells: Any, rate: str, model: int) -> Any:
     """A rate of one model from the eight cells of one group."""
     success, case = SUCCESS_CASES[rate]
     k = d = 0.0
-    for name, count in zip(("111", "110", "101", "100", "011", "010", "001", "000"), cells, strict=True):
-        y, p = int(name[0]), int(name[1 + model])
+    for name, count in zip(
+        ("111", "110", "101", "100", "011", "010", "001", "000"), cells, strict=True
+    ):
+        y = int(name[0])
+        p = int(name[1 + model])
         if case(y, p):
             d = d + count
             if success(y, p):
@@ -64,9 +67,16 @@ def rate_of(cells: Any, rate: str, model: int) -> Any:
     return k / d
 
 
-def expand(counts: dict[str, tuple[int, ...]]) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+def expand(
+    counts: dict[str, tuple[int, ...]],
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     names = ("111", "110", "101", "100", "011", "010", "001", "000")
-    rows = [(*map(int, name), g) for g, c in counts.items() for name, n in zip(names, c, strict=True) for _ in range(n)]
+    rows = [
+        (*map(int, name), g)
+        for g, c in counts.items()
+        for name, n in zip(names, c, strict=True)
+        for _ in range(n)
+    ]
     y, a, b, g = zip(*rows, strict=True)
     return np.array(y), np.array(a), np.array(b), np.array(g)
 
@@ -79,15 +89,24 @@ def test_change_and_standard_error_as_statsmodels(metric: str) -> None:
     def change(x: np.ndarray) -> np.ndarray:
         values = [[rate_of(part, rate, model) for part in (x[:8], x[8:])] for model in (0, 1)]
         if contrast == "ratio":
-            return np.array([np.log(values[1][0] / values[1][1]) - np.log(values[0][0] / values[0][1])])
+            return np.array(
+                [np.log(values[1][0] / values[1][1]) - np.log(values[0][0] / values[0][1])]
+            )
         return np.array([values[1][0] - values[1][1] - values[0][0] + values[0][1]])
 
     covariance = np.diag(cells) - np.outer(cells, cells) / cells.sum()
-    gradient = np.column_stack([(change(cells + e) - change(cells - e)) / 2e-3 for e in 1e-3 * np.eye(16)])
+    gradient = np.column_stack(
+        [(change(cells + e) - change(cells - e)) / 2e-3 for e in 1e-3 * np.eye(16)]
+    )
     witness = NonlinearDeltaCov(change, cells, covariance, deriv=lambda _: gradient)
     error = float(np.sqrt(np.squeeze(witness.cov())))
     result = fs.compare_models(
-        None, None, None, metrics=metric, counts=fs.results.PairedCounts.from_counts(COUNTS), reference="a"
+        None,
+        None,
+        None,
+        metrics=metric,
+        counts=fs.results.PairedCounts.from_counts(COUNTS),
+        reference="a",
     )
     value = float(change(cells)[0])
     if contrast == "ratio":
@@ -99,33 +118,49 @@ def test_change_and_standard_error_as_statsmodels(metric: str) -> None:
 
 def test_before_and_after_are_the_unpaired_metrics() -> None:
     y, a, b, g = expand(COUNTS)
-    result = fs.compare_models(y, a, b, sensitive_features=g, reference="a", metrics="conditional_accuracy_1")
+    result = fs.compare_models(
+        y, a, b, sensitive_features=g, reference="a", metrics="conditional_accuracy_1"
+    )
     change = result.comparisons[0]
-    assert change.before == pytest.approx(fs.conditional_accuracy(y, a, sensitive_features=g, reference="a").estimate)
-    assert change.after == pytest.approx(fs.conditional_accuracy(y, b, sensitive_features=g, reference="a").estimate)
+    assert change.before == pytest.approx(
+        fs.conditional_accuracy(y, a, sensitive_features=g, reference="a").estimate
+    )
+    assert change.after == pytest.approx(
+        fs.conditional_accuracy(y, b, sensitive_features=g, reference="a").estimate
+    )
     assert change.estimate == pytest.approx(change.after / change.before, rel=1e-12)
 
 
 def test_a_difference_of_selection_rates_in_closed_form() -> None:
-    """Var = Σ_s Var(ŷ_B − ŷ_A | s)/n_s, as in McNemar's setting: (b + c − (b − c)²/n)/n² per group."""
+    """Var = Σ_s Var(ŷ_B − ŷ_A | s)/n_s, as in McNemar's setting.
+
+    (b + c − (b − c)²/n)/n² per group.
+    """
     y, a, b, g = expand(COUNTS)
-    result = fs.compare_models(y, a, b, sensitive_features=g, reference="a", metrics="demographic_parity_difference")
+    result = fs.compare_models(
+        y, a, b, sensitive_features=g, reference="a", metrics="demographic_parity_difference"
+    )
     variance = 0.0
     for group in "ab":
         d = (b - a)[g == group]
         variance += d.var() / d.size
     assert result.comparisons[0].std_error == pytest.approx(np.sqrt(variance), rel=1e-10)
-    assert result.estimate == pytest.approx((b - a)[g == "b"].mean() - (b - a)[g == "a"].mean(), abs=1e-14)
+    assert result.estimate == pytest.approx(
+        (b - a)[g == "b"].mean() - (b - a)[g == "a"].mean(), abs=1e-14
+    )
 
 
 def test_pairing_matters() -> None:
-    """Models that nearly agree: the paired interval is several times shorter than two independent samples
-    allow.
-    """
+    """Models that nearly agree: the paired interval is several times shorter than two independent
+    samples allow."""
     y, a, _, g = expand(COUNTS)
     b = np.where(np.arange(a.size) % 40 == 0, 1 - a, a)
-    result = fs.compare_models(y, a, b, sensitive_features=g, reference="a", metrics="demographic_parity_difference")
-    alone = fs.demographic_parity_difference(y, a, sensitive_features=g, reference="a", method="delta").std_error
+    result = fs.compare_models(
+        y, a, b, sensitive_features=g, reference="a", metrics="demographic_parity_difference"
+    )
+    alone = fs.demographic_parity_difference(
+        y, a, sensitive_features=g, reference="a", method="delta"
+    ).std_error
     assert result.comparisons[0].std_error < alone * np.sqrt(2) / 3
 
 
@@ -145,7 +180,12 @@ def test_coverage(metric: str, rng: np.random.Generator) -> None:
     for _ in range(600):
         counts = {g: tuple(int(v) for v in rng.multinomial(600, shares[g])) for g in "ab"}
         result = fs.compare_models(
-            None, None, None, metrics=metric, counts=fs.results.PairedCounts.from_counts(counts), reference="a"
+            None,
+            None,
+            None,
+            metrics=metric,
+            counts=fs.results.PairedCounts.from_counts(counts),
+            reference="a",
         )
         hits += truth in result.confidence_interval
     assert hits / 600 == pytest.approx(0.95, abs=0.036)
@@ -154,7 +194,9 @@ def test_coverage(metric: str, rng: np.random.Generator) -> None:
 @pytest.mark.parametrize("metric", PAIRED_METRICS)
 def test_identical_predictions_are_evidence_of_little_change(metric: str) -> None:
     y, a, _, g = expand(COUNTS)
-    change = fs.compare_models(y, a, a, sensitive_features=g, reference="a", metrics=metric).comparisons[0]
+    change = fs.compare_models(
+        y, a, a, sensitive_features=g, reference="a", metrics=metric
+    ).comparisons[0]
     none = 1.0 if METRICS[metric].contrast == "ratio" else 0.0
     low, high = change.confidence_interval
     assert change.estimate == none
@@ -167,8 +209,12 @@ def test_identical_predictions_are_evidence_of_little_change(metric: str) -> Non
 def test_identical_predictions_in_closed_form() -> None:
     """Tango's limits with no changed decision are ±z²/(n + z²); MOVER adds their squares."""
     z2 = norm.ppf(0.975) ** 2
-    counts = fs.results.PairedCounts.from_counts({"a": (30, 0, 0, 20, 10, 0, 0, 40), "b": (4, 0, 0, 6, 5, 0, 0, 5)})
-    change = fs.compare_models(counts=counts, metrics="demographic_parity_difference", reference="a")
+    counts = fs.results.PairedCounts.from_counts(
+        {"a": (30, 0, 0, 20, 10, 0, 0, 40), "b": (4, 0, 0, 6, 5, 0, 0, 5)}
+    )
+    change = fs.compare_models(
+        counts=counts, metrics="demographic_parity_difference", reference="a"
+    )
     reach = float(np.hypot(z2 / (100 + z2), z2 / (20 + z2)))
     assert tuple(change.confidence_interval) == pytest.approx((-reach, reach), rel=1e-9)
 
@@ -178,7 +224,9 @@ def test_swapping_the_models_turns_the_change_over() -> None:
     for metric in PAIRED_METRICS:
         contrast = METRICS[metric].contrast
         ab, ba = (
-            fs.compare_models(y, *models, sensitive_features=g, metrics=metric, reference="a").comparisons[0]
+            fs.compare_models(
+                y, *models, sensitive_features=g, metrics=metric, reference="a"
+            ).comparisons[0]
             for models in ((a, b), (b, a))
         )
         assert ab.before == ba.after
@@ -197,7 +245,8 @@ def test_swapping_the_models_turns_the_change_over() -> None:
 
 def test_distance_to_parity() -> None:
     """From −0.30 to +0.05 is closer, from 0 to −0.3 further."""
-    far, near = {"a": (500, 0, 0, 0, 0, 0, 0, 500), "b": (200, 0, 350, 450, 0, 0, 0, 0)}, None
+    far = {"a": (500, 0, 0, 0, 0, 0, 0, 500), "b": (200, 0, 350, 450, 0, 0, 0, 0)}
+    near = None
     result = fs.compare_models(
         None,
         None,
@@ -217,18 +266,32 @@ def test_labels_missing_values_and_weights(rng: np.random.Generator) -> None:
     y, a, b, g = expand(COUNTS)
     names = np.array(["no", "yes"])
     wanted = fs.compare_models(y, a, b, sensitive_features=g, reference="a")
-    found = fs.compare_models(names[y], names[a], names[b], sensitive_features=g, reference="a", pos_label="yes")
+    found = fs.compare_models(
+        names[y], names[a], names[b], sensitive_features=g, reference="a", pos_label="yes"
+    )
     assert found.confidence_interval == wanted.confidence_interval
     mapped = fs.compare_models(
-        y, names[a], b + 1, sensitive_features=g, reference="a", pos_label={"y_true": 1, "y_pred": "yes", "y_pred_b": 2}
+        y,
+        names[a],
+        b + 1,
+        sensitive_features=g,
+        reference="a",
+        pos_label={"y_true": 1, "y_pred": "yes", "y_pred_b": 2},
     )
     assert mapped.confidence_interval == wanted.confidence_interval
     holes: list[Any] = b.tolist()
     holes[0] = None
     with pytest.warns(fs.FairstatsWarning, match=r"1 of .* rows left out .*y_pred_b: 1"):
-        dropped = fs.compare_models(y, a, holes, sensitive_features=g, reference="a", missing="drop")
-    assert dropped.estimate == fs.compare_models(y[1:], a[1:], b[1:], sensitive_features=g[1:], reference="a").estimate
-    unit = fs.compare_models(y, a, b, sensitive_features=g, reference="a", sample_weight=np.ones(y.size))
+        dropped = fs.compare_models(
+            y, a, holes, sensitive_features=g, reference="a", missing="drop"
+        )
+    assert (
+        dropped.estimate
+        == fs.compare_models(y[1:], a[1:], b[1:], sensitive_features=g[1:], reference="a").estimate
+    )
+    unit = fs.compare_models(
+        y, a, b, sensitive_features=g, reference="a", sample_weight=np.ones(y.size)
+    )
     assert unit.comparisons == wanted.comparisons
 
 
@@ -251,10 +314,14 @@ def constrained(table: Any, probabilities: Any) -> float:
 
     def negative(x: float) -> float:
         p = np.array(probabilities(x))
-        return np.inf if (p < -1e-15).any() else -float(np.sum(xlogy(table, np.clip(p, 1e-300, None))))
+        return (
+            np.inf if (p < -1e-15).any() else -float(np.sum(xlogy(table, np.clip(p, 1e-300, None))))
+        )
 
     low, high = probabilities.ends
-    found = minimize_scalar(negative, bounds=(low, high), method="bounded", options={"xatol": 1e-13})
+    found = minimize_scalar(
+        negative, bounds=(low, high), method="bounded", options={"xatol": 1e-13}
+    )
     return float(min((found.x, low, high), key=negative))
 
 
@@ -262,7 +329,8 @@ class RatioLine:
     """Cell probabilities with p_B = ratio·p_A, given the share of rows with no success."""
 
     def __init__(self, table: Any, ratio: float) -> None:
-        self.s, self.ratio = 1 - table[3] / sum(table), ratio
+        self.s = 1 - table[3] / sum(table)
+        self.ratio = ratio
         self.ends = max(0.0, (1 - ratio) * self.s), self.s / (1 + ratio)
 
     def __call__(self, a: float) -> tuple[float, ...]:
@@ -272,8 +340,11 @@ class RatioLine:
 
 def test_the_ratio_statistic_by_a_numeric_maximum(rng: np.random.Generator) -> None:
     for _ in range(300):
-        table = tuple(map(float, rng.multinomial(rng.integers(5, 150), rng.dirichlet([1, 0.5, 0.5, 1]))))
-        ratio, n = float(np.exp(rng.normal(0, 0.5))), sum(table)
+        table = tuple(
+            map(float, rng.multinomial(rng.integers(5, 150), rng.dirichlet([1, 0.5, 0.5, 1])))
+        )
+        ratio = float(np.exp(rng.normal(0, 0.5)))
+        n = sum(table)
         if sum(table[:3]) == 0:
             continue
         _, a, b, _ = RatioLine(table, ratio)(constrained(table, RatioLine(table, ratio)))
@@ -283,7 +354,10 @@ def test_the_ratio_statistic_by_a_numeric_maximum(rng: np.random.Generator) -> N
 
 
 def test_the_difference_statistic_by_a_numeric_maximum(rng: np.random.Generator) -> None:
-    """Given the difference, the changed decisions are the only parameter: the others are one cell."""
+    """Given the difference, the changed decisions are the only parameter.
+
+    The others are one cell.
+    """
     from scipy.optimize import minimize_scalar
     from scipy.special import xlogy
 
@@ -296,8 +370,11 @@ def test_the_difference_statistic_by_a_numeric_maximum(rng: np.random.Generator)
             p = np.clip([1 - 2 * q - d, q, q + d], 1e-300, None)
             return -float(np.sum(xlogy(cells, p)))
 
-        low, high = max(0.0, -d), (1 - d) / 2
-        found = minimize_scalar(negative, bounds=(low, high), method="bounded", options={"xatol": 1e-13})
+        low = max(0.0, -d)
+        high = (1 - d) / 2
+        found = minimize_scalar(
+            negative, bounds=(low, high), method="bounded", options={"xatol": 1e-13}
+        )
         q = min((found.x, low, high), key=negative)
         wanted = (b - a - n * d) / np.sqrt(n * (2 * q + d - d * d))
         assert difference_statistic((same, a, b, 0.0), d) == pytest.approx(wanted, abs=2e-5)
@@ -321,21 +398,32 @@ def test_equality_is_mcnemars_test() -> None:
     ],
 )
 def test_limits_as_ratesci(table: Any, difference: Any, ratio: Any) -> None:
-    """R's ratesci 1.0.0, pairbinci(method = "Score", skew = FALSE, bcf = FALSE), which prints six digits."""
-    z, table = norm.ppf(0.975), tuple(map(float, table))
+    """R's ratesci 1.0.0, pairbinci(method = "Score", skew = FALSE, bcf = FALSE), which prints six
+    digits.
+    """
+    z = norm.ppf(0.975)
+    table = tuple(map(float, table))
     assert [difference_end(table, end) for end in (z, -z)] == pytest.approx(difference, abs=1e-6)
     assert np.exp([log_ratio_end(table, end) for end in (z, -z)]) == pytest.approx(ratio, abs=1e-6)
 
 
 def test_exchanging_the_models_turns_the_limits_over() -> None:
-    table, turned = (43.0, 0.0, 3.0, 2.0), (43.0, 3.0, 0.0, 2.0)
+    table = (43.0, 0.0, 3.0, 2.0)
+    turned = (43.0, 3.0, 0.0, 2.0)
     for end in (difference_end, log_ratio_end):
-        low, high = end(table, 1.96), end(table, -1.96)
+        low = end(table, 1.96)
+        high = end(table, -1.96)
         assert (end(turned, 1.96), end(turned, -1.96)) == pytest.approx((-high, -low), abs=1e-9)
 
 
-def test_p_is_below_alpha_exactly_where_the_interval_excludes_no_change(rng: np.random.Generator) -> None:
-    for metric in ("disparate_impact", "demographic_parity_difference", "conditional_use_accuracy_1"):
+def test_p_is_below_alpha_exactly_where_the_interval_excludes_no_change(
+    rng: np.random.Generator,
+) -> None:
+    for metric in (
+        "disparate_impact",
+        "demographic_parity_difference",
+        "conditional_use_accuracy_1",
+    ):
         none = 1.0 if METRICS[metric].contrast == "ratio" else 0.0
         for _ in range(150):
             cells = {
@@ -345,7 +433,9 @@ def test_p_is_below_alpha_exactly_where_the_interval_excludes_no_change(rng: np.
             counts = fs.results.PairedCounts.from_counts(cells)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", fs.FairstatsWarning)
-                change = fs.compare_models(counts=counts, metrics=metric, reference="a").comparisons[0]
+                change = fs.compare_models(
+                    counts=counts, metrics=metric, reference="a"
+                ).comparisons[0]
             low, high = change.confidence_interval
             assert not np.isnan([low, high]).any()
             if not np.isnan(change.pvalue) and abs(change.pvalue - 0.05) > 1e-9:
@@ -373,10 +463,12 @@ def test_a_selection_rate_needs_no_labels() -> None:
 
 
 def test_degrees_of_freedom_of_few_clusters_by_satterthwaite() -> None:
-    """40 clusters beside 92: Satterthwaite's, where all units less 1 would be 131; in 8 of them by score.
+    """40 clusters beside 92: Satterthwaite's, where all units less 1 would be 131.
 
-    Variances are wider by 1/(1 − 2/m), m clusters of the group, as of a rate of one model (Bell & McCaffrey).
-    """
+    In 8 of them by score.
+
+    Variances are wider by 1/(1 − 2/m), m clusters of the group, as of a rate of one model (Bell &
+    McCaffrey)."""
     rng = np.random.default_rng(3)
     cluster = np.repeat(np.arange(132), 20)
     group = np.where(cluster < 40, "b", "a")
@@ -384,9 +476,14 @@ def test_degrees_of_freedom_of_few_clusters_by_satterthwaite() -> None:
     a = (rng.random(2_640) < np.clip(0.5 + shift, 0, 1)).astype(int)
     b = np.where(rng.random(2_640) < np.clip(0.15 + shift, 0, 1), 1 - a, a)
     change = fs.compare_models(
-        None, a, b, sensitive_features=group, reference="a", cluster=cluster,
+        None,
+        a,
+        b,
+        sensitive_features=group,
+        reference="a",
+        cluster=cluster,
         metrics="demographic_parity_difference",
-    ).comparisons[0]  # fmt: skip
+    ).comparisons[0]
     means = {}
     for name in "ab":
         totals = np.array([(b - a)[cluster == c].sum() for c in np.unique(cluster[group == name])])
@@ -395,28 +492,46 @@ def test_degrees_of_freedom_of_few_clusters_by_satterthwaite() -> None:
     df = (means["a"] + means["b"]) ** 2 / (means["a"] ** 2 / 91 + means["b"] ** 2 / 39)
     width = t.ppf(0.975, df) * np.sqrt(means["a"] / (1 - 2 / 92) + means["b"] / (1 - 2 / 40))
     assert change.confidence_interval.high - change.estimate == pytest.approx(width, rel=1e-6)
-    assert change.std_error == pytest.approx(np.sqrt(132 / 131 * (means["a"] + means["b"])), rel=1e-6)
+    assert change.std_error == pytest.approx(
+        np.sqrt(132 / 131 * (means["a"] + means["b"])), rel=1e-6
+    )
     few = np.isin(cluster, range(32))
     change = fs.compare_models(
-        None, a[~few], b[~few], sensitive_features=group[~few], reference="a", cluster=cluster[~few],
+        None,
+        a[~few],
+        b[~few],
+        sensitive_features=group[~few],
+        reference="a",
+        cluster=cluster[~few],
         metrics="demographic_parity_difference",
-    ).comparisons[0]  # fmt: skip
+    ).comparisons[0]
     own = (group == "b") & ~few
     moved = (b - a)[own]
-    share, n = moved.mean(), own.sum()
+    share = moved.mean()
+    n = own.sum()
     totals = np.array([moved[cluster[own] == c].sum() for c in range(32, 40)])
     means["b"] = np.sum((totals - 20 * share) ** 2) / n**2
     rows = moved.var() / (means["b"] / (1 - 2 / 8))  # as many as give the change its variance
-    table = [rows * np.mean((a[own] == x) & (b[own] == y)) for x, y in ((1, 1), (1, 0), (0, 1), (0, 0))]
+    table = [
+        rows * np.mean((a[own] == x) & (b[own] == y)) for x, y in ((1, 1), (1, 0), (0, 1), (0, 0))
+    ]
     df = (means["a"] + means["b"]) ** 2 / (means["a"] ** 2 / 91 + means["b"] ** 2 / 7)
     z = t.ppf(0.975, df)
-    reach = change_within(tuple(table), ratio=False).high(z) - share, z * np.sqrt(means["a"] / (1 - 2 / 92))
-    assert change.confidence_interval.high - change.estimate == pytest.approx(np.hypot(*reach), rel=1e-6)
+    reach = (
+        change_within(tuple(table), ratio=False).high(z) - share,
+        z * np.sqrt(means["a"] / (1 - 2 / 92)),
+    )
+    assert change.confidence_interval.high - change.estimate == pytest.approx(
+        np.hypot(*reach), rel=1e-6
+    )
 
 
 @pytest.mark.parametrize("metric", ["disparate_impact", "average_odds_difference", "f1_ratio"])
 def test_unequal_clusters_count_as_fewer(metric: str) -> None:
-    """Twelve clusters of which one is large are worth (Σd)²/Σd² = 5.1; copies of rows change nothing."""
+    """Twelve clusters of which one is large are worth (Σd)²/Σd² = 5.1.
+
+    Copies of rows change nothing.
+    """
     rng = np.random.default_rng(8)
     sizes = np.r_[60, np.full(11, 8), np.full(60, 10)]
     cluster = np.repeat(np.arange(72), sizes)
@@ -430,7 +545,9 @@ def test_unequal_clusters_count_as_fewer(metric: str) -> None:
         assert f"{148**2 / (60**2 + 11 * 8**2):.3g} effective clusters" in few.note
     even = np.arange(cluster.size) % 30
     once = fs.compare_models(y, a, b, cluster=np.where(group == "a", even, 100 + even), **given)
-    thrice = [np.repeat(part, 3) for part in (y, a, b, group, np.where(group == "a", even, 100 + even))]
+    thrice = [
+        np.repeat(part, 3) for part in (y, a, b, group, np.where(group == "a", even, 100 + even))
+    ]
     given["sensitive_features"] = thrice[3]
     copied = fs.compare_models(*thrice[:3], cluster=thrice[4], **given)
     assert once.verdict == copied.verdict
@@ -461,7 +578,9 @@ def test_a_gap_that_cannot_be_judged_may_be_the_largest() -> None:
         ((-0.1, 0.2), (1.0, np.inf), (-0.1, 0.2)),
     ],
 )
-def test_the_distance_is_the_smaller_of_change_and_sum(change: Any, total: Any, wanted: Any) -> None:
+def test_the_distance_is_the_smaller_of_change_and_sum(
+    change: Any, total: Any, wanted: Any
+) -> None:
     assert distance_limits(change, total) == pytest.approx(wanted)
     rng = np.random.default_rng(1)
     finite = np.clip([change, total], -5, 5)
@@ -492,16 +611,23 @@ def test_limits_of_a_sum_know_the_correlation(table: Any) -> None:
 
 def test_models_far_from_parity_on_one_side_by_their_predictive_values() -> None:
     """Both far below parity: the sum is known, so the distance is the change turned over."""
-    cells = {"a": (4_000, 300, 300, 0, 400, 50, 50, 900), "b": (900, 300, 100, 0, 900, 100, 300, 900)}
+    cells = {
+        "a": (4_000, 300, 300, 0, 400, 50, 50, 900),
+        "b": (900, 300, 100, 0, 900, 100, 300, 900),
+    }
     counts = fs.results.PairedCounts.from_counts(cells)
-    change = fs.compare_models(counts=counts, metrics="predictive_parity_difference", reference="a").comparisons[0]
+    change = fs.compare_models(
+        counts=counts, metrics="predictive_parity_difference", reference="a"
+    ).comparisons[0]
     low, high = change.confidence_interval
     assert high < 0
     assert tuple(change.distance_interval) == pytest.approx((-high, -low), rel=1e-12)
     assert change.verdict == "further from parity"
     cells["b"] = (900, 100, 300, 0, 900, 300, 100, 900)  # the models exchanged
     counts = fs.results.PairedCounts.from_counts(cells)
-    (back,) = fs.compare_models(counts=counts, metrics="predictive_parity_difference", reference="a").comparisons
+    (back,) = fs.compare_models(
+        counts=counts, metrics="predictive_parity_difference", reference="a"
+    ).comparisons
     assert back.confidence_interval.low > 0
     assert back.verdict == "closer to parity"
 
@@ -519,7 +645,10 @@ def test_the_cells_of_the_calibration_count_what_they_say(monkeypatch: pytest.Mo
 
 @pytest.mark.parametrize("margin", [0.2, 1.0, 1.9])
 def test_evidence_of_a_distance_that_no_draw_moves(margin: float) -> None:
-    """Groups of 10 in a bin each: MADD is 2, and z solves 2√2·z²/(10 + z²) = 2 − margin (Tango's limits)."""
+    """Groups of 10 in a bin each.
+
+    MADD is 2, and z solves 2√2·z²/(10 + z²) = 2 − margin (Tango's limits).
+    """
     scores = np.full((1, 10), 0.1), np.full((1, 10), 0.9)
     found: Any = paired_madd(scores, [], margin, 99, np.random.default_rng(1), n_bins=2)
     share = (2 - margin) / np.sqrt(8)

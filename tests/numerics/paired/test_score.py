@@ -1,4 +1,7 @@
-"""Parts of changes and their combination: formulas of Wilson and of Zou and Donner, searches by halves."""
+"""Parts of changes and their combination.
+
+Formulas of Wilson and of Zou and Donner, searches by halves.
+"""
 
 from __future__ import annotations
 
@@ -23,15 +26,25 @@ from fairstats.numerics.paired.score import (
 )
 
 LEVELS = (0.5, 1.2816, 1.959964, 3.0)
-TABLES = [(50.0, 9.0, 21.0, 40.0), (12.0, 1.0, 5.0, 3.0), (3.0, 0.0, 0.0, 7.0), (0.0, 4.0, 6.0, 2.0),
-          (5.0, 0.0, 3.0, 0.0), (0.5, 2.5, 0.25, 9.0), (0.0, 4.0, 0.0, 9.0),
-          (0.0, 0.0, 3.0, 5.0)]  # fmt: skip
+TABLES = [
+    (50.0, 9.0, 21.0, 40.0),
+    (12.0, 1.0, 5.0, 3.0),
+    (3.0, 0.0, 0.0, 7.0),
+    (0.0, 4.0, 6.0, 2.0),
+    (5.0, 0.0, 3.0, 0.0),
+    (0.5, 2.5, 0.25, 9.0),
+    (0.0, 4.0, 0.0, 9.0),
+    (0.0, 0.0, 3.0, 5.0),
+]
 
 
 @pytest.mark.parametrize(("k", "n"), [(0, 9), (3, 9), (9, 9), (120, 400), (1, 40)])
 @pytest.mark.parametrize("z", LEVELS)
 def test_wilsons_limits_as_statsmodels(k: int, n: int, z: float) -> None:
-    """`proportion_confint(method="wilson")` at the level of z; on the log scale for ratios, −∞ for 0."""
+    """`proportion_confint(method="wilson")` at the level of z.
+
+    On the log scale for ratios, −∞ for 0.
+    """
     from scipy.stats import norm
 
     low, high = proportion_confint(k, n, alpha=2 * norm.sf(z), method="wilson")
@@ -44,7 +57,10 @@ def test_wilsons_limits_as_statsmodels(k: int, n: int, z: float) -> None:
 @pytest.mark.parametrize("z", LEVELS)
 @pytest.mark.parametrize("table", TABLES, ids=str)
 def test_ends_are_where_the_statistic_has_the_critical_value(table: Any, z: float) -> None:
-    """Both ends of both scales, by SciPy's search from the estimate outwards; open or at ±1 where it ends."""
+    """Both ends of both scales, by SciPy's search from the estimate outwards.
+
+    Open or at ±1 where it ends.
+    """
     both, only_a, only_b, _ = table
     n = sum(table)
     centre = (only_b - only_a) / n
@@ -58,7 +74,8 @@ def test_ends_are_where_the_statistic_has_the_critical_value(table: Any, z: floa
         reached = excess(end) * side > 0
         wanted = brentq(excess, centre, end, xtol=1e-14) if reached else -side
         assert difference_end(table, target) == pytest.approx(wanted, abs=1e-8)
-        a, b = both + only_a, both + only_b
+        a = both + only_a
+        b = both + only_b
         if (b if side > 0 else a) == 0:
             assert log_ratio_end(table, target) == -side * np.inf
             continue
@@ -71,12 +88,17 @@ def test_ends_are_where_the_statistic_has_the_critical_value(table: Any, z: floa
 @pytest.mark.parametrize("ratio", [False, True])
 @pytest.mark.parametrize("table", TABLES, ids=str)
 def test_change_and_sum_within_a_group(table: Any, ratio: bool) -> None:
-    """Estimates by hand; of the sum Wilson's limits by MOVER with the correlation φ of both successes."""
+    """Estimates by hand; of the sum Wilson's limits by MOVER with the correlation φ of both
+    successes.
+    """
     both, only_a, only_b, none = table
-    n, a, b = sum(table), both + only_a, both + only_b
+    n = sum(table)
+    a = both + only_a
+    b = both + only_b
     with np.errstate(divide="ignore"):
         one, other = (np.log([a / n, b / n]) if ratio else np.array([a / n, b / n])).tolist()
-    change, total = change_within(table, ratio=ratio), sum_within(table, ratio=ratio)
+    change = change_within(table, ratio=ratio)
+    total = sum_within(table, ratio=ratio)
     assert change.estimate == pytest.approx(other - one, abs=1e-12, nan_ok=True)
     assert total.estimate == pytest.approx(one + other, abs=1e-12)
     spread = a * b * (n - a) * (n - b)
@@ -108,18 +130,27 @@ def skew(at: float, below: float, above: float) -> Part:
 
 def test_combinations_are_squares_added() -> None:
     """Difference and mean of independent quantities, end by end (Zou & Donner 2008)."""
-    one, other, third = skew(0.4, 0.1, 0.25), skew(-0.1, 0.2, 0.05), skew(1.0, 0.3, 0.3)
-    apart, mean = contrast(one, other), Part.mean([one, other, third])
+    one = skew(0.4, 0.1, 0.25)
+    other = skew(-0.1, 0.2, 0.05)
+    third = skew(1.0, 0.3, 0.3)
+    apart = contrast(one, other)
+    mean = Part.mean([one, other, third])
     assert apart.estimate == pytest.approx(0.5)
     assert mean.estimate == pytest.approx(1.3 / 3)
     for z in LEVELS:
-        low, high = z**1.1, z**0.9
+        low = z**1.1
+        high = z**0.9
         assert apart.limits(z) == pytest.approx(
-            (0.5 - np.hypot(0.1 * low, 0.05 * high), 0.5 + np.hypot(0.25 * high, 0.2 * low)), rel=1e-12
+            (0.5 - np.hypot(0.1 * low, 0.05 * high), 0.5 + np.hypot(0.25 * high, 0.2 * low)),
+            rel=1e-12,
         )
-        reach = [np.sqrt(np.dot(far, far)) / 3 for far in
-                 (low * np.array([0.1, 0.2, 0.3]), high * np.array([0.25, 0.05, 0.3]))]  # fmt: skip
-        assert mean.limits(z) == pytest.approx((mean.estimate - reach[0], mean.estimate + reach[1]), rel=1e-12)
+        reach = [
+            np.sqrt(np.dot(far, far)) / 3
+            for far in (low * np.array([0.1, 0.2, 0.3]), high * np.array([0.25, 0.05, 0.3]))
+        ]
+        assert mean.limits(z) == pytest.approx(
+            (mean.estimate - reach[0], mean.estimate + reach[1]), rel=1e-12
+        )
     kept = one.kept()
     assert (kept.estimate, kept.limits(1.5)) == (one.estimate, one.limits(1.5))
     around = Part.normal(0.3, 0.1, 0.5)
@@ -134,28 +165,44 @@ def test_combinations_are_squares_added() -> None:
 
 @pytest.mark.parametrize("at", [0.4, -0.4, 1e-3, -7.0, 0.9])
 def test_the_statistic_is_where_an_interval_ends_at_zero(at: float) -> None:
-    """In closed form: (|θ|/s)^(1/1.1) of the lower end, (|θ|/s)^(1/.9) of the upper one; 30 at most."""
-    below, above = 0.1, 0.25
+    """In closed form: (|θ|/s)^(1/1.1) of the lower end, (|θ|/s)^(1/.9) of the upper one.
+
+    30 at most.
+    """
+    below = 0.1
+    above = 0.25
     wanted = (at / below) ** (1 / 1.1) if at > 0 else -((-at / above) ** (1 / 0.9))
     assert skew(at, below, above).statistic() == pytest.approx(np.clip(wanted, -30, 30), rel=1e-9)
 
 
 def test_statistics_without_a_root() -> None:
-    """No estimate or none but 0, an interval that never leaves 0, or never reaches it; infinite ones."""
+    """No estimate or none but 0, an interval that never leaves 0, or never reaches it.
+
+    Infinite ones.
+    """
     assert Part.normal(0.0, 0.1).statistic() == 0.0
     assert np.isnan(Part.normal(np.nan, 0.1).statistic())
     assert Part(0.5, lambda z: -0.1, lambda z: 1.0).statistic() == 0.0
     assert Part(0.5, lambda z: 0.1, lambda z: 1.0).statistic() == 30.0
     assert Part(-0.5, lambda z: -1.0, lambda z: -0.1).statistic() == -30.0
-    assert Part(np.inf, lambda z: 2.5 - z, lambda z: np.inf).statistic() == pytest.approx(2.5, rel=1e-9)
-    assert Part(-np.inf, lambda z: -np.inf, lambda z: z - 2.5).statistic() == pytest.approx(-2.5, rel=1e-9)
+    assert Part(np.inf, lambda z: 2.5 - z, lambda z: np.inf).statistic() == pytest.approx(
+        2.5, rel=1e-9
+    )
+    assert Part(-np.inf, lambda z: -np.inf, lambda z: z - 2.5).statistic() == pytest.approx(
+        -2.5, rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("ends", [(0.0, 3.0), (3.0, 0.0)])
 def test_a_crossing_as_scipys(ends: tuple[float, float]) -> None:
     """Flat, steep and bent functions; brentq is the witness, to 1e-12 and with few more calls."""
-    for function in (lambda x: x**3 - 2, lambda x: np.expm1(5 * (x - 1)), lambda x: np.cbrt(x - 2.9),
-                     lambda x: 1.0 - x, lambda x: np.tanh(40 * (x - 0.3)) - 0.5):  # fmt: skip
+    for function in (
+        lambda x: x**3 - 2,
+        lambda x: np.expm1(5 * (x - 1)),
+        lambda x: np.cbrt(x - 2.9),
+        lambda x: 1.0 - x,
+        lambda x: np.tanh(40 * (x - 0.3)) - 0.5,
+    ):
         calls: list[float] = []
 
         def counted(x: float, function: Any = function, calls: list[float] = calls) -> float:

@@ -15,14 +15,21 @@ def ratio_limits(table: Any, critical: float, correction: bool) -> tuple[float, 
     return ratio_limit(table, critical, correction, -1), ratio_limit(table, critical, correction, 1)
 
 
-def difference_limits(table: Any, critical: float, correction: bool, continuity: bool = False) -> tuple[float, float]:
+def difference_limits(
+    table: Any, critical: float, correction: bool, continuity: bool = False
+) -> tuple[float, float]:
     """Both ends."""
-    low, high = (difference_limit(table, critical, correction, continuity, side) for side in (-1, 1))
+    low, high = (
+        difference_limit(table, critical, correction, continuity, side) for side in (-1, 1)
+    )
     return low, high
 
 
 def _of_every_table(
-    limits: Callable[..., tuple[float, float]], cells: tuple[Any, ...], critical: float, correction: bool
+    limits: Callable[..., tuple[float, float]],
+    cells: tuple[Any, ...],
+    critical: float,
+    correction: bool,
 ) -> tuple[np.ndarray, np.ndarray]:
     arrays = np.broadcast_arrays(*(np.asarray(v, float) for v in cells))
     tables = zip(*(a.ravel().tolist() for a in arrays), strict=True)

@@ -1,7 +1,7 @@
 """`fairstats.rates`: intervals and p-values that broadcast.
 
-Witnesses: the χ² quantile at both ends of every table with n ≤ 12; statsmodels; SciPy; closed forms.
-"""
+Witnesses: the χ² quantile at both ends of every table with n ≤ 12; statsmodels; SciPy; closed
+forms."""
 
 from __future__ import annotations
 
@@ -29,19 +29,24 @@ STATISTICS: dict[str, Any] = {
     "odds_ratio": odds_ratio_score_statistic,
 }
 #: Every table with at most 12 cases a group, shape (4, tables).
-ALL = np.array([
-    (k, n, k0, n0)
-    for n in range(1, 13)
-    for n0 in range(1, 13)
-    for k in range(n + 1)
-    for k0 in range(n0 + 1)
-]).T  # fmt: skip
+ALL = np.array(
+    [
+        (k, n, k0, n0)
+        for n in range(1, 13)
+        for n0 in range(1, 13)
+        for k in range(n + 1)
+        for k0 in range(n0 + 1)
+    ]
+).T
 
 
 @pytest.mark.parametrize("level", [0.5, 0.95, 0.999])
 @pytest.mark.parametrize("contrast", ["ratio", "difference", "odds_ratio"])
 def test_score_limits_are_where_the_test_begins_to_reject(contrast: Any, level: float) -> None:
-    """z² is the χ² quantile to 1e-8 at each end inside of the range; at the range's end it never reaches it."""
+    """z² is the χ² quantile to 1e-8 at each end inside of the range.
+
+    At the range's end it never reaches it.
+    """
     low, high = fs.rates.contrast_interval(*ALL, contrast=contrast, confidence_level=level)
     least, most = (-1.0, 1.0) if contrast == "difference" else (0.0, np.inf)
     quantile = chi2.ppf(level, 1)
@@ -82,7 +87,8 @@ def test_ratios_are_those_of_statsmodels() -> None:
 
 
 @pytest.mark.parametrize(
-    ("method", "name"), [("wilson", "wilson"), ("clopper-pearson", "beta"), ("jeffreys", "jeffreys")]
+    ("method", "name"),
+    [("wilson", "wilson"), ("clopper-pearson", "beta"), ("jeffreys", "jeffreys")],
 )
 def test_one_rate(method: Any, name: str) -> None:
     """Witness: statsmodels; for no success and no failure Jeffreys' interval reaches the end."""
@@ -94,7 +100,9 @@ def test_one_rate(method: Any, name: str) -> None:
         if method == "jeffreys" and k == n:
             ends = [beta.ppf(0.05, n + 0.5, 0.5), 1.0]
         assert (low, high) == pytest.approx(ends, abs=1e-10)
-    assert fs.rates.interval(3, 7, method="clopper-pearson") == pytest.approx(tuple(binomtest(3, 7).proportion_ci()))
+    assert fs.rates.interval(3, 7, method="clopper-pearson") == pytest.approx(
+        tuple(binomtest(3, 7).proportion_ci())
+    )
 
 
 def test_p_values_by_the_score() -> None:
@@ -128,7 +136,9 @@ def test_shapes_and_numbers() -> None:
     p = fs.rates.pvalue([3, 4], 12, 5, 20, null=[0.8, 1.0], method="exact")
     assert p.shape == (2,)
     exact = fs.rates.contrast_interval([3, 3], 12, 5, 20, method="exact")
-    assert exact.low[0] == exact.low[1] == fs.rates.contrast_interval(3, 12, 5, 20, method="exact").low
+    assert (
+        exact.low[0] == exact.low[1] == fs.rates.contrast_interval(3, 12, 5, 20, method="exact").low
+    )
     empty = fs.rates.contrast_interval([], [], [], [])
     assert empty.low.shape == (0,)
 

@@ -1,8 +1,8 @@
 """The stratified score and its company.
 
-Witnesses: the score of single tables, which has its own; R's `mantelhaen.test` (numbers recorded from R 4.2.2);
-statsmodels' `StratifiedTable`; sums written out; enumeration; and the errors that METHODS prints, by simulation.
-"""
+Witnesses: the score of single tables, which has its own; R's `mantelhaen.test` (numbers recorded
+from R 4.2.2); statsmodels' `StratifiedTable`; sums written out; enumeration; and the errors that
+METHODS prints, by simulation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from fairstats.numerics.rates import conditional, homogeneity, score, strata
 from fairstats.numerics.rates.strata import EQUALITY, Strata
 
 CONTRASTS = tuple(EQUALITY)
-#: Admitted and applicants of Berkeley's departments A to F, 1973 (Bickel, Hammel, O'Connell 1975; R's UCBAdmissions).
+#: Admitted and applicants of Berkeley's departments A to F, 1973 (Bickel, Hammel, O'Connell 1975;
+#: R's UCBAdmissions).
 BERKELEY = Strata.of(
     [89, 17, 202, 131, 94, 24],
     [108, 25, 593, 375, 393, 341],
@@ -32,7 +33,8 @@ ZEROS = Strata.of([0, 0], [50, 40], [10, 12], [50, 40])
 
 def some_tables(seed: int, shape: tuple[int, ...], most: tuple[int, int] = (15, 40)) -> Strata:
     rng = np.random.default_rng(seed)
-    n1, n0 = rng.integers(0, most[0], shape), rng.integers(0, most[1], shape)
+    n1 = rng.integers(0, most[0], shape)
+    n0 = rng.integers(0, most[1], shape)
     return Strata.of(rng.integers(0, n1 + 1), n1, rng.integers(0, n0 + 1), n0)
 
 
@@ -43,13 +45,16 @@ def in_statsmodels(tables: Strata) -> StratifiedTable:
 
 @pytest.mark.parametrize("contrast", ["ratio", "difference"])
 def test_one_stratum_is_the_score_of_its_table(contrast: str) -> None:
-    """Limits and statistics of the kernel that single tables have, which is checked against published tables."""
+    """Limits and statistics of the kernel that single tables have, which is checked against
+    published tables.
+    """
     rng = np.random.default_rng(3)
     limit = score.ratio_limit if contrast == "ratio" else score.difference_limit
     statistic = score.ratio_statistic if contrast == "ratio" else score.difference_statistic
     for _ in range(25):
         n1, n0 = (int(n) for n in rng.integers(2, 60, 2))
-        k1, k0 = int(rng.integers(0, n1 + 1)), int(rng.integers(0, n0 + 1))
+        k1 = int(rng.integers(0, n1 + 1))
+        k0 = int(rng.integers(0, n0 + 1))
         if contrast == "ratio" and k1 == k0 == 0:
             continue
         table = Strata.of([k1], [n1], [k0], [n0])
@@ -59,7 +64,9 @@ def test_one_stratum_is_the_score_of_its_table(contrast: str) -> None:
             assert found == pytest.approx(witness, rel=1e-9, abs=1e-12)
         null = 0.8 if contrast == "ratio" else -0.1
         witness = statistic((k1, n1, k0, n0), null, True)
-        assert float(strata.score_statistic(table, null, contrast)) == pytest.approx(witness, rel=1e-9, abs=1e-12)
+        assert float(strata.score_statistic(table, null, contrast)) == pytest.approx(
+            witness, rel=1e-9, abs=1e-12
+        )
 
 
 @pytest.mark.parametrize("theta", [0.2, 0.8, 1.0, 3.0])
@@ -68,15 +75,20 @@ def test_constrained_rates_of_an_odds_ratio_are_the_maximum_of_the_likelihood(th
     rng = np.random.default_rng(5)
     for _ in range(20):
         n1, n0 = rng.integers(2, 30, 2)
-        k1, k0 = rng.integers(0, n1 + 1), rng.integers(0, n0 + 1)
+        k1 = rng.integers(0, n1 + 1)
+        k0 = rng.integers(0, n0 + 1)
 
         def deviance(p0: float, k1: int = k1, n1: int = n1, k0: int = k0, n0: int = n0) -> float:
             p1 = theta * p0 / (1 - p0 + theta * p0)
             cells = ((k1, p1), (n1 - k1, 1 - p1), (k0, p0), (n0 - k0, 1 - p0))
             return -sum(count * np.log(max(share, 1e-300)) for count, share in cells if count)
 
-        best = minimize_scalar(deviance, bounds=(1e-9, 1 - 1e-9), method="bounded", options={"xatol": 1e-10})
-        p1, q1, p0, q0 = strata.constrained_rates(Strata.of([k1], [n1], [k0], [n0]), theta, "odds_ratio")
+        best = minimize_scalar(
+            deviance, bounds=(1e-9, 1 - 1e-9), method="bounded", options={"xatol": 1e-10}
+        )
+        p1, q1, p0, q0 = strata.constrained_rates(
+            Strata.of([k1], [n1], [k0], [n0]), theta, "odds_ratio"
+        )
         assert p0[0] == pytest.approx(best.x, abs=1e-6)
         assert (p0 + q0)[0] == pytest.approx(1)
         assert (p1 + q1)[0] == pytest.approx(1)
@@ -84,7 +96,10 @@ def test_constrained_rates_of_an_odds_ratio_are_the_maximum_of_the_likelihood(th
 
 @pytest.mark.parametrize("contrast", CONTRASTS)
 def test_at_equality_it_is_the_test_of_cochran_mantel_and_haenszel(contrast: str) -> None:
-    """R: mantelhaen.test(UCBAdmissions, correct = FALSE) 1.5246; of the zeros 24.92273, p 5.96746602292075e-07."""
+    """R: mantelhaen.test(UCBAdmissions, correct = FALSE) 1.5246.
+
+    Of the zeros 24.92273, p 5.96746602292075e-07.
+    """
     z = strata.score_statistic(BERKELEY, EQUALITY[contrast], contrast)
     assert float(z) ** 2 == pytest.approx(
         in_statsmodels(BERKELEY).test_null_odds(correction=False).statistic, rel=1e-12
@@ -97,19 +112,29 @@ def test_at_equality_it_is_the_test_of_cochran_mantel_and_haenszel(contrast: str
 
 def test_estimates_are_those_of_mantel_and_haenszel() -> None:
     tables = in_statsmodels(BERKELEY)
-    assert float(strata.mantel_haenszel(BERKELEY, "ratio")) == pytest.approx(tables.riskratio_pooled, rel=1e-12)
-    assert float(strata.mantel_haenszel(BERKELEY, "odds_ratio")) == pytest.approx(tables.oddsratio_pooled, rel=1e-12)
+    assert float(strata.mantel_haenszel(BERKELEY, "ratio")) == pytest.approx(
+        tables.riskratio_pooled, rel=1e-12
+    )
+    assert float(strata.mantel_haenszel(BERKELEY, "odds_ratio")) == pytest.approx(
+        tables.oddsratio_pooled, rel=1e-12
+    )
     rate1, rate0 = strata.adjusted_rates(BERKELEY)
     assert float(rate1 / rate0) == pytest.approx(tables.riskratio_pooled, rel=1e-12)
-    assert float(rate1 - rate0) == pytest.approx(float(strata.mantel_haenszel(BERKELEY, "difference")), rel=1e-12)
+    assert float(rate1 - rate0) == pytest.approx(
+        float(strata.mantel_haenszel(BERKELEY, "difference")), rel=1e-12
+    )
     for contrast in CONTRASTS:
         estimate = strata.mantel_haenszel(BERKELEY, contrast)
-        assert float(strata.score_statistic(BERKELEY, estimate, contrast)) == pytest.approx(0, abs=1e-12)
+        assert float(strata.score_statistic(BERKELEY, estimate, contrast)) == pytest.approx(
+            0, abs=1e-12
+        )
 
 
 @pytest.mark.parametrize("contrast", CONTRASTS)
 @pytest.mark.parametrize("guarded", [False, True])
-def test_limits_are_where_the_statistic_meets_its_critical_value(contrast: str, guarded: bool) -> None:
+def test_limits_are_where_the_statistic_meets_its_critical_value(
+    contrast: str, guarded: bool
+) -> None:
     tables = some_tables(8, (60, 3))
     statistic = strata.guarded_statistic if guarded else strata.score_statistic
     for side in (-1, 1):
@@ -123,15 +148,24 @@ def test_limits_are_where_the_statistic_meets_its_critical_value(contrast: str, 
 def test_the_statistic_falls_along_its_null() -> None:
     tables = some_tables(1, (40, 1, 3))
     for contrast in CONTRASTS:
-        grid = np.linspace(-0.98, 0.98, 99) if contrast == "difference" else np.exp(np.linspace(-6, 6, 99))
-        wide = Strata.of(*(np.repeat(c, 99, axis=1) for c in (tables.k1, tables.n1, tables.k0, tables.n0)))
+        grid = (
+            np.linspace(-0.98, 0.98, 99)
+            if contrast == "difference"
+            else np.exp(np.linspace(-6, 6, 99))
+        )
+        wide = Strata.of(
+            *(np.repeat(c, 99, axis=1) for c in (tables.k1, tables.n1, tables.k0, tables.n0))
+        )
         z = strata.score_statistic(wide, np.broadcast_to(grid, (40, 99)), contrast)
         finite = np.isfinite(z).all(axis=1)
         assert (np.diff(z[finite], axis=1) < 1e-7).all()
 
 
 def test_skewness_is_that_of_the_weighted_sum() -> None:
-    """Witness: the distribution of Σ w S enumerated over all tables at the constrained rates; N/(N − 1) taken out."""
+    """Witness: the distribution of Σ w S enumerated over all tables at the constrained rates.
+
+    N/(N − 1) taken out.
+    """
     tables = Strata.of([3, 2], [5, 4], [6, 2], [9, 6])
     for contrast, theta in (("ratio", 0.8), ("difference", -0.1), ("odds_ratio", 0.5)):
         p1, _, p0, _ = strata.constrained_rates(tables, theta, contrast)
@@ -140,9 +174,15 @@ def test_skewness_is_that_of_the_weighted_sum() -> None:
         every = Strata.of(np.stack([a, b], axis=1), [5, 4], np.stack([c, d], axis=1), [9, 6])
         s, _ = strata.score_parts(every, np.full(a.size, theta), contrast)
         values = (every.weight * s).sum(axis=1)
-        chances = binom.pmf(a, 5, p1[0]) * binom.pmf(b, 4, p1[1]) * binom.pmf(c, 9, p0[0]) * binom.pmf(d, 6, p0[1])
+        chances = (
+            binom.pmf(a, 5, p1[0])
+            * binom.pmf(b, 4, p1[1])
+            * binom.pmf(c, 9, p0[0])
+            * binom.pmf(d, 6, p0[1])
+        )
         mean = chances @ values
-        second, third = chances @ (values - mean) ** 2, chances @ (values - mean) ** 3
+        second = chances @ (values - mean) ** 2
+        third = chances @ (values - mean) ** 3
         assert mean == pytest.approx(0, abs=1e-12)
         _, variance = strata.score_parts(tables, theta, contrast)
         total = tables.n1 + tables.n0
@@ -154,7 +194,9 @@ def test_skewness_is_that_of_the_weighted_sum() -> None:
 
 
 def test_exact_conditional_test_as_in_r() -> None:
-    """R: mantelhaen.test(exact = TRUE) of UCBAdmissions (men against women in R: 1/ψ), and of the zeros."""
+    """R: mantelhaen.test(exact = TRUE) of UCBAdmissions (men against women in R: 1/ψ), and of the
+    zeros.
+    """
     found = conditional.conditional_test(BERKELEY)
     assert float(found.two_sided) == pytest.approx(0.227762526798, rel=1e-9)
     limits = [float(conditional.conditional_limit(BERKELEY, 0.025, side=side)) for side in (1, -1)]
@@ -168,21 +210,28 @@ def test_exact_conditional_test_as_in_r() -> None:
 def test_exact_law_is_the_convolution_enumerated() -> None:
     """Witness: all combinations of two hypergeometric counts, tilted by an odds ratio of 2."""
     tables = Strata.of([3, 1], [6, 4], [2, 5], [7, 9])
-    first, second = hypergeom(13, 5, 6), hypergeom(13, 6, 4)
+    first = hypergeom(13, 5, 6)
+    second = hypergeom(13, 6, 4)
     chance: dict[int, float] = {}
     for a, b in product(range(7), range(5)):
         chance[a + b] = chance.get(a + b, 0) + first.pmf(a) * second.pmf(b) * 2.0 ** (a + b)
     total = sum(chance.values())
     chance = {t: p / total for t, p in chance.items()}
     found = conditional.conditional_test(tables, 2.0)
-    assert float(found.less) == pytest.approx(sum(p for t, p in chance.items() if t <= 4), rel=1e-12)
-    assert float(found.greater) == pytest.approx(sum(p for t, p in chance.items() if t >= 4), rel=1e-12)
+    assert float(found.less) == pytest.approx(
+        sum(p for t, p in chance.items() if t <= 4), rel=1e-12
+    )
+    assert float(found.greater) == pytest.approx(
+        sum(p for t, p in chance.items() if t >= 4), rel=1e-12
+    )
     two = sum(p for p in chance.values() if p <= chance[4] * (1 + 1e-7))
     assert float(found.two_sided) == pytest.approx(two, rel=1e-12)
 
 
 def test_breslow_day_tarone_of_informative_strata_only() -> None:
-    """statsmodels; a stratum without success, without failure or without a group changes nothing."""
+    """statsmodels; a stratum without success, without failure or without a group changes
+    nothing.
+    """
     witness = in_statsmodels(BERKELEY).test_equal_odds(adjust=True)
     found = homogeneity.homogeneity_test(BERKELEY, "odds_ratio")
     assert float(found.statistic) == pytest.approx(witness.statistic, rel=1e-10)
@@ -191,14 +240,19 @@ def test_breslow_day_tarone_of_informative_strata_only() -> None:
     columns = (BERKELEY.k1, BERKELEY.n1, BERKELEY.k0, BERKELEY.n0)
     longer = Strata.of(*(np.r_[own, added] for own, added in zip(columns, more, strict=True)))
     for contrast in CONTRASTS:
-        one, other = (homogeneity.homogeneity_test(tables, contrast) for tables in (BERKELEY, longer))
+        one, other = (
+            homogeneity.homogeneity_test(tables, contrast) for tables in (BERKELEY, longer)
+        )
         assert float(other.degrees_of_freedom) == 5
         if contrast == "odds_ratio":
             assert float(other.statistic) == pytest.approx(float(one.statistic), rel=1e-12)
 
 
 def test_breslow_day_at_a_pooled_odds_ratio_of_one() -> None:
-    """By hand: expected 5 of 10 in all cells, v = 10/4 · …: Σ(k − e)²/v with 1/v = 4/5, and Σ(k − e) = 0."""
+    """By hand: expected 5 of 10 in all cells, v = 10/4 · ….
+
+    Σ(k − e)²/v with 1/v = 4/5, and Σ(k − e) = 0.
+    """
     tables = Strata.of([7, 3], [10, 10], [3, 7], [10, 10])
     found = homogeneity.homogeneity_test(tables, "odds_ratio")
     assert float(found.statistic) == pytest.approx(2 * 2**2 * 4 / 5, rel=1e-12)
@@ -209,14 +263,17 @@ def test_homogeneity_by_scores_of_large_strata_is_cochrans_q() -> None:
     """Witness: Q of log ratios and of differences with inverse variances, to which both tend."""
     n = np.full(3, 200_000)
     tables = Strata.of([60_000, 84_000, 100_000], n, [80_000, 104_600, 125_600], n)
-    r1, r0 = tables.rate1, tables.rate0
+    r1 = tables.rate1
+    r0 = tables.rate0
     for contrast in ("ratio", "difference"):
         value = np.log(r1 / r0) if contrast == "ratio" else r1 - r0
         variance = (1 - r1) / tables.k1 + (1 - r0) / tables.k0
         if contrast == "difference":
             variance = (r1 * (1 - r1) + r0 * (1 - r0)) / n
         q = np.sum((value - np.average(value, weights=1 / variance)) ** 2 / variance)
-        assert float(homogeneity.homogeneity_test(tables, contrast).statistic) == pytest.approx(q, rel=0.02)
+        assert float(homogeneity.homogeneity_test(tables, contrast).statistic) == pytest.approx(
+            q, rel=0.02
+        )
 
 
 def test_strata_of_one_group_and_their_order_change_nothing() -> None:
@@ -224,7 +281,9 @@ def test_strata_of_one_group_and_their_order_change_nothing() -> None:
     order = [2, 0, 1]
     for contrast in CONTRASTS:
         z = strata.guarded_statistic(tables, np.full(20, 0.3), contrast)
-        turned = strata.guarded_statistic(tables.at((slice(None), order)), np.full(20, 0.3), contrast)
+        turned = strata.guarded_statistic(
+            tables.at((slice(None), order)), np.full(20, 0.3), contrast
+        )
         np.testing.assert_allclose(turned, z, rtol=1e-10)
 
 
@@ -247,7 +306,9 @@ def test_public_function_broadcasts_and_answers_zeros() -> None:
     one = fs.rates.stratified([0, 0], [50, 40], [10, 12], [50, 40])
     assert (float(one.estimate), float(one.low)) == (0, 0)
     assert float(one.pvalue) == pytest.approx(5.967e-7, rel=1e-3)
-    many = fs.rates.stratified(np.zeros((3, 1, 2)), [50, 40], np.array([[10, 12]] * 4), [50, 40], null=0.8)
+    many = fs.rates.stratified(
+        np.zeros((3, 1, 2)), [50, 40], np.array([[10, 12]] * 4), [50, 40], null=0.8
+    )
     assert many.estimate.shape == (3, 4)
     assert (many.high == many.high[0, 0]).all()
     assert float(many.high[0, 0]) == pytest.approx(float(one.high), rel=1e-12)
@@ -258,7 +319,11 @@ def test_p_values_and_limits_never_contradict() -> None:
     """Equality and the null are inside the interval exactly where p > .05, exact or not."""
     tables = some_tables(12, (400, 2), (8, 12))
     columns = (tables.k1, tables.n1, tables.k0, tables.n0)
-    for contrast, nulls in (("ratio", (1.0, 0.7)), ("difference", (0.0, -0.2)), ("odds_ratio", (1.0, 2.0))):
+    for contrast, nulls in (
+        ("ratio", (1.0, 0.7)),
+        ("difference", (0.0, -0.2)),
+        ("odds_ratio", (1.0, 2.0)),
+    ):
         for null in nulls:
             found = fs.rates.stratified(*columns, contrast=contrast, null=null)
             known = ~np.isnan(found.pvalue) & (np.abs(found.pvalue - 0.05) > 1e-6)
@@ -290,14 +355,20 @@ def test_nulls_are_checked() -> None:
 
 
 def test_errors_that_methods_prints() -> None:
-    """3 × (10/300), rates .85 to .97, θ = .9: .037/.060 of the plain score in the source, coverage .950.
+    """3 × (10/300), rates .85 to .97, θ = .9.
 
-    20,000 samples: three Monte Carlo errors (.005). Verdicts, which know the skewness, err in at most .055.
-    """
+    .037/.060 of the plain score in the source, coverage .950.
+
+    20,000 samples: three Monte Carlo errors (.005). Verdicts, which know the skewness, err in at
+    most .055."""
     rng = np.random.default_rng(11)
-    n1, n0, base = np.full(3, 10), np.full(3, 300), np.array([0.85, 0.91, 0.97])
+    n1 = np.full(3, 10)
+    n0 = np.full(3, 300)
+    base = np.array([0.85, 0.91, 0.97])
     samples = 20_000
-    tables = Strata.of(rng.binomial(n1, 0.9 * base, (samples, 3)), n1, rng.binomial(n0, base, (samples, 3)), n0)
+    tables = Strata.of(
+        rng.binomial(n1, 0.9 * base, (samples, 3)), n1, rng.binomial(n0, base, (samples, 3)), n0
+    )
     null = np.full(samples, 0.9)
     z = strata.score_statistic(tables, null, "ratio")
     assert np.mean(z < -1.645) == pytest.approx(0.060, abs=0.005)

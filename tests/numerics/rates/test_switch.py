@@ -1,4 +1,7 @@
-"""The switch to exact tests: the score's family-wise error where it decides. Witness: enumeration."""
+"""The switch to exact tests: the score's family-wise error where it decides.
+
+Witness: enumeration.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,10 @@ from tests.calibration.exact_search import RESULTS, by_score, search, settings, 
 
 
 def test_where_the_score_decides_a_family_errs_in_at_most_055() -> None:
-    """A small part of the search: two groups of sizes beside two references, families of 1 and 12."""
+    """A small part of the search.
+
+    Two groups of sizes beside two references, families of 1 and 12.
+    """
     records = search(settings({500: (350,), 5_000: (900, 2_500)}, families=(1, 12)))
     decided = by_score(records)
     assert 0.1 * len(records) < len(decided) < 0.9 * len(records)

@@ -21,7 +21,7 @@ def perturbed() -> Perturb:
     @contextmanager
     def replace(name: str, code: str) -> Iterator[None]:
         rsession.call("base::sum", 1.0)  # starts R
-        session = rsession._start()
+        session = rsession._running_session()
         swap = session.ri.evalr(
             "function(home, name, code) {\n"
             "  original <- get(name, envir = home)\n"
@@ -31,7 +31,9 @@ def perturbed() -> Perturb:
             "  original\n"
             "}"
         )
-        back = session.ri.evalr("function(home, name, value) { assign(name, value, envir = home); NULL }")
+        back = session.ri.evalr(
+            "function(home, name, value) { assign(name, value, envir = home); NULL }"
+        )
         text = session.ri.StrSexpVector([name])
         before = swap(session.home, text, session.ri.StrSexpVector([code]))
         try:

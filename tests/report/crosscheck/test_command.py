@@ -1,4 +1,7 @@
-"""``fairstats crosscheck``: what it prints and writes, its exit codes; the section of the HTML report."""
+"""``fairstats crosscheck``: what it prints and writes, its exit codes.
+
+The section of the HTML report.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,9 @@ def run(*arguments: Any) -> Any:
 def stored(frame: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """A report, and its rows."""
     folder = tmp_path_factory.mktemp("crosscheck")
-    report = fs.audit(frame, y_pred="granted", score="score", sensitive_features="sex", n_resamples=199, rng=1)
+    report = fs.audit(
+        frame, y_pred="granted", score="score", sensitive_features="sex", n_resamples=199, rng=1
+    )
     frame.to_csv(folder / "rows.csv", index=False)
     return report.to_json(folder / "r.json"), folder / "rows.csv"
 
@@ -69,7 +74,11 @@ def test_disagreement_is_exit_code_1(stored: tuple[Path, Path], perturbed: Any) 
 
 @pytest.mark.parametrize(
     ("content", "said"),
-    [("no JSON", "cannot be read as JSON"), ("{}", "results written by fairstats"), ("[1]", "with a list")],
+    [
+        ("no JSON", "cannot be read as JSON"),
+        ("{}", "results written by fairstats"),
+        ("[1]", "with a list"),
+    ],
 )
 def test_what_cannot_be_used_is_exit_code_2(tmp_path: Path, content: str, said: str) -> None:
     path = tmp_path / "r.json"
@@ -129,10 +138,16 @@ def many() -> Crosscheck:
     """Checks of every verdict at places with hostile names."""
     checks = []
     for group in ("W" * 120, "<script>alert('x')</script>", "קבוצה א", "plain"):
-        place = Place("disparate_impact_of_a_very_long_name_without_spaces" * 2, group, "reference " * 12)
+        place = Place(
+            "disparate_impact_of_a_very_long_name_without_spaces" * 2, group, "reference " * 12
+        )
         checks += [
-            place.compare("interval, lower end (score (MOVER))", 1.23456789012, 1.23456789013, "f (R 4.2.2)"),
-            place.compare("p-value", 1e-300, 1.0, "crosscheck_comparisons (fairstats 0.1.0, base R 4.2.2)"),
+            place.compare(
+                "interval, lower end (score (MOVER))", 1.23456789012, 1.23456789013, "f (R 4.2.2)"
+            ),
+            place.compare(
+                "p-value", 1e-300, 1.0, "crosscheck_comparisons (fairstats 0.1.0, base R 4.2.2)"
+            ),
             place.compare("critical value", 2.4, 2.401, "g" * 90, error=0.01),
             place.needs_data("set distance", 1.5, "a distance between sets of rows " * 4),
             place.left_out("goodness of fit", float("inf"), "of a bootstrap"),
@@ -140,7 +155,9 @@ def many() -> Crosscheck:
     return Crosscheck(tuple(checks), "title", "4.2.2", "0.1.0")
 
 
-def test_section_is_there_only_when_asked(report: fs.results.AuditReport, many: Crosscheck, tmp_path: Path) -> None:
+def test_section_is_there_only_when_asked(
+    report: fs.results.AuditReport, many: Crosscheck, tmp_path: Path
+) -> None:
     pytest.importorskip("jinja2")
     without = report.to_html(tmp_path / "a.html").read_text(encoding="utf-8")
     text = report.to_html(tmp_path / "b.html", crosscheck=many).read_text(encoding="utf-8")
@@ -159,8 +176,9 @@ def test_section_does_not_overflow(
     browser.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
     assert browser.evaluate("document.scrollingElement.scrollWidth") <= width
     beyond = browser.evaluate(
-        "[...document.querySelectorAll('.crosscheck *')].filter(e => { const b = e.getBoundingClientRect();"
-        " return b.width > 0 && (b.right > innerWidth + 0.5 || b.left < -0.5) }).map(e => e.textContent)"
+        "[...document.querySelectorAll('.crosscheck *')].filter(e => { const b ="
+        " e.getBoundingClientRect(); return b.width > 0 && (b.right > innerWidth + 0.5 || b.left <"
+        " -0.5) }).map(e => e.textContent)"
     )
     assert beyond == []
     assert browser.complaints() == []

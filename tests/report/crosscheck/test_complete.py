@@ -1,4 +1,6 @@
-"""Nothing is passed over: every class of result, every number of its rows, every metric of the registry."""
+"""Nothing is passed over: every class of result, every number of its rows, every metric of the
+registry.
+"""
 
 from __future__ import annotations
 
@@ -23,29 +25,80 @@ from fairstats.methods.madd.result import LargestMadd, MaddComparison
 from fairstats.methods.rates.bounds import Bounds
 from fairstats.methods.rates.employment.result import ImpactFigures
 from fairstats.methods.rates.maxima import GapComponent, MaximumResult
+from fairstats.methods.rates.numbers.result import NumberComparison
 from fairstats.methods.rates.result import RateComparison
+from fairstats.methods.rates.subgroups import SubgroupComparison
+from fairstats.methods.rates.worst_case import WorstCase
 from fairstats.methods.um.draws import PosteriorRow
 from fairstats.numerics.evt.fit import EvtFit
 from fairstats.numerics.hdr.result import HdrRegion
 from fairstats.numerics.paired.change import PairedChange
-from fairstats.report.crosscheck import distances, pairs, posteriors, rates, tails
+from fairstats.report.crosscheck import (
+    distances,
+    numbers,
+    pairs,
+    posteriors,
+    rates,
+    subgroups,
+    tails,
+)
 from fairstats.report.crosscheck.check import Line
-from fairstats.report.crosscheck.run import TWINS, WITHOUT_TWIN
-from fairstats.report.sections.rates import WorstCase
+from fairstats.report.methods import ANSWERS, EXHIBITS, PAGES
+from fairstats.report.methods.page import Exhibit
+from fairstats.report.questions import QUESTIONS
 
 ADJUSTED = {"pvalue_adjusted": "by p.adjust, for the whole family"}
 VERDICT = dict.fromkeys(
-    ("pvalue_verdict", "pvalue_verdict_adjusted"), "compared with the p-value of the direction, by name"
+    ("pvalue_verdict", "pvalue_verdict_adjusted"),
+    "compared with the p-value of the direction, by name",
 )
-NO_VERDICT = dict.fromkeys(("bounds", "pvalue_verdict", "pvalue_verdict_adjusted"), "no verdict of its own")
-BY_BOUNDS = dict.fromkeys(("pvalue_verdict", "pvalue_verdict_adjusted"), "the verdict is by the bounds")
+NO_VERDICT = dict.fromkeys(
+    ("bounds", "pvalue_verdict", "pvalue_verdict_adjusted"), "no verdict of its own"
+)
+BY_BOUNDS = dict.fromkeys(
+    ("pvalue_verdict", "pvalue_verdict_adjusted"), "the verdict is by the bounds"
+)
 TESTED = {"statistic": "that of a test: compared test by test", "pvalue": "that of a test"}
-#: What is compared → its class, its lines, and fields without a line → where they are compared, or why not.
+#: What is compared → its class, its lines, and fields without a line → where they are compared, or
+#: why not.
 TABLES: dict[str, tuple[type[Any], tuple[Line, ...], dict[str, str]]] = {
     "comparison of rates": (
         RateComparison,
-        (*rates._RATES, *rates._ESTIMATE, *rates._ERROR, *rates._INTERVALS["two-sided"], *rates._BOUNDS),
+        (
+            *rates._RATES,
+            *rates._ESTIMATE,
+            *rates._ERROR,
+            *rates._INTERVALS["two-sided"],
+            *rates._BOUNDS,
+        ),
         ADJUSTED | TESTED | VERDICT,
+    ),
+    "comparison of numbers": (
+        NumberComparison,
+        (*numbers._VALUES, *numbers._ESTIMATE, *numbers._INTERVALS["two-sided"], *numbers._BOUNDS),
+        ADJUSTED | TESTED | VERDICT,
+    ),
+    "comparison at every look": (
+        RateComparison,
+        (
+            *rates._RATES,
+            *rates._ESTIMATE,
+            *rates._ERROR,
+            *rates._ENDS_AT_EVERY_LOOK,
+            *rates._BOUNDS,
+        ),
+        ADJUSTED | TESTED | VERDICT,
+    ),
+    "subgroup": (
+        SubgroupComparison,
+        subgroups._LINES,
+        {
+            **subgroups._LEFT_OUT,
+            "share": "rows of the subgroup over all, counted from the tally",
+            "bounds": "the limits of the interval",
+            "pvalue_verdict": "nothing is judged",
+            "pvalue_verdict_adjusted": "nothing is judged",
+        },
     ),
     "adverse impact of a pair": (ImpactFigures, pairs._IMPACT_LINES, {}),
     "worst case": (WorstCase, rates._WORST_LINES, {"estimate": "that of the comparison itself"}),
@@ -55,7 +108,10 @@ TABLES: dict[str, tuple[type[Any], tuple[Line, ...], dict[str, str]]] = {
     "share of changed predictions": (
         RiskComparison,
         (*pairs._SHARE, *pairs._EXACT_SHARE),
-        NO_VERDICT | dict.fromkeys(("std_error", "statistic", "pvalue", "pvalue_adjusted"), "the class lacks it"),
+        NO_VERDICT
+        | dict.fromkeys(
+            ("std_error", "statistic", "pvalue", "pvalue_adjusted"), "the class lacks it"
+        ),
     ),
     "MADD of a pair": (
         MaddComparison,
@@ -98,7 +154,9 @@ TABLES: dict[str, tuple[type[Any], tuple[Line, ...], dict[str, str]]] = {
             **NO_VERDICT,
             "rope": "a setting",
             "mc_error": "the standard deviation over the root of the draws",
-            **dict.fromkeys(("statistic", "pvalue", "pvalue_adjusted"), "a posterior tests nothing"),
+            **dict.fromkeys(
+                ("statistic", "pvalue", "pvalue_adjusted"), "a posterior tests nothing"
+            ),
         },
     ),
     "ECD": (
@@ -107,9 +165,13 @@ TABLES: dict[str, tuple[type[Any], tuple[Line, ...], dict[str, str]]] = {
         ADJUSTED
         | {"pvalue_verdict_adjusted": "by `settle` over the groups"}
         | {"std_error": "for display: those of the levels are compared"}
-        | dict.fromkeys(("root_mean", "root_sd"), "simulated; what follows from them is compared"),
+        | dict.fromkeys(("root_mean", "root_sd"), "of tables; what follows from them is compared"),
     ),
-    "return level": (GroupLevel, (*tails._LEVEL, *tails._LEVEL_ERROR, *tails._PROFILE), {"interactions": "a setting"}),
+    "return level": (
+        GroupLevel,
+        (*tails._LEVEL, *tails._LEVEL_ERROR, *tails._PROFILE),
+        {"interactions": "a setting"},
+    ),
     "largest gap": (
         RateComparison,
         pairs._GAP,
@@ -124,7 +186,12 @@ TABLES: dict[str, tuple[type[Any], tuple[Line, ...], dict[str, str]]] = {
     "band of a gap": (MaximumResult, pairs._BAND, {}),
     "ratio over strata": (
         RateComparison,
-        (*pairs._RATES, *pairs._OVER_STRATA, *pairs._INTERVALS["two-sided"], *pairs._EVIDENCE["above"]),
+        (
+            *pairs._RATES,
+            *pairs._OVER_STRATA,
+            *pairs._INTERVALS["two-sided"],
+            *pairs._EVIDENCE["above"],
+        ),
         ADJUSTED | TESTED | VERDICT,
     ),
     "ABROCA": (
@@ -132,7 +199,7 @@ TABLES: dict[str, tuple[type[Any], tuple[Line, ...], dict[str, str]]] = {
         (*distances._AUC, *distances._AREA, *distances._SPREAD, *distances._EVIDENCE["above"]),
         ADJUSTED | VERDICT | {"statistic": "the estimate", "bounds": "the interval itself"},
     ),
-    "average of a group": (Comparison, (*tails._MEAN, *tails._NORMAL), ADJUSTED | NO_VERDICT),
+    "average of a group": (Comparison, (*tails._MEAN, *tails._STUDENT), ADJUSTED | NO_VERDICT),
     "fit": (
         EvtFit,
         (*tails._LIKELIHOOD,),
@@ -154,13 +221,15 @@ TABLES: dict[str, tuple[type[Any], tuple[Line, ...], dict[str, str]]] = {
         {
             "prob": "a setting",
             "mass": "a share of the samples",
-            **dict.fromkeys(("falpha_error", "size_error"), "a Monte Carlo error of Python's estimate"),
+            **dict.fromkeys(
+                ("falpha_error", "size_error"), "a Monte Carlo error of Python's estimate"
+            ),
             "size": "the sum over the intervals, whose ends are compared",
         },
     ),
 }
-#: Second witnesses of numbers that the tables above have, and lines of parts and whole numbers, with the
-#: attributes that they are to compare.
+#: Second witnesses of numbers that the tables above have, and lines of parts and whole numbers,
+#: with the attributes that they are to compare.
 WITNESSES = {
     "people of unknown category": (pairs._UNKNOWN, set(Bounds._fields)),
     "limits by exact tests": (rates._EXACT_BOUNDS, {"bounds.low", "bounds.high"}),
@@ -170,7 +239,10 @@ WITNESSES = {
     "difference of betas": (posteriors._BETA_DIFFERENCE, {"estimate", "std_error", "p_rope"}),
     "stable stretch": (
         distances._STRETCH,
-        {"headline", *(f"bandwidth.{name}" for name in ("low", "high", "std", "n_points", "h_sup"))},
+        {
+            "headline",
+            *(f"bandwidth.{name}" for name in ("low", "high", "std", "n_points", "h_sup")),
+        },
     ),
     "directed distances": (distances._DIRECTED, {"value", "a_to_b.value", "b_to_a.value"}),
     "tail": (tails._OF_ROWS, {"n_exceedances", "maximum"}),
@@ -180,34 +252,52 @@ WITNESSES = {
     "interval over strata, greater": (pairs._INTERVALS["greater"], {"confidence_interval.low"}),
     "change of drawn scores": (
         pairs._DRAWN,
-        {"before", "after", "estimate", "std_error", "confidence_interval.low", "confidence_interval.high"},
+        {
+            "before",
+            "after",
+            "estimate",
+            "std_error",
+            "confidence_interval.low",
+            "confidence_interval.high",
+        },
     ),
     "interval of alternative less": (rates._INTERVALS["less"], {"confidence_interval.high"}),
     "interval of alternative greater": (rates._INTERVALS["greater"], {"confidence_interval.low"}),
 }
 
 
-def results() -> set[str]:
-    """Names of the classes of result that a file can hold."""
+def results() -> set[type[Result]]:
+    """Classes of result that a file can hold."""
     for module in pkgutil.walk_packages(fairstats.__path__, "fairstats."):
         if not module.name.endswith("__main__"):
             importlib.import_module(module.name)
-    own = {n: cls for n, cls in serialise._REGISTRY.items() if cls.__module__.startswith("fairstats.")}
-    return {name for name, cls in own.items() if issubclass(cls, Result)}
+    return {
+        cls
+        for cls in serialise._CLASS_REGISTRY.values()
+        if cls.__module__.startswith("fairstats.") and issubclass(cls, Result)
+    }
 
 
-def test_every_result_has_twins_or_a_reason() -> None:
-    known = results()
-    assert known - set(TWINS) - set(WITHOUT_TWIN) == set(), "neither in TWINS nor in WITHOUT_TWIN"
-    assert (set(TWINS) | set(WITHOUT_TWIN)) - known == set(), "no class of this name"
-    assert not set(TWINS) & set(WITHOUT_TWIN)
-    assert all(WITHOUT_TWIN.values())
+def test_every_result_stands_on_one_page() -> None:
+    lacking = sorted(cls.__name__ for cls in results() - set(EXHIBITS))
+    assert lacking == [], "no page of report/methods has an Exhibit of these"
+    named = [exhibit.result for page in PAGES for exhibit in page.exhibits]
+    assert len(named) == len(set(named)), "a class of result stands on one page, once"
 
 
-@pytest.mark.parametrize("name", TWINS)
-def test_twins_are_there(name: str) -> None:
-    module, _, function = TWINS[name].partition(".")
-    assert callable(getattr(importlib.import_module(f"fairstats.report.crosscheck.{module}"), function))
+@pytest.mark.parametrize("exhibit", EXHIBITS.values(), ids=lambda one: one.result.__name__)
+def test_every_result_has_a_twin_or_a_reason(exhibit: Exhibit) -> None:
+    """And its page answers the question that it is said to answer."""
+    assert (exhibit.twin is None) == bool(exhibit.no_twin), "either a twin, or why there is none"
+    (page,) = (page for page in PAGES if exhibit in page.exhibits)
+    if exhibit.question is not None:
+        assert exhibit.question in [answer.question for answer in page.answers]
+
+
+def test_every_question_has_one_answer() -> None:
+    answered = [answer.question for page in PAGES for answer in page.answers]
+    assert sorted(question.key for question in answered) == sorted(ANSWERS)
+    assert set(answered) == set(QUESTIONS)
 
 
 @pytest.mark.parametrize("what", TABLES)
@@ -244,8 +334,16 @@ def test_no_line_stands_outside_these_tables() -> None:
     known = {id(line) for _, lines, _ in TABLES.values() for line in lines}
     known |= {id(line) for lines, _ in WITNESSES.values() for line in lines}
     # parts of the above
-    known |= {id(line) for line in (*rates._ONE_SIDED, *rates._EXACT_ONE_SIDED, *posteriors._MOMENTS)}
-    for module in (distances, pairs, posteriors, rates, tails):
+    known |= {
+        id(line)
+        for line in (
+            *rates._ONE_SIDED,
+            *rates._EXACT_ONE_SIDED,
+            *posteriors._MOMENTS,
+            *numbers._ONE_SIDED,
+        )
+    }
+    for module in (distances, numbers, pairs, posteriors, rates, subgroups, tails):
         for name, table in vars(module).items():
             lines = table if isinstance(table, tuple) else ()
             loose = [line for line in lines if isinstance(line, Line) and id(line) not in known]

@@ -1,7 +1,7 @@
 """Live R: every class of result cross-checked; broken twins are caught; counts, data and versions.
 
-The witness is R: base-R twins written for this, and stats::prop.test, glm, p.adjust, r2dtable, dhyper, qbeta,
-mantelhaen.test, evd. No tolerance is set here: they are those of the cross-check.
+The witness is R: base-R twins written for this, and stats::prop.test, glm, p.adjust, r2dtable,
+dhyper, qbeta, mantelhaen.test, evd. No tolerance is set here: they are those of the cross-check.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ def people() -> dict[str, Any]:
         "weight": rng.integers(1, 4, N).astype(float),
         "cluster": rng.integers(0, 60, N),
         "stratum": rng.integers(0, 4, N),
-        "X": pd.DataFrame({"x": rng.normal(size=N), "k": rng.choice(["u", "v"], N), "b": rng.random(N) < 0.5}),
+        "X": pd.DataFrame(
+            {"x": rng.normal(size=N), "k": rng.choice(["u", "v"], N), "b": rng.random(N) < 0.5}
+        ),
     }
 
 
@@ -56,24 +58,34 @@ def assert_all_agree(found: Crosscheck, *, at_least: int, not_recomputed: int = 
 @pytest.mark.parametrize(
     "options",
     [
-        {"adjust": "hommel"}, {"method": "delta", "adjust": "fdr_bh"}, {"method": "score"},
-        {"method": "koopman", "confidence_level": 0.9, "threshold": 0.7}, {"method": "bootstrap", "rng": 1},
-        {"alternative": "less"}, {"alternative": "greater", "simultaneous": "bonferroni"},
-        {"simultaneous": "max-z"}, {"reference": "highest"}, {"comparisons": "all", "adjust": "sidak"},
+        {"adjust": "hommel"},
+        {"method": "delta", "adjust": "fdr_bh"},
+        {"method": "score"},
+        {"method": "koopman", "confidence_level": 0.9, "threshold": 0.7},
+        {"method": "bootstrap", "rng": 1},
+        {"alternative": "less"},
+        {"alternative": "greater", "simultaneous": "bonferroni"},
+        {"simultaneous": "max-z"},
+        {"reference": "highest"},
+        {"comparisons": "all", "adjust": "sidak"},
         {"reference": "highest", "alternative": "less"},
         {"reference": "highest", "simultaneous": "bonferroni"},
     ],
     ids=str,
-)  # fmt: skip
+)
 def test_ratios(options: dict[str, Any]) -> None:
     p = people()
     result = fs.disparate_impact(p["first"], sensitive_features=p["group"], **options)
     assert_all_agree(fs.crosscheck(result), at_least=26)
 
 
-@pytest.mark.parametrize("design", ["uneven", "one group uneven", "even", "few clusters", "both", "shared clusters"])
+@pytest.mark.parametrize(
+    "design", ["uneven", "one group uneven", "even", "few clusters", "both", "shared clusters"]
+)
 def test_weights_and_clusters(design: str) -> None:
-    """Effective counts, degrees of freedom and even weights, with a group whose true positive rate is 1."""
+    """Effective counts, degrees of freedom and even weights, with a group whose true positive rate
+    is 1.
+    """
     rng = np.random.default_rng(8)
     group = np.repeat(["a", "b", "c"], [60, 240, 600])
     y = rng.integers(0, 2, 900)
@@ -83,16 +95,22 @@ def test_weights_and_clusters(design: str) -> None:
     uneven = rng.lognormal(0, 0.7, 900)
     options: dict[str, Any] = {
         "uneven": {"sample_weight": uneven},
-        "one group uneven": {"sample_weight": np.where(group == "b", uneven, np.where(group == "a", 0.3, 2.0))},
+        "one group uneven": {
+            "sample_weight": np.where(group == "b", uneven, np.where(group == "a", 0.3, 2.0))
+        },
         "even": {"sample_weight": np.where(group == "c", 1 / 3, 0.2)},
         "few clusters": {"cluster": few},
         "both": {"cluster": few, "sample_weight": uneven},
         "shared clusters": {"cluster": rng.integers(0, 30, 900)},
     }[design]
     for metric in ("conditional_accuracy_1", "average_odds_difference"):
-        result = fs.group_metric(y, predicted, metric=metric, sensitive_features=group, reference="c", **options)
+        result = fs.group_metric(
+            y, predicted, metric=metric, sensitive_features=group, reference="c", **options
+        )
         assert_all_agree(fs.crosscheck(result), at_least=38)
-    largest = fs.equalized_odds_difference(y, predicted, agg="max", sensitive_features=group, **options)
+    largest = fs.equalized_odds_difference(
+        y, predicted, agg="max", sensitive_features=group, **options
+    )
     assert_all_agree(fs.crosscheck(largest), at_least=30)
 
 
@@ -101,26 +119,40 @@ def test_weights_and_clusters(design: str) -> None:
 def test_scores_that_agree_nearly_everywhere(metric: str, moved: float) -> None:
     """None, five of ninety rows a little, five much: what may change unseen enters the limits."""
     rng = np.random.default_rng(4)
-    y, group = rng.integers(0, 2, 180), np.repeat(["a", "b"], 90)
+    y = rng.integers(0, 2, 180)
+    group = np.repeat(["a", "b"], 90)
     score = np.clip(0.4 + 0.2 * y + 0.15 * rng.standard_normal(180), 0.01, 0.6)
     other = score.copy()
     other[::18] += moved
     result = fs.compare_models(
-        y, score={"A": score, "B": other}, metrics=metric, sensitive_features=group, n_resamples=199, rng=1
+        y,
+        score={"A": score, "B": other},
+        metrics=metric,
+        sensitive_features=group,
+        n_resamples=199,
+        rng=1,
     )
     assert fs.crosscheck(result).disagreements == ()
 
 
-@pytest.mark.parametrize("metric", ["disparate_impact", "demographic_parity_max", "balanced_accuracy_difference"])
+@pytest.mark.parametrize(
+    "metric", ["disparate_impact", "demographic_parity_max", "balanced_accuracy_difference"]
+)
 def test_unequal_clusters(metric: str) -> None:
     """What clusters are worth: 8 in 80 have ten times as many rows."""
     rng = np.random.default_rng(5)
-    cluster = np.repeat(np.arange(230), np.r_[np.tile(np.r_[60, np.full(9, 6)], 8), np.full(150, 10)])
+    cluster = np.repeat(
+        np.arange(230), np.r_[np.tile(np.r_[60, np.full(9, 6)], 8), np.full(150, 10)]
+    )
     y, predicted = rng.random((2, cluster.size)) < rng.beta(1.0, 4.0, 230)[cluster]
     result = fs.group_metric(
-        y.astype(int), predicted.astype(int), metric=metric, cluster=cluster, reference="b",
+        y.astype(int),
+        predicted.astype(int),
+        metric=metric,
+        cluster=cluster,
+        reference="b",
         sensitive_features=np.where(cluster < 80, "a", "b"),
-    )  # fmt: skip
+    )
     assert any("by their clusters" in note for note in result.notes()) or "max" in metric
     assert_all_agree(fs.crosscheck(result), at_least=10)
 
@@ -132,8 +164,12 @@ def test_differences_and_gaps_under_every_design(design: tuple[str, ...]) -> Non
     for result in (
         fs.equalized_odds_difference(p["y"], p["first"], sensitive_features=p["group"], **how),
         fs.average_odds_difference(p["y"], p["first"], sensitive_features=p["group"], **how),
-        fs.equalized_odds_difference(p["y"], p["first"], sensitive_features=p["group"], agg="max", **how),
-        fs.average_odds_difference(p["y"], p["first"], sensitive_features=p["group"], agg="max", **how),
+        fs.equalized_odds_difference(
+            p["y"], p["first"], sensitive_features=p["group"], agg="max", **how
+        ),
+        fs.average_odds_difference(
+            p["y"], p["first"], sensitive_features=p["group"], agg="max", **how
+        ),
     ):
         assert_all_agree(fs.crosscheck(result), at_least=20)
 
@@ -150,11 +186,13 @@ def test_small_and_empty_cells() -> None:
 
 
 def test_exact_p_values_of_peaks_near_the_end() -> None:
-    """Nuisance rates that 999 of 1,407 exclude do not count: the p-value is .001, at a rate of .0007 it is .005.
+    """Nuisance rates that 999 of 1,407 exclude do not count.
 
-    Closed form of the latter: every table with no success in the reference is extreme, P(k1 = 0, k0 ≥ 1). Only rates
-    within the Clopper–Pearson interval of level 1 − 10⁻⁷ count (Berger & Boos 1994).
-    """
+    The p-value is .001, at a rate of .0007 it is .005.
+
+    Closed form of the latter: every table with no success in the reference is extreme, P(k1 = 0, k0
+    ≥ 1). Only rates within the Clopper–Pearson interval of level 1 − 10⁻⁷ count (Berger & Boos
+    1994)."""
     result = fs.disparate_impact(counts={"few": (21, 3), "many": (999, 408)}, reference="many")
     found = fs.crosscheck(result)
     exact = [c for c in found.checks if "exact" in c.quantity and c.quantity.startswith("p-value")]
@@ -167,11 +205,21 @@ def test_exact_p_values_of_peaks_near_the_end() -> None:
 
 @pytest.mark.filterwarnings("ignore::fairstats.FairstatsWarning")
 def test_changes_that_few_clusters_refuse_and_references_that_the_data_chose() -> None:
-    """R gives the estimate and no limits, too; a chosen reference counts all pairs without adjustment."""
+    """R gives the estimate and no limits, too.
+
+    A chosen reference counts all pairs without adjustment.
+    """
     p = people()
-    models = {"y_true": p["y"], "y_pred": p["first"], "y_pred_b": p["second"], "sensitive_features": p["group"]}
+    models = {
+        "y_true": p["y"],
+        "y_pred": p["first"],
+        "y_pred_b": p["second"],
+        "sensitive_features": p["group"],
+    }
     asked = {"metrics": ["disparate_impact", "average_odds_difference", "accuracy"]}
-    few = fs.compare_models(**models, **asked, cluster=[int(c) % 6 for c in pd.factorize(p["cluster"])[0]])
+    few = fs.compare_models(
+        **models, **asked, cluster=[int(c) % 6 for c in pd.factorize(p["cluster"])[0]]
+    )
     assert {c.verdict for c in few.comparisons} == {"insufficient evidence"}
     for result in (few, fs.compare_models(**models, **asked, reference="highest", adjust="none")):
         found = fs.crosscheck(result)
@@ -188,9 +236,14 @@ def test_pairs_with_few_changed_clusters(metric: str) -> None:
     gained = np.select([cluster < 12, cluster < 15, cluster < 27], [0.3, 0.3, 0.0], 0.1)
     b = np.maximum(a, rng.random(cluster.size) < gained).astype(int)
     result = fs.compare_models(
-        y, a, b, metrics=metric, cluster=cluster, reference="d",
+        y,
+        a,
+        b,
+        metrics=metric,
+        cluster=cluster,
+        reference="d",
         sensitive_features=np.select([cluster < 12, cluster < 27], ["b", "c"], "d"),
-    )  # fmt: skip
+    )
     assert_all_agree(fs.crosscheck(result), at_least=10)
 
 
@@ -199,16 +252,27 @@ def test_functions_of_counts_pairs_and_strata() -> None:
     of_group = {"sensitive_features": p["group"]}
     for result in (
         fs.group_metric(p["y"], p["first"], metric="f1", **of_group),
-        fs.group_metric(p["y"], p["first"], metric="mcc", contrast="ratio", cluster=p["cluster"], **of_group),
+        fs.group_metric(
+            p["y"], p["first"], metric="mcc", contrast="ratio", cluster=p["cluster"], **of_group
+        ),
         fs.compare_models(p["y"], p["first"], p["second"], **of_group),
         fs.compare_models(
-            p["y"], p["first"], p["second"], metrics="equal_opportunity_difference", cluster=p["cluster"], **of_group
+            p["y"],
+            p["first"],
+            p["second"],
+            metrics="equal_opportunity_difference",
+            cluster=p["cluster"],
+            **of_group,
         ),
         fs.disparate_impact(p["first"], strata=p["stratum"], **of_group).stratified,
-        fs.equal_opportunity_difference(p["y"], p["first"], strata=p["stratum"], **of_group).stratified,
+        fs.equal_opportunity_difference(
+            p["y"], p["first"], strata=p["stratum"], **of_group
+        ).stratified,
     ):
         assert_all_agree(fs.crosscheck(result), at_least=20)
-    own = fs.group_metric(p["y"], p["first"], metric=lambda tp, fp, fn, tn: tp / (tp + fn), **of_group)
+    own = fs.group_metric(
+        p["y"], p["first"], metric=lambda tp, fp, fn, tn: tp / (tp + fn), **of_group
+    )
     found = fs.crosscheck(own)
     assert found.counts()["not recomputed"] == 2
     assert "function of the user's" in found.checks[0].note
@@ -247,8 +311,11 @@ def test_madd(options: dict[str, Any]) -> None:
 
 
 def test_a_report_without_curve_needs_the_scores(frame: pd.DataFrame) -> None:
-    report = fs.audit(frame, y_pred="granted", score="score", sensitive_features="sex", n_resamples=199, rng=1)
-    alone, with_rows = fs.crosscheck(report), fs.crosscheck(report, data=frame)
+    report = fs.audit(
+        frame, y_pred="granted", score="score", sensitive_features="sex", n_resamples=199, rng=1
+    )
+    alone = fs.crosscheck(report)
+    with_rows = fs.crosscheck(report, data=frame)
     assert alone.counts()["needs --data"] == 3
     assert_all_agree(alone, at_least=60)
     assert with_rows.counts()["needs --data"] == 0
@@ -258,7 +325,9 @@ def test_a_report_without_curve_needs_the_scores(frame: pd.DataFrame) -> None:
 def test_set_distances_need_rows() -> None:
     p = people()
     given = {"X": p["X"], "y_true": p["y"], "y_pred": p["first"], "sensitive_features": p["group"]}
-    result = fs.hfm(*list(given.values())[:3], sensitive_features=p["group"], n_resamples=0, n_subsamples=0)
+    result = fs.hfm(
+        *list(given.values())[:3], sensitive_features=p["group"], n_resamples=0, n_subsamples=0
+    )
     alone = fs.crosscheck(result)
     assert alone.counts()["needs --data"] == 2 * len(result.entries)
     assert_all_agree(fs.crosscheck(result, data=given), at_least=16)
@@ -276,18 +345,26 @@ def test_blocks_of_pairs_are_the_same_distance() -> None:
     from fairstats.ground.rsession import call
 
     rng = np.random.default_rng(2)
-    a, b = rng.normal(size=(1100, 4)), rng.normal(size=(1000, 4))
-    there, back = KDTree(b).query(a)[0], KDTree(a).query(b)[0]
+    a = rng.normal(size=(1100, 4))
+    b = rng.normal(size=(1000, 4))
+    there = KDTree(b).query(a)[0]
+    back = KDTree(a).query(b)[0]
     for statistic, over in (("max", np.max), ("mean", np.mean)):
         found = call("fs_set_distance", a, b, statistic)
-        assert [found["a_to_b"], found["b_to_a"]] == pytest.approx([over(there), over(back)], rel=1e-12)
+        assert [found["a_to_b"], found["b_to_a"]] == pytest.approx(
+            [over(there), over(back)], rel=1e-12
+        )
 
 
 def test_discriminative_risk() -> None:
     p = people()
     frame = p["X"].assign(g=p["group"])
     result = fs.discriminative_risk(
-        lambda rows: ((rows["x"] > 0) ^ (rows["g"] == "a")).astype(int), frame, sensitive_features="g", draws=1, rng=1
+        lambda rows: ((rows["x"] > 0) ^ (rows["g"] == "a")).astype(int),
+        frame,
+        sensitive_features="g",
+        draws=1,
+        rng=1,
     )
     assert_all_agree(fs.crosscheck(result), at_least=12)
 
@@ -305,11 +382,17 @@ def test_posteriors(options: dict[str, Any]) -> None:
 def test_comparisons_of_algorithms() -> None:
     p = people()
     first, second = (
-        fs.um_posterior(p["y"], p[name], sensitive_features=p["group"], rng=1) for name in ("first", "second")
+        fs.um_posterior(p["y"], p[name], sensitive_features=p["group"], rng=1)
+        for name in ("first", "second")
     )
     assert_all_agree(fs.crosscheck(fs.um_compare(first, second, rng=2)), at_least=10)
     independent = fs.um_compare(
-        first, second, paired=False, metrics=["f1", "demographic_parity_ratio"], rope=(0.01, 0.1), rng=2
+        first,
+        second,
+        paired=False,
+        metrics=["f1", "demographic_parity_ratio"],
+        rope=(0.01, 0.1),
+        rng=2,
     )
     assert_all_agree(fs.crosscheck(independent), at_least=10)
     ranking = fs.um_compare({"a": first, "b": second, "c": first}, rng=2)
@@ -323,18 +406,32 @@ def test_comparisons_of_algorithms() -> None:
 def test_ecd(calibrated: bool) -> None:
     rng = np.random.default_rng(3)
     cd = {"white": 0.3 * rng.beta(2, 8, 8000), "black": 0.5 * rng.beta(2, 8, 3000)}
-    result = fs.ecd(cd, privileged="white", unprivileged="black", calibrated=calibrated, n_resamples=0, backend="scipy")
+    result = fs.ecd(
+        cd,
+        privileged="white",
+        unprivileged="black",
+        calibrated=calibrated,
+        n_resamples=0,
+        backend="scipy",
+    )
     assert_all_agree(fs.crosscheck(result), at_least=30)
 
 
 @pytest.mark.parametrize("grid", [0.1, None])
 @pytest.mark.filterwarnings("ignore::fairstats.ground.errors.InsufficientEvidenceWarning")
 def test_ecd_with_a_grid_that_is_given(grid: float | None) -> None:
-    """Order statistics of two distinct values, whose grid is not found: R takes the width that was given."""
+    """Order statistics of two distinct values, whose grid is not found.
+
+    R takes the width that was given.
+    """
     rng = np.random.default_rng(3)
     cd = np.round(rng.beta(2, 8, 3000), 1)
     cd[1000:] = rng.choice([0.0, 0.1], 2000)
-    rows = {"score": np.zeros(3000), "counterfactual_score": cd, "sensitive_features": np.repeat(["a", "b", "b"], 1000)}
+    rows = {
+        "score": np.zeros(3000),
+        "counterfactual_score": cd,
+        "sensitive_features": np.repeat(["a", "b", "b"], 1000),
+    }
     result = fs.ecd({"a": cd[:1000], "b": cd[1000:]}, grid=grid, n_resamples=0, backend="scipy")
     assert ("cells" in result["b"].level.confidence_interval.method) == (grid is not None)
     assert_all_agree(fs.crosscheck(result, data=rows), at_least=20)
@@ -363,20 +460,32 @@ def test_averages_of_counterfactuals_with_and_without_rows(frame: pd.DataFrame) 
     rng = np.random.default_rng(8)
     frame = frame.assign(changed=np.clip(frame["score"] + rng.beta(1, 12, len(frame)), 0, 1))
     report = fs.audit(
-        frame, y_pred="granted", score="score", counterfactual_score="changed", sensitive_features="sex",
-        n_resamples=199, rng=1,
-    )  # fmt: skip
-    alone, with_rows = fs.crosscheck(report), fs.crosscheck(report, data=frame)
+        frame,
+        y_pred="granted",
+        score="score",
+        counterfactual_score="changed",
+        sensitive_features="sex",
+        n_resamples=199,
+        rng=1,
+    )
+    alone = fs.crosscheck(report)
+    with_rows = fs.crosscheck(report, data=frame)
     assert alone.disagreements == with_rows.disagreements == ()
     assert alone.counts()["needs --data"] > with_rows.counts()["needs --data"] == 0
-    means = [c for c in with_rows.checks if c.metric == "average causal discrimination" and c.quantity == "estimate"]
+    means = [
+        c
+        for c in with_rows.checks
+        if c.metric == "average causal discrimination" and c.quantity == "estimate"
+    ]
     assert [c.verdict for c in means] == ["agrees", "agrees"]
 
 
 def test_regions() -> None:
     x = np.random.default_rng(3).normal(size=3000)
     samples = {"samples": x}
-    assert_all_agree(fs.crosscheck(fs.hdr(x, [0.5, 0.95], backend="scipy"), data=samples), at_least=10)
+    assert_all_agree(
+        fs.crosscheck(fs.hdr(x, [0.5, 0.95], backend="scipy"), data=samples), at_least=10
+    )
     grid = np.linspace(-5, 5, 2001)
     two_peaks = np.exp(-(grid**2) / 2) + np.exp(-4 * (grid - 3) ** 2)
     two_peaks /= two_peaks.sum() * (grid[1] - grid[0])  # the ends are 0
@@ -384,22 +493,34 @@ def test_regions() -> None:
 
 
 def test_what_r_has_of_a_region_depends_on_its_density() -> None:
-    """Written down: R smooths on the whole line, weighs no atoms and has no regions of planes; it says so."""
+    """Written down: R smooths on the whole line, weighs no atoms and has no regions of planes.
+
+    It says so.
+    """
     rng = np.random.default_rng(3)
     x = rng.exponential(size=500)
-    ends = ["number of intervals", "interval 1, lower end", "interval 1, upper end", "share of the density's mass"]
+    ends = [
+        "number of intervals",
+        "interval 1, lower end",
+        "interval 1, upper end",
+        "share of the density's mass",
+    ]
     bounded = fs.hdr(x, 0.5, support=(0, None), backend="scipy")
     found = fs.crosscheck(bounded, data={"samples": x})
     assert_all_agree(found, at_least=5)
     assert [c.quantity for c in found.checks] == ["level f_alpha", *ends]
     without = fs.crosscheck(bounded)
     assert [(c.quantity, c.verdict) for c in without.checks] == [
-        ("level f_alpha", "needs --data"), *((end, "agrees") for end in ends),
-    ]  # fmt: skip
+        ("level f_alpha", "needs --data"),
+        *((end, "agrees") for end in ends),
+    ]
     assert without.checks[0].note == "a quantile over the samples"
     atoms = fs.hdr(rng.integers(0, 6, 500), 0.9, discrete=True, backend="scipy")
     plane = fs.hdr(rng.normal(size=(200, 2)), 0.9, backend="scipy")
-    for result, why in ((atoms, "of discrete draws: R has no twin"), (plane, "in 2 dimensions: R has no twin")):
+    for result, why in (
+        (atoms, "of discrete draws: R has no twin"),
+        (plane, "in 2 dimensions: R has no twin"),
+    ):
         (check,) = fs.crosscheck(result).checks
         assert (check.verdict, check.note) == ("not recomputed", why)
         assert check.metric == "region 0.9"
@@ -407,7 +528,11 @@ def test_what_r_has_of_a_region_depends_on_its_density() -> None:
 
 def left_out(found: Crosscheck) -> list[tuple[str, str, str]]:
     """(metric, quantity, reason) of what was not recomputed, or needs data."""
-    return [(c.metric, c.quantity, c.note) for c in found.checks if c.verdict in ("not recomputed", "needs --data")]
+    return [
+        (c.metric, c.quantity, c.note)
+        for c in found.checks
+        if c.verdict in ("not recomputed", "needs --data")
+    ]
 
 
 @lru_cache(maxsize=1)
@@ -417,16 +542,28 @@ def halves() -> dict[str, Any]:
     score = p["score"][:300]
     other = np.clip(score + np.random.default_rng(1).normal(0, 0.1, 300), 0, 1)
     group = np.where(p["group"] == "c", "b", p["group"])
-    return {"y": p["y"][:300], "group": group[:300], "score": {"a": score, "b": other}, "groups": group}
+    return {
+        "y": p["y"][:300],
+        "group": group[:300],
+        "score": {"a": score, "b": other},
+        "groups": group,
+    }
 
 
 def test_distances_of_weights_and_of_given_bins() -> None:
-    """Of weights the estimate alone; with bins of one's own all; with the scores also the quantiles and headline."""
-    p, own = people(), halves()
+    """Of weights the estimate alone; with bins of one's own all.
+
+    With the scores also the quantiles and headline.
+    """
+    p = people()
+    own = halves()
     weighted = fs.madd(
-        own["score"]["a"], sensitive_features=own["group"], sample_weight=p["weight"][:300],
-        n_resamples=199, rng=1,
-    )  # fmt: skip
+        own["score"]["a"],
+        sensitive_features=own["group"],
+        sample_weight=p["weight"][:300],
+        n_resamples=199,
+        rng=1,
+    )
     found = fs.crosscheck(weighted)
     assert found.disagreements == ()
     why = "of weighted or clustered rows: R has no twin of its linearisation"
@@ -445,14 +582,21 @@ def test_changes_of_scores_with_and_without_their_rows() -> None:
     given = {"score": own["score"], "sensitive_features": own["group"]}
     predicted = {name: (v > 0.5).astype(int) for name, v in own["score"].items()}
     models = fs.compare_models(
-        own["y"], predicted, metrics=["auc", "brier", "madd", "abroca", "accuracy"], baseline="a",
-        n_resamples=100, rng=1, **given,
-    )  # fmt: skip
+        own["y"],
+        predicted,
+        metrics=["auc", "brier", "madd", "abroca", "accuracy"],
+        baseline="a",
+        n_resamples=100,
+        rng=1,
+        **given,
+    )
     with_rows = fs.crosscheck(models, data={"y_true": own["y"], **given})
     assert_all_agree(with_rows, at_least=100)
     without = fs.crosscheck(models)
     assert without.disagreements == ()
-    assert {(q, why) for _, q, why in left_out(without)} == {("estimate", "scores of single rows: pass data=")}
+    assert {(q, why) for _, q, why in left_out(without)} == {
+        ("estimate", "scores of single rows: pass data=")
+    }
     names = [m.split("_")[0] for m, _, _ in left_out(without)]
     assert names == ["auc"] * 3 + ["brier"] * 3 + ["madd", "abroca"]
     unlabelled = fs.crosscheck(models, data=given)  # MADD needs no labels
@@ -461,14 +605,19 @@ def test_changes_of_scores_with_and_without_their_rows() -> None:
 
 
 def test_mitigations_before_and_after() -> None:
-    p, own = people(), halves()
+    p = people()
+    own = halves()
     fitted = fs.MaddMitigator(n_lambdas=11, random_state=1)
     fitted.fit(own["score"]["a"], own["y"], sensitive_features=own["group"])
     rest = slice(300, N)
-    effect = fitted.evaluate(p["score"][rest], p["y"][rest], sensitive_features=own["groups"][rest], n_resamples=199)
+    effect = fitted.evaluate(
+        p["score"][rest], p["y"][rest], sensitive_features=own["groups"][rest], n_resamples=199
+    )
     found = fs.crosscheck(effect)
     assert found.disagreements == ()
-    assert [q for _, q, _ in left_out(found)] == ["estimate"]  # the paired change of MADD needs the rows
+    assert [q for _, q, _ in left_out(found)] == [
+        "estimate"
+    ]  # the paired change of MADD needs the rows
     stages = [c.metric.rpartition(", ")[2] for c in found.checks if c.metric.startswith("madd,")]
     assert set(stages) == {"before", "after"}
     assert stages == sorted(stages, reverse=True)
@@ -477,11 +626,14 @@ def test_mitigations_before_and_after() -> None:
 
 def test_posteriors_of_estimators_and_regions() -> None:
     """The rankings under both targets; what is conditional on a region is not recomputed."""
-    p, own = people(), halves()
+    p = people()
+    own = halves()
     x = np.column_stack([own["score"]["a"], own["score"]["b"]])
     models = {"a": LogisticRegression(), "b": LogisticRegression(C=0.05)}
     asked = {"sensitive_features": own["group"], "draws": 400, "rng": 1}
-    ranked = fs.um_compare_estimators(models, x, own["y"], cv=3, correlation="1/K", progress=False, **asked)
+    ranked = fs.um_compare_estimators(
+        models, x, own["y"], cv=3, correlation="1/K", progress=False, **asked
+    )
     assert_all_agree(fs.crosscheck(ranked), at_least=8)
     first, second = (fs.um_posterior(own["y"], p[k][:300], **asked) for k in ("first", "second"))
     found = fs.crosscheck(fs.um_compare(first, second, hdr=0.9, rng=1, draws=400))
@@ -492,21 +644,31 @@ def test_posteriors_of_estimators_and_regions() -> None:
 
 @pytest.mark.parametrize(("reference", "method"), [("b", "holm"), ("highest", "bonferroni")])
 def test_worst_cases_and_a_family_that_is_the_audit(reference: str, method: str) -> None:
-    """Adjusted here: the method of the whole audit, over every row with a p-value, in their order."""
+    """Adjusted here: the method of the whole audit, over every row with a p-value, in their
+    order.
+    """
     p = people()
     frame = pd.DataFrame({"g": p["group"], "p": p["first"]})[:300]
     frame["p"] = frame["p"].where(np.arange(300) % 30 > 0)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", fs.FairstatsWarning)
         report = fs.audit(
-            frame, y_pred="p", sensitive_features="g", missing="drop", family="audit", reference=reference, rng=1
+            frame,
+            y_pred="p",
+            sensitive_features="g",
+            missing="drop",
+            family="audit",
+            reference=reference,
+            rng=1,
         )
     found = fs.crosscheck(report)
     assert_all_agree(found, at_least=90)
     assert sum(c.metric.startswith("worst_case_") for c in found.checks) >= 8
     table = report.to_frame()
     tested = table[table["pvalue"].notna() & (table["metric"] != "worst_case")]
-    pairs = np.where(tested["metric"].str.endswith("_max") | (method == "holm"), 1, 1.5)  # 3 pairs, 2 compared
+    pairs = np.where(
+        tested["metric"].str.endswith("_max") | (method == "holm"), 1, 1.5
+    )  # 3 pairs, 2 compared
     raw = np.minimum(tested["pvalue"] * pairs, 1)
     adjusted = multipletests(raw, method=method)[1]
     np.testing.assert_allclose(tested["pvalue_adjusted"], adjusted, rtol=1e-12)
@@ -523,8 +685,14 @@ def test_worst_cases_and_a_family_that_is_the_audit(reference: str, method: str)
     ("name", "code"),
     [
         ("score_z", "function(...) original(...) * 1.0001"),
-        ("crosscheck_comparisons", "function(...) { x <- original(...); x$low <- x$low + 0.01; x }"),
-        ("known_prop_test", "function(...) { x <- original(...); x$estimate <- rev(x$estimate); x }"),
+        (
+            "crosscheck_comparisons",
+            "function(...) { x <- original(...); x$low <- x$low + 0.01; x }",
+        ),
+        (
+            "known_prop_test",
+            "function(...) { x <- original(...); x$estimate <- rev(x$estimate); x }",
+        ),
     ],
 )
 def test_broken_twins_are_caught(perturbed: Any, name: str, code: str) -> None:
@@ -552,9 +720,16 @@ def test_broken_random_twins_are_caught(perturbed: Any) -> None:
 @pytest.mark.slow
 def test_six_intersectional_groups(frame: pd.DataFrame) -> None:
     report = fs.audit(
-        frame, y_true="repaid", y_pred="granted", score="score", sensitive_features=["region", "sex"],
-        pos_label={"y_true": "yes", "y_pred": 1}, n_resamples=200, family="audit", rng=1,
-    )  # fmt: skip
+        frame,
+        y_true="repaid",
+        y_pred="granted",
+        score="score",
+        sensitive_features=["region", "sex"],
+        pos_label={"y_true": "yes", "y_pred": 1},
+        n_resamples=200,
+        family="audit",
+        rng=1,
+    )
     assert len(report.tables[-1].groups) == 6
     found = fs.crosscheck(report, data=frame)
     assert_all_agree(found, at_least=1000)
@@ -579,9 +754,16 @@ def test_adult() -> None:
     from fairstats.datasets import load_adult
 
     frame, _ = load_adult()
-    frame = frame.assign(rule=((frame["education_num"] >= 12) & (frame["hours_per_week"] >= 40)).astype(int))
+    frame = frame.assign(
+        rule=((frame["education_num"] >= 12) & (frame["hours_per_week"] >= 40)).astype(int)
+    )
     report = fs.audit(
-        frame, y_true="income", y_pred="rule", sensitive_features=["sex", "race"],
-        pos_label={"y_true": ">50K", "y_pred": 1}, intersections=False, rng=1,
-    )  # fmt: skip
+        frame,
+        y_true="income",
+        y_pred="rule",
+        sensitive_features=["sex", "race"],
+        pos_label={"y_true": ">50K", "y_pred": 1},
+        intersections=False,
+        rng=1,
+    )
     assert_all_agree(fs.crosscheck(report), at_least=300)

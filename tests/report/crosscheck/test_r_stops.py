@@ -42,7 +42,9 @@ def test_what_r_cannot_compute_is_a_row_each_with_the_cause() -> None:
     result = fs.disparate_impact(counts=COUNTS)
     checked = crosscheck(result, door=door)
     assert door.asked
-    assert {(c.group, c.reference) for c in checked.checks} == {(c.group, c.reference) for c in result.comparisons}
+    assert {(c.group, c.reference) for c in checked.checks} == {
+        (c.group, c.reference) for c in result.comparisons
+    }
     for check in checked.checks:
         assert check.verdict == NOT_RECOMPUTED
         assert CAUSE in check.note
@@ -58,7 +60,9 @@ def test_the_other_results_of_a_report_are_still_asked_for() -> None:
     checked = crosscheck(report, door=door)
     results = [result for section in report.sections for result in section.results]
     assert len(results) > 3
-    assert {check.metric for check in checked.checks} >= {row["metric"] for result in results for row in result.rows()}
+    assert {check.metric for check in checked.checks} >= {
+        row["metric"] for result in results for row in result.rows()
+    }
 
 
 def test_a_door_that_is_shut_is_an_error() -> None:

@@ -1,8 +1,7 @@
 """Cross-checks against recorded answers of R: everywhere, also where R is missing.
 
-The witness is R itself: ``python tests/report/crosscheck/test_recorded.py`` (with rpy2) writes its answers to
-`tests/reference/crosscheck_answers.json`, together with the version of R.
-"""
+The witness is R itself: ``python tests/report/crosscheck/test_recorded.py`` (with rpy2) writes its
+answers to `tests/reference/crosscheck_answers.json`, together with the version of R."""
 
 from __future__ import annotations
 
@@ -44,7 +43,11 @@ def scores() -> tuple[Any, Any, Any]:
     """Labels, scores and groups of 300 people."""
     rng = np.random.default_rng(2)
     y = rng.integers(0, 2, 300)
-    return y, np.clip(rng.normal(0.4 + 0.2 * y, 0.2), 0, 1).round(2), np.repeat(["a", "b"], [200, 100])
+    return (
+        y,
+        np.clip(rng.normal(0.4 + 0.2 * y, 0.2), 0, 1).round(2),
+        np.repeat(["a", "b"], [200, 100]),
+    )
 
 
 def areas() -> Any:
@@ -66,7 +69,9 @@ def density() -> tuple[Any, Any]:
 
 #: Name → result.
 CASES: dict[str, Callable[[], Any]] = {
-    "ratio": lambda: fs.disparate_impact(counts=SELECTED, reference="b"),  # a cell below 5: exact tests
+    "ratio": lambda: fs.disparate_impact(
+        counts=SELECTED, reference="b"
+    ),  # a cell below 5: exact tests
     "differences": lambda: fs.equalized_odds_difference(counts=confusion(), reference="north"),
     "average odds": lambda: fs.average_odds_difference(counts=confusion(), reference="north"),
     "largest gap": lambda: fs.equalized_odds_difference(counts=confusion(), agg="max"),
@@ -75,7 +80,9 @@ CASES: dict[str, Callable[[], Any]] = {
         metric="balanced_accuracy_difference", counts=confusion(), reference="north"
     ),
     "areas": areas,
-    "MADD": lambda: fs.madd(scores()[1], sensitive_features=scores()[2], n_bins=10, n_resamples=499, rng=1),
+    "MADD": lambda: fs.madd(
+        scores()[1], sensitive_features=scores()[2], n_bins=10, n_resamples=499, rng=1
+    ),
     "ECD": extremes,
     "regions": lambda: fs.hdr(density=density(), backend="scipy"),
     "posterior": posterior,
@@ -145,12 +152,16 @@ def test_a_changed_number_disagrees(name: str) -> None:
     right = crosscheck(CASES[name](), door=Replay(recorded()["answers"][name]))
     moved = [c for c in right.checks if c.counted and abs(c.r) > 0.02]
     missed = [c.quantity for c in moved if abs(c.python - 1.1 * c.r) <= c.tolerance]
-    share = 0.35 if name == "posterior" else 0.05  # 2,000 draws: intervals have errors of some percent
+    share = (
+        0.35 if name == "posterior" else 0.05
+    )  # 2,000 draws: intervals have errors of some percent
     assert len(missed) <= share * len(moved), missed
 
 
 def test_a_changed_twin_disagrees_everywhere() -> None:
-    answers = [[name, encode(_moved(decode(answer)))] for name, answer in recorded()["answers"]["ratio"]]
+    answers = [
+        [name, encode(_moved(decode(answer)))] for name, answer in recorded()["answers"]["ratio"]
+    ]
     found = crosscheck(CASES["ratio"](), door=Replay(answers))
     assert not found.agrees
     assert len(found.disagreements) > 0.8 * found.n_checked
@@ -174,5 +185,6 @@ if __name__ == "__main__":
         crosscheck(make(), door=recorder)
         answers[name] = recorder.answers
     RECORDED.write_text(
-        json.dumps({"r": r.probe.r_version, "answers": answers}, allow_nan=False) + "\n", encoding="utf-8"
+        json.dumps({"r": r.probe.r_version, "answers": answers}, allow_nan=False) + "\n",
+        encoding="utf-8",
     )

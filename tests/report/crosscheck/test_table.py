@@ -38,7 +38,8 @@ def test_random_values_agree_within_six_standard_errors() -> None:
 
 
 def test_what_is_unknown_or_infinite_must_be_so_on_both_sides() -> None:
-    nan, inf = math.nan, math.inf
+    nan = math.nan
+    inf = math.inf
     assert verdict(nan, nan) == verdict(inf, inf) == verdict(-inf, -inf) == "agrees"
     for pair in ((nan, 0.0), (0.0, nan), (inf, 1e300), (inf, -inf)):
         assert verdict(*pair) == "disagrees", pair
@@ -50,7 +51,10 @@ def test_a_tolerance_of_the_users_replaces_the_exact_ones() -> None:
     assert place.compare("q", 0.5, 0.5009, "f").verdict == "agrees"
     assert place.compare("q", 0.5, 0.5011, "f").verdict == "disagrees"
     assert place.compare("q", 1000.0, 1000.9, "f").verdict == "agrees"
-    assert Place("m", tolerance=0.0).compare("q", 0.5, np.nextafter(0.5, 1), "f").verdict == "disagrees"
+    assert (
+        Place("m", tolerance=0.0).compare("q", 0.5, np.nextafter(0.5, 1), "f").verdict
+        == "disagrees"
+    )
 
 
 def table() -> Crosscheck:
@@ -94,9 +98,21 @@ def test_text_ends_with_the_count() -> None:
 def test_frame_has_every_column() -> None:
     frame = table().to_frame()
     assert list(frame.columns) == [
-        "quantity", "section", "sensitive_features", "metric", "group", "reference", "python", "r", "source",
-        "absolute_difference", "relative_difference", "tolerance", "verdict", "note",
-    ]  # fmt: skip
+        "quantity",
+        "section",
+        "sensitive_features",
+        "metric",
+        "group",
+        "reference",
+        "python",
+        "r",
+        "source",
+        "absolute_difference",
+        "relative_difference",
+        "tolerance",
+        "verdict",
+        "note",
+    ]
     row = frame.iloc[1]
     assert row["absolute_difference"] == pytest.approx(0.01)
     assert row["relative_difference"] == pytest.approx(0.2)
@@ -136,7 +152,9 @@ def test_without_r_the_error_has_cause_and_cure(monkeypatch: pytest.MonkeyPatch)
 
     lacking = RProbe("missing", cause="R is not on PATH", cure="install R")
     monkeypatch.setattr(door_module, "probe_r", lambda: lacking)
-    with pytest.raises(BackendError, match=r"R is not on PATH.*To fix: install R; or take the report's JSON"):
+    with pytest.raises(
+        BackendError, match=r"R is not on PATH.*To fix: install R; or take the report's JSON"
+    ):
         crosscheck(fs.disparate_impact(counts={"a": (5, 5), "b": (5, 5)}))
 
 
@@ -156,10 +174,15 @@ class Silent:
 
 
 def test_what_has_no_twin_is_named_with_its_reason() -> None:
-    """Reasons from the table of twins; a line for each estimate, of a curve one for all of it; no R."""
+    """Reasons from the table of twins; a line for each estimate, of a curve one for all of it.
+
+    No R.
+    """
     rng = np.random.default_rng(1)
     door: Any = Silent()
-    curve = fs.madd_curve(rng.random(200), sensitive_features=np.tile(["a", "b"], 100), max_bins=200)
+    curve = fs.madd_curve(
+        rng.random(200), sensitive_features=np.tile(["a", "b"], 100), max_bins=200
+    )
     stretch = fs.stable_bandwidth(curve)
     fit = fs.evt.fit_gpd(rng.exponential(size=500), 1.5, backend="scipy")
     levels = fit.return_level([500, 1000])
@@ -170,7 +193,10 @@ def test_what_has_no_twin_is_named_with_its_reason() -> None:
         (stretch, [("madd", "", stretch.mean)], part),
         (
             levels,
-            [(f"return level of {m}", "", float(v)) for m, v in zip((500, 1000), levels.estimate, strict=True)],
+            [
+                (f"return level of {m}", "", float(v))
+                for m, v in zip((500, 1000), levels.estimate, strict=True)
+            ],
             of_fit,
         ),
     ):
@@ -184,7 +210,10 @@ def test_what_has_no_twin_is_named_with_its_reason() -> None:
 
 
 def test_what_r_cannot_repeat_is_left_out_without_asking() -> None:
-    """Written down: functions of the user's, many draws, drawn projections, clustered persons; no R."""
+    """Written down: functions of the user's, many draws, drawn projections, clustered persons.
+
+    No R.
+    """
     door: Any = Silent()
     counts = {"a": {"tp": 9, "tn": 8, "fp": 2, "fn": 1}, "b": {"tp": 9, "tn": 8, "fp": 3, "fn": 1}}
 
@@ -197,10 +226,21 @@ def test_what_r_cannot_repeat_is_left_out_without_asking() -> None:
     few, many = (fs.um_posterior(counts=counts, draws=draws, rng=1) for draws in (100, 20_001))
     own = fs.um_compare(few, few, metrics=("accuracy", hits), rng=1, draws=100)
     of_users = "of functions of the user's"
-    quantities = ["P(A≫B)", "P(B≫A)", "P(A≈B)", "P(mixed)", "P(|Δ accuracy| ≤ RoPE)", "P(|Δ hits| ≤ RoPE)"]
-    quantities += [f"{what} of Δ {m}" for what in ("mean", "standard deviation") for m in ("accuracy", "hits")]
+    quantities = [
+        "P(A≫B)",
+        "P(B≫A)",
+        "P(A≈B)",
+        "P(mixed)",
+        "P(|Δ accuracy| ≤ RoPE)",
+        "P(|Δ hits| ≤ RoPE)",
+    ]
+    quantities += [
+        f"{what} of Δ {m}" for what in ("mean", "standard deviation") for m in ("accuracy", "hits")
+    ]
     assert reasons(own) == [(quantity, "not recomputed", of_users) for quantity in quantities]
-    ranked = fs.um_compare({"x": many, "y": many, "z": many}, metrics="accuracy", rng=1, draws=20_001)
+    ranked = fs.um_compare(
+        {"x": many, "y": many, "z": many}, metrics="accuracy", rng=1, draws=20_001
+    )
     found = crosscheck(ranked, door=door).checks
     assert {(c.verdict, c.note) for c in found} == {("not recomputed", "more than 20,000 draws")}
     pairs = [(a, b, f"P({a} ≫ {b})") for a in "xyz" for b in "xyz" if a != b]

@@ -1,4 +1,7 @@
-"""Pages by jupytext and nbconvert, with R missing; the figures, tables and texts that chunks show."""
+"""Pages by nbclient and nbconvert, with R missing.
+
+The figures, tables and texts that chunks show.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,7 @@ from fairstats.report.vignettes.by_python import render_by_python
 from fairstats.report.vignettes.page import remote_addresses
 from fairstats.report.vignettes.source import Vignette, chunk_keys, read_vignette, write_recorded
 
-for package in ("jupytext", "nbconvert", "nbclient", "ipykernel", "latex2mathml", "matplotlib"):
+for package in ("nbconvert", "nbclient", "ipykernel", "latex2mathml", "matplotlib"):
     pytest.importorskip(package)
 
 
@@ -90,7 +93,9 @@ def test_recorded_output(vignette: Callable[..., Vignette]) -> None:
 @pytest.mark.slow
 def test_an_error_names_vignette_chunk_and_cause(page_of: Callable[..., str]) -> None:
     body = "```{python fine}\nx = 1\n```\n\n```{python bad}\nimport math\nmath.sqrt(-x)\n```\n"
-    with pytest.raises(VignetteError, match=r"^vignette made, chunk 'bad' \(line 10\): ValueError: .+"):
+    with pytest.raises(
+        VignetteError, match=r"^vignette made, chunk 'bad' \(line 10\): ValueError: .+"
+    ):
         page_of(body)
 
 
@@ -109,7 +114,9 @@ def test_what_is_shown(page_of: Callable[..., str], monkeypatch: pytest.MonkeyPa
         "Text.\n\n```{python}\nNone\n```\n\n```{python}\n'last';\n```\n"
     )
     body = page[page.index("<body") :]
-    assert '<pre tabindex="0" class="stdout">&lt;out&gt; False</pre>' in body, "R is missing: it is not loaded"
+    assert '<pre tabindex="0" class="stdout">&lt;out&gt; False</pre>' in body, (
+        "R is missing: it is not loaded"
+    )
     assert '<pre tabindex="0" class="stderr">err</pre>' in body
     assert body.count('<div class="output">') == 2, "the variable of the caller is not handed on"
     assert "fewer draws" not in page

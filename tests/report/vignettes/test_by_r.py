@@ -16,7 +16,7 @@ from fairstats.report.vignettes.page import remote_addresses
 from fairstats.report.vignettes.source import Vignette
 
 pytest.importorskip("matplotlib")
-NOTEBOOK = ("jupytext", "nbconvert", "nbclient", "ipykernel", "latex2mathml")
+NOTEBOOK = ("nbconvert", "nbclient", "ipykernel", "latex2mathml")
 
 
 @pytest.fixture
@@ -55,16 +55,22 @@ def test_errors_name_vignette_chunk_and_cause(
     vignette: Callable[..., Vignette], tmp_path: Path, with_pandoc: None
 ) -> None:
     v = vignette("```{python bad}\nraise ValueError('no such thing')\n```\n", "one")
-    with pytest.raises(VignetteError, match=r"(?s)^vignette one, chunk 'bad' \(line 6\): .*no such thing"):
+    with pytest.raises(
+        VignetteError, match=r"(?s)^vignette one, chunk 'bad' \(line 6\): .*no such thing"
+    ):
         build_vignettes([str(v.path)], out=tmp_path, renderer="r")
 
 
 @pytest.mark.r
 @pytest.mark.slow
-def test_r_chunks_in_a_notebook_and_recorded(vignette: Callable[..., Vignette], tmp_path: Path) -> None:
+def test_r_chunks_in_a_notebook_and_recorded(
+    vignette: Callable[..., Vignette], tmp_path: Path
+) -> None:
     for package in NOTEBOOK:
         pytest.importorskip(package)
-    v = vignette("```{r}\nlibrary(fairstats)\nx <- 1\nx\nx + 1\nmessage('said')\n```\n\n```{r}\nx\n```\n")
+    v = vignette(
+        "```{r}\nlibrary(fairstats)\nx <- 1\nx\nx + 1\nmessage('said')\n```\n\n```{r}\nx\n```\n"
+    )
     (written,) = record_vignettes([str(v.path)])
     assert written.path == v.path.parent / "recorded" / "made.json"
     text = written.path.read_text(encoding="utf-8")
@@ -75,13 +81,21 @@ def test_r_chunks_in_a_notebook_and_recorded(vignette: Callable[..., Vignette], 
     assert "recorded output" not in page
 
     bad = vignette("```{r broken}\nstop('enough')\n```\n", "bad")
-    with pytest.raises(VignetteError, match=r"(?s)^vignette bad, chunk 'broken' \(line 6\): R: .*enough$"):
+    with pytest.raises(
+        VignetteError, match=r"(?s)^vignette bad, chunk 'broken' \(line 6\): R: .*enough$"
+    ):
         build_vignettes([str(bad.path)], out=tmp_path)
 
 
 @pytest.mark.parametrize("lacking", ["Rscript", "pandoc", "packages"])
-def test_what_is_missing_is_named(small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lacking: str) -> None:
-    says = {"Rscript": "r-base-core", "pandoc": "apt-get install pandoc", "packages": "r-cran-reticulate"}
+def test_what_is_missing_is_named(
+    small: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, lacking: str
+) -> None:
+    says = {
+        "Rscript": "r-base-core",
+        "pandoc": "apt-get install pandoc",
+        "packages": "r-cran-reticulate",
+    }
     folder = tmp_path / "bin"
     folder.mkdir()
     told = "rmarkdown reticulate" if lacking == "packages" else ""
@@ -89,7 +103,9 @@ def test_what_is_missing_is_named(small: Path, tmp_path: Path, monkeypatch: pyte
         (folder / name).write_text(f"#!/bin/sh\nprintf '{told}'\n", encoding="utf-8")
         (folder / name).chmod(0o755)
     monkeypatch.setenv("PATH", f"{folder}")
-    with pytest.raises(VignetteError, match=f"^the R renderer cannot be used: .*To fix: .*{says[lacking]}"):
+    with pytest.raises(
+        VignetteError, match=f"^the R renderer cannot be used: .*To fix: .*{says[lacking]}"
+    ):
         build_vignettes([str(small)], out=tmp_path, renderer="r")
 
 
@@ -99,8 +115,8 @@ def test_causes_from_what_knitr_says(vignette: Callable[..., Vignette]) -> None:
         "processing\n\nQuitting from lines 11-12 (made.Rmd) \nError in f(x) : went wrong\nbadly\n"
         "Calls: <Anonymous> ... f\nExecution halted\n"
     )
-    assert build._failure(v, said) == "vignette made, chunk 'two' (line 10): went wrong\nbadly"
-    hint = build._failure(v, "Error: Python shared library not found, cannot load libpython")
+    assert build._failure_by_r(v, said) == "vignette made, chunk 'two' (line 10): went wrong\nbadly"
+    hint = build._failure_by_r(v, "Error: Python shared library not found, cannot load libpython")
     assert "--enable-shared" in hint
 
 
@@ -111,7 +127,9 @@ def test_options_are_checked(small: Path, tmp_path: Path) -> None:
         build_vignettes([str(small)], out=tmp_path, jobs=0)
 
 
-def test_several_at_a_time(vignette: Callable[..., Vignette], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_at_a_time(
+    vignette: Callable[..., Vignette], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Results come in the order of the names; the first failure stops those that wait."""
     begun = []
 

@@ -31,7 +31,10 @@ def test_the_last_value_and_what_is_printed(run: Callable[[str], list[list[str]]
 
 
 def test_figures(run: Callable[[str], list[list[str]]]) -> None:
-    code = "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()\nprint('x')\nplt.plot([2, 1]);"
+    code = (
+        "import matplotlib.pyplot as plt\nplt.plot([1, 2])\nplt.show()\nprint('x')\nplt.plot([2,"
+        " 1]);"
+    )
     first, printed, second = run(code)
     assert (first[0], printed, second[0]) == ("figure", ["stdout", "x\n", ""], "figure")
     assert first[1] != second[1]

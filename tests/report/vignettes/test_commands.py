@@ -24,10 +24,12 @@ def test_list() -> None:
 
 
 def test_build(vignette: Callable[..., Vignette], tmp_path: Path) -> None:
-    for package in ("jupytext", "nbconvert", "nbclient", "ipykernel", "latex2mathml", "matplotlib"):
+    for package in ("nbconvert", "nbclient", "ipykernel", "latex2mathml", "matplotlib"):
         pytest.importorskip(package)
     v = vignette("Words.\n\n```{python}\n6 * 7\n```\n")
-    done = RUN.invoke(app, ["vignettes", "build", str(v.path), "--out", str(tmp_path / "o"), "--fast"])
+    done = RUN.invoke(
+        app, ["vignettes", "build", str(v.path), "--out", str(tmp_path / "o"), "--fast"]
+    )
     assert done.exit_code == 0, done.output
     assert "made.html" in done.output
     assert ">42</pre>" in (tmp_path / "o" / "made.html").read_text(encoding="utf-8")

@@ -45,7 +45,9 @@ REMOTE = "https://cdn.example.org/x"
 )
 def test_what_a_page_would_load(page: str) -> None:
     assert [url.removeprefix("https:") for url in remote_addresses(page)] == ["//cdn.example.org/x"]
-    with pytest.raises(VignetteError, match=r"vignette v: the page would load .*cdn\.example\.org/x"):
+    with pytest.raises(
+        VignetteError, match=r"vignette v: the page would load .*cdn\.example\.org/x"
+    ):
         refuse_remote(page, "v")
 
 
@@ -73,9 +75,11 @@ def test_pictures_go_into_the_page(tmp_path: Path) -> None:
 
 
 def test_pictures_have_words() -> None:
-    page = name_pictures('<img src="a"><h2 id="x">Of <em>a</em> &amp; "b"</h2><img src="b" alt=""/><img alt="c">')
-    assert page == (
-        '<img alt="Figure" src="a"><h2 id="x">Of <em>a</em> &amp; "b"</h2>'
+    page = name_pictures(
+        '<img src="a"><h2 id="x">Of <em>a</em> &amp; "b"</h2><img src="b" alt=""/><img alt="c">'
+    )
+    assert (
+        page == '<img alt="Figure" src="a"><h2 id="x">Of <em>a</em> &amp; "b"</h2>'
         '<img alt="Figure: Of a &amp; &quot;b&quot;" src="b"/><img alt="c">'
     )
 
@@ -96,7 +100,10 @@ FORMULAS = [
     r"\begin{cases} 1 & x > 0 \\ 0 & \text{otherwise} \end{cases}",
     r"\Pr(Y = 1 \mid S = s) \le \alpha, \quad \mathbb{E}\left[\lvert X \rvert\right]",
     r"\left(1 + \xi \frac{x - u}{\sigma}\right)^{-1/\xi}",
-    r"\min_{i} \max_{j \ne i} \lVert x_i - x_j \rVert_2, \; \mathcal{D}, \ldots, \int_0^1 f\,\mathrm{d}x",
+    (
+        r"\min_{i} \max_{j \ne i} \lVert x_i - x_j \rVert_2, \; \mathcal{D}, \ldots, \int_0^1"
+        r" f\,\mathrm{d}x"
+    ),
 ]
 
 

@@ -31,12 +31,14 @@ PAGES = sorted(path for folder in FOLDERS if folder for path in Path(folder).glo
 
 
 @pytest.fixture(scope="module", params=["python", "r", *PAGES], ids=lambda p: getattr(p, "name", p))
-def page(request: pytest.FixtureRequest, small: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def page(
+    request: pytest.FixtureRequest, small: Path, tmp_path_factory: pytest.TempPathFactory
+) -> Path:
     """The small vignette by either renderer, and the pages that lie built."""
     if isinstance(request.param, Path):
         return request.param
     if request.param == "python":
-        for package in ("jupytext", "nbconvert", "nbclient", "ipykernel", "latex2mathml", "matplotlib"):
+        for package in ("nbconvert", "nbclient", "ipykernel", "latex2mathml", "matplotlib"):
             pytest.importorskip(package)
     elif shutil.which("Rscript") is None or lacking_for_r() is not None:
         pytest.skip("the R renderer cannot be used here")
@@ -51,7 +53,9 @@ def test_no_errors_no_requests_no_overflow(browser: Any, page: Path, width: int)
     assert browser.evaluate("document.scrollingElement.scrollWidth") <= width
     assert browser.evaluate(BEYOND) == []
     assert browser.complaints() == []
-    assert [url for url in browser.requests() if not url.startswith("data:")] == [page.resolve().as_uri()]
+    assert [url for url in browser.requests() if not url.startswith("data:")] == [
+        page.resolve().as_uri()
+    ]
 
 
 def test_formulas_and_figures_are_drawn(browser: Any, page: Path) -> None:

@@ -57,14 +57,29 @@ def test_chunks() -> None:
     v = parse(TEXT, Path("x/ratios.Rmd"))
     assert (v.name, v.title) == ("ratios", "Of ratios")
     first, second, third = v.chunks
-    assert (first.label, first.language, first.code, first.line) == ("setup", "python", "import os", 8)
+    assert (first.label, first.language, first.code, first.line) == (
+        "setup",
+        "python",
+        "import os",
+        8,
+    )
     assert (first.shows("include"), first.shows("echo")) == (False, True)
-    assert (second.label, second.language, second.code, second.heading) == ("", "r", "1 + 1", "Second")
+    assert (second.label, second.language, second.code, second.heading) == (
+        "",
+        "r",
+        "1 + 1",
+        "Second",
+    )
     assert second.caption == second.alternative == 'a, "b" = c'
     assert second.figure_size == (6.0, 5.0)
     assert not second.shows("echo")
     assert (third.code, third.figure_size, third.alternative) == ("", None, "Figure: Second")
     assert (first.name, second.name) == ("'setup' (line 8)", "2 (line 24)")
+    assert len(v.prose) == len(v.chunks) + 1
+    assert v.prose[0].strip() == "# First", "the header is no prose"
+    assert "not_run()" in v.prose[1]
+    assert "shown, not run" in v.prose[1]
+    assert v.prose[1].rstrip().endswith("## Second")
 
 
 @pytest.mark.parametrize(
@@ -84,7 +99,10 @@ def test_what_cannot_be_read_is_named(text: str, says: str) -> None:
 @pytest.mark.parametrize(
     ("body", "says"),
     [
-        ("```{python a, eval=FALSE}\n1\n```\n", "chunk 'a' .line 6.: option 'eval'; allowed: echo, include"),
+        (
+            "```{python a, eval=FALSE}\n1\n```\n",
+            "chunk 'a' .line 6.: option 'eval'; allowed: echo, include",
+        ),
         ("```{python, fig.align='left'}\n1\n```\n", "option 'fig.align'"),
         ("```{julia}\n1\n```\n", "language 'julia'; allowed: python, r"),
         ("```{r}\npy$x\n```\n", "chunks exchange files"),
@@ -126,9 +144,13 @@ def test_every_vignette_keeps_the_rules(name: str) -> None:
         assert word not in text, f"{name}: {word}"
     for chunk in v.chunks:
         if chunk.language == "r":
-            assert "library(fairstats)" in "".join(c.code for c in v.chunks if c.line <= chunk.line), chunk.name
+            assert "library(fairstats)" in "".join(
+                c.code for c in v.chunks if c.line <= chunk.line
+            ), chunk.name
         if "plt.show()" in chunk.code:
-            assert chunk.options.get("fig.alt") or chunk.caption, f"{name}: {chunk.name} needs fig.alt"
+            assert chunk.options.get("fig.alt") or chunk.caption, (
+                f"{name}: {chunk.name} needs fig.alt"
+            )
 
 
 @pytest.mark.parametrize("name", vignettes())
@@ -139,7 +161,9 @@ def test_the_recorded_output_of_r_is_of_this_version(name: str) -> None:
     assert set(read_recorded(path).outputs) == wanted, f"fairstats vignettes record {name}"
 
 
-def test_a_part_of_the_name_will_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, small: Path) -> None:
+def test_a_part_of_the_name_will_do(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, small: Path
+) -> None:
     for name in ("01-one", "02-two", "11-twofold"):
         (tmp_path / f"{name}.Rmd").write_text("x", encoding="utf-8")
     monkeypatch.setattr("fairstats.report.vignettes.source.vignette_folder", lambda: tmp_path)
@@ -168,7 +192,9 @@ def test_where_the_vignettes_are(tmp_path: Path) -> None:
     (package / "_vignettes").mkdir(parents=True)
     assert vignette_folder(package) == package / "_vignettes"
     (tmp_path / "vignettes").mkdir()
-    assert vignette_folder(package) == package / "_vignettes", "site-packages may hold a folder of that name"
+    assert vignette_folder(package) == package / "_vignettes", (
+        "site-packages may hold a folder of that name"
+    )
     (tmp_path / "pyproject.toml").touch()
     assert vignette_folder(package) == tmp_path / "vignettes"
 

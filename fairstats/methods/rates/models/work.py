@@ -22,31 +22,51 @@ from fairstats.ground.registry import METRICS, RATES, find_metric
 from fairstats.ground.results import Interval
 from fairstats.ground.verdict import Evidence
 from fairstats.methods.rates.models.result import QUANTITIES, ModelComparison, ModelValue
-from fairstats.methods.rates.models.scores import DrawnCurves, abroca, auc, brier, score_cuts
+from fairstats.methods.rates.models.scored import ScoreAnswer, ScoredModels
 from fairstats.methods.rates.result import Inference, as_family, warned
-from fairstats.methods.rates.setup import check_groups, rows_among
-from fairstats.numerics.paired.change import KINDS, OVERALL, UNCHANGED, Change, Found, ModelPair, PairedChange, finished
-from fairstats.numerics.paired.distance import MIN_ROWS, Level, Measured, bins_of_models, madd
+from fairstats.methods.rates.setup import RateArguments, check_groups
+from fairstats.numerics.paired.change import (
+    KINDS,
+    OVERALL,
+    UNCHANGED,
+    Found,
+    ModelPair,
+    PairedChange,
+    finished,
+)
+from fairstats.numerics.paired.distance import Level, Measured, bins_of_models
 from fairstats.numerics.paired.rate import PairedRate, change_of_gap, change_of_rate
 
 #: Quantity → what it needs of the rows.
-_NEEDS = {
-    "accuracy": ("predictions", "labels"), "auc": ("labels", "scores"), "brier": ("labels", "scores"),
-    "madd": ("scores of groups",), "abroca": ("labels", "scores of groups"),
-}  # fmt: skip
-#: What quantities of scores need: of all rows, or of groups, whose weights may differ from group to group.
-_SCORES = ("scores", "scores of groups")
-_DRAWN = frozenset({"madd", "abroca"})
-_METHODS = {"auc": "DeLong", "brier": "paired t", **dict.fromkeys(_DRAWN, "paired bootstrap, directional")}
-_ARGUMENTS = {"predictions": "y_pred", "labels": "y_true", **dict.fromkeys(_SCORES, "score")}
+_NEEDS_OF_QUANTITY = {
+    "accuracy": ("predictions", "labels"),
+    "auc": ("labels", "scores"),
+    "brier": ("labels", "scores"),
+    "madd": ("scores of groups",),
+    "abroca": ("labels", "scores of groups"),
+}
+#: What quantities of scores need: of all rows, or of groups, whose weights may differ from group to
+#: group.
+_KINDS_OF_SCORES = ("scores", "scores of groups")
+_RESAMPLED_QUANTITIES = frozenset({"madd", "abroca"})
+_METHODS = {
+    "auc": "DeLong",
+    "brier": "paired t",
+    **dict.fromkeys(_RESAMPLED_QUANTITIES, "paired bootstrap, directional"),
+}
+_ARGUMENTS = {
+    "predictions": "y_pred",
+    "labels": "y_true",
+    **dict.fromkeys(_KINDS_OF_SCORES, "score"),
+}
 
 
 @dataclass(frozen=True, eq=False)
 class ModelRows:
     """Validated rows with the predictions and scores of several models.
 
-    `outcomes`: groups, weights, clusters, and labels (all 0 where there are none); `predictions`, `scores`:
-    model → codes, or scores, shape (n,).
+    `outcomes`: groups, weights, clusters, and labels (all 0 where there are none); `predictions`,
+    `scores`: model → codes, or scores, shape (n,).
     """
 
     outcomes: Outcomes
@@ -56,44 +76,91 @@ class ModelRows:
 
     @classmethod
     def read(
-        cls, y_true: Any, predictions: Mapping[str, Any], scores: Mapping[str, Any], options: Mapping[str, Any],
+        cls,
+        y_true: Any,
+        predictions: Mapping[str, Any],
+        scores: Mapping[str, Any],
+        arguments: RateArguments,
         columns: Mapping[str, str] | None = None,
-    ) -> ModelRows:  # fmt: skip
+    ) -> ModelRows:
         """Encode columns; a row that any of them lacks is missing.
 
-        `predictions`, `scores`: model → column; `options`: arguments that say how rows are read; `columns`:
-        model → name of its column in messages.
+        `predictions`, `scores`: model → column; `arguments`: those that say how rows are read;
+        `columns`: model → name of its column in messages.
         """
-        named = columns or {name: f"y_pred[{name!r}]" for name in predictions}
-        names = {"y_true": y_true, **{named[model]: values for model, values in predictions.items()}}
-        others = {name: options.get(name) for name in ("sensitive_features", "sample_weight", "cluster")}
+        column_names = columns or {
+            column_name: f"y_pred[{column_name!r}]" for column_name in predictions
+        }
+        label_columns = {
+            "y_true": y_true,
+            **{column_names[model_name]: values for model_name, values in predictions.items()},
+        }
+        others = {
+            "sensitive_features": arguments.sensitive_features,
+            "sample_weight": arguments.sample_weight,
+            "cluster": arguments.cluster,
+        }
         check_row_labels(y_true=y_true, y_pred=dict(predictions), score=dict(scores), **others)
-        said = [_by_column(name, options.get(name), named) for name in ("pos_label", "label_values")]
-        read = binary_columns(*said, **names)
-        codes = {name: np.where(c.codes < 0, np.nan, c.codes) for name, c in read.items() if c}
-        numbers = {name: as_float_column(values, "score") for name, values in scores.items()}
-        for name, values in numbers.items():
-            known = ~np.isnan(values)
-            numbers[name] = np.where(known, 0.0, np.nan)
-            numbers[name][known] = on_unit_interval(values[known], "score")
-        true = codes.pop("y_true", None)
-        answers = [*codes.values(), *numbers.values()]
-        lengths = {name: c.size for name, c in {"y_true": true, **codes, **numbers}.items() if c is not None}
+        pos_label = _by_column("pos_label", arguments.pos_label, column_names)
+        label_values = _by_column("label_values", arguments.label_values, column_names)
+        binary_read = binary_columns(pos_label, label_values, **label_columns)
+        codes_by_column = {
+            column_name: np.where(coded_column.codes < 0, np.nan, coded_column.codes)
+            for column_name, coded_column in binary_read.items()
+            if coded_column
+        }
+        numbers = {
+            column_name: as_float_column(values, "score") for column_name, values in scores.items()
+        }
+        for column_name, values in numbers.items():
+            is_known = ~np.isnan(values)
+            numbers[column_name] = np.where(is_known, 0.0, np.nan)
+            numbers[column_name][is_known] = on_unit_interval(values[is_known], "score")
+        true_codes = codes_by_column.pop("y_true", None)
+        answers = [*codes_by_column.values(), *numbers.values()]
+        lengths = {
+            column_name: coded_column.size
+            for column_name, coded_column in {
+                "y_true": true_codes,
+                **codes_by_column,
+                **numbers,
+            }.items()
+            if coded_column is not None
+        }
         check_one_length(", ".join(lengths), lengths)
         lacking = np.isnan(answers[1:]).any(axis=0)
-        first = answers[0] if codes else np.where(np.isnan(answers[0]), np.nan, 0.0)
-        labels, extra = np.zeros(first.size) if true is None else true, np.where(lacking, np.nan, 0.0)
+        if codes_by_column:
+            first_codes = answers[0]
+        else:
+            first_codes = np.where(np.isnan(answers[0]), np.nan, 0.0)
+        if true_codes is None:
+            labels = np.zeros(first_codes.size)
+        else:
+            labels = true_codes
+        missing_marks = np.where(lacking, np.nan, 0.0)
+        # labels and predictions are encoded already
+        encoded = replace(arguments, pos_label=None, label_values=None)
         outcomes = Outcomes.from_arrays(
-            labels, first, extra=extra, **rows_among({**options, "pos_label": None, "label_values": None})
+            labels, first_codes, extra=missing_marks, **encoded.row_options()
         )
         unfavourable = {
-            name: outcomes.rows_by_label(labels.beside, labels.codes)
-            for name, labels in read.items() if labels is not None and labels.beside is not None
-        }  # fmt: skip
+            column_name: outcomes.rows_by_label(labels.beside, labels.codes)
+            for column_name, labels in binary_read.items()
+            if labels is not None and labels.beside is not None
+        }
         outcomes = replace(outcomes, missing=replace(outcomes.missing, unfavourable=unfavourable))
-        kept = slice(None) if outcomes.kept is None else outcomes.kept
-        coded = {model: codes[named[model]][kept].astype(np.int64) for model in predictions}
-        return cls(outcomes, true is not None, coded, {name: values[kept] for name, values in numbers.items()})
+        kept_rows = slice(None) if outcomes.kept is None else outcomes.kept
+        codes_by_model = {}
+        for model_name in predictions:
+            codes_by_model[model_name] = codes_by_column[column_names[model_name]][
+                kept_rows
+            ].astype(np.int64)
+        return cls(
+            outcomes,
+            true_codes is not None,
+            codes_by_model,
+            {column_name: values[kept_rows] for column_name, values in numbers.items()},
+        )
 
     @property
     def labels(self) -> NDArray[np.int64]:
@@ -104,58 +171,119 @@ class ModelRows:
         """Label × prediction of the baseline × prediction of the model; None where one has none."""
         if model not in self.predictions or baseline not in self.predictions:
             return None
-        cell = 7 - 4 * self.labels - 2 * self.predictions[baseline] - self.predictions[model]
-        return PairedCounts._count_rows(self.outcomes, cell).without_even_weights()
+        cell_codes = 7 - 4 * self.labels - 2 * self.predictions[baseline] - self.predictions[model]
+        return PairedCounts._count_rows(self.outcomes, cell_codes).without_even_weights()
 
 
 def _by_column(argument: str, value: Any, columns: Mapping[str, str]) -> Any:
-    """What is said of every column of labels; a mapping may name y_pred for all models, or each by its name."""
+    """What is said of every column of labels.
+
+    A mapping may name y_pred for all models, or each by its name.
+    """
     if not isinstance(value, Mapping) or set(columns.values()) <= {"y_pred", "y_pred_b"}:
         return value
     if unknown := set(value) - {"y_true", "y_pred", *columns}:
-        got = f"a mapping with {', '.join(sorted(map(repr, unknown)))}"
-        raise InputError(argument, got=got, allowed="y_true, y_pred, and names of models", cure="name the columns")
-    labels = {column: value.get(name, value.get("y_pred")) for name, column in columns.items()}
-    return {name: own for name, own in {"y_true": value.get("y_true"), **labels}.items() if own is not None}
+        received = f"a mapping with {', '.join(sorted(map(repr, unknown)))}"
+        raise InputError(
+            argument,
+            got=received,
+            allowed="y_true, y_pred, and names of models",
+            cure="name the columns",
+        )
+    labels = {}
+    for column_name, column in columns.items():
+        labels[column] = value.get(column_name, value.get("y_pred"))
+    return {
+        column_name: column_value
+        for column_name, column_value in {"y_true": value.get("y_true"), **labels}.items()
+        if column_value is not None
+    }
 
 
 def compare_all(
-    data: ModelRows | PairedCounts, models: Sequence[str], metrics: str | Sequence[str], baseline: str | None,
-    reference: Any, settings: Inference, rng: np.random.Generator, *, chosen_by: int = 0,
-) -> ModelComparison:  # fmt: skip
+    data: ModelRows | PairedCounts,
+    models: Sequence[str],
+    metrics: str | Sequence[str],
+    baseline: str | None,
+    reference: Any,
+    settings: Inference,
+    rng: np.random.Generator,
+    *,
+    chosen_by: int = 0,
+) -> ModelComparison:
     """Every metric of every model, and every change; of counts those of two models.
 
-    `chosen_by`: whose selection rates tell the highest: of the first pair the baseline (0) or the model (1).
+    `chosen_by`: whose selection rates tell the highest: of the first pair the baseline (0) or the
+    model (1).
     """
     if isinstance(data, PairedCounts):
         data = data.without_even_weights()
-    rows, counted = (None, data) if isinstance(data, PairedCounts) else (data, None)
-    wanted = _metrics(metrics, rows)
-    if rows is None or not _DRAWN & set(wanted):
+    model_rows, counted = (None, data) if isinstance(data, PairedCounts) else (data, None)
+    wanted = _check_metrics(metrics, model_rows)
+    if model_rows is None or not _RESAMPLED_QUANTITIES & set(wanted):
         settings = replace(settings, seed=None)  # nothing is drawn
-    named = combinations(models, 2) if baseline is None else ((baseline, m) for m in models if m != baseline)
-    pairs = [ModelPair(b, a, counted if rows is None else rows.counts(b, a)) for a, b in named]
-    first = next((p.counts for p in pairs if p.counts is not None), None)
-    if first is not None:
-        groups, sizes = first.groups, first.group_sizes
-        rates = PairedRate(first, RATES["selection_rate"], False).values[chosen_by]
+    name_pairs = (
+        combinations(models, 2)
+        if baseline is None
+        else ((baseline, model) for model in models if model != baseline)
+    )
+    model_pairs = []
+    for other_model, base_model in name_pairs:
+        model_pairs.append(
+            ModelPair(
+                base_model,
+                other_model,
+                counted if model_rows is None else model_rows.counts(base_model, other_model),
+            )
+        )
+    first_counts = next(
+        (model_pair.counts for model_pair in model_pairs if model_pair.counts is not None), None
+    )
+    if first_counts is not None:
+        groups = first_counts.groups
+        group_sizes = first_counts.group_sizes
+        selection_rates = PairedRate(first_counts, RATES["selection_rate"], False).values[chosen_by]
     else:
-        out = data.outcomes if isinstance(data, ModelRows) else None
-        groups = out.groups.labels  # type: ignore[union-attr]
-        sizes, rates = np.bincount(out.groups.codes, minlength=len(groups)), None  # type: ignore[union-attr]
+        if isinstance(data, ModelRows):
+            row_outcomes = data.outcomes
+        else:
+            row_outcomes = None
+        groups = row_outcomes.groups.labels  # type: ignore[union-attr]
+        group_codes = row_outcomes.groups.codes  # type: ignore[union-attr]
+        group_sizes = np.bincount(group_codes, minlength=len(groups))
+        selection_rates = None
     check_groups(groups)
-    index, rule = find_reference(groups, reference, sizes=sizes, rates=rates)
-    work = _Work(tuple(models), groups, index, replace(settings, reference_rule=rule), pairs)
+    reference_index, rule_of_reference = find_reference(
+        groups, reference, sizes=group_sizes, rates=selection_rates
+    )
+    comparison_work = _ComparisonWork(
+        tuple(models),
+        groups,
+        reference_index,
+        replace(settings, reference_rule=rule_of_reference),
+        model_pairs,
+    )
     changes: list[PairedChange] = []
-    for name in wanted:
-        scored = rows is not None and name in _METHODS
-        changes += work.of_scores(name, rows, rng) if scored else work.of_rates(name)  # type: ignore[arg-type]
-    told = wanted, tuple(models), tuple(changes), tuple(work.values), work.settings, groups[index], tuple(work.pairs)
-    return warned(ModelComparison(*told), "compare_models", plain=UNCHANGED)
+    for metric_name in wanted:
+        scored = model_rows is not None and metric_name in _METHODS
+        if scored:
+            changes += comparison_work.of_scores(metric_name, model_rows, rng)  # type: ignore[arg-type]
+        else:
+            changes += comparison_work.of_rates(metric_name)
+    result_fields = (
+        wanted,
+        tuple(models),
+        tuple(changes),
+        tuple(comparison_work.values),
+        comparison_work.settings,
+        groups[reference_index],
+        tuple(comparison_work.pairs),
+    )
+    return warned(ModelComparison(*result_fields), "compare_models", plain=UNCHANGED)
 
 
 @dataclass(eq=False)
-class _Work:
+class _ComparisonWork:
     """The models, the groups, and what was found so far."""
 
     models: tuple[str, ...]
@@ -167,80 +295,135 @@ class _Work:
     def __post_init__(self) -> None:
         self.values: list[ModelValue] = []
         self.compared = make_pairs(len(self.groups), self.reference, self.settings.comparisons)
-        every = len(make_pairs(len(self.groups), 0, "all"))
-        #: comparisons that the data could have chosen: their number (0: none), and how many per one made
-        self.among = every if self.settings.reference_rule == "highest" else 0
-        self.chosen = every / len(self.compared) if self.among else 1.0
+        n_all_pairs = len(make_pairs(len(self.groups), 0, "all"))
+        #: comparisons that the data could have chosen: their number (0: none), and how many per one
+        #: made
+        if self.settings.reference_rule == "highest":
+            self.among = n_all_pairs
+        else:
+            self.among = 0
+        if self.among:
+            self.chosen = n_all_pairs / len(self.compared)
+        else:
+            self.chosen = 1.0
 
     def of_rates(self, name: str) -> list[PairedChange]:
         """Changes of a metric of rates, or of accuracy."""
         metric = find_metric(name)
-        found: list[Found] = []
-        for pair in self.pairs:
-            counts = pair.counts
+        changes_found: list[Found] = []
+        for model_pair in self.pairs:
+            counts = model_pair.counts
             if counts is None:
                 continue
             if metric is None:
-                rate = PairedRate(counts, RATES[name], False)
-                found += [change_of_rate(rate, (g,), name, pair, "better") for g in range(len(self.groups))]
+                paired_rate = PairedRate(counts, RATES[name], False)
+                for group_index in range(len(self.groups)):
+                    changes_found.append(
+                        change_of_rate(paired_rate, (group_index,), name, model_pair, "better")
+                    )
             elif metric.contrast == "gap":
-                found.append(change_of_gap(metric, counts, pair))
+                changes_found.append(change_of_gap(metric, counts, model_pair))
             else:
-                for row, key in zip(metric.row_names, metric.rates, strict=True):
-                    rate = PairedRate(counts, RATES[key], metric.contrast == "ratio")
-                    found += [change_of_rate(rate, groups, row, pair, metric.contrast) for groups in self.compared]
-        return self._finished(found, self.chosen if metric is not None and metric.contrast != "gap" else 1.0)
+                for row_name, rate_name in zip(metric.row_names, metric.rates, strict=True):
+                    paired_rate = PairedRate(counts, RATES[rate_name], metric.contrast == "ratio")
+                    for groups in self.compared:
+                        changes_found.append(
+                            change_of_rate(
+                                paired_rate, groups, row_name, model_pair, metric.contrast
+                            )
+                        )
+        return self._finish_changes(
+            changes_found, self.chosen if metric is not None and metric.contrast != "gap" else 1.0
+        )
 
     def of_scores(self, name: str, rows: ModelRows, rng: np.random.Generator) -> list[PairedChange]:
-        """Changes of a quantity of scores; the models' own values are kept, with verdicts on distances."""
-        models = [m for m in self.models if m in rows.scores]
-        scores, y, codes = np.stack([rows.scores[m] for m in models]), rows.labels, rows.outcomes.groups.codes
-        pairs = [p for p in self.pairs if p.model in models and p.baseline in models]
-        at = [(models.index(p.model), models.index(p.baseline)) for p in pairs]
-        s, single, margin = self.settings, name in ("auc", "brier"), float(self.settings.margin)  # type: ignore[arg-type]
-        asked: list[tuple[int, ...]] = [*((g,) for g in range(len(self.groups))), ()] if single else [*self.compared]
-        drawn: dict[int, DrawnCurves | None] = {}
-        if name == "abroca":
-            cuts = [score_cuts(own) for own in scores]
-            for g in dict.fromkeys(g for pair in self.compared for g in pair):
-                drawn[g] = DrawnCurves.of(scores[:, codes == g], y[codes == g], cuts, s.n_resamples, rng)
-        each = 1 - (1 - s.confidence_level) / (1 if single else max(self.among, 1))
-        found: list[Found] = []
+        """Changes of a quantity of scores.
+
+        The models' own values are kept, with verdicts on distances.
+        """
+        scored = self._scored_models(name, rows)
+        if scored.of_one_group:
+            group_sets: list[tuple[int, ...]] = [(index,) for index in range(len(self.groups))]
+            group_sets.append(())
+            level_of_each = self.settings.confidence_level
+            chosen = 1.0
+        else:
+            group_sets = list(self.compared)
+            level_of_each = 1 - (1 - self.settings.confidence_level) / max(self.among, 1)
+            chosen = self.chosen
+        curves = scored.draw_curves(self.compared, rng)
+        changes_found: list[Found] = []
         values: list[ModelValue] = []
         evidence: list[Evidence] = []
-        for groups in asked:
-            members = [codes == g for g in groups] or [np.ones(codes.size, dtype=bool)]
-            parts, labels = [scores[:, m] for m in members], [y[m] for m in members]
-            names = tuple(self.groups[g] for g in groups) or (OVERALL,)
-            measured: Measured | str
-            if single:
-                measured = (auc if name == "auc" else brier)(parts[0], labels[0], at)
-            elif name == "madd":
-                measured = madd((parts[0], parts[1]), at, 2 * margin, s.n_resamples, rng)
-            else:
-                measured = abroca(drawn[groups[0]], drawn[groups[1]], at, margin)
-            level: Level | str
+        for groups in group_sets:
+            group_names = tuple(self.groups[index] for index in groups) or (OVERALL,)
+            measured = scored.measure(groups, curves, rng)
             if isinstance(measured, str):
-                sizes = (n.size if name in ("madd", "brier") else np.bincount(n, minlength=2).min() for n in labels)
-                few = [g for g, size in zip(names, sizes, strict=True) if size < MIN_ROWS]
-                level = f"{' and '.join(few or names)}: {measured}"
-                changes: Mapping[tuple[int, int], Change | str] = dict.fromkeys(at, level)
-                estimates = [nan] * len(models)
+                lacking = scored.name_groups_of_few(groups, group_names)
+                answer = ScoreAnswer.without(f"{lacking}: {measured}", scored)
             else:
-                level, changes, estimates = measured.level, measured.changes, measured.level.estimates.tolist()
+                answer = ScoreAnswer.of(measured)
                 if name == "madd":
-                    self._keep_bins(measured, pairs, at, names)
-            n = sum(own.size for own in labels)
-            row: dict[str, Any] = {"name": name, "groups": names, "n": n, "method": _METHODS[name], "kind": KINDS[name]}
-            for p, (b, a) in zip(pairs, at, strict=True):
-                found.append(Found(**row, pair=p, change=changes[b, a], ends=(estimates[a], estimates[b])))
-            values += [_score_value(row, m, level, k, s.confidence_level, each) for k, m in enumerate(models)]
-            evidence += [Evidence()] * len(models) if isinstance(level, str) else level.evidence
-        for k in range(0 if single else len(models)):  # of a model over all pairs, also those that the data chose from
-            of_model = list(zip(values[k :: len(models)], evidence[k :: len(models)], strict=True))
-            values[k :: len(models)] = as_family(of_model, s, chosen_among=self.among)
+                    self._keep_bins(measured, scored.pairs, scored.positions, group_names)
+            row = _ScoreRow(
+                name=name,
+                groups=group_names,
+                n=sum(int(mask.sum()) for mask in scored.masks(groups)),
+                method=_METHODS[name],
+            )
+            changes_found += _found_changes(row, scored, answer)
+            for model_index, model in enumerate(scored.models):
+                values.append(
+                    _score_value(
+                        row,
+                        model,
+                        answer.level,
+                        model_index,
+                        self.settings.confidence_level,
+                        level_of_each,
+                    )
+                )
+            evidence += answer.evidence
+        if not scored.of_one_group:
+            values = self._judge_distances(values, evidence, len(scored.models))
         self.values += values
-        return self._finished(found, 1.0 if single else self.chosen)
+        return self._finish_changes(changes_found, chosen)
+
+    def _scored_models(self, name: str, rows: ModelRows) -> ScoredModels:
+        """The models that have scores, and the pairs of which both have."""
+        models = [model for model in self.models if model in rows.scores]
+        pairs = []
+        positions = []
+        for pair in self.pairs:
+            if pair.model in models and pair.baseline in models:
+                pairs.append(pair)
+                positions.append((models.index(pair.model), models.index(pair.baseline)))
+        return ScoredModels(
+            name=name,
+            models=models,
+            scores=np.stack([rows.scores[model] for model in models]),
+            labels=rows.labels,
+            group_codes=rows.outcomes.groups.codes,
+            pairs=pairs,
+            positions=positions,
+            settings=self.settings,
+        )
+
+    def _judge_distances(
+        self, values: list[ModelValue], evidence: list[Evidence], n_models: int
+    ) -> list[ModelValue]:
+        """Distances with their verdicts: of each model over all pairs of groups, also those that
+        the data chose from.
+        """
+        judged = list(values)
+        for model_index in range(n_models):
+            of_model = list(
+                zip(values[model_index::n_models], evidence[model_index::n_models], strict=True)
+            )
+            judged[model_index::n_models] = as_family(
+                of_model, self.settings, chosen_among=self.among
+            )
+        return judged
 
     def _keep_bins(
         self,
@@ -249,92 +432,198 @@ class _Work:
         positions: Sequence[tuple[int, int]],
         names: tuple[str, ...],
     ) -> None:
-        """Rows of a group and its reference by the bins of both models' scores: what a change of MADD rests on."""
-        for pair, (model, baseline) in zip(pairs, positions, strict=True):
-            place = next(k for k, p in enumerate(self.pairs) if (p.model, p.baseline) == (pair.model, pair.baseline))
-            table = bins_of_models(measured, model, baseline, group=names[0], reference=names[1])
-            self.pairs[place] = replace(self.pairs[place], grids=(*self.pairs[place].grids, table))
+        """Rows of a group and its reference by the bins of both models' scores.
 
-    def _finished(self, found: list[Found], chosen: float) -> list[PairedChange]:
+        What a change of MADD rests on.
+        """
+        for model_pair, (model, baseline) in zip(pairs, positions, strict=True):
+            pair_position = next(
+                position
+                for position, known_pair in enumerate(self.pairs)
+                if (known_pair.model, known_pair.baseline)
+                == (model_pair.model, model_pair.baseline)
+            )
+            bin_table = bins_of_models(
+                measured, model, baseline, group=names[0], reference=names[1]
+            )
+            self.pairs[pair_position] = replace(
+                self.pairs[pair_position], grids=(*self.pairs[pair_position].grids, bin_table)
+            )
+
+    def _finish_changes(self, found: list[Found], chosen: float) -> list[PairedChange]:
         return list(finished(found, self.settings.confidence_level, self.settings.adjust, chosen))
 
 
+@dataclass(frozen=True)
+class _ScoreRow:
+    """What a row of a quantity of scores is of; `groups`: one, two, or `OVERALL`."""
+
+    name: str
+    groups: tuple[str, ...]
+    n: int
+    method: str
+
+
+def _found_changes(row: _ScoreRow, scored: ScoredModels, answer: ScoreAnswer) -> list[Found]:
+    """The change of every pair of models."""
+    changes_found = []
+    for pair, (model, baseline) in zip(scored.pairs, scored.positions, strict=True):
+        changes_found.append(
+            Found(
+                name=row.name,
+                groups=row.groups,
+                n=row.n,
+                method=row.method,
+                kind=KINDS[row.name],
+                pair=pair,
+                change=answer.changes[model, baseline],
+                ends=(answer.estimates[baseline], answer.estimates[model]),
+            )
+        )
+    return changes_found
+
+
 def _score_value(
-    row: dict[str, Any], model: str, level: Level | str, k: int, confidence: float, each: float
+    row: _ScoreRow,
+    model: str,
+    level: Level | str,
+    model_index: int,
+    confidence_level: float,
+    level_of_each: float,
 ) -> ModelValue:
-    """A quantity of scores of one model; `level`: in words why there is none; `each`: level of its limits."""
-    names = (*row["groups"], "")
-    known: dict[str, Any] = {"verdict": "insufficient evidence", "note": level}
-    ends = nan, nan
+    """A quantity of scores of one model; `level`: in words why there is none.
+
+    `level_of_each`: level of its limits.
+    """
+    group_names = (*row.groups, "")
+    value_fields: dict[str, Any] = {"verdict": "insufficient evidence", "note": level}
+    interval_ends = (nan, nan)
     if not isinstance(level, str):
-        ends = level.parts[k].limits(normal_quantile((1 + each) / 2, level.degrees_of_freedom))
-        known = {"estimate": float(level.estimates[k]), "std_error": float(level.std_errors[k])}
+        quantile = normal_quantile((1 + level_of_each) / 2, level.degrees_of_freedom)
+        interval_ends = level.parts[model_index].limits(quantile)
+        value_fields = {
+            "estimate": float(level.estimates[model_index]),
+            "std_error": float(level.std_errors[model_index]),
+        }
     return ModelValue(
-        metric=row["name"], group=names[0], reference=names[1], n=row["n"], method=row["method"], model=model,
-        confidence_interval=Interval(*ends, confidence, row["method"]), **known,
-    )  # fmt: skip
+        metric=row.name,
+        group=group_names[0],
+        reference=group_names[1],
+        n=row.n,
+        method=row.method,
+        model=model,
+        confidence_interval=Interval(*interval_ends, confidence_level, row.method),
+        **value_fields,
+    )
 
 
-def _metrics(asked: Any, rows: ModelRows | None) -> tuple[str, ...]:
+def _check_metrics(asked: Any, rows: ModelRows | None) -> tuple[str, ...]:
     """The names of the metrics, after checking that the data give what each needs."""
     if isinstance(asked, str) and asked == "all":
-        audited = (m.name for m in METRICS.values() if m.audit == "yes" and "predictions" in m.needs)
-        left_out = [q for q in QUANTITIES if not available(q, rows) and {*_SCORES} & {*_needs(q)}]
+        audited = (
+            metric_entry.name
+            for metric_entry in METRICS.values()
+            if metric_entry.audit == "yes" and "predictions" in metric_entry.needs
+        )
+        left_out = []
+        for quantity in QUANTITIES:
+            if not available(quantity, rows) and {*_KINDS_OF_SCORES} & {
+                *_needs_of_metric(quantity)
+            }:
+                left_out.append(quantity)
         if left_out and rows is not None and len(rows.scores) > 1:
-            why = "they compare rows of equal weight, and these have weights or clusters"
-            cure = "Without sample_weight= and cluster= they are of the rows as they are."
-            caution(f"{', '.join(left_out)} are left out: {why}. {cure}", DataWarning)
-        return tuple(name for name in (*audited, *QUANTITIES) if available(name, rows))
-    asked = [asked] if isinstance(asked, str) else asked
-    fine = isinstance(asked, (list, tuple)) and all(isinstance(name, str) for name in asked)
-    check_that(fine, "metrics", asked, "the name of a metric, or a list of names", 'metrics="all"')
-    names = tuple(dict.fromkeys(asked))
-    check_that(bool(names), "metrics", "none", "at least one metric", 'metrics="disparate_impact"')
-    for name in names:
-        metric = find_metric(name)
-        if name not in QUANTITIES and (metric is None or "predictions" not in metric.needs):
-            allowed = f"a metric of rates of predictions, {', '.join(map(repr, QUANTITIES))}, or 'all'"
-            cure = "e.g. 'disparate_impact', 'equal_opportunity_difference', 'f1_ratio'"
-            raise InputError("metrics", got=repr(name), allowed=allowed, cure=cure)
-        if lacking := [part for part in _needs(name) if part not in _there(rows)]:
-            of_models = {} if rows is None else {"predictions": rows.predictions, **dict.fromkeys(_SCORES, rows.scores)}
-            there = of_models.get(lacking[0], {})
-            got = f"those of {next(iter(there))!r} alone" if len(there) == 1 else "none"
-            allowed = f"{lacking[0].removesuffix(' of groups')} of every model, which {name} needs"
-            cure = "leave the metric out, or pass them row by row"
-            if lacking[0] in _SCORES and len(there) > 1:
-                got, allowed = "weights or clusters", f"rows of equal weight for {name}"
-                cure = "leave the metric out, or sample_weight= and cluster= (the answer is then for these rows)"
-            raise InputError(_ARGUMENTS[lacking[0]], got=got, allowed=allowed, cure=cure)
-    return names
+            reason = "they compare rows of equal weight, and these have weights or clusters"
+            suggestion = "Without sample_weight= and cluster= they are of the rows as they are."
+            caution(f"{', '.join(left_out)} are left out: {reason}. {suggestion}", DataWarning)
+        return tuple(
+            metric_name for metric_name in (*audited, *QUANTITIES) if available(metric_name, rows)
+        )
+    if isinstance(asked, str):
+        asked = [asked]
+    are_names = isinstance(asked, (list, tuple)) and all(
+        isinstance(metric_name, str) for metric_name in asked
+    )
+    check_that(
+        are_names, "metrics", asked, "the name of a metric, or a list of names", 'metrics="all"'
+    )
+    metric_names = tuple(dict.fromkeys(asked))
+    check_that(
+        bool(metric_names), "metrics", "none", "at least one metric", 'metrics="disparate_impact"'
+    )
+    for metric_name in metric_names:
+        metric = find_metric(metric_name)
+        if metric_name not in QUANTITIES and (metric is None or "predictions" not in metric.needs):
+            allowed = (
+                f"a metric of rates of predictions, {', '.join(map(repr, QUANTITIES))}, or 'all'"
+            )
+            suggestion = "e.g. 'disparate_impact', 'equal_opportunity_difference', 'f1_ratio'"
+            raise InputError("metrics", got=repr(metric_name), allowed=allowed, cure=suggestion)
+        if lacking := [
+            needed_part
+            for needed_part in _needs_of_metric(metric_name)
+            if needed_part not in _available_data(rows)
+        ]:
+            if rows is None:
+                of_models = {}
+            else:
+                of_models = {
+                    "predictions": rows.predictions,
+                    **dict.fromkeys(_KINDS_OF_SCORES, rows.scores),
+                }
+            columns_given = of_models.get(lacking[0], {})
+            if len(columns_given) == 1:
+                received = f"those of {next(iter(columns_given))!r} alone"
+            else:
+                received = "none"
+            allowed = (
+                f"{lacking[0].removesuffix(' of groups')} of every model, which {metric_name} needs"
+            )
+            suggestion = "leave the metric out, or pass them row by row"
+            if lacking[0] in _KINDS_OF_SCORES and len(columns_given) > 1:
+                received = "weights or clusters"
+                allowed = f"rows of equal weight for {metric_name}"
+                suggestion = (
+                    "leave the metric out, or sample_weight= and cluster= (the answer is then for"
+                    " these rows)"
+                )
+            raise InputError(_ARGUMENTS[lacking[0]], got=received, allowed=allowed, cure=suggestion)
+    return metric_names
 
 
 def available(name: str, rows: ModelRows | None) -> bool:
     """Whether the data give what a metric needs; `rows`: None for counts."""
-    return _there(rows).issuperset(_needs(name))
+    return _available_data(rows).issuperset(_needs_of_metric(name))
 
 
-def _there(rows: ModelRows | None) -> set[str]:
+def _available_data(rows: ModelRows | None) -> set[str]:
     if rows is None:
         return {"predictions", "labels"}
-    found = {"predictions"} if len(rows.predictions) > 1 else set()
+    if len(rows.predictions) > 1:
+        available_kinds = {"predictions"}
+    else:
+        available_kinds = set()
     if len(rows.scores) > 1 and rows.outcomes.cluster is None:
-        within, throughout = _even(rows.outcomes)
-        found |= {"scores of groups"} if within else set()
-        found |= {"scores"} if throughout else set()
-    return found | {"labels"} if rows.labelled else found
+        within, throughout = _have_even_weights(rows.outcomes)
+        available_kinds |= {"scores of groups"} if within else set()
+        available_kinds |= {"scores"} if throughout else set()
+    if rows.labelled:
+        return available_kinds | {"labels"}
+    return available_kinds
 
 
-def _even(outcomes: Outcomes) -> tuple[bool, bool]:
+def _have_even_weights(outcomes: Outcomes) -> tuple[bool, bool]:
     """Whether rows have one weight within every group, and whether all rows have one."""
     if outcomes.weight is None:
         return True, True
-    groups, weight = outcomes.groups.codes, outcomes.weight
-    sums = [np.bincount(groups, values) for values in (None, weight, weight**2)]
-    within = bool(even_weights(*sums).all())
-    return within, within and bool(even_weights(*(np.array([own.sum()]) for own in sums)).all())
+    groups = outcomes.groups.codes
+    weight = outcomes.weight
+    weight_sums = [np.bincount(groups, values) for values in (None, weight, weight**2)]
+    within = bool(even_weights(*weight_sums).all())
+    return within, within and bool(
+        even_weights(*(np.array([group_sums.sum()]) for group_sums in weight_sums)).all()
+    )
 
 
-def _needs(name: str) -> tuple[str, ...]:
+def _needs_of_metric(name: str) -> tuple[str, ...]:
     metric = find_metric(name)
-    return _NEEDS.get(name) or (metric.needs if metric else ())
+    return _NEEDS_OF_QUANTITY.get(name) or (metric.needs if metric else ())

@@ -23,7 +23,9 @@ import fairstats as fs
 from fairstats.methods.rates.employment.adverse_impact import impact_figures
 from fairstats.results import AdverseImpact
 
-TABLES = st.tuples(*(st.integers(0, 12) for _ in range(4))).filter(lambda t: t[0] + t[1] > 0 and t[2] + t[3] > 0)
+TABLES = st.tuples(*(st.integers(0, 12) for _ in range(4))).filter(
+    lambda t: t[0] + t[1] > 0 and t[2] + t[3] > 0
+)
 
 
 @pytest.fixture
@@ -63,25 +65,48 @@ def test_the_example_of_morris() -> None:
 @pytest.mark.parametrize(
     ("counts", "wanted"),
     [
-        ({"women": (2, 8), "men": (15, 10)}, " The rate is below 0.8 of the reference's (significance: "
-         "practical and statistical), z = -2.14, Fisher's p = 0.0599; 3 selections moved would reach 0.8, "
-         "2.9 the pooled rate."),
-        ({"women": (170, 830), "men": (200, 800)}, " The rate is at least 0.8 of the reference's "
-         "(significance: neither), z = -1.73, Fisher's p = 0.0948."),
-        ({"women": (8, 12), "men": (10, 10)}, " The rate is at least 0.8 of the reference's (significance: "
-         "neither), z = -0.64, Fisher's p = 0.751; one other decision would put the ratio on the other side "
-         "of it."),
-        ({"women": (3, 7), "men": (8, 12)}, " The rate is below 0.8 of the reference's (significance: "
-         "practical only), z = -0.54, Fisher's p = 0.702; 1 selection moved would reach 0.8, 0.7 the "
-         "pooled rate; one other decision would put the ratio on the other side of it."),
+        (
+            {"women": (2, 8), "men": (15, 10)},
+            (
+                " The rate is below 0.8 of the reference's (significance: practical and"
+                " statistical), z = -2.14, Fisher's p = 0.0599; 3 selections moved would reach 0.8,"
+                " 2.9 the pooled rate."
+            ),
+        ),
+        (
+            {"women": (170, 830), "men": (200, 800)},
+            (
+                " The rate is at least 0.8 of the reference's "
+                "(significance: neither), z = -1.73, Fisher's p = 0.0948."
+            ),
+        ),
+        (
+            {"women": (8, 12), "men": (10, 10)},
+            (
+                " The rate is at least 0.8 of the reference's (significance: neither), z = -0.64,"
+                " Fisher's p = 0.751; one other decision would put the ratio on the other side"
+                " of it."
+            ),
+        ),
+        (
+            {"women": (3, 7), "men": (8, 12)},
+            (
+                " The rate is below 0.8 of the reference's (significance: practical only), z ="
+                " -0.54, Fisher's p = 0.702; 1 selection moved would reach 0.8, 0.7 the pooled"
+                " rate; one other decision would put the ratio on the other side of it."
+            ),
+        ),
     ],
     ids=["both", "neither", "four fifths", "one decision"],
-)  # fmt: skip
+)
 def test_what_practitioners_are_told(counts: dict[str, tuple[int, int]], wanted: str) -> None:
-    """The end of the sentence; z by the pooled rate, p by SciPy's Fisher test, shortfalls n₀K/N − k₀."""
+    """The end of the sentence; z by the pooled rate, p by SciPy's Fisher test, shortfalls n₀K/N −
+    k₀.
+    """
     result = fs.adverse_impact(counts)
     (k0, f0), (k1, f1) = counts.values()
-    n0, n1 = k0 + f0, k1 + f1
+    n0 = k0 + f0
+    n1 = k1 + f1
     pooled = (k0 + k1) / (n0 + n1)
     z = (k0 / n0 - k1 / n1) / math.sqrt(pooled * (1 - pooled) * (1 / n0 + 1 / n1))
     p = fisher_exact([[k0, f0], [k1, f1]])[1]
@@ -95,7 +120,10 @@ def test_what_practitioners_are_told(counts: dict[str, tuple[int, int]], wanted:
 
 @pytest.mark.parametrize(
     ("n", "who"),
-    [(1, "1 person of unknown category or outcome is"), (1_200, "1,200 people of unknown category or outcome are")],
+    [
+        (1, "1 person of unknown category or outcome is"),
+        (1_200, "1,200 people of unknown category or outcome are"),
+    ],
 )
 def test_people_of_unknown_category_are_told(n: int, who: str) -> None:
     """In the notes, by number; the other notes stand whether there are any or not."""
@@ -105,7 +133,9 @@ def test_people_of_unknown_category_are_told(n: int, who: str) -> None:
         notes = fs.adverse_impact(counts, unknown=n).notes()
     assert notes[2:] == [f"sex: {who} in no rate; the bounds say what they could change."]
     assert fs.adverse_impact(counts).notes() == notes[:2]
-    assert notes[0].startswith("Ratio of rates to the reference, threshold 0.8; intervals and verdicts count")
+    assert notes[0].startswith(
+        "Ratio of rates to the reference, threshold 0.8; intervals and verdicts count"
+    )
     assert notes[1].endswith("Nothing here is a finding of law.")
 
 
@@ -113,7 +143,10 @@ def test_four_fifths_itself_are_enough() -> None:
     """29 CFR 1607.4 D: a rate *less* than four-fifths; 40% against 50% is just that."""
     found = fs.adverse_impact({"women": (400, 600), "men": (500, 500)})
     assert found.to_frame().loc[0, ["estimate", "reading"]].tolist() == [0.8, "statistical only"]
-    assert " The rate is at least 0.8 of the reference's (significance: statistical only)" in found.sentences()[0]
+    assert (
+        " The rate is at least 0.8 of the reference's (significance: statistical only)"
+        in found.sentences()[0]
+    )
     assert "selections moved" not in found.sentences()[0]
 
 
@@ -121,7 +154,10 @@ def test_four_fifths_itself_are_enough() -> None:
 @given(table=TABLES)
 def test_figures_against_statsmodels_and_enumeration(table: tuple[int, int, int, int]) -> None:
     k0, f0, k1, f1 = table
-    n0, n1, total, hits = k0 + f0, k1 + f1, sum(table), k0 + k1
+    n0 = k0 + f0
+    n1 = k1 + f1
+    total = sum(table)
+    hits = k0 + k1
     found = impact_figures((k0, n0, k1, n1), 0.8, 0.95)
     every = hypergeom.pmf(np.arange(n0 + 1), total, hits, n0)
     own = every[k0]
@@ -137,17 +173,24 @@ def test_figures_against_statsmodels_and_enumeration(table: tuple[int, int, int,
     assert (k0 + found.shortfall) / n0 == pytest.approx(hits / total)
 
 
-@pytest.mark.parametrize("table", [(19825, 40542, 189789, 385751), (697, 2582, 326, 666), (0, 900, 700, 1000)])
+@pytest.mark.parametrize(
+    "table", [(19825, 40542, 189789, 385751), (697, 2582, 326, 666), (0, 900, 700, 1000)]
+)
 def test_fisher_of_large_tables_keeps_its_digits(table: tuple[int, int, int, int]) -> None:
-    """Witness: exact ratios of whole numbers, to forty digits; factorials lose eleven of sixteen here."""
+    """Witness: exact ratios of whole numbers, to forty digits.
+
+    Factorials lose eleven of sixteen here.
+    """
     k0, n0, k1, n1 = table
-    hits, first = k0 + k1, max(0, k0 + k1 - n1)
+    hits = k0 + k1
+    first = max(0, k0 + k1 - n1)
     with localcontext() as context:
         context.prec = 40
         weights = [Decimal(1)]
         for k in range(first, min(n0, hits)):
             weights.append(weights[-1] * ((hits - k) * (n0 - k)) / ((k + 1) * (n1 - hits + k + 1)))
-        own, total = weights[k0 - first], sum(weights)
+        own = weights[k0 - first]
+        total = sum(weights)
         fisher = sum(w for w in weights if w <= own * (1 + Decimal("1e-7"))) / total
         mid = fisher - own / total / 2
     found = impact_figures(table, 0.8, 0.95)
@@ -163,7 +206,8 @@ def test_fisher_far_beyond_all_numbers_is_zero() -> None:
 @given(table=TABLES)
 def test_fewest_moved_and_changed_decisions_by_trying_all(table: tuple[int, int, int, int]) -> None:
     k0, f0, k1, f1 = table
-    n0, n1 = k0 + f0, k1 + f1
+    n0 = k0 + f0
+    n1 = k1 + f1
     found = impact_figures((k0, n0, k1, n1), 0.8, 0.95)
 
     def below(a: int, b: int) -> bool | None:
@@ -180,7 +224,10 @@ def test_fewest_moved_and_changed_decisions_by_trying_all(table: tuple[int, int,
 
 @pytest.mark.parametrize(("table", "same"), [((40, 100, 60, 110), 0.02), ((3, 20, 9, 30), 1e-12)])
 def test_power_is_that_of_the_plan(table: tuple[int, int, int, int], same: float) -> None:
-    """Exact where few are expected, else by the formula: within .02, which planning states for it."""
+    """Exact where few are expected, else by the formula.
+
+    Within .02, which planning states for it.
+    """
     _, n0, k1, n1 = table
     plan = fs.power_ratio(k1 / n1, 0.8, n=n0, n_reference=n1, alternative="two-sided")
     assert impact_figures(table, 0.8, 0.95).power == pytest.approx(plan.power, abs=same)
@@ -197,11 +244,17 @@ def test_ratios_are_those_of_disparate_impact() -> None:
 def test_tables_of_a_process(people: pd.DataFrame) -> None:
     result = quiet(people, selected=["screen", "offer"], sex="sex", race="race")
     assert [t.name for t in result.tables] == [
-        f"{by}, {step}" for step in ("overall", "screen", "offer") for by in ("sex", "race", "sex & race")
+        f"{by}, {step}"
+        for step in ("overall", "screen", "offer")
+        for by in ("sex", "race", "sex & race")
     ]
     whole, screen, offer = (t for t in result.tables if t.by == ("sex",))
     passed = people[people["screen"] == 1]
-    for table, rows, column in ((screen, people, "screen"), (offer, passed, "offer"), (whole, people, "offer")):
+    for table, rows, column in (
+        (screen, people, "screen"),
+        (offer, passed, "offer"),
+        (whole, people, "offer"),
+    ):
         share = rows[column].fillna(0).groupby(rows["sex"]).agg(["sum", "size"])
         for group, (k, n) in zip(table.counts.groups, table.counts.totals, strict=True):
             assert (k, k + n) == tuple(share.loc[group])
@@ -211,7 +264,10 @@ def test_tables_of_a_process(people: pd.DataFrame) -> None:
 
 def test_counts_of_steps_equal_rows(people: pd.DataFrame) -> None:
     rows = quiet(people, selected=["screen", "offer"], sex="sex")
-    counts = {sex: (len(own), int(own["screen"].sum()), int(own["offer"].sum())) for sex, own in people.groupby("sex")}
+    counts = {
+        sex: (len(own), int(own["screen"].sum()), int(own["offer"].sum()))
+        for sex, own in people.groupby("sex")
+    }
     of_counts = quiet(counts, selected=["screen", "offer"])
     columns = ["step", "group", "reference", "estimate", "ci_low", "fisher", "shortfall"]
     assert of_counts.to_frame()[columns].equals(rows.to_frame()[columns])
@@ -223,8 +279,12 @@ def test_tuples_tallies_and_numbered_rows_are_one(people: pd.DataFrame) -> None:
     rows = quiet(full, selected="screen", sex="sex", race="race").to_frame()[columns]
     tally = fs.tally(full, y_pred="screen", sensitive_features=["sex", "race"])
     assert quiet(tally).to_frame()[columns].equals(rows)
-    cells = {k: (int(v.sum()), int((1 - v).sum())) for k, v in full.groupby(["sex", "race"])["screen"]}
-    of_tuples = quiet(cells).to_frame().merge(rows, on=["by", "group", "reference"], suffixes=("", "_rows"))
+    cells = {
+        k: (int(v.sum()), int((1 - v).sum())) for k, v in full.groupby(["sex", "race"])["screen"]
+    }
+    of_tuples = (
+        quiet(cells).to_frame().merge(rows, on=["by", "group", "reference"], suffixes=("", "_rows"))
+    )
     assert len(of_tuples) == len(rows)
     for name in ("estimate", "mid_p"):
         assert of_tuples[name].tolist() == of_tuples[f"{name}_rows"].tolist()
@@ -247,13 +307,18 @@ def test_strata_give_the_common_ratio(people: pd.DataFrame) -> None:
 
 
 def test_strata_against_the_highest_count_all_pairs_it_was_chosen_from() -> None:
-    """Three races have three pairs: intervals at 1 − .05/3, p-values of verdicts times 3; not beside a named one."""
+    """Three races have three pairs: intervals at 1 − .05/3, p-values of verdicts times 3.
+
+    Not beside a named one.
+    """
     rng = np.random.default_rng(6)
     frame = pd.DataFrame({"race": rng.choice(list("ABC"), 900), "job": rng.choice(["x", "y"], 900)})
     frame["out"] = (rng.random(900) < 0.4 + 0.1 * (frame["race"] == "B")).astype(int)
     columns = {"sensitive_features": frame["race"], "strata": frame["job"]}
     for reference, together in (("highest", 3), ("A", 1)):
-        (table,) = quiet(frame, selected="out", race="race", strata="job", reference=reference).tables
+        (table,) = quiet(
+            frame, selected="out", race="race", strata="job", reference=reference
+        ).tables
         found = table.stratified
         assert found is not None
         assert found.reference == (reference if reference == "A" else "B")
@@ -261,7 +326,9 @@ def test_strata_against_the_highest_count_all_pairs_it_was_chosen_from() -> None
             frame["out"], **columns, reference=found.reference, confidence_level=1 - 0.05 / together
         ).stratified
         for c, own in zip(found.comparisons, alone.comparisons, strict=True):
-            assert tuple(c.confidence_interval) == pytest.approx(tuple(own.confidence_interval), rel=1e-12)
+            assert tuple(c.confidence_interval) == pytest.approx(
+                tuple(own.confidence_interval), rel=1e-12
+            )
             if together > 1:
                 assert c.pvalue_verdict_adjusted == pytest.approx(min(3 * c.pvalue_verdict, 1))
 
@@ -274,7 +341,9 @@ def test_strata_against_the_highest_count_all_pairs_it_was_chosen_from() -> None
 def test_bounds_hold_for_every_assignment_of_the_unknown(
     cells: list[tuple[int, int]], unknown: tuple[int, int]
 ) -> None:
-    """The ratio to whichever group has the highest rate, after each way to put everybody somewhere."""
+    """The ratio to whichever group has the highest rate, after each way to put everybody
+    somewhere.
+    """
     names = [f"g{k}" for k in range(len(cells))]
     table = quiet(dict(zip(names, cells, strict=True)), unknown=unknown).tables[0]
     low = dict.fromkeys(names, math.inf)
@@ -302,7 +371,9 @@ def test_named_references_and_readings() -> None:
     found = quiet(counts, reference=["M", "B"]).to_frame()
     assert found["reference"].tolist() == ["M", "B"]
     assert found["reading"].tolist() == ["practical and statistical", "neither"]
-    assert quiet({"F": (999, 9001), "M": (1100, 8900)}).to_frame()["reading"].tolist() == ["statistical only"]
+    assert quiet({"F": (999, 9001), "M": (1100, 8900)}).to_frame()["reading"].tolist() == [
+        "statistical only"
+    ]
     assert quiet({"F": (1, 9), "M": (2, 8)}).to_frame()["reading"].tolist() == ["practical only"]
 
 
@@ -315,8 +386,11 @@ def test_it_survives_json_and_becomes_a_report(people: pd.DataFrame, tmp_path: A
     report = fs.audit(result)
     assert [s.attributes for s in report.sections] == [("sex",), ("race",), ("sex", "race")]
     assert {s.title for s in report.statements} == {
-        "Missing values", "Sampling", "Verdicts", "What it cannot say",
-    }  # fmt: skip
+        "Missing values",
+        "Sampling",
+        "Verdicts",
+        "What it cannot say",
+    }
     report.to_json(tmp_path / "r.json")
     assert "Biddle" in " ".join(fs.results.AuditReport.from_json(tmp_path / "r.json").references)
     assert "Adverse impact" in report.to_html(tmp_path / "r.html").read_text(encoding="utf-8")
@@ -359,7 +433,9 @@ def test_bad_counts_are_errors_of_ours(data: Any, options: dict[str, Any], match
         ({"selected": "screen", "sex": "sex", "pos_label": {"offer": 1}}, "pos_label"),
     ],
 )
-def test_bad_rows_are_errors_of_ours(people: pd.DataFrame, options: dict[str, Any], match: str) -> None:
+def test_bad_rows_are_errors_of_ours(
+    people: pd.DataFrame, options: dict[str, Any], match: str
+) -> None:
     with pytest.raises(fs.InputError, match=match):
         fs.adverse_impact(people, **options)
 
@@ -377,7 +453,9 @@ def test_labels_that_count_as_not_selected_are_named() -> None:
     single = quiet(frame, selected="screen", sex="sex", number="n", pos_label="in")
     named = [line for line in single.notes() if "not favourable" in line]
     assert named == ["selected: counted as not favourable: later 15 rows, out 10."]
-    both = quiet(frame, selected=["screen", "offer"], sex="sex", pos_label={"screen": "in", "offer": "yes"})
+    both = quiet(
+        frame, selected=["screen", "offer"], sex="sex", pos_label={"screen": "in", "offer": "yes"}
+    )
     named = [line for line in both.notes() if "not favourable" in line]
     assert named == ["selected (screen): counted as not favourable: out 5 rows, later 5."]
     law = quiet(frame, selected="screen", sex="sex", number="n", pos_label="in", template="ll144")
@@ -400,14 +478,27 @@ def test_the_function_of_r(people: pd.DataFrame) -> None:
 
     full = people.dropna(subset="race").drop(columns="offer")
     columns = {name: full[name].tolist() for name in full}
-    twin = rsession.call("fs_adverse_impact", columns, "screen", sex="sex", race="race", strata="job")
+    twin = rsession.call(
+        "fs_adverse_impact", columns, "screen", sex="sex", race="race", strata="job"
+    )
     mine = quiet(full, selected="screen", sex="sex", race="race", strata="job").to_frame()
     theirs = pd.DataFrame({name: np.atleast_1d(values) for name, values in dict(twin).items()})
     keys = ["by", "metric", "group"]
     both = mine.merge(theirs, on=keys, suffixes=("", "_r"))
     assert len(both) == len(mine) == len(theirs)
-    for name in ("estimate", "fisher", "mid_p", "z", "cohen_h", "shortfall", "cmh_pvalue", "breslow_day_pvalue"):
-        np.testing.assert_allclose(both[name].astype(float), both[f"{name}_r"].astype(float), rtol=1e-6, atol=1e-9)
+    for name in (
+        "estimate",
+        "fisher",
+        "mid_p",
+        "z",
+        "cohen_h",
+        "shortfall",
+        "cmh_pvalue",
+        "breslow_day_pvalue",
+    ):
+        np.testing.assert_allclose(
+            both[name].astype(float), both[f"{name}_r"].astype(float), rtol=1e-6, atol=1e-9
+        )
     # the critical value of all pairs is simulated on both sides
     np.testing.assert_allclose(both["ci_low"], both["ci_low_r"].astype(float), rtol=0.02)
     judged = both[both["metric"] == "adverse_impact"]

@@ -62,7 +62,10 @@ def test_a_small_category_keeps_number_and_rate_but_has_no_ratio_and_is_no_refer
 
 
 def test_scoring_rates_are_above_the_median_of_everybody() -> None:
-    """Five known and one of unknown sex: the median of all six is 4.5, of the known it would be 4."""
+    """Five known and one of unknown sex.
+
+    The median of all six is 4.5, of the known it would be 4.
+    """
     frame = pd.DataFrame({"sex": ["f", "f", "m", "m", "m", None], "score": [1, 5, 3, 4, 9, 8]})
     result = quiet(frame, score="score", sex="sex")
     assert result.median == 4.5
@@ -83,27 +86,40 @@ def test_ties_at_the_median_are_not_above_it_and_are_said() -> None:
 @pytest.mark.parametrize("seed", range(3))
 def test_the_median_of_numbered_rows_is_that_of_the_rows(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    rows = pd.DataFrame({"sex": rng.choice(["f", "m"], 41 + seed), "score": rng.integers(0, 9, 41 + seed)})
-    numbered = rows.groupby(["sex", "score"]).size().rename("people").reset_index()
-    by_rows, by_number = (
-        quiet(rows, score="score", sex="sex"),
-        quiet(numbered, score="score", sex="sex", number="people"),
+    rows = pd.DataFrame(
+        {"sex": rng.choice(["f", "m"], 41 + seed), "score": rng.integers(0, 9, 41 + seed)}
     )
+    numbered = rows.groupby(["sex", "score"]).size().rename("people").reset_index()
+    by_rows = quiet(rows, score="score", sex="sex")
+    by_number = quiet(numbered, score="score", sex="sex", number="people")
     assert by_rows.median == np.median(rows["score"]) == by_number.median
     assert by_rows.n_at_median == by_number.n_at_median
     assert sorted(cells(by_rows)) == sorted(cells(by_number))
 
 
 def test_the_page_says_what_was_given_and_judges_nothing() -> None:
-    about = {"tool": "Rank <3", "auditor": "A & B", "audit_date": "2026-05-01", "source": "historical data"}
+    about = {
+        "tool": "Rank <3",
+        "auditor": "A & B",
+        "audit_date": "2026-05-01",
+        "source": "historical data",
+    }
     result = quiet(PUBLISHED, unknown={"sex": 3, "race": (2, 5)}, about=about)
     page = str(result.to_html())
-    for said in ("Rank &lt;3", "A &amp; B", "2026-05-01", "historical data", "7 people of an unknown category"):
+    for said in (
+        "Rank &lt;3",
+        "A &amp; B",
+        "2026-05-01",
+        "historical data",
+        "7 people of an unknown category",
+    ):
         assert said in page
     for word in ("violated", "satisfied", "four fifths", "0.8 "):
         assert word not in page
     assert "verdict" not in result.to_frame()
-    assert all("violated" not in said for said in (*result.sentences(), *result.notes(), str(result)))
+    assert all(
+        "violated" not in said for said in (*result.sentences(), *result.notes(), str(result))
+    )
     with pytest.raises(fs.InputError, match="ugesp"):
         fs.audit(result)
 
@@ -111,8 +127,8 @@ def test_the_page_says_what_was_given_and_judges_nothing() -> None:
 RATE = "The selection rate is the number selected over the number of the category."
 RATIO = "The impact ratio is the rate over that of the category with the highest rate."
 BOUNDS = (
-    "Bounds: the smallest and largest impact ratio that people of unknown category could make, with an "
-    "interval for the ratio of the population they were drawn from (Imbens and Manski 2004)."
+    "Bounds: the smallest and largest impact ratio that people of unknown category could make, with"
+    " an interval for the ratio of the population they were drawn from (Imbens and Manski 2004)."
 )
 SEXES = {"sex": {"women": (170, 830), "men": (200, 800)}}
 
@@ -121,19 +137,42 @@ SEXES = {"sex": {"women": (170, 830), "men": (200, 800)}}
     ("options", "wanted"),
     [
         ({}, [RATE, RATIO, "sex: No category was unknown."]),
-        ({"unknown": (1, 0)},
-         [RATE, RATIO, BOUNDS, "sex: 1 person of an unknown category: in none of the rates."]),
-        ({"unknown": (900, 300)},
-         [RATE, RATIO, BOUNDS, "sex: 1,200 people of an unknown category: in none of the rates."]),
-        ({"reference": "women"},
-         [RATE, RATIO, "Not so in the table sex: there it is the rate over that of women.",
-          "sex: No category was unknown."]),
-        ({"measure": "scoring"},
-         ["The scoring rate is the share of the category above the median score of the whole sample; a "
-          "score at the median is not above it.", RATIO, "sex: No category was unknown."]),
+        (
+            {"unknown": (1, 0)},
+            [RATE, RATIO, BOUNDS, "sex: 1 person of an unknown category: in none of the rates."],
+        ),
+        (
+            {"unknown": (900, 300)},
+            [
+                RATE,
+                RATIO,
+                BOUNDS,
+                "sex: 1,200 people of an unknown category: in none of the rates.",
+            ],
+        ),
+        (
+            {"reference": "women"},
+            [
+                RATE,
+                RATIO,
+                "Not so in the table sex: there it is the rate over that of women.",
+                "sex: No category was unknown.",
+            ],
+        ),
+        (
+            {"measure": "scoring"},
+            [
+                (
+                    "The scoring rate is the share of the category above the median score of the"
+                    " whole sample; a score at the median is not above it."
+                ),
+                RATIO,
+                "sex: No category was unknown.",
+            ],
+        ),
     ],
     ids=["plain", "one unknown", "many unknown", "another reference", "scores"],
-)  # fmt: skip
+)
 def test_what_stands_below_the_tables(options: dict[str, Any], wanted: list[str]) -> None:
     """By hand, in this order; the page has every line, and the CSV a row for the unknown."""
     result = quiet(SEXES, **options)
@@ -145,11 +184,16 @@ def test_what_stands_below_the_tables(options: dict[str, Any], wanted: list[str]
     assert unknown == ([["sex", "Unknown category", str(number), *[""] * 5]] if number else [])
     ratio = 170 / 200 if "reference" not in options else 200 / 170
     who = ("women", 0.170, "men") if "reference" not in options else ("men", 0.200, "women")
-    assert result.sentences() == [f"sex, {who[0]}: rate {who[1]:.3f}, impact ratio {ratio:.3f} to {who[2]}."]
+    assert result.sentences() == [
+        f"sex, {who[0]}: rate {who[1]:.3f}, impact ratio {ratio:.3f} to {who[2]}."
+    ]
 
 
 def test_bounds_stand_in_the_tables_of_unknown_people_alone() -> None:
-    """The smallest and largest ratio and the interval around them, as in the frame; "—" for the reference."""
+    """The smallest and largest ratio and the interval around them, as in the frame.
+
+    "—" for the reference.
+    """
     result = quiet(SEXES, unknown=(40, 60), confidence_level=0.9, reference="men")
     (row,) = result.to_frame().to_dict("records")
     head, women, men, _ = cells(result)
@@ -160,7 +204,8 @@ def test_bounds_stand_in_the_tables_of_unknown_people_alone() -> None:
     ]
     assert men[-2:] == ["—", "—"]
     assert row["n_unknown"] == 100
-    # every one of the 100 where it hurts most: 60 not selected women, 40 selected men; and the other way
+    # every one of the 100 where it hurts most: 60 not selected women, 40 selected men; and the
+    # other way
     assert row["unknown_low"] == pytest.approx(170 / 1060 / (240 / 1040))
     assert row["unknown_high"] == pytest.approx(210 / 1040 / (200 / 1060))
 
@@ -183,24 +228,36 @@ def test_no_cell_is_a_formula(start: str) -> None:
 
 @st.composite
 def published(draw: st.DrawFn) -> tuple[dict[str, tuple[int, int]], str, int, int]:
-    """A table as audits publish it: counts, the comparator of its ratios, their digits, people unknown."""
+    """A table as audits publish it.
+
+    Counts, the comparator of its ratios, their digits, people unknown.
+    """
     sizes = draw(st.lists(st.integers(20, 3000), min_size=2, max_size=6))
     counts = {}
     for g, n in enumerate(sizes):
         k = draw(st.integers(1, n))
         counts[f"g{g}"] = (k, n - k)
-    return counts, draw(st.sampled_from(sorted(counts))), draw(st.integers(2, 3)), draw(st.integers(0, 60))
+    return (
+        counts,
+        draw(st.sampled_from(sorted(counts))),
+        draw(st.integers(2, 3)),
+        draw(st.integers(0, 60)),
+    )
 
 
 @pytest.mark.slow
 @settings(max_examples=40)
 @given(audit=published(), data=st.data())
-def test_published_ratios_are_met_by_rounding_or_by_their_comparator(audit: Any, data: st.DataObject) -> None:
-    """As in 116 published audits: ratios that are not those to the highest rate differ by one factor.
+def test_published_ratios_are_met_by_rounding_or_by_their_comparator(
+    audit: Any, data: st.DataObject
+) -> None:
+    """As in 116 published audits.
 
-    Named as the reference, the auditor's comparator gives what was printed, up to half a unit of its last
-    digit; the page then says whose rate it is. People of unknown category never leave the bounds.
-    """
+    Ratios that are not those to the highest rate differ by one factor.
+
+    Named as the reference, the auditor's comparator gives what was printed, up to half a unit of
+    its last digit; the page then says whose rate it is. People of unknown category never leave the
+    bounds."""
     counts, comparator, digits, unknown = audit
     rates = {g: k / (k + f) for g, (k, f) in counts.items()}
     printed = {g: round(rate / rates[comparator], digits) for g, rate in rates.items()}
@@ -223,7 +280,9 @@ def test_published_ratios_are_met_by_rounding_or_by_their_comparator(audit: Any,
         inner = 2 * len(counts) - 1
         cuts = sorted(data.draw(st.lists(st.integers(0, unknown), min_size=inner, max_size=inner)))
         parts = np.diff([0, *cuts, unknown])
-        filled = [(k + parts[2 * i], f + parts[2 * i + 1]) for i, (k, f) in enumerate(counts.values())]
+        filled = [
+            (k + parts[2 * i], f + parts[2 * i + 1]) for i, (k, f) in enumerate(counts.values())
+        ]
         true = [k / (k + f) for k, f in filled]
         for g, rate in zip(counts, true, strict=True):
             low, high, *_ = own.tables[0].bounds_of(g)

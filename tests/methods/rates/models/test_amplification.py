@@ -1,4 +1,6 @@
-"""Amplification. Witnesses: the two ratios by fs.disparate_impact, labels and predictions as two models."""
+"""Amplification. Witnesses: the two ratios by fs.disparate_impact, labels and predictions as two
+models.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +11,16 @@ import pytest
 
 import fairstats as fs
 from fairstats.methods.rates.models.compare import amplification
-from fairstats.methods.rates.setup import make_settings
+from fairstats.methods.rates.setup import RateArguments, make_settings
 
 COUNTS = {"men": (80, 30, 20, 70), "women": (25, 5, 35, 135), "others": (30, 20, 12, 60)}
-SETTINGS = make_settings("ratio", {})
+SETTINGS = make_settings("ratio", RateArguments())
 
 
 def of(counts: Any, **options: Any) -> fs.results.AmplificationResult:
-    return amplification(fs.ConfusionCounts.from_counts(counts), options.get("reference", "men"), SETTINGS)
+    return amplification(
+        fs.ConfusionCounts.from_counts(counts), options.get("reference", "men"), SETTINGS
+    )
 
 
 def test_the_ratio_of_two_ratios() -> None:
@@ -34,13 +38,22 @@ def test_the_ratio_of_two_ratios() -> None:
 
 def test_labels_and_predictions_are_two_models() -> None:
     cells = [(1, 1), (0, 1), (1, 0), (0, 0)]
-    rows = [(y, p, g) for g, n in COUNTS.items() for (y, p), k in zip(cells, n, strict=True) for _ in range(k)]
+    rows = [
+        (y, p, g)
+        for g, n in COUNTS.items()
+        for (y, p), k in zip(cells, n, strict=True)
+        for _ in range(k)
+    ]
     y, p, g = (np.array(column) for column in zip(*rows, strict=True))
-    models = fs.compare_models(y, {"labels": y, "predictions": p}, sensitive_features=g, reference="men")
+    models = fs.compare_models(
+        y, {"labels": y, "predictions": p}, sensitive_features=g, reference="men"
+    )
     for c in of(COUNTS).comparisons:
         same = models[c.group]
         assert (c.estimate, c.pvalue) == pytest.approx((same.estimate, same.pvalue), rel=1e-12)
-        assert tuple(c.confidence_interval) == pytest.approx(tuple(same.confidence_interval), rel=1e-12)
+        assert tuple(c.confidence_interval) == pytest.approx(
+            tuple(same.confidence_interval), rel=1e-12
+        )
 
 
 def test_predictions_that_are_the_labels_amplify_nothing() -> None:
@@ -62,7 +75,10 @@ def test_a_change_across_parity_is_open_and_the_plain_text_says_why() -> None:
     result = of({"men": (500, 0, 0, 500), "women": (425, 150, 0, 425)})
     assert result.verdict == "undecided"
     assert result.confidence_interval.low > 1
-    why = "The interval leaves out 1, so that there is a change; but the values may lie on different sides"
+    why = (
+        "The interval leaves out 1, so that there is a change; but the values may lie on different"
+        " sides"
+    )
     assert why in result.sentences()[0]
     assert f"women against men: {why}" in " ".join(result.summary().split())
     assert "leaves out" not in of({"men": (80, 0, 0, 70), "women": (25, 0, 0, 135)}).summary()
@@ -73,20 +89,29 @@ def test_a_change_across_parity_is_open_and_the_plain_text_says_why() -> None:
     [
         ((25, 5, 35, 135), "amplified", "the predictions are further from parity than the labels."),
         ((40, 50, 5, 105), "reduced", "the predictions are closer to parity than the labels."),
-        ((55, 8, 10, 127), "undecided",
-         "the data do not settle whether the predictions are closer to parity than the labels."),
+        (
+            (55, 8, 10, 127),
+            "undecided",
+            "the data do not settle whether the predictions are closer to parity than the labels.",
+        ),
     ],
-)  # fmt: skip
+)
 def test_amplification_is_told_whole(women: tuple[int, ...], verdict: str, told: str) -> None:
-    """Both ratios counted by hand, their quotient with the row's interval, and the verdict in words."""
+    """Both ratios counted by hand, their quotient with the row's interval, and the verdict in
+    words.
+    """
     result = of({"men": (80, 30, 20, 70), "women": women})
     (c,), (tp, fp, fn, _) = result.comparisons, women
     n = sum(women)
-    before, after = (tp + fn) / n / 0.5, (tp + fp) / n / 0.55
+    before = (tp + fn) / n / 0.5
+    after = (tp + fp) / n / 0.55
     low, high = c.confidence_interval
     assert c.verdict == verdict
     assert result.sentences() == [
-        f"women against men: disparate impact {before:.3f} of the labels, {after:.3f} of the predictions, "
-        f"ratio {after / before:.3f} (95% interval {low:.3f} to {high:.3f}): {verdict}; {told}"
+        f"women against men: disparate impact {before:.3f} of the labels, {after:.3f} of the"
+        f" predictions, ratio {after / before:.3f} (95% interval {low:.3f} to {high:.3f}):"
+        f" {verdict}; {told}"
     ]
-    assert result.notes() == ["The estimate is the ratio of both; its interval uses that they are of the same people."]
+    assert result.notes() == [
+        "The estimate is the ratio of both; its interval uses that they are of the same people."
+    ]

@@ -1,0 +1,1 @@
+"""Parts of a tally that have a room of their own."""

@@ -1,0 +1,1 @@
+"""Numbers instead of labels: means, medians and quantiles, errors of predictions."""

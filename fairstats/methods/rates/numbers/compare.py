@@ -1,0 +1,483 @@
+"""From moments, or sorted values, to a result: the same steps for means, quantiles and errors."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from fairstats.ground.checks import Floats
+from fairstats.ground.groups import find_reference
+from fairstats.ground.multiplicity import MaxZ, make_pairs, normal_quantile
+from fairstats.ground.results import Interval
+from fairstats.ground.tallies.moments import MomentCounts
+from fairstats.ground.verdict import Evidence
+from fairstats.methods.rates.compare import level_of_each, pvalue_of_all
+from fairstats.methods.rates.numbers.contrasts import (
+    MeanDifference,
+    MeanRatio,
+    MoverContrast,
+    NumberContrast,
+    contrast_by_mover,
+)
+from fairstats.methods.rates.numbers.decide import decide_contrast
+from fairstats.methods.rates.numbers.result import (
+    HALL,
+    NumberComparison,
+    NumberDifferenceResult,
+    NumberRatioResult,
+)
+from fairstats.methods.rates.result import Inference, as_family, warned
+from fairstats.methods.rates.setup import check_groups
+from fairstats.numerics.means.hall import Moments, as_student, hall_limits_of_mean, sum_of_means
+from fairstats.numerics.means.quantiles import CountedValues, quantile_limits
+
+#: Effective units that a group needs: of fewer no valid limits of a skewed number are known. By
+#: number, never by the look of the sample: one that missed the tail looks innocent.
+MIN_UNITS = 20
+#: What a group is compared with where that is no other group.
+REST = "the rest"
+OVERALL = "all"
+ORDER_STATISTICS = "order statistics (MOVER)"
+HALL_MOVER = "Hall's transformation (MOVER)"
+
+
+class GroupValues(Protocol):
+    """The numbers of all groups, as one statistic sees them."""
+
+    @property
+    def method(self) -> str:
+        """Name of the procedure."""
+
+    @property
+    def interval_method(self) -> str:
+        """Name of what a group's own interval is by."""
+
+    def value(self, position: int) -> float:
+        """The statistic of a group."""
+
+    def interval(self, position: int, z: float) -> tuple[float, float]:
+        """Two-sided limits of a group's own value, at Φ(z) each."""
+
+    def variances(self) -> Floats:
+        """Variance of every group's value, shape (G,)."""
+
+    def why_not(self, position: int, *, ratio: bool) -> str:
+        """Why a group's value cannot be compared, empty where it can."""
+
+    def contrast(self, group: int, reference: int, *, ratio: bool) -> NumberContrast:
+        """Of two groups."""
+
+
+@dataclass(frozen=True, eq=False)
+class MeanValues:
+    """Means of one column of moments, or their square roots."""
+
+    counts: MomentCounts
+    column: str
+    root: bool = False
+
+    @property
+    def method(self) -> str:
+        """Name of the procedure."""
+        return HALL
+
+    @property
+    def interval_method(self) -> str:
+        """Name of what a group's own interval is by."""
+        return "t"
+
+    def moments(self, position: int) -> Moments:
+        """Moments of the mean of a group."""
+        return Moments(
+            mean=float(self.counts.means(self.column)[position]),
+            variance=float(self.counts.variance_of_mean(self.column)[position]),
+            third=float(self.counts.third_cumulant_of_mean(self.column)[position]),
+            size=float(self.counts.effective_units[position]),
+        )
+
+    def value(self, position: int) -> float:
+        """The mean of a group, or its root."""
+        mean = float(self.counts.means(self.column)[position])
+        return math.sqrt(mean) if self.root else mean
+
+    def interval(self, position: int, z: float) -> tuple[float, float]:
+        """By Student's t; of roots the roots of the limits."""
+        group = self.moments(position)
+        if not group.size > 1 or self.counts.units[position] < 2:
+            return math.nan, math.nan
+        reach = float(as_student(z, group.size - 1)) * math.sqrt(group.variance)
+        low, high = float(group.mean) - reach, float(group.mean) + reach
+        if self.root:
+            return math.sqrt(max(low, 0.0)), math.sqrt(max(high, 0.0))
+        return low, high
+
+    def variances(self) -> Floats:
+        """Variances of the means."""
+        return self.counts.variance_of_mean(self.column)
+
+    def why_not(self, position: int, *, ratio: bool) -> str:
+        """Too few units, or for a ratio a number below 0 or a mean of 0."""
+        name = self.counts.groups[position]
+        units = float(self.counts.effective_units[position])
+        if units < MIN_UNITS - 1e-9:
+            kind = "clusters" if self.counts.clustered else "rows"
+            if units == self.counts.units[position]:
+                effective = ""
+            else:
+                effective = "effective "
+            return f"{name} has {units:.3g} {effective}{kind}, and means need {MIN_UNITS}."
+        place = self.counts.columns.index(self.column)
+        if ratio and self.counts.negative[place, position]:
+            return f"{name} has numbers below 0, of which a ratio has no meaning."
+        if ratio and not self.value(position) > 0:
+            return f"{name} has the mean 0, so no ratio."
+        return ""
+
+    def contrast(self, group: int, reference: int, *, ratio: bool) -> NumberContrast:
+        """By Welch's statistic; of roots the ratio by it, the difference by MOVER."""
+        both = self.moments(group), self.moments(reference)
+        if ratio:
+            return MeanRatio(*both, root=self.root)
+        if self.root:
+            return MoverContrast(
+                (self.value(group), self.value(reference)),
+                lambda z: _roots_of_limits(both[0], z),
+                lambda z: _roots_of_limits(both[1], z),
+            )
+        return MeanDifference(*both)
+
+    def contrast_with_rest(self, group: int, *, ratio: bool) -> NumberContrast:
+        """Against the mean of all other rows."""
+        rest = MeanValues(self.rest_of(group), self.column, self.root)
+        return rest.contrast(0, 1, ratio=ratio)
+
+    def rest_of(self, group: int) -> MomentCounts:
+        """The group, and all others together."""
+        place = [int(other != group) for other in range(len(self.counts.groups))]
+        return self.counts._with_new_groups((self.counts.groups[group], REST), place)
+
+    def contrast_with_all(self, group: int, *, ratio: bool) -> NumberContrast:
+        """Against the mean of all rows, the shares of the groups fixed."""
+        shares = self.counts.weights[0] / self.counts.weights[0].sum()
+        others = np.flatnonzero(np.arange(shares.size) != group)
+        parts = Moments(
+            mean=self.counts.means(self.column)[others],
+            variance=self.counts.variance_of_mean(self.column)[others],
+            third=self.counts.third_cumulant_of_mean(self.column)[others],
+            size=self.counts.effective_units[others],
+        )
+        of_others = sum_of_means(parts, shares[others])
+        share = float(shares[group])
+        if ratio:
+            return MeanRatio(self.moments(group), of_others, share=share, root=self.root)
+        return MeanDifference(self.moments(group), of_others, share=share)
+
+
+def _roots_of_limits(group: Moments, z: float) -> tuple[float, float]:
+    low, high = hall_limits_of_mean(group, z)
+    return math.sqrt(max(float(low), 0.0)), math.sqrt(max(float(high), 0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class QuantileValues:
+    """Quantiles of every group, from its sorted values."""
+
+    groups: tuple[str, ...]
+    samples: tuple[CountedValues, ...]
+    order: float
+
+    @property
+    def method(self) -> str:
+        """Name of the procedure."""
+        return ORDER_STATISTICS
+
+    @property
+    def interval_method(self) -> str:
+        """Name of what a group's own interval is by."""
+        return "order statistics"
+
+    def value(self, position: int) -> float:
+        """The quantile of a group."""
+        sample = self.samples[position]
+        return sample.quantile(self.order) if sample.size else math.nan
+
+    def interval(self, position: int, z: float) -> tuple[float, float]:
+        """Order statistics, interpolated."""
+        sample = self.samples[position]
+        if not sample.size:
+            return math.nan, math.nan
+        return quantile_limits(sample, self.order, z)
+
+    def variances(self) -> Floats:
+        """From the width of the interval at one standard error."""
+        widths = []
+        for low, high in (self.interval(place, 1.0) for place in range(len(self.groups))):
+            widths.append(high - low)
+        return (np.array(widths) / 2) ** 2
+
+    def why_not(self, position: int, *, ratio: bool) -> str:
+        """Too few rows, or for a ratio a value that is not above 0."""
+        sample = self.samples[position]
+        name = self.groups[position]
+        if sample.size < MIN_UNITS:
+            return f"{name} has {sample.size} rows, and quantiles need {MIN_UNITS}."
+        if ratio and not sample.values[0] > 0:
+            return f"{name} has numbers of 0 or below, of which ratios of quantiles have no limits."
+        return ""
+
+    def contrast(self, group: int, reference: int, *, ratio: bool) -> NumberContrast:
+        """By MOVER; of ratios on the logarithmic scale, on which quantiles are the same rows."""
+        return contrast_by_mover(self.value, self.interval, (group, reference), ratio=ratio)
+
+
+@dataclass(frozen=True)
+class _Side:
+    """What a group is compared with: another group, the rest, or all."""
+
+    name: str
+    n: int
+    value: float
+    interval: tuple[float, float]
+    positions: tuple[int, ...]
+    contrast: NumberContrast | None
+
+
+def compare_numbers(
+    values: GroupValues,
+    counts: MomentCounts,
+    settings: Inference,
+    reference: Hashable | None,
+    *,
+    metric: str,
+    words: str,
+    column: str,
+    ratio: bool,
+    order: float | None = None,
+    remarks: tuple[str, ...] = (),
+) -> NumberDifferenceResult | NumberRatioResult:
+    """Compare the values of all groups, as one family.
+
+    Parameters
+    ----------
+    values : GroupValues
+        The statistic of every group.
+    counts : MomentCounts
+        Moments of the same rows, which the result carries.
+    settings : Inference
+        As in every comparison.
+    reference : hashable, optional
+        The reference group, or the rule that chooses it.
+    metric, words, column, order, remarks
+        Names in the result, the order of a quantile, and what its notes say.
+    ratio : bool
+        Ratio instead of difference.
+    """
+    groups = counts.groups
+    check_groups(groups)
+    group_values = np.array([values.value(place) for place in range(len(groups))])
+    reference_index, reference_rule = find_reference(
+        groups, reference, sizes=counts.group_sizes, rates=group_values
+    )
+    chosen_by_data = reference_rule == "highest" and settings.comparisons == "reference"
+    settings = replace(settings, method=values.method, reference_rule=reference_rule)
+    pairs_shown = _pairs_of(settings.comparisons, len(groups), reference_index)
+    pairs_possible = pairs_shown
+    if chosen_by_data:
+        pairs_possible = _pairs_of("all", len(groups), reference_index)
+
+    levels = (settings.confidence_level, 2 * settings.confidence_level - 1)
+    joint_law = None
+    simultaneous = settings.simultaneous
+    if chosen_by_data and simultaneous is None:
+        simultaneous = "max-z"
+    if simultaneous and len(pairs_possible) > 1:
+        variances = values.variances() / (group_values**2 if ratio else 1.0)
+        if simultaneous == "max-z" and np.isfinite(variances).all():
+            joint_law = MaxZ(_covariance_of_contrasts(variances, counts, pairs_possible))
+        levels = (
+            level_of_each(levels[0], len(pairs_possible), joint_law),
+            level_of_each(levels[1], len(pairs_possible), joint_law),
+        )
+
+    compared = []
+    for pair in pairs_shown:
+        compared.append(
+            _compare_pair(values, counts, pair, settings, levels, metric=metric, ratio=ratio)
+        )
+    chosen_among = 0
+    pvalues_of_all = None
+    if chosen_by_data:
+        chosen_among = len(pairs_possible)
+        n_sides = 2 if settings.alternative == "two-sided" else 1
+        pvalues_of_all = []
+        for comparison, _ in compared:
+            pvalues_of_all.append(
+                pvalue_of_all(comparison.pvalue, n_sides, chosen_among, joint_law)
+            )
+    comparisons = as_family(compared, settings, chosen_among=chosen_among, of_all=pvalues_of_all)
+    result_class = NumberRatioResult if ratio else NumberDifferenceResult
+    result = result_class(
+        metric=metric,
+        comparisons=comparisons,
+        settings=settings,
+        counts=counts,  # type: ignore[arg-type]
+        words=words,
+        column=column,
+        order=order,
+        remarks=remarks,
+    )
+    return warned(result, metric)
+
+
+#: Places of what is no group, in a pair.
+_REST_PLACE = -1
+_ALL_PLACE = -2
+
+
+def _pairs_of(comparisons: str, n_groups: int, reference: int) -> list[tuple[int, int]]:
+    """Positions of groups and of what they are compared with."""
+    if comparisons == "rest":
+        return [(group, _REST_PLACE) for group in range(n_groups)]
+    if comparisons == "overall":
+        return [(group, _ALL_PLACE) for group in range(n_groups)]
+    return make_pairs(n_groups, reference, comparisons)
+
+
+def _covariance_of_contrasts(
+    variances: Floats, counts: MomentCounts, pairs: list[tuple[int, int]]
+) -> Floats:
+    """Covariance of all contrasts, C·diag(v)·Cᵀ of independent groups."""
+    shares = counts.weights[0] / counts.weights[0].sum()
+    coefficients = np.zeros((len(pairs), variances.size))
+    for row, (group, reference) in zip(coefficients, pairs, strict=True):
+        if reference == _REST_PLACE:
+            row -= shares / (1 - shares[group])
+            row[group] = 1.0
+        elif reference == _ALL_PLACE:
+            row -= shares
+            row[group] += 1.0
+        else:
+            row[group] = 1.0
+            row[reference] = -1.0
+    return np.asarray(coefficients * variances @ coefficients.T)
+
+
+def _compare_pair(
+    values: GroupValues,
+    counts: MomentCounts,
+    pair: tuple[int, int],
+    settings: Inference,
+    levels: tuple[float, float],
+    *,
+    metric: str,
+    ratio: bool,
+) -> tuple[NumberComparison, Evidence]:
+    """One row, and the evidence of its verdict."""
+    group = pair[0]
+    z_of_values = normal_quantile((1 + settings.confidence_level) / 2)
+    why_not = values.why_not(group, ratio=ratio)
+    side = _find_side(values, counts, pair, z_of_values, ratio=ratio, refused=bool(why_not))
+    if not why_not:
+        reasons = (values.why_not(place, ratio=ratio) for place in side.positions)
+        why_not = " ".join(dict.fromkeys(reason for reason in reasons if reason))
+    nothing = Interval(math.nan, math.nan, settings.confidence_level, settings.method)
+    comparison = NumberComparison(
+        metric=metric,
+        group=counts.groups[group],
+        reference=side.name,
+        confidence_interval=nothing,
+        bounds=nothing,
+        verdict="insufficient evidence",
+        rate=values.value(group),
+        rate_reference=side.value,
+        value_interval=Interval(
+            *values.interval(group, z_of_values), settings.confidence_level, values.interval_method
+        ),
+        value_reference_interval=Interval(
+            *side.interval, settings.confidence_level, values.interval_method
+        ),
+        n=int(counts.n[group]),
+        n_reference=side.n,
+        method=settings.method,
+        note=why_not,
+    )
+    contrast = side.contrast
+    if why_not or contrast is None:
+        return comparison, Evidence()
+    std_error = contrast.std_error
+    comparison = replace(comparison, estimate=contrast.estimate, std_error=std_error)
+    if not std_error > 0:
+        note = f"{comparison.group} and {side.name}: all numbers are equal, which shows no spread."
+        return replace(comparison, note=note), Evidence()
+    scale = "ratio" if ratio else "difference"
+    method = settings.method
+    if isinstance(contrast, MoverContrast) and method == HALL:
+        method = HALL_MOVER
+    decision = decide_contrast(contrast, scale, settings, levels, method)
+    comparison = replace(
+        comparison,
+        method=method,
+        procedure=decision.procedure,
+        bounds=decision.bounds,
+        confidence_interval=decision.interval,
+        tests=decision.tests,
+        statistic=decision.statistic,
+        pvalue=decision.pvalue,
+    )
+    return comparison, decision.evidence
+
+
+def _find_side(
+    values: GroupValues,
+    counts: MomentCounts,
+    pair: tuple[int, int],
+    z: float,
+    *,
+    ratio: bool,
+    refused: bool,
+) -> _Side:
+    """What a group of a pair is compared with."""
+    group, reference = pair
+    if reference >= 0:
+        contrast = None
+        if not refused and not values.why_not(reference, ratio=ratio):
+            contrast = values.contrast(group, reference, ratio=ratio)
+        return _Side(
+            name=counts.groups[reference],
+            n=int(counts.n[reference]),
+            value=values.value(reference),
+            interval=values.interval(reference, z),
+            positions=(reference,),
+            contrast=contrast,
+        )
+    # only means know the rest: the functions that ask say so
+    means: MeanValues = values  # type: ignore[assignment]
+    others = [place for place in range(len(counts.groups)) if place != group]
+    if reference == _REST_PLACE:
+        rest = MeanValues(means.rest_of(group), means.column, means.root)
+        contrast = None
+        if not refused and not rest.why_not(1, ratio=ratio):
+            contrast = means.contrast_with_rest(group, ratio=ratio)
+        return _Side(
+            name=REST,
+            n=int(counts.n[others].sum()),
+            value=rest.value(1),
+            interval=rest.interval(1, z),
+            positions=() if contrast is not None or refused else tuple(others),
+            contrast=contrast,
+        )
+    everybody = counts._with_new_groups((OVERALL,), [0] * len(counts.groups))
+    overall = MeanValues(everybody, means.column, means.root)
+    refused = refused or any(means.why_not(place, ratio=ratio) for place in others)
+    return _Side(
+        name=OVERALL,
+        n=int(counts.n.sum()),
+        value=overall.value(0),
+        interval=overall.interval(0, z),
+        positions=tuple(others),
+        contrast=None if refused else means.contrast_with_all(group, ratio=ratio),
+    )

@@ -1,0 +1,1 @@
+"""Means, medians and quantiles of two groups: statistics and limits that take arrays only."""

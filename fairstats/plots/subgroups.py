@@ -1,0 +1,72 @@
+"""Subgroups with the most evidence, each below the larger one that holds it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fairstats.ground.lazy import Axes
+from fairstats.plots.picture import COLOURS, axes_or_new, finished
+
+#: Subgroups that are drawn.
+MOST_DRAWN = 20
+_INCHES_PER_ROW = 0.3
+_INDENT = "    "
+
+
+def order_in_families(comparisons: Any) -> list[tuple[int, Any]]:
+    """Comparisons with their depth below others, parents before children.
+
+    A subgroup is a child of the one with the most evidence, among those that are drawn, whose values
+    are some of its own. In every family the order of evidence stays.
+    """
+    drawn = list(comparisons)
+    values = [dict(zip(one.attributes, one.values, strict=True)) for one in drawn]
+    parent_of: dict[int, int] = {}
+    for position in range(len(drawn)):
+        for other in range(len(drawn)):
+            is_larger = values[other].items() < values[position].items()
+            if is_larger:
+                parent_of[position] = other
+                break
+    ordered: list[tuple[int, Any]] = []
+
+    def add(position: int, depth: int) -> None:
+        ordered.append((depth, drawn[position]))
+        for child in range(len(drawn)):
+            if parent_of.get(child) == position:
+                add(child, depth + 1)
+
+    for position in range(len(drawn)):
+        if position not in parent_of:
+            add(position, 0)
+    return ordered
+
+
+def draw_subgroups(result: Any, ax: Axes | None = None) -> Axes:
+    """Draw estimates and simultaneous limits of the subgroups with the most evidence.
+
+    Filled dots are flagged. `result`: with `comparisons` in the order of evidence.
+    """
+    ordered = order_in_families(result.comparisons[:MOST_DRAWN])
+    ax = axes_or_new(ax, figsize=(8.0, 1.4 + _INCHES_PER_ROW * len(ordered)))
+    for place, (_, comparison) in enumerate(ordered):
+        low, high = comparison.confidence_interval
+        colour = COLOURS[1] if comparison.flagged else COLOURS[0]
+        ax.plot([low, high], [place, place], color=colour, linewidth=1.2)
+        face = colour if comparison.flagged else "white"
+        ax.plot([comparison.estimate], [place], "o", color=colour, markerfacecolor=face)
+    ax.axvline(0.0, color="0.4", linewidth=1)
+    labels = [
+        f"{_INDENT * depth}{comparison.group}".replace("$", r"\$") for depth, comparison in ordered
+    ]
+    ax.set_yticks(range(len(ordered)), labels, ha="left")
+    ax.tick_params(axis="y", length=0, pad=max(map(len, labels)) * 5.5)
+    ax.set_ylim(len(ordered) - 0.3, -0.7)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    level = 100 * result.settings.confidence_level
+    return finished(
+        ax,
+        legend=False,
+        xlabel=f"Difference from the rest [simultaneous {level:g}% limits; filled: flagged]",
+        title=result.title,
+    )

@@ -1,0 +1,174 @@
+"""Means, quantiles and errors of numbers: every value, interval, limit, test and p-value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from fairstats.methods.rates.numbers.compare import HALL_MOVER, OVERALL, REST
+from fairstats.methods.rates.numbers.result import NumberDifferenceResult, NumberRatioResult
+from fairstats.methods.rates.numbers.scores import CALIBRATIONS
+from fairstats.report.crosscheck.check import VERDICT, Bench, Check, Line, ends, rows_of
+from fairstats.report.crosscheck.rates import EVIDENCE_OF_TWIN, TESTS_OF_TWIN, adjusted
+
+_TWIN = "crosscheck_means"
+_TWIN_OF_QUANTILES = "crosscheck_quantiles"
+_TWIN_OF_RISKS = "crosscheck_risks"
+#: Limits are roots in R and closed forms, or other roots, here; tails of t and z are both inverted.
+_ROOT = 1e-7
+#: Statistics by MOVER are found by halving on both sides, of limits that are roots in R.
+_HALVED = 1e-6
+_VALUES = (
+    Line("value", "rate"),
+    Line("value of the reference", "rate_reference"),
+    *ends("interval of the value", "value_interval", "value_", relative=_ROOT, absolute=1e-8),
+    *ends(
+        "interval of the value of the reference",
+        "value_reference_interval",
+        "value_reference_",
+        relative=_ROOT,
+        absolute=1e-8,
+    ),
+)
+_ESTIMATE = (Line("estimate", "estimate"), Line("standard error", "std_error", relative=_ROOT))
+_INTERVAL_OF = " ({0.confidence_interval.method})"
+_ONE_SIDED = ends(
+    "interval", "confidence_interval", "side_", _INTERVAL_OF, random=True, relative=_ROOT
+)
+_INTERVALS = {
+    "two-sided": ends(
+        "interval", "confidence_interval", "", _INTERVAL_OF, random=True, relative=_ROOT
+    ),
+    "less": _ONE_SIDED[1:],
+    "greater": _ONE_SIDED[:1],
+}
+_BOUNDS = ends("one-sided limit", "bounds", "bound_", relative=_ROOT)
+_NEEDS_ROWS = "quantiles, areas and regressions need every row"
+#: Positions, in R, of what is no group.
+_PLACES = {REST: -1, OVERALL: -2}
+
+
+def numbers(result: NumberDifferenceResult | NumberRatioResult, bench: Bench) -> Iterator[Check]:
+    """Every number of the comparisons of one statistic."""
+    twin = _twin_of(result)
+    arguments = _arguments_for_r(result, bench)
+    if arguments is None:
+        for comparison in result.comparisons:
+            place = bench.place_of(comparison)
+            yield place.needs_data("estimate", comparison.estimate, _NEEDS_ROWS)
+        yield from adjusted(result, bench)
+        return
+    answer = bench.call(twin, *arguments, **_choices_for_r(result))
+    joint_rows = rows_of(answer)
+    for comparison, row in zip(result.comparisons, joint_rows, strict=True):
+        yield from _compare_row(comparison, row, result, twin, bench)
+    yield from adjusted(result, bench, joint_rows)
+
+
+def _twin_of(result: Any) -> str:
+    """The function of R that recomputes a result."""
+    if result.metric == "auc" or result.metric in CALIBRATIONS:
+        return _TWIN_OF_RISKS
+    if result.order is not None:
+        return _TWIN_OF_QUANTILES
+    return _TWIN
+
+
+def _arguments_for_r(result: Any, bench: Bench) -> tuple[Any, ...] | None:
+    """Moments, or the rows; None where those are needed and were not given."""
+    twin = _twin_of(result)
+    if twin == _TWIN:
+        return _moments_for_r(result)
+    numbers_needed = ("y",) if twin == _TWIN_OF_QUANTILES else ("y_true", "score")
+    columns = bench.given(*numbers_needed, "sensitive_features")
+    if columns is None:
+        return None
+    *numbers_given, group = columns
+    rows = (
+        *(np.asarray(column, dtype=np.float64) for column in numbers_given),
+        [str(name) for name in np.asarray(group).tolist()],
+        list(result.moments.groups),
+    )
+    if twin == _TWIN_OF_QUANTILES:
+        return (*rows, result.order)
+    return (result.metric, *rows)
+
+
+def _moments_for_r(result: Any) -> tuple[Any, ...]:
+    moments = result.moments
+    column = moments.columns.index(result.column)
+    return (
+        moments.mean[column],
+        moments.n.astype(np.float64),
+        moments.units.astype(np.float64),
+        moments.weights,
+        moments.centred[:, column],
+        moments.negative[column].astype(np.float64),
+    )
+
+
+def _choices_for_r(result: Any) -> dict[str, Any]:
+    """Pairs, levels and limits; those of all pairs where the data chose the reference."""
+    settings = result.settings
+    groups = result.moments.groups
+    rows = result.comparisons
+    second_of = {name: place for place, name in enumerate(groups, start=1)}
+    if settings.comparisons in ("rest", "overall"):
+        second_of = _PLACES
+    first = [groups.index(comparison.group) + 1 for comparison in rows]
+    second = [second_of[comparison.reference] for comparison in rows]
+    family = list(zip(first, second, strict=True))
+    simultaneous = settings.simultaneous
+    if settings.reference_rule == "highest" and settings.comparisons == "reference":
+        simultaneous = simultaneous or "max-z"
+        family = list(combinations(range(1, len(groups) + 1), 2))
+    choices = {
+        "first": first,
+        "second": second,
+        "contrast": result.scale,
+        "level": settings.confidence_level,
+        "limit": settings.limit,
+        "simultaneous": simultaneous or "none",
+        "family_first": [pair[0] for pair in family],
+        "family_second": [pair[1] for pair in family],
+    }
+    if settings.reference_rule == "highest":
+        choices["pvalues"] = [comparison.pvalue for comparison in rows]
+        choices["sides"] = 2.0 if settings.alternative == "two-sided" else 1.0
+    if _twin_of(result) == _TWIN:
+        choices["root"] = result.metric == "root_mean_squared_error"
+    return choices
+
+
+def _compare_row(
+    comparison: Any, row: dict[str, float], result: Any, twin: str, bench: Bench
+) -> Iterator[Check]:
+    place = bench.place_of(comparison)
+    yield from place.compare_all(_VALUES, comparison, row, twin)
+    if not comparison.tests:
+        return
+    lines = (*_ESTIMATE, *_INTERVALS[result.settings.alternative], *_BOUNDS)
+    yield from place.compare_all(lines, comparison, row, twin)
+    relative = _ROOT if _twin_of(result) == _TWIN else _HALVED
+    if comparison.method == HALL_MOVER:
+        relative = _HALVED
+    for test in comparison.tests:
+        statistic_name, pvalue_name = TESTS_OF_TWIN[test.alternative]
+        words = f"({test.alternative}, {test.method})"
+        yield place.compare(
+            f"statistic {words}", test.statistic, row[statistic_name], twin, relative=relative
+        )
+        yield place.compare(
+            f"p-value {words}", test.pvalue, row[pvalue_name], twin, relative=10 * relative
+        )
+    if comparison.direction:
+        yield place.compare(
+            f"{VERDICT} ({comparison.direction})",
+            comparison.pvalue_verdict,
+            row[EVIDENCE_OF_TWIN[comparison.direction]],
+            twin,
+            relative=10 * relative,
+        )

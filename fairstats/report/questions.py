@@ -1,0 +1,60 @@
+"""The questions that a report answers, in the order in which it answers them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Concern:
+    """What a reader asks, in the reader's words: one folded block of a report each.
+
+    `key`: of the block on the page; `title`: the question.
+    """
+
+    key: str
+    title: str
+
+
+SELECTED = Concern("selected", "Who is selected")
+AMOUNTS = Concern("amounts", "Who gets how much")
+ERRORS = Concern("errors", "Whom do errors hit")
+MEANING = Concern("meaning", "Do scores mean the same")
+CERTAINTY = Concern("certainty", "How sure are we, and of which model")
+WORST = Concern("worst", "Worst cases")
+
+#: In the order of a report.
+CONCERNS = (SELECTED, AMOUNTS, ERRORS, MEANING, CERTAINTY, WORST)
+
+
+@dataclass(frozen=True)
+class Question:
+    """One question to the data.
+
+    `key`: of the section in tables and files; `title`: heading of the section; `concern`: the
+    block of the report in which its parts stand that name no other.
+    """
+
+    key: str
+    title: str
+    concern: Concern = SELECTED
+
+
+RATES = Question("rates", "Rates: ratios, differences, largest gaps")
+NUMBERS = Question("numbers", "Numbers: means, quantiles, errors of predictions", AMOUNTS)
+MODELS = Question("models", "Several models on the same people", CERTAINTY)
+SCORES = Question("madd", "MADD: distance between score distributions", MEANING)
+MITIGATION = Question(
+    "mitigation", "Mitigation: what changes on rows that it did not see", CERTAINTY
+)
+SETS = Question("hfm", "HFM: distances between sets of rows", WORST)
+POSTERIORS = Question("um", "Uncertainty Matters: joint posteriors", CERTAINTY)
+EXTREMES = Question("ecd", "Extreme counterfactual discrimination", WORST)
+#: Of a selection process; `adverse_impact` answers it, and no audit.
+ADVERSE_IMPACT = Question(
+    "adverse_impact", "Adverse impact: ratios, practical and statistical significance"
+)
+
+#: What an audit asks of every set of sensitive attributes.
+AUDITED = (RATES, NUMBERS, MODELS, SCORES, MITIGATION, SETS, POSTERIORS, EXTREMES)
+QUESTIONS = (*AUDITED, ADVERSE_IMPACT)

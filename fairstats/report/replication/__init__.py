@@ -1,0 +1,1 @@
+"""Which printed result of the five papers holds: items, computations, records and the table."""

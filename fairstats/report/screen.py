@@ -1,0 +1,696 @@
+"""The first screen of a report: what was found, how sure that is, and what would settle the rest.
+
+Page, terminal and notebook show the same sentences, which are made here and nowhere else. Per set
+of attributes there are three: the finding with its rates; whether the difference is real and
+whether it is beyond the limit; what would settle a verdict that is undecided.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fairstats.ground.checks import check_number
+from fairstats.ground.outcomes import words_of_labels
+from fairstats.ground.registry import RATES
+from fairstats.methods.rates.employment.result import AdverseImpact
+from fairstats.methods.rates.planning import growth_for_difference, growth_for_ratio
+from fairstats.report.contents import Contents, compared, within_strata
+from fairstats.report.facts import SELECTION_RATES, Fact, PairOfGroups, Reading, find_facts
+from fairstats.report.format import Axis, count, isolate, number, percent, printable
+from fairstats.report.methods.rates import level_of_one_comparison
+from fairstats.report.sets import charts_of_impact, view_sets
+from fairstats.report.view import Row, SetView
+
+#: Other groups of the leading fact, and other facts, that the screen names; the blocks name all.
+_NAMED_GROUPS = 5
+_NAMED_FACTS = 6
+#: Groups with fewer rows are named among what limits the whole.
+_FEW_ROWS = 50
+#: Such groups that are named.
+_NAMED_SMALL = 6
+_WIDTH = 100
+#: Characters of a forest row in plain text.
+_DRAWING = 61
+_INDENTED = textwrap.TextWrapper(
+    _WIDTH, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False
+)
+_ITEM = textwrap.TextWrapper(
+    _WIDTH, initial_indent="  - ", subsequent_indent="    ", break_on_hyphens=False
+)
+_PLAIN = textwrap.TextWrapper(_WIDTH, break_on_hyphens=False)
+#: Heading of other quantities with a violation.
+ALSO_BEYOND = "Also beyond a limit (over the whole audit, unless said otherwise)"
+#: Verdict → sign of the estimate in a forest row of plain text.
+_POINTS = {"violated": "◆", "satisfied": "●"}
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What the first screen says of one set of attributes.
+
+    `sentences`: the finding, its certainty, and what would settle it, the last where something is
+    to be settled; `strata`: crude beside adjusted, empty without strata; `also`: other quantities
+    that are beyond their limits; `others`: the other groups; `drawn`: the comparison that is drawn,
+    None where none is; `verdicts`: number of comparisons by verdict.
+    """
+
+    attribute: str
+    crossed: bool
+    sentences: tuple[str, ...]
+    strata: str
+    also: tuple[str, ...]
+    others: str
+    drawn: Reading | None
+    verdicts: dict[str, int]
+
+
+@dataclass(frozen=True)
+class Screen:
+    """The first screen.
+
+    `lead`: the audit in one sentence; `findings`: one a set of attributes; `limits`: what limits
+    the whole.
+    """
+
+    title: str
+    lead: str
+    findings: tuple[Finding, ...]
+    limits: tuple[str, ...]
+
+    def lines(self, *, brief_intersections: bool = False) -> list[str]:
+        """The screen as lines of plain text.
+
+        Parameters
+        ----------
+        brief_intersections : bool, default False
+            Of intersections the sentences alone.
+        """
+        lines = [self.title, "=" * min(len(self.title), _WIDTH), *_PLAIN.wrap(self.lead), ""]
+        for finding in self.findings:
+            lines += [finding.attribute, "-" * min(len(finding.attribute), _WIDTH)]
+            if finding.crossed and brief_intersections:
+                finding = replace(finding, also=(), others="")
+            lines += lines_of_finding(finding)
+            lines.append("")
+        if self.limits:
+            lines.append("What limits this")
+            for limit in self.limits:
+                lines += _ITEM.wrap(limit)
+        return lines
+
+    def paragraphs(self) -> str:
+        """What was found, as one text without drawings."""
+        texts = [self.lead]
+        for finding in self.findings:
+            texts.append(f"{finding.attribute}: {' '.join(finding.sentences)}")
+            if finding.strata:
+                texts.append(finding.strata)
+        return " ".join(texts)
+
+    def to_markdown(self) -> str:
+        """The screen in Markdown, without drawings."""
+        parts = [f"# {self.title}", self.lead]
+        for finding in self.findings:
+            parts.append(f"## {finding.attribute}")
+            parts += [*finding.sentences, finding.strata]
+            if finding.also:
+                items = "\n".join(f"- {text}" for text in finding.also)
+                parts.append(f"{ALSO_BEYOND}:\n\n{items}")
+            parts += [finding.others, count_words(finding.verdicts)]
+        if self.limits:
+            items = "\n".join(f"- {text}" for text in self.limits)
+            parts.append(f"## What limits this\n\n{items}")
+        return "\n\n".join(filter(None, parts))
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines()).rstrip()
+
+
+def lines_of_finding(finding: Finding) -> list[str]:
+    """What a finding says, as lines of plain text with its forest row."""
+    lines: list[str] = []
+    for sentence in finding.sentences:
+        lines += _INDENTED.wrap(sentence)
+    if finding.drawn is not None:
+        lines.append(f"  {draw_row(finding.drawn.row, finding.drawn.axis)}")
+    if finding.strata:
+        lines += _INDENTED.wrap(finding.strata)
+    if finding.also:
+        lines.append(f"  {ALSO_BEYOND}:")
+    for text in finding.also:
+        lines += _ITEM.wrap(text)
+    if finding.others:
+        lines += _INDENTED.wrap(finding.others)
+    lines += _INDENTED.wrap(count_words(finding.verdicts))
+    return lines
+
+
+def count_words(verdicts: dict[str, int]) -> str:
+    """How many comparisons have which verdict; verdicts that none has are left out."""
+    counted = ", ".join(f"{n} {verdict}" for verdict, n in verdicts.items() if n)
+    n_comparisons = sum(verdicts.values())
+    noun = "comparison" if n_comparisons == 1 else "comparisons"
+    return f"{n_comparisons} {noun}: {counted or 'none judged'}."
+
+
+def draw_row(row: Row, axis: Axis) -> str:
+    """A forest row of characters: interval, estimate, limits (┊) and equality (│), with the ends
+    of the scale.
+    """
+    characters = [" "] * _DRAWING
+
+    def place(value: float) -> int:
+        return round(axis._place_value(value) / 100 * (_DRAWING - 1))
+
+    if not math.isnan(row.low):
+        for position in range(place(row.low), place(row.high) + 1):
+            characters[position] = "─"
+    for limit in axis.limits:
+        characters[place(limit)] = "┊"
+    characters[place(axis.neutral)] = "│"
+    if math.isfinite(row.estimate):
+        characters[place(row.estimate)] = _POINTS.get(row.verdict, "○")
+    return f"{number(axis.low, 2)} {''.join(characters)} {number(axis.high, 2)}"
+
+
+def make_screen(report: Contents, *, ratio: float | None = None, power: float = 0.8) -> Screen:
+    """The first screen of a report.
+
+    Parameters
+    ----------
+    report : Contents
+    ratio : float, optional
+        True ratio of the rates that the rows needed are told for; default the present estimate of
+        each comparison.
+    power : float, default 0.8
+        Chance of the right verdict that the rows needed are told for.
+    """
+    if ratio is not None:
+        check_number("ratio", ratio, low=0, open_low=True, cure="0.7, say")
+    check_number(
+        "power", power, low=0.5, high=1, open_high=True, allowed="from 0.5 to below 1", cure="0.8"
+    )
+    planned = _Planned(ratio=ratio, power=power)
+    findings = tuple(_find(report, view, planned) for view in view_sets(report))
+    return Screen(
+        title=printable(report.title),
+        lead=_lead_of_audit(report),
+        findings=findings,
+        limits=tuple(_limits_of(report)),
+    )
+
+
+@dataclass(frozen=True)
+class _Planned:
+    """What the rows needed are told for: a ratio (None: the estimate), and a power."""
+
+    ratio: float | None
+    power: float
+
+
+# ---------------------------------------------------------------- the audit in one sentence
+
+
+def _lead_of_audit(report: Contents) -> str:
+    """How many differences are real, and how many verdicts hold, over everything that was tested."""
+    tested = report._answers_by_fact()
+    if not tested:
+        return "Nothing was compared."
+    n_real = sum(is_real for is_real, _ in tested.values())
+    n_beyond = sum(is_beyond for _, is_beyond in tested.values())
+    n_tested = len(tested)
+    error = f"{100 * (1 - report.settings.confidence_level):.3g}%"
+    if n_real:
+        real_words = f"{n_real} of {n_tested} differences examined {_are(n_real)} real"
+    elif n_tested == 1:
+        real_words = "The one difference examined is not shown to be real"
+    else:
+        real_words = f"None of {n_tested} differences examined is shown to be real"
+    if n_beyond:
+        beyond_words = f"{n_beyond} {_are(n_beyond)} shown to be beyond a limit"
+    else:
+        beyond_words = "none is shown to be beyond a limit"
+    return f"{real_words}, and {beyond_words}, over the whole audit with an error of {error}."
+
+
+def _are(number_of_things: int) -> str:
+    if number_of_things == 1:
+        return "is"
+    return "are"
+
+
+# ---------------------------------------------------------------- findings
+
+
+def _find(report: Contents, view: SetView, planned: _Planned) -> Finding:
+    charts = view.charts
+    if not charts:
+        charts = charts_of_impact(report, view)
+    facts = find_facts(charts)
+    fact = _leading_fact(facts)
+    if fact is None:
+        return Finding(
+            attribute=view.name,
+            crossed=view.crossed,
+            sentences=("No rates of two groups can be compared.",),
+            strata="",
+            also=(),
+            others="",
+            drawn=None,
+            verdicts=view.verdicts,
+        )
+    pairs = _order_pairs(fact.pairs)
+    pair = pairs[0]
+    sentences = [
+        _finding_sentence(fact, pair, report.settings.confidence_level),
+        _certainty_sentence(pair, report),
+        _settling_sentence(view, pair, planned),
+    ]
+    return Finding(
+        attribute=view.name,
+        crossed=view.crossed,
+        sentences=tuple(_isolate(pair, text) for text in sentences if text),
+        strata=_isolate(pair, _strata_sentence(pair)),
+        also=tuple(_beyond_elsewhere(facts, fact)),
+        others=_other_groups(pairs),
+        drawn=pair.readings[0],
+        verdicts=view.verdicts,
+    )
+
+
+def _isolate(pair: PairOfGroups, text: str) -> str:
+    return isolate(text, (pair.label, pair.reference))
+
+
+def _leading_fact(facts: Sequence[Fact]) -> Fact | None:
+    """Who is selected; without predictions who has a favourable outcome; else what comes first."""
+    for rate in SELECTION_RATES:
+        for fact in facts:
+            if fact.rate == rate:
+                return fact
+    return facts[0] if facts else None
+
+
+def _order_pairs(pairs: Sequence[PairOfGroups]) -> list[PairOfGroups]:
+    """The pairs, what is shown best first; gaps of pairs that are not compared come last.
+
+    Among differences that are not shown the size says little, since the smallest groups have the
+    largest by chance: their p-values decide.
+    """
+
+    def rank(pair: PairOfGroups) -> tuple[bool, int, float]:
+        rows = [reading.row for reading in pair.readings]
+        grade = max(_grade_of_row(row) for row in rows)
+        if grade >= _REAL:
+            strength = _size_of(pair.first)
+        else:
+            strength = -_or_one(pair.first.pvalue)
+        return bool(pair.reference), grade, strength
+
+    return sorted(pairs, key=rank, reverse=True)
+
+
+_REAL = 3
+
+
+def _grade_of_row(row: Row) -> int:
+    """Larger is shown better: beyond a limit over the audit, by its metric, real, open, within."""
+    if row.verdict == "violated":
+        return 5 if row.holds_over_audit else 4
+    if row.real_over_audit:
+        return _REAL
+    grades = {"undecided": 2, "satisfied": 1}
+    return grades.get(row.verdict, 0)
+
+
+def _size_of(row: Row) -> float:
+    """Distance from equality, of ratios on the logarithmic scale."""
+    if not math.isfinite(row.estimate):
+        return 0.0
+    if row.scale == "ratio":
+        return abs(math.log(max(row.estimate, 1e-9)))
+    return abs(row.estimate)
+
+
+def _or_one(pvalue: float) -> float:
+    return 1.0 if math.isnan(pvalue) else pvalue
+
+
+def _finding_sentence(fact: Fact, pair: PairOfGroups, confidence_level: float) -> str:
+    """Who fares worse, with both rates, ratio and difference."""
+    row = pair.first
+    readings = ", ".join(_estimate_words(pair))
+    if math.isnan(row.rate) or math.isnan(row.rate_reference):
+        return f"{_name_pair(pair)}: {readings}."
+    words = _words_of_rate(fact)
+    if row.rate == row.rate_reference:
+        return (
+            f"{pair.label} and {pair.reference} fare alike in these rows: {percent(row.rate)}"
+            f" {words} in both ({readings})."
+        )
+    shown = row.pvalue_adjusted <= 1 - confidence_level
+    beginning = "" if shown else "In these rows "
+    if row.rate < row.rate_reference:
+        return (
+            f"{beginning}{pair.label} fares worse: {percent(row.rate)} {words}, against"
+            f" {percent(row.rate_reference)} of {pair.reference} ({readings})."
+        )
+    return (
+        f"{beginning}{pair.reference} fares worse: {percent(row.rate_reference)} {words}, against"
+        f" {percent(row.rate)} of {pair.label} ({readings}, of {pair.label} to {pair.reference})."
+    )
+
+
+def _name_pair(pair: PairOfGroups) -> str:
+    if pair.reference:
+        return f"{pair.label} against {pair.reference}"
+    return pair.label
+
+
+def _words_of_rate(fact: Fact) -> str:
+    if fact.rate == "selection_rate":
+        return "selected"
+    if fact.rate == "base_rate":
+        return "with a favourable outcome"
+    return RATES[fact.rate].title if fact.rate else fact.title
+
+
+def _crude_readings(pair: PairOfGroups) -> Iterator[Reading]:
+    """The first reading of every scale, without strata."""
+    for scale in ("ratio", "difference"):
+        reading = pair.reading_of(scale)
+        if reading is not None:
+            yield reading
+    if pair.reading_of("ratio") is None and pair.reading_of("difference") is None:
+        yield pair.readings[0]
+
+
+def _estimate_words(pair: PairOfGroups) -> Iterator[str]:
+    for reading in _crude_readings(pair):
+        row = reading.row
+        yield f"{reading.short_words} {row.estimate_text} {row.interval_text}"
+
+
+def _certainty_sentence(pair: PairOfGroups, report: Contents) -> str:
+    """Whether the difference is real, and whether it is beyond the limits."""
+    by_state: dict[tuple[str, bool | None], list[Reading]] = {}
+    for reading in _crude_readings(pair):
+        state = (reading.row.verdict, reading.row.holds_over_audit)
+        by_state.setdefault(state, []).append(reading)
+    judged = [_verdict_sentence(readings) for readings in by_state.values()]
+    return " ".join([_reality_sentence(pair.first, report.settings.confidence_level), *judged])
+
+
+def _reality_sentence(row: Row, confidence_level: float) -> str:
+    if row.real_over_audit:
+        return "The difference is real: shown over the whole audit."
+    if row.real_over_audit is None:
+        return "Whether the rates differ cannot be tested: too few cases."
+    if row.pvalue_adjusted <= 1 - confidence_level:
+        return "The difference is shown by its metric alone, not over the whole audit."
+    return "That there is a difference at all is not shown."
+
+
+def _verdict_sentence(readings: Sequence[Reading]) -> str:
+    """The verdict that one reading has, or several share, against the limits."""
+    row = readings[0].row
+    nouns = " and ".join(reading.short_words for reading in readings)
+    if len(readings) == 1:
+        nouns = f"the {nouns}"
+    fair = "; ".join(_limit_words(reading) for reading in readings)
+    several = len(readings) > 1
+    are = "are both" if several else "is"
+    limits = f"{'their limits' if several else 'its limit'} ({fair})"
+    if row.verdict == "insufficient evidence":
+        return f"For a verdict on {nouns} there are too few cases."
+    if row.verdict == "undecided":
+        return f"Whether {nouns} {'are' if several else 'is'} beyond {limits} is undecided."
+    where = "beyond" if row.verdict == "violated" else "within"
+    return f"{_capitalised(nouns)} {are} {where} {limits}, {_extent_of(row)}."
+
+
+def _extent_of(row: Row) -> str:
+    """Whether the verdict of a row holds over the audit."""
+    if row.holds_over_audit:
+        return "over the whole audit"
+    return "by the metric alone"
+
+
+def _state_of_row(row: Row) -> str:
+    """Verdict of a row, and whether it holds over the audit."""
+    if row.verdict == "insufficient evidence":
+        return "too few cases for a verdict"
+    if row.verdict == "undecided":
+        return "undecided"
+    return f"{_verdict_in_a_word(row)} {_extent_of(row)}"
+
+
+def _limit_words(reading: Reading) -> str:
+    low, high = reading.row.fair
+    if reading.row.scale == "ratio" and low == high:
+        return "fair at 1 alone"
+    if reading.row.scale == "ratio":
+        return f"fair from {low:g} to {high:.4g}"
+    if reading.row.scale == "difference":
+        return f"fair within ±{high:g}"
+    return f"fair up to {high:g}"
+
+
+def _capitalised(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+# ---------------------------------------------------------------- what would settle it
+
+
+def _settling_sentence(view: SetView, pair: PairOfGroups, planned: _Planned) -> str:
+    """Rows that would settle the undecided readings; empty where none is undecided."""
+    open_readings = [
+        reading for reading in _crude_readings(pair) if reading.row.verdict == "undecided"
+    ]
+    texts = []
+    for reading in open_readings:
+        text = _rows_needed(view, reading, planned)
+        if text and text not in texts:
+            texts.append(text)
+    return " ".join(texts)
+
+
+def _rows_needed(view: SetView, reading: Reading, planned: _Planned) -> str:
+    row = reading.row
+    result = _result_of(view, reading.metric)
+    if result is None or row.scale not in ("ratio", "difference"):
+        return ""
+    noun = reading.short_words
+    if result.counts.weighted or result.counts.clustered:
+        return f"How many rows would settle the {noun} is not told for weights and clusters."
+    if not row.n or not row.n_reference:
+        return ""
+    at_estimate = planned.ratio is None
+    ratio = _assumed_ratio(row, planned)
+    level = level_of_one_comparison(result)
+    sizes = (row.n, row.n_reference)
+    if row.scale == "ratio":
+        growth = growth_for_ratio(
+            row.rate_reference, ratio, *sizes, result.settings.limit, level, planned.power
+        )
+    else:
+        growth = growth_for_difference(
+            ratio * row.rate_reference,
+            row.rate_reference,
+            *sizes,
+            result.settings.limit,
+            level,
+            planned.power,
+        )
+    if at_estimate:
+        assumed = "at the present estimate"
+    else:
+        assumed = f"if the true ratio is {ratio:g}"
+    if math.isnan(growth):
+        return f"At these rates no number of rows can be told that would settle the {noun}."
+    if math.isinf(growth):
+        return (
+            f"None would do for the {noun}: {assumed} it lies too near the limit, and would take"
+            " more than 100 times the rows."
+        )
+    needed = [count(math.ceil(growth * cases)) for cases in sizes]
+    return (
+        f"To settle the {noun} {assumed} with {100 * planned.power:g}% power takes about"
+        f" {needed[0]} rows of {row.label} and {needed[1]} of {row.reference},"
+        f" {growth:.1f} times as many."
+    )
+
+
+def _assumed_ratio(row: Row, planned: _Planned) -> float:
+    if planned.ratio is not None:
+        return planned.ratio
+    if row.rate_reference > 0:
+        return row.rate / row.rate_reference
+    return math.nan
+
+
+def _result_of(view: SetView, metric: str) -> Any:
+    """The result that made the comparisons of a metric; None for those of adverse impact."""
+    for result in view.results:
+        if any(comparison.metric == metric for comparison in compared(result)):
+            return result
+        if isinstance(result, AdverseImpact) and metric == "adverse_impact":
+            return result.tables[0].result
+    return None
+
+
+# ---------------------------------------------------------------- strata, other groups and facts
+
+
+def _strata_sentence(pair: PairOfGroups) -> str:
+    """Crude beside adjusted; empty without strata."""
+    texts = []
+    for scale in ("ratio", "difference"):
+        crude = pair.reading_of(scale)
+        adjusted = pair.reading_of(scale, within_strata=True)
+        if crude is None or adjusted is None:
+            continue
+        texts.append(
+            f"{scale} {adjusted.row.estimate_text} {adjusted.row.interval_text}, crude"
+            f" {crude.row.estimate_text}: {_state_of_row(adjusted.row)}"
+        )
+    if not texts:
+        return ""
+    adjusted = pair.reading_of("ratio", within_strata=True)
+    real_words = ""
+    if adjusted is not None and adjusted.row.real_over_audit:
+        real_words = " A difference within strata is real."
+    elif adjusted is not None:
+        real_words = " A difference within strata is not shown over the whole audit."
+    return f"Within strata, where like is compared with like: {'; '.join(texts)}.{real_words}"
+
+
+def _other_groups(pairs: Sequence[PairOfGroups]) -> str:
+    """The other groups of the leading fact, in a sentence; empty for none."""
+    others = [pair for pair in pairs[1:] if pair.reference]
+    if not others:
+        return ""
+    shown = others[:_NAMED_GROUPS]
+    texts = []
+    for pair in shown:
+        row = pair.first
+        real = "real, " if row.real_over_audit else ""
+        against = ""
+        if pair.reference != pairs[0].reference:
+            against = f" against {pair.reference}"
+        words = f"{pair.label}{against} {row.estimate_text}, {real}{_verdict_in_a_word(row)}"
+        texts.append(_isolate(pair, words))
+    if len(others) > len(shown):
+        more = f"; and {len(others) - len(shown)} more"
+    else:
+        more = ""
+    noun = pairs[0].readings[0].short_words
+    return f"Other groups ({noun}): {'; '.join(texts)}{more}."
+
+
+def _verdict_in_a_word(row: Row) -> str:
+    words = {"violated": "beyond the limit", "satisfied": "within the limit"}
+    return words.get(row.verdict, row.verdict)
+
+
+def _beyond_elsewhere(facts: Sequence[Fact], leading: Fact) -> Iterator[str]:
+    """Other facts with a violation, one item each; of the leading one its gap of other groups."""
+    items = []
+    for fact in facts:
+        violated = [pair for pair in _order_pairs(fact.pairs) if _violations_of(pair)]
+        if fact is leading:
+            violated = [pair for pair in violated if not pair.reference]
+        if violated:
+            items.append(_words_of_violation(fact, violated))
+    yield from items[:_NAMED_FACTS]
+    n_more = len(items) - _NAMED_FACTS
+    if n_more > 0:
+        yield f"{n_more} more {'quantity' if n_more == 1 else 'quantities'}, named below."
+
+
+def _violations_of(pair: PairOfGroups) -> list[Reading]:
+    return [reading for reading in pair.readings if reading.row.verdict == "violated"]
+
+
+def _words_of_violation(fact: Fact, pairs: Sequence[PairOfGroups]) -> str:
+    pair = pairs[0]
+    violations = _violations_of(pair)
+    by_scale: dict[str, Reading] = {}
+    for reading in violations:
+        by_scale.setdefault(reading.row.scale, reading)
+    estimates = ", ".join(
+        f"{reading.short_words} {reading.row.estimate_text} {reading.row.interval_text}"
+        for reading in by_scale.values()
+    )
+    row = violations[0].row
+    rates = ""
+    if row.rates_text:
+        rates = f" {percent(row.rate)} against {percent(row.rate_reference)},"
+    alone = ""
+    if not any(reading.row.holds_over_audit for reading in violations):
+        alone = ", by the metric alone"
+    n_more = len(pairs) - 1
+    more = f"; {n_more} more {_groups(n_more)}" if n_more else ""
+    quantity = fact.title if fact.rate else fact.title.partition(":")[0]
+    text = f"{quantity}: {_name_pair(pair)},{rates} {estimates}{alone}{more}."
+    return _isolate(pair, text)
+
+
+def _groups(number_of_groups: int) -> str:
+    return "group" if number_of_groups == 1 else "groups"
+
+
+# ---------------------------------------------------------------- what limits the whole
+
+
+def _limits_of(report: Contents) -> Iterator[str]:
+    """Training rows, missing values, few rows, labels that were put together, strata."""
+    training = {
+        None: "It was not stated whether the model was trained on these rows.",
+        "training": "The model was trained on these rows: its errors look smaller than on new cases.",
+    }
+    columns = report.columns
+    if (
+        report.settings.evaluated_on in training
+        and columns.y_true is not None
+        and columns.y_pred is not None
+    ):
+        yield training[report.settings.evaluated_on]
+    for table in report.tables:
+        if table.missing.n_dropped:
+            yield (
+                f"{printable(' & '.join(table.attributes))}: {count(table.missing.n_dropped)} of"
+                f" {count(table.missing.n_rows)} rows were left out for missing values."
+            )
+    for table in report.tables:
+        small = []
+        for group, size in zip(table.groups, table.group_sizes, strict=True):
+            if size < _FEW_ROWS:
+                small.append((printable(group), int(size)))
+        if small:
+            small.sort(key=lambda pair: pair[1])
+            named = ", ".join(f"{group} ({size})" for group, size in small[:_NAMED_SMALL])
+            if len(small) > _NAMED_SMALL:
+                more = f" and {len(small) - _NAMED_SMALL} more"
+            else:
+                more = ""
+            text = f"{printable(' & '.join(table.attributes))}: few rows in {named}{more}."
+            yield isolate(text, [group for group, _ in small])
+    names = {"y_true": columns.y_true, "y_pred": columns.y_pred}
+    if report.tables:
+        labels_by_argument = report.tables[0].missing.unfavourable
+    else:
+        labels_by_argument = {}
+    for argument, labels in labels_by_argument.items():
+        yield printable(words_of_labels(names.get(argument) or argument, labels))
+    strata_words = within_strata(report.results)
+    if strata_words:
+        yield printable(strata_words)
+    if columns.cluster is None and columns.sample_weight is None:
+        yield "Rows are taken as independent draws."
+    yield "Differences say what is, not why: neither a cause nor a finding of law."

@@ -1,0 +1,64 @@
+# Means and quantiles by group against t.test, glm and what is written out.
+
+people <- function(n = c(120, 60), seed = 1) {
+  set.seed(seed)
+  data.frame(wage = c(stats::rlnorm(n[1L]), stats::rlnorm(n[2L], 0.2)), sex = rep(c("m", "f"), n))
+}
+
+test_that("symmetric samples have the interval and p-value of t.test", {
+  x <- seq(-1, 1, length.out = 30)
+  y <- seq(-3, 5, length.out = 50)
+  data <- data.frame(value = c(x, y), group = rep(c("a", "b"), c(30, 50)))
+  found <- fs_means(data, "value", "group", reference = "a")
+  welch <- stats::t.test(y, x)
+  expect_equal(found$pvalue, welch$p.value, tolerance = 1e-8)
+  expect_equal(c(found$ci_low, found$ci_high), as.numeric(welch$conf.int), tolerance = 1e-8)
+})
+
+test_that("limits of skewed samples are no narrower than those of t.test", {
+  data <- people()
+  found <- fs_means(data, "wage", "sex", reference = "m")
+  welch <- stats::t.test(wage ~ sex, data)$conf.int
+  expect_lte(found$ci_low, welch[1L] + 1e-8)
+  expect_gte(found$ci_high, welch[2L] - 1e-8)
+})
+
+test_that("pooled moments are those of the pooled rows", {
+  data <- people()
+  m <- number_moments(data$wage, match(data$sex, c("m", "f")), 2L)
+  whole <- number_moments(data$wage, rep(1L, nrow(data)), 1L)
+  pooled <- pool_moments(m, 1:2)
+  expect_equal(pooled$mean, whole$mean)
+  expect_equal(pooled$centred[1:2], whole$centred[1:2])
+})
+
+test_that("a ratio is inverted where the reference is the other group", {
+  data <- people()
+  one <- fs_means(data, "wage", "sex", contrast = "ratio", reference = "m")
+  other <- fs_means(wage ~ sex, data, contrast = "ratio", reference = "f")
+  expect_equal(one$ci_low, 1 / other$ci_high, tolerance = 1e-6)
+  expect_equal(one$pvalue, other$pvalue, tolerance = 1e-6)
+})
+
+test_that("medians are those of quantile(), and their limits are around them", {
+  data <- people()
+  found <- fs_means(data, "wage", "sex", statistic = "median", reference = "m")
+  medians <- tapply(data$wage, data$sex, stats::median)
+  expect_equal(found$rate, medians[["f"]])
+  expect_equal(found$estimate, medians[["f"]] - medians[["m"]])
+  expect_true(found$ci_low < found$estimate && found$estimate < found$ci_high)
+})
+
+test_that("errors of predictions are means of errors", {
+  data <- people()
+  data$predicted <- 1.1 * data$wage
+  found <- fs_prediction_errors(data, "wage", "predicted", "sex", reference = "m")
+  error <- tapply(0.1 * data$wage, data$sex, mean)
+  expect_equal(found$estimate, error[["f"]] - error[["m"]])
+})
+
+test_that("small groups are refused, and what cannot be used is named", {
+  expect_equal(fs_means(people(c(120, 19)), "wage", "sex")$verdict, "insufficient evidence")
+  expect_error(fs_means(people(), "wage", "sex", statistic = "mode"), "statistic")
+  expect_error(fs_means(people(), "wages", "sex"), "wages")
+})

@@ -1,0 +1,354 @@
+"""Cells of means, quantiles and errors: intervals, and verdicts at the edge of the fair range.
+
+The margin (or threshold) of every cell is the truth itself, so that a verdict of either kind is
+false; it is wide, so that each is one-sided at .05. The functions `…_decisions` are
+vectorised copies of what the public functions decide; `tests/methods/rates/numbers/test_calibration_means.py`
+holds them against these, sample by sample.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import expit, logit, ndtr, ndtri
+
+from fairstats.numerics.means.hall import hall_limits_of_mean, hall_statistics, moments_of_samples
+from fairstats.numerics.means.logistic import Coefficient, calibration_intercept, calibration_slope
+from fairstats.numerics.means.quantiles import place_of_limit
+from fairstats.numerics.means.ranks import Areas, area_limits
+from tests.calibration.study import Cell, Counts
+
+TWO_SIDED = float(ndtri(0.975))
+ONE_SIDED = float(ndtri(0.95))
+#: Samples that are drawn at once.
+_BLOCK = 1_000
+
+
+class Law(NamedTuple):
+    """A law in words, its draws, mean and median."""
+
+    words: str
+    draw: Callable[[np.random.Generator, tuple[int, int]], np.ndarray]
+    mean: float
+    median: float
+
+
+def _zero_inflated(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:
+    return np.where(rng.random(shape) < 0.7, 0.0, rng.lognormal(size=shape))
+
+
+EXPONENTIAL = Law("exponential", lambda rng, shape: rng.exponential(size=shape), 1, np.log(2))
+LOGNORMAL = Law("lognormal σ = 1", lambda rng, shape: rng.lognormal(size=shape), np.exp(0.5), 1)
+MILD = Law("lognormal σ = .5", lambda rng, shape: rng.lognormal(0, 0.5, shape), np.exp(0.125), 1.0)
+GAMMA = Law("gamma(.5)", lambda rng, shape: rng.gamma(0.5, size=shape), 0.5, 0.227468)
+ZEROS = Law("70% zeros, else lognormal", _zero_inflated, 0.3 * np.exp(0.5), 0.0)
+NORMAL = Law("normal", lambda rng, shape: rng.normal(size=shape), 0.0, 0.0)
+SHIFTED = Law("normal(5, 1)", lambda rng, shape: rng.normal(5, 1, shape), 5.0, 5.0)
+NEGATIVE = Law("negative exponential", lambda rng, shape: -rng.exponential(size=shape), -1, 0)
+
+
+class Setting(NamedTuple):
+    """Laws and sizes of the group and its reference."""
+
+    law: Law
+    n: int
+    reference: Law
+    n_reference: int
+
+    @property
+    def words(self) -> str:
+        """The setting in words."""
+        laws = self.law.words
+        if self.law is not self.reference:
+            laws = f"{laws} beside {self.reference.words}"
+        return f"{laws}, {self.n}/{self.n_reference:,}"
+
+    def blocks(
+        self, rng: np.random.Generator, runs: int
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Samples of both groups, some at once."""
+        for start in range(0, runs, _BLOCK):
+            size = min(_BLOCK, runs - start)
+            yield (
+                self.law.draw(rng, (size, self.n)),
+                self.reference.draw(rng, (size, self.n_reference)),
+            )
+
+
+def mean_decisions(
+    group: np.ndarray, reference: np.ndarray, truth: float, contrast: str
+) -> dict[str, np.ndarray]:
+    """Whether the 95% interval lies above or below the truth, and each limit at .05."""
+    moments = moments_of_samples(group), moments_of_samples(reference)
+    null = {"ratio": truth} if contrast == "ratio" else {"difference": truth}
+    found = hall_statistics(*moments, **null)
+    return _decisions(found.above, found.below)
+
+
+def _decisions(above: np.ndarray, below: np.ndarray) -> dict[str, np.ndarray]:
+    return {
+        "above": above > TWO_SIDED,
+        "below": below < -TWO_SIDED,
+        "false violated": above > ONE_SIDED,
+        "false satisfied": below < -ONE_SIDED,
+    }
+
+
+def mover_decisions(
+    limits: Callable[[float], tuple[np.ndarray, ...]],
+    estimates: tuple[np.ndarray, ...],
+    truth: float,
+) -> dict[str, np.ndarray]:
+    """The same of a difference by MOVER; `limits`: of z, those of the group and the reference."""
+
+    def ends(z: float) -> tuple[np.ndarray, np.ndarray]:
+        low, high, low_reference, high_reference = limits(z)
+        group, reference = estimates
+        difference = group - reference
+        return (
+            difference
+            - np.hypot(np.maximum(group - low, 0), np.maximum(high_reference - reference, 0)),
+            difference
+            + np.hypot(np.maximum(high - group, 0), np.maximum(reference - low_reference, 0)),
+        )
+
+    wide = ends(TWO_SIDED)
+    narrow = ends(ONE_SIDED)
+    return {
+        "above": wide[0] > truth,
+        "below": wide[1] < truth,
+        "false violated": narrow[0] > truth,
+        "false satisfied": narrow[1] < truth,
+    }
+
+
+def quantile_decisions(
+    group: np.ndarray, reference: np.ndarray, truth: float, order: float
+) -> dict[str, np.ndarray]:
+    """Of a difference of quantiles."""
+    samples = [np.sort(sample, axis=1) for sample in (group, reference)]
+
+    def limits(z: float) -> tuple[np.ndarray, ...]:
+        return tuple(end for sample in samples for end in quantile_ends(sample, order, z))
+
+    estimates = tuple(np.quantile(sample, order, axis=1) for sample in samples)
+    return mover_decisions(limits, estimates, truth)
+
+
+def quantile_ends(ascending: np.ndarray, order: float, z: float) -> tuple[np.ndarray, np.ndarray]:
+    """Limits of the quantile of many samples of one size, shape (samples, n)."""
+    size = ascending.shape[1]
+    error = float(ndtr(-z))
+
+    def lower(values: np.ndarray, q: float) -> np.ndarray:
+        rank, share = place_of_limit(size, q, error)
+        if rank == 0:
+            return np.full(len(values), -np.inf)
+        return values[:, rank - 1] + share * (values[:, rank] - values[:, rank - 1])
+
+    return lower(ascending, order), -lower(-ascending[:, ::-1], 1 - order)
+
+
+def root_decisions(group: np.ndarray, reference: np.ndarray, truth: float) -> dict[str, np.ndarray]:
+    """Of a difference of root mean squares."""
+    squares = [moments_of_samples(sample**2) for sample in (group, reference)]
+
+    def limits(z: float) -> tuple[np.ndarray, ...]:
+        ends = (end for square in squares for end in hall_limits_of_mean(square, z))
+        return tuple(np.sqrt(np.maximum(end, 0)) for end in ends)
+
+    estimates = tuple(np.sqrt(square.mean) for square in squares)
+    return mover_decisions(limits, estimates, truth)
+
+
+def _counted(
+    name: str,
+    setting: Setting,
+    decide: Callable[[np.ndarray, np.ndarray], dict[str, np.ndarray]],
+    runs: int,
+    **about: str,
+) -> Cell:
+    def simulate(rng: np.random.Generator, runs: int) -> Counts:
+        sums: dict[str, float] = {}
+        for group, reference in setting.blocks(rng, runs):
+            for measure, wrong in decide(group, reference).items():
+                sums[measure] = sums.get(measure, 0.0) + float(wrong.sum())
+        counts = {measure: (total, runs) for measure, total in sums.items()}
+        counts["coverage"] = (runs - sums["above"] - sums["below"], runs)
+        return counts
+
+    about = {"claim": "conservative", **about}
+    return Cell("means", name, setting.words, simulate, runs, **about)
+
+
+_ZEROS = "most of a small sample is 0, and what is not has a long tail: the sample misses it"
+_UNEVEN = "ten positives that spread twice as much as the negatives: the tail of few"
+_SQUARES = "squares of 20 rows have a tail that they seldom show"
+_ONE_TAIL = "only the small group has a tail, which nothing in the large one shows"
+
+
+def _cells() -> Iterator[Cell]:
+    runs = 20_000
+    pairs = [
+        *((law, 20, 1_000) for law in (EXPONENTIAL, GAMMA, MILD, NORMAL, LOGNORMAL)),
+        *((law, 40, 400) for law in (EXPONENTIAL, LOGNORMAL, GAMMA, ZEROS)),
+        *((law, 100, 2_000) for law in (LOGNORMAL, ZEROS)),
+        *((law, 50, 50) for law in (EXPONENTIAL, LOGNORMAL)),
+    ]
+    settings = [Setting(law, n, law, m) for law, n, m in pairs]
+    settings += [
+        Setting(NORMAL, 20, LOGNORMAL, 1_000),
+        Setting(NEGATIVE, 40, EXPONENTIAL, 400),
+        Setting(LOGNORMAL, 40, NORMAL, 400),
+    ]
+    for setting in settings:
+        about = {}
+        if setting.law is ZEROS and setting.n < 100:
+            about = {"claim": "fails", "remark": _ZEROS}
+        if setting.law is LOGNORMAL and setting.reference is NORMAL:
+            about = {"claim": "fails", "remark": _ONE_TAIL}
+        truth = setting.law.mean - setting.reference.mean
+        yield _counted(
+            "means",
+            setting,
+            lambda a, b, truth=truth: mean_decisions(a, b, truth, "difference"),
+            runs,
+            **about,
+        )
+    for law, n, m in ((EXPONENTIAL, 20, 1_000), (LOGNORMAL, 40, 400), (MILD, 20, 1_000)):
+        for setting in (Setting(law, n, law, m), Setting(SHIFTED, m, law, n)):
+            truth = setting.law.mean / setting.reference.mean
+            about = {}
+            if setting.law is SHIFTED:
+                about = {"claim": "fails", "remark": _ONE_TAIL}
+            yield _counted(
+                "means(contrast='ratio')",
+                setting,
+                lambda a, b, truth=truth: mean_decisions(a, b, truth, "ratio"),
+                runs,
+                **about,
+            )
+    for law, n, m in (
+        (EXPONENTIAL, 20, 1_000),
+        (LOGNORMAL, 40, 400),
+        (NORMAL, 20, 1_000),
+        (EXPONENTIAL, 50, 50),
+    ):
+        yield _counted(
+            "means(statistic='median')",
+            Setting(law, n, law, m),
+            lambda a, b: quantile_decisions(a, b, 0.0, 0.5),
+            10_000,
+        )
+    for n, m in ((40, 400), (100, 2_000)):
+        yield _counted(
+            "means(statistic=0.9)",
+            Setting(LOGNORMAL, n, LOGNORMAL, m),
+            lambda a, b: quantile_decisions(a, b, 0.0, 0.9),
+            10_000,
+        )
+    for law, n, m in ((NORMAL, 20, 1_000), (NORMAL, 60, 900), (NORMAL, 50, 50)):
+        about = {}
+        if n == 20:
+            about = {"claim": "fails", "remark": _SQUARES}
+        yield _counted(
+            "prediction_errors(metric='root_mean_squared_error')",
+            Setting(law, n, law, m),
+            lambda a, b: root_decisions(a, b, 0.0),
+            10_000,
+            **about,
+        )
+
+
+def _binormal(
+    rng: np.random.Generator, runs: int, n: int, mean: float, spread: float
+) -> np.ndarray:
+    return rng.normal(mean, spread, (runs, n))
+
+
+def delong(positives: np.ndarray, negatives: np.ndarray) -> Areas:
+    """AUCs of many samples without ties, with DeLong's variances."""
+    above = positives[:, :, None] > negatives[:, None, :]
+    of_positives = above.mean(axis=2)
+    of_negatives = above.mean(axis=1)
+    variance = of_positives.var(axis=1, ddof=1) / positives.shape[1]
+    variance += of_negatives.var(axis=1, ddof=1) / negatives.shape[1]
+    return Areas(
+        area=of_positives.mean(axis=1),
+        variance=variance,
+        positives=positives.shape[1],
+        negatives=negatives.shape[1],
+    )
+
+
+def _areas(auc: float, spread: float, n: int, m: int, runs: int = 10_000, **about: str) -> Cell:
+    """AUC of n positives and m negatives beside 150 and 300; positives spread as said."""
+    distance = float(np.sqrt(1 + spread**2) * ndtri(auc))
+
+    def simulate(rng: np.random.Generator, runs: int) -> Counts:
+        sums: dict[str, float] = {}
+        for start in range(0, runs, _BLOCK):
+            size = min(_BLOCK, runs - start)
+            pair = []
+            for positives, negatives in ((n, m), (150, 300)):
+                scores = _binormal(rng, size, positives, distance, spread)
+                pair.append(delong(scores, _binormal(rng, size, negatives, 0.0, 1.0)))
+
+            def limits(z: float, pair: list[Areas] = pair) -> tuple[np.ndarray, ...]:
+                return tuple(end for areas in pair for end in area_limits(areas, z))
+
+            estimates = tuple(areas.area for areas in pair)
+            for measure, wrong in mover_decisions(limits, estimates, 0.0).items():
+                sums[measure] = sums.get(measure, 0.0) + float(wrong.sum())
+        counts = {measure: (total, runs) for measure, total in sums.items()}
+        counts["coverage"] = (runs - sums["above"] - sums["below"], runs)
+        return counts
+
+    regime = f"{n} + {m} rows beside 150 + 300, AUC {auc:g}, spread {spread:g}"
+    about = {"claim": "conservative", **about}
+    return Cell("means", "scores(metric='auc')", regime, simulate, runs, **about)
+
+
+def _slopes(n: int, slope: float, metric: str, runs: int = 2_000) -> Cell:
+    """Calibration of n rows beside 2,000, both with this slope; risks about .3."""
+    fit = calibration_slope if metric == "slope" else calibration_intercept
+
+    def coefficient(rng: np.random.Generator, size: int) -> Coefficient:
+        score = expit(rng.normal(-0.8, 1.0, size))
+        y = rng.random(size) < expit(slope * logit(score))
+        order = np.argsort(score)
+        return fit(score[order], (~y[order]).astype(float), y[order].astype(float))
+
+    def simulate(rng: np.random.Generator, runs: int) -> Counts:
+        drawn = [(coefficient(rng, n), coefficient(rng, 2_000)) for _ in range(runs)]
+        known = [(a, b) for a, b in drawn if not np.isnan(a.estimate)]
+        z = np.array(
+            [(a.estimate - b.estimate) / np.hypot(a.std_error, b.std_error) for a, b in known]
+        )
+        wrong = {measure: float(mask.sum()) for measure, mask in _decisions(z, z).items()}
+        counts = {measure: (total, len(known)) for measure, total in wrong.items()}
+        counts["coverage"] = (len(known) - wrong["above"] - wrong["below"], len(known))
+        counts["answered"] = (len(known), runs)
+        return counts
+
+    regime = f"{n} rows beside 2,000, slope {slope:g} in both, risks about .3"
+    return Cell("means", f"calibration(metric='{metric}')", regime, simulate, runs, "conservative")
+
+
+def _cells_of_scores() -> Iterator[Cell]:
+    for auc in (0.6, 0.85, 0.95):
+        for n, m in ((10, 10), (10, 40), (10, 200)):
+            yield _areas(auc, 1.0, n, m)
+    for auc, n, m in ((0.75, 10, 40), (0.95, 10, 200)):
+        yield _areas(auc, 2.0, n, m)
+    fails = {"claim": "fails", "remark": _UNEVEN}
+    yield _areas(0.85, 2.0, 10, 200, **fails)
+    for n in (50, 100, 300):
+        yield _slopes(n, 1.0, "slope")
+    yield _slopes(100, 0.7, "slope")
+    yield _slopes(100, 1.0, "intercept")
+
+
+CELLS = (*_cells(), *_cells_of_scores())

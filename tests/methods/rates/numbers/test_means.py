@@ -1,0 +1,396 @@
+"""Means, quantiles and errors by group.
+
+Witnesses: `scipy.stats.ttest_ind` where nothing is skewed, Hall's transformation written out,
+`scipy.stats.binom` for order statistics, laws (units, swapped references, parts), and R's `t.test`,
+`survey` and our own twin in base R.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import fairstats as fs
+from fairstats.ground.errors import InsufficientEvidenceWarning
+from fairstats.numerics.means.hall import (
+    Moments,
+    hall_limits,
+    hall_statistics,
+    moments_of_samples,
+    transform,
+    transform_back,
+)
+from fairstats.numerics.means.quantiles import CountedValues, quantile_limits
+from tests.test_consistency import of_row
+
+
+def wages(n: tuple[int, ...] = (300, 120, 40), seed: int = 1) -> tuple[Any, Any]:
+    """Lognormal numbers of three groups."""
+    rng = np.random.default_rng(seed)
+    values = [rng.lognormal(2.9 - 0.1 * place, 0.5, size) for place, size in enumerate(n)]
+    return np.concatenate(values), np.repeat(["m", "f", "d"][: len(n)], n)
+
+
+def test_symmetric_samples_have_welchs_test_and_interval() -> None:
+    group = np.repeat(["a", "b"], [30, 50])
+    y = np.concatenate([np.linspace(-1, 1, 30), np.linspace(-3, 5, 50)])
+    result = fs.means(y, sensitive_features=group, reference="a")
+    welch = stats.ttest_ind(y[30:], y[:30], equal_var=False)
+    assert result.pvalue == pytest.approx(welch.pvalue, rel=1e-12)
+    expected = welch.confidence_interval()
+    assert tuple(result.confidence_interval) == pytest.approx(tuple(expected), rel=1e-12)
+    own = stats.t.interval(0.95, 49, y[30:].mean(), y[30:].std(ddof=1) / math.sqrt(50))
+    assert tuple(result["b"].value_interval) == pytest.approx(own, rel=1e-12)
+
+
+def test_halls_transformation_and_its_inverse() -> None:
+    """g(x) = x + A/6 + Ax²/3 + A²x³/27 (Hall 1992), and g⁻¹, also where A is tiny."""
+    x = np.linspace(-8, 8, 33)
+    for skewness in (0.0, 1e-12, -0.3, 2.5):
+        there = transform(x, skewness)
+        np.testing.assert_allclose(transform_back(there, skewness), x, rtol=1e-9, atol=1e-9)
+    assert transform(1.5, 0.6) == pytest.approx(1.5 + 0.1 + 0.45 + 0.36 * 1.5**3 / 27)
+
+
+def test_limits_are_where_the_statistic_rejects() -> None:
+    rng = np.random.default_rng(2)
+    group = moments_of_samples(rng.exponential(size=(200, 25)))
+    reference = moments_of_samples(rng.exponential(size=(200, 400)))
+    low, high = hall_limits(group, reference, 1.7)
+    np.testing.assert_allclose(hall_statistics(group, reference, difference=low).above, 1.7)
+    np.testing.assert_allclose(hall_statistics(group, reference, difference=high).below, -1.7)
+
+
+def test_a_small_skewed_group_has_an_upper_limit_further_away() -> None:
+    """One-sided errors at .05, 4,000 samples: METHODS §7, exponential 20/1,000, Welch .093·2."""
+    rng = np.random.default_rng(5)
+    group = moments_of_samples(rng.exponential(size=(4000, 20)))
+    reference = moments_of_samples(rng.exponential(size=(4000, 1000)))
+    found = hall_statistics(group, reference)
+    plain = float(np.mean(found.plain < -1.645))
+    below = float(np.mean(found.below < -1.645))
+    above = float(np.mean(found.above > 1.645))
+    assert plain > 0.09
+    assert below < 0.055
+    assert above < 0.03
+
+
+def test_equal_samples_are_no_worse_off_than_by_welch() -> None:
+    """The skewness of a difference of alike groups is noise: without Welch's own limits .075."""
+    rng = np.random.default_rng(5)
+    group, reference = (moments_of_samples(rng.lognormal(size=(4000, 50))) for _ in range(2))
+    found = hall_statistics(group, reference)
+    assert float(np.mean(found.above > 1.645)) < 0.055
+    assert float(np.mean(found.below < -1.645)) < 0.055
+    assert (found.above <= found.plain).all()
+    assert (found.below >= found.plain).all()
+
+
+@pytest.mark.parametrize("contrast", ["difference", "ratio"])
+@pytest.mark.parametrize("comparisons", ["reference", "all", "rest", "overall"])
+@pytest.mark.parametrize("alternative", ["two-sided", "less"])
+def test_rows_say_one_thing(contrast: Any, comparisons: Any, alternative: Any) -> None:
+    """Verdict, p-values, limits and sentence of a row, by the checks of all reports."""
+    for seed in range(4):
+        y, sex = wages(seed=seed)
+        result = fs.means(
+            y,
+            sensitive_features=sex,
+            contrast=contrast,
+            comparisons=comparisons,
+            alternative=alternative,
+            margin=float(seed),
+            threshold=0.9,
+        )
+        for row, sentence in zip(result.comparisons, result.sentences(), strict=True):
+            if alternative == "two-sided":
+                assert list(of_row(result, row, sentence)) == []
+            assert row.confidence_interval.low <= row.estimate <= row.confidence_interval.high
+        assert fs.results.Result.from_dict(result.to_dict()).to_dict() == result.to_dict()
+
+
+@pytest.mark.parametrize("statistic", ["mean", "median", 0.9])
+def test_units_do_not_matter(statistic: Any) -> None:
+    y, sex = wages()
+    here = fs.means(y, sensitive_features=sex, statistic=statistic)
+    there = fs.means(1000 * y + 5, sensitive_features=sex, statistic=statistic)
+    np.testing.assert_allclose(there.estimate, 1000 * here.estimate, rtol=1e-9)
+    np.testing.assert_allclose(there.pvalue, here.pvalue, rtol=1e-7)
+    for one, other in zip(here.comparisons, there.comparisons, strict=True):
+        assert other.confidence_interval.low == pytest.approx(1000 * one.confidence_interval.low)
+    ratio = fs.means(y, sensitive_features=sex, statistic=statistic, contrast="ratio")
+    scaled = fs.means(7 * y, sensitive_features=sex, statistic=statistic, contrast="ratio")
+    np.testing.assert_allclose(scaled.estimate, ratio.estimate, rtol=1e-12)
+    np.testing.assert_allclose(scaled.pvalue, ratio.pvalue, rtol=1e-7)
+
+
+@pytest.mark.parametrize("statistic", ["mean", "median"])
+def test_swapping_the_reference_inverts_a_ratio(statistic: Any) -> None:
+    y, sex = wages((200, 60))
+    options: dict[str, Any] = {"contrast": "ratio", "statistic": statistic}
+    one = fs.means(y, sensitive_features=sex, reference="m", **options)
+    other = fs.means(y, sensitive_features=sex, reference="f", **options)
+    assert one.confidence_interval.low == pytest.approx(1 / other.confidence_interval.high)
+    assert one.pvalue == pytest.approx(other.pvalue)
+    assert one.verdict == other.verdict
+
+
+def test_against_all_is_a_share_of_against_the_rest() -> None:
+    """m_g − m_all = (1 − f_g)(m_g − m_rest), and of two groups both are one test."""
+    y, sex = wages((200, 60))
+    rest = fs.means(y, sensitive_features=sex, comparisons="rest")
+    overall = fs.means(y, sensitive_features=sex, comparisons="overall")
+    pair = fs.means(y, sensitive_features=sex, comparisons="reference")
+    assert rest["f"].estimate == pytest.approx(pair.estimate)
+    assert rest["f"].pvalue == pytest.approx(pair.pvalue)
+    assert overall["f"].estimate == pytest.approx(pair.estimate * 200 / 260)
+    assert overall["f"].pvalue == pytest.approx(pair.pvalue)
+    assert overall["f"].rate_reference == pytest.approx(y.mean())
+    assert [row.reference for row in rest.comparisons] == ["the rest", "the rest"]
+
+
+def test_weights_of_one_size_change_nothing_and_clusters_of_one_row_neither() -> None:
+    y, sex = wages()
+    plain = fs.means(y, sensitive_features=sex)
+    weighted = fs.means(
+        y, sensitive_features=sex, sample_weight=np.full(y.size, 2.5), cluster=np.arange(y.size)
+    )
+    np.testing.assert_allclose(weighted.estimate, plain.estimate, rtol=1e-12)
+    np.testing.assert_allclose(weighted.pvalue, plain.pvalue, rtol=1e-9)
+
+
+def test_intervals_that_hold_at_once_are_wider_and_below_bonferroni() -> None:
+    y, sex = wages()
+    widths = {}
+    for kind in (None, "max-z", "bonferroni"):
+        result = fs.means(y, sensitive_features=sex, comparisons="all", simultaneous=kind)
+        widths[kind] = np.array([row.confidence_interval.width for row in result.comparisons])
+    assert (widths[None] < widths["max-z"]).all()
+    assert (widths["max-z"] < widths["bonferroni"]).all()
+
+
+def test_the_highest_group_is_compared_as_one_of_all_pairs() -> None:
+    y, sex = wages()
+    named = fs.means(y, sensitive_features=sex, reference="m")
+    chosen = fs.means(y, sensitive_features=sex, reference="highest")
+    assert chosen.settings.reference_rule == "highest"
+    for one, other in zip(named.comparisons, chosen.comparisons, strict=True):
+        assert other.confidence_interval.width > one.confidence_interval.width
+        assert other.pvalue_verdict_adjusted == pytest.approx(min(3 * one.pvalue_verdict, 1))
+
+
+def test_small_groups_are_refused_by_number() -> None:
+    y, sex = wages((200, 60, 19))
+    with pytest.warns(InsufficientEvidenceWarning, match="d has 19 rows, and means need 20"):
+        result = fs.means(y, sensitive_features=sex)
+    assert result["d"].verdict == "insufficient evidence"
+    assert math.isnan(result["d"].pvalue)
+    assert math.isfinite(result["d"].rate)
+    assert result["f"].verdict != "insufficient evidence"
+
+
+def test_ratios_of_negative_numbers_are_refused() -> None:
+    y, sex = wages((200, 60))
+    with pytest.warns(InsufficientEvidenceWarning, match="numbers below 0"):
+        fs.means(y - 20, sensitive_features=sex, contrast="ratio")
+    with pytest.warns(InsufficientEvidenceWarning, match="all numbers are equal"):
+        fs.means(np.ones(y.size), sensitive_features=sex)
+
+
+def test_a_reference_whose_mean_may_be_0_leaves_the_ratio_open() -> None:
+    """Fieller: where the mean of the reference is not shown to be above 0, no ratio is excluded."""
+    rare = np.concatenate([np.zeros(29), [1.0], np.ones(30) * np.linspace(0.5, 1.5, 30)])
+    group = np.repeat(["rare", "often"], 30)
+    result = fs.means(rare, sensitive_features=group, contrast="ratio", reference="rare")
+    assert result.confidence_interval.high == math.inf
+    assert 0 < result.confidence_interval.low < result.estimate
+
+
+def test_limits_of_a_median_are_order_statistics() -> None:
+    """With the error P(B ≤ r − 1) the lower limit is X₍ᵣ₎ itself, B binomial (n, ½)."""
+    y = np.sort(np.random.default_rng(3).normal(size=41))
+    sample = CountedValues(y, np.arange(1, 42))
+    for rank in (10, 14, 18):
+        error = float(stats.binom.cdf(rank - 1, 41, 0.5))
+        low, high = quantile_limits(sample, 0.5, float(-stats.norm.ppf(error)))
+        assert low == pytest.approx(y[rank - 1], abs=1e-6)
+        assert high == pytest.approx(y[41 - rank], abs=1e-6)
+    ties = CountedValues(np.array([1.0, 2.0]), np.array([30, 41]))
+    assert quantile_limits(ties, 0.5, 1.645) == (1.0, 1.0)
+    assert ties.quantile(0.5) == 1.0
+
+
+def test_quantiles_are_numpys() -> None:
+    y, sex = wages()
+    result = fs.means(y, sensitive_features=sex, statistic=0.8)
+    for row in result.comparisons:
+        assert row.rate == pytest.approx(np.quantile(y[sex == row.group], 0.8))
+        assert row.value_interval.low < row.rate < row.value_interval.high
+
+
+def test_errors_are_means_of_errors() -> None:
+    y, sex = wages()
+    predicted = y * 1.1 + np.random.default_rng(6).normal(0, 2, y.size)
+    residual = predicted - y
+    absolute = fs.prediction_errors(y, predicted, sensitive_features=sex)
+    expected = fs.means(np.abs(residual), sensitive_features=sex)
+    np.testing.assert_allclose(absolute.estimate, expected.estimate)
+    np.testing.assert_allclose(absolute.pvalue, expected.pvalue)
+    signed = fs.prediction_errors(y, predicted, sensitive_features=sex, metric="mean_residual")
+    np.testing.assert_allclose(
+        signed.pvalue, fs.means(residual, sensitive_features=sex).pvalue, rtol=1e-9
+    )
+
+
+def test_root_mean_squared_errors_go_through_mean_squares() -> None:
+    y, sex = wages()
+    predicted = y + np.random.default_rng(6).normal(0, np.where(sex == "m", 2, 3), y.size)
+    options: dict[str, Any] = {"sensitive_features": sex, "metric": "root_mean_squared_error"}
+    ratio = fs.prediction_errors(y, predicted, contrast="ratio", **options)
+    squares = fs.means((predicted - y) ** 2, sensitive_features=sex, contrast="ratio")
+    for one, other in zip(ratio.comparisons, squares.comparisons, strict=True):
+        assert one.estimate == pytest.approx(math.sqrt(other.estimate))
+        assert one.confidence_interval.low == pytest.approx(
+            math.sqrt(other.confidence_interval.low)
+        )
+        assert one.pvalue == pytest.approx(other.pvalue)
+    difference = fs.prediction_errors(y, predicted, **options)
+    for row, sentence in zip(difference.comparisons, difference.sentences(), strict=True):
+        assert list(of_row(difference, row, sentence)) == []
+        group = (predicted - y)[sex == row.group]
+        assert row.rate == pytest.approx(math.sqrt(np.mean(group**2)))
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"statistic": "mode"}, "statistic"),
+        ({"statistic": 1.0}, "statistic"),
+        ({"contrast": "gap"}, "contrast"),
+        ({"margin": -1}, "margin"),
+        ({"comparisons": "some"}, "comparisons"),
+        ({"statistic": "median", "comparisons": "rest"}, "comparisons"),
+        ({"statistic": "median", "sample_weight": np.ones(460)}, "sample_weight"),
+        ({"cluster": np.arange(460) % 7}, "cluster"),
+        ({"reference": "x"}, "reference"),
+    ],
+)
+def test_what_cannot_be_used_is_said(options: dict[str, Any], message: str) -> None:
+    y, sex = wages()
+    with pytest.raises(fs.InputError, match=message):
+        fs.means(y, sensitive_features=sex, **options)
+
+
+@pytest.mark.parametrize("value", [np.inf, 1e90])
+def test_numbers_whose_cubes_overflow_are_refused(value: float) -> None:
+    y, sex = wages()
+    y[0] = value
+    with pytest.raises(fs.InputError, match="beyond 1e\\+80"):
+        fs.means(y, sensitive_features=sex)
+
+
+def test_missing_values_are_refused_or_counted() -> None:
+    y, sex = wages()
+    y[0] = np.nan
+    with pytest.raises(fs.InputError, match="missing values: y"):
+        fs.means(y, sensitive_features=sex)
+    with pytest.warns(fs.FairstatsWarning, match="1 of 460 rows left out"):
+        result = fs.means(y, sensitive_features=sex, missing="drop")
+    assert "1 of 460 rows left out" in result.summary()
+
+
+def test_ratios_of_residuals_are_refused() -> None:
+    y, sex = wages()
+    with pytest.raises(fs.InputError, match="mean residuals"):
+        fs.prediction_errors(
+            y, y + 1, sensitive_features=sex, metric="mean_residual", contrast="ratio"
+        )
+
+
+# ---------------------------------------------------------------- R
+
+
+@pytest.mark.r
+def test_r_t_test_where_nothing_is_skewed() -> None:
+    from fairstats.ground.rsession import call
+
+    y = np.concatenate([np.linspace(-1, 1, 30), np.linspace(-3, 5, 50)])
+    group = np.repeat(["a", "b"], [30, 50])
+    result = fs.means(y, sensitive_features=group, reference="a")
+    found = call("stats::t.test", y[30:], y[:30])
+    assert result.pvalue == pytest.approx(float(np.atleast_1d(found["p.value"])[0]), rel=1e-9)
+    assert list(result.confidence_interval) == pytest.approx(list(found["conf.int"]), rel=1e-9)
+
+
+@pytest.mark.r
+@pytest.mark.parametrize("statistic", ["mean", "median", 0.9])
+@pytest.mark.parametrize("contrast", ["difference", "ratio"])
+def test_every_number_is_recomputed_in_r(statistic: Any, contrast: Any) -> None:
+    y, sex = wages()
+    result = fs.means(
+        y, sensitive_features=sex, statistic=statistic, contrast=contrast, margin=1, threshold=0.9
+    )
+    table = fs.crosscheck(result, data={"y": y, "sensitive_features": sex}).to_frame()
+    assert len(table) >= 42
+    assert set(table["verdict"]) == {"agrees"}
+
+
+@pytest.mark.r
+@pytest.mark.parametrize("comparisons", ["all", "rest", "overall"])
+def test_weights_and_clusters_are_recomputed_in_r(comparisons: Any) -> None:
+    y, sex = wages((300, 120, 150))
+    rng = np.random.default_rng(8)
+    result = fs.means(
+        y,
+        sensitive_features=sex,
+        sample_weight=rng.uniform(0.5, 2, y.size),
+        cluster=np.char.add(sex, (np.arange(y.size) // 3).astype(str)),
+        comparisons=comparisons,
+        contrast="ratio",
+        simultaneous="max-z",
+    )
+    table = fs.crosscheck(result).to_frame()
+    assert set(table["verdict"]) <= {"agrees", "within Monte Carlo error"}
+    assert (table["verdict"] == "agrees").sum() > 30
+
+
+@pytest.mark.r
+@pytest.mark.parametrize(
+    "metric", ["mean_absolute_error", "mean_residual", "root_mean_squared_error"]
+)
+def test_errors_are_recomputed_in_r(metric: Any) -> None:
+    y, sex = wages()
+    predicted = y * 1.05 + np.random.default_rng(6).normal(0, 2, y.size)
+    result = fs.prediction_errors(y, predicted, sensitive_features=sex, metric=metric, margin=0.2)
+    assert set(fs.crosscheck(result).to_frame()["verdict"]) == {"agrees"}
+
+
+def test_variance_under_weights_and_clusters_is_surveys() -> None:
+    """Of `survey::svymean` with strata = groups: recorded formulas, u/(u − 1)·Σ(Σ w(x − m))²/W²."""
+    y, sex = wages((120, 90))
+    rng = np.random.default_rng(8)
+    weight = rng.uniform(0.5, 2, y.size)
+    site = np.arange(y.size) // 3
+    result = fs.means(y, sensitive_features=sex, sample_weight=weight, cluster=site)
+    variance = 0.0
+    for name in ("m", "f"):
+        inside = sex == name
+        mean = np.average(y[inside], weights=weight[inside])
+        excess = np.bincount(site[inside], weight[inside] * (y[inside] - mean))
+        units = np.unique(site[inside]).size
+        variance += units / (units - 1) * np.sum(excess**2) / weight[inside].sum() ** 2
+    assert result.std_error == pytest.approx(math.sqrt(variance))
+
+
+def test_moments_from_samples_are_those_of_a_tally() -> None:
+    y, sex = wages((120, 90))
+    result = fs.means(y, sensitive_features=sex)
+    group, reference = (moments_of_samples(y[sex == name]) for name in ("f", "m"))
+    found = hall_statistics(group, reference)
+    worst = found.above if found.plain > 0 else found.below
+    assert result.pvalue == pytest.approx(2 * stats.norm.sf(abs(float(worst))))
+    assert isinstance(group, Moments)
