@@ -557,7 +557,9 @@ def markdown_table(frame: pd.DataFrame, title: str, notes: Iterable[str] = ()) -
         cells = (text.replace("\\", "\\\\").replace("|", "\\|") for text in texts)
         return f"| {' | '.join(' '.join(cell.split()) for cell in cells)} |"
 
-    rows = [[_cell_text(value) for value in row] for row in frame.itertuples(index=False)]
+    rows = []
+    for row in frame.itertuples(index=False):
+        rows.append([_cell_text(value) for value in row])
     rules = ["---:" if frame[name].dtype.kind in "if" else "---" for name in frame]
     lines = [f"**{title}**", "", line(map(str, frame.columns)), f"| {' | '.join(rules)} |"]
     lines += [line(row) for row in rows]
@@ -599,7 +601,10 @@ def printed(title: str, frame: pd.DataFrame, notes: Iterable[str]) -> str:
 
     A table that needs more goes on below, names repeated.
     """
-    lines = [text_line for each_text in (title, *notes) for text_line in each_text.splitlines()]
+    lines = []
+    for each_text in (title, *notes):
+        for text_line in each_text.splitlines():
+            lines.append(text_line)
     title_lines, *note_lines = (
         textwrap.fill(text_line, WIDTH, break_on_hyphens=False) for text_line in lines
     )

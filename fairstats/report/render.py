@@ -181,9 +181,10 @@ def render_brief(report: Contents) -> str:
 
 def _cut_cells(rows: Iterable[Sequence[str]]) -> list[list[str]]:
     """Cells of a table of plain text, of which none is too long."""
-    return [
-        [cell if len(cell) <= _CELL else cell[: _CELL - 1] + "…" for cell in row] for row in rows
-    ]
+    cut_cells: list[list[str]] = []
+    for row in rows:
+        cut_cells.append([cell if len(cell) <= _CELL else cell[: _CELL - 1] + "…" for cell in row])
+    return cut_cells
 
 
 def _last_line(report: Contents) -> str:
@@ -341,9 +342,10 @@ def _rich_table(piece: Piece) -> list[Any]:
         skipped = {"rates"}
     else:
         skipped = {"rates", "reference"}
-    kept_columns = [
-        position for position, heading in enumerate(piece.heads) if heading not in skipped
-    ]
+    kept_columns = []
+    for position, heading in enumerate(piece.heads):
+        if heading not in skipped:
+            kept_columns.append(position)
     table = Table(box=None, pad_edge=False, show_header=True, header_style="dim")
     for position in kept_columns:
         right_aligned = piece.heads[position] in ("estimate", "p (equal)", "p (verdict)")
@@ -370,7 +372,10 @@ def _rich_table(piece: Piece) -> list[Any]:
 
 def render_fragment(report: Contents) -> str:
     """HTML fragment for notebooks: the first screen, and all comparisons folded."""
-    kept_columns = [position for position, heading in enumerate(_TABLE_HEADS) if heading != "rates"]
+    kept_columns = []
+    for position, heading in enumerate(_TABLE_HEADS):
+        if heading != "rates":
+            kept_columns.append(position)
     heads = _html_row(
         "th scope='col'", ("metric", *(_TABLE_HEADS[position] for position in kept_columns))
     )
@@ -619,7 +624,10 @@ def _answer_in_short(answered: Sequence[Answered]) -> str:
 
 
 def _context_of_page(report: Contents) -> dict[str, Any]:
-    labels = [label for table in report.tables for label in table.groups]
+    labels = []
+    for table in report.tables:
+        for label in table.groups:
+            labels.append(label)
     settings = report.settings
 
     def clean(text: str) -> str:

@@ -115,15 +115,19 @@ class ReplicationRow:
     def numbers(self) -> tuple[ReplicatedNumber, ...]:
         """Every number of the item."""
         outcomes = self.record.outcomes
-        return tuple(
-            ReplicatedNumber(number, outcomes.get(number.name, _NOTHING))
-            for number in self.item.numbers
-        )
+        result = []
+        for number in self.item.numbers:
+            result.append(ReplicatedNumber(number, outcomes.get(number.name, _NOTHING)))
+        return tuple(result)
 
     @property
     def judged(self) -> tuple[ReplicatedNumber, ...]:
         """The numbers that are judged, not only shown."""
-        return tuple(number for number in self.numbers if number.number.rule != "beside")
+        result = []
+        for number in self.numbers:
+            if number.number.rule != "beside":
+                result.append(number)
+        return tuple(result)
 
     @property
     def verdict(self) -> str:
@@ -257,7 +261,10 @@ class Replication:
         """How many items of every paper hold."""
         found = []
         for paper, title in PAPERS.items():
-            own = [row.verdict for row in self.rows if row.item.paper == paper]
+            own = []
+            for row in self.rows:
+                if row.item.paper == paper:
+                    own.append(row.verdict)
             if own:
                 parts = []
                 for verdict in reversed(VERDICTS):
@@ -392,7 +399,10 @@ def _markdown_of_numbers(row: ReplicationRow) -> Iterator[str]:
 
 
 def _markdown_of_data(rows: tuple[ReplicationRow, ...]) -> Iterator[str]:
-    abouts = {about.name: about for row in rows for about in row.item.data_sets}
+    abouts = {}
+    for row in rows:
+        for about in row.item.data_sets:
+            abouts[about.name] = about
     yield "| name | data set | licence |"
     yield "| --- | --- | --- |"
     for name, about in sorted(abouts.items()):

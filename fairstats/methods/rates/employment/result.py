@@ -204,7 +204,11 @@ class AdverseImpact(Result):
     @property
     def comparisons(self) -> tuple[RateComparison, ...]:
         """Every comparison of every table, in the order of the tables."""
-        return tuple(comparison for table in self.tables for comparison in table.comparisons)
+        result = []
+        for table in self.tables:
+            for comparison in table.comparisons:
+                result.append(comparison)
+        return tuple(result)
 
     def by(self, *attributes: str) -> Self:
         """The tables of one set of attributes.
@@ -284,20 +288,24 @@ class AdverseImpact(Result):
                 for table in self.tables
                 for comparison in table.comparisons
             )
-            return [
-                f"{table_name}, {comparison.group}: rate {comparison.rate:.3f}, "
-                f"impact ratio {comparison.estimate:.3f} to"
-                f" {comparison.reference}."
-                for table_name, comparison in named_comparisons
-            ]
-        return [
-            f"{table.name}: {sentence}{self._practical_words(comparison, figures)}"
-            for table in self.tables
-            if table.result is not None
-            for sentence, comparison, figures in zip(
-                table.result.sentences(), table.comparisons, table.figures, strict=True
-            )
-        ]
+            found: list[str] = []
+            for table_name, comparison in named_comparisons:
+                found.append(
+                    f"{table_name}, {comparison.group}: rate {comparison.rate:.3f}, "
+                    f"impact ratio {comparison.estimate:.3f} to"
+                    f" {comparison.reference}."
+                )
+            return found
+        result: list[str] = []
+        for table in self.tables:
+            if table.result is not None:
+                for sentence, comparison, figures in zip(
+                    table.result.sentences(), table.comparisons, table.figures, strict=True
+                ):
+                    result.append(
+                        f"{table.name}: {sentence}{self._practical_words(comparison, figures)}"
+                    )
+        return result
 
     def _practical_words(self, c: RateComparison, figures: ImpactFigures) -> str:
         """What the table says in the practitioner's words."""
