@@ -9,7 +9,7 @@ import html
 import math
 import re
 import textwrap
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -511,12 +511,45 @@ def _without_tiny_ends(frame: pd.DataFrame) -> pd.DataFrame:
     return shown_frame
 
 
+def html_text(value: object) -> str:
+    """A value as text in HTML."""
+    return html.escape(str(value))
+
+
 #: Character → what LaTeX prints it as.
 _LATEX_CHARACTERS = str.maketrans(
     {c: f"\\{c}" for c in "&%$#_{}"}
     | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "−": "$-$"}
     | {"∞": r"$\infty$", "≥": r"$\geq$", "≤": r"$\leq$", "±": r"$\pm$", "ŷ": r"$\hat{y}$"}
 )
+
+
+def html_table(
+    headings: Iterable[object],
+    rows: Iterable[Iterable[object]],
+    *,
+    caption: str = "",
+    row_headings: bool = False,
+    to_html: Callable[[object], str] = html_text,
+) -> str:
+    """A plain table of texts in HTML, of which every cell is escaped.
+
+    `caption`: none if empty; `row_headings`: whether the first cell of a row heads it; `to_html`:
+    how a cell is escaped.
+    """
+    lines = ["<table>"]
+    if caption:
+        lines.append(f"<caption>{to_html(caption)}</caption>")
+    cells = [f'<th scope="col">{to_html(heading)}</th>' for heading in headings]
+    lines.append(f"<thead><tr>{''.join(cells)}</tr></thead><tbody>")
+    for row in rows:
+        cells = [f"<td>{to_html(text)}</td>" for text in row]
+        if row_headings:
+            first = cells[0].removeprefix("<td>").removesuffix("</td>")
+            cells[0] = f'<th scope="row">{first}</th>'
+        lines.append(f"<tr>{''.join(cells)}</tr>")
+    lines.append("</tbody></table>")
+    return "".join(lines)
 
 
 def latex_table(

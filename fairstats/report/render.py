@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairstats.ground.errors import MissingDependencyError
+from fairstats.ground.results import html_table
 from fairstats.plots.picture import Picture
 from fairstats.report.contents import Contents, headline
 from fairstats.report.crosscheck.table import Crosscheck
@@ -376,26 +377,22 @@ def render_fragment(report: Contents) -> str:
     for position, heading in enumerate(_TABLE_HEADS):
         if heading != "rates":
             kept_columns.append(position)
-    heads = _html_row(
-        "th scope='col'", ("metric", *(_TABLE_HEADS[position] for position in kept_columns))
-    )
-    tables: list[tuple[str, list[str]]] = []
+    headings = ["metric", *(_TABLE_HEADS[position] for position in kept_columns)]
+    tables: list[tuple[str, list[list[str]]]] = []
     notes: list[str] = []
     for piece in report_pieces(report):
         if piece.kind == "set":
             tables.append((piece.title, []))
         elif piece.kind == "comparisons":
-            tables[-1][1].extend(
-                _html_row("td", (piece.title, *(row[position] for position in kept_columns)))
-                for row in piece.rows
-            )
+            rows = tables[-1][1]
+            for row in piece.rows:
+                rows.append([piece.title, *(row[position] for position in kept_columns)])
             for note in piece.notes:
                 notes.append(f"{tables[-1][0]}: {piece.title.partition(':')[0]}, {note}")
     pieces = []
     for name, rows in tables:
-        pieces.append(
-            f"<h4>{escaped(name)}</h4><table><thead>{heads}</thead><tbody>{''.join(rows)}</tbody></table>"
-        )
+        pieces.append(f"<h4>{escaped(name)}</h4>")
+        pieces.append(html_table(headings, rows, to_html=escaped))
     pieces += [f"<p>{escaped(note)}</p>" for note in (headline(report), *notes, *report.notes)]
     everything = f"<details><summary>All comparisons</summary>{''.join(pieces)}</details>"
     ending = "<p>to_html(path) writes the whole report.</p>"
@@ -423,11 +420,6 @@ def screen_fragment(screen: Screen) -> str:
     if limits:
         parts.append(f"<p>What limits this</p><ul>{limits}</ul>")
     return "".join(parts)
-
-
-def _html_row(tag: str, cells: tuple[str, ...]) -> str:
-    closing = tag.partition(" ")[0]
-    return f"<tr>{''.join(f'<{tag}>{escaped(cell)}</{closing}>' for cell in cells)}</tr>"
 
 
 # ---------------------------------------------------------------- the page

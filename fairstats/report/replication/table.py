@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from fairstats.ground.checks import check_choice
 from fairstats.ground.lazy import pd
-from fairstats.ground.results import latex_table, printed
+from fairstats.ground.results import html_table, html_text, latex_table, printed
 from fairstats.report.replication.items import (
     HOLDS,
     OPEN,
@@ -313,18 +312,9 @@ class Replication:
 
     def to_html(self) -> str:
         """A ``section`` with the table."""
-        heads = "".join(f"<th>{head}</th>" for head in _HEADS)
-        body = "".join(
-            "<tr>"
-            + "".join(f"<td>{html.escape(text)}</td>" for text in _texts_of_row(row))
-            + "</tr>"
-            for row in self.rows
-        )
-        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes())
-        return (
-            f"<section><h4>{self.title}</h4><table><thead><tr>{heads}</tr></thead>"
-            f"<tbody>{body}</tbody></table>{notes}</section>"
-        )
+        table = html_table(_HEADS, [_texts_of_row(row) for row in self.rows])
+        notes = "".join(f"<p>{html_text(note)}</p>" for note in self.notes())
+        return f"<section><h4>{self.title}</h4>{table}{notes}</section>"
 
     def _repr_html_(self) -> str:
         return self.to_html()

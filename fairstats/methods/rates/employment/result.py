@@ -18,7 +18,7 @@ from fairstats.ground.checks import check_choice, check_that
 from fairstats.ground.counts import SelectionCounts
 from fairstats.ground.groups import INTERSECTION, group_index
 from fairstats.ground.lazy import Axes
-from fairstats.ground.results import Result
+from fairstats.ground.results import Result, html_table
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.writing import CSV, HTML, write_file
 from fairstats.methods.rates.bounds import Bounds
@@ -515,23 +515,16 @@ def _render_page(result: AdverseImpact) -> str:
             page_parts.append(f"<dt>{escape(ABOUT[about_key])}</dt><dd>{escape(about_text)}</dd>")
     page_parts.append("</dl>")
     for table in result.tables:
-        escaped_name, headings = (
-            escape(table.name),
-            "".join(
-                f'<th scope="col">{escape(escaped_name)}</th>'
-                for escaped_name in _table_headings(result)
-            ),
+        table_in_html = html_table(
+            _table_headings(result),
+            _rows_as_text(result, table),
+            caption=table.name,
+            row_headings=True,
         )
         page_parts.append(
-            f'<div class="wide" tabindex="0" role="region" aria-label="{escaped_name}"><table>'
+            '<div class="wide" tabindex="0" role="region"'
+            f' aria-label="{escape(table.name)}">{table_in_html}</div>'
         )
-        page_parts.append(
-            f"<caption>{escaped_name}</caption><thead><tr>{headings}</tr></thead><tbody>"
-        )
-        for first_cell, *rest_of_row in _rows_as_text(result, table):
-            other_cells = "".join(f"<td>{escape(cell)}</td>" for cell in rest_of_row)
-            page_parts.append(f'<tr><th scope="row">{escape(first_cell)}</th>{other_cells}</tr>')
-        page_parts.append("</tbody></table></div>")
         for remark in _remarks_below_table(table):
             page_parts.append(f"<p class=note>{escape(remark)}</p>")
     page_parts.append(f'<p class="note">{escape(" ".join(_explain_numbers(result)))}</p>')
