@@ -96,7 +96,11 @@ def _settings_of(given: Mapping[str, Any]) -> dict[str, Any]:
     label_values = options.label_values(plain["label_values"])
     plain["label_values"] = tuple(label_values) if label_values else None
     plain.pop("memory", None)
-    return {name: value for name, value in plain.items() if value is not None}
+    settings: dict[str, Any] = {}
+    for name, value in plain.items():
+        if value is not None:
+            settings[name] = value
+    return settings
 
 
 def _new_settings(given: Mapping[str, Any]) -> MonitorSettings:

@@ -145,12 +145,12 @@ def numbers_of(given: Sequence[str] | None) -> Any:
 
 def plain_values(given: Mapping[str, Any]) -> dict[str, Any]:
     """With text in place of choices."""
-    return {
-        argument_name: argument_value.value
-        if isinstance(argument_value, StrEnum)
-        else argument_value
-        for argument_name, argument_value in given.items()
-    }
+    result: dict[str, Any] = {}
+    for argument_name, argument_value in given.items():
+        result[argument_name] = (
+            argument_value.value if isinstance(argument_value, StrEnum) else argument_value
+        )
+    return result
 
 
 def pos_labels(pos_label: str | None, pos_label_pred: str | None) -> Any:
@@ -158,11 +158,11 @@ def pos_labels(pos_label: str | None, pos_label_pred: str | None) -> Any:
     if pos_label_pred is None:
         return pos_label
     label_by_column = {"y_true": pos_label, "y_pred": pos_label_pred}
-    return {
-        column_role: favourable_label
-        for column_role, favourable_label in label_by_column.items()
-        if favourable_label is not None
-    }
+    result = {}
+    for column_role, favourable_label in label_by_column.items():
+        if favourable_label is not None:
+            result[column_role] = favourable_label
+    return result
 
 
 def label_values(text: str | None) -> list[str] | None:

@@ -85,7 +85,10 @@ def require_columns(
 ) -> None:
     """Raise an `InputError` unless every required column was found."""
     found = list(found)
-    missing = [column_label for column_label in required if column_label not in found]
+    missing = []
+    for column_label in required:
+        if column_label not in found:
+            missing.append(column_label)
     if not missing:
         return
     if len(found) == 1:

@@ -142,7 +142,10 @@ def resolve(
     if wanted == "scipy":
         return "scipy"
     probe = probe_r()
-    lacking = [package for package in r_packages if package not in probe.packages]
+    lacking = []
+    for package in r_packages:
+        if package not in probe.packages:
+            lacking.append(package)
     if probe.works and not lacking:
         return "r"
     if wanted == "auto":

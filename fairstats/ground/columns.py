@@ -253,14 +253,14 @@ def _pos_labels(pos_label: Any, y_true: str | None, y_pred: str | None) -> dict[
         label_by_role = pos_label
     else:
         label_by_role = {"y_true": pos_label, "y_pred": pos_label}
-    return {
-        f"pos_label_{role_ending}": label_text(label_by_role[column_role])
-        for role_ending, column_role, column in (
-            ("true", "y_true", y_true),
-            ("pred", "y_pred", y_pred),
-        )
-        if column is not None and label_by_role.get(column_role) is not None
-    }
+    pos_labels: dict[str, str | None] = {}
+    for role_ending, column_role, column in (
+        ("true", "y_true", y_true),
+        ("pred", "y_pred", y_pred),
+    ):
+        if column is not None and label_by_role.get(column_role) is not None:
+            pos_labels[f"pos_label_{role_ending}"] = label_text(label_by_role[column_role])
+    return pos_labels
 
 
 def _count_cells(outcomes: Outcomes) -> tuple[CellCounts | None, bool]:
@@ -293,10 +293,12 @@ def _declared_orders(
     if groups is not None and len(columns) == 1:
         return (tuple(level[0] for level in levels),)
     factors = [factorize(column, "sensitive_features") for column in columns.values()]
-    return tuple(
-        tuple(map(label_text, factor.declared)) if factor.ordered_by_user else ()
-        for factor in factors
-    )
+    declared_orders = []
+    for factor in factors:
+        declared_orders.append(
+            tuple(map(label_text, factor.declared)) if factor.ordered_by_user else ()
+        )
+    return tuple(declared_orders)
 
 
 def tally_sql(

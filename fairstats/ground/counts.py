@@ -663,10 +663,10 @@ def _as_mapping(counts: Any, cells: tuple[str, ...]) -> dict[Hashable, Any]:
         raise InputError(
             "counts", got="a group twice", allowed="one row per group", cure="add them up first"
         )
-    return {
-        label: tuple(group_cells)
-        for label, group_cells in zip(labels, frame[list(cells)].to_numpy(), strict=True)
-    }
+    mapping: dict[Hashable, Any] = {}
+    for label, group_cells in zip(labels, frame[list(cells)].to_numpy(), strict=True):
+        mapping[label] = tuple(group_cells)
+    return mapping
 
 
 def _as_count(value: Any, group: Hashable) -> float:
@@ -792,9 +792,10 @@ class ConfusionCounts(CellCounts):
         further = {"sample_weight": sample_weight, "cluster": cluster}
         for argument_name, column in {"y_true": y_true, "y_pred": y_pred, **further}.items():
             checks.column_name(argument_name, column)
-        given_columns = {
-            argument_name: column for argument_name, column in further.items() if column is not None
-        }
+        given_columns = {}
+        for argument_name, column in further.items():
+            if column is not None:
+                given_columns[argument_name] = column
         columns = as_frame_columns(
             frame, [y_true, y_pred, *names, *given_columns.values()], "frame"
         )

@@ -182,9 +182,10 @@ def binary_columns(
             codes[column_label] = binary_codes(
                 column, column_label, favourable[column_label], declared_values[column_label]
             )
-    levels = {
-        column_label: labels.levels for column_label, labels in codes.items() if labels is not None
-    }
+    levels = {}
+    for column_label, labels in codes.items():
+        if labels is not None:
+            levels[column_label] = labels.levels
     for column_label, labels in codes.items():
         if labels is not None and favourable[column_label] is not None:
             possible_labels = (*(declared_values[column_label] or ()), *labels.declared)
@@ -248,10 +249,10 @@ def _of_one(
 
 def declared_labels(label_values: Any, /, **columns: Any) -> dict[str, tuple[Hashable, ...] | None]:
     """The labels that may occur in each column, checked; None where they are not declared."""
-    return {
-        column_label: _check_label_values(values)
-        for column_label, values in _value_by_column("label_values", label_values, columns).items()
-    }
+    result: dict[str, tuple[Hashable, ...] | None] = {}
+    for column_label, values in _value_by_column("label_values", label_values, columns).items():
+        result[column_label] = _check_label_values(values)
+    return result
 
 
 def labels_of_one(label_values: Any, *columns: str) -> tuple[Hashable, ...] | None:
@@ -338,9 +339,11 @@ def _favourable_by_itself(
     all_texts = {*texts, *map(label_text, declared)}
     for label_pair in _SELF_EVIDENT_PAIRS:
         if all_texts <= set(label_pair):
-            return [
-                position for position, level_text in enumerate(texts) if level_text == label_pair[1]
-            ]
+            favourable: list[int] = []
+            for position, level_text in enumerate(texts):
+                if level_text == label_pair[1]:
+                    favourable.append(position)
+            return favourable
     received = f"the values {listed(levels, _MAX_LISTED_LABELS)}"
     advice = f"pass pos_label= (one of {listed(levels, _MAX_LISTED_LABELS)})"
     allowed = (

@@ -93,7 +93,10 @@ def encode_groups(
 
 def say_what_is_empty(name: str, factor: Factor) -> None:
     """Name the values that a column declares and no row has: they are no groups."""
-    empty_levels = [level for level in factor.declared if level not in factor.levels]
+    empty_levels = []
+    for level in factor.declared:
+        if level not in factor.levels:
+            empty_levels.append(level)
     if empty_levels:
         empty_words = (
             f"{checks.listed(empty_levels, 8)} {'have' if len(empty_levels) > 1 else 'has'} no rows, and no place"

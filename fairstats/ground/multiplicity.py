@@ -44,7 +44,11 @@ def make_pairs(n_groups: int, reference: int, comparisons: str) -> list[tuple[in
         return [(group_index, half + group_index) for group_index in range(half)]
     if comparisons == "all":
         return list(combinations(range(n_groups), 2))
-    return [(group_index, reference) for group_index in range(n_groups) if group_index != reference]
+    pairs: list[tuple[int, int]] = []
+    for group_index in range(n_groups):
+        if group_index != reference:
+            pairs.append((group_index, reference))
+    return pairs
 
 
 @functools.lru_cache(maxsize=1 << 10)
@@ -208,9 +212,9 @@ def _draw_maxima(
     else:
         pair_ends = second
     # statistics that share their second estimate are looked at together
-    members = [
-        (shared_end, np.flatnonzero(pair_ends == shared_end)) for shared_end in np.unique(pair_ends)
-    ]
+    members = []
+    for shared_end in np.unique(pair_ends):
+        members.append((shared_end, np.flatnonzero(pair_ends == shared_end)))
     maxima = np.zeros(n_draws, dtype=np.float32)
     block_size = max(64, _BLOCK_SIZE // covariance_root.shape[0])
     for block_start in range(0, n_draws, block_size):

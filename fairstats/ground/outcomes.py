@@ -313,11 +313,11 @@ class Outcomes:
             "features": self.features,
             **self.numbers,
         }
-        return {
-            column_role: column
-            for column_role, column in column_by_role.items()
-            if column is not None
-        }
+        columns: dict[str, NDArray[Any]] = {}
+        for column_role, column in column_by_role.items():
+            if column is not None:
+                columns[column_role] = column
+        return columns
 
     def rows_by_label(self, labels: Factor, codes: NDArray[Any]) -> dict[str, int]:
         """Rows of each label that counts as not favourable, the most frequent first; `codes`: 1
@@ -421,12 +421,12 @@ def _dropped_patterns(
         np.column_stack(known_codes), axis=0, return_inverse=True
     )
     counts = np.bincount(pattern_codes.ravel(), number).astype(np.int64)
-    return tuple(
-        (group_code, true_code, predicted_code, pattern_count)
-        for (group_code, true_code, predicted_code), pattern_count in zip(
-            distinct_patterns.tolist(), counts.tolist(), strict=True
-        )
-    )
+    dropped_patterns = []
+    for (group_code, true_code, predicted_code), pattern_count in zip(
+        distinct_patterns.tolist(), counts.tolist(), strict=True
+    ):
+        dropped_patterns.append((group_code, true_code, predicted_code, pattern_count))
+    return tuple(dropped_patterns)
 
 
 def check_weight_column(weight: NDArray[np.float64] | None) -> None:

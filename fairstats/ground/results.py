@@ -9,7 +9,7 @@ import html
 import math
 import re
 import textwrap
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -511,12 +511,45 @@ def _without_tiny_ends(frame: pd.DataFrame) -> pd.DataFrame:
     return shown_frame
 
 
+def html_text(value: object) -> str:
+    """A value as text in HTML."""
+    return html.escape(str(value))
+
+
 #: Character → what LaTeX prints it as.
 _LATEX_CHARACTERS = str.maketrans(
     {c: f"\\{c}" for c in "&%$#_{}"}
     | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "−": "$-$"}
     | {"∞": r"$\infty$", "≥": r"$\geq$", "≤": r"$\leq$", "±": r"$\pm$", "ŷ": r"$\hat{y}$"}
 )
+
+
+def html_table(
+    headings: Iterable[object],
+    rows: Iterable[Iterable[object]],
+    *,
+    caption: str = "",
+    row_headings: bool = False,
+    to_html: Callable[[object], str] = html_text,
+) -> str:
+    """A plain table of texts in HTML, of which every cell is escaped.
+
+    `caption`: none if empty; `row_headings`: whether the first cell of a row heads it; `to_html`:
+    how a cell is escaped.
+    """
+    lines = ["<table>"]
+    if caption:
+        lines.append(f"<caption>{to_html(caption)}</caption>")
+    cells = [f'<th scope="col">{to_html(heading)}</th>' for heading in headings]
+    lines.append(f"<thead><tr>{''.join(cells)}</tr></thead><tbody>")
+    for row in rows:
+        cells = [f"<td>{to_html(text)}</td>" for text in row]
+        if row_headings:
+            first = cells[0].removeprefix("<td>").removesuffix("</td>")
+            cells[0] = f'<th scope="row">{first}</th>'
+        lines.append(f"<tr>{''.join(cells)}</tr>")
+    lines.append("</tbody></table>")
+    return "".join(lines)
 
 
 def latex_table(
@@ -557,7 +590,9 @@ def markdown_table(frame: pd.DataFrame, title: str, notes: Iterable[str] = ()) -
         cells = (text.replace("\\", "\\\\").replace("|", "\\|") for text in texts)
         return f"| {' | '.join(' '.join(cell.split()) for cell in cells)} |"
 
-    rows = [[_cell_text(value) for value in row] for row in frame.itertuples(index=False)]
+    rows = []
+    for row in frame.itertuples(index=False):
+        rows.append([_cell_text(value) for value in row])
     rules = ["---:" if frame[name].dtype.kind in "if" else "---" for name in frame]
     lines = [f"**{title}**", "", line(map(str, frame.columns)), f"| {' | '.join(rules)} |"]
     lines += [line(row) for row in rows]
@@ -599,7 +634,10 @@ def printed(title: str, frame: pd.DataFrame, notes: Iterable[str]) -> str:
 
     A table that needs more goes on below, names repeated.
     """
-    lines = [text_line for each_text in (title, *notes) for text_line in each_text.splitlines()]
+    lines = []
+    for each_text in (title, *notes):
+        for text_line in each_text.splitlines():
+            lines.append(text_line)
     title_lines, *note_lines = (
         textwrap.fill(text_line, WIDTH, break_on_hyphens=False) for text_line in lines
     )

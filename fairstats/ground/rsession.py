@@ -352,7 +352,9 @@ def from_r(value: Any, ri: Any) -> Any:
     if isinstance(value, ri.NULLType):
         return None
     if isinstance(value, ri.StrSexpVector):
-        texts = [None if text_value is ri.NA_Character else str(text_value) for text_value in value]
+        texts = []
+        for text_value in value:
+            texts.append(None if text_value is ri.NA_Character else str(text_value))
         if len(texts) == 1 and _r_attribute(value, "dim") is None:
             return texts[0]
         return texts
@@ -383,10 +385,10 @@ def _from_integers(value: Any, rinterface: Any) -> Any:
     levels = _r_attribute(value, "levels")
     if levels is not None:
         labels = [str(level) for level in levels]
-        return [
-            None if level_code == _NA_INTEGER else labels[level_code - 1]
-            for level_code in codes.tolist()
-        ]
+        result = []
+        for level_code in codes.tolist():
+            result.append(None if level_code == _NA_INTEGER else labels[level_code - 1])
+        return result
     lacking = codes == _NA_INTEGER
     if lacking.any():
         return _with_dimensions(np.where(lacking, np.nan, codes), value)
@@ -437,7 +439,10 @@ def quiet_start() -> Iterator[None]:
 @contextmanager
 def _environment_as_before(*names: str) -> Iterator[None]:
     """Give these variables of the environment back as they were."""
-    values_before = {variable: os.environ[variable] for variable in names if variable in os.environ}
+    values_before = {}
+    for variable in names:
+        if variable in os.environ:
+            values_before[variable] = os.environ[variable]
     try:
         yield
     finally:

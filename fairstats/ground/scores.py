@@ -265,11 +265,11 @@ class ScoreCounts:
         arrays_by_name = {}
         for field_name in ("counts", "totals", "squares"):
             arrays_by_name[field_name] = getattr(self, field_name)
-        return {
-            field_name: change(field_array)
-            for field_name, field_array in arrays_by_name.items()
-            if field_array is not None
-        }
+        change_arrays: dict[str, Any] = {}
+        for field_name, field_array in arrays_by_name.items():
+            if field_array is not None:
+                change_arrays[field_name] = change(field_array)
+        return change_arrays
 
     def _with_new_groups(self, groups: tuple[str, ...], position: Sequence[int]) -> ScoreCounts:
         """Groups merged, reordered or added: group g becomes group ``position[g]`` of `groups`."""

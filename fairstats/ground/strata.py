@@ -112,7 +112,10 @@ class StratumCounts:
 
     def _select_groups(self, groups: Sequence[str]) -> StratumCounts:
         """The counts of some of the groups, in this order."""
-        unknown_groups = [group_name for group_name in groups if group_name not in self.groups]
+        unknown_groups = []
+        for group_name in groups:
+            if group_name not in self.groups:
+                unknown_groups.append(group_name)
         check_that(
             not unknown_groups, "groups", unknown_groups, f"some of {', '.join(self.groups)}"
         )

@@ -36,7 +36,10 @@ def counts_or_rows(counts: Any, *, needs: str, **columns: Any) -> bool:
 
     `needs`: which of the columns would do instead.
     """
-    given_columns = [column_role for column_role, column in columns.items() if column is not None]
+    given_columns = []
+    for column_role, column in columns.items():
+        if column is not None:
+            given_columns.append(column_role)
     if counts is not None and given_columns:
         received = f"both counts and rows ({', '.join(given_columns)})"
         allowed = "either counts= or the columns"

@@ -185,12 +185,18 @@ def find_labels(levels: Sequence[Hashable], pos_label: Any) -> list[int]:
     wanted_text = label_text(pos_label)
     texts = [label_text(level) for level in levels]
     if wanted_text in texts:
-        return [position for position, level_text in enumerate(texts) if level_text == wanted_text]
+        result: list[int] = []
+        for position, level_text in enumerate(texts):
+            if level_text == wanted_text:
+                result.append(position)
+        return result
     for like_labels in (TRUE_LIKE, FALSE_LIKE):
         if wanted_text in like_labels:
-            return [
-                position for position, level_text in enumerate(texts) if level_text in like_labels
-            ]
+            labels: list[int] = []
+            for position, level_text in enumerate(texts):
+                if level_text in like_labels:
+                    labels.append(position)
+            return labels
     return []
 
 

@@ -57,7 +57,10 @@ def forest_plot(result_or_results: Any, *, ax: Axes | None = None) -> Axes:
     """
     results = _as_results(result_or_results)
     scale = results[0].scale
-    lines = [comparison for result in results for comparison in result.comparisons]
+    lines = []
+    for result in results:
+        for comparison in result.comparisons:
+            lines.append(comparison)
     height = 1.4 + _INCHES_PER_ROW * (len(lines) + (len(results) if len(results) > 1 else 0))
     ax = axes_or_new(ax, figsize=(7.2, max(height, 2.2)))
     threshold = float(results[0].settings.limit)
@@ -310,7 +313,10 @@ def model_table(result: Any, *, ax: Axes | None = None) -> Axes:
 
     Number, mark, and distance from parity as shade.
     """
-    judged_values = [judged_value for judged_value in result.values if judged_value.reference]
+    judged_values = []
+    for judged_value in result.values:
+        if judged_value.reference:
+            judged_values.append(judged_value)
     if not judged_values:
         received = "no comparison of groups"
         allowed = "a metric that compares groups"

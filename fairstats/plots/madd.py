@@ -89,10 +89,11 @@ def plot_histograms(
     if n_bins is None and is_one_pair:
         (comparison,) = result.comparisons
         bin_edges = bin_ends(comparison)
-        counts_by_group = [
-            comparison.counts[[comparison.group, comparison.reference].index(group_index)]
-            for group_index in counts.groups
-        ]
+        counts_by_group = []
+        for group_index in counts.groups:
+            counts_by_group.append(
+                comparison.counts[[comparison.group, comparison.reference].index(group_index)]
+            )
     else:
         bin_edges = np.linspace(0, 1, (n_bins or _BINS_OF_SEVERAL_GROUPS) + 1)
         counts_by_group = list(counts._counts_on_grid(n_bins or _BINS_OF_SEVERAL_GROUPS))

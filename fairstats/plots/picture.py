@@ -203,12 +203,14 @@ _LONGEST_NAME = 32
 
 def _tick_names(names: tuple[str, ...]) -> list[str]:
     """Names beside an axis: not too long, and no mathematics."""
-    return [
-        (name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…").replace(
-            "$", r"\$"
+    tick_names: list[str] = []
+    for name in names:
+        tick_names.append(
+            (name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…").replace(
+                "$", r"\$"
+            )
         )
-        for name in names
-    ]
+    return tick_names
 
 
 def _fill_cell(ax: Axes, cell: Mark, style: dict[str, Any]) -> None:

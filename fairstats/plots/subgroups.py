@@ -56,9 +56,9 @@ def draw_subgroups(result: Any, ax: Axes | None = None) -> Axes:
         face = colour if comparison.flagged else "white"
         ax.plot([comparison.estimate], [place], "o", color=colour, markerfacecolor=face)
     ax.axvline(0.0, color="0.4", linewidth=1)
-    labels = [
-        f"{_INDENT * depth}{comparison.group}".replace("$", r"\$") for depth, comparison in ordered
-    ]
+    labels = []
+    for depth, comparison in ordered:
+        labels.append(f"{_INDENT * depth}{comparison.group}".replace("$", r"\$"))
     ax.set_yticks(range(len(ordered)), labels, ha="left")
     ax.tick_params(axis="y", length=0, pad=max(map(len, labels)) * 5.5)
     ax.set_ylim(len(ordered) - 0.3, -0.7)

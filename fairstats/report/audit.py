@@ -49,7 +49,10 @@ def adjust_over_audit(results: Sequence[Result]) -> list[Result]:
     too: the p-values enter multiplied by their number per comparison shown, and the adjustment is
     Bonferroni's.
     """
-    adjustable: list[Any] = [result for result in results if hasattr(result, "_with_adjusted")]
+    adjustable: list[Any] = []
+    for result in results:
+        if hasattr(result, "_with_adjusted"):
+            adjustable.append(result)
     factors = [chosen_among(result) for result in adjustable]
     raw_pvalues = []
     for result in adjustable:
@@ -286,7 +289,10 @@ def audit(
         inputs = read_inputs(frame, columns, settings, references, pos_label, engine)
     if mitigation is not None:
         inputs = _with_mitigation(inputs, mitigation)
-    sections = [section for inputs_of_set in inputs for section in answer_questions(inputs_of_set)]
+    sections = []
+    for inputs_of_set in inputs:
+        for section in answer_questions(inputs_of_set):
+            sections.append(section)
     title = title or f"Fairness of {columns.y_pred or columns.y_true} by {', '.join(names)}"
     report = assemble(sections, inputs, title)
     counted = {inputs_of_set.counts.missing.sentence for inputs_of_set in inputs}
@@ -384,7 +390,10 @@ def assemble(sections: Sequence[Section], inputs: Sequence[AuditInput], title: s
     statements_of_methods: list[Statement] = []
     references: dict[str, None] = {}
     for question in QUESTIONS:
-        answering = [section for section in sections if section.key == question.key]
+        answering = []
+        for section in sections:
+            if section.key == question.key:
+                answering.append(section)
         answer = answer_to(question.key)
         methods, cited = statements.methods_and_references(answer, answering, settings)
         statements_of_methods.extend(methods)

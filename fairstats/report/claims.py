@@ -91,12 +91,11 @@ def claims_of(
 
     Rows without a p-value are left out.
     """
-    entries = [
-        entry
-        for section_at, section in enumerate(sections)
-        for result_at, result in enumerate(section.results)
-        for entry in _collect_entries(section_at, result_at, section, result)
-    ]
+    entries = []
+    for section_at, section in enumerate(sections):
+        for result_at, result in enumerate(section.results):
+            for entry in _collect_entries(section_at, result_at, section, result):
+                entries.append(entry)
     largest: dict[Hashable, float] = {}
     for e in entries:
         if not math.isnan(e.pvalue):
@@ -106,7 +105,9 @@ def claims_of(
     # their largest p-value
     of_facts = over_facts(list(largest.items()), step_down=not chosen)
     answers = dict(zip(largest, of_facts, strict=True))
-    equality = [math.nan if math.isnan(entry.pvalue) else answers[entry.fact] for entry in entries]
+    equality = []
+    for entry in entries:
+        equality.append(math.nan if math.isnan(entry.pvalue) else answers[entry.fact])
     verdicts = over_facts(
         [(entry.fact, entry.pvalue_verdict) for entry in entries], step_down=not chosen
     )

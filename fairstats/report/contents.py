@@ -68,12 +68,20 @@ class Section:
             for result, rows in zip(self.results, self.rows, strict=True)
             if not isinstance(result, judged_otherwise)
         )
-        return [row["verdict"] for rows in rows_judged for row in rows if "verdict" in row]
+        result: list[str] = []
+        for rows in rows_judged:
+            for row in rows:
+                if "verdict" in row:
+                    result.append(row["verdict"])
+        return result
 
 
 def count_verdicts(sections: Iterable[Section]) -> dict[str, int]:
     """Number of comparisons per verdict."""
-    verdicts = [verdict for section in sections for verdict in section.judged]
+    verdicts = []
+    for section in sections:
+        for verdict in section.judged:
+            verdicts.append(verdict)
     return {name: verdicts.count(name) for name in VERDICTS}
 
 
@@ -113,7 +121,11 @@ class Contents:
     @property
     def results(self) -> tuple[Result, ...]:
         """Every result, in the order of the sections."""
-        return tuple(result for section in self.sections for result in section.results)
+        found = []
+        for section in self.sections:
+            for result in section.results:
+                found.append(result)
+        return tuple(found)
 
     @property
     def verdicts(self) -> dict[str, int]:
@@ -156,7 +168,10 @@ class Contents:
                     rows.append({**place, **row, **claim._asdict()})
         first = ["section", "sensitive_features", *TIDY_COLUMNS]
         names = dict.fromkeys(name for row in rows for name in row)
-        extra = [name for name in names if name not in first and name not in Claim._fields]
+        extra = []
+        for name in names:
+            if name not in first and name not in Claim._fields:
+                extra.append(name)
         return pd.DataFrame(rows, columns=[*first, *extra, *Claim._fields])
 
 
@@ -222,10 +237,10 @@ def labels_beside(report: Contents) -> list[str]:
         return []
     columns = {"y_true": report.columns.y_true, "y_pred": report.columns.y_pred}
     labels_by_argument = report.tables[0].missing.unfavourable
-    return [
-        words_of_labels(columns.get(argument) or argument, labels)
-        for argument, labels in labels_by_argument.items()
-    ]
+    result: list[str] = []
+    for argument, labels in labels_by_argument.items():
+        result.append(words_of_labels(columns.get(argument) or argument, labels))
+    return result
 
 
 def within_strata(results: Iterable[Any]) -> str:
@@ -238,7 +253,10 @@ def within_strata(results: Iterable[Any]) -> str:
         for comparison in compared(result):
             if isinstance(comparison, StratifiedComparison):
                 rows.append(comparison)
-    disagreements = [comparison.disagreement for comparison in rows if comparison.disagreement]
+    disagreements = []
+    for comparison in rows:
+        if comparison.disagreement:
+            disagreements.append(comparison.disagreement)
     if not disagreements:
         return ""
     if len(disagreements) > 1:

@@ -187,10 +187,12 @@ def _title_of_fact(rate: Rate | None, block: Block) -> str:
 def _readings_of_block(block: Block, chart: Chart) -> list[Reading]:
     label, _, quantity = block.title.partition(":")
     words = quantity.strip() or block.title
-    return [
-        Reading(metric=block.metric, label=label, words=words, row=row, axis=chart.axis)
-        for row in block.rows
-    ]
+    readings: list[Reading] = []
+    for row in block.rows:
+        readings.append(
+            Reading(metric=block.metric, label=label, words=words, row=row, axis=chart.axis)
+        )
+    return readings
 
 
 def _pairs_of(readings: Sequence[Reading]) -> tuple[PairOfGroups, ...]:
@@ -210,10 +212,12 @@ def _pairs_of(readings: Sequence[Reading]) -> tuple[PairOfGroups, ...]:
             for first, second in (pair, pair[::-1]):
                 names[name_gap(first, second)] = pair
         by_pair.setdefault(pair, []).append(reading)
-    return tuple(
-        PairOfGroups(label=label, reference=reference, readings=tuple(readings_of_pair))
-        for (label, reference), readings_of_pair in by_pair.items()
-    )
+    pairs = []
+    for (label, reference), readings_of_pair in by_pair.items():
+        pairs.append(
+            PairOfGroups(label=label, reference=reference, readings=tuple(readings_of_pair))
+        )
+    return tuple(pairs)
 
 
 @dataclass(frozen=True)

@@ -145,11 +145,13 @@ def isolate(text: str, labels: Iterable[str]) -> str:
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     """Lines of a table in columns of equal width."""
     widths = [max(map(len, cells)) for cells in zip(*rows, strict=True)]
-    return [
-        "  "
-        + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
+    result: list[str] = []
+    for row in rows:
+        result.append(
+            "  "
+            + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        )
+    return result
 
 
 def escaped(text: object) -> str:
@@ -195,7 +197,11 @@ class Axis:
     @property
     def limits(self) -> tuple[float, ...]:
         """Ends of the band that are thresholds, not equality."""
-        return tuple(value for value in self.band if value != self.neutral)
+        result = []
+        for value in self.band:
+            if value != self.neutral:
+                result.append(value)
+        return tuple(result)
 
     def _place_value(self, value: float) -> float:
         """Percent of the width, held within [0, 100]."""

@@ -38,16 +38,17 @@ def impact_inputs(result: AdverseImpact) -> tuple[list[Section], list[AuditInput
         missing="drop",
         references=references,
     )
-    inputs = [
-        AuditInput(
-            attributes,
-            None,
-            replace(first[attributes].counts, attributes=attributes),
-            columns,
-            settings,
+    inputs = []
+    for attributes in sets:
+        inputs.append(
+            AuditInput(
+                attributes,
+                None,
+                replace(first[attributes].counts, attributes=attributes),
+                columns,
+                settings,
+            )
         )
-        for attributes in sets
-    ]
     question = questions.ADVERSE_IMPACT
     return [
         Section(question.key, question.title, attributes, (result.by(*attributes),))

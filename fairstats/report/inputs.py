@@ -131,13 +131,21 @@ class AuditColumns:
     def number_roles(self) -> dict[str, str]:
         """Argument → column, of an outcome that is a number and its prediction."""
         columns = {"outcome": self.outcome, "predicted": self.predicted}
-        return {role: column for role, column in columns.items() if column is not None}
+        result: dict[str, str] = {}
+        for role, column in columns.items():
+            if column is not None:
+                result[role] = column
+        return result
 
     @property
     def roles(self) -> dict[str, str]:
         """Argument of the methods → the column that was named for it."""
         roles = ("y_true", "y_pred", "score", "sample_weight", "cluster", "strata")
-        return {role: getattr(self, role) for role in roles if getattr(self, role) is not None}
+        result: dict[str, str] = {}
+        for role in roles:
+            if getattr(self, role) is not None:
+                result[role] = getattr(self, role)
+        return result
 
     @property
     def names(self) -> list[str]:
@@ -281,9 +289,10 @@ def _by_model(argument: str, columns_given: Any) -> dict[str, str]:
         "a mapping of two models or more",
         cure,
     )
-    return {
-        str(model): str(column_name(argument, column)) for model, column in columns_given.items()
-    }
+    result: dict[str, str] = {}
+    for model, column in columns_given.items():
+        result[str(model)] = str(column_name(argument, column))
+    return result
 
 
 def _feature_names(features: Any) -> tuple[str, ...]:
@@ -308,7 +317,10 @@ def _counterfactual_columns(
         columns_found = columns_given
     else:
         columns_found = {attributes[0]: columns_given}
-    unknown = [name for name in columns_found if name not in attributes]
+    unknown = []
+    for name in columns_found:
+        if name not in attributes:
+            unknown.append(name)
     if unknown or score is None or (not isinstance(columns_given, Mapping) and len(attributes) > 1):
         got = repr(columns_given) + (
             " without score" if score is None else f" for {', '.join(attributes)}"
@@ -319,10 +331,10 @@ def _counterfactual_columns(
         )
         cure = f"counterfactual_score={{{attributes[0]!r}: …}}, score=…"
         raise InputError("counterfactual_score", got=got, allowed=allowed, cure=cure)
-    return {
-        name: str(column_name("counterfactual_score", column))
-        for name, column in columns_found.items()
-    }
+    counterfactual_columns: dict[str, str] = {}
+    for name, column in columns_found.items():
+        counterfactual_columns[name] = str(column_name("counterfactual_score", column))
+    return counterfactual_columns
 
 
 def _pos_labels(pos_label: Any) -> dict[str, str | None]:
@@ -339,7 +351,10 @@ def _pos_labels(pos_label: Any) -> dict[str, str | None]:
             "pos_label", got=got, allowed=allowed, cure="name the favourable value of each"
         )
     values = {f"pos_label_{part}": by_column.get(f"y_{part}") for part in ("true", "pred")}
-    return {name: None if value is None else label_text(value) for name, value in values.items()}
+    pos_labels: dict[str, str | None] = {}
+    for name, value in values.items():
+        pos_labels[name] = None if value is None else label_text(value)
+    return pos_labels
 
 
 def _label_values(label_values: Any, roles: Mapping[str, Any]) -> dict[str, tuple[str, ...]]:
@@ -349,11 +364,11 @@ def _label_values(label_values: Any, roles: Mapping[str, Any]) -> dict[str, tupl
     for argument, values in declared.items():
         if roles[argument] is not None:
             columns_named[argument] = values
-    return {
-        argument: tuple(map(label_text, values))
-        for argument, values in columns_named.items()
-        if values is not None
-    }
+    result: dict[str, tuple[str, ...]] = {}
+    for argument, values in columns_named.items():
+        if values is not None:
+            result[argument] = tuple(map(label_text, values))
+    return result
 
 
 def check_outcomes(y_true: Any, y_pred: Any) -> None:
@@ -489,10 +504,10 @@ def read_inputs(
 ) -> list[AuditInput]:
     """What the sections receive of each set of attributes, the keys of `references`."""
     if isinstance(frame, Tally):
-        return [
-            _tally_input(frame, attributes, columns, settings, of_set)
-            for attributes, of_set in references.items()
-        ]
+        result: list[AuditInput] = []
+        for attributes, of_set in references.items():
+            result.append(_tally_input(frame, attributes, columns, settings, of_set))
+        return result
     if (lazy_table := as_lazy(frame, engine)) is not None:
         if columns.models or columns.model_scores:
             got = "several models of a lazy table"
@@ -502,10 +517,12 @@ def read_inputs(
     table = as_frame_columns(frame, columns.names, "frame")
     if table.empty:
         raise InputError("frame", got="0 rows", allowed="at least one row", cure="pass data")
-    return [
-        build_input(table, attributes, columns, settings, pos_label=pos_label, reference=of_set)
-        for attributes, of_set in references.items()
-    ]
+    inputs: list[AuditInput] = []
+    for attributes, of_set in references.items():
+        inputs.append(
+            build_input(table, attributes, columns, settings, pos_label=pos_label, reference=of_set)
+        )
+    return inputs
 
 
 def build_input(

@@ -40,13 +40,19 @@ def order_comparisons(comparisons: Sequence[Any], size: Callable[[Any], float]) 
         judged = comparison.verdict != "insufficient evidence"
         return violated, judged, size(comparison)
 
-    estimated = [one for one in comparisons if math.isfinite(size(one))]
+    estimated = []
+    for one in comparisons:
+        if math.isfinite(size(one)):
+            estimated.append(one)
     return sorted(estimated, key=rank, reverse=True)
 
 
 def count_others(shown: Any, comparisons: Sequence[Any]) -> str:
     """What became of the comparisons that the lead does not name; empty for none."""
-    verdicts = [one.verdict for one in comparisons if one is not shown]
+    verdicts = []
+    for one in comparisons:
+        if one is not shown:
+            verdicts.append(one.verdict)
     if not verdicts:
         return ""
     beyond = verdicts.count("violated")

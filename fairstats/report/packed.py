@@ -141,7 +141,9 @@ def _pack_numbers(entries: list[Any]) -> dict[str, Any] | None:
     if all(type(entry) is int and -(2**31) < entry < 2**31 for entry in flat):
         return _write_bytes("i4", np.array(flat, dtype="<i4"), shape)
     if all(type(entry) is float or _is_float_word(entry) for entry in flat):
-        values = [_WORDS[entry["float"]] if isinstance(entry, dict) else entry for entry in flat]
+        values = []
+        for entry in flat:
+            values.append(_WORDS[entry["float"]] if isinstance(entry, dict) else entry)
         return _write_bytes("f8", np.array(values, dtype="<f8"), shape)
     return None
 

@@ -154,7 +154,10 @@ def _log_ticks(limits: Sequence[float]) -> list[tuple[float, str]]:
     powers = []
     for exponent in range(math.ceil(lowest - 1e-9), math.floor(highest + 1e-9) + 1, every):
         powers.append(10.0**exponent)
-    return [(value, f"{value:,.0f}" if value >= 1 else f"{value:g}") for value in powers]
+    log_ticks: list[tuple[float, str]] = []
+    for value in powers:
+        log_ticks.append((value, f"{value:,.0f}" if value >= 1 else f"{value:g}"))
+    return log_ticks
 
 
 def _draw_axes(picture: Picture) -> Iterator[str]:
@@ -183,10 +186,10 @@ def _ticks_across(picture: Picture) -> list[tuple[float, str]]:
     """Places and labels below a drawing; of names what fits."""
     if picture.xnames:
         most = max(3, int(_width_of(picture) / len(picture.xnames) / 6.2))
-        return [
-            (float(place), escaped(_cut_name(name, most)))
-            for place, name in enumerate(picture.xnames)
-        ]
+        ticks_across: list[tuple[float, str]] = []
+        for place, name in enumerate(picture.xnames):
+            ticks_across.append((float(place), escaped(_cut_name(name, most))))
+        return ticks_across
     if picture.log:
         return _log_ticks(picture.xlim)
     return _round_ticks(picture.xlim, 6)

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from fairstats.ground.errors import MissingDependencyError
+from fairstats.ground.results import html_table
 from fairstats.plots.picture import Picture
 from fairstats.report.contents import Contents, headline
 from fairstats.report.crosscheck.table import Crosscheck
@@ -181,9 +182,10 @@ def render_brief(report: Contents) -> str:
 
 def _cut_cells(rows: Iterable[Sequence[str]]) -> list[list[str]]:
     """Cells of a table of plain text, of which none is too long."""
-    return [
-        [cell if len(cell) <= _CELL else cell[: _CELL - 1] + "…" for cell in row] for row in rows
-    ]
+    cut_cells: list[list[str]] = []
+    for row in rows:
+        cut_cells.append([cell if len(cell) <= _CELL else cell[: _CELL - 1] + "…" for cell in row])
+    return cut_cells
 
 
 def _last_line(report: Contents) -> str:
@@ -341,9 +343,10 @@ def _rich_table(piece: Piece) -> list[Any]:
         skipped = {"rates"}
     else:
         skipped = {"rates", "reference"}
-    kept_columns = [
-        position for position, heading in enumerate(piece.heads) if heading not in skipped
-    ]
+    kept_columns = []
+    for position, heading in enumerate(piece.heads):
+        if heading not in skipped:
+            kept_columns.append(position)
     table = Table(box=None, pad_edge=False, show_header=True, header_style="dim")
     for position in kept_columns:
         right_aligned = piece.heads[position] in ("estimate", "p (equal)", "p (verdict)")
@@ -370,27 +373,26 @@ def _rich_table(piece: Piece) -> list[Any]:
 
 def render_fragment(report: Contents) -> str:
     """HTML fragment for notebooks: the first screen, and all comparisons folded."""
-    kept_columns = [position for position, heading in enumerate(_TABLE_HEADS) if heading != "rates"]
-    heads = _html_row(
-        "th scope='col'", ("metric", *(_TABLE_HEADS[position] for position in kept_columns))
-    )
-    tables: list[tuple[str, list[str]]] = []
+    kept_columns = []
+    for position, heading in enumerate(_TABLE_HEADS):
+        if heading != "rates":
+            kept_columns.append(position)
+    headings = ["metric", *(_TABLE_HEADS[position] for position in kept_columns)]
+    tables: list[tuple[str, list[list[str]]]] = []
     notes: list[str] = []
     for piece in report_pieces(report):
         if piece.kind == "set":
             tables.append((piece.title, []))
         elif piece.kind == "comparisons":
-            tables[-1][1].extend(
-                _html_row("td", (piece.title, *(row[position] for position in kept_columns)))
-                for row in piece.rows
-            )
+            rows = tables[-1][1]
+            for row in piece.rows:
+                rows.append([piece.title, *(row[position] for position in kept_columns)])
             for note in piece.notes:
                 notes.append(f"{tables[-1][0]}: {piece.title.partition(':')[0]}, {note}")
     pieces = []
     for name, rows in tables:
-        pieces.append(
-            f"<h4>{escaped(name)}</h4><table><thead>{heads}</thead><tbody>{''.join(rows)}</tbody></table>"
-        )
+        pieces.append(f"<h4>{escaped(name)}</h4>")
+        pieces.append(html_table(headings, rows, to_html=escaped))
     pieces += [f"<p>{escaped(note)}</p>" for note in (headline(report), *notes, *report.notes)]
     everything = f"<details><summary>All comparisons</summary>{''.join(pieces)}</details>"
     ending = "<p>to_html(path) writes the whole report.</p>"
@@ -418,11 +420,6 @@ def screen_fragment(screen: Screen) -> str:
     if limits:
         parts.append(f"<p>What limits this</p><ul>{limits}</ul>")
     return "".join(parts)
-
-
-def _html_row(tag: str, cells: tuple[str, ...]) -> str:
-    closing = tag.partition(" ")[0]
-    return f"<tr>{''.join(f'<{tag}>{escaped(cell)}</{closing}>' for cell in cells)}</tr>"
 
 
 # ---------------------------------------------------------------- the page
@@ -619,7 +616,10 @@ def _answer_in_short(answered: Sequence[Answered]) -> str:
 
 
 def _context_of_page(report: Contents) -> dict[str, Any]:
-    labels = [label for table in report.tables for label in table.groups]
+    labels = []
+    for table in report.tables:
+        for label in table.groups:
+            labels.append(label)
     settings = report.settings
 
     def clean(text: str) -> str:

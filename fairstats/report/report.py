@@ -234,10 +234,10 @@ class AuditReport(Contents):
         made = {}
         for view in view_sets(self):
             made[view.name] = (*general_parts(self, view), *reversed(set_parts(self, view)))
-        return {
-            name: {part.key: ShownPart(**vars(part)) for part in parts}
-            for name, parts in made.items()
-        }
+        result: dict[str, dict[str, ShownPart]] = {}
+        for name, parts in made.items():
+            result[name] = {part.key: ShownPart(**vars(part)) for part in parts}
+        return result
 
     def to_document(
         self, path: str | PathLike[str], *, crosscheck: Crosscheck | None = None
@@ -391,10 +391,10 @@ class AuditReport(Contents):
         return {attribute: tuple(of_set) for attribute, of_set in self._pictures().items()}
 
     def _pictures(self) -> dict[str, dict[str, Picture]]:
-        return {
-            view.name: {one.name: one.picture for one in pictures_of(self, view)}
-            for view in view_sets(self)
-        }
+        pictures: dict[str, dict[str, Picture]] = {}
+        for view in view_sets(self):
+            pictures[view.name] = {one.name: one.picture for one in pictures_of(self, view)}
+        return pictures
 
     def to_plots(self, folder: str | PathLike[str]) -> tuple[Path, ...]:
         """Write every picture of all groups to a folder, as SVG and as PNG.

@@ -469,9 +469,10 @@ def _capitalised(text: str) -> str:
 
 def _settling_sentence(view: SetView, pair: PairOfGroups, planned: _Planned) -> str:
     """Rows that would settle the undecided readings; empty where none is undecided."""
-    open_readings = [
-        reading for reading in _crude_readings(pair) if reading.row.verdict == "undecided"
-    ]
+    open_readings = []
+    for reading in _crude_readings(pair):
+        if reading.row.verdict == "undecided":
+            open_readings.append(reading)
     texts = []
     for reading in open_readings:
         text = _rows_needed(view, reading, planned)
@@ -602,7 +603,10 @@ def _beyond_elsewhere(facts: Sequence[Fact], leading: Fact) -> Iterator[str]:
     """Other facts with a violation, one item each; of the leading one its gap of other groups."""
     items = []
     for fact in facts:
-        violated = [pair for pair in _order_pairs(fact.pairs) if _violations_of(pair)]
+        violated = []
+        for pair in _order_pairs(fact.pairs):
+            if _violations_of(pair):
+                violated.append(pair)
         if fact is leading:
             violated = [pair for pair in violated if not pair.reference]
         if violated:
@@ -614,7 +618,11 @@ def _beyond_elsewhere(facts: Sequence[Fact], leading: Fact) -> Iterator[str]:
 
 
 def _violations_of(pair: PairOfGroups) -> list[Reading]:
-    return [reading for reading in pair.readings if reading.row.verdict == "violated"]
+    violations: list[Reading] = []
+    for reading in pair.readings:
+        if reading.row.verdict == "violated":
+            violations.append(reading)
+    return violations
 
 
 def _words_of_violation(fact: Fact, pairs: Sequence[PairOfGroups]) -> str:

@@ -112,8 +112,14 @@ def view_sets(report: Contents) -> list[SetView]:
     tables = {tuple(table.attributes): table for table in report.tables}
     views = []
     for attributes in dict.fromkeys(section.attributes for section in report.sections):
-        sections = [section for section in report.sections if section.attributes == attributes]
-        results = [result for section in sections for result in section.results]
+        sections = []
+        for section in report.sections:
+            if section.attributes == attributes:
+                sections.append(section)
+        results = []
+        for section in sections:
+            for result in section.results:
+                results.append(result)
         blocks: list[Block] = []
         for section_at, section in enumerate(report.sections):
             if section.attributes != attributes:
@@ -320,7 +326,14 @@ def _make_charts(blocks: list[Block], threshold: float, margin: float) -> Iterat
     sizes = ("maximum", margin, gap_axis), ("distance", min(2 * margin, 2.0), distance_axis)
     for kind, limit, make_axis in (*axes, *sizes):
         chosen = tuple(block for block in blocks if block.rows[0].scale == kind)
-        rows = [row for block in chosen for row in block.rows]
+        rows = []
+        for block in chosen:
+            for row in block.rows:
+                rows.append(row)
         if rows:
-            ends = [end for row in rows if row.judged for end in (row.low, row.high)]
+            ends = []
+            for row in rows:
+                if row.judged:
+                    for end in (row.low, row.high):
+                        ends.append(end)
             yield Chart(kind, limit, make_axis([row.estimate for row in rows], ends, limit), chosen)

@@ -176,7 +176,10 @@ def _beside_the_gap(gap: _Judged, every: Sequence[_Judged]) -> str:
     for judged in every:
         if judged.scale == "difference" and judged.rate.name in metric.rates:
             others.append(judged)
-    violated = [judged for judged in others if judged.verdict == "violated"]
+    violated = []
+    for judged in others:
+        if judged.verdict == "violated":
+            violated.append(judged)
     if any(
         {judged.comparison.group, judged.comparison.reference} == set(pair) for judged in violated
     ):
@@ -543,7 +546,11 @@ def _result_notes(result: Any) -> Iterator[tuple[str, str]]:
 
 def row_notes(rows: Iterable[dict[str, Any]]) -> list[tuple[str, str]]:
     """Pairs (metric, note) of the rows that carry a note."""
-    return [(row["metric"], row["note"]) for row in rows if row.get("note")]
+    result: list[tuple[str, str]] = []
+    for row in rows:
+        if row.get("note"):
+            result.append((row["metric"], row["note"]))
+    return result
 
 
 def warn_once(report: Contents) -> None:
@@ -575,17 +582,33 @@ def methods_and_references(
     answer: Answer, sections: Sequence[Section], settings: AuditSettings
 ) -> tuple[list[Statement], list[str]]:
     """What the methods paragraph says of the sections of one question, and the papers it cites."""
-    results = [result for section in sections for result in section.results]
+    results = []
+    for section in sections:
+        for result in section.results:
+            results.append(result)
     if not results:  # a question that nobody could answer has no method
         return [], []
-    table = [row for section in sections for rows in section.rows for row in rows]
+    table = []
+    for section in sections:
+        for rows in section.rows:
+            for row in rows:
+                table.append(row)
     methods = [row["method"] for row in table]
     methods += [comparison.bounds.method for each in results for comparison in compared(each)]
     metrics = dict.fromkeys(row["metric"] for row in table)
-    of_metrics = [answer.words[name] for name in metrics if name in answer.words]
+    of_metrics = []
+    for name in metrics:
+        if name in answer.words:
+            of_metrics.append(answer.words[name])
     plain_methods = dict.fromkeys(without_design(method) for method in methods)
-    of_intervals = [answer.intervals[name] for name in plain_methods if name in answer.intervals]
-    of_tests = [test.words for test in answer.tests if test.applies(results, settings)]
+    of_intervals = []
+    for name in plain_methods:
+        if name in answer.intervals:
+            of_intervals.append(answer.intervals[name])
+    of_tests = []
+    for test in answer.tests:
+        if test.applies(results, settings):
+            of_tests.append(test.words)
 
     # a text that several metrics share stands once
     statements = list(

@@ -332,12 +332,11 @@ def _cell_text(name: str, value: Any) -> str:
 
 def sentences_of(result: Any) -> list[str]:
     """The sentences of a result as text that can be shown."""
-    groups = [
-        printable(name)
-        for comparison in result.comparisons
-        for name in (comparison.group, comparison.reference)
-        if name
-    ]
+    groups = []
+    for comparison in result.comparisons:
+        for name in (comparison.group, comparison.reference):
+            if name:
+                groups.append(printable(name))
     sentences = result.sentences()
     for name in result.metrics if isinstance(result, ModelComparison) else ():
         sentences = [

@@ -277,7 +277,7 @@ def test_views_have_the_numbers_of_the_table(picked: AuditReport) -> None:
     assert fragment.count("<h4>") == 6  # each set in the first screen, and with its table
     assert fragment.endswith("<p>to_html(path) writes the whole report.</p></section>")
     heads = ["metric", "group", "reference", *heads]
-    head = "".join(f"<th scope='col'>{name}</th>" for name in heads)
+    head = "".join(f'<th scope="col">{name}</th>' for name in heads)
     assert f"<thead><tr>{head}</tr></thead>" in fragment
     assert plain[:2] == [["Who <is> picked"], ["=" * 15]]
     assert picked.summary(full=True).splitlines()[-1].endswith("; seed 1")

@@ -283,7 +283,10 @@ def count_distinct(rows: LazyRows) -> RowCounts:
     features = []
     for feature_number in range(len(rows.question.features)):
         features.append(f"{FEATURE}{feature_number}")
-    labels = [label_name for label_name in (TRUE, PRED) if label_name in rows.columns]
+    labels = []
+    for label_name in (TRUE, PRED):
+        if label_name in rows.columns:
+            labels.append(label_name)
     group_columns = [*rows.key_names, *labels, *features]
     answer = collected(
         rows.complete.group_by(*group_columns).agg(**{NUMBER: nw.len()}).head(MOST_DISTINCT + 1)

@@ -141,9 +141,10 @@ def engine_errors(engine: str) -> Iterator[None]:
         for message_line in str(problem).splitlines():
             if message_line.strip():
                 lines.append(message_line.strip())
-        causes = [
-            message_line for message_line in lines if message_line.startswith("Caused by:")
-        ]  # of a failed Spark job the last one
+        causes = []
+        for message_line in lines:
+            if message_line.startswith("Caused by:"):
+                causes.append(message_line)
         raise EngineError(
             engine, " ".join([*lines[:3], *causes[-1:]]) or type(problem).__name__
         ) from problem

@@ -112,7 +112,11 @@ class Question:
     def outcome_columns(self) -> dict[str, str]:
         """Argument → column, of an outcome that is a number and its prediction."""
         columns = {"outcome": self.outcome, "predicted": self.predicted}
-        return {argument: column for argument, column in columns.items() if column is not None}
+        result: dict[str, str] = {}
+        for argument, column in columns.items():
+            if column is not None:
+                result[argument] = column
+        return result
 
     @property
     def numbers(self) -> dict[str, tuple[str, str]]:
@@ -127,11 +131,11 @@ class Question:
         columns = {}
         for prepared_name, argument in argument_by_name.items():
             columns[prepared_name] = (argument, getattr(self, argument))
-        return {
-            prepared_name: argument_and_column
-            for prepared_name, argument_and_column in columns.items()
-            if argument_and_column[1] is not None
-        }
+        result: dict[str, tuple[str, str]] = {}
+        for prepared_name, argument_and_column in columns.items():
+            if argument_and_column[1] is not None:
+                result[prepared_name] = argument_and_column
+        return result
 
 
 @dataclass(frozen=True, eq=False)
@@ -405,10 +409,10 @@ class LazyRows:
     def key_columns(self) -> dict[str, Any]:
         """Sensitive column (and strata) → its values, with the order that the column declares."""
         frame = self._cells[0]
-        return {
-            column: frame[key_name]
-            for key_name, column in zip(self.key_names, self.question.keys, strict=True)
-        }
+        result: dict[str, Any] = {}
+        for key_name, column in zip(self.key_names, self.question.keys, strict=True):
+            result[column] = frame[key_name]
+        return result
 
     def place(self, answer: Any, *names: str) -> NDArray[np.intp]:
         """Position in `outcomes` of a row with the same keys and `names`, for every row of an

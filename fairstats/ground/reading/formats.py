@@ -382,7 +382,10 @@ def _with_value_labels(column: pd.Series, labels: dict[Any, str], is_feature: bo
     texts = {
         column_value: labels.get(column_value, label_text(column_value)) for column_value in values
     }
-    shared_labels = [label for label, number in Counter(texts.values()).items() if number > 1]
+    shared_labels = []
+    for label, number in Counter(texts.values()).items():
+        if number > 1:
+            shared_labels.append(label)
     if shared_labels:
         # two values of one label are two groups still
         texts = {

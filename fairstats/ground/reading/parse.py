@@ -91,10 +91,10 @@ def header_of(source: Source, dialect: Dialect) -> tuple[str, ...]:
             "file", got=received, allowed="a text file with a header line", cure="check the file"
         )
     check_different("file", names, f"{source.shown} with ")
-    return tuple(
-        column_label or f"Unnamed: {column_number}"
-        for column_number, column_label in enumerate(names)
-    )
+    header = []
+    for column_number, column_label in enumerate(names):
+        header.append(column_label or f"Unnamed: {column_number}")
+    return tuple(header)
 
 
 def first_fields(
@@ -109,7 +109,11 @@ def first_fields(
         if len(record_fields) == len(header):
             for column_position in positions:
                 fields.append(record_fields[column_position])
-    return [field_text for field_text in fields if field_text not in missing]
+    result: list[str] = []
+    for field_text in fields:
+        if field_text not in missing:
+            result.append(field_text)
+    return result
 
 
 def blocks(plan: Plan) -> Iterator[dict[str, TypedFields]]:
@@ -209,10 +213,10 @@ def _by_csv(plan: Plan) -> Iterator[dict[str, Any]]:
 def _columns_of(
     rows: list[list[str]], names: Sequence[str], positions: Sequence[int], make_column: Any
 ) -> dict[str, Any]:
-    return {
-        column_label: make_column([fields[position] for fields in rows])
-        for column_label, position in zip(names, positions, strict=True)
-    }
+    columns: dict[str, Any] = {}
+    for column_label, position in zip(names, positions, strict=True):
+        columns[column_label] = make_column([fields[position] for fields in rows])
+    return columns
 
 
 @contextmanager

@@ -49,10 +49,9 @@ def frame_as_parquet(frame: pd.DataFrame, path: Path) -> dict[str, str]:
     """Write a frame for an engine; its columns → those of the file."""
     pyarrow_module: Any = import_module("pyarrow")
     parquet: Any = import_module("pyarrow.parquet")
-    stored = {
-        column_label: f"column{column_number}"
-        for column_number, column_label in enumerate(frame.columns)
-    }
+    stored = {}
+    for column_number, column_label in enumerate(frame.columns):
+        stored[column_label] = f"column{column_number}"
     arrays = []
     for column_label in frame.columns:
         try:

@@ -284,7 +284,10 @@ def readable(shown: str) -> Iterator[None]:
 
 
 def _only_member(archive: zipfile.ZipFile) -> zipfile.ZipInfo:
-    members = [member for member in archive.infolist() if not member.is_dir()]
+    members = []
+    for member in archive.infolist():
+        if not member.is_dir():
+            members.append(member)
     if len(members) != 1:
         raise ValueError(f"an archive of {len(members)} files instead of one")
     return members[0]

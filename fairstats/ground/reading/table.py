@@ -304,11 +304,10 @@ def _conclude_reading(
         notes = [*notes[:3], f"So were {len(notes) - 3} other files, each as its beginning shows."]
     if engine_note is not None:
         notes.append(engine_note)
-    tokens = {
-        column_label: dict(column_seen.tokens)
-        for column_label, column_seen in all_columns.items()
-        if column_seen.tokens
-    }
+    tokens = {}
+    for column_label, column_seen in all_columns.items():
+        if column_seen.tokens:
+            tokens[column_label] = dict(column_seen.tokens)
     return as_numbers, ReadingRecord(tuple(notes), tokens)
 
 
@@ -319,7 +318,10 @@ def _read_parquet(
     sources: Sequence[Source], roles: Roles, options: ReadingOptions, engine: str, needs_rows: bool
 ) -> tuple[Any, ReadingRecord]:
     needed_package("pyarrow.parquet", "Parquet")
-    files = [source.path for source in sources if source.path is not None]
+    files = []
+    for source in sources:
+        if source.path is not None:
+            files.append(source.path)
     with readable(sources[0].shown):
         schemas, size = sizes.parquet_schemas_and_size(files)
     header = list(schemas[0].names)

@@ -253,7 +253,10 @@ def _bytes_of(values: Any) -> int:
 
 def frame_of_blocks(files: Sequence[TextFile], as_numbers: dict[str, bool]) -> pd.DataFrame:
     """The rows of some files as one frame."""
-    column_blocks = [file_block for file in files for file_block in file.sink.blocks]
+    column_blocks = []
+    for file in files:
+        for file_block in file.sink.blocks:
+            column_blocks.append(file_block)
     columns = {}
     for column_label, is_number in as_numbers.items():
         pieces = []

@@ -132,10 +132,12 @@ def _clip_limits(ends: Floats, levels: Sequence[float], method: str) -> dict[str
     """
     lower_ends, upper_ends = np.clip(np.reshape(ends, (3, 2)), -2.0 * BOUND, 2.0 * BOUND).T.tolist()
     limit_names = ("confidence_interval", "bounds", "simultaneous")
-    return {
-        limit_name: Interval(lower_ends[number], upper_ends[number], levels[number], method)
-        for number, limit_name in enumerate(limit_names)
-    }
+    clip_limits: dict[str, Interval] = {}
+    for number, limit_name in enumerate(limit_names):
+        clip_limits[limit_name] = Interval(
+            lower_ends[number], upper_ends[number], levels[number], method
+        )
+    return clip_limits
 
 
 def _infer_by_likelihood(

@@ -351,7 +351,10 @@ def find_attribute(
         got = f"{attribute.name} with {len(attribute.labels)} values"
         allowed = f"at most {_MOST_VALUES} values"
         raise _make_attribute_error(got, allowed, "group them first, or choose some with values=")
-    present = [label for j, label in enumerate(attribute.labels) if (attribute.codes == j).any()]
+    present = []
+    for j, label in enumerate(attribute.labels):
+        if (attribute.codes == j).any():
+            present.append(label)
     n_least = 1 if isinstance(columns, Mapping) else 2  # a mapping knows values that do not occur
     if len(attribute.labels) < 2 or len(present) < n_least:
         if present:
@@ -404,10 +407,9 @@ def _check_cuts(cuts: Any, names: list[Hashable]) -> dict[Hashable, Floats]:
         cuts = {names[0]: cuts}
     check_names("cuts", list(cuts), names)
     words = "one number or several, ascending"
-    cut_points = {
-        column: np.atleast_1d(finite_array("cuts", points_given, words))
-        for column, points_given in cuts.items()
-    }
+    cut_points = {}
+    for column, points_given in cuts.items():
+        cut_points[column] = np.atleast_1d(finite_array("cuts", points_given, words))
     for column, points in cut_points.items():
         check_that(
             points.size and (np.diff(points) > 0).all(), "cuts", cuts[column], words, "[25, 60]"
@@ -431,7 +433,10 @@ def _attribute_from_bands(table: FeatureTable, column: Hashable, points: Floats)
     rows_by_band = []
     for j in range(len(labels)):
         rows_by_band.append(np.flatnonzero(codes == j)[np.argsort(x[codes == j])])
-    empty_bands = [label for label, rows in zip(labels, rows_by_band, strict=True) if not rows.size]
+    empty_bands = []
+    for label, rows in zip(labels, rows_by_band, strict=True):
+        if not rows.size:
+            empty_bands.append(label)
     check_that(
         not empty_bands,
         "cuts",
@@ -482,7 +487,9 @@ def _cross_attributes(parts: list[Attribute]) -> Attribute:
     level_cells = list(zip(*np.unravel_index(present, sizes), strict=True))
     label_lists = [part.labels for part in parts]
     if len(set(itertools.chain(*label_lists))) < sum(sizes):  # 0 and 1 of several columns
-        label_lists = [tuple(f"{part.name} = {label}" for label in part.labels) for part in parts]
+        label_lists = []
+        for part in parts:
+            label_lists.append(tuple(f"{part.name} = {label}" for label in part.labels))
     labels = tuple(
         INTERSECTION.join(
             labels_of_part[j] for labels_of_part, j in zip(label_lists, level_cell, strict=True)

@@ -292,10 +292,9 @@ def _fit_tails(
         count_pairs = []
         for sample in others:
             count_pairs.append((exceedances_alone(sample), exceedances_alone(reference_sample)))
-    own_tails = [
-        group_tail(name, sample, settings, rng, count)
-        for name, sample, (count, _) in zip(names, others, count_pairs, strict=False)
-    ]
+    own_tails = []
+    for name, sample, (count, _) in zip(names, others, count_pairs, strict=False):
+        own_tails.append(group_tail(name, sample, settings, rng, count))
     wanted_counts = [count for _, count in count_pairs]
     least_count = min(wanted_counts)
     reference_tails = {

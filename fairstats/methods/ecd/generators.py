@@ -79,10 +79,10 @@ def as_people(frame: Any, argument: str) -> pd.DataFrame:
 
 def as_columns(frame: pd.DataFrame) -> list[Column]:
     """The columns with their kinds."""
-    return [
-        Column(name, _column_kind(frame[name]), frame[name].reset_index(drop=True))
-        for name in frame.columns
-    ]
+    columns: list[Column] = []
+    for name in frame.columns:
+        columns.append(Column(name, _column_kind(frame[name]), frame[name].reset_index(drop=True)))
+    return columns
 
 
 def _column_kind(series: pd.Series[Any]) -> str:
@@ -202,7 +202,10 @@ class GaussianCopula:
         people = as_people(frame, "frame")
         self._generator, _ = as_generator(self.rng)
         self._columns = as_columns(people)
-        scores = [_mean_scores(_rank_order(c)) for c in self._columns if c.kind != "constant"]
+        scores = []
+        for c in self._columns:
+            if c.kind != "constant":
+                scores.append(_mean_scores(_rank_order(c)))
         self._root = _root_of(np.array(scores).reshape(-1, len(people)).T.copy())
         return self
 

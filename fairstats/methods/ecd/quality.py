@@ -65,12 +65,18 @@ class SyntheticQuality(Result):
             ("logistic detection", self.detection, self.detection_interval),
             ("F1 loss", self.f1_loss, none),
         )
-        return tuple(
-            Comparison(
-                metric=name, estimate=value, confidence_interval=interval, n=n, method="descriptive"
+        result = []
+        for name, value, interval in measures:
+            result.append(
+                Comparison(
+                    metric=name,
+                    estimate=value,
+                    confidence_interval=interval,
+                    n=n,
+                    method="descriptive",
+                )
             )
-            for name, value, interval in measures
-        )
+        return tuple(result)
 
     def sentences(self) -> list[str]:
         """The detection, which alone has a meaning by itself."""

@@ -354,7 +354,10 @@ class CounterfactualSample(Result):
         )
         places = [find_group(names, w) for w in wanted]
         texts = tuple(None if k is None else names[k] for k in places)
-        found = [g for g in self.groups if (g.group, g.counterfactual)[: len(texts)] == texts]
+        found = []
+        for g in self.groups:
+            if (g.group, g.counterfactual)[: len(texts)] == texts:
+                found.append(g)
         if len(found) == 1:
             return found[0]
         known = ", ".join(map(repr, (self._name(g) for g in self.groups)))
@@ -417,12 +420,13 @@ class CounterfactualSample(Result):
         reference = self._name(self.groups[0])
         averages = self._averages
         count = len(self.groups)
-        comparisons = [
-            average._compared(
-                level, metric="average causal discrimination", group=self._name(group)
+        comparisons = []
+        for group, average in zip(self.groups, averages[:count], strict=True):
+            comparisons.append(
+                average._compared(
+                    level, metric="average causal discrimination", group=self._name(group)
+                )
             )
-            for group, average in zip(self.groups, averages[:count], strict=True)
-        ]
         for group, average in zip(self.groups[1:], averages[count:], strict=False):
             names = {
                 "metric": "difference of ACD",
@@ -573,12 +577,13 @@ class CounterfactualSample(Result):
         for name, number in synthetic_counts.items():
             cure = "count the values of the group that a generator made"
             checks.check_whole("n_synthetic", number, low=0, high=by_group[name].size, cure=cure)
-        groups = [
-            GroupSample._of(
-                name, "other", cd, np.arange(cd.size), n_synthetic=synthetic_counts.get(name, 0)
+        groups = []
+        for name, cd in by_group.items():
+            groups.append(
+                GroupSample._of(
+                    name, "other", cd, np.arange(cd.size), n_synthetic=synthetic_counts.get(name, 0)
+                )
             )
-            for name, cd in by_group.items()
-        ]
         if not groups:
             raise InputError("values", got="an empty mapping", allowed="group → values of CD")
         return cls(

@@ -98,20 +98,22 @@ class TailSample(Result):
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per look."""
-        return [
-            {
-                "metric": "exponential tail",
-                "group": self.sample.group,
-                "statistic": look.statistic,
-                "pvalue": look.pvalue,
-                "n": look.n,
-                "method": self.test,
-                "backend": self.backend,
-                "confidence_level": look.confidence_level,
-                "passed": look.passed,
-            }
-            for look in self.looks
-        ]
+        result: list[dict[str, Any]] = []
+        for look in self.looks:
+            result.append(
+                {
+                    "metric": "exponential tail",
+                    "group": self.sample.group,
+                    "statistic": look.statistic,
+                    "pvalue": look.pvalue,
+                    "n": look.n,
+                    "method": self.test,
+                    "backend": self.backend,
+                    "confidence_level": look.confidence_level,
+                    "passed": look.passed,
+                }
+            )
+        return result
 
     def sentences(self) -> list[str]:
         """How it ended."""

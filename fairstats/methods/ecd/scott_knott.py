@@ -73,10 +73,14 @@ class ScottKnott(Result):
             "metric": "mean over runs",
             "method": f"Scott–Knott, {_NAMES[self.split_by]} and Cliff's delta",
         }
-        return tuple(
-            Comparison(group=t.name, estimate=t.mean, std_error=t.std / t.n**0.5, n=t.n, **about)
-            for t in self.treatments
-        )
+        result = []
+        for t in self.treatments:
+            result.append(
+                Comparison(
+                    group=t.name, estimate=t.mean, std_error=t.std / t.n**0.5, n=t.n, **about
+                )
+            )
+        return tuple(result)
 
     def __getitem__(self, name: Any) -> Treatment:
         """A treatment by its name."""
@@ -90,9 +94,10 @@ class ScottKnott(Result):
     def sentences(self) -> list[str]:
         """One per rank, best first."""
         ranks = dict.fromkeys(t.rank for t in self.treatments)
-        return [
-            f"Rank {r}: {', '.join(t.name for t in self.treatments if t.rank == r)}." for r in ranks
-        ]
+        result: list[str] = []
+        for r in ranks:
+            result.append(f"Rank {r}: {', '.join(t.name for t in self.treatments if t.rank == r)}.")
+        return result
 
     def notes(self) -> list[str]:
         """What a rank means."""

@@ -115,10 +115,10 @@ def _check_threshold(threshold: Any) -> int | str | dict[str, float] | None:
         "open_high": True,
         "allowed": "for every group a number in [−1, 1)",
     }
-    return {
-        label_text(k): checks.check_number("threshold", v, **bounds, cure="0.2")
-        for k, v in threshold.items()
-    }
+    result = {}
+    for k, v in threshold.items():
+        result[label_text(k)] = checks.check_number("threshold", v, **bounds, cure="0.2")
+    return result
 
 
 def _check_grid_width(grid: Any) -> float | str | None:

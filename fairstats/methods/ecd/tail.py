@@ -505,10 +505,10 @@ def group_levels(
     # likelihood and order statistics take rows as independent: of people with five nearly equal
     # rows each 95% intervals held the level in 11% of samples
     nothing = Interval(-BOUND, BOUND, settings.confidence_level, "none")
-    return [
-        replace(level, std_error=math.nan, confidence_interval=nothing)
-        for level in group_levels_found
-    ]
+    result: list[GroupLevel] = []
+    for level in group_levels_found:
+        result.append(replace(level, std_error=math.nan, confidence_interval=nothing))
+    return result
 
 
 def _has_repeated_people(sample: GroupSample) -> bool:

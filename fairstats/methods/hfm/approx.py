@@ -154,10 +154,11 @@ def approximate(
         neighbours = default_m2(len(a) + len(b))
     else:
         neighbours = m2
-    per_projection = [
-        acceleration(a, b, (weights or random_weights)(a.shape[1], rng), neighbours)
-        for _ in range(m1)
-    ]
+    per_projection = []
+    for _ in range(m1):
+        per_projection.append(
+            acceleration(a, b, (weights or random_weights)(a.shape[1], rng), neighbours)
+        )
     values = tuple(
         common_unit * max(from_a_to_b[0], from_b_to_a[0])
         for from_a_to_b, from_b_to_a, _ in per_projection

@@ -458,10 +458,11 @@ def _columns_of(counts: Tally) -> tuple[Any, Any, Any, dict[str, NDArray[Any]]]:
         levels = counts.by(*counts.sensitive).levels
     else:
         levels = counts.levels
-    sensitive = {
-        column_name: np.array([level[position] for level in levels], dtype=object)[group_codes]
-        for position, column_name in enumerate(counts.sensitive)
-    }
+    sensitive = {}
+    for position, column_name in enumerate(counts.sensitive):
+        sensitive[column_name] = np.array([level[position] for level in levels], dtype=object)[
+            group_codes
+        ]
     y_true = row_counts._repeat_per_person(row_counts.y_true)  # type: ignore[arg-type]
     y_pred = row_counts._repeat_per_person(row_counts.y_pred)  # type: ignore[arg-type]
     return row_counts.frame(), y_true, y_pred, sensitive
@@ -503,7 +504,9 @@ def _sides_of_attribute(name: str, columns: dict[str, Any], n: int) -> list[Side
         first_label = grouping.labels[groups[1]]
         second_label = grouping.labels[groups[0]]
         return [Side(name, first_label, second_label, grouping.codes == groups[1], crossed)]
-    return [
-        Side(name, grouping.labels[group_index], REST, grouping.codes == group_index, crossed)
-        for group_index in groups
-    ]
+    sides: list[Side] = []
+    for group_index in groups:
+        sides.append(
+            Side(name, grouping.labels[group_index], REST, grouping.codes == group_index, crossed)
+        )
+    return sides

@@ -631,10 +631,9 @@ class _SplitPart:
                 len(counts.totals) > 1, "cv", "a part with one group", "two groups in every part"
             )
             cell_counts = dict(zip(CELLS, counts.totals.T, strict=True))
-            total_counts = {
-                attribute_name: group_cells.sum()
-                for attribute_name, group_cells in cell_counts.items()
-            }
+            total_counts = {}
+            for attribute_name, group_cells in cell_counts.items():
+                total_counts[attribute_name] = group_cells.sum()
             measured[attribute_index, 0] = 1 - RATES[rules[0].lower()].evaluate(total_counts)
             for rule_name in _RATE_OF_GAP.keys() & set(rules):
                 measured[attribute_index, rules.index(rule_name)] = np.ptp(
@@ -647,7 +646,10 @@ class _SplitPart:
             measured[:, rules.index("DR")] = risk.estimate
         distance_functions: dict[str, Any] = {"HFM": partial(measure_sets, statistic="max")}
         distance_functions["HFM approx"] = partial(approximate, m1=25, m2=None, rng=rng, seed=None)
-        distance_rules = [rule_name for rule_name in distance_functions if rule_name in rules]
+        distance_rules = []
+        for rule_name in distance_functions:
+            if rule_name in rules:
+                distance_rules.append(rule_name)
         if distance_rules:
             options: dict[str, Any] = {
                 "sensitive_features": self.groups,
@@ -659,7 +661,10 @@ class _SplitPart:
         for rule_name, (attribute_index, attribute_name) in product(
             distance_rules, enumerate(self.groups)
         ):
-            value_masks = [side.rows for side in scene.sides if side.attribute == attribute_name]
+            value_masks = []
+            for side in scene.sides:
+                if side.attribute == attribute_name:
+                    value_masks.append(side.rows)
             if (rule_name, attribute_name) not in self.known:
                 self.known[rule_name, attribute_name] = _farthest_of_values(
                     distance_functions[rule_name], scene.with_true, value_masks

@@ -291,15 +291,16 @@ def _add_tests(
     adjusted = np.array(
         [[hypothesis_test.pvalue for hypothesis_test in three_tests] for three_tests in tests]
     )
-    single_entries = [
-        entry_index for entry_index, entry in enumerate(entries) if not entry.is_maximum
-    ]  # a maximum is one test of all its values
+    single_entries = []
+    for entry_index, entry in enumerate(entries):
+        if not entry.is_maximum:
+            single_entries.append(entry_index)
     for of_quantity in adjusted.T:
         of_quantity[single_entries] = adjust_pvalues(of_quantity[single_entries].tolist(), "holm")
-    return [
-        replace(entry, tests=three_tests, pvalues_adjusted=tuple(adjusted_row))
-        for entry, three_tests, adjusted_row in zip(entries, tests, adjusted.tolist(), strict=True)
-    ]
+    add_tests: list[HfmEntry] = []
+    for entry, three_tests, adjusted_row in zip(entries, tests, adjusted.tolist(), strict=True):
+        add_tests.append(replace(entry, tests=three_tests, pvalues_adjusted=tuple(adjusted_row)))
+    return add_tests
 
 
 _NULL_HYPOTHESES = (

@@ -206,11 +206,11 @@ class HfmResult(Result):
     @property
     def comparisons(self) -> tuple[HfmComparison, ...]:
         """Three per entry: D, D_f, HFM."""
-        return tuple(
-            self._comparison_of_entry(entry, quantity_index)
-            for entry in self.entries
-            for quantity_index in range(3)
-        )
+        result = []
+        for entry in self.entries:
+            for quantity_index in range(3):
+                result.append(self._comparison_of_entry(entry, quantity_index))
+        return tuple(result)
 
     def __getitem__(self, group: Hashable) -> HfmEntry:
         """The entry of one value; where several attributes have it, of ``(attribute, value)``."""
@@ -249,7 +249,10 @@ class HfmResult(Result):
                 group,
                 tuple(dict.fromkeys(each_entry.group for each_entry in entries_of_attribute)),
             )
-        exact_entries = [each_entry for each_entry in entries_of_group if each_entry.group == group]
+        exact_entries = []
+        for each_entry in entries_of_group:
+            if each_entry.group == group:
+                exact_entries.append(each_entry)
         if exact_entries:
             return exact_entries[0]
         return entries_of_group[-1]

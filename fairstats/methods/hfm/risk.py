@@ -127,14 +127,15 @@ class DiscriminativeRiskResult(Result):
 
     def sentences(self) -> list[str]:
         """One sentence per risk."""
-        return [
-            f"{comparison.estimate:.1%} of the predictions of {comparison.group} "
-            f"change with {comparison.attribute} alone "
-            f"({comparison.confidence_interval.confidence_level:.0%} interval {lower_limit:.1%} to {upper_limit:.1%})."
-            for comparison, (lower_limit, upper_limit) in (
-                (comparison, comparison.confidence_interval) for comparison in self.comparisons
+        sentences = []
+        for comparison in self.comparisons:
+            interval = comparison.confidence_interval
+            sentences.append(
+                f"{comparison.estimate:.1%} of the predictions of {comparison.group} "
+                f"change with {comparison.attribute} alone ({interval.confidence_level:.0%} "
+                f"interval {interval.low:.1%} to {interval.high:.1%})."
             )
-        ]
+        return sentences
 
     def notes(self) -> list[str]:
         """How the attribute was disturbed."""
@@ -379,7 +380,10 @@ def _sensitive_attribute(
         levels = occurring
     else:
         levels = list(given_values)
-    lacking = [level for level in occurring if level not in levels]
+    lacking = []
+    for level in occurring:
+        if level not in levels:
+            lacking.append(level)
     if lacking or len(levels) < 2 or len(set(levels)) < len(levels):
         received = f"the values {levels!r} of {column!r}" + (
             f" without {lacking!r}" if lacking else ""
@@ -387,7 +391,9 @@ def _sensitive_attribute(
         allowed = "two or more different values, those that occur among them"
         suggestion = "name them, {column: [value, …]}; a column with one value cannot be disturbed"
         raise InputError("sensitive_features", got=received, allowed=allowed, cure=suggestion)
-    level_places = [levels.index(level) if level in levels else -1 for level in factor.levels]
+    level_places = []
+    for level in factor.levels:
+        level_places.append(levels.index(level) if level in levels else -1)
     value_codes = np.array(level_places, dtype=np.intp)[factor.codes]
     return Attribute(
         column, str(column), tuple(levels), tuple(map(label_text, levels)), value_codes

@@ -142,16 +142,18 @@ class RankingResult(Result):
             "pvalue": self.pvalue,
             "method": self.friedman.method,
         }
-        return tuple(
-            Comparison(
-                metric="average_rank",
-                group=self.rules[rule_index],
-                estimate=self.ranks[rule_index],
-                n=self.n,
-                **test_fields,
+        result = []
+        for rule_index in np.argsort(self.ranks, kind="stable").tolist():
+            result.append(
+                Comparison(
+                    metric="average_rank",
+                    group=self.rules[rule_index],
+                    estimate=self.ranks[rule_index],
+                    n=self.n,
+                    **test_fields,
+                )
             )
-            for rule_index in np.argsort(self.ranks, kind="stable").tolist()
-        )
+        return tuple(result)
 
     def sentences(self) -> list[str]:
         """The rule that ranks first, and those that rank worse significantly."""

@@ -316,10 +316,10 @@ def _largest_minima(a: Floats, b: Floats, work_done: Work) -> list[tuple[float, 
     common = cache(lambda: find_common_rows(a, b))
     a_to_b = farthest_row(a, Targets(b, a, work_done), lambda: common().only_a)
     b_to_a = farthest_row(b, Targets(a, b, work_done), lambda: common().only_b)
-    return [
-        (float(np.sqrt(farthest.squared)), farthest.query, farthest.target)
-        for farthest in (a_to_b, b_to_a)
-    ]
+    largest_minima: list[tuple[float, int, int]] = []
+    for farthest in (a_to_b, b_to_a):
+        largest_minima.append((float(np.sqrt(farthest.squared)), farthest.query, farthest.target))
+    return largest_minima
 
 
 def _over_all(

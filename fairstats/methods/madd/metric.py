@@ -338,12 +338,12 @@ def _settle_comparisons(
     adjusted = adjust_pvalues(
         [comparison.pvalue for comparison, _ in compared], settings.adjust
     ).tolist()
-    return tuple(
-        replace(comparison._with_ruling(ruling), pvalue_adjusted=adjusted_pvalue)
-        for (comparison, _), ruling, adjusted_pvalue in zip(
-            compared, rulings, adjusted, strict=True
+    settle_comparisons = []
+    for (comparison, _), ruling, adjusted_pvalue in zip(compared, rulings, adjusted, strict=True):
+        settle_comparisons.append(
+            replace(comparison._with_ruling(ruling), pvalue_adjusted=adjusted_pvalue)
         )
-    )
+    return tuple(settle_comparisons)
 
 
 def madd_of_columns(
@@ -845,7 +845,10 @@ def _largest_test(
 
     (None, None) where labels cannot be permuted.
     """
-    with_rows = [group_index for group_index, sample in enumerate(scores.samples) if sample.n]
+    with_rows = []
+    for group_index, sample in enumerate(scores.samples):
+        if sample.n:
+            with_rows.append(group_index)
     position_of_group = {group_index: position for position, group_index in enumerate(with_rows)}
     sides_of_pairs = []
     for score_pair, _, _ in made_comparisons:
@@ -889,7 +892,9 @@ def _largest_test_of_columns(
         n0, n1 = (sample.n_effective for sample in pair.samples)
         sides = permutation.Sides(first_side, second_side, settings._most_bins(n0, n1))
         sides_of_pairs.append(permutation.ColumnSides(pair.column, sides))
-    samples = [[scores.samples[group] for group in with_rows] for scores in rows.by_column]
+    samples = []
+    for scores in rows.by_column:
+        samples.append([scores.samples[group] for group in with_rows])
     return permutation.largest_test_of_columns(
         rows.values,
         samples,

@@ -307,7 +307,10 @@ def mapped_losses(fitted: Fitted, lambdas: Floats, loss: Callable[..., float]) -
     mean_losses = np.zeros(lambdas.size)
     for mixture_maps, samples in fitted:
         labels = np.concatenate([sample.labels for sample in samples])
-        weights = [sample.weights for sample in samples if sample.weights is not None]
+        weights = []
+        for sample in samples:
+            if sample.weights is not None:
+                weights.append(sample.weights)
         if weights:
             weight_options = {"sample_weight": np.concatenate(weights)}
         else:

@@ -249,11 +249,10 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         group_labels = outcomes.groups.labels
         group_codes = outcomes.groups.codes
         scores = np.asarray(outcomes.score)
-        unknown = [
-            group_labels[group_index]
-            for group_index in np.unique(group_codes)
-            if group_labels[group_index] not in self.groups_
-        ]
+        unknown = []
+        for group_index in np.unique(group_codes):
+            if group_labels[group_index] not in self.groups_:
+                unknown.append(group_labels[group_index])
         if unknown:
             received, allowed = (
                 ", ".join(map(repr, group_names)) for group_names in (unknown, self.groups_)
@@ -559,14 +558,16 @@ def _labelled_samples(outcomes: Outcomes) -> list[mitigation.LabelledSample]:
     ordered = []
     for row_numbers in rows_of_groups:
         ordered.append(row_numbers[np.argsort(scores[row_numbers], kind="stable")])
-    return [
-        mitigation.LabelledSample(
-            scores[row_numbers],
-            label_codes[row_numbers],
-            None if weights is None else weights[row_numbers],
+    labelled_samples: list[mitigation.LabelledSample] = []
+    for row_numbers in ordered:
+        labelled_samples.append(
+            mitigation.LabelledSample(
+                scores[row_numbers],
+                label_codes[row_numbers],
+                None if weights is None else weights[row_numbers],
+            )
         )
-        for row_numbers in ordered
-    ]
+    return labelled_samples
 
 
 def _label_pair(y: Any, pos_label: Any, label_values: Any = None) -> NDArray[Any]:

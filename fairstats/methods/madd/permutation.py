@@ -392,7 +392,10 @@ def largest_test_of_columns(
     scales = np.empty(len(pairs))
     of_column: list[list[int]] = []
     for column, column_samples in enumerate(samples):
-        places = [place for place, pair in enumerate(pairs) if pair.column == column]
+        places = []
+        for place, pair in enumerate(pairs):
+            if pair.column == column:
+                places.append(place)
         sides = [pairs[place].sides for place in places]
         of_column.append(places)
         if not places:

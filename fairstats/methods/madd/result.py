@@ -448,11 +448,11 @@ class MaddResult(Result):
 
     def _summary_columns(self, frame: pd.DataFrame) -> list[str]:
         usual_columns = super()._summary_columns(frame)
-        return [
-            column
-            for column in usual_columns
-            if column != "pvalue_adjusted" or len(self.comparisons) > 1
-        ]
+        summary_columns: list[str] = []
+        for column in usual_columns:
+            if column != "pvalue_adjusted" or len(self.comparisons) > 1:
+                summary_columns.append(column)
+        return summary_columns
 
     def notes(self) -> list[str]:
         """What was done, and what could not be computed."""

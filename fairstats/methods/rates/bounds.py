@@ -103,10 +103,9 @@ def worst_case_range(
             lower_and_upper[0][0][1].limit(critical, -1),
             lower_and_upper[1][0][1].limit(critical, 1),
         )
-    movers = [
-        Mover(math.inf, (scores_of_end[0], scores_of_end[1])).limits(critical)
-        for scores_of_end in lower_and_upper
-    ]
+    movers = []
+    for scores_of_end in lower_and_upper:
+        movers.append(Mover(math.inf, (scores_of_end[0], scores_of_end[1])).limits(critical))
     return Bounds(low_bound, high_bound, movers[0][0], movers[1][1])
 
 
@@ -249,7 +248,10 @@ def _extreme_value(
     choices: dict[tuple[str, str], int] = {}
     unhelpful = tuple(place for place in _PLACES if place not in helpful)
     for places_of_rows, n_rows in possible_places:
-        best_places = [place for place in helpful if place in places_of_rows]
+        best_places = []
+        for place in helpful:
+            if place in places_of_rows:
+                best_places.append(place)
         if not best_places and "outside" in places_of_rows:
             continue
         best_places = best_places or [place for place in unhelpful if place in places_of_rows]

@@ -336,7 +336,10 @@ def _with_decision(comparison: RateComparison, decision: PairDecision) -> RateCo
 
 def without_cases(estimates: RateEstimates, pair: tuple[int, int]) -> str:
     """Which group of a pair has no cases of the rate, in words; empty where both have."""
-    lacking = [group_index for group_index in pair if not estimates.cases[group_index] > 0]
+    lacking = []
+    for group_index in pair:
+        if not estimates.cases[group_index] > 0:
+            lacking.append(group_index)
     if not lacking:
         return ""
     rate_words = estimates.rate_of

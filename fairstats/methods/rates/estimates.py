@@ -424,9 +424,10 @@ def _with_added_rows(
     """The same with `ADDED` rows more in every cell; of weighted rows nothing."""
     if counts.weighted:
         return ()
-    return tuple(
-        estimate(replace(counts, totals=counts.totals + added_rows)) for added_rows in ADDED
-    )
+    result = []
+    for added_rows in ADDED:
+        result.append(estimate(replace(counts, totals=counts.totals + added_rows)))
+    return tuple(result)
 
 
 def _mean_of(counts: CellCounts, rate: Rate, *, add: bool = True) -> RateEstimates:

@@ -918,11 +918,10 @@ def _range_of_largest(
 
 
 def _what_is_unknown(estimates: Sequence[RateEstimates]) -> list[str]:
-    proportions = [
-        proportion
-        for rate_estimates in estimates
-        for proportion in rate_estimates.parts or (rate_estimates,)
-    ]
+    proportions = []
+    for rate_estimates in estimates:
+        for proportion in rate_estimates.parts or (rate_estimates,):
+            proportions.append(proportion)
     notes = []
     for proportion in proportions:
         for group, cases in zip(proportion.groups, proportion.cases, strict=True):

@@ -280,7 +280,10 @@ class MonitorResult(Result):
             )
         before = _add_tallies(self.files[:n_before]).confusion()
         after = _add_tallies(self.files[n_files - n_after :]).confusion()
-        groups = [group for group in before.groups if group in after.groups]
+        groups = []
+        for group in before.groups:
+            if group in after.groups:
+                groups.append(group)
         cells = []
         for table in (before, after):
             cells.append(np.array([table.totals[table.groups.index(group)] for group in groups]))
@@ -344,10 +347,9 @@ class MonitorResult(Result):
             return ["No file yet."]
         verdicts_before: dict[tuple[str, str, str], str] = {}
         if n_before:
-            verdicts_before = {
-                _key_of(comparison): comparison.verdict
-                for comparison in self.looks[n_before - 1].comparisons
-            }
+            verdicts_before = {}
+            for comparison in self.looks[n_before - 1].comparisons:
+                verdicts_before[_key_of(comparison)] = comparison.verdict
         sentences = []
         for comparison in self.comparisons:
             before = verdicts_before.get(_key_of(comparison), "")

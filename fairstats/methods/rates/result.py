@@ -142,10 +142,10 @@ class RateComparison(results.Comparison):
 
 def with_adjusted(comparisons: Iterable[Any], pvalues: Iterable[float]) -> tuple[Any, ...]:
     """The comparisons with these adjusted p-values."""
-    return tuple(
-        replace(comparison, pvalue_adjusted=float(pvalue))
-        for comparison, pvalue in zip(comparisons, pvalues, strict=True)
-    )
+    result = []
+    for comparison, pvalue in zip(comparisons, pvalues, strict=True):
+        result.append(replace(comparison, pvalue_adjusted=float(pvalue)))
+    return tuple(result)
 
 
 def as_family(
@@ -279,9 +279,11 @@ class ComparisonResult(Result):
             "pvalue_adjusted": len(self.comparisons) < 2,
             "metric": frame["metric"].nunique() < 2,
         }
-        return [
-            column for column in super()._summary_columns(frame) if not idle_columns.get(column)
-        ]
+        summary_columns: list[str] = []
+        for column in super()._summary_columns(frame):
+            if not idle_columns.get(column):
+                summary_columns.append(column)
+        return summary_columns
 
     def tests(self) -> pd.DataFrame:
         """Every test of every comparison.
@@ -427,11 +429,10 @@ class ComparisonResult(Result):
         metric = find_metric(self.metric)
         if not isinstance(counts, CellCounts) or self.backend != "numpy":
             return []
-        answered = [
-            comparison
-            for comparison in self.comparisons
-            if comparison.verdict != "insufficient evidence"
-        ]
+        answered = []
+        for comparison in self.comparisons:
+            if comparison.verdict != "insufficient evidence":
+                answered.append(comparison)
         if counts.weighted and metric is not None:
             groups_shown = {
                 group_name
@@ -439,7 +440,11 @@ class ComparisonResult(Result):
                 for group_name in (comparison.group, comparison.reference)
             }
             estimates = (estimate_rate(counts, RATES[side_name]) for side_name in metric.rates)
-            return [note for estimate in estimates for note in worth_notes(estimate, groups_shown)]
+            result: list[str] = []
+            for estimate in estimates:
+                for note in worth_notes(estimate, groups_shown):
+                    result.append(note)
+            return result
         if counts.weighted:
             return []
         if self.method in ("log", "delta"):
@@ -551,11 +556,11 @@ class _BesideStrata(ComparisonResult):
         """A sentence for every comparison where crude and adjusted disagree."""
         if self.stratified is None:
             return []
-        return [
-            comparison.disagreement
-            for comparison in self.stratified.comparisons
-            if comparison.disagreement
-        ]
+        result: list[str] = []
+        for comparison in self.stratified.comparisons:
+            if comparison.disagreement:
+                result.append(comparison.disagreement)
+        return result
 
     def sentences(self) -> list[str]:
         """One sentence per comparison; where the adjusted one disagrees, that one as well."""
@@ -563,17 +568,20 @@ class _BesideStrata(ComparisonResult):
         if self.stratified is None:
             return sentences
         crude_and_adjusted = zip(sentences, self.stratified.comparisons, strict=True)
-        return [
-            f"{sentence} {comparison.disagreement}".strip()
-            for sentence, comparison in crude_and_adjusted
-        ]
+        result: list[str] = []
+        for sentence, comparison in crude_and_adjusted:
+            result.append(f"{sentence} {comparison.disagreement}".strip())
+        return result
 
     def notes(self) -> list[str]:
         """Sentences below the table."""
         crude_notes = super().notes()
         if self.stratified is None:
             return crude_notes
-        strata_notes = [note for note in self.stratified.notes() if note not in crude_notes]
+        strata_notes = []
+        for note in self.stratified.notes():
+            if note not in crude_notes:
+                strata_notes.append(note)
         return [
             *crude_notes,
             *(f"Within strata: {note}" for note in strata_notes),

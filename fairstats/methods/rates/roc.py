@@ -62,10 +62,10 @@ class RocCurve:
             before = 1 - before
             behind = 1 - behind
         of_both = (fpr_steps, behind), (caught, before)
-        return tuple(
-            (float(weights @ wrong_shares), float(weights @ wrong_shares**2))
-            for weights, wrong_shares in of_both
-        )
+        result = []
+        for weights, wrong_shares in of_both:
+            result.append((float(weights @ wrong_shares), float(weights @ wrong_shares**2)))
+        return tuple(result)
 
     def _heights_at(self, rates: Floats) -> Floats:
         """True positive rates at false positive rates in [0, 1]; where it jumps, either end."""

@@ -130,12 +130,15 @@ def _with_disagreements(
         f" of {counts.attribute}" if counts.attribute else ""
     )
     crude_and_judged = zip(crude_comparisons, judged, strict=True)
-    return tuple(
-        replace(
-            comparison, disagreement=disagreement(crude_comparison, comparison, scale, strata_words)
+    result = []
+    for crude_comparison, comparison in crude_and_judged:
+        result.append(
+            replace(
+                comparison,
+                disagreement=disagreement(crude_comparison, comparison, scale, strata_words),
+            )
         )
-        for crude_comparison, comparison in crude_and_judged
-    )
+    return tuple(result)
 
 
 @dataclass(frozen=True)

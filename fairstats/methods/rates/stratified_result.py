@@ -250,10 +250,10 @@ def tables_of(result: Any, c: RateComparison) -> list[tuple[Floats, Floats, Floa
     stratum_tables = []
     for each_rate in rates_of(c.metric, counts):
         stratum_tables.append(stratum_table(counts, each_rate, c.group, c.reference))
-    return [
-        (tables_of_rate.k1, tables_of_rate.n1, tables_of_rate.k0, tables_of_rate.n0)
-        for tables_of_rate in stratum_tables
-    ]
+    tables: list[tuple[Floats, Floats, Floats, Floats]] = []
+    for tables_of_rate in stratum_tables:
+        tables.append((tables_of_rate.k1, tables_of_rate.n1, tables_of_rate.k0, tables_of_rate.n0))
+    return tables
 
 
 def rates_of(metric: str, counts: StratumCounts) -> tuple[Rate, ...]:

@@ -160,7 +160,11 @@ class SubgroupResult(Result):
     @property
     def flagged(self) -> tuple[SubgroupComparison, ...]:
         """The subgroups that the false discovery rate keeps."""
-        return tuple(comparison for comparison in self.comparisons if comparison.flagged)
+        result = []
+        for comparison in self.comparisons:
+            if comparison.flagged:
+                result.append(comparison)
+        return tuple(result)
 
     @property
     def worst(self) -> SubgroupComparison:
@@ -509,10 +513,10 @@ def _cut_labels(name: str, values: Any, points: int | Sequence[float]) -> list[s
     words += [f"{low} to below {high}" for low, high in itertools.pairwise(ends)]
     words += [f"{ends[-1]} or more"]
     place = np.searchsorted(inner, numbers, side="right")
-    return [
-        words[position] if is_known else None
-        for position, is_known in zip(place.tolist(), np.isfinite(numbers).tolist(), strict=True)
-    ]
+    cut_labels: list[str | None] = []
+    for position, is_known in zip(place.tolist(), np.isfinite(numbers).tolist(), strict=True):
+        cut_labels.append(words[position] if is_known else None)
+    return cut_labels
 
 
 class _CrossedTable:
@@ -695,7 +699,10 @@ def _as_comparisons(
     statistics = difference_score_statistic(k, n, k_rest, n_rest, 0.0)
     shrunken = _shrink_rates(table)[kept]
     shares = table.rows[kept] / table.cell_rows.sum()
-    names = [name for name, is_kept in zip(table.names(), kept.tolist(), strict=True) if is_kept]
+    names = []
+    for name, is_kept in zip(table.names(), kept.tolist(), strict=True):
+        if is_kept:
+            names.append(name)
     procedure = Procedure("Fisher's exact test, limits of Clopper and Pearson", "exact")
     for position, (attributes, values) in enumerate(names):
         pairs = zip(attributes, values, strict=True)

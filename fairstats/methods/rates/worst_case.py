@@ -62,31 +62,35 @@ class WorstCaseResult(Result):
 
     def sentences(self) -> list[str]:
         """One sentence per estimate."""
-        return [
-            f"{METRICS[b.metric].title.split(':')[0]}, {b.group} against {b.reference}:"
-            f" {b.estimate:.3f} on the complete rows, between {b.low:.3f} and {b.high:.3f} whatever"
-            f" the {b.n:,} rows left out hold ({b.confidence_interval.words()})."
-            for b in self.bounds
-        ]
+        result: list[str] = []
+        for b in self.bounds:
+            result.append(
+                f"{METRICS[b.metric].title.split(':')[0]}, {b.group} against {b.reference}:"
+                f" {b.estimate:.3f} on the complete rows, between {b.low:.3f} and {b.high:.3f} whatever"
+                f" the {b.n:,} rows left out hold ({b.confidence_interval.words()})."
+            )
+        return result
 
     def rows(self) -> list[dict[str, Any]]:
         """Rows of the tidy table."""
-        return [
-            {
-                "metric": f"worst_case_{b.metric}",
-                "group": b.group,
-                "reference": b.reference,
-                "estimate": b.estimate,
-                "ci_low": b.confidence_interval.low,
-                "ci_high": b.confidence_interval.high,
-                "n": b.n,
-                "method": "worst case",
-                "backend": "numpy",
-                "bound_low": b.low,
-                "bound_high": b.high,
-            }
-            for b in self.bounds
-        ]
+        result: list[dict[str, Any]] = []
+        for b in self.bounds:
+            result.append(
+                {
+                    "metric": f"worst_case_{b.metric}",
+                    "group": b.group,
+                    "reference": b.reference,
+                    "estimate": b.estimate,
+                    "ci_low": b.confidence_interval.low,
+                    "ci_high": b.confidence_interval.high,
+                    "n": b.n,
+                    "method": "worst case",
+                    "backend": "numpy",
+                    "bound_low": b.low,
+                    "bound_high": b.high,
+                }
+            )
+        return result
 
     def notes(self) -> list[str]:
         """Sentences below the table."""

@@ -134,10 +134,12 @@ class UmComparison(Result):
     def sentences(self) -> list[str]:
         """One sentence per event."""
         condition = f", given {self.given}" if self.given else ""
-        return [
-            f"P({event.name}) = {event.probability:.3f} (± {event.mc_error:.3f}){condition}."
-            for event in self.events
-        ]
+        result: list[str] = []
+        for event in self.events:
+            result.append(
+                f"P({event.name}) = {event.probability:.3f} (± {event.mc_error:.3f}){condition}."
+            )
+        return result
 
     def _summary_columns(self, frame: pd.DataFrame) -> list[str]:
         """Columns of the printed table."""
@@ -380,7 +382,9 @@ def _check_posteriors(
     are_two_names = isinstance(names, (list, tuple)) and len(names) == 2
     check_that(are_two_names, "names", names, "two names, one per posterior", 'names=("A", "B")')
     posteriors = list(a.values()) if several else [a, b]
-    labels = [str(label) for label in (a if several else names)]
+    labels = []
+    for label in a if several else names:
+        labels.append(str(label))
     if several and b is not None:
         raise InputError(
             "b", got="a second posterior", allowed="None beside a mapping", cure="add it to `a`"

@@ -62,11 +62,11 @@ class ClassCounts(CellCounts):
     @property
     def cells(self) -> tuple[str, ...]:  # type: ignore[override]
         """Names of the cells."""
-        return tuple(
-            f"{label}, predicted {prediction}"
-            for label in self.classes
-            for prediction in self.classes
-        )
+        result = []
+        for label in self.classes:
+            for prediction in self.classes:
+                result.append(f"{label}, predicted {prediction}")
+        return tuple(result)
 
 
 def classes_of(counts: CellCounts) -> tuple[str, ...]:

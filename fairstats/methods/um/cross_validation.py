@@ -251,10 +251,10 @@ class Options:
             metric_names = self.correlation_metric
         else:
             metric_names = [self.correlation_metric]
-        return [
-            parse_metric(name, argument="correlation_metric", several=self.several)
-            for name in metric_names
-        ]
+        result: list[Metric] = []
+        for name in metric_names:
+            result.append(parse_metric(name, argument="correlation_metric", several=self.several))
+        return result
 
 
 class Checked:
@@ -411,10 +411,12 @@ class _CrossValidationFits:
                     for metric_name, metric_values in values
                 ]
             )
-        return [
-            folds.largest_ratio(own_ratios) if self.options.averaged else own_ratios[0]
-            for own_ratios in ratios_by_estimator
-        ]
+        result = []
+        for own_ratios in ratios_by_estimator:
+            result.append(
+                folds.largest_ratio(own_ratios) if self.options.averaged else own_ratios[0]
+            )
+        return result
 
     def shifts(self, k: int) -> Floats | None:
         """How far models of either half differ on the same rows, (J, G, 2), in logits.

@@ -103,9 +103,10 @@ def check_rope(rope: Any, n_metrics: int) -> tuple[float, ...]:
     if len(half_widths) != n_metrics:
         allowed = f"a size ≥ 0, or {n_metrics} of them, one per metric"
         raise InputError("rope", got=repr(rope), allowed=allowed, cure=suggestion)
-    return tuple(
-        check_number("rope", half_width, low=0, cure=suggestion) for half_width in half_widths
-    )
+    result = []
+    for half_width in half_widths:
+        result.append(check_number("rope", half_width, low=0, cure=suggestion))
+    return tuple(result)
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,9 +275,9 @@ def evaluate(
     In threads where there are many, on which the numbers do not depend.
     """
     counts = block(0, 0, min(draws, BLOCK))
-    first_values = [
-        np.asarray(function(counts, reference)) for function in functions
-    ]  # these have the shapes
+    first_values = []
+    for function in functions:
+        first_values.append(np.asarray(function(counts, reference)))
     answers = [np.empty((draws, *values.shape[1:])) for values in first_values]
 
     def fill(index: int) -> None:
@@ -521,11 +522,11 @@ def parts_of_table(
     draws: PosteriorDraws, metrics: Sequence[Any], reference: int
 ) -> list[_TablePart]:
     """What a table of these metrics, or of the usual ones, is made of."""
-    return [
-        table_part
-        for metric_name in metrics or usual_metrics(draws)
-        for table_part in _parts_of_metric(draws, metric_name, reference)
-    ]
+    parts: list[_TablePart] = []
+    for metric_name in metrics or usual_metrics(draws):
+        for table_part in _parts_of_metric(draws, metric_name, reference):
+            parts.append(table_part)
+    return parts
 
 
 def usual_metrics(draws: PosteriorDraws) -> list[str]:
@@ -534,11 +535,11 @@ def usual_metrics(draws: PosteriorDraws) -> list[str]:
         metric_names = ("accuracy", *CLASS_METRICS)
     else:
         metric_names = DEFAULT_METRICS
-    return [
-        metric_name
-        for metric_name in metric_names
-        if len(draws.counts.groups) > 1 or not draws._parse_metric_name(metric_name).between_groups
-    ]
+    result: list[str] = []
+    for metric_name in metric_names:
+        if len(draws.counts.groups) > 1 or not draws._parse_metric_name(metric_name).between_groups:
+            result.append(metric_name)
+    return result
 
 
 def _counts_at_scale(draws: PosteriorDraws) -> Floats:

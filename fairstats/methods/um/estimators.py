@@ -54,7 +54,10 @@ class UmEstimators(Result):
         """
         table_rows = []
         for ranking in self.rankings:
-            fronts = [event_row for event_row in ranking.comparisons if not event_row.reference]
+            fronts = []
+            for event_row in ranking.comparisons:
+                if not event_row.reference:
+                    fronts.append(event_row)
             method = f"{ranking.joint.first.target}, {ranking.joint.about['method']}"
             for event_row in (*ranking.events, *fronts):
                 table_rows.append(replace(event_row, method=method))
@@ -68,8 +71,9 @@ class UmEstimators(Result):
 
     def sentences(self) -> list[str]:
         """One sentence per row."""
-        return [
-            (
+        result: list[str] = []
+        for event_row in self.comparisons:
+            result.append(
                 f"P({event_row.event}) = {event_row.estimate:.3f} ({event_row.method})."
                 if event_row.reference
                 else (
@@ -77,8 +81,7 @@ class UmEstimators(Result):
                     f" ({event_row.method})."
                 )
             )
-            for event_row in self.comparisons
-        ]
+        return result
 
     def notes(self) -> list[str]:
         """Order under each target, RoPE, pairing, and the correlations of every estimator."""
@@ -259,10 +262,9 @@ def um_compare_estimators(
         progress,
         several=classes,
     )
-    named_estimators = {
-        str(estimator_name): _with_readable_columns(estimator, X)
-        for estimator_name, estimator in estimators.items()
-    }
+    named_estimators = {}
+    for estimator_name, estimator in estimators.items():
+        named_estimators[str(estimator_name)] = _with_readable_columns(estimator, X)
     posteriors = cross_validated(named_estimators, checked_rows, options, request)
     targets_beside: dict[str, tuple[str, ...]] = {
         "predictive": ("parameter",),

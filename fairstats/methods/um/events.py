@@ -118,17 +118,19 @@ def probabilities(
         name_of_event = event_name(pattern, names, shorts)
         if n_of_pattern or name_of_event in totals or n_metrics <= _LISTED:
             totals[name_of_event] = totals.get(name_of_event, 0) + n_of_pattern
-    return tuple(
-        event(
-            each_event,
-            n_of_event / n_draws,
-            n_draws,
-            group=first_name,
-            reference=second_name,
-            **about,
+    result = []
+    for each_event, n_of_event in totals.items():
+        result.append(
+            event(
+                each_event,
+                n_of_event / n_draws,
+                n_draws,
+                group=first_name,
+                reference=second_name,
+                **about,
+            )
         )
-        for each_event, n_of_event in totals.items()
-    )
+    return tuple(result)
 
 
 @serialisable(eq=False)
@@ -196,12 +198,14 @@ class UmRanking(Result):
 
     def sentences(self) -> list[str]:
         """One sentence per row."""
-        return [
-            f"P({event_row.group} ≫ {event_row.reference}) = {event_row.estimate:.3f}."
-            if event_row.reference
-            else f"{event_row.group} is outperformed by none with probability {event_row.estimate:.3f}."
-            for event_row in self.comparisons
-        ]
+        result: list[str] = []
+        for event_row in self.comparisons:
+            result.append(
+                f"P({event_row.group} ≫ {event_row.reference}) = {event_row.estimate:.3f}."
+                if event_row.reference
+                else f"{event_row.group} is outperformed by none with probability {event_row.estimate:.3f}."
+            )
+        return result
 
     def matrix(self) -> pd.DataFrame:
         """P(row ≫ column)."""

@@ -280,11 +280,10 @@ def cross_predict(
     """Fit every run in every fold, and predict."""
     from sklearn.utils.parallel import Parallel, delayed
 
-    runs_and_folds = [
-        (run_index, fold_number)
-        for run_index, each_run in enumerate(runs)
-        for fold_number in np.unique(each_run.fold)
-    ]
+    runs_and_folds = []
+    for run_index, each_run in enumerate(runs):
+        for fold_number in np.unique(each_run.fold):
+            runs_and_folds.append((run_index, fold_number))
     for run_index, fold_number in runs_and_folds:
         labels_left = np.unique(
             data.label[runs[run_index].rows[runs[run_index].fold != fold_number]]

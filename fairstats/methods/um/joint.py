@@ -172,10 +172,10 @@ class JointDraws:
     def _draw_block(self, index: int, first: int, last: int) -> list[Floats]:
         """Counts (last − first, G, 4) of every algorithm."""
         if self.cells is None:
-            return [
-                posterior_draws._draw_block(index, first, last)
-                for posterior_draws in self._independent_posteriors
-            ]
+            result: list[Floats] = []
+            for posterior_draws in self._independent_posteriors:
+                result.append(posterior_draws._draw_block(index, first, last))
+            return result
         n_algorithms = len(self.posteriors)
         classes = len(self.first.classes)
         n_draws = last - first
@@ -185,18 +185,21 @@ class JointDraws:
             joint_table = replace(
                 self.first.dirichlet, alpha=joint_parameters, entropy=self.entropy
             )._draw_block(index, n_draws)
-            return [
-                posterior_draws._with_training_spread(
-                    np.stack(
-                        [joint_table[..., cell_numbers].sum(axis=-1) for cell_numbers in margin],
-                        axis=-1,
-                    ),
-                    index,
+            block: list[Floats] = []
+            for posterior_draws, margin in zip(self._independent_posteriors, margins, strict=True):
+                block.append(
+                    posterior_draws._with_training_spread(
+                        np.stack(
+                            [
+                                joint_table[..., cell_numbers].sum(axis=-1)
+                                for cell_numbers in margin
+                            ],
+                            axis=-1,
+                        ),
+                        index,
+                    )
                 )
-                for posterior_draws, margin in zip(
-                    self._independent_posteriors, margins, strict=True
-                )
-            ]
+            return block
         generator = np.random.default_rng(np.random.SeedSequence(self.entropy, spawn_key=(index,)))
         shared = gamma_table(joint_parameters, n_draws, generator)
         algorithm_counts = []
@@ -228,13 +231,15 @@ def _own_cells(m: int, n_classes: int) -> NDArray[np.intp]:
 def _margins_of_algorithms(m: int, n_classes: int) -> list[list[NDArray[np.intp]]]:
     """Of every algorithm: the cells of the joint table that make up each of its own."""
     own_cells = _own_cells(m, n_classes)[1:]
-    return [
-        [
-            np.flatnonzero(cells_of_algorithm == cell_number)
-            for cell_number in range(n_classes**2 or 4)
-        ]
-        for cells_of_algorithm in own_cells
-    ]
+    margins: list[list[NDArray[np.intp]]] = []
+    for cells_of_algorithm in own_cells:
+        margins.append(
+            [
+                np.flatnonzero(cells_of_algorithm == cell_number)
+                for cell_number in range(n_classes**2 or 4)
+            ]
+        )
+    return margins
 
 
 def paired_prior(prior: Floats, m: int, n_classes: int = 0) -> Floats:
@@ -382,7 +387,11 @@ def _obstacle_to_pairing(posteriors: tuple[UmPosterior, ...]) -> str:
 
 
 def _rows_of(posteriors: tuple[UmPosterior, ...]) -> list[Rows]:
-    return [posterior._rows for posterior in posteriors if posterior._rows is not None]
+    rows: list[Rows] = []
+    for posterior in posteriors:
+        if posterior._rows is not None:
+            rows.append(posterior._rows)
+    return rows
 
 
 def _same_partition(first_folds: NDArray[Any] | None, second_folds: NDArray[Any] | None) -> bool:

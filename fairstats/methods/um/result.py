@@ -307,11 +307,11 @@ class UmPosterior(Result, draws.PosteriorDraws):
     def __getitem__(self, group: Hashable) -> tuple[draws.PosteriorRow, ...]:
         """The rows of one group, one per metric."""
         group_label = self.groups[group_index(self.groups, group, "group")]
-        return tuple(
-            posterior_row
-            for posterior_row in self.comparisons
-            if posterior_row.group == group_label
-        )
+        getitem = []
+        for posterior_row in self.comparisons:
+            if posterior_row.group == group_label:
+                getitem.append(posterior_row)
+        return tuple(getitem)
 
     def sentences(self) -> list[str]:
         """One sentence per row of the table."""

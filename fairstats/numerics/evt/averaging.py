@@ -110,10 +110,10 @@ class AveragedReturnLevel(Result):
         thresholds = [float("nan"), *self.thresholds.tolist()]
         weights = [1.0, *self.weights.tolist()]
         weighted_rows = zip(super().rows(), thresholds, weights, strict=True)
-        return [
-            {**table_row, "threshold": threshold, "weight": weight}
-            for table_row, threshold, weight in weighted_rows
-        ]
+        result: list[dict[str, Any]] = []
+        for table_row, threshold, weight in weighted_rows:
+            result.append({**table_row, "threshold": threshold, "weight": weight})
+        return result
 
     def sentences(self) -> list[str]:
         """The level with its interval, and the weights of the thresholds."""

@@ -126,14 +126,16 @@ class ThresholdChoice(Result):
         columns = {"estimate": self.thresholds, "pvalue": self.pvalues, "n": self.n}
         columns |= {"forward_stop": self.forward_stop, "chosen": self.thresholds == self.threshold}
         candidate_rows = zip(*(column.tolist() for column in columns.values()), strict=True)
-        return [
-            {
-                "metric": "threshold",
-                "method": self.rule,
-                **dict(zip(columns, candidate_row, strict=True)),
-            }
-            for candidate_row in candidate_rows
-        ]
+        result: list[dict[str, Any]] = []
+        for candidate_row in candidate_rows:
+            result.append(
+                {
+                    "metric": "threshold",
+                    "method": self.rule,
+                    **dict(zip(columns, candidate_row, strict=True)),
+                }
+            )
+        return result
 
     def sentences(self) -> list[str]:
         """The choice in words."""

@@ -186,16 +186,18 @@ class CovariateFit(WithParameters):
         """Estimate, standard error and interval of each coefficient."""
         std_errors = self.std_error
         n_values = self.n_exceedances
-        return tuple(
-            tail_row(
-                f"{self.model} {coefficient}",
-                estimate,
-                self.interval(coefficient),
-                n_values,
-                std_errors[coefficient],
+        result = []
+        for coefficient, estimate in self.params.items():
+            result.append(
+                tail_row(
+                    f"{self.model} {coefficient}",
+                    estimate,
+                    self.interval(coefficient),
+                    n_values,
+                    std_errors[coefficient],
+                )
             )
-            for coefficient, estimate in self.params.items()
-        )
+        return tuple(result)
 
     def sentences(self) -> list[str]:
         """Every coefficient with its interval, then the notes."""
@@ -615,11 +617,10 @@ def fit_covariates(
         )
     is_regular = bool(regression.natural(best_point, columns)[2].min() > REGULAR_ABOVE)
     covariance = matrix @ np.linalg.inv(hessian(regression, best_point)) @ matrix.T
-    coefficient_names = [
-        f"{parameter}: {column_name}"
-        for parameter, design_spec in design_specs.items()
-        for column_name in design_spec.column_names
-    ]
+    coefficient_names = []
+    for parameter, design_spec in design_specs.items():
+        for column_name in design_spec.column_names:
+            coefficient_names.append(f"{parameter}: {column_name}")
     return CovariateFit(
         model=model,
         formulas=formulas,

@@ -53,10 +53,10 @@ class OverThresholds(Result):
         """The rows of each threshold, in ascending order."""
         table_rows = super().rows()
         row_thresholds = np.repeat(self.thresholds, len(table_rows) // self.thresholds.size)
-        return [
-            {**table_row, "threshold": float(threshold)}
-            for table_row, threshold in zip(table_rows, row_thresholds, strict=True)
-        ]
+        result: list[dict[str, Any]] = []
+        for table_row, threshold in zip(table_rows, row_thresholds, strict=True):
+            result.append({**table_row, "threshold": float(threshold)})
+        return result
 
 
 @serialisable()
@@ -382,9 +382,10 @@ class MeanResidualLife(OverThresholds):
         for lower_end, upper_end in interval_ends:
             intervals.append(Interval(lower_end, upper_end, self.confidence_level, "normal"))
         columns = (self.mean_excess, intervals, self.n_exceedances, self.std_error)
-        return tuple(
-            tail_row("mean excess", *column_values) for column_values in zip(*columns, strict=True)
-        )
+        result = []
+        for column_values in zip(*columns, strict=True):
+            result.append(tail_row("mean excess", *column_values))
+        return tuple(result)
 
     def sentences(self) -> list[str]:
         """The ends of the range, and how to read the rest."""

@@ -124,17 +124,17 @@ class EvtFit(FittedTail):
             )
             for parameter, estimate in self.params.items()
         )
-        return tuple(
-            replace(parameter_row, method=f"{self.method}, {parameter_row.method}")
-            for parameter_row in parameter_rows
-        )
+        result = []
+        for parameter_row in parameter_rows:
+            result.append(replace(parameter_row, method=f"{self.method}, {parameter_row.method}"))
+        return tuple(result)
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per parameter."""
-        return [
-            {**parameter_row, "parameter": parameter}
-            for parameter_row, parameter in zip(super().rows(), self.params, strict=True)
-        ]
+        result: list[dict[str, Any]] = []
+        for parameter_row, parameter in zip(super().rows(), self.params, strict=True):
+            result.append({**parameter_row, "parameter": parameter})
+        return result
 
     def to_frame(self) -> pd.DataFrame:
         """One row per parameter: `parameter`, `estimate`, `std_error`, ends, then the other tidy
@@ -148,9 +148,11 @@ class EvtFit(FittedTail):
 
     def _summary_columns(self, frame: pd.DataFrame) -> list[str]:
         """Columns of the printed table."""
-        return [
-            column for column in super()._summary_columns(frame) if column not in ("metric", "n")
-        ]
+        summary_columns: list[str] = []
+        for column in super()._summary_columns(frame):
+            if column not in ("metric", "n"):
+                summary_columns.append(column)
+        return summary_columns
 
     def sentences(self) -> list[str]:
         """Every parameter with its interval, then the notes."""

@@ -343,10 +343,10 @@ class GevLikelihood(SampleLikelihood):
         self, rows: Rows, data: Triple, theta: Floats, nu: Floats, ell: Floats
     ) -> tuple[Floats, ...]:
         """F and its derivatives in (θ, ν, ℓ); see `SampleLikelihood.joint`."""
-        return tuple(
-            self.samples.n[rows, None] * partial_values
-            for partial_values in gumbel_partials(theta, nu, data, ell)
-        )
+        result = []
+        for partial_values in gumbel_partials(theta, nu, data, ell):
+            result.append(self.samples.n[rows, None] * partial_values)
+        return tuple(result)
 
     def level(self, rows: Rows, theta: Floats, d: Floats, offset: Floats) -> tuple[Floats, ...]:
         """Profile in θ with the level at d for τ = `offset`; see `SampleLikelihood.level`."""

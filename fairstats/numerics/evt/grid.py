@@ -236,10 +236,10 @@ class GridLikelihood(GpdLikelihood):
     def _cache_slices(self, theta: Floats) -> list[slice]:
         """Problems at a time whose cells fit the processor's cache."""
         rows_at_a_time = max(1, _CHUNK_SIZE // (theta.shape[1] * self.samples.y.shape[1]))
-        return [
-            slice(first_row, first_row + rows_at_a_time)
-            for first_row in range(0, theta.shape[0], rows_at_a_time)
-        ]
+        cache_slices: list[slice] = []
+        for first_row in range(0, theta.shape[0], rows_at_a_time):
+            cache_slices.append(slice(first_row, first_row + rows_at_a_time))
+        return cache_slices
 
     def _excess_partials(
         self, rows: Rows, theta: Floats, nu: Floats, data: Triple | None = None
@@ -262,10 +262,10 @@ class GridLikelihood(GpdLikelihood):
             a1 - g2 * nu_column * s1 * finite_lengths - g1 * s1,
             -g2 * finite_lengths**2,
         )
-        return tuple(
-            (cell_counts * cell_term).sum(-1)
-            for cell_term in (nu_column * a - g, *first_terms, *second_terms)
-        )
+        some_cells = []
+        for cell_term in (nu_column * a - g, *first_terms, *second_terms):
+            some_cells.append((cell_counts * cell_term).sum(-1))
+        return tuple(some_cells)
 
 
 def _cells_in_nu(data: Triple) -> Callable[[Floats], tuple[Floats, Floats]]:

@@ -133,7 +133,11 @@ class ReturnLevels(Result):
 
     def rows(self) -> list[dict[str, Any]]:
         """One row per level, with `m` and its standard error."""
-        return [level_row for level_result in self.levels for level_row in level_result.rows()]
+        result: list[dict[str, Any]] = []
+        for level_result in self.levels:
+            for level_row in level_result.rows():
+                result.append(level_row)
+        return result
 
     def sentences(self) -> list[str]:
         """Each level in words."""

@@ -320,10 +320,9 @@ def batch_likelihood(
         in e: A·i,  twice: (e^(−w) − ξA)·i²,        in ξ: w + A·w_ξ,  twice: 2w_ξ + e^(−w)·w_ξ² + A·w_ξξ,
         mixed: (1 + e^(−w)·w_ξ)·i − A·e·i².
     """
-    predictors = {
-        parameter: z[:, coefficient_slice] @ regression.columns[parameter].T
-        for parameter, coefficient_slice in regression.places().items()
-    }
+    predictors = {}
+    for parameter, coefficient_slice in regression.places().items():
+        predictors[parameter] = z[:, coefficient_slice] @ regression.columns[parameter].T
     log_link = regression.link == "log"
     if log_link:
         scales = np.exp(predictors["scale"])

@@ -270,20 +270,24 @@ class ThresholdTests(OverThresholds):
         )
         metric_name = "one shape above"
         method = "score test (Northrop and Coleman)"
-        return tuple(
-            Comparison(metric=metric_name, statistic=score, pvalue=pvalue, n=n_above, method=method)
-            for score, pvalue, n_above in test_rows
-        )
+        result = []
+        for score, pvalue, n_above in test_rows:
+            result.append(
+                Comparison(
+                    metric=metric_name, statistic=score, pvalue=pvalue, n=n_above, method=method
+                )
+            )
+        return tuple(result)
 
     def rows(self) -> list[dict[str, Any]]:
         """The rows of the tests, with `white_noise` and `change`."""
         test_rows = zip(
             super().rows(), self.white_noise.tolist(), self.change.tolist(), strict=True
         )
-        return [
-            {**test_row, "white_noise": noise_value, "change": change}
-            for test_row, noise_value, change in test_rows
-        ]
+        result: list[dict[str, Any]] = []
+        for test_row, noise_value, change in test_rows:
+            result.append({**test_row, "white_noise": noise_value, "change": change})
+        return result
 
     def sentences(self) -> list[str]:
         """The lowest threshold with no p-value below .05 from there on, and the change."""

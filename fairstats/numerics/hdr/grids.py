@@ -321,9 +321,11 @@ def mirror_images(samples: FloatArray, support: tuple[float, float]) -> list[Flo
     """Where the samples lie when they are reflected at the bounds of the support, one array per
     finite bound.
     """
-    return [
-        2.0 * support_bound - samples for support_bound in support if math.isfinite(support_bound)
-    ]
+    result: list[FloatArray] = []
+    for support_bound in support:
+        if math.isfinite(support_bound):
+            result.append(2.0 * support_bound - samples)
+    return result
 
 
 def own_kernels(

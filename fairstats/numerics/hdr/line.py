@@ -381,14 +381,16 @@ def errors_with_atoms(
     # a resample of one value, as an atom with few draws beside it gives, has no density
     resamples = resamples[np.ptp(resamples, axis=1) > 0]
     if len(resamples) < 2:
-        return tuple(
-            replace(
-                region,
-                errors=np.full(np.asarray(region.intervals).shape, np.nan),
-                falpha_error=np.nan,
+        errors = []
+        for region in regions:
+            errors.append(
+                replace(
+                    region,
+                    errors=np.full(np.asarray(region.intervals).shape, np.nan),
+                    falpha_error=np.nan,
+                )
             )
-            for region in regions
-        )
+        return tuple(errors)
     resampled_regions = [estimate(resample) for resample in resamples]
     regions_with_errors = []
     for region_index, region in enumerate(regions):

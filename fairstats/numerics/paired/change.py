@@ -243,7 +243,7 @@ def finished(
         if chosen > 1
         else adjust_pvalues(pvalues, adjust)
     )
-    return tuple(
-        replace(change_row, pvalue_adjusted=float(pvalue))
-        for change_row, pvalue in zip(change_rows, adjusted_pvalues, strict=True)
-    )
+    result = []
+    for change_row, pvalue in zip(change_rows, adjusted_pvalues, strict=True):
+        result.append(replace(change_row, pvalue_adjusted=float(pvalue)))
+    return tuple(result)

@@ -170,10 +170,11 @@ def madd(
     ):
         weights = (None, None)
     weighted_scores = list(zip(scores, weights, strict=True))
-    group_sizes = [
-        group_scores.shape[1] if row_weights is None else effective_rows(row_weights)
-        for group_scores, row_weights in weighted_scores
-    ]
+    group_sizes = []
+    for group_scores, row_weights in weighted_scores:
+        group_sizes.append(
+            group_scores.shape[1] if row_weights is None else effective_rows(row_weights)
+        )
     if min(group_sizes) < MIN_ROWS:
         return f"fewer than {MIN_ROWS} rows{'' if weights[0] is None else ', by their weights'}."
     n_models = scores[0].shape[0]

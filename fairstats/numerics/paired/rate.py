@@ -97,10 +97,12 @@ class PairedRate:
     @cached_property
     def _parts(self) -> dict[int, list[score.Part]]:
         """Of unweighted rows: sign → one part per group."""
-        return {
-            sign: [self._part(cell_counts, sign).kept() for cell_counts in self.counts.totals]
-            for sign in (-1, 1)
-        }
+        parts: dict[int, list[score.Part]] = {}
+        for sign in (-1, 1):
+            parts[sign] = [
+                self._part(cell_counts, sign).kept() for cell_counts in self.counts.totals
+            ]
+        return parts
 
     @cached_property
     def gradients(self) -> Floats:

@@ -136,10 +136,10 @@ def _split_laws(tables: Strata) -> list[tuple[slice, ConditionalLaw]]:
     length = int(values_possible(flat_tables).max(initial=1))
     block = max(1, _BLOCK // length)
     rows = [slice(start, start + block) for start in range(0, flat_tables.k1.shape[0], block)]
-    return [
-        (rows_of_block, _convolve_laws(flat_tables.at(rows_of_block), length))
-        for rows_of_block in rows
-    ]
+    laws: list[tuple[slice, ConditionalLaw]] = []
+    for rows_of_block in rows:
+        laws.append((rows_of_block, _convolve_laws(flat_tables.at(rows_of_block), length)))
+    return laws
 
 
 def _convolve_laws(tables: Strata, length: int) -> ConditionalLaw:

@@ -158,7 +158,10 @@ def _find_leading(
 
     def ask(middle: int) -> None:
         neighbours = range(max(middle - NEAR, 0), min(middle + NEAR, size))
-        places = [place for place in neighbours if place not in answers]
+        places = []
+        for place in neighbours:
+            if place not in answers:
+                places.append(place)
         if places:
             answers.update(zip(places, shows(np.array(places)).tolist(), strict=True))
 

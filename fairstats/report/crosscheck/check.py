@@ -138,16 +138,18 @@ def ends(
     """Both ends of an interval; R names them `twin` + "low" and "high", and their errors with
     "_error".
     """
-    return tuple(
-        Line(
-            f"{quantity}, {words} end{of}",
-            f"{attribute}.{end}",
-            twin + end,
-            f"{twin}{end}_error" * random,
-            **how,
+    result = []
+    for end, words in (("low", "lower"), ("high", "upper")):
+        result.append(
+            Line(
+                f"{quantity}, {words} end{of}",
+                f"{attribute}.{end}",
+                twin + end,
+                f"{twin}{end}_error" * random,
+                **how,
+            )
         )
-        for end, words in (("low", "lower"), ("high", "upper"))
-    )
+    return tuple(result)
 
 
 @dataclass(frozen=True)
@@ -362,7 +364,10 @@ class Bench:
 
         Unknown ones stay so and do not count.
         """
-        known = [pvalue for pvalue in pvalues if not math.isnan(pvalue)]
+        known = []
+        for pvalue in pvalues:
+            if not math.isnan(pvalue):
+                known.append(pvalue)
         name = _ADJUSTMENTS.get(method)
         if name:
             function = "stats::p.adjust"
@@ -419,6 +424,7 @@ def column(found: Mapping[str, Any], name: str) -> list[float]:
 def rows_of(found: Mapping[str, Any]) -> list[dict[str, float]]:
     """Rows of what R returned by columns."""
     columns = {name: column(found, name) for name in found}
-    return [
-        dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
-    ]
+    rows: list[dict[str, float]] = []
+    for values in zip(*columns.values(), strict=True):
+        rows.append(dict(zip(columns, values, strict=True)))
+    return rows

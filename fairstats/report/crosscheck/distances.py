@@ -223,7 +223,10 @@ def _scores_of_sides(
 
 
 def _compare_largest(result: MaddResult, largest: LargestMadd, bench: Bench) -> Iterator[Check]:
-    computed = [comparison for comparison in result.comparisons if comparison.tests]
+    computed = []
+    for comparison in result.comparisons:
+        if comparison.tests:
+            computed.append(comparison)
     counts = result.counts
     r_function = "crosscheck_madd_largest"
     place = bench.place_of(largest)
@@ -237,7 +240,10 @@ def _compare_largest(result: MaddResult, largest: LargestMadd, bench: Bench) -> 
     if largest.cells is None or largest.method == LARGEST_CLUSTER_PERMUTATION:
         yield place.left_out("test of the largest", most, _CELLS)
         return
-    present = [group_index for group_index, n in enumerate(np.asarray(counts.sizes).tolist()) if n]
+    present = []
+    for group_index, n in enumerate(np.asarray(counts.sizes).tolist()):
+        if n:
+            present.append(group_index)
     position = {group_index: index + 1 for index, group_index in enumerate(present)}
     sides = []
     for comparison in computed:
@@ -367,10 +373,9 @@ def hfm(result: HfmResult, bench: Bench) -> Iterator[Check]:
         groups = {}
     else:
         groups = _groups_by_attribute(arguments[3], bench, result)
-    places = [
-        bench.place("hfm", f"{entry.attribute}: {entry.group}", entry.reference)
-        for entry in result.entries
-    ]
+    places = []
+    for entry in result.entries:
+        places.append(bench.place("hfm", f"{entry.attribute}: {entry.group}", entry.reference))
     seen: dict[tuple[str, str], dict[str, float]] = {}
     for entry, place in zip(result.entries, places, strict=True):
         ratio = {"hfm": bench.call(_RATIO_TWIN, entry.d, entry.d_f)}
@@ -420,10 +425,10 @@ def _groups_by_attribute(sensitive: Any, bench: Bench, result: HfmResult) -> dic
     else:
         (name,) = bench.given("attribute") or [result.entries[0].attribute]
         arguments = {str(name): sensitive}
-    return {
-        str(attribute): _texts_of(np.asarray(column).tolist())
-        for attribute, column in arguments.items()
-    }
+    groups: dict[str, list[str]] = {}
+    for attribute, column in arguments.items():
+        groups[str(attribute)] = _texts_of(np.asarray(column).tolist())
+    return groups
 
 
 def _recompute_distances(

@@ -534,7 +534,10 @@ def _of_unknown(
     patterns = np.array(counts.missing.patterns, dtype=np.float64).T
     for group in table.bounds:
         if highest:
-            other_groups = [group_name for group_name in counts.groups if group_name != group]
+            other_groups = []
+            for group_name in counts.groups:
+                if group_name != group:
+                    other_groups.append(group_name)
         else:
             other_groups = [ratios.reference]
         n_others = len(other_groups)

@@ -54,11 +54,10 @@ def posterior(result: UmPosterior, bench: Bench) -> Iterator[Check]:
     ]
     parts: list[Any] = []
     if not result.classes:
-        parts = [
-            part
-            for name in names
-            for part in _parts_of_metric(result.groups, result.reference, name)
-        ]
+        parts = []
+        for name in names:
+            for part in _parts_of_metric(result.groups, result.reference, name):
+                parts.append(part)
     reason = ""
     if result.classes:
         reason = _SEVERAL
@@ -145,12 +144,15 @@ def _parts_of_metric(
         ]
     if metric.contrast == "max":
         return [{**rates_of_metric, "contrast": "max", "group": 0}]
-    others = [group_index for group_index, label in enumerate(groups) if label != reference]
-    return [
-        {"rates": [rate], "contrast": metric.contrast, "group": group_index + 1}
-        for group_index in others
-        for rate in metric.rates
-    ]
+    others = []
+    for group_index, label in enumerate(groups):
+        if label != reference:
+            others.append(group_index)
+    parts: list[dict[str, Any] | None] = []
+    for group_index in others:
+        for rate in metric.rates:
+            parts.append({"rates": [rate], "contrast": metric.contrast, "group": group_index + 1})
+    return parts
 
 
 def _closed_form(
@@ -170,7 +172,10 @@ def _closed_form(
         return
     alpha = np.asarray(result.prior + result.counts.totals)
     successes = [CELLS.index(cell) for cell in rate.successes]
-    failures = [CELLS.index(cell) for cell in rate.cases if cell not in rate.successes]
+    failures = []
+    for cell in rate.cases:
+        if cell not in rate.successes:
+            failures.append(CELLS.index(cell))
     compared_groups = [group - 1, *([result.reference_index] if kind == "difference" else [])]
     betas = []
     for group_index in compared_groups:
@@ -291,15 +296,17 @@ def _objectives_of(metrics: tuple[str, ...]) -> list[dict[str, Any]] | None:
         parsed = [parse_metric(name, default="max") for name in metrics]
     except InputError:
         return None
-    return [
-        {
-            "rates": list(metric.rates),
-            "contrast": metric.contrast or "overall",
-            "sign": 1.0 if metric.larger_is_better else -1.0,
-            "group": 0,
-        }
-        for metric in parsed
-    ]
+    objectives: list[dict[str, Any]] = []
+    for metric in parsed:
+        objectives.append(
+            {
+                "rates": list(metric.rates),
+                "contrast": metric.contrast or "overall",
+                "sign": 1.0 if metric.larger_is_better else -1.0,
+                "group": 0,
+            }
+        )
+    return objectives
 
 
 def _obstacle_to_twin(result: UmComparison | UmRanking) -> str:

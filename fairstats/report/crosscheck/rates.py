@@ -105,7 +105,10 @@ def comparisons(result: ComparisonResult, bench: Bench) -> Iterator[Check]:
     counts: Any = result.counts
     rows = result.comparisons
     rates = {comparison.metric: _rate_of(counts, comparison.metric) for comparison in rows}
-    known_rates = {metric: rate for metric, rate in rates.items() if rate is not None}
+    known_rates = {}
+    for metric, rate in rates.items():
+        if rate is not None:
+            known_rates[metric] = rate
     if len(known_rates) < len(rates):
         for comparison in rows:
             yield bench.place_of(comparison).left_out(
@@ -144,7 +147,10 @@ def _compare_at_every_look(
     """Limits, statistics and p-values that hold at every look, of what has an answer."""
     counts: Any = result.counts
     settings = result.settings
-    answered = [comparison for comparison in result.comparisons if comparison.tests]
+    answered = []
+    for comparison in result.comparisons:
+        if comparison.tests:
+            answered.append(comparison)
     if not answered:
         return
     interval_level = settings.confidence_level
@@ -341,11 +347,11 @@ def _table_of_pair(comparison: RateComparison, counts: Any, rate: Rate) -> tuple
     """Successes and cases of the group and its reference."""
     successes = counts.total(*rate.successes)
     cases = counts.total(*rate.cases)
-    return tuple(
-        total[counts.groups.index(group)]
-        for group in (comparison.group, comparison.reference)
-        for total in (successes, cases)
-    )
+    table = []
+    for group in (comparison.group, comparison.reference):
+        for total in (successes, cases):
+            table.append(total[counts.groups.index(group)])
+    return tuple(table)
 
 
 def _compare_exact_tests(
@@ -355,7 +361,10 @@ def _compare_exact_tests(
     r_function = "exact_unconditional"
     # equivalence is both ends of the fair range: the limits and the p-value of the verdict have
     # them
-    tests = [test for test in comparison.tests if test.exact and test.alternative in null_values]
+    tests = []
+    for test in comparison.tests:
+        if test.exact and test.alternative in null_values:
+            tests.append(test)
     if not tests:
         return
     answer = bench.call(
@@ -391,11 +400,10 @@ def _compare_bootstrap(
         )
         return
     null_values = settings._null_values(result.scale)
-    tests = [
-        test
-        for test in comparison.tests
-        if test.method == interval.method and test.alternative in null_values
-    ]
+    tests = []
+    for test in comparison.tests:
+        if test.method == interval.method and test.alternative in null_values:
+            tests.append(test)
     levels = [settings.confidence_level, 2 * comparison.bounds.confidence_level - 1]
     answer = bench.call(
         r_function,
@@ -515,13 +523,15 @@ def worst_case(result: WorstCaseResult, bench: Bench) -> Iterator[Check]:
     counts = result.counts
     rows = result.bounds
     patterns = np.array(counts.missing.patterns, dtype=np.float64).T
-    known_rates = [
-        (find_metric(comparison.metric), _rate_of(counts, comparison.metric)) for comparison in rows
-    ]
+    known_rates = []
+    for comparison in rows:
+        known_rates.append((find_metric(comparison.metric), _rate_of(counts, comparison.metric)))
     scales = []
     for metric, _ in known_rates:
         scales.append("ratio" if metric and metric.contrast == "ratio" else "difference")
-    rates = [rate.name if rate else "" for _, rate in known_rates]
+    rates = []
+    for _, rate in known_rates:
+        rates.append(rate.name if rate else "")
     level = rows[0].confidence_interval.confidence_level
     totals = table_arguments(counts)[0]
     group_positions = positions(counts, rows)

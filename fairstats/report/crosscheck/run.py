@@ -152,7 +152,10 @@ def _until_r_fails(checks: Iterable[Check], result: Result, bench: Bench) -> Ite
     except RBackendError as problem:
         cause = " ".join(str(problem).split())
         note = f"not computed, because R stopped: {cause}"
-        lacking = [row for row in _rows_of(result) if _names_of_row(row) not in reached]
+        lacking = []
+        for row in _rows_of(result):
+            if _names_of_row(row) not in reached:
+                lacking.append(row)
         for row in lacking or [{"metric": result.title}]:
             yield bench.place(*_names_of_row(row)).left_out(
                 "estimate", row.get("estimate", np.nan), note
@@ -184,13 +187,12 @@ def _names_of_row(row: Mapping[Any, Any]) -> tuple[str, str, str]:
 
 def _recompute_family(report: AuditReport, bench: Bench) -> Iterator[Check]:
     """Every adjusted p-value of an audit whose family is the audit, as `adjust_over_audit` says."""
-    rows = [
-        (section, row, chosen_among(result))
-        for section in report.sections
-        for result in section.results
-        if hasattr(result, "_with_adjusted")
-        for row in result.rows()
-    ]
+    rows = []
+    for section in report.sections:
+        for result in section.results:
+            if hasattr(result, "_with_adjusted"):
+                for row in result.rows():
+                    rows.append((section, row, chosen_among(result)))
     raw_pvalues = [float(np.minimum(row["pvalue"] * factor, 1.0)) for _, row, factor in rows]
     if any(factor > 1 for *_, factor in rows):
         method = "bonferroni"
@@ -215,7 +217,10 @@ def _arguments_of_report(
     """
     columns = report.columns
     labels = {"y_true": columns.pos_label_true, "y_pred": columns.pos_label_pred}
-    named = {name: label for name, label in labels.items() if label is not None}
+    named = {}
+    for name, label in labels.items():
+        if label is not None:
+            named[name] = label
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairstatsWarning)
         arguments = build_input(

@@ -91,10 +91,9 @@ def _cases_of_cells(result: SubgroupResult) -> Floats:
 def _membership(result: SubgroupResult) -> Floats:
     """1 where a cell lies in a subgroup, shape (cells, subgroups)."""
     counts = result.counts
-    columns = {
-        name: np.array([level[position] for level in counts.levels], dtype=str)
-        for position, name in enumerate(counts.attributes)
-    }
+    columns = {}
+    for position, name in enumerate(counts.attributes):
+        columns[name] = np.array([level[position] for level in counts.levels], dtype=str)
     inside = np.ones((len(counts.levels), len(result.comparisons)))
     for position, comparison in enumerate(result.comparisons):
         for attribute, value in zip(comparison.attributes, comparison.values, strict=True):

@@ -105,7 +105,11 @@ class Crosscheck:
     @property
     def disagreements(self) -> tuple[Check, ...]:
         """The quantities that disagree."""
-        return tuple(check for check in self.checks if check.verdict == DISAGREES)
+        result = []
+        for check in self.checks:
+            if check.verdict == DISAGREES:
+                result.append(check)
+        return tuple(result)
 
     @property
     def sources(self) -> tuple[str, ...]:
@@ -144,7 +148,10 @@ class Crosscheck:
             Every quantity; otherwise only those that disagree, or could not be recomputed.
         """
         full = check_flag("full", full)
-        shown = [check for check in self.checks if full or not check.agreed]
+        shown = []
+        for check in self.checks:
+            if full or not check.agreed:
+                shown.append(check)
         numbers = self.numbers
         lines = [f"Cross-check in R {self.r_version}: {printable(self.title)}".rstrip(": "), ""]
         for place, members in groupby(shown, key=_place_in_words):
@@ -160,11 +167,11 @@ class Crosscheck:
     def notes(self) -> list[str]:
         """What was compared how, and what was not."""
         verdict_counts = self.counts()
-        return [
-            f"{verdict_counts[verdict]} {words}"
-            for verdict, words in _NOTES.items()
-            if verdict_counts[verdict]
-        ]
+        result: list[str] = []
+        for verdict, words in _NOTES.items():
+            if verdict_counts[verdict]:
+                result.append(f"{verdict_counts[verdict]} {words}")
+        return result
 
     def verdict_line(self) -> str:
         """How many agree, as "N of N agree"."""

@@ -64,8 +64,14 @@ def run_ecd(inputs: AuditInput) -> list[Result]:
     sizes = np.array([sample.n for sample in groups])
     named = None if inputs.reference == "highest" else inputs.reference
     reference = labels[find_reference(labels, named, sizes=sizes)[0]]
-    first = [sample for sample in groups if sample.group == reference]
-    others = [sample for sample in groups if sample.group != reference]
+    first = []
+    for sample in groups:
+        if sample.group == reference:
+            first.append(sample)
+    others = []
+    for sample in groups:
+        if sample.group != reference:
+            others.append(sample)
     averages = CounterfactualSample(
         inputs.attributes[0], (*first, *others), "other", settings.confidence_level, note=note
     )
@@ -122,7 +128,10 @@ _MEANING = {**MEANING, "insufficient evidence": "no interval is known to hold, n
 
 
 def _show_ecd(section: Section, view: SetView) -> Iterator[Part]:
-    extremes = [result for result in section.results if isinstance(result, EcdResult)]
+    extremes = []
+    for result in section.results:
+        if isinstance(result, EcdResult):
+            extremes.append(result)
     for result in extremes:
         ordered = order_comparisons(result.comparisons, lambda comparison: abs(comparison.estimate))
         figures = one_row(tuple(return_levels(result, one.group) for one in ordered[:PICTURED]))

@@ -78,7 +78,10 @@ def run_madd(inputs: AuditInput) -> list[Result]:
 
 def _show_madd(section: Section, view: SetView) -> Iterator[Part]:
     charts = tuple(chart for chart in view.charts if chart.kind == "distance")
-    areas = [result for result in view.results if isinstance(result, AbrocaResult)]
+    areas = []
+    for result in view.results:
+        if isinstance(result, AbrocaResult):
+            areas.append(result)
     for result in section.results:
         if not isinstance(result, MaddResult):
             continue

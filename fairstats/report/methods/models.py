@@ -55,7 +55,10 @@ def compare_models(inputs: AuditInput) -> list[Result]:
         names = tuple(counted.columns.get(role, role) for role in ("y_pred", "y_pred_b"))
     else:
         return []
-    metrics = [name for name in MODEL_METRICS if available(name, models)]
+    metrics = []
+    for name in MODEL_METRICS:
+        if available(name, models):
+            metrics.append(name)
     if not metrics:
         return []
     settings = replace(

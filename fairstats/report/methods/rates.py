@@ -184,11 +184,10 @@ _POWER_HEADS = (
 
 def _show_rates(section: Section, view: SetView) -> Iterator[Part]:
     charts = tuple(chart for chart in view.charts if chart.kind != "distance")
-    impacts = [
-        result
-        for result in section.results
-        if isinstance(result, RatioResult) and result.metric in _DISPARATE_IMPACTS
-    ]
+    impacts = []
+    for result in section.results:
+        if isinstance(result, RatioResult) and result.metric in _DISPARATE_IMPACTS:
+            impacts.append(result)
     if charts:
         if impacts:
             lead = _lead_of_rates(impacts[0])
@@ -413,10 +412,9 @@ _WITHIN_STRATA = {
 
 def _words_of_registry() -> dict[str, Words]:
     """Of every metric of the registry, and of its comparisons within strata where it has them."""
-    words = {
-        name: Words(text=metric.definition, cites=metric.references, title=metric.title)
-        for name, metric in METRICS.items()
-    }
+    words = {}
+    for name, metric in METRICS.items():
+        words[name] = Words(text=metric.definition, cites=metric.references, title=metric.title)
     for name, metric in METRICS.items():
         if not can_be_adjusted(metric):
             continue

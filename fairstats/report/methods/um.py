@@ -144,7 +144,10 @@ def _planes_of(result: UmPosterior) -> list[_GroupPlane]:
         if cases and other_cases
     }
     planes = []
-    others = [group for group in result.groups if group != result.reference]
+    others = []
+    for group in result.groups:
+        if group != result.reference:
+            others.append(group)
     for position, group in enumerate(others):
         of_group = draws[:, position]
         if np.isnan(of_group).any() or not {group, result.reference} <= with_cases:

@@ -214,12 +214,12 @@ def _tables_agree() -> Outcomes:
     first = {number.name: float(number.printed) for number in items["table-1"].numbers}
     second = {number.name: float(number.printed) for number in items["table-12.1"].numbers}
     methods = dict.fromkeys(name.split(", ")[0] for name in first)
-    return {
-        method: Outcome(
+    tables_agree = {}
+    for method in methods:
+        tables_agree[method] = Outcome(
             max(abs(first[name] - second[name]) for name in first if name.startswith(f"{method}, "))
         )
-        for method in methods
-    }
+    return tables_agree
 
 
 COMPUTATIONS = {

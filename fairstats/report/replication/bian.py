@@ -155,9 +155,10 @@ def _average_ranks(item: str, *, largest_first: bool) -> np.ndarray:
 
 def _ranks_of(item: str, *, largest_first: bool) -> Outcomes:
     ranks = _average_ranks(item, largest_first=largest_first)
-    return {
-        f"average rank, {rule}": Outcome(float(r)) for rule, r in zip(RULES, ranks, strict=True)
-    }
+    result = {}
+    for rule, r in zip(RULES, ranks, strict=True):
+        result[f"average rank, {rule}"] = Outcome(float(r))
+    return result
 
 
 def _figure_2(item: str) -> Outcomes:

@@ -223,7 +223,11 @@ class Item:
     @property
     def data_sets(self) -> tuple[DatasetDescription, ...]:
         """Descriptions of those of the data that the catalogue has."""
-        return tuple(entry(name).about for name in self.data if not name.startswith("("))
+        result = []
+        for name in self.data:
+            if not name.startswith("("):
+                result.append(entry(name).about)
+        return tuple(result)
 
     @property
     def licence(self) -> str:

@@ -69,10 +69,10 @@ def _table_1_mitigated() -> Outcomes:
 
 def _standard_errors() -> Outcomes:
     """(1 + ξ)/√k, the likelihood's standard error of ξ at k = 50."""
-    return {
-        f"ξ, {group}": Outcome((1 + shape) / math.sqrt(_EXCEEDANCES))
-        for group, (_, _, shape, _) in _ORIGINAL.items()
-    }
+    standard_errors = {}
+    for group, (_, _, shape, _) in _ORIGINAL.items():
+        standard_errors[f"ξ, {group}"] = Outcome((1 + shape) / math.sqrt(_EXCEEDANCES))
+    return standard_errors
 
 
 def _section_2() -> Outcomes:

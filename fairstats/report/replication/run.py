@@ -112,7 +112,9 @@ def read_record(key: str) -> Record:
 
 def _read_outcome(values: list[Any]) -> Outcome:
     """What is missing stands as null in the record."""
-    present: list[Any] = [float("nan") if value is None else value for value in values]
+    present: list[Any] = []
+    for value in values:
+        present.append(float("nan") if value is None else value)
     return Outcome(*present)
 
 

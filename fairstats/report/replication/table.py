@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from fairstats.ground.checks import check_choice
 from fairstats.ground.lazy import pd
-from fairstats.ground.results import latex_table, printed
+from fairstats.ground.results import html_table, html_text, latex_table, printed
 from fairstats.report.replication.items import (
     HOLDS,
     OPEN,
@@ -115,15 +114,19 @@ class ReplicationRow:
     def numbers(self) -> tuple[ReplicatedNumber, ...]:
         """Every number of the item."""
         outcomes = self.record.outcomes
-        return tuple(
-            ReplicatedNumber(number, outcomes.get(number.name, _NOTHING))
-            for number in self.item.numbers
-        )
+        result = []
+        for number in self.item.numbers:
+            result.append(ReplicatedNumber(number, outcomes.get(number.name, _NOTHING)))
+        return tuple(result)
 
     @property
     def judged(self) -> tuple[ReplicatedNumber, ...]:
         """The numbers that are judged, not only shown."""
-        return tuple(number for number in self.numbers if number.number.rule != "beside")
+        result = []
+        for number in self.numbers:
+            if number.number.rule != "beside":
+                result.append(number)
+        return tuple(result)
 
     @property
     def verdict(self) -> str:
@@ -257,7 +260,10 @@ class Replication:
         """How many items of every paper hold."""
         found = []
         for paper, title in PAPERS.items():
-            own = [row.verdict for row in self.rows if row.item.paper == paper]
+            own = []
+            for row in self.rows:
+                if row.item.paper == paper:
+                    own.append(row.verdict)
             if own:
                 parts = []
                 for verdict in reversed(VERDICTS):
@@ -306,18 +312,9 @@ class Replication:
 
     def to_html(self) -> str:
         """A ``section`` with the table."""
-        heads = "".join(f"<th>{head}</th>" for head in _HEADS)
-        body = "".join(
-            "<tr>"
-            + "".join(f"<td>{html.escape(text)}</td>" for text in _texts_of_row(row))
-            + "</tr>"
-            for row in self.rows
-        )
-        notes = "".join(f"<p>{html.escape(note)}</p>" for note in self.notes())
-        return (
-            f"<section><h4>{self.title}</h4><table><thead><tr>{heads}</tr></thead>"
-            f"<tbody>{body}</tbody></table>{notes}</section>"
-        )
+        table = html_table(_HEADS, [_texts_of_row(row) for row in self.rows])
+        notes = "".join(f"<p>{html_text(note)}</p>" for note in self.notes())
+        return f"<section><h4>{self.title}</h4>{table}{notes}</section>"
 
     def _repr_html_(self) -> str:
         return self.to_html()
@@ -392,7 +389,10 @@ def _markdown_of_numbers(row: ReplicationRow) -> Iterator[str]:
 
 
 def _markdown_of_data(rows: tuple[ReplicationRow, ...]) -> Iterator[str]:
-    abouts = {about.name: about for row in rows for about in row.item.data_sets}
+    abouts = {}
+    for row in rows:
+        for about in row.item.data_sets:
+            abouts[about.name] = about
     yield "| name | data set | licence |"
     yield "| --- | --- | --- |"
     for name, about in sorted(abouts.items()):

@@ -249,7 +249,10 @@ def _averages(item: str) -> Outcomes:
     cells = {name: float(number.printed) for name, number in _printed(item).items()}
     found = {}
     for part in ("LR", "KN", "DT", "NB", "gender", "poverty", "disability"):
-        own = [value for name, value in cells.items() if part in name.split(", ")]
+        own = []
+        for name, value in cells.items():
+            if part in name.split(", "):
+                own.append(value)
         found[f"average {part}"] = Outcome(float(np.mean(own)))
     return found
 

@@ -114,7 +114,10 @@ def _failure_by_r(vignette: Vignette, said: str) -> str:
     place_words = hint = ""
     if quitting := _QUITTING.search(said):
         line = int(quitting["line"])
-        before = [chunk for chunk in vignette.chunks if chunk.line <= line]
+        before = []
+        for chunk in vignette.chunks:
+            if chunk.line <= line:
+                before.append(chunk)
         if before:
             place_words = f", chunk {before[-1].name}"
         else:
@@ -166,7 +169,10 @@ def build_vignettes(
     check_whole("jobs", jobs, low=1)
     check_choice("to", to, ("html", "docx", "pdf"))
     vignettes = _vignettes_named(names)
-    given_files = [value for value in (params or {}).values() if Path(value).is_file()]
+    given_files = []
+    for value in (params or {}).values():
+        if Path(value).is_file():
+            given_files.append(value)
     inputs = Inputs([*(vignette.path for vignette in vignettes), *given_files])
 
     def target_of(vignette: Vignette) -> Path:

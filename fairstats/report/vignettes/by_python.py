@@ -273,9 +273,10 @@ def _run_chunks(vignette: Vignette, place: Surroundings, *, with_r: bool) -> dic
         raise VignetteError(
             f"vignette {vignette.name}: the kernel ended {place_words}: {problem}"
         ) from problem
-    return {
-        chunk.number: list(notebook.cells[position].outputs) for position, chunk in owner.items()
-    }
+    run_chunks: dict[int, list[Any]] = {}
+    for position, chunk in owner.items():
+        run_chunks[chunk.number] = list(notebook.cells[position].outputs)
+    return run_chunks
 
 
 def _make_kernel(place: Surroundings) -> Any:

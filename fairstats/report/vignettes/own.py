@@ -78,7 +78,10 @@ def write_vignette(
         },
     }
     check_outcomes(asked.get("y_true"), asked.get("y_pred"))
-    named = {role: _names_given(asked[role]) for role in _COLUMNS if role in asked}
+    named = {}
+    for role in _COLUMNS:
+        if role in asked:
+            named[role] = _names_given(asked[role])
     roles = reading_roles(named)
     read_roles(Path(data), roles, ReadingOptions())
     sensitive = named["sensitive_features"]
@@ -127,9 +130,15 @@ def _path_from(folder: Path, data: str | os.PathLike[str]) -> str:
 
 def reading_roles(named: Mapping[str, Sequence[str]]) -> Roles:
     """What the columns of a file are read as; `named`: argument of `audit` → columns."""
-    numbers = [name for role in _NUMBERS for name in named.get(role, ())]
+    numbers = []
+    for role in _NUMBERS:
+        for name in named.get(role, ()):
+            numbers.append(name)
     features = named.get("features", ())
-    labels = [name for role in _LABELS for name in named.get(role, ())]
+    labels = []
+    for role in _LABELS:
+        for name in named.get(role, ()):
+            labels.append(name)
     return Roles.of(labels, numbers, features)
 
 
@@ -191,7 +200,10 @@ def vignette_of_report(
         **{name: getattr(s, name) for name in _SETTINGS},
     }
     several = {"y_pred": audited_columns.models, "score": audited_columns.model_scores}
-    roles = {role: models for role, models in several.items() if models}
+    roles = {}
+    for role, models in several.items():
+        if models:
+            roles[role] = models
     return write_vignette(path, data, of_vignette | roles, overwrite=overwrite)
 
 

@@ -81,7 +81,10 @@ def find_vignette(name: str) -> Path:
     if wanted in names:
         matching = [wanted]
     else:
-        matching = [candidate for candidate in names if wanted and wanted in candidate]
+        matching = []
+        for candidate in names:
+            if wanted and wanted in candidate:
+                matching.append(candidate)
     if len(matching) != 1:
         allowed = "the path of an .Rmd file" + (f", or one of {', '.join(names)}" if names else "")
         raise InputError("name", got=repr(name), allowed=allowed)
@@ -171,9 +174,9 @@ class Vignette:
                 raise InputError(
                     "--param", got=repr(name), allowed=allowed, cure="--param data=FILE"
                 )
-        stored = {
-            name: str(self.path.resolve().parent / value) for name, value in values_found.items()
-        }
+        stored = {}
+        for name, value in values_found.items():
+            stored[name] = str(self.path.resolve().parent / value)
         values_found = {
             name: stored[name] if Path(stored[name]).is_file() else values_found[name]
             for name in values_found
@@ -207,10 +210,9 @@ def parse(text: str, path: Path) -> Vignette:
     text = text.replace("\r\n", "\n")
     header = _HEADER.match(text)
     if header:
-        fields = {
-            matched["name"]: _read_scalar(matched["value"])
-            for matched in _FIELD.finditer(header["fields"])
-        }
+        fields = {}
+        for matched in _FIELD.finditer(header["fields"]):
+            fields[matched["name"]] = _read_scalar(matched["value"])
     else:
         fields = {}
     if not fields.get("title"):

@@ -312,14 +312,19 @@ def _named_references(reference: Any, counted: Sequence[Counted]) -> list[str]:
         check_label(
             "reference", group_name, "a group, or several", "name a group of one of the tables"
         )
-    labels_given = [
-        label_text(group_name) for group_name in references_given if group_name is not None
-    ]
+    labels_given = []
+    for group_name in references_given:
+        if group_name is not None:
+            labels_given.append(label_text(group_name))
     for group_name in labels_given:
         check_choice(
             "reference", group_name, known_groups, cure="name a group of one of the tables"
         )
-    return [group_name for group_name in labels_given if group_name != "highest"]
+    named_references: list[str] = []
+    for group_name in labels_given:
+        if group_name != "highest":
+            named_references.append(group_name)
+    return named_references
 
 
 def _counts_without(counts: SelectionCounts, groups: tuple[str, ...]) -> SelectionCounts:
@@ -359,7 +364,10 @@ def _bounds_of_ratio(
     largest ones a limit.
     """
     if reference is None:
-        others = [group_index for group_index in range(len(counts.groups)) if group_index != group]
+        others = []
+        for group_index in range(len(counts.groups)):
+            if group_index != group:
+                others.append(group_index)
     else:
         others = [reference]
     level_of_each = 1 - (1 - level) / len(others)

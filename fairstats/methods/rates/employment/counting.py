@@ -272,11 +272,11 @@ def _of_counts(data: Mapping[Any, Any], steps: tuple[str, ...]) -> list[Counted]
             (("race",), _add_up_cells(data, 1)),
             (("sex", "race"), crossed),
         ]
-    return [
-        counted
-        for attributes_of_table, table_cells in tables
-        for counted in _of_steps(attributes_of_table, table_cells, steps)
-    ]
+    result: list[Counted] = []
+    for attributes_of_table, table_cells in tables:
+        for counted in _of_steps(attributes_of_table, table_cells, steps):
+            result.append(counted)
+    return result
 
 
 def _add_up_cells(data: Mapping[Any, Any], place: int) -> dict[Any, Any]:
@@ -321,22 +321,24 @@ def _of_steps(
         ("overall", 0, len(steps)),
         *((step_name, position, position + 1) for position, step_name in enumerate(steps)),
     ]
-    return [
-        Counted(
-            by,
-            step_name,
-            SelectionCounts.from_counts(
-                {
-                    group_name: (
-                        step_numbers[last_step],
-                        step_numbers[first_step] - step_numbers[last_step],
-                    )
-                    for group_name, step_numbers in passed.items()
-                }
-            ),
+    result: list[Counted] = []
+    for step_name, first_step, last_step in step_spans:
+        result.append(
+            Counted(
+                by,
+                step_name,
+                SelectionCounts.from_counts(
+                    {
+                        group_name: (
+                            step_numbers[last_step],
+                            step_numbers[first_step] - step_numbers[last_step],
+                        )
+                        for group_name, step_numbers in passed.items()
+                    }
+                ),
+            )
         )
-        for step_name, first_step, last_step in step_spans
-    ]
+    return result
 
 
 def _with_unknown(tables: list[Counted], unknown: Any) -> list[Counted]:

@@ -18,7 +18,7 @@ from fairstats.ground.checks import check_choice, check_that
 from fairstats.ground.counts import SelectionCounts
 from fairstats.ground.groups import INTERSECTION, group_index
 from fairstats.ground.lazy import Axes
-from fairstats.ground.results import Result
+from fairstats.ground.results import Result, html_table
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.writing import CSV, HTML, write_file
 from fairstats.methods.rates.bounds import Bounds
@@ -204,7 +204,11 @@ class AdverseImpact(Result):
     @property
     def comparisons(self) -> tuple[RateComparison, ...]:
         """Every comparison of every table, in the order of the tables."""
-        return tuple(comparison for table in self.tables for comparison in table.comparisons)
+        result = []
+        for table in self.tables:
+            for comparison in table.comparisons:
+                result.append(comparison)
+        return tuple(result)
 
     def by(self, *attributes: str) -> Self:
         """The tables of one set of attributes.
@@ -284,20 +288,24 @@ class AdverseImpact(Result):
                 for table in self.tables
                 for comparison in table.comparisons
             )
-            return [
-                f"{table_name}, {comparison.group}: rate {comparison.rate:.3f}, "
-                f"impact ratio {comparison.estimate:.3f} to"
-                f" {comparison.reference}."
-                for table_name, comparison in named_comparisons
-            ]
-        return [
-            f"{table.name}: {sentence}{self._practical_words(comparison, figures)}"
-            for table in self.tables
-            if table.result is not None
-            for sentence, comparison, figures in zip(
-                table.result.sentences(), table.comparisons, table.figures, strict=True
-            )
-        ]
+            found: list[str] = []
+            for table_name, comparison in named_comparisons:
+                found.append(
+                    f"{table_name}, {comparison.group}: rate {comparison.rate:.3f}, "
+                    f"impact ratio {comparison.estimate:.3f} to"
+                    f" {comparison.reference}."
+                )
+            return found
+        result: list[str] = []
+        for table in self.tables:
+            if table.result is not None:
+                for sentence, comparison, figures in zip(
+                    table.result.sentences(), table.comparisons, table.figures, strict=True
+                ):
+                    result.append(
+                        f"{table.name}: {sentence}{self._practical_words(comparison, figures)}"
+                    )
+        return result
 
     def _practical_words(self, c: RateComparison, figures: ImpactFigures) -> str:
         """What the table says in the practitioner's words."""
@@ -507,23 +515,16 @@ def _render_page(result: AdverseImpact) -> str:
             page_parts.append(f"<dt>{escape(ABOUT[about_key])}</dt><dd>{escape(about_text)}</dd>")
     page_parts.append("</dl>")
     for table in result.tables:
-        escaped_name, headings = (
-            escape(table.name),
-            "".join(
-                f'<th scope="col">{escape(escaped_name)}</th>'
-                for escaped_name in _table_headings(result)
-            ),
+        table_in_html = html_table(
+            _table_headings(result),
+            _rows_as_text(result, table),
+            caption=table.name,
+            row_headings=True,
         )
         page_parts.append(
-            f'<div class="wide" tabindex="0" role="region" aria-label="{escaped_name}"><table>'
+            '<div class="wide" tabindex="0" role="region"'
+            f' aria-label="{escape(table.name)}">{table_in_html}</div>'
         )
-        page_parts.append(
-            f"<caption>{escaped_name}</caption><thead><tr>{headings}</tr></thead><tbody>"
-        )
-        for first_cell, *rest_of_row in _rows_as_text(result, table):
-            other_cells = "".join(f"<td>{escape(cell)}</td>" for cell in rest_of_row)
-            page_parts.append(f'<tr><th scope="row">{escape(first_cell)}</th>{other_cells}</tr>')
-        page_parts.append("</tbody></table></div>")
         for remark in _remarks_below_table(table):
             page_parts.append(f"<p class=note>{escape(remark)}</p>")
     page_parts.append(f'<p class="note">{escape(" ".join(_explain_numbers(result)))}</p>')

@@ -315,11 +315,11 @@ def _predictions_by_model(y_pred: Any, y_pred_b: Any) -> dict[str, Any]:
                 "y_pred_b", got=received, allowed=allowed, cure="put it into the mapping"
             )
         return {str(model_name): values for model_name, values in y_pred.items()}
-    return {
-        model_name: values
-        for model_name, values in (("A", y_pred), ("B", y_pred_b))
-        if values is not None
-    }
+    predictions: dict[str, Any] = {}
+    for model_name, values in (("A", y_pred), ("B", y_pred_b)):
+        if values is not None:
+            predictions[model_name] = values
+    return predictions
 
 
 def _scores_by_model(score: Any) -> dict[str, Any]:

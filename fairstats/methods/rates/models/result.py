@@ -344,13 +344,15 @@ def _values_of(
         warnings.simplefilter("ignore", FairstatsWarning)  # the changes warn of the same
         compared = compare_metric(metric, counts, own_settings, reference).comparisons
     field_names = [field.name for field in fields(results.Comparison)]
-    return [
-        ModelValue(
-            model=model,
-            **{field_name: getattr(comparison, field_name) for field_name in field_names},
+    values = []
+    for comparison in compared:
+        values.append(
+            ModelValue(
+                model=model,
+                **{field_name: getattr(comparison, field_name) for field_name in field_names},
+            )
         )
-        for comparison in compared
-    ]
+    return values
 
 
 def _accuracy_by_group(counts: Any, model: str, settings: Inference) -> Iterator[ModelValue]:

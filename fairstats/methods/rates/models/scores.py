@@ -208,7 +208,10 @@ def abroca(
         )
     noise = curve_gaps[:, 1:] - curve_gaps[:, :1]
     grid_step = 1 / observed.shape[1]
-    places = [place_values for sample in samples for place_values in sample.places]
+    places = []
+    for sample in samples:
+        for place_values in sample.places:
+            places.append(place_values)
     unseen = {}
     for model, baseline in pairs:
         unseen[(model, baseline)] = [

@@ -104,29 +104,29 @@ class ModelRows:
         pos_label = _by_column("pos_label", arguments.pos_label, column_names)
         label_values = _by_column("label_values", arguments.label_values, column_names)
         binary_read = binary_columns(pos_label, label_values, **label_columns)
-        codes_by_column = {
-            column_name: np.where(coded_column.codes < 0, np.nan, coded_column.codes)
-            for column_name, coded_column in binary_read.items()
-            if coded_column
-        }
-        numbers = {
-            column_name: as_float_column(values, "score") for column_name, values in scores.items()
-        }
+        codes_by_column = {}
+        for column_name, coded_column in binary_read.items():
+            if coded_column:
+                codes_by_column[column_name] = np.where(
+                    coded_column.codes < 0, np.nan, coded_column.codes
+                )
+        numbers = {}
+        for column_name, values in scores.items():
+            numbers[column_name] = as_float_column(values, "score")
         for column_name, values in numbers.items():
             is_known = ~np.isnan(values)
             numbers[column_name] = np.where(is_known, 0.0, np.nan)
             numbers[column_name][is_known] = on_unit_interval(values[is_known], "score")
         true_codes = codes_by_column.pop("y_true", None)
         answers = [*codes_by_column.values(), *numbers.values()]
-        lengths = {
-            column_name: coded_column.size
-            for column_name, coded_column in {
-                "y_true": true_codes,
-                **codes_by_column,
-                **numbers,
-            }.items()
-            if coded_column is not None
-        }
+        lengths = {}
+        for column_name, known_values in {
+            "y_true": true_codes,
+            **codes_by_column,
+            **numbers,
+        }.items():
+            if known_values is not None:
+                lengths[column_name] = known_values.size
         check_one_length(", ".join(lengths), lengths)
         lacking = np.isnan(answers[1:]).any(axis=0)
         if codes_by_column:
@@ -193,11 +193,11 @@ def _by_column(argument: str, value: Any, columns: Mapping[str, str]) -> Any:
     labels = {}
     for column_name, column in columns.items():
         labels[column] = value.get(column_name, value.get("y_pred"))
-    return {
-        column_name: column_value
-        for column_name, column_value in {"y_true": value.get("y_true"), **labels}.items()
-        if column_value is not None
-    }
+    result = {}
+    for column_name, column_value in {"y_true": value.get("y_true"), **labels}.items():
+        if column_value is not None:
+            result[column_name] = column_value
+    return result
 
 
 def compare_all(
@@ -391,7 +391,10 @@ class _ComparisonWork:
 
     def _scored_models(self, name: str, rows: ModelRows) -> ScoredModels:
         """The models that have scores, and the pairs of which both have."""
-        models = [model for model in self.models if model in rows.scores]
+        models = []
+        for model in self.models:
+            if model in rows.scores:
+                models.append(model)
         pairs = []
         positions = []
         for pair in self.pairs:
@@ -535,9 +538,11 @@ def _check_metrics(asked: Any, rows: ModelRows | None) -> tuple[str, ...]:
             reason = "they compare rows of equal weight, and these have weights or clusters"
             suggestion = "Without sample_weight= and cluster= they are of the rows as they are."
             caution(f"{', '.join(left_out)} are left out: {reason}. {suggestion}", DataWarning)
-        return tuple(
-            metric_name for metric_name in (*audited, *QUANTITIES) if available(metric_name, rows)
-        )
+        metrics = []
+        for metric_name in (*audited, *QUANTITIES):
+            if available(metric_name, rows):
+                metrics.append(metric_name)
+        return tuple(metrics)
     if isinstance(asked, str):
         asked = [asked]
     are_names = isinstance(asked, (list, tuple)) and all(

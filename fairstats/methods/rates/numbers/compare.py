@@ -456,7 +456,10 @@ def _find_side(
         )
     # only means know the rest: the functions that ask say so
     means: MeanValues = values  # type: ignore[assignment]
-    others = [place for place in range(len(counts.groups)) if place != group]
+    others = []
+    for place in range(len(counts.groups)):
+        if place != group:
+            others.append(place)
     if reference == _REST_PLACE:
         rest = MeanValues(means.rest_of(group), means.column, means.root)
         contrast = None
