@@ -155,12 +155,14 @@ def power_ratio(s: Floats, shape: Floats) -> Floats:
 
     +inf where it overflows.
     """
-    s, xi = np.broadcast_arrays(
-        np.asarray(s, dtype=np.float64), np.asarray(shape, dtype=np.float64)
-    )
-    safe_shape = np.where(np.abs(xi) < 1e-300, 1.0, xi)
+    s = np.asarray(s, dtype=np.float64)
+    xi = np.asarray(shape, dtype=np.float64)
+    is_flat = np.abs(xi) < 1e-300
+    has_flat = bool(is_flat.any())
+    safe_shape = np.where(is_flat, 1.0, xi) if has_flat else xi
     with np.errstate(over="ignore"):
-        return np.where(np.abs(xi) < 1e-300, s, np.expm1(xi * s) / safe_shape)
+        ratio = np.asarray(np.expm1(xi * s) / safe_shape)
+    return np.where(is_flat, s, ratio) if has_flat else ratio
 
 
 def power_ratio_shape_derivative(s: Floats, shape: Floats) -> Floats:
@@ -181,15 +183,15 @@ def power_ratio_shape_derivative(s: Floats, shape: Floats) -> Floats:
 
 def exponential_scale(z: Numbers, shape: Numbers) -> Floats:
     """log(1 + ξz)/ξ, z itself at ξ = 0; −inf below and +inf above the support."""
-    z, xi = np.broadcast_arrays(
-        np.asarray(z, dtype=np.float64), np.asarray(shape, dtype=np.float64)
-    )
+    z = np.asarray(z, dtype=np.float64)
+    xi = np.asarray(shape, dtype=np.float64)
     product = xi * z
     is_small = np.abs(product) < 1e-8
-    safe_shape = np.where(is_small, 1.0, xi)
+    has_small = bool(is_small.any())
+    safe_shape = np.where(is_small, 1.0, xi) if has_small else xi
     with np.errstate(divide="ignore", invalid="ignore"):
-        direct_value = np.log1p(np.maximum(product, -1.0)) / safe_shape
-    return np.where(is_small, z * (1.0 - 0.5 * product), direct_value)
+        direct_value = np.asarray(np.log1p(np.maximum(product, -1.0)) / safe_shape)
+    return np.where(is_small, z * (1.0 - 0.5 * product), direct_value) if has_small else direct_value
 
 
 def gpd_logpdf(y: Numbers, scale: Numbers, shape: Numbers) -> Floats:

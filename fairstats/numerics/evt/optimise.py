@@ -36,7 +36,7 @@ _PHI_DEEPEST = 30.0
 #: The step is taken, so that what is left is of the order of its square.
 _TOLERANCE = 1e-8
 _MAX_ITERATIONS = 80
-_CONVEX_TOLERANCE = 1e-7
+CONVEX_TOLERANCE = 1e-7
 _CONVEX_ITERATIONS = 100
 #: Crossings: the search ends at this many doublings of the scale, where the interval is open.
 #: Secants help that early on where no slope is known; what lasts longer is a jump of the deviance.
@@ -296,12 +296,13 @@ def minimise_convex(
     derivatives: Callable[[Floats], tuple[Floats, Floats]],
     start: Floats,
     cap: Floats | float = np.inf,
+    tolerance: float = CONVEX_TOLERANCE,
 ) -> Floats:
     """Minimiser of a convex function on (0, cap), from its first and second derivative at an array
     of points.
 
     Newton's method; a step changes the variable at most by the factor e (2 downwards), and goes
-    half way to `cap`.
+    half way to `cap`. It ends with a step of `tolerance`, relative to the variable.
     """
     current = start
     for _ in range(_CONVEX_ITERATIONS):
@@ -312,7 +313,7 @@ def minimise_convex(
         next_points = np.where(
             next_points < cap, next_points, 0.5 * (current + np.minimum(cap, np.e * current))
         )
-        is_moving = np.abs(next_points - current) > _CONVEX_TOLERANCE * current
+        is_moving = np.abs(next_points - current) > tolerance * current
         current = next_points
         if not is_moving.any():
             break
