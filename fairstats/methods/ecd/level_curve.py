@@ -48,7 +48,7 @@ _ZOOMS = 3
 _DIFFERENCES = 41
 #: The last step towards an end, as a share of its distance, is at most this.
 _LONGEST_STEP = 0.02
-_STILL = 1e-12
+_STILL = 1e-8
 #: Places about the least sum between nodes, in distances of nodes, at which it is exact.
 _NEARBY = np.linspace(-0.25, 0.25, 9)
 _CORRECTIONS = 6
@@ -144,7 +144,7 @@ class LevelCurve:
 
     def _cell_of(self, levels: Floats) -> tuple[Floats, Rows]:
         """The levels, or the last node before them, and the cells that they lie in."""
-        inside = np.clip(levels, self.levels[0], self.levels[-1])
+        inside = np.minimum(np.maximum(levels, self.levels[0]), self.levels[-1])
         return inside, np.searchsorted(self.levels[1:-1], inside)
 
     def spacing(self, levels: Floats) -> Floats:
@@ -291,19 +291,22 @@ class CurveContrast:
         )
         width = float(np.hypot(of_first, of_second))
         low, high, distance = np.empty((3, roots.size))
-        for side in (-1.0, 1.0):
-            side_rows = np.flatnonzero(sides == side)
-            if not side_rows.size:
-                continue
+        groups = [
+            (side, np.flatnonzero(sides == side)) for side in (-1.0, 1.0) if (sides == side).any()
+        ]
+        grids = []
+        for _, side_rows in groups:
             farthest = reach[side_rows[0]]
-            distances_away = np.geomspace(1e-3 * min(width, farthest), farthest, _DIFFERENCES)
-            distances_away = np.append(0.0, distances_away)
-            deviance, _, _ = self.least(self.estimate + side * distances_away)
+            grid = np.geomspace(1e-3 * min(width, farthest), farthest, _DIFFERENCES)
+            grids.append(np.append(0.0, grid))
+        signed = [side * grid for (side, _), grid in zip(groups, grids, strict=True)]
+        deviances = np.split(self.least(self.estimate + np.concatenate(signed))[0], len(groups))
+        for (_, side_rows), grid, deviance in zip(groups, grids, deviances, strict=True):
             risen_roots = np.maximum.accumulate(np.sqrt(deviance))
             after = np.searchsorted(risen_roots, roots[side_rows])
-            low[side_rows] = distances_away[np.clip(after - 1, 0, distances_away.size - 1)]
-            high[side_rows] = distances_away[np.clip(after, 0, distances_away.size - 1)]
-            distance[side_rows] = np.interp(roots[side_rows], risen_roots, distances_away)
+            low[side_rows] = grid[np.clip(after - 1, 0, grid.size - 1)]
+            high[side_rows] = grid[np.clip(after, 0, grid.size - 1)]
+            distance[side_rows] = np.interp(roots[side_rows], risen_roots, grid)
         beyond = low >= reach
         for _ in range(_CORRECTIONS):
             value, slope, _ = self.least(self.estimate + sides * distance)

@@ -95,10 +95,10 @@ def mean_exponential_scale(y: Floats, n: Floats, largest: Floats, theta: Floats)
         row_slice = slice(first_row, first_row + rows_at_a_time)
         value_block = y[row_slice, None, :]
         z = theta[row_slice, :, None] * value_block
-        log_sum[row_slice] = np.log1p(z).sum(axis=-1)
+        np.add.reduce(np.log1p(z), axis=-1, out=log_sum[row_slice])
         z += 1.0
         slopes = np.divide(value_block, z, out=z)
-        slope_sum[row_slice] = slopes.sum(axis=-1)
+        np.add.reduce(slopes, axis=-1, out=slope_sum[row_slice])
         square_sum[row_slice] = np.einsum("...i,...i->...", slopes, slopes)
     row_counts = n[:, None]
     near_zero = np.abs(theta) * largest[:, None] < SMALL
@@ -124,6 +124,9 @@ def mean_exponential_scale(y: Floats, n: Floats, largest: Floats, theta: Floats)
 
 def _row_moments(y: Floats, n: Floats, row: Rows) -> Floats:
     """Row means of y, y², … for the rows asked for, shape (len(row), terms)."""
+    if y.shape[0] == 1:
+        powers = y[0] ** np.arange(1.0, _N_TERMS + 2.0)[:, None]
+        return np.broadcast_to(powers.sum(axis=1) / n[0], (row.size, _N_TERMS + 1))
     distinct_rows, inverse = np.unique(row, return_inverse=True)
     row_powers = row_values = y[distinct_rows]
     moments = np.empty((distinct_rows.size, _N_TERMS + 1))

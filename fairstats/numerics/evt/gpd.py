@@ -221,9 +221,16 @@ class GpdLikelihood(SampleLikelihood):
     rate_term: RateTerm
 
     @classmethod
-    def from_samples(cls, samples: Samples, total: Floats, rate_term: RateTerm) -> GpdLikelihood:
-        """Fit the samples and wrap them."""
-        return cls(samples, fit_gpd_samples(samples, covariance=False), total, rate_term)
+    def from_samples(
+        cls,
+        samples: Samples,
+        total: Floats,
+        rate_term: RateTerm,
+        start: Floats | None = None,
+    ) -> GpdLikelihood:
+        """Fit the samples, from θ near the maxima where these are known, and wrap them."""
+        fits = fit_gpd_samples(samples, covariance=False, start=start)
+        return cls(samples, fits, total, rate_term)
 
     @property
     def rate_known(self) -> bool:
@@ -397,13 +404,11 @@ class GpdLikelihood(SampleLikelihood):
         if self.rate_term == "poisson":
             return total * rate_values - k * log_rate, total * rate_values - k, total * rate_values
         n_below = total - k
-        share_below = np.where(n_below > 0, 1.0 - rate_values, 1.0)
+        share_below = 1.0 - rate_values
+        all_exceed = ~(n_below > 0)
+        if np.any(all_exceed):
+            share_below = np.where(all_exceed, 1.0, share_below)
         with np.errstate(divide="ignore"):
-            negative_log = -k * log_rate - np.where(
-                n_below > 0, n_below * np.log(np.maximum(share_below, 0.0)), 0.0
-            )
-        return (
-            negative_log,
-            n_below * rate_values / share_below - k,
-            n_below * rate_values / share_below**2,
-        )
+            of_others = n_below * np.log(np.maximum(share_below, 0.0))
+        odds = n_below * rate_values / share_below
+        return -k * log_rate - of_others, odds - k, odds / share_below

@@ -164,15 +164,21 @@ class TailLikelihood:
         rate_term: RateTerm,
         block_size: float | None,
         grid: float | None = None,
+        start: float | None = None,
     ) -> TailLikelihood:
         """Of excesses over a threshold.
 
-        `block_size` for a point process, `grid` of rounded values.
+        `block_size` for a point process, `grid` of rounded values; `start`: ξ/σ near the maximum.
         """
         standard: GpdLikelihood
         if grid is None:
             samples = Samples.from_excesses(excesses[None, :])
-            standard = GpdLikelihood.from_samples(samples, np.array([float(total)]), rate_term)
+            standard = GpdLikelihood.from_samples(
+                samples,
+                np.array([float(total)]),
+                rate_term,
+                start=None if start is None else start * samples.unit,
+            )
         else:
             standard = GridLikelihood.of(excesses, 0.0, grid, float(total), rate_term)
         if block_size is None:

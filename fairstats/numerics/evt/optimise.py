@@ -307,9 +307,8 @@ def minimise_convex(
     current = start
     for _ in range(_CONVEX_ITERATIONS):
         first_derivative, second_derivative = derivatives(current)
-        next_points = np.clip(
-            current - first_derivative / second_derivative, 0.5 * current, np.e * current
-        )
+        next_points = np.maximum(current - first_derivative / second_derivative, 0.5 * current)
+        next_points = np.minimum(next_points, np.e * current)
         next_points = np.where(
             next_points < cap, next_points, 0.5 * (current + np.minimum(cap, np.e * current))
         )
