@@ -24,7 +24,6 @@ from fairstats.numerics.evt.contour import root_moments
 from fairstats.numerics.evt.distributions import Flags, Floats, Rows
 from fairstats.numerics.evt.grid import GridLikelihood
 from fairstats.numerics.evt.likelihood import ProfilePoints
-from fairstats.numerics.evt.optimise import CONVEX_TOLERANCE
 from fairstats.numerics.evt.quick_ends import profile_from
 from fairstats.numerics.evt.tail import FittedTail
 
@@ -54,8 +53,9 @@ _NEARBY = np.linspace(-0.25, 0.25, 9)
 _CORRECTIONS = 6
 #: Nodes whose φ = log(1 + θ·largest) are farther apart than this lie in two valleys.
 _SAME_VALLEY = 1.0
-#: Of ν on a grid whose least is but the start of Newton's method.
-_TOLERANCE_OF_START = 1e-3
+#: Last step of Newton's method for ν, relative: what is left of it is its square, and of F the
+#: square of that.
+_ROUGH_TOLERANCE = 1e-4
 #: A profile that is so much above that with ξ = −1 on a grid of θ is so exactly.
 _FAR_ABOVE_EDGE = 0.5
 
@@ -404,7 +404,7 @@ def _profile_from_grid(side: _Side, levels: Floats) -> ProfilePoints:
     rows = np.zeros(levels.size, dtype=np.intp)
     if isinstance(side.standard, GridLikelihood):
         return side.at(rows, levels)
-    rough = _search_roughly(side, levels, every=2, tolerance=_TOLERANCE_OF_START)
+    rough = _search_roughly(side, levels, every=2)
     value, slope, theta, nu = np.full((4, levels.size), np.nan)
     # where the edge is far below what the grid has, or the grid's own least lies on it, nothing
     # inside is looked for
@@ -483,10 +483,8 @@ class _RoughProfile:
         return _search_roughly(side, levels)
 
 
-def _search_roughly(
-    side: _Side, levels: Floats, every: int = 1, tolerance: float = CONVEX_TOLERANCE
-) -> _RoughProfile:
-    """The least on a grid of θ, or on every so many-th point of it; `tolerance`: of ν.
+def _search_roughly(side: _Side, levels: Floats, every: int = 1) -> _RoughProfile:
+    """The least on a grid of θ, or on every so many-th point of it.
 
     F(θ, ν, λ) = k[−log ν + (θ + ν)·D̄(θ)] − k log λ − (N − k) log(1 − λ) with log(mλ) =
     ν·log(1 + θd)/θ: D̄ is found once for all levels.
@@ -503,7 +501,7 @@ def _search_roughly(
     v = np.log(np.where(possible, inside, 1.0)) / theta
     with np.errstate(all="ignore"):
         periods = np.full((levels.size, 1), side.log_period)
-        nu = standard.best_nu(first, data, v, periods, tolerance)
+        nu = standard.best_nu(first, data, v, periods, _ROUGH_TOLERANCE)
         nu = np.maximum(nu, -theta)
         n = standard.samples.n[0]
         rate = standard._rate_partials(nu * v - side.log_period, n, standard.total[0])[0]

@@ -405,8 +405,8 @@ class GpdLikelihood(SampleLikelihood):
             return total * rate_values - k * log_rate, total * rate_values - k, total * rate_values
         n_below = total - k
         share_below = 1.0 - rate_values
-        all_exceed = ~(n_below > 0)
-        if np.any(all_exceed):
+        all_exceed = np.asarray(~(n_below > 0))
+        if all_exceed.any():
             share_below = np.where(all_exceed, 1.0, share_below)
         with np.errstate(divide="ignore"):
             of_others = n_below * np.log(np.maximum(share_below, 0.0))
