@@ -194,7 +194,9 @@ def exponential_scale(z: Numbers, shape: Numbers) -> Floats:
     safe_shape = np.where(is_small, 1.0, xi) if has_small else xi
     with np.errstate(divide="ignore", invalid="ignore"):
         direct_value = np.asarray(np.log1p(np.maximum(product, -1.0)) / safe_shape)
-    return np.where(is_small, z * (1.0 - 0.5 * product), direct_value) if has_small else direct_value
+    return (
+        np.where(is_small, z * (1.0 - 0.5 * product), direct_value) if has_small else direct_value
+    )
 
 
 def gpd_logpdf(y: Numbers, scale: Numbers, shape: Numbers) -> Floats:

@@ -221,16 +221,9 @@ class GpdLikelihood(SampleLikelihood):
     rate_term: RateTerm
 
     @classmethod
-    def from_samples(
-        cls,
-        samples: Samples,
-        total: Floats,
-        rate_term: RateTerm,
-        start: Floats | None = None,
-    ) -> GpdLikelihood:
-        """Fit the samples, from θ near the maxima where these are known, and wrap them."""
-        fits = fit_gpd_samples(samples, covariance=False, start=start)
-        return cls(samples, fits, total, rate_term)
+    def from_samples(cls, samples: Samples, total: Floats, rate_term: RateTerm) -> GpdLikelihood:
+        """Fit the samples and wrap them."""
+        return cls(samples, fit_gpd_samples(samples, covariance=False), total, rate_term)
 
     @property
     def rate_known(self) -> bool:

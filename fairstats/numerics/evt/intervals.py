@@ -164,21 +164,15 @@ class TailLikelihood:
         rate_term: RateTerm,
         block_size: float | None,
         grid: float | None = None,
-        start: float | None = None,
     ) -> TailLikelihood:
         """Of excesses over a threshold.
 
-        `block_size` for a point process, `grid` of rounded values; `start`: ξ/σ near the maximum.
+        `block_size` for a point process, `grid` of rounded values.
         """
         standard: GpdLikelihood
         if grid is None:
             samples = Samples.from_excesses(excesses[None, :])
-            standard = GpdLikelihood.from_samples(
-                samples,
-                np.array([float(total)]),
-                rate_term,
-                start=None if start is None else start * samples.unit,
-            )
+            standard = GpdLikelihood.from_samples(samples, np.array([float(total)]), rate_term)
         else:
             standard = GridLikelihood.of(excesses, 0.0, grid, float(total), rate_term)
         if block_size is None:
@@ -206,9 +200,7 @@ class TailLikelihood:
         """Levels of log periods at the maximum of the likelihood, shape (Q,)."""
         return self.origin + self.unit * self._standard_levels(log_periods)
 
-    def quick_level_interval(
-        self, log_period: Floats, target: Floats
-    ) -> tuple[Floats, Floats]:
+    def quick_level_interval(self, log_period: Floats, target: Floats) -> tuple[Floats, Floats]:
         """`level_interval`, standardised, where Newton's method settles at once; NaN elsewhere."""
         periods = np.tile(log_period, 2)
         sides = np.repeat([-1.0, 1.0], log_period.size)

@@ -254,16 +254,8 @@ class FittedTail(WithParameters):
         rate_law: RateTerm = (
             "fixed" if rate_is_known else "poisson" if self.model == "point_process" else "binomial"
         )
-        scale, shape = self.excess_params
-        return TailLikelihood.of_excesses(
-            self.sample - self.origin,
-            self.origin,
-            self.n_total,
-            rate_law,
-            self.block_size,
-            self.grid,
-            start=shape / scale if self.method == "mle" else None,
-        )
+        excess_arguments = self.origin, self.n_total, rate_law, self.block_size, self.grid
+        return TailLikelihood.of_excesses(self.sample - self.origin, *excess_arguments)
 
     def _log_period(self, m: float) -> float:
         """τ of m observations (blocks): log m, or −log(−log(1 − 1/m)).
