@@ -14,11 +14,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+import fairstats as fs
+
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))  # the folder of studies is no part of the package
 
 from tests.calibration import __main__ as command  # noqa: E402
-from tests.calibration import page  # noqa: E402
+from tests.calibration import options, page  # noqa: E402
 from tests.calibration.study import (  # noqa: E402
     RECORD,
     Cell,
@@ -225,6 +227,22 @@ def test_every_public_interval_and_test_has_a_cell() -> None:
     assert all(len(reason) > 20 for reason in page.EXCEPTIONS.values())
     assert set(page.EXCEPTIONS) <= set(page.public_methods())  # none is out of date
     assert "`audit` calls the methods below" in page.page(cells, {})
+
+
+def test_every_option_of_tails_regions_and_posteriors_has_a_cell_or_a_reason() -> None:
+    """And no reason is left of an option, or of a cell, that is gone."""
+    cells = command.cells()
+    assert options.unshown(cells) == []
+    assert options.idle(cells) == []
+
+
+def test_an_option_without_a_cell_is_found() -> None:
+    """Without the cells of `ecd` what they take is missing; choices come from the docstring."""
+    others = {key: cell for key, cell in command.cells().items() if "ecd" not in cell.method}
+    missing = {option.name for option in options.unshown(others) if option.function == "ecd"}
+    assert {"calibrated=False", "threshold=forward_stop", "interactions", "margin"} <= missing
+    assert "location=paper" in options.options_of(fs.ecd)
+    assert "level=in_sample" in options.options_of(fs.hdr)
 
 
 def test_a_cell_takes_as_many_samples_as_there_is_time_for() -> None:

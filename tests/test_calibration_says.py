@@ -70,6 +70,11 @@ def _tail(n: int) -> Any:
     return fs.evt.fit_gpd(x, np.sort(x)[-n - 1])
 
 
+def _fit_by(method: Any) -> list[str]:
+    x = np.random.default_rng(2).pareto(3.0, size=1_200)
+    return list(fs.evt.fit_gpd(x, np.sort(x)[-61], method=method, backend="scipy").notes())
+
+
 def _posterior(prior: str, groups: int) -> list[str]:
     counts = {f"g{g}": {"tp": 48, "tn": 47, "fp": 3, "fn": 2} for g in range(groups)}
     return list(fs.um_posterior(counts=counts, prior=prior, rng=1).notes())
@@ -308,6 +313,35 @@ SAID = (
         lambda: _tail(30).notes(),
         "a little too narrow",
     ),
+    Said(
+        "evt",
+        r"method='(lmoments|coles_dixon)'",
+        "a normal interval",
+        EVT.fit_gpd,
+        "miss more on one side",
+        lambda: _fit_by("lmoments") + _fit_by("coles_dixon"),
+        "method='mle'",
+    ),
+    Said(
+        "evt",
+        r"return_level\(method='(delta|bootstrap)'",
+        "upper end is too low",
+        fs.results.EvtFit.return_level,
+        "bootstrap intervals is too low",
+        lambda: _tail(60).return_level(2000, method="delta").notes(),
+        "The upper end is too low",
+    ),
+    Said(
+        "evt",
+        r"endpoint\(method='profile'\)",
+        "too narrow",
+        fs.results.EvtFit.endpoint,
+        "too narrow below 300",
+        lambda: _tail(60).endpoint(method="profile").notes(),
+        "is too narrow",
+    ),
+    Said("ecd", r"people with several rows", "", fs.ecd, "Rows of one person are resampled"),
+    Said("hdr", r"discrete=True", "", fs.hdr, "the set of the most frequent"),
     Said("evt", r"empirical_return_level", "", EVT.empirical_return_level, "conservative"),
     Said(
         "evt",

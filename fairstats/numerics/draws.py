@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -27,11 +28,14 @@ NUMBERS_PER_BLOCK = 400_000
 PROGRESS_DELAY = 2.0
 
 
-def resample_blocks(n_resamples: int, width: int, words: str) -> Iterator[int]:
+def resample_blocks(
+    n_resamples: int, width: int, words: str, *, most_numbers: float = math.inf
+) -> Iterator[int]:
     """Sizes of successive blocks of resamples, of `width` numbers each, with a progress bar.
 
     A generator of random numbers gives the same stream for blocks of whole resamples as for all
     of them at once, so that memory no longer grows with their number, and results stay.
+    `most_numbers`: in one array of a block, where fewer than usual.
 
     Examples
     --------
@@ -41,7 +45,7 @@ def resample_blocks(n_resamples: int, width: int, words: str) -> Iterator[int]:
     """
     from tqdm import tqdm
 
-    per_block = max(NUMBERS_PER_BLOCK // max(width, 1), 1)
+    per_block = max(int(min(NUMBERS_PER_BLOCK, most_numbers)) // max(width, 1), 1)
     bar = tqdm(total=n_resamples, desc=words, disable=None, delay=PROGRESS_DELAY, leave=False)
     with bar:
         for start in range(0, n_resamples, per_block):

@@ -597,6 +597,57 @@ def of_persons(
     return tally_interval(truth, intervals)
 
 
+def of_people(
+    rng: np.random.Generator, runs: int, *, people: tuple[int, int], rows: int, sharing: float
+) -> Counts:
+    """Equal laws of groups in which a person has several rows, of which a share have its value."""
+    intervals = []
+    rejected = 0
+    person = np.repeat(np.arange(sum(people)), rows)
+    group = np.repeat([1, 0], [rows * count for count in people])
+    for run in range(runs):
+        own = 0.5 * rng.beta(2.0, 8.0, sum(people))[person]
+        cd = np.where(rng.random(person.size) < sharing, own, 0.5 * rng.beta(2.0, 8.0, person.size))
+        table = pd.DataFrame({"group": group, "own": group, "cd": cd})
+        sample = fs.counterfactual_discrimination(
+            _flipped_score, table, sensitive_features="group", cluster=person
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", fs.FairstatsWarning)
+            found = fs.ecd(
+                sample,
+                privileged=0,
+                unprivileged=1,
+                backend="scipy",
+                n_resamples=199,
+                sensitivity=(),
+                other_interactions=(),
+                rng=run,
+            )
+        intervals.append(tuple(found.confidence_interval))
+        rejected += found.pvalue < 0.05
+    return {**tally_interval(0.0, intervals), "size": (rejected, runs)}
+
+
+def _flipped_score(table: pd.DataFrame) -> np.ndarray:
+    """A score that is higher by the column `cd` for whom the group was changed."""
+    return np.asarray(0.25 + table["cd"] * (table["group"] != table["own"]))
+
+
+def _people() -> list[Cell]:
+    """`fs.ecd` of people with several rows: t with the deviation over resamples of people."""
+    cells = []
+    for people, rows, sharing in (((600, 2_000), 5, 0.0), ((600, 2_000), 5, 1.0)):
+        simulate = partial(of_people, people=people, rows=rows, sharing=sharing)
+        regime = (
+            f"{people[0]:,} and {people[1]:,} people, {rows} rows of which {sharing:.0%} share"
+            " the person's value, Beta(2, 8)"
+        )
+        method = "fs.ecd: people with several rows"
+        cells.append(Cell("ecd", method, regime, simulate, runs=1_000, claim="conservative"))
+    return cells
+
+
 def _persons() -> list[Cell]:
     cells = []
     for persons, rows, sharing, law in (
@@ -659,3 +710,4 @@ CELLS = [
     ),
 ]
 CELLS += _persons()
+CELLS += _people()

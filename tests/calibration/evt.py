@@ -13,6 +13,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,9 @@ from scipy import stats
 from scipy.optimize import brentq
 from scipy.special import chdtri, ndtri
 
-from fairstats.ground.errors import InputError
-from fairstats.numerics.evt import choose_threshold, fit_gev, fit_gpd
+from fairstats.ground.errors import FairstatsWarning, InputError
+from fairstats.ground.results import Interval
+from fairstats.numerics.evt import EvtFit, choose_threshold, fit_gev, fit_gpd
 from fairstats.numerics.evt.bootstrap import PowerTail
 from fairstats.numerics.evt.contour import root_moments
 from fairstats.numerics.evt.distributions import power_ratio, random_excesses
@@ -506,6 +508,8 @@ def _runs(shape: float) -> int:
     return 2_000 if shape <= -0.4 else 4_000
 
 
+#: Of fits that are not by maximum likelihood.
+_BY_ERRORS = "a normal interval with the estimate's standard error: no claim"
 #: Laws whose tails are generalised Pareto only in the limit: quantile functions of a survival
 #: probability.
 MIXTURE = ((0.95, 2.0, 20.0), (0.05, 5.0, 5.0))
@@ -617,6 +621,114 @@ def _by_covariates(
         return tally_interval(truth, intervals)
 
     return simulate
+
+
+def _of_calls(
+    fitted: Callable[[np.random.Generator], EvtFit], ask: Callable[[EvtFit], Interval], truth: float
+) -> Callable[[np.random.Generator, int], Counts]:
+    """An interval of the public functions, one call a sample."""
+
+    def simulate(rng: np.random.Generator, runs: int) -> Counts:
+        intervals = []
+        for _ in range(runs):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", FairstatsWarning)
+                try:
+                    intervals.append(tuple(ask(fitted(rng))))
+                except InputError:  # no maximum, or no delta interval
+                    intervals.append((np.nan, np.nan))
+        return tally_interval(truth, intervals)
+
+    return simulate
+
+
+def _cells_of_options() -> Iterator[Cell]:
+    """Ways to fit and to ask that are not the default ones."""
+
+    def excesses(rng: np.random.Generator, method: Any, shape: float) -> EvtFit:
+        x = np.where(np.arange(1_600) % 20 == 0, 1.0, -1.0)
+        x[x > 0] = power_ratio(rng.standard_exponential(80), np.asarray(shape))
+        return fit_gpd(x, 0.0, method=method, backend="scipy")
+
+    def maxima(rng: np.random.Generator, n: int, method: Any, shape: float) -> EvtFit:
+        gumbel = -np.log(rng.standard_exponential(n))
+        return fit_gev(power_ratio(gumbel, np.asarray(shape)), method=method, backend="scipy")
+
+    def shape_of(fit: EvtFit) -> Interval:
+        return fit.interval("shape")
+
+    for method in ("lmoments", "coles_dixon"):
+        for shape in (-0.1, 0.3):
+            regime = f"80 of 1,600 values, ξ = {shape:g}"
+            fitted = partial(excesses, method=method, shape=shape)
+            yield Cell(
+                "evt",
+                f"fit_gpd(method={method!r}): shape",
+                regime,
+                _of_calls(fitted, shape_of, shape),
+                runs=2_000,
+                claim="fails",
+                remark=_BY_ERRORS,
+            )
+            regime = f"80 block maxima, ξ = {shape:g}"
+            fitted = partial(maxima, n=80, method=method, shape=shape)
+            yield Cell(
+                "evt",
+                f"fit_gev(method={method!r}): shape",
+                regime,
+                _of_calls(fitted, shape_of, shape),
+                runs=2_000,
+                claim="fails",
+                remark=_BY_ERRORS,
+            )
+    for n in (30, 60):
+        for shape in (-0.3, 0.1):
+            yield Cell(
+                "evt",
+                "fit_gev: location",
+                f"{n} block maxima, ξ = {shape:g}",
+                _of_calls(
+                    partial(maxima, n=n, method="mle", shape=shape),
+                    lambda fit: fit.interval("location"),
+                    0.0,
+                ),
+                runs=2_000,
+            )
+    level = float(power_ratio(np.asarray(np.log(20.0)), np.asarray(0.1)))
+    for method, runs in (("profile", 2_000), ("delta", 2_000), ("bootstrap", 1_000)):
+        yield Cell(
+            "evt",
+            f"fit_gpd().return_level(method={method!r})",
+            "80 of 1,600 values, ξ = 0.1, mλ = 20",
+            _of_calls(
+                partial(excesses, method="mle", shape=0.1), partial(_level_by, method=method), level
+            ),
+            runs=runs,
+            claim="valid" if method == "profile" else "fails",
+            remark="" if method == "profile" else "the upper end is too low: no claim",
+        )
+    yield Cell(
+        "evt",
+        "fit_gpd().endpoint(method='profile')",
+        "80 of 1,600 values, ξ = -0.4",
+        _of_calls(
+            partial(excesses, method="mle", shape=-0.4),
+            lambda fit: fit.endpoint(method="profile").confidence_interval,
+            2.5,
+        ),
+        runs=2_000,
+        claim="fails",
+        remark="by χ²: too narrow below 300 values",
+    )
+
+
+def _level_by(fit: EvtFit, method: str) -> Interval:
+    """The level of 400 of 1,600 values, of which 80 exceed the threshold."""
+    if method == "bootstrap":
+        found = fit.return_level(400.0, method=method, n_resamples=199, rng=1)
+    else:
+        found = fit.return_level(400.0, method=method)
+    return found.confidence_interval
 
 
 def _maxima_by_year(
@@ -777,4 +889,5 @@ CELLS = [
         for x in (-0.2, 0.1)
     ),
     *_new_cells(),
+    *_cells_of_options(),
 ]

@@ -47,12 +47,15 @@ _ZOOMS = 3
 _DIFFERENCES = 41
 #: The last step towards an end, as a share of its distance, is at most this.
 _LONGEST_STEP = 0.02
-_STILL = 1e-12
+_STILL = 1e-8
 #: Places about the least sum between nodes, in distances of nodes, at which it is exact.
 _NEARBY = np.linspace(-0.25, 0.25, 9)
 _CORRECTIONS = 6
 #: Nodes whose φ = log(1 + θ·largest) are farther apart than this lie in two valleys.
 _SAME_VALLEY = 1.0
+#: Last step of Newton's method for ν, relative: what is left of it is its square, and of F the
+#: square of that.
+_ROUGH_TOLERANCE = 1e-4
 #: A profile that is so much above that with ξ = −1 on a grid of θ is so exactly.
 _FAR_ABOVE_EDGE = 0.5
 
@@ -141,7 +144,7 @@ class LevelCurve:
 
     def _cell_of(self, levels: Floats) -> tuple[Floats, Rows]:
         """The levels, or the last node before them, and the cells that they lie in."""
-        inside = np.clip(levels, self.levels[0], self.levels[-1])
+        inside = np.minimum(np.maximum(levels, self.levels[0]), self.levels[-1])
         return inside, np.searchsorted(self.levels[1:-1], inside)
 
     def spacing(self, levels: Floats) -> Floats:
@@ -288,19 +291,22 @@ class CurveContrast:
         )
         width = float(np.hypot(of_first, of_second))
         low, high, distance = np.empty((3, roots.size))
-        for side in (-1.0, 1.0):
-            side_rows = np.flatnonzero(sides == side)
-            if not side_rows.size:
-                continue
+        groups = [
+            (side, np.flatnonzero(sides == side)) for side in (-1.0, 1.0) if (sides == side).any()
+        ]
+        grids = []
+        for _, side_rows in groups:
             farthest = reach[side_rows[0]]
-            distances_away = np.geomspace(1e-3 * min(width, farthest), farthest, _DIFFERENCES)
-            distances_away = np.append(0.0, distances_away)
-            deviance, _, _ = self.least(self.estimate + side * distances_away)
+            grid = np.geomspace(1e-3 * min(width, farthest), farthest, _DIFFERENCES)
+            grids.append(np.append(0.0, grid))
+        signed = [side * grid for (side, _), grid in zip(groups, grids, strict=True)]
+        deviances = np.split(self.least(self.estimate + np.concatenate(signed))[0], len(groups))
+        for (_, side_rows), grid, deviance in zip(groups, grids, deviances, strict=True):
             risen_roots = np.maximum.accumulate(np.sqrt(deviance))
             after = np.searchsorted(risen_roots, roots[side_rows])
-            low[side_rows] = distances_away[np.clip(after - 1, 0, distances_away.size - 1)]
-            high[side_rows] = distances_away[np.clip(after, 0, distances_away.size - 1)]
-            distance[side_rows] = np.interp(roots[side_rows], risen_roots, distances_away)
+            low[side_rows] = grid[np.clip(after - 1, 0, grid.size - 1)]
+            high[side_rows] = grid[np.clip(after, 0, grid.size - 1)]
+            distance[side_rows] = np.interp(roots[side_rows], risen_roots, grid)
         beyond = low >= reach
         for _ in range(_CORRECTIONS):
             value, slope, _ = self.least(self.estimate + sides * distance)
@@ -400,8 +406,10 @@ def _profile_from_grid(side: _Side, levels: Floats) -> ProfilePoints:
         return side.at(rows, levels)
     rough = _search_roughly(side, levels, every=2)
     value, slope, theta, nu = np.full((4, levels.size), np.nan)
-    # where the edge is far below what the grid has, nothing inside is looked for
-    inner = np.flatnonzero(rough.above_edge < _FAR_ABOVE_EDGE)
+    # where the edge is far below what the grid has, or the grid's own least lies on it, nothing
+    # inside is looked for
+    on_edge = rough.at_edge & (rough.nus <= -rough.thetas)
+    inner = np.flatnonzero((rough.above_edge < _FAR_ABOVE_EDGE) & ~on_edge)
     inside = _profile_from_tails(side, levels[inner], rough.thetas[inner], rough.log_rates[inner])
     value[inner] = inside.value
     slope[inner] = inside.slope
@@ -492,7 +500,8 @@ def _search_roughly(side: _Side, levels: Floats, every: int = 1) -> _RoughProfil
     possible = inside > 0.0
     v = np.log(np.where(possible, inside, 1.0)) / theta
     with np.errstate(all="ignore"):
-        nu = standard.best_nu(first, data, v, np.full((levels.size, 1), side.log_period))
+        periods = np.full((levels.size, 1), side.log_period)
+        nu = standard.best_nu(first, data, v, periods, _ROUGH_TOLERANCE)
         nu = np.maximum(nu, -theta)
         n = standard.samples.n[0]
         rate = standard._rate_partials(nu * v - side.log_period, n, standard.total[0])[0]

@@ -470,11 +470,14 @@ def refitted(sample: GroupSample, k: int, settings: EcdSettings) -> EvtFit | Non
     """
     if not LEAST <= k < sample.n or k * settings.interactions < sample.n:
         return None
-    cd = np.sort(sample._largest())[::-1]
-    if k >= cd.size or _explain_degenerate(sample, cd[cd > cd[k]], float(cd[k]), settings):
+    cd = sample._largest()
+    if k >= cd.size:
+        return None
+    threshold = float(np.partition(cd, cd.size - k - 1)[cd.size - k - 1])
+    if _explain_degenerate(sample, cd[cd > threshold], threshold, settings):
         return None
     # by SciPy: where R is asked for, the fit that is reported has checked that both agree
-    fit = _fit_tail(sample, float(cd[k]), replace(settings, backend="scipy"))
+    fit = _fit_tail(sample, threshold, replace(settings, backend="scipy"))
     beyond = fit.at_boundary or settings.interactions * fit.rate < 1.0
     quickly = "delta" if fit.regular else "auto"
     if beyond or fit.return_level(settings.interactions, method=quickly).estimate > BOUND:

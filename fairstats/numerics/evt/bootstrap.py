@@ -110,14 +110,24 @@ def resample_exceedances(
     return ExcessBatch(excesses[is_usable], n_excesses[is_usable], row_thresholds[is_usable])
 
 
-def fit_excess_batch(batch: ExcessBatch, method: str) -> tuple[Floats, Floats]:
-    """σ and ξ of each row."""
+def fit_excess_batch(
+    batch: ExcessBatch, method: str, law_drawn: tuple[float, float] | None = None
+) -> tuple[Floats, Floats]:
+    """σ and ξ of each row; `law_drawn`: those of the law that the rows were drawn from, where
+    maximum likelihood begins its search.
+    """
     if method == "lmoments":
         l1, l2, _ = law.sample_lmoments(np.sort(batch.excesses, axis=1), batch.n)
         scales, shapes = law.gpd_from_lmoments(l1, l2).T
         return scales, shapes
     samples = Samples.from_excesses(batch.excesses, batch.n)
-    sample_fits = fit_gpd_samples(samples, covariance=False, penalised=method == "coles_dixon")
+    start = None
+    if law_drawn is not None:
+        scale, shape = law_drawn
+        start = shape / scale * samples.unit
+    sample_fits = fit_gpd_samples(
+        samples, covariance=False, penalised=method == "coles_dixon", start=start
+    )
     return sample_fits.scale, sample_fits.shape
 
 

@@ -95,10 +95,10 @@ def mean_exponential_scale(y: Floats, n: Floats, largest: Floats, theta: Floats)
         row_slice = slice(first_row, first_row + rows_at_a_time)
         value_block = y[row_slice, None, :]
         z = theta[row_slice, :, None] * value_block
-        log_sum[row_slice] = np.log1p(z).sum(axis=-1)
+        np.add.reduce(np.log1p(z), axis=-1, out=log_sum[row_slice])
         z += 1.0
         slopes = np.divide(value_block, z, out=z)
-        slope_sum[row_slice] = slopes.sum(axis=-1)
+        np.add.reduce(slopes, axis=-1, out=slope_sum[row_slice])
         square_sum[row_slice] = np.einsum("...i,...i->...", slopes, slopes)
     row_counts = n[:, None]
     near_zero = np.abs(theta) * largest[:, None] < SMALL
@@ -124,6 +124,9 @@ def mean_exponential_scale(y: Floats, n: Floats, largest: Floats, theta: Floats)
 
 def _row_moments(y: Floats, n: Floats, row: Rows) -> Floats:
     """Row means of y, y², … for the rows asked for, shape (len(row), terms)."""
+    if y.shape[0] == 1:
+        powers = y[0] ** np.arange(1.0, _N_TERMS + 2.0)[:, None]
+        return np.broadcast_to(powers.sum(axis=1) / n[0], (row.size, _N_TERMS + 1))
     distinct_rows, inverse = np.unique(row, return_inverse=True)
     row_powers = row_values = y[distinct_rows]
     moments = np.empty((distinct_rows.size, _N_TERMS + 1))
@@ -155,12 +158,14 @@ def power_ratio(s: Floats, shape: Floats) -> Floats:
 
     +inf where it overflows.
     """
-    s, xi = np.broadcast_arrays(
-        np.asarray(s, dtype=np.float64), np.asarray(shape, dtype=np.float64)
-    )
-    safe_shape = np.where(np.abs(xi) < 1e-300, 1.0, xi)
+    s = np.asarray(s, dtype=np.float64)
+    xi = np.asarray(shape, dtype=np.float64)
+    is_flat = np.abs(xi) < 1e-300
+    has_flat = bool(is_flat.any())
+    safe_shape = np.where(is_flat, 1.0, xi) if has_flat else xi
     with np.errstate(over="ignore"):
-        return np.where(np.abs(xi) < 1e-300, s, np.expm1(xi * s) / safe_shape)
+        ratio = np.asarray(np.expm1(xi * s) / safe_shape)
+    return np.where(is_flat, s, ratio) if has_flat else ratio
 
 
 def power_ratio_shape_derivative(s: Floats, shape: Floats) -> Floats:
@@ -181,15 +186,17 @@ def power_ratio_shape_derivative(s: Floats, shape: Floats) -> Floats:
 
 def exponential_scale(z: Numbers, shape: Numbers) -> Floats:
     """log(1 + ξz)/ξ, z itself at ξ = 0; −inf below and +inf above the support."""
-    z, xi = np.broadcast_arrays(
-        np.asarray(z, dtype=np.float64), np.asarray(shape, dtype=np.float64)
-    )
+    z = np.asarray(z, dtype=np.float64)
+    xi = np.asarray(shape, dtype=np.float64)
     product = xi * z
     is_small = np.abs(product) < 1e-8
-    safe_shape = np.where(is_small, 1.0, xi)
+    has_small = bool(is_small.any())
+    safe_shape = np.where(is_small, 1.0, xi) if has_small else xi
     with np.errstate(divide="ignore", invalid="ignore"):
-        direct_value = np.log1p(np.maximum(product, -1.0)) / safe_shape
-    return np.where(is_small, z * (1.0 - 0.5 * product), direct_value)
+        direct_value = np.asarray(np.log1p(np.maximum(product, -1.0)) / safe_shape)
+    return (
+        np.where(is_small, z * (1.0 - 0.5 * product), direct_value) if has_small else direct_value
+    )
 
 
 def gpd_logpdf(y: Numbers, scale: Numbers, shape: Numbers) -> Floats:

@@ -210,6 +210,11 @@ class EvtFit(FittedTail):
             )
         if self.method == "coles_dixon":
             note_lines.append(_PENALISED)
+        if self.method == "lmoments":
+            note_lines.append(
+                "Intervals are normal, by the jackknife's errors, and miss more on one side: for"
+                " inference method='mle'."
+            )
         if not self.regular and self.by_root and not self.by_power:
             reason = "Values on a grid"
             guarantee = "may miss on one side in up to 9% and 14% (ξ = −1)"
@@ -323,7 +328,8 @@ def fit_gpd(  # type: ignore[misc] # the settings are written out once
     m·λ = 20 has a relative root mean square error of .32, .24 and .19 (maximum likelihood: .56,
     .33, .24) and a bias of −.15, −.10 and −.07 (within .01); at ξ = −.2 both agree. Where the
     profile log-likelihood rises by less than 1 per unit of ξ at 0, the estimate is ξ = 0. Delta
-    intervals cover .68 to .80 of the levels at ξ = .4: take those of "mle".
+    intervals cover .68 to .80 of the levels at ξ = .4: take those of "mle". Those of "lmoments"
+    are normal, by the jackknife, and miss more on one side.
 
     References
     ----------

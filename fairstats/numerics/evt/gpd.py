@@ -24,7 +24,12 @@ from fairstats.numerics.evt.likelihood import (
     Samples,
     coles_dixon,
 )
-from fairstats.numerics.evt.optimise import OneObjective, minimise_convex, minimise_over_tail
+from fairstats.numerics.evt.optimise import (
+    CONVEX_TOLERANCE,
+    OneObjective,
+    minimise_convex,
+    minimise_over_tail,
+)
 
 RateTerm = Literal["binomial", "poisson", "fixed"]
 
@@ -53,18 +58,23 @@ def profile_in_theta(theta: Floats, d: Triple) -> Triple:
 
 
 def fit_gpd_samples(
-    samples: Samples, *, covariance: bool = True, penalised: bool = False
+    samples: Samples,
+    *,
+    covariance: bool = True,
+    penalised: bool = False,
+    start: Floats | None = None,
 ) -> SampleFits:
     """Best point of every sample of excesses in the region ξ ≥ −1.
 
     For ξ < −1 the likelihood grows without bound as the end point approaches the largest excess, so
     the region ends at −1, where the best scale is the largest excess itself (Grimshaw 1993);
     `at_boundary` where that point is better than the lowest interior minimum. `penalised`: by the
-    likelihood of Coles and Dixon; `nll` is without the penalty.
+    likelihood of Coles and Dixon; `nll` is without the penalty. `start`: θ of the standardised
+    excesses, shape (P,), near the maximum, as that of the law from which they were simulated is.
     """
-    inner_theta, lowest_inside = _interior_minimum(
-        samples, np.log(samples.n), _start_from_thinned(samples)
-    )
+    if start is None:
+        start = _start_from_thinned(samples)
+    inner_theta, lowest_inside = _interior_minimum(samples, np.log(samples.n), start)
     boundary_values = np.log(samples.upper)
     at_boundary = ~(lowest_inside < boundary_values)
     theta = np.where(at_boundary, 0.0, inner_theta)
@@ -309,8 +319,15 @@ class GpdLikelihood(SampleLikelihood):
         in_d = f_v * (-s / v0**2) / (1.0 + theta * d[:, None])
         return f, f_t + f_v * nu1, curvature, in_d, f_v / v0, nu
 
-    def best_nu(self, rows: Rows, data: Triple, v: Floats, offset: Floats) -> Floats:
-        """ν that minimises at fixed θ.
+    def best_nu(
+        self,
+        rows: Rows,
+        data: Triple,
+        v: Floats,
+        offset: Floats,
+        tolerance: float = CONVEX_TOLERANCE,
+    ) -> Floats:
+        """ν that minimises at fixed θ; `tolerance`: of its last step, as a share of it.
 
         Between the optimum of the excesses, 1/D, and that of the rate.
         """
@@ -341,7 +358,7 @@ class GpdLikelihood(SampleLikelihood):
                 d0 - 1.0 / nu
             ) + rate_slope * v, sample_sizes / nu**2 + rate_curvature * v**2
 
-        return minimise_convex(derivatives, start_nu, nu_cap)
+        return minimise_convex(derivatives, start_nu, nu_cap, tolerance)
 
     def free_nu(self, rows: Rows, theta: Floats) -> Floats:
         """ν that minimises at fixed θ, at least −θ, where ξ = −1; shape (Q, K)."""
@@ -380,13 +397,11 @@ class GpdLikelihood(SampleLikelihood):
         if self.rate_term == "poisson":
             return total * rate_values - k * log_rate, total * rate_values - k, total * rate_values
         n_below = total - k
-        share_below = np.where(n_below > 0, 1.0 - rate_values, 1.0)
+        share_below = 1.0 - rate_values
+        all_exceed = np.asarray(~(n_below > 0))
+        if all_exceed.any():
+            share_below = np.where(all_exceed, 1.0, share_below)
         with np.errstate(divide="ignore"):
-            negative_log = -k * log_rate - np.where(
-                n_below > 0, n_below * np.log(np.maximum(share_below, 0.0)), 0.0
-            )
-        return (
-            negative_log,
-            n_below * rate_values / share_below - k,
-            n_below * rate_values / share_below**2,
-        )
+            of_others = n_below * np.log(np.maximum(share_below, 0.0))
+        odds = n_below * rate_values / share_below
+        return -k * log_rate - of_others, odds - k, odds / share_below

@@ -25,7 +25,7 @@ from fairstats.numerics.evt.distributions import (
 )
 from fairstats.numerics.evt.gpd import GpdLikelihood, RateTerm
 from fairstats.numerics.evt.likelihood import REGULAR_ABOVE, SampleFits, Samples, along_theta
-from fairstats.numerics.evt.optimise import minimise_convex, minimise_over_tail
+from fairstats.numerics.evt.optimise import CONVEX_TOLERANCE, minimise_convex, minimise_over_tail
 
 #: Fewer distinct values above the threshold than this say too little of a shape: intervals cover
 #: .77 to .92.
@@ -177,7 +177,14 @@ class GridLikelihood(GpdLikelihood):
         )
         return lower_v, v_lengths, np.broadcast_to(self.counts[rows][:, None, :], lower_v.shape)
 
-    def best_nu(self, rows: Rows, data: Triple, v: Floats, offset: Floats) -> Floats:
+    def best_nu(
+        self,
+        rows: Rows,
+        data: Triple,
+        v: Floats,
+        offset: Floats,
+        tolerance: float = CONVEX_TOLERANCE,
+    ) -> Floats:
         """ν that minimises at fixed θ where ℓ = νv − offset."""
         sample_sizes = self.samples.n[rows, None]
         n_observations = self.total[rows, None]
@@ -192,7 +199,8 @@ class GridLikelihood(GpdLikelihood):
             )
             return slope + rate_slope * v, curvature + rate_curvature * v**2
 
-        return minimise_convex(derivatives, np.minimum(self._start(data), 0.5 * nu_cap), nu_cap)
+        start_nu = np.minimum(self._start(data), 0.5 * nu_cap)
+        return minimise_convex(derivatives, start_nu, nu_cap, tolerance)
 
     def free_nu(self, rows: Rows, theta: Floats) -> Floats:
         """ν that minimises at fixed θ, at least −θ, where ξ = −1."""

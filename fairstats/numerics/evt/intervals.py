@@ -200,6 +200,19 @@ class TailLikelihood:
         """Levels of log periods at the maximum of the likelihood, shape (Q,)."""
         return self.origin + self.unit * self._standard_levels(log_periods)
 
+    def quick_level_interval(self, log_period: Floats, target: Floats) -> tuple[Floats, Floats]:
+        """`level_interval`, standardised, where Newton's method settles at once; NaN elsewhere."""
+        periods = np.tile(log_period, 2)
+        sides = np.repeat([-1.0, 1.0], log_period.size)
+        ends = self.origin + self.unit * self._standardised_levels(
+            periods,
+            self._standard_levels(periods),
+            sides,
+            np.sqrt(np.tile(target, 2)),
+            patient=False,
+        )
+        return ends[: log_period.size], ends[log_period.size :]
+
     def level_interval(
         self, log_period: Floats, target: Floats, *, standardised: bool = False
     ) -> tuple[Floats, Floats]:
@@ -405,9 +418,17 @@ class TailLikelihood:
         return type(self.standard) is GpdLikelihood
 
     def _standardised_levels(
-        self, periods: Floats, standard_levels: Floats, sides: Floats, root_targets: Floats
+        self,
+        periods: Floats,
+        standard_levels: Floats,
+        sides: Floats,
+        root_targets: Floats,
+        *,
+        patient: bool = True,
     ) -> Floats:
-        """Ends of levels in standard units by the standardised root; NaN where it is not smooth."""
+        """Ends of levels in standard units by the standardised root; NaN where it is not smooth
+        or, where not `patient`, where Newton's method does not settle at once.
+        """
         level_units = np.maximum(np.abs(standard_levels), 1.0 / self.standard.fits.nu)
         found_ends, deviance = np.full((2, periods.size), np.nan)
         if self._is_plain and not self.standard.rate_known:
@@ -419,7 +440,7 @@ class TailLikelihood:
                 root_targets,
             )
         lost = np.flatnonzero(np.isnan(found_ends))
-        if lost.size:
+        if lost.size and patient:
             interest = contour.return_level_interest(
                 periods[lost], level_units[lost], rate_known=self.standard.rate_known
             )

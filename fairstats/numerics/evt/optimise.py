@@ -36,7 +36,7 @@ _PHI_DEEPEST = 30.0
 #: The step is taken, so that what is left is of the order of its square.
 _TOLERANCE = 1e-8
 _MAX_ITERATIONS = 80
-_CONVEX_TOLERANCE = 1e-7
+CONVEX_TOLERANCE = 1e-7
 _CONVEX_ITERATIONS = 100
 #: Crossings: the search ends at this many doublings of the scale, where the interval is open.
 #: Secants help that early on where no slope is known; what lasts longer is a jump of the deviance.
@@ -118,12 +118,13 @@ class _OverTail:
             phi = np.log((1.0 + start * self.hi) / (1.0 + start * self.lo))
         start_rows = np.flatnonzero(np.isfinite(phi))
         bracket_width = 3.0
+        farthest = 0.99 * bracket_width
         if start_rows.size:
             phi = phi[start_rows]
             settled_phi, theta, settled_values = self.settled(
-                start_rows, phi, phi - bracket_width, phi + bracket_width
+                start_rows, phi, phi - bracket_width, phi + bracket_width, farthest
             )
-            is_inside = np.abs(settled_phi - phi) < 0.99 * bracket_width
+            is_inside = np.abs(settled_phi - phi) < farthest
             self.theta[start_rows[is_inside]], self.value[start_rows[is_inside]] = (
                 theta[is_inside],
                 settled_values[is_inside],
@@ -185,7 +186,9 @@ class _OverTail:
             rows[problem_rows], guesses, left_ends, right_ends
         )
 
-    def settled(self, rows: Rows, start: Floats, low: Floats, high: Floats) -> Triple:
+    def settled(
+        self, rows: Rows, start: Floats, low: Floats, high: Floats, farthest: float = np.inf
+    ) -> Triple:
         """φ, θ and value where Newton's method ends."""
         if self.one is not None:
             bracket_ends = (
@@ -193,7 +196,7 @@ class _OverTail:
             )
             best_phi, best_theta, best_value = _newton_of_one(self.one, *bracket_ends)
             return np.array([best_phi]), np.array([best_theta]), np.array([best_value])
-        settled_phi = newton_in_bracket(self.in_phi, rows, start, low, high)
+        settled_phi = newton_in_bracket(self.in_phi, rows, start, low, high, farthest)
         theta = tail_parameter(settled_phi, self.lo[rows], self.hi[rows])[0]
         return settled_phi, theta, self.in_phi(rows, settled_phi[:, None])[0][:, 0]
 
@@ -250,10 +253,15 @@ def _newton_of_one(
 
 
 def newton_in_bracket(
-    objective: Objective, rows: Rows, start: Floats, low: Floats, high: Floats
+    objective: Objective,
+    rows: Rows,
+    start: Floats,
+    low: Floats,
+    high: Floats,
+    farthest: float = np.inf,
 ) -> Floats:
     """Points where the slope vanishes, by Newton steps that never leave the bracket (else it is
-    halved).
+    halved); those farther than `farthest` from their start are given up there.
 
     Where the curvature jumps, steps may go to and fro for ever: one that is not half as long as the
     last but one halves the bracket, too. A step below the tolerance is taken, and leaves an error
@@ -285,6 +293,7 @@ def newton_in_bracket(
         current[active] = np.where(slopes == 0, active_points, next_points)
         active = active[
             (slopes != 0)
+            & (np.abs(next_points - start[active]) < farthest)
             & (np.abs(next_points - active_points) > _TOLERANCE * (1.0 + np.abs(active_points)))
         ]
         if not active.size:
@@ -296,23 +305,23 @@ def minimise_convex(
     derivatives: Callable[[Floats], tuple[Floats, Floats]],
     start: Floats,
     cap: Floats | float = np.inf,
+    tolerance: float = CONVEX_TOLERANCE,
 ) -> Floats:
     """Minimiser of a convex function on (0, cap), from its first and second derivative at an array
     of points.
 
     Newton's method; a step changes the variable at most by the factor e (2 downwards), and goes
-    half way to `cap`.
+    half way to `cap`. It ends with a step of `tolerance`, relative to the variable.
     """
     current = start
     for _ in range(_CONVEX_ITERATIONS):
         first_derivative, second_derivative = derivatives(current)
-        next_points = np.clip(
-            current - first_derivative / second_derivative, 0.5 * current, np.e * current
-        )
+        next_points = np.maximum(current - first_derivative / second_derivative, 0.5 * current)
+        next_points = np.minimum(next_points, np.e * current)
         next_points = np.where(
             next_points < cap, next_points, 0.5 * (current + np.minimum(cap, np.e * current))
         )
-        is_moving = np.abs(next_points - current) > _CONVEX_TOLERANCE * current
+        is_moving = np.abs(next_points - current) > tolerance * current
         current = next_points
         if not is_moving.any():
             break

@@ -684,9 +684,21 @@ class _LevelSlacks:
     def least(self) -> Floats:
         return np.minimum(self.in_width, self.below_bound)
 
-    def first(self, count: int) -> _LevelSlacks:
-        """Those of the first levels."""
-        return _LevelSlacks(self.in_width[:count], self.below_bound[:count])
+    def first_failure(self, slacks_of: Callable[[int], _LevelSlacks]) -> int | None:
+        """Number of the first level that does not pass; None where all do.
+
+        `slacks_of` gives those of a level that is not known yet, NaN: only what stands before the
+        first failure is asked for.
+        """
+        failures = np.flatnonzero(~self.passes)
+        for failure in failures.tolist():
+            if np.isnan(self.in_width[failure]):
+                known = slacks_of(failure)
+                self.in_width[failure] = known.in_width[0]
+                self.below_bound[failure] = known.below_bound[0]
+            if not self.passes[failure]:
+                return int(failure)
+        return None
 
 
 def _extrapolation_horizon(
@@ -694,8 +706,8 @@ def _extrapolation_horizon(
 ) -> tuple[float, str]:
     """Largest m that passes, on a grid of log m that is refined twice around the first failure."""
 
-    def slacks_at(periods: Floats) -> _LevelSlacks:
-        return _slacks_of_levels(fit, periods, interval_level, bound, largest_width)
+    def slacks_at(periods: Floats, quick: bool = False) -> _LevelSlacks:
+        return _slacks_of_levels(fit, periods, interval_level, bound, largest_width, quick)
 
     def reason_at(slacks: _LevelSlacks, failure: int) -> str:
         if slacks.in_width[failure] > 0.0:
@@ -705,18 +717,18 @@ def _extrapolation_horizon(
     nearest = np.log(1.0 / fit.rate)
     periods = np.linspace(nearest, np.log(_FARTHEST / fit.rate), _HORIZON_LEVELS)
     # levels far out, whose intervals cost most, are asked for where all before them pass
-    slacks = slacks_at(periods[:_NEAR_LEVELS])
-    failures = np.flatnonzero(~slacks.passes)
-    if not failures.size:
-        farther = slacks_at(periods[_NEAR_LEVELS:])
+    slacks = slacks_at(periods[:_NEAR_LEVELS], quick=True)
+    first_failure = slacks.first_failure(lambda level: slacks_at(periods[level : level + 1]))
+    if first_failure is None:
+        farther = slacks_at(periods[_NEAR_LEVELS:], quick=True)
         slacks = _LevelSlacks(
             np.append(slacks.in_width, farther.in_width),
             np.append(slacks.below_bound, farther.below_bound),
         )
-        failures = np.flatnonzero(~slacks.passes)
-    if not failures.size:
+        first_failure = slacks.first_failure(lambda level: slacks_at(periods[level : level + 1]))
+    if first_failure is None:
         return float("inf"), f"no limit up to {_FARTHEST:g} exceedances"
-    failure = int(failures[0])
+    failure = first_failure
     reason = reason_at(slacks, failure)
     if failure == 0:
         return float("nan"), f"already at the threshold {reason}"
@@ -784,8 +796,11 @@ def _slacks_of_levels(
     interval_level: float,
     bound: float | None,
     largest_width: float,
+    quick: bool,
 ) -> _LevelSlacks:
-    """How far the intervals of levels are from too wide, and from the bound."""
+    """How far the intervals of levels are from too wide, and from the bound; where `quick`, NaN
+    where an interval takes a search.
+    """
     if fit.by_power:
         lower_ends, estimate, upper_ends = power_levels(
             fit, np.exp(periods).tolist(), interval_level
@@ -793,7 +808,10 @@ def _slacks_of_levels(
     else:
         likelihood = fit._profile_likelihood()
         target = np.full(periods.size, chi2_quantile(interval_level))
-        lower_ends, upper_ends = likelihood.level_interval(periods, target, standardised=True)
+        if quick:
+            lower_ends, upper_ends = likelihood.quick_level_interval(periods, target)
+        else:
+            lower_ends, upper_ends = likelihood.level_interval(periods, target, standardised=True)
         estimate = likelihood.levels(periods)
     size = np.abs(estimate)
     highest = np.inf if bound is None else bound

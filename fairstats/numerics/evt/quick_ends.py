@@ -31,7 +31,7 @@ from fairstats.numerics.evt.likelihood import ProfilePoints, Samples
 
 #: The way begins at this share of the root, by the curvature at the maximum.
 _FIRST_SHARE = 0.5
-_ITERATIONS = 20
+_ITERATIONS = 40
 _PROFILE_ITERATIONS = 12
 #: Longest move of a parameter; the last one, and the error of half the deviance before it, are below
 #: these: what is left is of the order of their squares.
@@ -80,7 +80,7 @@ class _RootSizes:
 
     def at(self, shape: Floats) -> tuple[Floats, Floats]:
         """ρ and its derivative in ξ, each (Q,)."""
-        xi = np.clip(shape, *ROOT_SHAPES)
+        xi = np.minimum(np.maximum(shape, ROOT_SHAPES[0]), ROOT_SHAPES[1])
         mean = self.mean[0] + xi * (self.mean[1] + xi * self.mean[2])
         mean_slope = self.mean[1] + 2.0 * xi * self.mean[2]
         variance = 1.0 + self.variance[0] + xi * (self.variance[1] + xi * self.variance[2])
@@ -118,6 +118,14 @@ class _Expansion:
         """Whether H is positive definite."""
         a, b, c = self.hessian
         return np.asarray((a > 0.0) & (a * c - b * b > 0.0))
+
+    def bent_up(self, convex: Flags) -> _Expansion:
+        """With a positive definite matrix in place of H where that is not convex in φ, so that
+        steps lead downwards there.
+        """
+        a, b, c = self.hessian
+        bend = np.maximum(np.abs(a), 2.0 * b * b / np.abs(c))
+        return replace(self, hessian=(np.where(convex, a, bend), b, np.where(convex, c, np.abs(c))))
 
 
 #: Two nuisance parameters and the interest, each (Q,).
@@ -161,6 +169,9 @@ def _find_ends(problem: _Problem, sizes: _RootSizes) -> tuple[Point, Floats]:
         deviance = np.full(side.size, np.nan)
         for _ in range(_ITERATIONS):
             now = problem.expand(point)
+            convex = now.is_convex()
+            if not convex.all():
+                now = now.bent_up(convex)
             to_minimum = now.solve(now.gradient)
             response = now.solve(now.crossed)
             fall = now.value - 0.5 * _inner_product(now.gradient, to_minimum) - lowest
@@ -171,7 +182,7 @@ def _find_ends(problem: _Problem, sizes: _RootSizes) -> tuple[Point, Floats]:
             shape_slope = in_interest - in_first * response[0] - in_second * response[1]
             change = (size - root) / (slope - size_slope * shape_slope)
             # far from the minimum over the nuisance parameters the slope leads nowhere
-            leads = (slope * side > 0.0) & (fall > 0.0) & now.is_convex()
+            leads = (slope * side > 0.0) & (fall > 0.0) & convex
             leads &= np.maximum(np.abs(to_minimum[0]), np.abs(to_minimum[1])) < _FAR
             # no step leads to the other side of the estimate
             nearest = (centre - point[2]) * _NEAREST_SHARE

@@ -39,6 +39,9 @@ from fairstats.numerics.evt.tail import (
     TailEstimate,
 )
 
+#: Intervals that end too low, as named in results.
+DELTA = "delta"
+RESAMPLES = "bootstrap percentiles"
 _METHODS = ("auto", "signed_root", "profile", "power_tail", "delta", "bootstrap")
 
 
@@ -92,6 +95,11 @@ class ReturnLevel(TailEstimate):
             note_lines.append(
                 "The rate of exceedances is taken as known: too narrow, for comparison with evd"
                 " only."
+            )
+        if self.confidence_interval.method in (DELTA, RESAMPLES):
+            note_lines.append(
+                "The upper end is too low, since a level's likelihood is skewed: for inference take"
+                " the default method."
             )
         by_chi2 = self.confidence_interval.method == PROFILE and self.model != "gev"
         if self.n_exceedances < FEW_EXCEEDANCES and by_chi2:
@@ -207,7 +215,8 @@ def return_level(  # type: ignore[misc] # the settings are written out once
     s)/√k and √(1 + b(ξ, s)/k) with s = log(m·λ), at the shape ξ that fits best with that level:
     tables simulated once (`tests/calibration/roots.py`). It covers .93 to .965 from 20 exceedances
     on, with errors up to .05, and comes to the χ² interval as k grows. Delta intervals are for
-    display: the likelihood interval is skewed and covers better.
+    display: the likelihood interval is skewed and covers better; the upper end of delta and
+    bootstrap intervals is too low.
 
     Examples
     --------
@@ -325,7 +334,7 @@ def _find_level(
             allowed = "'delta' where standard errors exist (ξ > −1/2; L-moments: ξ < 1/2)"
             raise InputError("method", got=got, allowed=allowed, cure="method='profile'")
         half_width = float(ndtri(0.5 + 0.5 * settings.interval_level)) * std_error
-        method_name = "delta"
+        method_name = DELTA
         lower_end = estimate - half_width
         upper_end = estimate + half_width
     else:
@@ -336,7 +345,7 @@ def _find_level(
             resampled, [0.5 - 0.5 * settings.interval_level, 0.5 + 0.5 * settings.interval_level]
         )
         std_error = float(resampled.std(ddof=1))
-        method_name = "bootstrap percentiles"
+        method_name = RESAMPLES
     interval = Interval(
         float(lower_end),
         float(upper_end),
