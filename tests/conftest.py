@@ -300,8 +300,8 @@ def _optional_package(problem: BaseException) -> str | None:
 
 
 class OutsidePrograms:
-    """Skip tests marked `r`, `r_extra` or `browser` where R, an R package or the browser is
-    missing.
+    """Skip tests marked `r`, `r_extra`, `rpy2` or `browser` where R, an R package, rpy2 or the
+    browser is missing.
 
     ``@pytest.mark.r("survey", "boot")`` and ``@pytest.mark.r_extra("extRemes")`` name the R
     packages that a test needs."""
@@ -310,6 +310,8 @@ class OutsidePrograms:
         for name, required in (("r", R_REQUIRED), ("r_extra", False)):
             for mark in item.iter_markers(name):
                 lacking(_no_live_r() or _no_r_packages(tuple(mark.args)), required=required)
+        if item.get_closest_marker("rpy2") is not None:
+            lacking(_no_rpy2(), required=R_REQUIRED)
         if item.get_closest_marker("browser") is not None:
             lacking(_no_browser(), required=BROWSER_REQUIRED)
 
@@ -333,12 +335,29 @@ def _no_browser() -> str | None:
 
 @lru_cache(maxsize=1)
 def _no_live_r() -> str | None:
-    """Why R cannot be called from Python here.
+    """Why R cannot be called from Python here: neither by rpy2 nor by Rscript."""
+    if shutil.which("R") is None:
+        return "R is not on PATH"
+    if _no_rpy2() is None or _rscript_answers():
+        return None
+    return f"Rscript does not answer, and {_no_rpy2()}"
+
+
+@lru_cache(maxsize=1)
+def _rscript_answers() -> bool:
+    try:
+        probe = subprocess.run(["Rscript", "-e", "1"], capture_output=True, check=False)
+    except OSError:
+        return False
+    return probe.returncode == 0
+
+
+@lru_cache(maxsize=1)
+def _no_rpy2() -> str | None:
+    """Why R cannot be started within Python here.
 
     Asked in another process, since R may take it down.
     """
-    if shutil.which("R") is None:
-        return "R is not on PATH"
     if importlib.util.find_spec("rpy2") is None:
         return 'rpy2 is not installed: pip install "fairstats[r]"'
     command = [sys.executable, "-W", "ignore", "-c", "import rpy2.robjects"]

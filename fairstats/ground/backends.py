@@ -22,6 +22,7 @@ from fairstats._version import __version__
 from fairstats.ground.checks import check_choice
 from fairstats.ground.errors import BackendError
 from fairstats.ground.lazy import pd
+from fairstats.ground.rdoor.aside import probe_rscript
 from fairstats.ground.rprobe import R_PACKAGES, RProbe, forget_probe, probe_r, run_aside
 
 if TYPE_CHECKING:
@@ -376,6 +377,8 @@ def _r_rows(probe: RProbe, broken_packages: dict[str, str]) -> Iterator[DoctorRo
     else:
         r_detail = probe.cause
     yield DoctorRow("R", "R from Python", probe.r_version, probe.status, r_detail, probe.cure)
+    if not probe.works:
+        yield _rscript_row()
     for package, purpose in R_PACKAGES.items() if probe.works else ():
         installed_version = probe.packages.get(package, "")
         install_command = r_package_cure(package)
@@ -393,6 +396,15 @@ def _r_rows(probe: RProbe, broken_packages: dict[str, str]) -> Iterator[DoctorRo
                 if installed_version
                 else DoctorRow(*row_beginning, "missing", purpose, install_command)
             )
+
+
+def _rscript_row() -> DoctorRow:
+    """The door to R that the cross-check takes where rpy2 does not work."""
+    aside = probe_rscript()
+    if aside.works:
+        purpose = f"{aside.r_home}; enough for the cross-check and for .rds files"
+        return DoctorRow("R", "R by Rscript", aside.r_version, "ok", purpose)
+    return DoctorRow("R", "R by Rscript", "", aside.status, aside.cause, aside.cure)
 
 
 def _backend_rows(probe: RProbe, broken_packages: dict[str, str]) -> Iterator[DoctorRow]:

@@ -136,7 +136,7 @@ _ENVIRONMENT_VARIABLES = (
 )
 _TIMEOUT_SECONDS = 60.0
 _ANSWER_MARK = "fairstats-probe:"
-_INSTALL_R = (
+INSTALL_R = (
     "install R (Debian/Ubuntu: apt-get install r-base-core; conda: r-base; else cran.r-project.org)"
 )
 _REBUILD_COMMAND = (
@@ -261,7 +261,7 @@ def _r_absent() -> RProbe | None:
         return RProbe("broken", r_home=r_home, cause=cause, cure=advice)
     if not r_home and os.name != "nt" and shutil.which("R") is None:
         return RProbe(
-            "missing", cause="there is no R on PATH and R_HOME is not set", cure=_INSTALL_R
+            "missing", cause="there is no R on PATH and R_HOME is not set", cure=INSTALL_R
         )
     return None
 
@@ -269,7 +269,7 @@ def _r_absent() -> RProbe | None:
 def _cure_without_rpy2() -> str:
     if os.environ.get("R_HOME") or os.name == "nt" or shutil.which("R"):
         return 'pip install "fairstats[r]"'
-    return f'{_INSTALL_R}, then pip install "fairstats[r]"'
+    return f'{INSTALL_R}, then pip install "fairstats[r]"'
 
 
 def _crashed_probe(exit_code: int, stderr: str) -> RProbe:

@@ -15,27 +15,31 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
-import numpy as np
-
 from fairstats._version import __version__
 from fairstats.ground import errors
-from fairstats.ground.checks import as_generator
+from fairstats.ground.rdoor.aside import call_aside, probe_rscript
+from fairstats.ground.rdoor.convert import (
+    check_function,
+    deliver_answer,
+    draw_r_seed,
+    from_r_answer,
+    r_code_folder,
+    to_r,
+    to_r_arguments,
+)
 from fairstats.ground.rprobe import RProbe, diagnose, probe_r, settle_probe
 
 #: Options of the embedded R: no workspace, no profile.
 _R_OPTIONS = ("rpy2", "--quiet", "--no-save", "--no-restore", "--no-init-file", "--no-site-file")
 #: R functions that load the code and call a function of it.
 _IN_R = Path(__file__).with_name("session.R").read_text(encoding="utf-8")
-#: R's integers.
-_LARGEST_R_INTEGER = 2**31 - 1
-_NA_INTEGER = -(2**31)
 
 
 @dataclass(frozen=True)
@@ -60,17 +64,16 @@ def call(function: str, /, *args: Any, rng: Any = None, **kwargs: Any) -> Any:
 
     Arguments are None, numbers, text, arrays, lists and mappings of these; names that Python does
     not allow go in as ``**{"na.rm": True}``; `rng` gives R's seed for this call, and R's own
-    generator is put back as it was. Raises BackendError if R or rpy2 cannot be used, also in a
-    child forked after R had started; RBackendError with R's message and call, and what it printed
-    as a note; KeyboardInterrupt on Ctrl-C, after which the session stays usable. Each warning of R
-    is a FairstatsWarning.
+    generator is put back as it was. Where rpy2 is missing or does not work, R is asked by Rscript.
+    Raises BackendError if neither works, also in a child forked after R had started; RBackendError
+    with R's message and call, and what it printed as a note; KeyboardInterrupt on Ctrl-C, after
+    which the session stays usable. Each warning of R is a FairstatsWarning.
     """
-    if not re.fullmatch(r"(?:[A-Za-z][\w.]*::)?[A-Za-z.][\w.]*", function):
-        raise errors.InputError(
-            "function", got=repr(function), allowed='an R function, "name" or "package::name"'
-        )
-    r_seed = int(as_generator(rng)[0].integers(2**31 - 1))
+    check_function(function)
+    r_seed = draw_r_seed(rng)
     _refuse_forked_child()
+    if _goes_aside():
+        return call_aside(function, *args, seed=r_seed, **kwargs)
     with _lock:
         session = _running_session()
         with interruptible(session.rlib) as stopped:
@@ -79,42 +82,7 @@ def call(function: str, /, *args: Any, rng: Any = None, **kwargs: Any) -> Any:
             )
     if stopped or answer_kind == "interrupt":
         interrupt()
-    if isinstance(answer, errors.FairstatsError):
-        raise answer
-    for message_text, call_text in r_warnings:
-        warnings.warn(
-            f"R: {message_text.strip()}{_in_call_words(call_text)}",
-            errors.FairstatsWarning,
-            stacklevel=2,
-        )
-    if answer_kind == "error":
-        message_text, call_text = answer
-        r_error = errors.RBackendError(f"R: {message_text.strip()}{_in_call_words(call_text)}")
-        if printed.strip():
-            r_error.add_note(f"R had printed:\n{printed.strip()}")
-        raise r_error
-    return answer
-
-
-def r_code_folder(package: Path | None = None) -> Path | None:
-    """Folder of the project's R code.
-
-    ``../r/R`` beside the package (a source tree), else ``_r/R`` within it.
-    """
-    package = package or Path(__file__).resolve().parents[1]
-    source_folder = package.parent / "r"
-    if (source_folder / "DESCRIPTION").is_file() and (source_folder / "R").is_dir():
-        return source_folder / "R"
-    packaged_folder = package / "_r" / "R"
-    if packaged_folder.is_dir():
-        return packaged_folder
-    return None
-
-
-def _in_call_words(call_text: str) -> str:
-    if call_text:
-        return f" (in R's call `{call_text}`)"
-    return ""
+    return deliver_answer(answer_kind, answer, r_warnings, printed)
 
 
 def _refuse_forked_child() -> None:
@@ -139,6 +107,13 @@ def _refuse_forked_child() -> None:
             ' multiprocessing.get_context("spawn") or joblib\'s "loky", use threads, or pass'
             ' backend="scipy".'
         )
+
+
+def _goes_aside() -> bool:
+    """Whether R runs neither here nor can be started here, but answers by Rscript."""
+    embedded = _embedded_module()
+    runs_here = _running is not None or (embedded is not None and embedded.isinitialized())
+    return not runs_here and not probe_r().works and probe_rscript().works
 
 
 def _embedded_module() -> Any:
@@ -248,169 +223,15 @@ def _evaluate_call(
     rinterface = session.ri
     with console(session.callbacks) as printed:
         try:
-            values = rinterface.ListSexpVector(
-                [to_r(argument_value, rinterface) for argument_value in (*args, *kwargs.values())]
-            )
-            if kwargs:
-                values.names = rinterface.StrSexpVector(["" for _ in args] + list(kwargs))
+            values = to_r_arguments(args, kwargs, rinterface)
             r_answer = session.caller(
                 session.home, to_r(function, rinterface), values, to_r(seed, rinterface)
             )
-            warning_texts = [(str(r_warning[0]), str(r_warning[1])) for r_warning in r_answer[2]]
-            return (
-                str(r_answer[0][0]),
-                from_r(r_answer[1], rinterface),
-                warning_texts,
-                "".join(printed),
-            )
+            return *from_r_answer(r_answer, rinterface), "".join(printed)
         except errors.FairstatsError as error:  # a value that cannot be converted
             return "error", error.with_traceback(None), [], ""
         except Exception as error:  # noqa: BLE001 - rpy2's RRuntimeError is a bare Exception
             return "error", (str(error), ""), [], "".join(printed)
-
-
-def to_r(value: Any, ri: Any) -> Any:
-    """R object of a Python value; raises `InputError` for what R cannot hold."""
-    if value is None:
-        return ri.NULL
-    if isinstance(value, str):
-        return ri.StrSexpVector([value])
-    if isinstance(value, Mapping):
-        r_list = ri.ListSexpVector([to_r(entry, ri) for entry in value.values()])
-        if value:
-            r_list.names = ri.StrSexpVector([str(entry_name) for entry_name in value])
-        return r_list
-    if isinstance(value, (list, tuple)):
-        if value and all(isinstance(entry, str) for entry in value):
-            return ri.StrSexpVector(list(value))
-        all_plain = all(
-            isinstance(entry, (bool, int, float, np.bool_, np.integer, np.floating))
-            for entry in value
-        )
-        if all_plain:
-            return _array_to_r(np.asarray(value), ri)
-        return ri.ListSexpVector([to_r(entry, ri) for entry in value])
-    if isinstance(value, (bool, np.bool_)):
-        return ri.BoolSexpVector([bool(value)])
-    if isinstance(value, (int, np.integer)):
-        fits_integer = abs(int(value)) <= _LARGEST_R_INTEGER
-        if fits_integer:
-            return ri.IntSexpVector([int(value)])
-        return ri.FloatSexpVector([float(value)])
-    if isinstance(value, (float, np.floating)):
-        return ri.FloatSexpVector([float(value)])
-    if hasattr(value, "__array__"):
-        return _array_to_r(np.asarray(value), ri)
-    allowed = "None, numbers, text, arrays, lists and mappings of these"
-    advice = "convert it before handing it to R"
-    raise errors.InputError("value", got=f"a {type(value).__name__}", allowed=allowed, cure=advice)
-
-
-def _array_to_r(values: np.ndarray[Any, Any], rinterface: Any) -> Any:
-    flat_values = values.ravel(order="F")
-    dtype_kind = values.dtype.kind
-    if not flat_values.size:
-        r_vector = {"f": rinterface.FloatSexpVector, "b": rinterface.BoolSexpVector}.get(
-            dtype_kind, rinterface.IntSexpVector
-        )([])
-    elif dtype_kind == "b":
-        r_vector = rinterface.BoolSexpVector.from_memoryview(
-            np.ascontiguousarray(flat_values, dtype=np.intc).data
-        )
-    elif (
-        dtype_kind in "iu"
-        and flat_values.min() > _NA_INTEGER
-        and flat_values.max() <= _LARGEST_R_INTEGER
-    ):
-        r_vector = rinterface.IntSexpVector.from_memoryview(
-            np.ascontiguousarray(flat_values, dtype=np.intc).data
-        )
-    elif dtype_kind in "iuf":
-        r_vector = rinterface.FloatSexpVector.from_memoryview(
-            np.ascontiguousarray(flat_values, dtype=np.float64).data
-        )
-    elif dtype_kind == "U" or (
-        dtype_kind == "O" and all(isinstance(each_value, str) for each_value in flat_values)
-    ):
-        r_vector = rinterface.StrSexpVector(flat_values.tolist())
-    else:
-        received = f"an array of {values.dtype}"
-        advice = "convert it with astype(float) before handing it to R"
-        raise errors.InputError(
-            "value", got=received, allowed="arrays of numbers, booleans or text", cure=advice
-        )
-    if values.ndim > 1:
-        r_vector.do_slot_assign("dim", rinterface.IntSexpVector(list(values.shape)))
-    return r_vector
-
-
-def from_r(value: Any, ri: Any) -> Any:
-    """Python value of an R object.
-
-    Raises `BackendError` for functions, environments and the like.
-    """
-    if isinstance(value, ri.NULLType):
-        return None
-    if isinstance(value, ri.StrSexpVector):
-        texts = []
-        for text_value in value:
-            texts.append(None if text_value is ri.NA_Character else str(text_value))
-        if len(texts) == 1 and _r_attribute(value, "dim") is None:
-            return texts[0]
-        return texts
-    if isinstance(value, ri.FloatSexpVector):
-        return _with_dimensions(_copy_values(value, np.float64), value)
-    if isinstance(value, (ri.IntSexpVector, ri.BoolSexpVector)):
-        return _from_integers(value, ri)
-    if isinstance(value, ri.ListSexpVector):
-        list_entries = [from_r(value[entry_number], ri) for entry_number in range(len(value))]
-        names = _r_attribute(value, "names")
-        if names is None:
-            return list_entries
-        return dict(zip(map(str, names), list_entries, strict=True))
-    raise errors.BackendError(
-        f"R returned a {type(value).__name__}, which has no counterpart in Python"
-    )
-
-
-def _copy_values(value: Any, dtype: Any) -> np.ndarray[Any, Any]:
-    # By NumPy's array interface: each `memoryview()` of rpy2 takes a reference from None that it
-    # never had, so that before Python 3.12 a process that has read some ten thousand vectors dies
-    # of it.
-    return np.array(value if len(value) else [], dtype=dtype)
-
-
-def _from_integers(value: Any, rinterface: Any) -> Any:
-    codes = _copy_values(value, np.int64)
-    levels = _r_attribute(value, "levels")
-    if levels is not None:
-        labels = [str(level) for level in levels]
-        result = []
-        for level_code in codes.tolist():
-            result.append(None if level_code == _NA_INTEGER else labels[level_code - 1])
-        return result
-    lacking = codes == _NA_INTEGER
-    if lacking.any():
-        return _with_dimensions(np.where(lacking, np.nan, codes), value)
-    return _with_dimensions(
-        codes.astype(bool) if isinstance(value, rinterface.BoolSexpVector) else codes, value
-    )
-
-
-def _with_dimensions(flat_values: np.ndarray[Any, Any], value: Any) -> Any:
-    dimensions = _r_attribute(value, "dim")
-    if dimensions is None:
-        if flat_values.size == 1:
-            return flat_values[0].item()
-        return flat_values
-    return flat_values.reshape(tuple(int(dimension) for dimension in dimensions), order="F")
-
-
-def _r_attribute(value: Any, attribute_name: str) -> Any:
-    try:
-        return value.do_slot(attribute_name)
-    except LookupError:
-        return None
 
 
 @contextmanager

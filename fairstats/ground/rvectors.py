@@ -11,6 +11,7 @@ import numpy as np
 
 from fairstats.ground import rsession
 from fairstats.ground.lazy import pd
+from fairstats.ground.rdoor import convert
 
 
 def column_of(value: Any) -> Any:
@@ -23,14 +24,14 @@ def column_of(value: Any) -> Any:
     with rsession._lock:
         if (
             isinstance(value, rinterface.ListSexpVector)
-            and rsession._r_attribute(value, "names") is not None
+            and convert.r_attribute(value, "names") is not None
         ):
-            names = [str(entry_name) for entry_name in rsession._r_attribute(value, "names")]
+            names = [str(entry_name) for entry_name in convert.r_attribute(value, "names")]
             columns = {}
             for position, entry_name in enumerate(names):
                 columns[entry_name] = column_of(value[position])
             return pd.DataFrame(columns)
-        r_classes = [str(entry_name) for entry_name in rsession._r_attribute(value, "class") or ()]
+        r_classes = [str(entry_name) for entry_name in convert.r_attribute(value, "class") or ()]
         if isinstance(value, rinterface.StrSexpVector):
             return pd.Series(
                 [
@@ -40,12 +41,12 @@ def column_of(value: Any) -> Any:
                 dtype=object,
             )
         if isinstance(value, rinterface.FloatSexpVector):
-            return _numbers_or_dates(np.array(rsession._copy_values(value, np.float64)), r_classes)
+            return _numbers_or_dates(np.array(convert.copy_values(value, np.float64)), r_classes)
         if not isinstance(value, (rinterface.IntSexpVector, rinterface.BoolSexpVector)):
             raise TypeError(f"a {type(value).__name__}")
-        codes = rsession._copy_values(value, np.int64)
-        lacking = codes == rsession._NA_INTEGER
-        levels = rsession._r_attribute(value, "levels")
+        codes = convert.copy_values(value, np.int64)
+        lacking = codes == convert.NA_INTEGER
+        levels = convert.r_attribute(value, "levels")
         if levels is not None:
             labels = [str(level) for level in levels]
             places: Any = np.where(lacking, -1, codes - 1)

@@ -32,6 +32,7 @@ def test_r_that_does_not_work_names_cause_and_cure(monkeypatch):
     monkeypatch.setattr(
         rsession, "probe_r", lambda: RProbe("missing", cause="no R here", cure="get one")
     )
+    monkeypatch.setattr(rsession, "probe_rscript", lambda: RProbe("missing"))
     with pytest.raises(BackendError, match=r"no R here.*To fix: get one"):
         call("base::sum", 1.0)
 

@@ -291,9 +291,10 @@ class CurveContrast:
         )
         width = float(np.hypot(of_first, of_second))
         low, high, distance = np.empty((3, roots.size))
-        groups = [
-            (side, np.flatnonzero(sides == side)) for side in (-1.0, 1.0) if (sides == side).any()
-        ]
+        groups = []
+        for side in (-1.0, 1.0):
+            if (sides == side).any():
+                groups.append((side, np.flatnonzero(sides == side)))
         grids = []
         for _, side_rows in groups:
             farthest = reach[side_rows[0]]

@@ -19,6 +19,7 @@ import numpy as np
 from fairstats._version import __version__
 from fairstats.ground import rsession
 from fairstats.ground.errors import BackendError, FairstatsWarning
+from fairstats.ground.rdoor.aside import probe_rscript
 from fairstats.ground.rprobe import RProbe, probe_r
 from fairstats.ground.serialise import serialisable
 
@@ -281,7 +282,7 @@ class Door(Protocol):
 
 @dataclass(frozen=True)
 class RDoor:
-    """The running R; every call draws its random numbers from one seed."""
+    """R, by rpy2 or by Rscript; every call draws its random numbers from one seed."""
 
     probe: RProbe
     seed: int = 20180721
@@ -316,14 +317,24 @@ class RDoor:
 
 
 def open_door() -> RDoor:
-    """The door to R; a `BackendError` with cause and cure where R or rpy2 cannot be used."""
+    """The door to R: by rpy2 or, where that is missing or does not work, by Rscript.
+
+    A `BackendError` with cause and cure where neither works.
+    """
     probed = probe_r()
-    if not probed.works:
-        problem = f"The cross-check recomputes in R, which cannot be used here: {probed.cause}."
-        raise BackendError(
-            f"{problem} To fix: {probed.cure}; or take the report's JSON to a machine with R."
-        )
-    return RDoor(probed)
+    if probed.works:
+        return RDoor(probed)
+    probed_aside = probe_rscript()
+    if probed_aside.works:
+        return RDoor(probed_aside)
+    problem = (
+        "The cross-check recomputes in R, which cannot be used here: "
+        f"{probed.cause}; {probed_aside.cause}."
+    )
+    raise BackendError(
+        f"{problem} To fix: {probed_aside.cure} (rpy2 is not needed); or take the report's JSON to"
+        " a machine with R."
+    )
 
 
 @dataclass(frozen=True)

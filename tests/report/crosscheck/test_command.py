@@ -96,9 +96,10 @@ def test_without_r_is_exit_code_3_with_cause_and_cure(
 
     lacking = RProbe("missing", cause="R is not on PATH", cure="install R")
     monkeypatch.setattr(door_module, "probe_r", lambda: lacking)
+    monkeypatch.setattr(door_module, "probe_rscript", lambda: lacking)
     done = run("crosscheck", stored[0])
     assert done.exit_code == 3
-    assert "R is not on PATH. To fix: install R" in done.stderr
+    assert "To fix: install R (rpy2 is not needed)" in done.stderr
 
 
 @pytest.mark.r

@@ -152,8 +152,10 @@ def test_without_r_the_error_has_cause_and_cure(monkeypatch: pytest.MonkeyPatch)
 
     lacking = RProbe("missing", cause="R is not on PATH", cure="install R")
     monkeypatch.setattr(door_module, "probe_r", lambda: lacking)
+    monkeypatch.setattr(door_module, "probe_rscript", lambda: lacking)
     with pytest.raises(
-        BackendError, match=r"R is not on PATH.*To fix: install R; or take the report's JSON"
+        BackendError,
+        match=r"R is not on PATH.*To fix: install R \(rpy2 is not needed\); or take the report's JSON",
     ):
         crosscheck(fs.disparate_impact(counts={"a": (5, 5), "b": (5, 5)}))
 

@@ -1,0 +1,1 @@
+"""What both doors to R share, and the second of them: a process of Rscript."""
