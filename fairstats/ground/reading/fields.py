@@ -100,9 +100,7 @@ def typed_by_python(
     """The fields of a list of texts."""
     missing = {"", *tokens}
     counts = Counter(field_text for field_text in values if field_text and field_text in missing)
-    texts = []
-    for field_text in values:
-        texts.append(None if field_text in missing else field_text)
+    texts = [None if field_text in missing else field_text for field_text in values]
     if not numbers:
         return TypedFields(texts, None, 0, None, counts)
 
