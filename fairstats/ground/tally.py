@@ -339,7 +339,10 @@ class Tally:
             received = f"a tally of {_describe_tally(other)}"
             allowed = f"a tally of the same kind: {_describe_tally(self)}"
             raise InputError(
-                "other", got=received, allowed=allowed, cure="make both with the same columns"
+                "other",
+                got=received,
+                allowed=allowed,
+                cure="make both with the same columns",
             )
         clustered = any(
             tally_part is not None and tally_part.clustered
@@ -356,20 +359,21 @@ class Tally:
             )
             raise InputError("other", got="clustered tallies", allowed=allowed, cure=advice)
         orders = tuple(
-            tuple(dict.fromkeys([*own_moved, *other_moved])) if own_moved and other_moved else ()
-            for own_moved, other_moved in zip(self.orders, other.orders, strict=True)
+            tuple(dict.fromkeys([*own_order, *other_order])) if own_order and other_order else ()
+            for own_order, other_order in zip(self.orders, other.orders, strict=True)
         )
         joined_levels = list(dict.fromkeys([*self.levels, *other.levels]))
-        own_moved, other_moved = (
-            each_tally._move_onto(
+        both_moved = []
+        for each_tally in both_tallies:
+            moved = each_tally._move_onto(
                 each_tally.attributes,
                 joined_levels,
                 list(each_tally.levels),
                 orders,
                 each_tally.stratified,
             )
-            for each_tally in both_tallies
-        )
+            both_moved.append(moved)
+        own_moved, other_moved = both_moved
         return replace(
             own_moved,
             **{

@@ -178,16 +178,11 @@ def bound_level(
             - alpha
         )
 
-    end_quantiles = (
-        normal_quantile(level, degrees_of_freedom) for level in (confidence_level, 1 - alpha / 2)
-    )
-    least_quantile, greatest_quantile = (
-        z + end_shift for z, end_shift in zip(end_quantiles, (-1e-9, 1e-9), strict=True)
-    )
-    return 1 - normal_cdf(
-        -float(scipy.optimize.brentq(excess, least_quantile, greatest_quantile, xtol=1e-14)),
-        degrees_of_freedom,
-    )
+    # a hair beyond both ends, so that rounding leaves the root between them
+    least_quantile = normal_quantile(confidence_level, degrees_of_freedom) - 1e-9
+    greatest_quantile = normal_quantile(1 - alpha / 2, degrees_of_freedom) + 1e-9
+    z = float(scipy.optimize.brentq(excess, least_quantile, greatest_quantile, xtol=1e-14))
+    return 1 - normal_cdf(-z, degrees_of_freedom)
 
 
 @dataclass(frozen=True)
@@ -265,7 +260,10 @@ def decide(
 
 
 def sharpest_level(
-    confidence_level: float, n_comparisons: int, adjust: str, chosen_among: int = 0
+    confidence_level: float,
+    n_comparisons: int,
+    adjust: str,
+    chosen_among: int = 0,
 ) -> float:
     """The error that the smallest p-value of a family is held to: what a test must be right at.
 

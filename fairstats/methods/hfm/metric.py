@@ -274,20 +274,13 @@ def _add_tests(
     )
     tests = []
     for entry_index, entry in enumerate(entries):
-        tests.append(
-            tuple(
-                HypothesisTest(
-                    null_hypothesis,
-                    "greater",
-                    value,
-                    resampling.upper_pvalue(value, of_null[:, entry_index]),
-                    method,
-                )
-                for value, of_null, (null_hypothesis, method) in zip(
-                    (entry.d, entry.d_f, entry.hfm), drawn_quantities, _NULL_HYPOTHESES, strict=True
-                )
-            )
-        )
+        of_entry = []
+        for value, of_null, (null_hypothesis, method) in zip(
+            (entry.d, entry.d_f, entry.hfm), drawn_quantities, _NULL_HYPOTHESES, strict=True
+        ):
+            pvalue = resampling.upper_pvalue(value, of_null[:, entry_index])
+            of_entry.append(HypothesisTest(null_hypothesis, "greater", value, pvalue, method))
+        tests.append(tuple(of_entry))
     adjusted = np.array(
         [[hypothesis_test.pvalue for hypothesis_test in three_tests] for three_tests in tests]
     )

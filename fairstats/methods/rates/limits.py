@@ -188,17 +188,16 @@ class Mover(_LimitsByCriticalValue):
 
     def limits(self, critical: float) -> tuple[float, float]:
         """Ends at a critical value of the score statistics."""
-        distance_below, distance_above = (
-            math.hypot(
-                *(
-                    score_method.limit(critical, side) - difference
-                    for difference, score_method in self.parts
-                )
-            )
-            / 2
-            for side in (-1, 1)
-        )
-        return max(self.estimate - distance_below, -1.0), min(self.estimate + distance_above, 1.0)
+        low = self.estimate - self._distance(critical, -1)
+        high = self.estimate + self._distance(critical, 1)
+        return max(low, -1.0), min(high, 1.0)
+
+    def _distance(self, critical: float, side: int) -> float:
+        """Of a limit from the estimate: half the root of the sum of the parts' squared ones."""
+        distances = []
+        for difference, score_method in self.parts:
+            distances.append(score_method.limit(critical, side) - difference)
+        return math.hypot(*distances) / 2
 
     def statistic(self, null: float) -> float:
         """Value of z at which the interval ends at `null`, at most 30 in size.
@@ -215,25 +214,14 @@ class Mover(_LimitsByCriticalValue):
         if largest_distances[0] ** 2 + largest_distances[1] ** 2 < size**2:
             return math.copysign(_LARGEST_STATISTIC, distance)
 
+        def statistic_of_part(part: int, distance_of_part: float) -> float:
+            difference, score_method = self.parts[part]
+            null_of_part = difference + side * min(distance_of_part, largest_distances[part])
+            return min(abs(score_method.statistic(null_of_part)), _LARGEST_STATISTIC)
+
         def z(x: float) -> tuple[float, float]:
-            parts_and_distances = zip(
-                self.parts, (x, max(size**2 - x**2, 0.0) ** 0.5), largest_distances, strict=True
-            )
-            first_statistic, second_statistic = (
-                min(
-                    abs(
-                        score_method.statistic(
-                            difference_of_part + side * min(part_distance, largest_distance)
-                        )
-                    ),
-                    _LARGEST_STATISTIC,
-                )
-                for (
-                    difference_of_part,
-                    score_method,
-                ), part_distance, largest_distance in parts_and_distances
-            )
-            return first_statistic, second_statistic
+            distances = (x, max(size**2 - x**2, 0.0) ** 0.5)
+            return statistic_of_part(0, distances[0]), statistic_of_part(1, distances[1])
 
         def excess(x: float) -> float:
             first_statistic, second_statistic = z(x)

@@ -174,8 +174,9 @@ class UmRanking(Result):
         row_fields = {"metric": ", ".join(self.metrics), **self.joint.about}
         n_draws = self.n_draws
         numbered_names = list(enumerate(self.names))
-        ordered_pairs = (
-            event(
+        events = []
+        for (row_index, row_name), (column_index, column_name) in permutations(numbered_names, 2):
+            better = event(
                 "≫",
                 self.better[row_index, column_index],
                 n_draws,
@@ -183,14 +184,13 @@ class UmRanking(Result):
                 reference=column_name,
                 **row_fields,
             )
-            for (row_index, row_name), (column_index, column_name) in permutations(
-                numbered_names, 2
+            events.append(better)
+        for row_index, row_name in numbered_names:
+            on_front = event(
+                "Pareto front", self.front[row_index], n_draws, group=row_name, **row_fields
             )
-        )
-        return *ordered_pairs, *(
-            event("Pareto front", self.front[row_index], n_draws, group=row_name, **row_fields)
-            for row_index, row_name in numbered_names
-        )
+            events.append(on_front)
+        return tuple(events)
 
     def __getitem__(self, algorithm: Any) -> Event:
         """The row of a pair ``(a, b)``, or an algorithm's place on the Pareto front."""
@@ -254,7 +254,10 @@ class UmRanking(Result):
 
 
 def rank(
-    joint: JointDraws, names: Sequence[str], objectives: Objectives, rope: tuple[float, ...]
+    joint: JointDraws,
+    names: Sequence[str],
+    objectives: Objectives,
+    rope: tuple[float, ...],
 ) -> UmRanking:
     """P(row ≫ column) of all pairs, and of being outperformed by none."""
     defined_draws, undefined = without_undefined(joint._draw_objectives(objectives))
