@@ -716,13 +716,17 @@ def _find_smallest_size(plan: _Plan, wanted: float, allocation: float) -> int:
         last_tried = first_tried + 1
         while last_tried < most_cases and not reaches(last_tried):
             last_tried = min(2 * last_tried - first_tried, most_cases)
-        sizes_tried = range(first_tried, last_tried + 1)
-        counts_exactly = plan.counts_exactly(first_tried, ceil(allocation * first_tried))
-        if len(sizes_tried) > (_TRIED_EXACTLY if counts_exactly else _TRIED):
-            crossing = bisect_left(sizes_tried[:-1], True, key=reaches)
-            sizes_tried = sizes_tried[crossing : crossing + 1]
-        if (size_found := next((n for n in sizes_tried if reaches(n)), None)) is not None:
-            return size_found
+        if last_tried <= most_cases and reaches(last_tried):
+            sizes_tried = range(first_tried, last_tried + 1)
+            counts_exactly = plan.counts_exactly(first_tried, ceil(allocation * first_tried))
+            start = first_tried
+            if len(sizes_tried) > (_TRIED_EXACTLY if counts_exactly else _TRIED):
+                start += bisect_left(sizes_tried[:-1], True, key=reaches)
+            # exact tests at sizes tried meanwhile may say otherwise of the last one, not of many
+            # after it
+            for n in range(start, most_cases + 1):
+                if reaches(n):
+                    return n
     problem = f"{plan.ratio:g} with power {wanted:g} and allocation {allocation:g}"
     allowed = f"what {MAX_CASES:,} cases"
     cure = "assume a ratio further from the threshold, or less power"
