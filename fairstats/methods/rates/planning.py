@@ -713,10 +713,10 @@ def _find_smallest_size(plan: _Plan, wanted: float, allocation: float) -> int:
         first_tried = min(
             2 + bisect_left(sizes, wanted - 0.2 / sqrt(1 + least_expected), key=about), most_cases
         )
-        last_tried = first_tried + 1
+        last_tried = min(first_tried + 1, most_cases)
         while last_tried < most_cases and not reaches(last_tried):
             last_tried = min(2 * last_tried - first_tried, most_cases)
-        if last_tried <= most_cases and reaches(last_tried):
+        if reaches(last_tried):
             sizes_tried = range(first_tried, last_tried + 1)
             counts_exactly = plan.counts_exactly(first_tried, ceil(allocation * first_tried))
             start = first_tried
