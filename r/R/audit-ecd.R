@@ -128,12 +128,10 @@ largest_row <- function(rows, n) {
 
 # The same difference with half and with twice the exceedances, by Student's t.
 sensitivity_rows <- function(cd, tails, level) {
-  if (any(vapply(tails, function(tail) tail$empirical || tail$power, NA))) return(NULL)
   lapply(c(half = 0.5, twice = 2), function(times) {
-    again <- Map(tail_again, cd, tails, times)
-    if (any(lengths(again) == 0L)) return(NULL)
-    found <- likelihood_contrast(again[[1L]], again[[2L]], ECD_PERIOD, level, ECD_MARGIN, FALSE)
-    least <- min(lengths(lapply(again, `[[`, "excess")))
+    found <- contrast_again(cd, tails, times, ECD_PERIOD, level, ECD_MARGIN)
+    if (is.null(found)) return(NULL)
+    least <- min(found$exceedances)
     tidy_row(paste0("ECD, ", if (times < 1) "half" else "twice", " the exceedances"), names(cd)[1L], names(cd)[2L],
       estimate = found$estimate, ci_low = max(found$low, -2), ci_high = min(found$high, 2), statistic = found$statistic,
       pvalue = found$pvalue, n = sum(lengths(cd)), interactions = ECD_PERIOD,
@@ -142,17 +140,17 @@ sensitivity_rows <- function(cd, tails, level) {
 }
 
 # A tail with so many times the exceedances, where it is regular and has the level; else NULL.
-tail_again <- function(x, tail, times) {
+tail_again <- function(x, tail, times, m, told = NULL) {
   k <- floor(times * tail$exceedances)
-  if (k < LEAST_TAIL || k >= length(x) || k * ECD_PERIOD < length(x)) return(NULL)
+  if (k < LEAST_TAIL || k >= length(x) || k * m < length(x)) return(NULL)
   origin <- sort(x, decreasing = TRUE)[k + 1L]
   above <- x[x > origin]
-  if (nzchar(degenerate_tail(x, above, origin))) return(NULL)
-  grid <- tail_grid(above)
+  if (nzchar(degenerate_tail(x, above, origin, told))) return(NULL)
+  grid <- tail_grid(above, told = told)
   if (grid > 0) origin <- min(above) - grid / 2
-  level <- level_fall(above - origin, length(x), origin, ECD_PERIOD, "binomial", grid)
+  level <- level_fall(above - origin, length(x), origin, m, "binomial", grid)
   irregular <- level$tail$at_boundary || (grid == 0 && !level$tail$regular)
-  if (irregular || length(above) * ECD_PERIOD < length(x) || level$estimate > 1) return(NULL)
+  if (irregular || length(above) * m < length(x) || level$estimate > 1) return(NULL)
   list(excess = above - origin, n = length(x), origin = origin, grid = grid)
 }
 

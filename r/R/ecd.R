@@ -7,10 +7,11 @@
 #' attribute minus own score): the difference of the return levels of `interactions` persons, whose
 #' tails are generalised Pareto laws above the (k + 1)-th largest value of either group, their
 #' number a binomial one. Test and interval by the likelihood ratio with rate, scale and shape of
-#' both groups profiled, whose signed root has Student's t with three degrees of freedom less than
-#' the smaller tail has values, as `fairstats.ecd(calibrated=False)` in Python, whose default
-#' standardises the root by simulation. Also the averages, and the mean of the worst share. All in
-#' base R.
+#' both groups profiled, whose signed root is standardised by its mean and standard deviation near
+#' each difference, which are tabulated, and compared with Student's t of three degrees of freedom
+#' less than the smaller tail has values. Beside it the answers with half and twice the values above
+#' the thresholds. Also the averages, and the mean of the worst share. All in base R, as
+#' `fairstats.ecd` in Python.
 #'
 #' @details
 #' Values on a grid with four distinct ones or more in the tail have the likelihood of their cells,
@@ -22,7 +23,7 @@
 #' of 2,000 draws, and of the likelihood ratio and independent draws of both levels the wider
 #' interval and the larger p-value stand (`set.seed()` makes them the same again); where a fit ends
 #' at the shape -1 the draws stand alone, which Python does not: its intervals are wider there.
-#' Horizon and sensitivity are Python's alone.
+#' The horizon is Python's alone.
 #'
 #' @param unprivileged,privileged Counterfactual discrimination of the persons of either group, between
 #'   -1 and 1.
@@ -38,13 +39,18 @@
 #' @param grid Width of the grid that the values of both groups lie on, that of rounded scores; 0
 #'   takes values as they are. By default it is found in each tail where more than half of its
 #'   values are tied, or the largest.
+#' @param calibrated Whether the signed root is standardised; `FALSE`: as it is, which rejects equal
+#'   tails in up to .15 of samples.
+#' @param sensitivity Further answers, with the values above both thresholds multiplied by these.
 #'
 #' @return A list of class `fairstats_ecd`: estimate, std_error (delta method), ci_low, ci_high,
 #'   bound_low, bound_high, statistic and pvalue of the likelihood ratio, pvalue_verdict, test (what
 #'   was done), verdict; `tails`, a data frame with threshold, rate, scale, shape, return level and
 #'   its interval per group, and why there is no model of a tail (`degenerate`); `averages`, a data
 #'   frame with mean, interval and t-test per group and of their difference, and the conditional
-#'   value at risk.
+#'   value at risk; `sensitivity`, a data frame with the answers by Student's t at other numbers of
+#'   values above the thresholds, and whether each differs (another verdict, or an estimate outside
+#'   the interval): no row where a tail is near its end point, has no model or cannot be had.
 #'
 #' @references Monjezi, Trivedi, Kreinovich, Tizpaz-Niari. Fairness testing through extreme value
 #'   theory. Coles (2001). An introduction to statistical modeling of extreme values. Grimshaw
@@ -58,8 +64,10 @@
 #' fs_ecd(0.5 * rbeta(3000, 2, 8), 0.3 * rbeta(8000, 2, 8))
 #' @export
 fs_ecd <- function(unprivileged, privileged, interactions = 1000, threshold = NULL, confidence_level = 0.95,
-                   margin = 0.05, worst = 0.95, grid = NULL) {
+                   margin = 0.05, worst = 0.95, grid = NULL, calibrated = TRUE, sensitivity = c(0.5, 2)) {
   need_arguments()
+  if (!isTRUE(calibrated) && !identical(calibrated, FALSE)) stop_argument("calibrated", listed(calibrated), "TRUE or FALSE")
+  for (times in sensitivity) numbers_in(times, "sensitivity", 0, open = "low")
   audit_options(confidence_level, margin = margin)
   numbers_in(interactions, "interactions", 1, open = "low")
   numbers_in(worst, "worst", 0, 1, open = "high")
@@ -77,13 +85,43 @@ fs_ecd <- function(unprivileged, privileged, interactions = 1000, threshold = NU
     why <- tails[[name]]$degenerate
     if (nzchar(why)) warning(name, ": ", why, ". No tail is fitted.", call. = FALSE)
   }
-  found <- contrast_tails(tails[[1L]], tails[[2L]], interactions, confidence_level, margin)
+  found <- contrast_tails(tails[[1L]], tails[[2L]], interactions, confidence_level, margin, calibrated)
   verdict <- ecd_verdict(found$pvalue_verdict, found$side, found$bound_low, found$bound_high, confidence_level, margin)
   columns <- c("n", "threshold", "exceedances", "rate", "scale", "shape", "shape_std_error", "return_level",
     "std_error", "ci_low", "ci_high", "degenerate")
   structure(c(found[!grepl("^(side|simultaneous|mc_)", names(found))], list(verdict = verdict,
     tails = cbind(group = names(tails), bind_rows(lapply(unname(tails), `[`, columns))),
-    averages = ecd_averages(groups, worst, confidence_level), interactions = interactions)), class = "fairstats_ecd")
+    averages = ecd_averages(groups, worst, confidence_level), interactions = interactions,
+    sensitivity = other_answers(groups, tails, sensitivity, found, interactions, confidence_level, margin, grid))),
+    class = "fairstats_ecd")
+}
+
+# The answers with other numbers of values above the thresholds, and whether each differs from what was found.
+other_answers <- function(groups, tails, sensitivity, found, m, level, margin, told) {
+  own <- verdict_of(found$bound_low, found$bound_high, "difference", margin)
+  rows <- lapply(sensitivity, function(times) {
+    other <- contrast_again(groups, tails, times, m, level, margin, told)
+    if (is.null(other)) return(NULL)
+    ends <- c(possible(other$low), possible(other$high))
+    bounds <- c(possible(other$bound_low), possible(other$bound_high))
+    data.frame(times = times, exceedances_first = other$exceedances[1L], exceedances_second = other$exceedances[2L],
+      estimate = other$estimate, ci_low = ends[1L], ci_high = ends[2L], statistic = other$statistic,
+      pvalue = other$pvalue, differs = verdict_of(bounds[1L], bounds[2L], "difference", margin) != own ||
+        other$estimate < found$ci_low || other$estimate > found$ci_high)
+  })
+  empty <- data.frame(times = numeric(), exceedances_first = numeric(), exceedances_second = numeric(),
+    estimate = numeric(), ci_low = numeric(), ci_high = numeric(), statistic = numeric(), pvalue = numeric(),
+    differs = logical())
+  do.call(rbind, c(list(empty), rows))
+}
+
+# The likelihood ratio by Student's t with so many times the values above both thresholds; NULL where there is none.
+contrast_again <- function(cd, tails, times, m, level, margin, told = NULL) {
+  if (any(vapply(tails, function(tail) tail$empirical || tail$power, NA))) return(NULL)
+  again <- Map(tail_again, cd, tails, times, m, list(told))
+  if (any(lengths(again) == 0L)) return(NULL)
+  exceedances <- unname(lengths(lapply(again, `[[`, "excess")))
+  c(likelihood_contrast(again[[1L]], again[[2L]], m, level, margin, FALSE), list(exceedances = exceedances))
 }
 
 # By the verdict's p-value and side; by the limits where there is none.
@@ -339,5 +377,11 @@ print.fairstats_ecd <- function(x, digits = 3L, ...) {
   shown <- if (any(nzchar(x$tails$degenerate))) x$tails else x$tails[names(x$tails) != "degenerate"]
   print.data.frame(shown, digits = digits, row.names = FALSE)
   print.data.frame(x$averages, digits = digits, row.names = FALSE)
+  others <- x$sensitivity[x$sensitivity$differs, ]
+  if (NROW(others)) {
+    answers <- sprintf("%g times the values above: %s (%s to %s)", others$times, formatC(others$estimate, digits, format = "f"),
+      formatC(others$ci_low, digits, format = "f"), formatC(others$ci_high, digits, format = "f"))
+    cat("The answer depends on the threshold: with ", paste(answers, collapse = "; "), ".\n", sep = "")
+  }
   invisible(x)
 }

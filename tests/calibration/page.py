@@ -17,6 +17,7 @@ from tests.calibration.study import Cell, is_current
 
 PAGE = Path(__file__).resolve().parents[2] / "vignettes" / "calibration.md"
 SEARCH = Path(__file__).with_name("results") / "exact_search.json"
+WIDTHS = Path(__file__).with_name("results") / "ecd_widths.json"
 _WORDS = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
 #: Room → its heading, and what is to be known before its table.
 ROOMS: dict[str, dict[str, str]] = _WORDS["rooms"]
@@ -330,6 +331,31 @@ def _room(room: str, own: list[Cell], record: Mapping[str, Mapping[str, Any]]) -
     left = [cell for cell in own if cell.key not in record]
     if left:
         yield "\nNot run: " + "; ".join(f"`{cell.method}` ({cell.regime})" for cell in left) + "."
+    yield ""
+    if room == "ecd":
+        yield from _widths()
+
+
+def _widths() -> Iterator[str]:
+    """The width of ECD's interval beside that by the thresholds that were the default before."""
+    yield _WORDS["widths"].strip() + "\n"
+    heads = (
+        "rows",
+        "law",
+        "size held before",
+        "median ratio of widths",
+        "95% interval",
+        "beside 50",
+    )
+    yield f"| {' | '.join(heads)} |"
+    yield "| --- | --- | --- | --- | --- | --- |"
+    for line in json.loads(WIDTHS.read_text(encoding="utf-8")):
+        rows = " and ".join(f"{n:,}" for n in line["sizes"])
+        held = "yes" if line["held"] else "no"
+        interval = f"{line['low']:.2f} to {line['high']:.2f}"
+        median = f"{line['median']:.2f}"
+        beside_fifty = f"{line['beside 50']:.2f}"
+        yield f"| {rows} | {line['law']} | {held} | {median} | {interval} | {beside_fifty} |"
     yield ""
 
 

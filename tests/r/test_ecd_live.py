@@ -83,7 +83,7 @@ def test_tails_of_all_kinds(u: Any, p: Any, m: float) -> None:
             calibrated=False,
             backend="scipy",
         )
-        found = call("fs_ecd", u, p, m, rng=1)
+        found = call("fs_ecd", u, p, m, calibrated=False, rng=1)
 
     def same(mine: float, theirs: float, near: float) -> None:
         if math.isnan(mine):
@@ -128,6 +128,31 @@ def test_tails_of_all_kinds(u: Any, p: Any, m: float) -> None:
     assert found["verdict"] == ours.verdict
 
 
+def test_defaults_are_those_of_python() -> None:
+    """Standardised root, equal shares, half and twice the exceedances; two searches for one maximum."""
+    u = 0.5 * np.random.default_rng(4).beta(2, 8, 1500)
+    p = 0.3 * np.random.default_rng(5).beta(2, 8, 9000)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", fs.FairstatsWarning)
+        ours = fs.ecd(
+            {"u": u, "p": p}, privileged="p", unprivileged="u", n_resamples=0, backend="scipy"
+        )
+    found = call("fs_ecd", u, p)
+    assert found["tails"]["exceedances"].tolist() == list(ours.comparisons[0].exceedances)
+    ends = found["ci_low"], found["ci_high"]
+    assert ends == pytest.approx(tuple(ours.confidence_interval), abs=2e-4)
+    assert found["pvalue"] == pytest.approx(ours.pvalue, rel=1e-2, abs=1e-6)
+    assert found["verdict"] == ours.verdict
+    beside = found["sensitivity"]
+    assert len(ours.sensitivity) == 2
+    for k, other in enumerate(ours.sensitivity):
+        counts = (beside["exceedances_first"][k], beside["exceedances_second"][k])
+        assert counts == other.exceedances
+        assert beside["estimate"][k] == pytest.approx(other.estimate, abs=1e-5)
+        ends = beside["ci_low"][k], beside["ci_high"][k]
+        assert ends == pytest.approx(tuple(other.confidence_interval), abs=2e-4)
+
+
 @pytest.mark.parametrize(("grid", "told"), [(0.001, 0.001), (None, 0.0)], ids=["given", "none"])
 def test_a_grid_that_is_given(grid: float | None, told: float) -> None:
     """`privileged` has too few ties for its grid to be found.
@@ -145,7 +170,7 @@ def test_a_grid_that_is_given(grid: float | None, told: float) -> None:
         "threshold": 50,
     }
     ours = fs.ecd({"u": u, "p": p}, privileged="p", unprivileged="u", **settings)
-    found = call("fs_ecd", u, p, threshold=50, grid=told)
+    found = call("fs_ecd", u, p, threshold=50, grid=told, calibrated=False)
     for k, tail in enumerate(ours.tails):
         assert tail.fit.grid == grid
         assert found["tails"]["exceedances"][k] == tail.n_exceedances

@@ -375,6 +375,9 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             interactions=self.interactions,
             threshold=self.threshold_,
             n_resamples=n_resamples,
+            # a trial is judged by the same estimate; what is reported has the rest
+            sensitivity=(0.5, 2.0) if n_resamples else (),
+            other_interactions=(500, 1000, 2000, 10_000) if n_resamples else (),
             backend=backend,
             rng=int(self.random_state),
         )

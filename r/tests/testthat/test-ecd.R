@@ -209,3 +209,23 @@ test_that("a threshold that m interactions do not reach is lowered", {
   found <- suppressWarnings(fs_ecd(x, x, interactions = 50))
   expect_equal(found$tails$exceedances, rep(ceiling(1.2 * 5000 / 50), 2L))
 })
+
+test_that("the root is standardised by default, and half and twice the values stand beside the answer", {
+  x <- tails()
+  found <- fs_ecd(x[[1L]], x[[2L]])
+  plain <- fs_ecd(x[[1L]], x[[2L]], calibrated = FALSE)
+  # the same likelihoods; a standardised root gives other limits
+  expect_equal(c(found$estimate, found$statistic), c(plain$estimate, plain$statistic))
+  expect_gt(abs(found$ci_high - plain$ci_high), 1e-4)
+  beside <- found$sensitivity
+  expect_equal(beside$times, c(0.5, 2))
+  expect_equal(beside$exceedances_first, floor(found$tails$exceedances[1L] * c(0.5, 2)))
+  # twice: the answer with thresholds that have so many values above them
+  more <- fairstats:::contrast_tails(
+    fairstats:::group_tail(x[[1L]], beside$exceedances_first[2L], 1000, 0.95),
+    fairstats:::group_tail(x[[2L]], beside$exceedances_second[2L], 1000, 0.95), 1000, 0.95, 0.05)
+  expect_equal(c(beside$estimate[2L], beside$ci_low[2L], beside$ci_high[2L]), c(more$estimate, more$ci_low, more$ci_high))
+  expect_equal(nrow(fs_ecd(x[[1L]], x[[2L]], sensitivity = numeric())$sensitivity), 0L)
+  expect_error(fs_ecd(x[[1L]], x[[2L]], sensitivity = 0), "`sensitivity`")
+  expect_error(fs_ecd(x[[1L]], x[[2L]], calibrated = 1), "`calibrated`")
+})

@@ -6,6 +6,7 @@ The study is `tests/calibration/ecd.py`.
 from __future__ import annotations
 
 import importlib
+import json
 import sys
 import warnings
 from pathlib import Path
@@ -130,3 +131,24 @@ def test_the_cells_ask_what_fs_ecd_asks(
         # only roots of regular tails decide by themselves; others pass samples over below 1.5
         near = 0.1 if c.method.startswith("likelihood ratio,") else 0.2
         assert min(tails_own_estimate, abs(root + drawn.roots[row, 0])) < near
+
+
+def test_intervals_are_no_wider_than_was_asked_where_the_former_thresholds_held() -> None:
+    """By the record: at most 1.4 times, the interval of the median included; and the first sample of
+    a setting is made anew, so that the record is of today's procedure.
+    """
+    widths = importlib.import_module("tests.calibration.ecd_widths")
+    record = {
+        (*line["sizes"], line["law"]): line
+        for line in json.loads(widths.RECORD.read_text(encoding="utf-8"))
+    }
+    settings = [*widths.HELD, *widths.FAILED]
+    assert set(record) == {(*sizes, law.name) for sizes, law in settings}
+    for sizes, law in widths.HELD:
+        line = record[(*sizes, law.name)]
+        assert line["held"]
+        assert line["runs"] >= 60
+        assert line["low"] <= line["median"] <= line["high"] <= widths.MOST
+    sizes, law = widths.HELD[-1]
+    again = widths.ratios(sizes, law, runs=1)
+    assert again[0, 0] == pytest.approx(record[(*sizes, law.name)]["first"], abs=0.002)
