@@ -51,7 +51,10 @@ def resample_blocks(n_resamples: int, width: int, words: str) -> Iterator[int]:
 
 
 def _count_of_normal(
-    normal: NDArray[np.float64], mean: Any, variance: Any, skewness: Any
+    normal: NDArray[np.float64],
+    mean: Any,
+    variance: Any,
+    skewness: Any,
 ) -> NDArray[np.int64]:
     """Whole numbers with these moments, one for each standard normal value z, shape (n,).
 
@@ -102,7 +105,10 @@ def _draw_hypergeometric(
 
 
 def drawn_rows(
-    size: int, shares: NDArray[np.float64], n: int, rng: np.random.Generator
+    size: int,
+    shares: NDArray[np.float64],
+    n: int,
+    rng: np.random.Generator,
 ) -> NDArray[np.int64]:
     """Multinomial counts of `size` rows, shape (n, m); `shares`, shape (m,), of sum 1."""
     if not (size * (shares * (1 - shares)) >= QUANTILES_FROM).any():
@@ -132,7 +138,10 @@ def redrawn_rows(counts: NDArray[np.int64], n: int, rng: np.random.Generator) ->
 
 
 def split_rows(
-    counts: NDArray[np.int64], size: int, n: int, rng: np.random.Generator
+    counts: NDArray[np.int64],
+    size: int,
+    n: int,
+    rng: np.random.Generator,
 ) -> NDArray[np.int64]:
     """How many of `size` rows drawn at random lie in each bin, shape (n, m).
 

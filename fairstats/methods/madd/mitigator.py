@@ -236,7 +236,12 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @_takes_scores_as_x
     def fit_transform(
-        self, X: Any, y: Any, *, sensitive_features: Any, sample_weight: Any = None
+        self,
+        X: Any,
+        y: Any,
+        *,
+        sensitive_features: Any,
+        sample_weight: Any = None,
     ) -> Any:
         """Fit, then map the same rows: they are part of their own map."""
         fitted = self.fit(X, y, sensitive_features=sensitive_features, sample_weight=sample_weight)
@@ -302,7 +307,11 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @_takes_scores_as_x
     def predict(
-        self, X: Any, *, sensitive_features: Any, lambda_: float | None = None
+        self,
+        X: Any,
+        *,
+        sensitive_features: Any,
+        lambda_: float | None = None,
     ) -> NDArray[Any]:
         """Labels predicted by the mapped scores, shape (n,); arguments as in `transform`."""
         favourable = self.predict_proba(X, sensitive_features=sensitive_features, lambda_=lambda_)[
@@ -312,7 +321,11 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @_takes_scores_as_x
     def predict_proba(
-        self, X: Any, *, sensitive_features: Any, lambda_: float | None = None
+        self,
+        X: Any,
+        *,
+        sensitive_features: Any,
+        lambda_: float | None = None,
     ) -> Floats:
         """1 − mapped score and mapped score, shape (n, 2), in the order of `classes_`."""
         mapped = np.ravel(self.transform(X, sensitive_features=sensitive_features, lambda_=lambda_))
@@ -453,7 +466,12 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             "theta", self.theta, closed=True, cure="0.5: fairness weighs as much as accuracy"
         )
         checks.check_number(
-            "threshold", self.threshold, low=0, high=1, open_low=True, cure="a score in (0, 1]: 0.5"
+            "threshold",
+            self.threshold,
+            low=0,
+            high=1,
+            open_low=True,
+            cure="a score in (0, 1]: 0.5",
         )
         checks.check_whole("n_lambdas", self.n_lambdas, low=2, cure="1000")
         if self.splits is not None:

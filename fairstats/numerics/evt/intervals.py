@@ -201,7 +201,11 @@ class TailLikelihood:
         return self.origin + self.unit * self._standard_levels(log_periods)
 
     def level_interval(
-        self, log_period: Floats, target: Floats, *, standardised: bool = False
+        self,
+        log_period: Floats,
+        target: Floats,
+        *,
+        standardised: bool = False,
     ) -> tuple[Floats, Floats]:
         """Likelihood intervals of levels, one for each log period and critical value.
 
@@ -254,7 +258,12 @@ class TailLikelihood:
         return np.maximum(self._deviance_and_slope(profile_points)[0], 0.0)
 
     def log_period_interval(
-        self, level: float, log_period: float, target: float, *, standardised: bool = False
+        self,
+        level: float,
+        log_period: float,
+        target: float,
+        *,
+        standardised: bool = False,
     ) -> tuple[float, float]:
         """Shortest and longest likely log period of a level, infinite where an end point below it
         is likely.
@@ -303,7 +312,11 @@ class TailLikelihood:
         return float(shortest[0]), float(longest[0])
 
     def parameter_ends(
-        self, name: str, target: Floats, *, standardised: bool = False
+        self,
+        name: str,
+        target: Floats,
+        *,
+        standardised: bool = False,
     ) -> tuple[Floats, Floats]:
         """Ends of likelihood intervals of a parameter for critical values of the deviance, shape
         (Q,).
@@ -405,7 +418,11 @@ class TailLikelihood:
         return type(self.standard) is GpdLikelihood
 
     def _standardised_levels(
-        self, periods: Floats, standard_levels: Floats, sides: Floats, root_targets: Floats
+        self,
+        periods: Floats,
+        standard_levels: Floats,
+        sides: Floats,
+        root_targets: Floats,
     ) -> Floats:
         """Ends of levels in standard units by the standardised root; NaN where it is not smooth."""
         level_units = np.maximum(np.abs(standard_levels), 1.0 / self.standard.fits.nu)

@@ -92,7 +92,11 @@ class _OverTail:
     """The search of `minimise_over_tail`, in φ, and what it has found."""
 
     def __init__(
-        self, objective: Objective, lo: Floats, hi: Floats, one: OneObjective | None
+        self,
+        objective: Objective,
+        lo: Floats,
+        hi: Floats,
+        one: OneObjective | None,
     ) -> None:
         self.objective = objective
         self.lo = lo
@@ -250,7 +254,11 @@ def _newton_of_one(
 
 
 def newton_in_bracket(
-    objective: Objective, rows: Rows, start: Floats, low: Floats, high: Floats
+    objective: Objective,
+    rows: Rows,
+    start: Floats,
+    low: Floats,
+    high: Floats,
 ) -> Floats:
     """Points where the slope vanishes, by Newton steps that never leave the bracket (else it is
     halved).
