@@ -124,6 +124,19 @@ def test_the_site_is_built_without_warnings(tmp_path: Path) -> None:
 @pytest.mark.skipif(
     not (ROOT / "vignettes" / "paper").is_dir(), reason="the paper is not in this source tree"
 )
+def test_the_figure_of_the_paper_is_of_this_version() -> None:
+    """The file says which version drew it: run ``python vignettes/paper/figure.py``."""
+    folder = ROOT / "vignettes" / "paper"
+    drawn_by = f"Software\0fairstats {fairstats.__version__}".encode()
+    assert drawn_by in (folder / "rates.png").read_bytes()
+    paper = (folder / "paper.md").read_text(encoding="utf-8")
+    assert "](rates.png)" in paper
+    assert f"`fairstats` {fairstats.__version__}" in paper
+
+
+@pytest.mark.skipif(
+    not (ROOT / "vignettes" / "paper").is_dir(), reason="the paper is not in this source tree"
+)
 def test_the_paper_has_the_sections_and_references_of_its_journal() -> None:
     folder = ROOT / "vignettes" / "paper"
     text = (folder / "paper.md").read_text(encoding="utf-8")

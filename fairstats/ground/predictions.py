@@ -165,6 +165,16 @@ def as_features(X: Any, argument: str = "X") -> FeatureTable:
     return table
 
 
+def keep_features(estimator: Any, X: Any) -> None:
+    """Set ``n_features_in_`` and, where all names are texts, ``feature_names_in_``."""
+    names = list(as_features(X).columns)
+    estimator.n_features_in_ = len(names)
+    if all(isinstance(name, str) for name in names):
+        estimator.feature_names_in_ = np.array(names, dtype=object)
+    elif hasattr(estimator, "feature_names_in_"):
+        del estimator.feature_names_in_
+
+
 def _as_type(
     values: Sequence[Any], array_type: np.dtype[Any], column_label: Hashable
 ) -> NDArray[Any]:

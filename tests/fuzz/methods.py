@@ -294,17 +294,13 @@ def _first_group(result: Any) -> dict[str, Any]:
 
 def _rows_of_mitigation(mitigator: Any) -> dict[str, Any]:
     call = calls()["MaddMitigator"].good
-    return {
-        "score": call["score"],
-        "sensitive_features": call["sensitive_features"],
-        "lambda_": None,
-    }
+    return {"X": call["score"], "sensitive_features": call["sensitive_features"], "lambda_": None}
 
 
 def _rows_of_fit(mitigator: Any) -> dict[str, Any]:
     call = calls()["MaddMitigator"].good
-    rows = {name: call[name] for name in ("score", "y", "sensitive_features")}
-    return {**rows, "sample_weight": None}
+    rows = {name: call[name] for name in ("y", "sensitive_features")}
+    return {"X": call["score"], **rows, "sample_weight": None}
 
 
 def _rows_of_search(search: Any) -> dict[str, Any]:
@@ -408,6 +404,7 @@ ARGUMENTS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "MaddMitigator.transform": _rows_of_mitigation,
     "MaddMitigator.predict": _rows_of_mitigation,
     "MaddMitigator.predict_proba": _rows_of_mitigation,
+    "MaddMitigator.score": _rows_of_fit,
     "MaddMitigator.evaluate": lambda mitigator: {
         **_rows_of_fit(mitigator),
         "reference": None,
@@ -588,9 +585,9 @@ def _called(thing: Any, name: str) -> Callable[..., Any]:
     """
     bound = getattr(thing, name)
     parameters = inspect.signature(bound).parameters.values()
-    if isinstance(thing, fs.MaddMitigator) and "score" in inspect.signature(bound).parameters:
+    if isinstance(thing, fs.MaddMitigator) and "X" in inspect.signature(bound).parameters:
         # scikit-learn wraps `transform` and passes its first argument on by position
-        return lambda score, **further: getattr(copy.copy(thing), name)(score, **further)
+        return lambda X, **further: getattr(copy.copy(thing), name)(X, **further)
     several = next((p.name for p in parameters if p.kind is inspect.Parameter.VAR_POSITIONAL), None)
     changes = isinstance(thing, (fs.MaddMitigator, fs.EcdSearch))
 

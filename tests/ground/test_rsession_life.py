@@ -15,7 +15,7 @@ from fairstats.ground import rsession
 from fairstats.ground.errors import RBackendError
 from fairstats.ground.rsession import call
 
-pytestmark = pytest.mark.r
+pytestmark = [pytest.mark.r, pytest.mark.rpy2]
 ROOT = Path(__file__).parents[2]
 
 

@@ -119,6 +119,7 @@ def test_values_that_r_cannot_hold(value):
     assert call("base::sum", 1.0) == 1.0
 
 
+@pytest.mark.rpy2
 def test_results_that_python_cannot_hold():
     with pytest.raises(BackendError, match="SexpEnvironment"):
         call("base::globalenv")
@@ -173,6 +174,7 @@ def test_console_stays_silent(capfd):
     assert (out, err) == ("", "")
 
 
+@pytest.mark.rpy2
 def test_what_r_printed_is_kept_for_errors(tmp_path):
     script = tmp_path / "loud.R"
     script.write_text('cat("loud before\\n"); message("and a message"); stop("the end")\n')

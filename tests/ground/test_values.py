@@ -510,6 +510,7 @@ def test_tokens_that_stood_for_missing_values_are_said() -> None:
 # ---------------------------------------------------------------- R's values
 
 
+@pytest.mark.rpy2
 @pytest.mark.r
 @pytest.mark.filterwarnings("ignore::fairstats.ground.errors.FairstatsWarning")
 def test_missing_values_of_r_are_missing_in_every_role() -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Hashable, Iterator, Mapping
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
 
@@ -22,7 +23,7 @@ from fairstats.ground.codes import cross_codes
 from fairstats.ground.encoding import as_array, check_labels, factorize
 from fairstats.ground.errors import FairstatsWarning, InputError, MissingDependencyError
 from fairstats.ground.lazy import pd
-from fairstats.ground.predictions import as_features
+from fairstats.ground.predictions import as_features, keep_features
 from fairstats.methods.ecd.discrimination import counterfactual_discrimination, find_attribute
 from fairstats.methods.ecd.ecd import ecd
 from fairstats.methods.ecd.result import EcdResult
@@ -88,6 +89,10 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         On the third part: of the chosen model, and of the estimator as given.
     threshold_ : int or None
     classes_ : ndarray
+    n_features_in_ : int
+        Columns of the fit.
+    feature_names_in_ : ndarray of str
+        Their names, where all are texts.
 
     Examples
     --------
@@ -172,36 +177,69 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             "leave out rows without a label",
         )
         self._possible = check_labels(factor, "y", self.pos_label, self.label_values)
+        if label.dtype.kind == "f" and not np.all(label == np.floor(label)):
+            allowed = "classes: texts, booleans or whole numbers"
+            cure = "cut the numbers into classes: y > 0, say"
+            raise InputError("y", got="continuous numbers", allowed=allowed, cure=cure)
         parts = self._parts(X, label)
         self._data = [(as_features(X).rows(rows), label[rows]) for rows in parts]
+        keep_features(self, X)
         self.classes_ = np.unique(label)
         if not (self.warm_start and hasattr(self, "_trials")):
             self._trials: list[dict[str, Any]] = []
             self._models: list[Any] = []
-            self._propose: Iterator[dict[str, Any]] | None = None
-            self._tell: Callable[[float], None] | None = None
+            self._values_told: list[float] = []
+            self._proposer: _Proposer | None = None
             self._try({})
-        if self._propose is None:
-            self._propose, self._tell = _propose_parameters(
-                self.param_distributions, self.sampler, int(self.random_state)
-            )
+        if self._proposer is None:
+            self._proposer = self._make_proposer()
+        proposer = self._proposer
         floor = self._trials[0]["accuracy"] - self.accuracy_loss
         started = time.monotonic()
         for _ in tqdm(range(self.n_iter), desc="trials", disable=not self.progress, leave=False):
             if self.timeout is not None and time.monotonic() - started > self.timeout:
                 break
-            if (params := next(self._propose, None)) is None:
+            params = next(proposer.proposals, None)
+            if params is None:
                 break
-            trial = self._try(params)
-            if self._tell is not None:
-                if trial["accuracy"] == trial["accuracy"]:
-                    short = max(floor - trial["accuracy"], 0.0)
-                else:
-                    short = 1.0
-                self._tell(trial["objective"] + 10.0 * short if not trial["error"] else 10.0)
+            value = self._value_to_tell(self._try(params), floor)
+            self._values_told.append(value)
+            proposer.tell(value)
         self._choose(floor)
         self.trials_ = pd.DataFrame(self._trials)
         return self
+
+    def _make_proposer(self) -> _Proposer:
+        """What proposes parameters, after the trials that there are.
+
+        Generators cannot be pickled: a search that comes from a file asks for the same proposals
+        once more, and tells the same values, before it goes on.
+        """
+        proposer = _propose_parameters(
+            self.param_distributions, self.sampler, int(self.random_state)
+        )
+        for value in self._values_told:
+            next(proposer.proposals)
+            proposer.tell(value)
+        return proposer
+
+    def _value_to_tell(self, trial: Mapping[str, Any], floor: float) -> float:
+        """What a sampler that learns is told of a trial: the lower, the better."""
+        if trial["error"]:
+            return 10.0
+        accuracy = trial["accuracy"]
+        if np.isnan(accuracy):
+            short = 1.0
+        else:
+            short = max(floor - accuracy, 0.0)
+        return float(trial["objective"] + 10.0 * short)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but the generator of proposals."""
+        state: dict[str, Any] = super().__getstate__()
+        if "_proposer" in state:
+            state = {**state, "_proposer": None}
+        return state
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Classes by the chosen model, shape (n,); InputError for what is no table of features."""
@@ -399,12 +437,18 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.baseline_result_ = self.result_
 
 
-def _propose_parameters(
-    distributions: Mapping[str, Any], sampler: str, seed: int
-) -> tuple[Iterator[dict[str, Any]], Callable[[float], None] | None]:
-    """Parameters to try, one set after the other, and what is to be told of each (lower is
+@dataclass(frozen=True)
+class _Proposer:
+    """Parameters to try, one set after the other; `tell` takes what came of the last (lower is
     better).
     """
+
+    proposals: Iterator[dict[str, Any]]
+    tell: Callable[[float], None]
+
+
+def _propose_parameters(distributions: Mapping[str, Any], sampler: str, seed: int) -> _Proposer:
+    """What proposes parameters, by the sampler that is asked for or installed."""
     for name, choices in distributions.items():
         if not (hasattr(choices, "rvs") and hasattr(choices, "ppf")) and not _is_list(choices):
             allowed = "a list of values, or a frozen distribution of scipy.stats"
@@ -415,7 +459,7 @@ def _propose_parameters(
     if sampler == "optuna" and not installed:
         raise MissingDependencyError("optuna", extra="search", purpose="sampler='optuna'")
     if sampler == "random" or not installed:
-        return _propose_at_random(distributions, seed), None
+        return _Proposer(_propose_at_random(distributions, seed), tell=_learn_nothing)
     return _propose_by_optuna(distributions, seed)
 
 
@@ -434,9 +478,11 @@ def _propose_at_random(distributions: Mapping[str, Any], seed: int) -> Iterator[
     yield from ParameterSampler(dict(distributions), n_iter=count, random_state=seed)
 
 
-def _propose_by_optuna(
-    distributions: Mapping[str, Any], seed: int
-) -> tuple[Iterator[dict[str, Any]], Callable[[float], None]]:
+def _learn_nothing(value: float) -> None:
+    """Random proposals do not depend on what came of the last."""
+
+
+def _propose_by_optuna(distributions: Mapping[str, Any], seed: int) -> _Proposer:
     import optuna
 
     level = optuna.logging.get_verbosity()
@@ -457,7 +503,7 @@ def _propose_by_optuna(
     def tell(value: float) -> None:
         study.tell(current.pop(), value)
 
-    return ask(), tell
+    return _Proposer(ask(), tell=tell)
 
 
 def _suggest_value(trial: Any, name: str, choices: Any) -> Any:

@@ -4,11 +4,13 @@ estimator.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import replace
+from functools import wraps
 from inspect import signature
 from itertools import combinations
-from typing import Any, Literal, Self
+from typing import Any, Literal, ParamSpec, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +29,7 @@ from fairstats.ground.encoding import (
 from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.lazy import Axes, pd
 from fairstats.ground.outcomes import Outcomes
+from fairstats.ground.predictions import keep_features
 from fairstats.ground.values import find_labels
 from fairstats.methods.madd import mitigation
 from fairstats.methods.madd.curve import curve_of, stable_bandwidth
@@ -36,6 +39,32 @@ from fairstats.methods.madd.scores import GroupScores, Sample
 from fairstats.plots.madd import plot_losses, plot_trade_off
 
 Loss = Literal["error", "log_loss"] | Callable[[Any, Any], float]
+
+
+_Arguments = ParamSpec("_Arguments")
+_Returned = TypeVar("_Returned")
+
+
+def _takes_scores_as_x(method: Callable[_Arguments, _Returned]) -> Callable[_Arguments, _Returned]:
+    """The method, which names its first argument X, as scikit-learn's do.
+
+    Until version 0.4 it may still be called `score`, the name of version 0.1.
+    """
+
+    @wraps(method)
+    def renamed(*args: _Arguments.args, **kwargs: _Arguments.kwargs) -> _Returned:
+        if "score" in kwargs and "X" not in kwargs:
+            words = f"MaddMitigator.{method.__name__}: `score` is called `X` now"
+            warnings.warn(f"{words}; the old name goes in 0.4.", DeprecationWarning, stacklevel=2)
+            kwargs["X"] = kwargs.pop("score")
+        try:
+            return method(*args, **kwargs)
+        except InputError as error:
+            if error.argument != "score":
+                raise
+            raise InputError("X", got=error.got, allowed=error.allowed, cure=error.cure) from error
+
+    return renamed
 
 
 class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -91,6 +120,10 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     cdfs_ : dict of str to (values, heights)
         Corners of the fitted F_s.
     maps_ : MixtureCdfs
+    n_features_in_ : int
+        1 for scores; with `estimator` the columns of its features.
+    feature_names_in_ : ndarray of str
+        Their names, where all are texts.
     classes_ : ndarray
         The unfavourable and the favourable label.
 
@@ -155,20 +188,14 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.label_values = label_values
 
-    def fit(
-        self,
-        score: Any,
-        y: Any,
-        *,
-        sensitive_features: Any,
-        sample_weight: Any = None,
-    ) -> Self:
+    @_takes_scores_as_x
+    def fit(self, X: Any, y: Any, *, sensitive_features: Any, sample_weight: Any = None) -> Self:
         """Fit the distributions and find λ.
 
         Parameters
         ----------
-        score : array-like of float, shape (n,)
-            Scores in [0, 1] of validation data.
+        X : array-like of float, shape (n,)
+            Scores in [0, 1] of validation data; with `estimator`, its features.
         y : array-like, shape (n,)
             Labels with two values.
         sensitive_features : array-like (n,) or (n, k), data frame or mapping
@@ -187,8 +214,9 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             a single row.
         """
         self._check_parameters()
-        outcomes = self._read_outcomes(score, y, sensitive_features, sample_weight)
+        outcomes = self._read_outcomes(X, y, sensitive_features, sample_weight)
         samples = _labelled_samples(outcomes)
+        self._keep_features(X)
         self.groups_ = outcomes.groups.labels
         self.classes_ = _label_pair(y, self.pos_label, self.label_values)
         self.maps_ = mitigation.MixtureCdfs.fit(
@@ -206,32 +234,26 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         )
         return self
 
+    @_takes_scores_as_x
     def fit_transform(
         self,
-        score: Any,
+        X: Any,
         y: Any,
         *,
         sensitive_features: Any,
         sample_weight: Any = None,
     ) -> Any:
         """Fit, then map the same rows: they are part of their own map."""
-        fitted = self.fit(
-            score, y, sensitive_features=sensitive_features, sample_weight=sample_weight
-        )
-        return fitted.transform(score, sensitive_features=sensitive_features)
+        fitted = self.fit(X, y, sensitive_features=sensitive_features, sample_weight=sample_weight)
+        return fitted.transform(X, sensitive_features=sensitive_features)
 
-    def transform(
-        self,
-        score: Any,
-        *,
-        sensitive_features: Any,
-        lambda_: float | None = None,
-    ) -> Any:
+    @_takes_scores_as_x
+    def transform(self, X: Any, *, sensitive_features: Any, lambda_: float | None = None) -> Any:
         """Map scores, of the fit or new.
 
         Parameters
         ----------
-        score : array-like of float, shape (n,)
+        X : array-like of float, shape (n,)
             Scores in [0, 1]; values never seen, ties and values beyond those of the fit are mapped,
             too.
         sensitive_features : array-like (n,) or (n, k), data frame or mapping
@@ -242,7 +264,7 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         ndarray, shape (n,)
-            In [0, 1], in the order of the rows; within a group in the order of `score`. A frame
+            In [0, 1], in the order of the rows; within a group in the order of `X`. A frame
             with the column "score" after ``set_output(transform="pandas")`` (or "polars").
         """
         check_is_fitted(self, "lambda_")
@@ -251,7 +273,7 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         else:
             lambda_used = checks.check_share("lambda_", lambda_, closed=True)
         outcomes = Outcomes.from_arrays(
-            score=self._scores_or_predictions(score), sensitive_features=sensitive_features
+            score=self._scores_or_predictions(X), sensitive_features=sensitive_features
         )
         return self._map_outcomes(outcomes, lambda_used)
 
@@ -282,46 +304,59 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             )
         return mapped
 
+    @_takes_scores_as_x
     def predict(
         self,
-        score: Any,
+        X: Any,
         *,
         sensitive_features: Any,
         lambda_: float | None = None,
     ) -> NDArray[Any]:
         """Labels predicted by the mapped scores, shape (n,); arguments as in `transform`."""
-        favourable = self.predict_proba(
-            score, sensitive_features=sensitive_features, lambda_=lambda_
-        )[:, 1]
+        favourable = self.predict_proba(X, sensitive_features=sensitive_features, lambda_=lambda_)[
+            :, 1
+        ]
         return np.asarray(self.classes_[(favourable >= self.threshold).astype(np.intp)])
 
+    @_takes_scores_as_x
     def predict_proba(
         self,
-        score: Any,
+        X: Any,
         *,
         sensitive_features: Any,
         lambda_: float | None = None,
     ) -> Floats:
         """1 − mapped score and mapped score, shape (n, 2), in the order of `classes_`."""
-        mapped = np.ravel(
-            self.transform(score, sensitive_features=sensitive_features, lambda_=lambda_)
-        )
+        mapped = np.ravel(self.transform(X, sensitive_features=sensitive_features, lambda_=lambda_))
         return np.column_stack([1 - mapped, mapped])
 
+    def score(self, X: Any, y: Any, *, sensitive_features: Any, sample_weight: Any = None) -> float:
+        """Share of right predictions by the mapped scores: what `GridSearchCV` takes by default.
+
+        Parameters
+        ----------
+        X, y, sensitive_features, sample_weight
+            As in `fit`, of other rows.
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self, "lambda_")
+        outcomes = self._read_outcomes(X, y, sensitive_features, sample_weight)
+        favourable = self._map_outcomes(outcomes, self.lambda_) >= self.threshold
+        right = favourable == (np.asarray(outcomes.y_true) == 1)
+        return float(np.average(right, weights=outcomes.weight))
+
+    @_takes_scores_as_x
     def evaluate(
-        self,
-        score: Any,
-        y: Any,
-        *,
-        sensitive_features: Any,
-        sample_weight: Any = None,
-        **options: Any,
+        self, X: Any, y: Any, *, sensitive_features: Any, sample_weight: Any = None, **options: Any
     ) -> mitigation.MitigationResult:
         """What the map changes on rows that the search has not seen.
 
         Parameters
         ----------
-        score, y, sensitive_features, sample_weight
+        X, y, sensitive_features, sample_weight
             As in `fit`, of other rows.
         **options
             Of `madd`, for both the scores as they are and the mapped ones; `reference`: by default
@@ -342,7 +377,7 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             Where a change cannot be computed.
         """
         check_is_fitted(self, "lambda_")
-        outcomes = self._read_outcomes(score, y, sensitive_features, sample_weight)
+        outcomes = self._read_outcomes(X, y, sensitive_features, sample_weight)
         if self._are_rows_of_fit(outcomes):
             warning_text = (
                 "the rows are those that λ was searched on, where the effect is at its largest"
@@ -381,10 +416,17 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         checks.check_choice("kind", kind, ("losses", "trade-off"))
         return (plot_losses if kind == "losses" else plot_trade_off)(self, ax=ax)
 
-    def _read_outcomes(self, score: Any, y: Any, groups: Any, weight: Any) -> Outcomes:
+    def _keep_features(self, X: Any) -> None:
+        """Number and names of the features; a score is one."""
+        if self.estimator is None:
+            self.n_features_in_ = 1
+        else:
+            keep_features(self, X)
+
+    def _read_outcomes(self, X: Any, y: Any, groups: Any, weight: Any) -> Outcomes:
         checks.check_given("y", y, "one label per row")
         columns = {
-            "score": self._scores_or_predictions(score),
+            "score": self._scores_or_predictions(X),
             "sensitive_features": groups,
             "sample_weight": weight,
         }

@@ -360,7 +360,7 @@ def faults(vignette: Vignette) -> list[str]:
 class Recorded:
     """What a vignette's R chunks printed.
 
-    By what (``R 4.2.2, fairstats 0.1.0``), and by the chunk's key.
+    By what (``R 4.2.2, fairstats 0.2.0``), and by the chunk's key.
     """
 
     by: str = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 import warnings
 from types import SimpleNamespace
@@ -451,3 +452,31 @@ def test_trials_are_by_scipy_whatever_the_report_is_by(monkeypatch: pytest.Monke
     assert asked[:3] == ["scipy"] * 3
     assert set(asked[3:]) == {"r"}
     assert clone(found).backend == "r"
+
+
+def test_number_and_names_of_features() -> None:
+    found = search(n_iter=1, objective="acd").fit(X, Y)
+    assert found.n_features_in_ == 3
+    assert list(found.feature_names_in_) == ["sex", "a", "b"]
+    found.set_params(sensitive_features=0).fit(X.to_numpy(), Y)
+    assert found.n_features_in_ == 3
+    assert not hasattr(found, "feature_names_in_")
+
+
+def test_numbers_are_no_classes() -> None:
+    with pytest.raises(fs.InputError, match=r"`y`: got continuous numbers.*classes"):
+        search().fit(X, X["a"])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sampler", ["random", "optuna"])
+def test_a_search_from_a_file_goes_on_where_it_was(sampler: str) -> None:
+    """Witness: the search that never was in a file."""
+    if sampler == "optuna":
+        pytest.importorskip("optuna", reason="optuna is not installed")
+    straight = search(warm_start=True, n_iter=2, sampler=sampler).fit(X, Y)
+    from_file = pickle.loads(pickle.dumps(straight))  # noqa: S301 - our own bytes
+    straight.set_params(n_iter=1).fit(X, Y)
+    from_file.set_params(n_iter=1).fit(X, Y)
+    columns = ["param_max_depth", "param_max_features", "objective"]
+    pd.testing.assert_frame_equal(from_file.trials_[columns], straight.trials_[columns])

@@ -34,11 +34,14 @@ class Grouped(fs.MaddMitigator):
         labels = y != np.min(y)
         if labels.all() or not labels.any():
             raise ValueError("one class, or one sample: two are needed")
+        self.label_of_fit_ = np.max(y)
         self.median_ = float(np.median(X[:, 0]))
         score, group = self._read(X)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FairstatsWarning)
-            return super().fit(score, labels, sensitive_features=group)
+            super().fit(score, labels, sensitive_features=group)
+        self.n_features_in_ = X.shape[1]  # of what the check passes, not of the scores
+        return self
 
     def transform(self, X: Any) -> Any:  # type: ignore[override]
         """As that of the mitigator."""
@@ -55,6 +58,14 @@ class Grouped(fs.MaddMitigator):
         """By the mapped scores."""
         mapped = np.ravel(self.transform(X))
         return np.column_stack([1 - mapped, mapped])
+
+    def score(self, X: Any, y: Any) -> float:  # type: ignore[override]
+        """As that of the mitigator."""
+        check_is_fitted(self)
+        score, group = self._read(validate_data(self, X, reset=False))
+        labels = np.asarray(y) == self.label_of_fit_
+        predicted = np.ravel(super().transform(score, sensitive_features=group)) >= self.threshold
+        return float(np.mean(labels == predicted))
 
     def fit_transform(self, X: Any, y: Any) -> Any:  # type: ignore[override]
         """Both."""

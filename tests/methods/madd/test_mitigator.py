@@ -336,7 +336,7 @@ def test_rows_that_cannot_be_fitted(paper_rows: Scored) -> None:
         MaddMitigator().fit(
             paper_rows.score, ["x", "z"] * 2000, sensitive_features=paper_rows.group
         )
-    for lacking in ("score", "y"):
-        given = {"score": paper_rows.score, "y": paper_rows.y, lacking: None}
+    for lacking in ("X", "y"):
+        given = {"X": paper_rows.score, "y": paper_rows.y, lacking: None}
         with pytest.raises(InputError, match=f"`{lacking}`: got None"):
             MaddMitigator().fit(**given, sensitive_features=paper_rows.group)

@@ -142,6 +142,7 @@ def test_the_edge_is_the_answer_where_no_interior_maximum_is_higher(source: Any)
         assert np.isnan(found.covariance).all()
 
 
+@pytest.mark.rpy2
 @pytest.mark.r("evd")
 def test_public_calls_by_r() -> None:
     """By name: extRemes, or evd where only that is installed.
@@ -201,6 +202,7 @@ def test_auto_falls_back_where_r_fails(monkeypatch: pytest.MonkeyPatch) -> None:
         fit_gpd(x, 1.5, backend="r")
 
 
+@pytest.mark.rpy2
 @pytest.mark.parametrize("source", SOURCES)
 def test_version_names_the_package(source: Any) -> None:
     assert RBackend(source).version().startswith(f"r: {source} 2.")

@@ -60,6 +60,7 @@ def test_prints_the_table_and_the_count(stored: tuple[Path, Path], tmp_path: Pat
     assert "needs --data" in brief.stdout
 
 
+@pytest.mark.rpy2
 @pytest.mark.r
 def test_disagreement_is_exit_code_1(stored: tuple[Path, Path], perturbed: Any) -> None:
     with perturbed("score_z", "function(...) original(...) * 1.001"):
