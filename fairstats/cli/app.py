@@ -129,7 +129,10 @@ def root(
     version: Annotated[
         bool,
         typer.Option(
-            "--version", callback=_print_version, is_eager=True, help="Print the version and exit."
+            "--version",
+            callback=_print_version,
+            is_eager=True,
+            help="Print the version and exit.",
         ),
     ] = False,
     traceback: Annotated[
@@ -207,7 +210,10 @@ def _read_arguments(file: Path | None, given_options: dict[str, Any]) -> tuple[A
 
 
 def _read_input(
-    file: Path, given: dict[str, Any], labels: list[str], numbers: tuple[str, ...]
+    file: Path,
+    given: dict[str, Any],
+    labels: list[str],
+    numbers: tuple[str, ...],
 ) -> Any:
     """What a command reads: a tally, the rows of a file, or a lazy table.
 
@@ -408,7 +414,10 @@ def crosscheck_command(
         received = f"{str(report)!r} without a number that R could recompute"
         allowed = "the report of an audit"
         raise InputError(
-            "report", got=received, allowed=allowed, cure="pass --data FILE where rows are needed"
+            "report",
+            got=received,
+            allowed=allowed,
+            cure="pass --data FILE where rows are needed",
         )
     if not crosscheck_result.agrees:
         raise typer.Exit(exits.FINDING)
@@ -429,7 +438,10 @@ def _as_written(argument: str, file: Path) -> Iterator[None]:
             f"{str(file)!r}, whose parts do not fit together ({type(problem).__name__}: {problem})"
         )
         raise InputError(
-            argument, got=received, allowed="a file as fairstats wrote it", cure="write it anew"
+            argument,
+            got=received,
+            allowed="a file as fairstats wrote it",
+            cure="write it anew",
         ) from problem
 
 
@@ -453,7 +465,10 @@ def new_command(path: Path, data: Path | None, overwrite: bool, **given: Any) ->
             ("--data", "--data people.csv") if data is None else ("--group", "--group sex")
         )
         raise InputError(
-            option_name, got="nothing", allowed="a file, and a sensitive column of it", cure=advice
+            option_name,
+            got="nothing",
+            allowed="a file, and a sensitive column of it",
+            cure=advice,
         )
     _, plain_options = _audit_arguments(None, given)
     default_values = {
@@ -480,7 +495,11 @@ def build(names: list[str] | None, out: Path | None, param: list[str] | None, **
     ):
         given_parameters[parameter_name] = parameter_value
     build_vignettes(
-        names or (), out=out, tell=_tell_built, params=given_parameters, **options.plain_values(how)
+        names or (),
+        out=out,
+        tell=_tell_built,
+        params=given_parameters,
+        **options.plain_values(how),
     )
 
 

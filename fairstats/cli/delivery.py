@@ -87,7 +87,10 @@ def default_name(name: str, mark: bytes) -> Path:
         if mark not in first_bytes:
             received = f"no name, and {name!r} is a file that fairstats did not write"
             raise InputError(
-                "--out", got=received, allowed="the name of a file", cure=f"--out my-{name}"
+                "--out",
+                got=received,
+                allowed="the name of a file",
+                cure=f"--out my-{name}",
             )
     return path
 
@@ -137,7 +140,10 @@ def check_made_by_template(given: dict[str, Any], csv: Path | None, *, for_law: 
     if not for_law and csv is not None:
         advice = "--json, or --template ll144"
         raise InputError(
-            "--csv", got="the template ugesp", allowed="the template ll144", cure=advice
+            "--csv",
+            got="the template ugesp",
+            allowed="the template ll144",
+            cure=advice,
         )
     for option_name in ("json", "fail_on"):
         if for_law and given[option_name] is not None:

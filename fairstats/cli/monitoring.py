@@ -129,7 +129,10 @@ def _read_state(state_bytes: bytes, path: Path) -> MonitorResult:
     state = parse_json(state_bytes, "state", repr(str(path)), _STATE)
     if state.get("class") != MonitorResult.__name__:
         raise InputError(
-            "state", got=f"{str(path)!r}, another file", allowed=_STATE, cure="name another file"
+            "state",
+            got=f"{str(path)!r}, another file",
+            allowed=_STATE,
+            cure="name another file",
         )
     return MonitorResult.from_dict(state)
 
@@ -150,7 +153,10 @@ def _check_unchanged(settings: MonitorSettings, given: Mapping[str, Any]) -> Non
 
 
 def _count_file(
-    file: Path, settings: MonitorSettings, reading: ReadingOptions, engine: str
+    file: Path,
+    settings: MonitorSettings,
+    reading: ReadingOptions,
+    engine: str,
 ) -> tuple[str, Tally]:
     """The digest of a file, and its tally."""
     held_bytes = held_input(file)
@@ -183,7 +189,10 @@ def _digest_of(file: Path, held_bytes: bytes | None) -> str:
     for one_file in files_of(file):
         if not one_file.is_file():
             raise InputError(
-                "file", got=f"{str(file)!r}, which is not there", allowed="a file", cure="check it"
+                "file",
+                got=f"{str(file)!r}, which is not there",
+                allowed="a file",
+                cure="check it",
             )
         with one_file.open("rb") as stream:
             while block := stream.read(1 << 20):

@@ -173,7 +173,10 @@ def label_values(text: str | None) -> list[str] | None:
 
 
 def roles_of(
-    table: str, given: Mapping[str, Any], more_labels: Sequence[str] = (), more_numbers: Any = ()
+    table: str,
+    given: Mapping[str, Any],
+    more_labels: Sequence[str] = (),
+    more_numbers: Any = (),
 ) -> Roles:
     """The columns of a file that the options of a table name, by what they are read as."""
     columns: dict[str, list[str]] = {
@@ -204,7 +207,10 @@ def reading_options(given: dict[str, Any]) -> ReadingOptions:
 
 
 def read_rows(
-    file: Path, held: bytes | None, roles: Roles, asked: ReadingOptions
+    file: Path,
+    held: bytes | None,
+    roles: Roles,
+    asked: ReadingOptions,
 ) -> tuple[Any, tuple[str, ...]]:
     """The rows of a file in memory, and notes about how it was read."""
     frame, record = read_roles(source_of(file, held), roles, asked, engine="rows")

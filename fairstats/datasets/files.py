@@ -81,7 +81,12 @@ def header_of(argument: str, file: Path, *, sep: str) -> list[str]:
 
 
 def require_columns(
-    argument: str, file: Path, found: Iterable[str], required: Iterable[str], *, sep: str
+    argument: str,
+    file: Path,
+    found: Iterable[str],
+    required: Iterable[str],
+    *,
+    sep: str,
 ) -> None:
     """Raise an `InputError` unless every required column was found."""
     found = list(found)
@@ -150,7 +155,12 @@ def read_without_header(
     """Read a comma-separated file that holds values only; `dtypes` names them."""
     file = existing_file(argument, path)
     frame = strings(
-        argument, file, missing=missing, header=None, skipinitialspace=True, comment=comment
+        argument,
+        file,
+        missing=missing,
+        header=None,
+        skipinitialspace=True,
+        comment=comment,
     )
     first_row = [str(cell_value) for cell_value in frame.iloc[0]]
     if frame.shape[1] != len(dtypes):

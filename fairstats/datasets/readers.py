@@ -286,7 +286,10 @@ def _excel_cells(file: Path, engine: str) -> pd.DataFrame:
         purpose = f"Reading {file.suffix} files"
         alternative = "save the sheet as CSV and pass that file"
         raise MissingDependencyError(
-            engine, extra=None, purpose=purpose, alternative=alternative
+            engine,
+            extra=None,
+            purpose=purpose,
+            alternative=alternative,
         ) from error
     except Exception as error:  # the readers raise whatever a damaged sheet leads them to
         received = f"{str(file)!r}, which {engine} cannot read ({type(error).__name__}: {error})"

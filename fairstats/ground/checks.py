@@ -66,7 +66,11 @@ def check_label(argument: str, value: Any, allowed: str, cure: str | None = None
 
 
 def check_choice(
-    argument: str, value: Any, choices: Iterable[Any], *, cure: str | None = "choose one of them"
+    argument: str,
+    value: Any,
+    choices: Iterable[Any],
+    *,
+    cure: str | None = "choose one of them",
 ) -> None:
     """Raise unless `value` is one of `choices`."""
     choices = tuple(choices)
@@ -93,7 +97,10 @@ def check_type(
     """Return `value`, or raise unless it is an instance of `kind`."""
     if not isinstance(value, kind):
         raise InputError(
-            argument, got=f"a value of type {type(value).__name__}", allowed=allowed, cure=cure
+            argument,
+            got=f"a value of type {type(value).__name__}",
+            allowed=allowed,
+            cure=cure,
         )
     return value
 
@@ -132,7 +139,10 @@ def check_names(
             received = f"{names!r}, with repeats"
         cure = (nearest(lacking[0], known) if lacking else "") or cure
         raise InputError(
-            argument, got=received, allowed=f"different ones of {listed(known)}", cure=cure
+            argument,
+            got=received,
+            allowed=f"different ones of {listed(known)}",
+            cure=cure,
         )
 
 
@@ -220,12 +230,19 @@ def check_one_length(argument: str, lengths: Mapping[str, int]) -> None:
         )
         cure = "take all columns from the same rows"
         raise InputError(
-            argument, got=received, allowed="columns of one length, one entry per row", cure=cure
+            argument,
+            got=received,
+            allowed="columns of one length, one entry per row",
+            cure=cure,
         )
 
 
 def check_rows(
-    argument: str, values: NDArray[Any] | Sized, n_rows: int, *, per_row: str = "value"
+    argument: str,
+    values: NDArray[Any] | Sized,
+    n_rows: int,
+    *,
+    per_row: str = "value",
 ) -> None:
     """Raise unless `values` has one entry for each of `n_rows` rows."""
     if isinstance(values, np.ndarray):
@@ -253,7 +270,10 @@ def check_two_groups(groups: Sequence[str], *, cure: str = "compare with another
         else:
             received = "no group"
         raise InputError(
-            "sensitive_features", got=received, allowed="two groups or more", cure=cure
+            "sensitive_features",
+            got=received,
+            allowed="two groups or more",
+            cure=cure,
         )
 
 
@@ -261,7 +281,10 @@ def float_array(argument: str, value: Any, allowed: str) -> Floats:
     """`value` as a new float64 array of any shape; raises unless all are numbers, NaN and ∞ too."""
     if isinstance(value, np.ma.MaskedArray) and np.ma.getmaskarray(value).any():
         raise InputError(
-            argument, got="a masked array", allowed=allowed, cure="pass value.compressed()"
+            argument,
+            got="a masked array",
+            allowed=allowed,
+            cure="pass value.compressed()",
         )
     came_as = "a ragged list"
     if isinstance(value, (list, tuple)) and any(entry is np.ma.masked for entry in value):
@@ -278,7 +301,10 @@ def float_array(argument: str, value: Any, allowed: str) -> Floats:
         return np.array(raw_array, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         raise InputError(
-            argument, got=came_as, allowed=allowed, cure="convert them to numbers"
+            argument,
+            got=came_as,
+            allowed=allowed,
+            cure="convert them to numbers",
         ) from None
 
 
@@ -305,7 +331,10 @@ def finite_array(argument: str, value: Any, allowed: str, *, largest: float = LA
         )
     if max(-smallest, greatest) > largest:
         raise InputError(
-            argument, got=f"values beyond {largest:g}", allowed=allowed, cure="change the unit"
+            argument,
+            got=f"values beyond {largest:g}",
+            allowed=allowed,
+            cure="change the unit",
         )
     return numbers
 
@@ -380,7 +409,11 @@ def check_real(argument: str, value: Any, *, cure: str | None = None) -> float:
 
 
 def check_share(
-    argument: str, value: Any, *, closed: bool = False, cure: str | None = "0.95, say"
+    argument: str,
+    value: Any,
+    *,
+    closed: bool = False,
+    cure: str | None = "0.95, say",
 ) -> float:
     """Return `value` as a number in (0, 1), or in [0, 1] where `closed`, or raise."""
     allowed = f"a number between 0 and 1, both {'included' if closed else 'excluded'}"
@@ -403,7 +436,11 @@ def check_confidence_level(confidence_level: Any) -> float:
 
 
 def _range_words(
-    low: float | None, high: float | None, *, open_low: bool = False, open_high: bool = False
+    low: float | None,
+    high: float | None,
+    *,
+    open_low: bool = False,
+    open_high: bool = False,
 ) -> str:
     if low is not None and high is not None:
         excluded_ends = []

@@ -228,7 +228,10 @@ def _as_row_numbers(values: Any) -> NDArray[np.int64]:
     number = as_float_column(values, "number")
     if not (np.isfinite(number) & (number >= 0) & (number == np.floor(number))).all():
         raise InputError(
-            "number", got="a column with other values", allowed="whole numbers ≥ 0", cure="COUNT(*)"
+            "number",
+            got="a column with other values",
+            allowed="whole numbers ≥ 0",
+            cure="COUNT(*)",
         )
     return number.astype(np.int64)
 

@@ -64,7 +64,10 @@ def as_column(values: Any, argument: str) -> Any:
             "one value per row: a list, a NumPy (n,) array, a pandas, polars or pyarrow column"
         )
         raise InputError(
-            argument, got=received, allowed=allowed, cure=f"pass {argument} as a single column"
+            argument,
+            got=received,
+            allowed=allowed,
+            cure=f"pass {argument} as a single column",
         )
     return values
 
@@ -87,7 +90,10 @@ def from_r(values: Any, argument: str) -> Any:
         received = f"an R object of type {type(values).__name__}"
         allowed = "a vector, a factor or a data frame of R"
         raise InputError(
-            argument, got=received, allowed=allowed, cure="convert it first"
+            argument,
+            got=received,
+            allowed=allowed,
+            cure="convert it first",
         ) from problem
 
 
@@ -230,7 +236,10 @@ def as_array(values: Any, argument: str) -> NDArray[Any]:
         received = f"a {type(values).__name__} that NumPy cannot read ({problem})"
         advice = "pass single labels or numbers"
         raise InputError(
-            argument, got=received, allowed="one value per row", cure=advice
+            argument,
+            got=received,
+            allowed="one value per row",
+            cure=advice,
         ) from problem
 
 

@@ -297,7 +297,11 @@ class CellCounts:
 
     @classmethod
     def from_counts(
-        cls, counts: Any, *, groups: Sequence[Hashable] | None = None, left_out: Any = None
+        cls,
+        counts: Any,
+        *,
+        groups: Sequence[Hashable] | None = None,
+        left_out: Any = None,
     ) -> Self:
         """Table of counts that are already there.
 
@@ -415,7 +419,11 @@ class CellCounts:
 
     @classmethod
     def _from_given_cells(
-        cls, table: dict[Hashable, Any], groups: Sequence[Hashable] | None, *, only_whole: bool
+        cls,
+        table: dict[Hashable, Any],
+        groups: Sequence[Hashable] | None,
+        *,
+        only_whole: bool,
     ) -> Self:
         """The table of given cells: finite, not negative and, where asked for, whole."""
         group_order = list(table)
@@ -653,7 +661,10 @@ def _as_mapping(counts: Any, cells: tuple[str, ...]) -> dict[Hashable, Any]:
         allowed = f"a mapping group → ({', '.join(cells)}), or a frame with these columns"
         advice = "e.g. {'a': " + repr(tuple(range(10, 10 + len(cells)))) + ", 'b': …}"
         raise InputError(
-            "counts", got=type(counts).__name__, allowed=allowed, cure=advice
+            "counts",
+            got=type(counts).__name__,
+            allowed=allowed,
+            cure=advice,
         ) from problem
     frame = as_frame_columns(
         counts, [*(["group"] if "group" in column_names_present else []), *cells], "counts"
@@ -661,7 +672,10 @@ def _as_mapping(counts: Any, cells: tuple[str, ...]) -> dict[Hashable, Any]:
     labels = frame["group"] if "group" in frame.columns else frame.index
     if len(set(labels)) < len(labels):
         raise InputError(
-            "counts", got="a group twice", allowed="one row per group", cure="add them up first"
+            "counts",
+            got="a group twice",
+            allowed="one row per group",
+            cure="add them up first",
         )
     mapping: dict[Hashable, Any] = {}
     for label, group_cells in zip(labels, frame[list(cells)].to_numpy(), strict=True):
@@ -676,7 +690,10 @@ def _as_count(value: Any, group: Hashable) -> float:
         received = f"{value!r} in group {group!r}"
         advice = "pass the counts as numbers"
         raise InputError(
-            "counts", got=received, allowed="whole numbers ≥ 0", cure=advice
+            "counts",
+            got=received,
+            allowed="whole numbers ≥ 0",
+            cure=advice,
         ) from problem
 
 
@@ -847,7 +864,11 @@ class PairedCounts(CellCounts):
             For another number.
         """
         model = checks.check_whole(
-            "model", model, low=0, high=1, cure="0 for model A, 1 for model B"
+            "model",
+            model,
+            low=0,
+            high=1,
+            cure="0 for model A, 1 for model B",
         )
         return self._merge_cells(ConfusionCounts, self._confusion_map(model))
 

@@ -104,7 +104,10 @@ def as_float_column(values: Any, argument: str) -> NDArray[np.float64]:
         received = f"values that are not numbers ({problem})"
         advice = f"convert {argument} to a numeric column"
         raise InputError(
-            argument, got=received, allowed="one number per row", cure=advice
+            argument,
+            got=received,
+            allowed="one number per row",
+            cure=advice,
         ) from problem
 
 
@@ -204,7 +207,10 @@ def binary_columns(
 
 
 def _value_by_column(
-    argument: str, value: Any, columns: Mapping[str, Any], one_allowed: str = "one list"
+    argument: str,
+    value: Any,
+    columns: Mapping[str, Any],
+    one_allowed: str = "one list",
 ) -> dict[str, Any]:
     """What is said for each column, of one for all or of a mapping.
 
@@ -229,7 +235,11 @@ def one_label(pos_label: Any, *columns: str) -> Any:
 
 
 def _of_one(
-    argument: str, value: Any, columns: Sequence[str], one_allowed: str, advice: str
+    argument: str,
+    value: Any,
+    columns: Sequence[str],
+    one_allowed: str,
+    advice: str,
 ) -> Any:
     """What is said where only one column is judged.
 
@@ -386,7 +396,10 @@ def _check_declared(
 
 
 def check_labels(
-    factor: Factor, argument: str, pos_label: Any, label_values: Any
+    factor: Factor,
+    argument: str,
+    pos_label: Any,
+    label_values: Any,
 ) -> tuple[Hashable, ...] | None:
     """The labels that may occur in a column of any number of labels; None where nothing says so.
 
@@ -407,7 +420,10 @@ ABSENT = -1
 
 
 def favourable_class(
-    classes: Sequence[Hashable], argument: str, pos_label: Any = None, label_values: Any = None
+    classes: Sequence[Hashable],
+    argument: str,
+    pos_label: Any = None,
+    label_values: Any = None,
 ) -> int | None:
     """Position of the favourable one of the classes of a classifier, which are judged as the labels
     of a column are.

@@ -83,7 +83,12 @@ class MissingDependencyError(_ComposedError, ImportError):
     """
 
     def __init__(
-        self, package: str, *, extra: str | None, purpose: str, alternative: str | None = None
+        self,
+        package: str,
+        *,
+        extra: str | None,
+        purpose: str,
+        alternative: str | None = None,
     ) -> None:
         self.package = package
         self.extra = extra

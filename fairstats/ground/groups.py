@@ -277,7 +277,10 @@ def _order_levels(
 
 
 def _as_listed(
-    factor: Factor, groups: Sequence[Hashable], labels: tuple[str, ...], sizes: NDArray[np.int64]
+    factor: Factor,
+    groups: Sequence[Hashable],
+    labels: tuple[str, ...],
+    sizes: NDArray[np.int64],
 ) -> Factor:
     is_list = isinstance(groups, (Sequence, np.ndarray, pd.Index, pd.Series)) and not isinstance(
         groups, (str, bytes)
@@ -358,7 +361,10 @@ def _group_text(group: Hashable) -> str:
 
 
 def group_index(
-    labels: Sequence[str], group: Hashable, argument: str, levels: Sequence[Hashable] | None = None
+    labels: Sequence[str],
+    group: Hashable,
+    argument: str,
+    levels: Sequence[Hashable] | None = None,
 ) -> int:
     """Position of a group named by value or by label; an error if there is no such group."""
     if checks.is_plain(group):
@@ -368,7 +374,10 @@ def group_index(
     if found_position is None:
         allowed = "one of " + checks.listed(labels)
         raise InputError(
-            argument, got=checks.shown(group), allowed=allowed, cure="name an existing group"
+            argument,
+            got=checks.shown(group),
+            allowed=allowed,
+            cure="name an existing group",
         )
     return found_position
 

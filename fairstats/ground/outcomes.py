@@ -277,7 +277,10 @@ class Outcomes:
         check_one_length(", ".join(lengths), lengths)
         if columns.n_rows == 0:
             raise InputError(
-                "sensitive_features", got="0 rows", allowed="at least one row", cure="pass data"
+                "sensitive_features",
+                got="0 rows",
+                allowed="at least one row",
+                cure="pass data",
             )
         check_weight_column(columns.weight)
         columns = columns._settle_missing(missing)

@@ -60,7 +60,12 @@ class Outputs:
         self._planned: dict[str, _PlannedOutput] = {}
 
     def plan(
-        self, option: str, path: Path | None, endings: Sequence[str], *, replace: bool = True
+        self,
+        option: str,
+        path: Path | None,
+        endings: Sequence[str],
+        *,
+        replace: bool = True,
     ) -> None:
         """Look at the place of an output before the work; None is an output that nobody asked for.
 
@@ -76,14 +81,20 @@ class Outputs:
             if _is_one_place(path, planned_output.path):
                 received = f"{str(path)!r}, where {planned_output.option} writes, too"
                 raise InputError(
-                    option, got=received, allowed="a place of its own", cure="name another file"
+                    option,
+                    got=received,
+                    allowed="a place of its own",
+                    cure="name another file",
                 )
         if is_standard_output(path):
             self._check_standard_output(option)
         else:
             check_writable(option, path, endings, inputs=self.inputs, replace=replace)
         self._planned[option] = _PlannedOutput(
-            option=option, path=path, endings=tuple(endings), replace=replace
+            option=option,
+            path=path,
+            endings=tuple(endings),
+            replace=replace,
         )
 
     def _check_standard_output(self, option: str) -> None:
@@ -140,7 +151,10 @@ class Outputs:
         if any(_is_one_place(output.path, path) for path in self.written):
             received = f"{str(output.path)!r}, which was written just before"
             raise InputError(
-                output.option, got=received, allowed="a place of its own", cure="name another file"
+                output.option,
+                got=received,
+                allowed="a place of its own",
+                cure="name another file",
             )
         write_file(
             output.path,

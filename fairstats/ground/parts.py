@@ -291,7 +291,11 @@ class RowCounts:
 
     @classmethod
     def _order(
-        cls, features: pd.DataFrame, codes: NDArray[Any], y_true: NDArray[Any], y_pred: NDArray[Any]
+        cls,
+        features: pd.DataFrame,
+        codes: NDArray[Any],
+        y_true: NDArray[Any],
+        y_pred: NDArray[Any],
     ) -> NDArray[np.intp]:
         """Positions of rows in the order in which `frame` gives them, so that draws fall on the
         same rows.
@@ -330,7 +334,10 @@ class RowCounts:
                     received = f"missing values in {feature_name!r}"
                     advice = 'missing="drop" leaves those rows out and counts them'
                     raise InputError(
-                        "features", got=received, allowed="a value in every row", cure=advice
+                        "features",
+                        got=received,
+                        allowed="a value in every row",
+                        cure=advice,
                     )
                 texts = [label_text(level) for level in factor.levels]
                 declared_texts = [label_text(level) for level in factor.declared]
@@ -354,10 +361,17 @@ class RowCounts:
         return [*self.columns, GROUP, TRUE, PRED]
 
     def _count_distinct(
-        self, table: pd.DataFrame, groups: tuple[str, ...], levels: tuple[tuple[str, ...], ...]
+        self,
+        table: pd.DataFrame,
+        groups: tuple[str, ...],
+        levels: tuple[tuple[str, ...], ...],
     ) -> Self:
         distinct_rows = table.groupby(
-            self._key_columns, as_index=False, sort=True, dropna=False, observed=True
+            self._key_columns,
+            as_index=False,
+            sort=True,
+            dropna=False,
+            observed=True,
         )[NUMBER].sum()
 
         def labels(name: str) -> NDArray[np.int64] | None:

@@ -470,7 +470,10 @@ class Result(_AnswersFromComparisons):
             received = f"a {type(decoded).__name__}"
             allowed = f"what {cls.__name__}.to_dict() returns"
             raise InputError(
-                "data", got=received, allowed=allowed, cure="use the from_dict of the right class"
+                "data",
+                got=received,
+                allowed=allowed,
+                cure="use the from_dict of the right class",
             )
         return decoded
 
@@ -480,7 +483,10 @@ class Result(_AnswersFromComparisons):
     def _repr_html_(self) -> str:
         frame = self.to_frame()
         table = frame[self._telling_columns(frame)].to_html(
-            index=False, float_format=_format_number, na_rep="—", border=0
+            index=False,
+            float_format=_format_number,
+            na_rep="—",
+            border=0,
         )
         notes = "".join(f"<p>{html.escape(note_text)}</p>" for note_text in self.notes())
         return f"<section><h4>{html.escape(self.title)}</h4>{table}{notes}</section>"
@@ -553,7 +559,10 @@ def html_table(
 
 
 def latex_table(
-    heads: Sequence[str], rows: Sequence[Sequence[str]], caption: str, notes: Iterable[str] = ()
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    caption: str,
+    notes: Iterable[str] = (),
 ) -> str:
     """A table of texts in LaTeX, with rules of booktabs; notes stand below it."""
     lines = []
@@ -659,7 +668,10 @@ def _table_pieces(frame: pd.DataFrame) -> Iterator[str]:
                 "<1e-300" if pvalue == 0 else _cell_text(float(pvalue)) for pvalue in frame[name]
             ]
     table_text = frame.to_string(
-        index=False, float_format=_format_number, na_rep="—", justify="right"
+        index=False,
+        float_format=_format_number,
+        na_rep="—",
+        justify="right",
     )
     if frame.empty:
         yield table_text

@@ -314,7 +314,10 @@ def _read_answer(found: dict[str, Any], stderr: str) -> RProbe:
     cause, advice = diagnose(error_text, stderr)
     missing = cause.startswith("rpy2 is not installed")
     return RProbe(
-        "missing" if missing else "broken", rpy2_version=found["rpy2"], cause=cause, cure=advice
+        "missing" if missing else "broken",
+        rpy2_version=found["rpy2"],
+        cause=cause,
+        cure=advice,
     )
 
 

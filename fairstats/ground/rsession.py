@@ -214,7 +214,11 @@ def _import_rpy2(probe: RProbe) -> Any:
 
 
 def _evaluate_call(
-    session: _Session, function: str, args: tuple[Any, ...], kwargs: dict[str, Any], seed: int
+    session: _Session,
+    function: str,
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    seed: int,
 ) -> tuple[str, Any, list[tuple[str, str]], str]:
     """(kind, value, warnings, printed) of one call; kind is "value", "error" or "interrupt".
 

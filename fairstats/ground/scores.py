@@ -183,7 +183,10 @@ class ScoreCounts:
         return np.asarray((shares[:, 0] * shares[:, 1]).sum(axis=1) / 2)
 
     def _calibration_bins(
-        self, group: int, confidence_level: float = 0.95, n_bins: int = 10
+        self,
+        group: int,
+        confidence_level: float = 0.95,
+        n_bins: int = 10,
     ) -> tuple[Floats, ...]:
         """Mean score, rows, share with label 1 and the ends of its Wilson interval, by bin of
         scores.
@@ -373,7 +376,11 @@ class Bins:
 
 
 def pooled_bins(
-    scores: Floats, n_bins: int, amounts: NDArray[Any] | None = None, *, merged: bool = False
+    scores: Floats,
+    n_bins: int,
+    amounts: NDArray[Any] | None = None,
+    *,
+    merged: bool = False,
 ) -> Bins:
     """Bins at the quantiles of pooled scores.
 

@@ -132,7 +132,10 @@ def read_json(path: str | PathLike[str], argument: str, allowed: str) -> dict[st
             f" ({problem.strerror if isinstance(problem, OSError) else problem})"
         )
         raise InputError(
-            argument, got=received, allowed=allowed, cure="check the path"
+            argument,
+            got=received,
+            allowed=allowed,
+            cure="check the path",
         ) from problem
     return parse_json(file_bytes, argument, path_text, allowed)
 
@@ -330,7 +333,10 @@ def _fits_annotation(value: Any, annotation: ast.expr, names: Mapping[str, Any])
 
 
 def _fits_parts(
-    value: Any, container_name: str, part_annotation: ast.expr, names: Mapping[str, Any]
+    value: Any,
+    container_name: str,
+    part_annotation: ast.expr,
+    names: Mapping[str, Any],
 ) -> bool:
     """Whether an array, a mapping or a tuple is one, with parts of the declared types."""
     if isinstance(part_annotation, ast.Tuple):

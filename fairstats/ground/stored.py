@@ -54,7 +54,12 @@ class Range:
 
 #: An interval that rests on no level (order statistics, worst cases) has NaN.
 _LEVEL_RANGE = Range(
-    0, 1, "a number between 0 and 1, or NaN", open_low=True, open_high=True, unknown=True
+    0,
+    1,
+    "a number between 0 and 1, or NaN",
+    open_low=True,
+    open_high=True,
+    unknown=True,
 )
 _PROBABILITY_RANGE = Range(0, 1, "a number from 0 to 1, or NaN", unknown=True)
 _ERROR_RANGE = Range(0, math.inf, "a number ≥ 0, or NaN", unknown=True)
@@ -98,7 +103,10 @@ def damaged(got: str, allowed: str) -> InputError:
 
 
 def check_shape(
-    owner: object, name: str, array: NDArray[Any] | None, shape: tuple[int, ...]
+    owner: object,
+    name: str,
+    array: NDArray[Any] | None,
+    shape: tuple[int, ...],
 ) -> None:
     """Raise unless the array of a field has the shape that the other fields ask for.
 
@@ -117,7 +125,11 @@ def check_length(owner: object, name: str, values: Any, length: int) -> None:
 
 
 def check_amounts(
-    owner: object, name: str, array: NDArray[Any] | None, *, least: float = 0.0
+    owner: object,
+    name: str,
+    array: NDArray[Any] | None,
+    *,
+    least: float = 0.0,
 ) -> None:
     """Raise unless all entries are finite numbers from `least` on, below what floats count
     exactly.
@@ -140,7 +152,12 @@ def check_counts(owner: object, name: str, array: NDArray[Any] | None) -> None:
 
 
 def check_positions(
-    owner: object, name: str, array: NDArray[Any] | None, number: int, *, least: int = 0
+    owner: object,
+    name: str,
+    array: NDArray[Any] | None,
+    number: int,
+    *,
+    least: int = 0,
 ) -> None:
     """Raise unless all entries are whole numbers from `least` to `number` − 1."""
     if array is None or not array.size:

@@ -41,7 +41,10 @@ class StratumCounts:
 
     @classmethod
     def _from_outcomes(
-        cls, outcomes: Outcomes, kind: type[CellCounts], attribute: str = ""
+        cls,
+        outcomes: Outcomes,
+        kind: type[CellCounts],
+        attribute: str = "",
     ) -> StratumCounts:
         """Count validated rows that have strata, in the cells of a kind of table."""
         refuse_weights(

@@ -339,7 +339,10 @@ class Tally:
             received = f"a tally of {_describe_tally(other)}"
             allowed = f"a tally of the same kind: {_describe_tally(self)}"
             raise InputError(
-                "other", got=received, allowed=allowed, cure="make both with the same columns"
+                "other",
+                got=received,
+                allowed=allowed,
+                cure="make both with the same columns",
             )
         clustered = any(
             tally_part is not None and tally_part.clustered

@@ -213,7 +213,10 @@ def check_texts(texts: Iterable[str], argument: str) -> None:
             " 'replace').str.decode('utf-8')"
         )
         raise InputError(
-            argument, got=received, allowed="text that UTF-8 can hold", cure=advice
+            argument,
+            got=received,
+            allowed="text that UTF-8 can hold",
+            cure=advice,
         ) from None
 
 

@@ -265,7 +265,10 @@ def decide(
 
 
 def sharpest_level(
-    confidence_level: float, n_comparisons: int, adjust: str, chosen_among: int = 0
+    confidence_level: float,
+    n_comparisons: int,
+    adjust: str,
+    chosen_among: int = 0,
 ) -> float:
     """The error that the smallest p-value of a family is held to: what a test must be right at.
 

@@ -374,7 +374,11 @@ def write_file(
 
 
 def _write_regular(
-    target: Path, content_bytes: bytes, before: os.stat_result | None, *, replace: bool
+    target: Path,
+    content_bytes: bytes,
+    before: os.stat_result | None,
+    *,
+    replace: bool,
 ) -> None:
     with open_draft(target.parent) as draft:
         pour(draft.handle, content_bytes)

@@ -29,7 +29,11 @@ PROGRESS_DELAY = 2.0
 
 
 def resample_blocks(
-    n_resamples: int, width: int, words: str, *, most_numbers: float = math.inf
+    n_resamples: int,
+    width: int,
+    words: str,
+    *,
+    most_numbers: float = math.inf,
 ) -> Iterator[int]:
     """Sizes of successive blocks of resamples, of `width` numbers each, with a progress bar.
 
@@ -55,7 +59,10 @@ def resample_blocks(
 
 
 def _count_of_normal(
-    normal: NDArray[np.float64], mean: Any, variance: Any, skewness: Any
+    normal: NDArray[np.float64],
+    mean: Any,
+    variance: Any,
+    skewness: Any,
 ) -> NDArray[np.int64]:
     """Whole numbers with these moments, one for each standard normal value z, shape (n,).
 
@@ -106,7 +113,10 @@ def _draw_hypergeometric(
 
 
 def drawn_rows(
-    size: int, shares: NDArray[np.float64], n: int, rng: np.random.Generator
+    size: int,
+    shares: NDArray[np.float64],
+    n: int,
+    rng: np.random.Generator,
 ) -> NDArray[np.int64]:
     """Multinomial counts of `size` rows, shape (n, m); `shares`, shape (m,), of sum 1."""
     if not (size * (shares * (1 - shares)) >= QUANTILES_FROM).any():
@@ -136,7 +146,10 @@ def redrawn_rows(counts: NDArray[np.int64], n: int, rng: np.random.Generator) ->
 
 
 def split_rows(
-    counts: NDArray[np.int64], size: int, n: int, rng: np.random.Generator
+    counts: NDArray[np.int64],
+    size: int,
+    n: int,
+    rng: np.random.Generator,
 ) -> NDArray[np.int64]:
     """How many of `size` rows drawn at random lie in each bin, shape (n, m).
 

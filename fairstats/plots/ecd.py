@@ -123,7 +123,10 @@ def plot_extremes(result: Any, ax: Axes | None = None) -> Axes:
         )
         ax.axvline(group_tail.level.estimate, color=colour, linestyle="--", linewidth=1.0)
     return finished(
-        ax, xlabel=f"largest CD in {m:,.0f} interactions", ylabel="density", title="Extremes"
+        ax,
+        xlabel=f"largest CD in {m:,.0f} interactions",
+        ylabel="density",
+        title="Extremes",
     )
 
 
@@ -158,7 +161,11 @@ def plot_levels(result: Any, ax: Axes | None = None) -> Axes:
     ax.axvline(m, color="0.6", linewidth=0.8)
     ax.axhline(1.0, color="0.6", linewidth=0.8, linestyle=":")
     return finished(
-        ax, xscale="log", xlabel="interactions", ylabel="return level of CD", title="Return levels"
+        ax,
+        xscale="log",
+        xlabel="interactions",
+        ylabel="return level of CD",
+        title="Return levels",
     )
 
 
@@ -192,7 +199,11 @@ def plot_tail_quantiles(result: Any, ax: Axes | None = None) -> Axes:
         )
     title = "Quantiles of the exceedances"
     return finished(
-        ax, legend=bool(diagonal_ends), xlabel="fitted quantile", ylabel="observed", title=title
+        ax,
+        legend=bool(diagonal_ends),
+        xlabel="fitted quantile",
+        ylabel="observed",
+        title=title,
     )
 
 
@@ -230,7 +241,10 @@ def plot_sensitivity(result: Any, ax: Axes | None = None) -> Axes:
         ax.plot(chosen_comparison.exceedances[0], chosen_comparison.estimate, "o", color=colour)
     for margin_line in (-result.settings.margin, 0.0, result.settings.margin):
         ax.axhline(
-            margin_line, color="0.6", linewidth=0.8, linestyle="-" if margin_line == 0.0 else ":"
+            margin_line,
+            color="0.6",
+            linewidth=0.8,
+            linestyle="-" if margin_line == 0.0 else ":",
         )
     return finished(
         ax,

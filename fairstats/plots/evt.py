@@ -52,7 +52,11 @@ def plot_quantiles(fit: Any, ax: Axes | None = None) -> Axes:
     diagonal_ends = [min(model_quantiles[0], sample[0]), max(model_quantiles[-1], sample[-1])]
     ax.plot(diagonal_ends, diagonal_ends, **_LINE_STYLE)
     return finished(
-        ax, legend=False, xlabel="fitted quantile", ylabel="observed", title="Quantiles"
+        ax,
+        legend=False,
+        xlabel="fitted quantile",
+        ylabel="observed",
+        title="Quantiles",
     )
 
 
@@ -121,7 +125,12 @@ def plot_profile(curve: Any, ax: Axes | None = None) -> Axes:
             ax.axvline(interval_end, linestyle="--", **_LINE_STYLE)
     title = f"Profile likelihood, {100 * curve.confidence_interval.confidence_level:g}% interval"
     return finished(
-        ax, legend=False, xlabel=curve.parameter, ylabel="deviance", title=title, ylim=(0.0, None)
+        ax,
+        legend=False,
+        xlabel=curve.parameter,
+        ylabel="deviance",
+        title=title,
+        ylim=(0.0, None),
     )
 
 
@@ -131,7 +140,11 @@ def plot_mean_residual_life(life: Any, ax: Axes | None = None) -> Axes:
     ax.fill_between(life.thresholds, life.low, life.high, color=COLOUR, alpha=0.2, linewidth=0)
     ax.plot(life.thresholds, life.mean_excess, color=COLOUR)
     return finished(
-        ax, legend=False, xlabel="threshold", ylabel="mean excess", title="Mean residual life"
+        ax,
+        legend=False,
+        xlabel="threshold",
+        ylabel="mean excess",
+        title="Mean residual life",
     )
 
 
@@ -180,7 +193,11 @@ def plot_averaged_level(averaged: Any, ax: Axes | None = None) -> Axes:
         ax.plot(threshold, level_estimate, "o", markersize=3.5, **line_style)
     title = "Averaged over thresholds, as dark as their weights"
     return finished(
-        ax, legend=False, xlabel="threshold", ylabel=f"return level of {averaged.m:g}", title=title
+        ax,
+        legend=False,
+        xlabel="threshold",
+        ylabel=f"return level of {averaged.m:g}",
+        title=title,
     )
 
 

@@ -167,7 +167,10 @@ def calibration_curves(result: Any, comparison: Any) -> Picture:
 
 
 def posterior_plane(
-    region: Any, names: Sequence[str], rope: Sequence[float], title: str
+    region: Any,
+    names: Sequence[str],
+    rope: Sequence[float],
+    title: str,
 ) -> Picture:
     """An `HdrResult` of two differences, with the box of practical equivalence of half-widths
     `rope`.

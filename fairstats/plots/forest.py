@@ -169,7 +169,10 @@ def _set_logarithmic_axis(ax: Axes, axis_low: float, axis_high: float, threshold
 
 
 def _draw_reference_lines(
-    ax: Axes, scale: str, threshold: float, reach: tuple[float, float]
+    ax: Axes,
+    scale: str,
+    threshold: float,
+    reach: tuple[float, float],
 ) -> None:
     """Band of what passes, thresholds, line of equality."""
     if scale == "ratio":
@@ -209,7 +212,12 @@ def _draw_one(ax: Axes, comparison: Any, row_place: float, axis_ends: tuple[floa
     ):
         if reaches_beyond:
             ax.plot(
-                [axis_end], [row_place], marker=arrow_sign, color=colour, clip_on=False, zorder=3
+                [axis_end],
+                [row_place],
+                marker=arrow_sign,
+                color=colour,
+                clip_on=False,
+                zorder=3,
             )
     if axis_ends[0] <= comparison.estimate <= axis_ends[1]:
         marker_style: dict[str, Any] = {
@@ -321,7 +329,10 @@ def model_table(result: Any, *, ax: Axes | None = None) -> Axes:
         received = "no comparison of groups"
         allowed = "a metric that compares groups"
         raise InputError(
-            "result", got=received, allowed=allowed, cure='metrics="disparate_impact", say'
+            "result",
+            got=received,
+            allowed=allowed,
+            cure='metrics="disparate_impact", say',
         )
     columns = list(
         dict.fromkeys(

@@ -144,7 +144,11 @@ class CrossedGroup:
 
 
 def intersections(
-    cells: Sequence[CrossedGroup], rows: str, columns: str, words: str, reference: str
+    cells: Sequence[CrossedGroup],
+    rows: str,
+    columns: str,
+    words: str,
+    reference: str,
 ) -> Picture:
     """A heat map of two crossed attributes; what is undecided is hatched.
 

@@ -30,7 +30,10 @@ def plot_hdr(result: Any, ax: Axes | None = None) -> Axes:
         received = f"a {result.kind} region of {result.dimension} quantities"
         allowed = "regions of one quantity, or of two continuous ones"
         raise InputError(
-            "result", got=received, allowed=allowed, cure="call hdr() on the columns to be shown"
+            "result",
+            got=received,
+            allowed=allowed,
+            cure="call hdr() on the columns to be shown",
         )
     ax = axes_or_new(ax)
     if result.kind == "discrete":
@@ -66,7 +69,12 @@ def _draw_line(result: Any, ax: Axes) -> None:
                 label = None
             piece_density = np.interp(piece_points, density_grid, values)
             ax.fill_between(
-                piece_points, piece_density, color=COLOUR, alpha=opacity, linewidth=0, label=label
+                piece_points,
+                piece_density,
+                color=COLOUR,
+                alpha=opacity,
+                linewidth=0,
+                label=label,
             )
         interval_ends = region.intervals.ravel()
         if result.period is not None:
@@ -210,7 +218,10 @@ def plot_comparison(result: Any, region: Any, ax: Axes | None = None) -> Axes:
 
 
 def plane_of_estimators(
-    clouds: dict[str, Any], names: Sequence[str], metrics: Sequence[str], ax: Axes | None = None
+    clouds: dict[str, Any],
+    names: Sequence[str],
+    metrics: Sequence[str],
+    ax: Axes | None = None,
 ) -> Axes:
     """Medians and 95% intervals of one or two objectives.
 

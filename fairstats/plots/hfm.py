@@ -86,7 +86,10 @@ def _axes_of(exact: Sequence[Any], approximate: Sequence[Any], ax: Axes | None) 
             "pass results of set_distance and approx_set_distance of the same sets, in one order"
         )
         raise InputError(
-            "approximate", got=received, allowed="as many of either, at least one", cure=advice
+            "approximate",
+            got=received,
+            allowed="as many of either, at least one",
+            cure=advice,
         )
     return axes_or_new(ax)
 
@@ -112,7 +115,11 @@ def plot_approximation(
             label=f"correlation {np.corrcoef(exact_values, approximate_values)[0, 1]:.3f}",
         )
     return finished(
-        ax, xlim=(0, axis_limit), ylim=(0, axis_limit), xlabel="exact distance", ylabel="ApproxDist"
+        ax,
+        xlim=(0, axis_limit),
+        ylim=(0, axis_limit),
+        xlabel="exact distance",
+        ylabel="ApproxDist",
     )
 
 

@@ -73,7 +73,11 @@ def bin_ends(comparison: Any) -> Floats:
 
 
 def plot_histograms(
-    result: Any, *, n_bins: int | None = None, densities: bool = True, ax: Axes | None = None
+    result: Any,
+    *,
+    n_bins: int | None = None,
+    densities: bool = True,
+    ax: Axes | None = None,
 ) -> Axes:
     """Histograms of every group with smoothed densities (the paper's figures 2 and 7).
 
@@ -169,7 +173,10 @@ def plot_search(result: Any, *, ax: Axes | None = None) -> Axes:
         received = "'curve' of a result without one: of given bins, or of an audit"
         advice = "call madd with bandwidth='auto', or madd_curve(...).plot()"
         raise InputError(
-            "kind", got=received, allowed="a result of madd with bandwidth='auto'", cure=advice
+            "kind",
+            got=received,
+            allowed="a result of madd with bandwidth='auto'",
+            cure=advice,
         )
     return plot_curve(first_comparison.curve, stable=first_comparison.bandwidth, ax=ax)
 
@@ -192,7 +199,12 @@ def plot_curve(curve: Any, *, stable: Any = None, ax: Axes | None = None) -> Axe
         ax.axvspan(stable.low, stable.high, color=_STABLE_COLOUR, alpha=0.12, linewidth=0)
         label = f"mean {stable.mean:.3f} for h from {stable.low:.3f} to {stable.high:.3f}"
         ax.hlines(
-            stable.mean, stable.low, stable.high, color=_STABLE_COLOUR, linewidth=2, label=label
+            stable.mean,
+            stable.low,
+            stable.high,
+            color=_STABLE_COLOUR,
+            linewidth=2,
+            label=label,
         )
         label = f"$h_{{\\mathrm{{sup}}}}$ = {stable.h_sup:.3f}"
         ax.axvline(stable.h_sup, color=_LIMIT_COLOUR, linestyle=":", label=label)
@@ -232,7 +244,11 @@ def plot_losses(mitigator: Any, *, ax: Axes | None = None) -> Axes:
     label = f"$\\lambda^*$ = {mitigator.lambda_:.3f}"
     ax.axvline(mitigator.lambda_, color=_STABLE_COLOUR, linestyle="--", label=label)
     return finished(
-        ax, xlim=(-0.01, 1.01), ylim=(0, None), xlabel="$\\lambda$", ylabel="loss, cross-fitted"
+        ax,
+        xlim=(-0.01, 1.01),
+        ylim=(0, None),
+        xlabel="$\\lambda$",
+        ylabel="loss, cross-fitted",
     )
 
 

@@ -30,7 +30,10 @@ def pyplot() -> Any:
         import matplotlib.pyplot as plt
     except ImportError as problem:
         raise MissingDependencyError(
-            "matplotlib", extra="report", purpose="Plotting", alternative="use to_frame()"
+            "matplotlib",
+            extra="report",
+            purpose="Plotting",
+            alternative="use to_frame()",
         ) from problem
     return plt
 
@@ -73,7 +76,10 @@ def panels_or_new(axes: Any, shape: tuple[int, int], allowed: str, **new: Any) -
     panels = np.asarray(axes, dtype=object).ravel()
     if panels.size != shape[0] * shape[1]:
         raise InputError(
-            "axes", got=f"{panels.size} axes", allowed=allowed, cure=f"plt.subplots{shape}[1]"
+            "axes",
+            got=f"{panels.size} axes",
+            allowed=allowed,
+            cure=f"plt.subplots{shape}[1]",
         )
     for panel_axes in panels:
         _check_axes("axes", panel_axes)

@@ -186,7 +186,10 @@ def _multiply_pvalue(pvalue: float, factor: float) -> float:
 
 
 def _collect_entries(
-    section_at: int, result_at: int, section: AuditedSection, result: Any
+    section_at: int,
+    result_at: int,
+    section: AuditedSection,
+    result: Any,
 ) -> list[_Entry]:
     factor = _chosen_factor(result)
     entries = []

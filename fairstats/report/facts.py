@@ -239,7 +239,10 @@ def tables_of_facts(charts: Sequence[Chart]) -> tuple[FactTable, ...]:
         if facts_of_kind:
             tables.append(
                 FactTable(
-                    kind=chart.kind, threshold=chart.threshold, axis=chart.axis, facts=facts_of_kind
+                    kind=chart.kind,
+                    threshold=chart.threshold,
+                    axis=chart.axis,
+                    facts=facts_of_kind,
                 )
             )
     return tuple(tables)

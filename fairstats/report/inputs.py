@@ -90,7 +90,13 @@ class AuditSettings:
         cure = "0.8 is the four-fifths rule; the margin of differences is margin="
         allowed = "a ratio above 0 and at most 1"
         check_number(
-            "threshold", self.threshold, low=0, high=1, open_low=True, allowed=allowed, cure=cure
+            "threshold",
+            self.threshold,
+            low=0,
+            high=1,
+            open_low=True,
+            allowed=allowed,
+            cure=cure,
         )
         if self.n_resamples is not None:
             check_whole("n_resamples", self.n_resamples, low=100, cure="9999, say")
@@ -348,7 +354,10 @@ def _pos_labels(pos_label: Any) -> dict[str, str | None]:
         got = f"a mapping with {', '.join(sorted(map(repr, unknown)))}"
         allowed = "a mapping with the keys 'y_true' and 'y_pred', or one value"
         raise InputError(
-            "pos_label", got=got, allowed=allowed, cure="name the favourable value of each"
+            "pos_label",
+            got=got,
+            allowed=allowed,
+            cure="name the favourable value of each",
         )
     values = {f"pos_label_{part}": by_column.get(f"y_{part}") for part in ("true", "pred")}
     pos_labels: dict[str, str | None] = {}
@@ -377,7 +386,10 @@ def check_outcomes(y_true: Any, y_pred: Any) -> None:
         allowed = "the column of the predictions, of the outcomes, or both"
         cure = "name at least one of them"
         raise InputError(
-            "y_pred", got="None for both y_true and y_pred", allowed=allowed, cure=cure
+            "y_pred",
+            got="None for both y_true and y_pred",
+            allowed=allowed,
+            cure=cure,
         )
 
 

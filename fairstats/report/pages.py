@@ -343,7 +343,10 @@ def check_convertible(kind: str, argument: str = "path") -> None:
     if kind not in DOCUMENTS:
         got = f"a name that ends in {kind!r}"
         raise InputError(
-            argument, got=got, allowed=".docx or .pdf", cure="to_html(path) writes a page"
+            argument,
+            got=got,
+            allowed=".docx or .pdf",
+            cure="to_html(path) writes a page",
         )
     pandoc = _first_on_path(("pandoc",))
     if kind == ".docx" and pandoc is None:
@@ -360,7 +363,10 @@ def check_convertible(kind: str, argument: str = "path") -> None:
 def _lacking_tool(tools: str, kind: str, argument: str, cure: str) -> InputError:
     got = f"{kind!r} without {tools} on PATH"
     return InputError(
-        argument, got=got, allowed="a format that can be made", cure=f"{cure}, or write HTML"
+        argument,
+        got=got,
+        allowed="a format that can be made",
+        cure=f"{cure}, or write HTML",
     )
 
 

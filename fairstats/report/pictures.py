@@ -208,7 +208,9 @@ def _picture_of_scores(result: MaddResult) -> NamedPicture:
     counts = np.asarray(result.counts._counts_on_grid(_BINS), dtype=np.float64)[shown]
     names = [printable(result.counts.groups[position]) for position in shown]
     return NamedPicture(
-        name="scores", concern=questions.MEANING, picture=score_distributions(names, counts)
+        name="scores",
+        concern=questions.MEANING,
+        picture=score_distributions(names, counts),
     )
 
 
@@ -269,5 +271,9 @@ def _calibration_of_group(result: AbrocaResult, position: int, level: float) -> 
     counts: Any = result.counts
     score, _, shares, low, high = counts._calibration_bins(position, level)
     return GroupCurve(
-        name=printable(counts.groups[position]), x=score, y=shares, low=low, high=high
+        name=printable(counts.groups[position]),
+        x=score,
+        y=shares,
+        low=low,
+        high=high,
     )

@@ -56,7 +56,10 @@ _TABLE_HEADS = (
 )
 _ITEM = textwrap.TextWrapper(_WIDTH, initial_indent="  - ", subsequent_indent="    ")
 _NOTE = textwrap.TextWrapper(
-    _WIDTH, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False
+    _WIDTH,
+    initial_indent="  ",
+    subsequent_indent="  ",
+    break_on_hyphens=False,
 )
 #: Verdict → sign that stands beside the word.
 MARKS = {
@@ -223,7 +226,11 @@ def render_text(report: Contents, ratio: float | None = None) -> str:
 
 
 def show(
-    report: Contents, *, full: bool = False, stream: Any = None, ratio: float | None = None
+    report: Contents,
+    *,
+    full: bool = False,
+    stream: Any = None,
+    ratio: float | None = None,
 ) -> None:
     """Write a report to a stream.
 
@@ -456,7 +463,10 @@ def _make_environment(picture: Callable[[Picture], str] = svg) -> Any:
     except ImportError as problem:
         instead = "to_json(), to_frame() and summary() hold the same results"
         raise MissingDependencyError(
-            "jinja2", extra="report", purpose="The HTML report", alternative=instead
+            "jinja2",
+            extra="report",
+            purpose="The HTML report",
+            alternative=instead,
         ) from problem
     environment = Environment(
         autoescape=True,

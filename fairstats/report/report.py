@@ -119,7 +119,10 @@ class AuditReport(Contents):
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as problem:
             got = f"a report whose parts do not fit together ({type(problem).__name__}: {problem})"
             raise InputError(
-                "data", got=got, allowed=allowed, cure="write the file anew"
+                "data",
+                got=got,
+                allowed=allowed,
+                cure="write the file anew",
             ) from problem
         return report
 
@@ -345,7 +348,11 @@ class AuditReport(Contents):
         return make_screen(self, ratio=ratio, power=power)
 
     def plot(
-        self, name: str = "first", sensitive_features: str | None = None, *, ax: Axes | None = None
+        self,
+        name: str = "first",
+        sensitive_features: str | None = None,
+        *,
+        ax: Axes | None = None,
     ) -> Axes:
         """Draw one picture of all groups.
 
@@ -382,7 +389,10 @@ class AuditReport(Contents):
             if name in of_set:
                 return draw(pictures[attribute][name], ax)
         raise InputError(
-            "name", got="a report without pictures", allowed="an audit of rates", cure="to_frame()"
+            "name",
+            got="a report without pictures",
+            allowed="an audit of rates",
+            cure="to_frame()",
         )
 
     @property

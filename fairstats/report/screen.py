@@ -36,10 +36,16 @@ _WIDTH = 100
 #: Characters of a forest row in plain text.
 _DRAWING = 61
 _INDENTED = textwrap.TextWrapper(
-    _WIDTH, initial_indent="  ", subsequent_indent="  ", break_on_hyphens=False
+    _WIDTH,
+    initial_indent="  ",
+    subsequent_indent="  ",
+    break_on_hyphens=False,
 )
 _ITEM = textwrap.TextWrapper(
-    _WIDTH, initial_indent="  - ", subsequent_indent="    ", break_on_hyphens=False
+    _WIDTH,
+    initial_indent="  - ",
+    subsequent_indent="    ",
+    break_on_hyphens=False,
 )
 _PLAIN = textwrap.TextWrapper(_WIDTH, break_on_hyphens=False)
 #: Heading of other quantities with a violation.
@@ -192,7 +198,13 @@ def make_screen(report: Contents, *, ratio: float | None = None, power: float = 
     if ratio is not None:
         check_number("ratio", ratio, low=0, open_low=True, cure="0.7, say")
     check_number(
-        "power", power, low=0.5, high=1, open_high=True, allowed="from 0.5 to below 1", cure="0.8"
+        "power",
+        power,
+        low=0.5,
+        high=1,
+        open_high=True,
+        allowed="from 0.5 to below 1",
+        cure="0.8",
     )
     planned = _Planned(ratio=ratio, power=power)
     findings = tuple(_find(report, view, planned) for view in view_sets(report))

@@ -89,7 +89,10 @@ def count_moments(rows: LazyRows) -> MomentCounts:
 
 
 def _sum_plain_rows(
-    rows: LazyRows, table: Any, value_columns: dict[str, str], centres: dict[str, float]
+    rows: LazyRows,
+    table: Any,
+    value_columns: dict[str, str],
+    centres: dict[str, float],
 ) -> Any:
     """Sums over rows without weights and clusters, each of which is a unit of weight 1."""
     products: dict[str, Any] = {}
@@ -110,7 +113,10 @@ def _sum_plain_rows(
 
 
 def _sum_within_units(
-    rows: LazyRows, table: Any, value_columns: dict[str, str], centres: dict[str, float]
+    rows: LazyRows,
+    table: Any,
+    value_columns: dict[str, str],
+    centres: dict[str, float],
 ) -> Any:
     """One row per sampling unit: its weight, its excess of every number, its rows."""
     unit_columns = {}

@@ -64,7 +64,10 @@ def as_lazy(frame: Any, engine: str = "auto") -> Any:
     except NarwhalsError as problem:
         check_different("frame", getattr(frame, "column_names", getattr(frame, "columns", ())))
         raise InputError(
-            "frame", got=f"{problem}", allowed="a table", cure="rename its columns"
+            "frame",
+            got=f"{problem}",
+            allowed="a table",
+            cure="rename its columns",
         ) from problem
     if engine == "rows" or not isinstance(narwhals_table, (nw.DataFrame, nw.LazyFrame)):
         return None
@@ -90,7 +93,10 @@ def as_lazy(frame: Any, engine: str = "auto") -> Any:
         received = "'spark' without a Spark session"
         allowed = "a Spark DataFrame, or a frame while a session is active"
         raise InputError(
-            "engine", got=received, allowed=allowed, cure="SparkSession.builder.getOrCreate()"
+            "engine",
+            got=received,
+            allowed=allowed,
+            cure="SparkSession.builder.getOrCreate()",
         )
     return nw.from_native(session.createDataFrame(narwhals_table.to_pandas()))
 
@@ -180,7 +186,10 @@ def beside(table: Any, columns: dict[str, NDArray[Any]]) -> Iterator[Any]:
         received = f"a lazy table of {engine} with many distinct scores"
         advice = "round the scores in the table, or engine='rows'"
         raise InputError(
-            "frame", got=received, allowed="polars, DuckDB, Spark, Dask or Ibis", cure=advice
+            "frame",
+            got=received,
+            allowed="polars, DuckDB, Spark, Dask or Ibis",
+            cure=advice,
         )
     yield nw.from_native(native)
 

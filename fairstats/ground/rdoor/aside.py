@@ -98,7 +98,10 @@ class _Process:
         ]
         with self.messages.open("wb") as messages:
             self.running = subprocess.Popen(  # noqa: S603 - our own script, no shell
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=messages
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=messages,
             )
 
     def ask(self, question: Any) -> tuple[Any, str]:

@@ -36,7 +36,10 @@ def draw_r_seed(rng: Any) -> int:
 
 
 def deliver_answer(
-    answer_kind: str, answer: Any, r_warnings: list[tuple[str, str]], printed: str
+    answer_kind: str,
+    answer: Any,
+    r_warnings: list[tuple[str, str]],
+    printed: str,
 ) -> Any:
     """The value that R returned; its warnings are warned of, and its error is raised."""
     if isinstance(answer, errors.FairstatsError):
@@ -159,7 +162,10 @@ def _array_to_r(values: np.ndarray[Any, Any], rinterface: Any) -> Any:
         received = f"an array of {values.dtype}"
         advice = "convert it with astype(float) before handing it to R"
         raise errors.InputError(
-            "value", got=received, allowed="arrays of numbers, booleans or text", cure=advice
+            "value",
+            got=received,
+            allowed="arrays of numbers, booleans or text",
+            cure=advice,
         )
     if values.ndim > 1:
         r_vector.do_slot_assign("dim", rinterface.IntSexpVector(list(values.shape)))

@@ -46,7 +46,11 @@ class TypedFields:
 
 
 def typed_by_arrow(
-    values: Any, tokens: Sequence[str], *, numbers: bool, decimal: str
+    values: Any,
+    tokens: Sequence[str],
+    *,
+    numbers: bool,
+    decimal: str,
 ) -> TypedFields:
     """The fields of an Arrow array of texts."""
     import pyarrow as pa
@@ -95,7 +99,11 @@ def typed_by_arrow(
 
 
 def typed_by_python(
-    values: Sequence[str], tokens: Sequence[str], *, numbers: bool, decimal: str
+    values: Sequence[str],
+    tokens: Sequence[str],
+    *,
+    numbers: bool,
+    decimal: str,
 ) -> TypedFields:
     """The fields of a list of texts."""
     missing = {"", *tokens}

@@ -69,7 +69,10 @@ def needed_package(name: str, what: str) -> Any:
         alternative = "save the table as CSV"
         package = {"python_calamine": "python-calamine"}.get(name, name.partition(".")[0])
         raise MissingDependencyError(
-            package, extra="files", purpose=f"Reading {what}", alternative=alternative
+            package,
+            extra="files",
+            purpose=f"Reading {what}",
+            alternative=alternative,
         ) from problem
 
 
@@ -94,7 +97,10 @@ def typed_table(source: Source, roles: Roles, options: ReadingOptions) -> TypedT
     )
     allowed += ".jsonl, .xlsx, .xls, .ods, .sav, .zsav, .por, .dta, .sas7bdat, .xpt or .rds"
     raise InputError(
-        "file", got=source.shown, allowed=allowed, cure="rename it, or convert it to CSV or Parquet"
+        "file",
+        got=source.shown,
+        allowed=allowed,
+        cure="rename it, or convert it to CSV or Parquet",
     )
 
 
@@ -405,7 +411,10 @@ def _with_value_labels(column: pd.Series, labels: dict[Any, str], is_feature: bo
 def _of_r(source: Source) -> TypedTable:
     if source.path is None:
         raise InputError(
-            "file", got=".rds by a pipe", allowed="a file", cure="write it into a file"
+            "file",
+            got=".rds by a pipe",
+            allowed="a file",
+            cure="write it into a file",
         )
     path = str(source.path)
     file_metadata = rsession.call("rds_columns", path)

@@ -88,7 +88,10 @@ def header_of(source: Source, dialect: Dialect) -> tuple[str, ...]:
     if not names:
         received = f"{source.shown}, which cannot be read: it has no line of names"
         raise InputError(
-            "file", got=received, allowed="a text file with a header line", cure="check the file"
+            "file",
+            got=received,
+            allowed="a text file with a header line",
+            cure="check the file",
         )
     check_different("file", names, f"{source.shown} with ")
     header = []
@@ -98,7 +101,10 @@ def header_of(source: Source, dialect: Dialect) -> tuple[str, ...]:
 
 
 def first_fields(
-    text: str, dialect: Dialect, header: Sequence[str], columns: Sequence[str]
+    text: str,
+    dialect: Dialect,
+    header: Sequence[str],
+    columns: Sequence[str],
 ) -> list[str]:
     """Fields of some columns in the beginning of a text."""
     positions = [header.index(column_label) for column_label in columns]
@@ -162,7 +168,9 @@ def _by_arrow(plan: Plan) -> Iterator[dict[str, Any]]:
             pyarrow_module.PythonFile(stream, mode="r"),
             read_options=pyarrow_csv.ReadOptions(block_size=block_bytes, use_threads=False),
             parse_options=pyarrow_csv.ParseOptions(
-                delimiter=plan.dialect.sep, newlines_in_values=True, ignore_empty_lines=True
+                delimiter=plan.dialect.sep,
+                newlines_in_values=True,
+                ignore_empty_lines=True,
             ),
             convert_options=pyarrow_csv.ConvertOptions(
                 include_columns=list(plan.columns),
@@ -200,7 +208,10 @@ def _by_csv(plan: Plan) -> Iterator[dict[str, Any]]:
                     "quote fields that hold a separator, or name the separator: sep=';' (--sep)"
                 )
                 raise InputError(
-                    "file", got=f"{received}: it cannot be read", allowed=allowed, cure=advice
+                    "file",
+                    got=f"{received}: it cannot be read",
+                    allowed=allowed,
+                    cure=advice,
                 )
             record_rows.append(fields)
             if len(record_rows) == _ROWS_PER_BLOCK:
@@ -211,7 +222,10 @@ def _by_csv(plan: Plan) -> Iterator[dict[str, Any]]:
 
 
 def _columns_of(
-    rows: list[list[str]], names: Sequence[str], positions: Sequence[int], make_column: Any
+    rows: list[list[str]],
+    names: Sequence[str],
+    positions: Sequence[int],
+    make_column: Any,
 ) -> dict[str, Any]:
     columns: dict[str, Any] = {}
     for column_label, position in zip(names, positions, strict=True):
@@ -250,5 +264,8 @@ def _csv_errors(source: Source, reader: Any) -> Iterator[None]:
         received = f"{source.shown}, which cannot be read{near_line} ({problem})"
         advice = "check the quotes there, and the separator"
         raise InputError(
-            "file", got=received, allowed="a text file in which quotes are closed", cure=advice
+            "file",
+            got=received,
+            allowed="a text file in which quotes are closed",
+            cure=advice,
         ) from problem

@@ -179,7 +179,10 @@ class ColumnSeen:
             )
             advice = "make a column of its own for each purpose"
             raise InputError(
-                "file", got=received, allowed="a column that is one or the other", cure=advice
+                "file",
+                got=received,
+                allowed="a column that is one or the other",
+                cure=advice,
             )
         return True
 

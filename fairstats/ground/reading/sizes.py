@@ -191,6 +191,9 @@ def choose_engine(
                 ' "fairstats[scale]"'
             )
         raise InputError(
-            "file", got=received, allowed=f"{budget / 1e9:.1f} GB, of what is free", cure=advice
+            "file",
+            got=received,
+            allowed=f"{budget / 1e9:.1f} GB, of what is free",
+            cure=advice,
         )
     return "rows", None

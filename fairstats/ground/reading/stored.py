@@ -60,14 +60,20 @@ def frame_as_parquet(frame: pd.DataFrame, path: Path) -> dict[str, str]:
             received = f"{column_label!r}, a column of several types ({problem})"
             advice = "make it a column of one type, or engine='rows'"
             raise InputError(
-                "file", got=received, allowed="columns of one type", cure=advice
+                "file",
+                got=received,
+                allowed="columns of one type",
+                cure=advice,
             ) from problem
     parquet.write_table(pyarrow_module.table(arrays, names=list(stored.values())), path)
     return stored
 
 
 def open_parquet(
-    files: Sequence[Path], columns: Mapping[str, str], engine: str, options: ReadingOptions
+    files: Sequence[Path],
+    columns: Mapping[str, str],
+    engine: str,
+    options: ReadingOptions,
 ) -> Any:
     """A lazy table of Parquet files; `columns`: name → its name in the files."""
     package = need_engine(engine)
@@ -126,7 +132,10 @@ def check_twins(columns: Sequence[str], header: Sequence[str], engine: str) -> N
         received = f"{ambiguous_names[0]!r}, beside a column whose name differs in capitals alone"
         advice = "rename it, or engine='rows'"
         raise InputError(
-            "file", got=received, allowed=f"names that {engine} can tell apart", cure=advice
+            "file",
+            got=received,
+            allowed=f"names that {engine} can tell apart",
+            cure=advice,
         )
 
 
@@ -148,7 +157,10 @@ def _check_moments(file: Path, columns: Mapping[str, str]) -> None:
             received = f"{column_label!r}, a column of moments in nanoseconds"
             advice = "another engine, or write it in microseconds"
             raise InputError(
-                "file", got=received, allowed="microseconds: Spark holds no less", cure=advice
+                "file",
+                got=received,
+                allowed="microseconds: Spark holds no less",
+                cure=advice,
             )
 
 

@@ -260,7 +260,10 @@ def check_encoding(encoding: str | None) -> str | None:
     except (LookupError, TypeError, ValueError) as problem:
         allowed = "the name of an encoding: utf-8, utf-16, latin-1, cp1252, …"
         raise InputError(
-            "encoding", got=repr(encoding), allowed=allowed, cure="encoding='cp1252'"
+            "encoding",
+            got=repr(encoding),
+            allowed=allowed,
+            cure="encoding='cp1252'",
         ) from problem
     return python_name
 

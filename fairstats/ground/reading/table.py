@@ -178,7 +178,10 @@ def sources_of(source: Any) -> list[Source]:
     if not isinstance(source, (str, os.PathLike)):
         received = f"a value of type {type(source).__name__}"
         raise InputError(
-            "source", got=received, allowed="a path, bytes or a binary stream", cure="name the file"
+            "source",
+            got=received,
+            allowed="a path, bytes or a binary stream",
+            cure="name the file",
         )
     path = Path(os.fspath(source))
     held_bytes = held_input(path)
@@ -214,7 +217,10 @@ def _hold_stream(stream: Any, most_bytes: int) -> bytes:
             received = f"more than {n_bytes / 1e9:.1f} GB by a pipe"
             allowed = "what the free memory can hold"
             raise InputError(
-                "file", got=received, allowed=allowed, cure="write it into a file and name that"
+                "file",
+                got=received,
+                allowed=allowed,
+                cure="write it into a file and name that",
             )
         stream_parts.append(stream_part)
     return b"".join(stream_parts)
@@ -224,7 +230,11 @@ def _hold_stream(stream: Any, most_bytes: int) -> bytes:
 
 
 def _read_text(
-    sources: Sequence[Source], roles: Roles, options: ReadingOptions, engine: str, needs_rows: bool
+    sources: Sequence[Source],
+    roles: Roles,
+    options: ReadingOptions,
+    engine: str,
+    needs_rows: bool,
 ) -> tuple[Any, ReadingRecord]:
     reading_plans: list[Plan] = []
     n_rows = 0
@@ -276,7 +286,10 @@ def _text_in_memory(
 
 
 def _frame_sink(
-    budget: int, shown: str, _columns: Sequence[str], _seen: Mapping[str, ColumnSeen]
+    budget: int,
+    shown: str,
+    _columns: Sequence[str],
+    _seen: Mapping[str, ColumnSeen],
 ) -> FrameSink:
     return FrameSink(budget, shown)
 
@@ -315,7 +328,11 @@ def _conclude_reading(
 
 
 def _read_parquet(
-    sources: Sequence[Source], roles: Roles, options: ReadingOptions, engine: str, needs_rows: bool
+    sources: Sequence[Source],
+    roles: Roles,
+    options: ReadingOptions,
+    engine: str,
+    needs_rows: bool,
 ) -> tuple[Any, ReadingRecord]:
     needed_package("pyarrow.parquet", "Parquet")
     files = []
@@ -344,7 +361,11 @@ def _read_parquet(
 
 
 def _read_typed(
-    sources: Sequence[Source], roles: Roles, options: ReadingOptions, engine: str, needs_rows: bool
+    sources: Sequence[Source],
+    roles: Roles,
+    options: ReadingOptions,
+    engine: str,
+    needs_rows: bool,
 ) -> tuple[Any, ReadingRecord]:
     tables: list[TypedTable] = []
     for source in sources:
@@ -442,5 +463,8 @@ def _check_alike(columns: Sequence[str], schemas: Sequence[Any], sources: Sequen
                 )
                 advice = "write the files with one type"
                 raise InputError(
-                    "file", got=received, allowed="files with the same types", cure=advice
+                    "file",
+                    got=received,
+                    allowed="files with the same types",
+                    cure=advice,
                 )

@@ -198,7 +198,13 @@ def shows_decimal_comma(text: str) -> bool:
 
 
 def no_number(
-    column: str, text: str, line: int, *, where: str, mixed: bool, decimal: str
+    column: str,
+    text: str,
+    line: int,
+    *,
+    where: str,
+    mixed: bool,
+    decimal: str,
 ) -> InputError:
     """The error about a field that is no number; `mixed`: of a feature that has numbers, too."""
     received = f"{shown(text)} in column {column!r}, line {line:,} of {where}"

@@ -72,7 +72,10 @@ def plan_of(source: Source, roles: Roles, options: ReadingOptions, sample: bytes
     sample_text = sample.decode(encoding, "replace").removeprefix("\ufeff")
     separator = options.sep or separator_of(sample_text, roles.named, default_separator)
     dialect = Dialect(
-        sep=separator, decimal=options.decimal or ".", encoding=encoding, tokens=options.tokens
+        sep=separator,
+        decimal=options.decimal or ".",
+        encoding=encoding,
+        tokens=options.tokens,
     )
     with readable(source.shown):
         header = header_of(source, dialect)

@@ -378,7 +378,11 @@ def _infer_by_people(pair: Pair) -> tuple[dict[str, Any], Evidence]:
 
 
 def _infer_by_spread(
-    estimate: float, spread: float, pair: Pair, method: str, degrees_of_freedom: float = math.inf
+    estimate: float,
+    spread: float,
+    pair: Pair,
+    method: str,
+    degrees_of_freedom: float = math.inf,
 ) -> dict[str, Any]:
     """Normal interval and z-test, or by Student's t; `method` is the name of the interval."""
     level = pair.settings.confidence_level
@@ -436,7 +440,10 @@ def _infer_by_order_statistics(pair: Pair) -> dict[str, Any]:
 
 
 def _combine_intervals(
-    a: GroupLevel, b: GroupLevel, level: float, rounding_errors: Sequence[float] = (0.0, 0.0)
+    a: GroupLevel,
+    b: GroupLevel,
+    level: float,
+    rounding_errors: Sequence[float] = (0.0, 0.0),
 ) -> Interval:
     """Interval of a difference; `rounding_errors`: what rounding can do to each level, which is no
     noise and adds up.

@@ -241,7 +241,10 @@ def flipped_scores(
     whole = n == table.n_rows
     done = 0
     for start in tqdm(
-        range(0, table.n_rows, batch), desc="counterfactuals", disable=not progress, leave=False
+        range(0, table.n_rows, batch),
+        desc="counterfactuals",
+        disable=not progress,
+        leave=False,
     ):
         stop = min(start + batch, table.n_rows)
         codes = attribute.codes[start:stop]

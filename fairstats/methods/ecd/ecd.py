@@ -234,7 +234,10 @@ def ecd(
         got = f"no threshold for {', '.join(map(repr, without_threshold))}"
         allowed = "a number for each group, or k"
         raise InputError(
-            "threshold", got=got, allowed=allowed, cure="k = 50: the 51st largest value"
+            "threshold",
+            got=got,
+            allowed=allowed,
+            cure="k = 50: the 51st largest value",
         )
     tails, references = _fit_tails(tail_names, samples, settings, generator)
     for tail in tails:
@@ -274,7 +277,10 @@ def ecd(
 
 
 def _fit_tails(
-    names: list[str], samples: list[GroupSample], settings: EcdSettings, rng: np.random.Generator
+    names: list[str],
+    samples: list[GroupSample],
+    settings: EcdSettings,
+    rng: np.random.Generator,
 ) -> tuple[tuple[GroupTail, ...], tuple[GroupTail, ...]]:
     """The tail of every group, and the reference's in each comparison.
 
@@ -467,14 +473,20 @@ def _note_sensitivity(
 
 
 def _choose_groups(
-    whole_sample: CounterfactualSample, reference: Any, privileged: Any, unprivileged: Any
+    whole_sample: CounterfactualSample,
+    reference: Any,
+    privileged: Any,
+    unprivileged: Any,
 ) -> list[GroupSample]:
     """The groups that are compared, the reference last."""
     if unprivileged is None and privileged is None:
         if whole_sample.pairing == "all":
             allowed = "privileged= and unprivileged=, each a pair (value, counterfactual)"
             raise InputError(
-                "reference", got="a sample of ordered pairs", allowed=allowed, cure="name two pairs"
+                "reference",
+                got="a sample of ordered pairs",
+                allowed=allowed,
+                cure="name two pairs",
             )
         if reference is None:
             reference_sample = max(whole_sample.groups, key=lambda group: group.n)

@@ -62,7 +62,10 @@ def as_people(frame: Any, argument: str) -> pd.DataFrame:
     if not isinstance(frame, pd.DataFrame):
         cure = "pd.DataFrame(X, columns=[…]) names the columns of an array"
         raise InputError(
-            argument, got=type(frame).__name__, allowed="a pandas data frame", cure=cure
+            argument,
+            got=type(frame).__name__,
+            allowed="a pandas data frame",
+            cure=cure,
         )
     check_different(argument, frame.columns)
     missing = int(frame.isna().any(axis=1).sum())
@@ -72,7 +75,10 @@ def as_people(frame: Any, argument: str) -> pd.DataFrame:
         )
         allowed = "at least two rows, without missing values"
         raise InputError(
-            argument, got=got, allowed=allowed, cure="drop or impute them first, and say so"
+            argument,
+            got=got,
+            allowed=allowed,
+            cure="drop or impute them first, and say so",
         )
     return frame
 
@@ -312,7 +318,10 @@ def fit_generator(generator: Any, frame: pd.DataFrame, rng: Any) -> FittedGenera
         }
         if generator not in built_in:
             raise InputError(
-                "generator", got=repr(generator), allowed=_ALLOWED, cure="'gaussian_copula'"
+                "generator",
+                got=repr(generator),
+                allowed=_ALLOWED,
+                cure="'gaussian_copula'",
             )
         return FittedGenerator(built_in[generator](rng=rng).fit(frame), frame)
     if not (

@@ -171,7 +171,10 @@ class LevelContrast:
 
 
 def _find_deviances(
-    first: _Side, second: _Side, rows: tuple[Rows, Rows], difference: Floats
+    first: _Side,
+    second: _Side,
+    rows: tuple[Rows, Rows],
+    difference: Floats,
 ) -> tuple[Floats, Floats]:
     """Twice the fall of the log-likelihood at the differences, for these samples of the sides.
 
@@ -201,7 +204,12 @@ def _deviance_at_edge(first: _Side, second: _Side, rows: tuple[Rows, Rows]) -> F
 
 
 def _make_equations(
-    first: _Side, second: _Side, rows: tuple[Rows, Rows], targets: Floats, *, by_root: bool = False
+    first: _Side,
+    second: _Side,
+    rows: tuple[Rows, Rows],
+    targets: Floats,
+    *,
+    by_root: bool = False,
 ) -> tuple[Lagrange, Floats]:
     """The equations for these differences or, `by_root`, roots of deviances.
 

@@ -206,7 +206,10 @@ class CurveContrast:
         return self._lowest_about(differences, between_nodes, level)
 
     def _lowest_about(
-        self, differences: Floats, between_nodes: Floats, level: Floats
+        self,
+        differences: Floats,
+        between_nodes: Floats,
+        level: Floats,
     ) -> tuple[Floats, Floats]:
         """`lowest` from the least sums of the curves and the second's levels there.
 
@@ -339,7 +342,12 @@ class _NodeTails:
 
     @classmethod
     def between(
-        cls, side: _Side, levels: Floats, thetas: Floats, nus: Floats, at_edge: Flags
+        cls,
+        side: _Side,
+        levels: Floats,
+        thetas: Floats,
+        nus: Floats,
+        at_edge: Flags,
     ) -> _NodeTails:
         """With tails at levels, and which of them have ξ = −1."""
         d = (levels - side.origin[0]) / side.unit[0]
@@ -349,7 +357,12 @@ class _NodeTails:
             is_near = np.abs(np.diff(phi)) < _SAME_VALLEY
         smooth = is_near & ~(at_edge[1:] | at_edge[:-1]) & (d[1:] * d[:-1] > 0.0)
         return cls(
-            side=side, levels=levels, thetas=thetas, nus=nus, log_rates=log_rates, smooth=smooth
+            side=side,
+            levels=levels,
+            thetas=thetas,
+            nus=nus,
+            log_rates=log_rates,
+            smooth=smooth,
         )
 
     def profile(self, levels: Floats) -> ProfilePoints:
@@ -442,7 +455,10 @@ def _fall_at_edge(side: _Side, levels: Floats) -> Floats:
 
 
 def _profile_from_tails(
-    side: _Side, levels: Floats, thetas: Floats, log_rates: Floats
+    side: _Side,
+    levels: Floats,
+    thetas: Floats,
+    log_rates: Floats,
 ) -> ProfilePoints:
     """The profile in the units of the data from tails near it; NaN where that does not settle."""
     d = (levels - side.origin[0]) / side.unit[0]

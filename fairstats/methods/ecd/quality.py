@@ -141,7 +141,10 @@ def synthetic_quality(
         odd_columns = sorted(map(str, set(real_rows.columns) ^ set(synthetic_rows.columns)))
         got = f"columns that only one of the frames has: {', '.join(odd_columns)}"
         raise InputError(
-            "synthetic", got=got, allowed="the columns of `real`", cure="select them first"
+            "synthetic",
+            got=got,
+            allowed="the columns of `real`",
+            cure="select them first",
         )
     synthetic_rows = synthetic_rows[list(real_rows.columns)]
     generator, _ = as_generator(rng)
@@ -260,7 +263,10 @@ def _auc_interval(auc: float, n: int, m: int, level: float) -> tuple[float, floa
 
 
 def _f1_loss(
-    first: pd.DataFrame, second: pd.DataFrame, target: Hashable, rng: np.random.Generator
+    first: pd.DataFrame,
+    second: pd.DataFrame,
+    target: Hashable,
+    rng: np.random.Generator,
 ) -> float:
     from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import f1_score
@@ -268,7 +274,10 @@ def _f1_loss(
     if target not in first.columns or first[target].nunique() != 2:
         allowed = f"a column with two values: {', '.join(map(repr, first.columns))}"
         raise InputError(
-            "target", got=repr(target), allowed=allowed, cure="leave it out to skip the F1 loss"
+            "target",
+            got=repr(target),
+            allowed=allowed,
+            cure="leave it out to skip the F1 loss",
         )
     positive = sorted(first[target].unique())[-1]
     a, b = _encode_columns(first.drop(columns=target), second.drop(columns=target))

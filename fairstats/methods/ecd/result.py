@@ -175,14 +175,20 @@ class EcdResult(Result):
             got = f"a pilot without a regular tail of {', '.join(lacking)}"
             allowed = "one whose levels are all by the likelihood of a generalised Pareto tail"
             raise InputError(
-                "pilot", got=got, allowed=allowed, cure="more rows, or a lower threshold="
+                "pilot",
+                got=got,
+                allowed=allowed,
+                cure="more rows, or a lower threshold=",
             )
         ratio = max(comparison.confidence_interval.width / width for comparison in self.comparisons)
         factor = ratio * ratio
         if factor * sum(tail.n for tail in self.tails) > MOST:
             got = f"{width:g}, for which more than {MOST:,} rows would be needed"
             raise InputError(
-                "width", got=got, allowed="a width that people can be found for", cure="0.1"
+                "width",
+                got=got,
+                allowed="a width that people can be found for",
+                cure="0.1",
             )
         return {tail.group: math.ceil(round(tail.n * factor, 6)) for tail in self.tails}
 

@@ -151,7 +151,10 @@ def difference_of(first: Average, second: Average) -> Average:
 
 
 def thinned(
-    weight: Floats, codes: NDArray[Any], n_groups: int, rng: Any
+    weight: Floats,
+    codes: NDArray[Any],
+    n_groups: int,
+    rng: Any,
 ) -> tuple[NDArray[np.bool_], str]:
     """Rows that stay when each is kept with probability weight / largest weight of its group, and a
     sentence.
@@ -291,7 +294,10 @@ class GroupSample:
             )
             cure = "a smaller k (threshold=), or the rows themselves"
             raise InputError(
-                "counts", got=got, allowed=f"one with all values from {threshold:.4g} on", cure=cure
+                "counts",
+                got=got,
+                allowed=f"one with all values from {threshold:.4g} on",
+                cure=cure,
             )
         return self._merge_rounded
 
@@ -514,7 +520,10 @@ class CounterfactualSample(Result):
             got = repr(names)
             allowed = "one TailSample or GroupSample for each of different groups"
             raise InputError(
-                "groups", got=got, allowed=allowed, cure="call sample_tail for each group"
+                "groups",
+                got=got,
+                allowed=allowed,
+                cure="call sample_tail for each group",
             )
         first = groups[0]
         name = str(attribute or ("group" if isinstance(first, GroupSample) else first.attribute))

@@ -77,7 +77,11 @@ class ScottKnott(Result):
         for t in self.treatments:
             result.append(
                 Comparison(
-                    group=t.name, estimate=t.mean, std_error=t.std / t.n**0.5, n=t.n, **about
+                    group=t.name,
+                    estimate=t.mean,
+                    std_error=t.std / t.n**0.5,
+                    n=t.n,
+                    **about,
                 )
             )
         return tuple(result)

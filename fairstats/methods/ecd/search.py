@@ -251,7 +251,12 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         if self.threshold is not None:
             checks.check_whole("threshold", self.threshold, low=10)
         checks.check_number(
-            "accuracy_loss", self.accuracy_loss, low=0, high=1, open_high=True, cure="0.02"
+            "accuracy_loss",
+            self.accuracy_loss,
+            low=0,
+            high=1,
+            open_high=True,
+            cure="0.02",
         )
         shares = self.splits
         choices = self.param_distributions
@@ -285,17 +290,26 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         seed = int(self.random_state)
         try:
             first, rest = train_test_split(
-                rows, train_size=self.splits[0], stratify=stratum, random_state=seed
+                rows,
+                train_size=self.splits[0],
+                stratify=stratum,
+                random_state=seed,
             )
             share = self.splits[1] / (self.splits[1] + self.splits[2])
             second, third = train_test_split(
-                rest, train_size=share, stratify=stratum[rest], random_state=seed
+                rest,
+                train_size=share,
+                stratify=stratum[rest],
+                random_state=seed,
             )
         except ValueError as problem:
             got = f"groups and labels that cannot be split three ways ({problem})"
             allowed = "several rows of every label in every group"
             raise InputError(
-                "X", got=got, allowed=allowed, cure="more rows, or fewer groups"
+                "X",
+                got=got,
+                allowed=allowed,
+                cure="more rows, or fewer groups",
             ) from problem
         return [np.sort(part) for part in (first, second, third)]
 

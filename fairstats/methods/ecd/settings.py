@@ -68,7 +68,11 @@ class EcdSettings:
             cure="0.05",
         )
         horizon_width = checks.check_number(
-            "horizon_width", self.horizon_width, low=0, open_low=True, cure="0.5"
+            "horizon_width",
+            self.horizon_width,
+            low=0,
+            open_low=True,
+            cure="0.5",
         )
         bounds: Any = {
             "low": 0.01,
@@ -127,14 +131,26 @@ def _check_grid_width(grid: Any) -> float | str | None:
         return grid
     words = "a width above 0 and at most 1, 'auto', or None for values as they are"
     return checks.check_number(
-        "grid", grid, low=0, high=1, open_low=True, allowed=words, cure="0.01"
+        "grid",
+        grid,
+        low=0,
+        high=1,
+        open_low=True,
+        allowed=words,
+        cure="0.01",
     )
 
 
 def _check_interactions(argument: str, value: Any) -> float:
     words = "a number of interactions above 1"
     return checks.check_number(
-        argument, value, low=1, high=1e15, open_low=True, allowed=words, cure="1000"
+        argument,
+        value,
+        low=1,
+        high=1e15,
+        open_low=True,
+        allowed=words,
+        cure="1000",
     )
 
 

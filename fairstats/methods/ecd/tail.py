@@ -266,7 +266,10 @@ def group_tail(
 
 
 def _values_above(
-    sample: GroupSample, name: str, k: int, settings: EcdSettings
+    sample: GroupSample,
+    name: str,
+    k: int,
+    settings: EcdSettings,
 ) -> tuple[Floats, float]:
     """The values above the threshold, and the threshold; on a grid it lies between two cells."""
     threshold = math.nan
@@ -285,7 +288,10 @@ def _values_above(
 
 
 def _fit_or_reason(
-    sample: GroupSample, above: Floats, threshold: float, settings: EcdSettings
+    sample: GroupSample,
+    above: Floats,
+    threshold: float,
+    settings: EcdSettings,
 ) -> tuple[EvtFit | None, str]:
     """The fit, or why there is none."""
     if degenerate := _explain_degenerate(sample, above, threshold, settings):
@@ -362,7 +368,10 @@ def _make_remarks(
 
 
 def _choose_exceedances(
-    sample: GroupSample, settings: EcdSettings, rng: np.random.Generator, default: int | None = None
+    sample: GroupSample,
+    settings: EcdSettings,
+    rng: np.random.Generator,
+    default: int | None = None,
 ) -> tuple[int, list[str]]:
     """k, raised where k exceedances among n are rarer than one in m interactions."""
     n = sample.n
@@ -381,7 +390,10 @@ def _choose_exceedances(
 
 
 def _choose_by_tests(
-    sample: GroupSample, fewest: int, settings: EcdSettings, rng: np.random.Generator
+    sample: GroupSample,
+    fewest: int,
+    settings: EcdSettings,
+    rng: np.random.Generator,
 ) -> int:
     """ForwardStop's k by the rule of `choose_threshold`.
 
@@ -400,7 +412,10 @@ def _choose_by_tests(
 
 
 def _explain_degenerate(
-    sample: GroupSample, above: Floats, threshold: float, settings: EcdSettings
+    sample: GroupSample,
+    above: Floats,
+    threshold: float,
+    settings: EcdSettings,
 ) -> str:
     if sample.n <= LEAST:
         return f"among {sample.n} rows no threshold has {LEAST} values above it"
@@ -486,7 +501,10 @@ def refitted(sample: GroupSample, k: int, settings: EcdSettings) -> EvtFit | Non
 
 
 def group_levels(
-    sample: GroupSample, fit: EvtFit | None, periods: Sequence[float], settings: EcdSettings
+    sample: GroupSample,
+    fit: EvtFit | None,
+    periods: Sequence[float],
+    settings: EcdSettings,
 ) -> list[GroupLevel]:
     """Return levels of a group for m interactions each.
 
@@ -519,7 +537,10 @@ def _has_repeated_people(sample: GroupSample) -> bool:
 
 
 def _find_group_level(
-    sample: GroupSample, m: float, modelled: ReturnLevel | None, settings: EcdSettings
+    sample: GroupSample,
+    m: float,
+    modelled: ReturnLevel | None,
+    settings: EcdSettings,
 ) -> GroupLevel:
     beyond = modelled is not None and modelled.estimate > BOUND
     if modelled is not None and not beyond:

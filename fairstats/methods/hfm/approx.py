@@ -121,7 +121,12 @@ def approx_set_distance(
     generator, seed = as_generator(rng)
     if probability is None:
         return approximate(
-            first_rows, second_rows, m1=25 if m1 is None else m1, m2=m2, rng=generator, seed=seed
+            first_rows,
+            second_rows,
+            m1=25 if m1 is None else m1,
+            m2=m2,
+            rng=generator,
+            seed=seed,
         )
     wanted_probability = check_share("probability", probability)
     alpha = check_number("factor", factor, low=1, allowed="a number of at least 1", cure="1.5")
@@ -129,7 +134,13 @@ def approx_set_distance(
         *in_range(first_rows.values, second_rows.values)[:2], wanted_probability, alpha, m1, m2
     )
     approximation = approximate(
-        first_rows, second_rows, m1=m1, m2=m2, rng=generator, seed=seed, weights=isotropic_weights
+        first_rows,
+        second_rows,
+        m1=m1,
+        m2=m2,
+        rng=generator,
+        seed=seed,
+        weights=isotropic_weights,
     )
     return replace(approximation, probability=reached, factor=alpha)
 
@@ -201,7 +212,10 @@ def isotropic_weights(d: int, rng: np.random.Generator) -> Floats:
 
 
 def acceleration(
-    a: Floats, b: Floats, w: Floats, m2: int
+    a: Floats,
+    b: Floats,
+    w: Floats,
+    m2: int,
 ) -> tuple[tuple[float, int, int], tuple[float, int, int], int]:
     """AcceleDist (Algorithm 2): (distance, row, nearest found) of both directions, and the
     distances evaluated.
@@ -260,7 +274,12 @@ def _directed_distance(
 
 
 def choose(
-    a: Floats, b: Floats, probability: float, factor: float, m1: int | None, m2: int | None
+    a: Floats,
+    b: Floats,
+    probability: float,
+    factor: float,
+    m1: int | None,
+    m2: int | None,
 ) -> tuple[int, int, float]:
     """m1 and m2 of least m1·m2 that reach the probability, those given kept, and the one
     guaranteed.

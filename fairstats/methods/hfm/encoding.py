@@ -296,7 +296,10 @@ def encode_labels(y_true: Any, y_pred: Any) -> tuple[Floats, Floats, tuple[str, 
         received = f"{len(levels):,} different values"
         allowed = f"labels: at most {_MOST_LABELS} values"
         raise InputError(
-            "y_pred", got=received, allowed=allowed, cure="pass predicted labels, not scores"
+            "y_pred",
+            got=received,
+            allowed=allowed,
+            cure="pass predicted labels, not scores",
         )
     if len(levels) > 2:
         places = np.eye(len(levels)) / np.sqrt(2)
@@ -451,7 +454,10 @@ def _columns_of(counts: Tally) -> tuple[Any, Any, Any, dict[str, NDArray[Any]]]:
                 f"name the column when counting: fs.tally(frame, {column_name}=…, features=…)"
             )
             raise InputError(
-                "counts", got=f"a tally without {column_name}", allowed=allowed, cure=suggestion
+                "counts",
+                got=f"a tally without {column_name}",
+                allowed=allowed,
+                cure=suggestion,
             )
     group_codes = row_counts._repeat_per_person(row_counts.group)
     if counts.stratified:
@@ -475,7 +481,10 @@ def _check_lengths(**lengths: int) -> None:
         )
         suggestion = "take all of them from the same rows"
         raise InputError(
-            ", ".join(lengths), got=received, allowed="one entry per row", cure=suggestion
+            ", ".join(lengths),
+            got=received,
+            allowed="one entry per row",
+            cure=suggestion,
         )
 
 

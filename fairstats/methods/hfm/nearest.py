@@ -93,7 +93,13 @@ class TreeTargets:
 
 
 def tree_is_cheaper(
-    queries: Floats, squared: Floats, targets: Targets, *, pairs: float, n_left: int, near: bool
+    queries: Floats,
+    squared: Floats,
+    targets: Targets,
+    *,
+    pairs: float,
+    n_left: int,
+    near: bool,
 ) -> bool:
     """Whether a tree is expected to settle rows in less time than blocks of BLAS.
 
@@ -162,7 +168,12 @@ def row_minima(queries: Floats, targets: Targets) -> tuple[Floats, Indices]:
     sample = queries[np.random.default_rng(_SEED).integers(0, n_queries, size=_TRIAL_ROWS)]
     squared, _ = targets.scan(sample)
     if tree_is_cheaper(
-        sample, squared, targets, pairs=_FULL_SCAN_COST * targets.n, n_left=n_queries, near=False
+        sample,
+        squared,
+        targets,
+        pairs=_FULL_SCAN_COST * targets.n,
+        n_left=n_queries,
+        near=False,
     ):
         return TreeTargets(targets).nearest(queries)
     squared = np.empty(n_queries)
@@ -191,7 +202,11 @@ def nearest_on_line(queries: Floats, targets: Targets) -> tuple[Floats, Indices]
 
 
 def nearest_rows(
-    queries: Floats, targets: Floats, k: int, *, same: bool = False
+    queries: Floats,
+    targets: Floats,
+    k: int,
+    *,
+    same: bool = False,
 ) -> tuple[Floats, NDArray[np.int32]]:
     """The k nearest targets of every query, nearest first.
 

@@ -80,7 +80,10 @@ class AllPairs:
             )
 
     def distances(
-        self, statistic: Statistic, order: Indices | None = None, present: Mask | None = None
+        self,
+        statistic: Statistic,
+        order: Indices | None = None,
+        present: Mask | None = None,
     ) -> list[float]:
         """Distance of every side; `order` permutes them among the rows, `present` leaves rows
         out.
@@ -102,7 +105,10 @@ class AllPairs:
         return side_distances
 
     def relabelled(
-        self, first: Indices, second: Indices, statistic: Statistic
+        self,
+        first: Indices,
+        second: Indices,
+        statistic: Statistic,
     ) -> Callable[[Indices], list[float]]:
         """Distance of every side as a function of labels, each of them one of the two of its row.
 
@@ -182,7 +188,10 @@ class AllPairs:
 
 
 def _of_sides(
-    value_codes: Indices, nearest: Floats, side_codes: list[int], statistic: Statistic
+    value_codes: Indices,
+    nearest: Floats,
+    side_codes: list[int],
+    statistic: Statistic,
 ) -> list[float]:
     """Distance of every side from the other rows; NaN where either has none."""
     row_numbers = np.arange(value_codes.size)
@@ -219,7 +228,10 @@ class NeighbourLists:
         )
 
     def distances(
-        self, statistic: Statistic, order: Indices | None = None, present: Mask | None = None
+        self,
+        statistic: Statistic,
+        order: Indices | None = None,
+        present: Mask | None = None,
     ) -> list[float]:
         """Distance of every side; `order` permutes them among the rows, `present` leaves rows
         out.
@@ -328,7 +340,10 @@ def harmonics(d: Floats, d_f: Floats) -> Floats:
 
 
 def _draw_distances(
-    scene: Scene, n: int, description: str, draw_once: Callable[[], list[list[float]]]
+    scene: Scene,
+    n: int,
+    description: str,
+    draw_once: Callable[[], list[list[float]]],
 ) -> Floats:
     """D and D_f of every side under n draws, shape (2, n, sides).
 
@@ -336,7 +351,11 @@ def _draw_distances(
     """
     drawn_distances = np.empty((2, n, len(scene.sides)))
     for draw_number in tqdm(
-        range(n), desc=f"HFM {description}", leave=False, disable=None, delay=2.0
+        range(n),
+        desc=f"HFM {description}",
+        leave=False,
+        disable=None,
+        delay=2.0,
     ):
         drawn_distances[:, draw_number] = draw_once()
     return drawn_distances
@@ -353,7 +372,11 @@ def _drawn_together(lists: Distances, statistic: Statistic) -> list[DrawnPairs] 
 
 
 def label_permutation(
-    scene: Scene, lists: Distances, statistic: Statistic, n_resamples: int, rng: np.random.Generator
+    scene: Scene,
+    lists: Distances,
+    statistic: Statistic,
+    n_resamples: int,
+    rng: np.random.Generator,
 ) -> Floats:
     """D and D_f of every side when the rows' sensitive values, all attributes together, are
     permuted.
@@ -446,7 +469,10 @@ class _ExchangeableSide:
 
 
 def label_exchange(
-    scene: Scene, statistic: Statistic, n_resamples: int, rng: np.random.Generator
+    scene: Scene,
+    statistic: Statistic,
+    n_resamples: int,
+    rng: np.random.Generator,
 ) -> Floats:
     """D and D_f of every side when y and ŷ change places in a random half of the rows."""
     true_codes, predicted_codes = (
@@ -547,7 +573,10 @@ def stability_ranges(
 
 
 def _range_of(
-    drawn_values: Floats, quantity: str, share: float, observed_value: float
+    drawn_values: Floats,
+    quantity: str,
+    share: float,
+    observed_value: float,
 ) -> StabilityRange:
     usable = drawn_values[~np.isnan(drawn_values)]
     low_quantile = median = high_quantile = float("nan")

@@ -234,7 +234,10 @@ def discriminative_risk(
         received = f"a {type(predict).__name__}"
         allowed = "a function of rows, or a fitted model with predict"
         raise InputError(
-            "predict", got=received, allowed=allowed, cure="pass model or model.predict"
+            "predict",
+            got=received,
+            allowed=allowed,
+            cure="pass model or model.predict",
         )
     feature_table = as_features(X)
     everything = isinstance(draws, str) and draws == "all"
@@ -296,13 +299,20 @@ def _person_codes(cluster: Any, n: int) -> Indices:
             received = f"{factor.codes.size:,} entries for {n:,} rows"
         suggestion = "take it from the same rows as X"
         raise InputError(
-            "cluster", got=received, allowed="the person of every row", cure=suggestion
+            "cluster",
+            got=received,
+            allowed="the person of every row",
+            cure=suggestion,
         )
     return factor.codes.astype(np.intp)
 
 
 def _risk_of_rows(
-    attribute: str, group: str, changed: Mask, persons: Indices, level: float
+    attribute: str,
+    group: str,
+    changed: Mask,
+    persons: Indices,
+    level: float,
 ) -> RiskComparison:
     from statsmodels.stats.proportion import proportion_confint
 
@@ -431,7 +441,10 @@ def changed_labels(
             received = f"'all' of {n_combinations:,} combinations of other values"
             allowed = f"at most {_MOST_COMBINATIONS}"
             raise InputError(
-                "draws", got=received, allowed=allowed, cure="draws=20 takes random ones"
+                "draws",
+                got=received,
+                allowed=allowed,
+                cure="draws=20 takes random ones",
             )
         combinations = product(*(range(1, n_levels) for n_levels in numbers_of_levels))
         steps_of_draws = []

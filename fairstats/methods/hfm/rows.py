@@ -77,7 +77,10 @@ def as_rows(values: Any, argument: str) -> Rows:
         received = f"{n_rows:,} rows and {n_columns:,} columns"
         suggestion = "the distance to an empty set is not defined; look at how the set was chosen"
         raise InputError(
-            argument, got=received, allowed="at least one row and one column", cure=suggestion
+            argument,
+            got=received,
+            allowed="at least one row and one column",
+            cure=suggestion,
         )
     not_finite = ~np.isfinite(numeric_rows.values)
     if not_finite.any():
@@ -123,7 +126,10 @@ def as_pair(a: Any, b: Any) -> tuple[Rows, Rows]:
     if first_rows.values.shape[1] != second_rows.values.shape[1]:
         received = f"{second_rows.values.shape[1]} columns, a has {first_rows.values.shape[1]}"
         raise InputError(
-            "b", got=received, allowed="the same columns in both", cure="encode both in one way"
+            "b",
+            got=received,
+            allowed="the same columns in both",
+            cure="encode both in one way",
         )
     return first_rows, second_rows
 
@@ -155,7 +161,10 @@ def check_unique(frame: pd.DataFrame, argument: str) -> None:
         received = f"names of several levels: {listed(list(frame.columns))}"
         suggestion = "frame.columns.map(str)"
         raise InputError(
-            argument, got=received, allowed="columns with names of one level", cure=suggestion
+            argument,
+            got=received,
+            allowed="columns with names of one level",
+            cure=suggestion,
         )
 
 
@@ -192,7 +201,10 @@ def _as_array(values: Any, argument: str) -> Floats:
     if numbers.ndim != 2:
         suggestion = "reshape(-1, 1) for one column, reshape(1, -1) for one row"
         raise InputError(
-            argument, got=f"an array of shape {numbers.shape}", allowed=allowed, cure=suggestion
+            argument,
+            got=f"an array of shape {numbers.shape}",
+            allowed=allowed,
+            cure=suggestion,
         )
     return numbers
 

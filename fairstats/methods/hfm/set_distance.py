@@ -191,7 +191,11 @@ class SetDistance(Result):
 
 
 def set_distance(
-    a: Any = None, b: Any = None, *, statistic: Statistic = "max", counts: Tally | None = None
+    a: Any = None,
+    b: Any = None,
+    *,
+    statistic: Statistic = "max",
+    counts: Tally | None = None,
 ) -> SetDistance:
     """Exact distance between two sets of rows.
 
@@ -258,7 +262,13 @@ def check_statistic(statistic: Any) -> Statistic:
     allowed = '"max", "mean" or a quantile in (0, 1]'
     suggestion = "0.95 for the 95% quantile of the rows' distances"
     return check_number(
-        "statistic", statistic, low=0, high=1, open_low=True, allowed=allowed, cure=suggestion
+        "statistic",
+        statistic,
+        low=0,
+        high=1,
+        open_low=True,
+        allowed=allowed,
+        cure=suggestion,
     )
 
 
@@ -289,7 +299,10 @@ def measure(first: Rows, second: Rows, statistic: Statistic) -> SetDistance:
 
 
 def labelled(
-    found: tuple[float, int, int], unit: float, own: Rows, other: Rows
+    found: tuple[float, int, int],
+    unit: float,
+    own: Rows,
+    other: Rows,
 ) -> DirectedDistance:
     """A distance, its row and the nearest one by their labels; none where the row is negative."""
     distance, row_number, nearest = found
@@ -323,7 +336,10 @@ def _largest_minima(a: Floats, b: Floats, work_done: Work) -> list[tuple[float, 
 
 
 def _over_all(
-    a: Floats, b: Floats, work_done: Work, statistic: Statistic
+    a: Floats,
+    b: Floats,
+    work_done: Work,
+    statistic: Statistic,
 ) -> list[tuple[float, int, int]]:
     """Mean or quantile of the row minima in both directions, every row counted as often as it
     occurs.

@@ -61,7 +61,10 @@ def split_columns(score: Any, scale: str) -> ScoreColumns | None:
         raw_columns = [np.asarray(score)[:, column] for column in range(number)]
     if len(set(names)) < number:
         raise InputError(
-            "score", got="columns of one name", allowed="a name each", cure="rename them"
+            "score",
+            got="columns of one name",
+            allowed="a name each",
+            cure="rename them",
         )
     values = [as_float_column(raw, "score") for raw in raw_columns]
     lacking = np.isnan(np.column_stack(values)).any(axis=1)

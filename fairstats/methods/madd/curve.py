@@ -191,7 +191,10 @@ def madd_curve(
             received = f"no rows (or no weight) in group {group_names[group_label]!r}"
             suggestion = "name two groups with rows as pair="
             raise InputError(
-                "sensitive_features", got=received, allowed="two groups with rows", cure=suggestion
+                "sensitive_features",
+                got=received,
+                allowed="two groups with rows",
+                cure=suggestion,
             )
     return curve_of(
         scores.samples[first_index],
@@ -318,7 +321,11 @@ def stable_bandwidth(
     """
     check_whole("min_points", min_points, low=1, cure="the paper's is 50")
     check_number(
-        "width", width, low=0, allowed="a share of h_sup, at least 0", cure="the paper's is 0.45"
+        "width",
+        width,
+        low=0,
+        allowed="a share of h_sup, at least 0",
+        cure="the paper's is 0.45",
     )
     is_curve = isinstance(curve, MaddCurve)
     if not is_curve or not np.isfinite(curve.madd).all() or not min(curve.n0, curve.n1) > 0:
@@ -345,7 +352,10 @@ def stable_bandwidth(
             " width"
         )
         raise InputError(
-            "curve", got=received, allowed="a curve with an eligible stretch", cure=suggestion
+            "curve",
+            got=received,
+            allowed="a curve with an eligible stretch",
+            cure=suggestion,
         )
     left_end, right_end = least_varying(ascending_madd, first_right_ends)
     values = ascending_madd[left_end : right_end + 1]
@@ -361,7 +371,11 @@ def stable_bandwidth(
 
 
 def stable_means(
-    curves: Floats, h_sup: float, *, min_points: int = 50, width: float = 0.45
+    curves: Floats,
+    h_sup: float,
+    *,
+    min_points: int = 50,
+    width: float = 0.45,
 ) -> Floats:
     """Means of many curves over the stretch of each that `stable_bandwidth` finds, (B, L) → (B,).
 

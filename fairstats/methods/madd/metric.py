@@ -257,7 +257,12 @@ def madd(
         note = several.note
     else:
         scaled = scale_scores(
-            score, scale, counts=counts, bandwidth=bandwidth, n_bins=n_bins, grid_bins=grid_bins
+            score,
+            scale,
+            counts=counts,
+            bandwidth=bandwidth,
+            n_bins=n_bins,
+            grid_bins=grid_bins,
         )
         settings = make_settings(n_bins=scaled.n_bins, **options)
         scores = read_scores(
@@ -273,7 +278,10 @@ def madd(
 
 
 def madd_of_scores(
-    scores: GroupScores, reference: Hashable | None, settings: MaddSettings, rng: Any
+    scores: GroupScores,
+    reference: Hashable | None,
+    settings: MaddSettings,
+    rng: Any,
 ) -> MaddResult:
     """MADD from sorted scores, without warnings."""
     generator, seed = as_generator(rng)
@@ -349,7 +357,10 @@ def _settle_comparisons(
 
 
 def madd_of_columns(
-    rows: RowScores, reference: Hashable | None, settings: MaddSettings, rng: Any
+    rows: RowScores,
+    reference: Hashable | None,
+    settings: MaddSettings,
+    rng: Any,
 ) -> MaddResult:
     """MADD of every column of scores, and the largest of them, without warnings."""
     generator, seed = as_generator(rng)
@@ -435,7 +446,10 @@ def _make_score_pairs(
         received = f"{reference!r} with comparisons={comparison_kind!r}"
         allowed = "a reference with comparisons='reference'"
         raise InputError(
-            "reference", got=received, allowed=allowed, cure="pass comparisons='reference'"
+            "reference",
+            got=received,
+            allowed=allowed,
+            cure="pass comparisons='reference'",
         )
     n_groups = len(groups)
     if comparison_kind == "rest" and n_groups > 2:
@@ -684,7 +698,10 @@ def judged_bins(pair: Pair, settings: MaddSettings, *, merged: bool) -> Bins:
 
 
 def _with_headline(
-    comparison: MaddComparison, score_pair: Pair, settings: MaddSettings, rng: np.random.Generator
+    comparison: MaddComparison,
+    score_pair: Pair,
+    settings: MaddSettings,
+    rng: np.random.Generator,
 ) -> MaddComparison:
     """The comparison with MADD as published.
 
@@ -844,7 +861,10 @@ def largest_of(
 
 
 def _largest_test(
-    made_comparisons: Made, scores: GroupScores, settings: MaddSettings, rng: np.random.Generator
+    made_comparisons: Made,
+    scores: GroupScores,
+    settings: MaddSettings,
+    rng: np.random.Generator,
 ) -> tuple[permutation.DistributionTest | None, NDArray[np.int64] | None]:
     """The test of one distribution in all groups that have rows.
 
@@ -884,7 +904,10 @@ def _largest_test(
 
 
 def _largest_test_of_columns(
-    made_comparisons: Made, rows: RowScores, settings: MaddSettings, rng: np.random.Generator
+    made_comparisons: Made,
+    rows: RowScores,
+    settings: MaddSettings,
+    rng: np.random.Generator,
 ) -> permutation.DistributionTest | None:
     """The test of one distribution of all columns in all groups that have rows."""
     with_rows = np.flatnonzero(rows.sizes > 0)

@@ -184,7 +184,10 @@ def left_out(samples: Sequence[LabelledSample], splits: int, rng: np.random.Gene
 
 
 def _bin_shares(
-    mixture_maps: MixtureCdfs, samples: Sequence[LabelledSample], lambdas: Floats, n_bins: int
+    mixture_maps: MixtureCdfs,
+    samples: Sequence[LabelledSample],
+    lambdas: Floats,
+    n_bins: int,
 ) -> Floats:
     """Shares of every group in bins of the mapped scores, shape (G, λ, m)."""
     inner_edges = bin_edges(n_bins)
@@ -210,7 +213,10 @@ def fairness_losses(fitted: Fitted, lambdas: Floats, n_bins: int) -> Floats:
 
 
 def fairness_limits(
-    fitted: Fitted, lambdas: Floats, n_bins: int, confidence_level: float = 0.95
+    fitted: Fitted,
+    lambdas: Floats,
+    n_bins: int,
+    confidence_level: float = 0.95,
 ) -> Floats:
     """The fairness losses with their limits, shape (3, λ): loss, low, high.
 

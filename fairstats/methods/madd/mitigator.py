@@ -156,7 +156,12 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.label_values = label_values
 
     def fit(
-        self, score: Any, y: Any, *, sensitive_features: Any, sample_weight: Any = None
+        self,
+        score: Any,
+        y: Any,
+        *,
+        sensitive_features: Any,
+        sample_weight: Any = None,
     ) -> Self:
         """Fit the distributions and find λ.
 
@@ -202,7 +207,12 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def fit_transform(
-        self, score: Any, y: Any, *, sensitive_features: Any, sample_weight: Any = None
+        self,
+        score: Any,
+        y: Any,
+        *,
+        sensitive_features: Any,
+        sample_weight: Any = None,
     ) -> Any:
         """Fit, then map the same rows: they are part of their own map."""
         fitted = self.fit(
@@ -211,7 +221,11 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return fitted.transform(score, sensitive_features=sensitive_features)
 
     def transform(
-        self, score: Any, *, sensitive_features: Any, lambda_: float | None = None
+        self,
+        score: Any,
+        *,
+        sensitive_features: Any,
+        lambda_: float | None = None,
     ) -> Any:
         """Map scores, of the fit or new.
 
@@ -269,7 +283,11 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return mapped
 
     def predict(
-        self, score: Any, *, sensitive_features: Any, lambda_: float | None = None
+        self,
+        score: Any,
+        *,
+        sensitive_features: Any,
+        lambda_: float | None = None,
     ) -> NDArray[Any]:
         """Labels predicted by the mapped scores, shape (n,); arguments as in `transform`."""
         favourable = self.predict_proba(
@@ -278,7 +296,11 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(self.classes_[(favourable >= self.threshold).astype(np.intp)])
 
     def predict_proba(
-        self, score: Any, *, sensitive_features: Any, lambda_: float | None = None
+        self,
+        score: Any,
+        *,
+        sensitive_features: Any,
+        lambda_: float | None = None,
     ) -> Floats:
         """1 − mapped score and mapped score, shape (n, 2), in the order of `classes_`."""
         mapped = np.ravel(
@@ -401,7 +423,12 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             "theta", self.theta, closed=True, cure="0.5: fairness weighs as much as accuracy"
         )
         checks.check_number(
-            "threshold", self.threshold, low=0, high=1, open_low=True, cure="a score in (0, 1]: 0.5"
+            "threshold",
+            self.threshold,
+            low=0,
+            high=1,
+            open_low=True,
+            cure="a score in (0, 1]: 0.5",
         )
         checks.check_whole("n_lambdas", self.n_lambdas, low=2, cure="1000")
         if self.splits is not None:

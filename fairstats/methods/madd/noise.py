@@ -101,7 +101,10 @@ class MultinomialNoise:
         return bool((variances >= QUANTILES_FROM).all())
 
     def _normal_draws(
-        self, law_of_groups: Floats, n_resamples: int, rng: np.random.Generator
+        self,
+        law_of_groups: Floats,
+        n_resamples: int,
+        rng: np.random.Generator,
     ) -> Floats:
         """Normal noise of D̂ with the covariance Σ_g (diag(p_g) − p_g p_g')/n_g, shape (B, m)."""
         _, group_sizes = self._counts_and_sizes

@@ -57,7 +57,10 @@ _LEAST_SCALE = 0.5
 
 
 def permuted_counts(
-    pooled: NDArray[np.int64], sizes: Sequence[int], n_resamples: int, rng: np.random.Generator
+    pooled: NDArray[np.int64],
+    sizes: Sequence[int],
+    n_resamples: int,
+    rng: np.random.Generator,
 ) -> NDArray[np.int64]:
     """Bin counts of every group, (G, B, m), with labels permuted; `pooled`: rows per bin, `sizes`:
     rows per group.
@@ -111,7 +114,10 @@ def nested(samples: Sequence[Sample]) -> bool:
 
 
 def permuted_cluster_counts(
-    samples: Sequence[Sample], edges: Floats, n_resamples: int, rng: np.random.Generator
+    samples: Sequence[Sample],
+    edges: Floats,
+    n_resamples: int,
+    rng: np.random.Generator,
 ) -> NDArray[np.int64]:
     """Bin counts of every group when labels are permuted over whole clusters, each in one group,
     shape (G, B, m).
@@ -161,7 +167,10 @@ def pvalues(observed: float, drawn: Floats) -> tuple[float, float]:
 
 
 def _test_by_draws(
-    observed: float, drawn: Floats, method: str, expected: float | None = None
+    observed: float,
+    drawn: Floats,
+    method: str,
+    expected: float | None = None,
 ) -> DistributionTest:
     """The test by these draws; its mean under the hypothesis is theirs where it is not known."""
     if expected is None:
@@ -172,7 +181,11 @@ def _test_by_draws(
 
 
 def pair_test(
-    first: Sample, second: Sample, edges: Floats, n_resamples: int, rng: np.random.Generator
+    first: Sample,
+    second: Sample,
+    edges: Floats,
+    n_resamples: int,
+    rng: np.random.Generator,
 ) -> DistributionTest | None:
     """Exact permutation test of two groups on a grid.
 
@@ -655,7 +668,11 @@ def _pooled_shares(pooled: NDArray[np.int64], n_bins: int, *, equal_width: bool)
 
 
 def cluster_moments(
-    samples: Sequence[Sample], pairs: Sequence[Sides], edges: Floats, *, equal_width: bool
+    samples: Sequence[Sample],
+    pairs: Sequence[Sides],
+    edges: Floats,
+    *,
+    equal_width: bool,
 ) -> tuple[Floats, Floats]:
     """The same where whole clusters are permuted, shape (pairs,) each, by linearisation and as if
     D_k were normal.

@@ -86,7 +86,12 @@ class MaddSettings:
                 cure=suggestion,
             )
         margin = check_number(
-            "margin", self.margin, low=0, high=2, allowed="a MADD from 0 to 2", cure="0.2"
+            "margin",
+            self.margin,
+            low=0,
+            high=2,
+            allowed="a MADD from 0 to 2",
+            cure="0.2",
         )
         confidence_level = check_number(
             "confidence_level",

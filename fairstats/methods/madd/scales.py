@@ -33,7 +33,13 @@ class ScaledScores:
 
 
 def scale_scores(
-    score: Any, scale: str, *, counts: Any, bandwidth: Any, n_bins: Any, grid_bins: Any
+    score: Any,
+    scale: str,
+    *,
+    counts: Any,
+    bandwidth: Any,
+    n_bins: Any,
+    grid_bins: Any,
 ) -> ScaledScores:
     """The scores that the distance is computed from; probabilities stay as they came."""
     check_choice("scale", scale, SCALES)
@@ -71,7 +77,10 @@ def rank_outcomes(values: Floats) -> Floats:
     """
     if np.isinf(values).any():
         raise InputError(
-            "score", got="infinite values", allowed="finite numbers", cure="leave these rows out"
+            "score",
+            got="infinite values",
+            allowed="finite numbers",
+            cure="leave these rows out",
         )
     present = np.isfinite(values)
     ranks = np.full(values.shape, np.nan)

@@ -46,7 +46,11 @@ _EDGES_AT_ONCE = 1 << 16
 def check_bins(argument: str, n_bins: Any, *, least: int = 1, most: int = MOST_BINS) -> int:
     """Return the number of bins m, or raise unless it is a whole number from `least` to `most`."""
     return check_whole(
-        argument, n_bins, low=least, high=most, cure="20 bins are a bandwidth h of 0.05"
+        argument,
+        n_bins,
+        low=least,
+        high=most,
+        cure="20 bins are a bandwidth h of 0.05",
     )
 
 
@@ -138,7 +142,11 @@ def farey_grid(max_bins: int) -> FareyGrid:
 
 
 def distances_from_below(
-    grid: FareyGrid, below0: NDArray[Any], below1: NDArray[Any], total0: float, total1: float
+    grid: FareyGrid,
+    below0: NDArray[Any],
+    below1: NDArray[Any],
+    total0: float,
+    total1: float,
 ) -> Floats:
     """MADD with 1 … M bins, (M,), from rows (or weight) below the edges and in all.
 
@@ -180,7 +188,11 @@ def distances_from_below(
 
 
 def grid_counts(
-    grid: FareyGrid, below: NDArray[np.int64], total: int, fewest: int, most: int
+    grid: FareyGrid,
+    below: NDArray[np.int64],
+    total: int,
+    fewest: int,
+    most: int,
 ) -> NDArray[np.int64]:
     """Rows per bin of the grids with `fewest` to `most` bins in turn, from rows below the edges."""
     first_pick = int(grid.starts[fewest - 1])
@@ -291,7 +303,11 @@ class Sample:
         self._below.clear()
 
     def pooled_grids(
-        self, other: Sample, max_bins: int, fewest: int, most: int
+        self,
+        other: Sample,
+        max_bins: int,
+        fewest: int,
+        most: int,
     ) -> NDArray[np.int64]:
         """Rows per bin of both samples in the grids with `fewest` to `most` bins in turn."""
         below = self.below_grids(max_bins) + other.below_grids(max_bins)
@@ -417,7 +433,10 @@ class GroupScores:
             )
             suggestion = "pass score=, sensitive_features= and cluster="
             raise InputError(
-                "counts", got="a tally of clustered rows", allowed=allowed, cure=suggestion
+                "counts",
+                got="a tally of clustered rows",
+                allowed=allowed,
+                cure=suggestion,
             )
         if most_bins > EXACT_BINS:
             finer_edges = bin_edges(most_bins)

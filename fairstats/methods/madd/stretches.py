@@ -146,7 +146,10 @@ def _nearly_least(
 
 
 def _least_exactly(
-    madd: Floats, left: NDArray[np.int64], right: NDArray[np.int64], variances: Floats
+    madd: Floats,
+    left: NDArray[np.int64],
+    right: NDArray[np.int64],
+    variances: Floats,
 ) -> tuple[int, int]:
     """Of stretches that differ by rounding, in their order, the first with the least standard
     deviation.

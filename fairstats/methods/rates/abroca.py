@@ -312,19 +312,28 @@ def check_score_counts(counts: Any) -> ScoreCounts:
     else:
         return scores
     raise InputError(
-        "counts", got=received, allowed=allowed, cure="ScoreCounts, or fs.tally(…, y_true=, score=)"
+        "counts",
+        got=received,
+        allowed=allowed,
+        cure="ScoreCounts, or fs.tally(…, y_true=, score=)",
     )
 
 
 def abroca_from_counts(
-    scores: ScoreCounts, reference: Hashable | None, settings: Inference, rng: Any
+    scores: ScoreCounts,
+    reference: Hashable | None,
+    settings: Inference,
+    rng: Any,
 ) -> AbrocaResult:
     """Area between ROC curves from score counts."""
     return _abroca_of_groups(OwnScores.of_counts(scores), reference, settings, rng)
 
 
 def _abroca_of_groups(
-    scores: OwnScores, reference: Hashable | None, settings: Inference, rng: Any
+    scores: OwnScores,
+    reference: Hashable | None,
+    settings: Inference,
+    rng: Any,
 ) -> AbrocaResult:
     """Area between ROC curves from the counts of every group."""
     check_groups(scores.groups)

@@ -82,7 +82,10 @@ class MixtureOfCounts:
 
 
 def check_watchable(
-    metric: Metric, table: CellCounts, settings: Inference, reference: Hashable | None
+    metric: Metric,
+    table: CellCounts,
+    settings: Inference,
+    reference: Hashable | None,
 ) -> None:
     """Refuse what limits at every look do not hold for.
 
@@ -265,7 +268,12 @@ def _decide_pair(
 
 
 def _make_test(
-    mixture: Any, settings: Inference, null_words: str, alternative: str, null: float, pvalue: float
+    mixture: Any,
+    settings: Inference,
+    null_words: str,
+    alternative: str,
+    null: float,
+    pvalue: float,
 ) -> HypothesisTest:
     return HypothesisTest(
         f"{mixture.contrast} {null_words}",

@@ -158,7 +158,10 @@ def bounded_rate(name: str) -> Rate | None:
 
 
 def worst_case_rows(
-    counts: Any, comparisons: Sequence[Comparison], scale: str, level: float
+    counts: Any,
+    comparisons: Sequence[Comparison],
+    scale: str,
+    level: float,
 ) -> list[dict[str, Any]]:
     """Range of every estimate of the comparisons of one metric, over all values of what is missing.
 
@@ -207,7 +210,11 @@ _HELPFUL = (("fail", "reference success"), ("success", "reference fail"))
 
 
 def _possible_places(
-    known_values: Sequence[int], counts: CellCounts, rate: Rate, group: int, reference: int
+    known_values: Sequence[int],
+    counts: CellCounts,
+    rate: Rate,
+    group: int,
+    reference: int,
 ) -> frozenset[str]:
     """Where a row with these known values could fall: one of `_PLACES`, or "outside"."""
     known_group, known_label, known_prediction = known_values

@@ -262,7 +262,10 @@ class _FamilyOptions:
     n_rows: float
 
     def compare(
-        self, estimates: RateEstimates, pair: tuple[int, int], metric: str
+        self,
+        estimates: RateEstimates,
+        pair: tuple[int, int],
+        metric: str,
     ) -> tuple[RateComparison, Evidence]:
         """One pair, and the evidence of its verdict."""
         i, j = pair
@@ -282,7 +285,10 @@ class _FamilyOptions:
             )
             unbounded = Interval(0.0, float("inf"), settings.confidence_level, "score")
             return replace(
-                empty_comparison, note=note, confidence_interval=unbounded, bounds=unbounded
+                empty_comparison,
+                note=note,
+                confidence_interval=unbounded,
+                bounds=unbounded,
             ), Evidence()
         estimate, std_error = estimates.contrast(i, j, ratio=contrast == "ratio")
         if settings.method in ANYTIME_METHODS:

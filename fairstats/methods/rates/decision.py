@@ -144,7 +144,10 @@ class ExactPair:
         )
 
     def limits(
-        self, contrast: Contrast, level: float, anchors: tuple[float, ...]
+        self,
+        contrast: Contrast,
+        level: float,
+        anchors: tuple[float, ...],
     ) -> tuple[float, float]:
         """One-sided limits, each at this level, on the side of each anchor that its p-value
         says.
@@ -290,7 +293,10 @@ def decide_exactly(
 
 
 def _exact_test(
-    null_hypothesis: str, alternative: str, statistic: float, pvalue: float
+    null_hypothesis: str,
+    alternative: str,
+    statistic: float,
+    pvalue: float,
 ) -> HypothesisTest:
     return HypothesisTest(null_hypothesis, alternative, statistic, pvalue, EXACT, exact=True)
 

@@ -459,7 +459,11 @@ def _mean_of(counts: CellCounts, rate: Rate, *, add: bool = True) -> RateEstimat
 
 
 def estimate_smooth(
-    counts: CellCounts, rate: Rate, function: Callable[..., Any], *, add: bool = True
+    counts: CellCounts,
+    rate: Rate,
+    function: Callable[..., Any],
+    *,
+    add: bool = True,
 ) -> RateEstimates:
     """Values of a function of the cells per group, with their covariance by the delta method.
 
@@ -484,7 +488,10 @@ def estimate_smooth(
         )
         allowed = "one number per group: element-wise arithmetic on arrays (tp, fp, fn, tn)"
         raise InputError(
-            "metric", got=received, allowed=allowed, cure="write it with NumPy functions"
+            "metric",
+            got=received,
+            allowed=allowed,
+            cure="write it with NumPy functions",
         )
     is_known = np.isfinite(group_values)
     covariance = np.full((is_known.size, is_known.size), np.nan)

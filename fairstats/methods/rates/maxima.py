@@ -810,7 +810,11 @@ class _SimultaneousBand:
         )
 
     def farthest_limits(
-        self, critical: Floats, judged_exactly: NDArray[np.intp], *, near: bool
+        self,
+        critical: Floats,
+        judged_exactly: NDArray[np.intp],
+        *,
+        near: bool,
     ) -> tuple[Floats, Floats]:
         """`limits_at` of the differences whose near, or far, ends may lie farthest from 0.
 
@@ -897,7 +901,10 @@ class _SimultaneousBand:
         return np.asarray(direction * critical_values)
 
     def exact_pair(
-        self, term: int, estimates: Sequence[RateEstimates], error: float
+        self,
+        term: int,
+        estimates: Sequence[RateEstimates],
+        error: float,
     ) -> ExactPair | None:
         """The exact tests of one difference."""
         rate_index, group_index, reference_index = self.terms[term].tolist()

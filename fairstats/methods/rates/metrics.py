@@ -1676,6 +1676,9 @@ def _find_metric_by_name(name: str, contrast: registry.Contrast | None) -> regis
         received = f"{contrast!r} with metric={name!r}"
         allowed = f"{metric.contrast!r}, as the name says"
         raise InputError(
-            "contrast", got=received, allowed=allowed, cure="leave out contrast=, or name the rate"
+            "contrast",
+            got=received,
+            allowed=allowed,
+            cure="leave out contrast=, or name the rate",
         )
     return metric

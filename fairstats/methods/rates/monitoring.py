@@ -307,7 +307,11 @@ class MonitorResult(Result):
         return pd.DataFrame(rows)
 
     def _drift_rows(
-        self, group: str, reference: str, estimates: Floats, variances: Floats
+        self,
+        group: str,
+        reference: str,
+        estimates: Floats,
+        variances: Floats,
     ) -> list[dict[str, Any]]:
         """Three rows with limits and p-values by the normal law."""
         critical = normal_quantile((1 + self.settings.confidence_level) / 2)

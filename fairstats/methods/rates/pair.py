@@ -287,7 +287,11 @@ def _check_design(estimates: RateEstimates, method: str) -> None:
 
 
 def _delta_method(
-    estimates: RateEstimates, group_index: int, reference_index: int, is_ratio: bool, suffix: str
+    estimates: RateEstimates,
+    group_index: int,
+    reference_index: int,
+    is_ratio: bool,
+    suffix: str,
 ) -> Chosen | Refused:
     """Delta method for a general function, or a ratio of means.
 
@@ -316,7 +320,10 @@ def _delta_method(
             received = f"'ratio' of {pair_rates[0]:.3g} and {pair_rates[1]:.3g}"
             suggestion = 'contrast="difference"'
             raise InputError(
-                "contrast", got=received, allowed="metrics above 0 in every group", cure=suggestion
+                "contrast",
+                got=received,
+                allowed="metrics above 0 in every group",
+                cure=suggestion,
             )
         std_error = added_estimates.std_error(
             group_index, reference_index, ratio=is_ratio

@@ -177,7 +177,11 @@ class PowerResult(Result):
 
 
 def _check_design(
-    rate_reference: float, ratio: float, threshold: float, alternative: str, level: float
+    rate_reference: float,
+    ratio: float,
+    threshold: float,
+    alternative: str,
+    level: float,
 ) -> _Plan:
     """What is assumed, or an error unless the assumptions agree with each other."""
     check_choice("alternative", alternative, get_args(Alternative))
@@ -213,7 +217,10 @@ def _check_design(
     if not is_consistent:
         got = f"{ratio:g} with alternative={alternative!r} and threshold {threshold:g}"
         raise InputError(
-            "ratio", got=got, allowed=allowed, cure="the assumed ratio must be what is to be shown"
+            "ratio",
+            got=got,
+            allowed=allowed,
+            cure="the assumed ratio must be what is to be shown",
         )
     level = check_confidence_level(level)
     return _Plan(float(rate_reference), float(ratio), float(threshold), alternative, level)
@@ -223,7 +230,12 @@ def _cases_in_words(name: str, value: float) -> int:
     """A number of cases; 400.0 is one, 400.7 is not."""
     allowed = f"a whole number from 1 to {MAX_CASES:,}"
     number = check_number(
-        name, value, low=1, high=MAX_CASES, allowed=allowed, cure="pass the planned size"
+        name,
+        value,
+        low=1,
+        high=MAX_CASES,
+        allowed=allowed,
+        cure="pass the planned size",
     )
     check_that(float(number).is_integer(), name, value, allowed, "pass the planned size")
     return int(number)
@@ -375,7 +387,9 @@ def _correct_by_exact_tests(plan: _Plan, n: int, m: int) -> float:
         shown_exactly |= is_high(null=high_null, other=low_null, asked=is_exact & (high > 0))
     else:
         shown_exactly = is_high(
-            null=low_null, other=high_null, asked=is_exact & (low > 0) & (high < 0)
+            null=low_null,
+            other=high_null,
+            asked=is_exact & (low > 0) & (high < 0),
         )
         shown_exactly = is_low(null=high_null, other=low_null, asked=shown_exactly)
     shown_low, shown_high = plan.shown(low, high)
@@ -389,7 +403,11 @@ def _correct_by_exact_tests(plan: _Plan, n: int, m: int) -> float:
 
 
 def equality_power(
-    n: int, n_reference: int, rate_reference: float, ratio: float, level: float
+    n: int,
+    n_reference: int,
+    rate_reference: float,
+    ratio: float,
+    level: float,
 ) -> float:
     """Power of the two-sided score test of equal rates; NaN where the rates are no rates in (0, 1).
 
@@ -471,7 +489,12 @@ def _describe_power(plan: _Plan, n: int, n_reference: int) -> PowerResult:
 
 
 def chance_of_verdict(
-    rate_reference: float, ratio: float, n: int, n_reference: int, threshold: float, level: float
+    rate_reference: float,
+    ratio: float,
+    n: int,
+    n_reference: int,
+    threshold: float,
+    level: float,
 ) -> float:
     """About the power of "violated" where the ratio lies outside the fair range, else of
     "satisfied".
@@ -644,7 +667,11 @@ def sample_size_ratio(
     bounds: dict[str, Any] = {"low": least_power, "high": 1, "open_low": True, "open_high": True}
     wanted = check_number("power", power, allowed=allowed_power, cure="0.8 or 0.9", **bounds)
     cases_per_case = check_number(
-        "allocation", allocation, low=0, open_low=True, cure="reference cases per case"
+        "allocation",
+        allocation,
+        low=0,
+        open_low=True,
+        cure="reference cases per case",
     )
     n = _find_smallest_size(plan, wanted, cases_per_case)
     return _describe_power(plan, n, ceil(cases_per_case * n))

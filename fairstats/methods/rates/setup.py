@@ -75,7 +75,11 @@ _ADJUSTMENTS_AT_EVERY_LOOK = ("holm", "bonferroni", "none")
 
 
 def make_settings(
-    contrast: str, arguments: RateArguments, *, any_margin: bool = False, rest: bool = False
+    contrast: str,
+    arguments: RateArguments,
+    *,
+    any_margin: bool = False,
+    rest: bool = False,
 ) -> Inference:
     """Validated settings from the arguments of a public function.
 
@@ -271,7 +275,10 @@ def _counts_as_table(counts: Any, *, selection: bool) -> CellCounts:
         else:
             allowed = "confusion counts (tp, fp, fn, tn): this metric needs the labels"
         raise InputError(
-            "counts", got=received, allowed=allowed, cure="pass the confusion counts of one model"
+            "counts",
+            got=received,
+            allowed=allowed,
+            cure="pass the confusion counts of one model",
         )
     if selection and _holds_selections(counts):
         return SelectionCounts.from_counts(counts)

@@ -122,7 +122,10 @@ class _AdjustedComparisons(ComparisonResult):
         """Refused: rows that lack a value may lack their stratum, too."""
         suggestion = "worst_case_bounds() of the comparison without strata"
         raise InputError(
-            "strata", got="an adjusted comparison", allowed="a crude one", cure=suggestion
+            "strata",
+            got="an adjusted comparison",
+            allowed="a crude one",
+            cure=suggestion,
         )
 
     def by_stratum(self) -> pd.DataFrame:
@@ -207,7 +210,10 @@ class StratifiedDifferenceResult(_AdjustedComparisons, DifferenceResult):
 
 
 def disagreement(
-    crude: RateComparison, within: StratifiedComparison, scale: str, among: str
+    crude: RateComparison,
+    within: StratifiedComparison,
+    scale: str,
+    among: str,
 ) -> str:
     """A sentence where crude and adjusted comparison say different things; empty where they agree.
 

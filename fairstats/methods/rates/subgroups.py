@@ -469,7 +469,10 @@ def _cut_columns(
     for name, points in cuts.items():
         if name not in attributes or name not in frame.columns:
             raise InputError(
-                "cuts", got=repr(name), allowed=f"some of {list(attributes)}", cure="check the name"
+                "cuts",
+                got=repr(name),
+                allowed=f"some of {list(attributes)}",
+                cure="check the name",
             )
         labels = _cut_labels(name, frame[name].to_numpy(), points)
         frame = frame.with_columns(

@@ -308,7 +308,10 @@ def um_compare(
     if counts is not None:
         if a is not None or b is not None:
             raise InputError(
-                "counts", got="posteriors beside it", allowed="one or the other", cure="drop one"
+                "counts",
+                got="posteriors beside it",
+                allowed="one or the other",
+                cure="drop one",
             )
         (a, b), joint_cells = posteriors_of_pairs(counts)
     posteriors, labels, several = _check_posteriors(a, b, names)
@@ -320,7 +323,11 @@ def um_compare(
         region_level = check_share("hdr", hdr)
     n_draws = None if draws is None else check_draws(draws)
     joint_draws = join(
-        posteriors, paired=paired, draws=n_draws, entropy=entropy_of(rng), cells=joint_cells
+        posteriors,
+        paired=paired,
+        draws=n_draws,
+        entropy=entropy_of(rng),
+        cells=joint_cells,
     )
     if several:
         check_that(hdr is None, "hdr", hdr, "None for several algorithms", "compare two at a time")
@@ -387,7 +394,10 @@ def _check_posteriors(
         labels.append(str(label))
     if several and b is not None:
         raise InputError(
-            "b", got="a second posterior", allowed="None beside a mapping", cure="add it to `a`"
+            "b",
+            got="a second posterior",
+            allowed="None beside a mapping",
+            cure="add it to `a`",
         )
     other_types = []
     for posterior in posteriors:
@@ -401,6 +411,9 @@ def _check_posteriors(
         received = f"{len(posteriors)} posteriors named {labels}"
         allowed = "at least two algorithms with distinct names"
         raise InputError(
-            "names" if not several else "a", got=received, allowed=allowed, cure='names=("A", "B")'
+            "names" if not several else "a",
+            got=received,
+            allowed=allowed,
+            cure='names=("A", "B")',
         )
     return posteriors, labels, several

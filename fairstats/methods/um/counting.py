@@ -86,7 +86,11 @@ def cell_of(y_true: Any, y_pred: Any, n_classes: int) -> NDArray[np.intp]:
 
 
 def count_cells(
-    y_true: Any, y_pred: Any, group: Any, n_groups: int, n_classes: int = 0
+    y_true: Any,
+    y_pred: Any,
+    group: Any,
+    n_groups: int,
+    n_classes: int = 0,
 ) -> NDArray[np.int64]:
     """Counts of shape (G, 4), or (G, J²) of J classes, of coded rows."""
     n_cells = n_classes**2 or 4
@@ -179,7 +183,11 @@ def as_counts(
     """
     sensitive = columns.get("sensitive_features")
     counts_or_rows(
-        counts, needs="y_true, y_pred", y_true=y_true, y_pred=y_pred, sensitive_features=sensitive
+        counts,
+        needs="y_true, y_pred",
+        y_true=y_true,
+        y_pred=y_pred,
+        sensitive_features=sensitive,
     )
     if isinstance(counts, Tally):
         counts = counts.confusion()
@@ -191,7 +199,10 @@ def as_counts(
                 "count without sample_weight and cluster, or pass effective counts as a mapping"
             )
             raise InputError(
-                "counts", got="weighted or clustered counts", allowed=allowed, cure=suggestion
+                "counts",
+                got="weighted or clustered counts",
+                allowed=allowed,
+                cure=suggestion,
             )
         return counts, None
     if isinstance(counts, CellCounts):
@@ -242,7 +253,10 @@ def as_prior(prior: Any, counts: CellCounts) -> Floats:
         received = f"0 with no row of group {empty_groups[0]!r}: there is no posterior"
         allowed = "a prior above 0, or rows in every group"
         raise InputError(
-            "prior", got=received, allowed=allowed, cure="prior=1.0, or leave the group out"
+            "prior",
+            got=received,
+            allowed=allowed,
+            cure="prior=1.0, or leave the group out",
         )
     empty_cells = ", ".join(
         f"{CELLS[cell_index]} of {counts.groups[group_index]!r}"

@@ -236,7 +236,10 @@ class Options:
         suggestion = "n_jobs=2, or -1 for all processors"
         if self.n_jobs is not None and check_whole("n_jobs", self.n_jobs, cure=suggestion) == 0:
             raise InputError(
-                "n_jobs", got="0", allowed="None, or a number of processes", cure="n_jobs=2"
+                "n_jobs",
+                got="0",
+                allowed="None, or a number of processes",
+                cure="n_jobs=2",
             )
 
     @property
@@ -341,13 +344,19 @@ class _CrossValidationFits:
                 "another target, with correlation '1/K' or 'uniform', or variance_ratio= as well"
             )
             raise InputError(
-                argument, got=f"{received} that are already there", allowed=allowed, cure=suggestion
+                argument,
+                got=f"{received} that are already there",
+                allowed=allowed,
+                cure=suggestion,
             )
         if self.rows.classes and self.anew:
             received = f"'algorithm' with {len(self.rows.classes)} classes"
             suggestion = "pos_label= for one class against the rest"
             raise InputError(
-                "target", got=received, allowed="'parameter' or 'predictive'", cure=suggestion
+                "target",
+                got=received,
+                allowed="'parameter' or 'predictive'",
+                cure=suggestion,
             )
 
     def _fit(self, estimators: list[Any]) -> None:
@@ -465,7 +474,11 @@ class _CrossValidationFits:
         )
 
     def counted(
-        self, k: int, name: str, kind: str, given: folds.VarianceRatio | None
+        self,
+        k: int,
+        name: str,
+        kind: str,
+        given: folds.VarianceRatio | None,
     ) -> tuple[ConfusionCounts | ClassCounts, Rows, folds.CrossValidation]:
         """Effective counts of estimator `k`, the rows behind them, and its folds with their
         correlation.
@@ -523,7 +536,10 @@ class _CrossValidationFits:
 
 
 def cross_validated(
-    estimators: Mapping[str, Any], rows: Checked, options: Options, request: Request
+    estimators: Mapping[str, Any],
+    rows: Checked,
+    options: Options,
+    request: Request,
 ) -> list[UmPosterior]:
     """One posterior per estimator, by name."""
     fits = _CrossValidationFits(

@@ -320,7 +320,10 @@ def without_undefined(delta: Floats) -> tuple[Floats, float]:
         received = "no draw in which every metric is defined"
         suggestion = "choose other metrics, a prior above 0, or target='parameter'"
         raise InputError(
-            "metrics", got=received, allowed="metrics with cases in every group", cure=suggestion
+            "metrics",
+            got=received,
+            allowed="metrics with cases in every group",
+            cure=suggestion,
         )
     if undefined_share > MOST_UNDEFINED:
         warning_text = (
@@ -459,7 +462,11 @@ class _TablePart:
 
 
 def posterior_rows(
-    draws: PosteriorDraws, metrics: Sequence[Any], reference: int, prob: Any, rope: Any
+    draws: PosteriorDraws,
+    metrics: Sequence[Any],
+    reference: int,
+    prob: Any,
+    rope: Any,
 ) -> tuple[PosteriorRow, ...]:
     """One row per metric and group (without metrics those of `DEFAULT_METRICS`).
 

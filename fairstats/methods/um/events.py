@@ -254,7 +254,10 @@ class UmRanking(Result):
 
 
 def rank(
-    joint: JointDraws, names: Sequence[str], objectives: Objectives, rope: tuple[float, ...]
+    joint: JointDraws,
+    names: Sequence[str],
+    objectives: Objectives,
+    rope: tuple[float, ...],
 ) -> UmRanking:
     """P(row ≫ column) of all pairs, and of being outperformed by none."""
     defined_draws, undefined = without_undefined(joint._draw_objectives(objectives))

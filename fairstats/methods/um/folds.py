@@ -56,7 +56,11 @@ def stratified_folds(
 
 
 def fold_labels(
-    cv: Any, X: Any, y: NDArray[Any], strata: NDArray[Any], rng: np.random.Generator
+    cv: Any,
+    X: Any,
+    y: NDArray[Any],
+    strata: NDArray[Any],
+    rng: np.random.Generator,
 ) -> tuple[NDArray[np.intp], int]:
     """Fold of each row, and K, by a number of folds (stratified by `strata`), a splitter, or pairs
     (train, test).
@@ -124,7 +128,10 @@ def given_folds(fold: Any, n: int) -> tuple[NDArray[np.intp], int]:
 
 
 def warn_of_few(
-    strata: NDArray[Any], folds: int, groups: tuple[str, ...], classes: tuple[str, ...]
+    strata: NDArray[Any],
+    folds: int,
+    groups: tuple[str, ...],
+    classes: tuple[str, ...],
 ) -> None:
     """Warn where K exceeds the smallest class of a group; `strata` is J·group + label."""
     label_words = classes or ("unfavourable", "favourable")
@@ -275,7 +282,10 @@ def describe_fits(runs: Sequence[Run], n_rows: int) -> str:
 
 
 def cross_predict(
-    runs: Sequence[Run], data: Data, n_jobs: int | None, progress: bool
+    runs: Sequence[Run],
+    data: Data,
+    n_jobs: int | None,
+    progress: bool,
 ) -> list[Predicted]:
     """Fit every run in every fold, and predict."""
     from sklearn.utils.parallel import Parallel, delayed
@@ -469,7 +479,10 @@ class CrossValidation:
 
 
 def variance_ratio_of(
-    values: Floats, metric: str, reference: str, confidence_level: float = 0.95
+    values: Floats,
+    metric: str,
+    reference: str,
+    confidence_level: float = 0.95,
 ) -> VarianceRatio:
     """R = Var_over of the method over that of the reference, with its delete-one jackknife
     interval.
@@ -550,7 +563,11 @@ def variance_ratio_given(ratio: Any, groups: tuple[str, ...]) -> VarianceRatio:
 
 
 def checked_factors(
-    correlation: str, folds: int, ratio: Floats, groups: tuple[str, ...], splits: int = 0
+    correlation: str,
+    folds: int,
+    ratio: Floats,
+    groups: tuple[str, ...],
+    splits: int = 0,
 ) -> tuple[Floats, Floats]:
     """Factors per group and what was clipped, with a warning of ratios that are unknown or clipped.
 

@@ -348,7 +348,10 @@ def _in_order(posterior: UmPosterior, groups: tuple[str, ...]) -> UmPosterior:
         prior=posterior.prior[group_order],
         cross_validation=None,
         counts=replace(
-            counts, groups=groups, totals=counts.totals[group_order], rows=counts.rows[group_order]
+            counts,
+            groups=groups,
+            totals=counts.totals[group_order],
+            rows=counts.rows[group_order],
         ),
         stored=None if posterior.stored is None else posterior.stored[:, group_order],
     )

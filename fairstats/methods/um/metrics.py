@@ -208,7 +208,11 @@ def metric_names() -> list[str]:
 
 
 def parse_metric(
-    name: Any, *, argument: str = "metric", default: str = "difference", several: bool = False
+    name: Any,
+    *,
+    argument: str = "metric",
+    default: str = "difference",
+    several: bool = False,
 ) -> Metric:
     """The metric of a name; `default`: contrast of a notion of fairness without an ending.
 
@@ -249,7 +253,10 @@ def parse_metric(
         f" _{', _'.join(CONTRASTS)}"
     )
     raise InputError(
-        argument, got=repr(name), allowed=allowed, cure="'accuracy' or 'equal_opportunity_max', say"
+        argument,
+        got=repr(name),
+        allowed=allowed,
+        cure="'accuracy' or 'equal_opportunity_max', say",
     )
 
 
@@ -337,7 +344,10 @@ def as_objectives(
             short_names.append(metric_names_given[position])
             continue
         known_metric = parse_metric(
-            metric, argument="metrics", default="max", several=several_classes
+            metric,
+            argument="metrics",
+            default="max",
+            several=several_classes,
         )
         known_metric.needs_groups(groups, "metrics")
         if known_metric.larger_is_better is None:

@@ -48,7 +48,12 @@ class Request:
 
     @classmethod
     def checked(
-        cls, draws: Any, target: Any, reference: Any, rng: Any, targets: Any = TARGETS[:2]
+        cls,
+        draws: Any,
+        target: Any,
+        reference: Any,
+        rng: Any,
+        targets: Any = TARGETS[:2],
     ) -> Request:
         """As the user gave it, or raise."""
         check_choice("target", target, targets)
@@ -433,7 +438,10 @@ def um_hierarchical(
     if len(count_table.groups) < 3:
         allowed = "three or more: how alike groups are cannot be learnt from two"
         raise InputError(
-            "counts", got=f"{len(count_table.groups)} groups", allowed=allowed, cure="um_posterior"
+            "counts",
+            got=f"{len(count_table.groups)} groups",
+            allowed=allowed,
+            cure="um_posterior",
         )
     try:
         median_and_spread = tuple(concentration)
@@ -442,13 +450,25 @@ def um_hierarchical(
     if len(median_and_spread) != 2:
         allowed = "the median of κ and the standard deviation of log κ"
         raise InputError(
-            "concentration", got=repr(concentration), allowed=allowed, cure="the default"
+            "concentration",
+            got=repr(concentration),
+            allowed=allowed,
+            cure="the default",
         )
     median = check_number(
-        "concentration", median_and_spread[0], low=1e-3, high=1e6, cure="the default"
+        "concentration",
+        median_and_spread[0],
+        low=1e-3,
+        high=1e6,
+        cure="the default",
     )
     spread = check_number(
-        "concentration", median_and_spread[1], low=0, high=5, open_low=True, cure="the default"
+        "concentration",
+        median_and_spread[1],
+        low=0,
+        high=5,
+        open_low=True,
+        cure="the default",
     )
     nuts_settings = Nuts(
         draws=request.draws,

@@ -108,7 +108,12 @@ class Pooled:
         stream = np.random.default_rng(np.random.SeedSequence(draws.entropy, spawn_key=(1,)))
         count_table = draws.counts
         return _pooled_for_arviz(
-            count_table, self.concentration, pi, mean=mean, kappa=kappa, rng=stream
+            count_table,
+            self.concentration,
+            pi,
+            mean=mean,
+            kappa=kappa,
+            rng=stream,
         )
 
 
@@ -118,7 +123,10 @@ def _load_package(package: str, purpose: str) -> Any:
     except ImportError as problem:
         alternative = "use sampler='exact', metric() and to_frame()"
         raise MissingDependencyError(
-            package, extra="bayes", purpose=purpose, alternative=alternative
+            package,
+            extra="bayes",
+            purpose=purpose,
+            alternative=alternative,
         ) from problem
 
 
@@ -309,7 +317,10 @@ def hierarchical_model(table: ConfusionCounts, concentration: tuple[float, float
     with pymc.Model(coords={"group": list(table.groups), "rate": list(POOLED)}) as model:
         mean = pymc.Beta("mean", PRIOR_OF_MEAN, PRIOR_OF_MEAN, dims="rate")
         kappa = pymc.LogNormal(
-            "kappa", mu=np.log(concentration[0]), sigma=concentration[1], dims="rate"
+            "kappa",
+            mu=np.log(concentration[0]),
+            sigma=concentration[1],
+            dims="rate",
         )
         # Proposals of the warm-up go so far that gammaln has no value there; beyond these ends the
         # likelihood is flat.
@@ -397,7 +408,10 @@ def _replicate_tables(pi: Floats, table: CellCounts, rng: np.random.Generator) -
 
 
 def _prior_counts(
-    table: CellCounts, concentration: tuple[float, float], draws: int, rng: np.random.Generator
+    table: CellCounts,
+    concentration: tuple[float, float],
+    draws: int,
+    rng: np.random.Generator,
 ) -> Floats:
     """Tables from the prior, (1, draw, group, cell)."""
     rate_draws = {}

@@ -240,7 +240,10 @@ class UmPosterior(Result, draws.PosteriorDraws):
             received = f"{name!r} of one group"
             allowed = "a rate, such as 'tpr'"
             raise InputError(
-                "metric", got=received, allowed=allowed, cure="leave out group= and by_group="
+                "metric",
+                got=received,
+                allowed=allowed,
+                cure="leave out group= and by_group=",
             )
         if by_group:
             return lambda counts, _: metric.by_group(counts)
@@ -294,7 +297,10 @@ class UmPosterior(Result, draws.PosteriorDraws):
         return self._table()
 
     def _table(
-        self, metrics: Any = None, prob: Any = None, rope: Any = None
+        self,
+        metrics: Any = None,
+        prob: Any = None,
+        rope: Any = None,
     ) -> tuple[draws.PosteriorRow, ...]:
         wanted = several(self.table_metrics if metrics is None else metrics)
         if prob is None:
@@ -586,7 +592,12 @@ class UmPosterior(Result, draws.PosteriorDraws):
         if rope is None:
             return plot_posterior(region, metric_names, ax)
         check_number(
-            "rope", rope, low=0, open_low=True, allowed="a half-width above 0", cure="rope=0.1"
+            "rope",
+            rope,
+            low=0,
+            open_low=True,
+            allowed="a half-width above 0",
+            cure="rope=0.1",
         )
         suggestion = 'metrics=("equal_opportunity", "predictive_equality")'
         check_that(region.dimension == 2, "metrics", metrics, "two metrics for a box", suggestion)

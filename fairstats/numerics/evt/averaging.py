@@ -381,7 +381,10 @@ class _Posterior:
 
 
 def _mixture_quantiles(
-    posteriors: list[_Posterior], weights: Floats, m: float, shares: tuple[float, ...]
+    posteriors: list[_Posterior],
+    weights: Floats,
+    m: float,
+    shares: tuple[float, ...],
 ) -> tuple[float, ...]:
     """Quantiles of the mixture of the posteriors of the level, no lower than the lowest
     threshold.

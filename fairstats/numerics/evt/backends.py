@@ -163,7 +163,10 @@ def _choose_backend(backend: str, method: str) -> Any:
 
 
 def fit_parameters(
-    family: str, values: Floats, method: str, backend: str | None
+    family: str,
+    values: Floats,
+    method: str,
+    backend: str | None,
 ) -> tuple[ParameterFit, str]:
     """Estimates of a family ("gpd", "gev") by a method, and what computed them.
 
@@ -203,7 +206,12 @@ def fit_parameters(
 
 
 def _fit_by_r(
-    kernel: Any, function: str, values: Floats, twin: ParameterFit | None, *, required: bool
+    kernel: Any,
+    function: str,
+    values: Floats,
+    twin: ParameterFit | None,
+    *,
+    required: bool,
 ) -> ParameterFit | None:
     """R's fit; None, with a warning, where it fails or is worse than its twin and is not
     required.

@@ -84,7 +84,11 @@ def values_a_bootstrap_reaches(series: Floats, k: int) -> Floats:
 
 
 def resample_exceedances(
-    rng: np.random.Generator, top: Floats, total: int, k: int, replicates: int
+    rng: np.random.Generator,
+    top: Floats,
+    total: int,
+    k: int,
+    replicates: int,
 ) -> ExcessBatch:
     """Resample all N = `total` values and take the (k + 1)-th largest of each resample as its
     threshold.
@@ -126,7 +130,10 @@ def fit_excess_batch(
         scale, shape = law_drawn
         start = shape / scale * samples.unit
     sample_fits = fit_gpd_samples(
-        samples, covariance=False, penalised=method == "coles_dixon", start=start
+        samples,
+        covariance=False,
+        penalised=method == "coles_dixon",
+        start=start,
     )
     return sample_fits.scale, sample_fits.shape
 
@@ -146,7 +153,10 @@ def fit_maxima_batch(maxima: Floats, method: str) -> Triple:
 
 
 def resampled_levels(
-    fit: FittedTail, tau: float, replicates: int, rng: np.random.Generator
+    fit: FittedTail,
+    tau: float,
+    replicates: int,
+    rng: np.random.Generator,
 ) -> Floats:
     """Return levels of log period τ in resamples of all N values, each with a threshold of its
     own.
@@ -177,7 +187,11 @@ def resampled_levels(
 
 
 def simulated_deviances(
-    fit: FittedTail, log_period: float, level: float, replicates: int, rng: np.random.Generator
+    fit: FittedTail,
+    log_period: float,
+    level: float,
+    replicates: int,
+    rng: np.random.Generator,
 ) -> Floats:
     """Deviances of the model's own return level (log period τ) in samples from it.
 
@@ -190,7 +204,11 @@ def simulated_deviances(
 
 
 def _simulate_deviances(
-    fit: FittedTail, log_period: float, level: float, replicates: int, rng: np.random.Generator
+    fit: FittedTail,
+    log_period: float,
+    level: float,
+    replicates: int,
+    rng: np.random.Generator,
 ) -> Floats:
     """`simulated_deviances` of samples that are held in memory together."""
     likelihood: GevLikelihood | GpdLikelihood
@@ -326,7 +344,11 @@ def _usual_powers(count: int, total: int, observed: float, draws: int) -> _Power
 
 
 def _draw_powers(
-    count: int, total: int, observed: float, draws: int, rng: np.random.Generator
+    count: int,
+    total: int,
+    observed: float,
+    draws: int,
+    rng: np.random.Generator,
 ) -> _Powers:
     """Draws of g and of the logarithms of Γ, some at a time."""
     parts = []
@@ -337,7 +359,11 @@ def _draw_powers(
 
 
 def _solve_powers(
-    count: int, total: int, observed: float, draws: int, rng: np.random.Generator
+    count: int,
+    total: int,
+    observed: float,
+    draws: int,
+    rng: np.random.Generator,
 ) -> tuple[Floats, Floats]:
     """G and log Γ, of which the upper half and the last are kept.
 

@@ -306,7 +306,10 @@ def _default_candidates(series: Floats, n_thresholds: int) -> Floats:
     if series.size < least_values:
         cure = "more values, or thresholds= of one's own"
         raise InputError(
-            "x", got=f"{series.size} values", allowed=f"at least {least_values}", cure=cure
+            "x",
+            got=f"{series.size} values",
+            allowed=f"at least {least_values}",
+            cure=cure,
         )
     ascending = np.sort(series)
     threshold_values = np.unique(
@@ -339,7 +342,11 @@ def _candidate_pvalues(
     pvalues = np.empty(threshold_values.size)
     streams = generator.spawn(threshold_values.size)
     for candidate_index in tqdm(
-        range(threshold_values.size), desc="thresholds", disable=None, delay=2.0, leave=False
+        range(threshold_values.size),
+        desc="thresholds",
+        disable=None,
+        delay=2.0,
+        leave=False,
     ):
         excesses = (
             np.sort(series[series > threshold_values[candidate_index]])
@@ -362,7 +369,10 @@ def _k_largest(series: Floats, k: int | None) -> ThresholdChoice:
     if series.size <= n_wanted:
         allowed = "less than the number of values"
         raise InputError(
-            "k", got=f"{n_wanted} of {series.size} values", allowed=allowed, cure="a smaller k"
+            "k",
+            got=f"{n_wanted} of {series.size} values",
+            allowed=allowed,
+            cure="a smaller k",
         )
     position = series.size - n_wanted - 1
     threshold = float(np.partition(series, position)[position])

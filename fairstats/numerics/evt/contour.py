@@ -65,7 +65,11 @@ _ITERATIONS = 15
 
 
 def contour_extremes(
-    likelihood: SampleLikelihood, samples: Rows, interest: Interest, side: Floats, target: Floats
+    likelihood: SampleLikelihood,
+    samples: Rows,
+    interest: Interest,
+    side: Floats,
+    target: Floats,
 ) -> Floats:
     """Extreme values of a parameter of interest on the contour, NaN where the iteration does not
     settle.
@@ -241,7 +245,10 @@ class Lagrange:
         return solutions[0], solutions[1], solutions[2]
 
     def polished(
-        self, rows: Rows, points: list[Triple], multiplier: Floats
+        self,
+        rows: Rows,
+        points: list[Triple],
+        multiplier: Floats,
     ) -> tuple[Floats, Floats]:
         """Deviances and multipliers by Newton's method from near (θ, ν, ℓ).
 
@@ -296,7 +303,11 @@ class Lagrange:
         return deviance, difference, multiplier
 
     def newton(
-        self, rows: Rows, points: list[Floats], multiplier: Floats, share: float
+        self,
+        rows: Rows,
+        points: list[Floats],
+        multiplier: Floats,
+        share: float,
     ) -> tuple[Floats, Floats, list[Floats], Floats]:
         """Newton's method at a share of the radius.
 

@@ -127,7 +127,11 @@ class CovariateFit(WithParameters):
     _regression: tuple[TailRegression, Floats] | None = kept_in_memory(default=None)
 
     def interval(
-        self, name: str, confidence_level: float | None = None, *, method: str = "auto"
+        self,
+        name: str,
+        confidence_level: float | None = None,
+        *,
+        method: str = "auto",
     ) -> Interval:
         """Likelihood interval of a coefficient.
 
@@ -226,7 +230,12 @@ class CovariateFit(WithParameters):
         return [*note_lines, "Shapes of −1/2 or less: no standard errors exist."]
 
     def return_level(
-        self, m: Any, at: Any, *, method: str = "auto", confidence_level: float | None = None
+        self,
+        m: Any,
+        at: Any,
+        *,
+        method: str = "auto",
+        confidence_level: float | None = None,
     ) -> ReturnLevels:
         """Levels of m observations at given covariates.
 
@@ -507,7 +516,10 @@ class CovariateFit(WithParameters):
         return _interval_between(interest, end_points, interval_level, SIGNED_ROOT)
 
     def _normal_interval(
-        self, estimate: float, error: float, confidence_level: float | None
+        self,
+        estimate: float,
+        error: float,
+        confidence_level: float | None,
     ) -> Interval:
         """Normal interval with a given standard error."""
         interval_level = self._level_of(confidence_level)
@@ -522,7 +534,10 @@ class CovariateFit(WithParameters):
 
 
 def _interval_between(
-    interest: Smooth, end_points: list[Floats], level: float, name: str
+    interest: Smooth,
+    end_points: list[Floats],
+    level: float,
+    name: str,
 ) -> Interval:
     """The interval between the values of an interest at two points."""
     lower_end, upper_end = (float(interest(end_point)[0]) for end_point in end_points)
@@ -560,7 +575,10 @@ def fit_covariates(
     if n_coefficients >= values.size:
         got = f"{n_coefficients} coefficients for {values.size} values"
         raise InputError(
-            "covariates", got=got, allowed="fewer", cure="shorter formulas, a lower threshold"
+            "covariates",
+            got=got,
+            allowed="fewer",
+            cure="shorter formulas, a lower threshold",
         )
     for parameter, formula in formulas.items():
         matrix = columns[parameter]
@@ -605,7 +623,10 @@ def fit_covariates(
         got = "a likelihood that has no maximum with shapes above −1"
         cure = "shape='~ 1', scale_link='log', or a lower threshold"
         raise InputError(
-            "covariates", got=got, allowed="formulas that the values determine", cure=cure
+            "covariates",
+            got=got,
+            allowed="formulas that the values determine",
+            cure=cure,
         )
     best_point, lowest_value = best_fit
     if regression.has_rate:

@@ -130,7 +130,11 @@ STATISTICS = {"anderson_darling": anderson_darling, "cramer_von_mises": cramer_v
 
 
 def goodness_of_fit(
-    fit: FittedTail, statistic: str = "anderson_darling", *, n_resamples: int = 999, rng: Any = None
+    fit: FittedTail,
+    statistic: str = "anderson_darling",
+    *,
+    n_resamples: int = 999,
+    rng: Any = None,
 ) -> GoodnessOfFit:
     """Test that the sample of a fit comes from its model.
 
@@ -187,7 +191,10 @@ def goodness_of_fit(
 
 
 def cell_pvalue(
-    fit: FittedTail, statistic: str, replicates: int, rng: np.random.Generator
+    fit: FittedTail,
+    statistic: str,
+    replicates: int,
+    rng: np.random.Generator,
 ) -> tuple[float, float]:
     """Statistic and p-value of rounded values, by their cells (Choulakian, Lockhart & Stephens
     1994).
@@ -269,7 +276,10 @@ def _measure_cells(
 
 
 def maxima_pvalue(
-    fit: FittedTail, statistic: str, replicates: int, rng: np.random.Generator
+    fit: FittedTail,
+    statistic: str,
+    replicates: int,
+    rng: np.random.Generator,
 ) -> tuple[float, float]:
     """Statistic and p-value of block maxima with the parameters fitted to them."""
     n_maxima = fit.n_exceedances
@@ -345,7 +355,10 @@ def _excess_logs(excesses: Floats, scale: Floats, shape: Floats) -> tuple[Floats
 
 
 def _maxima_logs(
-    maxima: Floats, location: Floats, scale: Floats, shape: Floats
+    maxima: Floats,
+    location: Floats,
+    scale: Floats,
+    shape: Floats,
 ) -> tuple[Floats, Floats]:
     standard_maxima = (maxima - location[:, None]) / scale[:, None]
     gumbel_maxima = np.clip(exponential_scale(standard_maxima, shape[:, None]), -6.5, _FARTHEST)
@@ -414,7 +427,11 @@ class MeanResidualLife(OverThresholds):
 
 
 def mean_residual_life(
-    x: Any, thresholds: Any = None, *, n_thresholds: int = 40, confidence_level: float = 0.95
+    x: Any,
+    thresholds: Any = None,
+    *,
+    n_thresholds: int = 40,
+    confidence_level: float = 0.95,
 ) -> MeanResidualLife:
     """Mean excess over each of many thresholds, with normal intervals (Coles 2001, section 4.3.1).
 

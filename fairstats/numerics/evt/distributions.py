@@ -214,14 +214,20 @@ def gpd_logpdf(y: Numbers, scale: Numbers, shape: Numbers) -> Floats:
 
 
 def random_excesses(
-    rng: np.random.Generator, size: tuple[int, ...], scale: Numbers, shape: Numbers
+    rng: np.random.Generator,
+    size: tuple[int, ...],
+    scale: Numbers,
+    shape: Numbers,
 ) -> Floats:
     """Random excesses of the given size; scale and shape broadcast to it."""
     return np.asarray(scale * power_ratio(rng.standard_exponential(size), np.asarray(shape)))
 
 
 def random_samples(
-    rng: np.random.Generator, n: Floats | Counts, scale: Numbers, shape: Numbers
+    rng: np.random.Generator,
+    n: Floats | Counts,
+    scale: Numbers,
+    shape: Numbers,
 ) -> tuple[Floats, Floats]:
     """Samples of `n` random excesses, at least `LEAST_DRAWN`, one a row and filled up with zeros.
 

@@ -438,7 +438,12 @@ def fit_point_process(
     """
     cure = "the number of observations in a block, e.g. 365"
     checked_size = checks.check_number(
-        "block_size", block_size, low=0, high=1e15, open_low=True, cure=cure
+        "block_size",
+        block_size,
+        low=0,
+        high=1e15,
+        open_low=True,
+        cure=cure,
     )
     return _fit_above_threshold(
         x, threshold, checked_size, n_total, method, confidence_level, backend, grid
@@ -595,7 +600,10 @@ def _fit_above_threshold(
 
 
 def _grid_width_of(
-    exceedances: Floats, grid: Any, method: str, backend: str | None
+    exceedances: Floats,
+    grid: Any,
+    method: str,
+    backend: str | None,
 ) -> float | None:
     """Width of the grid of the exceedances; None where they are taken as they are."""
     if grid is None:
@@ -679,7 +687,11 @@ def _need_covariates(formulas: dict[str, str]) -> None:
 
 
 def _checked_level(
-    method: Any, confidence_level: float, backend: Any, *, covariates: bool = False
+    method: Any,
+    confidence_level: float,
+    backend: Any,
+    *,
+    covariates: bool = False,
 ) -> float:
     """The confidence level, where method and back end go together, and with covariates if there are
     some.

@@ -38,7 +38,10 @@ _HEAVIER = np.array([0.0, 1.0, 2.0, 3.0])
 
 
 def gumbel_partials(
-    theta: Floats, nu: Floats, v: Triple, ell: Floats | None = None
+    theta: Floats,
+    nu: Floats,
+    v: Triple,
+    ell: Floats | None = None,
 ) -> tuple[Floats, ...]:
     """Mean negative log-likelihood F with F_θ, F_ν, F_ℓ, F_θθ, F_θν, F_νν, F_θℓ, F_νℓ, F_ℓℓ.
 
@@ -340,7 +343,12 @@ class GevLikelihood(SampleLikelihood):
         return exponential_scale_partials(self.samples.take(rows).y[:, None, :], theta)
 
     def joint(
-        self, rows: Rows, data: Triple, theta: Floats, nu: Floats, ell: Floats
+        self,
+        rows: Rows,
+        data: Triple,
+        theta: Floats,
+        nu: Floats,
+        ell: Floats,
     ) -> tuple[Floats, ...]:
         """F and its derivatives in (θ, ν, ℓ); see `SampleLikelihood.joint`."""
         result = []

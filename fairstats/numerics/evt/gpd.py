@@ -266,7 +266,11 @@ class GpdLikelihood(SampleLikelihood):
         return f + self._lowest_of_rate()[rows, None], *f_partials
 
     def _excess_partials(
-        self, rows: Rows, theta: Floats, nu: Floats, data: Triple | None = None
+        self,
+        rows: Rows,
+        theta: Floats,
+        nu: Floats,
+        data: Triple | None = None,
     ) -> tuple[Floats, ...]:
         """n·[−log ν + (θ + ν)D] and its derivatives F_θ, F_ν, F_θθ, F_θν, F_νν; `data`: D where it
         is known.
@@ -289,7 +293,12 @@ class GpdLikelihood(SampleLikelihood):
         return mean_partials(self.samples.take(rows), theta)
 
     def joint(
-        self, rows: Rows, data: Triple, theta: Floats, nu: Floats, ell: Floats
+        self,
+        rows: Rows,
+        data: Triple,
+        theta: Floats,
+        nu: Floats,
+        ell: Floats,
     ) -> tuple[Floats, ...]:
         """F and its derivatives in (θ, ν, ℓ); see `SampleLikelihood.joint`."""
         f, f_t, f_v, f_tt, f_tv, f_vv = self._excess_partials(rows, theta, nu, data)

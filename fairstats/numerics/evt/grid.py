@@ -94,7 +94,12 @@ class GridLikelihood(GpdLikelihood):
 
     @classmethod
     def of(
-        cls, values: Floats, threshold: float, width: float, total: float, rate_term: RateTerm
+        cls,
+        values: Floats,
+        threshold: float,
+        width: float,
+        total: float,
+        rate_term: RateTerm,
     ) -> GridLikelihood:
         """Fit values above a threshold that is half a width below the lowest of them."""
         cell_ends, cell_counts = cells_of(values, threshold, width)
@@ -102,7 +107,12 @@ class GridLikelihood(GpdLikelihood):
 
     @classmethod
     def of_counts(
-        cls, place: Floats, counts: Floats, width: float, total: float, rate_term: RateTerm
+        cls,
+        place: Floats,
+        counts: Floats,
+        width: float,
+        total: float,
+        rate_term: RateTerm,
     ) -> GridLikelihood:
         """Fit P samples that are counted in cells, whose lower ends are `place`, shape (J,) or (P,
         J).
@@ -250,7 +260,11 @@ class GridLikelihood(GpdLikelihood):
         return cache_slices
 
     def _excess_partials(
-        self, rows: Rows, theta: Floats, nu: Floats, data: Triple | None = None
+        self,
+        rows: Rows,
+        theta: Floats,
+        nu: Floats,
+        data: Triple | None = None,
     ) -> tuple[Floats, ...]:
         """F of the cells, F_θ, F_ν, F_θθ, F_θν, F_νν; shape (Q, K)."""
         slice_parts = []

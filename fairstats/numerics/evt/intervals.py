@@ -214,7 +214,11 @@ class TailLikelihood:
         return ends[: log_period.size], ends[log_period.size :]
 
     def level_interval(
-        self, log_period: Floats, target: Floats, *, standardised: bool = False
+        self,
+        log_period: Floats,
+        target: Floats,
+        *,
+        standardised: bool = False,
     ) -> tuple[Floats, Floats]:
         """Likelihood intervals of levels, one for each log period and critical value.
 
@@ -267,7 +271,12 @@ class TailLikelihood:
         return np.maximum(self._deviance_and_slope(profile_points)[0], 0.0)
 
     def log_period_interval(
-        self, level: float, log_period: float, target: float, *, standardised: bool = False
+        self,
+        level: float,
+        log_period: float,
+        target: float,
+        *,
+        standardised: bool = False,
     ) -> tuple[float, float]:
         """Shortest and longest likely log period of a level, infinite where an end point below it
         is likely.
@@ -316,7 +325,11 @@ class TailLikelihood:
         return float(shortest[0]), float(longest[0])
 
     def parameter_ends(
-        self, name: str, target: Floats, *, standardised: bool = False
+        self,
+        name: str,
+        target: Floats,
+        *,
+        standardised: bool = False,
     ) -> tuple[Floats, Floats]:
         """Ends of likelihood intervals of a parameter for critical values of the deviance, shape
         (Q,).

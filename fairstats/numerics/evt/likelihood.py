@@ -172,7 +172,12 @@ class SampleLikelihood(Protocol):
         """
 
     def joint(
-        self, rows: Rows, data: Triple, theta: Floats, nu: Floats, ell: Floats
+        self,
+        rows: Rows,
+        data: Triple,
+        theta: Floats,
+        nu: Floats,
+        ell: Floats,
     ) -> tuple[Floats, ...]:
         """F, F_θ, F_ν, F_ℓ, F_θθ, F_θν, F_νν, F_θℓ, F_νℓ, F_ℓℓ; all of shape (Q, K)."""
 
@@ -224,7 +229,12 @@ class SampleLikelihood(Protocol):
 
 
 def along_theta(
-    clamped: Flags, f_t: Floats, f_v: Floats, f_tt: Floats, f_tv: Floats, f_vv: Floats
+    clamped: Flags,
+    f_t: Floats,
+    f_v: Floats,
+    f_tt: Floats,
+    f_tv: Floats,
+    f_vv: Floats,
 ) -> tuple[Floats, Floats]:
     """Slope and curvature in θ where ν is at its best or, where `clamped`, at −θ.
 
@@ -309,7 +319,10 @@ def level_profile(
 
 
 def shape_profile(
-    likelihood: SampleLikelihood, rows: Rows, shape: Floats, start: Floats
+    likelihood: SampleLikelihood,
+    rows: Rows,
+    shape: Floats,
+    start: Floats,
 ) -> ProfilePoints:
     """Profile of the shape ξ > −1: for fixed ξ one minimum along θ = ξν, from ν = `start`."""
 
@@ -336,7 +349,10 @@ def shape_profile(
 
 
 def scale_profile(
-    likelihood: SampleLikelihood, rows: Rows, nu: Floats, start: Floats
+    likelihood: SampleLikelihood,
+    rows: Rows,
+    nu: Floats,
+    start: Floats,
 ) -> ProfilePoints:
     """Profile of ν = 1/σ (generalised Pareto only); the slope is in ν."""
 

@@ -92,7 +92,11 @@ class _OverTail:
     """The search of `minimise_over_tail`, in φ, and what it has found."""
 
     def __init__(
-        self, objective: Objective, lo: Floats, hi: Floats, one: OneObjective | None
+        self,
+        objective: Objective,
+        lo: Floats,
+        hi: Floats,
+        one: OneObjective | None,
     ) -> None:
         self.objective = objective
         self.lo = lo
@@ -187,7 +191,12 @@ class _OverTail:
         )
 
     def settled(
-        self, rows: Rows, start: Floats, low: Floats, high: Floats, farthest: float = np.inf
+        self,
+        rows: Rows,
+        start: Floats,
+        low: Floats,
+        high: Floats,
+        farthest: float = np.inf,
     ) -> Triple:
         """φ, θ and value where Newton's method ends."""
         if self.one is not None:

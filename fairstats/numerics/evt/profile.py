@@ -254,7 +254,11 @@ def profile_curve(
 
 
 def parameter_interval(
-    fit: FittedTail, parameter: str, confidence_level: float | None = None, *, method: str = "auto"
+    fit: FittedTail,
+    parameter: str,
+    confidence_level: float | None = None,
+    *,
+    method: str = "auto",
 ) -> Interval:
     """Likelihood interval of a parameter; normal with the standard error for other methods.
 
@@ -381,7 +385,12 @@ def exceedance_probability(
     interval_level = fit._level_of(confidence_level)
     cure = "below the threshold the share of the data above the value is the estimate"
     x = checks.check_number(
-        "value", value, low=fit.threshold, high=checks.LARGEST, open_low=True, cure=cure
+        "value",
+        value,
+        low=fit.threshold,
+        high=checks.LARGEST,
+        open_low=True,
+        cure=cure,
     )
     survival = float(fit.sf(x))
     estimate = fit.rate * survival
@@ -397,7 +406,10 @@ def exceedance_probability(
         )
     interval = Interval(lower_end, min(upper_end, 1.0), interval_level, method_name)
     return ExceedanceProbability(
-        value=x, estimate=estimate, confidence_interval=interval, **fit.source
+        value=x,
+        estimate=estimate,
+        confidence_interval=interval,
+        **fit.source,
     )
 
 
@@ -425,7 +437,10 @@ def _drawn_probabilities(fit: FittedTail, x: float, probabilities: list[float]) 
 
 
 def _probability_interval(
-    fit: FittedTail, x: float, survival: float, target: float
+    fit: FittedTail,
+    x: float,
+    survival: float,
+    target: float,
 ) -> tuple[float, float]:
     log_period = np.inf  # beyond the fitted end point
     if survival > _SMALLEST:
@@ -476,7 +491,12 @@ def shape_test(fit: FittedTail, null: float = 0.0, *, method: str = "auto") -> S
     fit.need_likelihood()
     checks.check_choice("method", method, ("auto", "profile"))
     xi = checks.check_number(
-        "null", null, low=REGULAR_ABOVE, high=10.0, open_low=True, cure="0, exponential"
+        "null",
+        null,
+        low=REGULAR_ABOVE,
+        high=10.0,
+        open_low=True,
+        cure="0, exponential",
     )
     tail_likelihood = fit._profile_likelihood()
     standard = tail_likelihood.standard
@@ -702,7 +722,10 @@ class _LevelSlacks:
 
 
 def _extrapolation_horizon(
-    fit: FittedTail, bound: float | None, largest_width: float, interval_level: float
+    fit: FittedTail,
+    bound: float | None,
+    largest_width: float,
+    interval_level: float,
 ) -> tuple[float, str]:
     """Largest m that passes, on a grid of log m that is refined twice around the first failure."""
 
@@ -762,7 +785,10 @@ def _whole_period(log_period: float) -> float:
 
 
 def _guess_last_passing(
-    periods: Floats, slacks: _LevelSlacks, failure: int, slacks_at: Callable[[Floats], _LevelSlacks]
+    periods: Floats,
+    slacks: _LevelSlacks,
+    failure: int,
+    slacks_at: Callable[[Floats], _LevelSlacks],
 ) -> int | None:
     """Number of the last level of the finest grid between a failure and the level before it that
     passes, by cubics through a few levels; None where they do not tell.

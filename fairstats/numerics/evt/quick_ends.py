@@ -262,7 +262,11 @@ class _Excesses:
 
 
 def find_level_ends(
-    likelihood: GpdLikelihood, log_period: Floats, unit: Floats, sides: Floats, z: Floats
+    likelihood: GpdLikelihood,
+    log_period: Floats,
+    unit: Floats,
+    sides: Floats,
+    z: Floats,
 ) -> tuple[Floats, Floats]:
     """Ends of levels where the standardised signed root is ±z, in standard units, and deviances.
 
@@ -284,7 +288,12 @@ def find_level_ends(
 
 
 def find_shape_ends(
-    samples: Samples, theta: Floats, nu: Floats, edge_deviance: Floats, sides: Floats, z: Floats
+    samples: Samples,
+    theta: Floats,
+    nu: Floats,
+    edge_deviance: Floats,
+    sides: Floats,
+    z: Floats,
 ) -> Floats:
     """Ends of shapes where the standardised signed root is ±z, shape (Q,); NaN where none settles.
 
@@ -314,7 +323,11 @@ def find_end_points(samples: Samples, theta: float, edge_deviance: float, z: flo
 
 
 def _end_at_edge(
-    sizes: _RootSizes, edge_deviance: Floats, ends: Floats, deviance: Floats, edge: Floats
+    sizes: _RootSizes,
+    edge_deviance: Floats,
+    ends: Floats,
+    deviance: Floats,
+    edge: Floats,
 ) -> Floats:
     """The ends, lower ones at the edge where ξ = −1 is likely; NaN where that is not plain."""
     is_lower = sizes.side < 0.0
@@ -377,7 +390,11 @@ class _LevelProblem:
 
 
 def _expand_by_rate(
-    likelihood: GpdLikelihood, theta: Floats, log_rate: Floats, d: Floats, log_period: Floats
+    likelihood: GpdLikelihood,
+    theta: Floats,
+    log_rate: Floats,
+    d: Floats,
+    log_period: Floats,
 ) -> _Expansion:
     """F(φ, ℓ, d) = n[(θ + ν)·D(θ) − N] + R(ℓ) with N = log ν = log(ℓ + τ) − log v(d; θ)."""
     samples = likelihood.samples
@@ -421,7 +438,11 @@ def _expand_by_rate(
 
 
 def _expand_by_scale(
-    likelihood: GpdLikelihood, theta: Floats, log_nu: Floats, d: Floats, log_period: Floats
+    likelihood: GpdLikelihood,
+    theta: Floats,
+    log_nu: Floats,
+    d: Floats,
+    log_period: Floats,
 ) -> _Expansion:
     """F(φ, log ν, d) = n[(θ + ν)·D(θ) − log ν] + R(ℓ) with ℓ = ν·v(d; θ) − τ."""
     samples = likelihood.samples
@@ -457,7 +478,11 @@ def _expand_by_scale(
 
 
 def profile_from(
-    likelihood: GpdLikelihood, d: Floats, log_period: float, theta: Floats, log_rate: Floats
+    likelihood: GpdLikelihood,
+    d: Floats,
+    log_period: float,
+    theta: Floats,
+    log_rate: Floats,
 ) -> ProfilePoints:
     """Profile at levels d ≠ 0 of one sample, shape (Q,), from (θ, ℓ) near it; slopes are in d.
 

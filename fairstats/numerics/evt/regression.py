@@ -278,7 +278,12 @@ def minimise(smooth: Smooth, z: Floats) -> tuple[Floats, float] | None:
 
 @np.errstate(all="ignore")
 def likelihood_end(
-    nll: Smooth, best: Floats, interest: Smooth, side: float, critical: float, stages: int = 4
+    nll: Smooth,
+    best: Floats,
+    interest: Smooth,
+    side: float,
+    critical: float,
+    stages: int = 4,
 ) -> Floats:
     """Where the interest is largest (side 1) or smallest (−1) with a deviance up to the critical
     value.

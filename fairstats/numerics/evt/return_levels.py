@@ -301,7 +301,11 @@ class _LevelSettings:
 
 
 def _find_level(
-    fit: FittedTail, m: float, tau: float, known_ends: Any, settings: _LevelSettings
+    fit: FittedTail,
+    m: float,
+    tau: float,
+    known_ends: Any,
+    settings: _LevelSettings,
 ) -> ReturnLevel:
     """Level of m observations; `known_ends`: its ends by the signed root or, with the estimate
     between, by a power tail.
@@ -401,7 +405,10 @@ def _power_tails(
         power_tails = PowerTail.of_each(fit.sample, fit.n_total, periods, generator)
     if not power_tails:
         raise InputError(
-            "method", got=f"'power_tail' of {fit_kind}", allowed=allowed, cure="method='profile'"
+            "method",
+            got=f"'power_tail' of {fit_kind}",
+            allowed=allowed,
+            cure="method='profile'",
         )
     return power_tails
 
@@ -496,7 +503,10 @@ def _delta_error(fit: FittedTail, m: float, tau: float, rate: str) -> float:
 
 
 def _profile_interval(
-    fit: FittedTail, tau: float, critical: float, rate: str
+    fit: FittedTail,
+    tau: float,
+    critical: float,
+    rate: str,
 ) -> tuple[float, float]:
     if rate == "fixed" and fit.model != "gev" and tau + np.log(fit.rate) <= 0:
         return fit.origin, fit.origin  # with a known rate, the level of m = 1/λ is the threshold
@@ -535,7 +545,11 @@ def excess_level_error(
 
 
 def empirical_return_level(
-    x: Any, m: float, *, confidence_level: float = 0.95, n_total: int | None = None
+    x: Any,
+    m: float,
+    *,
+    confidence_level: float = 0.95,
+    n_total: int | None = None,
 ) -> ReturnLevel:
     """The 1 − 1/m quantile of a series, with an interval between order statistics.
 

@@ -70,7 +70,10 @@ def exceedances_of(series: Floats, threshold: float) -> Floats:
             " exceedances"
         )
         raise InputError(
-            "threshold", got=f"{threshold:g}, which {count_in_words}", allowed=allowed, cure=cure
+            "threshold",
+            got=f"{threshold:g}, which {count_in_words}",
+            allowed=allowed,
+            cure=cure,
         )
     refuse_constant("x", exceedances, "values above the threshold")
     return exceedances
@@ -170,7 +173,10 @@ def default_thresholds(ordered: Floats, wanted: int, part: int, fewest: int, lea
 
 
 def different_thresholds(
-    series: Floats, thresholds: Any, n_thresholds: int, least: int
+    series: Floats,
+    thresholds: Any,
+    n_thresholds: int,
+    least: int,
 ) -> tuple[Floats, Counts]:
     """`usable_thresholds` with values between them: `least` at least."""
     threshold_values, exceedance_counts = usable_thresholds(series, thresholds, n_thresholds)

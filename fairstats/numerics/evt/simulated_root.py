@@ -76,7 +76,10 @@ def coefficient_constraint(weights: Floats, target: float) -> Constraint:
 
 
 def level_constraint(
-    regression: TailRegression, rows: Mapping[str, Floats], m: float, target: float
+    regression: TailRegression,
+    rows: Mapping[str, Floats],
+    m: float,
+    target: float,
 ) -> Constraint:
     """The level of m at one row of covariates lies `target` above the origin, in standard units."""
     slices = regression.places()
@@ -149,7 +152,11 @@ class SimulatedFits:
 
     @classmethod
     def drawn(
-        cls, regression: TailRegression, centre: Floats, samples: int = SAMPLES, seed: int = _SEED
+        cls,
+        regression: TailRegression,
+        centre: Floats,
+        samples: int = SAMPLES,
+        seed: int = _SEED,
     ) -> SimulatedFits:
         """Draw samples at given parameters and fit them."""
         generator = np.random.default_rng(seed)
@@ -220,7 +227,11 @@ class RootLaw:
 
     @classmethod
     def of(
-        cls, regression: TailRegression, best: Floats, samples: int = SAMPLES, seed: int = _SEED
+        cls,
+        regression: TailRegression,
+        best: Floats,
+        samples: int = SAMPLES,
+        seed: int = _SEED,
     ) -> RootLaw:
         """Samples around a fit."""
         fitted_shape = regression.mean_shape(best)
@@ -308,7 +319,10 @@ class FreeCoordinates:
 
 
 def batch_likelihood(
-    regression: TailRegression, values: Floats, counts: Floats, z: Floats
+    regression: TailRegression,
+    values: Floats,
+    counts: Floats,
+    z: Floats,
 ) -> Triple:
     """Negative log-likelihoods of samples, with gradients and Hessians.
 
@@ -518,7 +532,10 @@ def _thin_design(regression: TailRegression) -> tuple[TailRegression, float]:
     thinning = regression.values.size / thinned_values.size
     thinned_total = round(regression.total / thinning)
     return replace(
-        regression, values=thinned_values, columns=thinned_columns, total=thinned_total
+        regression,
+        values=thinned_values,
+        columns=thinned_columns,
+        total=thinned_total,
     ), thinning
 
 

@@ -263,12 +263,19 @@ class FittedTail(WithParameters):
         InputError for m·λ < 1, and m ≤ 1 blocks.
         """
         m = checks.check_number(
-            "m", m, low=0, open_low=True, cure="a number of observations, e.g. 1000"
+            "m",
+            m,
+            low=0,
+            open_low=True,
+            cure="a number of observations, e.g. 1000",
         )
         if self.model == "gev":
             if m <= 1.0:
                 raise InputError(
-                    "m", got=f"{m:g} blocks", allowed="more than 1", cure="m counts blocks"
+                    "m",
+                    got=f"{m:g} blocks",
+                    allowed="more than 1",
+                    cure="m counts blocks",
                 )
             return float(-np.log(-np.log1p(-1.0 / m)))
         if m * self.rate < 1.0 - _ROUNDING:
@@ -322,7 +329,11 @@ class FittedTail(WithParameters):
 
 
 def tail_row(
-    metric: str, estimate: Any, interval: Interval, n: Any, std_error: Any = np.nan
+    metric: str,
+    estimate: Any,
+    interval: Interval,
+    n: Any,
+    std_error: Any = np.nan,
 ) -> Comparison:
     """One row of a table of estimates, without groups."""
     return Comparison(
@@ -412,12 +423,21 @@ class TailTest(_TailResult):
     def _row(self, metric: str, n: int, method: str) -> Comparison:
         """The only row of the table."""
         return Comparison(
-            metric=metric, statistic=self.statistic, pvalue=self.pvalue, n=n, method=method
+            metric=metric,
+            statistic=self.statistic,
+            pvalue=self.pvalue,
+            n=n,
+            method=method,
         )
 
 
 def to_point_process(
-    params: Floats, covariance: Floats, threshold: float, k: int, total: int, block_size: float
+    params: Floats,
+    covariance: Floats,
+    threshold: float,
+    k: int,
+    total: int,
+    block_size: float,
 ) -> tuple[Floats, Floats]:
     """(μ, σ, ξ) and their covariance from (σ_u, ξ) and theirs, for k of `total` observations above
     u.

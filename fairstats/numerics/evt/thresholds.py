@@ -108,7 +108,11 @@ class ThresholdStability(OverThresholds):
 
 
 def threshold_stability(
-    x: Any, thresholds: Any = None, *, n_thresholds: int = 25, confidence_level: float = 0.95
+    x: Any,
+    thresholds: Any = None,
+    *,
+    n_thresholds: int = 25,
+    confidence_level: float = 0.95,
 ) -> ThresholdStability:
     """Shape and modified scale of generalised Pareto fits above many thresholds (Coles 2001,
     section 4.3.4).
@@ -274,7 +278,11 @@ class ThresholdTests(OverThresholds):
         for score, pvalue, n_above in test_rows:
             result.append(
                 Comparison(
-                    metric=metric_name, statistic=score, pvalue=pvalue, n=n_above, method=method
+                    metric=metric_name,
+                    statistic=score,
+                    pvalue=pvalue,
+                    n=n_above,
+                    method=method,
                 )
             )
         return tuple(result)
@@ -446,7 +454,10 @@ def _white_noise(shapes: Floats, exceedance_counts: Counts) -> Floats:
 
 
 def _drawn_changes(
-    shape: float, exceedance_counts: Counts, replicates: int, generator: np.random.Generator
+    shape: float,
+    exceedance_counts: Counts,
+    replicates: int,
+    generator: np.random.Generator,
 ) -> Floats:
     """The largest change statistic in samples of n₀ excesses, thresholds at their order
     statistics.

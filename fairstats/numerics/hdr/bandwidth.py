@@ -217,7 +217,12 @@ class Spectrum:
     """
 
     def __init__(
-        self, grid: FloatArray, counts: FloatArray, n: int, *, circular: bool = False
+        self,
+        grid: FloatArray,
+        counts: FloatArray,
+        n: int,
+        *,
+        circular: bool = False,
     ) -> None:
         self.grid = grid
         self.n = n

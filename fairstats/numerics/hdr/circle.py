@@ -27,7 +27,11 @@ WIDEST_SHARE = 0.5
 
 
 def wrapped_density(
-    samples: FloatArray, bandwidth: float, period: float, size: int, kernel: grids.Kernel
+    samples: FloatArray,
+    bandwidth: float,
+    period: float,
+    size: int,
+    kernel: grids.Kernel,
 ) -> Curve:
     """The wrapped kernel density at `size` points from 0 to the period.
 
@@ -62,7 +66,10 @@ def circle_regions(
     if bandwidth > WIDEST_SHARE * period:
         allowed = f"at most half the period, {WIDEST_SHARE * period:g}"
         raise InputError(
-            "bandwidth", got=f"{bandwidth:g}", allowed=allowed, cure="leave it out for the default"
+            "bandwidth",
+            got=f"{bandwidth:g}",
+            allowed=allowed,
+            cure="leave it out for the default",
         )
     grid_size = _grid_size_for(period / bandwidth, gridsize or GRIDSIZE)
     wrapped_curve = wrapped_density(samples, bandwidth, period, grid_size, kernel)
@@ -138,7 +145,10 @@ def _join_last_to_first(region: HdrRegion, period: float) -> HdrRegion:
         part_masses = np.append(part_masses[1:-1], part_masses[0] + part_masses[-1])
     joined_intervals = np.concatenate([intervals[1:-1], joining_interval])
     return replace(
-        region, intervals=joined_intervals, errors=end_errors, interval_masses=part_masses
+        region,
+        intervals=joined_intervals,
+        errors=end_errors,
+        interval_masses=part_masses,
     )
 
 

@@ -162,7 +162,12 @@ class Kernel(Protocol):
         """Name and versions for `Result.backend`: ``"scipy 1.17.1"``, ``"r: hdrcde 3.5.0"``."""
 
     def density_1d(
-        self, samples: FloatArray, bandwidth: float, low: float, high: float, size: int
+        self,
+        samples: FloatArray,
+        bandwidth: float,
+        low: float,
+        high: float,
+        size: int,
     ) -> Curve:
         """Gaussian kernel density by the rule of R's `density`, grid points exactly `size`.
 
@@ -329,7 +334,10 @@ def mirror_images(samples: FloatArray, support: tuple[float, float]) -> list[Flo
 
 
 def own_kernels(
-    samples: FloatArray, bandwidth: float, axis: Axis, images: Sequence[FloatArray]
+    samples: FloatArray,
+    bandwidth: float,
+    axis: Axis,
+    images: Sequence[FloatArray],
 ) -> FloatArray:
     """What the kernel on each sample, and on its `images`, add there, shape (n,), by linear binning
     on the axis.

@@ -280,7 +280,10 @@ def estimated_regions(
 
 
 def given_curve(
-    curve: Curve, samples: FloatArray | None, probs: FloatArray, kernel: grids.Kernel
+    curve: Curve,
+    samples: FloatArray | None,
+    probs: FloatArray,
+    kernel: grids.Kernel,
 ) -> dict[str, Any]:
     """Fields of the result for a given density, its levels from draws or, without them, exact."""
     region_levels, method_fields = grids.given_levels(

@@ -217,7 +217,10 @@ def plane_regions(
 
 
 def histogram_regions(
-    samples: FloatArray, probs: FloatArray, kernel: grids.Kernel, level: str
+    samples: FloatArray,
+    probs: FloatArray,
+    kernel: grids.Kernel,
+    level: str,
 ) -> dict[str, Any]:
     """Fields of the result by hdrcde's default density, an averaged shifted histogram."""
     margin = MARGIN * np.ptp(samples, axis=0)
@@ -238,7 +241,10 @@ def histogram_regions(
 
 
 def given_surface(
-    surface: grids.Surface, samples: FloatArray | None, probs: FloatArray, kernel: grids.Kernel
+    surface: grids.Surface,
+    samples: FloatArray | None,
+    probs: FloatArray,
+    kernel: grids.Kernel,
 ) -> dict[str, Any]:
     """Fields of the result for a given density, its levels from draws or, without them, exact."""
     pieces = triangles(surface)

@@ -176,7 +176,10 @@ def hdr(
         return _from_density(_as_density(density), draws, probs, is_single, backend)
     if draws is None:
         raise InputError(
-            "samples", got="neither samples nor density", allowed="either", cure="hdr(draws, 0.95)"
+            "samples",
+            got="neither samples nor density",
+            allowed="either",
+            cure="hdr(draws, 0.95)",
         )
     dimension = draws.shape[1]
     if period is not None:
@@ -227,7 +230,10 @@ def hdr(
         if dimension != 2:
             got = f"'ash' in {dimension} dimension(s)"
             raise InputError(
-                "estimator", got=got, allowed="'ash' in two dimensions", cure="estimator='kde'"
+                "estimator",
+                got=got,
+                allowed="'ash' in two dimensions",
+                cure="estimator='kde'",
             )
         _refuse_arguments(settings, "None for estimator='ash'", "estimator='kde'")
     chosen_kernel = _choose_kernel(backend, dimension, estimator)
@@ -371,7 +377,10 @@ def _in_units(result: HdrResult, column_units: FloatArray) -> HdrResult:
                 f"{' × '.join(f'{column_unit:.1g}' for column_unit in column_units)}, whose density is no float"
             )
             raise InputError(
-                "samples", got=got, allowed="draws with a density", cure="change the unit"
+                "samples",
+                got=got,
+                allowed="draws with a density",
+                cure="change the unit",
             )
         return replace(
             result,
@@ -408,7 +417,10 @@ def _from_density(
             got = f"{draws.shape[1]} columns"
             allowed = f"{dimension}, as the density has dimensions"
             raise InputError(
-                "samples", got=got, allowed=allowed, cure="pass the density of these quantities"
+                "samples",
+                got=got,
+                allowed=allowed,
+                cure="pass the density of these quantities",
             )
         _check_inside(draws, grid_box, "grid of the density")
     chosen_kernel = scipy_backend if draws is None else _choose_kernel(backend, dimension)
@@ -500,7 +512,10 @@ def _as_samples(samples: Any) -> FloatArray:
     if sample_array.ndim != 2 or sample_array.shape[1] == 0:
         cure = "one row per draw, one column per quantity"
         raise InputError(
-            "samples", got=f"an array of shape {sample_array.shape}", allowed=allowed, cure=cure
+            "samples",
+            got=f"an array of shape {sample_array.shape}",
+            allowed=allowed,
+            cure=cure,
         )
     least_draws = max(LEAST_SAMPLES, 5 * sample_array.shape[1])
     if len(sample_array) < least_draws:
@@ -531,7 +546,10 @@ def _as_support(support: Any, dimension: int) -> tuple[tuple[float, float], ...]
     if dimension > 2:
         got = f"bounds in {dimension} dimensions"
         raise InputError(
-            "support", got=got, allowed="bounds in one or two dimensions", cure="leave it out"
+            "support",
+            got=got,
+            allowed="bounds in one or two dimensions",
+            cure="leave it out",
         )
     try:
         if dimension == 1 and np.shape(support) == (2,):
@@ -560,12 +578,18 @@ def _as_period(period: Any, dimension: int, support: Any) -> float:
     if dimension > 1:
         got = f"a period of {dimension} quantities"
         raise InputError(
-            "period", got=got, allowed="a period of one quantity", cure="choose a column"
+            "period",
+            got=got,
+            allowed="a period of one quantity",
+            cure="choose a column",
         )
     if support is not None:
         cure = "drop support=: a circle has no bounds"
         raise InputError(
-            "support", got="bounds beside a period", allowed="one or the other", cure=cure
+            "support",
+            got="bounds beside a period",
+            allowed="one or the other",
+            cure=cure,
         )
     return period_value
 

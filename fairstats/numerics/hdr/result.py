@@ -399,5 +399,8 @@ class HdrResult(Result):
 
 def _unanswerable_error(argument: str, got: str, allowed: str) -> InputError:
     return InputError(
-        argument, got=got, allowed=allowed, cure="call hdr() on the quantities of interest"
+        argument,
+        got=got,
+        allowed=allowed,
+        cure="call hdr() on the quantities of interest",
     )

@@ -99,7 +99,10 @@ def density_2d(
 
 
 def _kernel_band_matrix(
-    n_points: int, grid_step: float, bandwidth: float, kernel_reach: float
+    n_points: int,
+    grid_step: float,
+    bandwidth: float,
+    kernel_reach: float,
 ) -> FloatArray:
     """Symmetric matrix of kernel weights between grid points, 0 beyond `kernel_reach`."""
     index_lags = np.abs(np.subtract.outer(np.arange(n_points), np.arange(n_points)))
@@ -174,7 +177,10 @@ def bin_line(samples: FloatArray, low: float, high: float, size: int) -> FloatAr
 
 
 def bin_plane(
-    samples: FloatArray, low: FloatArray, high: FloatArray, size: tuple[int, int]
+    samples: FloatArray,
+    low: FloatArray,
+    high: FloatArray,
+    size: tuple[int, int],
 ) -> FloatArray:
     """Linear-binning counts on the grid with these corners, each sample, shape (n, 2), shared among
     four points.
@@ -203,7 +209,10 @@ def bin_plane(
 
 
 def _locate_in_cells(
-    samples: FloatArray, low: float, grid_step: float, size: int
+    samples: FloatArray,
+    low: float,
+    grid_step: float,
+    size: int,
 ) -> tuple[np.ndarray, FloatArray]:
     """Cell of each sample and its place in the cell, in [0, 1]."""
     position = (samples - low) / grid_step

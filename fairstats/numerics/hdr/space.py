@@ -71,7 +71,10 @@ class PointDensity:
         if float(np.linalg.eigvalsh(correlation)[0]) < 1e-10:
             got = "columns of which one is a linear combination of the others"
             raise InputError(
-                "samples", got=got, allowed="draws with a density", cure="leave that column out"
+                "samples",
+                got=got,
+                allowed="draws with a density",
+                cure="leave that column out",
             )
         bandwidth_root = np.linalg.cholesky(correlation) * bandwidth[:, None]
         whiten: FloatArray = np.asarray(np.linalg.inv(bandwidth_root).T, dtype=np.float64)
@@ -126,7 +129,10 @@ def _every_kth(samples: FloatArray) -> np.ndarray:
 
 
 def space_regions(
-    samples: FloatArray, probs: FloatArray, bandwidth: FloatArray | None, level: str
+    samples: FloatArray,
+    probs: FloatArray,
+    bandwidth: FloatArray | None,
+    level: str,
 ) -> tuple[dict[str, Any], Callable[[FloatArray], FloatArray]]:
     """Fields of the result for draws of d ≥ 3 quantities, and the density at any points; `level`:
     of `grids.LEVELS`.

@@ -137,7 +137,12 @@ class Statistics:
 
 
 def hall_statistics(
-    group: Moments, reference: Moments, *, difference: Any = 0.0, ratio: Any = 1.0, share: Any = 0.0
+    group: Moments,
+    reference: Moments,
+    *,
+    difference: Any = 0.0,
+    ratio: Any = 1.0,
+    share: Any = 0.0,
 ) -> Statistics:
     """Statistics of H0: (1 − ratio·share)·m₁ − ratio·m₀ = difference."""
     law = _law_of_contrast(group, reference, ratio, share)

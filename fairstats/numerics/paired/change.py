@@ -141,7 +141,11 @@ class Found:
     ends: tuple[float, float] = (float("nan"), float("nan"))
 
     def row(
-        self, level: float, joint: float, chosen: bool, verdict_level: float | None
+        self,
+        level: float,
+        joint: float,
+        chosen: bool,
+        verdict_level: float | None,
     ) -> PairedChange:
         """At a confidence level; `joint`: that of each of simultaneous intervals."""
         is_ratio = self.kind == "ratio"
@@ -220,7 +224,10 @@ class Found:
 
 
 def finished(
-    found: Sequence[Found], confidence_level: float, adjust: str, chosen: float = 1.0
+    found: Sequence[Found],
+    confidence_level: float,
+    adjust: str,
+    chosen: float = 1.0,
 ) -> tuple[PairedChange, ...]:
     """Rows of one metric, with intervals, simultaneous ones, adjusted p-values and verdicts.
 

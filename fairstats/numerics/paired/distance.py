@@ -366,7 +366,12 @@ def cross_table(
 
 
 def bins_of_models(
-    measured: Measured, model: int, baseline: int, *, group: str, reference: str
+    measured: Measured,
+    model: int,
+    baseline: int,
+    *,
+    group: str,
+    reference: str,
 ) -> dict[str, Any]:
     """What a change of MADD rests on, as `ModelPair.grids` keeps it."""
     return {
@@ -400,7 +405,10 @@ class Apart:
     hidden: Sequence[Unseen] = ()
 
     def measure(
-        self, estimates: Floats, pairs: Sequence[tuple[int, int]], margin: float
+        self,
+        estimates: Floats,
+        pairs: Sequence[tuple[int, int]],
+        margin: float,
     ) -> Measured:
         """Limits of ∫|D| and of its changes."""
         error_laws = []
@@ -608,7 +616,11 @@ class Unseen:
 
 
 def _distance_by_laws(
-    at: float, laws: Sequence[Floats], margin: float, most: float, hidden: Unseen | None
+    at: float,
+    laws: Sequence[Floats],
+    margin: float,
+    most: float,
+    hidden: Unseen | None,
 ) -> tuple[Part, Evidence]:
     """Limits of a distance by the laws of its error, and the evidence against a margin."""
     lower_end, upper_end = _widest_ends(at, np.sort(np.stack(laws), axis=1), 0.0, most)
@@ -639,7 +651,10 @@ def _distance_by_laws(
 
 
 def _distance_of_unmoved(
-    estimate: float, rows: Sequence[float], margin: float, highest: float
+    estimate: float,
+    rows: Sequence[float],
+    margin: float,
+    highest: float,
 ) -> tuple[Part, Evidence]:
     """The same of a distance that no draw moves, as of equal scores: by rows that could differ."""
     unseen_limit = unseen_reach(rows, [1.0] * len(rows), highest)

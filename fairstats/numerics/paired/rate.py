@@ -379,7 +379,11 @@ def _value_and_gradient(rate: Rate, cell_counts: Floats, ratio: bool) -> tuple[F
 
 
 def change_of_rate(
-    rate: PairedRate, groups: tuple[int, ...], name: str, pair: ModelPair, kind: str
+    rate: PairedRate,
+    groups: tuple[int, ...],
+    name: str,
+    pair: ModelPair,
+    kind: str,
 ) -> Found:
     """The change of a rate in a group, or of its comparison with the reference."""
     with np.errstate(divide="ignore", invalid="ignore"):

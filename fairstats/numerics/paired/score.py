@@ -112,7 +112,11 @@ def difference_end(table: Table, target: float) -> float:
 
 
 def _solve_for_target(
-    statistic: Callable[[float], float], target: float, centre: float, step: float, farthest: float
+    statistic: Callable[[float], float],
+    target: float,
+    centre: float,
+    step: float,
+    farthest: float,
 ) -> float:
     """Where the decreasing statistic, 0 at `centre`, meets the target.
 
@@ -141,7 +145,10 @@ def _solve_for_target(
 
 
 def crossing(
-    function: Callable[[float], float], left: float, right: float, tolerance: float
+    function: Callable[[float], float],
+    left: float,
+    right: float,
+    tolerance: float,
 ) -> float:
     """Where a continuous function changes its sign between two ends (regula falsi of Anderson and
     Björck).
@@ -174,7 +181,11 @@ def crossing(
 
 
 def wilson_limits(
-    successes: float, cases: float, critical: float, *, ratio: bool
+    successes: float,
+    cases: float,
+    critical: float,
+    *,
+    ratio: bool,
 ) -> tuple[float, float]:
     """Wilson's limits of one rate, on the log scale for a ratio."""
     squared_critical = critical * critical

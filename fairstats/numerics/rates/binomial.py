@@ -30,7 +30,11 @@ def clopper_pearson(k: int, n: int, error: float) -> tuple[float, float]:
 
 
 def beta_limits(
-    successes: ArrayLike, cases: ArrayLike, tail: float, *, prior: float = 0.0
+    successes: ArrayLike,
+    cases: ArrayLike,
+    tail: float,
+    *,
+    prior: float = 0.0,
 ) -> tuple[Floats, Floats]:
     """Limits of rates k/n with the probability `tail` beyond each; arrays broadcast.
 

@@ -68,7 +68,11 @@ def smaller_rate(contrast: Contrast, rate: Floats, null: Floats) -> Floats:
 
 
 def boundary(
-    contrast: Contrast, counts: Floats, sizes: tuple[int, int], null: Floats, statistic: Floats
+    contrast: Contrast,
+    counts: Floats,
+    sizes: tuple[int, int],
+    null: Floats,
+    statistic: Floats,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """First count of the larger group with a statistic ≤ c, and the number of counts with a
     statistic ≥ c.

@@ -67,7 +67,11 @@ class ExactEvidence:
             [low, high, low, high, equal], ["less", "greater", "greater", "less", "two-sided"]
         )
         return cls(
-            below=below, above=above, above_low=above_low, below_high=below_high, equality=equality
+            below=below,
+            above=above,
+            above_low=above_low,
+            below_high=below_high,
+            equality=equality,
         )
 
 
@@ -100,7 +104,15 @@ def exact_table(table: tuple[int, int, int, int], contrast: Contrast) -> ExactTa
 
 @functools.lru_cache(maxsize=KEPT)
 def exact_evidence(
-    k: int, n: int, k0: int, n0: int, *, contrast: Contrast, low: float, high: float, equal: float
+    k: int,
+    n: int,
+    k0: int,
+    n0: int,
+    *,
+    contrast: Contrast,
+    low: float,
+    high: float,
+    equal: float,
 ) -> ExactEvidence:
     """p-values of the group's k of n beside the reference's k₀ of n₀.
 
@@ -126,7 +138,14 @@ def exact_evidence(
 
 
 def exact_pvalue(
-    k: int, n: int, k0: int, n0: int, *, contrast: Contrast, null: float, alternative: str
+    k: int,
+    n: int,
+    k0: int,
+    n0: int,
+    *,
+    contrast: Contrast,
+    null: float,
+    alternative: str,
 ) -> float:
     """p-value of H0: contrast ≥ null ("less"), ≤ null ("greater") or = null ("two-sided")."""
     return exact_table((k, n, k0, n0), contrast).pvalues([null], [alternative])[0]
@@ -171,7 +190,14 @@ def exact_limits(
 
 @functools.lru_cache(maxsize=KEPT)
 def exact_interval(
-    k: int, n: int, k0: int, n0: int, *, contrast: Contrast, confidence_level: float, equal: float
+    k: int,
+    n: int,
+    k0: int,
+    n0: int,
+    *,
+    contrast: Contrast,
+    confidence_level: float,
+    equal: float,
 ) -> tuple[float, float]:
     """Two-sided interval: the values that the two-sided test does not reject, around the estimate.
 
@@ -229,5 +255,7 @@ def exact_row(
     # the anchors of the limits are all that the evidence asks: their p-values are there
     evidence = ExactEvidence.of(exact, low, high, equal)
     return ExactRow(
-        evidence=evidence, bounds=(bound_low, bound_high), interval=(interval_low, interval_high)
+        evidence=evidence,
+        bounds=(bound_low, bound_high),
+        interval=(interval_low, interval_high),
     )

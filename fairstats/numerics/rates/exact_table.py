@@ -167,7 +167,10 @@ class ExactTable:
         return self.turned or (self.alike and null < inverse(self.contrast, null))
 
     def pvalues_of_line(
-        self, smaller_counts: Sequence[int], null: float, alternative: str
+        self,
+        smaller_counts: Sequence[int],
+        null: float,
+        alternative: str,
     ) -> list[float]:
         """p-values of tables with this count of the larger group, and other counts of the smaller
         one.
@@ -409,7 +412,10 @@ class ExactTable:
         return result
 
     def _extreme_by_sums(
-        self, low: NDArray[np.int64], high: NDArray[np.int64], rates: Floats
+        self,
+        low: NDArray[np.int64],
+        high: NDArray[np.int64],
+        rates: Floats,
     ) -> Floats:
         """The same at rates of each row, (R, G), each probability by itself.
 
@@ -498,7 +504,10 @@ class ExactTable:
         return jumps
 
     def _tables_that_differ(
-        self, one: Answer, other: Answer, least: float
+        self,
+        one: Answer,
+        other: Answer,
+        least: float,
     ) -> list[tuple[float, int, int]]:
         """Tables (i, j) in one region only, each after its probability where that of the first
         region is largest.
@@ -537,7 +546,13 @@ class ExactTable:
         return tables
 
     def _tie(
-        self, count: int, count0: int, low: float, high: float, *, two_sided: bool
+        self,
+        count: int,
+        count0: int,
+        low: float,
+        high: float,
+        *,
+        two_sided: bool,
     ) -> float | None:
         """Where a table has the statistic of the observed one, between two places on the scale of
         the search.

@@ -73,7 +73,10 @@ def homogeneity_test(tables: Strata, contrast: Contrast) -> HomogeneityTest:
 
 
 def _test_breslow_day_tarone(
-    tables: Strata, theta: Floats, contrast: Contrast, informative: NDArray[np.bool_]
+    tables: Strata,
+    theta: Floats,
+    contrast: Contrast,
+    informative: NDArray[np.bool_],
 ) -> Floats:
     p1, q1, p0, q0 = constrained_rates(tables, theta, contrast)
     expected = tables.n1 * p1
@@ -90,7 +93,10 @@ def _test_breslow_day_tarone(
 
 
 def _test_by_scores(
-    tables: Strata, theta: Floats, contrast: Contrast, informative: NDArray[np.bool_]
+    tables: Strata,
+    theta: Floats,
+    contrast: Contrast,
+    informative: NDArray[np.bool_],
 ) -> Floats:
     score, variance = score_parts(tables, theta, contrast)
     slope = np.ones_like(score)

@@ -256,7 +256,12 @@ def pvalue(
 
 
 def _compute_wald(
-    k: Floats, n: Floats, k0: Floats, n0: Floats, contrast: Contrast, critical: float
+    k: Floats,
+    n: Floats,
+    k0: Floats,
+    n0: Floats,
+    contrast: Contrast,
+    critical: float,
 ) -> tuple[Floats, Floats]:
     """Estimate ± z standard errors, or the same of its logarithm."""
     p = k / n

@@ -260,7 +260,10 @@ def _check_tables(k: ArrayLike, n: ArrayLike, k0: ArrayLike, n0: ArrayLike) -> S
         shapes = ", ".join(str(column.shape) for column in columns.values())
         cure = "pass arrays that broadcast"
         raise InputError(
-            "k, n, k0, n0", got=f"shapes {shapes}", allowed=allowed, cure=cure
+            "k, n, k0, n0",
+            got=f"shapes {shapes}",
+            allowed=allowed,
+            cure=cure,
         ) from problem
     check_that(
         tables.k1.ndim > 0, "k", k, allowed, "stratified([1, 2], [10, 10], [3, 4], [10, 10])"
@@ -281,6 +284,12 @@ def _check_tables(k: ArrayLike, n: ArrayLike, k0: ArrayLike, n0: ArrayLike) -> S
 def _check_null(null: float, contrast: Contrast) -> float:
     if contrast == "difference":
         return check_number(
-            "null", null, low=-1, high=1, open_low=True, open_high=True, cure="-0.1, say"
+            "null",
+            null,
+            low=-1,
+            high=1,
+            open_low=True,
+            open_high=True,
+            cure="-0.1, say",
         )
     return check_number("null", null, low=0, open_low=True, cure="0.8, say")

@@ -117,7 +117,12 @@ def exactly_shown(
 
 
 def _list_lines(
-    k: NDArray[np.int64], n: int, j: NDArray[np.int64], m: int, null: float, side: str
+    k: NDArray[np.int64],
+    n: int,
+    j: NDArray[np.int64],
+    m: int,
+    null: float,
+    side: str,
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64], bool]]:
     """Tables with one count of the larger group, as places in k and j, those that show most first.
 

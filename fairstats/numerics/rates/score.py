@@ -42,7 +42,10 @@ _FEW_TABLES = 40
 
 
 def ratio_statistic(
-    table: Table, ratio: float, correction: bool, continuity: bool = False
+    table: Table,
+    ratio: float,
+    correction: bool,
+    continuity: bool = False,
 ) -> float:
     """Score statistic of H0: p₀/p₁ = ratio for a table (k₀, n₀, k₁, n₁).
 
@@ -63,7 +66,10 @@ def ratio_statistic(
 
 
 def difference_statistic(
-    table: Table, difference: float, correction: bool, continuity: bool = False
+    table: Table,
+    difference: float,
+    correction: bool,
+    continuity: bool = False,
 ) -> float:
     """Score statistic of H0: p₀ − p₁ = difference for a table (k₀, n₀, k₁, n₁).
 
@@ -101,7 +107,10 @@ def difference_statistic(
 
 
 def odds_ratio_statistic(
-    table: Table, odds_ratio: float, correction: bool, continuity: bool = False
+    table: Table,
+    odds_ratio: float,
+    correction: bool,
+    continuity: bool = False,
 ) -> float:
     """Score statistic of H0: odds of p₀ over odds of p₁ = odds ratio for a table (k₀, n₀, k₁, n₁).
 
@@ -138,7 +147,10 @@ def _solve_reference_rate(hits: float, n0: float, n1: float, odds_ratio: float) 
 
 
 def score_statistic(
-    table: Table, contrast: Contrast, null: float, correction: bool = False
+    table: Table,
+    contrast: Contrast,
+    null: float,
+    correction: bool = False,
 ) -> float:
     """Score statistic of H0: contrast = null for a table (k, n, k₀, n₀).
 
@@ -152,7 +164,10 @@ def score_statistic(
 
 
 def _standardise_distance(
-    distance: float, variance: float, total: float, correction: bool
+    distance: float,
+    variance: float,
+    total: float,
+    correction: bool,
 ) -> float:
     """Distance over its standard error.
 
@@ -168,7 +183,11 @@ def _standardise_distance(
 
 @functools.lru_cache(maxsize=KEPT)
 def ratio_limit(
-    table: Table, critical: float, correction: bool, side: int, continuity: bool = False
+    table: Table,
+    critical: float,
+    correction: bool,
+    side: int,
+    continuity: bool = False,
 ) -> float:
     """Lower (side −1) or upper (side 1) end of {ratio : |z(ratio)| ≤ critical}; in [0, ∞]."""
     k0, n0, k1, n1 = table
@@ -190,7 +209,11 @@ def ratio_limit(
 
 @functools.lru_cache(maxsize=KEPT)
 def difference_limit(
-    table: Table, critical: float, correction: bool, continuity: bool, side: int
+    table: Table,
+    critical: float,
+    correction: bool,
+    continuity: bool,
+    side: int,
 ) -> float:
     """Lower (side −1) or upper (side 1) end of {difference : |z(difference)| ≤ critical}.
 
@@ -207,7 +230,10 @@ def difference_limit(
 
 
 def _find_root(
-    statistic: Callable[[float], float], target: float, left: float, right: float
+    statistic: Callable[[float], float],
+    target: float,
+    left: float,
+    right: float,
 ) -> float:
     """Where the decreasing statistic meets the target, between left and right."""
 
@@ -239,7 +265,11 @@ def ratio_score_statistic(
 
 
 def rates_with_ratio(
-    k0: Floats, n0: Floats, k1: Floats, n1: Floats, ratio: Floats
+    k0: Floats,
+    n0: Floats,
+    k1: Floats,
+    n1: Floats,
+    ratio: Floats,
 ) -> tuple[Floats, Floats]:
     """Maximum likelihood estimates of two rates p₀ and p₁ whose ratio θ = p₀/p₁ is given.
 
@@ -257,7 +287,10 @@ def rates_with_ratio(
 
 
 def rates_with_difference(
-    f0: Floats, f1: Floats, share: Floats, difference: Floats
+    f0: Floats,
+    f1: Floats,
+    share: Floats,
+    difference: Floats,
 ) -> tuple[Floats, Floats]:
     """Maximum likelihood estimates of two rates p₀ and p₁ whose difference p₀ − p₁ is given.
 
@@ -317,7 +350,10 @@ def difference_score_statistic(
 
 
 def rates_with_odds_ratio(
-    hits: Floats, n0: Floats, n1: Floats, odds_ratio: Floats
+    hits: Floats,
+    n0: Floats,
+    n1: Floats,
+    odds_ratio: Floats,
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """Maximum likelihood estimates p₀, 1 − p₀, p₁, 1 − p₁ of two rates whose odds ratio is given.
 
@@ -419,7 +455,10 @@ def difference_limits_of(
 
 
 def _standardise_distances(
-    distance: Floats, variance: Floats, total: NDArray[Any], correction: bool
+    distance: Floats,
+    variance: Floats,
+    total: NDArray[Any],
+    correction: bool,
 ) -> Floats:
     if correction:
         enough = np.asarray(total) > 1

@@ -31,7 +31,12 @@ _LONGEST_STEP = 3.0
 
 
 def lower_limits(
-    k: Floats, n: Floats, k0: Floats, n0: Floats, contrast: Contrast, critical: Floats
+    k: Floats,
+    n: Floats,
+    k0: Floats,
+    n0: Floats,
+    contrast: Contrast,
+    critical: Floats,
 ) -> Floats:
     """Lower ends of {contrast : |z(contrast)| ≤ critical}, of one-dimensional arrays of one length.
 
@@ -47,7 +52,12 @@ def lower_limits(
 
 
 def upper_limits(
-    k: Floats, n: Floats, k0: Floats, n0: Floats, contrast: Contrast, critical: Floats
+    k: Floats,
+    n: Floats,
+    k0: Floats,
+    n0: Floats,
+    contrast: Contrast,
+    critical: Floats,
 ) -> Floats:
     """Upper ends; see `lower_limits`."""
     lower_of_inverse = lower_limits(k0, n0, k, n, contrast, critical)
@@ -58,7 +68,12 @@ def upper_limits(
 
 
 def _find_lower_limits(
-    k: Floats, n: Floats, k0: Floats, n0: Floats, contrast: Contrast, critical: Floats
+    k: Floats,
+    n: Floats,
+    k0: Floats,
+    n0: Floats,
+    contrast: Contrast,
+    critical: Floats,
 ) -> Floats:
     has_no_limit = k == 0
     if contrast == "difference":
@@ -81,7 +96,12 @@ def _find_lower_limits(
 
 
 def _solve_multiplier(
-    contrast: Contrast, k: Floats, n: Floats, k0: Floats, n0: Floats, critical: Floats
+    contrast: Contrast,
+    k: Floats,
+    n: Floats,
+    k0: Floats,
+    n0: Floats,
+    critical: Floats,
 ) -> Floats:
     """The root λ of log z(λ) = log c, by Newton's method in log λ within a bracket."""
     # p and q at the pooled rate, with half a case more of each kind
@@ -127,7 +147,12 @@ def _solve_multiplier(
 
 
 def _solve_rates(
-    contrast: Contrast, multiplier: Floats, k: Floats, n: Floats, k0: Floats, n0: Floats
+    contrast: Contrast,
+    multiplier: Floats,
+    k: Floats,
+    n: Floats,
+    k0: Floats,
+    n0: Floats,
 ) -> tuple[Floats, Floats, Floats, Floats]:
     """P and q at a multiplier, and their derivatives by it."""
     if contrast == "odds_ratio":
@@ -154,7 +179,12 @@ def _lower_rate(rate: Floats, a: Floats) -> tuple[Floats, Floats]:
 
 
 def _compute_log_statistic(
-    contrast: Contrast, log_multiplier: Floats, k: Floats, n: Floats, k0: Floats, n0: Floats
+    contrast: Contrast,
+    log_multiplier: Floats,
+    k: Floats,
+    n: Floats,
+    k0: Floats,
+    n0: Floats,
 ) -> tuple[Floats, Floats]:
     """Log z(λ) and its derivative by log λ, at log λ = place."""
     multiplier = np.exp(log_multiplier)

@@ -214,7 +214,12 @@ def skewness(tables: Strata, theta: ArrayLike, contrast: Contrast) -> Floats:
 
 
 def _third_moment_of_odds_ratio(
-    rates: Rates, theta: Floats, n1: Floats, n0: Floats, third: Floats, third_reference: Floats
+    rates: Rates,
+    theta: Floats,
+    n1: Floats,
+    n0: Floats,
+    third: Floats,
+    third_reference: Floats,
 ) -> Floats:
     # S = aA − bB + δAB with the deviations A = r₁ − p₁ and B = r₀ − p₀, δ = θ − 1
     p1, q1, p0, q0 = rates
@@ -317,7 +322,12 @@ def adjusted_rates(tables: Strata) -> tuple[Floats, Floats]:
 
 
 def score_limit(
-    tables: Strata, critical: ArrayLike, contrast: Contrast, *, side: int, guarded: bool = False
+    tables: Strata,
+    critical: ArrayLike,
+    contrast: Contrast,
+    *,
+    side: int,
+    guarded: bool = False,
 ) -> Floats:
     """Lower (side −1) or upper (side 1) end of {θ .
 

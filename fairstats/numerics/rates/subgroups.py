@@ -115,7 +115,11 @@ def exact_pvalues(successes: Whole, cases: Whole, total_successes: int, total_ca
 
 
 def exact_limits(
-    successes: Floats, cases: Floats, successes_rest: Floats, cases_rest: Floats, critical: float
+    successes: Floats,
+    cases: Floats,
+    successes_rest: Floats,
+    cases_rest: Floats,
+    critical: float,
 ) -> tuple[Floats, Floats]:
     """Limits of the differences r − r₀ at a critical value of |z|, also where a subgroup is small.
 

@@ -82,7 +82,10 @@ def madd(result: MaddResult, bench: Bench) -> Iterator[Check]:
 
 
 def _compare_pair(
-    result: MaddResult, comparison: MaddComparison, place: Place, bench: Bench
+    result: MaddResult,
+    comparison: MaddComparison,
+    place: Place,
+    bench: Bench,
 ) -> Iterator[Check]:
     settings = result.settings
     r_function = "crosscheck_madd_pair"
@@ -133,7 +136,11 @@ def _compare_pair(
 
 
 def _compare_edges(
-    result: MaddResult, comparison: MaddComparison, sides: list[Any], place: Place, bench: Bench
+    result: MaddResult,
+    comparison: MaddComparison,
+    sides: list[Any],
+    place: Place,
+    bench: Bench,
 ) -> Iterator[Check]:
     """The inner edges, by the scores of both sides.
 
@@ -166,7 +173,10 @@ def _compare_edges(
 
 
 def _compare_headline(
-    result: MaddResult, comparison: MaddComparison, place: Place, bench: Bench
+    result: MaddResult,
+    comparison: MaddComparison,
+    place: Place,
+    bench: Bench,
 ) -> Iterator[Check]:
     """MADD in equally wide bins, or over the stable stretch: from curve or scores."""
     settings = result.settings
@@ -209,7 +219,10 @@ def _compare_headline(
 
 
 def _scores_of_sides(
-    result: MaddResult, comparison: MaddComparison, score: Any, group: Any
+    result: MaddResult,
+    comparison: MaddComparison,
+    score: Any,
+    group: Any,
 ) -> list[Any]:
     """Scores on either side; the other side of "all others" is the rest."""
     names = np.asarray(group).astype(str)

@@ -144,7 +144,11 @@ def _choices_for_r(result: Any) -> dict[str, Any]:
 
 
 def _compare_row(
-    comparison: Any, row: dict[str, float], result: Any, twin: str, bench: Bench
+    comparison: Any,
+    row: dict[str, float],
+    result: Any,
+    twin: str,
+    bench: Bench,
 ) -> Iterator[Check]:
     place = bench.place_of(comparison)
     yield from place.compare_all(_VALUES, comparison, row, twin)

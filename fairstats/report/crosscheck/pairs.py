@@ -283,7 +283,10 @@ def _metric_of_change(comparison: PairedChange) -> str:
 
 
 def _compare_change(
-    result: _Compared, comparison: PairedChange, family: int, bench: Bench
+    result: _Compared,
+    comparison: PairedChange,
+    family: int,
+    bench: Bench,
 ) -> Iterator[Check]:
     """One change of a rate; of scores where the rows are given."""
     place = _place_of_change(comparison, bench)
@@ -350,7 +353,11 @@ def _is_gap(comparison: PairedChange) -> bool:
 
 
 def _score_change(
-    result: _Compared, comparison: PairedChange, family: int, place: Place, bench: Bench
+    result: _Compared,
+    comparison: PairedChange,
+    family: int,
+    place: Place,
+    bench: Bench,
 ) -> Iterator[Check]:
     """One change of AUC, Brier score, MADD or ABROCA."""
     name = comparison.metric.removesuffix("_change")
@@ -507,7 +514,10 @@ def adverse_impact(result: AdverseImpact, bench: Bench) -> Iterator[Check]:
 
 
 def _compare_figures(
-    table: ImpactTable, ratios: RatioResult, result: AdverseImpact, bench: Bench
+    table: ImpactTable,
+    ratios: RatioResult,
+    result: AdverseImpact,
+    bench: Bench,
 ) -> Iterator[Check]:
     counts = ratios.counts
     r_function = "crosscheck_impact"
@@ -526,7 +536,10 @@ def _compare_figures(
 
 
 def _of_unknown(
-    table: ImpactTable, ratios: RatioResult, result: AdverseImpact, bench: Bench
+    table: ImpactTable,
+    ratios: RatioResult,
+    result: AdverseImpact,
+    bench: Bench,
 ) -> Iterator[Check]:
     """Bounds of each ratio: to whichever group would have the highest rate, or to the named one."""
     counts: Any = ratios.counts

@@ -156,7 +156,10 @@ def _parts_of_metric(
 
 
 def _closed_form(
-    result: UmPosterior, row: PosteriorRow, part: Any, bench: Bench
+    result: UmPosterior,
+    row: PosteriorRow,
+    part: Any,
+    bench: Bench,
 ) -> Iterator[Check]:
     """Rates that are successes among cases are betas a posteriori.
 

@@ -355,7 +355,10 @@ def _table_of_pair(comparison: RateComparison, counts: Any, rate: Rate) -> tuple
 
 
 def _compare_exact_tests(
-    comparison: RateComparison, result: ComparisonResult, rate: Rate, bench: Bench
+    comparison: RateComparison,
+    result: ComparisonResult,
+    rate: Rate,
+    bench: Bench,
 ) -> Iterator[Check]:
     null_values = result.settings._null_values(result.scale)
     r_function = "exact_unconditional"
@@ -382,7 +385,10 @@ def _compare_exact_tests(
 
 
 def _compare_bootstrap(
-    comparison: RateComparison, result: ComparisonResult, rate: Rate, bench: Bench
+    comparison: RateComparison,
+    result: ComparisonResult,
+    rate: Rate,
+    bench: Bench,
 ) -> Iterator[Check]:
     """BCa interval, bounds and statistics, within their Monte Carlo error.
 
@@ -437,7 +443,10 @@ def _is_plain(result: ComparisonResult) -> bool:
 
 
 def _known_functions(
-    comparison: RateComparison, result: ComparisonResult, rate: Rate, bench: Bench
+    comparison: RateComparison,
+    result: ComparisonResult,
+    rate: Rate,
+    bench: Bench,
 ) -> Iterator[Check]:
     """What `prop.test` and `glm` give, too.
 

@@ -108,7 +108,10 @@ def crosscheck(
 
 
 def _of_report(
-    report: AuditReport, door: Door, data: Any, tolerance: float | None
+    report: AuditReport,
+    door: Door,
+    data: Any,
+    tolerance: float | None,
 ) -> Iterator[Check]:
     if data is None:
         table = None

@@ -86,7 +86,11 @@ def _compare_fit(fitted: EvtFit, place: Place, bench: Bench) -> Iterator[Check]:
 
 
 def _compare_parameters(
-    fitted: EvtFit, answer: dict[str, Any], place: Place, function: str, relative_tolerance: float
+    fitted: EvtFit,
+    answer: dict[str, Any],
+    place: Place,
+    function: str,
+    relative_tolerance: float,
 ) -> Iterator[Check]:
     estimate = column(answer, "estimate")
     errors = column(answer, "std_error")
@@ -109,7 +113,10 @@ def _compare_parameters(
 
 
 def _shape_interval(
-    fitted: EvtFit, shape_interval: Any, place: Place, bench: Bench
+    fitted: EvtFit,
+    shape_interval: Any,
+    place: Place,
+    bench: Bench,
 ) -> Iterator[Check]:
     """Likelihood interval of the shape of a tail above a threshold."""
     excess = np.asarray(fitted.sample, dtype=np.float64) - fitted.origin
@@ -201,7 +208,10 @@ def _values_of_group(group: str, n: int, bench: Bench) -> Any:
 
 
 def _recompute_bounded(
-    level: GroupLevel, changes: Any, grid: float | str | None, bench: Bench
+    level: GroupLevel,
+    changes: Any,
+    grid: float | str | None,
+    bench: Bench,
 ) -> Any:
     grid_argument = () if grid == "auto" else (grid or 0.0,)
     confidence = level.confidence_interval.confidence_level
@@ -440,7 +450,11 @@ def regions(result: HdrResult, bench: Bench) -> Iterator[Check]:
 
 
 def _compare_density(
-    result: HdrResult, x: Any, grid: Any, values: Any, bench: Bench
+    result: HdrResult,
+    x: Any,
+    grid: Any,
+    values: Any,
+    bench: Bench,
 ) -> Iterator[Check]:
     bandwidth = float(result.bandwidth)
     if result.period is None:
@@ -459,7 +473,12 @@ def _compare_density(
 
 
 def _compare_region(
-    region: HdrRegion, our_values: Any, grid: Any, values: Any, place: Place, bench: Bench
+    region: HdrRegion,
+    our_values: Any,
+    grid: Any,
+    values: Any,
+    place: Place,
+    bench: Bench,
 ) -> Iterator[Check]:
     tolerance = 1e-9 * float(grid[-1] - grid[0])
     r_function = "level_crossings"

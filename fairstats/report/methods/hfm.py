@@ -41,7 +41,10 @@ def run_hfm(inputs: AuditInput) -> list[Result]:
             raise
         argument = problem.argument.replace("X", "features", 1)
         raise InputError(
-            argument, got=problem.got, allowed=problem.allowed, cure=problem.cure
+            argument,
+            got=problem.got,
+            allowed=problem.allowed,
+            cure=problem.cure,
         ) from problem
 
 

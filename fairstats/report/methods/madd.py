@@ -227,7 +227,11 @@ PAGE = Page(
     run=run_madd,
     answers=(
         Answer(
-            questions.SCORES, parts=_show_madd, words=_WORDS, intervals=_INTERVALS, tests=_TESTS
+            questions.SCORES,
+            parts=_show_madd,
+            words=_WORDS,
+            intervals=_INTERVALS,
+            tests=_TESTS,
         ),
     ),
     exhibits=(

@@ -58,7 +58,10 @@ def run_um(inputs: AuditInput) -> list[Result]:
     else:
         reference = inputs.reference
     posterior = um_posterior(
-        counts=inputs.counts, draws=_DRAWS, reference=reference, rng=settings.seed
+        counts=inputs.counts,
+        draws=_DRAWS,
+        reference=reference,
+        rng=settings.seed,
     )
     return [
         replace(

@@ -80,7 +80,12 @@ def _quote_names(names: Sequence[str]) -> str:
 
 
 def render_by_r(
-    vignette: Vignette, *, fast: bool, library: Path, r_version: str, params: Mapping[str, str]
+    vignette: Vignette,
+    *,
+    fast: bool,
+    library: Path,
+    r_version: str,
+    params: Mapping[str, str],
 ) -> str:
     """Render a vignette by R Markdown and return its page.
 
@@ -214,7 +219,10 @@ def _check_targets(targets: Sequence[Path], inputs: Inputs) -> None:
         if inputs.hold(target):
             got = f"{str(target)!r}, which is read here"
             raise InputError(
-                "out", got=got, allowed="a folder without the inputs", cure="name another folder"
+                "out",
+                got=got,
+                allowed="a folder without the inputs",
+                cure="name another folder",
             )
 
 
@@ -237,7 +245,10 @@ def record_vignettes(
 
         def write(vignette: Vignette) -> Path:
             _, printed = render_by_python(
-                vignette, fast=False, library=library, r_version=r_version
+                vignette,
+                fast=False,
+                library=library,
+                r_version=r_version,
             )
             return write_recorded(vignette, recorded_by, printed)
 

@@ -58,7 +58,12 @@ _R_CELL = (
 
 
 def render_by_python(
-    vignette: Vignette, *, fast: bool, library: Path | None, r_version: str, params: Any = ()
+    vignette: Vignette,
+    *,
+    fast: bool,
+    library: Path | None,
+    r_version: str,
+    params: Any = (),
 ) -> tuple[str, dict[int, str]]:
     """Run a vignette and make its page.
 
@@ -80,7 +85,9 @@ def render_by_python(
     from pygments.formatters.html import HtmlFormatter
 
     with surroundings(
-        fast=fast, library=library, params=vignette.parameters(dict(params))
+        fast=fast,
+        library=library,
+        params=vignette.parameters(dict(params)),
     ) as place:
         outputs_by_chunk = _run_chunks(vignette, place, with_r=library is not None)
     if library is not None:
@@ -299,7 +306,9 @@ def _make_kernel(place: Surroundings) -> Any:
     connection = str(place.aside / "k.json")
     kernels = KernelSpecManager(kernel_dirs=[str(folder.parent)], ensure_native_kernel=False)
     manager = AsyncKernelManager(
-        kernel_name="fairstats", kernel_spec_manager=kernels, connection_file=connection
+        kernel_name="fairstats",
+        kernel_spec_manager=kernels,
+        connection_file=connection,
     )
     if (
         os.name == "posix" and len(connection) < 80

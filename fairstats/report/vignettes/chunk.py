@@ -105,7 +105,10 @@ class _Stream(io.TextIOBase):
 
 @contextmanager
 def _catch_figures(
-    shown: list[list[str]], prefix: str, width: float, height: float
+    shown: list[list[str]],
+    prefix: str,
+    width: float,
+    height: float,
 ) -> Iterator[None]:
     """Let ``plt.show()`` write the open figures to files."""
     import matplotlib

@@ -60,7 +60,11 @@ _MARKUP = re.compile(r"([\\`*_{}\[\]<>#$|~^])")
 
 
 def write_vignette(
-    path: Path, data: str | os.PathLike[str], options: Mapping[str, Any], *, overwrite: bool = False
+    path: Path,
+    data: str | os.PathLike[str],
+    options: Mapping[str, Any],
+    *,
+    overwrite: bool = False,
 ) -> Path:
     """Write a vignette that audits the rows of a file; `options` are keyword arguments of `audit`.
 
@@ -229,7 +233,10 @@ class _Place:
         if self.path.suffix not in VIGNETTES:
             got = f"a name that ends in {self.path.suffix!r}"
             raise InputError(
-                "path", got=got, allowed="a name that ends in .Rmd or .qmd", cure="audit.Rmd"
+                "path",
+                got=got,
+                allowed="a name that ends in .Rmd or .qmd",
+                cure="audit.Rmd",
             )
         check_writable("path", self.path, VIGNETTES, inputs=self.inputs, replace=self.overwrite)
 
@@ -244,7 +251,10 @@ def _write_lines(place: _Place, *, title: str, params: dict[str, str], **parts: 
         from jinja2 import Environment, PackageLoader
     except ImportError as problem:
         raise MissingDependencyError(
-            "jinja2", extra="report", purpose="Writing a vignette", alternative="to_html(path)"
+            "jinja2",
+            extra="report",
+            purpose="Writing a vignette",
+            alternative="to_html(path)",
         ) from problem
     environment = Environment(  # noqa: S701 - R Markdown, no HTML
         loader=PackageLoader("fairstats.report", "vignettes"),

@@ -172,7 +172,10 @@ class Vignette:
             if name not in values_found:
                 allowed = ", ".join(values_found) or "none: the vignette has no params in its head"
                 raise InputError(
-                    "--param", got=repr(name), allowed=allowed, cure="--param data=FILE"
+                    "--param",
+                    got=repr(name),
+                    allowed=allowed,
+                    cure="--param data=FILE",
                 )
         stored = {}
         for name, value in values_found.items():

@@ -157,7 +157,12 @@ def adverse_impact(
         RateArguments(threshold=threshold, confidence_level=confidence_level, adjust=adjust),
     )
     least_share_checked = check_number(
-        "least_share", least_share, low=0, high=1, open_high=True, cure="0.02"
+        "least_share",
+        least_share,
+        low=0,
+        high=1,
+        open_high=True,
+        cure="0.02",
     )
     check_that(
         reason is None or (isinstance(reason, str) and reason.strip()),
@@ -224,7 +229,11 @@ def adverse_impact(
 
 
 def _impact_table(
-    one: Counted, settings: Inference, references: list[str], share: float, reason: str
+    one: Counted,
+    settings: Inference,
+    references: list[str],
+    share: float,
+    reason: str,
 ) -> ImpactTable:
     """Ratios, figures, bounds and strata of one table."""
     counts = one.counts
@@ -356,7 +365,10 @@ def _counts_without(counts: SelectionCounts, groups: tuple[str, ...]) -> Selecti
 
 
 def _bounds_of_ratio(
-    counts: SelectionCounts, group: int, reference: int | None, level: float
+    counts: SelectionCounts,
+    group: int,
+    reference: int | None,
+    level: float,
 ) -> Bounds:
     """Bounds of the ratio to a reference; or to whichever group would have the highest rate.
 

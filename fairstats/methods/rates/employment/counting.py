@@ -93,7 +93,10 @@ def count_tables(
         raise InputError("selected, score", got=received, allowed="one of the two", cure=suggestion)
     if not attributes:
         raise InputError(
-            "sex, race", got="None", allowed="a column of groups, or two", cure='sex="sex"'
+            "sex, race",
+            got="None",
+            allowed="a column of groups, or two",
+            cure='sex="sex"',
         )
     columns_named = []
     for column_given in (score, *attributes, strata, number):
@@ -168,7 +171,10 @@ def _by_median(frame: Any, score: str, weight: Any) -> tuple[list[Any], tuple[fl
     has_score = ~np.isnan(values)
     if not has_score.any():
         raise InputError(
-            "score", got="no score at all", allowed="numbers", cure="name another column"
+            "score",
+            got="no score at all",
+            allowed="numbers",
+            cure="name another column",
         )
     score_order = np.argsort(values[has_score], kind="stable")
     ranked = values[has_score][score_order]
@@ -191,7 +197,11 @@ def _argument_of_step(step: str) -> str:
 
 
 def _by_step(
-    frame: Any, steps: Sequence[str], pos_label: Any, label_values: Any, weight: Any
+    frame: Any,
+    steps: Sequence[str],
+    pos_label: Any,
+    label_values: Any,
+    weight: Any,
 ) -> tuple[list[Any], dict[str, dict[str, int]]]:
     """(step, its applicants, who passed it): the whole process first, where it has several steps.
 
@@ -245,7 +255,10 @@ def _of_tally(data: Tally, names: tuple[str, ...]) -> list[Counted]:
             received = "a tally of weighted or clustered rows"
             suggestion = "count people, each once"
             raise InputError(
-                "data", got=received, allowed="independent rows of equal weight", cure=suggestion
+                "data",
+                got=received,
+                allowed="independent rows of equal weight",
+                cure=suggestion,
             )
         tables.append(Counted(attribute_set, "", counts, tally_of_set if strata else None))
     return tables
@@ -353,7 +366,10 @@ def _with_unknown(tables: list[Counted], unknown: Any) -> list[Counted]:
     if by_table and not set(unknown) <= table_names:
         allowed = f"numbers of people by table ({', '.join(sorted(table_names))}), or one number"
         raise InputError(
-            "unknown", got=repr(unknown), allowed=allowed, cure="{'sex': 12, 'race': (3, 20)}"
+            "unknown",
+            got=repr(unknown),
+            allowed=allowed,
+            cure="{'sex': 12, 'race': (3, 20)}",
         )
     tables_with_unknown = []
     for counted_table in tables:

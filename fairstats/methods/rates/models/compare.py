@@ -300,7 +300,10 @@ def _paired_table(counts: Any) -> PairedCounts:
             "PairedCounts.from_counts({group: (n111, n110, n101, n100, n011, n010, n001, n000)})"
         )
         raise InputError(
-            "counts", got=type(paired_table).__name__, allowed=allowed, cure=suggestion
+            "counts",
+            got=type(paired_table).__name__,
+            allowed=allowed,
+            cure=suggestion,
         )
     return paired_table
 
@@ -312,7 +315,10 @@ def _predictions_by_model(y_pred: Any, y_pred_b: Any) -> dict[str, Any]:
             received = "a column beside a mapping"
             allowed = "either a mapping of models, or y_pred and y_pred_b"
             raise InputError(
-                "y_pred_b", got=received, allowed=allowed, cure="put it into the mapping"
+                "y_pred_b",
+                got=received,
+                allowed=allowed,
+                cure="put it into the mapping",
             )
         return {str(model_name): values for model_name, values in y_pred.items()}
     predictions: dict[str, Any] = {}
@@ -326,6 +332,9 @@ def _scores_by_model(score: Any) -> dict[str, Any]:
     if not isinstance(score, (Mapping, type(None))):
         allowed = "a mapping from model to its scores"
         raise InputError(
-            "score", got=type(score).__name__, allowed=allowed, cure='score={"A": …, "B": …}'
+            "score",
+            got=type(score).__name__,
+            allowed=allowed,
+            cure='score={"A": …, "B": …}',
         )
     return {str(model_name): values for model_name, values in (score or {}).items()}

@@ -251,7 +251,11 @@ class ModelComparison(OfPairs, Result):
         )
 
     def plot(
-        self, ax: Axes | None = None, *, kind: str = "forest", metric: str | None = None
+        self,
+        ax: Axes | None = None,
+        *,
+        kind: str = "forest",
+        metric: str | None = None,
     ) -> Axes:
         """Forest plot of one metric, or table of models and attributes.
 
@@ -322,7 +326,11 @@ def _groups_of_change(c: PairedChange) -> str:
 
 
 def _values_of(
-    field_name: str, counts: ConfusionCounts, model: str, settings: Inference, reference: str
+    field_name: str,
+    counts: ConfusionCounts,
+    model: str,
+    settings: Inference,
+    reference: str,
 ) -> Iterable[ModelValue]:
     """A metric of rates, or accuracy, of one model: by its usual method, with its verdict."""
     metric = find_metric(field_name)

@@ -78,7 +78,10 @@ class ScoredModels:
         return drawn
 
     def measure(
-        self, groups: Sequence[int], curves: Curves, rng: np.random.Generator
+        self,
+        groups: Sequence[int],
+        curves: Curves,
+        rng: np.random.Generator,
     ) -> Measured | str:
         """The quantity of all models, and its changes; in words why there is none."""
         masks = self.masks(groups)

@@ -219,7 +219,14 @@ def abroca(
         ]
     rows_of_all = [*group.rows, *reference.rows]
     curves_apart = Apart(
-        observed, noise, NEAR, grid_step, most=1.0, rows=rows_of_all, unseen=unseen, hidden=hidden
+        observed,
+        noise,
+        NEAR,
+        grid_step,
+        most=1.0,
+        rows=rows_of_all,
+        unseen=unseen,
+        hidden=hidden,
     )
     return curves_apart.measure(estimates, pairs, margin)
 

@@ -413,7 +413,10 @@ class _ComparisonWork:
         )
 
     def _judge_distances(
-        self, values: list[ModelValue], evidence: list[Evidence], n_models: int
+        self,
+        values: list[ModelValue],
+        evidence: list[Evidence],
+        n_models: int,
     ) -> list[ModelValue]:
         """Distances with their verdicts: of each model over all pairs of groups, also those that
         the data chose from.

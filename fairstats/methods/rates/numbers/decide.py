@@ -65,7 +65,10 @@ def decide_contrast(
 
 
 def _directed_tests(
-    contrast: NumberContrast, scale: str, settings: Inference, method: str
+    contrast: NumberContrast,
+    scale: str,
+    settings: Inference,
+    method: str,
 ) -> list[HypothesisTest]:
     """Both directions against the threshold or margin, and equality."""
     null_values = settings._null_values(scale)
