@@ -253,7 +253,7 @@ fs_madd_columns <- function(scores, group, resamples = 1999) {
   }, 0)
   moments <- vapply(parts, function(part) part$moments, c(mean = 0, sd = 0))
   standard <- function(values)
-    max(ifelse(moments["sd", ] > 1e-12, (values - moments["mean", ]) / pmax(moments["sd", ], 1e-12), 0))
+    max((values - moments["mean", ]) / pmax(moments["sd", ], 0.5 / min(n)^2))
   statistic <- standard(distances(first))
   drawn <- vapply(seq_len(resamples), function(draw) distances(sample(first)), numeric(length(parts)))
   madd <- vapply(parts, function(part) part$madd, 0)
@@ -380,10 +380,10 @@ crosscheck_madd_largest <- function(counts, first, second, bins, resamples, equa
     n <- c(sum(counts[one, ]), sum(counts[other, ]))
     below <- cumsum(pooled)
     expected <- round(diff(c(0, below[ends(below, m)])) / sum(pooled) * sum(n))
-    madd_null_moments(expected[expected > 0], n[1L], n[2L])
+    # the MADD of a group of one row hardly varies, and would drown the others
+    pmax(madd_null_moments(expected[expected > 0], n[1L], n[2L]), c(-Inf, 0.5 / min(n)^2))
   }, first, second, bins)
-  standard <- function(values)
-    max(ifelse(moments[2L, ] > 1e-12, (values - moments[1L, ]) / pmax(moments[2L, ], 1e-12), 0))
+  standard <- function(values) max((values - moments[1L, ]) / moments[2L, ])
   value <- distances(counts)
   drawn <- if (sum(used) < 2L) matrix(value, length(bins), resamples) else {
     matrix(vapply(stats::r2dtable(resamples, rowSums(counts), pooled[used]), function(x) {

@@ -134,7 +134,9 @@ def madd(
     adjust : str, default "holm"
         Adjustment of the p-values over the comparisons.
     n_resamples : int, default 1999
-        Permutations, and bootstrap resamples.
+        Permutations, and bootstrap resamples; of many comparisons more, 2·comparisons/(1 −
+        `confidence_level`) up to 10,000, so that an adjusted p-value can be as small as a verdict
+        needs.
     max_bins, min_points, width
         Of the search: bandwidths 1, 1/2, …, 1/`max_bins`, and Algorithm 1's two conditions.
     missing : {"raise", "drop", "group"}
@@ -566,7 +568,8 @@ def compare(
 ) -> Compared:
     """Compare two samples, yet without a verdict; `merged`: scores are ends of intervals.
 
-    `limit_draws`: for limits; `bounded`: whether a bound stands for more of them.
+    `limit_draws`: for limits, and for the p-value up to `MOST_LIMIT_DRAWS`; `bounded`: whether a
+    bound stands for more of them.
     """
     first_sample, second_sample = pair.samples
     group_names = pair.names
@@ -604,11 +607,13 @@ def compare(
     )
     bootstrap = sampling_noise.distances(settings.n_resamples, rng)
     measurable = bool(np.isfinite(limits.shortfall))
+    # of n comparisons an adjusted p-value is at least n/(draws + 1)
+    test_draws = max(settings.n_resamples, min(limit_draws, MOST_LIMIT_DRAWS))
     equality_test = permutation.pair_test(
-        first_sample, second_sample, score_bins.edges, settings.n_resamples, rng
+        first_sample, second_sample, score_bins.edges, test_draws, rng
     )
     if equality_test is None:
-        equality_test = permutation.multiplier_test(sampling_noise, settings.n_resamples, rng)
+        equality_test = permutation.multiplier_test(sampling_noise, test_draws, rng)
         if not measurable:
             equality_test = replace(equality_test, pvalue=_NAN, mid_pvalue=_NAN, null_mean=_NAN)
     remark = ""

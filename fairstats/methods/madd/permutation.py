@@ -51,6 +51,9 @@ _CELLS_IN_MEMORY = 1_000_000
 CELLS_PER_BIN = 16
 FEWEST_CELLS = 64
 MOST_CELLS = 256
+#: Least standard deviation that a MADD is standardised by, in 1/n² of the side with n units, the
+#: fewer: of one row that is as much as it could be, of more rows far less than it is.
+_LEAST_SCALE = 0.5
 
 
 def permuted_counts(
@@ -264,13 +267,14 @@ def largest_test(
     """Exact test that all groups have one distribution, by the largest standardised MADD.
 
     T = max_j (MADD_j − μ_j)/σ_j with the mean and the standard deviation of the permutation law in
-    closed form (`null_moments`), so that a small, noisy group does not drown the others, and p is
-    as good as its draws. The labels of all groups are permuted together. Every MADD_j is that of
-    the pooled quantiles of *its* two sides in that permutation, which 64 to 256 cells of the scores
-    of all groups tell (exactly where there are fewer scores); with `equal_width` it is that of
-    equally wide bins. Of more than ten groups it is that of quantiles of the scores of all groups,
-    which no permutation moves, as many as the comparison with the most bins has (of these cells the
-    others have their own quantiles): a tenth of the counts to draw.
+    closed form (`null_moments`, at least 1/(2n²) of the smaller side's n), so that a small, noisy
+    group does not drown the others, and p is as good as its draws. The labels of all groups are
+    permuted together. Every MADD_j is that of the pooled quantiles of *its* two sides in that
+    permutation, which 64 to 256 cells of the scores of all groups tell (exactly where there are
+    fewer scores); with `equal_width` it is that of equally wide bins. Of more than ten groups it is
+    that of quantiles of the scores of all groups, which no permutation moves, as many as the
+    comparison with the most bins has (of these cells the others have their own quantiles): a tenth
+    of the counts to draw.
 
     Returns the test, and rows per group and cell, shape (G, cells); None under weights, or clusters
     in several groups.
@@ -304,13 +308,9 @@ def largest_test(
             ]
         )
 
-    varying = (scales > _EQUAL_WITHIN)[:, None]
-
     def largest_standardised(distances_of_pairs: Floats) -> Floats:
-        standardised = (distances_of_pairs - centres[:, None]) / np.where(
-            varying, scales[:, None], 1.0
-        )
-        return np.asarray(np.where(varying, standardised, 0.0).max(axis=0))
+        standardised = (distances_of_pairs - centres[:, None]) / scales[:, None]
+        return np.asarray(standardised.max(axis=0))
 
     statistic = float(largest_standardised(distances(cell_counts[:, None]))[0])
     drawn_statistics = np.empty(n_resamples)
@@ -454,11 +454,8 @@ def largest_test_of_columns(
         return found
 
     def largest_standardised(distances_of_pairs: Floats) -> Floats:
-        varying = scales > _EQUAL_WITHIN
-        standardised = (distances_of_pairs - centres[:, None]) / np.where(varying, scales, 1.0)[
-            :, None
-        ]
-        return np.asarray(np.where(varying[:, None], standardised, 0.0).max(axis=0))
+        standardised = (distances_of_pairs - centres[:, None]) / scales[:, None]
+        return np.asarray(standardised.max(axis=0))
 
     statistic = float(largest_standardised(distances(group_of_unit[None]))[0])
     drawn_statistics = np.empty(n_resamples)
@@ -597,7 +594,7 @@ def expected_moments(
     cells: NDArray[np.int64], pairs: Sequence[Sides], *, equal_width: bool
 ) -> tuple[Floats, Floats]:
     """`null_moments` of each comparison if its rows were spread over the bins as those of all
-    groups are, shape (pairs,) each.
+    groups are, shape (pairs,) each; the standard deviations are those of `_at_least`.
 
     They depend on the sizes of the groups and the scores of all of them, not on the labels: the
     test stays exact.
@@ -622,7 +619,17 @@ def expected_moments(
             n_second = second_sizes[block, None]
             counts = np.rint(shares * (n_first + n_second)).astype(np.int64)
             centres[block], scales[block] = _null_moments_of_pairs(counts, n_first, n_second)
-    return centres, scales
+    return centres, _at_least(scales, np.minimum(first_sizes, second_sizes))
+
+
+def _at_least(scales: Floats, fewest_units: Floats) -> Floats:
+    """Standard deviations that a side of one unit does not make too small, shape (pairs,).
+
+    The MADD of one row in two bins of the same size is 1 whatever the labels: its standard
+    deviation is 0, or what rounding leaves of it, and any draw whose bins are a row larger would
+    lie thousands of it above the mean, and drown the other comparisons.
+    """
+    return np.asarray(np.maximum(scales, _LEAST_SCALE / np.maximum(fewest_units, 1) ** 2))
 
 
 def _distances_in_fixed_bins(
@@ -687,6 +694,7 @@ def cluster_moments(
     in_group = np.bincount(group_of_cluster, minlength=len(samples))
     pooled = rows_by_cluster.sum(axis=0)
     moments = []
+    fewest_units = []
     for sides_of_pair in pairs:
         bin_ends = _bin_ends(pooled, sides_of_pair.n_bins, equal_width=equal_width)
         in_bins = np.diff(np.cumsum(rows_by_cluster, axis=1)[:, bin_ends], axis=1, prepend=0)
@@ -694,10 +702,12 @@ def cluster_moments(
         linearised = (in_bins - rows_by_cluster.sum(axis=1, keepdims=True) * bin_shares) / (
             pooled.sum() / n_clusters
         )
-        inverse_sizes = sum(
-            1 / in_group[list(group_side)].sum()
+        units_of_sides = [
+            int(in_group[list(group_side)].sum())
             for group_side in (sides_of_pair.first, sides_of_pair.second)
-        )
+        ]
+        fewest_units.append(min(units_of_sides))
+        inverse_sizes = sum(1 / n_units for n_units in units_of_sides)
         covariance = linearised.T @ linearised / max(n_clusters - 1, 1) * inverse_sizes
         variance = np.diag(covariance).copy()
         std_errors = np.sqrt(variance)
@@ -705,4 +715,4 @@ def cluster_moments(
         correlation = np.clip(covariance / np.outer(error_scale, error_scale), -1.0, 1.0)
         moments.append(_moments_of_sum(np.sqrt(2 / np.pi) * std_errors, variance, correlation))
     centres, scales = np.array(moments).T
-    return centres, scales
+    return centres, _at_least(scales, np.array(fewest_units))

@@ -496,9 +496,10 @@ class MaddResult(Result):
                 seed_words = ""
             else:
                 seed_words = f", seed {settings.seed}"
-            sentences.append(
-                f"p-values: {', '.join(methods)}, {settings.n_resamples:,} resamples{seed_words}."
-            )
+            resamples = f"{settings.n_resamples:,} resamples"
+            if 2 * len(self.comparisons) / (1 - settings.confidence_level) > settings.n_resamples:
+                resamples = f"at least {resamples}"
+            sentences.append(f"p-values: {', '.join(methods)}, {resamples}{seed_words}.")
         if len(self.comparisons) > 1:
             comparison_words = {
                 "all": "All pairs of groups are compared",

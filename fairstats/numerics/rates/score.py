@@ -169,6 +169,13 @@ def _standardise_distance(
     total: float,
     correction: bool,
 ) -> float:
+    """Distance over its standard error.
+
+    0 where N/(N − 1) is no number: groups whose effective cases are not worth one case together
+    exclude nothing.
+    """
+    if correction and total <= 1:
+        return 0.0
     if variance <= 0:
         return 0.0 if abs(distance) < NOT_APART else copysign(inf, distance)
     return distance / sqrt(variance * total / (total - 1) if correction else variance)
@@ -184,7 +191,7 @@ def ratio_limit(
 ) -> float:
     """Lower (side −1) or upper (side 1) end of {ratio : |z(ratio)| ≤ critical}; in [0, ∞]."""
     k0, n0, k1, n1 = table
-    if (k1 if side > 0 else k0) == 0:
+    if (k1 if side > 0 else k0) == 0 or (correction and n0 + n1 <= 1):
         return inf if side > 0 else 0.0
     if k1 == 0:
         center = LOG_SPAN
@@ -454,7 +461,10 @@ def _standardise_distances(
     correction: bool,
 ) -> Floats:
     if correction:
-        variance = variance * total / (total - 1)
+        enough = np.asarray(total) > 1
+        variance = variance * total / np.where(enough, total - 1, 1)
+        if not np.all(enough):
+            variance = np.where(enough, variance, np.inf)
     with np.errstate(divide="ignore", invalid="ignore"):
         z = distance / np.sqrt(variance)
     return np.where(

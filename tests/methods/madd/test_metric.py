@@ -552,7 +552,7 @@ STRETCH = HEADLINE + "the mean of MADD over the stable stretch of h = 1 … 1/10
 TOGETHER = (
     "p-values adjusted by {0} over metric; verdicts hold together over the comparisons ({0})."
 )
-DRAWN = "p-values: exact permutation, 99 resamples, seed 5."
+DRAWN = "p-values: exact permutation, at least 99 resamples, seed 5."
 
 
 def printed_bins(score: np.ndarray, group: np.ndarray, pairs: list[str]) -> list[str]:

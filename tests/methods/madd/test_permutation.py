@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import hypergeom
 
+import fairstats as fs
 from fairstats.ground.scores import label_blind_bins, pooled_bins
 from fairstats.methods.madd import labellings
 from fairstats.methods.madd.curve import curve_of, stable_bandwidth, stable_means
@@ -118,12 +119,49 @@ def test_scores_that_do_not_vary_have_p_1(rng: np.random.Generator) -> None:
     assert (test.pvalue, test.mid_pvalue, test.statistic, test.null_mean) == (1.0, 0.5, 0.0, 0.0)
 
 
+@pytest.mark.filterwarnings("ignore::fairstats.ground.errors.FairstatsWarning")
+def test_what_is_violated_differs_however_few_permutations_are_asked_for() -> None:
+    """Of ten pairs an adjusted p-value of 99 permutations would be at least .10."""
+    rng = np.random.default_rng(2)
+    group = np.repeat(list("abcde"), 60)
+    scores = rng.random(300) ** np.repeat([1, 1, 1, 5, 5], 60)
+    for weights in (None, rng.lognormal(0.0, 0.3, 300)):
+        result = fs.madd(
+            scores, sensitive_features=group, sample_weight=weights, n_resamples=99, rng=1
+        )
+        rows = [*result.comparisons, result.largest]
+        violated = [row.pvalue_adjusted for row in rows if row.verdict == "violated"]
+        assert len(violated) > 4
+        assert max(violated) <= 0.05
+        assert any("at least 99 resamples" in note for note in result.notes())
+
+
 def largest(
     groups: list[Sample], pairs: list[Sides], n: int, rng: np.random.Generator, **how: bool
 ) -> Any:
     found = largest_test(groups, pairs, n, rng, **how)
     assert found is not None
     return found[0]
+
+
+def test_groups_of_one_row_do_not_drown_the_others(rng: np.random.Generator) -> None:
+    """Four groups of two laws beside groups of five rows, two and one: p is what it is without
+    the latter, the smallest of 199 permutations.
+    """
+    sizes = [358, 287, 154, 45, 5, 2, 1]
+    shifts = [0.0, 3.0, 3.0, 0.0, 0.0, 3.0, 0.0]
+    groups = [
+        sample(1 / (1 + np.exp(-rng.normal(shift, 1.0, size))))
+        for size, shift in zip(sizes, shifts, strict=True)
+    ]
+    for n_groups in (4, 7):
+        pairs = [
+            Sides((i,), (j,), label_blind_bins(sizes[i], sizes[j]))
+            for i, j in combinations(range(n_groups), 2)
+        ]
+        test = largest(groups[:n_groups], pairs, 199, rng)
+        assert test.pvalue == 1 / 200
+        assert test.statistic > 10
 
 
 @pytest.mark.parametrize("equal_width", [True, False])

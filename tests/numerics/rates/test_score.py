@@ -23,7 +23,9 @@ from fairstats.numerics.rates.score import (
     difference_limits_of,
     difference_score_statistic,
     difference_statistic,
+    ratio_limit,
     ratio_score_statistic,
+    ratio_statistic,
 )
 from tests.numerics.rates.score_arrays import (
     difference_limits,
@@ -187,6 +189,23 @@ def test_the_interval_is_all_that_is_not_rejected(contrast: str) -> None:
         inside = (low[:, None] <= grid) & (grid <= high[:, None])
         near = np.abs(np.abs(z) - Z) < 1e-9
         assert ((np.abs(z) <= Z) == inside)[~near].all()
+
+
+@pytest.mark.parametrize("total", [0.4, 1.0, 1.0 + 1e-9])
+def test_groups_that_are_not_worth_one_case_exclude_nothing(total: float) -> None:
+    """N/(N − 1) is infinite at N = 1 and negative below; of clusters N may be less than that."""
+    half = total / 2
+    table = (half / 2, half, half, half)
+    assert difference_statistic(table, 0.9, correction=True) == pytest.approx(0.0, abs=1e-3)
+    assert ratio_statistic(table, 3.0, correction=True) == pytest.approx(0.0, abs=1e-3)
+    for number in (1, 40):  # one by one, and all at once
+        low, high = difference_limits_of(
+            np.tile(table, (number, 1)), 2.0, np.zeros(number, dtype=bool)
+        )
+        assert (low <= -1 + 1e-9).all()
+        assert (high >= 1 - 1e-9).all()
+    assert ratio_limit(table, 2.0, correction=True, side=-1) < 1e-9
+    assert ratio_limit(table, 2.0, correction=True, side=1) > 1e9
 
 
 def test_the_largest_tables_keep_their_digits() -> None:
