@@ -119,7 +119,12 @@ class RateEstimates:
         )
 
     def contrast_degrees(
-        self, i: int, j: int, *, contrast: Contrast, linear: bool = False
+        self,
+        i: int,
+        j: int,
+        *,
+        contrast: Contrast,
+        linear: bool = False,
     ) -> float:
         """Degrees of freedom of a contrast under weights or clusters, infinite without.
 
