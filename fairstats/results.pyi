@@ -33,6 +33,7 @@ from fairstats.methods.rates.numbers.result import NumberRatioResult as NumberRa
 from fairstats.methods.rates.planning import PowerResult as PowerResult
 from fairstats.methods.rates.result import ComparisonResult as ComparisonResult
 from fairstats.methods.rates.result import DifferenceResult as DifferenceResult
+from fairstats.methods.rates.result import OddsRatioResult as OddsRatioResult
 from fairstats.methods.rates.result import RatioResult as RatioResult
 from fairstats.methods.rates.stratified_result import (
     StratifiedDifferenceResult as StratifiedDifferenceResult,

@@ -25,10 +25,22 @@ from fairstats.ground.errors import InputError
 
 #: Cells of a confusion matrix, in the order of every count table.
 CELLS = ("tp", "fp", "fn", "tn")
-Contrast = Literal["ratio", "difference", "gap"]
+Contrast = Literal["ratio", "difference", "odds_ratio", "gap"]
 _Entry = TypeVar("_Entry")
 #: Contrast → how a metric's name ends.
-ENDINGS: dict[Contrast, str] = {"ratio": "_ratio", "difference": "_difference", "gap": "_max"}
+ENDINGS: dict[Contrast, str] = {
+    "ratio": "_ratio",
+    "difference": "_difference",
+    "odds_ratio": "_odds_ratio",
+    "gap": "_max",
+}
+#: Contrast → what it is called.
+CONTRAST_WORDS: dict[Contrast, str] = {
+    "ratio": "ratio",
+    "difference": "difference",
+    "odds_ratio": "odds ratio",
+    "gap": "largest gap",
+}
 #: All that a formula may call; without builtins there is nothing else to reach.
 _ALLOWED_FUNCTIONS: dict[str, Any] = {"__builtins__": {}, "sqrt": np.sqrt}
 
@@ -341,7 +353,7 @@ def derive_metric(stem: str, contrast: Contrast) -> Metric:
         if stem in CRITERIA
         else ((stem,), RATES[stem].title)
     )
-    contrast_words = {"ratio": "ratio", "difference": "difference", "gap": "largest gap"}[contrast]
+    contrast_words = CONTRAST_WORDS[contrast]
     formulas = "; ".join(RATES[rate_name].formula for rate_name in rates)
     has_components = len(rates) > 1 and contrast != "gap"
     return Metric(

@@ -31,11 +31,11 @@ VERDICTS: tuple[Verdict, ...] = ("violated", "undecided", "insufficient evidence
 def fair_range(scale: str, size: float) -> tuple[float, float]:
     """The values that count as fair.
 
-    Of a "ratio" from a threshold θ to 1/θ, of a "difference" within ± a margin.
+    Of a "ratio" or "odds_ratio" from a threshold θ to 1/θ, of a "difference" within ± a margin.
 
     A "gap" (a size that cannot be negative: largest gap, area, MADD) lies below a margin.
     """
-    if scale == "ratio":
+    if scale in ("ratio", "odds_ratio"):
         return size, 1 / size
     # 0 − 0 is 0, where −0 would be written "-0"
     return (0.0 - size if scale == "difference" else -math.inf), size

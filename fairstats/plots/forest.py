@@ -31,7 +31,14 @@ _LONGEST_LABEL = 48
 #: No axis reaches further than this, whatever the intervals do.
 _RATIO_REACH = 16.0
 #: Scale → what the axis shows.
-_SCALE_WORDS = {"ratio": "Ratio", "difference": "Difference", "maximum": "Size"}
+_SCALE_WORDS = {
+    "ratio": "Ratio",
+    "odds_ratio": "Odds ratio",
+    "difference": "Difference",
+    "maximum": "Size",
+}
+#: Those with a logarithmic axis.
+_RATIOS = ("ratio", "odds_ratio")
 #: Verdict → mark beside the number.
 MARKS = {"violated": "✗", "satisfied": "✓", "undecided": "?", "insufficient evidence": "–"}
 
@@ -65,7 +72,7 @@ def forest_plot(result_or_results: Any, *, ax: Axes | None = None) -> Axes:
     ax = axes_or_new(ax, figsize=(7.2, max(height, 2.2)))
     threshold = float(results[0].settings.limit)
     axis_low, axis_high = _axis_reach(lines, scale, threshold)
-    if scale == "ratio":
+    if scale in _RATIOS:
         _set_logarithmic_axis(ax, axis_low, axis_high, threshold)
     ax.set_xlim(axis_low, axis_high)
     _draw_reference_lines(ax, scale, threshold, (axis_low, axis_high))
@@ -138,7 +145,7 @@ def _axis_reach(comparisons: Sequence[Any], scale: str, threshold: float) -> tup
         for axis_value in (comparison.estimate, *comparison.confidence_interval):
             if math.isfinite(axis_value):
                 values.append(axis_value)
-    if scale == "ratio":
+    if scale in _RATIOS:
         values_within_reach = []
         for axis_value in values:
             if axis_value > 0:
@@ -175,7 +182,7 @@ def _draw_reference_lines(
     reach: tuple[float, float],
 ) -> None:
     """Band of what passes, thresholds, line of equality."""
-    if scale == "ratio":
+    if scale in _RATIOS:
         range_ends = (min(threshold, 1 / threshold), max(threshold, 1 / threshold))
         equality = 1.0
     else:

@@ -60,7 +60,7 @@ compare_row <- function(of, i, j, name, groups, contrast, method, options, clust
     p_below = NaN, p_above = NaN, p_inside = NaN)
   r <- of$rate[c(i, j)]
   if (!all(is.finite(r))) return(row)
-  if (contrast == "ratio" && all(r == 0)) {
+  if ((contrast != "difference" && all(r == 0)) || (contrast == "odds_ratio" && all(r == 1))) {
     row[c("ci_low", "ci_high", "bound_low", "bound_high")] <- c(0, Inf, 0, Inf)
     return(row)
   }
@@ -68,7 +68,7 @@ compare_row <- function(of, i, j, name, groups, contrast, method, options, clust
   if (method %in% ANYTIME_METHODS) return(anytime_row(row, of, i, j, contrast, options, options$count))
   way <- chosen_method(of, i, j, contrast, method, clustered)
   if (is.na(way)) return(row)
-  threshold <- if (contrast == "ratio") options$threshold else options$margin
+  threshold <- if (contrast == "difference") options$margin else options$threshold
   exact <- exactly(metric_of_pair(of, i, j), i, j, way, options$error)
   found <- compare_pair(of, i, j, contrast, way, exact, critical, threshold, level)
   row$method <- if (exact) "exact unconditional" else way
@@ -130,6 +130,11 @@ metric_rows <- function(cells, pairs, metric, options) {
     cell_metric(cells$totals, rate, cells$rows, cells$scatter, cells$units, cells$squares, cells$clustered)
   })
   contrast <- metric$contrast
+  if (contrast == "odds_ratio") {
+    if (!all(vapply(values, function(v) length(v$parts) == 1L, NA)))
+      stop_argument("metric", metric$name, "an odds ratio of rates, which are successes among cases")
+    if (!is.null(options$method) && options$method != "score") stop_argument("method", options$method, '"score"')
+  }
   if (watched) check_watchable(metric, values, cells, pairs, options)
   family <- pairs
   chosen_among <- 0

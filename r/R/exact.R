@@ -62,7 +62,7 @@ computed_answer <- function(memory, table, contrast, null, alternative) {
   # z rises with the count of the group and falls with that of the reference: for each count of the smaller group the
   # extreme counts of the other are a run from one end
   # (of two equal groups the one that the null says to have the larger rate counts as the larger group)
-  turned <- if (contrast == "ratio") 1 / null else -null
+  turned <- if (contrast == "difference") -null else 1 / null
   swap <- n0 > n1 || (n0 == n1 && (k0 > k1 || (k0 == k1 && null < turned)))
   few <- if (swap) n1 else n0
   many <- if (swap) n0 else n1
@@ -96,12 +96,17 @@ computed_answer <- function(memory, table, contrast, null, alternative) {
   list(p = min(best$value + EXACT_GAMMA, 1), null = null, swap = swap, up_to = up_to, from = from, rate = best$rate)
 }
 
-is_inner_null <- function(contrast, null) if (contrast == "ratio") null > 0 && is.finite(null) else abs(null) < 1
+is_inner_null <- function(contrast, null)
+  if (contrast == "difference") abs(null) < 1 else null > 0 && is.finite(null)
 
 # Rate of the smaller group where that of the larger one is q and the contrast, group against reference, is `null`;
 # `swap`: the group is the larger one.
 other_rate <- function(q, contrast, null, swap) {
   if (contrast == "ratio") return(if (swap) q / null else q * null)
+  if (contrast == "odds_ratio") {
+    factor <- if (swap) 1 / null else null
+    return(q * factor / (1 - q + q * factor))
+  }
   if (swap) q - null else q + null
 }
 
@@ -123,7 +128,7 @@ larger_group <- function(memory, k, n, swap) {
 # The largest probability of counts up to `up_to` and from `from` on, over the rates that the null hypothesis allows.
 largest_probability <- function(larger, few, up_to, from, contrast, null, swap) {
   allowed <- nuisance_range(contrast, null)
-  if (swap) allowed <- if (contrast == "ratio") allowed * null else allowed + null
+  if (swap && contrast != "odds_ratio") allowed <- if (contrast == "ratio") allowed * null else allowed + null
   allowed <- asin(sqrt(pmin(pmax(allowed, 0), 1)))
   ends <- larger$ends
   if (ends[1L] >= allowed[2L] || ends[2L] <= allowed[1L]) {
@@ -241,7 +246,7 @@ exact_evidence <- function(cells, contrast, fair, shows, limits) {
 
 # p-value of equal rates by the exact test.
 exact_equality <- function(cells, contrast)
-  exact_pvalue(cells[1L], cells[2L], cells[3L], cells[4L], contrast, if (contrast == "ratio") 1 else 0, "two-sided")
+  exact_pvalue(cells[1L], cells[2L], cells[3L], cells[4L], contrast, if (contrast == "difference") 0 else 1, "two-sided")
 
 # One-sided limits, each with this error; anchors: null values on the side of which each limit lies as their own p-values
 # say.
@@ -253,7 +258,7 @@ exact_one_sided <- function(cells, contrast, anchors, error) c(
 # Two-sided interval: what the two-sided exact test does not reject, around the estimate; of equality it says what the
 # test says.
 exact_interval <- function(k0, n0, k1, n1, contrast, level = 0.95) {
-  equal <- if (contrast == "ratio") 1 else 0
+  equal <- if (contrast == "difference") 0 else 1
   limit <- function(side) exact_limit(c(k0, n0, k1, n1), contrast, "two-sided", side, 1 - level, equal)
   c(limit(-1), limit(1))
 }
@@ -278,7 +283,7 @@ LARGE_JUMP <- 0.1
 # goes back and forth over the error there are several limits: the anchors decide (null values beyond which the limit
 # lies where they are kept, and within which it lies where they are rejected), then the outermost one that shows.
 exact_limit <- function(table, contrast, alternative, side, error, anchors) {
-  ratio <- contrast == "ratio"
+  ratio <- contrast != "difference"
   outermost <- if (ratio) (if (side > 0) Inf else 0) else side
   if (is_unlimited(table, contrast, side)) return(outermost)
   to <- if (ratio) log else function(x) 2 * atanh(pmax(-1 + 1e-15, pmin(1 - 1e-15, x)))
@@ -388,14 +393,19 @@ range_of_ends <- function(x) x[c(1L, length(x))]
 is_unlimited <- function(table, contrast, side) {
   k <- table[c(1L, 3L)]
   if (contrast == "ratio") return(k[if (side > 0) 2L else 1L] == 0)
+  if (contrast == "odds_ratio") {
+    failures <- table[c(2L, 4L)] - k
+    return(if (side > 0) k[2L] == 0 || failures[1L] == 0 else k[1L] == 0 || failures[2L] == 0)
+  }
   all(k == if (side > 0) c(table[2L], 0) else c(0, table[4L]))
 }
 
 # The contrast of the observed rates on the scale of the search: infinite at an end of a ratio's range.
 estimate_on_scale <- function(table, contrast, to) {
   if (contrast == "difference") return(to(table[1L] / table[2L] - table[3L] / table[4L]))
-  above <- table[1L] * table[4L]
-  below <- table[3L] * table[2L]
+  odds <- contrast == "odds_ratio"
+  above <- table[1L] * (table[4L] - if (odds) table[3L] else 0)
+  below <- table[3L] * (table[2L] - if (odds) table[1L] else 0)
   if (above == 0 || below == 0) return(if (above > 0) Inf else -Inf)
   log(above / below)
 }
@@ -409,12 +419,15 @@ about_limit <- function(table, contrast, side, error, two_sided, estimate, to, b
   if (contrast == "ratio") {
     centre <- log(r[1L] / r[2L])
     s <- sqrt(sum(v / r^2))
+  } else if (contrast == "odds_ratio") {
+    centre <- log(r[1L] / (1 - r[1L])) - log(r[2L] / (1 - r[2L]))
+    s <- sqrt(sum(v / (r * (1 - r))^2))
   } else {
     centre <- to(r[1L] - r[2L])
     s <- sqrt(sum(v)) * 2 / (1 - (r[1L] - r[2L])^2)
   }
   wald <- list(start = centre + side * critical * s, error = s)
-  if (critical <= 0.5) return(wald)
+  if (critical <= 0.5 || contrast == "odds_ratio") return(wald)
   excess <- function(x) critical + side * score_z(table[1L], table[2L], table[3L], table[4L], contrast, back(x), FALSE)
   inner <- if (is.finite(estimate)) estimate else wald$start - side * (critical + 0.5) * s
   outer <- wald$start + side * (0.5 + 0.5 * critical) * s

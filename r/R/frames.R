@@ -21,8 +21,8 @@
 #' @param agg `NULL`: signed differences against the reference; `"max"`: the largest gap between any
 #'   two groups, with a simultaneous interval whose critical value is simulated.
 #' @param metric A metric of the table that R and Python share (`inst/metrics.json`):
-#'   `"disparate_impact"`, ..., or a rate with `_ratio`, `_difference` or `_max`: `"fnr_ratio"`,
-#'   `"f1_difference"`, `"balanced_accuracy_max"`. What is neither a rate nor a mean of rates is
+#'   `"disparate_impact"`, ..., or a rate with `_ratio`, `_difference`, `_odds_ratio` or `_max`:
+#'   `"fnr_ratio"`, `"f1_difference"`, `"tpr_odds_ratio"`, `"balanced_accuracy_max"`. What is neither a rate nor a mean of rates is
 #'   compared by the delta method.
 #' @param reference Reference group, by default the largest; `"highest"` is the group with the
 #'   highest rate, which the data choose: intervals and adjusted p-values then hold over all pairs.

@@ -4,6 +4,7 @@
 # above it: Miettinen and Nurminen (1985), Statistics in Medicine 4, 213-226; without the factor N / (N - 1) Koopman
 # (1984), Biometrics 40, 513-517, and Mee (1984), Biometrics 40, 1175-1176. Many tables at once.
 score_z <- function(k0, n0, k1, n1, contrast, null, correction = TRUE) {
+  if (contrast == "odds_ratio") return(odds_ratio_z(k0, n0, k1, n1, null, correction))
   ratio <- contrast == "ratio"
   rates <- constrained_rates(k0, n0, k1, n1, contrast, null)
   p <- rates$p1
@@ -16,6 +17,29 @@ score_z <- function(k0, n0, k1, n1, contrast, null, correction = TRUE) {
   none <- which(variance <= 0)
   z[none] <- ifelse(abs(distance[none]) < 1e-14, 0, sign(distance[none]) * Inf)
   z
+}
+
+# z of an odds ratio, with the counts that are expected under it (Cornfield 1956, Proceedings of the Third Berkeley
+# Symposium 4, 135-148): each of the four by its own equation, so that none loses digits beside another.
+odds_ratio_z <- function(k0, n0, k1, n1, null, correction) {
+  hits <- k0 + k1
+  n <- n0 + n1
+  hits_of_group <- expected_count(n0, n1, hits, null)
+  inverse <- 1 / hits_of_group + 1 / expected_count(n0, n1, n - hits, 1 / null) +
+    1 / expected_count(n1, n0, hits, 1 / null) + 1 / expected_count(n1, n0, n - hits, null)
+  z <- (k0 - hits_of_group) * sqrt(inverse)
+  if (correction) z <- z * sqrt((n - 1) / n)
+  z[hits == 0 | hits == n] <- 0
+  z
+}
+
+# The count x of the first group with x(n1 - h + x) = psi (n0 - x)(h - x).
+expected_count <- function(n0, n1, hits, psi) {
+  square <- 1 - psi
+  middle <- n1 - hits + psi * (n0 + hits)
+  last <- psi * n0 * hits
+  root <- sqrt(pmax(middle^2 + 4 * square * last, 0))
+  ifelse(middle > 0, 2 * last / (middle + root), (root - middle) / (2 * square))
 }
 
 # Both rates where the likelihood is largest under the null hypothesis: p0 of the group, p1 of the reference. The root
@@ -79,15 +103,20 @@ root_of_difference <- function(k0, n0, k1, n1, null) {
 }
 
 # Where the rate of the reference may lie under the null hypothesis.
-nuisance_range <- function(contrast, null)
+nuisance_range <- function(contrast, null) {
+  if (contrast == "odds_ratio") return(c(0, 1))
   if (contrast == "ratio") c(0, min(1, 1 / null)) else c(max(0, -null), min(1, 1 - null))
+}
 
 # Ends (side -1 and 1) at a critical value and z at a null value by the score; `continuity`: half a step of the
 # difference.
 score_method <- function(k0, n0, k1, n1, contrast, correction, continuity = FALSE) {
   force(continuity) # limits are asked for later, when the caller may have gone on to another table
-  ratio <- contrast == "ratio"
-  centre <- if (ratio) (k0 / n0) / (k1 / n1) else k0 / n0 - k1 / n1
+  ratio <- contrast != "difference"
+  # what a ratio is made of; of an odds ratio the products of counts
+  above <- if (contrast == "odds_ratio") k0 * (n1 - k1) else k0 / n0
+  below <- if (contrast == "odds_ratio") k1 * (n0 - k0) else k1 / n1
+  centre <- if (ratio) above / below else above - below
   z <- function(null) {
     plain <- score_z(k0, n0, k1, n1, contrast, null, correction)
     if (!continuity) return(plain)
@@ -99,9 +128,9 @@ score_method <- function(k0, n0, k1, n1, contrast, correction, continuity = FALS
   to <- if (ratio) exp else identity
   bounded <- function(x) max(-1e6, min(1e6, z(to(x))))
   edge <- if (ratio) 40 else 1 - 1e-14
-  from <- if (!ratio) centre else if (k0 > 0 && k1 > 0) log(k0 / n0) - log(k1 / n1) else if (k1 == 0) edge else -edge
+  from <- if (!ratio) centre else if (above > 0 && below > 0) log(above) - log(below) else if (below == 0) edge else -edge
   end <- function(critical, side) {
-    open <- if (ratio) (if (side < 0) k0 else k1) == 0 else side * bounded(side * edge) >= -critical
+    open <- if (ratio) (if (side < 0) above else below) == 0 else side * bounded(side * edge) >= -critical
     if (open) return(if (!ratio) side else if (side < 0) 0 else Inf)
     to(root_between(function(x) bounded(x) + side * critical, min(side * edge, from), max(side * edge, from)))
   }

@@ -3,7 +3,7 @@
 
 CELLS <- c("tp", "fp", "fn", "tn")
 # Contrast -> how the name of a metric ends that is made of a rate.
-ENDINGS <- c(ratio = "_ratio", difference = "_difference", gap = "_max")
+ENDINGS <- c(ratio = "_ratio", difference = "_difference", odds_ratio = "_odds_ratio", gap = "_max")
 
 # Entries by name: registry("rates"), registry("criteria"), registry("metrics").
 registry <- local({

@@ -180,17 +180,21 @@ smallest_cell <- function(cells) min(cells[1L], cells[2L] - cells[1L], cells[3L]
 # Estimate and standard error of a pair; for a ratio also that of its logarithm.
 pair_estimate <- function(metric, i, j, contrast) {
   r <- metric$rate[c(i, j)]
-  ratio <- contrast == "ratio"
-  gradient <- if (ratio) c(1, -1) / r else c(1, -1)
+  ratio <- contrast != "difference"
+  gradient <- c(1, -1) / spread_of_terms(r, contrast)
   s <- sqrt(max(0, sum(outer(gradient, gradient) * metric$covariance[c(i, j), c(i, j)])))
-  estimate <- if (ratio) r[1L] / r[2L] else r[1L] - r[2L]
+  odds <- if (contrast == "odds_ratio") r / (1 - r) else r
+  estimate <- if (ratio) odds[1L] / odds[2L] else r[1L] - r[2L]
   on_scale <- if (!ratio) s else if (is.finite(estimate) && estimate > 0) estimate * s else NaN
   list(estimate = estimate, s = s, std_error = on_scale)
 }
 
-# Variances of both terms of a contrast, of log rates for a ratio.
-pair_terms <- function(variance, rate, i, j, contrast)
-  variance[c(i, j)] / (if (contrast == "ratio") rate[c(i, j)]^2 else 1)
+# What the standard error of a rate is divided by on the scale of a contrast: r for log r, r(1 - r) for the log odds.
+spread_of_terms <- function(rate, contrast)
+  switch(contrast, ratio = rate, odds_ratio = rate * (1 - rate), rep(1, length(rate)))
+
+# Variances of both terms of a contrast, of log rates or log odds for ratios.
+pair_terms <- function(variance, rate, i, j, contrast) variance[c(i, j)] / spread_of_terms(rate[c(i, j)], contrast)^2
 
 # Whether a comparison of two groups has to do with clusters or unequal weights.
 is_uneven <- function(metric, i, j) is.finite(metric$df) && (metric$clustered || !all(metric$even[c(i, j)]))
@@ -294,7 +298,7 @@ widest_method <- function(methods) {
 
 # Ends of the values that count as fair: a ratio against a threshold in (0, 1], a difference against a margin.
 fair_range <- function(contrast, threshold)
-  if (contrast == "ratio") c(threshold, 1 / threshold) else c(-threshold, threshold)
+  if (contrast == "difference") c(-threshold, threshold) else c(threshold, 1 / threshold)
 
 # p-values of a quantity below, above and inside its fair range, from z at both ends, and the critical value of the
 # one-sided limits that belong to them. At an end of a range of d standard errors z is beyond -c or c with probability
@@ -353,7 +357,7 @@ compare_pair <- function(metric, i, j, contrast, method, exact, critical, thresh
   }
   out[sides] <- shows[sides]
   out[c("bound_low", "bound_high")] <- as.list(limits)
-  z <- c(both[1L], if (contrast == "ratio") c(both[1L], by$z(1)) else c(both[2L], by$z(0)))
+  z <- c(both[1L], if (contrast == "difference") c(both[2L], by$z(0)) else c(both[1L], by$z(1)))
   out[paste0("z_", tests)] <- z
   p <- c(stats::pt(z[1L], df), stats::pt(z[2L], df, lower.tail = FALSE), 2 * stats::pt(-abs(z[3L]), df))
   out[paste0("p_", tests)] <- p
@@ -408,7 +412,7 @@ critical_values <- function(metrics, cells, pairs, contrast, simultaneous, level
   joint <- NULL
   if (count > 1 && simultaneous == "max-z") {
     slopes <- do.call(rbind, lapply(metrics, function(m) {
-      on_scale <- m$influence / (if (contrast == "ratio") m$rate else 1)
+      on_scale <- m$influence / spread_of_terms(m$rate, contrast)
       on_scale[pairs[, 1L], , drop = FALSE] - on_scale[pairs[, 2L], , drop = FALSE]
     }))
     if (all(is.finite(slopes))) joint <- max_z(cell_covariance(slopes, cells$totals, cells$scatter, cells$units), df)

@@ -332,7 +332,7 @@ strata_notes <- function(rows) {
 # Whether a metric has an adjusted version: ratios and differences of rates, and differences of their means.
 can_be_adjusted <- function(metric) {
   parts <- lengths(lapply(metric$rates, function(rate) as_metric(rate, 4L)$parts))
-  length(parts) > 0L && metric$contrast != "gap" &&
+  length(parts) > 0L && !(metric$contrast %in% c("gap", "odds_ratio")) &&
     all(parts == 1L | (parts > 1L & metric$contrast == "difference"))
 }
 

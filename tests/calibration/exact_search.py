@@ -26,7 +26,11 @@ from scipy.special import bdtr, ndtr
 from fairstats.ground.verdict import fair_range
 from fairstats.numerics.rates.binomial import binomial_masses
 from fairstats.numerics.rates.region import first_true
-from fairstats.numerics.rates.score import difference_score_statistic, ratio_score_statistic
+from fairstats.numerics.rates.score import (
+    difference_score_statistic,
+    odds_ratio_score_statistic,
+    ratio_score_statistic,
+)
 from fairstats.numerics.rates.switch import needs_exact
 
 RESULTS = Path(__file__).parent / "results" / "exact_search.json"
@@ -75,7 +79,14 @@ RANGES = (
     ("difference", 0.1),
     ("difference", 0.2),
 )
+#: Of odds ratios, which are searched by themselves (`tests/numerics/rates/test_switch.py`).
+ODDS_RATIO_RANGES = (("odds_ratio", 0.5), ("odds_ratio", 0.8), ("odds_ratio", 1.0))
 FAMILIES = (1, 2, 4, 8, 12, 20)
+STATISTICS = {
+    "ratio": ratio_score_statistic,
+    "difference": difference_score_statistic,
+    "odds_ratio": odds_ratio_score_statistic,
+}
 
 
 class Setting(NamedTuple):
@@ -93,7 +104,7 @@ class Setting(NamedTuple):
 
 def evidence(setting: Setting, k: np.ndarray, k0: np.ndarray, verdict: str) -> np.ndarray:
     """p-value of a verdict in the direction of the end, by the score with both directions."""
-    statistic = ratio_score_statistic if setting.contrast == "ratio" else difference_score_statistic
+    statistic = STATISTICS[setting.contrast]
     low, high = fair_range(setting.contrast, setting.size)
     z_low = statistic(k, setting.n, k0, setting.n0, low)
     z_high = statistic(k, setting.n, k0, setting.n0, high)
@@ -101,6 +112,15 @@ def evidence(setting: Setting, k: np.ndarray, k0: np.ndarray, verdict: str) -> n
     outwards = z_low if setting.end == "low" else -z_high
     z = outwards if verdict == "violated" else -outwards
     return ndtr(z) + ndtr(z - width)
+
+
+def rate_of_group(contrast: str, q: np.ndarray, null: float) -> np.ndarray:
+    """Rate of the group where that of the reference is q and the contrast is `null`."""
+    if contrast == "ratio":
+        return q * null
+    if contrast == "odds_ratio":
+        return q * null / (1 - q + q * null)
+    return q + null
 
 
 def errors(setting: Setting, rates: Iterable[float], verdict: str) -> tuple[np.ndarray, np.ndarray]:
@@ -111,7 +131,7 @@ def errors(setting: Setting, rates: Iterable[float], verdict: str) -> tuple[np.n
     low, high = fair_range(setting.contrast, setting.size)
     null = low if setting.end == "low" else high
     q = np.array(list(rates))
-    p = q * null if setting.contrast == "ratio" else q + null
+    p = rate_of_group(setting.contrast, q, null)
     possible = (p > 0) & (p < 1)
     q = q[possible]
     p = p[possible]
@@ -156,11 +176,13 @@ def _shown_of_each(
 
 
 def settings(
-    sizes: dict[int, tuple[int, ...]], families: Iterable[int] = FAMILIES
+    sizes: dict[int, tuple[int, ...]],
+    families: Iterable[int] = FAMILIES,
+    ranges: Iterable[tuple[str, float]] = RANGES,
 ) -> Iterator[Setting]:
     """All settings of a grid of group sizes by reference size."""
     pairs = [(n, n0) for n0, groups in sizes.items() for n in groups]
-    for (contrast, size), (n, n0), groups, end in product(RANGES, pairs, families, ("low", "high")):
+    for (contrast, size), (n, n0), groups, end in product(ranges, pairs, families, ("low", "high")):
         yield Setting(contrast, size, end, n, n0, groups)
 
 
@@ -170,7 +192,7 @@ def expected_cell(setting: Setting, q: float) -> float:
     """
     low, high = fair_range(setting.contrast, setting.size)
     null = low if setting.end == "low" else high
-    p = q * null if setting.contrast == "ratio" else q + null
+    p = rate_of_group(setting.contrast, q, null)
     pooled = (setting.n * p + setting.n0 * q) / (setting.n + setting.n0)
     return min(setting.n, setting.n0) * min(pooled, 1 - pooled)
 
@@ -181,7 +203,7 @@ def search(every: Iterable[Setting]) -> list[dict[str, object]]:
     for setting in every:
         for verdict in ("violated", "satisfied"):
             if verdict == "satisfied" and setting.size == (
-                1.0 if setting.contrast == "ratio" else 0.0
+                0.0 if setting.contrast == "difference" else 1.0
             ):
                 continue
             for q, error in zip(*errors(setting, RATES, verdict), strict=True):

@@ -160,7 +160,7 @@ def decide_at_every_look(
     i, j = pair
     if settings.method == ANYTIME and (lacking := _name_lacking_cases(estimates, pair)):
         return Refused(ANYTIME, lacking)
-    estimate, _ = estimates.contrast(i, j, ratio=contrast == "ratio")
+    estimate, _ = estimates.contrast(i, j, contrast=contrast)
     mixture: MixtureOfNormals | MixtureOfCounts
     if settings.method == ANYTIME:
         planned = settings.planned

@@ -149,7 +149,7 @@ def _distance_in_std_errors(low_end: tuple[float, Score], high_end: tuple[float,
 def bounded_rate(name: str) -> Rate | None:
     """The rate behind a metric whose worst-case bounds are known; None for any other metric."""
     metric = find_metric(name)
-    if metric is None or metric.contrast == "gap" or not metric.rates:
+    if metric is None or metric.contrast in ("gap", "odds_ratio") or not metric.rates:
         return None
     rate = RATES[metric.rates[0]]
     if rate.no_bounds or (rate.parts and metric.contrast == "ratio"):

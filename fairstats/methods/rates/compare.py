@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -27,13 +27,19 @@ from fairstats.methods.rates.decision import (
     decide_exactly,
     exact_pair,
 )
-from fairstats.methods.rates.estimates import RateEstimates, estimate_rate, joint_covariance
+from fairstats.methods.rates.estimates import (
+    RateEstimates,
+    estimate_rate,
+    joint_covariance,
+    spread_of_terms,
+)
 from fairstats.methods.rates.maxima import MaximumResult, largest_gap
 from fairstats.methods.rates.pair import Refused, pair_method
 from fairstats.methods.rates.result import (
     ANYTIME_METHODS,
     DifferenceResult,
     Inference,
+    OddsRatioResult,
     RateComparison,
     RatioResult,
     as_family,
@@ -49,7 +55,14 @@ from fairstats.methods.rates.setup import (
 from fairstats.methods.rates.stratified import adjusted, check_adjustable
 from fairstats.numerics.rates.score import Contrast
 
-_Result = TypeVar("_Result", bound=RatioResult | DifferenceResult | MaximumResult)
+_Compared: TypeAlias = RatioResult | DifferenceResult | OddsRatioResult
+_Result = TypeVar("_Result", bound=_Compared | MaximumResult)
+#: What the comparisons of a contrast are returned as.
+RESULT_CLASSES: dict[Contrast, type[_Compared]] = {
+    "ratio": RatioResult,
+    "difference": DifferenceResult,
+    "odds_ratio": OddsRatioResult,
+}
 
 
 def run(name: str, arguments: RateArguments) -> _Result:  # type: ignore[type-var]
@@ -77,7 +90,7 @@ def compare_metric(
     rng: Any = None,
     *,
     strata: StratumCounts | None = None,
-) -> RatioResult | DifferenceResult | MaximumResult:
+) -> _Compared | MaximumResult:
     """Compare the rates of a metric over all groups of a table, and warn of what could not be
     computed.
 
@@ -109,14 +122,14 @@ def compare_estimates(
     settings: Inference,
     reference: Hashable | None,
     rng: Any = None,
-) -> RatioResult | DifferenceResult:
+) -> _Compared:
     """Compare estimated rates, those of one metric in one family.
 
     The reference counts as chosen by the data where it is "highest", or the settings have that
     rule.
     """
     check_watchable(metric, table, settings, reference)
-    contrast: Contrast = "ratio" if metric.contrast == "ratio" else "difference"
+    contrast = contrast_of_metric(metric)
     reference_index, rule_of_reference = find_reference(
         table.groups, reference, sizes=table.group_sizes, rates=estimates[0].rate
     )
@@ -184,10 +197,15 @@ def compare_estimates(
         metric.title,
         "statsmodels" if smooth else "numpy",
     )
-    return warned(
-        RatioResult(*result_fields) if contrast == "ratio" else DifferenceResult(*result_fields),
-        metric.name,
-    )
+    result = RESULT_CLASSES[contrast](*result_fields)
+    return warned(result, metric.name)
+
+
+def contrast_of_metric(metric: Metric) -> Contrast:
+    """How a metric compares two rates; a largest gap is made of differences."""
+    if metric.contrast == "gap":
+        return "difference"
+    return metric.contrast
 
 
 def _joint_law_of_contrasts(
@@ -208,11 +226,12 @@ def _joint_law_of_contrasts(
         )
     elif not (table.weighted or estimates[0].smooth):
         covariance = np.diag(covariance)  # independent groups
-    if contrast == "ratio":
+    if contrast != "difference":
         all_rates = np.concatenate([rate_estimates.rate for rate_estimates in estimates])
+        spread = spread_of_terms(all_rates, contrast)
         with np.errstate(divide="ignore", invalid="ignore"):
             covariance = covariance / (
-                all_rates**2 if covariance.ndim == 1 else np.outer(all_rates, all_rates)
+                spread**2 if covariance.ndim == 1 else np.outer(spread, spread)
             )
     if covariance.ndim == 1:
         variance = covariance
@@ -277,12 +296,8 @@ class _FamilyOptions:
         )
         if without := without_cases(estimates, pair):
             return replace(empty_comparison, note=without), Evidence()
-        if contrast == "ratio" and estimates.successes[i] == 0 and estimates.successes[j] == 0:
-            rate_title = estimates.rate_of.title
-            note = (
-                f"{empty_comparison.group} and {empty_comparison.reference}: "
-                f"{rate_title} 0 in both; 0/0 can be any ratio."
-            )
+        if undefined := _without_ratio(estimates, pair, contrast):
+            note = f"{empty_comparison.group} and {empty_comparison.reference}: {undefined}"
             unbounded = Interval(0.0, float("inf"), settings.confidence_level, "score")
             return replace(
                 empty_comparison,
@@ -290,7 +305,7 @@ class _FamilyOptions:
                 confidence_interval=unbounded,
                 bounds=unbounded,
             ), Evidence()
-        estimate, std_error = estimates.contrast(i, j, ratio=contrast == "ratio")
+        estimate, std_error = estimates.contrast(i, j, contrast=contrast)
         if settings.method in ANYTIME_METHODS:
             comparison = replace(empty_comparison, estimate=estimate, std_error=std_error)
             watched = decide_at_every_look(
@@ -324,6 +339,19 @@ class _FamilyOptions:
         else:
             decision = decide_exactly(exact_tests, chosen_method, contrast, settings, self.levels)
         return _with_decision(comparison, decision), decision.evidence
+
+
+def _without_ratio(estimates: RateEstimates, pair: tuple[int, int], contrast: Contrast) -> str:
+    """Why counts of a pair leave a ratio open, in words; empty where they do not."""
+    if contrast == "difference":
+        return ""
+    rates = estimates.rate[list(pair)]
+    title = estimates.rate_of.title
+    if (estimates.successes[list(pair)] == 0).all():
+        return f"{title} 0 in both; 0/0 can be any ratio."
+    if contrast == "odds_ratio" and (rates == 1).all():
+        return f"{title} 1 in both, without any odds against; 0/0 can be any ratio."
+    return ""
 
 
 def _with_decision(comparison: RateComparison, decision: PairDecision) -> RateComparison:

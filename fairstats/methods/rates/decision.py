@@ -33,7 +33,7 @@ from fairstats.numerics.rates.exact import (
     exact_pvalue,
     exact_row,
 )
-from fairstats.numerics.rates.score import Contrast, Table, difference_statistic, ratio_statistic
+from fairstats.numerics.rates.score import Contrast, Table, score_statistic
 from fairstats.numerics.rates.switch import needs_exact, smallest_expected
 
 EXACT = "exact unconditional"
@@ -42,8 +42,13 @@ EXACTLY = Procedure("exact unconditional, tables ordered by the score", "exact",
 _OPEN_ENDS: dict[Contrast, tuple[float, float]] = {
     "ratio": (0.0, math.inf),
     "difference": (-1.0, 1.0),
+    "odds_ratio": (0.0, math.inf),
 }
-_EQUALITY_OF_CONTRAST: dict[Contrast, float] = {"ratio": 1.0, "difference": 0.0}
+_EQUALITY_OF_CONTRAST: dict[Contrast, float] = {
+    "ratio": 1.0,
+    "difference": 0.0,
+    "odds_ratio": 1.0,
+}
 
 
 @dataclass(frozen=True)
@@ -109,8 +114,8 @@ class ExactPair:
 
     def width(self, contrast: Contrast, fair: tuple[float, float]) -> float:
         """Standard errors in the fair range, by the score."""
-        statistic = ratio_statistic if contrast == "ratio" else difference_statistic
-        return statistic(self.table, fair[0], True) - statistic(self.table, fair[1], True)
+        low, high = (score_statistic(self.table, contrast, end, True) for end in fair)
+        return low - high
 
     def equality(self) -> float:
         """p-value of equal rates: tables with as large a score statistic, on either side, are as
@@ -208,7 +213,7 @@ def decide_by_method(
     ]
     one_sided = settings.alternative != "two-sided"
     interval_ends = by.how.interval(levels[1] if one_sided else levels[0])
-    if bounded or contrast == "ratio":
+    if bounded or contrast != "difference":
         open_ends = _OPEN_ENDS[contrast]
     else:
         open_ends = (-math.inf, math.inf)

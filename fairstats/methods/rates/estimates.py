@@ -15,6 +15,7 @@ from fairstats.ground.checks import Floats
 from fairstats.ground.counts import CellCounts, SelectionCounts
 from fairstats.ground.errors import InputError
 from fairstats.ground.registry import SELECTED, Rate, as_function
+from fairstats.numerics.rates.score import Contrast
 
 #: Rows more in every cell that limits of functions of the cells and of ratios of means are about:
 #: the wider of both. Where a small group is nearly perfect, limits about half a row more err in up
@@ -117,7 +118,14 @@ class RateEstimates:
             parts=unweighted_parts,
         )
 
-    def contrast_degrees(self, i: int, j: int, *, ratio: bool, linear: bool = False) -> float:
+    def contrast_degrees(
+        self,
+        i: int,
+        j: int,
+        *,
+        contrast: Contrast,
+        linear: bool = False,
+    ) -> float:
         """Degrees of freedom of a contrast under weights or clusters, infinite without.
 
         Of effective counts those of the smaller group, u − 1 with u its effective units; of methods
@@ -133,28 +141,28 @@ class RateEstimates:
             smaller = float(units_of_pair.min()) - 1
             return smaller if smaller > 0 else math.nan
         with np.errstate(divide="ignore", invalid="ignore"):
-            variance = self._variances_of_terms(i, j, ratio)
+            variance = self._variances_of_terms(i, j, contrast)
             degrees = variance.sum() ** 2 / np.sum(variance**2 / np.maximum(units_of_pair - 1, 1))
         if np.isfinite(degrees):
             return float(degrees)
         return self.degrees_of_freedom
 
-    def _variances_of_terms(self, i: int, j: int, ratio: bool) -> Floats:
-        """Variances of both terms of a contrast, of log rates for a ratio."""
-        return np.asarray(self.variance[[i, j]] / (self.rate[[i, j]] ** 2 if ratio else 1.0))
+    def _variances_of_terms(self, i: int, j: int, contrast: Contrast) -> Floats:
+        """Variances of both terms of a contrast, of log rates or log odds for ratios."""
+        return np.asarray(self.variance[[i, j]] / spread_of_terms(self.rate[[i, j]], contrast) ** 2)
 
-    def widening(self, i: int, j: int, *, ratio: bool) -> float:
+    def widening(self, i: int, j: int, *, contrast: Contrast) -> float:
         """Factor of the standard error of a contrast in small samples of weighted or clustered
         rows.
         """
         if self.inflation is None:
             return 1.0
-        term_variances = self._variances_of_terms(i, j, ratio)
+        term_variances = self._variances_of_terms(i, j, contrast)
         if term_variances.sum() > 0:
             return math.sqrt(term_variances @ self.inflation[[i, j]] / term_variances.sum())
         return 1.0
 
-    def dependence(self, i: int, j: int, *, ratio: bool) -> float:
+    def dependence(self, i: int, j: int, *, contrast: Contrast) -> float:
         """Standard error of a contrast with all proportions independent, over its own.
 
         1 without clusters.
@@ -164,10 +172,13 @@ class RateEstimates:
         proportions = self.parts or (self,)
         with np.errstate(divide="ignore", invalid="ignore"):
             variance_if_independent = (
-                sum(proportion._variances_of_terms(i, j, ratio).sum() for proportion in proportions)
+                sum(
+                    proportion._variances_of_terms(i, j, contrast).sum()
+                    for proportion in proportions
+                )
                 / len(proportions) ** 2
             )
-        std_error_together = self.std_error(i, j, ratio=ratio)
+        std_error_together = self.std_error(i, j, contrast=contrast)
         # rates that show no variance show nothing that the groups share
         shows_variance = (
             all(proportion.varies[[i, j]].any() for proportion in proportions)
@@ -256,31 +267,35 @@ class RateEstimates:
         successes, cases = self.effective
         return float(successes[i]), float(cases[i]), float(successes[j]), float(cases[j])
 
-    def contrast(self, i: int, j: int, *, ratio: bool) -> tuple[float, float]:
-        """r_i / r_j (NaN for 0/0) or r_i − r_j, with its standard error on this scale (delta
-        method).
+    def contrast(self, i: int, j: int, *, contrast: Contrast) -> tuple[float, float]:
+        """r_i / r_j or the ratio of the odds (NaN for 0/0), or r_i − r_j, with its standard error
+        on this scale (delta method).
         """
         group_rate, reference_rate = self.rate[[i, j]].tolist()
-        if not ratio:
-            return group_rate - reference_rate, self.std_error(i, j, ratio=False)
-        if reference_rate == 0:
-            return (math.inf if group_rate > 0 else math.nan), math.nan
-        return group_rate / reference_rate, group_rate / reference_rate * self.std_error(
-            i, j, ratio=True
-        )
+        std_error = self.std_error(i, j, contrast=contrast)
+        if contrast == "difference":
+            return group_rate - reference_rate, std_error
+        numerator = group_rate
+        denominator = reference_rate
+        if contrast == "odds_ratio":
+            numerator *= 1 - reference_rate
+            denominator *= 1 - group_rate
+        if denominator == 0:
+            return (math.inf if numerator > 0 else math.nan), math.nan
+        return numerator / denominator, numerator / denominator * std_error
 
-    def std_error(self, i: int, j: int, *, ratio: bool) -> float:
-        """Of r_i − r_j, or of log(r_i / r_j); NaN where it is not defined."""
-        group_rate, reference_rate = self.rate[[i, j]].tolist() if ratio else (1.0, 1.0)
-        if group_rate == 0 or reference_rate == 0:
+    def std_error(self, i: int, j: int, *, contrast: Contrast) -> float:
+        """Of r_i − r_j, or of the logarithm of a ratio; NaN where it is not defined."""
+        group_spread, reference_spread = spread_of_terms(self.rate[[i, j]], contrast).tolist()
+        if group_spread == 0 or reference_spread == 0:
             return math.nan
         if self.joint.ndim == 2:
-            scaled_covariance = float(self.joint[i, j]) / (group_rate * reference_rate)
+            scaled_covariance = float(self.joint[i, j]) / (group_spread * reference_spread)
         else:
             scaled_covariance = 0.0
         variance = (
-            float(self.variance[i]) / group_rate**2
-            + float(self.variance[j]) / reference_rate**2
+            float(self.variance[i]) / group_spread**2
+            + float(self.variance[j]) / reference_spread**2
             - 2 * scaled_covariance
         )
         if not math.isnan(variance):
@@ -306,6 +321,19 @@ class RateEstimates:
             gradient=lambda point: np.array([[1 / point[1], -point[0] / point[1] ** 2]]),
         )
         return math.sqrt(max(float(variance[0, 0]), 0.0))
+
+
+def spread_of_terms(rates: Floats, contrast: Contrast) -> Floats:
+    """What the standard error of a rate is divided by on the scale of a contrast: the inverse of
+    its derivative there.
+
+    1 for a difference, r on the scale of log r, r(1 − r) on that of the log odds.
+    """
+    if contrast == "ratio":
+        return rates
+    if contrast == "odds_ratio":
+        return rates * (1 - rates)
+    return np.ones_like(rates)
 
 
 def _small_sample_factors(counts: CellCounts, rate: Rate) -> dict[str, Any]:

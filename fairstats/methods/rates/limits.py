@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -21,6 +22,12 @@ from fairstats.numerics.rates.score import Contrast, Table
 
 #: Largest statistic that is looked for.
 _LARGEST_STATISTIC = 30.0
+#: Contrast → limits by the score of one table.
+_LIMIT_FUNCTIONS: dict[Contrast, Callable[..., float]] = {
+    "ratio": score.ratio_limit,
+    "difference": score.difference_limit,
+    "odds_ratio": score.odds_ratio_limit,
+}
 
 
 @dataclass(frozen=True)
@@ -154,20 +161,13 @@ class Score(_LimitsByCriticalValue):
     def limit(self, critical: float, side: int) -> float:
         """The lower (side −1) or the upper end (side 1)."""
         critical /= self.scale[side > 0]
-        if self.contrast == "ratio":
-            limit_function = score.ratio_limit
-        else:
-            limit_function = score.difference_limit
-        return limit_function(
+        return _LIMIT_FUNCTIONS[self.contrast](
             self.table, critical, self.correction, side=side, continuity=self.continuity
         )
 
     def statistic(self, null: float) -> float:
         """Score statistic."""
-        score_function = (
-            score.ratio_statistic if self.contrast == "ratio" else score.difference_statistic
-        )
-        z = score_function(self.table, null, self.correction, self.continuity)
+        z = score.score_statistic(self.table, self.contrast, null, self.correction, self.continuity)
         return self.scale[z < 0] * z
 
 

@@ -332,7 +332,7 @@ def _size_of_difference(
         decision = decide_by_method(chosen_method, "difference", settings, levels)
     else:
         decision = decide_exactly(exact_tests, chosen_method, "difference", settings, levels)
-    difference, std_error = estimates.contrast(group_index, reference_index, ratio=False)
+    difference, std_error = estimates.contrast(group_index, reference_index, contrast="difference")
     lower_limit, upper_limit = decision.interval
     component = GapComponent(
         rate=estimates.rate_of.name,
@@ -733,7 +733,7 @@ class _SimultaneousBand:
         if counts.weighted:
             degrees = np.array(
                 [
-                    estimates[rate_index].contrast_degrees(group_a, group_b, ratio=False)
+                    estimates[rate_index].contrast_degrees(group_a, group_b, contrast="difference")
                     for rate_index, group_a, group_b in group_terms.tolist()
                 ]
             )

@@ -15,7 +15,12 @@ from fairstats.methods.rates import setup
 from fairstats.methods.rates.compare import compare_estimates, compare_metric, run
 from fairstats.methods.rates.estimates import estimate_smooth
 from fairstats.methods.rates.maxima import MaximumResult
-from fairstats.methods.rates.result import ANYTIME_METHODS, DifferenceResult, RatioResult
+from fairstats.methods.rates.result import (
+    ANYTIME_METHODS,
+    DifferenceResult,
+    OddsRatioResult,
+    RatioResult,
+)
 from fairstats.methods.rates.stratified import can_be_adjusted, check_adjustable
 
 
@@ -1448,7 +1453,7 @@ def group_metric(
     y_pred: Any = None,
     *,
     metric: str | Callable[..., Any],
-    contrast: Literal["difference", "ratio", "gap"] | None = None,
+    contrast: Literal["difference", "ratio", "odds_ratio", "gap"] | None = None,
     method: Literal["delta", "score", "anytime", "anytime-exact"] | None = None,
     threshold: float = 0.8,
     margin: float = 0.1,
@@ -1468,7 +1473,7 @@ def group_metric(
     missing: Literal["raise", "drop", "group"] = "raise",
     groups: Sequence[Hashable] | None = None,
     planned: int | None = None,
-) -> DifferenceResult | RatioResult | MaximumResult:
+) -> DifferenceResult | RatioResult | OddsRatioResult | MaximumResult:
     """Compare any rate of the registry, or a smooth function of the confusion counts, between
     groups.
 
@@ -1482,16 +1487,18 @@ def group_metric(
         audit by its name (``"balanced_accuracy_difference"``, ``"npv_ratio"``,
         ``"accuracy_max"``), or a function ``f(tp, fp, fn, tn)`` that takes floats or arrays of
         counts and does not depend on their total (f1, but no sum of counts).
-    contrast : {"difference", "ratio", "gap"}, optional
-        Difference or ratio of each group to the reference, or the largest gap between any two
-        groups. Default: what the name says, else the difference.
+    contrast : {"difference", "ratio", "odds_ratio", "gap"}, optional
+        Difference, ratio or ratio of the odds r/(1 − r) of each group to the reference, or the
+        largest gap between any two groups. Default: what the name says, else the difference. Odds
+        ratios are of rates (successes among cases), by the score of Miettinen and Nurminen, and by
+        the exact test where few cases are expected, without strata.
     method : {None, "delta", "score", "anytime", "anytime-exact"}
         Default, and ``"score"``, what an audit prints: the score method for successes among cases,
         MOVER from score intervals for differences of means of such (balanced accuracy), the delta
         method for anything else. ``"delta"``: of rates and differences of their means estimate ±
         z·s, as in `disparate_impact`; too liberal beside a small group.
     threshold : float, default 0.8
-        Of ratios: null value of the one-sided tests.
+        Of ratios and odds ratios: null value of the one-sided tests.
     margin : float, default 0.1
         Of differences and gaps; for metrics that are no shares it may be 1 or more.
     sensitive_features : array-like (n,) or (n, k), data frame or mapping
@@ -1637,6 +1644,15 @@ def group_metric(
             got=f"'gap' of {rate_name}",
             allowed="shares, and means of shares",
             cure=suggestion,
+        )
+    if chosen_metric.contrast == "odds_ratio" and (
+        is_smooth or any(registry.RATES[name].parts for name in chosen_metric.rates)
+    ):
+        raise InputError(
+            "contrast",
+            got=f"'odds_ratio' of {rate_name}",
+            allowed="rates, which are successes among cases",
+            cure='contrast="difference", or a rate such as "true_positive_rate"',
         )
     if strata is not None:
         check_adjustable(chosen_metric)

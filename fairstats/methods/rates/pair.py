@@ -135,13 +135,13 @@ def pair_method(
     if lacking := too_few_units(estimates, i, j, linear=is_linear):
         return Refused(method_name, lacking)
     if estimates.smooth or (estimates.parts and is_ratio):
-        return _delta_method(estimates, i, j, is_ratio, suffix)
+        return _delta_method(estimates, i, j, contrast, suffix)
     _check_design(estimates, method)
-    degrees = estimates.contrast_degrees(i, j, ratio=is_ratio, linear=is_linear)
+    degrees = estimates.contrast_degrees(i, j, contrast=contrast, linear=is_linear)
     proportions = estimates.parts or (estimates,)
-    estimate, std_error = estimates.contrast(i, j, ratio=is_ratio)
+    estimate, std_error = estimates.contrast(i, j, contrast=contrast)
     if not is_linear:
-        dependence = estimates.dependence(i, j, ratio=is_ratio)
+        dependence = estimates.dependence(i, j, contrast=contrast)
         scores = []
         for proportion in proportions:
             scores.append(
@@ -180,7 +180,7 @@ def pair_method(
             " cell"
         )
         note = f"{reason}: the {method} method may be far off; by default the score method is used."
-    widening_factor = estimates.widening(i, j, ratio=is_ratio)
+    widening_factor = estimates.widening(i, j, contrast=contrast)
     if method == "delta":
         if is_ratio:
             std_error = estimates.ratio_error_by_delta(i, j)
@@ -189,7 +189,9 @@ def pair_method(
         )
     if method == "log":
         return Chosen(
-            LogRatio(degrees, estimate, widening_factor * estimates.std_error(i, j, ratio=True)),
+            LogRatio(
+                degrees, estimate, widening_factor * estimates.std_error(i, j, contrast="ratio")
+            ),
             method_name,
             note,
             degrees,
@@ -290,7 +292,7 @@ def _delta_method(
     estimates: RateEstimates,
     group_index: int,
     reference_index: int,
-    is_ratio: bool,
+    contrast: Contrast,
     suffix: str,
 ) -> Chosen | Refused:
     """Delta method for a general function, or a ratio of means.
@@ -300,6 +302,7 @@ def _delta_method(
     The wider of those about the values with half a row and a whole one more in every cell. Under
     weights about the values themselves, on the log scale for ratios.
     """
+    is_ratio = contrast == "ratio"
     if not is_ratio:
         method_name = "delta"
     else:
@@ -312,7 +315,9 @@ def _delta_method(
         return Refused(
             method_name, f"{' and '.join(too_few)}, too few for an interval by the delta method."
         )
-    degrees = estimates.contrast_degrees(group_index, reference_index, ratio=is_ratio, linear=True)
+    degrees = estimates.contrast_degrees(
+        group_index, reference_index, contrast=contrast, linear=True
+    )
     limit_methods: list[Wald | LogRatio | Fieller] = []
     for added_estimates in estimates.added or (estimates,):
         pair_rates = added_estimates.rate[[group_index, reference_index]].tolist()
@@ -326,8 +331,8 @@ def _delta_method(
                 cure=suggestion,
             )
         std_error = added_estimates.std_error(
-            group_index, reference_index, ratio=is_ratio
-        ) * added_estimates.widening(group_index, reference_index, ratio=is_ratio)
+            group_index, reference_index, contrast=contrast
+        ) * added_estimates.widening(group_index, reference_index, contrast=contrast)
         if not std_error > 0:
             group_names = f"{estimates.groups[group_index]} and {estimates.groups[reference_index]}"
             return Refused(
@@ -345,7 +350,7 @@ def _delta_method(
             limit_methods.append(
                 (LogRatio if is_ratio else Wald)(
                     degrees,
-                    added_estimates.contrast(group_index, reference_index, ratio=is_ratio)[0],
+                    added_estimates.contrast(group_index, reference_index, contrast=contrast)[0],
                     std_error,
                 )
             )

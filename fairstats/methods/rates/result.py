@@ -81,7 +81,7 @@ class Inference:
 
     def _null_values(self, contrast: str) -> dict[str, float]:
         """Alternative → value under its null hypothesis."""
-        if contrast == "ratio":
+        if contrast in ("ratio", "odds_ratio"):
             return {"less": self.limit, "greater": self.limit, "two-sided": 1.0}
         return {"less": -self.limit, "greater": self.limit, "two-sided": 0.0}
 
@@ -316,7 +316,7 @@ class ComparisonResult(Result):
                 )
                 continue
             fair_low, fair_high = range_held_fair = settings._fair_range(
-                self.scale if self.scale in ("ratio", "difference") else "gap"
+                self.scale if self.scale in ("ratio", "difference", "odds_ratio") else "gap"
             )
             verdict_words = self.tails.get(
                 comparison.direction if comparison.verdict == "violated" else "",
@@ -613,6 +613,32 @@ class RatioResult(_BesideStrata):
         rate_words = f"{100 * c.rate:.1f}% against {100 * c.rate_reference:.1f}%"
         return (
             f"{self._name_comparison(c)}: {rate_words}, ratio {c.estimate:.3f} ({interval_words})"
+        )
+
+
+@serialisable(eq=False)
+class OddsRatioResult(ComparisonResult):
+    """Ratios of the odds of rates, r/(1 − r), against a reference group.
+
+    With the verdict on a threshold. An odds ratio is further from 1 than the ratio of the rates,
+    and near to it where rates are small: the four-fifths rule is about the latter.
+    """
+
+    scale: ClassVar[str] = "odds_ratio"
+    tails: ClassVar[dict[str, str]] = {
+        "below": "show an odds ratio below {low}",
+        "above": "show an odds ratio above {high}",
+        "violated": "show an odds ratio outside {low} to {high}",
+        "satisfied": "show an odds ratio between {low} and {high}",
+        "undecided": "do not settle whether it lies between {low} and {high}",
+    }
+
+    def _describe_finding(self, c: RateComparison) -> str:
+        interval_words = c.confidence_interval.words(".3f", self.settings.alternative)
+        rate_words = f"{100 * c.rate:.1f}% against {100 * c.rate_reference:.1f}%"
+        return (
+            f"{self._name_comparison(c)}: {rate_words}, odds ratio {c.estimate:.3f}"
+            f" ({interval_words})"
         )
 
 

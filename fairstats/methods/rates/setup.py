@@ -70,6 +70,10 @@ class RateArguments:
 
 _RATIO_METHODS = (None, "log", "delta", "score", "koopman", "bootstrap", *ANYTIME_METHODS)
 _DIFFERENCE_METHODS = (None, "score", "delta", "mee", "bootstrap", *ANYTIME_METHODS)
+_METHODS: dict[str, tuple[str | None, ...]] = {
+    "ratio": _RATIO_METHODS,
+    "odds_ratio": (None, "score"),
+}
 #: What keeps the probability of any false verdict at all looks together.
 _ADJUSTMENTS_AT_EVERY_LOOK = ("holm", "bonferroni", "none")
 
@@ -86,10 +90,8 @@ def make_settings(
     `any_margin` says that the metric may differ by 1 or more; `rest`: that groups may be compared
     with all other rows.
     """
-    is_ratio = contrast == "ratio"
-    checks.check_choice(
-        "method", arguments.method, _RATIO_METHODS if is_ratio else _DIFFERENCE_METHODS
-    )
+    is_ratio = contrast in ("ratio", "odds_ratio")
+    checks.check_choice("method", arguments.method, _METHODS.get(contrast, _DIFFERENCE_METHODS))
     checks.check_choice("alternative", arguments.alternative, ("two-sided", "less", "greater"))
     checks.check_choice("simultaneous", arguments.simultaneous, (None, "bonferroni", "max-z"))
     kinds = ("reference", "all", "rest") if rest else ("reference", "all")

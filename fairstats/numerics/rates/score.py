@@ -151,16 +151,17 @@ def score_statistic(
     contrast: Contrast,
     null: float,
     correction: bool = False,
+    continuity: bool = False,
 ) -> float:
     """Score statistic of H0: contrast = null for a table (k, n, k₀, n₀).
 
     Positive where the estimate lies above.
     """
     if contrast == "ratio":
-        return ratio_statistic(table, null, correction)
+        return ratio_statistic(table, null, correction, continuity)
     if contrast == "difference":
-        return difference_statistic(table, null, correction)
-    return odds_ratio_statistic(table, null, correction)
+        return difference_statistic(table, null, correction, continuity)
+    return odds_ratio_statistic(table, null, correction, continuity)
 
 
 def _standardise_distance(
@@ -201,6 +202,36 @@ def ratio_limit(
     return exp(
         _find_root(
             lambda x: ratio_statistic(table, exp(x), correction, continuity),
+            -side * critical,
+            *ends,
+        )
+    )
+
+
+@functools.lru_cache(maxsize=KEPT)
+def odds_ratio_limit(
+    table: Table,
+    critical: float,
+    correction: bool,
+    side: int,
+    continuity: bool = False,
+) -> float:
+    """Lower (side −1) or upper (side 1) end of {odds ratio : |z(odds ratio)| ≤ critical}; in
+    [0, ∞].
+    """
+    k0, n0, k1, n1 = table
+    above = k0 * (n1 - k1)
+    below = k1 * (n0 - k0)
+    if (below if side > 0 else above) <= 0:
+        return inf if side > 0 else 0.0
+    if below <= 0:
+        center = LOG_SPAN
+    else:
+        center = -LOG_SPAN if above <= 0 else log(above) - log(below)
+    ends = (-LOG_SPAN, center) if side < 0 else (center, LOG_SPAN)
+    return exp(
+        _find_root(
+            lambda x: odds_ratio_statistic(table, exp(x), correction, continuity),
             -side * critical,
             *ends,
         )

@@ -28,6 +28,7 @@ from fairstats.methods.rates.result import (
     ComparisonResult,
     DifferenceResult,
     Inference,
+    OddsRatioResult,
     RatioResult,
 )
 from fairstats.methods.rates.setup import RateArguments, make_settings
@@ -677,6 +678,7 @@ PAGE = Page(
     exhibits=(
         Exhibit(RatioResult, questions.RATES, twin=rates.comparisons),
         Exhibit(DifferenceResult, questions.RATES, twin=rates.comparisons),
+        Exhibit(OddsRatioResult, twin=rates.comparisons),
         Exhibit(MaximumResult, questions.RATES, twin=pairs.largest_gap),
         Exhibit(AbrocaResult, questions.RATES, twin=distances.abroca),
         Exhibit(AmplificationResult, questions.RATES, twin=pairs.models),

@@ -179,3 +179,25 @@ test_that("a two-sided interval by exact tests lies about the estimate", {
     expect_true(ends[1L] < estimate && estimate < ends[2L])
   }
 })
+
+test_that("odds ratios are those of the table, with the test of equal rates", {
+  rows <- data.frame(
+    sex = rep(c("f", "m"), c(50, 360)), y = 1L,
+    hat = c(rep(1:0, c(30, 20)), rep(1:0, c(300, 60)))
+  )
+  found <- fs_group_metric(rows, "selection_rate_odds_ratio", NULL, "hat", "sex", reference = "m")
+  expect_equal(found$estimate, (30 * 60) / (20 * 300))
+  expect_equal(found$std_error, found$estimate * sqrt(1 / 30 + 1 / 20 + 1 / 300 + 1 / 60))
+  ratio <- fs_disparate_impact(rows, "hat", "sex", reference = "m")
+  expect_equal(found$pvalue, ratio$pvalue, tolerance = 1e-6)
+  expect_equal(found$verdict, "violated")
+  # the z of Miettinen and Nurminen at equality is that of the pooled rate
+  expect_equal(
+    score_z(30, 50, 300, 360, "odds_ratio", 1, FALSE)^2,
+    unname(suppressWarnings(prop.test(c(30, 300), c(50, 360), correct = FALSE))$statistic)
+  )
+  # the limits are where z is at its critical value
+  ends <- score_method(30, 50, 300, 360, "odds_ratio", TRUE)$ends(1.96)
+  expect_equal(score_z(30, 50, 300, 360, "odds_ratio", ends), c(1.96, -1.96))
+  expect_error(fs_group_metric(rows, "balanced_accuracy_odds_ratio", "y", "hat", "sex"), "successes among cases")
+})

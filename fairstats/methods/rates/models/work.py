@@ -560,7 +560,9 @@ def _check_metrics(asked: Any, rows: ModelRows | None) -> tuple[str, ...]:
     )
     for metric_name in metric_names:
         metric = find_metric(metric_name)
-        if metric_name not in QUANTITIES and (metric is None or "predictions" not in metric.needs):
+        if metric_name not in QUANTITIES and (
+            metric is None or metric.contrast == "odds_ratio" or "predictions" not in metric.needs
+        ):
             allowed = (
                 f"a metric of rates of predictions, {', '.join(map(repr, QUANTITIES))}, or 'all'"
             )
