@@ -185,7 +185,7 @@ BAD = {
         ("audit", "FILE", "--y-true", "fit", "--score", "percent", "--group", "sex"),
         "scores in [0, 1]",
     ),
-    "missing values": (("audit", "FILE", "--y-pred", "fit", "--group", "income"), 'missing="drop"'),
+    "missing values": (("audit", "FILE", "--y-pred", "fit", "--group", "income"), "--missing drop"),
     "several references without columns": (
         ("audit", "FILE", *BASE, "--reference", "m", "--reference", "f"),
         "COLUMN=GROUP",
@@ -323,3 +323,21 @@ def test_the_rows_needed_for_a_ratio_of_ones_own(tmp_path: Path) -> None:
     assert "None would do for the ratio" in plain
     assert "To settle the ratio if the true ratio is 0.7" in asked
     assert run(*options, "--assume-ratio", "-1").exit_code == 2
+
+
+def test_a_cure_on_the_command_line_is_an_option(tmp_path: Path) -> None:
+    """Python's mapping of labels, and its `missing=`, are options here."""
+    path = tmp_path / "rows.csv"
+    rows = "".join(f"{g},{t},{p}\n" for g in "ab" for t in ("paid", "late") for p in (0, 1))
+    path.write_text("group,outcome,loan\n" + rows, encoding="utf-8")
+    given = ["audit", path, "--y-true", "outcome", "--y-pred", "loan", "--group", "group"]
+    refused = run(*given, "--pos-label", "paid")
+    assert refused.exit_code == 2
+    assert "--pos-label-pred" in refused.stderr
+    assert "mapping" not in refused.stderr
+    given += ["--pos-label", "paid", "--pos-label-pred", "1"]
+    assert run(*given).exit_code == 0
+    path.write_text("group,outcome,loan\n" + rows + "a,,1\n", encoding="utf-8")
+    refused = run(*given)
+    assert "pass --missing drop" in refused.stderr
+    assert "missing=" not in refused.stderr

@@ -15,6 +15,7 @@ from __future__ import annotations
 import codecs
 import io
 import os
+import re
 import signal
 import sys
 from types import FrameType
@@ -64,7 +65,7 @@ def line_of(problem: BaseException) -> str:
     if isinstance(problem, Terminated):
         return f"fairstats: ended by {problem}"
     if isinstance(problem, FairstatsError):
-        return f"fairstats: {problem}"
+        return f"fairstats: {in_words_of_options(str(problem))}"
     if isinstance(problem, MemoryError):
         return "fairstats: the memory is full; --engine duckdb counts what does not fit into it"
     problem_words = " ".join(str(problem).split())
@@ -77,6 +78,22 @@ def line_of(problem: BaseException) -> str:
     class_name = type(problem).__name__
     traceback_hint = f"{TRACEBACK}=1 shows where; please report it"
     return f"fairstats: an error within fairstats ({class_name}: {problem_words}); {traceback_hint}"
+
+
+#: What a cure says to Python → the option that does the same.
+_OPTIONS = {
+    "(a mapping {'y_true': …, 'y_pred': …} where the columns differ)": (
+        "(--pos-label-pred for the prediction, where the columns differ)"
+    ),
+    ", or a mapping {'y_true': …, 'y_pred': …}": "; --pos-label-pred for the prediction",
+}
+
+
+def in_words_of_options(message: str) -> str:
+    """A message with options of the command line where it names arguments that only Python has."""
+    for words, option in _OPTIONS.items():
+        message = message.replace(words, option)
+    return re.sub(r'\bmissing="(\w+)"', r"--missing \1", message)
 
 
 def shows_traceback() -> bool:

@@ -28,6 +28,8 @@ from fairstats.report.view import Row, SetView
 #: Other groups of the leading fact, and other facts, that the screen names; the blocks name all.
 _NAMED_GROUPS = 5
 _NAMED_FACTS = 6
+#: Quantities with a real difference within the limits, or undecided, that it names.
+_NAMED_REAL = 3
 #: Groups with fewer rows are named among what limits the whole.
 _FEW_ROWS = 50
 #: Such groups that are named.
@@ -288,7 +290,7 @@ def _find(report: Contents, view: SetView, planned: _Planned) -> Finding:
         sentences=tuple(_isolate(pair, text) for text in sentences if text),
         strata=_isolate(pair, _strata_sentence(pair)),
         also=tuple(_beyond_elsewhere(facts, fact)),
-        others=_other_groups(pairs),
+        others=" ".join(filter(None, (_other_groups(pairs), _real_elsewhere(facts, fact)))),
         drawn=pair.readings[0],
         verdicts=view.verdicts,
     )
@@ -486,11 +488,23 @@ def _settling_sentence(view: SetView, pair: PairOfGroups, planned: _Planned) -> 
         if reading.row.verdict == "undecided":
             open_readings.append(reading)
     texts = []
+    if open_readings and _weighs_rows(view, open_readings):
+        nouns = " and ".join(reading.short_words for reading in open_readings)
+        return f"How many rows would settle {nouns} is not told for weights and clusters."
     for reading in open_readings:
         text = _rows_needed(view, reading, planned)
         if text and text not in texts:
             texts.append(text)
     return " ".join(texts)
+
+
+def _weighs_rows(view: SetView, readings: Sequence[Reading]) -> bool:
+    """Whether the rows behind these readings bear weights or come in clusters."""
+    results = [_result_of(view, reading.metric) for reading in readings]
+    return any(
+        result is not None and (result.counts.weighted or result.counts.clustered)
+        for result in results
+    )
 
 
 def _rows_needed(view: SetView, reading: Reading, planned: _Planned) -> str:
@@ -499,8 +513,6 @@ def _rows_needed(view: SetView, reading: Reading, planned: _Planned) -> str:
     if result is None or row.scale not in ("ratio", "difference"):
         return ""
     noun = reading.short_words
-    if result.counts.weighted or result.counts.clustered:
-        return f"How many rows would settle the {noun} is not told for weights and clusters."
     if not row.n or not row.n_reference:
         return ""
     at_estimate = planned.ratio is None
@@ -627,6 +639,43 @@ def _beyond_elsewhere(facts: Sequence[Fact], leading: Fact) -> Iterator[str]:
     n_more = len(items) - _NAMED_FACTS
     if n_more > 0:
         yield f"{n_more} more {'quantity' if n_more == 1 else 'quantities'}, named below."
+
+
+def _real_elsewhere(facts: Sequence[Fact], leading: Fact) -> str:
+    """Differences that are real and not beyond a limit, besides those named; empty for none.
+
+    The head counts what is real: the reader must find which they are.
+    """
+    items = []
+    for fact in facts:
+        real = [
+            pair
+            for pair in _order_pairs(fact.pairs)
+            if pair.first.real_over_audit and not _violations_of(pair)
+        ]
+        if fact is leading:
+            real = [pair for pair in real if not pair.reference]
+        if real:
+            items.append(_words_of_real(fact, real))
+    if not items:
+        return ""
+    n_more = len(items) - _NAMED_REAL
+    if n_more > 0:
+        more = f"; and {n_more} more {'quantity' if n_more == 1 else 'quantities'}"
+    else:
+        more = ""
+    return f"Also real, not shown to be beyond a limit: {'; '.join(items[:_NAMED_REAL])}{more}."
+
+
+def _words_of_real(fact: Fact, pairs: Sequence[PairOfGroups]) -> str:
+    pair = pairs[0]
+    row = pair.first
+    quantity = fact.title if fact.rate else fact.title.partition(":")[0]
+    n_more = len(pairs) - 1
+    more = f" and {n_more} more {_groups(n_more)}" if n_more else ""
+    noun = pair.readings[0].short_words
+    text = f"{quantity}, {_name_pair(pair)} ({noun} {row.estimate_text} {row.interval_text}){more}"
+    return _isolate(pair, text)
 
 
 def _violations_of(pair: PairOfGroups) -> list[Reading]:

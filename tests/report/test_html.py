@@ -69,6 +69,16 @@ def page(report: AuditReport) -> Page:
     return Page(render_html(report))
 
 
+def test_every_section_has_a_name_of_its_own(page: Page) -> None:
+    """axe's rule landmark-unique: headings that name sections stand on the page, none names two."""
+    names = [section.get("aria-labelledby") or "" for section in page.of("section")]
+    named = [name for name in names if name]
+    assert len(named) == len(set(named)) > 3
+    ids = {attributes.get("id") for _, attributes in page.tags}
+    assert {part for name in named for part in name.split()} <= ids
+    assert sum(len(name.split()) == 2 for name in named) > 1, "sets of groups under questions"
+
+
 def test_tags_close_and_the_page_is_declared(page: Page, report: AuditReport) -> None:
     assert page.open == []
     assert page.of("html") == [{"lang": "en"}]
