@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import fairstats as fs
+from fairstats.methods.ecd import tail
 
 ROOT = Path(__file__).resolve().parents[3]
 
@@ -152,3 +153,15 @@ def test_intervals_are_no_wider_than_was_asked_where_the_former_thresholds_held(
     sizes, law = widths.HELD[-1]
     again = widths.ratios(sizes, law, runs=1)
     assert again[0, 0] == pytest.approx(record[(*sizes, law.name)]["first"], abs=0.002)
+
+
+def test_the_least_number_of_exceedances_is_what_the_search_chose() -> None:
+    """By the record of 8,000 samples a setting; one setting anew with 500, within four errors."""
+    search = importlib.import_module("tests.calibration.ecd_least")
+    lines = json.loads(search.RECORD.read_text(encoding="utf-8"))
+    assert [line["least"] for line in lines] == list(search.CANDIDATES)
+    assert search.chosen(lines) == tail._FEWEST_DEFAULT
+    line = next(one for one in lines if one["least"] == tail._FEWEST_DEFAULT)
+    again = search.size_of(line["least"], *search.SETTINGS[0], runs=500)
+    share = line["sizes"][0]
+    assert again == pytest.approx(share, abs=4 * np.sqrt(share * (1 - share) / 500))
