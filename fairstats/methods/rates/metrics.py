@@ -23,7 +23,6 @@ from fairstats.methods.rates.numbers.bootstrap import (
 from fairstats.methods.rates.result import (
     ANYTIME_METHODS,
     DifferenceResult,
-    OddsRatioResult,
     RatioResult,
 )
 from fairstats.methods.rates.stratified import can_be_adjusted, check_adjustable
@@ -1729,7 +1728,7 @@ def group_metric(
             "",
         )
     else:
-        chosen_metric = _find_metric_by_name(metric, contrast)
+        chosen_metric = _find_metric_by_name(str(metric), contrast)
         rate_name = chosen_metric.rates[0]
     is_smooth = callable(metric) or any(
         registry.RATES[rate_of_metric].interval == "delta" for rate_of_metric in chosen_metric.rates

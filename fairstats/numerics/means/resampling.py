@@ -57,11 +57,14 @@ class Units:
     def take(self, units: NDArray[np.intp]) -> Rows:
         """Rows of these units, a unit as often as it is named."""
         if self.size == self.rows.size:
-            return self.rows[units]
+            rows: Rows = self.rows[units]
+            return rows
         lengths = np.diff(self.starts)[units]
         ends = np.cumsum(lengths)
         offsets = np.arange(int(lengths.sum())) - np.repeat(ends - lengths, lengths)
-        return self.rows[np.repeat(self.starts[units], lengths) + offsets]
+        positions = np.repeat(self.starts[units], lengths) + offsets
+        taken: Rows = self.rows[positions]
+        return taken
 
     def beside(self, other: Units) -> Units:
         """The units of both."""
@@ -89,7 +92,7 @@ def block_changes(
     for block in range(n_blocks):
         kept = np.concatenate([shuffled[: ends[block]], shuffled[ends[block + 1] :]])
         values[block] = metric(units.take(kept))
-    return values.mean() - values
+    return np.asarray(values.mean() - values)
 
 
 @dataclass(frozen=True, eq=False)

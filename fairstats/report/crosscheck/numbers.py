@@ -48,7 +48,7 @@ _INTERVALS = {
 }
 _BOUNDS = ends("one-sided limit", "bounds", "bound_", relative=_ROOT)
 _NEEDS_ROWS = "quantiles, areas and regressions need every row"
-_NEEDS_FUNCTION = "a function of the user's is known to Python only: fs_group_metric takes R's"
+_NEEDS_FUNCTION = "a metric that is a function is known to Python only"
 #: Positions, in R, of what is no group.
 _PLACES = {REST: -1, OVERALL: -2}
 

@@ -51,7 +51,11 @@ def takes_rows(metric: Any) -> bool:
     except (TypeError, ValueError):
         return False
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    needed = [each for each in parameters if each.kind in kinds and each.default is each.empty]
+    positional = [each for each in parameters if each.kind in kinds]
+    # scikit-learn's log_loss has a second argument with a default
+    if len(positional) >= 2 and positional[0].name == "y_true":
+        return True
+    needed = [each for each in positional if each.default is each.empty]
     takes_any_number = any(each.kind is inspect.Parameter.VAR_POSITIONAL for each in parameters)
     return len(needed) == 2 and not takes_any_number
 
@@ -429,14 +433,18 @@ def _draw_groups(
     for group in units:
         failure = ""
         value = math.nan
-        try:
-            value = called.ask(group.rows)
-        except InputError:
-            raise
-        except _UNDEFINED as error:
-            failure = f"the metric says {str(error).splitlines()[0]!r:.120}."
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            try:
+                value = called.ask(group.rows)
+            except InputError:
+                raise
+            except _UNDEFINED as error:
+                failure = f"the metric says {_first_line(error)!r:.120}."
         if not failure and not math.isfinite(value):
             failure = f"the metric is {value}."
+            if caught:
+                failure += f" It says {_first_line(caught[0].message)!r:.120}."
         if failure or group.size < MIN_UNITS:
             draws.append(Draws(value, math.nan, np.zeros(0), np.zeros(0), np.zeros(0)))
         else:
@@ -454,6 +462,10 @@ def _draw_groups(
             cure="functools.partial(metric, pos_label='yes'), say",
         )
     return tuple(draws), tuple(failures)
+
+
+def _first_line(message: object) -> str:
+    return next(iter(str(message).splitlines()), type(message).__name__)
 
 
 def _numbers_of(y_true: NDArray[Any], y_pred: NDArray[Any]) -> dict[str, Floats]:
