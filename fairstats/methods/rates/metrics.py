@@ -1648,7 +1648,7 @@ def group_metric(
     ...     n_resamples=199, rng=1,
     ... )  # fmt: skip
     >>> print(f"{float(result):.2f} {result.verdict}")
-    4.27 violated
+    5.64 violated
     """
     called = _called_metrics(metric)
     if called is not None:
