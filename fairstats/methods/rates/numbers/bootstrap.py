@@ -21,7 +21,11 @@ from fairstats.ground.results import HypothesisTest
 from fairstats.ground.tallies.moments import MomentCounts
 from fairstats.methods.rates.numbers.compare import compare_numbers
 from fairstats.methods.rates.numbers.means import check_contrast, make_number_settings
-from fairstats.methods.rates.numbers.result import NumberDifferenceResult, NumberRatioResult
+from fairstats.methods.rates.numbers.result import (
+    FEW_UNITS,
+    NumberDifferenceResult,
+    NumberRatioResult,
+)
 from fairstats.numerics.means.hall import Statistics
 from fairstats.numerics.means.resampling import (
     Draws,
@@ -350,6 +354,7 @@ def compare_called_metric(
         words=f"{name}: {'ratio' if ratio else 'difference'} between groups",
         column=moments.columns[0],
         ratio=ratio,
+        remarks=_remarks_on_few(values),
     )
     if permutations == 0:
         return result
@@ -462,6 +467,24 @@ def _draw_groups(
             cure="functools.partial(metric, pos_label='yes'), say",
         )
     return tuple(draws), tuple(failures)
+
+
+def _remarks_on_few(values: MetricValues) -> tuple[str, ...]:
+    """Where simulation (`vignettes/calibration.md`) shows more errors than are nominal."""
+    few = []
+    for position, name in enumerate(values.groups):
+        is_few = values.units[position].size < FEW_UNITS
+        if is_few and not values.why_not(position, ratio=False):
+            few.append(name)
+    if not few:
+        return ()
+    remark = (
+        f"{', '.join(few)}: fewer than {FEW_UNITS} rows or clusters. If what the metric is made of"
+        " has a long tail that so few have not shown, limits err more often than they say"
+    )
+    if not values.studentised:
+        remark += ", and by BCa more often than by the studentised bootstrap"
+    return (f"{remark}.",)
 
 
 def _first_line(message: object) -> str:
