@@ -55,6 +55,7 @@ from fairstats.methods.rates.numbers.scores import calibration as calibration
 from fairstats.methods.rates.numbers.scores import scores as scores
 from fairstats.methods.rates.planning import power_ratio as power_ratio
 from fairstats.methods.rates.planning import sample_size_ratio as sample_size_ratio
+from fairstats.methods.rates.scorer import make_scorer as make_scorer
 from fairstats.methods.rates.subgroups import subgroups as subgroups
 from fairstats.methods.um.comparison import um_compare as um_compare
 from fairstats.methods.um.cross_validation import um_cross_validate as um_cross_validate

@@ -361,6 +361,18 @@ class Result(_AnswersFromComparisons):
         """True: a result without a comparison is a result."""
         return True
 
+    def __float__(self) -> float:
+        """The estimate of the only comparison, for searches and sums."""
+        estimate = np.asarray(self.estimate, dtype=np.float64)
+        if estimate.size != 1:
+            raise ResultAttributeError(
+                type(self).__name__,
+                "one number",
+                f'it has {estimate.size} comparisons: result["group"].estimate, agg="max", or'
+                " fs.make_scorer",
+            )
+        return float(estimate.reshape(()))
+
     def sentences(self) -> list[str]:
         """What the result says, in sentences."""
         raise TypeError(f"{type(self).__name__} words nothing")

@@ -14,10 +14,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit, logit, ndtr, ndtri
 
+from fairstats.methods.rates.numbers.bootstrap import BootstrapContrast
 from fairstats.numerics.means.hall import hall_limits_of_mean, hall_statistics, moments_of_samples
 from fairstats.numerics.means.logistic import Coefficient, calibration_intercept, calibration_slope
 from fairstats.numerics.means.quantiles import place_of_limit
 from fairstats.numerics.means.ranks import Areas, area_limits
+from fairstats.numerics.means.resampling import Units, draw_metric
 from tests.calibration.study import Cell, Counts
 
 TWO_SIDED = float(ndtri(0.975))
@@ -351,4 +353,61 @@ def _cells_of_scores() -> Iterator[Cell]:
     yield _slopes(100, 1.0, "intercept")
 
 
-CELLS = (*_cells(), *_cells_of_scores())
+def _any_metric(
+    statistic: str, law: Law, sizes: tuple[int, int], method: str, runs: int, **about: str
+) -> Cell:
+    """`group_metric` of a mean or a median that is a function, by draws; both groups of one law."""
+    studentised = method == "studentised"
+    function = {"mean": np.mean, "median": np.median}[statistic]
+    n_resamples = 199 if studentised else 399
+
+    def contrast(rng: np.random.Generator) -> BootstrapContrast:
+        draws = []
+        for size in sizes:
+            numbers = law.draw(rng, (size,))  # type: ignore[arg-type]
+            draws.append(
+                draw_metric(
+                    lambda rows, numbers=numbers: float(function(numbers[rows])),
+                    Units.of_rows(np.arange(size), None),
+                    n_resamples,
+                    rng,
+                    studentised=studentised,
+                )
+            )
+        return BootstrapContrast(*draws, logarithms=False, studentised=studentised)
+
+    def simulate(rng: np.random.Generator, runs: int) -> Counts:
+        wrong = dict.fromkeys(("above", "below", "false violated", "false satisfied"), 0)
+        for _ in range(runs):
+            drawn = contrast(rng)
+            low, high = drawn.limits(TWO_SIDED)
+            wrong["above"] += low > 0
+            wrong["below"] += high < 0
+            low, high = drawn.limits(ONE_SIDED)
+            wrong["false violated"] += low > 0
+            wrong["false satisfied"] += high < 0
+        counts = {measure: (float(total), runs) for measure, total in wrong.items()}
+        counts["coverage"] = (float(runs - wrong["above"] - wrong["below"]), runs)
+        return counts
+
+    return Cell(
+        "means",
+        f"group_metric(metric={statistic}, method='{method}')",
+        f"{law.words}, {sizes[0]} + {sizes[1]} rows, {n_resamples} resamples",
+        simulate,
+        runs,
+        **{"claim": "conservative", **about},
+    )
+
+
+_SKEWED = "BCa of a mean of few skewed rows: use the studentised bootstrap"
+
+
+def _cells_of_any_metric() -> Iterator[Cell]:
+    yield _any_metric("mean", EXPONENTIAL, (40, 200), "studentised", 600)
+    yield _any_metric("median", EXPONENTIAL, (40, 200), "studentised", 600)
+    yield _any_metric("median", EXPONENTIAL, (40, 200), "bca", 2_000)
+    yield _any_metric("mean", EXPONENTIAL, (20, 200), "bca", 2_000, claim="fails", remark=_SKEWED)
+
+
+CELLS = (*_cells(), *_cells_of_scores(), *_cells_of_any_metric())

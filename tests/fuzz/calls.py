@@ -319,7 +319,15 @@ def calls() -> dict[str, Call]:
                 "contrast": None,
                 "threshold": 0.8,
                 "margin": 0.1,
+                "n_resamples": 199,
+                "permutations": 0,
+                "rng": 1,
             },
+        ),
+        "make_scorer": Call(
+            "rates",
+            fs.make_scorer,
+            {"metric": "selection_rate", "sensitive_features": None, "response_method": "predict"},
         ),
         "means": Call("rates", fs.means, {"y": s * 4, **numbers, "statistic": "mean"}),
         "prediction_errors": Call(

@@ -5,20 +5,24 @@ Ratios (Besse et al. 2018), differences with fairlearn's signature, any metric.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, Literal
 
 from fairstats.ground import registry
-from fairstats.ground.checks import check_choice
+from fairstats.ground.checks import check_choice, check_that
 from fairstats.ground.errors import InputError
 from fairstats.methods.rates import setup
 from fairstats.methods.rates.compare import compare_estimates, compare_metric, run
 from fairstats.methods.rates.estimates import estimate_smooth
 from fairstats.methods.rates.maxima import MaximumResult
+from fairstats.methods.rates.numbers.bootstrap import (
+    compare_called_metric,
+    name_of_metric,
+    takes_rows,
+)
 from fairstats.methods.rates.result import (
     ANYTIME_METHODS,
     DifferenceResult,
-    OddsRatioResult,
     RatioResult,
 )
 from fairstats.methods.rates.stratified import can_be_adjusted, check_adjustable
@@ -1452,9 +1456,13 @@ def group_metric(
     y_true: Any = None,
     y_pred: Any = None,
     *,
-    metric: str | Callable[..., Any],
+    metric: str
+    | Callable[..., Any]
+    | Mapping[str, Callable[..., Any]]
+    | Sequence[Callable[..., Any]],
     contrast: Literal["difference", "ratio", "odds_ratio", "gap"] | None = None,
-    method: Literal["delta", "score", "anytime", "anytime-exact"] | None = None,
+    method: Literal["delta", "score", "anytime", "anytime-exact", "studentised", "bca"]
+    | None = None,
     threshold: float = 0.8,
     margin: float = 0.1,
     sensitive_features: Any = None,
@@ -1473,30 +1481,40 @@ def group_metric(
     missing: Literal["raise", "drop", "group"] = "raise",
     groups: Sequence[Hashable] | None = None,
     planned: int | None = None,
-) -> DifferenceResult | RatioResult | OddsRatioResult | MaximumResult:
-    """Compare any rate of the registry, or a smooth function of the confusion counts, between
-    groups.
+    n_resamples: int = 999,
+    permutations: int = 199,
+    rng: Any = None,
+) -> Any:
+    """Compare any rate of the registry, a function of the confusion counts, or any metric of
+    labels and predictions, between groups.
 
     Parameters
     ----------
     y_true, y_pred : array-like, shape (n,)
-        Labels and predictions, any type with two values.
-    metric : str or callable
+        Labels and predictions, any type with two values; of a metric of labels and predictions
+        whatever it takes.
+    metric : str, callable, mapping or sequence of callables
         A rate — ``"f1"``, ``"balanced_accuracy"``, ``"mcc"``, ``"false_omission_rate"``,
         ``"accuracy"``, … —, a criterion such as ``"treatment_equality"`` (FN/FP), a metric of an
         audit by its name (``"balanced_accuracy_difference"``, ``"npv_ratio"``,
         ``"accuracy_max"``), or a function ``f(tp, fp, fn, tn)`` that takes floats or arrays of
-        counts and does not depend on their total (f1, but no sum of counts).
+        counts and does not depend on their total (f1, but no sum of counts), or a function
+        ``metric(y_true, y_pred[, sample_weight])`` that returns a number, scikit-learn's or your
+        own: two arguments without a default tell it from the other. Several of these, as a list or
+        {name: function}, give {name: result}, each adjusted by itself.
     contrast : {"difference", "ratio", "odds_ratio", "gap"}, optional
         Difference, ratio or ratio of the odds r/(1 − r) of each group to the reference, or the
         largest gap between any two groups. Default: what the name says, else the difference. Odds
         ratios are of rates (successes among cases), by the score of Miettinen and Nurminen, and by
         the exact test where few cases are expected, without strata.
-    method : {None, "delta", "score", "anytime", "anytime-exact"}
+    method : {None, "delta", "score", "anytime", "anytime-exact", "studentised", "bca"}
         Default, and ``"score"``, what an audit prints: the score method for successes among cases,
         MOVER from score intervals for differences of means of such (balanced accuracy), the delta
         method for anything else. ``"delta"``: of rates and differences of their means estimate ±
-        z·s, as in `disparate_impact`; too liberal beside a small group.
+        z·s, as in `disparate_impact`; too liberal beside a small group. Of functions of labels and
+        predictions ``"studentised"`` (default), the bootstrap of (θ* − θ)/s* with s* by 25
+        resamples of each resample [3]_, or ``"bca"`` [1]_, which asks the metric a twentieth as
+        often.
     threshold : float, default 0.8
         Of ratios and odds ratios: null value of the one-sided tests.
     margin : float, default 0.1
@@ -1563,10 +1581,18 @@ def group_metric(
         5 failures of both groups. ``"anytime-exact"`` needs no plan and no least number: it holds
         for counts alone in any order of arrival, and is wider. Independent rows; a reference by
         name where there are more than two groups.
+    n_resamples : int, default 999
+        Of the bootstrap, at least 199. Limits at levels that need more are open.
+    permutations : int, default 199
+        Most permutations of the studentised test of equality [2]_ of each pair, which `tests()`
+        shows beside the others; it ends after 20 that are as large [4]_. 0: no such test.
+    rng : None, int or numpy.random.Generator
+        Seed; None draws one that the result names.
 
     Returns
     -------
     DifferenceResult or RatioResult or MaximumResult
+        Of functions of labels and predictions `NumberDifferenceResult` or `NumberRatioResult`.
 
     Raises
     ------
@@ -1588,6 +1614,22 @@ def group_metric(
     they are about the value, ratios on the log scale. Variances come from statsmodels'
     `NonlinearDeltaCov`.
 
+    Functions of labels and predictions are computed from rows, by draws of the rows or clusters of
+    each group (`n_resamples` × 26 calls a group), and refused below 20 of them, or where more than
+    5% of the draws have no value. Pairs of groups only (no ``"rest"``, no largest gap). Limits of
+    the metric of a small group with a long tail err on one side: by BCa the mean of 20 exponential
+    rows beside 200 in 10% of samples at a nominal 5%, coverage .89; by the studentised bootstrap in
+    8%, coverage .94 (`vignettes/calibration.md`).
+
+    References
+    ----------
+    .. [1] Efron (1987). Better bootstrap confidence intervals. JASA 82, 171–185.
+    .. [2] Chung, Romano (2013). Exact and asymptotically robust permutation tests. Annals of
+       Statistics 41, 484–507.
+    .. [3] Hall (1988). Theoretical comparison of bootstrap confidence intervals. Annals of
+       Statistics 16, 927–953.
+    .. [4] Besag, Clifford (1991). Sequential Monte Carlo p-values. Biometrika 78, 301–304.
+
     Examples
     --------
     >>> import fairstats as fs
@@ -1595,7 +1637,64 @@ def group_metric(
     >>> result = fs.group_metric(metric="f1", counts=counts, reference="a")
     >>> print(f"{result.estimate:.4f} [{result.confidence_interval.low:.4f}, {result.confidence_interval.high:.4f}]")
     -0.1333 [-0.2721, 0.0117]
+
+    A metric of labels and predictions:
+
+    >>> import numpy as np
+    >>> random = np.random.default_rng(1)
+    >>> group, price = np.repeat(["a", "b"], [120, 60]), random.gamma(2, 10, 180)
+    >>> guess = price + random.normal(0, np.where(group == "b", 8, 2))
+    >>> def median_error(y_true, y_pred):
+    ...     return np.median(abs(y_true - y_pred))
+    >>> result = fs.group_metric(
+    ...     price, guess, metric=median_error, sensitive_features=group, margin=1,
+    ...     n_resamples=199, rng=1,
+    ... )  # fmt: skip
+    >>> print(f"{float(result):.2f} {result.verdict}")
+    5.64 violated
     """
+    called = _called_metrics(metric)
+    if called is not None:
+        for argument, value in (
+            ("counts", counts),
+            ("strata", strata),
+            ("pos_label", pos_label),
+            ("label_values", label_values),
+            ("planned", planned),
+        ):
+            cure = "leave it out; functools.partial(metric, pos_label=…) where the metric takes it"
+            check_that(value is None, argument, value, "None of a function of rows", cure)
+        results = {}
+        for called_name, function in called.items():
+            results[called_name] = compare_called_metric(
+                function,
+                y_true,
+                y_pred,
+                name=called_name,
+                contrast=contrast,
+                method=method,
+                reference=reference,
+                setting_options={
+                    "comparisons": comparisons,
+                    "margin": margin,
+                    "threshold": threshold,
+                    "alternative": alternative,
+                    "confidence_level": confidence_level,
+                    "simultaneous": simultaneous,
+                    "adjust": adjust,
+                },
+                row_options={
+                    "sensitive_features": sensitive_features,
+                    "sample_weight": sample_weight,
+                    "cluster": cluster,
+                    "missing": missing,
+                    "groups": groups,
+                },
+                n_resamples=n_resamples,
+                permutations=permutations,
+                rng=rng,
+            )
+        return next(iter(results.values())) if callable(metric) else results
     arguments = setup.RateArguments(
         y_true=y_true,
         y_pred=y_pred,
@@ -1632,7 +1731,7 @@ def group_metric(
             "",
         )
     else:
-        chosen_metric = _find_metric_by_name(metric, contrast)
+        chosen_metric = _find_metric_by_name(str(metric), contrast)
         rate_name = chosen_metric.rates[0]
     is_smooth = callable(metric) or any(
         registry.RATES[rate_of_metric].interval == "delta" for rate_of_metric in chosen_metric.rates
@@ -1670,6 +1769,23 @@ def group_metric(
     if not can_be_adjusted(chosen_metric):  # of a tally, whose strata nobody asked for
         by_stratum = None
     return compare_metric(chosen_metric, count_table, settings, reference, strata=by_stratum)
+
+
+def _called_metrics(metric: Any) -> dict[str, Callable[..., Any]] | None:
+    """Functions of labels and predictions by their names; None of a name or of counts."""
+    if callable(metric):
+        return {name_of_metric(metric): metric} if takes_rows(metric) else None
+    if isinstance(metric, str):
+        return None
+    allowed = "a name, a function, or functions of labels and predictions by their names"
+    cure = "{'pinball': sklearn.metrics.mean_pinball_loss}"
+    check_that(isinstance(metric, (Mapping, Sequence)) and metric, "metric", metric, allowed, cure)
+    if not isinstance(metric, Mapping):
+        metric = {name_of_metric(function): function for function in metric}
+    for function in metric.values():
+        fine = callable(function) and takes_rows(function)
+        check_that(fine, "metric", function, allowed, cure)
+    return {str(name): function for name, function in metric.items()}
 
 
 def _find_metric_by_name(name: str, contrast: registry.Contrast | None) -> registry.Metric:

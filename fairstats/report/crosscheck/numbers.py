@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from fairstats.methods.rates.numbers.bootstrap import BOOTSTRAPS
 from fairstats.methods.rates.numbers.compare import HALL_MOVER, OVERALL, REST
 from fairstats.methods.rates.numbers.result import NumberDifferenceResult, NumberRatioResult
 from fairstats.methods.rates.numbers.scores import CALIBRATIONS
@@ -47,18 +48,21 @@ _INTERVALS = {
 }
 _BOUNDS = ends("one-sided limit", "bounds", "bound_", relative=_ROOT)
 _NEEDS_ROWS = "quantiles, areas and regressions need every row"
+_NEEDS_FUNCTION = "a metric that is a function is known to Python only"
 #: Positions, in R, of what is no group.
 _PLACES = {REST: -1, OVERALL: -2}
 
 
 def numbers(result: NumberDifferenceResult | NumberRatioResult, bench: Bench) -> Iterator[Check]:
     """Every number of the comparisons of one statistic."""
+    is_bootstrap = result.method in BOOTSTRAPS.values()
     twin = _twin_of(result)
-    arguments = _arguments_for_r(result, bench)
+    arguments = None if is_bootstrap else _arguments_for_r(result, bench)
     if arguments is None:
+        reason = _NEEDS_FUNCTION if is_bootstrap else _NEEDS_ROWS
         for comparison in result.comparisons:
             place = bench.place_of(comparison)
-            yield place.needs_data("estimate", comparison.estimate, _NEEDS_ROWS)
+            yield place.needs_data("estimate", comparison.estimate, reason)
         yield from adjusted(result, bench)
         return
     answer = bench.call(twin, *arguments, **_choices_for_r(result))
