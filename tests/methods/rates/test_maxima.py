@@ -370,10 +370,12 @@ def test_each_difference_of_a_weighted_band_has_the_degrees_of_freedom_of_its_ow
         i = counts.groups.index(component.group)
         j = counts.groups.index(component.reference)
         degrees[component.group + component.reference] = estimates.contrast_degrees(
-            i, j, ratio=False
+            i, j, contrast="difference"
         )
         how = pair_method(estimates, i, j, "difference", "score", n_resamples=1, rng=None).how
-        own = how.limits(t.ppf(1 - error / 2, estimates.contrast_degrees(i, j, ratio=False)))
+        own = how.limits(
+            t.ppf(1 - error / 2, estimates.contrast_degrees(i, j, contrast="difference"))
+        )
         assert (component.low, component.high) == pytest.approx(own, abs=1e-9)
     assert degrees["ab"] > 400
     assert degrees["ac"] < 12

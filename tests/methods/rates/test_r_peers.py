@@ -109,11 +109,16 @@ def test_clusters_as_clubsandwich(case: dict[str, Any]) -> None:
     assert of.units is not None
     assert of.rate[0] - of.rate[1] == pytest.approx(case["estimate"], abs=1e-12)
     std_error = math.sqrt(np.sum(of.variance / counts.unit_factor / (1 - 1 / of.units)))
-    working = replace(of, joint=1 / of.cases).contrast_degrees(0, 1, ratio=False, linear=True)
+    working = replace(of, joint=1 / of.cases).contrast_degrees(
+        0, 1, contrast="difference", linear=True
+    )
     alike = case["design"].startswith("equal")
     assert std_error == pytest.approx(case["std_error"], rel=1e-9 if alike else 0.03)
     assert working == pytest.approx(case["degrees"], rel=1e-9 if alike else 1 / 3)
-    assert of.std_error(0, 1, ratio=False) * of.widening(0, 1, ratio=False) > case["std_error"]
+    assert (
+        of.std_error(0, 1, contrast="difference") * of.widening(0, 1, contrast="difference")
+        > case["std_error"]
+    )
 
 
 @pytest.mark.parametrize("case", RECORD["exact"], ids=lambda c: written(c["table"]))
