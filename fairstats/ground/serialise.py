@@ -13,7 +13,7 @@ import math
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import Field, dataclass, field, fields, is_dataclass
 from functools import lru_cache, partial
 from os import PathLike, fspath
@@ -378,9 +378,12 @@ def _unknown_names(value: Any) -> Iterator[str]:
             if _is_in_file(class_field)
         } | {"class", *_stored_class_variables(_CLASS_REGISTRY[class_name])}
         yield from (f"the field {field!r} of {class_name}" for field in value.keys() - known_names)
-    for inner_value in (
-        value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    ):
+    inner_values: Iterable[Any] = ()
+    if isinstance(value, dict):
+        inner_values = value.values()
+    elif isinstance(value, list):
+        inner_values = value
+    for inner_value in inner_values:
         yield from _unknown_names(inner_value)
 
 

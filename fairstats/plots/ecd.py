@@ -225,10 +225,9 @@ def plot_sensitivity(result: Any, ax: Axes | None = None) -> Axes:
             [chosen_comparison, *other_comparisons],
             key=lambda comparison: comparison.exceedances[0],
         )
-        exceedances, (lower_ends, upper_ends) = (
-            [comparison.exceedances[0] for comparison in drawn],
-            zip(*(comparison.confidence_interval for comparison in drawn), strict=True),
-        )
+        exceedances = [comparison.exceedances[0] for comparison in drawn]
+        intervals = [comparison.confidence_interval for comparison in drawn]
+        lower_ends, upper_ends = zip(*intervals, strict=True)
         ax.plot(
             exceedances,
             [comparison.estimate for comparison in drawn],

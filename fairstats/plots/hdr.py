@@ -172,7 +172,8 @@ def plot_comparison(result: Any, region: Any, ax: Axes | None = None) -> Axes:
     if region.kind == "density":
         for density_region in region.regions:
             ax.contour(*region.axes, region.values.T, levels=[density_region.falpha], colors=["C0"])
-    (rope_width, rope_height), (first_name, second_name) = result.rope, result.names
+    rope_width, rope_height = result.rope
+    first_name, second_name = result.names
     ax.add_patch(
         Rectangle(
             (-rope_width, -rope_height),

@@ -302,7 +302,11 @@ def _by_model(argument: str, columns_given: Any) -> dict[str, str]:
 
 
 def _feature_names(features: Any) -> tuple[str, ...]:
-    names = (features,) if isinstance(features, str) else () if features is None else features
+    names = features
+    if features is None:
+        names = ()
+    elif isinstance(features, str):
+        names = (features,)
     allowed_words = "different names of columns of the frame", 'features=["age", "income"]'
     several = isinstance(names, Iterable) and getattr(names, "ndim", 1) == 1
     check_that(several, "features", features, *allowed_words)

@@ -149,13 +149,12 @@ class AuditReport(Contents):
         """The text that `to_json` writes."""
         frame = self.to_frame().astype(object)
         frame = frame.where(frame.notna(), None)
-        table = {
-            str(name): [
-                None if isinstance(held := serialise.encode(value), dict) else held
-                for value in frame[name].tolist()
+        table: dict[str, list[Any]] = {}
+        for name in frame.columns:
+            encoded_values = [serialise.encode(value) for value in frame[name].tolist()]
+            table[str(name)] = [
+                None if isinstance(encoded, dict) else encoded for encoded in encoded_values
             ]
-            for name in frame.columns
-        }
         claimed = claims_sentence(self.sections, self.settings.confidence_level, self.claims)
         written = {**pack(self.to_dict()), _CLAIMS: claimed, _TABLE: table}
         return json.dumps(written, allow_nan=False, separators=(",", ":")) + "\n"

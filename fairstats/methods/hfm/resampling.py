@@ -410,10 +410,8 @@ class _ExchangeableSide:
         self.rows = side.rows
         self.others = {}
         self.unchanged = np.full((n_rows, n_labels), np.inf)
-        self.squared, self.index = (
-            np.full((n_rows, _LISTED_NEIGHBOURS), np.inf),
-            np.zeros((n_rows, _LISTED_NEIGHBOURS), dtype=np.int32),
-        )
+        self.squared = np.full((n_rows, _LISTED_NEIGHBOURS), np.inf)
+        self.index = np.zeros((n_rows, _LISTED_NEIGHBOURS), dtype=np.int32)
         self.all_listed = np.ones(n_rows, dtype=bool)
         for is_first in (True, False):
             in_other_group = side.rows != is_first

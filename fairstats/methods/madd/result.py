@@ -518,7 +518,9 @@ class MaddResult(Result):
                     adjustment_words = "not adjusted"
                 verdict_words = "each verdict is of its comparison by itself"
             sentences.append(f"{comparison_words}; p-values {adjustment_words}; {verdict_words}.")
-        sentences += [largest_words] if (largest_words := self.beside_the_largest()) else []
+        largest_words = self.beside_the_largest()
+        if largest_words:
+            sentences.append(largest_words)
         sentences += self.counts.missing.sentences
         return [
             *sentences,

@@ -97,7 +97,8 @@ class Fieller(_LimitsByCriticalValue):
 
     def limits(self, critical: float) -> tuple[float, float]:
         """Ends at a critical value."""
-        (a, b), (v, w) = self.values, (critical**2 * variance for variance in self.variances)
+        a, b = self.values
+        v, w = (critical**2 * variance for variance in self.variances)
         # roots of (b² − w)θ² − 2abθ + (a² − v), of which the discriminant is never negative where
         # b² > w
         square = b**2 - w
@@ -112,7 +113,8 @@ class Fieller(_LimitsByCriticalValue):
 
     def statistic(self, null: float) -> float:
         """(a − θb)/√(v₁ + θ²v₀)."""
-        (a, b), (v, w) = self.values, self.variances
+        a, b = self.values
+        v, w = self.variances
         return (a - null * b) / math.sqrt(v + null**2 * w)
 
 

@@ -121,10 +121,8 @@ class RateComparison(results.Comparison):
         ends: tuple[float, float] = (float("nan"), float("nan")),
     ) -> RateComparison:
         """A comparison of a pair of groups before anything is computed: insufficient evidence."""
-        (group_index, reference_index), interval = (
-            pair,
-            Interval(*ends, settings.confidence_level, settings.method),
-        )
+        group_index, reference_index = pair
+        interval = Interval(*ends, settings.confidence_level, settings.method)
         return cls(
             metric=metric,
             group=groups[group_index],

@@ -134,7 +134,8 @@ class _ClassSums:
     def __init__(self, counts: NDArray[Any]) -> None:
         n_classes = math.isqrt(counts.shape[-1])
         counts = counts.reshape(*counts.shape[:-1], n_classes, n_classes)
-        self.selected, self.labelled = counts.sum(axis=-2), counts.sum(axis=-1)
+        self.selected = counts.sum(axis=-2)
+        self.labelled = counts.sum(axis=-1)
         self.true = np.diagonal(counts, axis1=-2, axis2=-1)
         self.rows = self.labelled.sum(axis=-1, keepdims=True)
 

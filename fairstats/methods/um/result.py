@@ -435,7 +435,9 @@ class UmPosterior(Result, draws.PosteriorDraws):
                 f"{sentence}; metrics of all rows weight the groups by the rows evaluated."
             )
         if self.classes:
-            sentences += [lacking] if (lacking := only_prior(self.counts)) else []
+            prior_words = only_prior(self.counts)
+            if prior_words:
+                sentences.append(prior_words)
             sentences.append(
                 f"{len(self.classes)} classes ({', '.join(self.classes)}). demographic_parity_micro"
                 " is always 0 (a group selects 1/J of its row × class pairs);"

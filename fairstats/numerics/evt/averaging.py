@@ -117,7 +117,8 @@ class AveragedReturnLevel(Result):
 
     def sentences(self) -> list[str]:
         """The level with its interval, and the weights of the thresholds."""
-        (lower_end, upper_end), best_index = self.confidence_interval, int(self.weights.argmax())
+        lower_end, upper_end = self.confidence_interval
+        best_index = int(self.weights.argmax())
         level_in_words = f"{self.confidence_interval.confidence_level:.0%}"
         estimate_in_words = (
             f"{self.estimate:.4g} ({level_in_words} credible interval "
@@ -328,7 +329,8 @@ class _Posterior:
         The posterior without x_i is the whole one, divided by the likelihood of x_i; without the
         largest value more end points are possible, and its density is a ratio of evidences.
         """
-        (beta_a, beta_b), d = self.beta, highest - self.threshold
+        beta_a, beta_b = self.beta
+        d = highest - self.threshold
         mean_inverse_p = (beta_a + beta_b - 1.0) / (beta_a - 1.0)  # E 1/p
         if d > 0:
             survivals = np.exp(-self.nu * exponential_scale(d, self.theta))

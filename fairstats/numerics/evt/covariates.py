@@ -290,7 +290,8 @@ class CovariateFit(WithParameters):
         checks.check_that(
             self.regular or method != "delta", "method", method, "'auto': the fit is not regular"
         )
-        (regression, best_point), covariate_frame = self._made_of(), as_frame("at", at)
+        regression, best_point = self._made_of()
+        covariate_frame = as_frame("at", at)
         design_rows = {}
         for column_name, design_spec in regression.specs.items():
             design_rows[column_name] = design("at", design_spec, covariate_frame)[

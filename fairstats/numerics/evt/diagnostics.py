@@ -175,7 +175,8 @@ def goodness_of_fit(
     elif fit.grid is not None:
         statistic_and_pvalue = cell_pvalue(fit, statistic, replicates, generator)
     else:
-        excesses, (scale, shape) = fit.sample - fit.origin, fit.excess_params
+        excesses = fit.sample - fit.origin
+        scale, shape = fit.excess_params
         statistic_and_pvalue = excess_pvalue(
             excesses, float(scale), float(shape), statistic, replicates, generator, fit.method
         )

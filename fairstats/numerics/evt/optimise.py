@@ -102,7 +102,8 @@ class _OverTail:
         self.lo = lo
         self.hi = hi
         self.one = one
-        self.theta, self.value = np.full(lo.size, np.nan), np.full(lo.size, np.inf)
+        self.theta = np.full(lo.size, np.nan)
+        self.value = np.full(lo.size, np.inf)
 
     def in_phi(self, rows: Rows, phi: Floats) -> Triple:
         with np.errstate(all="ignore"):  # impossible points give inf or NaN, and are passed over

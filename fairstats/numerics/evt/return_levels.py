@@ -316,9 +316,11 @@ def _find_level(
     replicates = None
     seed = None
     if settings.method == "signed_root":
-        (lower_end, upper_end), method_name = known_ends, SIGNED_ROOT
+        lower_end, upper_end = known_ends
+        method_name = SIGNED_ROOT
     elif settings.method == "power_tail":
-        (lower_end, estimate, upper_end), method_name = known_ends, POWER_TAIL
+        lower_end, estimate, upper_end = known_ends
+        method_name = POWER_TAIL
     elif settings.method == "profile":
         fit.need_likelihood()
         critical_deviance = chi2_quantile(settings.interval_level)

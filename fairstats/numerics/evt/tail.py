@@ -193,7 +193,8 @@ class FittedTail(WithParameters):
 
     def _to_exponential_scale(self, x: ArrayLike) -> Floats:
         """The values as exponential excesses or, for block maxima, as Gumbel maxima."""
-        x, (origin, scale, shape) = checks.float_array("x", x, "numbers"), self.law
+        x = checks.float_array("x", x, "numbers")
+        origin, scale, shape = self.law
         with np.errstate(over="ignore"):
             standard_values = (x - origin) / scale
             return exponential_scale(
@@ -251,9 +252,13 @@ class FittedTail(WithParameters):
         if self.model == "gev":
             return TailLikelihood.of_maxima(self.sample)
         rate_is_known = rate == "fixed" or self.n_exceedances == self.n_total
-        rate_law: RateTerm = (
-            "fixed" if rate_is_known else "poisson" if self.model == "point_process" else "binomial"
-        )
+        rate_law: RateTerm
+        if rate_is_known:
+            rate_law = "fixed"
+        elif self.model == "point_process":
+            rate_law = "poisson"
+        else:
+            rate_law = "binomial"
         excess_arguments = self.origin, self.n_total, rate_law, self.block_size, self.grid
         return TailLikelihood.of_excesses(self.sample - self.origin, *excess_arguments)
 

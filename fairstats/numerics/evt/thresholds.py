@@ -407,10 +407,8 @@ def threshold_tests(
             f"{warning}{', and no white noise' if first_irregular == 0 else ''}",
             InsufficientEvidenceWarning,
         )
-    (statistics, noise_values, change_values), change_pvalue = (
-        np.full((3, threshold_values.size), np.nan),
-        float("nan"),
-    )
+    statistics, noise_values, change_values = np.full((3, threshold_values.size), np.nan)
+    change_pvalue = float("nan")
     for threshold_index in np.flatnonzero(is_regular[:-1]):
         score_arguments = (
             threshold_values[threshold_index:] - threshold_values[threshold_index],

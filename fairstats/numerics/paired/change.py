@@ -154,7 +154,8 @@ class Found:
             possible_range = replace(open_ends, low=0.0)
         else:
             possible_range = open_ends
-        (before, after), value_sizes = np.array(self.ends), np.abs(self.ends)
+        before, after = np.array(self.ends)
+        value_sizes = np.abs(self.ends)
         with np.errstate(divide="ignore", invalid="ignore"):
             estimate = float(after / before if is_ratio else after - before)
             size_change = float(

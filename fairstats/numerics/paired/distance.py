@@ -491,16 +491,16 @@ def _widest_ends(at: float, laws: Floats, least: float, most: float) -> tuple[En
         return int((1 - normal_cdf(z)) * (laws.shape[1] + 1) + 1e-9)
 
     def low(z: float) -> float:
-        return (
-            max(at - float(laws[:, -tail_rank].max()), least) if (tail_rank := beyond(z)) else least
-        )
+        tail_rank = beyond(z)
+        if tail_rank == 0:
+            return least
+        return max(at - float(laws[:, -tail_rank].max()), least)
 
     def high(z: float) -> float:
-        return (
-            min(at - float(laws[:, tail_rank - 1].min()), most)
-            if (tail_rank := beyond(z))
-            else most
-        )
+        tail_rank = beyond(z)
+        if tail_rank == 0:
+            return most
+        return min(at - float(laws[:, tail_rank - 1].min()), most)
 
     return low, high
 

@@ -56,9 +56,13 @@ class PairedRate:
 
         Empty where there are none.
         """
-        candidate_rates = (
-            (self.rate,) if self.rate.successes else () if self.ratio else self.rate.parts
-        )
+        candidate_rates: tuple[Rate, ...]
+        if self.rate.successes:
+            candidate_rates = (self.rate,)
+        elif self.ratio:
+            candidate_rates = ()
+        else:
+            candidate_rates = self.rate.parts
         if all(map(fixed, candidate_rates)):
             return candidate_rates
         return ()

@@ -103,7 +103,12 @@ def write_vignette(
     }
     keys = [key for key, there in present.items() if there]
     changed = asked.get("counterfactual_score", {})
-    tails = [] if weighted else list(changed) if isinstance(changed, Mapping) else sensitive[:1]
+    if weighted:
+        tails = []
+    elif isinstance(changed, Mapping):
+        tails = list(changed)
+    else:
+        tails = sensitive[:1]
     parts = {}
     for name in sets:
         parts[name] = [*keys, "ecd"] if name in tails else keys

@@ -163,7 +163,8 @@ class ModelComparison(OfPairs, Result):
 
         Else empty.
         """
-        (lower_limit, upper_limit), together = c.confidence_interval, c.simultaneous
+        lower_limit, upper_limit = c.confidence_interval
+        together = c.simultaneous
         no_change = float(is_ratio(_metric_of_change(c)) or c.metric == AMPLIFICATION)
         if c.verdict != "undecided" or lower_limit <= no_change <= upper_limit:
             return ""
