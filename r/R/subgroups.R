@@ -84,7 +84,9 @@ one_difference <- function(metric) {
   what <- find_metric(metric)
   fine <- identical(what$contrast, "difference") && length(what$rates) == 1L &&
     identical(registry("rates")[[what$rates]]$interval, "score")
-  if (!fine) stop_argument("metric", listed(metric), '"equal_opportunity_difference", "fpr_difference" or another of one rate')
+  if (!fine) {
+    stop_argument("metric", listed(metric), '"equal_opportunity_difference", "fpr_difference" or another of one rate')
+  }
   what
 }
 
