@@ -318,3 +318,43 @@ def test_r_computes_the_same(people: pd.DataFrame, adjust: str) -> None:
     compared = table[table["verdict"] != "not recomputed"]
     assert compared["verdict"].isin(["agrees", "within Monte Carlo error"]).all()
     assert len(compared) == 9 * len(result.comparisons) + 1
+
+
+@pytest.mark.r
+@pytest.mark.parametrize(
+    "metric", ["demographic_parity_difference", "equal_opportunity_difference", "fpr_difference"]
+)
+def test_rs_own_search_finds_the_same(people: pd.DataFrame, metric: str) -> None:
+    """From the rows: evidence and flags to rounding; the critical value by draws of its own."""
+    from fairstats.ground.rsession import call
+
+    result = fs.subgroups(
+        people,
+        attributes=ATTRIBUTES,
+        y_true="qualified",
+        y_pred="hired",
+        metric=metric,
+        n_resamples=9_999,
+        rng=1,
+    )
+    columns = {name: people[name].tolist() for name in people.columns}
+    found = call(
+        "fs_subgroups",
+        columns,
+        "qualified",
+        "hired",
+        ATTRIBUTES,
+        metric=metric,
+        n_resamples=9_999,
+    )
+    frame = result.to_frame()
+    assert list(found["group"]) == frame["group"].tolist()
+    assert [bool(flag) for flag in found["flagged"]] == frame["flagged"].tolist()
+    for column in ("estimate", "std_error", "statistic", "pvalue", "pvalue_adjusted", "n", "share"):
+        there = np.asarray(found[column], dtype=float)
+        np.testing.assert_allclose(there, frame[column], rtol=1e-8, atol=1e-12, err_msg=column)
+    for column in ("ci_low", "ci_high"):
+        there = np.asarray(found[column], dtype=float)
+        np.testing.assert_allclose(there, frame[column], atol=0.01, err_msg=column)
+    there = np.asarray(found["pvalue_search"], dtype=float)
+    np.testing.assert_allclose(there, frame["pvalue_search"], atol=0.025)
