@@ -1,9 +1,13 @@
-"""Subgroups with the most evidence, each below the larger one that holds it."""
+"""Subgroups with the most evidence, each below the larger one that holds it, and named by what it
+adds to it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.lazy import Axes
 from fairstats.plots.picture import COLOURS, axes_or_new, finished
 
@@ -42,6 +46,23 @@ def order_in_families(comparisons: Any) -> list[tuple[int, Any]]:
     return ordered
 
 
+def names_in_families(ordered: Sequence[tuple[int, Any]]) -> list[str]:
+    """What each is called below its parent: what it fixes beyond it, and all of it at the top."""
+    names = []
+    above: list[Any] = []
+    for depth, comparison in ordered:
+        del above[depth:]
+        fixed_above = set(above[-1].attributes) if above else set()
+        own = []
+        for attribute, value in zip(comparison.attributes, comparison.values, strict=True):
+            if attribute not in fixed_above:
+                own.append(f"{attribute} = {value}")
+        joined = INTERSECTION.join(own)
+        names.append(f"{_INDENT * depth}& {joined}" if depth else joined)
+        above.append(comparison)
+    return names
+
+
 def draw_subgroups(result: Any, ax: Axes | None = None) -> Axes:
     """Draw estimates and simultaneous limits of the subgroups with the most evidence.
 
@@ -57,8 +78,8 @@ def draw_subgroups(result: Any, ax: Axes | None = None) -> Axes:
         ax.plot([comparison.estimate], [place], "o", color=colour, markerfacecolor=face)
     ax.axvline(0.0, color="0.4", linewidth=1)
     labels = []
-    for depth, comparison in ordered:
-        labels.append(f"{_INDENT * depth}{comparison.group}".replace("$", r"\$"))
+    for name in names_in_families(ordered):
+        labels.append(name.replace("$", r"\$"))
     ax.set_yticks(range(len(ordered)), labels, ha="left")
     ax.tick_params(axis="y", length=0, pad=max(map(len, labels)) * 5.5)
     ax.set_ylim(len(ordered) - 0.3, -0.7)

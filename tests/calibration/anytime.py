@@ -10,6 +10,7 @@ the limits the package's own kernels, for all looks of all streams at once.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from functools import partial
 from itertools import product
@@ -17,6 +18,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+import fairstats as fs
 from fairstats.ground.checks import Floats
 from fairstats.ground.verdict import fair_range
 from fairstats.numerics.rates.anytime import (
@@ -156,6 +158,55 @@ def ever_false(
     return np.concatenate(found)
 
 
+def rows_until_shown(
+    rng: np.random.Generator,
+    n_streams: int,
+    *,
+    method: str,
+    rates: tuple[float, float],
+    threshold: float,
+    planned: float,
+    n_rows: int,
+) -> Floats:
+    """Rows at the first look at which a ratio below the threshold is shown, shape (n_streams,).
+
+    Infinite where none of the looks shows it. Both groups have the same share.
+    """
+    found = []
+    for begin in range(0, n_streams, _BLOCK):
+        looks = streams(rng, min(_BLOCK, n_streams - begin), rates=rates, share=0.5, n_rows=n_rows)
+        evidence = pvalues(looks, method=method, contrast="ratio", null=threshold, planned=planned)
+        is_below = looks.k * looks.n0 < threshold * looks.k0 * looks.n
+        shown = (evidence <= 1 - LEVEL) & is_below
+        first = np.argmax(shown, axis=1)
+        found.append(np.where(shown.any(axis=1), looks.n_rows[first], np.inf))
+    return np.concatenate(found)
+
+
+def rows_of_fixed_look(rates: tuple[float, float], threshold: float) -> int:
+    """Rows of a single look that shows the violation with probability .8."""
+    plan = fs.sample_size_ratio(
+        rates[1], rates[0] / rates[1], power=0.8, threshold=threshold, alternative="less"
+    )
+    return plan.n + plan.n_reference
+
+
+def _delays(
+    rng: np.random.Generator, runs: int, *, method: str, rates: tuple[float, float], times: float
+) -> Counts:
+    fixed = rows_of_fixed_look(rates, 0.8)
+    rows = rows_until_shown(
+        rng,
+        runs,
+        method=method,
+        rates=rates,
+        threshold=0.8,
+        planned=fixed,
+        n_rows=math.ceil(times * fixed),
+    )
+    return {"power": (int(np.isfinite(rows).sum()), runs)}
+
+
 def _truths(rng: np.random.Generator, runs: int, **regime: object) -> Counts:
     excluded = ever_excluded(rng, runs, **regime)  # type: ignore[arg-type]
     return {"coverage": (int((~excluded).sum()), runs)}
@@ -253,4 +304,20 @@ def _cells() -> Iterator[Cell]:
                 )
 
 
-CELLS = tuple(_cells())
+def _cells_of_delay() -> Iterator[Cell]:
+    """How much later than a fixed look of power .8 a violation is shown."""
+    regimes = product(("anytime", "anytime-exact"), ((0.28, 0.4), (0.06, 0.1)), (1, 2, 4))
+    for method, rates, times in regimes:
+        fixed = rows_of_fixed_look(rates, 0.8)
+        yield Cell(
+            "anytime",
+            f'disparate_impact, method="{method}"',
+            f"violation shown by {times * fixed:,} rows, rates {rates[0]:g} and {rates[1]:g},"
+            f" threshold 0.8, groups of one size, planned {fixed:,}",
+            partial(_delays, method=method, rates=rates, times=times),
+            runs=4_000,
+            remark=f"a single look at {fixed:,} rows shows it with power .80",
+        )
+
+
+CELLS = (*_cells(), *_cells_of_delay())

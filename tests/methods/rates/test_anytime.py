@@ -16,7 +16,12 @@ import fairstats as fs
 from fairstats.ground.errors import InsufficientEvidenceWarning
 from fairstats.numerics.rates.anytime import critical_value, exact_limits, mixture_pvalue
 from fairstats.numerics.rates.score import ratio_limit, ratio_statistic
-from tests.calibration.anytime import Looks, pvalues
+from tests.calibration.anytime import (
+    Looks,
+    pvalues,
+    rows_of_fixed_look,
+    rows_until_shown,
+)
 
 COUNTS = {"a": (400, 1_600), "b": (700, 1_300)}
 FEW = {"a": (400, 1_600), "b": (700, 1_300), "c": (3, 90)}
@@ -189,6 +194,25 @@ def test_gaps_and_functions_of_the_cells_are_refused() -> None:
     ):
         with pytest.raises(fs.InputError, match="`method`"):
             call()
+
+
+def test_a_violation_is_shown_little_later_than_by_a_single_look() -> None:
+    """A small part of the study: medians of 1.25 and 3.6 times the rows of a look of power .80."""
+    fixed = rows_of_fixed_look((0.28, 0.4), 0.8)
+    median = {}
+    for method in ("anytime", "anytime-exact"):
+        rows = rows_until_shown(
+            np.random.default_rng(2),
+            200,
+            method=method,
+            rates=(0.28, 0.4),
+            threshold=0.8,
+            planned=fixed,
+            n_rows=8 * fixed,
+        )
+        median[method] = float(np.median(rows)) / fixed
+    assert 1.05 < median["anytime"] < 1.5
+    assert 3.0 < median["anytime-exact"] < 4.2
 
 
 @pytest.mark.r

@@ -25,7 +25,7 @@ from fairstats.numerics.rates.subgroups import (
     search_pvalues,
     shrunken_rates,
 )
-from fairstats.plots.subgroups import order_in_families
+from fairstats.plots.subgroups import names_in_families, order_in_families
 from fairstats.results import SubgroupResult
 
 ATTRIBUTES = ["sex", "age", "region"]
@@ -247,6 +247,18 @@ def test_children_stand_below_their_parents(found: SubgroupResult) -> None:
         own = dict(zip(comparison.attributes, comparison.values, strict=True))
         parent = dict(zip(parents[-1].attributes, parents[-1].values, strict=True))
         assert parent.items() < own.items()
+
+
+def test_a_child_is_named_by_what_it_adds_to_its_parents(found: SubgroupResult) -> None:
+    """The names from the top of a family down make the whole name."""
+    ordered = order_in_families(found.comparisons[:20])
+    assert max(depth for depth, _ in ordered) >= 1
+    family: list[str] = []
+    for (depth, comparison), name in zip(ordered, names_in_families(ordered), strict=True):
+        assert name.startswith("    " * depth + ("& " if depth else ""))
+        family[depth:] = [name.strip().removeprefix("& ")]
+        parts = " & ".join(family).split(" & ")
+        assert sorted(parts) == sorted(comparison.group.split(" & "))
 
 
 def test_plot_draws_the_limits(found: SubgroupResult) -> None:
