@@ -329,7 +329,7 @@ def _decompose(
                 _compare_part(part, split, moments, (group, reference_index), settings)
             )
     families = [as_family(of_part, settings) for of_part in compared.values()]
-    comparisons = []
+    comparisons: list[NumberComparison] = []
     for of_group in zip(*families, strict=True):
         comparisons.extend(of_group)
     return warned(
