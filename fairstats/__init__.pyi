@@ -49,6 +49,7 @@ from fairstats.methods.rates.metrics import (
     predictive_parity_difference as predictive_parity_difference,
 )
 from fairstats.methods.rates.models.compare import compare_models as compare_models
+from fairstats.methods.rates.numbers.decomposition import decompose as decompose
 from fairstats.methods.rates.numbers.means import means as means
 from fairstats.methods.rates.numbers.means import prediction_errors as prediction_errors
 from fairstats.methods.rates.numbers.scores import calibration as calibration

@@ -28,6 +28,9 @@ from fairstats.methods.rates.models.result import AmplificationResult as Amplifi
 from fairstats.methods.rates.models.result import ModelComparison as ModelComparison
 from fairstats.methods.rates.monitoring import MonitorResult as MonitorResult
 from fairstats.methods.rates.monitoring import MonitorSettings as MonitorSettings
+from fairstats.methods.rates.numbers.decomposition import (
+    DecompositionResult as DecompositionResult,
+)
 from fairstats.methods.rates.numbers.result import NumberDifferenceResult as NumberDifferenceResult
 from fairstats.methods.rates.numbers.result import NumberRatioResult as NumberRatioResult
 from fairstats.methods.rates.planning import PowerResult as PowerResult

@@ -330,6 +330,21 @@ def calls() -> dict[str, Call]:
             {"metric": "selection_rate", "sensitive_features": None, "response_method": "predict"},
         ),
         "means": Call("rates", fs.means, {"y": s * 4, **numbers, "statistic": "mean"}),
+        "decompose": Call(
+            "rates",
+            fs.decompose,
+            {
+                **{
+                    name: numbers[name]
+                    for name in numbers
+                    if name
+                    not in ("counts", "contrast", "comparisons", "threshold", "simultaneous")
+                },
+                "y": s * 4,
+                "circumstances": {"w": w * 4},
+                "regression": None,
+            },
+        ),
         "prediction_errors": Call(
             "rates",
             fs.prediction_errors,

@@ -33,6 +33,7 @@ MADE_BY: dict[str, tuple[str, ...]] = {
         "equalized_odds_difference",
         "abroca",
         "means",
+        "decompose",
         "compare_models",
         "power_ratio",
         "subgroups",

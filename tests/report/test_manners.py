@@ -163,6 +163,12 @@ def of_numbers() -> list[Result]:
     return [
         fs.means(numbers, sensitive_features=groups, contrast="ratio"),
         fs.means(numbers, sensitive_features=groups, contrast="difference"),
+        fs.decompose(
+            numbers,
+            sensitive_features=groups,
+            circumstances={LONG: np.sin(numbers)},
+            groups=["b", LONG],
+        ),
     ]
 
 

@@ -8,8 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from fairstats.ground.checks import Floats
+from fairstats.ground.values import factorize
 from fairstats.methods.rates.numbers.bootstrap import BOOTSTRAPS
 from fairstats.methods.rates.numbers.compare import HALL_MOVER, OVERALL, REST
+from fairstats.methods.rates.numbers.decomposition import (
+    DecompositionResult,
+    encode_circumstances,
+)
 from fairstats.methods.rates.numbers.result import NumberDifferenceResult, NumberRatioResult
 from fairstats.methods.rates.numbers.scores import CALIBRATIONS
 from fairstats.report.crosscheck.check import VERDICT, Bench, Check, Line, ends, rows_of
@@ -18,6 +24,7 @@ from fairstats.report.crosscheck.rates import EVIDENCE_OF_TWIN, TESTS_OF_TWIN, a
 _TWIN = "crosscheck_means"
 _TWIN_OF_QUANTILES = "crosscheck_quantiles"
 _TWIN_OF_RISKS = "crosscheck_risks"
+_TWIN_OF_SPLITS = "crosscheck_decomposition"
 #: Limits are roots in R and closed forms, or other roots, here; tails of t and z are both inverted.
 _ROOT = 1e-7
 #: Statistics by MOVER are found by halving on both sides, of limits that are roots in R.
@@ -180,3 +187,63 @@ def _compare_row(
             twin,
             relative=10 * relative,
         )
+
+
+def decomposition(result: DecompositionResult, bench: Bench) -> Iterator[Check]:
+    """Every number of the parts of a gap, from the rows."""
+    arguments = _rows_for_r(result, bench)
+    if arguments is None:
+        for comparison in result.comparisons:
+            place = bench.place(comparison.metric, comparison.group, comparison.reference)
+            yield place.needs_data("estimate", comparison.estimate, "a regression needs every row")
+    else:
+        settings = result.settings
+        answer = bench.call(
+            _TWIN_OF_SPLITS,
+            *arguments,
+            result.regression,
+            settings.limit,
+            settings.confidence_level,
+        )
+        for comparison, row in zip(result.comparisons, rows_of(answer), strict=True):
+            yield from _compare_row(comparison, row, result, _TWIN_OF_SPLITS, bench)
+    for part in dict.fromkeys(comparison.metric for comparison in result.comparisons):
+        family = [comparison for comparison in result.comparisons if comparison.metric == part]
+        for field in ("pvalue", "pvalue_verdict"):
+            yield from bench.adjusted(family, bench.place_of, result.settings.adjust, field)
+
+
+def _rows_for_r(result: DecompositionResult, bench: Bench) -> tuple[Any, ...] | None:
+    """Outcome, circumstances, weights, units and groups of every row; None where they lack."""
+    columns = bench.given("y", "sensitive_features", "circumstances")
+    if columns is None:
+        return None
+    outcome, group, circumstances = columns
+    y = np.asarray(outcome, dtype=np.float64)
+    weight: Floats = np.ones(y.size)
+    unit: Any = np.arange(y.size)
+    if result.moments.weighted:
+        given = bench.given("sample_weight")
+        if given is None:
+            return None
+        weight = np.asarray(given[0], dtype=np.float64)
+    if result.moments.clustered:
+        given = bench.given("cluster")
+        if given is None:
+            return None
+        unit = factorize(given[0], "cluster").codes
+    design = [
+        values for of_one in encode_circumstances(circumstances).values() for values in of_one
+    ]
+    names = list(result.moments.groups)
+    places = [names.index(str(name)) + 1.0 for name in np.asarray(group).tolist()]
+    groups = dict.fromkeys(names.index(row.group) + 1.0 for row in result.comparisons)
+    return (
+        y,
+        np.concatenate(design),
+        weight,
+        np.asarray(unit, dtype=np.float64),
+        places,
+        list(groups),
+        names.index(result.reference) + 1.0,
+    )

@@ -48,7 +48,7 @@ class NumberComparison(RateComparison):
 
 
 @dataclass(frozen=True, eq=False)
-class _NumbersResult(ComparisonResult):
+class NumbersResult(ComparisonResult):
     """Comparisons of numbers; `counts` are their moments.
 
     `column`: the number of the moments that is compared; `order`: of a quantile, None of others;
@@ -116,7 +116,7 @@ class _NumbersResult(ComparisonResult):
 
 
 @serialisable(eq=False)
-class NumberDifferenceResult(_NumbersResult):
+class NumberDifferenceResult(NumbersResult):
     """Signed differences of means, quantiles or errors, with the verdict on a margin.
 
     Attributes
@@ -148,7 +148,7 @@ class NumberDifferenceResult(_NumbersResult):
 
 
 @serialisable(eq=False)
-class NumberRatioResult(_NumbersResult):
+class NumberRatioResult(NumbersResult):
     """Ratios of means, quantiles or errors, with the verdict on a threshold.
 
     Attributes
