@@ -404,7 +404,6 @@ SAID = (
         ).notes(),
         "limits err more often than they say",
     ),
-    Said("means", r"means", "", fs.means, "conservative"),
     Said("means", r"decompose", "", fs.decompose, "coverage .94 to .97"),
     Said("means", r"scores", "", fs.scores, "the wider of two"),
     Said("means", r"calibration", "", fs.calibration, "coverage .947 to .970"),

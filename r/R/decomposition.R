@@ -44,6 +44,7 @@ PLACES_OF_PART <- list(gap = c(1, 3), explained = c(2, 3), rest = c(1, 2))
 fs_decompose <- function(
     data, y, sensitive_features, circumstances, regression = NULL, reference = NULL, margin = 0,
     confidence_level = 0.95, adjust = "holm", sample_weight = NULL, cluster = NULL, missing = "raise") {
+  need_arguments()
   if (!is.data.frame(data)) stop_argument("data", class(data)[1L], "a data frame")
   unknown <- setdiff(circumstances, names(data))
   if (!is.character(circumstances) || !length(circumstances) || length(unknown))
