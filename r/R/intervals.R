@@ -12,7 +12,10 @@ score_z <- function(k0, n0, k1, n1, contrast, null, correction = TRUE) {
   distance <- if (ratio) k0 / n0 - null * (k1 / n1) else k0 / n0 - k1 / n1 - null
   variance <- p0 * (1 - p0) / n0 + (if (ratio) null^2 else 1) * p * (1 - p) / n1
   # groups whose effective cases are not worth one case together exclude nothing
-  if (correction) variance <- ifelse(n0 + n1 > 1, variance * (n0 + n1) / (n0 + n1 - 1), Inf)
+  if (correction) {
+    n <- n0 + n1 + 0 * variance # as many as there are tables
+    variance <- ifelse(n > 1, variance * n / (n - 1), Inf)
+  }
   z <- distance / sqrt(variance)
   none <- which(variance <= 0)
   z[none] <- ifelse(abs(distance[none]) < 1e-14, 0, sign(distance[none]) * Inf)

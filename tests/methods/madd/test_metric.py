@@ -552,7 +552,9 @@ STRETCH = HEADLINE + "the mean of MADD over the stable stretch of h = 1 … 1/10
 TOGETHER = (
     "p-values adjusted by {0} over metric; verdicts hold together over the comparisons ({0})."
 )
-DRAWN = "p-values: exact permutation, at least 99 resamples, seed 5."
+DRAWN = "p-values: exact permutation, 99 resamples, seed 5."
+#: Of three comparisons at 95%: p of one of them has to be as small as 1/120.
+DRAWN_OF_THREE = "p-values: exact permutation, at least 99 resamples, seed 5."
 
 
 def printed_bins(score: np.ndarray, group: np.ndarray, pairs: list[str]) -> list[str]:
@@ -579,7 +581,7 @@ def printed_bins(score: np.ndarray, group: np.ndarray, pairs: list[str]) -> list
                 ON_GRID.format("95%", 0.2),
                 STRETCH,
                 "bins",
-                DRAWN,
+                DRAWN_OF_THREE,
                 "All pairs of groups are compared; " + TOGETHER.format("holm"),
             ],
         ),
@@ -598,7 +600,7 @@ def printed_bins(score: np.ndarray, group: np.ndarray, pairs: list[str]) -> list
             {"n_bins": 6, "comparisons": "rest", "adjust": "bonferroni"},
             [
                 ON_GRID.format("95%", 0.2),
-                DRAWN,
+                DRAWN_OF_THREE,
                 "Each group is compared with all others; " + TOGETHER.format("bonferroni"),
             ],
         ),

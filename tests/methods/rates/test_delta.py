@@ -167,7 +167,7 @@ def test_statsmodels_and_the_closed_form_are_twins(table: dict[str, tuple[int, .
     plain = RateEstimates.ratio_error_by_delta
 
     def remember(self: RateEstimates, i: int, j: int) -> float:
-        errors.append((plain(self, i, j), self.contrast(i, j, ratio=True)[1]))
+        errors.append((plain(self, i, j), self.contrast(i, j, contrast="ratio")[1]))
         return errors[-1][0]
 
     with pytest.MonkeyPatch.context() as patch:
