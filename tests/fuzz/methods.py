@@ -159,6 +159,13 @@ def _further(family: str) -> list[Any]:
             fs.disparate_impact(people["p"], **columns),
             fs.demographic_parity_difference(people["y"], people["p"], **columns),
         ]
+        odds = fs.group_metric(
+            people["y"],
+            people["p"],
+            metric="tpr",
+            contrast="odds_ratio",
+            sensitive_features=people["sex"],
+        )
         counts = fs.ConfusionCounts.from_arrays(
             people["y"], people["p"], sensitive_features=people["sex"]
         )
@@ -181,6 +188,7 @@ def _further(family: str) -> list[Any]:
             .add("one", "1", tallied)
             .add("two", "2", tallied),
             amplified,
+            odds,
             page,
             fs.adverse_impact(people, selected="p", sex="sex", race="race"),
         ]
