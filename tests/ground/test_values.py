@@ -568,9 +568,12 @@ def test_missing_values_of_r_are_missing_in_every_role() -> None:
     ids=["short", "beyond ASCII", "long", "with a null", "nan"],
 )
 def test_short_texts_are_coded_as_strings_of_python_are(texts: list[str]) -> None:
-    """NumPy's texts of nine letters become numbers: the levels and codes are those of objects."""
-    array = np.array(texts)
-    found = factorize(array, "sex")
-    expected = factorize(array.astype(object), "sex")
-    assert found.levels == expected.levels
-    np.testing.assert_array_equal(found.codes, expected.codes)
+    """NumPy's texts of nine letters become numbers: two are one level where Python calls them
+    equal.
+
+    (Not compared with texts as objects: pandas before 3 ends them at a null.)
+    """
+    found = factorize(np.array(texts), "sex")
+    assert set(found.levels) == {text for text in texts if text}
+    said = [found.levels[code] if code >= 0 else "" for code in found.codes]
+    assert said == texts  # the empty text is missing
