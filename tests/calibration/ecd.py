@@ -624,9 +624,13 @@ def of_people(
                 other_interactions=(),
                 rng=run,
             )
-        intervals.append(tuple(found.confidence_interval))
-        rejected += found.pvalue < 0.05
-    return {**tally_interval(0.0, intervals), "size": (rejected, runs)}
+        if np.isnan(found.pvalue):  # no interval is shown to hold: [−2, 2] is no answer
+            intervals.append((np.nan, np.nan))
+        else:
+            intervals.append(tuple(found.confidence_interval))
+            rejected += found.pvalue < 0.05
+    counts = tally_interval(0.0, intervals)
+    return {**counts, "size": (rejected, counts["answered"][0])}
 
 
 def _flipped_score(table: pd.DataFrame) -> np.ndarray:
@@ -637,7 +641,7 @@ def _flipped_score(table: pd.DataFrame) -> np.ndarray:
 def _people() -> list[Cell]:
     """`fs.ecd` of people with several rows: t with the deviation over resamples of people."""
     cells = []
-    for people, rows, sharing in (((600, 2_000), 5, 0.0), ((600, 2_000), 5, 1.0)):
+    for people, rows, sharing in (((600, 2_000), 5, 0.0), ((600, 2_000), 5, 0.6)):
         simulate = partial(of_people, people=people, rows=rows, sharing=sharing)
         regime = (
             f"{people[0]:,} and {people[1]:,} people, {rows} rows of which {sharing:.0%} share"

@@ -157,10 +157,17 @@ def of_a_monitor() -> list[Result]:
 
 
 def of_numbers() -> list[Result]:
-    """Means as ratio and difference."""
+    """Means as ratio and difference, a gap in two parts, and odds ratios of a rate."""
     numbers = np.arange(1.0, 121)
     groups = [LONG, "b"] * 60
     return [
+        fs.group_metric(
+            [0, 1, 1, 1, 0, 1] * 20,
+            [1, 0, 1, 1, 0, 1] * 20,
+            metric="selection_rate",
+            contrast="odds_ratio",
+            sensitive_features=groups,
+        ),
         fs.means(numbers, sensitive_features=groups, contrast="ratio"),
         fs.means(numbers, sensitive_features=groups, contrast="difference"),
         fs.decompose(
