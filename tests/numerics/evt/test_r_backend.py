@@ -185,6 +185,7 @@ def test_auto_takes_r_at_the_edge_too() -> None:
         )
 
 
+@pytest.mark.rpy2
 @pytest.mark.r_extra("extRemes")
 def test_auto_falls_back_where_r_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.random.default_rng(9).exponential(size=1500)

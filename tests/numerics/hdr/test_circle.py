@@ -191,6 +191,7 @@ def test_the_plot_stays_on_the_circle(hours: np.ndarray) -> None:
     plt.close("all")
 
 
+@pytest.mark.rpy2
 @pytest.mark.r_extra("hdrcde")
 @pytest.mark.parametrize("level", ["leave_one_out", "in_sample"])
 def test_both_back_ends_give_one_answer(hours: np.ndarray, level: str) -> None:

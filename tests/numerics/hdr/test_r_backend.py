@@ -126,6 +126,7 @@ def recorded_calls() -> list[Any]:
     ]
 
 
+@pytest.mark.rpy2
 @pytest.mark.r_extra("hdrcde")
 @pytest.mark.parametrize(("name", "block"), recorded_calls())
 def test_recorded_cases_on_a_line(name: str, block: str) -> None:
@@ -151,6 +152,7 @@ def test_recorded_cases_on_a_line(name: str, block: str) -> None:
         np.testing.assert_allclose(ours, theirs, rtol=0, atol=1e-12 * np.abs(theirs).max())
 
 
+@pytest.mark.rpy2
 @pytest.mark.r_extra("hdrcde", "ks", "ash")
 @pytest.mark.parametrize("name", case_names("hdr2"))
 @pytest.mark.parametrize("method", ["ash", "ks"])
@@ -180,6 +182,7 @@ def test_recorded_cases_in_the_plane(name: str, method: str) -> None:
     np.testing.assert_array_equal(given.mode, call["mode"])
 
 
+@pytest.mark.rpy2
 @pytest.mark.r_extra("hdrcde", "ks", "ash")
 @pytest.mark.parametrize("level", ["leave_one_out", "in_sample"])
 @pytest.mark.parametrize("case", ["line", "line with a bound", "plane", "histogram"])
@@ -209,6 +212,7 @@ def test_both_back_ends_give_one_answer(
     assert theirs.mass == ours.mass
 
 
+@pytest.mark.rpy2
 @pytest.mark.r_extra("hdrcde")
 def test_thirty_normal_draws_have_one_region() -> None:
     """D16: SciPy gave [-1.82, 2.19] and R [-1.62, 1.93], for R counted each draw's own kernel."""
