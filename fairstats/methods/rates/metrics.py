@@ -1649,7 +1649,7 @@ def group_metric(
     >>> result = fs.group_metric(
     ...     price, guess, metric=median_error, sensitive_features=group, margin=1,
     ...     n_resamples=199, rng=1,
-    ... )  # fmt: skip
+    ... )
     >>> print(f"{float(result):.2f} {result.verdict}")
     5.64 violated
     """

@@ -130,7 +130,7 @@ def make_scorer(
     ...         "parity": fs.make_scorer(fs.demographic_parity_difference, sensitive_features="sex"),
     ...     },
     ...     refit="accuracy",
-    ... ).fit(X, y)  # fmt: skip
+    ... ).fit(X, y)
     >>> bool((search.cv_results_["mean_test_parity"] <= 0).all())
     True
     """
