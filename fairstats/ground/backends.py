@@ -97,7 +97,8 @@ class use_backend:
 
     def __init__(self, name: Backend) -> None:
         global _chosen
-        self._before, _chosen = _chosen, _check_backend(name, "name")
+        self._before = _chosen
+        _chosen = _check_backend(name, "name")
 
     def __enter__(self) -> Self:
         return self

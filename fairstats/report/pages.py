@@ -276,8 +276,10 @@ def _draw_mark(mark: Mark, picture: Picture) -> str:
 
 def _draw_cell(cell: Mark, across: NDArray[np.float64], upward: NDArray[np.float64]) -> str:
     """A filled cell with its text, or slanted lines in it."""
-    left, right = float(across[0]), float(across[1])
-    top, bottom = float(upward[1]), float(upward[0])
+    left = float(across[0])
+    right = float(across[1])
+    top = float(upward[1])
+    bottom = float(upward[0])
     box = f"M{left:.1f} {top:.1f}H{right:.1f}V{bottom:.1f}H{left:.1f}Z"
     if cell.kind == "hatching":
         lines = "".join(_slanted_lines(left, right, top, bottom))

@@ -354,7 +354,8 @@ def _infer_by_people(pair: Pair) -> tuple[dict[str, Any], Evidence]:
 
     Its degrees of freedom are the people of the smaller group less one.
     """
-    (first, second), settings = pair.tails, pair.settings
+    first, second = pair.tails
+    settings = pair.settings
     exceedances = (first.n_exceedances, second.n_exceedances)
     replicates = settings.n_resamples or _RESAMPLES
     replicate_differences = person_bootstrap(
@@ -453,7 +454,8 @@ def _combine_intervals(
         sure = [min(part, width) for part, width in zip((of_a, of_b), rounding_errors, strict=True)]
         return sum(sure) + math.hypot(of_a - sure[0], of_b - sure[1])
 
-    (low_a, high_a), (low_b, high_b) = a.confidence_interval, b.confidence_interval
+    low_a, high_a = a.confidence_interval
+    low_b, high_b = b.confidence_interval
     lower_end = (
         a.estimate - b.estimate - joined(a.estimate - low_a, min(high_b, BOUND) - b.estimate)
     )

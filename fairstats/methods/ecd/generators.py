@@ -139,7 +139,8 @@ class SmoothedBootstrap:
         if self.bandwidth is not None:
             check_number("bandwidth", self.bandwidth, low=0, cure="None")
         self._generator, _ = as_generator(self.rng)
-        self._columns, self._n = as_columns(people), len(people)
+        self._columns = as_columns(people)
+        self._n = len(people)
         return self
 
     def _draw_noise(self, count: int) -> list[np.ndarray[Any, Any]]:

@@ -188,10 +188,8 @@ def _find_deviances(
             first, second, rows, difference, search, lost_rows
         )
         is_lower = ~(deviances[lost_rows] <= searched_deviances)
-        deviances[lost_rows[is_lower]], multiplier[lost_rows[is_lower]] = (
-            searched_deviances[is_lower],
-            slope[is_lower],
-        )
+        deviances[lost_rows[is_lower]] = searched_deviances[is_lower]
+        multiplier[lost_rows[is_lower]] = slope[is_lower]
     return np.maximum(deviances, 0.0), 2.0 * multiplier
 
 
@@ -271,10 +269,8 @@ def _search_levels(
         total = of_first.value + of_second.value
         lowest_places = total.reshape(-1, _POINTS).argmin(axis=1)
         lowest_points = first_points + lowest_places
-        deviances[active], centre[active] = (
-            2.0 * total[lowest_points],
-            grid.ravel()[lowest_points][:, None],
-        )
+        deviances[active] = 2.0 * total[lowest_points]
+        centre[active] = grid.ravel()[lowest_points][:, None]
         # the two cancel at the minimum; at its edge a profile has none
         multiplier[active] = np.where(
             np.isnan(of_first.slope[lowest_points]),
@@ -297,7 +293,8 @@ def _search_levels(
         )
         is_lower = deviance <= deviances[active[smooth]] * (1.0 + 1e-12)
         settled = active[smooth][is_lower]
-        deviances[settled], multiplier[settled] = deviance[is_lower], exact[is_lower]
+        deviances[settled] = deviance[is_lower]
+        multiplier[settled] = exact[is_lower]
         active = np.setdiff1d(active, settled)
         width = width * 2.2 / (_POINTS - 1)
         if not active.size:

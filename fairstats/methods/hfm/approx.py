@@ -234,7 +234,8 @@ def _directed_distance(
     first: _SortedRows, second: _SortedRows, m2: int
 ) -> tuple[tuple[float, int, int], int]:
     """Largest of the smallest distances found: value, row, nearest; evaluations."""
-    (own_rows, along_own, rows_own), (other_rows, along_other, rows_other) = first, second
+    own_rows, along_own, rows_own = first
+    other_rows, along_other, rows_other = second
     n_own = len(own_rows)
     n_other = len(other_rows)
     first_above = np.searchsorted(along_other, along_own, side="left")  # g(x') ≥ g(x) from here on
@@ -260,7 +261,8 @@ def _directed_distance(
                 difference = own_rows[portion] - other_rows[candidates]
                 squared = np.einsum("ij,ij->i", difference, difference)
                 nearer = inside & (squared < best_squared)
-                best_squared[nearer], best_places[nearer] = squared[nearer], candidates[nearer]
+                best_squared[nearer] = squared[nearer]
+                best_places[nearer] = candidates[nearer]
         farthest_place = int(best_squared.argmax())
         if best_squared[farthest_place] > farthest:
             farthest = float(best_squared[farthest_place])

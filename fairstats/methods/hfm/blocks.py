@@ -167,10 +167,8 @@ class Targets:
             writing_order = writing_order[
                 exact_squared[writing_order] < best_squared[rows[writing_order]]
             ]
-            best_squared[rows[writing_order]], nearest[rows[writing_order]] = (
-                exact_squared[writing_order],
-                candidates[writing_order],
-            )
+            best_squared[rows[writing_order]] = exact_squared[writing_order]
+            nearest[rows[writing_order]] = candidates[writing_order]
 
         for block_number in range(self._n_blocks):
             prepared_block = self._scan_block(block_number, dtype)

@@ -432,10 +432,8 @@ class _ExchangeableSide:
                 squared, neighbours = nearest_rows(
                     feature_rows[queries], feature_rows[movers], n_listed
                 )
-                self.squared[queries, :n_listed], self.index[queries, :n_listed] = (
-                    squared,
-                    movers[neighbours],
-                )
+                self.squared[queries, :n_listed] = squared
+                self.index[queries, :n_listed] = movers[neighbours]
                 self.all_listed[queries] = movers.size <= _LISTED_NEIGHBOURS
 
     def distance(self, labels: Indices, statistic: Statistic) -> float:

@@ -380,7 +380,8 @@ def _statistic_of(
         squared, target_numbers = row_minima(
             query_rows, Targets(targets[distinct], query_rows, work_done)
         )
-        minima[row_numbers], nearest[row_numbers] = np.sqrt(squared), distinct[target_numbers]
+        minima[row_numbers] = np.sqrt(squared)
+        nearest[row_numbers] = distinct[target_numbers]
     minima = minima[first_equal]
     nearest = nearest[first_equal]
     if statistic == "mean":

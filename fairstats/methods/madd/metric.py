@@ -707,10 +707,8 @@ def _with_headline(
 
     In the bins asked for, or over the stable stretch of bandwidths.
     """
-    (first_sample, second_sample), all_plain = (
-        score_pair.samples,
-        all(sample.plain for sample in score_pair.samples),
-    )
+    first_sample, second_sample = score_pair.samples
+    all_plain = all(sample.plain for sample in score_pair.samples)
     if settings.n_bins is not None:
         bin_counts = [sample.histogram(bin_edges(settings.n_bins)) for sample in score_pair.samples]
         if all_plain:

@@ -74,7 +74,8 @@ class MultinomialNoise:
 
     def std_errors(self) -> Floats:
         """Standard error of every D̂_k, the larger of that with and without pooling."""
-        (counts, group_sizes), shares = self._counts_and_sizes, self._bin_shares_of_groups
+        counts, group_sizes = self._counts_and_sizes
+        shares = self._bin_shares_of_groups
         pooled_shares = counts.sum(axis=0) / group_sizes.sum()
         pooled_variance = pooled_shares * (1 - pooled_shares) * (1 / group_sizes).sum()
         return np.asarray(

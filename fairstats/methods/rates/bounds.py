@@ -272,10 +272,8 @@ def _extreme_value(
     for (first_place, second_place), n_rows in choices.items():
         split_sizes = np.linspace(0, n_rows, min(n_rows, _MAX_SPLITS) + 1).round()
         split_cells = np.zeros((split_sizes.size, 4))
-        split_cells[:, _PLACES.index(first_place)], split_cells[:, _PLACES.index(second_place)] = (
-            split_sizes,
-            n_rows - split_sizes,
-        )
+        split_cells[:, _PLACES.index(first_place)] = split_sizes
+        split_cells[:, _PLACES.index(second_place)] = n_rows - split_sizes
         tables = (tables[:, None, :] + split_cells[None, :, :]).reshape(-1, 4)
     values = contrast_of(tables, contrast)
     if np.isnan(values).all():

@@ -472,10 +472,8 @@ def decide_gap(
             continue
         pairs_used[j] = exact_tests
         evidence_shown = exact_tests.evidence("difference", fair_range)
-        pvalues_outside[j], pvalues_inside[j] = (
-            min(evidence_shown.below, evidence_shown.above),
-            evidence_shown.inside,
-        )
+        pvalues_outside[j] = min(evidence_shown.below, evidence_shown.above)
+        pvalues_inside[j] = evidence_shown.inside
         pvalues_equal[j] = exact_tests.equality()
         lower_limits[j], upper_limits[j] = exact_tests.interval("difference", 1 - error_of_each)
     no_decision = band.few.all()

@@ -339,10 +339,10 @@ def _delta_method(
                 method_name + suffix, f"{group_names}: no variation, so no standard error."
             )
         if method_name == "fieller":
-            (group_rate, reference_rate), (group_variance, reference_variance) = (
-                pair_rates,
-                added_estimates.variance[[group_index, reference_index]].tolist(),
-            )
+            group_rate, reference_rate = pair_rates
+            group_variance, reference_variance = added_estimates.variance[
+                [group_index, reference_index]
+            ].tolist()
             limit_methods.append(
                 Fieller(degrees, (group_rate, reference_rate), (group_variance, reference_variance))
             )

@@ -93,10 +93,8 @@ class RocCurve:
 def area_between(first: RocCurve, second: RocCurve) -> float:
     """∫ |ROC₁ − ROC₂| over the false positive rate, exact for piecewise linear curves."""
     breakpoints = np.union1d(first.fpr, second.fpr)
-    (left_first, right_first), (left_second, right_second) = (
-        first._ends(breakpoints),
-        second._ends(breakpoints),
-    )
+    left_first, right_first = first._ends(breakpoints)
+    left_second, right_second = second._ends(breakpoints)
     start_gap = (right_first - right_second)[:-1]
     stop_gap = (left_first - left_second)[1:]
     total_gap = np.abs(start_gap) + np.abs(stop_gap)

@@ -345,10 +345,8 @@ class _Posterior:
                 + (self.nu + self.theta) * scaled_excesses[:, None]
             )
             node_weights = np.exp(log_terms - log_terms.max())
-            log_inverse_density[i], survival_shares[i] = (
-                log_terms.max() + np.log(node_weights.sum()),
-                (node_weights * survivals).sum() / node_weights.sum(),
-            )
+            log_inverse_density[i] = log_terms.max() + np.log(node_weights.sum())
+            survival_shares[i] = (node_weights * survivals).sum() / node_weights.sum()
         is_above = self.y[1:] > d
         posterior_of_rest = _Posterior.of(self.y[1:], self.n_total - 1, self.threshold)
         log_score = self.log_evidence - posterior_of_rest.log_evidence - np.log(mean_inverse_p)

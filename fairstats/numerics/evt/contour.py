@@ -337,10 +337,8 @@ class Lagrange:
                     rows[active], self.charts[0].shape(rows[active], points[0][active])
                 )
                 target_values[active] = 0.5 * radius[active] ** 2
-            value_falls, (interest_sums, free_products, tied_products, pull_products) = (
-                -self.minimum[rows[active]],
-                np.zeros((4, active.size)),
-            )
+            value_falls = -self.minimum[rows[active]]
+            interest_sums, free_products, tied_products, pull_products = np.zeros((4, active.size))
             is_regular = np.ones(active.size, dtype=bool)
             chart_steps = []
             for chart, chart_units, chart_point in zip(
@@ -384,10 +382,8 @@ class Lagrange:
                     (n_negative == 0) & (pull_products[settled_rows] > 0)
                     | (n_negative == 1) & (pull_products[settled_rows] < 0)
                 ]
-                deviance[active[settled_rows]], difference[active[settled_rows]] = (
-                    2.0 * value_falls[settled_rows],
-                    interest_sums[settled_rows],
-                )
+                deviance[active[settled_rows]] = 2.0 * value_falls[settled_rows]
+                difference[active[settled_rows]] = interest_sums[settled_rows]
             shrink_factors = np.minimum(1.0, 1.0 / move_sizes)
             for chart_point, chart_move in zip(points, chart_moves, strict=True):
                 chart_point[active] += shrink_factors[:, None] * chart_move
@@ -609,7 +605,8 @@ def standardised_ends(
     roots_before, errors_before, last_ends = np.full((3, *z.shape), np.nan)
     active = np.flatnonzero(np.isnan(found))
     for _ in range(_SECANTS if active.size else 0):
-        last_ends[active], found[active] = found[active], ends(target_roots**2, active)
+        last_ends[active] = found[active]
+        found[active] = ends(target_roots**2, active)
         root_mean, root_sd = moments(found[active], active)
         root_errors = (
             np.maximum(root_sd * z[active] - side[active] * root_mean, _LEAST_ROOT)

@@ -595,10 +595,8 @@ def fit_covariates(
             allowed = "columns that differ among the values fitted"
             cure = "leave it out, or join categories"
             raise InputError(parameter, got=got, allowed=allowed, cure=cure)
-        columns[parameter], column_turns[parameter] = (
-            orthogonal * np.sqrt(values.size),
-            column_turn / np.sqrt(values.size),
-        )
+        columns[parameter] = orthogonal * np.sqrt(values.size)
+        column_turns[parameter] = column_turn / np.sqrt(values.size)
     has_constant = {
         parameter: np.allclose(matrix @ matrix.mean(axis=0), 1.0)
         for parameter, matrix in columns.items()

@@ -480,10 +480,8 @@ def mean_residual_life(
         zip(threshold_values, exceedance_counts, strict=True)
     ):
         excesses = ascending[ascending.size - n_above :] - threshold
-        mean_excesses[threshold_index], std_errors[threshold_index] = (
-            excesses.mean(),
-            excesses.std(ddof=1) / np.sqrt(n_above),
-        )
+        mean_excesses[threshold_index] = excesses.mean()
+        std_errors[threshold_index] = excesses.std(ddof=1) / np.sqrt(n_above)
     half_widths = np.sqrt(chi2_quantile(interval_level)) * std_errors
     return MeanResidualLife(
         threshold_values,

@@ -413,7 +413,8 @@ def coles_dixon(likelihood: SampleLikelihood) -> tuple[Rows, Floats, Floats, Tri
         partials = likelihood.partials(
             sample_rows[which], profile_at.theta[:, None], profile_at.nu[:, None]
         )
-        f_t, (f_tt, f_tv, f_vv) = partials[1], partials[3:]
+        f_t = partials[1]
+        f_tt, f_tv, f_vv = partials[3:]
         distance_to_one = 1.0 - xi
         nu_values = profile_at.nu[:, None]
         mixed_slope = f_t + nu_values * (f_tv + xi * f_tt)

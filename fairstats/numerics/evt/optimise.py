@@ -130,10 +130,8 @@ class _OverTail:
                 start_rows, phi, phi - bracket_width, phi + bracket_width, farthest
             )
             is_inside = np.abs(settled_phi - phi) < farthest
-            self.theta[start_rows[is_inside]], self.value[start_rows[is_inside]] = (
-                theta[is_inside],
-                settled_values[is_inside],
-            )
+            self.theta[start_rows[is_inside]] = theta[is_inside]
+            self.value[start_rows[is_inside]] = settled_values[is_inside]
 
     def from_grid(self, rows: Rows, phi: Floats) -> None:
         """The lowest valley of a grid, shape (rows, K), refined."""
@@ -296,10 +294,8 @@ def newton_in_bracket(
         is_good = (curvatures > 0) & (next_points >= low[active]) & (next_points <= high[active])
         is_good &= np.abs(newton_steps) <= 0.5 * earlier_steps[active]
         next_points = np.where(is_good, next_points, 0.5 * (low[active] + high[active]))
-        earlier_steps[active], last_steps[active] = (
-            last_steps[active],
-            np.abs(next_points - active_points),
-        )
+        earlier_steps[active] = last_steps[active]
+        last_steps[active] = np.abs(next_points - active_points)
         current[active] = np.where(slopes == 0, active_points, next_points)
         active = active[
             (slopes != 0)

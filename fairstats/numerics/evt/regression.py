@@ -272,7 +272,8 @@ def minimise(smooth: Smooth, z: Floats) -> tuple[Floats, float] | None:
                 if eigenvalues[0] > 0 and expected_fall < 1e-9 * max(1.0, abs(current_value)):
                     return (z, current_value)
                 return None
-        z, (current_value, gradient) = z + step_share * newton_step, trial_values
+        z = z + step_share * newton_step
+        current_value, gradient = trial_values
     return None
 
 

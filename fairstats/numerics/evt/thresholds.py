@@ -206,10 +206,8 @@ def _shape_intervals(
         lower_ends, upper_ends = tail_likelihood.parameter_ends(
             "shape", np.array([critical]), standardised=True
         )
-        shape_ends[sample_index], shape_ends[n_samples + sample_index] = (
-            lower_ends[0],
-            upper_ends[0],
-        )
+        shape_ends[sample_index] = lower_ends[0]
+        shape_ends[n_samples + sample_index] = upper_ends[0]
     return shape_ends[:n_samples], shape_ends[n_samples:]
 
 

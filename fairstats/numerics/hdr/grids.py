@@ -109,10 +109,8 @@ class Surface:
     def at(self, points: FloatArray) -> FloatArray:
         """Bilinear density at points, shape (n, 2) → (n,); 0 outside the grid."""
         first_values, second_values = points.T
-        (first_cell, first_share), (second_cell, second_share) = (
-            _locate_in_cells(self.x, first_values),
-            _locate_in_cells(self.y, second_values),
-        )
+        first_cell, first_share = _locate_in_cells(self.x, first_values)
+        second_cell, second_share = _locate_in_cells(self.y, second_values)
         n_columns = self.y.size
         flat_densities = self.values.ravel()
         corner_index = first_cell * n_columns + second_cell

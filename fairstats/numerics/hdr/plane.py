@@ -80,10 +80,8 @@ def _cut_triangles(pieces: Triangles, level: float) -> tuple[FloatArray, FloatAr
         (highest[only_top_above] - lowest[only_top_above])
         * (highest[only_top_above] - middle[only_top_above])
     )
-    area_share[only_top_above], share_density[only_top_above] = (
-        cut_share,
-        cut_share * (highest[only_top_above] + 2 * level) / 3,
-    )
+    area_share[only_top_above] = cut_share
+    share_density[only_top_above] = cut_share * (highest[only_top_above] + 2 * level) / 3
     only_bottom_below = (lowest < level) & (
         level <= middle
     )  # only the lowest corner is below: a small triangle is missing

@@ -111,8 +111,10 @@ def _theorem_31() -> Outcomes:
     p0, p1, r0, r1 = shares
     generator = np.random.default_rng(_SEED)
     cells = generator.multinomial(n, [p0, r0 - p0, p1, r1 - p1], size=_SAMPLES)
-    k0, d0 = cells[:, 0], cells[:, 0] + cells[:, 1]
-    k1, d1 = cells[:, 2], cells[:, 2] + cells[:, 3]
+    k0 = cells[:, 0]
+    d0 = cells[:, 0] + cells[:, 1]
+    k1 = cells[:, 2]
+    d1 = cells[:, 2] + cells[:, 3]
     ratio = (k0 / d0) / (k1 / d1)
     half = _Z * ratio * np.sqrt((1 - k0 / d0) / k0 + (1 - k1 / d1) / k1)
     truth = (p0 / r0) / (p1 / r1)

@@ -110,7 +110,8 @@ class MeanValues:
         if not group.size > 1 or self.counts.units[position] < 2:
             return math.nan, math.nan
         reach = float(as_student(z, group.size - 1)) * math.sqrt(group.variance)
-        low, high = float(group.mean) - reach, float(group.mean) + reach
+        low = float(group.mean) - reach
+        high = float(group.mean) + reach
         if self.root:
             return math.sqrt(max(low, 0.0)), math.sqrt(max(high, 0.0))
         return low, high
