@@ -22,9 +22,11 @@ from fairstats.ground.tally import Tally
 from fairstats.methods.madd.mitigation import MitigationResult
 from fairstats.methods.rates.employment.result import AdverseImpact
 from fairstats.methods.rates.models.result import ModelComparison
+from fairstats.methods.rates.subgroups import SubgroupResult
 from fairstats.report import statements
 from fairstats.report.contents import Section, Statement, compares
 from fairstats.report.format import installed_versions
+from fairstats.report.hidden import attach_subgroups, find_subgroups, with_subgroup_columns
 from fairstats.report.impact import IMPACT_STATEMENTS, impact_inputs
 from fairstats.report.inputs import (
     AuditInput,
@@ -112,6 +114,7 @@ def audit(
     adjust: str = "holm",
     family: Literal["metric", "audit"] = "metric",
     intersections: bool = True,
+    subgroups: Sequence[str] | Mapping[str, Any] | SubgroupResult | None = None,
     evaluated_on: Literal["training", "held-out"] | None = None,
     n_resamples: int | None = None,
     rng: Any = None,
@@ -185,6 +188,11 @@ def audit(
         "audit" adjusts all p-values of the audit together, by Holm.
     intersections : bool, default True
         Whether several sensitive columns are crossed, too.
+    subgroups : sequence of str, mapping or SubgroupResult, optional
+        Columns, sensitive or not, whose values make subgroups: adds a section that compares all of
+        them, up to three columns deep, with everybody else, and counts the search, as `subgroups`
+        does. A mapping cuts numbers: ``{"sex": None, "age": [25, 40, 60], "income": 4}``. Or what
+        `fs.subgroups` returned, for other choices. Not with weights or clusters.
     evaluated_on : {None, "training", "held-out"}
         Whether the rows were used to train the model; the report says it, or that it was not
         stated.
@@ -254,6 +262,7 @@ def audit(
             pos_label,
             label_values,
         )
+    columns = with_subgroup_columns(columns, subgroups)
     check_outcomes(columns.y_true, columns.y_pred)
     check_flag("intersections", intersections)
     names = columns.sensitive_features
@@ -287,6 +296,9 @@ def audit(
         )
     with statements.collected_warnings() as warned_texts:
         inputs = read_inputs(frame, columns, settings, references, pos_label, engine)
+        found = find_subgroups(subgroups, frame, columns, settings, pos_label)
+    if found:
+        inputs = attach_subgroups(inputs, found)
     if mitigation is not None:
         inputs = _with_mitigation(inputs, mitigation)
     sections = []
@@ -296,6 +308,7 @@ def audit(
     title = title or f"Fairness of {columns.y_pred or columns.y_true} by {', '.join(names)}"
     report = assemble(sections, inputs, title)
     counted = {inputs_of_set.counts.missing.sentence for inputs_of_set in inputs}
+    counted |= {result.counts.missing.sentence for result in found}
     about_data = tuple(dict.fromkeys(text for text in warned_texts if text not in counted))
     report = replace(report, notes=(*record_of(frame).notes, *about_data, *report.notes))
     if about_data:

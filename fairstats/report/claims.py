@@ -24,6 +24,7 @@ from fairstats.methods.rates.stratified_result import (
     StratifiedRatioResult,
     find_crude_metric,
 )
+from fairstats.methods.rates.subgroups import SubgroupResult
 
 #: Claims that are named in the sentence at the head.
 _NAMED = 6
@@ -191,8 +192,10 @@ def _collect_entries(
     section: AuditedSection,
     result: Any,
 ) -> list[_Entry]:
+    entries: list[_Entry] = []
+    if isinstance(result, SubgroupResult):  # a family of its own, whose search is counted there
+        return entries
     factor = _chosen_factor(result)
-    entries = []
     for row_at, row in enumerate(section.rows[result_at]):
         pvalue = _number_or_nan(row.get("pvalue"))
         verdict_pvalue = _number_or_nan(row.get("pvalue_verdict"))

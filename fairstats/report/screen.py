@@ -18,6 +18,7 @@ from fairstats.ground.outcomes import words_of_labels
 from fairstats.ground.registry import RATES
 from fairstats.methods.rates.employment.result import AdverseImpact
 from fairstats.methods.rates.planning import growth_for_difference, growth_for_ratio
+from fairstats.methods.rates.subgroups import SubgroupResult
 from fairstats.report.contents import Contents, compared, within_strata
 from fairstats.report.facts import SELECTION_RATES, Fact, PairOfGroups, Reading, find_facts
 from fairstats.report.format import Axis, count, isolate, number, percent, printable
@@ -279,6 +280,7 @@ def _find(report: Contents, view: SetView, planned: _Planned) -> Finding:
         )
     pairs = _order_pairs(fact.pairs)
     pair = pairs[0]
+    others = [_other_groups(pairs), _real_elsewhere(facts, fact), *_of_subgroups(view)]
     sentences = [
         _finding_sentence(fact, pair, report.settings.confidence_level),
         _certainty_sentence(pair, report),
@@ -290,7 +292,7 @@ def _find(report: Contents, view: SetView, planned: _Planned) -> Finding:
         sentences=tuple(_isolate(pair, text) for text in sentences if text),
         strata=_isolate(pair, _strata_sentence(pair)),
         also=tuple(_beyond_elsewhere(facts, fact)),
-        others=" ".join(filter(None, (_other_groups(pairs), _real_elsewhere(facts, fact)))),
+        others=" ".join(filter(None, others)),
         drawn=pair.readings[0],
         verdicts=view.verdicts,
     )
@@ -616,6 +618,16 @@ def _other_groups(pairs: Sequence[PairOfGroups]) -> str:
         more = ""
     noun = pairs[0].readings[0].short_words
     return f"Other groups ({noun}): {'; '.join(texts)}{more}."
+
+
+def _of_subgroups(view: SetView) -> Iterator[str]:
+    """Of the first rate whose subgroups were searched what was found; nothing where none were."""
+    for result in view.results:
+        if isinstance(result, SubgroupResult):
+            attributes = ", ".join(result.settings.attributes)
+            text = f"Subgroups by {attributes}: {' '.join(result.sentences())}"
+            yield isolate(printable(text), [printable(result.worst.group)])
+            return
 
 
 def _verdict_in_a_word(row: Row) -> str:

@@ -119,6 +119,7 @@ def everything() -> AuditReport:
             strata="site",
             features="size",
             counterfactual_score="changed",
+            subgroups=["group", "site"],
             missing="drop",
             n_resamples=199,
             rng=1,

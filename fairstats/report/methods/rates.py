@@ -39,12 +39,11 @@ from fairstats.methods.rates.stratified_result import (
     StratifiedDifferenceResult,
     StratifiedRatioResult,
 )
-from fairstats.methods.rates.subgroups import SubgroupResult
 from fairstats.methods.rates.worst_case import WorstCaseResult, bound_comparisons
 from fairstats.plots.figures import power_curves
 from fairstats.report import questions
 from fairstats.report.contents import Section, compared
-from fairstats.report.crosscheck import distances, pairs, rates, subgroups
+from fairstats.report.crosscheck import distances, pairs, rates
 from fairstats.report.format import chance, count, percent, printable
 from fairstats.report.inputs import AUDIT_METHODS, AuditInput, AuditSettings
 from fairstats.report.leads import (
@@ -686,7 +685,6 @@ PAGE = Page(
         Exhibit(StratifiedDifferenceResult, questions.RATES, twin=pairs.stratified),
         Exhibit(WorstCaseResult, questions.RATES, twin=rates.worst_case),
         Exhibit(AdverseImpact, questions.ADVERSE_IMPACT, twin=pairs.adverse_impact),
-        Exhibit(SubgroupResult, twin=subgroups.subgroups),
         Exhibit(
             MonitorResult, no_twin="a path of looks: each is a result of its own, with its twin"
         ),
