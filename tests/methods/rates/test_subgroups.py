@@ -478,7 +478,25 @@ def test_r_computes_the_same(people: pd.DataFrame, adjust: str) -> None:
     table = fs.crosscheck(result).to_frame()
     compared = table[table["verdict"] != "not recomputed"]
     assert compared["verdict"].isin(["agrees", "within Monte Carlo error"]).all()
-    assert len(compared) == 9 * len(result.comparisons) + 1
+    assert len(compared) == 10 * len(result.comparisons) + 1
+
+
+@pytest.mark.r
+def test_r_computes_the_same_of_leaves_and_of_rates_shrunken_by_um_hierarchical(
+    people: pd.DataFrame,
+) -> None:
+    result = fs.subgroups(
+        people,
+        attributes=ATTRIBUTES,
+        y_pred="hired",
+        search="tree",
+        shrinkage="um_hierarchical",
+        rng=1,
+    )
+    table = fs.crosscheck(result).to_frame()
+    compared = table[table["verdict"] != "not recomputed"]
+    assert compared["verdict"].isin(["agrees", "within Monte Carlo error"]).all()
+    assert len(compared) == 10 * len(result.comparisons) + 1
 
 
 @pytest.mark.r
@@ -511,7 +529,8 @@ def test_rs_own_search_finds_the_same(people: pd.DataFrame, metric: str) -> None
     frame = result.to_frame()
     assert list(found["group"]) == frame["group"].tolist()
     assert [bool(flag) for flag in found["flagged"]] == frame["flagged"].tolist()
-    for column in ("estimate", "std_error", "statistic", "pvalue", "pvalue_adjusted", "n", "share"):
+    exact = ("estimate", "std_error", "statistic", "pvalue", "pvalue_adjusted", "n", "share")
+    for column in (*exact, "shrunken_rate"):
         there = np.asarray(found[column], dtype=float)
         np.testing.assert_allclose(there, frame[column], rtol=1e-8, atol=1e-12, err_msg=column)
     for column in ("ci_low", "ci_high"):
