@@ -22,6 +22,7 @@ from fairstats.ground.tally import Tally
 from fairstats.methods.madd.mitigation import MitigationResult
 from fairstats.methods.rates.employment.result import AdverseImpact
 from fairstats.methods.rates.models.result import ModelComparison
+from fairstats.methods.rates.monitoring import MonitorResult
 from fairstats.methods.rates.subgroups import SubgroupResult
 from fairstats.report import statements
 from fairstats.report.contents import Section, Statement, compares
@@ -42,6 +43,7 @@ from fairstats.report.methods import PAGES, answer_to, question_of
 from fairstats.report.methods.page import Page
 from fairstats.report.questions import AUDITED, QUESTIONS, Question
 from fairstats.report.report import AuditReport
+from fairstats.report.watched import MONITOR_STATEMENTS, monitor_inputs
 
 
 def adjust_over_audit(results: Sequence[Result]) -> list[Result]:
@@ -126,12 +128,12 @@ def audit(
 
     Parameters
     ----------
-    frame : DataFrame, path, Tally or AdverseImpact
+    frame : DataFrame, path, Tally, AdverseImpact or MonitorResult
         A file, folder or pattern, which `read_table` reads by the roles of its columns. Or a
         pandas, polars or pyarrow table (any that narwhals reads); every other argument names its
         columns. Lazy tables (polars LazyFrame, DuckDB relation, Spark, Dask, …) are counted where
         they are, as `tally` does. Or a `Tally`, which knows its columns and takes no names; or what
-        `adverse_impact` found, which becomes a report.
+        `adverse_impact` found, or a monitor has watched, which becomes a report.
     y_true, y_pred, score : str, optional; y_pred and score also mappings
         Outcome, prediction (at least one of them), and score in [0, 1] (larger = favourable; adds
         MADD and, with outcomes, ABROCA). Of several models ``{name: column}``: the first is
@@ -237,6 +239,8 @@ def audit(
     """
     if isinstance(frame, AdverseImpact):
         return _of_impact(frame, title)
+    if isinstance(frame, MonitorResult):
+        return _of_monitor(frame, title)
     roles_of_columns = {"y_true": y_true, "y_pred": y_pred, "score": score}
     roles_of_columns |= {"sample_weight": sample_weight, "cluster": cluster, "strata": strata}
     roles_of_columns |= {"outcome": outcome, "predicted": predicted}
@@ -334,6 +338,18 @@ def _of_impact(result: AdverseImpact, title: str | None) -> AuditReport:
     )
 
 
+def _of_monitor(watched: MonitorResult, title: str | None) -> AuditReport:
+    """The report of what is watched: the last look, and the path of all looks."""
+    sections, inputs = monitor_inputs(watched)
+    title = title or f"Monitor of {watched.settings.metric} by {sections[0].attribute_text}"
+    report = assemble(sections, inputs, title)
+    kept = []
+    for statement in report.statements:
+        if statement.title in MONITOR_STATEMENTS:
+            kept.append(statement)
+    return replace(report, statements=tuple(kept))
+
+
 def _with_mitigation(inputs: list[AuditInput], given: Any) -> list[AuditInput]:
     """The inputs, of which the first set of attributes with the groups of the mitigation has it."""
     check_type("mitigation", given, MitigationResult, "what MaddMitigator.evaluate returned")
@@ -364,7 +380,7 @@ def answer_questions(inputs: AuditInput, pages: Sequence[Page] = PAGES) -> list[
     Raises TypeError for a result that no page knows.
     """
     results: dict[Question, list[Result]] = {question: [] for question in AUDITED}
-    warned: dict[Question, list[str]] = {question: [] for question in AUDITED}
+    warned: dict[Question, list[str]] = {question: [] for question in QUESTIONS}
     for page in pages:
         with statements.collected_warnings() as warned_texts:
             results_of_page = page.run(inputs)

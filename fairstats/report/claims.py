@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, Protocol
 
 from fairstats.ground.registry import RATES, Rate
 from fairstats.methods.rates.maxima import MaximumResult
+from fairstats.methods.rates.monitoring import MonitorResult
 from fairstats.methods.rates.result import ComparisonResult
 from fairstats.methods.rates.stratified_result import (
     StratifiedDifferenceResult,
@@ -193,7 +194,8 @@ def _collect_entries(
     result: Any,
 ) -> list[_Entry]:
     entries: list[_Entry] = []
-    if isinstance(result, SubgroupResult):  # a family of its own, whose search is counted there
+    # a family of its own, whose search is counted there; the path of what stands among the rates
+    if isinstance(result, (SubgroupResult, MonitorResult)):
         return entries
     factor = _chosen_factor(result)
     for row_at, row in enumerate(section.rows[result_at]):

@@ -23,9 +23,10 @@ HIDDEN = Concern("hidden", "Who is hidden in the averages")
 MEANING = Concern("meaning", "Do scores mean the same")
 CERTAINTY = Concern("certainty", "How sure are we, and of which model")
 WORST = Concern("worst", "Worst cases")
+WHEN = Concern("when", "Since when")
 
 #: In the order of a report.
-CONCERNS = (SELECTED, AMOUNTS, ERRORS, HIDDEN, MEANING, CERTAINTY, WORST)
+CONCERNS = (SELECTED, WHEN, AMOUNTS, ERRORS, HIDDEN, MEANING, CERTAINTY, WORST)
 
 
 @dataclass(frozen=True)
@@ -56,7 +57,9 @@ SUBGROUPS = Question("subgroups", "Subgroups: crossings of columns against the r
 ADVERSE_IMPACT = Question(
     "adverse_impact", "Adverse impact: ratios, practical and statistical significance"
 )
+#: Of files that are watched; a monitor answers it, and no audit.
+EVERY_LOOK = Question("monitor", "Every look: since when a violation is shown", WHEN)
 
 #: What an audit asks of every set of sensitive attributes.
 AUDITED = (RATES, NUMBERS, MODELS, SCORES, MITIGATION, SETS, POSTERIORS, EXTREMES, SUBGROUPS)
-QUESTIONS = (*AUDITED, ADVERSE_IMPACT)
+QUESTIONS = (*AUDITED, ADVERSE_IMPACT, EVERY_LOOK)

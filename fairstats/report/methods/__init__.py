@@ -9,7 +9,17 @@ from collections.abc import Iterable
 
 from fairstats.ground.results import Result
 from fairstats.report.contents import Section
-from fairstats.report.methods import ecd, hfm, madd, models, numbers, rates, subgroups, um
+from fairstats.report.methods import (
+    ecd,
+    hfm,
+    madd,
+    models,
+    monitor,
+    numbers,
+    rates,
+    subgroups,
+    um,
+)
 from fairstats.report.methods.page import Answer, Exhibit, Page
 from fairstats.report.questions import Question
 
@@ -23,6 +33,7 @@ PAGES: tuple[Page, ...] = (
     um.PAGE,
     ecd.PAGE,
     subgroups.PAGE,
+    monitor.PAGE,
 )
 #: By class of result.
 EXHIBITS: dict[type[Result], Exhibit] = {

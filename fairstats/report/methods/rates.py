@@ -22,9 +22,9 @@ from fairstats.methods.rates.employment.result import AdverseImpact
 from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.models.compare import amplification
 from fairstats.methods.rates.models.result import AmplificationResult
-from fairstats.methods.rates.monitoring import MonitorResult
 from fairstats.methods.rates.planning import PowerResult, chance_of_verdict, detectable_ratio
 from fairstats.methods.rates.result import (
+    ANYTIME_METHODS,
     ComparisonResult,
     DifferenceResult,
     Inference,
@@ -202,7 +202,9 @@ def _show_rates(section: Section, view: SetView) -> Iterator[Part]:
             if isinstance(result, WorstCaseResult):
                 concern = questions.WORST
             yield replace(show_plain_part(section, result), concern=concern)
-    if impacts and not (impacts[0].counts.weighted or impacts[0].counts.clustered):
+    if not impacts or impacts[0].settings.method in ANYTIME_METHODS:
+        return
+    if not (impacts[0].counts.weighted or impacts[0].counts.clustered):
         yield replace(_show_power(impacts[0]), concern=questions.CERTAINTY)
 
 
@@ -685,9 +687,6 @@ PAGE = Page(
         Exhibit(StratifiedDifferenceResult, questions.RATES, twin=pairs.stratified),
         Exhibit(WorstCaseResult, questions.RATES, twin=rates.worst_case),
         Exhibit(AdverseImpact, questions.ADVERSE_IMPACT, twin=pairs.adverse_impact),
-        Exhibit(
-            MonitorResult, no_twin="a path of looks: each is a result of its own, with its twin"
-        ),
         Exhibit(
             PowerResult, no_twin="a plan before data: tested against R, but no number of a report"
         ),
