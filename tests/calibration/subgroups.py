@@ -223,7 +223,7 @@ def _cells_of_leaves() -> Iterator[Cell]:
                 'subgroups, search="tree"',
                 f"2 × 3 × 4 × 5 cells of {per_cell}, depth {DEPTH}, rate {rate:g}, {what}",
                 partial(simulate_leaves, per_cell=per_cell, rate=rate, effect=effect),
-                runs=4_000,
+                runs=2_000,
                 claim="conservative",
             )
 
