@@ -6,6 +6,9 @@ from __future__ import annotations
 
 import json
 import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -172,3 +175,73 @@ def test_tallies_of_months_are_files_too_and_the_path_goes_to_csv(months: list[P
     path = pd.read_csv(target)
     assert path["n_rows"].tolist() == [600, 1_200]
     pd.testing.assert_series_equal(path["estimate"], read_state(state).path()["estimate"])
+
+
+def test_persons_who_return_are_refused(tmp_path: Path) -> None:
+    rng = np.random.default_rng(6)
+    state = tmp_path / "state.json"
+    for number, first in ((1, 0), (2, 200), (3, 399)):
+        person = np.repeat(np.arange(first, first + 200), 2)
+        rows = pd.DataFrame({"person": person, "sex": np.where(person % 2, "f", "m")})
+        rows["hired"] = rng.integers(0, 2, 400)
+        rows.to_csv(tmp_path / f"{number}.csv", index=False)
+    assert run(state, tmp_path / "1.csv", *BEGIN, "--cluster", "person").exit_code == 0
+    assert run(state, tmp_path / "2.csv").exit_code == 0
+    before = state.read_bytes()
+    refused = run(state, tmp_path / "3.csv")
+    assert refused.exit_code == 2
+    assert "1 of 200 clusters return" in refused.output
+    assert state.read_bytes() == before
+    exact = run(
+        tmp_path / "other.json",
+        tmp_path / "1.csv",
+        *BEGIN,
+        "--cluster",
+        "person",
+        "--method",
+        "anytime-exact",
+    )
+    assert exact.exit_code == 2
+    assert "`--cluster`" in exact.output
+
+
+def test_the_page_draws_the_path(months: list[Path]) -> None:
+    pytest.importorskip("jinja2")
+    state = months[0].with_name("state.json")
+    page = months[0].with_name("page.html")
+    done = run(state, *months, *BEGIN, "--out", page)
+    assert done.exit_code == 1, done.output
+    text = page.read_text(encoding="utf-8")
+    assert "Since when" in text
+    assert "limits at every look" in text
+    assert "A violation was first shown after" in text
+    assert "8 of 10 audits" not in text  # the power of a single look
+    alone = months[0].with_name("again.html")
+    assert run(state, "--out", alone).exit_code == 1
+    assert "Since when" in alone.read_text(encoding="utf-8")
+
+
+def test_a_process_that_is_killed_leaves_a_whole_state(months: list[Path]) -> None:
+    """The process ends itself by SIGKILL within the writing of the state, after the bytes of the
+    new one were written beside it.
+    """
+    state = months[0].with_name("state.json")
+    assert run(state, months[0], *BEGIN).exit_code == 0
+    before = state.read_bytes()
+    program = (
+        "import os, signal, sys\n"
+        "def end(*arguments, **options):\n"
+        "    os.kill(os.getpid(), signal.SIGKILL)\n"
+        "os.replace = os.rename = os.link = end\n"
+        "from fairstats.cli.app import app\n"
+        "app(sys.argv[1:])\n"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", program, "monitor", str(state), str(months[1])],
+        capture_output=True,
+        check=False,
+    )
+    assert ended.returncode == -signal.SIGKILL
+    assert state.read_bytes() == before
+    assert run(state, months[1]).exit_code == 0
+    assert len(read_state(state).files) == 2

@@ -196,10 +196,17 @@ def _read_arguments(file: Path | None, given_options: dict[str, Any]) -> tuple[A
         for argument_name in ("y_pred", "score")
     }
     labels = [*groups, *([] if strata is None else [strata])]
+    numbers = list(counterfactual_columns.values())
+    if "subgroups" in given_options:
+        given_options["subgroups"] = options.cuts_of(given_options["subgroups"])
+        for column, cuts in (given_options["subgroups"] or {}).items():
+            (labels if cuts is None else numbers).append(column)
     if file is None:
         frame = None
     else:
-        frame = _read_input(file, given_options, labels, tuple(counterfactual_columns.values()))
+        frame = _read_input(
+            file, given_options, labels, tuple(numbers), has_groups=bool(groups or strata)
+        )
     given_options |= {"sensitive_features": groups, "counterfactual_score": counterfactual_columns}
     given_options["pos_label"] = options.pos_labels(
         given_options["pos_label"], given_options.pop("pos_label_pred")
@@ -214,6 +221,8 @@ def _read_input(
     given: dict[str, Any],
     labels: list[str],
     numbers: tuple[str, ...],
+    *,
+    has_groups: bool,
 ) -> Any:
     """What a command reads: a tally, the rows of a file, or a lazy table.
 
@@ -227,7 +236,7 @@ def _read_input(
         return Tally.from_json(
             file if held_bytes is None else held_bytes.decode("utf-8", "replace")
         )
-    if not labels:
+    if not has_groups:
         allowed = "a sensitive column; repeat for several"
         raise InputError("--group", got="nothing", allowed=allowed, cure="--group sex")
     several_models = any(

@@ -5,14 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import narwhals as nw
 import typer
 
 from fairstats.cli import exits, options
-from fairstats.cli.delivery import finish
+from fairstats.cli.delivery import finish, kind_of_page_in
 from fairstats.ground.errors import FairstatsWarning, InputError
 from fairstats.ground.outputs import Outputs
 from fairstats.ground.reading.places import files_of
@@ -20,8 +21,10 @@ from fairstats.ground.reading.roles import ReadingOptions
 from fairstats.ground.reading.table import held_input, read_roles
 from fairstats.ground.serialise import parse_json
 from fairstats.ground.tally import Tally, tally
-from fairstats.ground.writing import CSV, JSON
+from fairstats.ground.writing import CSV, DOCUMENTS, HTML, JSON
 from fairstats.methods.rates.monitoring import MonitorResult, MonitorSettings
+from fairstats.report.pages import check_convertible
+from fairstats.report.report import page_of
 
 #: What the state file is, in words.
 _STATE = "what an earlier fairstats monitor wrote, or a new name"
@@ -34,6 +37,9 @@ def run_monitor(state: Path, files: Sequence[Path], given: dict[str, Any]) -> No
     outputs = Outputs(files)
     outputs.plan("state", state, JSON)
     outputs.plan("--csv", given.pop("csv"), CSV)
+    outputs.plan("--out", given.pop("out"), (*HTML, *DOCUMENTS))
+    if kind_of_page_in(outputs) in DOCUMENTS:
+        check_convertible(kind_of_page_in(outputs), "--out")
     reading = options.reading_options(given)
     engine = given.pop("engine").value
     state_bytes = state.read_bytes() if state.is_file() else None
@@ -48,9 +54,9 @@ def run_monitor(state: Path, files: Sequence[Path], given: dict[str, Any]) -> No
     for file in files:
         with warnings.catch_warnings(record=True) as reading_warnings:
             warnings.simplefilter("always", FairstatsWarning)
-            digest, counts = _count_file(file, watched.settings, reading, engine)
+            digest, counts, clusters = _count_file(file, watched.settings, reading, engine)
         notes |= {str(warning.message): None for warning in reading_warnings}
-        watched = watched.add(str(file), digest, counts)
+        watched = watched.add(str(file), digest, counts, clusters)
 
     def state_text() -> str:
         if (state.read_bytes() if state.is_file() else None) != state_bytes:
@@ -62,7 +68,17 @@ def run_monitor(state: Path, files: Sequence[Path], given: dict[str, Any]) -> No
             )
         return json.dumps(watched.to_dict(), ensure_ascii=False, allow_nan=False)
 
-    contents = {"--csv": lambda: str(watched.path().to_csv(index=False))}
+    def page_text() -> str | bytes:
+        from fairstats.report.audit import audit
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", FairstatsWarning)  # the report's notes say the same
+            return page_of(audit(watched), kind_of_page_in(outputs))
+
+    contents: dict[str, Callable[[], str | bytes]] = {
+        "--csv": lambda: str(watched.path().to_csv(index=False)),
+        "--out": page_text,
+    }
     if files or state_bytes is None:
         contents["state"] = state_text
     outputs.write(contents)
@@ -114,6 +130,13 @@ def _new_settings(given: Mapping[str, Any]) -> MonitorSettings:
             allowed="a column of predictions or outcomes",
             cure="--y-pred hired",
         )
+    if settings.method != "anytime" and settings.cluster is not None:
+        raise InputError(
+            "--cluster",
+            got=f"{settings.cluster!r} with --method {settings.method}",
+            allowed="clusters with --method anytime, whose standard errors count them",
+            cure="leave --method out",
+        )
     if settings.method == "anytime" and settings.planned is None:
         raise InputError(
             "--planned",
@@ -157,14 +180,18 @@ def _count_file(
     settings: MonitorSettings,
     reading: ReadingOptions,
     engine: str,
-) -> tuple[str, Tally]:
-    """The digest of a file, and its tally."""
+) -> tuple[str, Tally, list[Any] | None]:
+    """The digest of a file, its tally, and the names of its clusters where it has some."""
     held_bytes = held_input(file)
     digest = _digest_of(file, held_bytes)
     if file.suffix == ".json" or (held_bytes or b"").lstrip().startswith(b"{"):
         text = file if held_bytes is None else held_bytes.decode("utf-8", "replace")
-        return digest, Tally.from_json(text)
-    columns = {"y_true": settings.y_true, "y_pred": settings.y_pred}
+        return digest, Tally.from_json(text), None
+    columns = {
+        "y_true": settings.y_true,
+        "y_pred": settings.y_pred,
+        "cluster": settings.cluster,
+    }
     roles = options.roles_of("monitor", columns, list(settings.sensitive_features))
     frame, _ = read_roles(options.source_of(file, held_bytes), roles, reading, engine=engine)
     labels = settings.label_values
@@ -176,8 +203,24 @@ def _count_file(
         pos_label=options.pos_labels(settings.pos_label, settings.pos_label_pred),
         label_values=None if labels is None else list(labels),
         missing=settings.missing,
+        cluster=settings.cluster,
     )
-    return digest, counts
+    clusters = None
+    if settings.cluster is not None:
+        clusters = _distinct_values(frame, settings.cluster)
+    return digest, counts, clusters
+
+
+def _distinct_values(frame: Any, column: str) -> list[Any]:
+    """The distinct values of a column of a table or a lazy table, those that are missing left out."""
+    table = nw.from_native(frame).select(nw.col(column)).unique()
+    if isinstance(table, nw.LazyFrame):
+        table = table.collect()
+    values = []
+    for value in table[column].to_list():
+        if value is not None and value == value:
+            values.append(value)
+    return values
 
 
 def _digest_of(file: Path, held_bytes: bytes | None) -> str:

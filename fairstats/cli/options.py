@@ -125,6 +125,29 @@ def by_key(given: Sequence[str] | None, option: str) -> dict[str, str]:
     return {key_text: given_text for key_text, _, given_text in split_texts}
 
 
+def cuts_of(given: Sequence[str] | None) -> dict[str, Any] | None:
+    """Column → its cuts, a number of groups or None, from ``COLUMN``, ``COLUMN=25,40`` or
+    ``COLUMN=4``; None for none.
+    """
+    cuts: dict[str, Any] = {}
+    for given_text in given or ():
+        column, equals_sign, points = given_text.rpartition("=")
+        if not equals_sign:
+            cuts[given_text] = None
+            continue
+        try:
+            numbers = [float(point) for point in points.split(",")]
+        except ValueError as problem:
+            raise typer.BadParameter(
+                f"{given_text!r}: write COLUMN=25,40,60 or COLUMN=4", param_hint="--subgroups"
+            ) from problem
+        if len(numbers) == 1 and numbers[0].is_integer() and numbers[0] > 1:
+            cuts[column] = int(numbers[0])
+        else:
+            cuts[column] = numbers
+    return cuts or None
+
+
 def numbers_of(given: Sequence[str] | None) -> Any:
     """``None``, one number, or table → number, from ``NUMBER`` or ``TABLE=NUMBER``."""
     if not given:

@@ -7,12 +7,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.lazy import Axes
-from fairstats.plots.picture import COLOURS, axes_or_new, finished
+from fairstats.plots.picture import (
+    COLOURS,
+    NEUTRAL,
+    Mark,
+    Picture,
+    axes_or_new,
+    finished,
+    mark,
+)
 
-#: Subgroups that are drawn.
+#: Subgroups that are drawn, and that a picture of a report has room for.
 MOST_DRAWN = 20
+_MOST_IN_REPORT = 14
 _INCHES_PER_ROW = 0.3
 _INDENT = "    "
 
@@ -61,6 +72,40 @@ def names_in_families(ordered: Sequence[tuple[int, Any]]) -> list[str]:
         names.append(f"{_INDENT * depth}& {joined}" if depth else joined)
         above.append(comparison)
     return names
+
+
+def picture_of_subgroups(result: Any) -> Picture:
+    """Estimates and simultaneous limits of the subgroups with the most evidence, as in
+    `draw_subgroups`.
+
+    `result`: with `comparisons` in the order of evidence.
+    """
+    ordered = order_in_families(result.comparisons[:_MOST_IN_REPORT])
+    places = np.arange(len(ordered), dtype=np.float64)[::-1]
+    estimates = np.array([comparison.estimate for _, comparison in ordered])
+    low = np.array([comparison.confidence_interval.low for _, comparison in ordered])
+    high = np.array([comparison.confidence_interval.high for _, comparison in ordered])
+    flagged = np.array([comparison.flagged for _, comparison in ordered], dtype=bool)
+    marks: list[Mark] = [mark("rule", 0.0, (), NEUTRAL, "the rest")]
+    for series, chosen, label in ((0, ~flagged, "not flagged"), (1, flagged, "flagged")):
+        if chosen.any():
+            marks.append(mark("span", low[chosen], places[chosen], series, label, low=high[chosen]))
+            marks.append(mark("dots", estimates[chosen], places[chosen], series))
+    names = []
+    for name in names_in_families(ordered):
+        indent = len(name) - len(name.lstrip(" "))
+        names.append("\N{NO-BREAK SPACE}" * indent + name.lstrip(" "))
+    reach = 1.08 * float(max(np.abs(low).max(), np.abs(high).max(), 0.02))
+    level = 100 * result.settings.confidence_level
+    return Picture(
+        title=result.title,
+        xlabel=f"difference from the rest, limits that hold together ({level:g}%)",
+        ylabel="",
+        xlim=(-min(reach, 1.0), min(reach, 1.0)),
+        ylim=(-0.6, len(ordered) - 0.4),
+        marks=tuple(marks),
+        ynames=tuple(names)[::-1],
+    )
 
 
 def draw_subgroups(result: Any, ax: Axes | None = None) -> Axes:

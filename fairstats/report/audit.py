@@ -22,9 +22,12 @@ from fairstats.ground.tally import Tally
 from fairstats.methods.madd.mitigation import MitigationResult
 from fairstats.methods.rates.employment.result import AdverseImpact
 from fairstats.methods.rates.models.result import ModelComparison
+from fairstats.methods.rates.monitoring import MonitorResult
+from fairstats.methods.rates.subgroups import SubgroupResult
 from fairstats.report import statements
 from fairstats.report.contents import Section, Statement, compares
 from fairstats.report.format import installed_versions
+from fairstats.report.hidden import attach_subgroups, find_subgroups, with_subgroup_columns
 from fairstats.report.impact import IMPACT_STATEMENTS, impact_inputs
 from fairstats.report.inputs import (
     AuditInput,
@@ -40,6 +43,7 @@ from fairstats.report.methods import PAGES, answer_to, question_of
 from fairstats.report.methods.page import Page
 from fairstats.report.questions import AUDITED, QUESTIONS, Question
 from fairstats.report.report import AuditReport
+from fairstats.report.watched import MONITOR_STATEMENTS, monitor_inputs
 
 
 def adjust_over_audit(results: Sequence[Result]) -> list[Result]:
@@ -112,6 +116,7 @@ def audit(
     adjust: str = "holm",
     family: Literal["metric", "audit"] = "metric",
     intersections: bool = True,
+    subgroups: Sequence[str] | Mapping[str, Any] | SubgroupResult | None = None,
     evaluated_on: Literal["training", "held-out"] | None = None,
     n_resamples: int | None = None,
     rng: Any = None,
@@ -123,12 +128,12 @@ def audit(
 
     Parameters
     ----------
-    frame : DataFrame, path, Tally or AdverseImpact
+    frame : DataFrame, path, Tally, AdverseImpact or MonitorResult
         A file, folder or pattern, which `read_table` reads by the roles of its columns. Or a
         pandas, polars or pyarrow table (any that narwhals reads); every other argument names its
         columns. Lazy tables (polars LazyFrame, DuckDB relation, Spark, Dask, …) are counted where
         they are, as `tally` does. Or a `Tally`, which knows its columns and takes no names; or what
-        `adverse_impact` found, which becomes a report.
+        `adverse_impact` found, or a monitor has watched, which becomes a report.
     y_true, y_pred, score : str, optional; y_pred and score also mappings
         Outcome, prediction (at least one of them), and score in [0, 1] (larger = favourable; adds
         MADD and, with outcomes, ABROCA). Of several models ``{name: column}``: the first is
@@ -185,6 +190,11 @@ def audit(
         "audit" adjusts all p-values of the audit together, by Holm.
     intersections : bool, default True
         Whether several sensitive columns are crossed, too.
+    subgroups : sequence of str, mapping or SubgroupResult, optional
+        Columns, sensitive or not, whose values make subgroups: adds a section that compares all of
+        them, up to three columns deep, with everybody else, and counts the search, as `subgroups`
+        does. A mapping cuts numbers: ``{"sex": None, "age": [25, 40, 60], "income": 4}``. Or what
+        `fs.subgroups` returned, for other choices. Not with weights or clusters.
     evaluated_on : {None, "training", "held-out"}
         Whether the rows were used to train the model; the report says it, or that it was not
         stated.
@@ -229,6 +239,8 @@ def audit(
     """
     if isinstance(frame, AdverseImpact):
         return _of_impact(frame, title)
+    if isinstance(frame, MonitorResult):
+        return _of_monitor(frame, title)
     roles_of_columns = {"y_true": y_true, "y_pred": y_pred, "score": score}
     roles_of_columns |= {"sample_weight": sample_weight, "cluster": cluster, "strata": strata}
     roles_of_columns |= {"outcome": outcome, "predicted": predicted}
@@ -254,6 +266,7 @@ def audit(
             pos_label,
             label_values,
         )
+    columns = with_subgroup_columns(columns, subgroups)
     check_outcomes(columns.y_true, columns.y_pred)
     check_flag("intersections", intersections)
     names = columns.sensitive_features
@@ -287,6 +300,9 @@ def audit(
         )
     with statements.collected_warnings() as warned_texts:
         inputs = read_inputs(frame, columns, settings, references, pos_label, engine)
+        found = find_subgroups(subgroups, frame, columns, settings, pos_label)
+    if found:
+        inputs = attach_subgroups(inputs, found)
     if mitigation is not None:
         inputs = _with_mitigation(inputs, mitigation)
     sections = []
@@ -296,6 +312,7 @@ def audit(
     title = title or f"Fairness of {columns.y_pred or columns.y_true} by {', '.join(names)}"
     report = assemble(sections, inputs, title)
     counted = {inputs_of_set.counts.missing.sentence for inputs_of_set in inputs}
+    counted |= {result.counts.missing.sentence for result in found}
     about_data = tuple(dict.fromkeys(text for text in warned_texts if text not in counted))
     report = replace(report, notes=(*record_of(frame).notes, *about_data, *report.notes))
     if about_data:
@@ -319,6 +336,18 @@ def _of_impact(result: AdverseImpact, title: str | None) -> AuditReport:
             statement for statement in report.statements if statement.title in IMPACT_STATEMENTS
         ),
     )
+
+
+def _of_monitor(watched: MonitorResult, title: str | None) -> AuditReport:
+    """The report of what is watched: the last look, and the path of all looks."""
+    sections, inputs = monitor_inputs(watched)
+    title = title or f"Monitor of {watched.settings.metric} by {sections[0].attribute_text}"
+    report = assemble(sections, inputs, title)
+    kept = []
+    for statement in report.statements:
+        if statement.title in MONITOR_STATEMENTS:
+            kept.append(statement)
+    return replace(report, statements=tuple(kept))
 
 
 def _with_mitigation(inputs: list[AuditInput], given: Any) -> list[AuditInput]:
@@ -351,7 +380,7 @@ def answer_questions(inputs: AuditInput, pages: Sequence[Page] = PAGES) -> list[
     Raises TypeError for a result that no page knows.
     """
     results: dict[Question, list[Result]] = {question: [] for question in AUDITED}
-    warned: dict[Question, list[str]] = {question: [] for question in AUDITED}
+    warned: dict[Question, list[str]] = {question: [] for question in QUESTIONS}
     for page in pages:
         with statements.collected_warnings() as warned_texts:
             results_of_page = page.run(inputs)

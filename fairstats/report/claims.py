@@ -18,12 +18,14 @@ from typing import Any, NamedTuple, Protocol
 
 from fairstats.ground.registry import RATES, Rate
 from fairstats.methods.rates.maxima import MaximumResult
+from fairstats.methods.rates.monitoring import MonitorResult
 from fairstats.methods.rates.result import ComparisonResult
 from fairstats.methods.rates.stratified_result import (
     StratifiedDifferenceResult,
     StratifiedRatioResult,
     find_crude_metric,
 )
+from fairstats.methods.rates.subgroups import SubgroupResult
 
 #: Claims that are named in the sentence at the head.
 _NAMED = 6
@@ -191,8 +193,11 @@ def _collect_entries(
     section: AuditedSection,
     result: Any,
 ) -> list[_Entry]:
+    entries: list[_Entry] = []
+    # a family of its own, whose search is counted there; the path of what stands among the rates
+    if isinstance(result, (SubgroupResult, MonitorResult)):
+        return entries
     factor = _chosen_factor(result)
-    entries = []
     for row_at, row in enumerate(section.rows[result_at]):
         pvalue = _number_or_nan(row.get("pvalue"))
         verdict_pvalue = _number_or_nan(row.get("pvalue_verdict"))

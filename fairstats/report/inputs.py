@@ -37,6 +37,7 @@ from fairstats.ground.values import label_text, missing_rows
 from fairstats.methods.madd.mitigation import MitigationResult
 from fairstats.methods.rates.models.work import ModelRows
 from fairstats.methods.rates.setup import RateArguments
+from fairstats.methods.rates.subgroups import SubgroupResult
 
 #: `method=` of an audit → method of the differences that goes with it.
 AUDIT_METHODS: dict[str | None, str | None] = {
@@ -113,7 +114,8 @@ class AuditColumns:
     `model_scores`: of several models, name → column of the predictions, and of the scores; `y_pred`
     and `score` are those of the first; `label_values`: ``"y_true"``, ``"y_pred"`` → the labels that
     may occur, where they were declared; `strata`: of a confounder; `outcome`, `predicted`: an
-    outcome that is a number, and its prediction.
+    outcome that is a number, and its prediction; `subgroups`: columns whose crossings are compared
+    with the rest; `subgroup_cuts`: those of them that are numbers, and are cut.
     """
 
     y_true: str | None
@@ -132,6 +134,8 @@ class AuditColumns:
     label_values: dict[str, tuple[str, ...]] = field(default_factory=dict)
     outcome: str | None = None
     predicted: str | None = None
+    subgroups: tuple[str, ...] = ()
+    subgroup_cuts: tuple[str, ...] = ()
 
     @property
     def number_roles(self) -> dict[str, str]:
@@ -175,9 +179,15 @@ class AuditColumns:
             self.y_pred,
             *self.models.values(),
             self.cluster,
+            *(name for name in self.subgroups if name not in self.subgroup_cuts),
         )
         scores = (self.score, *self.model_scores.values(), *self.counterfactual_scores.values())
-        numbers = (*scores, self.sample_weight, *self.number_roles.values())
+        numbers = (
+            *scores,
+            self.sample_weight,
+            *self.number_roles.values(),
+            *self.subgroup_cuts,
+        )
         return Roles.of(labels, numbers, self.features)
 
 
@@ -202,13 +212,14 @@ def columns_of_frame(
     labels = _pos_labels(pos_label)
     if roles["predicted"] is not None:
         check_given("outcome", roles["outcome"], "the outcome of the same rows")
+    names_of_roles: dict[str, Any] = {}
+    for role, name in roles.items():
+        names_of_roles[role] = column_name(role, name)
+    for name, label in labels.items():
+        if roles[name.replace("pos_label", "y")] is not None:
+            names_of_roles[name] = label
     return AuditColumns(
-        **{role: column_name(role, name) for role, name in roles.items()},
-        **{
-            name: label
-            for name, label in labels.items()
-            if roles[name.replace("pos_label", "y")] is not None
-        },
+        **names_of_roles,
         sensitive_features=names,
         features=_feature_names(features),
         models=models,
@@ -456,7 +467,8 @@ class AuditInput:
     another value of the one sensitive attribute; `tally`: what is audited where there are no rows;
     `models`: rows with what several models predict; `mitigation`: what a mitigation was found to
     change for these groups; `strata`: the cells within strata; `moments`: of an outcome that is a
-    number, and of the errors of its prediction.
+    number, and of the errors of its prediction; `subgroups`: what was found for crossings of
+    columns.
     """
 
     attributes: tuple[str, ...]
@@ -472,6 +484,7 @@ class AuditInput:
     mitigation: MitigationResult | None = None
     strata: StratumCounts | None = None
     moments: MomentCounts | None = None
+    subgroups: tuple[SubgroupResult, ...] = ()
 
     @property
     def rows(self) -> Outcomes:

@@ -19,12 +19,14 @@ class Concern:
 SELECTED = Concern("selected", "Who is selected")
 AMOUNTS = Concern("amounts", "Who gets how much")
 ERRORS = Concern("errors", "Whom do errors hit")
+HIDDEN = Concern("hidden", "Who is hidden in the averages")
 MEANING = Concern("meaning", "Do scores mean the same")
 CERTAINTY = Concern("certainty", "How sure are we, and of which model")
 WORST = Concern("worst", "Worst cases")
+WHEN = Concern("when", "Since when")
 
 #: In the order of a report.
-CONCERNS = (SELECTED, AMOUNTS, ERRORS, MEANING, CERTAINTY, WORST)
+CONCERNS = (SELECTED, WHEN, AMOUNTS, ERRORS, HIDDEN, MEANING, CERTAINTY, WORST)
 
 
 @dataclass(frozen=True)
@@ -50,11 +52,14 @@ MITIGATION = Question(
 SETS = Question("hfm", "HFM: distances between sets of rows", WORST)
 POSTERIORS = Question("um", "Uncertainty Matters: joint posteriors", CERTAINTY)
 EXTREMES = Question("ecd", "Extreme counterfactual discrimination", WORST)
+SUBGROUPS = Question("subgroups", "Subgroups: crossings of columns against the rest", HIDDEN)
 #: Of a selection process; `adverse_impact` answers it, and no audit.
 ADVERSE_IMPACT = Question(
     "adverse_impact", "Adverse impact: ratios, practical and statistical significance"
 )
+#: Of files that are watched; a monitor answers it, and no audit.
+EVERY_LOOK = Question("monitor", "Every look: since when a violation is shown", WHEN)
 
 #: What an audit asks of every set of sensitive attributes.
-AUDITED = (RATES, NUMBERS, MODELS, SCORES, MITIGATION, SETS, POSTERIORS, EXTREMES)
-QUESTIONS = (*AUDITED, ADVERSE_IMPACT)
+AUDITED = (RATES, NUMBERS, MODELS, SCORES, MITIGATION, SETS, POSTERIORS, EXTREMES, SUBGROUPS)
+QUESTIONS = (*AUDITED, ADVERSE_IMPACT, EVERY_LOOK)

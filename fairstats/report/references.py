@@ -4,6 +4,10 @@ from __future__ import annotations
 
 #: Key → paper; the registry's metrics may cite papers in full.
 REFERENCES: dict[str, str] = {
+    "athey": (
+        "Athey, S. and Imbens, G. (2016). Recursive partitioning for heterogeneous causal effects. "
+        "PNAS 113, 7353–7360."
+    ),
     "barrainkua": (
         "Barrainkua, A., Gordaliza, P., Lozano, J. A. and Quadrianto, N. (2024). "
         "Uncertainty matters: stable conclusions under unstable assessment of "
@@ -12,6 +16,10 @@ REFERENCES: dict[str, str] = {
     "bellamy": (
         "Bellamy, R. K. E. et al. (2019). AI Fairness 360. IBM Journal of Research "
         "and Development 63(4/5)."
+    ),
+    "benjamini": (
+        "Benjamini, Y. and Yekutieli, D. (2001). The control of the false discovery rate in "
+        "multiple testing under dependency. Annals of Statistics 29, 1165–1188."
     ),
     "besse": (
         "Besse, P., del Barrio, E., Gordaliza, P. and Loubes, J.-M. (2018). "
@@ -34,6 +42,10 @@ REFERENCES: dict[str, str] = {
     "caelen": (
         "Caelen, O. (2017). A Bayesian interpretation of the confusion matrix. Annals "
         "of Mathematics and Artificial Intelligence 81, 429–450."
+    ),
+    "cherian": (
+        "Cherian, J. J. and Candès, E. J. (2024). Statistical inference for fairness auditing. "
+        "Journal of Machine Learning Research 25."
     ),
     "chan": (
         "Chan, I. S. F. (1998). Exact tests of equivalence and efficacy with a "

@@ -666,6 +666,7 @@ def _facts_of_data(report: Contents) -> Iterator[tuple[str, str]]:
         ("Outcome Y", columns.y_true, columns.pos_label_true),
         ("Score", columns.score, None),
         ("Groups S", ", ".join(columns.sensitive_features), None),
+        ("Subgroups of", ", ".join(columns.subgroups) or None, None),
         ("Weights", columns.sample_weight, None),
         ("Clusters", columns.cluster, None),
     ):

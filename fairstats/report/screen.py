@@ -17,7 +17,10 @@ from fairstats.ground.checks import check_number
 from fairstats.ground.outcomes import words_of_labels
 from fairstats.ground.registry import RATES
 from fairstats.methods.rates.employment.result import AdverseImpact
+from fairstats.methods.rates.monitoring import MonitorResult
 from fairstats.methods.rates.planning import growth_for_difference, growth_for_ratio
+from fairstats.methods.rates.result import ANYTIME_METHODS
+from fairstats.methods.rates.subgroups import SubgroupResult
 from fairstats.report.contents import Contents, compared, within_strata
 from fairstats.report.facts import SELECTION_RATES, Fact, PairOfGroups, Reading, find_facts
 from fairstats.report.format import Axis, count, isolate, number, percent, printable
@@ -279,6 +282,12 @@ def _find(report: Contents, view: SetView, planned: _Planned) -> Finding:
         )
     pairs = _order_pairs(fact.pairs)
     pair = pairs[0]
+    others = [
+        _other_groups(pairs),
+        _real_elsewhere(facts, fact),
+        *_of_subgroups(view),
+        *_of_looks(view),
+    ]
     sentences = [
         _finding_sentence(fact, pair, report.settings.confidence_level),
         _certainty_sentence(pair, report),
@@ -290,7 +299,7 @@ def _find(report: Contents, view: SetView, planned: _Planned) -> Finding:
         sentences=tuple(_isolate(pair, text) for text in sentences if text),
         strata=_isolate(pair, _strata_sentence(pair)),
         also=tuple(_beyond_elsewhere(facts, fact)),
-        others=" ".join(filter(None, (_other_groups(pairs), _real_elsewhere(facts, fact)))),
+        others=" ".join(filter(None, others)),
         drawn=pair.readings[0],
         verdicts=view.verdicts,
     )
@@ -510,6 +519,9 @@ def _weighs_rows(view: SetView, readings: Sequence[Reading]) -> bool:
 def _rows_needed(view: SetView, reading: Reading, planned: _Planned) -> str:
     row = reading.row
     result = _result_of(view, reading.metric)
+    # how many rows a look at every file would need is another question than that of one look
+    if result is not None and result.settings.method in ANYTIME_METHODS:
+        return ""
     if result is None or row.scale not in ("ratio", "difference"):
         return ""
     noun = reading.short_words
@@ -616,6 +628,27 @@ def _other_groups(pairs: Sequence[PairOfGroups]) -> str:
         more = ""
     noun = pairs[0].readings[0].short_words
     return f"Other groups ({noun}): {'; '.join(texts)}{more}."
+
+
+def _of_subgroups(view: SetView) -> Iterator[str]:
+    """Of the first rate whose subgroups were searched what was found; nothing where none were."""
+    for result in view.results:
+        if isinstance(result, SubgroupResult):
+            attributes = ", ".join(result.settings.attributes)
+            text = f"Subgroups by {attributes}: {' '.join(result.sentences())}"
+            yield isolate(printable(text), [printable(result.worst.group)])
+            return
+
+
+def _of_looks(view: SetView) -> Iterator[str]:
+    """Since when a violation has been shown, where files are watched."""
+    for result in view.results:
+        if isinstance(result, MonitorResult):
+            n_files = len(result.files)
+            if result.alarm:
+                yield f"Of {n_files} looks a violation was first shown after {result.alarm}."
+            else:
+                yield f"None of {n_files} looks has shown a violation."
 
 
 def _verdict_in_a_word(row: Row) -> str:

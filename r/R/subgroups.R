@@ -6,7 +6,7 @@
 #' All subgroups that fix the values of up to `depth` sensitive columns, each against everybody else,
 #' with the search counted: flags at a false discovery rate, limits that hold for all subgroups
 #' together, and a p-value of the largest difference among all that were searched. Numbers are cut
-#' first, by [cut()].
+#' first, at `cuts`.
 #'
 #' @param data A data frame whose columns the other arguments name; or `NULL`, and they are vectors.
 #'   In its place a formula with the data frame second: see [fairstats-formula].
@@ -22,6 +22,11 @@
 #' @param adjust `"fdr_by"` (Benjamini and Yekutieli), which holds under any dependence, or
 #'   `"fdr_bh"` (Benjamini and Hochberg), which flags more.
 #' @param confidence_level Of all limits together.
+#' @param cuts A list with numeric sensitive columns by name: their inner cut points, or a number of
+#'   groups of equal size, as `list(age = c(25, 40, 60), income = 4)`. A value at a cut lies above it.
+#' @param shrinkage What the shrunken rates rest on: `"conjugate"`, a Beta prior with the moments of
+#'   the rates of the subgroups of the same columns; or `"um_hierarchical"`, of which mean and
+#'   concentration are integrated.
 #' @param n_resamples Draws of the largest statistic.
 #'
 #' @inheritParams fs_audit
@@ -29,7 +34,7 @@
 #' @return A data frame of class `fairstats_table`, one row per subgroup, the smallest p-value first:
 #'   `pvalue` of Fisher's exact test (twice the smaller tail), `ci_low` and `ci_high` of Clopper and
 #'   Pearson's limits of both rates (MOVER), simultaneous; `pvalue_search`, over all subgroups;
-#'   `flagged`. Its attribute `certificate` is the difference that no subgroup exceeds to its
+#'   `shrunken_rate`; `flagged`. Its attribute `certificate` is the difference that no subgroup exceeds to its
 #'   disadvantage, with the confidence level; `critical` is the critical value of the limits.
 #'
 #' @references Benjamini, Yekutieli (2001). The control of the false discovery rate in multiple
@@ -45,7 +50,8 @@
 fs_subgroups <- function(
     data = NULL, y_true = NULL, y_pred = NULL, sensitive_features, metric = "demographic_parity_difference",
     depth = 3, min_rows = NULL, false_discovery_rate = 0.05, adjust = "fdr_by", pos_label = 1,
-    confidence_level = 0.95, missing = "raise", label_values = NULL, n_resamples = 999, seed = 1) {
+    confidence_level = 0.95, missing = "raise", label_values = NULL, cuts = NULL, shrinkage = "conjugate",
+    n_resamples = 999, seed = 1) {
   arguments <- given_arguments()
   what <- one_difference(metric)
   numbers_in(depth, "depth", 1, whole = TRUE)
@@ -54,6 +60,11 @@ fs_subgroups <- function(
   numbers_in(confidence_level, "confidence_level", 0.5, 1, open = BOTH)
   numbers_in(n_resamples, "n_resamples", 99, whole = TRUE)
   if (!is.null(min_rows)) numbers_in(min_rows, "min_rows", 1, whole = TRUE)
+  choice_of(shrinkage, "shrinkage", c("conjugate", "um_hierarchical"))
+  if (!is.null(cuts)) {
+    columns <- sensitive_columns(arguments$data, arguments$sensitive_features, "allow")
+    arguments$sensitive_features <- cut_columns(columns, cuts)
+  }
   read <- settle_missing(arguments$data, arguments[intersect(names(arguments), COLUMNS)], missing)
   scene <- read_scene(read$data, read$y_true, read$y_pred, NULL, read$sensitive_features, NULL, pos_label,
     label_values = label_values, whole = read$whole)
@@ -63,7 +74,7 @@ fs_subgroups <- function(
   found <- subgroups_of(crossed, depth, min_rows)
   largest <- with_seed(seed, largest_of_subgroups(crossed, found, n_resamples))
   critical <- sort(largest)[min(ceiling(confidence_level * (n_resamples - 1)) + 1, n_resamples)]
-  table <- subgroup_table(what$name, crossed, found, largest, critical, adjust)
+  table <- subgroup_table(what$name, crossed, found, largest, critical, adjust, shrinkage)
   table$flagged <- table$pvalue_adjusted <= false_discovery_rate
   table$confidence_level <- confidence_level
   favourable <- registry("rates")[[what$rates]]$favourable
@@ -77,6 +88,28 @@ fs_subgroups <- function(
   result <- as_table(table, scene$input$unfavourable)
   result <- with_head(result, c(sentence, attr(result, "head")))
   structure(result, certificate = certificate, critical = critical)
+}
+
+# The columns with the interval of each number in words; `cuts`: by name, inner cut points or a number of groups.
+cut_columns <- function(columns, cuts) {
+  fine <- is.list(cuts) && length(cuts) > 0L && all(names(cuts) %in% names(columns)) && !is.null(names(cuts))
+  if (!fine) stop_argument("cuts", listed(names(cuts)), paste0("a list by ", listed(names(columns))))
+  for (name in names(cuts)) {
+    points <- cuts[[name]]
+    x <- columns[[name]]
+    if (!is.numeric(x)) stop_argument("cuts", paste0("cuts of '", name, "', which are no numbers"), "numeric columns")
+    if (length(points) == 1L && is.numeric(points) && points == round(points) && points >= 2 && points <= 50) {
+      points <- unique(stats::quantile(x, seq_len(points - 1) / points, na.rm = TRUE, names = FALSE))
+    }
+    if (!is.numeric(points) || !length(points) || !all(is.finite(points)) || is.unsorted(points, strictly = TRUE)) {
+      stop_argument("cuts", listed(points), "increasing numbers, or a number of groups")
+    }
+    ends <- sprintf("%g", points)
+    between <- paste(ends[-length(ends)], "to below", ends[-1L])
+    words <- c(paste("below", ends[1L]), if (length(ends) > 1L) between, paste(ends[length(ends)], "or more"))
+    columns[[name]] <- ifelse(is.finite(x), words[findInterval(x, points) + 1L], NA)
+  }
+  columns
 }
 
 # A metric that is the difference of one rate, successes among cases.
@@ -114,7 +147,8 @@ subgroups_of <- function(crossed, depth, min_rows) {
     place <- match(code, groups)
     sums <- rowsum(cbind(crossed$rows, crossed$cases, crossed$successes), place)
     kept <- which(sums[, 1L] >= min_rows & sums[, 2L] > 0 & sums[, 2L] < total)
-    list(place = place, kept = kept, depth = length(set), group = groups[kept], sums = sums[kept, , drop = FALSE])
+    list(place = place, kept = kept, depth = length(set), group = groups[kept], sums = sums[kept, , drop = FALSE],
+      partition = sums)
   })
   found <- Filter(function(one) length(one$kept) > 0L, found)
   if (!length(found)) {
@@ -148,7 +182,7 @@ search_pvalues <- function(pvalue, largest) {
 }
 
 # One row of each subgroup in the order of the evidence; of equal p-values the subgroup of fewer columns, then by name.
-subgroup_table <- function(metric, crossed, found, largest, critical, adjust) {
+subgroup_table <- function(metric, crossed, found, largest, critical, adjust, shrinkage) {
   sums <- do.call(rbind, lapply(found, `[[`, "sums"))
   group <- unlist(lapply(found, `[[`, "group"))
   columns <- rep(vapply(found, `[[`, 0L, "depth"), vapply(found, function(one) length(one$group), 0L))
@@ -159,7 +193,9 @@ subgroup_table <- function(metric, crossed, found, largest, critical, adjust) {
     pvalue = values$pvalue, pvalue_adjusted = values$pvalue_adjusted,
     pvalue_search = search_pvalues(values$pvalue, largest), n = sums[, 2L], n_reference = total - sums[, 2L],
     share = sums[, 1L] / sum(crossed$rows), rate = values$rate, rate_reference = values$rate_reference,
-    method = "Clopper-Pearson, MOVER, largest of all subgroups", stringsAsFactors = FALSE)
+    shrunken_rate = unlist(lapply(found, function(one) {
+      crosscheck_shrunken_rates(one$partition[, 3L], one$partition[, 2L], shrinkage)[one$kept]
+    })), method = "Clopper-Pearson, MOVER, largest of all subgroups", stringsAsFactors = FALSE)
   table <- table[order(signif(table$pvalue, 10), columns, table$group, method = "radix"), ]
   rownames(table) <- NULL
   table
@@ -192,6 +228,21 @@ crosscheck_subgroups <- function(successes, cases, total_successes, total_cases,
     high = pmin(difference + sqrt((own$high - rate)^2 + (rate_rest - other$low)^2), 1),
     pvalue = p, pvalue_adjusted = stats::p.adjust(p, c(fdr_by = "BY", fdr_bh = "BH")[[adjust]])
   )
+}
+
+# Posterior means of the rates of one partition under a common Beta prior: with the moments of the rates, the variance
+# between groups from the one-way analysis of variance; or with mean and concentration integrated over a rectangle.
+crosscheck_shrunken_rates <- function(successes, cases, shrinkage) {
+  if (shrinkage == "um_hierarchical") return(um_pool(successes, cases)$mean)
+  total <- sum(cases)
+  m <- sum(successes) / total
+  within <- m * (1 - m)
+  size <- total - sum(cases^2) / total
+  rates <- ifelse(cases > 0, successes / cases, m)
+  between <- if (size > 0) (sum(cases * (rates - m)^2) - (length(cases) - 1) * within) / size else 0
+  if (between <= 0 || within <= 0) return(rep(m, length(cases)))
+  strength <- max(within / between - 1, 0)
+  (successes + m * strength) / (cases + strength)
 }
 
 # Quantile of the largest |z| of all subgroups where no rate differs, with its Monte Carlo error: from the covariance of

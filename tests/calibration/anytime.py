@@ -11,16 +11,22 @@ the limits the package's own kernels, for all looks of all streams at once.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import warnings
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 import fairstats as fs
 from fairstats.ground.checks import Floats
+from fairstats.ground.counts import SelectionCounts
+from fairstats.ground.errors import FairstatsWarning
+from fairstats.ground.registry import METRICS
 from fairstats.ground.verdict import fair_range
+from fairstats.methods.rates.compare import compare_metric
+from fairstats.methods.rates.setup import RateArguments, make_settings
 from fairstats.numerics.rates.anytime import (
     LEAST_CASES,
     exact_pvalue,
@@ -76,7 +82,9 @@ def streams(
     )
 
 
-def pvalues(looks: Looks, *, method: str, contrast: str, null: float, planned: float) -> Floats:
+def pvalues(
+    looks: Looks, *, method: str, contrast: str, null: float | Floats, planned: float
+) -> Floats:
     """Of H0: contrast = null, at every look; 1 where nothing is said."""
     n = np.maximum(looks.n, 1)
     n0 = np.maximum(looks.n0, 1)
@@ -189,6 +197,149 @@ def rows_of_fixed_look(rates: tuple[float, float], threshold: float) -> int:
         rates[1], rates[0] / rates[1], power=0.8, threshold=threshold, alternative="less"
     )
     return plan.n + plan.n_reference
+
+
+# ---------------------------------------------------------------- rates that change
+
+#: Rate of the group by the share of the rows that have come, beside .4 of the reference: fair at .8
+#: of it and more.
+COURSES: dict[str, Callable[[Floats], Floats]] = {
+    "a start at the half": lambda share: np.where(share <= 0.5, 0.4, 0.16),
+    "a stop at a third": lambda share: np.where(share <= 1 / 3, 0.24, 0.4),
+    "a drift": lambda share: 0.4 - 0.28 * share,
+    "a burst in a tenth": lambda share: np.where((share > 0.4) & (share <= 0.5), 0.05, 0.4),
+}
+
+
+def ever_wrong_on_a_course(
+    rng: np.random.Generator,
+    n_streams: int,
+    *,
+    method: str,
+    contrast: str,
+    course: str,
+    share: float,
+    planned: float,
+    size: float,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Where the rate of the group changes: whether the limits ever exclude the contrast of the rates
+    of the rows so far, whether a verdict about it is ever false, and whether a violation is ever
+    shown; shape (n_streams,) each.
+
+    The truth at a look is the contrast of the mean chances of the rows of both groups so far.
+    """
+    sizes = look_sizes(N_ROWS)
+    rate = COURSES[course](sizes / N_ROWS)
+    rate0 = 0.4
+    low, high = fair_range(contrast, size)
+    excluded = []
+    wrong = []
+    shown = []
+    for begin in range(0, n_streams, _BLOCK):
+        block = min(_BLOCK, n_streams - begin)
+        new_rows = np.diff(sizes, prepend=0)
+        new_of_group = rng.binomial(new_rows, share, size=(block, sizes.size))
+        new_of_reference = new_rows - new_of_group
+        n = np.cumsum(new_of_group, axis=1)
+        looks = Looks(
+            n_rows=sizes,
+            k=np.cumsum(rng.binomial(new_of_group, rate), axis=1),
+            n=n,
+            k0=np.cumsum(rng.binomial(new_of_reference, rate0), axis=1),
+            n0=np.cumsum(new_of_reference, axis=1),
+        )
+        expected = np.cumsum(new_of_group * rate, axis=1)
+        mean_rate = np.where(
+            n > 0, expected / np.maximum(n, 1), rate0
+        )  # before a row: not looked at
+        truth = mean_rate / rate0 if contrast == "ratio" else mean_rate - rate0
+        asked = partial(pvalues, looks, method=method, contrast=contrast, planned=planned)
+        excluded.append((asked(null=truth) <= 1 - LEVEL).any(axis=1))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            observed = looks.k / looks.n
+            observed0 = looks.k0 / looks.n0
+            estimate = observed / observed0 if contrast == "ratio" else observed - observed0
+        at_low = asked(null=low) <= 1 - LEVEL
+        at_high = asked(null=high) <= 1 - LEVEL
+        violated = (at_low & (estimate < low)) | (at_high & (estimate > high))
+        satisfied = at_low & (estimate > low) & at_high & (estimate < high)
+        is_fair = (low <= truth) & (truth <= high)
+        wrong.append(((violated & is_fair) | (satisfied & ~is_fair)).any(axis=1))
+        shown.append(violated.any(axis=1))
+    return np.concatenate(excluded), np.concatenate(wrong), np.concatenate(shown)
+
+
+def _courses(rng: np.random.Generator, runs: int, **regime: Any) -> Counts:
+    excluded, wrong, shown = ever_wrong_on_a_course(rng, runs, **regime)
+    return {
+        "coverage": (int((~excluded).sum()), runs),
+        "false verdict": (int(wrong.sum()), runs),
+        "power": (int(shown.sum()), runs),
+    }
+
+
+# ---------------------------------------------------------------- clusters that arrive whole
+
+
+def clustered_looks(
+    rng: np.random.Generator,
+    n_clusters: int,
+    *,
+    share: float,
+    rates: tuple[float, float],
+    correlation: float,
+    largest: int,
+) -> Iterator[SelectionCounts]:
+    """Counts of clusters at growing numbers of them: 1 to `largest` rows each, of one group."""
+    group = (rng.random(n_clusters) < share).astype(np.int64)
+    rate = np.array([rates[1], rates[0]])[group]
+    n = rng.integers(1, largest + 1, n_clusters)
+    concentration = (1 - correlation) / correlation
+    own_rate = rng.beta(rate * concentration, (1 - rate) * concentration)
+    k = rng.binomial(n, own_rate)
+    units = np.zeros((n_clusters, 4))
+    units[np.arange(n_clusters), 2 * group] = k
+    units[np.arange(n_clusters), 2 * group + 1] = n - k
+    for look in np.unique(np.geomspace(20, n_clusters, 40).astype(np.int64)):
+        so_far = units[:look]
+        totals = so_far.sum(axis=0).reshape(2, 2)
+        yield SelectionCounts(
+            groups=("m", "f"),
+            totals=totals,
+            rows=totals.astype(np.int64),
+            scatter=so_far.T @ so_far,
+            n_units=int(look),
+            clustered=True,
+            group_units=np.bincount(group[:look], minlength=2),
+            squares=totals.copy(),
+        )
+
+
+def _clusters(
+    rng: np.random.Generator,
+    runs: int,
+    *,
+    metric: str,
+    rates: tuple[float, float],
+    planned: int,
+    **stream: Any,
+) -> Counts:
+    watched = METRICS[metric]
+    settings = make_settings(watched.contrast, RateArguments(method="anytime", planned=planned))
+    truth = rates[0] / rates[1] if watched.contrast == "ratio" else rates[0] - rates[1]
+    held = 0
+    for _ in range(runs):
+        excludes = False
+        for counts in clustered_looks(rng, 4_000, rates=rates, **stream):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", FairstatsWarning)
+                result: Any = compare_metric(watched, counts, settings, "m", whole_clusters=True)
+            low, high = result.comparisons[0].confidence_interval
+            excludes = low > truth or high < truth
+            if excludes:
+                break
+        held += not excludes
+    return {"coverage": (held, runs)}
 
 
 def _delays(
@@ -320,4 +471,59 @@ def _cells_of_delay() -> Iterator[Cell]:
         )
 
 
-CELLS = (*_cells(), *_cells_of_delay())
+def _cells_of_courses() -> Iterator[Cell]:
+    options = {
+        "ratio": ("disparate_impact", 0.8),
+        "difference": ("demographic_parity_difference", 0.1),
+    }
+    regimes = [("anytime", contrast) for contrast in options] + [("anytime-exact", "ratio")]
+    for (method, contrast), course in product(regimes, COURSES):
+        function, size = options[contrast]
+        yield Cell(
+            "anytime",
+            f'{function}, method="{method}"',
+            f"{course}: rates that change, beside 0.4, group's share 0.3, {N_ROWS:,} rows, planned"
+            " 5,000: limits and verdicts about the rows so far, at every look",
+            partial(
+                _courses,
+                method=method,
+                contrast=contrast,
+                course=course,
+                share=0.3,
+                planned=5_000,
+                size=size,
+            ),
+            runs=10_000,
+            claim="conservative",
+        )
+
+
+def _cells_of_clusters() -> Iterator[Cell]:
+    for metric in ("disparate_impact", "demographic_parity_difference"):
+        for share, rate, correlation, largest in (
+            (0.5, 0.3, 0.3, 5),
+            (0.1, 0.3, 0.6, 8),
+            (0.1, 0.9, 0.3, 5),
+            (0.5, 0.05, 0.6, 8),
+        ):
+            yield Cell(
+                "anytime",
+                f'{metric}, method="anytime", clusters that arrive whole',
+                f"rates {rate:g}, group's share {share:g}, 4,000 clusters of 1 to {largest} rows,"
+                f" correlation {correlation:g}, planned 8,000: limits at 40 looks",
+                partial(
+                    _clusters,
+                    metric=metric,
+                    share=share,
+                    rates=(rate, rate),
+                    correlation=correlation,
+                    largest=largest,
+                    planned=8_000,
+                ),
+                runs=500,
+                claim="conservative",
+                remark="500 streams: Monte Carlo errors up to .006",
+            )
+
+
+CELLS = (*_cells(), *_cells_of_delay(), *_cells_of_courses(), *_cells_of_clusters())

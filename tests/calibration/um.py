@@ -20,7 +20,8 @@ import fairstats as fs
 from fairstats.methods.um.counting import CELLS as CELL_NAMES
 from fairstats.methods.um.draws import describe
 from fairstats.methods.um.metrics import as_objectives, parse_metric
-from fairstats.methods.um.pooling import POOLED, PRIOR_OF_MEAN, cells_of_rates
+from fairstats.methods.um.pooling import POOLED, cells_of_rates
+from fairstats.numerics.rates.pooling import PRIOR_OF_MEAN
 from tests.calibration.study import Cell, Counts, tally_interval
 
 __all__ = [

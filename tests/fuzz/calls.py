@@ -287,6 +287,8 @@ def calls() -> dict[str, Call]:
                 "pos_label": None,
                 "label_values": None,
                 "missing": "raise",
+                "search": "all",
+                "shrinkage": "conjugate",
                 "n_resamples": 99,
                 "rng": 1,
             },

@@ -275,7 +275,7 @@ def test_live_pooled_rates(concentration: tuple[float, float]) -> None:
 
     Means and sds of 200,000 draws, within five of their errors.
     """
-    from fairstats.methods.um.pooling import pool_rate
+    from fairstats.numerics.rates.pooling import pool_rate
 
     successes = np.array([42.0, 3.0, 0.0, 0.0, 11.5, 30.0])
     trials = np.array([60.0, 3.0, 9.0, 0.0, 14.5, 31.0])

@@ -182,7 +182,12 @@ def of_numbers() -> list[Result]:
 def of_subgroups() -> list[Result]:
     rows = pd.DataFrame({"sex": [LONG, "m"] * 60, "town": np.repeat(["x", LONG, "z"], 40)})
     rows["hired"] = [1, 0, 0, 1] * 30
-    return [fs.subgroups(rows, attributes=["sex", "town"], y_pred="hired", min_rows=10, rng=1)]
+    rows.loc[rows["town"] == LONG, "hired"] = [1, 1, 0, 0] * 10
+    columns: dict[str, Any] = {"attributes": ["sex", "town"], "y_pred": "hired", "min_rows": 10}
+    return [
+        fs.subgroups(rows, **columns, rng=1),
+        fs.subgroups(rows, **columns, search="tree", shrinkage="um_hierarchical", rng=1),
+    ]
 
 
 def check_print(found: list[Result]) -> set[str]:

@@ -17,6 +17,7 @@ from fairstats.methods.hfm.result import HfmResult
 from fairstats.methods.madd.mitigation import MitigationResult
 from fairstats.methods.rates.employment.result import AdverseImpact
 from fairstats.methods.rates.models.result import AmplificationResult, ModelComparison
+from fairstats.methods.rates.monitoring import MonitorResult
 from fairstats.methods.rates.worst_case import WorstCaseResult
 from fairstats.report.audit import answer_questions
 from fairstats.report.format import printable
@@ -119,6 +120,7 @@ def everything() -> AuditReport:
             strata="site",
             features="size",
             counterfactual_score="changed",
+            subgroups=["group", "site"],
             missing="drop",
             n_resamples=199,
             rng=1,
@@ -151,4 +153,4 @@ def test_the_audit_above_has_every_result_that_an_audit_can_have(everything: Aud
     made = {type(result) for section in everything.sections for result in section.results}
     asked = {cls for cls, exhibit in EXHIBITS.items() if exhibit.question is not None}
     # made by another function, and given to a report
-    assert asked - made == {AdverseImpact, MitigationResult}
+    assert asked - made == {AdverseImpact, MitigationResult, MonitorResult}

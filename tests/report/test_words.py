@@ -33,6 +33,9 @@ SAID_ELSEWHERE = {
         (("ecd", name) for name in ("difference of ACD", "shape", "return level")),
         "words of ECD and ACD",
     ),
+    ("subgroups", "demographic_parity_difference"): "words of the rates",
+    ("subgroups", "equal_opportunity_difference"): "words of the rates",
+    ("subgroups", "fpr_difference"): "words of the rates",
 }
 BOTH = {"y_true": "y", "y_pred": "p"}
 AUDITS: dict[str, dict[str, Any]] = {
@@ -48,6 +51,7 @@ AUDITS: dict[str, dict[str, Any]] = {
     "strata": {**BOTH, "strata": "u"},
     "max-z": {"y_pred": "p", "simultaneous": "max-z"},
     "small": {**BOTH, "score": "s"},
+    "subgroups": {**BOTH, "subgroups": {"group": None, "x": 2}},
     "tails": {"y_pred": "p", "score": "low", "counterfactual_score": "far"},
     "numbers": {**BOTH, "outcome": "x", "predicted": "s"},
     "people": {"y_pred": "p", "score": "low", "counterfactual_score": "far", "cluster": "u"},

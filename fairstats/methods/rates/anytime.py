@@ -17,7 +17,7 @@ from fairstats.ground.counts import CellCounts
 from fairstats.ground.errors import InputError
 from fairstats.ground.registry import RATES, Metric
 from fairstats.ground.results import HypothesisTest, Interval
-from fairstats.ground.verdict import Evidence, Procedure
+from fairstats.ground.verdict import Evidence, Procedure, effective
 from fairstats.methods.rates.decision import PairDecision, equivalence_test
 from fairstats.methods.rates.estimates import RateEstimates
 from fairstats.methods.rates.limits import Mover, Score
@@ -86,12 +86,14 @@ def check_watchable(
     table: CellCounts,
     settings: Inference,
     reference: Hashable | None,
+    *,
+    whole_clusters: bool = False,
 ) -> None:
     """Refuse what limits at every look do not hold for.
 
     Gaps and functions of the cells have no such limits here; of weighted rows, and of clusters of
     which a part may still come, the increments between looks are not independent; a reference that
-    the data choose may be another one at the next look.
+    the data choose may be another one at the next look. `whole_clusters`: no part can still come.
     """
     if settings.method not in ANYTIME_METHODS:
         return
@@ -109,12 +111,13 @@ def check_watchable(
             allowed=allowed,
             cure='comparisons="all" of the difference of one rate, for a largest gap',
         )
-    if table.weighted:
+    watches_clusters = whole_clusters and table.clustered and settings.method == ANYTIME
+    if table.weighted and not watches_clusters:
         kind = "weights"
         cure = "leave out sample_weight="
         if table.clustered:
             kind = "clusters"
-            cure = "one row for each cluster, once it is complete"
+            cure = "fairstats monitor --cluster, which sees that clusters arrive whole, or one row each"
         raise InputError(
             "method",
             got=f"{received} with {kind}",
@@ -186,13 +189,22 @@ def decide_at_every_look(
 def _name_lacking_cases(estimates: RateEstimates, pair: tuple[int, int]) -> str:
     """Which group has fewer successes or failures than a standard error needs, in words."""
     for part in estimates.parts or (estimates,):
+        of_groups, cases = part.effective
         for group in pair:
-            successes = float(part.successes[group])
-            failures = float(part.cases[group]) - successes
-            if min(successes, failures) >= anytime.LEAST_CASES:
+            name = estimates.groups[group]
+            if part.clustered and part.units is not None:
+                units = float(part.units[group])
+                if units < anytime.LEAST_CLUSTERS - 1e-9:
+                    return (
+                        f"{name}: {effective(units, 'clusters')}; nothing is said before"
+                        f" {anytime.LEAST_CLUSTERS}."
+                    )
+            successes = float(of_groups[group])
+            failures = float(cases[group]) - successes
+            if min(successes, failures) >= anytime.LEAST_CASES - 1e-9:
                 continue
             return (
-                f"{estimates.groups[group]}: {successes:g} successes and {failures:g} failures;"
+                f"{name}: {successes:.4g} successes and {failures:.4g} failures;"
                 f" nothing is said before {anytime.LEAST_CASES} of both."
             )
     return ""

@@ -90,24 +90,28 @@ def compare_metric(
     rng: Any = None,
     *,
     strata: StratumCounts | None = None,
+    whole_clusters: bool = False,
 ) -> _Compared | MaximumResult:
     """Compare the rates of a metric over all groups of a table, and warn of what could not be
     computed.
 
     `strata`: the same rows by the strata of a confounder; the result then has the adjusted
-    comparisons beside it.
+    comparisons beside it; `whole_clusters`: whether no row of a cluster can come later, which
+    limits at every look rest on.
     """
     check_groups(table.groups)
     table = table.without_even_weights()
     if strata is not None:
         check_adjustable(metric)
     if metric.contrast == "gap":
-        check_watchable(metric, table, settings, reference)
+        check_watchable(metric, table, settings, reference, whole_clusters=whole_clusters)
         return warned(largest_gap(table, metric, settings), metric.name)
     if settings.comparisons == "rest":
         table = beside_rest(table)
     estimates = [estimate_rate(table, RATES[rate_name]) for rate_name in metric.rates]
-    result = compare_estimates(metric, table, estimates, settings, reference, rng)
+    result = compare_estimates(
+        metric, table, estimates, settings, reference, rng, whole_clusters=whole_clusters
+    )
     if strata is None:
         return result
     with_strata: RatioResult | DifferenceResult = adjusted(result, metric, strata)
@@ -122,13 +126,15 @@ def compare_estimates(
     settings: Inference,
     reference: Hashable | None,
     rng: Any = None,
+    *,
+    whole_clusters: bool = False,
 ) -> _Compared:
     """Compare estimated rates, those of one metric in one family.
 
     The reference counts as chosen by the data where it is "highest", or the settings have that
-    rule.
+    rule; `whole_clusters`: as in `compare_metric`.
     """
-    check_watchable(metric, table, settings, reference)
+    check_watchable(metric, table, settings, reference, whole_clusters=whole_clusters)
     contrast = contrast_of_metric(metric)
     reference_index, rule_of_reference = find_reference(
         table.groups, reference, sizes=table.group_sizes, rates=estimates[0].rate

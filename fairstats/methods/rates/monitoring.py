@@ -6,24 +6,33 @@ The state of ``fairstats monitor``. It holds counts by file and no row; what is 
 
 from __future__ import annotations
 
+import base64
 import functools
+import hashlib
 import math
+import secrets
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairstats.ground.checks import Floats, check_choice, check_type, check_whole
+from fairstats.ground.counts import CellCounts
 from fairstats.ground.errors import FairstatsWarning, InputError
 from fairstats.ground.lazy import Axes, pd
 from fairstats.ground.multiplicity import normal_quantile, two_sided_pvalue
+from fairstats.ground.registry import find_metric
 from fairstats.ground.results import Result
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.tally import Tally
+from fairstats.ground.values import label_text
+from fairstats.methods.rates.compare import compare_metric
 from fairstats.methods.rates.metrics import group_metric
 from fairstats.methods.rates.result import ANYTIME, ANYTIME_METHODS, ComparisonResult
+from fairstats.methods.rates.setup import RateArguments, make_settings
 from fairstats.numerics.rates.anytime import LEAST_CASES
 from fairstats.numerics.rates.kitagawa import split_change
 from fairstats.plots.picture import LIMIT, NEUTRAL, Mark, Picture, draw, mark
@@ -58,6 +67,10 @@ class MonitorSettings:
         Labels that may occur.
     missing : {"raise", "drop", "group"}
         What to do with missing values.
+    cluster : str, optional
+        Column of clusters (persons who return). Each must arrive whole, in one file.
+    salt : str
+        What the digests of clusters are made with; made with the first file where there is none.
     """
 
     metric: str = "disparate_impact"
@@ -75,15 +88,22 @@ class MonitorSettings:
     pos_label_pred: str | None = None
     label_values: tuple[str, ...] | None = None
     missing: str = "raise"
+    cluster: str | None = None
+    salt: str = ""
 
 
 @serialisable(eq=False)
 class WatchedFile:
-    """The counts of one file, and the SHA-256 digest of what was read."""
+    """The counts of one file, and the SHA-256 digest of what was read.
+
+    `clusters`: salted digests of its clusters, which tell whether one returns and not which it is;
+    empty without clusters.
+    """
 
     name: str
     digest: str
     tally: Tally
+    clusters: str = ""
 
 
 @serialisable(eq=False, kw_only=True)
@@ -116,7 +136,13 @@ class MonitorResult(Result):
 
     _shown: ClassVar[tuple[str, ...]] = ComparisonResult._shown
 
-    def add(self, name: str, digest: str, counts: Tally) -> MonitorResult:
+    def add(
+        self,
+        name: str,
+        digest: str,
+        counts: Tally,
+        clusters: Iterable[Any] | None = None,
+    ) -> MonitorResult:
         """The same with the counts of one more file.
 
         Parameters
@@ -125,11 +151,16 @@ class MonitorResult(Result):
             Name of the file, and what tells its content from that of others.
         counts : Tally
             Of the rows of this file alone.
+        clusters : sequence, optional
+            Of clustered counts the names of their clusters, each once or in every row. Salted
+            digests of them are kept.
 
         Raises
         ------
         InputError
-            Where the file was counted before, or cannot be watched with the others.
+            Where the file was counted before, or cannot be watched with the others; where a cluster
+            returns that an earlier file had: limits at every look hold for clusters that arrive
+            whole.
         """
         for argument, text in (("name", name), ("digest", digest)):
             check_type(argument, text, str, "text", f'{argument}="january.csv"')
@@ -155,11 +186,37 @@ class MonitorResult(Result):
         groups = cells.by(*cells.sensitive).groups
         if settings.reference is None and len(groups) == 2:
             settings = replace(settings, reference=groups[int(np.argmax(cells.group_sizes))])
-        added = replace(
-            self, settings=settings, files=(*self.files, WatchedFile(name, digest, cells))
-        )
+        kept_clusters = ""
+        if cells.cells is not None and cells.cells.clustered:
+            if clusters is None:
+                raise InputError(
+                    "clusters",
+                    got="a tally with clusters, and nothing that tells them apart",
+                    allowed="the names of the clusters of this file, which must arrive whole",
+                    cure='add(…, clusters=frame["person"])',
+                )
+            settings = replace(settings, salt=settings.salt or secrets.token_hex(16))
+            digests = _digests_of(clusters, settings.salt)
+            self._check_whole(name, digests)
+            kept_clusters = base64.b64encode(digests.tobytes()).decode("ascii")
+        watched_file = WatchedFile(name, digest, cells, kept_clusters)
+        added = replace(self, settings=settings, files=(*self.files, watched_file))
         added._take_look(len(added.files))
         return added
+
+    def _check_whole(self, name: str, digests: NDArray[np.uint64]) -> None:
+        """Refuse clusters that an earlier file had."""
+        for earlier in self.files:
+            known = np.frombuffer(base64.b64decode(earlier.clusters), dtype=np.uint64)
+            n_returning = int(np.isin(digests, known).sum())
+            if n_returning:
+                raise InputError(
+                    "file",
+                    got=f"{name!r}, in which {n_returning:,} of {digests.size:,} clusters return that"
+                    f" {earlier.name!r} had",
+                    allowed="clusters that arrive whole, each in one file",
+                    cure="count a cluster once it is complete, or its first rows alone",
+                )
 
     def _counts_after(self, n_files: int) -> Tally:
         """The tally of the first files."""
@@ -176,9 +233,12 @@ class MonitorResult(Result):
         check_choice("method", settings.method, ANYTIME_METHODS)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", FairstatsWarning)  # the rows say the same
+            counts = self._counts_after(n_files)
+            if counts.cells is not None and counts.cells.clustered:
+                return self._look_at_clusters(counts)
             result: Any = group_metric(
                 metric=settings.metric,
-                counts=self._counts_after(n_files),
+                counts=counts,
                 method=settings.method,  # type: ignore[arg-type]  # checked above
                 planned=settings.planned,
                 reference=settings.reference,
@@ -187,6 +247,34 @@ class MonitorResult(Result):
                 confidence_level=settings.confidence_level,
                 adjust=settings.adjust,
             )
+        return result  # type: ignore[no-any-return]
+
+    def _look_at_clusters(self, counts: Tally) -> ComparisonResult:
+        """The same of clusters, which `add` has seen to arrive whole."""
+        settings = self.settings
+        metric = find_metric(settings.metric)
+        if metric is None:
+            raise InputError(
+                "metric",
+                got=repr(settings.metric),
+                allowed="a metric of rates",
+                cure="disparate_impact, say",
+            )
+        arguments = RateArguments(
+            method=settings.method,
+            planned=settings.planned,
+            confidence_level=settings.confidence_level,
+            adjust=settings.adjust,
+            threshold=settings.threshold,
+            margin=settings.margin,
+        )
+        inference = make_settings(metric.contrast, arguments)
+        cells: CellCounts = (
+            counts.selection() if metric.needs == ("predictions",) else counts.confusion()
+        )
+        result: Any = compare_metric(
+            metric, cells, inference, settings.reference, whole_clusters=True
+        )
         return result  # type: ignore[no-any-return]
 
     @functools.cached_property
@@ -453,9 +541,21 @@ class MonitorResult(Result):
 
 def _add_tallies(files: Sequence[WatchedFile]) -> Tally:
     """The tally of several files."""
-    return functools.reduce(
-        lambda sum_so_far, tally: sum_so_far + tally, [watched_file.tally for watched_file in files]
-    )
+    total = files[0].tally
+    for watched_file in files[1:]:
+        # clusters were seen to arrive whole when their file was added
+        total = total.add(watched_file.tally, disjoint_clusters=True)
+    return total
+
+
+def _digests_of(clusters: Iterable[Any], salt: str) -> NDArray[np.uint64]:
+    """Salted digests of the distinct clusters, ascending: eight bytes each."""
+    digests = set()
+    for cluster in clusters:
+        text = label_text(cluster).encode("utf-8")
+        hashed = hashlib.blake2b(text, digest_size=8, key=bytes.fromhex(salt))
+        digests.add(int.from_bytes(hashed.digest(), "little"))
+    return np.array(sorted(digests), dtype="<u8")
 
 
 def _without_few_cases(cells: Floats) -> Floats:

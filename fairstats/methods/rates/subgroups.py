@@ -4,39 +4,42 @@ counted.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, ClassVar, Literal
 
-import narwhals as nw
 import numpy as np
 from numpy.typing import NDArray
 
 from fairstats.ground import checks
 from fairstats.ground.checks import Floats
-from fairstats.ground.counts import CellCounts, ConfusionCounts
 from fairstats.ground.errors import InputError
-from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.lazy import Axes
 from fairstats.ground.multiplicity import adjust_pvalues
-from fairstats.ground.reading.table import read_table
-from fairstats.ground.registry import RATES, Metric, Rate, find_metric
+from fairstats.ground.registry import RATES, Metric, find_metric
 from fairstats.ground.results import LEVEL, Comparison, Interval, Result, printed
 from fairstats.ground.serialise import serialisable
-from fairstats.ground.tally import Tally, tally
+from fairstats.ground.tally import Tally
 from fairstats.ground.verdict import Procedure
-from fairstats.methods.rates.estimates import rate_in
+from fairstats.methods.rates.crossing import CrossedTable, honest_leaves, name_of, tally_rows
 from fairstats.numerics.rates import subgroups as kernels
+from fairstats.numerics.rates.pooling import pool_rate
 from fairstats.numerics.rates.score import difference_score_statistic
 from fairstats.plots.subgroups import draw_subgroups
 
 #: How p-values are adjusted to a false discovery rate → the authors.
 PROCEDURES = {"fdr_by": "Benjamini and Yekutieli", "fdr_bh": "Benjamini and Hochberg"}
-#: Most values of one attribute: more are numbers that want cuts.
-MOST_LEVELS = 50
+#: Which subgroups are looked at → in words.
+SEARCHES = {"all": "every crossing", "tree": "leaves of a tree"}
+#: How rates are drawn together → in words.
+SHRINKAGES = {
+    "conjugate": "a Beta prior of each partition with its moments",
+    "um_hierarchical": "a Beta prior of each partition with unknown mean and concentration",
+}
+#: Median of the concentration a priori, and standard deviation of its logarithm, as in
+#: `um_hierarchical`.
+CONCENTRATION = (5.0, 1.5)
 #: Least rows of a subgroup where nothing is said: 1% of all, and no fewer than these.
 _LEAST_ROWS = 20
 #: Rows of a printed result.
@@ -58,6 +61,8 @@ class SubgroupSettings:
     confidence_level: float
     n_resamples: int
     seed: int | None = None
+    search: str = "all"
+    shrinkage: str = "conjugate"
 
 
 @serialisable(kw_only=True)
@@ -121,7 +126,9 @@ class SubgroupResult(Result):
     n_rows : int
         Rows of the table.
     counts : Tally
-        The crossed table.
+        The crossed table; of a tree its leaves.
+    n_fitting : int
+        Rows that fitted the tree, which are not in the table; 0 without one.
     """
 
     metric: str
@@ -132,6 +139,7 @@ class SubgroupResult(Result):
     critical: float
     n_rows: int
     counts: Tally
+    n_fitting: int = 0
     backend: str = "numpy"
 
     scale: ClassVar[str] = "difference"
@@ -155,7 +163,8 @@ class SubgroupResult(Result):
     @property
     def title(self) -> str:  # type: ignore[override]
         """One line above the table."""
-        return f"{self.words.partition(':')[0]}: subgroups against the rest"
+        what = "leaves of a tree" if self.settings.search == "tree" else "subgroups"
+        return f"{self.words.partition(':')[0]}: {what} against the rest"
 
     @property
     def flagged(self) -> tuple[SubgroupComparison, ...]:
@@ -206,15 +215,19 @@ class SubgroupResult(Result):
         number = len(self.comparisons)
         certificate = self.certificate()
         side = {-1: "below", 1: "above"}.get(self._sign_of_disadvantage, "from")
+        noun = "subgroups"
+        covered = f"no subgroup of at least {settings.min_rows:,} rows"
+        if settings.search == "tree":
+            noun = "leaves"
+            covered = "no leaf"
         return [
-            f"{len(self.flagged):,} of {number:,} subgroups are flagged at a false discovery rate of"
+            f"{len(self.flagged):,} of {number:,} {noun} are flagged at a false discovery rate of"
             f" {100 * settings.false_discovery_rate:g}% ({PROCEDURES[settings.adjust]}).",
             f"Most evidence of a disadvantage: {worst.group}, {rate_title} {worst.rate:.1%} against"
             f" {worst.rate_reference:.1%} of the rest; p = {worst.pvalue_search:.2g} over all"
-            f" {number:,} subgroups that were searched.",
-            f"With confidence {100 * settings.confidence_level:g}% no subgroup of at least"
-            f" {settings.min_rows:,} rows has a {rate_title} more than {abs(certificate):.3f} {side}"
-            " that of the rest.",
+            f" {number:,} {noun} that were searched.",
+            f"With confidence {100 * settings.confidence_level:g}% {covered} has a {rate_title} more"
+            f" than {abs(certificate):.3f} {side} that of the rest.",
         ]
 
     def notes(self) -> list[str]:
@@ -226,12 +239,22 @@ class SubgroupResult(Result):
                 f"The {_N_PRINTED} with the smallest p-values are shown; to_frame() has all"
                 f" {len(self.comparisons):,}."
             )
+        searched = (
+            f"Subgroups of up to {settings.depth} of {', '.join(settings.attributes)}, of"
+            f" {settings.min_rows:,} rows or more"
+        )
+        if settings.search == "tree":
+            searched = (
+                f"Leaves of a tree of up to {settings.depth} splits by"
+                f" {', '.join(settings.attributes)}, fitted to {self.n_fitting:,} rows drawn at"
+                f" random and judged by the other {self.n_rows:,} (honest splitting)"
+            )
         return [
             *sentences,
-            f"Subgroups of up to {settings.depth} of {', '.join(settings.attributes)}, of"
-            f" {settings.min_rows:,} rows or more; p-values by Fisher's exact test, limits by"
+            f"{searched}; p-values by Fisher's exact test, limits by"
             " Clopper and Pearson's of both rates (MOVER), simultaneous over all of them (largest"
-            f" |z|, {settings.n_resamples:,} draws).",
+            f" |z|, {settings.n_resamples:,} draws). Shrunken rates under"
+            f" {SHRINKAGES[settings.shrinkage]}.",
             *self.counts.missing.sentences,
         ]
 
@@ -271,12 +294,16 @@ def subgroups(
     pos_label: Any = None,
     label_values: Any = None,
     missing: Literal["raise", "drop", "group"] = "raise",
+    search: Literal["all", "tree"] = "all",
+    shrinkage: Literal["conjugate", "um_hierarchical"] = "conjugate",
     n_resamples: int = 999,
     rng: Any = None,
 ) -> SubgroupResult:
     """Compare all subgroups of several attributes with everybody else, and count the search.
 
-    A subgroup fixes the values of up to `depth` attributes. All come from one crossed table.
+    A subgroup fixes the values of up to `depth` attributes. All come from one crossed table. Or,
+    with ``search="tree"``, the leaves of a tree that one half of the rows fits and the other half
+    judges.
 
     Parameters
     ----------
@@ -306,10 +333,19 @@ def subgroups(
         Of all limits together.
     pos_label, label_values, missing
         As in `disparate_impact`.
+    search : {"all", "tree"}, default "all"
+        Every crossing; or the leaves of a classification tree of at most `depth` splits, fitted to
+        a random half of the rows (`min_rows`: least cases of a leaf there), whose numbers are all of
+        the other half. It cuts numbers itself (of more than 50 values between 32 groups of equal
+        size, or at `cuts`) and tests fewer subgroups, each with half of the rows.
+    shrinkage : {"conjugate", "um_hierarchical"}, default "conjugate"
+        What the shrunken rates rest on: a Beta prior with the moments of the rates of a partition,
+        or the model of `um_hierarchical`, of which mean and concentration are integrated; of a
+        partition into two its prior of the concentration (median 5 rows) decides.
     n_resamples : int, default 999
         Draws of the largest |z|.
     rng : None, int or numpy.random.Generator
-        Seed of the draws.
+        Seed of the draws, and of the halves.
 
     Returns
     -------
@@ -328,7 +364,7 @@ def subgroups(
     Clopper and Pearson of both rates (MOVER) at the quantile of the largest |z| over all subgroups,
     which is simulated with one normal number per crossed cell; `pvalue_search` is the share of draws whose largest |z|
     reaches that of the subgroup. Shrunken rates are posterior means under a Beta prior of the
-    subgroups of the same attributes, with their moments.
+    subgroups of the same attributes, which are a partition; leaves are one.
 
     References
     ----------
@@ -336,6 +372,8 @@ def subgroups(
        under dependency. Annals of Statistics 29, 1165–1188.
     .. [2] Cherian, Candès (2024). Statistical inference for fairness auditing. Journal of Machine
        Learning Research 25.
+    .. [3] Athey, Imbens (2016). Recursive partitioning for heterogeneous causal effects. PNAS 113,
+       7353–7360.
 
     Examples
     --------
@@ -347,9 +385,17 @@ def subgroups(
     >>> found = fs.subgroups(people, attributes=["sex", "age"], y_pred="hired", cuts={"age": [40, 60]}, rng=1)
     >>> found.worst.group, round(found.worst.estimate, 3)
     ('sex = f & age = 60 or more', -0.156)
+
+    A tree finds the cut by itself, on one half of the rows:
+
+    >>> leaves = fs.subgroups(people, attributes=["sex", "age"], y_pred="hired", search="tree", rng=1)
+    >>> leaves.worst.group, leaves.n_fitting
+    ('sex = f & age = 62 or more', 2000)
     """
     depth = checks.check_whole("depth", depth, low=1, cure="depth=3")
     checks.check_choice("adjust", adjust, tuple(PROCEDURES))
+    checks.check_choice("search", search, tuple(SEARCHES))
+    checks.check_choice("shrinkage", shrinkage, tuple(SHRINKAGES))
     checks.check_confidence_level(confidence_level)
     checks.check_number(
         "false_discovery_rate",
@@ -366,20 +412,30 @@ def subgroups(
     if isinstance(data, Tally):
         crossed = data.by(*(attributes or data.sensitive))
     else:
-        crossed = _tally_rows(
+        crossed = tally_rows(
             data,
             attributes,
             cuts,
+            for_tree=search == "tree",
             y_true=y_true,
             y_pred=y_pred,
             pos_label=pos_label,
             label_values=label_values,
             missing=missing,
         )
-    table = _CrossedTable.of(crossed, RATES[chosen_metric.rates[0]], depth)
-    least = _check_least_rows(min_rows, int(table.cell_rows.sum()))
+    rate = RATES[chosen_metric.rates[0]]
+    names = crossed.attributes
+    least = _check_least_rows(min_rows, crossed.n)
+    n_fitting = 0
+    if search == "tree":
+        n_rows = crossed.n
+        crossed, leaves = honest_leaves(crossed, rate, depth=depth, least=least, rng=generator)
+        n_fitting = n_rows - crossed.n
+        table = CrossedTable.of(crossed, rate, 1, leaves)
+    else:
+        table = CrossedTable.of(crossed, rate, depth)
     settings = SubgroupSettings(
-        attributes=crossed.attributes,
+        attributes=names,
         depth=depth,
         min_rows=least,
         false_discovery_rate=float(false_discovery_rate),
@@ -387,8 +443,11 @@ def subgroups(
         confidence_level=float(confidence_level),
         n_resamples=n_resamples,
         seed=seed,
+        search=search,
+        shrinkage=shrinkage,
     )
-    return _compare_subgroups(chosen_metric, crossed, table, settings, generator)
+    result = _compare_subgroups(chosen_metric, crossed, table, settings, generator)
+    return replace(result, n_fitting=n_fitting)
 
 
 def _check_metric(name: str) -> Metric:
@@ -415,214 +474,21 @@ def _check_least_rows(min_rows: int | None, n_rows: int) -> int:
     return checks.check_whole("min_rows", min_rows, low=1, cure="min_rows=100")
 
 
-# ---------------------------------------------------------------- rows to a crossed table
-
-
-def _tally_rows(
-    data: Any,
-    attributes: Sequence[str] | None,
-    cuts: Mapping[str, int | Sequence[float]] | None,
-    **columns: Any,
-) -> Tally:
-    """The crossed table of rows; numeric attributes with cuts are cut first."""
-    are_names = (
-        isinstance(attributes, Sequence)
-        and not isinstance(attributes, str)
-        and len(attributes) > 0
-        and all(isinstance(name, str) for name in attributes)
-    )
-    checks.check_that(
-        are_names,
-        "attributes",
-        attributes,
-        "names of columns",
-        'attributes=["sex", "age", "region"]',
-    )
-    if cuts is not None:
-        checks.check_that(
-            isinstance(cuts, Mapping),
-            "cuts",
-            cuts,
-            "a mapping of column to cut points, or to a number of groups",
-            'cuts={"age": [25, 40, 60], "income": 4}',
-        )
-        data = _cut_columns(data, cuts, attributes or ())
-    return tally(data, sensitive_features=list(attributes or ()), **columns)
-
-
-def _cut_columns(
-    data: Any, cuts: Mapping[str, int | Sequence[float]], attributes: Sequence[str]
-) -> Any:
-    """The frame with intervals in place of numbers."""
-    if isinstance(data, (str, Path)):
-        data = read_table(data)
-    frame = nw.from_native(data, pass_through=True)
-    if isinstance(frame, nw.LazyFrame):
-        frame = frame.collect()
-    if not isinstance(frame, nw.DataFrame):
-        raise InputError(
-            "data",
-            got=type(data).__name__,
-            allowed="a data frame, or the path of a file, where cuts= are asked for",
-            cure="leave out cuts=, or pass a frame",
-        )
-    for name, points in cuts.items():
-        if name not in attributes or name not in frame.columns:
-            raise InputError(
-                "cuts",
-                got=repr(name),
-                allowed=f"some of {list(attributes)}",
-                cure="check the name",
-            )
-        labels = _cut_labels(name, frame[name].to_numpy(), points)
-        frame = frame.with_columns(
-            nw.new_series(name, labels, backend=nw.get_native_namespace(frame))
-        )
-    return frame.to_native()
-
-
-def _cut_labels(name: str, values: Any, points: int | Sequence[float]) -> list[str | None]:
-    """The interval of each value in words; None where it is missing."""
-    try:
-        numbers = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as problem:
-        raise InputError(
-            "cuts",
-            got=f"cuts of {name!r}, which are no numbers",
-            allowed="numeric columns",
-            cure=f"leave {name!r} out of cuts=",
-        ) from problem
-    known = numbers[np.isfinite(numbers)]
-    inner = np.empty(0)
-    if isinstance(points, (int, np.integer)) and not isinstance(points, bool):
-        n_groups = checks.check_whole("cuts", points, low=2, high=MOST_LEVELS, cure='{"age": 4}')
-        if known.size:
-            inner = np.unique(np.quantile(known, np.arange(1, n_groups) / n_groups))
-    elif isinstance(points, (Sequence, np.ndarray)) and not isinstance(points, (str, bytes)):
-        places = []
-        for point in points:
-            places.append(checks.check_number("cuts", point, cure='cuts={"age": [25, 40, 60]}'))
-        inner = np.asarray(places, dtype=np.float64)
-    increasing = inner.ndim == 1 and inner.size > 0 and bool(np.isfinite(inner).all())
-    if not increasing or not (np.diff(inner) > 0).all():
-        raise InputError(
-            "cuts",
-            got=f"{points!r} of {name!r}",
-            allowed="increasing numbers, or a number of groups",
-            cure='cuts={"age": [25, 40, 60], "income": 4}',
-        )
-    ends = [f"{end:g}" for end in inner.tolist()]
-    words = [f"below {ends[0]}"]
-    words += [f"{low} to below {high}" for low, high in itertools.pairwise(ends)]
-    words += [f"{ends[-1]} or more"]
-    place = np.searchsorted(inner, numbers, side="right")
-    cut_labels: list[str | None] = []
-    for position, is_known in zip(place.tolist(), np.isfinite(numbers).tolist(), strict=True):
-        cut_labels.append(words[position] if is_known else None)
-    return cut_labels
-
-
-class _CrossedTable:
-    """Counts of the crossed cells and of all their subgroups.
-
-    `nodes`: crossings that lead to the subgroups; `names`: attributes and values of each subgroup;
-    `rows`, `cases`, `successes`: of each subgroup; those with `cell_` before: of each cell;
-    `total_successes`: of everybody.
-    """
-
-    def __init__(
-        self,
-        *,
-        nodes: list[kernels.Node],
-        level_names: list[list[str]],
-        attributes: tuple[str, ...],
-        depth: int,
-        cell_rows: Floats,
-        cell_cases: Floats,
-        cell_successes: Floats,
-    ) -> None:
-        self.nodes = nodes
-        self.level_names = level_names
-        self.attributes = attributes
-        self.depth = depth
-        self.cell_rows = cell_rows
-        self.cell_cases = cell_cases
-        self.total_successes = float(cell_successes.sum())
-        self.rows, self.cases, self.successes = (
-            kernels.marginal_sums(nodes, values, depth)
-            for values in (cell_rows, cell_cases, cell_successes)
-        )
-
-    @classmethod
-    def of(cls, crossed: Tally, rate: Rate, depth: int) -> _CrossedTable:
-        """The table of a tally; an InputError for weights, clusters and too many values."""
-        cells = _cells_of(crossed, rate)
-        rate = rate_in(cells, rate)
-        codes = []
-        level_names = []
-        for position, name in enumerate(crossed.attributes):
-            values = np.array([level[position] for level in crossed.levels], dtype=object)
-            distinct, code = np.unique(values.astype(str), return_inverse=True)
-            if distinct.size > MOST_LEVELS:
-                raise InputError(
-                    "attributes",
-                    got=f"{name!r} with {distinct.size:,} values",
-                    allowed=f"at most {MOST_LEVELS} values of an attribute",
-                    cure=f"cuts={{{name!r}: 4}} where they are numbers",
-                )
-            codes.append(code.reshape(-1))
-            level_names.append(distinct.tolist())
-        return cls(
-            nodes=kernels.lattice(np.column_stack(codes).astype(np.int64), depth),
-            level_names=level_names,
-            attributes=crossed.attributes,
-            depth=depth,
-            cell_rows=np.asarray(crossed.group_sizes, dtype=np.float64),
-            cell_cases=np.asarray(cells.total(*rate.cases), dtype=np.float64),
-            cell_successes=np.asarray(cells.total(*rate.successes), dtype=np.float64),
-        )
-
-    def names(self) -> list[tuple[tuple[str, ...], tuple[str, ...]]]:
-        """Attributes and values of every subgroup, in the order of the counts."""
-        found = []
-        for node in self.nodes:
-            if len(node.attributes) > self.depth:
-                continue
-            attributes = tuple(self.attributes[position] for position in node.attributes)
-            names_of_levels = [self.level_names[position] for position in node.attributes]
-            for row in node.codes.tolist():
-                values = [names[code] for names, code in zip(names_of_levels, row, strict=True)]
-                found.append((attributes, tuple(values)))
-        return found
-
-
-def _cells_of(crossed: Tally, rate: Rate) -> CellCounts:
-    """Cells of what the rate needs, of plain rows."""
-    if crossed.cells is not None and crossed.cells.weighted:
-        raise InputError(
-            "data",
-            got="weighted or clustered rows",
-            allowed="independent rows of equal weight",
-            cure="make the tally without weights and clusters",
-        )
-    if isinstance(crossed.cells, ConfusionCounts) or rate.name != "selection_rate":
-        return crossed.confusion()
-    return crossed.selection()
-
-
 # ---------------------------------------------------------------- inference
 
 
 def _compare_subgroups(
     metric: Metric,
     crossed: Tally,
-    table: _CrossedTable,
+    table: CrossedTable,
     settings: SubgroupSettings,
     rng: np.random.Generator,
 ) -> SubgroupResult:
     """Evidence and simultaneous limits of all subgroups that are large enough."""
     total_cases = float(table.cell_cases.sum())
-    kept = (table.rows >= settings.min_rows) & (table.cases > 0) & (table.cases < total_cases)
+    kept = (table.cases > 0) & (table.cases < total_cases)
+    if settings.search == "all":
+        kept &= table.rows >= settings.min_rows
     if not kept.any():
         raise InputError(
             "min_rows",
@@ -684,7 +550,7 @@ def _order_of_evidence(comparison: SubgroupComparison) -> tuple[float, int, str]
 
 def _as_comparisons(
     metric: Metric,
-    table: _CrossedTable,
+    table: CrossedTable,
     kept: NDArray[np.bool_],
     counts: Floats,
     settings: SubgroupSettings,
@@ -700,7 +566,7 @@ def _as_comparisons(
     rate_rest = k_rest / n_rest
     std_errors = np.sqrt(rate * (1 - rate) / n + rate_rest * (1 - rate_rest) / n_rest)
     statistics = difference_score_statistic(k, n, k_rest, n_rest, 0.0)
-    shrunken = _shrink_rates(table)[kept]
+    shrunken = _shrink_rates(table, settings.shrinkage)[kept]
     shares = table.rows[kept] / table.cell_rows.sum()
     names = []
     for name, is_kept in zip(table.names(), kept.tolist(), strict=True):
@@ -708,7 +574,6 @@ def _as_comparisons(
             names.append(name)
     procedure = Procedure("Fisher's exact test, limits of Clopper and Pearson", "exact")
     for position, (attributes, values) in enumerate(names):
-        pairs = zip(attributes, values, strict=True)
         interval = Interval(
             float(limits[0][position]),
             float(limits[1][position]),
@@ -717,7 +582,7 @@ def _as_comparisons(
         )
         yield SubgroupComparison(
             metric=metric.name,
-            group=INTERSECTION.join(f"{attribute} = {value}" for attribute, value in pairs),
+            group=name_of(attributes, values),
             reference=REST,
             attributes=attributes,
             values=values,
@@ -741,7 +606,7 @@ def _as_comparisons(
         )
 
 
-def _shrink_rates(table: _CrossedTable) -> Floats:
+def _shrink_rates(table: CrossedTable, shrinkage: str) -> Floats:
     """Shrunken rates of all subgroups; those of the same attributes are one partition."""
     found = []
     begin = 0
@@ -749,6 +614,11 @@ def _shrink_rates(table: _CrossedTable) -> Floats:
         if len(node.attributes) > table.depth:
             continue
         end = begin + node.codes.shape[0]
-        found.append(kernels.shrunken_rates(table.successes[begin:end], table.cases[begin:end]))
+        successes = table.successes[begin:end]
+        cases = table.cases[begin:end]
+        if shrinkage == "um_hierarchical":
+            found.append(pool_rate(successes, cases, CONCENTRATION).means())
+        else:
+            found.append(kernels.shrunken_rates(successes, cases))
         begin = end
     return np.concatenate(found)

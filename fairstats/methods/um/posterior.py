@@ -26,9 +26,10 @@ from fairstats.methods.um.counting import (
 )
 from fairstats.methods.um.draws import check_draws, entropy_of
 from fairstats.methods.um.folds import CrossValidation
-from fairstats.methods.um.pooling import POOLED, cells_of_rates, pool_rate, successes_and_trials
+from fairstats.methods.um.pooling import POOLED, cells_of_rates, successes_and_trials
 from fairstats.methods.um.pymc_models import Nuts, Pooled, Sampled, sample_hierarchy, sample_model
 from fairstats.methods.um.result import UmPosterior
+from fairstats.numerics.rates.pooling import pool_rate
 
 #: What a posterior can be about, the last after a cross-validation only.
 TARGETS = ("parameter", "predictive", "algorithm")

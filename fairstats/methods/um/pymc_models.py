@@ -17,7 +17,8 @@ from fairstats.ground.errors import MissingDependencyError
 from fairstats.ground.serialise import serialisable
 from fairstats.methods.um.counting import CELLS, as_counts, as_prior
 from fairstats.methods.um.draws import PosteriorDraws, multinomial_counts
-from fairstats.methods.um.pooling import POOLED, PRIOR_OF_MEAN, cells_of_rates, successes_and_trials
+from fairstats.methods.um.pooling import POOLED, cells_of_rates, successes_and_trials
+from fairstats.numerics.rates.pooling import PRIOR_OF_MEAN
 
 _DIMENSIONS = {
     "pi": ["group", "cell"],

@@ -41,6 +41,8 @@ from fairstats.numerics.rates.score import (
 TUNING = 8.0
 #: Successes and failures that both groups need before z is near enough to a normal law.
 LEAST_CASES = 5
+#: Effective clusters that both groups need where rows come in clusters.
+LEAST_CLUSTERS = 20
 #: Halvings of the range of a limit: beyond the digits of a float.
 _N_HALVINGS = 64
 

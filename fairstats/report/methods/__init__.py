@@ -9,7 +9,17 @@ from collections.abc import Iterable
 
 from fairstats.ground.results import Result
 from fairstats.report.contents import Section
-from fairstats.report.methods import ecd, hfm, madd, models, numbers, rates, um
+from fairstats.report.methods import (
+    ecd,
+    hfm,
+    madd,
+    models,
+    monitor,
+    numbers,
+    rates,
+    subgroups,
+    um,
+)
 from fairstats.report.methods.page import Answer, Exhibit, Page
 from fairstats.report.questions import Question
 
@@ -22,6 +32,8 @@ PAGES: tuple[Page, ...] = (
     hfm.PAGE,
     um.PAGE,
     ecd.PAGE,
+    subgroups.PAGE,
+    monitor.PAGE,
 )
 #: By class of result.
 EXHIBITS: dict[type[Result], Exhibit] = {

@@ -22,9 +22,9 @@ from fairstats.methods.rates.employment.result import AdverseImpact
 from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.models.compare import amplification
 from fairstats.methods.rates.models.result import AmplificationResult
-from fairstats.methods.rates.monitoring import MonitorResult
 from fairstats.methods.rates.planning import PowerResult, chance_of_verdict, detectable_ratio
 from fairstats.methods.rates.result import (
+    ANYTIME_METHODS,
     ComparisonResult,
     DifferenceResult,
     Inference,
@@ -39,12 +39,11 @@ from fairstats.methods.rates.stratified_result import (
     StratifiedDifferenceResult,
     StratifiedRatioResult,
 )
-from fairstats.methods.rates.subgroups import SubgroupResult
 from fairstats.methods.rates.worst_case import WorstCaseResult, bound_comparisons
 from fairstats.plots.figures import power_curves
 from fairstats.report import questions
 from fairstats.report.contents import Section, compared
-from fairstats.report.crosscheck import distances, pairs, rates, subgroups
+from fairstats.report.crosscheck import distances, pairs, rates
 from fairstats.report.format import chance, count, percent, printable
 from fairstats.report.inputs import AUDIT_METHODS, AuditInput, AuditSettings
 from fairstats.report.leads import (
@@ -203,7 +202,9 @@ def _show_rates(section: Section, view: SetView) -> Iterator[Part]:
             if isinstance(result, WorstCaseResult):
                 concern = questions.WORST
             yield replace(show_plain_part(section, result), concern=concern)
-    if impacts and not (impacts[0].counts.weighted or impacts[0].counts.clustered):
+    if not impacts or impacts[0].settings.method in ANYTIME_METHODS:
+        return
+    if not (impacts[0].counts.weighted or impacts[0].counts.clustered):
         yield replace(_show_power(impacts[0]), concern=questions.CERTAINTY)
 
 
@@ -686,10 +687,6 @@ PAGE = Page(
         Exhibit(StratifiedDifferenceResult, questions.RATES, twin=pairs.stratified),
         Exhibit(WorstCaseResult, questions.RATES, twin=rates.worst_case),
         Exhibit(AdverseImpact, questions.ADVERSE_IMPACT, twin=pairs.adverse_impact),
-        Exhibit(SubgroupResult, twin=subgroups.subgroups),
-        Exhibit(
-            MonitorResult, no_twin="a path of looks: each is a result of its own, with its twin"
-        ),
         Exhibit(
             PowerResult, no_twin="a plan before data: tested against R, but no number of a report"
         ),

@@ -75,3 +75,30 @@ test_that("conditional rates need the outcome, and what cannot be used is named"
   expect_error(fs_subgroups(data, y_pred = "hired", sensitive_features = "sex", depth = 0), "depth")
   expect_error(fs_subgroups(data, y_pred = "hired", sensitive_features = "sex", min_rows = 1000), "min_rows")
 })
+
+test_that("numbers are cut as cut() does, at points and into groups of equal size", {
+  data <- crossed_people()
+  data$years <- rep(18:77, 15)
+  found <- fs_subgroups(data, y_pred = "hired", sensitive_features = c("sex", "years"), cuts = list(years = c(40, 60)),
+    depth = 1)
+  by_cut <- table(cut(data$years, c(-Inf, 40, 60, Inf), right = FALSE))
+  words <- paste("years =", c("below 40", "40 to below 60", "60 or more"))
+  expect_equal(found$n[match(words, found$group)], as.numeric(by_cut))
+  halves <- fs_subgroups(data, y_pred = "hired", sensitive_features = c("sex", "years"), cuts = list(years = 2), depth = 1)
+  expect_true(paste("years = below", stats::median(data$years)) %in% halves$group)
+  expect_error(fs_subgroups(data, y_pred = "hired", sensitive_features = c("sex", "years"), cuts = list(sex = 2)), "cuts")
+  expect_error(fs_subgroups(data, y_pred = "hired", sensitive_features = c("sex", "years"), cuts = list(years = c(3, 1))),
+    "increasing")
+})
+
+test_that("shrunken rates lie between the rate and that of the partition, by both models", {
+  data <- crossed_people()
+  for (shrinkage in c("conjugate", "um_hierarchical")) {
+    found <- fs_subgroups(data, y_pred = "hired", sensitive_features = "region", shrinkage = shrinkage)
+    pooled <- if (shrinkage == "conjugate") mean(data$hired) else mean(range(found$rate))
+    expect_true(all(abs(found$shrunken_rate - pooled) <= abs(found$rate - pooled) + 0.01))
+  }
+  by_hand <- crosscheck_shrunken_rates(c(20, 40), c(100, 100), "conjugate")
+  strength <- 0.21 / 0.0179 - 1
+  expect_equal(by_hand, c(20 + 0.3 * strength, 40 + 0.3 * strength) / (100 + strength))
+})

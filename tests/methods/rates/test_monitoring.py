@@ -115,6 +115,104 @@ def test_clusters_and_weights_are_refused() -> None:
         watched(counts)
 
 
+# ---------------------------------------------------------------- clusters
+
+
+def persons(seed: int, first: int, n: int = 150, rate: float = 0.4) -> pd.DataFrame:
+    """Two rows of each person, alike in most of them."""
+    rng = np.random.default_rng(seed)
+    person = np.arange(first, first + n)
+    sex = rng.choice(["f", "m"], n)
+    own = rng.random(n) < np.where(sex == "f", rate, 0.4)
+    rows = pd.DataFrame({"person": np.repeat(person, 2), "sex": np.repeat(sex, 2)})
+    changed = rng.random(2 * n) < 0.1
+    return rows.assign(hired=(np.repeat(own, 2) ^ changed).astype(int))
+
+
+CLUSTERED = MonitorSettings(
+    planned=2_000, sensitive_features=("sex",), y_pred="hired", reference="m", cluster="person"
+)
+
+
+def add_persons(state: MonitorResult, name: str, rows: pd.DataFrame) -> MonitorResult:
+    counts = fs.tally(rows, y_pred="hired", sensitive_features="sex", cluster="person")
+    return state.add(name, name, counts, clusters=rows["person"])
+
+
+def test_clusters_that_arrive_whole_are_watched() -> None:
+    """z at every look is the score of effective counts, as that of a single look."""
+    from fairstats.numerics.rates.anytime import critical_value, information_of
+
+    first, second = persons(1, 0), persons(2, 1_000)
+    state = MonitorResult(settings=CLUSTERED)
+    state = add_persons(add_persons(state, "january", first), "february", second)
+    rows = pd.concat([first, second])
+    single = fs.disparate_impact(
+        rows["hired"],
+        sensitive_features=rows["sex"],
+        cluster=rows["person"],
+        reference="m",
+        confidence_level=0.9,
+    )
+    independent = fs.disparate_impact(
+        rows["hired"],
+        sensitive_features=rows["sex"],
+        reference="m",
+        method="anytime",
+        planned=2_000,
+    )
+    assert state["f"].estimate == pytest.approx(single.estimate, rel=1e-12)
+    low, high = state.confidence_interval
+    assert low < independent.confidence_interval.low
+    assert high > independent.confidence_interval.high
+    # at each limit the score of the effective counts is the critical value of the mixture
+    from fairstats.ground.registry import RATES
+    from fairstats.methods.rates.estimates import estimate_rate
+    from fairstats.numerics.rates.score import ratio_score_statistic
+
+    estimates = estimate_rate(state.counts.selection(), RATES["selection_rate"])
+    groups = estimates.groups
+    table = estimates.table(groups.index("f"), groups.index("m"))
+    critical = critical_value(0.95, information_of(state.counts.n, 2_000))
+    assert float(ratio_score_statistic(*table, low)) == pytest.approx(critical, rel=1e-6)
+    assert float(ratio_score_statistic(*table, high)) == pytest.approx(-critical, rel=1e-6)
+
+
+def test_a_cluster_that_returns_is_refused() -> None:
+    state = add_persons(MonitorResult(settings=CLUSTERED), "january", persons(1, 0))
+    with pytest.raises(fs.InputError, match="in which 50 of 150 clusters return"):
+        add_persons(state, "february", persons(2, 100))
+    assert len(state.files) == 1
+    again = MonitorResult.from_dict(json.loads(json.dumps(state.to_dict())))
+    with pytest.raises(fs.InputError, match="arrive whole"):
+        add_persons(again, "february", persons(2, 149))
+    assert len(add_persons(again, "february", persons(2, 150)).files) == 2
+
+
+def test_no_cluster_can_be_read_from_the_state() -> None:
+    rows = persons(1, 0).assign(person=lambda frame: "Ada Lovelace " + frame["person"].astype(str))
+    state = add_persons(MonitorResult(settings=CLUSTERED), "january", rows)
+    assert "Lovelace" not in json.dumps(state.to_dict())
+    other = add_persons(MonitorResult(settings=CLUSTERED), "january", rows)
+    assert other.files[0].clusters != state.files[0].clusters
+
+
+def test_few_clusters_say_nothing() -> None:
+    state = add_persons(MonitorResult(settings=CLUSTERED), "january", persons(1, 0, n=30))
+    assert math.isnan(state.pvalue)
+    assert "nothing is said before 20" in state["f"].note
+
+
+def test_clusters_without_names_and_exact_limits_of_clusters_are_refused() -> None:
+    rows = persons(1, 0)
+    counts = fs.tally(rows, y_pred="hired", sensitive_features="sex", cluster="person")
+    with pytest.raises(fs.InputError, match="nothing that tells them apart"):
+        MonitorResult(settings=CLUSTERED).add("january", "1", counts)
+    exact = MonitorSettings(method="anytime-exact", sensitive_features=("sex",), y_pred="hired")
+    with pytest.raises(fs.InputError, match="with clusters"):
+        add_persons(MonitorResult(settings=exact), "january", rows)
+
+
 def test_metrics_of_confusion_counts_are_watched() -> None:
     rng = np.random.default_rng(3)
     rows = pd.DataFrame({"sex": rng.choice(["f", "m"], 600), "y": rng.integers(0, 2, 600)})

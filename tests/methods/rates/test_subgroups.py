@@ -268,6 +268,155 @@ def test_plot_draws_the_limits(found: SubgroupResult) -> None:
     assert "simultaneous 95% limits" in ax.get_xlabel()
 
 
+# ---------------------------------------------------------------- leaves of a tree
+
+
+@pytest.fixture(scope="module")
+def grown() -> tuple[pd.DataFrame, SubgroupResult]:
+    people = draw_people(4_000).assign(age=np.random.default_rng(7).integers(18, 80, 4_000))
+    hidden = (people["sex"] == "f") & (people["age"] >= 60)
+    chance = np.where(hidden, 0.2, 0.4)
+    people["hired"] = (np.random.default_rng(8).random(4_000) < chance).astype(int)
+    result = fs.subgroups(people, attributes=ATTRIBUTES, y_pred="hired", search="tree", rng=1)
+    return people, result
+
+
+def test_leaves_are_judged_by_the_rows_that_did_not_fit_them(
+    grown: tuple[pd.DataFrame, SubgroupResult],
+) -> None:
+    """Every row lies in one leaf, and the leaves have half of the rows."""
+    people, result = grown
+    assert result.n_fitting == result.n_rows == 2_000
+    assert sum(comparison.n for comparison in result.comparisons) == 2_000
+    held = np.zeros(len(people), dtype=int)
+    for comparison in result.comparisons:
+        inside = np.ones(len(people), dtype=bool)
+        for attribute, value in zip(comparison.attributes, comparison.values, strict=True):
+            inside &= holds(people[attribute], value)
+        held += inside
+        # a half of the rows of the leaf, within five standard errors
+        assert abs(comparison.n - inside.sum() / 2) < 5 * np.sqrt(inside.sum()) / 2
+    assert (held == 1).all()
+    assert "honest splitting" in " ".join(result.notes())
+
+
+def holds(column: pd.Series, words: str) -> np.ndarray:
+    """Whether values lie in what the words of a leaf say."""
+    if words.startswith("below "):
+        return (column < float(words.removeprefix("below "))).to_numpy()
+    if words.endswith(" or more"):
+        return (column >= float(words.removesuffix(" or more"))).to_numpy()
+    if " to below " in words:
+        low, high = words.split(" to below ")
+        return ((column >= float(low)) & (column < float(high))).to_numpy()
+    if words.startswith("other than "):
+        return ~column.isin(words.removeprefix("other than ").split(" or ")).to_numpy()
+    return column.isin(words.split(" or ")).to_numpy()
+
+
+def test_the_tree_finds_the_hidden_group_and_its_age(
+    grown: tuple[pd.DataFrame, SubgroupResult],
+) -> None:
+    worst = grown[1].worst
+    assert worst.flagged
+    fixed = dict(zip(worst.attributes, worst.values, strict=True))
+    assert fixed["sex"] == "f"
+    assert 54 <= float(fixed["age"].removesuffix(" or more")) <= 70
+
+
+def test_evidence_of_leaves_is_fishers_and_limits_are_simultaneous(
+    grown: tuple[pd.DataFrame, SubgroupResult],
+) -> None:
+    result = grown[1]
+    total = sum(round(c.rate * c.n) for c in result.comparisons)
+    for comparison in result.comparisons:
+        successes = round(comparison.rate * comparison.n)
+        rest = total - successes
+        table = [
+            [successes, comparison.n - successes],
+            [rest, 2_000 - comparison.n - rest],
+        ]
+        tails = [fisher_exact(table, alternative=side)[1] for side in ("less", "greater")]
+        assert comparison.pvalue == pytest.approx(min(2 * min(tails), 1.0), rel=1e-8)
+    assert result.certificate() == min(c.confidence_interval.low for c in result.comparisons)
+    assert "no leaf has a selection rate more than" in result.sentences()[2]
+
+
+def test_a_tally_is_split_as_rows_are(people: pd.DataFrame) -> None:
+    counted = fs.tally(people, y_pred="hired", sensitive_features=ATTRIBUTES)
+    of_tally = fs.subgroups(counted, search="tree", rng=4)
+    of_rows = fs.subgroups(people, attributes=ATTRIBUTES, y_pred="hired", search="tree", rng=4)
+    pd.testing.assert_frame_equal(of_tally.to_frame(), of_rows.to_frame())
+    other = fs.subgroups(people, attributes=ATTRIBUTES, y_pred="hired", search="tree", rng=5)
+    assert other.to_frame()["n"].tolist() != of_rows.to_frame()["n"].tolist()
+
+
+def test_missing_numbers_lie_in_a_leaf_that_says_so() -> None:
+    rng = np.random.default_rng(3)
+    rows = pd.DataFrame({"age": rng.integers(20, 60, 2_000).astype(float)})
+    rows["hired"] = (rng.random(2_000) < np.where(rows["age"] < 40, 0.2, 0.6)).astype(int)
+    rows.loc[::4, "age"] = np.nan
+    rows.loc[::4, "hired"] = rng.integers(0, 2, 500)
+    result = fs.subgroups(
+        rows, attributes=["age"], y_pred="hired", search="tree", missing="group", rng=1
+    )
+    values = [comparison.values[0] for comparison in result.comparisons]
+    with_missing = [value for value in values if "missing" in value]
+    assert len(with_missing) == 1
+    assert sum(comparison.n for comparison in result.comparisons) == 1_000
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"search": "forest"}, "`search`"),
+        ({"shrinkage": "lasso"}, "`shrinkage`"),
+        ({"search": "tree", "min_rows": 40}, "`min_rows`: got 40 for leaves of a half"),
+    ],
+)
+def test_what_cannot_be_searched_is_refused(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(fs.InputError) as raised:
+        fs.subgroups(draw_people(100), attributes=["sex"], y_pred="hired", rng=1, **arguments)
+    assert message in str(raised.value)
+
+
+def test_a_tree_that_splits_nothing_is_no_result() -> None:
+    rows = draw_people(200).assign(hired=1)
+    rows.loc[0, "hired"] = 0
+    rows["sex"] = np.where(np.arange(200) < 100, "f", "m")
+    with pytest.raises(fs.InputError, match="no tree splits"):
+        fs.subgroups(
+            rows.assign(hired=[1, 0] * 100),
+            attributes=["sex"],
+            y_pred="hired",
+            search="tree",
+            rng=0,
+            depth=1,
+            min_rows=50,
+        )
+
+
+# ---------------------------------------------------------------- shrinkage by the model of um
+
+
+def test_rates_shrunken_by_um_hierarchical_are_means_of_its_draws(people: pd.DataFrame) -> None:
+    """The partition by region: the true positive rate of `um_hierarchical` with the same counts."""
+    result = fs.subgroups(
+        people, attributes=["region"], y_pred="hired", shrinkage="um_hierarchical", rng=1
+    )
+    groups = people.groupby("region")["hired"].agg(["sum", "size"])
+    cells = {}
+    for group, row in groups.iterrows():
+        hired = int(row["sum"])
+        cells[group] = {"tp": hired, "fn": int(row["size"]) - hired, "fp": 1, "tn": 1}
+    posterior = fs.um_hierarchical(cells, draws=40_000, rng=1)
+    for comparison in result.comparisons:
+        draws = posterior.metric("tpr", group=comparison.values[0])
+        error = draws.std() / np.sqrt(40_000)
+        assert comparison.shrunken_rate == pytest.approx(draws.mean(), abs=5 * error)
+    assert "unknown mean and concentration" in " ".join(result.notes())
+
+
 ROWS = draw_people(60)
 
 
@@ -329,7 +478,25 @@ def test_r_computes_the_same(people: pd.DataFrame, adjust: str) -> None:
     table = fs.crosscheck(result).to_frame()
     compared = table[table["verdict"] != "not recomputed"]
     assert compared["verdict"].isin(["agrees", "within Monte Carlo error"]).all()
-    assert len(compared) == 9 * len(result.comparisons) + 1
+    assert len(compared) == 10 * len(result.comparisons) + 1
+
+
+@pytest.mark.r
+def test_r_computes_the_same_of_leaves_and_of_rates_shrunken_by_um_hierarchical(
+    people: pd.DataFrame,
+) -> None:
+    result = fs.subgroups(
+        people,
+        attributes=ATTRIBUTES,
+        y_pred="hired",
+        search="tree",
+        shrinkage="um_hierarchical",
+        rng=1,
+    )
+    table = fs.crosscheck(result).to_frame()
+    compared = table[table["verdict"] != "not recomputed"]
+    assert compared["verdict"].isin(["agrees", "within Monte Carlo error"]).all()
+    assert len(compared) == 10 * len(result.comparisons) + 1
 
 
 @pytest.mark.r
@@ -362,7 +529,8 @@ def test_rs_own_search_finds_the_same(people: pd.DataFrame, metric: str) -> None
     frame = result.to_frame()
     assert list(found["group"]) == frame["group"].tolist()
     assert [bool(flag) for flag in found["flagged"]] == frame["flagged"].tolist()
-    for column in ("estimate", "std_error", "statistic", "pvalue", "pvalue_adjusted", "n", "share"):
+    exact = ("estimate", "std_error", "statistic", "pvalue", "pvalue_adjusted", "n", "share")
+    for column in (*exact, "shrunken_rate"):
         there = np.asarray(found[column], dtype=float)
         np.testing.assert_allclose(there, frame[column], rtol=1e-8, atol=1e-12, err_msg=column)
     for column in ("ci_low", "ci_high"):

@@ -12,7 +12,7 @@ from scipy import stats
 from scipy.special import betaln, expit, log_expit
 
 import fairstats as fs
-from fairstats.methods.um.pooling import POINTS_MEAN, RatePosterior, pool_rate
+from fairstats.numerics.rates.pooling import POINTS_MEAN, RatePosterior, pool_rate
 
 from .conftest import cells
 

@@ -91,7 +91,7 @@ TABLES: dict[str, tuple[type[Any], tuple[Line, ...], dict[str, str]]] = {
     ),
     "subgroup": (
         SubgroupComparison,
-        subgroups._LINES,
+        (*subgroups._LINES, *subgroups._SHRUNKEN),
         {
             **subgroups._LEFT_OUT,
             "share": "rows of the subgroup over all, counted from the tally",
