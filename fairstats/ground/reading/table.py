@@ -62,10 +62,10 @@ def read_table(
     ----------
     source : str, path, bytes or binary stream
         A file; a folder, with all below it; a pattern (``"visits/*.parquet"``) where no file bears
-        that name; ``"-"`` is standard input. ``.csv``, ``.tsv``, ``.txt``, ``.jsonl`` (each also
-        with ``.gz``, ``.bz2``, ``.xz``, ``.zip``, ``.zst``), ``.parquet``, ``.feather``, ``.xlsx``,
-        ``.xls``, ``.ods``, ``.sav``, ``.zsav``, ``.por``, ``.dta``, ``.sas7bdat``, ``.xpt``,
-        ``.rds`` (by R).
+        that name; ``"-"`` is standard input. ``.csv``, ``.tsv``, ``.tab``, ``.txt``, ``.dat``,
+        ``.data``, ``.jsonl`` (each also with ``.gz``, ``.bz2``, ``.xz``, ``.zip``, ``.zst``),
+        ``.parquet``, ``.feather``, ``.xlsx``, ``.xls``, ``.ods``, ``.sav``, ``.zsav``, ``.por``,
+        ``.dta``, ``.sas7bdat``, ``.xpt``, ``.rds`` (by R).
     columns : str or sequence of str, optional
         Columns to read, by default all. Those of `numbers` and `features` are read, too.
     numbers : str or sequence of str
@@ -371,7 +371,7 @@ def _read_typed(
     for source in sources:
         with readable(source.shown):
             tables.append(typed_table(source, roles, options))
-    columns = check_needed(tables[0].columns, roles, sources[0].shown)
+    columns = check_needed(tables[0].columns, roles, sources[0].shown, tables[0].elsewhere)
     for source, table in zip(sources, tables, strict=True):
         check_needed(table.columns, Roles.of(columns), source.shown)
     size = TableSize(
