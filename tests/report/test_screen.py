@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import fairstats as fs
-from fairstats.ground.errors import InputError
+from fairstats.ground.errors import FairstatsWarning, InputError
 from fairstats.methods.rates.planning import growth_for_difference, growth_for_ratio
 from fairstats.report.audit import audit, demo_report
 from fairstats.report.facts import find_facts, tables_of_facts
@@ -276,7 +276,7 @@ def test_what_was_read_as_missing_is_told(tmp_path: Path) -> None:
     path = tmp_path / "rows.csv"
     lines = ["a,1", "b,0", "None,1", "a,0", "b,1"] * 20
     path.write_text("\n".join(["g,hat", *lines]), encoding="utf-8")
-    with pytest.warns(fs.MissingValuesWarning):
+    with pytest.warns(FairstatsWarning):
         report = audit(path, y_pred="hat", sensitive_features="g", missing="drop")
     assert any(
         text.endswith("left out for missing values (read as missing: 'None' in g).")

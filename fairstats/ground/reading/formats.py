@@ -204,7 +204,7 @@ def _of_json_lines(source: Source) -> TypedTable:
                     for column_label in columns:
                         values[column_label].append(record.get(column_label))
         return pd.DataFrame(
-            {column_label: _column_of_values(column) for column_label, column in values.items()}
+            {column_label: column_of_values(column) for column_label, column in values.items()}
         )
 
     return TypedTable(tuple(names), TableSize(n_rows, counted=False, n_bytes=n_bytes), read)
@@ -223,7 +223,7 @@ def _json_record(line_text: str, number: int, source_words: str) -> dict[str, An
     return record
 
 
-def _column_of_values(values: list[Any]) -> Any:
+def column_of_values(values: list[Any]) -> Any:
     """A column of Python values, of the narrowest type that changes none of them."""
     values = [
         None if isinstance(each_value, str) and each_value == "" else each_value
@@ -300,7 +300,7 @@ def _of_spreadsheet(source: Source, sheet: Any) -> TypedTable:
         frame_columns = {}
         for column in columns:
             column_number = header.index(column)
-            frame_columns[column] = _column_of_values(
+            frame_columns[column] = column_of_values(
                 [sheet_row[column_number] for sheet_row in sheet_rows[1:]]
             )
         return pd.DataFrame(frame_columns)
@@ -450,14 +450,14 @@ def _of_r_column(r_type: str, values: Any) -> Any:
         for each_value in value_list
     ]
     if r_type == "integer":
-        return _column_of_values(
+        return column_of_values(
             [None if each_value is None else int(each_value) for each_value in value_list]
         )
     if r_type == "logical":
-        return _column_of_values(
+        return column_of_values(
             [None if each_value is None else bool(each_value) for each_value in value_list]
         )
-    return _column_of_values(
+    return column_of_values(
         [None if each_value is None else str(each_value) for each_value in value_list]
     )
 

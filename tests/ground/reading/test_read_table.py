@@ -529,6 +529,23 @@ def test_free_memory_is_that_of_the_machine() -> None:
 # ---------------------------------------------------------------- typed formats
 
 
+def test_words_that_mean_missing_in_a_spreadsheet_are_those_that_are_named(
+    tmp_path: Path, engine: str
+) -> None:
+    """A number among which "n/a" stands is a number; by default it would be refused as text."""
+    pytest.importorskip("python_calamine")
+    path = tmp_path / "t.xlsx"
+    write_workbook(path, {"s": [["g", "x"], ["NA", 1], ["b", "n/a"], ["c", 2.5]]})
+    table = fs.read_table(path, na_values=["NA", "n/a"], engine=engine)
+    assert values_of(table) == [("b", None), ("c", 2.5), (None, 1.0)]
+    assert record_of(table).tokens == {"g": {"NA": 1}, "x": {"n/a": 1}}
+    assert ("NA", "1.0") in [(g, str(x)) for g, x in values_of(fs.read_table(path, engine="rows"))]
+    held = tmp_path / "t.parquet"
+    pd.DataFrame({"g": ["a"]}).to_parquet(held)
+    with pytest.raises(InputError, match="`na_values`.*Parquet"):
+        fs.read_table(held, na_values="NA", engine=engine)
+
+
 def test_spreadsheets_and_their_sheets(
     tmp_path: Path, engine: str, quiet: pytest.WarningsRecorder
 ) -> None:
