@@ -320,6 +320,7 @@ def _find(report: Contents, view: SetView, planned: _Planned) -> Finding:
     sentences = [
         _finding_sentence(fact, pair, report.settings.confidence_level),
         _certainty_sentence(pair, report),
+        _people_sentence(view, fact, pair),
         _settling_sentence(view, pair, planned),
     ]
     return Finding(
@@ -552,6 +553,34 @@ def _capitalised(text: str) -> str:
 
 
 # ---------------------------------------------------------------- what would settle it
+
+
+def _people_sentence(view: SetView, fact: Fact, pair: PairOfGroups) -> str:
+    """How many more of the worse group, selected, would bring a violated ratio to its limit."""
+    reading = pair.reading_of("ratio")
+    if reading is None or fact.rate != "selection_rate" or reading.row.verdict != "violated":
+        return ""
+    row = reading.row
+    if not row.n or not row.n_reference or _weighs_rows(view, [reading]):
+        return ""
+    rate = min(row.rate, row.rate_reference)
+    better_rate = max(row.rate, row.rate_reference)
+    limit, ratio_reached = row.fair
+    n_rows = row.n_reference
+    group = row.reference
+    if row.rate < row.rate_reference:
+        ratio_reached = limit
+        n_rows = row.n
+        group = row.label
+    # a count that meets the limit exactly is not one more for the sake of rounding
+    wanted = math.ceil(limit * better_rate * n_rows - 1e-6)
+    n_more = wanted - round(rate * n_rows)
+    if n_more <= 0:
+        return ""
+    return (
+        f"With {count(n_more)} more of the {count(n_rows)} rows of {group} selected the ratio would be"
+        f" {ratio_reached:g}."
+    )
 
 
 def _settling_sentence(view: SetView, pair: PairOfGroups, planned: _Planned) -> str:
@@ -823,8 +852,8 @@ def _labels_like_missing(report: Contents) -> Iterator[str]:
                     labels_by_column.setdefault(attribute, {})[part] = None
     names = {"y_true": report.columns.y_true, "y_pred": report.columns.y_pred}
     for table in report.tables:
-        for argument, labels in table.missing.unfavourable.items():
-            for label in labels:
+        for argument, rows_of_label in table.missing.unfavourable.items():
+            for label in rows_of_label:
                 if label in MISSING_TOKENS:
                     labels_by_column.setdefault(names.get(argument) or argument, {})[label] = None
     for column, labels in labels_by_column.items():

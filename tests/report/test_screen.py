@@ -50,6 +50,8 @@ def test_a_violation_that_holds() -> None:
         " ±0.1), over the whole audit." in text
     )
     assert "takes about" not in text
+    # .8 of 600 in 1,000 are 480
+    assert "With 180 more of the 1,000 rows of b selected the ratio would be 0.8." in text
     lead = report.screen().lead
     assert lead.startswith("1 of 1 differences examined is real, and 1 is shown")
 
@@ -59,6 +61,7 @@ def test_the_reference_may_be_the_one_that_fares_worse() -> None:
     text = said(audit(frame, y_pred="hat", sensitive_features="g", reference="a"))
     assert text.startswith("a fares worse: 30.0% selected, against 60.0% of b (ratio 2.000 [")
     assert "of b to a)" in text
+    assert "With 180 more of the 1,000 rows of a selected the ratio would be 1.25." in text
 
 
 def test_an_undecided_ratio_says_what_would_settle_it() -> None:

@@ -402,7 +402,7 @@ def _read_typed(
             read_frames.append(table.read(columns))
     frame = _join_frames(read_frames)
     _check_rows(len(frame), sources[0])
-    tokens = {}
+    tokens: dict[str, dict[str, int]] = {}
     if options.na_values is not None:
         frame, tokens = _with_tokens_missing(frame, options.tokens)
     record = ReadingRecord(
