@@ -179,7 +179,7 @@ BAD = {
     ),
     "labels without a favourable value": (
         ("audit", "FILE", "--y-pred", "hired", "--group", "sex"),
-        "pos_label",
+        "pass --pos-label (one of 'yes', 'no')",
     ),
     "score outside [0, 1]": (
         ("audit", "FILE", "--y-true", "fit", "--score", "percent", "--group", "sex"),
@@ -341,3 +341,40 @@ def test_a_cure_on_the_command_line_is_an_option(tmp_path: Path) -> None:
     refused = run(*given)
     assert "pass --missing drop" in refused.stderr
     assert "missing=" not in refused.stderr
+    assert refused.stderr.startswith("fairstats: --y-true: got missing values")
+
+
+def test_numbers_and_other_scales_of_scores(people: Path) -> None:
+    """Income beside labels; a score from 0 to 100, and one of which small values are good."""
+    given = ("audit", people, *BASE)
+    means = " ".join(run(*given, "--outcome", "weight", "--predicted", "score").stdout.split())
+    assert "Mean absolute errors (weight)" in means
+    refused = run("audit", people, "--group", "sex", "--outcome", "weight")
+    assert "fs.means(frame[outcome], sensitive_features=frame[group])" in refused.stderr
+    refused = run(*given, "--score", "percent")
+    assert "--score-range 1,10" in refused.stderr
+    full = (*given, "--full", "--score")
+    unit = run(*full, "score").stdout.split("Score distributions")[-1]
+    assert run(*full, "percent", "--score-range", "0,100").exit_code == 0
+    assert "MADD" in run(*full, "percent", "--score-range", "100,0").stdout
+    assert "MADD" in unit
+    assert run(*full, "percent", "--score-range", "much").exit_code == 2
+
+
+def test_a_name_with_a_line_end_is_shown_as_a_shell_takes_it(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    path.write_text('"sex of\nperson",hat\na,1\nb,0\n', encoding="utf-8")
+    refused = run("audit", path, "--y-pred", "hat", "--group", "sex of person")
+    assert r"A shell takes it as $'sex of\nperson'." in refused.stderr
+
+
+def test_a_label_that_reads_as_missing_is_said(tmp_path: Path) -> None:
+    """ "None" as a religion: not among the labels, with words that do not say why, before."""
+    path = tmp_path / "rows.csv"
+    rows = "".join(f"{g},{label}\n" for g in "ab" for label in ("None", "Catholic", "Other"))
+    path.write_text("g,religion\n" + rows, encoding="utf-8")
+    given = ("audit", path, "--y-pred", "religion", "--group", "g", "--pos-label", "None")
+    refused = run(*given, "--missing", "drop")
+    assert "'None' reads as missing in a text file" in refused.stderr
+    assert "--na-values NA" in refused.stderr
+    assert run(*given, "--na-values", "NA").exit_code == 0

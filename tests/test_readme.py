@@ -172,7 +172,7 @@ def test_no_block_is_of_a_language_that_nothing_runs(page: str) -> None:
 @pytest.mark.parametrize(
     ("requirement", "then"),
     [
-        ('".[report,cli]"', "fairstats demo"),
+        ('".[report,cli,files]"', "fairstats demo"),
         ('-e ".[all,test]"', "python -m pytest -n auto --dist worksteal"),
     ],
 )

@@ -147,7 +147,7 @@ def root(
     """Inference-grade algorithmic fairness: every figure with an interval and a test."""
 
 
-@command("audit", "file", "rows", "audit", "mitigation", "reading", "engine", "delivery")
+@command("audit", "file", "rows", "numbers", "audit", "mitigation", "reading", "engine", "delivery")
 def audit_command(file: Path, **given: Any) -> None:
     """Audit the predictions in a table, or a tally of it, for differences between groups."""
     from fairstats.report.audit import audit
@@ -212,6 +212,8 @@ def _read_arguments(file: Path | None, given_options: dict[str, Any]) -> tuple[A
         given_options["pos_label"], given_options.pop("pos_label_pred")
     )
     given_options["label_values"] = options.label_values(given_options["label_values"])
+    if "score_range" in given_options:
+        given_options["score_range"] = options.score_range_of(given_options["score_range"])
     given_options["features"] = tuple(given_options["features"] or ())
     return frame, options.plain_values(given_options)
 
@@ -242,14 +244,18 @@ def _read_input(
     several_models = any(
         isinstance(given[argument_name], Mapping) for argument_name in ("y_pred", "score")
     )
-    column_roles = options.roles_of("rows", given, labels, numbers)
+    outcome_numbers = []
+    for argument_name in ("outcome", "predicted"):
+        if given.get(argument_name) is not None:
+            outcome_numbers.append(given[argument_name])
+    column_roles = options.roles_of("rows", given, labels, (*numbers, *outcome_numbers))
     input_source = options.source_of(file, held_bytes)
     return read_roles(
         input_source, column_roles, asked_reading, engine=engine, needs_rows=several_models
     )[0]
 
 
-@command("tally", "file", "rows", "reading", "engine", "tally")
+@command("tally", "file", "rows", "numbers", "reading", "engine", "tally")
 def tally_command(file: Path, **given: Any) -> None:
     """Count a table once: a tally holds all that an audit needs, and no person."""
     output_path, keep_exact, min_cell = (

@@ -16,6 +16,7 @@ import codecs
 import io
 import os
 import re
+import shlex
 import signal
 import sys
 from types import FrameType
@@ -81,7 +82,7 @@ def line_of(problem: BaseException) -> str:
 
 
 #: What a cure says to Python → the option that does the same.
-_OPTIONS = {
+_WORDS = {
     "(a mapping {'y_true': …, 'y_pred': …} where the columns differ)": (
         "(--pos-label-pred for the prediction, where the columns differ)"
     ),
@@ -89,11 +90,69 @@ _OPTIONS = {
 }
 
 
+#: Argument of Python → its option, where hyphens in place of underscores do not make it.
+_RENAMED = {
+    "sensitive_features": "--group",
+    "features": "--feature",
+    "sample_weight": "--weight",
+    "rng": "--seed",
+}
+#: Arguments of Python that are options of nearly every command that reads rows.
+_ARGUMENTS = (
+    "y_true",
+    "y_pred",
+    "score",
+    "outcome",
+    "predicted",
+    "pos_label",
+    "label_values",
+    "counterfactual_score",
+    "cluster",
+    "strata",
+    "reference",
+    "na_values",
+    "score_range",
+    "sep",
+    "decimal",
+    "encoding",
+    "engine",
+    "missing",
+    *_RENAMED,
+)
+_ARGUMENT = "|".join(_ARGUMENTS)
+_LISTED = re.compile(rf"\b({_ARGUMENT})=[\[(]([^\])]*)[\])]")
+#: A call of Python, as fs.means(y, sensitive_features=group), stays as it is.
+_VALUED = re.compile(rf"\b({_ARGUMENT})=(\"[^\"]*\"|'[^']*'|(?=[ ,;.)(]|$))")
+_QUOTED = re.compile(rf"`({_ARGUMENT})`")
+_LINE_END_IN_NAME = re.compile(r"did you mean ('[^']*\\n[^']*')\?")
+
+
 def in_words_of_options(message: str) -> str:
-    """A message with options of the command line where it names arguments that only Python has."""
-    for words, option in _OPTIONS.items():
+    """A message with options of the command line where it names arguments of Python.
+
+    >>> in_words_of_options("`y_pred`: pass missing='drop', or label_values=['no', 'yes'].")
+    '--y-pred: pass --missing drop, or --label-values no,yes.'
+    """
+    for words, option in _WORDS.items():
         message = message.replace(words, option)
-    return re.sub(r'\bmissing="(\w+)"', r"--missing \1", message)
+
+    def option_of(argument: str) -> str:
+        return _RENAMED.get(argument, f"--{argument.replace('_', '-')}")
+
+    def with_list(match: re.Match[str]) -> str:
+        items = [item.strip().strip("'\"") for item in match[2].split(", ")]
+        return f"{option_of(match[1])} {shlex.quote(','.join(items))}"
+
+    def with_value(match: re.Match[str]) -> str:
+        value = match[2].strip("'\"")
+        return f"{option_of(match[1])} {shlex.quote(value) if value else ''}".rstrip()
+
+    message = _LISTED.sub(with_list, message)
+    message = _VALUED.sub(with_value, message)
+    message = _QUOTED.sub(lambda match: option_of(match[1]), message)
+    message = re.sub(r"\bsensitive_features\b(?!=)", "--group", message)
+    # a line end within a name is no key on a keyboard
+    return _LINE_END_IN_NAME.sub(r"did you mean \1? (A shell takes it as $\1.)", message)
 
 
 def shows_traceback() -> bool:

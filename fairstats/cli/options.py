@@ -188,6 +188,19 @@ def pos_labels(pos_label: str | None, pos_label_pred: str | None) -> Any:
     return result
 
 
+def score_range_of(text: str | None) -> tuple[float, float]:
+    """The ends of the scale of ``300,850``; from 0 to 1 where none is named."""
+    if text is None:
+        return 0.0, 1.0
+    try:
+        worse_end, better_end = map(float, text.split(","))
+    except ValueError as problem:
+        raise typer.BadParameter(
+            f"{text!r}: two numbers, the worse end first, as 300,850", param_hint="--score-range"
+        ) from problem
+    return worse_end, better_end
+
+
 def label_values(text: str | None) -> list[str] | None:
     """``None``, or the labels of ``no,yes``; one with a comma stands in quotes."""
     if text is None:

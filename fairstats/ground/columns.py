@@ -89,7 +89,7 @@ def count_columns(
     question = Question(
         keys=keys if strata is None else (*keys, strata),
         features=column_names("features", features),
-        score_range=_check_score_range(score_range),
+        score_range=check_score_range(score_range),
         **asked,
     )
     # counted rows cannot give what needs single ones
@@ -236,18 +236,18 @@ def _as_row_numbers(values: Any) -> NDArray[np.int64]:
     return number.astype(np.int64)
 
 
-def _check_score_range(range_ends: Any) -> tuple[float, float]:
-    """The ends of the scores' scale, checked."""
-    allowed_and_advice = "two numbers, the lower first", "score_range=(1, 10)"
+def check_score_range(range_ends: Any) -> tuple[float, float]:
+    """The ends of the scores' scale, checked; the first is the worse one."""
+    allowed_and_advice = "two different numbers, the worse end first", "score_range=(1, 10)"
     check_that(
         isinstance(range_ends, (tuple, list)) and len(range_ends) == 2,
         "score_range",
         range_ends,
         *allowed_and_advice,
     )
-    lower_end, upper_end = (check_number("score_range", range_end) for range_end in range_ends)
-    check_that(lower_end < upper_end, "score_range", range_ends, *allowed_and_advice)
-    return lower_end, upper_end
+    worse_end, better_end = (check_number("score_range", range_end) for range_end in range_ends)
+    check_that(worse_end != better_end, "score_range", range_ends, *allowed_and_advice)
+    return worse_end, better_end
 
 
 def _pos_labels(pos_label: Any, y_true: str | None, y_pred: str | None) -> dict[str, str | None]:

@@ -29,6 +29,7 @@ from fairstats.ground.containers import (
 from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.factors import MISSING, Factor
 from fairstats.ground.lazy import pd
+from fairstats.ground.reading.text import MISSING_TOKENS
 from fairstats.ground.values import (
     factorize,
     find_labels,
@@ -501,6 +502,12 @@ def _check_occurs(
     )
     advice += f"what may occur: label_values=[{listed([*levels[:2], pos_label])}]"
     similar_label = checks.nearest(pos_label, levels)
+    if label_text(pos_label) in MISSING_TOKENS:
+        others_missing = "" if label_text(pos_label) == "NA" else "NA"
+        similar_label = (
+            f"{pos_label!r} reads as missing in a text file unless na_values= says otherwise:"
+            f" na_values=[{others_missing!r}]."
+        )
     raise InputError(
         "pos_label",
         got=f"{pos_label!r}, which does not occur in {column_label}",

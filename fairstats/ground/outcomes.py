@@ -154,7 +154,8 @@ def words_of_labels(column: str, labels: Mapping[str, int]) -> str:
     label_words[0] += " rows"
     n_more_labels = len(label_words) - _MOST_LABELS
     if n_more_labels > 0:
-        label_words = [*label_words[:_MOST_LABELS], f"and {n_more_labels:,} other labels"]
+        noun = "label" if n_more_labels == 1 else "labels"
+        label_words = [*label_words[:_MOST_LABELS], f"and {n_more_labels:,} other {noun}"]
     return f"{column}: counted as not favourable: {', '.join(label_words)}."
 
 
@@ -544,7 +545,10 @@ def on_unit_interval(
         return score
     if smallest >= -_ROUNDING_TOLERANCE and greatest <= 1 + _ROUNDING_TOLERANCE:
         return np.clip(score, 0.0, 1.0)
-    advice = "rescale them, e.g. 1/(1+exp(-s)) for log-odds or s/10 for deciles; order is kept"
+    advice = (
+        "rescale them, e.g. 1/(1+exp(-s)) for log-odds or s/10 for deciles, which keeps their"
+        " order; audit and tally do it, score_range=(1, 10), or (10, 1) where small is good"
+    )
     received = f"values from {_distinct_digits(smallest)} to {_distinct_digits(greatest)}"
     raise InputError(argument, got=received, allowed="scores in [0, 1]", cure=advice)
 

@@ -99,6 +99,7 @@ def audit(
     reference: Hashable | Mapping[str, Hashable] | None = None,
     pos_label: Any = None,
     label_values: Any = None,
+    score_range: tuple[float, float] = (0.0, 1.0),
     sample_weight: str | None = None,
     cluster: str | None = None,
     strata: str | None = None,
@@ -150,6 +151,8 @@ def audit(
     label_values : sequence or mapping, optional
         The labels that may occur (``{"y_true": […], "y_pred": […]}`` where they differ): more is an
         error, and a favourable one that no row has is a rate of 0, with a warning.
+    score_range : tuple of float, default (0, 1)
+        Scale of the scores, its worse end first: (1, 10), or (10, 1) of risks.
     sample_weight, cluster : str, optional
         Columns of weights and of sampling units.
     strata : str, optional
@@ -265,9 +268,10 @@ def audit(
             counterfactual_score,
             pos_label,
             label_values,
+            score_range,
         )
     columns = with_subgroup_columns(columns, subgroups)
-    check_outcomes(columns.y_true, columns.y_pred)
+    check_outcomes(columns.y_true, columns.y_pred, columns.outcome)
     check_flag("intersections", intersections)
     names = columns.sensitive_features
     sets_of_attributes = [(name,) for name in names] + (

@@ -20,6 +20,7 @@ from fairstats.ground.checks import (
     check_whole,
     column_name,
 )
+from fairstats.ground.columns import check_score_range
 from fairstats.ground.counts import CellCounts, ConfusionCounts, PairedCounts, SelectionCounts
 from fairstats.ground.encoding import as_float_column, as_frame_columns, declared_labels
 from fairstats.ground.engines.sources import as_lazy
@@ -114,8 +115,9 @@ class AuditColumns:
     `model_scores`: of several models, name → column of the predictions, and of the scores; `y_pred`
     and `score` are those of the first; `label_values`: ``"y_true"``, ``"y_pred"`` → the labels that
     may occur, where they were declared; `strata`: of a confounder; `outcome`, `predicted`: an
-    outcome that is a number, and its prediction; `subgroups`: columns whose crossings are compared
-    with the rest; `subgroup_cuts`: those of them that are numbers, and are cut.
+    outcome that is a number, and its prediction; `score_range`: scale of the scores, its worse end
+    first; `subgroups`: columns whose crossings are compared with the rest; `subgroup_cuts`: those
+    of them that are numbers, and are cut.
     """
 
     y_true: str | None
@@ -134,6 +136,7 @@ class AuditColumns:
     label_values: dict[str, tuple[str, ...]] = field(default_factory=dict)
     outcome: str | None = None
     predicted: str | None = None
+    score_range: tuple[float, float] = (0.0, 1.0)
     subgroups: tuple[str, ...] = ()
     subgroup_cuts: tuple[str, ...] = ()
 
@@ -179,6 +182,7 @@ class AuditColumns:
             self.y_pred,
             *self.models.values(),
             self.cluster,
+            self.strata,
             *(name for name in self.subgroups if name not in self.subgroup_cuts),
         )
         scores = (self.score, *self.model_scores.values(), *self.counterfactual_scores.values())
@@ -202,6 +206,7 @@ def columns_of_frame(
     counterfactual_score: Any,
     pos_label: Any,
     label_values: Any = None,
+    score_range: Any = (0.0, 1.0),
 ) -> AuditColumns:
     """The names of the columns, checked; `roles` are those of `AuditColumns.roles`."""
     names = _attribute_names(sensitive_features)
@@ -226,6 +231,7 @@ def columns_of_frame(
         model_scores=scores,
         counterfactual_scores=_counterfactual_columns(counterfactual_score, names, roles["score"]),
         label_values=_label_values(label_values, roles),
+        score_range=check_score_range(score_range),
     )
 
 
@@ -395,11 +401,16 @@ def _label_values(label_values: Any, roles: Mapping[str, Any]) -> dict[str, tupl
     return result
 
 
-def check_outcomes(y_true: Any, y_pred: Any) -> None:
-    """Raise where there is neither a prediction nor an outcome."""
+def check_outcomes(y_true: Any, y_pred: Any, number: str | None = None) -> None:
+    """Raise where there is neither a prediction nor an outcome; `number`: column of numbers."""
     if y_true is None and y_pred is None:
         allowed = "the column of the predictions, of the outcomes, or both"
         cure = "name at least one of them"
+        if number is not None:
+            cure += (
+                "; a number alone is compared by fs.means(frame[outcome],"
+                " sensitive_features=frame[group]) from Python"
+            )
         raise InputError(
             "y_pred",
             got="None for both y_true and y_pred",
@@ -554,6 +565,20 @@ def read_inputs(
     return inputs
 
 
+def _with_scores_on_unit(frame: pd.DataFrame, columns: AuditColumns) -> pd.DataFrame:
+    """The rows with every score on the scale from 0 to 1, where another one was named."""
+    if columns.score_range == (0.0, 1.0):
+        return frame
+    worse_end, better_end = columns.score_range
+    named = (columns.score, *columns.model_scores.values(), *columns.counterfactual_scores.values())
+    scaled = {}
+    for name in named:
+        if name is not None:
+            scores = as_float_column(frame[name], name)
+            scaled[name] = (scores - worse_end) / (better_end - worse_end)
+    return frame.assign(**scaled)
+
+
 def build_input(
     frame: pd.DataFrame,
     attributes: tuple[str, ...],
@@ -564,6 +589,7 @@ def build_input(
     reference: Hashable | None,
 ) -> AuditInput:
     """Validate the rows of one set of attributes and count them."""
+    frame = _with_scores_on_unit(frame, columns)
     columns_given: dict[str, Any] = {role: frame[name] for role, name in columns.roles.items()}
     options: dict[str, Any] = {
         "sensitive_features": {name: frame[name] for name in attributes},
@@ -681,6 +707,7 @@ def _lazy_inputs(
     options = {role: getattr(columns, role) for role in roles}
     options |= columns.number_roles
     options |= {
+        "score_range": columns.score_range,
         "pos_label": pos_label,
         "missing": settings.missing,
         "label_values": columns.label_values or None,

@@ -268,7 +268,11 @@ def render_terminal(report: Contents, *, full: bool = False, ratio: float | None
 
     screen = make_screen(report, ratio=ratio)
     shown_pieces: list[Any] = [
-        Panel(Text(screen.lead), title=Text(screen.title), border_style="blue")
+        Panel(
+            Text("\n".join(filter(None, (screen.lead, screen.meaning)))),
+            title=Text(screen.title),
+            border_style="blue",
+        )
     ]
     for finding in screen.findings:
         heading = Text(finding.attribute, style="bold blue")
@@ -409,6 +413,8 @@ def render_fragment(report: Contents) -> str:
 def screen_fragment(screen: Screen) -> str:
     """The first screen as an HTML fragment."""
     parts = [f"<h3>{escaped(screen.title)}</h3><p>{escaped(screen.lead)}</p>"]
+    if screen.meaning:
+        parts.append(f"<p>{escaped(screen.meaning)}</p>")
     for finding in screen.findings:
         parts.append(f"<h4>{escaped(finding.attribute)}</h4>")
         parts += [f"<p>{escaped(sentence)}</p>" for sentence in finding.sentences]

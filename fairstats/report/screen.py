@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from fairstats.ground.checks import check_number
+from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.outcomes import words_of_labels
+from fairstats.ground.reading.text import MISSING_TOKENS, number_of
 from fairstats.ground.registry import RATES
 from fairstats.methods.rates.employment.result import AdverseImpact
 from fairstats.methods.rates.monitoring import MonitorResult
+from fairstats.methods.rates.numbers.means import TITLES as TITLES_OF_NUMBERS
 from fairstats.methods.rates.planning import growth_for_difference, growth_for_ratio
 from fairstats.methods.rates.result import ANYTIME_METHODS
 from fairstats.methods.rates.subgroups import SubgroupResult
@@ -26,7 +29,7 @@ from fairstats.report.facts import SELECTION_RATES, Fact, PairOfGroups, Reading,
 from fairstats.report.format import Axis, count, isolate, number, percent, printable
 from fairstats.report.methods.rates import level_of_one_comparison
 from fairstats.report.sets import charts_of_impact, view_sets
-from fairstats.report.view import Row, SetView
+from fairstats.report.view import GAP, Row, SetView
 
 #: Other groups of the leading fact, and other facts, that the screen names; the blocks name all.
 _NAMED_GROUPS = 5
@@ -55,6 +58,8 @@ _ITEM = textwrap.TextWrapper(
 _PLAIN = textwrap.TextWrapper(_WIDTH, break_on_hyphens=False)
 #: Heading of other quantities with a violation.
 ALSO_BEYOND = "Also beyond a limit (over the whole audit, unless said otherwise)"
+#: Labels of groups that say nothing without the name of their column.
+_SILENT_LABELS = frozenset({"yes", "no", "true", "false", "y", "n"})
 #: Verdict → sign of the estimate in a forest row of plain text.
 _POINTS = {"violated": "◆", "satisfied": "●"}
 
@@ -83,12 +88,13 @@ class Finding:
 class Screen:
     """The first screen.
 
-    `lead`: the audit in one sentence; `findings`: one a set of attributes; `limits`: what limits
-    the whole.
+    `lead`: the audit in one sentence; `meaning`: which value counts as favourable, empty where no
+    label is compared; `findings`: one a set of attributes; `limits`: what limits the whole.
     """
 
     title: str
     lead: str
+    meaning: str
     findings: tuple[Finding, ...]
     limits: tuple[str, ...]
 
@@ -100,7 +106,8 @@ class Screen:
         brief_intersections : bool, default False
             Of intersections the sentences alone.
         """
-        lines = [self.title, "=" * min(len(self.title), _WIDTH), *_PLAIN.wrap(self.lead), ""]
+        lines = [self.title, "=" * min(len(self.title), _WIDTH), *_PLAIN.wrap(self.lead)]
+        lines += [*_PLAIN.wrap(self.meaning), ""]
         for finding in self.findings:
             lines += [finding.attribute, "-" * min(len(finding.attribute), _WIDTH)]
             if finding.crossed and brief_intersections:
@@ -115,7 +122,7 @@ class Screen:
 
     def paragraphs(self) -> str:
         """What was found, as one text without drawings."""
-        texts = [self.lead]
+        texts = [self.lead, self.meaning] if self.meaning else [self.lead]
         for finding in self.findings:
             texts.append(f"{finding.attribute}: {' '.join(finding.sentences)}")
             if finding.strata:
@@ -124,7 +131,7 @@ class Screen:
 
     def to_markdown(self) -> str:
         """The screen in Markdown, without drawings."""
-        parts = [f"# {self.title}", self.lead]
+        parts = [f"# {self.title}", self.lead, self.meaning]
         for finding in self.findings:
             parts.append(f"## {finding.attribute}")
             parts += [*finding.sentences, finding.strata]
@@ -216,6 +223,7 @@ def make_screen(report: Contents, *, ratio: float | None = None, power: float = 
     return Screen(
         title=printable(report.title),
         lead=_lead_of_audit(report),
+        meaning=_meaning_of_labels(report),
         findings=findings,
         limits=tuple(_limits_of(report)),
     )
@@ -254,6 +262,36 @@ def _lead_of_audit(report: Contents) -> str:
     return f"{real_words}, and {beyond_words}, over the whole audit with an error of {error}."
 
 
+def _meaning_of_labels(report: Contents) -> str:
+    """Which values count as selected, and as a favourable outcome; empty without labels.
+
+    A label that nobody named is 1, or True: of a column such as "rejected" that is no favour, and
+    every sentence below would say the opposite of what is meant.
+    """
+    columns = report.columns
+    named = []
+    assumed = []
+    for column, label, words in (
+        (columns.y_pred, columns.pos_label_pred, "Selected"),
+        (columns.y_true, columns.pos_label_true, "Favourable outcome"),
+    ):
+        if column is None:
+            continue
+        name = printable(column)
+        named.append(f"{words}: {name} is {'1 (true)' if label is None else printable(label)}.")
+        if label is None:
+            assumed.append(name)
+    of_selections = any(isinstance(result, AdverseImpact) for result in report.results)
+    if of_selections:
+        return ""
+    if assumed:
+        columns_words = " and ".join(dict.fromkeys(assumed))
+        named.append(
+            f"For {columns_words} that was assumed; pos_label (--pos-label) names another value."
+        )
+    return " ".join(named)
+
+
 def _are(number_of_things: int) -> str:
     if number_of_things == 1:
         return "is"
@@ -267,7 +305,7 @@ def _find(report: Contents, view: SetView, planned: _Planned) -> Finding:
     charts = view.charts
     if not charts:
         charts = charts_of_impact(report, view)
-    facts = find_facts(charts)
+    facts = [_with_speaking_labels(fact, view.attributes) for fact in find_facts(charts)]
     fact = _leading_fact(facts)
     if fact is None:
         return Finding(
@@ -284,13 +322,14 @@ def _find(report: Contents, view: SetView, planned: _Planned) -> Finding:
     pair = pairs[0]
     others = [
         _other_groups(pairs),
-        _real_elsewhere(facts, fact),
+        _real_elsewhere(facts, fact, report.columns.outcome),
         *_of_subgroups(view),
         *_of_looks(view),
     ]
     sentences = [
         _finding_sentence(fact, pair, report.settings.confidence_level),
         _certainty_sentence(pair, report),
+        _people_sentence(view, fact, pair),
         _settling_sentence(view, pair, planned),
     ]
     return Finding(
@@ -298,11 +337,41 @@ def _find(report: Contents, view: SetView, planned: _Planned) -> Finding:
         crossed=view.crossed,
         sentences=tuple(_isolate(pair, text) for text in sentences if text),
         strata=_isolate(pair, _strata_sentence(pair)),
-        also=tuple(_beyond_elsewhere(facts, fact)),
+        also=tuple(_beyond_elsewhere(facts, fact, report.columns.outcome)),
         others=" ".join(filter(None, others)),
         drawn=pair.readings[0],
         verdicts=view.verdicts,
     )
+
+
+def _with_speaking_labels(fact: Fact, attributes: Sequence[str]) -> Fact:
+    """The fact with "smoker = yes" where a group is called "yes", and "sex = 1" for "1"."""
+
+    def speaking(label: str) -> str:
+        parts = label.split(INTERSECTION)
+        if len(parts) != len(attributes):
+            return label
+        named = []
+        for attribute, part in zip(attributes, parts, strict=True):
+            if part.casefold() in _SILENT_LABELS or number_of(part) is not None:
+                named.append(f"{printable(attribute)} = {part}")
+            else:
+                named.append(part)
+        return INTERSECTION.join(named)
+
+    pairs = []
+    for pair in fact.pairs:
+        if pair.reference:
+            label = speaking(pair.label)
+        else:
+            label = GAP.join(map(speaking, pair.label.split(GAP)))
+        reference = speaking(pair.reference) if pair.reference else ""
+        readings = []
+        for reading in pair.readings:
+            row = replace(reading.row, label=label, reference=reference)
+            readings.append(replace(reading, row=row))
+        pairs.append(PairOfGroups(label=label, reference=reference, readings=tuple(readings)))
+    return replace(fact, pairs=tuple(pairs))
 
 
 def _isolate(pair: PairOfGroups, text: str) -> str:
@@ -490,6 +559,34 @@ def _capitalised(text: str) -> str:
 # ---------------------------------------------------------------- what would settle it
 
 
+def _people_sentence(view: SetView, fact: Fact, pair: PairOfGroups) -> str:
+    """How many more of the worse group, selected, would bring a violated ratio to its limit."""
+    reading = pair.reading_of("ratio")
+    if reading is None or fact.rate != "selection_rate" or reading.row.verdict != "violated":
+        return ""
+    row = reading.row
+    if not row.n or not row.n_reference or _weighs_rows(view, [reading]):
+        return ""
+    rate = min(row.rate, row.rate_reference)
+    better_rate = max(row.rate, row.rate_reference)
+    limit, ratio_reached = row.fair
+    n_rows = row.n_reference
+    group = row.reference
+    if row.rate < row.rate_reference:
+        ratio_reached = limit
+        n_rows = row.n
+        group = row.label
+    # a count that meets the limit exactly is not one more for the sake of rounding
+    wanted = math.ceil(limit * better_rate * n_rows - 1e-6)
+    n_more = wanted - round(rate * n_rows)
+    if n_more <= 0:
+        return ""
+    return (
+        f"With {count(n_more)} more of the {count(n_rows)} rows of {group} selected the ratio would be"
+        f" {ratio_reached:g}."
+    )
+
+
 def _settling_sentence(view: SetView, pair: PairOfGroups, planned: _Planned) -> str:
     """Rows that would settle the undecided readings; empty where none is undecided."""
     open_readings = []
@@ -498,7 +595,7 @@ def _settling_sentence(view: SetView, pair: PairOfGroups, planned: _Planned) -> 
             open_readings.append(reading)
     texts = []
     if open_readings and _weighs_rows(view, open_readings):
-        nouns = " and ".join(reading.short_words for reading in open_readings)
+        nouns = " and ".join(f"the {reading.short_words}" for reading in open_readings)
         return f"How many rows would settle {nouns} is not told for weights and clusters."
     for reading in open_readings:
         text = _rows_needed(view, reading, planned)
@@ -656,7 +753,7 @@ def _verdict_in_a_word(row: Row) -> str:
     return words.get(row.verdict, row.verdict)
 
 
-def _beyond_elsewhere(facts: Sequence[Fact], leading: Fact) -> Iterator[str]:
+def _beyond_elsewhere(facts: Sequence[Fact], leading: Fact, outcome: str | None) -> Iterator[str]:
     """Other facts with a violation, one item each; of the leading one its gap of other groups."""
     items = []
     for fact in facts:
@@ -667,14 +764,14 @@ def _beyond_elsewhere(facts: Sequence[Fact], leading: Fact) -> Iterator[str]:
         if fact is leading:
             violated = [pair for pair in violated if not pair.reference]
         if violated:
-            items.append(_words_of_violation(fact, violated))
+            items.append(_words_of_violation(violated, _name_quantity(fact, outcome)))
     yield from items[:_NAMED_FACTS]
     n_more = len(items) - _NAMED_FACTS
     if n_more > 0:
         yield f"{n_more} more {'quantity' if n_more == 1 else 'quantities'}, named below."
 
 
-def _real_elsewhere(facts: Sequence[Fact], leading: Fact) -> str:
+def _real_elsewhere(facts: Sequence[Fact], leading: Fact, outcome: str | None) -> str:
     """Differences that are real and not beyond a limit, besides those named; empty for none.
 
     The head counts what is real: the reader must find which they are.
@@ -689,7 +786,7 @@ def _real_elsewhere(facts: Sequence[Fact], leading: Fact) -> str:
         if fact is leading:
             real = [pair for pair in real if not pair.reference]
         if real:
-            items.append(_words_of_real(fact, real))
+            items.append(_words_of_real(real, _name_quantity(fact, outcome)))
     if not items:
         return ""
     n_more = len(items) - _NAMED_REAL
@@ -700,10 +797,20 @@ def _real_elsewhere(facts: Sequence[Fact], leading: Fact) -> str:
     return f"Also real, not shown to be beyond a limit: {'; '.join(items[:_NAMED_REAL])}{more}."
 
 
-def _words_of_real(fact: Fact, pairs: Sequence[PairOfGroups]) -> str:
+def _name_quantity(fact: Fact, outcome: str | None) -> str:
+    """The heading of a fact; of a number with its column."""
+    if fact.rate:
+        return fact.title
+    quantity = fact.title.partition(":")[0]
+    of_numbers = fact.pairs[0].readings[0].metric in TITLES_OF_NUMBERS
+    if of_numbers and outcome is not None:
+        return f"{quantity} ({printable(outcome)})"
+    return quantity
+
+
+def _words_of_real(pairs: Sequence[PairOfGroups], quantity: str) -> str:
     pair = pairs[0]
     row = pair.first
-    quantity = fact.title if fact.rate else fact.title.partition(":")[0]
     n_more = len(pairs) - 1
     more = f" and {n_more} more {_groups(n_more)}" if n_more else ""
     noun = pair.readings[0].short_words
@@ -719,7 +826,7 @@ def _violations_of(pair: PairOfGroups) -> list[Reading]:
     return violations
 
 
-def _words_of_violation(fact: Fact, pairs: Sequence[PairOfGroups]) -> str:
+def _words_of_violation(pairs: Sequence[PairOfGroups], quantity: str) -> str:
     pair = pairs[0]
     violations = _violations_of(pair)
     by_scale: dict[str, Reading] = {}
@@ -738,7 +845,6 @@ def _words_of_violation(fact: Fact, pairs: Sequence[PairOfGroups]) -> str:
         alone = ", by the metric alone"
     n_more = len(pairs) - 1
     more = f"; {n_more} more {_groups(n_more)}" if n_more else ""
-    quantity = fact.title if fact.rate else fact.title.partition(":")[0]
     text = f"{quantity}: {_name_pair(pair)},{rates} {estimates}{alone}{more}."
     return _isolate(pair, text)
 
@@ -748,6 +854,42 @@ def _groups(number_of_groups: int) -> str:
 
 
 # ---------------------------------------------------------------- what limits the whole
+
+
+def _tokens_in_words(tokens: Mapping[str, Mapping[str, int]]) -> str:
+    """What was read as missing: " ('None' in religion reads as missing)"."""
+    items = []
+    for column, rows_of_token in tokens.items():
+        named = ", ".join(f"'{printable(token)}'" for token in rows_of_token)
+        items.append(f"{named} in {printable(column)}")
+    if not items:
+        return ""
+    return f" (read as missing: {'; '.join(items)})"
+
+
+def _labels_like_missing(report: Contents) -> Iterator[str]:
+    """Groups and labels that are called as missing values often are: "NA" among them."""
+    labels_by_column: dict[str, dict[str, None]] = {}
+    for table in report.tables:
+        for group in table.groups:
+            parts = str(group).split(INTERSECTION)
+            if len(parts) != len(table.attributes):
+                continue
+            for attribute, part in zip(table.attributes, parts, strict=True):
+                if part in MISSING_TOKENS:
+                    labels_by_column.setdefault(attribute, {})[part] = None
+    names = {"y_true": report.columns.y_true, "y_pred": report.columns.y_pred}
+    for table in report.tables:
+        for argument, rows_of_label in table.missing.unfavourable.items():
+            for label in rows_of_label:
+                if label in MISSING_TOKENS:
+                    labels_by_column.setdefault(names.get(argument) or argument, {})[label] = None
+    for column, labels in labels_by_column.items():
+        named = ", ".join(f"'{label}'" for label in labels)
+        yield (
+            f"{printable(column)}: {named} counts as a value like any other. If it means missing,"
+            " name it (na_values=, --na-values)."
+        )
 
 
 def _limits_of(report: Contents) -> Iterator[str]:
@@ -767,7 +909,8 @@ def _limits_of(report: Contents) -> Iterator[str]:
         if table.missing.n_dropped:
             yield (
                 f"{printable(' & '.join(table.attributes))}: {count(table.missing.n_dropped)} of"
-                f" {count(table.missing.n_rows)} rows were left out for missing values."
+                f" {count(table.missing.n_rows)} rows were left out for missing"
+                f" values{_tokens_in_words(table.missing.tokens)}."
             )
     for table in report.tables:
         small = []
@@ -790,6 +933,7 @@ def _limits_of(report: Contents) -> Iterator[str]:
         labels_by_argument = {}
     for argument, labels in labels_by_argument.items():
         yield printable(words_of_labels(names.get(argument) or argument, labels))
+    yield from _labels_like_missing(report)
     strata_words = within_strata(report.results)
     if strata_words:
         yield printable(strata_words)

@@ -31,9 +31,13 @@ if TYPE_CHECKING:
     from fairstats.report.questions import Concern
 
 
+#: Between the two groups of a gap, of which neither is the reference.
+GAP = " – "
+
+
 def name_gap(group: str, reference: str) -> str:
     """How a row names the two groups of a gap, of which neither is the reference."""
-    return f"{group} – {reference}"
+    return f"{group}{GAP}{reference}"
 
 
 class RateCell(NamedTuple):

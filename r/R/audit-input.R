@@ -130,7 +130,7 @@ words_of_labels <- function(unfavourable, columns = NULL) {
     counted <- paste(names(rows), thousands(rows))
     counted[1L] <- paste(counted[1L], "rows")
     more <- length(counted) - MOST_LABELS
-    if (more > 0L) counted <- c(counted[seq_len(MOST_LABELS)], paste("and", thousands(more), "other labels"))
+    if (more > 0L) counted <- c(counted[seq_len(MOST_LABELS)], paste("and", thousands(more), "other", if (more == 1L) "label" else "labels"))
     column <- if (is.null(columns[[argument]])) argument else columns[[argument]]
     paste0(column, ": counted as not favourable: ", paste(counted, collapse = ", "), ".")
   }))
@@ -311,6 +311,21 @@ reference_of <- function(reference, set, n_sets = 1L) {
   key <- paste(set, collapse = INTERSECTION)
   if (key %in% names(reference)) return(reference[[key]])
   if (all(set %in% names(reference))) paste(vapply(reference[set], label_text, ""), collapse = INTERSECTION)
+}
+
+# The rows with every score on the scale from 0 to 1, where another one was named, its worse end first.
+scores_on_unit <- function(data, columns, score_range) {
+  if (!is.numeric(score_range) || length(score_range) != 2L || anyNA(score_range) || score_range[1L] == score_range[2L])
+    stop_argument("score_range", listed(score_range), "two different numbers, the worse end first, as c(1, 10)")
+  if (identical(as.numeric(score_range), c(0, 1)) || is.null(columns)) return(data)
+  if (!is.character(columns) || !all(columns %in% names(data)))
+    stop_argument("score", "values", "the name of a column of `data`, where `score_range` is another than c(0, 1)")
+  for (name in unique(columns)) {
+    scores <- plain_column(data[[name]], name)
+    if (!is.numeric(scores)) stop_argument("score", listed(utils::head(scores, 3L)), "numbers")
+    data[[name]] <- (scores - score_range[1L]) / (score_range[2L] - score_range[1L])
+  }
+  data
 }
 
 check_reference_names <- function(reference, sets) {

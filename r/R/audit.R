@@ -85,6 +85,8 @@
 #' @param strata Column of the strata of a confounder: every ratio and difference of rates, and of
 #'   their means, also within them, as rows whose metric ends with `_stratified`. Not with weights
 #'   or clusters. A tally brings its own.
+#' @param score_range Scale of the scores, its worse end first: `c(300, 850)`, or `c(10, 1)` of
+#'   risks. Other scales than from 0 to 1 need the score as a column of `data`.
 #'
 #' @return A data frame of class `fairstats_audit` with the tidy columns of the Python report:
 #'   section, sensitive_features, metric, group, reference, estimate, std_error, ci_low, ci_high,
@@ -114,7 +116,7 @@ fs_audit <- function(
     counterfactual_score = NULL, confidence_level = 0.95, threshold = 0.8, margin = 0.1,
     method = NULL, comparisons = "reference", simultaneous = "none", adjust = "holm",
     missing = c("raise", "drop", "group"), intersections = TRUE, n_resamples = NULL, draws = 10000,
-    max_bins = 1000, seed = 1, label_values = NULL, strata = NULL) {
+    max_bins = 1000, seed = 1, label_values = NULL, strata = NULL, score_range = c(0, 1)) {
   arguments <- given_arguments()
   data <- arguments$data
   y_true <- arguments$y_true
@@ -139,7 +141,7 @@ fs_audit <- function(
     stop_argument("y_pred", paste("the columns", listed(y_pred)), "one; fs_compare_models() compares several models")
   if (is.null(y_true) && is.null(y_pred))
     stop_argument("y_pred", "NULL, and so is `y_true`", "the column of the predictions, of the outcomes, or both")
-  data <- checked_frame(data)
+  data <- scores_on_unit(checked_frame(data), c(score, unlist(counterfactual_score)), score_range)
   names <- names(sensitive_columns(data, sensitive_features, missing))
   sets <- c(as.list(names), if (intersections && length(names) > 1L) list(names))
   check_reference_names(reference, sets)

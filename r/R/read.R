@@ -107,12 +107,14 @@ recognised_separator <- function(file, encoding) {
   connection <- file(file, "rt", encoding = if (identical(encoding, "UTF-8")) "UTF-8-BOM" else encoding)
   on.exit(close(connection))
   lines <- readLines(connection, 50L, warn = FALSE)
-  counts <- lapply(unique(c(default, ",", ";", "\t", "|")), function(sep) {
+  counts <- lapply(unique(c(default, ",", ";", "\t", "|", " ")), function(sep) {
     fields <- utils::count.fields(textConnection(lines), sep = sep, quote = "\"", comment.char = "")
     fields <- fields[!is.na(fields)]
     list(sep = sep, fits = length(fields) && fields[1L] > 1L && all(fields == fields[1L]), fields = fields[1L])
   })
   fitting <- Filter(function(one) isTRUE(one$fits), counts)
+  # A space stands within names and labels, too: it is one only where nothing else fits.
+  if (length(fitting) > 1L) fitting <- Filter(function(one) one$sep != " ", fitting)
   if (!length(fitting)) return(default)
   if (fitting[[1L]]$sep == default) return(default)
   fitting[[which.max(vapply(fitting, function(one) one$fields, 0))]]$sep

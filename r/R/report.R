@@ -303,7 +303,8 @@ audit_as_reported <- function(report, data) {
     pos_label = list(y_true = own(columns$pos_label_true), y_pred = own(columns$pos_label_pred)),
     features = unlist(columns$features), label_values = if (length(columns$label_values)) columns$label_values,
     counterfactual_score = if (length(columns$counterfactual_scores)) columns$counterfactual_scores,
-    intersections = paste(names, collapse = INTERSECTION) %in% report$table$sensitive_features),
+    intersections = paste(names, collapse = INTERSECTION) %in% report$table$sensitive_features,
+    score_range = if (length(columns$score_range)) as.numeric(unlist(columns$score_range)) else c(0, 1)),
     columns[intersect(c("y_true", "y_pred", "score", "sample_weight", "cluster", "strata"), names(columns))],
     settings[intersect(alike, names(settings))]))
   # adjusted over the whole audit, with p-values that are random among them

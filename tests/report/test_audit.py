@@ -376,3 +376,28 @@ def test_too_few_resamples_are_refused(frame: pd.DataFrame, number: Any) -> None
     """Written down: the least number, in an audit of anything; 0 stands for no default."""
     with pytest.raises(fs.InputError, match="`n_resamples`: got .*; allowed: a whole number ≥ 100"):
         audit(frame, y_pred="granted", sensitive_features="region", n_resamples=number)
+
+
+def test_scores_of_another_scale_are_those_from_0_to_1(tmp_path: Path) -> None:
+    """Risks from 10 (worst) to 1 give the report of their places between both, from rows, from a
+    lazy table, and from the counts of both.
+    """
+    rng = np.random.default_rng(2)
+    frame = pd.DataFrame({"g": rng.choice(["a", "b"], 400), "y": rng.integers(0, 2, 400)})
+    frame["decile"] = rng.integers(1, 11, 400)
+    frame["place"] = (frame["decile"] - 10) / (1 - 10)
+    options = {"y_true": "y", "sensitive_features": "g", "rng": 1}
+    expected = fs.audit(frame, score="place", **options)
+    scale = {"score": "decile", "score_range": (10, 1)}
+    found = fs.audit(frame, **scale, **options)
+    pd.testing.assert_frame_equal(found.to_frame(), expected.to_frame())
+    found.to_json(tmp_path / "r.json")
+    assert type(found).from_json(tmp_path / "r.json").columns.score_range == (10, 1)
+    counted = [
+        fs.audit(frame, engine="polars", **named, **options)
+        for named in (scale, {"score": "place"})
+    ]
+    # The engine's quotients may differ in the last bit, and lie in the next cell of the grid.
+    pd.testing.assert_frame_equal(counted[0].to_frame(), counted[1].to_frame(), atol=1e-3)
+    with pytest.raises(fs.InputError, match="`score_range`.*the worse end first"):
+        fs.audit(frame, score="decile", score_range=(1, 1), **options)

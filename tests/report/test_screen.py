@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from html.parser import HTMLParser
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import pandas as pd
 import pytest
 
 import fairstats as fs
-from fairstats.ground.errors import InputError
+from fairstats.ground.errors import FairstatsWarning, InputError
 from fairstats.methods.rates.planning import growth_for_difference, growth_for_ratio
 from fairstats.report.audit import audit, demo_report
 from fairstats.report.facts import find_facts, tables_of_facts
@@ -49,6 +50,8 @@ def test_a_violation_that_holds() -> None:
         " ±0.1), over the whole audit." in text
     )
     assert "takes about" not in text
+    # .8 of 600 in 1,000 are 480
+    assert "With 180 more of the 1,000 rows of b selected the ratio would be 0.8." in text
     lead = report.screen().lead
     assert lead.startswith("1 of 1 differences examined is real, and 1 is shown")
 
@@ -58,6 +61,7 @@ def test_the_reference_may_be_the_one_that_fares_worse() -> None:
     text = said(audit(frame, y_pred="hat", sensitive_features="g", reference="a"))
     assert text.startswith("a fares worse: 30.0% selected, against 60.0% of b (ratio 2.000 [")
     assert "of b to a)" in text
+    assert "With 180 more of the 1,000 rows of a selected the ratio would be 1.25." in text
 
 
 def test_an_undecided_ratio_says_what_would_settle_it() -> None:
@@ -233,6 +237,51 @@ def test_numbers_stand_in_their_own_block() -> None:
         frame, y_pred="hired", outcome="pay", sensitive_features="g", reference="f", rng=1
     )
     (finding,) = report.screen().findings
-    assert any(text.startswith("Means: m against f, ratio 1.") for text in finding.also)
+    assert any(text.startswith("Means (pay): m against f, ratio 1.") for text in finding.also)
     facts = {fact.title: fact.concern.key for fact in find_facts(view_sets(report)[0].charts)}
     assert facts == {"Selection rate": "selected", "Means": "amounts"}
+
+
+def test_the_screen_says_what_counts_as_favourable(tmp_path: Path) -> None:
+    """A column "rejected" of 0 and 1 would say the opposite: what nobody named is told as such."""
+    frame = rows({"a": (30, 70), "b": (60, 40)})
+    assumed = audit(frame, y_pred="hat", sensitive_features="g").screen()
+    assert assumed.meaning.startswith("Selected: hat is 1 (true). For hat that was assumed;")
+    assert assumed.meaning in " ".join(" ".join(assumed.lines()).split())
+    named = audit(frame, y_pred="hat", pos_label=0, sensitive_features="g")
+    assert named.screen().meaning == "Selected: hat is 0."
+    named.to_html(tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text(encoding="utf-8")
+    assert "<p>Selected: hat is 0.</p>" in page
+    assert "<p>Selected: hat is 0.</p>" in named._repr_html_()
+    assert "\n\nSelected: hat is 0.\n\n" in named.screen().to_markdown()
+
+
+def test_groups_called_by_numbers_or_yes_bear_the_name_of_their_column() -> None:
+    frame = rows({"1": (30, 70), "2": (60, 40)}).rename(columns={"g": "sex"})
+    assert said(audit(frame, y_pred="hat", sensitive_features="sex", reference="2")).startswith(
+        "sex = 1 fares worse: 30.0% selected, against 60.0% of sex = 2 ("
+    )
+    crossed = frame.assign(smoker=np.tile(["yes", "no"], 100))
+    report = audit(crossed, y_pred="hat", sensitive_features=["sex", "smoker"])
+    assert "sex = 1 & smoker = " in " ".join(report.screen().findings[-1].sentences)
+
+
+def test_groups_and_labels_called_like_missing_values_are_told() -> None:
+    frame = pd.DataFrame({"race": ["NA", "b", "c"] * 40, "hat": ["yes", "no", "None", "no"] * 30})
+    report = audit(frame, y_pred="hat", pos_label="yes", sensitive_features="race")
+    limits = " ".join(report.screen().limits)
+    assert "race: 'NA' counts as a value like any other." in limits
+    assert "hat: 'None' counts as a value like any other." in limits
+
+
+def test_what_was_read_as_missing_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "rows.csv"
+    lines = ["a,1", "b,0", "None,1", "a,0", "b,1"] * 20
+    path.write_text("\n".join(["g,hat", *lines]), encoding="utf-8")
+    with pytest.warns(FairstatsWarning):
+        report = audit(path, y_pred="hat", sensitive_features="g", missing="drop")
+    assert any(
+        text.endswith("left out for missing values (read as missing: 'None' in g).")
+        for text in report.screen().limits
+    )

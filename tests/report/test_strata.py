@@ -91,6 +91,10 @@ def test_tally_engine_and_json_give_the_same(
     of_engine = fs.audit(
         berkeley, y_pred="admitted", sensitive_features="sex", strata="dept", engine="polars", rng=1
     )
+    rows = tmp_path / "rows.csv"
+    berkeley.to_csv(rows, index=False)
+    of_file = fs.audit(rows, y_pred="admitted", sensitive_features="sex", strata="dept", rng=1)
+    pd.testing.assert_frame_equal(of_file.to_frame(), report.to_frame())
     path = tmp_path / "report.json"
     report.to_json(path)
     for other in (of_tally, of_engine, AuditReport.from_json(path)):

@@ -90,10 +90,10 @@ class Question:
 
     def on_unit(self, scores: Any) -> Any:
         """Scores (an array, or an expression) on the scale from 0 to 1."""
-        lower_end, upper_end = self.score_range
-        if (lower_end, upper_end) == (0.0, 1.0):
+        worse_end, better_end = self.score_range
+        if (worse_end, better_end) == (0.0, 1.0):
             return scores
-        return (scores - lower_end) / (upper_end - lower_end)
+        return (scores - worse_end) / (better_end - worse_end)
 
     @property
     def labels(self) -> dict[str, str]:

@@ -52,13 +52,14 @@ _NO_TABLE = "a table with a line of names, and rows below it"
 class TypedTable:
     """What a file of a typed format holds, before its values are read.
 
-    Its columns, its size, and how to read them.
+    Its columns, its size, and how to read them; `elsewhere`: where a column may be that it lacks.
     """
 
     columns: tuple[str, ...]
     size: TableSize
     read: Callable[[tuple[str, ...]], pd.DataFrame]
     notes: tuple[str, ...] = ()
+    elsewhere: str = ""
 
 
 def needed_package(name: str, what: str) -> Any:
@@ -92,8 +93,8 @@ def typed_table(source: Source, roles: Roles, options: ReadingOptions) -> TypedT
     if ending in R_DATA:
         return _of_r(source)
     allowed = (
-        "a name that ends in .csv, .tsv, .txt (also with .gz, .bz2, .xz, .zip, .zst), .parquet,"
-        " .feather, "
+        "a name that ends in .csv, .tsv, .tab, .txt, .dat, .data (also with .gz, .bz2, .xz, .zip,"
+        " .zst), .parquet, .feather, "
     )
     allowed += ".jsonl, .xlsx, .xls, .ods, .sav, .zsav, .por, .dta, .sas7bdat, .xpt or .rds"
     raise InputError(
@@ -203,7 +204,7 @@ def _of_json_lines(source: Source) -> TypedTable:
                     for column_label in columns:
                         values[column_label].append(record.get(column_label))
         return pd.DataFrame(
-            {column_label: _column_of_values(column) for column_label, column in values.items()}
+            {column_label: column_of_values(column) for column_label, column in values.items()}
         )
 
     return TypedTable(tuple(names), TableSize(n_rows, counted=False, n_bytes=n_bytes), read)
@@ -222,7 +223,7 @@ def _json_record(line_text: str, number: int, source_words: str) -> dict[str, An
     return record
 
 
-def _column_of_values(values: list[Any]) -> Any:
+def column_of_values(values: list[Any]) -> Any:
     """A column of Python values, of the narrowest type that changes none of them."""
     values = [
         None if isinstance(each_value, str) and each_value == "" else each_value
@@ -273,6 +274,7 @@ def _of_spreadsheet(source: Source, sheet: Any) -> TypedTable:
         width = opened.total_width
         sheet_rows = opened.to_python()
     notes: tuple[str, ...] = ()
+    elsewhere = ""
     if sheet is None and len(names) > 1:
         other_sheets = listed(
             [other_sheet for other_sheet in names if other_sheet != chosen_sheet], 8
@@ -283,6 +285,7 @@ def _of_spreadsheet(source: Source, sheet: Any) -> TypedTable:
                 f" {other_sheets}."
             ),
         )
+        elsewhere = f"name the sheet that has it, {other_sheets}: sheet= (--sheet)"
     if not sheet_rows:
         raise InputError(
             "file", got=f"{source.shown} with an empty sheet {chosen_sheet!r}", allowed=_NO_TABLE
@@ -297,13 +300,13 @@ def _of_spreadsheet(source: Source, sheet: Any) -> TypedTable:
         frame_columns = {}
         for column in columns:
             column_number = header.index(column)
-            frame_columns[column] = _column_of_values(
+            frame_columns[column] = column_of_values(
                 [sheet_row[column_number] for sheet_row in sheet_rows[1:]]
             )
         return pd.DataFrame(frame_columns)
 
     size = TableSize(len(sheet_rows) - 1, counted=True, n_bytes=8 * height * width)
-    return TypedTable(tuple(header), size, read, notes)
+    return TypedTable(tuple(header), size, read, notes, elsewhere)
 
 
 def _file_or_bytes(source: Source) -> Any:
@@ -447,21 +450,25 @@ def _of_r_column(r_type: str, values: Any) -> Any:
         for each_value in value_list
     ]
     if r_type == "integer":
-        return _column_of_values(
+        return column_of_values(
             [None if each_value is None else int(each_value) for each_value in value_list]
         )
     if r_type == "logical":
-        return _column_of_values(
+        return column_of_values(
             [None if each_value is None else bool(each_value) for each_value in value_list]
         )
-    return _column_of_values(
+    return column_of_values(
         [None if each_value is None else str(each_value) for each_value in value_list]
     )
 
 
-def check_needed(names: Sequence[str], roles: Roles, shown: str) -> tuple[str, ...]:
+def check_needed(
+    names: Sequence[str], roles: Roles, shown: str, elsewhere: str = ""
+) -> tuple[str, ...]:
     """The needed columns of a table; an InputError where one is not there, or two bear one name."""
     check_different("file", names, f"{shown} with ")
+    if elsewhere:
+        check_columns("file", roles.named, names, elsewhere)
     check_columns("file", roles.named, names)
     columns = roles.columns(names)
     if roles.labels is None:

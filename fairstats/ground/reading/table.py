@@ -13,13 +13,19 @@ from itertools import count
 from pathlib import Path
 from typing import Any, Literal
 
-from fairstats.ground.checks import check_choice, column_names
+from fairstats.ground.checks import check_choice, column_names, listed
 from fairstats.ground.engines.sources import ENGINES
 from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.lazy import pd
 from fairstats.ground.reading import sizes
 from fairstats.ground.reading.fields import NoNumberError
-from fairstats.ground.reading.formats import TypedTable, check_needed, needed_package, typed_table
+from fairstats.ground.reading.formats import (
+    TypedTable,
+    check_needed,
+    column_of_values,
+    needed_package,
+    typed_table,
+)
 from fairstats.ground.reading.parse import Plan
 from fairstats.ground.reading.places import PARQUET, STANDARD, TEXT, table_files
 from fairstats.ground.reading.record import ReadingRecord, remember
@@ -62,10 +68,10 @@ def read_table(
     ----------
     source : str, path, bytes or binary stream
         A file; a folder, with all below it; a pattern (``"visits/*.parquet"``) where no file bears
-        that name; ``"-"`` is standard input. ``.csv``, ``.tsv``, ``.txt``, ``.jsonl`` (each also
-        with ``.gz``, ``.bz2``, ``.xz``, ``.zip``, ``.zst``), ``.parquet``, ``.feather``, ``.xlsx``,
-        ``.xls``, ``.ods``, ``.sav``, ``.zsav``, ``.por``, ``.dta``, ``.sas7bdat``, ``.xpt``,
-        ``.rds`` (by R).
+        that name; ``"-"`` is standard input. ``.csv``, ``.tsv``, ``.tab``, ``.txt``, ``.dat``,
+        ``.data``, ``.jsonl`` (each also with ``.gz``, ``.bz2``, ``.xz``, ``.zip``, ``.zst``),
+        ``.parquet``, ``.feather``, ``.xlsx``, ``.xls``, ``.ods``, ``.sav``, ``.zsav``, ``.por``,
+        ``.dta``, ``.sas7bdat``, ``.xpt``, ``.rds`` (by R).
     columns : str or sequence of str, optional
         Columns to read, by default all. Those of `numbers` and `features` are read, too.
     numbers : str or sequence of str
@@ -77,7 +83,8 @@ def read_table(
     na_values : str or sequence of str, optional
         What reads as missing in a text file beside the empty field, in place of the usual list (NA,
         N/A, NaN, nan, null, NULL, None, n/a, <NA>, #N/A and others of pandas); ``""``: the empty
-        field alone.
+        field alone. In a spreadsheet or a file of a statistics package the words that are named
+        here, and none by default. Not of Parquet.
     encoding, sep, decimal : str, optional
         Encoding, separator and decimal mark of a text file; recognised by default, and said where
         they are not UTF-8, a comma (in ``.tsv`` a tab) and a point. ``"\\t"`` and ``"tab"`` are a
@@ -335,6 +342,13 @@ def _read_parquet(
     needs_rows: bool,
 ) -> tuple[Any, ReadingRecord]:
     needed_package("pyarrow.parquet", "Parquet")
+    if options.na_values is not None:
+        raise InputError(
+            "na_values",
+            got=f"{listed(options.tokens)} for {sources[0].shown}",
+            allowed="None for Parquet, which says by itself what is missing",
+            cure="leave it out, or put nulls in place of these words in the file",
+        )
     files = []
     for source in sources:
         if source.path is not None:
@@ -371,7 +385,7 @@ def _read_typed(
     for source in sources:
         with readable(source.shown):
             tables.append(typed_table(source, roles, options))
-    columns = check_needed(tables[0].columns, roles, sources[0].shown)
+    columns = check_needed(tables[0].columns, roles, sources[0].shown, tables[0].elsewhere)
     for source, table in zip(sources, tables, strict=True):
         check_needed(table.columns, Roles.of(columns), source.shown)
     size = TableSize(
@@ -388,13 +402,44 @@ def _read_typed(
             read_frames.append(table.read(columns))
     frame = _join_frames(read_frames)
     _check_rows(len(frame), sources[0])
+    tokens: dict[str, dict[str, int]] = {}
+    if options.na_values is not None:
+        frame, tokens = _with_tokens_missing(frame, options.tokens)
     record = ReadingRecord(
-        tuple(dict.fromkeys(reading_note for table in tables for reading_note in table.notes))
+        tuple(dict.fromkeys(reading_note for table in tables for reading_note in table.notes)),
+        tokens,
     )
     if engine in ("auto", "rows"):
         return frame, record
     path = new_folder(TableSize(len(frame), counted=True), len(columns)) / "table.parquet"
     return open_parquet([path], frame_as_parquet(frame, path), engine, options), record
+
+
+def _with_tokens_missing(
+    frame: pd.DataFrame, tokens: Sequence[str]
+) -> tuple[pd.DataFrame, dict[str, dict[str, int]]]:
+    """The rows without the words that were said to mean missing, and how many of them there were.
+
+    A column of numbers with such words among them becomes one of numbers.
+    """
+    replaced = {}
+    rows_of_token: dict[str, dict[str, int]] = {}
+    for column_label in frame.columns:
+        column = frame[column_label]
+        is_token = column.isin(list(tokens))
+        if not is_token.any():
+            continue
+        counted = column[is_token].astype(str).value_counts()
+        rows_of_token[column_label] = {str(token): int(n) for token, n in counted.items()}
+        if isinstance(column.dtype, pd.CategoricalDtype):
+            replaced[column_label] = column.where(~is_token).cat.remove_unused_categories()
+        else:
+            values = [
+                None if missing else value
+                for value, missing in zip(column.tolist(), is_token, strict=True)
+            ]
+            replaced[column_label] = column_of_values(values)
+    return frame.assign(**replaced), rows_of_token
 
 
 # ---------------------------------------------------------------- what all have in common

@@ -59,7 +59,7 @@ _PERHAPS_THOUSANDS = re.compile(r"[ \t]*[+-]?[1-9][0-9]{0,2},[0-9]{3}[ \t]*\Z")
 #: Separators that are recognised, the likeliest first.
 SEPARATORS = (",", ";", "\t", "|")
 #: How a separator is called in notes.
-SEPARATOR_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
+SEPARATOR_NAMES = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars", " ": "spaces"}
 #: Lines that are looked at to recognise the separator.
 _LINES_SAMPLED = 50
 
@@ -155,11 +155,15 @@ def separator_of(sample: str, columns: Sequence[str], default: str) -> str:
     `default` where it fits, else the one with most fields.
 
     One that splits the first lines into equally many fields, two or more, fits; the better if all
-    `columns` are then names of the header.
+    `columns` are then names of the header. A space is one only where nothing else fits: it stands
+    within names and labels, too.
     """
     best_separator = default
-    best_rank = (False, 0, False)
-    for separator in dict.fromkeys((default, *SEPARATORS)):
+    unfit = (False, 0, False)
+    best_rank = unfit
+    for separator in dict.fromkeys((default, *SEPARATORS, " ")):
+        if separator == " " and best_rank != unfit:
+            break
         lines = first_records(sample, separator)
         if not lines or len(lines[0]) < 2 or any(len(fields) != len(lines[0]) for fields in lines):
             continue

@@ -155,3 +155,13 @@ test_that("the permutation test of histograms is Fisher's where there are two bi
   p <- sum(dhyper(0:17, 17, 23, 20)[abs(0:17 / 20 - (17 - 0:17) / 20) >= 7 / 20 - 1e-9])
   expect_lt(abs(found$pvalue - p), 4 * found$pvalue_error)
 })
+
+test_that("scores of another scale are those from 0 to 1", {
+  set.seed(1)
+  people <- data.frame(g = sample(c("a", "b"), 200, TRUE), y = rbinom(200, 1, 0.5), decile = sample(10, 200, TRUE))
+  people$place <- (people$decile - 10) / (1 - 10)
+  audit <- function(...) fs_audit(people, y_true = "y", sensitive_features = "g", n_resamples = 99, draws = 0, ...)
+  expect_equal(audit(score = "decile", score_range = c(10, 1)), audit(score = "place"))
+  expect_error(audit(score = "decile", score_range = c(1, 1)), "`score_range`")
+  expect_error(audit(score = people$decile, score_range = c(10, 1)), "`score`")
+})

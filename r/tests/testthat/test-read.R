@@ -39,6 +39,12 @@ test_that("separator, decimal comma and quoted line ends are read", {
   expect_identical(rows$x, c(0.5, 1))
 })
 
+test_that("spaces separate where nothing else does", {
+  rows <- fs_read_table(written(c("\"g\" \"x y\"", "\"a b\" 0.5", "\"c\" 1")), numbers = "x y")
+  expect_identical(rows$g, c("a b", "c"))
+  expect_identical(fs_read_table(written(c("g h|x", "a b|1")))$`g h`, "a b")
+})
+
 test_that("what is no table is refused", {
   expect_error(fs_read_table("nowhere.csv"), "`file`")
   expect_error(fs_read_table(written(c("a,b", "1,2,3"))), "cannot be read")

@@ -169,9 +169,11 @@ def test_decimal_scores_and_the_scale_of_scores(fast_lazy):
     counted = fs.tally(fast_lazy(frame), **options)
     same(counted, fs.tally(frame, **options))
     assert counted.histogram().values.max() == 1
-    for ends in ((10, 1), (1, 5, 10)):
+    reversed_scale = fs.tally(frame, **{**options, "score_range": (10, 1)}).histogram()
+    np.testing.assert_allclose(np.sort(1 - reversed_scale.values), counted.histogram().values)
+    for ends in ((1, 1), (1, 5, 10)):
         with pytest.raises(
-            InputError, match="`score_range`: got .*; allowed: two numbers, the lower first"
+            InputError, match="`score_range`: got .*; allowed: two different numbers, the worse"
         ):
             fs.tally(frame, **{**options, "score_range": ends})
 

@@ -120,6 +120,22 @@ def test_separator_decimal_mark_and_encoding_are_recognised_and_said(
     ] == notes
 
 
+def test_spaces_separate_where_nothing_else_does(
+    tmp_path: Path, engine: str, quiet: pytest.WarningsRecorder
+) -> None:
+    """What R's `write.table` writes, with the ending that its users give it."""
+    path = tmp_path / "t.dat"
+    path.write_text('"g" "x y"\n"a b" 0.5\n"c" 1\n', encoding="utf-8")
+    table = fs.read_table(path, numbers="x y", engine=engine)
+    assert values_of(table) == [("a b", 0.5), ("c", 1.0)]
+    assert "spaces between the fields" in record_of(table).notes[0]
+    path.write_text("g h|x y\na b|0.5\nc d|1\n", encoding="utf-8")
+    assert values_of(fs.read_table(path, numbers="x y", engine=engine)) == [
+        ("a b", 0.5),
+        ("c d", 1.0),
+    ]
+
+
 def test_what_only_a_later_line_shows_is_met_by_a_second_start(
     quiet: pytest.WarningsRecorder,
 ) -> None:
@@ -513,6 +529,23 @@ def test_free_memory_is_that_of_the_machine() -> None:
 # ---------------------------------------------------------------- typed formats
 
 
+def test_words_that_mean_missing_in_a_spreadsheet_are_those_that_are_named(
+    tmp_path: Path, engine: str
+) -> None:
+    """A number among which "n/a" stands is a number; by default it would be refused as text."""
+    pytest.importorskip("python_calamine")
+    path = tmp_path / "t.xlsx"
+    write_workbook(path, {"s": [["g", "x"], ["NA", 1], ["b", "n/a"], ["c", 2.5]]})
+    table = fs.read_table(path, na_values=["NA", "n/a"], engine=engine)
+    assert values_of(table) == [("b", None), ("c", 2.5), (None, 1.0)]
+    assert record_of(table).tokens == {"g": {"NA": 1}, "x": {"n/a": 1}}
+    assert ("NA", "1.0") in [(g, str(x)) for g, x in values_of(fs.read_table(path, engine="rows"))]
+    held = tmp_path / "t.parquet"
+    pd.DataFrame({"g": ["a"]}).to_parquet(held)
+    with pytest.raises(InputError, match="`na_values`.*Parquet"):
+        fs.read_table(held, na_values="NA", engine=engine)
+
+
 def test_spreadsheets_and_their_sheets(
     tmp_path: Path, engine: str, quiet: pytest.WarningsRecorder
 ) -> None:
@@ -534,6 +567,8 @@ def test_spreadsheets_and_their_sheets(
     assert "the first was read, 'first'; the others are 'second'" in record_of(table).notes[0]
     for sheet in ("second", 2, "2"):
         assert values_of(fs.read_table(path, sheet=sheet, engine=engine)) == [("x",), ("y",)]
+    with pytest.raises(InputError, match="name the sheet that has it, 'second'"):
+        fs.read_table(path, columns="income", engine=engine)
     with pytest.raises(InputError, match="one of 'first', 'second'"):
         fs.read_table(path, sheet="third")
     assert values_of(fs.read_table(path.read_bytes(), sheet=1, columns="code")) == [
