@@ -17,16 +17,16 @@ from scipy.special import ndtr, ndtri
 
 from fairstats.ground.checks import Floats
 from fairstats.ground.multiplicity import normal_quantile
-from fairstats.numerics.rates import score
+from fairstats.numerics.rates import score, score_limits
 from fairstats.numerics.rates.score import Contrast, Table
 
 #: Largest statistic that is looked for.
 _LARGEST_STATISTIC = 30.0
 #: Contrast → limits by the score of one table.
 _LIMIT_FUNCTIONS: dict[Contrast, Callable[..., float]] = {
-    "ratio": score.ratio_limit,
-    "difference": score.difference_limit,
-    "odds_ratio": score.odds_ratio_limit,
+    "ratio": score_limits.ratio_limit,
+    "difference": score_limits.difference_limit,
+    "odds_ratio": score_limits.odds_ratio_limit,
 }
 
 

@@ -41,7 +41,8 @@ from fairstats.methods.rates.estimates import (
 )
 from fairstats.methods.rates.pair import Chosen, Refused, pair_method, too_few_units
 from fairstats.methods.rates.result import ComparisonResult, Inference, RateComparison
-from fairstats.numerics.rates.score import difference_limits_of, difference_score_statistic
+from fairstats.numerics.rates.score import difference_score_statistic
+from fairstats.numerics.rates.score_limits import difference_limits_of
 from fairstats.numerics.rates.switch import needed_cases, smallest_expected
 
 #: No critical value of a mean of proportions is looked for beyond this one.

@@ -24,7 +24,7 @@ from fairstats.methods.rates import maxima
 from fairstats.methods.rates.estimates import estimate_rate
 from fairstats.methods.rates.maxima import _SimultaneousBand
 from fairstats.methods.rates.pair import pair_method
-from fairstats.numerics.rates.score import difference_limit
+from fairstats.numerics.rates.score_limits import difference_limit
 from tests.numerics.rates.score_arrays import difference_score_interval
 
 fairlearn = pytest.importorskip("fairlearn.metrics", reason="fairlearn is not installed")
