@@ -371,17 +371,24 @@ def rate_in(counts: CellCounts, rate: Rate) -> Rate:
     return rate
 
 
-def influence_matrix(counts: CellCounts, rate: Rate) -> Floats:
-    """Gradient of the rates in the cell totals: rows (K_s − r_s D_s)/d_s, shape (G, G·c)."""
+def own_influence(counts: CellCounts, rate: Rate) -> Floats:
+    """Gradient of each group's rate in its own cells: (K_s − r_s D_s)/d_s, shape (G, c)."""
     successes = counts.total(*rate.successes)
     cases = counts.total(*rate.cases)
-    n_groups = len(counts.groups)
-    group_indices = np.arange(len(counts.groups))
-    matrix = np.zeros((n_groups, n_groups, len(counts.cells)))
+    gradient = np.zeros(counts.totals.shape)
     with np.errstate(divide="ignore", invalid="ignore"):
         for cell_name in rate.cases:
-            own_influence = (float(cell_name in rate.successes) - successes / cases) / cases
-            matrix[group_indices, group_indices, counts.cells.index(cell_name)] = own_influence
+            of_cell = (float(cell_name in rate.successes) - successes / cases) / cases
+            gradient[:, counts.cells.index(cell_name)] = of_cell
+    return gradient
+
+
+def influence_matrix(counts: CellCounts, rate: Rate) -> Floats:
+    """Gradient of the rates in the cell totals: rows (K_s − r_s D_s)/d_s, shape (G, G·c)."""
+    n_groups = len(counts.groups)
+    group_indices = np.arange(n_groups)
+    matrix = np.zeros((n_groups, n_groups, len(counts.cells)))
+    matrix[group_indices, group_indices] = own_influence(counts, rate)
     return matrix.reshape(n_groups, -1)
 
 
@@ -390,15 +397,35 @@ def joint_covariance(counts: CellCounts, rates: Sequence[Rate]) -> Floats:
 
     NaN where a rate is.
     """
+    if counts.scatter is None:
+        return _covariance_of_independent_groups(counts, rates)
     influence = np.vstack([influence_matrix(counts, each_rate) for each_rate in rates])
     known_rates = np.isfinite(influence).all(axis=1)
     known_influence = influence[known_rates]
     covariance = np.full((known_rates.size, known_rates.size), np.nan)
-    if counts.scatter is None:
-        weighted = known_influence * counts.totals.ravel()
-    else:
-        weighted = known_influence @ counts.scatter * counts.unit_factor
+    weighted = known_influence @ counts.scatter * counts.unit_factor
     covariance[np.ix_(known_rates, known_rates)] = weighted @ known_influence.T
+    return covariance
+
+
+def _covariance_of_independent_groups(counts: CellCounts, rates: Sequence[Rate]) -> Floats:
+    """The same where rows are independent: rates of one group only depend on each other.
+
+    Σ_cells (∂r_a)(∂r_b)·total for each pair of rates and each group.
+    """
+    n_groups = len(counts.groups)
+    influence = np.stack([own_influence(counts, each_rate) for each_rate in rates])
+    known_rates = np.isfinite(influence).all(axis=2)
+    influence = np.where(known_rates[:, :, None], influence, 0.0)
+    of_each_group = np.einsum("agc,bgc,gc->abg", influence, influence, counts.totals)
+    n_rates = len(rates)
+    covariance = np.zeros((n_rates, n_groups, n_rates, n_groups))
+    groups = np.arange(n_groups)
+    covariance[:, groups, :, groups] = of_each_group.transpose(2, 0, 1)
+    covariance = covariance.reshape(n_rates * n_groups, -1)
+    unknown = ~known_rates.ravel()
+    covariance[unknown] = np.nan
+    covariance[:, unknown] = np.nan
     return covariance
 
 

@@ -15,10 +15,10 @@ units may be as large as 1.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, ClassVar
+from typing import Any, ClassVar, overload
 
 import numpy as np
 import scipy
@@ -74,6 +74,57 @@ class GapComponent:
     n: int
 
 
+class GapComponents(Sequence[GapComponent]):
+    """Differences by columns, each made into an object when it is asked for.
+
+    Of 500 groups there are 124,750, of which a reader wants the first few.
+    """
+
+    def __init__(self, columns: Mapping[str, Sequence[Any] | NDArray[Any]], order: Any) -> None:
+        self._columns = dict(columns)
+        self._order = np.asarray(order, dtype=np.intp)
+
+    def __len__(self) -> int:
+        """Number of differences."""
+        return int(self._order.size)
+
+    @overload
+    def __getitem__(self, place: int) -> GapComponent: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> tuple[GapComponent, ...]: ...
+
+    def __getitem__(self, place: int | slice) -> GapComponent | tuple[GapComponent, ...]:
+        """One difference, or several as a tuple."""
+        if isinstance(place, slice):
+            return tuple(self._make(self._order[place]))
+        (component,) = self._make(self._order[[place]])
+        return component
+
+    def __iter__(self) -> Iterator[GapComponent]:
+        """All of them, the largest first."""
+        return iter(self._make(self._order))
+
+    def __eq__(self, other: object) -> bool:
+        """Whether another sequence has the same differences in the same order."""
+        if not isinstance(other, (tuple, GapComponents)):
+            return NotImplemented
+        return tuple(self) == tuple(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        """As a tuple's."""
+        return repr(tuple(self))
+
+    def _make(self, places: NDArray[np.intp]) -> list[GapComponent]:
+        chosen = {}
+        for name, column in self._columns.items():
+            chosen[name] = np.asarray(column)[places].tolist()
+        rows = zip(*chosen.values(), strict=True)
+        return [GapComponent(**dict(zip(chosen, row, strict=True))) for row in rows]
+
+
 @serialisable(eq=False)
 class MaximumResult(ComparisonResult):
     """The largest absolute difference between any two groups.
@@ -90,12 +141,12 @@ class MaximumResult(ComparisonResult):
         c of the interval, of the law with all units' degrees of freedom. Under weights or clusters
         each difference has the quantile of its own law with the same error, which is larger where
         its two groups have few units.
-    components : tuple of GapComponent
+    components : sequence of GapComponent
         Every difference; the first attains the maximum.
     """
 
     critical_value: float = float("nan")
-    components: tuple[GapComponent, ...] = ()
+    components: Sequence[GapComponent] = ()
 
     scale: ClassVar[str] = "maximum"
     tails: ClassVar[dict[str, str]] = {
@@ -242,7 +293,7 @@ def largest_gap(counts: CellCounts, metric: Metric, settings: Inference) -> Maxi
         counts=counts,
         words=metric.title,
         critical_value=critical_value,
-        components=tuple(components),
+        components=components,
     )
 
 
@@ -252,23 +303,25 @@ def _signed_differences(
     counts: CellCounts,
     lower_limits: Floats,
     upper_limits: Floats,
-) -> list[GapComponent]:
+) -> GapComponents:
     """Every difference with its simultaneous limits, the largest first."""
     rate_numbers, group_numbers, reference_numbers = band.terms.T
     rows = np.stack([rate_estimates.rows for rate_estimates in estimates])
     rows_of_both = rows[rate_numbers, group_numbers] + rows[rate_numbers, reference_numbers]
     order = np.argsort(-np.abs(band.difference), kind="stable")
-    columns = [
-        [estimates[rate_number].rate_of.name for rate_number in rate_numbers[order].tolist()],
-        [counts.groups[group_number] for group_number in group_numbers[order].tolist()],
-        [counts.groups[group_number] for group_number in reference_numbers[order].tolist()],
-        band.difference[order].tolist(),
-        band.std_error[order].tolist(),
-        lower_limits[order].tolist(),
-        upper_limits[order].tolist(),
-        rows_of_both[order].astype(np.int64).tolist(),
-    ]
-    return [GapComponent(*figures) for figures in zip(*columns, strict=True)]
+    rate_names = [rate_estimates.rate_of.name for rate_estimates in estimates]
+    groups = np.array(counts.groups, dtype=object)
+    columns = {
+        "rate": np.array(rate_names, dtype=object)[rate_numbers],
+        "group": groups[group_numbers],
+        "reference": groups[reference_numbers],
+        "estimate": band.difference,
+        "std_error": band.std_error,
+        "low": lower_limits,
+        "high": upper_limits,
+        "n": rows_of_both.astype(np.int64),
+    }
+    return GapComponents(columns, order)
 
 
 def _exact_level(band: _SimultaneousBand, confidence_level: float) -> float:
@@ -648,11 +701,12 @@ def _covariance_of_rates(
         rates_of_parts.append(
             [proportion.rate_of for proportion in rate_estimates.parts or (rate_estimates,)]
         )
+    all_rates = [each_rate for own_rates in rates_of_parts for each_rate in own_rates]
+    covariance = joint_covariance(counts, all_rates)
+    if len(all_rates) == len(estimates):
+        return covariance
     averaging_matrix = scipy.linalg.block_diag(
         *(np.full((1, len(own_rates)), 1 / len(own_rates)) for own_rates in rates_of_parts)
-    )
-    covariance = joint_covariance(
-        counts, [each_rate for own_rates in rates_of_parts for each_rate in own_rates]
     )
     return linear_covariance(np.kron(averaging_matrix, np.eye(len(counts.groups))), covariance)
 
