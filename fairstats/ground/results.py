@@ -242,10 +242,13 @@ class Comparison:
             **columns_of(self, *self.further),
         }
 
-    def _with_ruling(self, ruling: Ruling) -> Self:
-        """The same comparison with the verdict that its family allows."""
+    def _with_ruling(self, ruling: Ruling, **adjusted: float) -> Self:
+        """The same comparison with the verdict that its family allows, and what else the family
+        adjusts.
+        """
         return replace(
             self,
+            **adjusted,
             verdict=ruling.verdict,
             direction=ruling.direction,
             pvalue_verdict=ruling.pvalue,

@@ -271,7 +271,8 @@ class RateEstimates:
         """r_i / r_j or the ratio of the odds (NaN for 0/0), or r_i − r_j, with its standard error
         on this scale (delta method).
         """
-        group_rate, reference_rate = self.rate[[i, j]].tolist()
+        group_rate = float(self.rate[i])
+        reference_rate = float(self.rate[j])
         std_error = self.std_error(i, j, contrast=contrast)
         if contrast == "difference":
             return group_rate - reference_rate, std_error
@@ -286,7 +287,8 @@ class RateEstimates:
 
     def std_error(self, i: int, j: int, *, contrast: Contrast) -> float:
         """Of r_i − r_j, or of the logarithm of a ratio; NaN where it is not defined."""
-        group_spread, reference_spread = spread_of_terms(self.rate[[i, j]], contrast).tolist()
+        group_spread = spread_of_term(float(self.rate[i]), contrast)
+        reference_spread = spread_of_term(float(self.rate[j]), contrast)
         if group_spread == 0 or reference_spread == 0:
             return math.nan
         if self.joint.ndim == 2:
@@ -369,6 +371,15 @@ def rate_in(counts: CellCounts, rate: Rate) -> Rate:
     if isinstance(counts, SelectionCounts):
         return SELECTED
     return rate
+
+
+def spread_of_term(rate: float, contrast: Contrast) -> float:
+    """`spread_of_terms` of one rate, in plain floats."""
+    if contrast == "ratio":
+        return rate
+    if contrast == "odds_ratio":
+        return rate * (1 - rate)
+    return 1.0
 
 
 def own_influence(counts: CellCounts, rate: Rate) -> Floats:

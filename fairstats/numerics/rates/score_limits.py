@@ -489,6 +489,24 @@ def difference_limits_of(
     return below, above
 
 
+def limits_of_tables(
+    tables: Floats, contrast: Contrast, critical: float, correction: bool
+) -> tuple[Floats, Floats]:
+    """Lower and upper limits of many tables at one critical value: rows (k₀, n₀, k₁, n₁), shape
+    (J, 4).
+    """
+    columns = list(tables.T)
+    wider = np.full(len(tables), critical)
+    if correction:
+        total = tables[:, 1] + tables[:, 3]
+        with np.errstate(divide="ignore"):
+            wider = np.where(total > 1, critical * np.sqrt(total / (total - 1)), np.inf)
+    return (
+        lower_limits(*columns, contrast=contrast, critical=wider),
+        upper_limits(*columns, contrast=contrast, critical=wider),
+    )
+
+
 def _corrected_limits(tables: Floats, at: Floats) -> tuple[Floats, Floats]:
     """Limits with the continuity correction, of the critical values `at`, shape (2, J)."""
     from scipy.optimize.elementwise import find_root
