@@ -376,3 +376,36 @@ def test_too_few_resamples_are_refused(frame: pd.DataFrame, number: Any) -> None
     """Written down: the least number, in an audit of anything; 0 stands for no default."""
     with pytest.raises(fs.InputError, match="`n_resamples`: got .*; allowed: a whole number ≥ 100"):
         audit(frame, y_pred="granted", sensitive_features="region", n_resamples=number)
+
+
+def test_koopman_has_no_exact_test() -> None:
+    """Of an audit that has them by default: of groups of thirty, in every kind of row."""
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame(
+        {
+            "group": np.repeat(["a", "b", "c"], 30),
+            "label": rng.integers(0, 2, 90),
+            "chosen": (rng.random(90) < np.repeat([0.3, 0.5, 0.8], 30)).astype(int),
+        }
+    )
+    asked: dict[str, Any] = {
+        "y_true": "label",
+        "y_pred": "chosen",
+        "sensitive_features": "group",
+        "rng": 1,
+    }
+
+    def exact_rows(report: AuditReport) -> set[str]:
+        return {
+            comparison.metric
+            for section in report.sections
+            for result in section.results
+            for comparison in getattr(result, "comparisons", ())
+            if getattr(getattr(comparison, "procedure", None), "exact", False)
+            and comparison.metric in METRICS
+        }
+
+    by_default = exact_rows(audit(frame, **asked))
+    assert "disparate_impact" in by_default
+    assert any(METRICS[metric].contrast == "gap" for metric in by_default)
+    assert exact_rows(audit(frame, method="koopman", **asked)) == set()

@@ -9,7 +9,8 @@ taken from there. Where exact tests are switched on (`numerics.rates.switch.need
 score's p-values and limits if these are near a decision (by Bonferroni's share of the error, so
 that nothing random decides); elsewhere the continuity correction widens limits where few cases are
 expected. Under weights or clusters as for single differences; those of a group that has too few
-units may be as large as 1.
+units may be as large as 1. `method="mee"` takes the score without its factor N/(N − 1), and no exact
+tests.
 """
 
 from __future__ import annotations
@@ -57,6 +58,10 @@ _NEAR_DECISION = 4.0
 _NEAR_OF_EACH = 8.0
 #: Differences whose limits are searched for at once before the others are asked for theirs.
 _SEARCHED_TOGETHER = 512
+#: Names of the band's method: by default, and where the score without the factor N/(N − 1) is asked
+#: for, which has no exact tests.
+_BAND = "simultaneous band"
+_BAND_BY_MEE = "simultaneous band (mee)"
 _OPEN_UPWARDS = "A gap that is not known leaves the interval open up to 1."
 
 
@@ -228,7 +233,8 @@ def largest_gap(counts: CellCounts, metric: Metric, settings: Inference) -> Maxi
     difference: the same tests, limits and verdict. Where others are unknown, nothing shows that the
     largest is small.
     """
-    settings = replace(settings, method="simultaneous band", comparisons="all")
+    by_mee = settings.method == "mee"
+    settings = replace(settings, method=_BAND_BY_MEE if by_mee else _BAND, comparisons="all")
     estimates = [estimate_rate(counts, RATES[method_name]) for method_name in metric.rates]
     lacking = _what_is_unknown(estimates)
     only_difference = _only_difference(estimates)
@@ -236,7 +242,7 @@ def largest_gap(counts: CellCounts, metric: Metric, settings: Inference) -> Maxi
         result = _size_of_difference(counts, metric, only_difference, settings, lacking)
         if result is not None:
             return result
-    band = _SimultaneousBand.of(counts, estimates)
+    band = _SimultaneousBand.of(counts, estimates, by_mee=by_mee)
     confidence_level = settings.confidence_level
     method_name = settings.method
     empty_comparison = RateComparison(metric=metric.name, n=counts.n)
@@ -375,12 +381,15 @@ def _size_of_difference(
     """
     estimates, group_index, reference_index = only_difference
     confidence_level = settings.confidence_level
+    score_method = "mee" if settings.method == _BAND_BY_MEE else "score"
     chosen_method = pair_method(
-        estimates, group_index, reference_index, "difference", "score", n_resamples=0, rng=None
+        estimates, group_index, reference_index, "difference", score_method, n_resamples=0, rng=None
     )
     if isinstance(chosen_method, Refused):
         return None
-    exact_tests = exact_pair(estimates, group_index, reference_index, 1 - confidence_level)
+    exact_tests = None
+    if score_method == "score":
+        exact_tests = exact_pair(estimates, group_index, reference_index, 1 - confidence_level)
     levels = (confidence_level, 2 * confidence_level - 1)
     if exact_tests is None:
         decision = decide_by_method(chosen_method, "difference", settings, levels)
@@ -720,7 +729,8 @@ class _SimultaneousBand:
     (parts, J, 4): (k, n) of both for each proportion that the rate is the mean of; `parts` of each
     term; `scale`, shape (2, parts, J): of the statistics, as in `Score`; `few`, shape (J,): whether
     rows are too few for limits; `small`, shape (J,): whether exact tests are switched on;
-    `corrected`, shape (J,): whether limits by the score have the continuity correction.
+    `corrected`, shape (J,): whether limits by the score have the continuity correction; `by_mee`:
+    whether the score is without the factor N/(N − 1), and no test exact.
     """
 
     terms: NDArray[np.intp]
@@ -735,9 +745,12 @@ class _SimultaneousBand:
     small: NDArray[np.bool_]
     corrected: NDArray[np.bool_]
     weighted: bool
+    by_mee: bool = False
 
     @classmethod
-    def of(cls, counts: CellCounts, estimates: Sequence[RateEstimates]) -> _SimultaneousBand:
+    def of(
+        cls, counts: CellCounts, estimates: Sequence[RateEstimates], *, by_mee: bool = False
+    ) -> _SimultaneousBand:
         """Every difference that is known."""
         n_groups = len(counts.groups)
         i, j = np.triu_indices(n_groups, 1)
@@ -806,6 +819,7 @@ class _SimultaneousBand:
             small=np.zeros(int(is_known.sum()), dtype=bool),
             corrected=np.zeros(int(is_known.sum()), dtype=bool),
             weighted=counts.weighted,
+            by_mee=by_mee,
         )
 
     def with_exact_terms(self, error: float) -> _SimultaneousBand:
@@ -821,7 +835,8 @@ class _SimultaneousBand:
             expected = smallest_expected(k, n, k_reference, n_reference)
             asked = (self.parts > part_index) & ~self.few
             needed = needed_cases(n.astype(np.int64), n_reference.astype(np.int64), error)
-            small_terms |= asked & (expected < needed)
+            if not self.by_mee:
+                small_terms |= asked & (expected < needed)
             corrected_terms |= asked & (expected < CORRECTED_BELOW)
         return replace(self, small=small_terms, corrected=corrected_terms)
 
@@ -851,7 +866,10 @@ class _SimultaneousBand:
                 statistic_scale[:, part_index, terms_used], 1e-3
             )
             lower_limits, upper_limits = difference_limits_of(
-                tables[terms_used], scaled_critical, is_corrected[terms_used]
+                tables[terms_used],
+                scaled_critical,
+                is_corrected[terms_used],
+                factor=not self.by_mee,
             )
             part_difference = k0 / n0 - k1 / n1
             squares_below[terms_used] += (part_difference - lower_limits) ** 2
@@ -919,7 +937,7 @@ class _SimultaneousBand:
         Of means where their limits end.
         """
         k0, n0, k1, n1 = self.tables[0].T
-        unscaled = difference_score_statistic(k0, n0, k1, n1, null)
+        unscaled = difference_score_statistic(k0, n0, k1, n1, null, correction=not self.by_mee)
         statistics = unscaled * np.where(unscaled < 0, self.scale[1, 0], self.scale[0, 0])
         mean_terms = np.flatnonzero((self.parts > 1) & ~self.few)
         if mean_terms.size:

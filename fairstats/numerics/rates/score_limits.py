@@ -451,11 +451,16 @@ def _find_root(
 
 
 def difference_limits_of(
-    tables: Floats, critical: ArrayLike, continuity: NDArray[np.bool_]
+    tables: Floats,
+    critical: ArrayLike,
+    continuity: NDArray[np.bool_],
+    *,
+    factor: bool = True,
 ) -> tuple[Floats, Floats]:
     """Lower and upper limits of many tables at once: rows (k₀, n₀, k₁, n₁), shape (J, 4).
 
-    `critical`: one value, or of the lower and upper limits, shape (2, J).
+    `critical`: one value, or of the lower and upper limits, shape (2, J); `factor`: whether the
+    variance has the factor N/(N − 1).
     """
     at = np.broadcast_to(np.asarray(critical, dtype=np.float64), (2, len(tables)))
     if len(tables) < _FEW_TABLES:
@@ -463,7 +468,7 @@ def difference_limits_of(
         below, above = (
             np.array(
                 [
-                    difference_limit(tuple(t), z, True, c, side)
+                    difference_limit(tuple(t), z, factor, c, side)
                     for t, c, z in zip(*of_each, own_rates, strict=True)
                 ]
             )
@@ -472,13 +477,17 @@ def difference_limits_of(
         return below, above
     below = np.full(len(tables), -1.0)
     above = np.full(len(tables), 1.0)
-    has_limits = tables[:, 1] + tables[:, 3] > 1
+    has_limits = (tables[:, 1] + tables[:, 3] > 1) | (not factor)
     inverted = np.flatnonzero(continuity & has_limits)
     if inverted.size:
-        below[inverted], above[inverted] = _corrected_limits(tables[inverted], at[:, inverted])
+        below[inverted], above[inverted] = _corrected_limits(
+            tables[inverted], at[:, inverted], factor
+        )
     k0, n0, k1, n1 = tables.T
-    total = np.where(has_limits, n0 + n1, 2.0)
-    wider = np.sqrt(total / (total - 1))
+    wider = np.ones(len(tables))
+    if factor:
+        total = np.where(has_limits, n0 + n1, 2.0)
+        wider = np.sqrt(total / (total - 1))
     for side, limits in ((-1, below), (1, above)):
         at_estimate = np.flatnonzero(~continuity & has_limits & (at[max(side, 0)] <= 0))
         limits[at_estimate] = (k0 / n0 - k1 / n1)[at_estimate]
@@ -507,7 +516,7 @@ def limits_of_tables(
     )
 
 
-def _corrected_limits(tables: Floats, at: Floats) -> tuple[Floats, Floats]:
+def _corrected_limits(tables: Floats, at: Floats, factor: bool) -> tuple[Floats, Floats]:
     """Limits with the continuity correction, of the critical values `at`, shape (2, J)."""
     from scipy.optimize.elementwise import find_root
 
@@ -519,7 +528,9 @@ def _corrected_limits(tables: Floats, at: Floats) -> tuple[Floats, Floats]:
         n1: Floats,
         target: Floats,
     ) -> Floats:
-        z = difference_score_statistic(k0, n0, k1, n1, difference, continuity=True)
+        z = difference_score_statistic(
+            k0, n0, k1, n1, difference, correction=factor, continuity=True
+        )
         return np.clip(z, -1e6, 1e6) - target
 
     def end(outer: float, target: Floats) -> Floats:

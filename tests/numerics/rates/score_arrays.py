@@ -54,7 +54,9 @@ def difference_score_interval(
     return _of_every_table(difference_limits, (k0, n0, k1, n1), critical, correction)
 
 
-def limit_by_search(table: Table, contrast: Any, critical: float, side: int) -> float:
+def limit_by_search(
+    table: Table, contrast: Any, critical: float, side: int, *, correction: bool = True
+) -> float:
     """An end of {contrast : |z(contrast)| ≤ critical} by SciPy's root finder; of ratios between
     e^−60 and e^60, and 0 or ∞ beyond.
     """
@@ -68,7 +70,7 @@ def limit_by_search(table: Table, contrast: Any, critical: float, side: int) -> 
         outside = [0.0, math.inf]
 
     def excess(x: float) -> float:
-        z = score_statistic(table, contrast, scale(x), True)
+        z = score_statistic(table, contrast, scale(x), correction)
         return min(max(z, -1e6), 1e6) + side * critical
 
     if excess(ends[0]) * excess(ends[1]) >= 0:
