@@ -242,13 +242,15 @@ class Comparison:
             **columns_of(self, *self.further),
         }
 
-    def _with_ruling(self, ruling: Ruling, **adjusted: float) -> Self:
-        """The same comparison with the verdict that its family allows, and what else the family
-        adjusts.
+    def _with_ruling(self, ruling: Ruling, pvalue_adjusted: float | None = None) -> Self:
+        """The same comparison with the verdict that its family allows, and the adjusted p-value
+        where there is one.
         """
+        if pvalue_adjusted is None:
+            pvalue_adjusted = self.pvalue_adjusted
         return replace(
             self,
-            **adjusted,
+            pvalue_adjusted=pvalue_adjusted,
             verdict=ruling.verdict,
             direction=ruling.direction,
             pvalue_verdict=ruling.pvalue,

@@ -425,15 +425,15 @@ def _covariance_of_independent_groups(counts: CellCounts, rates: Sequence[Rate])
     Σ_cells (∂r_a)(∂r_b)·total for each pair of rates and each group.
     """
     n_groups = len(counts.groups)
-    influence = np.stack([own_influence(counts, each_rate) for each_rate in rates])
-    known_rates = np.isfinite(influence).all(axis=2)
+    influence: Floats = np.stack([own_influence(counts, each_rate) for each_rate in rates])
+    known_rates = np.asarray(np.isfinite(influence).all(axis=2))
     influence = np.where(known_rates[:, :, None], influence, 0.0)
     of_each_group = np.einsum("agc,bgc,gc->abg", influence, influence, counts.totals)
     n_rates = len(rates)
-    covariance = np.zeros((n_rates, n_groups, n_rates, n_groups))
+    by_rate_and_group = np.zeros((n_rates, n_groups, n_rates, n_groups))
     groups = np.arange(n_groups)
-    covariance[:, groups, :, groups] = of_each_group.transpose(2, 0, 1)
-    covariance = covariance.reshape(n_rates * n_groups, -1)
+    by_rate_and_group[:, groups, :, groups] = of_each_group.transpose(2, 0, 1)
+    covariance: Floats = by_rate_and_group.reshape(n_rates * n_groups, -1)
     unknown = ~known_rates.ravel()
     covariance[unknown] = np.nan
     covariance[:, unknown] = np.nan

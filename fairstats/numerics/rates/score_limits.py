@@ -492,9 +492,15 @@ def difference_limits_of(
         at_estimate = np.flatnonzero(~continuity & has_limits & (at[max(side, 0)] <= 0))
         limits[at_estimate] = (k0 / n0 - k1 / n1)[at_estimate]
         rows = np.flatnonzero(~continuity & has_limits & (at[max(side, 0)] > 0))
-        columns = [values[rows] for values in (k0, n0, k1, n1)]
         search = lower_limits if side < 0 else upper_limits
-        limits[rows] = search(*columns, "difference", (at[max(side, 0)] * wider)[rows])
+        limits[rows] = search(
+            k0[rows],
+            n0[rows],
+            k1[rows],
+            n1[rows],
+            "difference",
+            (at[max(side, 0)] * wider)[rows],
+        )
     return below, above
 
 
@@ -504,15 +510,15 @@ def limits_of_tables(
     """Lower and upper limits of many tables at one critical value: rows (k₀, n₀, k₁, n₁), shape
     (J, 4).
     """
-    columns = list(tables.T)
+    k, n, k0, n0 = tables.T
     wider = np.full(len(tables), critical)
     if correction:
-        total = tables[:, 1] + tables[:, 3]
+        total = n + n0
         with np.errstate(divide="ignore"):
             wider = np.where(total > 1, critical * np.sqrt(total / (total - 1)), np.inf)
     return (
-        lower_limits(*columns, contrast=contrast, critical=wider),
-        upper_limits(*columns, contrast=contrast, critical=wider),
+        lower_limits(k, n, k0, n0, contrast, wider),
+        upper_limits(k, n, k0, n0, contrast, wider),
     )
 
 
