@@ -98,7 +98,7 @@ def mean_deviation(count: NDArray[Any], n0: Any, n1: Any) -> Floats:
     return np.where(possible, 2.0 * safe * (n1 - c + safe) / n * np.exp(log_pmf), 0.0)
 
 
-def null_mean(pooled: NDArray[np.int64], n0: int, n1: int) -> float:
+def null_mean(pooled: NDArray[np.signedinteger[Any]], n0: int, n1: int) -> float:
     """Mean of MADD over all permutations of the labels, Σ_k E|X_k/n0 − (c_k − X_k)/n1|.
 
     What alike groups show.

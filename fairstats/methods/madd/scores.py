@@ -189,15 +189,16 @@ def distances_from_below(
 
 def grid_counts(
     grid: FareyGrid,
-    below: NDArray[np.int64],
+    below: NDArray[np.signedinteger[Any]],
     total: int,
     fewest: int,
     most: int,
-) -> NDArray[np.int64]:
+) -> NDArray[np.signedinteger[Any]]:
     """Rows per bin of the grids with `fewest` to `most` bins in turn, from rows below the edges."""
     first_pick = int(grid.starts[fewest - 1])
     last_pick = int(grid.starts[most - 1]) + most
-    counts = np.diff(np.concatenate([[0], below])[grid.pick[first_pick : last_pick + 1]])
+    from_start = np.concatenate([np.zeros(1, dtype=below.dtype), below])
+    counts = np.diff(from_start.take(grid.pick[first_pick : last_pick + 1]))
     last_bins = np.append(grid.starts[fewest:most], last_pick) - 1 - first_pick
     counts[last_bins] += total
     return np.asarray(counts)
@@ -311,9 +312,12 @@ class Sample:
         max_bins: int,
         fewest: int,
         most: int,
-    ) -> NDArray[np.int64]:
+    ) -> NDArray[np.signedinteger[Any]]:
         """Rows per bin of both samples in the grids with `fewest` to `most` bins in turn."""
-        below = self.below_grids(max_bins) + other.below_grids(max_bins).astype(np.int64)
+        below = self.below_grids(max_bins)
+        if self.n + other.n >= MOST_HALF:
+            below = below.astype(np.int64)
+        below = below + other.below_grids(max_bins)
         return grid_counts(farey_grid(max_bins), below, self.n + other.n, fewest, most)
 
     def without_value_of(self, other: Sample) -> bool:
