@@ -26,9 +26,11 @@ else:
             self._name = name
 
         def __getattr__(self, attribute: str) -> Any:
-            return getattr(
-                import_module(self._name), attribute
-            )  # not kept: who replaces it is seen
+            # not kept here: who replaces the module is seen
+            module = sys.modules.get(self._name)
+            if module is None:
+                module = import_module(self._name)
+            return getattr(module, attribute)
 
     # the type of axes is never loaded
     pd = _Lazy("pandas")

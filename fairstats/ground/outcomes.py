@@ -492,6 +492,8 @@ def check_row_labels(**columns: Any) -> None:
         for mapping_key, mapped_column in argument_value.items()
     )
     for column_label, column in (*columns.items(), *mapped_columns):
+        if column is None or isinstance(column, np.ndarray):  # what most columns are
+            continue
         if not isinstance(column, (pd.Series, pd.DataFrame)):
             continue
         own_index = column.index
@@ -584,6 +586,8 @@ def _missing_tokens(sensitive_features: Any, *columns: Any) -> dict[str, dict[st
         column_sources.append(sensitive_features)
     tokens_by_column: dict[str, dict[str, int]] = {}
     for column_source in column_sources:
+        if column_source is None or isinstance(column_source, np.ndarray):
+            continue
         if (
             not isinstance(column_source, (pd.Series, pd.DataFrame))
             or TOKENS not in column_source.attrs

@@ -242,10 +242,15 @@ class Comparison:
             **columns_of(self, *self.further),
         }
 
-    def _with_ruling(self, ruling: Ruling) -> Self:
-        """The same comparison with the verdict that its family allows."""
+    def _with_ruling(self, ruling: Ruling, pvalue_adjusted: float | None = None) -> Self:
+        """The same comparison with the verdict that its family allows, and the adjusted p-value
+        where there is one.
+        """
+        if pvalue_adjusted is None:
+            pvalue_adjusted = self.pvalue_adjusted
         return replace(
             self,
+            pvalue_adjusted=pvalue_adjusted,
             verdict=ruling.verdict,
             direction=ruling.direction,
             pvalue_verdict=ruling.pvalue,

@@ -13,7 +13,7 @@ import math
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import Field, dataclass, field, fields, is_dataclass
 from functools import lru_cache, partial
 from os import PathLike, fspath
@@ -93,7 +93,7 @@ def encode(value: Any) -> Any:
             "dtype": str(value.dtype),
             "shape": list(value.shape),
         }
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, Sequence):  # texts have been returned above
         return [encode(entry) for entry in value]
     if isinstance(value, dict):
         return {
@@ -350,8 +350,12 @@ def _fits_parts(
             _fits_annotation(part_value, part_annotations[-1], names)
             for part_value in value.values()
         )
-    if container_name != "tuple" or not isinstance(value, tuple):
-        return container_name != "tuple"
+    if container_name not in ("tuple", "Sequence"):
+        return True
+    if not isinstance(value, tuple):
+        return False
+    if container_name == "Sequence":
+        part_annotations = [part_annotations[0], ast.Constant(...)]
     if isinstance(part_annotations[-1], ast.Constant) and part_annotations[-1].value is ...:
         return all(_fits_annotation(part_value, part_annotations[0], names) for part_value in value)
     return len(value) == len(part_annotations) and all(

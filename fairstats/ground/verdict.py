@@ -80,11 +80,10 @@ class Evidence:
 
         (NaN, "") where there is none.
         """
-        known_pvalues = []
-        for direction, pvalue in vars(self).items():
-            if not math.isnan(pvalue):
-                known_pvalues.append((pvalue, direction))
-        return min(known_pvalues, default=(math.nan, ""))
+        smallest = (math.inf, "")
+        for known in ((self.below, "below"), (self.above, "above"), (self.inside, "inside")):
+            smallest = min(smallest, known)  # a NaN is not smaller
+        return smallest if smallest[1] else (math.nan, "")
 
 
 def z_evidence(z_low: float, z_high: float, degrees_of_freedom: float = math.inf) -> Evidence:

@@ -174,10 +174,12 @@ metric_rows <- function(cells, pairs, metric, options) {
 # simulated, with a Monte Carlo error.
 gap_row <- function(cells, metric, options) {
   level <- options$confidence_level
-  row <- tidy_row(metric$name, NA_character_, NA_character_, n = sum(cells$rows), method = "simultaneous band",
+  by_mee <- isTRUE(options$method %in% c("koopman", "mee"))
+  band <- if (by_mee) "simultaneous band (mee)" else "simultaneous band"
+  row <- tidy_row(metric$name, NA_character_, NA_character_, n = sum(cells$rows), method = band,
     confidence_level = level, verdict = "insufficient evidence", ci_low = 0, ci_high = 1, bound_low = 0, bound_high = 1)
   found <- crosscheck_largest(cells$totals, cells$rows, metric$rates, level, NULL, cells$clustered,
-    cells$scatter, cells$units, cells$squares, options$margin)
+    cells$scatter, cells$units, cells$squares, options$margin, method = if (by_mee) "mee" else "score")
   if (is.null(found)) return(bind_rows(list(row)))
   top <- which.max(abs(found$difference))
   row[c("group", "reference")] <- cells$groups[c(found$first[top], found$second[top])]

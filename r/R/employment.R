@@ -21,6 +21,8 @@
 #' @param label_values Labels that may occur in `selected`, or a list of them by column: more is an
 #'   error.
 #' @param threshold,confidence_level As in [fs_audit()].
+#' @param method `"score"`, with exact tests where few people are expected, or `"koopman"`: the score
+#'   without its factor N/(N - 1) and without exact tests, for hundreds of groups.
 #'
 #' @return A data frame: by, step, metric, group, reference, n, rate, rate_reference, estimate,
 #'   ci_low, ci_high, pvalue, verdict, fisher, mid_p (Fisher's two-sided p less half the probability
@@ -40,9 +42,10 @@
 #' @export
 fs_adverse_impact <- function(data, selected = NULL, score = NULL, sex = NULL, race = NULL, reference = "highest",
                               strata = NULL, pos_label = 1, threshold = 0.8, confidence_level = 0.95,
-                              label_values = NULL) {
+                              label_values = NULL, method = "score") {
   need_arguments()
   audit_options(confidence_level, threshold)
+  choice_of(method, "method", c("score", "koopman"))
   data <- checked_frame(data)
   if (is.null(selected) == is.null(score)) stop_argument("selected, score", "both or neither", "one of the two")
   given <- Filter(Negate(is.null), list(sex = sex, race = race))
@@ -69,7 +72,7 @@ fs_adverse_impact <- function(data, selected = NULL, score = NULL, sex = NULL, r
   found <- lapply(steps, function(step) Map(function(set, group) {
     absent <- Reduce(`|`, lapply(attributes[set], is.na)) | is.na(step$passed)
     use <- step$from & !absent
-    rows <- impact_table(group[use], step$passed[use], stratum[use], reference, threshold, confidence_level)
+    rows <- impact_table(group[use], step$passed[use], stratum[use], reference, threshold, confidence_level, method)
     if (!is.null(rows))
       cbind(by = paste(set, collapse = INTERSECTION), step = step$step, rows, n_unknown = sum(step$from & absent))
   }, sets, groups))
@@ -107,7 +110,7 @@ process_steps <- function(data, selected, pos_label, label_values) {
   c(list(list(step = "overall", from = all, passed = outcome)), found)
 }
 
-impact_table <- function(group, passed, stratum, reference, threshold, level) {
+impact_table <- function(group, passed, stratum, reference, threshold, level, method = "score") {
   groups <- names(sort(table(group), decreasing = TRUE))
   if (length(groups) < 2L) return(NULL)
   k <- vapply(groups, function(g) sum(passed[group == g]), 0)
@@ -125,7 +128,7 @@ impact_table <- function(group, passed, stratum, reference, threshold, level) {
   joint <- if (chosen > 1) "max-z" else "none"
   critical <- critical_values(list(values), list(totals = totals, units = 0), family, "ratio", joint, level)
   found <- settle_rows(bind_rows(lapply(pairs[, 1L], function(i) {
-    row <- compare_row(values, i, j, "adverse_impact", groups, "ratio", "score", options, FALSE, critical)
+    row <- compare_row(values, i, j, "adverse_impact", groups, "ratio", method, options, FALSE, critical)
     c(row, impact_figures(k[i], n[i], k[j], n[j], threshold, level))
   })), options, chosen)
   if (is.null(stratum)) return(found)

@@ -468,9 +468,10 @@ CORRECTED_BELOW <- 10
 # The largest absolute difference over several metrics and all pairs. Of one difference (two groups, one rate) it is its
 # size. Otherwise, if every difference lies within its limits at the critical value c, the maximum lies between the
 # largest distance of the limits from 0 on the near side and on the far side, so that its coverage is at least nominal.
-# `critical`: of the band that is given for every difference, by default its own.
+# `critical`: of the band that is given for every difference, by default its own. `method`: "score", or "mee", which is
+# the score without its factor N/(N - 1) and has no exact tests.
 crosscheck_largest <- function(totals, rows, metrics, level, critical, clustered, scatter = NULL, units = 0,
-                               squares = NULL, margin = 0.1) {
+                               squares = NULL, margin = 0.1, method = "score") {
   values_of <- function(totals) lapply(metrics, function(m) {
     cell_metric(totals, as_metric(m, ncol(totals)), rows, scatter, units, squares, clustered)
   })
@@ -486,7 +487,7 @@ crosscheck_largest <- function(totals, rows, metrics, level, critical, clustered
   difference <- difference[known]
   few <- unlist(over(too_few))
   complete <- all(known) && !any(few)
-  if (length(difference) == 1L && !few) return(size_of_difference(found, terms, level, margin, complete))
+  if (length(difference) == 1L && !few) return(size_of_difference(found, terms, level, margin, complete, method))
   slopes <- function(from) do.call(rbind, over(function(of, i, j) of$influence[i, ] - of$influence[j, ], from))
   # of all units together, for the law of the largest; of the two groups of each difference
   table_df <- if (is.null(scatter)) Inf else found[[1L]]$df
@@ -499,7 +500,7 @@ crosscheck_largest <- function(totals, rows, metrics, level, critical, clustered
   method_of <- function(continuity) {
     Map(function(m, i, j, corrected, few) {
       if (few) return(list(ends = function(critical) c(-1, 1), z = function(null) 0))
-      pair_method(found[[m]], i, j, "difference", "score", corrected)
+      pair_method(found[[m]], i, j, "difference", method, corrected)
     }, terms$metric, terms$first, terms$second, continuity, few)
   }
   plain <- method_of(rep(FALSE, nrow(terms)))
@@ -509,7 +510,7 @@ crosscheck_largest <- function(totals, rows, metrics, level, critical, clustered
     # what the smallest p-value is held to; whether tests are exact does not depend on what is simulated
     each <- 2 * stats::pt(-critical, table_df)
     share <- (1 - level) / nrow(terms)
-    small <- !few & is.null(scatter) & unlist(over(function(of, i, j) any(vapply(of$parts, function(part) {
+    small <- method == "score" & !few & is.null(scatter) & unlist(over(function(of, i, j) any(vapply(of$parts, function(part) {
       t <- effective_table(part, i, j)
       needs_exact(t[2L], t[4L], smallest_expected(t), share)
     }, NA))))
@@ -541,15 +542,15 @@ crosscheck_largest <- function(totals, rows, metrics, level, critical, clustered
 }
 
 # The gap where one difference is known: the size of it. Unless all are known (`complete`) it may be as large as 1.
-size_of_difference <- function(found, terms, level, margin, complete) {
+size_of_difference <- function(found, terms, level, margin, complete, method = "score") {
   metric <- found[[terms$metric]]
   i <- terms$first
   j <- terms$second
   df <- pair_df(metric, i, j, "difference", linear = FALSE)
-  exact <- exactly(metric, i, j, "score", 1 - level)
+  exact <- exactly(metric, i, j, method, 1 - level)
   at <- function(level) list(value = stats::qt((1 + level) / 2, metric$df), error = 0)
   critical <- list(two_sided = at(level), one_sided = at(2 * level - 1))
-  row <- compare_pair(metric, i, j, "difference", "score", exact, critical, margin, level)
+  row <- compare_pair(metric, i, j, "difference", method, exact, critical, margin, level)
   size <- function(low, high) {
     most <- min(max(abs(low), abs(high)), 1)
     c(max(low, -high, 0), if (complete) most else 1)

@@ -334,3 +334,29 @@ def test_live_survey(rate: str, clustered: bool) -> None:
         assert comparison.estimate == pytest.approx(ratio, rel=1e-10)
         assert comparison.std_error == pytest.approx(math.sqrt(variance), rel=1e-8)
     assert there["df"] == (299 if clustered else 1_499)
+
+
+@pytest.mark.r
+def test_live_largest_gap_by_mee_has_no_exact_test() -> None:
+    """Of four groups, as `fs_audit(method = "koopman")` has it: the band of Python's critical value."""
+    totals = [[30.0, 20.0], [11.0, 29.0], [40.0, 22.0], [7.0, 1.0]]
+    names = ("a", "b", "c", "d")
+    counts = {name: tuple(map(int, row)) for name, row in zip(names, totals, strict=True)}
+    result = fs.demographic_parity_difference(counts=counts, agg="max", method="mee")
+    there = call(
+        "crosscheck_largest",
+        np.array(totals),
+        np.array(totals),
+        ["selection_rate"],
+        0.95,
+        result.critical_value,
+        False,
+        method="mee",
+    )
+    ours = sorted((c.group, c.reference, c.low, c.high) for c in result.components)
+    rows = zip(there["first"], there["second"], there["low"], there["high"], strict=True)
+    theirs = sorted((names[int(i) - 1], names[int(j) - 1], low, high) for i, j, low, high in rows)
+    for mine, other in zip(ours, theirs, strict=True):
+        assert mine[:2] == other[:2]
+        assert mine[2:] == pytest.approx(other[2:], abs=1e-7)
+    assert there["statistic"] == pytest.approx(result.comparisons[0].statistic, rel=1e-9)

@@ -401,3 +401,36 @@ def test_scores_of_another_scale_are_those_from_0_to_1(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(counted[0].to_frame(), counted[1].to_frame(), atol=1e-3)
     with pytest.raises(fs.InputError, match="`score_range`.*the worse end first"):
         fs.audit(frame, score="decile", score_range=(1, 1), **options)
+
+
+def test_koopman_has_no_exact_test() -> None:
+    """Of an audit that has them by default: of groups of thirty, in every kind of row."""
+    rng = np.random.default_rng(5)
+    frame = pd.DataFrame(
+        {
+            "group": np.repeat(["a", "b", "c"], 30),
+            "label": rng.integers(0, 2, 90),
+            "chosen": (rng.random(90) < np.repeat([0.3, 0.5, 0.8], 30)).astype(int),
+        }
+    )
+    asked: dict[str, Any] = {
+        "y_true": "label",
+        "y_pred": "chosen",
+        "sensitive_features": "group",
+        "rng": 1,
+    }
+
+    def exact_rows(report: AuditReport) -> set[str]:
+        return {
+            comparison.metric
+            for section in report.sections
+            for result in section.results
+            for comparison in getattr(result, "comparisons", ())
+            if getattr(getattr(comparison, "procedure", None), "exact", False)
+            and comparison.metric in METRICS
+        }
+
+    by_default = exact_rows(audit(frame, **asked))
+    assert "disparate_impact" in by_default
+    assert any(METRICS[metric].contrast == "gap" for metric in by_default)
+    assert exact_rows(audit(frame, method="koopman", **asked)) == set()

@@ -610,7 +610,12 @@ def compare(
     # of n comparisons an adjusted p-value is at least n/(draws + 1)
     test_draws = max(settings.n_resamples, min(limit_draws, MOST_LIMIT_DRAWS))
     equality_test = permutation.pair_test(
-        first_sample, second_sample, score_bins.edges, test_draws, rng
+        first_sample,
+        second_sample,
+        score_bins.edges,
+        test_draws,
+        rng,
+        fewest=settings.n_resamples,
     )
     if equality_test is None:
         equality_test = permutation.multiplier_test(sampling_noise, test_draws, rng)

@@ -6,8 +6,8 @@ Intervals, bounds, tests and verdicts of any metric of the registry.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
@@ -33,8 +33,9 @@ from fairstats.methods.rates.estimates import (
     joint_covariance,
     spread_of_terms,
 )
+from fairstats.methods.rates.limits import KnownLimits
 from fairstats.methods.rates.maxima import MaximumResult, largest_gap
-from fairstats.methods.rates.pair import Refused, pair_method
+from fairstats.methods.rates.pair import Refused, limits_of_pairs, pair_method
 from fairstats.methods.rates.result import (
     ANYTIME_METHODS,
     DifferenceResult,
@@ -183,8 +184,12 @@ def compare_estimates(
     named_estimates = zip(metric.row_names, estimates, strict=True)
     compared = []
     for row_name, rate_estimates in named_estimates:
+        known_limits = limits_of_pairs(
+            rate_estimates, pairs_shown, contrast, settings.method, levels
+        )
+        options_of_rate = replace(family_options, known_limits=known_limits)
         for pair in pairs_shown:
-            compared.append(family_options.compare(rate_estimates, pair, row_name))
+            compared.append(options_of_rate.compare(rate_estimates, pair, row_name))
     n_sides = 2 if settings.alternative == "two-sided" else 1
     if chosen_by_data:
         of_all = []
@@ -276,7 +281,8 @@ class _FamilyOptions:
 
     `levels`: of intervals, and of the two-sided ones that one-sided ones are ends of; `error`: what
     the smallest p-value of the family is held to, which says where exact tests are necessary;
-    `n_rows`: of the whole table, so far.
+    `n_rows`: of the whole table, so far; `known_limits`: by the score, of pairs that were searched
+    for together.
     """
 
     contrast: Contrast
@@ -285,6 +291,7 @@ class _FamilyOptions:
     error: float
     rng: np.random.Generator | None
     n_rows: float
+    known_limits: Mapping[tuple[int, int], KnownLimits] = field(default_factory=dict)
 
     def compare(
         self,
@@ -322,17 +329,23 @@ class _FamilyOptions:
             return _with_decision(comparison, watched), watched.evidence
         n_resamples = settings.n_resamples
         chosen_method = pair_method(
-            estimates, i, j, contrast, settings.method, n_resamples=n_resamples, rng=self.rng
-        )
-        comparison = replace(
-            empty_comparison,
-            estimate=estimate,
-            std_error=std_error,
-            method=chosen_method.name,
-            note=chosen_method.note,
+            estimates,
+            i,
+            j,
+            contrast,
+            settings.method,
+            n_resamples=n_resamples,
+            rng=self.rng,
+            known_limits=self.known_limits.get(pair),
         )
         if isinstance(chosen_method, Refused):
-            return comparison, Evidence()
+            return replace(
+                empty_comparison,
+                estimate=estimate,
+                std_error=std_error,
+                method=chosen_method.name,
+                note=chosen_method.note,
+            ), Evidence()
         if chosen_method.name == "score":
             exact_tests = exact_pair(estimates, i, j, self.error)
         else:
@@ -344,7 +357,14 @@ class _FamilyOptions:
             )
         else:
             decision = decide_exactly(exact_tests, chosen_method, contrast, settings, self.levels)
-        return _with_decision(comparison, decision), decision.evidence
+        comparison = _with_decision(
+            empty_comparison,
+            decision,
+            estimate=estimate,
+            std_error=std_error,
+            note=chosen_method.note,
+        )
+        return comparison, decision.evidence
 
 
 def _without_ratio(estimates: RateEstimates, pair: tuple[int, int], contrast: Contrast) -> str:
@@ -360,10 +380,13 @@ def _without_ratio(estimates: RateEstimates, pair: tuple[int, int], contrast: Co
     return ""
 
 
-def _with_decision(comparison: RateComparison, decision: PairDecision) -> RateComparison:
-    """The comparison with everything that was decided of its pair."""
+def _with_decision(
+    comparison: RateComparison, decision: PairDecision, **known: Any
+) -> RateComparison:
+    """The comparison with everything that was decided of its pair, and what else is known."""
     return replace(
         comparison,
+        **known,
         method=decision.interval.method,
         procedure=decision.procedure,
         bounds=decision.bounds,

@@ -10,6 +10,7 @@ switched on (`exact_pair`) all of it is exact, with tables ordered by the score 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from fairstats.ground.multiplicity import normal_cdf, two_sided_pvalue
@@ -205,11 +206,12 @@ def decide_by_method(
     `bounded`: whether a difference lies within ±1.
     """
     fair_range = settings._fair_range(contrast)
-    z_low, z_high = (by.how.statistic(range_end) for range_end in fair_range)
+    statistic = _remembered(by.how.statistic)
+    z_low, z_high = (statistic(range_end) for range_end in fair_range)
     level_of_bounds = bound_level(z_low - z_high, settings.confidence_level, by.degrees_of_freedom)
     all_tests = [
-        *directed_tests(by, contrast, settings),
-        *_equivalence_tests(by, contrast, settings),
+        *directed_tests(by, statistic, contrast, settings),
+        *_equivalence_tests(by, statistic, contrast, settings),
     ]
     one_sided = settings.alternative != "two-sided"
     interval_ends = by.how.interval(levels[1] if one_sided else levels[0])
@@ -229,6 +231,18 @@ def decide_by_method(
     )
 
 
+def _remembered(statistic: Callable[[float], float]) -> Callable[[float], float]:
+    """The same function, which is asked once for each null value: evidence and tests share them."""
+    values: dict[float, float] = {}
+
+    def value_at(null: float) -> float:
+        if null not in values:
+            values[null] = statistic(null)
+        return values[null]
+
+    return value_at
+
+
 def decide_exactly(
     pair: ExactPair,
     by: Chosen,
@@ -239,6 +253,7 @@ def decide_exactly(
     """By exact tests; the score tests `by` stand behind them in the list of tests."""
     fair_low, fair_high = fair_range = settings._fair_range(contrast)
     null_values = settings._null_values(contrast)
+    statistic = _remembered(by.how.statistic)
     range_width = pair.width(contrast, fair_range)
     level_of_bounds = bound_level(range_width, settings.confidence_level)
     exact_results = pair.row(contrast, fair_range, level_of_bounds, levels[0])
@@ -253,23 +268,23 @@ def decide_exactly(
         _exact_test(
             f"{contrast} >= {null_values['less']:.6g}",
             "less",
-            by.how.statistic(null_values["less"]),
+            statistic(null_values["less"]),
             pvalue_less,
         ),
         _exact_test(
             f"{contrast} <= {null_values['greater']:.6g}",
             "greater",
-            by.how.statistic(null_values["greater"]),
+            statistic(null_values["greater"]),
             pvalue_greater,
         ),
         _exact_test(
             f"{contrast} = {null_values['two-sided']:g}",
             "two-sided",
-            by.how.statistic(_EQUALITY_OF_CONTRAST[contrast]),
+            statistic(_EQUALITY_OF_CONTRAST[contrast]),
             pvalue_equality,
         ),
     ]
-    statistics = by.how.statistic(fair_low), by.how.statistic(fair_high)
+    statistics = statistic(fair_low), statistic(fair_high)
     all_tests += equivalence_test(
         contrast,
         fair_range,
@@ -278,8 +293,8 @@ def decide_exactly(
         method=EXACT,
         exact=True,
     )
-    all_tests += directed_tests(by, contrast, settings)
-    all_tests += _equivalence_tests(by, contrast, settings)
+    all_tests += directed_tests(by, statistic, contrast, settings)
+    all_tests += _equivalence_tests(by, statistic, contrast, settings)
     interval_ends = exact_results.interval
     if settings.alternative != "two-sided":
         interval_ends = pair.limits(
@@ -342,14 +357,17 @@ def assemble_decision(
     )
 
 
-def directed_tests(by: Chosen, contrast: Contrast, settings: Inference) -> list[HypothesisTest]:
-    """Both directions against the threshold, and equality."""
+def directed_tests(
+    by: Chosen, statistic: Callable[[float], float], contrast: Contrast, settings: Inference
+) -> list[HypothesisTest]:
+    """Both directions against the threshold, and equality; `statistic`: that of `by`, of a null
+    value.
+    """
     null_values = settings._null_values(contrast)
     degrees_of_freedom = by.degrees_of_freedom
     method_name = by.name
     statistic_less, statistic_greater, statistic_equal = (
-        by.how.statistic(null_values[alternative])
-        for alternative in ("less", "greater", "two-sided")
+        statistic(null_values[alternative]) for alternative in ("less", "greater", "two-sided")
     )
     return [
         HypothesisTest(
@@ -377,11 +395,14 @@ def directed_tests(by: Chosen, contrast: Contrast, settings: Inference) -> list[
 
 
 def _equivalence_tests(
-    chosen_method: Chosen, contrast: Contrast, settings: Inference
+    chosen_method: Chosen,
+    statistic: Callable[[float], float],
+    contrast: Contrast,
+    settings: Inference,
 ) -> list[HypothesisTest]:
     fair_range = settings._fair_range(contrast)
-    z_low = chosen_method.how.statistic(fair_range[0])
-    z_high = chosen_method.how.statistic(fair_range[1])
+    z_low = statistic(fair_range[0])
+    z_high = statistic(fair_range[1])
     pvalues = (
         normal_cdf(-z_low, chosen_method.degrees_of_freedom),
         normal_cdf(z_high, chosen_method.degrees_of_freedom),

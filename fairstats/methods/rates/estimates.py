@@ -271,7 +271,8 @@ class RateEstimates:
         """r_i / r_j or the ratio of the odds (NaN for 0/0), or r_i − r_j, with its standard error
         on this scale (delta method).
         """
-        group_rate, reference_rate = self.rate[[i, j]].tolist()
+        group_rate = float(self.rate[i])
+        reference_rate = float(self.rate[j])
         std_error = self.std_error(i, j, contrast=contrast)
         if contrast == "difference":
             return group_rate - reference_rate, std_error
@@ -286,7 +287,8 @@ class RateEstimates:
 
     def std_error(self, i: int, j: int, *, contrast: Contrast) -> float:
         """Of r_i − r_j, or of the logarithm of a ratio; NaN where it is not defined."""
-        group_spread, reference_spread = spread_of_terms(self.rate[[i, j]], contrast).tolist()
+        group_spread = spread_of_term(float(self.rate[i]), contrast)
+        reference_spread = spread_of_term(float(self.rate[j]), contrast)
         if group_spread == 0 or reference_spread == 0:
             return math.nan
         if self.joint.ndim == 2:
@@ -371,17 +373,33 @@ def rate_in(counts: CellCounts, rate: Rate) -> Rate:
     return rate
 
 
-def influence_matrix(counts: CellCounts, rate: Rate) -> Floats:
-    """Gradient of the rates in the cell totals: rows (K_s − r_s D_s)/d_s, shape (G, G·c)."""
+def spread_of_term(rate: float, contrast: Contrast) -> float:
+    """`spread_of_terms` of one rate, in plain floats."""
+    if contrast == "ratio":
+        return rate
+    if contrast == "odds_ratio":
+        return rate * (1 - rate)
+    return 1.0
+
+
+def own_influence(counts: CellCounts, rate: Rate) -> Floats:
+    """Gradient of each group's rate in its own cells: (K_s − r_s D_s)/d_s, shape (G, c)."""
     successes = counts.total(*rate.successes)
     cases = counts.total(*rate.cases)
-    n_groups = len(counts.groups)
-    group_indices = np.arange(len(counts.groups))
-    matrix = np.zeros((n_groups, n_groups, len(counts.cells)))
+    gradient = np.zeros(counts.totals.shape)
     with np.errstate(divide="ignore", invalid="ignore"):
         for cell_name in rate.cases:
-            own_influence = (float(cell_name in rate.successes) - successes / cases) / cases
-            matrix[group_indices, group_indices, counts.cells.index(cell_name)] = own_influence
+            of_cell = (float(cell_name in rate.successes) - successes / cases) / cases
+            gradient[:, counts.cells.index(cell_name)] = of_cell
+    return gradient
+
+
+def influence_matrix(counts: CellCounts, rate: Rate) -> Floats:
+    """Gradient of the rates in the cell totals: rows (K_s − r_s D_s)/d_s, shape (G, G·c)."""
+    n_groups = len(counts.groups)
+    group_indices = np.arange(n_groups)
+    matrix = np.zeros((n_groups, n_groups, len(counts.cells)))
+    matrix[group_indices, group_indices] = own_influence(counts, rate)
     return matrix.reshape(n_groups, -1)
 
 
@@ -390,15 +408,35 @@ def joint_covariance(counts: CellCounts, rates: Sequence[Rate]) -> Floats:
 
     NaN where a rate is.
     """
+    if counts.scatter is None:
+        return _covariance_of_independent_groups(counts, rates)
     influence = np.vstack([influence_matrix(counts, each_rate) for each_rate in rates])
     known_rates = np.isfinite(influence).all(axis=1)
     known_influence = influence[known_rates]
     covariance = np.full((known_rates.size, known_rates.size), np.nan)
-    if counts.scatter is None:
-        weighted = known_influence * counts.totals.ravel()
-    else:
-        weighted = known_influence @ counts.scatter * counts.unit_factor
+    weighted = known_influence @ counts.scatter * counts.unit_factor
     covariance[np.ix_(known_rates, known_rates)] = weighted @ known_influence.T
+    return covariance
+
+
+def _covariance_of_independent_groups(counts: CellCounts, rates: Sequence[Rate]) -> Floats:
+    """The same where rows are independent: rates of one group only depend on each other.
+
+    Σ_cells (∂r_a)(∂r_b)·total for each pair of rates and each group.
+    """
+    n_groups = len(counts.groups)
+    influence: Floats = np.stack([own_influence(counts, each_rate) for each_rate in rates])
+    known_rates = np.asarray(np.isfinite(influence).all(axis=2))
+    influence = np.where(known_rates[:, :, None], influence, 0.0)
+    of_each_group = np.einsum("agc,bgc,gc->abg", influence, influence, counts.totals)
+    n_rates = len(rates)
+    by_rate_and_group = np.zeros((n_rates, n_groups, n_rates, n_groups))
+    groups = np.arange(n_groups)
+    by_rate_and_group[:, groups, :, groups] = of_each_group.transpose(2, 0, 1)
+    covariance: Floats = by_rate_and_group.reshape(n_rates * n_groups, -1)
+    unknown = ~known_rates.ravel()
+    covariance[unknown] = np.nan
+    covariance[:, unknown] = np.nan
     return covariance
 
 

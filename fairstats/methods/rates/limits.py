@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 import numpy as np
@@ -17,16 +17,18 @@ from scipy.special import ndtr, ndtri
 
 from fairstats.ground.checks import Floats
 from fairstats.ground.multiplicity import normal_quantile
-from fairstats.numerics.rates import score
+from fairstats.numerics.rates import score, score_limits
 from fairstats.numerics.rates.score import Contrast, Table
 
 #: Largest statistic that is looked for.
 _LARGEST_STATISTIC = 30.0
+#: Critical value → both limits.
+KnownLimits: TypeAlias = dict[float, tuple[float, float]]
 #: Contrast → limits by the score of one table.
 _LIMIT_FUNCTIONS: dict[Contrast, Callable[..., float]] = {
-    "ratio": score.ratio_limit,
-    "difference": score.difference_limit,
-    "odds_ratio": score.odds_ratio_limit,
+    "ratio": score_limits.ratio_limit,
+    "difference": score_limits.difference_limit,
+    "odds_ratio": score_limits.odds_ratio_limit,
 }
 
 
@@ -147,7 +149,8 @@ class Score(_LimitsByCriticalValue):
 
     `correction`, `continuity`: as in `score`; `scale` multiplies the statistic where the estimate
     lies above and below the null: of groups that share clusters the standard error if they were
-    independent over their own.
+    independent over their own; `known`: limits that were searched for together with those of other
+    pairs.
     """
 
     table: Table
@@ -155,9 +158,12 @@ class Score(_LimitsByCriticalValue):
     correction: bool
     continuity: bool = False
     scale: tuple[float, float] = (1.0, 1.0)
+    known: KnownLimits = field(default_factory=dict, compare=False)
 
     def limits(self, critical: float) -> tuple[float, float]:
         """Ends of {θ : |z(θ)| ≤ critical}."""
+        if critical in self.known:
+            return self.known[critical]
         return self.limit(critical, -1), self.limit(critical, 1)
 
     def limit(self, critical: float, side: int) -> float:

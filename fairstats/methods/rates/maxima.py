@@ -9,16 +9,17 @@ taken from there. Where exact tests are switched on (`numerics.rates.switch.need
 score's p-values and limits if these are near a decision (by Bonferroni's share of the error, so
 that nothing random decides); elsewhere the continuity correction widens limits where few cases are
 expected. Under weights or clusters as for single differences; those of a group that has too few
-units may be as large as 1.
+units may be as large as 1. `method="mee"` takes the score without its factor N/(N − 1), and no exact
+tests.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from typing import Any, ClassVar
+from typing import Any, ClassVar, overload
 
 import numpy as np
 import scipy
@@ -41,7 +42,8 @@ from fairstats.methods.rates.estimates import (
 )
 from fairstats.methods.rates.pair import Chosen, Refused, pair_method, too_few_units
 from fairstats.methods.rates.result import ComparisonResult, Inference, RateComparison
-from fairstats.numerics.rates.score import difference_limits_of, difference_score_statistic
+from fairstats.numerics.rates.score import difference_score_statistic
+from fairstats.numerics.rates.score_limits import difference_limits_of
 from fairstats.numerics.rates.switch import needed_cases, smallest_expected
 
 #: No critical value of a mean of proportions is looked for beyond this one.
@@ -56,6 +58,10 @@ _NEAR_DECISION = 4.0
 _NEAR_OF_EACH = 8.0
 #: Differences whose limits are searched for at once before the others are asked for theirs.
 _SEARCHED_TOGETHER = 512
+#: Names of the band's method: by default, and where the score without the factor N/(N − 1) is asked
+#: for, which has no exact tests.
+_BAND = "simultaneous band"
+_BAND_BY_MEE = "simultaneous band (mee)"
 _OPEN_UPWARDS = "A gap that is not known leaves the interval open up to 1."
 
 
@@ -71,6 +77,57 @@ class GapComponent:
     low: float
     high: float
     n: int
+
+
+class GapComponents(Sequence[GapComponent]):
+    """Differences by columns, each made into an object when it is asked for.
+
+    Of 500 groups there are 124,750, of which a reader wants the first few.
+    """
+
+    def __init__(self, columns: Mapping[str, Sequence[Any] | NDArray[Any]], order: Any) -> None:
+        self._columns = dict(columns)
+        self._order = np.asarray(order, dtype=np.intp)
+
+    def __len__(self) -> int:
+        """Number of differences."""
+        return int(self._order.size)
+
+    @overload
+    def __getitem__(self, place: int) -> GapComponent: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> tuple[GapComponent, ...]: ...
+
+    def __getitem__(self, place: int | slice) -> GapComponent | tuple[GapComponent, ...]:
+        """One difference, or several as a tuple."""
+        if isinstance(place, slice):
+            return tuple(self._make(self._order[place]))
+        (component,) = self._make(self._order[[place]])
+        return component
+
+    def __iter__(self) -> Iterator[GapComponent]:
+        """All of them, the largest first."""
+        return iter(self._make(self._order))
+
+    def __eq__(self, other: object) -> bool:
+        """Whether another sequence has the same differences in the same order."""
+        if not isinstance(other, (tuple, GapComponents)):
+            return NotImplemented
+        return tuple(self) == tuple(other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        """As a tuple's."""
+        return repr(tuple(self))
+
+    def _make(self, places: NDArray[np.intp]) -> list[GapComponent]:
+        chosen = {}
+        for name, column in self._columns.items():
+            chosen[name] = np.asarray(column)[places].tolist()
+        rows = zip(*chosen.values(), strict=True)
+        return [GapComponent(**dict(zip(chosen, row, strict=True))) for row in rows]
 
 
 @serialisable(eq=False)
@@ -89,12 +146,12 @@ class MaximumResult(ComparisonResult):
         c of the interval, of the law with all units' degrees of freedom. Under weights or clusters
         each difference has the quantile of its own law with the same error, which is larger where
         its two groups have few units.
-    components : tuple of GapComponent
+    components : sequence of GapComponent
         Every difference; the first attains the maximum.
     """
 
     critical_value: float = float("nan")
-    components: tuple[GapComponent, ...] = ()
+    components: Sequence[GapComponent] = ()
 
     scale: ClassVar[str] = "maximum"
     tails: ClassVar[dict[str, str]] = {
@@ -176,7 +233,8 @@ def largest_gap(counts: CellCounts, metric: Metric, settings: Inference) -> Maxi
     difference: the same tests, limits and verdict. Where others are unknown, nothing shows that the
     largest is small.
     """
-    settings = replace(settings, method="simultaneous band", comparisons="all")
+    by_mee = settings.method == "mee"
+    settings = replace(settings, method=_BAND_BY_MEE if by_mee else _BAND, comparisons="all")
     estimates = [estimate_rate(counts, RATES[method_name]) for method_name in metric.rates]
     lacking = _what_is_unknown(estimates)
     only_difference = _only_difference(estimates)
@@ -184,7 +242,7 @@ def largest_gap(counts: CellCounts, metric: Metric, settings: Inference) -> Maxi
         result = _size_of_difference(counts, metric, only_difference, settings, lacking)
         if result is not None:
             return result
-    band = _SimultaneousBand.of(counts, estimates)
+    band = _SimultaneousBand.of(counts, estimates, by_mee=by_mee)
     confidence_level = settings.confidence_level
     method_name = settings.method
     empty_comparison = RateComparison(metric=metric.name, n=counts.n)
@@ -241,7 +299,7 @@ def largest_gap(counts: CellCounts, metric: Metric, settings: Inference) -> Maxi
         counts=counts,
         words=metric.title,
         critical_value=critical_value,
-        components=tuple(components),
+        components=components,
     )
 
 
@@ -251,23 +309,25 @@ def _signed_differences(
     counts: CellCounts,
     lower_limits: Floats,
     upper_limits: Floats,
-) -> list[GapComponent]:
+) -> GapComponents:
     """Every difference with its simultaneous limits, the largest first."""
     rate_numbers, group_numbers, reference_numbers = band.terms.T
     rows = np.stack([rate_estimates.rows for rate_estimates in estimates])
     rows_of_both = rows[rate_numbers, group_numbers] + rows[rate_numbers, reference_numbers]
     order = np.argsort(-np.abs(band.difference), kind="stable")
-    columns = [
-        [estimates[rate_number].rate_of.name for rate_number in rate_numbers[order].tolist()],
-        [counts.groups[group_number] for group_number in group_numbers[order].tolist()],
-        [counts.groups[group_number] for group_number in reference_numbers[order].tolist()],
-        band.difference[order].tolist(),
-        band.std_error[order].tolist(),
-        lower_limits[order].tolist(),
-        upper_limits[order].tolist(),
-        rows_of_both[order].astype(np.int64).tolist(),
-    ]
-    return [GapComponent(*figures) for figures in zip(*columns, strict=True)]
+    rate_names = [rate_estimates.rate_of.name for rate_estimates in estimates]
+    groups = np.array(counts.groups, dtype=object)
+    columns = {
+        "rate": np.array(rate_names, dtype=object)[rate_numbers],
+        "group": groups[group_numbers],
+        "reference": groups[reference_numbers],
+        "estimate": band.difference,
+        "std_error": band.std_error,
+        "low": lower_limits,
+        "high": upper_limits,
+        "n": rows_of_both.astype(np.int64),
+    }
+    return GapComponents(columns, order)
 
 
 def _exact_level(band: _SimultaneousBand, confidence_level: float) -> float:
@@ -321,12 +381,15 @@ def _size_of_difference(
     """
     estimates, group_index, reference_index = only_difference
     confidence_level = settings.confidence_level
+    score_method = "mee" if settings.method == _BAND_BY_MEE else "score"
     chosen_method = pair_method(
-        estimates, group_index, reference_index, "difference", "score", n_resamples=0, rng=None
+        estimates, group_index, reference_index, "difference", score_method, n_resamples=0, rng=None
     )
     if isinstance(chosen_method, Refused):
         return None
-    exact_tests = exact_pair(estimates, group_index, reference_index, 1 - confidence_level)
+    exact_tests = None
+    if score_method == "score":
+        exact_tests = exact_pair(estimates, group_index, reference_index, 1 - confidence_level)
     levels = (confidence_level, 2 * confidence_level - 1)
     if exact_tests is None:
         decision = decide_by_method(chosen_method, "difference", settings, levels)
@@ -645,11 +708,12 @@ def _covariance_of_rates(
         rates_of_parts.append(
             [proportion.rate_of for proportion in rate_estimates.parts or (rate_estimates,)]
         )
+    all_rates = [each_rate for own_rates in rates_of_parts for each_rate in own_rates]
+    covariance = joint_covariance(counts, all_rates)
+    if len(all_rates) == len(estimates):
+        return covariance
     averaging_matrix = scipy.linalg.block_diag(
         *(np.full((1, len(own_rates)), 1 / len(own_rates)) for own_rates in rates_of_parts)
-    )
-    covariance = joint_covariance(
-        counts, [each_rate for own_rates in rates_of_parts for each_rate in own_rates]
     )
     return linear_covariance(np.kron(averaging_matrix, np.eye(len(counts.groups))), covariance)
 
@@ -663,7 +727,8 @@ class _SimultaneousBand:
     (parts, J, 4): (k, n) of both for each proportion that the rate is the mean of; `parts` of each
     term; `scale`, shape (2, parts, J): of the statistics, as in `Score`; `few`, shape (J,): whether
     rows are too few for limits; `small`, shape (J,): whether exact tests are switched on;
-    `corrected`, shape (J,): whether limits by the score have the continuity correction.
+    `corrected`, shape (J,): whether limits by the score have the continuity correction; `by_mee`:
+    whether the score is without the factor N/(N − 1), and no test exact.
     """
 
     terms: NDArray[np.intp]
@@ -678,9 +743,12 @@ class _SimultaneousBand:
     small: NDArray[np.bool_]
     corrected: NDArray[np.bool_]
     weighted: bool
+    by_mee: bool = False
 
     @classmethod
-    def of(cls, counts: CellCounts, estimates: Sequence[RateEstimates]) -> _SimultaneousBand:
+    def of(
+        cls, counts: CellCounts, estimates: Sequence[RateEstimates], *, by_mee: bool = False
+    ) -> _SimultaneousBand:
         """Every difference that is known."""
         n_groups = len(counts.groups)
         i, j = np.triu_indices(n_groups, 1)
@@ -749,6 +817,7 @@ class _SimultaneousBand:
             small=np.zeros(int(is_known.sum()), dtype=bool),
             corrected=np.zeros(int(is_known.sum()), dtype=bool),
             weighted=counts.weighted,
+            by_mee=by_mee,
         )
 
     def with_exact_terms(self, error: float) -> _SimultaneousBand:
@@ -764,7 +833,8 @@ class _SimultaneousBand:
             expected = smallest_expected(k, n, k_reference, n_reference)
             asked = (self.parts > part_index) & ~self.few
             needed = needed_cases(n.astype(np.int64), n_reference.astype(np.int64), error)
-            small_terms |= asked & (expected < needed)
+            if not self.by_mee:
+                small_terms |= asked & (expected < needed)
             corrected_terms |= asked & (expected < CORRECTED_BELOW)
         return replace(self, small=small_terms, corrected=corrected_terms)
 
@@ -794,7 +864,10 @@ class _SimultaneousBand:
                 statistic_scale[:, part_index, terms_used], 1e-3
             )
             lower_limits, upper_limits = difference_limits_of(
-                tables[terms_used], scaled_critical, is_corrected[terms_used]
+                tables[terms_used],
+                scaled_critical,
+                is_corrected[terms_used],
+                factor=not self.by_mee,
             )
             part_difference = k0 / n0 - k1 / n1
             squares_below[terms_used] += (part_difference - lower_limits) ** 2
@@ -862,7 +935,7 @@ class _SimultaneousBand:
         Of means where their limits end.
         """
         k0, n0, k1, n1 = self.tables[0].T
-        unscaled = difference_score_statistic(k0, n0, k1, n1, null)
+        unscaled = difference_score_statistic(k0, n0, k1, n1, null, correction=not self.by_mee)
         statistics = unscaled * np.where(unscaled < 0, self.scale[1, 0], self.scale[0, 0])
         mean_terms = np.flatnonzero((self.parts > 1) & ~self.few)
         if mean_terms.size:

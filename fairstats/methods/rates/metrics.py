@@ -77,7 +77,8 @@ def disparate_impact(
         Each other group against the reference; all pairs; or each group against all other rows
         together, of rows of equal weight.
     method : {None, "score", "koopman", "log", "delta", "bootstrap", "anytime", "anytime-exact"}
-        ``"score"``: Miettinen–Nurminen; ``"koopman"`` without the factor N/(N−1). ``"log"``:
+        ``"score"``: Miettinen–Nurminen; ``"koopman"`` without the factor N/(N−1) and without exact
+        tests. ``"log"``:
         T·exp(±z·√[(1−r₀)/k₀ + (1−r₁)/k₁]). ``"delta"``: Theorem 3.1, T ± z·T·√[…].
         ``"bootstrap"``: BCa on cell counts. Interval, tests and verdict are by one method.
         Default: score; the exact unconditional test, for all three, where fewer successes or
@@ -266,7 +267,8 @@ def conditional_accuracy(
         Each other group against the reference; all pairs; or each group against all other rows
         together, of rows of equal weight.
     method : {None, "score", "koopman", "log", "delta", "bootstrap", "anytime", "anytime-exact"}
-        ``"score"``: Miettinen–Nurminen; ``"koopman"`` without the factor N/(N−1). ``"log"``:
+        ``"score"``: Miettinen–Nurminen; ``"koopman"`` without the factor N/(N−1) and without exact
+        tests. ``"log"``:
         T·exp(±z·√[(1−r₀)/k₀ + (1−r₁)/k₁]). ``"delta"``: Theorem 3.1, T ± z·T·√[…].
         ``"bootstrap"``: BCa on cell counts. Interval, tests and verdict are by one method.
         Default: score; the exact unconditional test, for all three, where fewer successes or
@@ -446,7 +448,8 @@ def conditional_use_accuracy(
         Each other group against the reference; all pairs; or each group against all other rows
         together, of rows of equal weight.
     method : {None, "score", "koopman", "log", "delta", "bootstrap", "anytime", "anytime-exact"}
-        ``"score"``: Miettinen–Nurminen; ``"koopman"`` without the factor N/(N−1). ``"log"``:
+        ``"score"``: Miettinen–Nurminen; ``"koopman"`` without the factor N/(N−1) and without exact
+        tests. ``"log"``:
         T·exp(±z·√[(1−r₀)/k₀ + (1−r₁)/k₁]). ``"delta"``: Theorem 3.1, T ± z·T·√[…].
         ``"bootstrap"``: BCa on cell counts. Interval, tests and verdict are by one method.
         Default: score; the exact unconditional test, for all three, where fewer successes or
@@ -630,7 +633,8 @@ def demographic_parity_difference(
         Each other group against the reference; all pairs; or each group against all other rows
         together, of rows of equal weight.
     method : {None, "score", "delta", "mee", "bootstrap", "anytime", "anytime-exact"}
-        ``"score"``: Miettinen–Nurminen; ``"mee"`` without the factor N/(N−1). ``"delta"``: Wald.
+        ``"score"``: Miettinen–Nurminen; ``"mee"`` without the factor N/(N−1) and without exact
+        tests, of largest gaps, too. ``"delta"``: Wald.
         ``"bootstrap"``: BCa on cell counts. Interval, tests and verdict are by one method.
         Default: score; the exact unconditional test, for all three, where fewer successes or
         failures are expected than the score needs (125 in a group beside a far larger one, half of
@@ -810,7 +814,8 @@ def equal_opportunity_difference(
         Each other group against the reference; all pairs; or each group against all other rows
         together, of rows of equal weight.
     method : {None, "score", "delta", "mee", "bootstrap", "anytime", "anytime-exact"}
-        ``"score"``: Miettinen–Nurminen; ``"mee"`` without the factor N/(N−1). ``"delta"``: Wald.
+        ``"score"``: Miettinen–Nurminen; ``"mee"`` without the factor N/(N−1) and without exact
+        tests, of largest gaps, too. ``"delta"``: Wald.
         ``"bootstrap"``: BCa on cell counts. Interval, tests and verdict are by one method.
         Default: score; the exact unconditional test, for all three, where fewer successes or
         failures are expected than the score needs (125 in a group beside a far larger one, half of
@@ -987,7 +992,8 @@ def predictive_parity_difference(
         Each other group against the reference; all pairs; or each group against all other rows
         together, of rows of equal weight.
     method : {None, "score", "delta", "mee", "bootstrap", "anytime", "anytime-exact"}
-        ``"score"``: Miettinen–Nurminen; ``"mee"`` without the factor N/(N−1). ``"delta"``: Wald.
+        ``"score"``: Miettinen–Nurminen; ``"mee"`` without the factor N/(N−1) and without exact
+        tests, of largest gaps, too. ``"delta"``: Wald.
         ``"bootstrap"``: BCa on cell counts. Interval, tests and verdict are by one method.
         Default: score; the exact unconditional test, for all three, where fewer successes or
         failures are expected than the score needs (125 in a group beside a far larger one, half of
@@ -1326,7 +1332,8 @@ def equalized_odds_difference(
         Each other group against the reference; all pairs; or each group against all other rows
         together, of rows of equal weight.
     method : {None, "score", "delta", "mee", "bootstrap", "anytime", "anytime-exact"}
-        ``"score"``: Miettinen–Nurminen; ``"mee"`` without the factor N/(N−1). ``"delta"``: Wald.
+        ``"score"``: Miettinen–Nurminen; ``"mee"`` without the factor N/(N−1) and without exact
+        tests, of largest gaps, too. ``"delta"``: Wald.
         ``"bootstrap"``: BCa on cell counts. Interval, tests and verdict are by one method.
         Default: score; the exact unconditional test, for all three, where fewer successes or
         failures are expected than the score needs (125 in a group beside a far larger one, half of

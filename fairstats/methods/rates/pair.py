@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.random import Generator
 
 from fairstats.ground.errors import InputError
+from fairstats.ground.multiplicity import normal_quantile
 from fairstats.ground.verdict import Procedure, effective
 from fairstats.methods.rates.estimates import RateEstimates
 from fairstats.methods.rates.limits import (
     BcaDistribution,
     Fieller,
+    KnownLimits,
     LogRatio,
     Mover,
     PairMethod,
@@ -23,6 +26,7 @@ from fairstats.methods.rates.limits import (
     bca_distribution,
 )
 from fairstats.numerics.rates.score import Contrast, Table
+from fairstats.numerics.rates.score_limits import limits_of_tables
 
 #: Below this count in any of the four cells methods other than the score are warned of.
 SMALL_CELL = 5
@@ -37,6 +41,8 @@ POOR_UNITS = 20.0
 #: Rows that a group needs for the delta method, and cases of a part of a mean.
 DELTA_ROWS = 10
 DELTA_CASES = 3
+#: From so many pairs on their limits are searched for together.
+_SEARCHED_TOGETHER = 16
 #: What the name of a method says of designs with weights or clusters.
 _SATTERTHWAITE = " (Satterthwaite)"
 _EFFECTIVE_ROWS = " (effective rows)"
@@ -106,13 +112,14 @@ def pair_method(
     *,
     n_resamples: int,
     rng: Generator | None,
+    known_limits: KnownLimits | None = None,
 ) -> Chosen | Refused:
     """The method that was asked for, for one pair; never another one.
 
     Under clusters or unequal weights the score works with effective counts
     (`RateEstimates.effective`) and Student's t with the effective units of the smaller group less
     1; methods that are linear in the rates have Satterthwaite's. Both need enough units in both
-    groups (`too_few_units`).
+    groups (`too_few_units`). `known_limits`: of `limits_of_pairs`.
     """
     is_ratio = contrast == "ratio"
     is_uneven = estimates.uneven(i, j)
@@ -139,7 +146,6 @@ def pair_method(
     _check_design(estimates, method)
     degrees = estimates.contrast_degrees(i, j, contrast=contrast, linear=is_linear)
     proportions = estimates.parts or (estimates,)
-    estimate, std_error = estimates.contrast(i, j, contrast=contrast)
     if not is_linear:
         dependence = estimates.dependence(i, j, contrast=contrast)
         scores = []
@@ -151,6 +157,7 @@ def pair_method(
                     contrast,
                     method == "score",
                     scale=(dependence, dependence),
+                    known=known_limits or {},
                 )
             )
         if len(scores) == 1:
@@ -162,6 +169,7 @@ def pair_method(
         return Chosen(
             Mover(degrees, (first_part, second_part)), f"{method} (MOVER){suffix}", "", degrees
         )
+    estimate, std_error = estimates.contrast(i, j, contrast=contrast)
     if method == "bootstrap":
         method_name = "bootstrap (BCa)"
     empty_words = empty_cells(estimates, i, j)
@@ -204,6 +212,42 @@ def pair_method(
         method_name,
         note,
     )
+
+
+def limits_of_pairs(
+    estimates: RateEstimates,
+    pairs: Sequence[tuple[int, int]],
+    contrast: Contrast,
+    method: str,
+    levels: Sequence[float],
+) -> dict[tuple[int, int], KnownLimits]:
+    """Score limits of many pairs at once, at these levels of two-sided intervals.
+
+    Nothing where the pairs are few, or have laws of their own (weights, clusters, means).
+    """
+    plain = not (estimates.parts or estimates.smooth or estimates.weighted)
+    if len(pairs) < _SEARCHED_TOGETHER or not plain or method not in ("score", "koopman", "mee"):
+        return {}
+    successes, cases = estimates.effective
+    group, reference = np.array(pairs).T
+    known = (cases[group] > 0) & (cases[reference] > 0)
+    group = group[known]
+    reference = reference[known]
+    tables = np.column_stack(
+        [successes[group], cases[group], successes[reference], cases[reference]]
+    )
+    limits_by_pair: dict[tuple[int, int], KnownLimits] = {}
+    for pair in zip(group.tolist(), reference.tolist(), strict=True):
+        limits_by_pair[pair] = {}
+    for level in dict.fromkeys(levels):
+        critical = normal_quantile((1 + level) / 2, estimates.degrees_of_freedom)
+        if not 0 < critical < math.inf:
+            continue
+        lower, upper = limits_of_tables(tables, contrast, critical, method == "score")
+        ends = zip(lower.tolist(), upper.tolist(), strict=True)
+        for known_limits, (low, high) in zip(limits_by_pair.values(), ends, strict=True):
+            known_limits[critical] = (low, high)
+    return limits_by_pair
 
 
 def too_few_units(estimates: RateEstimates, i: int, j: int, *, linear: bool = False) -> str:

@@ -190,9 +190,7 @@ def as_family(
         if lacking and settings.method in ANYTIME_METHODS:
             ruled_comparisons.append(comparison)
             continue
-        ruled_comparisons.append(
-            replace(comparison._with_ruling(ruling), pvalue_adjusted=float(pvalue))
-        )
+        ruled_comparisons.append(comparison._with_ruling(ruling, pvalue_adjusted=float(pvalue)))
     return tuple(ruled_comparisons)
 
 

@@ -18,13 +18,10 @@ whole public call is 18 and 5 times slower with the other one). A test holds the
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
-from math import acos, copysign, cos, exp, inf, log, pi, sqrt
+from math import acos, copysign, cos, inf, pi, sqrt
 from typing import Any, Literal
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from fairstats.ground.checks import Floats
@@ -32,13 +29,9 @@ from fairstats.ground.checks import Floats
 LOG_SPAN = 60.0
 Table = tuple[float, float, float, float]
 Contrast = Literal["ratio", "difference", "odds_ratio"]
-#: Answers that are kept: many small groups beside one reference make few different tables.
-KEPT = 1 << 13
 #: Estimate and null value that differ by less cannot be told apart where the variance is 0: 1 −
 #: 1e-16 is 1.
 NOT_APART = 1e-14
-#: Fewer tables than this are faster one by one.
-_FEW_TABLES = 40
 
 
 def ratio_statistic(
@@ -180,100 +173,6 @@ def _standardise_distance(
     if variance <= 0:
         return 0.0 if abs(distance) < NOT_APART else copysign(inf, distance)
     return distance / sqrt(variance * total / (total - 1) if correction else variance)
-
-
-@functools.lru_cache(maxsize=KEPT)
-def ratio_limit(
-    table: Table,
-    critical: float,
-    correction: bool,
-    side: int,
-    continuity: bool = False,
-) -> float:
-    """Lower (side −1) or upper (side 1) end of {ratio : |z(ratio)| ≤ critical}; in [0, ∞]."""
-    k0, n0, k1, n1 = table
-    if (k1 if side > 0 else k0) == 0 or (correction and n0 + n1 <= 1):
-        return inf if side > 0 else 0.0
-    if k1 == 0:
-        center = LOG_SPAN
-    else:
-        center = -LOG_SPAN if k0 == 0 else log(k0 / n0) - log(k1 / n1)
-    ends = (-LOG_SPAN, center) if side < 0 else (center, LOG_SPAN)
-    return exp(
-        _find_root(
-            lambda x: ratio_statistic(table, exp(x), correction, continuity),
-            -side * critical,
-            *ends,
-        )
-    )
-
-
-@functools.lru_cache(maxsize=KEPT)
-def odds_ratio_limit(
-    table: Table,
-    critical: float,
-    correction: bool,
-    side: int,
-    continuity: bool = False,
-) -> float:
-    """Lower (side −1) or upper (side 1) end of {odds ratio : |z(odds ratio)| ≤ critical}; in
-    [0, ∞].
-    """
-    k0, n0, k1, n1 = table
-    above = k0 * (n1 - k1)
-    below = k1 * (n0 - k0)
-    if (below if side > 0 else above) <= 0:
-        return inf if side > 0 else 0.0
-    if below <= 0:
-        center = LOG_SPAN
-    else:
-        center = -LOG_SPAN if above <= 0 else log(above) - log(below)
-    ends = (-LOG_SPAN, center) if side < 0 else (center, LOG_SPAN)
-    return exp(
-        _find_root(
-            lambda x: odds_ratio_statistic(table, exp(x), correction, continuity),
-            -side * critical,
-            *ends,
-        )
-    )
-
-
-@functools.lru_cache(maxsize=KEPT)
-def difference_limit(
-    table: Table,
-    critical: float,
-    correction: bool,
-    continuity: bool,
-    side: int,
-) -> float:
-    """Lower (side −1) or upper (side 1) end of {difference : |z(difference)| ≤ critical}.
-
-    It lies within [−1, 1].
-    """
-    k0, n0, k1, n1 = table
-    center = k0 / n0 - k1 / n1
-    if side * difference_statistic(table, side, correction, continuity) >= -critical:
-        return float(side)
-    ends = (-1.0, center) if side < 0 else (center, 1.0)
-    return _find_root(
-        lambda d: difference_statistic(table, d, correction, continuity), -side * critical, *ends
-    )
-
-
-def _find_root(
-    statistic: Callable[[float], float],
-    target: float,
-    left: float,
-    right: float,
-) -> float:
-    """Where the decreasing statistic meets the target, between left and right."""
-
-    def distance(x: float) -> float:
-        return min(max(statistic(x), -1e6), 1e6) - target
-
-    if target == 0:
-        return right if distance(right) == 0 else left
-    return float(scipy.optimize.brentq(distance, left, right, xtol=1e-15, rtol=8.9e-16))
 
 
 def ratio_score_statistic(
@@ -439,54 +338,6 @@ def odds_ratio_score_statistic(
         z = (k0 - n0 * p0) * np.sqrt(spread)
     z = np.where((total == 0) | (total == n0 + n1), 0.0, z)
     return z * np.sqrt((n0 + n1 - 1) / (n0 + n1)) if correction else z
-
-
-def difference_limits_of(
-    tables: Floats, critical: ArrayLike, continuity: NDArray[np.bool_]
-) -> tuple[Floats, Floats]:
-    """Lower and upper limits of many tables at once: rows (k₀, n₀, k₁, n₁), shape (J, 4).
-
-    `critical`: one value, or of the lower and upper limits, shape (2, J).
-    """
-    at = np.broadcast_to(np.asarray(critical, dtype=np.float64), (2, len(tables)))
-    if len(tables) < _FEW_TABLES:
-        of_each = tables.tolist(), continuity.tolist()
-        below, above = (
-            np.array(
-                [
-                    difference_limit(tuple(t), z, True, c, side)
-                    for t, c, z in zip(*of_each, own_rates, strict=True)
-                ]
-            )
-            for side, own_rates in zip((-1, 1), at.tolist(), strict=True)
-        )
-        return below, above
-
-    def excess(
-        difference: Floats,
-        k0: Floats,
-        n0: Floats,
-        k1: Floats,
-        n1: Floats,
-        c: Floats,
-        target: Floats,
-    ) -> Floats:
-        z = difference_score_statistic(k0, n0, k1, n1, difference, continuity=c)
-        return np.clip(z, -1e6, 1e6) - target
-
-    from scipy.optimize.elementwise import find_root
-
-    def end(outer: float, target: Floats) -> Floats:
-        """Where the statistic meets the target between the estimate and the end of the range.
-
-        The end for nowhere.
-        """
-        k0, n0, k1, n1 = own_rates = tables.T
-        ends = k0 / n0 - k1 / n1, np.full(len(tables), outer)
-        found = find_root(excess, ends, args=(*own_rates, continuity, target))
-        return np.where(found.success, found.x, outer)
-
-    return end(-1.0, at[0]), end(1.0, -at[1])
 
 
 def _standardise_distances(

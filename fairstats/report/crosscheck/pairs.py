@@ -179,6 +179,7 @@ def largest_gap(result: MaximumResult, bench: Bench) -> Iterator[Check]:
         result.critical_value,
         counts.clustered,
         margin=result.settings.limit,
+        **({"method": "mee"} if result.settings.method.endswith("mee)") else {}),
         **design(counts),
     )
     for key in ("interval", "bounds"):

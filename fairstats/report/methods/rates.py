@@ -136,7 +136,11 @@ def _compute_metric(metric: Metric, inputs: AuditInput) -> Result:
     method = AUDIT_METHODS[audited.method]
     if metric.contrast == "ratio":
         method = audited.method
-    if of_scores or metric.contrast == "gap" or (method == "bootstrap" and not single_rates):
+    if (
+        of_scores
+        or (metric.contrast == "gap" and method != "mee")
+        or (method == "bootstrap" and not single_rates)
+    ):
         method = None
     n_resamples = _ABROCA_RESAMPLES if of_scores else _RESAMPLES
     if single_rates and audited.n_resamples:  # no bootstrap of cells
@@ -534,6 +538,13 @@ _INTERVALS = {
             "value of the largest |z|."
         ),
         cites=("hothorn",),
+    ),
+    "simultaneous band (mee)": Words(
+        text=(
+            "simultaneous band (mee): the same by the score without N/(N−1), and without exact "
+            "tests."
+        ),
+        cites=("hothorn", "mee"),
     ),
     "bootstrap and exchange of groups": Words(
         text=(

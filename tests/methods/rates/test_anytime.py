@@ -15,7 +15,8 @@ import pytest
 import fairstats as fs
 from fairstats.ground.errors import InsufficientEvidenceWarning
 from fairstats.numerics.rates.anytime import critical_value, exact_limits, mixture_pvalue
-from fairstats.numerics.rates.score import ratio_limit, ratio_statistic
+from fairstats.numerics.rates.score import ratio_statistic
+from fairstats.numerics.rates.score_limits import ratio_limit
 from tests.calibration.anytime import (
     Looks,
     pvalues,

@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 from scipy.stats import norm, t
 
 from fairstats.methods.rates.limits import Fieller, LogRatio, Mover, Score, Wald, Widest
-from fairstats.numerics.rates.score import difference_limit, ratio_limit
+from fairstats.numerics.rates.score_limits import difference_limit, ratio_limit
 
 CRITICAL = (0.3, 1.2816, 1.96, 3.0)
 #: Two parts of a mean of differences: tables (k₀, n₀, k₁, n₁) of different sizes.

@@ -5,6 +5,7 @@ enumeration for the coverage (test_calibration has more of it)."""
 
 from __future__ import annotations
 
+import json
 import warnings
 from itertools import combinations
 from typing import Any
@@ -17,15 +18,16 @@ from hypothesis import strategies as st
 from scipy.stats import norm, t
 
 import fairstats as fs
-from fairstats.ground.errors import DataWarning, InsufficientEvidenceWarning
+from fairstats.ground.errors import DataWarning, InputError, InsufficientEvidenceWarning
 from fairstats.ground.multiplicity import MaxZ
 from fairstats.ground.registry import RATES
+from fairstats.ground.serialise import decode
 from fairstats.methods.rates import maxima
 from fairstats.methods.rates.estimates import estimate_rate
 from fairstats.methods.rates.maxima import _SimultaneousBand
 from fairstats.methods.rates.pair import pair_method
-from fairstats.numerics.rates.score import difference_limit
-from tests.numerics.rates.score_arrays import difference_score_interval
+from fairstats.numerics.rates.score_limits import difference_limit
+from tests.numerics.rates.score_arrays import difference_score_interval, limit_by_search
 
 fairlearn = pytest.importorskip("fairlearn.metrics", reason="fairlearn is not installed")
 
@@ -514,3 +516,58 @@ def test_nothing_simulated_decides_whether_tests_are_exact(monkeypatch: pytest.M
     assert first == second
     assert first[0] == pytest.approx(0.05 / 6)
     assert 0 < len(first[1]) < 6
+
+
+# ---------------------------------------------------------------- without exact tests
+
+
+def test_a_gap_by_mee_has_limits_of_single_differences_and_no_exact_test() -> None:
+    """Witness: each pair's score interval without the factor, by `brentq` of its statistic, at the
+    critical value of the band; groups of eight have exact tests by default.
+    """
+    counts = {"a": (300, 200), "b": (220, 280), "c": (260, 240)}
+    few = {**counts, "d": (7, 1)}
+    assert fs.demographic_parity_difference(counts=few, agg="max").comparisons[0].procedure.exact
+    result = fs.demographic_parity_difference(counts=few, agg="max", method="mee")
+    assert result.method == "simultaneous band (mee)"
+    assert not result.comparisons[0].procedure.exact
+    large = fs.demographic_parity_difference(counts=counts, agg="max", method="mee")
+    for component in large.components:
+        sides = [counts[name] for name in (component.group, component.reference)]
+        (k, misses), (k0, misses0) = sides
+        table = (float(k), float(k + misses), float(k0), float(k0 + misses0))
+        low, high = (
+            limit_by_search(table, "difference", large.critical_value, side, correction=False)
+            for side in (-1, 1)
+        )
+        assert (component.low, component.high) == pytest.approx((low, high), abs=1e-9)
+
+
+def test_a_gap_of_two_groups_by_mee_is_their_difference_by_mee() -> None:
+    counts = {"big": (2500, 2500), "small": (5, 13)}
+    (difference,) = fs.demographic_parity_difference(counts=counts, method="mee").comparisons
+    (gap,) = fs.demographic_parity_difference(counts=counts, method="mee", agg="max").comparisons
+    low, high = difference.confidence_interval
+    assert gap.pvalue == difference.pvalue
+    assert tuple(gap.confidence_interval) == pytest.approx(
+        (max(low, -high, 0.0), max(abs(low), abs(high)))
+    )
+    assert not gap.procedure.exact
+
+
+def test_components_are_a_sequence() -> None:
+    """Made one by one when asked for, equal to those of a file."""
+    result = fs.demographic_parity_difference(
+        counts={"a": (30, 20), "b": (22, 28), "c": (26, 24)}, agg="max"
+    )
+    components = result.components
+    assert components[-1] == list(components)[-1]
+    assert components[:2] == tuple(components)[:2]
+    read = decode(json.loads(json.dumps(result.to_dict())))
+    assert isinstance(read.components, tuple)
+    assert components == read.components
+    assert repr(components) == repr(read.components)
+    damaged_file = result.to_dict()
+    damaged_file["components"] = [1, 2]
+    with pytest.raises(InputError, match="components"):
+        decode(damaged_file)

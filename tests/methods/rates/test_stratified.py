@@ -15,7 +15,7 @@ from scipy.stats import norm
 from statsmodels.stats.contingency_tables import StratifiedTable
 
 import fairstats as fs
-from fairstats.numerics.rates.score import ratio_limit
+from fairstats.numerics.rates.score_limits import ratio_limit
 from fairstats.numerics.rates.strata import Strata, guarded_statistic, score_limit, score_statistic
 
 #: stratum → (k₀, n₀, k₁, n₁): group a against reference b.

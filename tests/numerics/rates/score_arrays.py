@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+from scipy.optimize import brentq
 
-from fairstats.numerics.rates.score import difference_limit, ratio_limit
+from fairstats.numerics.rates.score import Table, score_statistic
+from fairstats.numerics.rates.score_limits import difference_limit, ratio_limit
 
 
 def ratio_limits(table: Any, critical: float, correction: bool) -> tuple[float, float]:
@@ -49,3 +52,27 @@ def difference_score_interval(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Ends of {difference : |z(difference)| ≤ critical}, arrays of the shape of the tables."""
     return _of_every_table(difference_limits, (k0, n0, k1, n1), critical, correction)
+
+
+def limit_by_search(
+    table: Table, contrast: Any, critical: float, side: int, *, correction: bool = True
+) -> float:
+    """An end of {contrast : |z(contrast)| ≤ critical} by SciPy's root finder; of ratios between
+    e^−60 and e^60, and 0 or ∞ beyond.
+    """
+    if contrast == "difference":
+        scale: Callable[[float], float] = float
+        ends = [-1.0, 1.0]
+        outside = [-1.0, 1.0]
+    else:
+        scale = math.exp
+        ends = [-60.0, 60.0]
+        outside = [0.0, math.inf]
+
+    def excess(x: float) -> float:
+        z = score_statistic(table, contrast, scale(x), correction)
+        return min(max(z, -1e6), 1e6) + side * critical
+
+    if excess(ends[0]) * excess(ends[1]) >= 0:
+        return outside[side > 0]
+    return scale(brentq(excess, *ends, xtol=1e-15, rtol=8.9e-16))

@@ -15,13 +15,17 @@ from statsmodels.stats.proportion import confint_proportions_2indep, proportion_
 import fairstats as fs
 from fairstats.ground.errors import InputError
 from fairstats.numerics.rates.score import (
-    difference_limit,
     difference_score_statistic,
     odds_ratio_score_statistic,
     odds_ratio_statistic,
-    ratio_limit,
     ratio_score_statistic,
 )
+from fairstats.numerics.rates.score_limits import (
+    difference_limit,
+    odds_ratio_limit,
+    ratio_limit,
+)
+from tests.numerics.rates.score_arrays import limit_by_search
 
 STATISTICS: dict[str, Any] = {
     "ratio": ratio_score_statistic,
@@ -67,16 +71,25 @@ def test_score_limits_are_where_the_test_begins_to_reject(contrast: Any, level: 
 
 
 def test_score_limits_are_those_of_single_tables() -> None:
-    """Witness: the search by `brentq` that a public call uses for one table."""
+    """Witness of both: the statistic, which shares nothing with their equation, inverted by
+    SciPy's `brentq`.
+    """
     z = float(norm.ppf(0.975))
     tables = ALL[:, ::301]
-    for contrast, limit in (("ratio", ratio_limit), ("difference", difference_limit)):
+    limits: dict[str, Any] = {
+        "ratio": ratio_limit,
+        "difference": difference_limit,
+        "odds_ratio": odds_ratio_limit,
+    }
+    for contrast, limit in limits.items():
         low, high = fs.rates.contrast_interval(*tables, contrast=contrast)  # type: ignore[arg-type]
         for place, table in enumerate(tables.T.tolist()):
+            counts = tuple(map(float, table))
             for found, side in ((low, -1), (high, 1)):
-                known: dict[str, Any] = {"continuity": False, "side": side}
-                wanted = limit(tuple(map(float, table)), z, True, **known)
-                assert found[place] == pytest.approx(wanted, rel=1e-9, abs=1e-9)
+                of_one = limit(counts, z, True, continuity=False, side=side)
+                assert found[place] == pytest.approx(of_one, rel=1e-12, abs=1e-12)
+                wanted = limit_by_search(counts, contrast, z, side)
+                assert of_one == pytest.approx(wanted, rel=1e-9, abs=1e-9)
 
 
 def test_ratios_are_those_of_statsmodels() -> None:

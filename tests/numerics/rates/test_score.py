@@ -20,13 +20,12 @@ from statsmodels.stats.proportion import confint_proportions_2indep
 
 import fairstats as fs
 from fairstats.numerics.rates.score import (
-    difference_limits_of,
     difference_score_statistic,
     difference_statistic,
-    ratio_limit,
     ratio_score_statistic,
     ratio_statistic,
 )
+from fairstats.numerics.rates.score_limits import difference_limits_of, ratio_limit
 from tests.numerics.rates.score_arrays import (
     difference_limits,
     difference_score_interval,

@@ -52,6 +52,7 @@ def adverse_impact(
     threshold: float = 0.8,
     confidence_level: float = 0.95,
     adjust: str = "holm",
+    method: Literal["score", "koopman"] | None = None,
     pos_label: Any = None,
     label_values: Any = None,
     missing: Literal["drop", "raise"] = "drop",
@@ -96,6 +97,10 @@ def adverse_impact(
     threshold, confidence_level, adjust, pos_label, label_values
         As in `disparate_impact` (four fifths); `pos_label` and `label_values` also mappings from
         step. Several labels that count as not selected are named with their people in the notes.
+    method : {None, "score", "koopman"}
+        Default: score, and exact tests where few people are expected. ``"koopman"``: the score
+        without the factor N/(N − 1) and without exact tests, for hundreds of groups, whose family
+        needs them in groups of thousands of people.
     missing : {"drop", "raise"}, default "drop"
         People without a category are in no rate; worst-case bounds with intervals say what they
         could change.
@@ -152,9 +157,15 @@ def adverse_impact(
     """
     check_choice("template", template, ("ugesp", "ll144"))
     check_choice("measure", measure, (None, "selection", "scoring"))
+    check_choice("method", method, (None, "score", "koopman"))
     settings = make_settings(
         "ratio",
-        RateArguments(threshold=threshold, confidence_level=confidence_level, adjust=adjust),
+        RateArguments(
+            threshold=threshold,
+            confidence_level=confidence_level,
+            adjust=adjust,
+            method=method,
+        ),
     )
     least_share_checked = check_number(
         "least_share",

@@ -503,3 +503,16 @@ def test_the_function_of_r(people: pd.DataFrame) -> None:
     np.testing.assert_allclose(both["ci_low"], both["ci_low_r"].astype(float), rtol=0.02)
     judged = both[both["metric"] == "adverse_impact"]
     assert (judged["verdict"] == judged["verdict_r"]).all()
+
+
+def test_koopman_has_no_exact_test() -> None:
+    """Witness: the same table by `disparate_impact`."""
+    data = {"men": (15, 10), "women": (2, 8)}
+    result = fs.adverse_impact(data, method="koopman")
+    row = result.to_frame().iloc[0]
+    (same,) = fs.disparate_impact(counts=data, reference="men", method="koopman").comparisons
+    assert row["ci_low"] == pytest.approx(same.confidence_interval.low)
+    exact = fs.adverse_impact(data).to_frame().iloc[0]
+    assert exact["ci_low"] != pytest.approx(row["ci_low"])
+    with pytest.raises(fs.InputError, match="method"):
+        fs.adverse_impact(data, method="delta")  # type: ignore[arg-type]
