@@ -6,7 +6,7 @@ Intervals, bounds, tests and verdicts of any metric of the registry.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias, TypeVar
 
@@ -34,6 +34,7 @@ from fairstats.methods.rates.estimates import (
     spread_of_terms,
 )
 from fairstats.methods.rates.maxima import MaximumResult, largest_gap
+from fairstats.methods.rates.overall import Everybody, ExactPairOfAll, check_overall
 from fairstats.methods.rates.pair import Refused, pair_method
 from fairstats.methods.rates.result import (
     ANYTIME_METHODS,
@@ -46,11 +47,13 @@ from fairstats.methods.rates.result import (
     warned,
 )
 from fairstats.methods.rates.setup import (
+    POOLED,
     RateArguments,
     beside_rest,
     check_groups,
     count_tables,
     make_settings,
+    without_idle_weights,
 )
 from fairstats.methods.rates.stratified import adjusted, check_adjustable
 from fairstats.numerics.rates.score import Contrast
@@ -98,16 +101,24 @@ def compare_metric(
     comparisons beside it.
     """
     check_groups(table.groups)
-    table = table.without_even_weights()
+    table = without_idle_weights(table, settings.comparisons)
     if strata is not None:
         check_adjustable(metric)
     if metric.contrast == "gap":
         check_watchable(metric, table, settings, reference)
         return warned(largest_gap(table, metric, settings), metric.name)
-    if settings.comparisons == "rest":
+    if settings.comparisons == "overall":
+        check_overall(metric)
+    everybody: list[Everybody] = []
+    if settings.comparisons == "overall":
+        everybody = [Everybody.of(table, RATES[rate_name]) for rate_name in metric.rates]
+    if settings.comparisons in POOLED:
         table = beside_rest(table)
-    estimates = [estimate_rate(table, RATES[rate_name]) for rate_name in metric.rates]
-    result = compare_estimates(metric, table, estimates, settings, reference, rng)
+    compared_table = table.without_even_weights()
+    estimates = [estimate_rate(compared_table, RATES[rate_name]) for rate_name in metric.rates]
+    result = compare_estimates(
+        metric, table, estimates, settings, reference, rng, everybody=everybody
+    )
     if strata is None:
         return result
     with_strata: RatioResult | DifferenceResult = adjusted(result, metric, strata)
@@ -122,8 +133,12 @@ def compare_estimates(
     settings: Inference,
     reference: Hashable | None,
     rng: Any = None,
+    *,
+    everybody: Sequence[Everybody] = (),
 ) -> _Compared:
     """Compare estimated rates, those of one metric in one family.
+
+    `everybody`: of each rate, where groups are compared with all rows.
 
     The reference counts as chosen by the data where it is "highest", or the settings have that
     rule.
@@ -176,18 +191,24 @@ def compare_estimates(
     )
     named_estimates = zip(metric.row_names, estimates, strict=True)
     compared = []
-    for row_name, rate_estimates in named_estimates:
+    for place, (row_name, rate_estimates) in enumerate(named_estimates):
+        of_all = everybody[place] if everybody else None
         for pair in pairs_shown:
-            compared.append(family_options.compare(rate_estimates, pair, row_name))
+            compared.append(family_options.compare(rate_estimates, pair, row_name, of_all))
     n_sides = 2 if settings.alternative == "two-sided" else 1
     if chosen_by_data:
-        of_all = []
+        pvalues_of_all = []
         for comparison, _ in compared:
-            of_all.append(pvalue_of_all(comparison.pvalue, n_sides, n_comparisons, joint_law))
+            pvalues_of_all.append(
+                pvalue_of_all(comparison.pvalue, n_sides, n_comparisons, joint_law)
+            )
     else:
-        of_all = None
+        pvalues_of_all = None
     comparisons = as_family(
-        compared, settings, chosen_among=n_comparisons if chosen_by_data else 0, of_all=of_all
+        compared,
+        settings,
+        chosen_among=n_comparisons if chosen_by_data else 0,
+        of_all=pvalues_of_all,
     )
     result_fields = (
         metric.name,
@@ -285,8 +306,12 @@ class _FamilyOptions:
         estimates: RateEstimates,
         pair: tuple[int, int],
         metric: str,
+        everybody: Everybody | None = None,
     ) -> tuple[RateComparison, Evidence]:
-        """One pair, and the evidence of its verdict."""
+        """One pair, and the evidence of its verdict.
+
+        With `everybody` the second of the pair is all others, and the first is compared with all.
+        """
         i, j = pair
         contrast = self.contrast
         settings = self.settings
@@ -294,6 +319,10 @@ class _FamilyOptions:
         empty_comparison = RateComparison._before_evidence(
             metric, settings, pair, estimates.groups, estimates.rate, estimates.rows
         )
+        beside_everybody = empty_comparison
+        if everybody is not None:
+            beside_everybody = everybody.beside(empty_comparison, i, contrast)
+            empty_comparison = replace(beside_everybody, estimate=math.nan, std_error=math.nan)
         if without := without_cases(estimates, pair):
             return replace(empty_comparison, note=without), Evidence()
         if undefined := _without_ratio(estimates, pair, contrast):
@@ -305,7 +334,11 @@ class _FamilyOptions:
                 confidence_interval=unbounded,
                 bounds=unbounded,
             ), Evidence()
-        estimate, std_error = estimates.contrast(i, j, contrast=contrast)
+        if everybody is None:
+            estimate, std_error = estimates.contrast(i, j, contrast=contrast)
+        else:
+            estimate = beside_everybody.estimate
+            std_error = beside_everybody.std_error
         if settings.method in ANYTIME_METHODS:
             comparison = replace(empty_comparison, estimate=estimate, std_error=std_error)
             watched = decide_at_every_look(
@@ -316,7 +349,14 @@ class _FamilyOptions:
             return _with_decision(comparison, watched), watched.evidence
         n_resamples = settings.n_resamples
         chosen_method = pair_method(
-            estimates, i, j, contrast, settings.method, n_resamples=n_resamples, rng=self.rng
+            estimates,
+            i,
+            j,
+            contrast,
+            settings.method,
+            n_resamples=n_resamples,
+            rng=self.rng,
+            shares_of_all=everybody.shares_of(i) if everybody else (),
         )
         comparison = replace(
             empty_comparison,
@@ -331,6 +371,9 @@ class _FamilyOptions:
             exact_tests = exact_pair(estimates, i, j, self.error)
         else:
             exact_tests = None
+        if exact_tests is not None and everybody is not None:
+            (share,) = everybody.shares_of(i)
+            exact_tests = ExactPairOfAll(*exact_tests.table, share=share)
         if exact_tests is None:
             bounded = not estimates.smooth
             decision = decide_by_method(

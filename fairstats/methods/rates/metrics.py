@@ -20,6 +20,7 @@ from fairstats.methods.rates.numbers.bootstrap import (
     name_of_metric,
     takes_rows,
 )
+from fairstats.methods.rates.overall import check_overall
 from fairstats.methods.rates.result import (
     ANYTIME_METHODS,
     DifferenceResult,
@@ -34,7 +35,7 @@ def disparate_impact(
     sensitive_features: Any = None,
     counts: Any = None,
     reference: Hashable | None = None,
-    comparisons: Literal["reference", "all", "rest"] = "reference",
+    comparisons: Literal["reference", "all", "rest", "overall"] = "reference",
     method: Literal["score", "koopman", "log", "delta", "bootstrap", "anytime", "anytime-exact"]
     | None = None,
     threshold: float = 0.8,
@@ -73,9 +74,10 @@ def disparate_impact(
         takes the group with the highest rate and makes the intervals simultaneous over all pairs:
         coverage is at least nominal; p-values of equality by the same law, those of verdicts by
         Bonferroni over all pairs.
-    comparisons : {"reference", "all", "rest"}, default "reference"
-        Each other group against the reference; all pairs; or each group against all other rows
-        together, of rows of equal weight.
+    comparisons : {"reference", "all", "rest", "overall"}, default "reference"
+        Each other group against the reference; all pairs; each group against all other rows
+        together; or against all rows, its own among them, with the groups' shares held fixed.
+        The last two see weights that differ between groups.
     method : {None, "score", "koopman", "log", "delta", "bootstrap", "anytime", "anytime-exact"}
         ``"score"``: Miettinen–Nurminen; ``"koopman"`` without the factor N/(N−1). ``"log"``:
         T·exp(±z·√[(1−r₀)/k₀ + (1−r₁)/k₁]). ``"delta"``: Theorem 3.1, T ± z·T·√[…].
@@ -223,7 +225,7 @@ def conditional_accuracy(
     sensitive_features: Any = None,
     counts: Any = None,
     reference: Hashable | None = None,
-    comparisons: Literal["reference", "all", "rest"] = "reference",
+    comparisons: Literal["reference", "all", "rest", "overall"] = "reference",
     method: Literal["score", "koopman", "log", "delta", "bootstrap", "anytime", "anytime-exact"]
     | None = None,
     threshold: float = 0.8,
@@ -262,9 +264,10 @@ def conditional_accuracy(
         takes the group with the highest rate and makes the intervals simultaneous over all pairs:
         coverage is at least nominal; p-values of equality by the same law, those of verdicts by
         Bonferroni over all pairs.
-    comparisons : {"reference", "all", "rest"}, default "reference"
-        Each other group against the reference; all pairs; or each group against all other rows
-        together, of rows of equal weight.
+    comparisons : {"reference", "all", "rest", "overall"}, default "reference"
+        Each other group against the reference; all pairs; each group against all other rows
+        together; or against all rows, its own among them, with the groups' shares held fixed.
+        The last two see weights that differ between groups.
     method : {None, "score", "koopman", "log", "delta", "bootstrap", "anytime", "anytime-exact"}
         ``"score"``: Miettinen–Nurminen; ``"koopman"`` without the factor N/(N−1). ``"log"``:
         T·exp(±z·√[(1−r₀)/k₀ + (1−r₁)/k₁]). ``"delta"``: Theorem 3.1, T ± z·T·√[…].
@@ -403,7 +406,7 @@ def conditional_use_accuracy(
     sensitive_features: Any = None,
     counts: Any = None,
     reference: Hashable | None = None,
-    comparisons: Literal["reference", "all", "rest"] = "reference",
+    comparisons: Literal["reference", "all", "rest", "overall"] = "reference",
     method: Literal["score", "koopman", "log", "delta", "bootstrap", "anytime", "anytime-exact"]
     | None = None,
     threshold: float = 0.8,
@@ -442,9 +445,10 @@ def conditional_use_accuracy(
         takes the group with the highest rate and makes the intervals simultaneous over all pairs:
         coverage is at least nominal; p-values of equality by the same law, those of verdicts by
         Bonferroni over all pairs.
-    comparisons : {"reference", "all", "rest"}, default "reference"
-        Each other group against the reference; all pairs; or each group against all other rows
-        together, of rows of equal weight.
+    comparisons : {"reference", "all", "rest", "overall"}, default "reference"
+        Each other group against the reference; all pairs; each group against all other rows
+        together; or against all rows, its own among them, with the groups' shares held fixed.
+        The last two see weights that differ between groups.
     method : {None, "score", "koopman", "log", "delta", "bootstrap", "anytime", "anytime-exact"}
         ``"score"``: Miettinen–Nurminen; ``"koopman"`` without the factor N/(N−1). ``"log"``:
         T·exp(±z·√[(1−r₀)/k₀ + (1−r₁)/k₁]). ``"delta"``: Theorem 3.1, T ± z·T·√[…].
@@ -583,7 +587,7 @@ def demographic_parity_difference(
     agg: Literal["max"] | None = None,
     counts: Any = None,
     reference: Hashable | None = None,
-    comparisons: Literal["reference", "all", "rest"] = "reference",
+    comparisons: Literal["reference", "all", "rest", "overall"] = "reference",
     method: Literal["score", "delta", "mee", "bootstrap", "anytime", "anytime-exact"] | None = None,
     margin: float = 0.1,
     alternative: Literal["two-sided", "less", "greater"] = "two-sided",
@@ -626,9 +630,10 @@ def demographic_parity_difference(
         takes the group with the highest rate and makes the intervals simultaneous over all pairs:
         coverage is at least nominal; p-values of equality by the same law, those of verdicts by
         Bonferroni over all pairs.
-    comparisons : {"reference", "all", "rest"}, default "reference"
-        Each other group against the reference; all pairs; or each group against all other rows
-        together, of rows of equal weight.
+    comparisons : {"reference", "all", "rest", "overall"}, default "reference"
+        Each other group against the reference; all pairs; each group against all other rows
+        together; or against all rows, its own among them, with the groups' shares held fixed.
+        The last two see weights that differ between groups.
     method : {None, "score", "delta", "mee", "bootstrap", "anytime", "anytime-exact"}
         ``"score"``: Miettinen–Nurminen; ``"mee"`` without the factor N/(N−1). ``"delta"``: Wald.
         ``"bootstrap"``: BCa on cell counts. Interval, tests and verdict are by one method.
@@ -765,7 +770,7 @@ def equal_opportunity_difference(
     agg: Literal["max"] | None = None,
     counts: Any = None,
     reference: Hashable | None = None,
-    comparisons: Literal["reference", "all", "rest"] = "reference",
+    comparisons: Literal["reference", "all", "rest", "overall"] = "reference",
     method: Literal["score", "delta", "mee", "bootstrap", "anytime", "anytime-exact"] | None = None,
     margin: float = 0.1,
     alternative: Literal["two-sided", "less", "greater"] = "two-sided",
@@ -806,9 +811,10 @@ def equal_opportunity_difference(
         takes the group with the highest rate and makes the intervals simultaneous over all pairs:
         coverage is at least nominal; p-values of equality by the same law, those of verdicts by
         Bonferroni over all pairs.
-    comparisons : {"reference", "all", "rest"}, default "reference"
-        Each other group against the reference; all pairs; or each group against all other rows
-        together, of rows of equal weight.
+    comparisons : {"reference", "all", "rest", "overall"}, default "reference"
+        Each other group against the reference; all pairs; each group against all other rows
+        together; or against all rows, its own among them, with the groups' shares held fixed.
+        The last two see weights that differ between groups.
     method : {None, "score", "delta", "mee", "bootstrap", "anytime", "anytime-exact"}
         ``"score"``: Miettinen–Nurminen; ``"mee"`` without the factor N/(N−1). ``"delta"``: Wald.
         ``"bootstrap"``: BCa on cell counts. Interval, tests and verdict are by one method.
@@ -943,7 +949,7 @@ def predictive_parity_difference(
     agg: Literal["max"] | None = None,
     counts: Any = None,
     reference: Hashable | None = None,
-    comparisons: Literal["reference", "all", "rest"] = "reference",
+    comparisons: Literal["reference", "all", "rest", "overall"] = "reference",
     method: Literal["score", "delta", "mee", "bootstrap", "anytime", "anytime-exact"] | None = None,
     margin: float = 0.1,
     alternative: Literal["two-sided", "less", "greater"] = "two-sided",
@@ -983,9 +989,10 @@ def predictive_parity_difference(
         takes the group with the highest rate and makes the intervals simultaneous over all pairs:
         coverage is at least nominal; p-values of equality by the same law, those of verdicts by
         Bonferroni over all pairs.
-    comparisons : {"reference", "all", "rest"}, default "reference"
-        Each other group against the reference; all pairs; or each group against all other rows
-        together, of rows of equal weight.
+    comparisons : {"reference", "all", "rest", "overall"}, default "reference"
+        Each other group against the reference; all pairs; each group against all other rows
+        together; or against all rows, its own among them, with the groups' shares held fixed.
+        The last two see weights that differ between groups.
     method : {None, "score", "delta", "mee", "bootstrap", "anytime", "anytime-exact"}
         ``"score"``: Miettinen–Nurminen; ``"mee"`` without the factor N/(N−1). ``"delta"``: Wald.
         ``"bootstrap"``: BCa on cell counts. Interval, tests and verdict are by one method.
@@ -1120,7 +1127,7 @@ def average_odds_difference(
     agg: Literal["max"] | None = None,
     counts: Any = None,
     reference: Hashable | None = None,
-    comparisons: Literal["reference", "all", "rest"] = "reference",
+    comparisons: Literal["reference", "all", "rest", "overall"] = "reference",
     method: Literal["score", "delta", "mee", "bootstrap", "anytime", "anytime-exact"] | None = None,
     margin: float = 0.1,
     alternative: Literal["two-sided", "less", "greater"] = "two-sided",
@@ -1158,9 +1165,10 @@ def average_odds_difference(
         takes the group with the highest rate and makes the intervals simultaneous over all pairs:
         coverage is at least nominal; p-values of equality by the same law, those of verdicts by
         Bonferroni over all pairs.
-    comparisons : {"reference", "all", "rest"}, default "reference"
-        Each other group against the reference; all pairs; or each group against all other rows
-        together, of rows of equal weight.
+    comparisons : {"reference", "all", "rest", "overall"}, default "reference"
+        Each other group against the reference; all pairs; each group against all other rows
+        together; or against all rows, its own among them, with the groups' shares held fixed.
+        The last two see weights that differ between groups.
     method : {None, "delta", "score", "mee", "anytime"}
         ``"delta"``: the delta method, closed because AOD is linear in the rates. ``"score"``:
         MOVER from the score intervals of the two differences [2]_. Default: score.
@@ -1284,7 +1292,7 @@ def equalized_odds_difference(
     agg: Literal["max"] | None = None,
     counts: Any = None,
     reference: Hashable | None = None,
-    comparisons: Literal["reference", "all", "rest"] = "reference",
+    comparisons: Literal["reference", "all", "rest", "overall"] = "reference",
     method: Literal["score", "delta", "mee", "bootstrap", "anytime", "anytime-exact"] | None = None,
     margin: float = 0.1,
     alternative: Literal["two-sided", "less", "greater"] = "two-sided",
@@ -1322,9 +1330,10 @@ def equalized_odds_difference(
         takes the group with the highest rate and makes the intervals simultaneous over all pairs:
         coverage is at least nominal; p-values of equality by the same law, those of verdicts by
         Bonferroni over all pairs.
-    comparisons : {"reference", "all", "rest"}, default "reference"
-        Each other group against the reference; all pairs; or each group against all other rows
-        together, of rows of equal weight.
+    comparisons : {"reference", "all", "rest", "overall"}, default "reference"
+        Each other group against the reference; all pairs; each group against all other rows
+        together; or against all rows, its own among them, with the groups' shares held fixed.
+        The last two see weights that differ between groups.
     method : {None, "score", "delta", "mee", "bootstrap", "anytime", "anytime-exact"}
         ``"score"``: Miettinen–Nurminen; ``"mee"`` without the factor N/(N−1). ``"delta"``: Wald.
         ``"bootstrap"``: BCa on cell counts. Interval, tests and verdict are by one method.
@@ -1468,7 +1477,7 @@ def group_metric(
     sensitive_features: Any = None,
     counts: Any = None,
     reference: Hashable | None = None,
-    comparisons: Literal["reference", "all", "rest"] = "reference",
+    comparisons: Literal["reference", "all", "rest", "overall"] = "reference",
     alternative: Literal["two-sided", "less", "greater"] = "two-sided",
     confidence_level: float = 0.95,
     simultaneous: Literal["bonferroni", "max-z"] | None = None,
@@ -1529,9 +1538,10 @@ def group_metric(
         takes the group with the highest rate and makes the intervals simultaneous over all pairs:
         coverage is at least nominal; p-values of equality by the same law, those of verdicts by
         Bonferroni over all pairs.
-    comparisons : {"reference", "all", "rest"}, default "reference"
-        Each other group against the reference; all pairs; or each group against all other rows
-        together, of rows of equal weight.
+    comparisons : {"reference", "all", "rest", "overall"}, default "reference"
+        Each other group against the reference; all pairs; each group against all other rows
+        together; or against all rows, its own among them, with the groups' shares held fixed.
+        The last two see weights that differ between groups.
     alternative : {"two-sided", "less", "greater"}, default "two-sided"
         As in `disparate_impact` for ratios and in `demographic_parity_difference` for differences.
     confidence_level : float, default 0.95
@@ -1762,8 +1772,10 @@ def group_metric(
         chosen_metric.contrast, arguments, any_margin=True, rest=not is_gap
     )
     if callable(metric):
+        if settings.comparisons == "overall":
+            check_overall(chosen_metric)
         if settings.comparisons == "rest":
-            count_table = setup.beside_rest(count_table.without_even_weights())
+            count_table = setup.beside_rest(count_table)
         estimates = estimate_smooth(count_table, registry.Rate(rate_name, rate_name, ""), metric)
         return compare_estimates(chosen_metric, count_table, [estimates], settings, reference)
     if not can_be_adjusted(chosen_metric):  # of a tally, whose strata nobody asked for

@@ -378,6 +378,11 @@ class ComparisonResult(Result):
         sentences = ["All pairs of groups are compared."]
         if settings.comparisons == "rest":
             sentences = ["Each group is compared with all other rows."]
+        elif settings.comparisons == "overall":
+            sentences = [
+                "Each group is compared with all rows, its own among them; shares of groups are"
+                " held fixed."
+            ]
         elif settings.comparisons != "all":
             sentences = [
                 f"Reference: {self.reference} ({_REFERENCE_RULES[settings.reference_rule]})."
@@ -493,10 +498,10 @@ class ComparisonResult(Result):
         InputError
             Under weights or clusters, and for metrics that are not rates.
         """
-        if self.settings.comparisons == "rest":
+        if self.settings.comparisons in ("rest", "overall"):
             raise InputError(
                 "comparisons",
-                got="'rest'",
+                got=repr(self.settings.comparisons),
                 allowed="'reference' or 'all': which rows are missing is known by group",
                 cure="comparisons='all'",
             )
