@@ -33,6 +33,10 @@
 #'   attribute `"stratified"`; a sentence where both disagree is printed first. Not with weights,
 #'   clusters, largest gaps and functions of the cells.
 #'
+#' @param comparisons `"reference"`: each other group against it; `"all"` pairs; `"rest"`: each group
+#'   against all other rows; `"overall"`: against all rows, its own among them, with the groups'
+#'   shares held fixed.
+#'
 #' @param planned Rows that are expected in all, fixed before the first look: needed by
 #'   `method = "anytime"`, whose limits are narrowest about this number. It says nothing before 5
 #'   successes and 5 failures of both groups; `"anytime-exact"` needs no plan, and is wider.
@@ -177,7 +181,8 @@ compare_rates <- function(metric, arguments) {
     what <- rate_metric(metric, input)
     options$reference_named <- !is.null(arguments$reference)
     options$strata_asked <- !is.null(input$stratum)
-    crude <- metric_rows(audit_cells(input, grouping), pairs, what, options)
+    check_pooled(options, arguments$reference, input$stratum, what)
+    crude <- metric_rows(audit_cells(input, grouping, options$comparisons), pairs, what, options)
     crude$n_differences <- NULL
     if (is.null(input$stratum)) return(crude)
     check_reference_chosen_before(pairs)
@@ -318,7 +323,7 @@ with_ending <- function(name, agg) {
 # them. `highest`: whether the reference may be the group with the highest rate.
 audit_section <- function(section, make, arguments, highest = FALSE) {
   of_options <- intersect(names(arguments), names(formals(audit_options)))
-  options <- do.call(audit_options, arguments[of_options], quote = TRUE)
+  options <- do.call(audit_options, c(arguments[of_options], list(pooled = highest)), quote = TRUE)
   columns <- arguments[intersect(names(arguments), COLUMNS)]
   read <- settle_missing(arguments$data, columns, arguments$missing)
   pos_label <- if (is.null(arguments$pos_label)) 1 else arguments$pos_label
