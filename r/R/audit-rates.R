@@ -132,7 +132,7 @@ metric_rows <- function(cells, pairs, metric, options) {
   }
   everybody <- NULL
   if (options$comparisons == "overall") {
-    everybody <- lapply(metric$rates, function(rate) everybody_of(cells, as_metric(rate, ncol(cells$totals))))
+    everybody <- lapply(metric$rates, function(rate) everybody_of(cells, as_metric(rate, ncol(cells$totals)), options$confidence_level))
   }
   if (options$comparisons %in% POOLED) {
     cells <- compared_cells(beside_rest(cells))
@@ -167,9 +167,13 @@ metric_rows <- function(cells, pairs, metric, options) {
   alike <- if (contrast == "ratio") c(mee = "koopman") else c(log = "score", koopman = "mee")
   if (method %in% names(alike)) method <- alike[[method]]
   found <- bind_rows(unlist(lapply(seq_along(values), function(place) {
+    own <- own_limits(values[[place]], options$confidence_level)
     lapply(seq_len(nrow(pairs)), function(k) {
-      compare_row(values[[place]], pairs[k, 1L], pairs[k, 2L], metric$rows[place], cells$groups, contrast, method,
-        options, cells$clustered, critical, everybody[[place]])
+      i <- pairs[k, 1L]
+      j <- pairs[k, 2L]
+      row <- compare_row(values[[place]], i, j, metric$rows[place], cells$groups, contrast, method, options,
+        cells$clustered, critical, everybody[[place]])
+      c(row, own_columns(own, i, j, everybody[[place]]))
     })
   }), recursive = FALSE))
   if (chosen_among > 0) {

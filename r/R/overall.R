@@ -50,11 +50,15 @@ without_idle_weights <- function(cells, comparisons) {
 compared_cells <- function(cells) if (is.null(cells$scatter)) cells else without_even_weights(cells)
 
 # A metric of all rows together: the shares of the groups in the cases of each of its rates, and the value.
-everybody_of <- function(cells, metric) {
-  one <- cell_metric(cells$totals, metric, cells$rows, cells$scatter, cells$units, cells$squares, cells$clustered)
+everybody_of <- function(cells, metric, level) {
+  value_of <- function(cells) {
+    cell_metric(cells$totals, metric, cells$rows, cells$scatter, cells$units, cells$squares, cells$clustered)
+  }
+  one <- value_of(cells)
   shares <- lapply(one$parts, function(part) part$cases / sum(part$cases))
   values <- mapply(function(part, share) sum(part$rate[share > 0] * share[share > 0]), one$parts, shares)
-  list(shares = shares, value = mean(values), parts = one$parts, cells = cells, rows = sum(one$rows), rate = one$rate)
+  list(shares = shares, value = mean(values), parts = one$parts, cells = cells, rows = sum(one$rows), rate = one$rate,
+    own = own_limits(value_of(together(cells)), level))
 }
 
 # Estimate and standard error of a group against everybody, their shares held fixed.
@@ -104,4 +108,60 @@ check_pooled <- function(options, reference, strata, metric) {
   parts <- lengths(lapply(metric$rates, function(rate) as_metric(rate, 4L)$parts))
   fits <- (metric$contrast == "ratio" && all(parts == 1L)) || (metric$contrast == "difference" && all(parts > 0L))
   if (!fits) stop_argument("comparisons", '"overall"', "ratios and differences of rates, and differences of their means")
+}
+
+# A group's own value with two-sided limits, a matrix with a row per group: Wilson's of effective counts, with Student's
+# t under weights or clusters; of a mean of rates from those of each; of a function by the delta method about half a row
+# and a whole one more in every cell.
+own_limits <- function(metric, level) {
+  count <- length(metric$rate)
+  critical <- vapply(seq_len(count), function(g) {
+    if (!is_uneven(metric, g, g)) return(stats::qnorm((1 + level) / 2))
+    if (is.nan(metric$units[g]) || metric$units[g] < MIN_UNITS - 1e-9) return(NaN)
+    stats::qt((1 + level) / 2, metric$units[g] - 1)
+  }, 0)
+  if (is.null(metric$parts)) return(own_limits_by_delta(metric, critical))
+  of_parts <- lapply(metric$parts, function(part) {
+    t(vapply(seq_len(count), function(g) {
+      cells <- effective_table(part, g, g)
+      if (is.nan(part$rate[g]) || !isTRUE(cells[2L] > 0)) return(c(NaN, NaN))
+      wilson_of(cells[1L] / cells[2L], cells[2L], critical[g])
+    }, c(0, 0)))
+  })
+  if (length(of_parts) == 1L) return(of_parts[[1L]])
+  squares <- Reduce(`+`, Map(function(part, limits) (limits - part$rate)^2, metric$parts, of_parts))
+  metric$rate + sqrt(squares) / length(of_parts) * rep(c(-1, 1), each = count)
+}
+
+# Limits of the own values of a pair, as columns.
+own_columns <- function(limits, i, j, everybody = NULL) {
+  of_reference <- if (is.null(everybody)) limits[j, ] else everybody$own[1L, ]
+  list(rate_low = limits[i, 1L], rate_high = limits[i, 2L], rate_reference_low = of_reference[1L],
+    rate_reference_high = of_reference[2L])
+}
+
+own_limits_by_delta <- function(metric, critical) {
+  about <- if (length(metric$added)) metric$added else list(metric)
+  reach <- lapply(about, function(one) critical * sqrt(diag(one$covariance)))
+  low <- do.call(pmin, Map(function(one, by) one$rate - by, about, reach))
+  high <- do.call(pmax, Map(function(one, by) one$rate + by, about, reach))
+  cbind(low, high)
+}
+
+# Roots of (p - r)^2 = z^2 p(1 - p)/n (Wilson 1927).
+wilson_of <- function(r, n, z) {
+  centre <- (r + z^2 / (2 * n)) / (1 + z^2 / n)
+  half <- z / (1 + z^2 / n) * sqrt(r * (1 - r) / n + z^2 / (4 * n^2))
+  c(if (r == 0) 0 else max(centre - half, 0), min(centre + half, 1))
+}
+
+# All groups as one, to which the rate of everybody belongs.
+together <- function(cells) {
+  pooling <- matrix(1, 1L, nrow(cells$totals))
+  of_cells <- kronecker(pooling, diag(ncol(cells$totals)))
+  for (name in c("totals", "rows", "squares")) {
+    if (!is.null(cells[[name]])) cells[[name]] <- pooling %*% cells[[name]]
+  }
+  if (!is.null(cells$scatter)) cells$scatter <- of_cells %*% cells$scatter %*% t(of_cells)
+  cells
 }

@@ -399,17 +399,19 @@ crosscheck_comparisons <- function(totals, rows, metrics, which, first, second, 
   cells <- list(totals = totals, rows = rows, scatter = scatter, units = units, squares = squares, clustered = clustered)
   everybody <- NULL
   if (comparisons == "overall") everybody <- lapply(metrics, function(m) {
-    everybody_of(first_groups(cells), as_metric(m, ncol(totals)))
+    everybody_of(first_groups(cells), as_metric(m, ncol(totals)), level)
   })
   if (comparisons %in% POOLED) cells <- compared_cells(cells)
   found <- lapply(metrics, function(m) {
     cell_metric(cells$totals, as_metric(m, ncol(totals)), rows, cells$scatter, cells$units, cells$squares, clustered)
   })
   critical <- critical_values(found, cells, cbind(family_first, family_second), contrast, simultaneous, level)
+  own <- lapply(found, own_limits, level)
   as_columns(lapply(seq_along(first), function(k) {
     of <- found[[as.integer(which[k])]]
     all_rows <- everybody[[which[k]]]
     row <- compare_pair(of, first[k], second[k], contrast, method[k], exact[k], critical, threshold, level, all_rows)
+    row <- c(row, own_columns(own[[as.integer(which[k])]], first[k], second[k], all_rows))
     c(row, if (!is.null(pvalues)) joint_pvalue(pvalues[k], sides, critical))
   }))
 }

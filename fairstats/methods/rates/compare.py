@@ -35,6 +35,7 @@ from fairstats.methods.rates.estimates import (
 )
 from fairstats.methods.rates.maxima import MaximumResult, largest_gap
 from fairstats.methods.rates.overall import Everybody, ExactPairOfAll, check_overall
+from fairstats.methods.rates.own_values import own_intervals
 from fairstats.methods.rates.pair import Refused, pair_method
 from fairstats.methods.rates.result import (
     ANYTIME_METHODS,
@@ -111,7 +112,8 @@ def compare_metric(
         check_overall(metric)
     everybody: list[Everybody] = []
     if settings.comparisons == "overall":
-        everybody = [Everybody.of(table, RATES[rate_name]) for rate_name in metric.rates]
+        for rate_name in metric.rates:
+            everybody.append(Everybody.of(table, RATES[rate_name], settings.confidence_level))
     if settings.comparisons in POOLED:
         table = beside_rest(table)
     compared_table = table.without_even_weights()
@@ -193,6 +195,9 @@ def compare_estimates(
     compared = []
     for place, (row_name, rate_estimates) in enumerate(named_estimates):
         of_all = everybody[place] if everybody else None
+        family_options = replace(
+            family_options, own_intervals=own_intervals(rate_estimates, single_level)
+        )
         for pair in pairs_shown:
             compared.append(family_options.compare(rate_estimates, pair, row_name, of_all))
     n_sides = 2 if settings.alternative == "two-sided" else 1
@@ -291,7 +296,7 @@ class _FamilyOptions:
 
     `levels`: of intervals, and of the two-sided ones that one-sided ones are ends of; `error`: what
     the smallest p-value of the family is held to, which says where exact tests are necessary;
-    `n_rows`: of the whole table, so far.
+    `n_rows`: of the whole table, so far; `own_intervals`: of every group's rate.
     """
 
     contrast: Contrast
@@ -300,6 +305,7 @@ class _FamilyOptions:
     error: float
     rng: np.random.Generator | None
     n_rows: float
+    own_intervals: tuple[Interval, ...] = ()
 
     def compare(
         self,
@@ -319,6 +325,12 @@ class _FamilyOptions:
         empty_comparison = RateComparison._before_evidence(
             metric, settings, pair, estimates.groups, estimates.rate, estimates.rows
         )
+        if self.own_intervals:
+            empty_comparison = replace(
+                empty_comparison,
+                value_interval=self.own_intervals[i],
+                value_reference_interval=self.own_intervals[j],
+            )
         beside_everybody = empty_comparison
         if everybody is not None:
             beside_everybody = everybody.beside(empty_comparison, i, contrast)

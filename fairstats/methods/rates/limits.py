@@ -382,9 +382,7 @@ class BcaDistribution:
 
 #: Each offers a two-sided interval at a confidence level, and the statistic z of H0: θ = null that
 #: it inverts.
-PairMethod: TypeAlias = (
-    Wald | LogRatio | Fieller | Widest | Score | OfAll | Mover | BcaDistribution
-)
+PairMethod: TypeAlias = Wald | LogRatio | Fieller | Widest | Score | OfAll | Mover | BcaDistribution
 
 
 def bca_distribution(

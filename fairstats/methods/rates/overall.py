@@ -25,9 +25,11 @@ from fairstats.ground.checks import Floats
 from fairstats.ground.counts import CellCounts
 from fairstats.ground.errors import InputError
 from fairstats.ground.registry import RATES, Metric, Rate
+from fairstats.ground.results import Interval
 from fairstats.methods.rates.decision import ExactPair
 from fairstats.methods.rates.estimates import RateEstimates, estimate_rate, joint_covariance
 from fairstats.methods.rates.limits import ScaleOfAll
+from fairstats.methods.rates.own_values import own_intervals
 from fairstats.methods.rates.result import RateComparison
 from fairstats.numerics.rates.exact import ExactRow
 from fairstats.numerics.rates.score import Contrast
@@ -58,15 +60,16 @@ class Everybody:
 
     `proportions`: the rate, or those that it is the mean of, in every group; `shares`, shape
     (P, G): of the groups in their cases, by weights; `covariance`, shape (P·G,) or (P·G, P·G): of
-    the groups' proportions.
+    the groups' proportions; `own_interval`: of the rate of all, as of one group.
     """
 
     proportions: tuple[RateEstimates, ...]
     shares: Floats
     covariance: Floats
+    own_interval: Interval
 
     @classmethod
-    def of(cls, table: CellCounts, rate: Rate) -> Everybody:
+    def of(cls, table: CellCounts, rate: Rate, level: float) -> Everybody:
         """Of a table of the groups, with the weights that they have."""
         estimates = estimate_rate(table, rate)
         proportions = estimates.parts or (estimates,)
@@ -74,20 +77,18 @@ class Everybody:
         if table.scatter is None:
             covariance = np.concatenate([proportion.variance for proportion in proportions])
         else:
-            covariance = joint_covariance(
-                table, [proportion.rate_of for proportion in proportions]
-            )
+            covariance = joint_covariance(table, [proportion.rate_of for proportion in proportions])
         with np.errstate(invalid="ignore"):
             shares = cases / cases.sum(axis=1, keepdims=True)
-        return cls(proportions, shares, covariance)
+        together = table._with_new_groups((OVERALL,), [0] * len(table.groups))
+        (own_interval,) = own_intervals(estimate_rate(together, rate), level)
+        return cls(proportions, shares, covariance, own_interval)
 
     def shares_of(self, group: int) -> tuple[float, ...]:
         """The share of a group in the cases of each proportion."""
         return tuple(self.shares[:, group].tolist())
 
-    def beside(
-        self, comparison: RateComparison, group: int, contrast: Contrast
-    ) -> RateComparison:
+    def beside(self, comparison: RateComparison, group: int, contrast: Contrast) -> RateComparison:
         """The comparison of a group with all others, as one with everybody.
 
         Rates, sizes, estimate and standard error.
@@ -115,14 +116,13 @@ class Everybody:
         if self.covariance.ndim == 1:
             variance = float(slopes[known] ** 2 @ variances[known])
         else:
-            variance = float(
-                slopes[known] @ self.covariance[np.ix_(known, known)] @ slopes[known]
-            )
+            variance = float(slopes[known] @ self.covariance[np.ix_(known, known)] @ slopes[known])
         rows = sum(int(proportion.rows.sum()) for proportion in self.proportions)
         return replace(
             comparison,
             reference=OVERALL,
             rate_reference=rate_of_all,
+            value_reference_interval=self.own_interval,
             n_reference=rows,
             estimate=estimate,
             std_error=math.sqrt(max(variance, 0.0)),

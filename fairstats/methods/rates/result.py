@@ -86,19 +86,31 @@ class Inference:
         return {"less": -self.limit, "greater": self.limit, "two-sided": 0.0}
 
 
+_NO_INTERVAL = Interval(float("nan"), float("nan"), float("nan"), "")
+#: Columns of a group's own rate and of its reference's.
+_OWN_INTERVALS = (
+    "rate_low=value_interval.low",
+    "rate_high=value_interval.high",
+    "rate_reference_low=value_reference_interval.low",
+    "rate_reference_high=value_reference_interval.high",
+)
+
+
 @serialisable(kw_only=True)
 class RateComparison(results.Comparison):
     """One group against its reference, with both rates, all tests, and what the verdict rests on.
 
     `tests`: both one-sided tests against the threshold, equality, equivalence; exact ones for small
-    tables; `rate`, `rate_reference`: NaN where the metric compares something else; `n_reference`:
-    rows behind the reference's rate.
+    tables; `rate`, `rate_reference`: NaN where the metric compares something else;
+    `value_interval`, `value_reference_interval`: of each by itself, two-sided at the confidence
+    level; `n_reference`: rows behind the reference's rate.
     """
 
     further: ClassVar[tuple[str, ...]] = (
         "n_reference",
         "rate",
         "rate_reference",
+        *_OWN_INTERVALS,
         results.LEVEL,
         *results.OF_VERDICT,
         "note",
@@ -107,7 +119,17 @@ class RateComparison(results.Comparison):
     tests: tuple[HypothesisTest, ...] = ()
     rate: float = float("nan")
     rate_reference: float = float("nan")
+    value_interval: Interval = _NO_INTERVAL
+    value_reference_interval: Interval = _NO_INTERVAL
     n_reference: int | None = None
+
+    def _row(self, backend: str) -> dict[str, Any]:
+        """Row of the tidy table; where nothing has an interval of its own without columns of it."""
+        row = super()._row(backend)
+        if not (self.value_interval.method or self.value_reference_interval.method):
+            for column in _OWN_INTERVALS:
+                row.pop(column.partition("=")[0], None)
+        return row
 
     @classmethod
     def _before_evidence(

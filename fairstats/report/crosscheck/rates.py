@@ -36,6 +36,16 @@ from fairstats.report.crosscheck.check import (
 _TWIN = "crosscheck_comparisons"
 WORST = "crosscheck_worst_case"
 _RATES = (Line("rate", "rate"), Line("rate of the reference", "rate_reference"))
+#: Intervals of both by themselves; of functions of the cells by numerical derivatives here.
+_OWN_VALUES = (
+    *ends("interval of the rate", "value_interval", "rate_", relative=1e-6),
+    *ends(
+        "interval of the rate of the reference",
+        "value_reference_interval",
+        "rate_reference_",
+        relative=1e-6,
+    ),
+)
 _ESTIMATE = (Line("estimate", "estimate"),)
 _ERROR = (Line("standard error", "std_error"),)
 _INTERVAL_OF = " ({0.confidence_interval.method})"
@@ -228,7 +238,7 @@ def positions(counts: Any, rows: Sequence[Any]) -> tuple[list[int], list[int]]:
 
 def _compared_with(comparison: Any, counts: Any) -> str:
     """The group of a table that a comparison is computed with: of everybody all others."""
-    others = ALL_BUT + comparison.group
+    others: str = ALL_BUT + comparison.group
     if comparison.reference == OVERALL and others in counts.groups:
         return others
     return str(comparison.reference)
@@ -322,6 +332,7 @@ def _compare_row(
     numerical = result.backend == "statsmodels"
     exact = comparison.procedure.exact
     yield from place.compare_all(_RATES, comparison, row, _TWIN)
+    yield from place.compare_all(_own_values_of(comparison), comparison, row, _TWIN)
     if not comparison.tests:
         return
     lines = [*_ERROR]
@@ -372,6 +383,11 @@ def _compare_row(
             _TWIN,
             relative=relative_tolerance,
         )
+
+
+def _own_values_of(comparison: RateComparison) -> tuple[Line, ...]:
+    """Lines of the intervals that a comparison has: a file of before had none."""
+    return _OWN_VALUES if comparison.value_interval.method else ()
 
 
 def _table_of_pair(comparison: RateComparison, counts: Any, rate: Rate) -> tuple[Any, ...]:

@@ -28,9 +28,7 @@ def test_differences_are_shares_of_those_with_all_others(counts: Any) -> None:
     for row in overall.comparisons:
         of_others = 1 - sizes[row.group] / whole
         margin = 0.1 / of_others
-        rest = fs.demographic_parity_difference(
-            counts=counts, comparisons="rest", margin=margin
-        )
+        rest = fs.demographic_parity_difference(counts=counts, comparisons="rest", margin=margin)
         expected = next(each for each in rest.comparisons if each.group == row.group)
         assert row.reference == "all"
         assert row.n_reference == whole
@@ -80,9 +78,7 @@ def test_a_mean_of_rates_takes_the_shares_of_each() -> None:
         assert row.std_error == pytest.approx(
             math.hypot(*(part.std_error for part in parts)) / 2, rel=1e-9
         )
-        assert row.confidence_interval.width < sum(
-            part.confidence_interval.width for part in parts
-        )
+        assert row.confidence_interval.width < sum(part.confidence_interval.width for part in parts)
 
 
 def test_a_group_that_is_nearly_everybody_is_satisfied() -> None:
@@ -108,9 +104,7 @@ def test_the_verdict_of_small_groups_errs_as_often_as_it_says() -> None:
     low, high = np.array(bounds).T
     for rate, rate_other in ((0.1, 0.1), (0.5, 0.5), (0.9, 0.6), (0.3, 0.8)):
         truth = (1 - 4 / 12) * (rate - rate_other)
-        weight = np.array(
-            [binom.pmf(k, 4, rate) * binom.pmf(m, 8, rate_other) for k, m in tables]
-        )
+        weight = np.array([binom.pmf(k, 4, rate) * binom.pmf(m, 8, rate_other) for k, m in tables])
         assert weight[low > truth + 1e-4].sum() <= 0.05
         assert weight[high < truth - 1e-4].sum() <= 0.05
 
@@ -141,7 +135,10 @@ def test_weights_between_groups_count_where_groups_are_pooled(comparisons: Any) 
             tuple(plain.confidence_interval)
         )
     equal = fs.demographic_parity_difference(
-        y_pred=hired, sensitive_features=group, sample_weight=np.full(400, 2.0), comparisons=comparisons
+        y_pred=hired,
+        sensitive_features=group,
+        sample_weight=np.full(400, 2.0),
+        comparisons=comparisons,
     )
     expected = fs.demographic_parity_difference(
         y_pred=hired, sensitive_features=group, comparisons=comparisons
@@ -155,7 +152,11 @@ def test_clusters_that_groups_share_count_in_the_standard_error() -> None:
     hired = (rng.random(60)[cluster] + rng.normal(0, 0.4, 480) > 0.5).astype(int)
     group = rng.choice(["a", "b", "c"], 480)
     result = fs.demographic_parity_difference(
-        y_pred=hired, sensitive_features=group, cluster=cluster, comparisons="overall", groups=list("abc")
+        y_pred=hired,
+        sensitive_features=group,
+        cluster=cluster,
+        comparisons="overall",
+        groups=list("abc"),
     )
     shares = np.array([(group == name).mean() for name in "abc"])
     rates = np.array([hired[group == name].mean() for name in "abc"])

@@ -66,6 +66,7 @@ TABLES: dict[str, tuple[type[Any], tuple[Line, ...], dict[str, str]]] = {
         RateComparison,
         (
             *rates._RATES,
+            *rates._OWN_VALUES,
             *rates._ESTIMATE,
             *rates._ERROR,
             *rates._INTERVALS["two-sided"],

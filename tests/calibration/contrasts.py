@@ -1,0 +1,106 @@
+"""Cells of groups against everybody, by way of the public function.
+
+The fair range ends at the truth, so that a verdict of either kind is false, each one-sided at .05.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+import fairstats as fs
+from tests.calibration.study import Cell, Counts
+
+
+def counted(row: Any, truth: float, wrong: dict[str, int]) -> None:
+    """What an interval and a verdict at the edge say of the truth."""
+    low, high = row.confidence_interval
+    wrong["above"] += low > truth
+    wrong["below"] += high < truth
+    wrong["false violated"] += row.verdict == "violated"
+    wrong["false satisfied"] += row.verdict == "satisfied"
+
+
+def shares_of(wrong: dict[str, int], answered: int, runs: int) -> Counts:
+    """The counts of a cell."""
+    counts: dict[str, tuple[float, int]] = {}
+    for measure, total in wrong.items():
+        counts[measure] = (float(total), answered)
+    missed = wrong["above"] + wrong["below"]
+    counts["coverage"] = (float(answered - missed), answered)
+    counts["answered"] = (float(answered), runs)
+    return counts
+
+
+def nothing_wrong() -> dict[str, int]:
+    """No errors so far."""
+    return dict.fromkeys(("above", "below", "false violated", "false satisfied"), 0)
+
+
+def _overall(
+    sizes: Sequence[int],
+    rates: Sequence[float],
+    contrast: str,
+    words: str,
+    runs: int,
+    *,
+    weighted: bool = False,
+) -> Cell:
+    """The first group against everybody; weights are gamma(2), by themselves or of each group."""
+    weights_of_groups = np.arange(1, len(sizes) + 1) if weighted else np.ones(len(sizes))
+    shares = np.array(sizes) * weights_of_groups
+    shares = shares / shares.sum()
+    of_all = float(shares @ np.array(rates))
+    truth = rates[0] / of_all if contrast == "ratio" else rates[0] - of_all
+    function = fs.disparate_impact if contrast == "ratio" else fs.demographic_parity_difference
+    options: dict[str, Any] = {"comparisons": "overall", "adjust": "none"}
+    if contrast == "ratio":
+        options["threshold"] = min(truth, 1 / truth)
+    else:
+        options["margin"] = abs(truth)
+    group = np.repeat(np.arange(len(sizes)), sizes)
+
+    def simulate(rng: np.random.Generator, runs: int) -> Counts:
+        wrong = nothing_wrong()
+        answered = 0
+        for _ in range(runs):
+            if weighted:
+                weight = rng.gamma(2, size=group.size) * weights_of_groups[group]
+                hired = rng.random(group.size) < np.array(rates)[group]
+                rows = {"y_pred": hired, "sensitive_features": group, "sample_weight": weight}
+                result = function(**rows, **options)
+            else:
+                selected = rng.binomial(sizes, rates)
+                counts = {
+                    place: (int(k), int(n - k))
+                    for place, (k, n) in enumerate(zip(selected, sizes, strict=True))
+                }
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")
+                    result = function(counts=counts, **options)
+            row = result["0"]
+            if row.verdict != "insufficient evidence":
+                answered += 1
+                counted(row, truth, wrong)
+        return shares_of(wrong, answered, runs)
+
+    kind = "disparate_impact" if contrast == "ratio" else "demographic_parity_difference"
+    name = f"{kind}(comparisons='overall')"
+    return Cell("rates", name, words, simulate, runs, "conservative")
+
+
+def _of_everybody() -> Iterator[Cell]:
+    yield _overall((200, 600, 1_200), (0.3, 0.4, 0.45), "ratio", "200 of 2,000 rows", 2_000)
+    yield _overall((1_200, 600, 200), (0.5, 0.4, 0.3), "difference", "1,200 of 2,000 rows", 2_000)
+    yield _overall(
+        (600, 300, 300), (0.5, 0.15, 0.6), "difference", "600 of 1,200, the others far apart", 2_000
+    )
+    yield _overall((30, 150, 300), (0.1, 0.2, 0.25), "ratio", "30 of 480 rows", 1_000)
+    words = "200 of 1,100 rows, gamma(2) weights that differ between groups"
+    yield _overall((200, 300, 600), (0.3, 0.4, 0.5), "difference", words, 2_000, weighted=True)
+
+
+CELLS = (*_of_everybody(),)
