@@ -1,4 +1,4 @@
-"""Cells of groups against everybody, by way of the public function.
+"""Cells of groups against everybody, and of extremes over all groups.
 
 The fair range ends at the truth, so that a verdict of either kind is false, each one-sided at .05.
 """
@@ -12,6 +12,9 @@ from typing import Any
 import numpy as np
 
 import fairstats as fs
+from fairstats.ground.registry import RATES
+from fairstats.methods.rates.estimates import estimate_rate
+from fairstats.methods.rates.extremes import make_extreme
 from tests.calibration.study import Cell, Counts
 
 
@@ -103,4 +106,59 @@ def _of_everybody() -> Iterator[Cell]:
     yield _overall((200, 300, 600), (0.3, 0.4, 0.5), "difference", words, 2_000, weighted=True)
 
 
-CELLS = (*_of_everybody(),)
+def _extreme(
+    sizes: Sequence[int],
+    tprs: Sequence[float],
+    fprs: Sequence[float],
+    contrast: str,
+    agg: str,
+    words: str,
+    runs: int = 2_000,
+) -> Cell:
+    """Limits of an extreme of TPR and FPR, half the rows of each group positive."""
+    rates = [tprs, fprs]
+    if contrast == "ratio":
+        values = [min(of_rate) / max(of_rate) for of_rate in rates]
+    else:
+        values = [max(of_rate) - min(of_rate) for of_rate in rates]
+    truth = float(np.mean(values) if agg == "mean" else min(values))
+    positives = np.array(sizes) // 2
+
+    def simulate(rng: np.random.Generator, runs: int) -> Counts:
+        wrong = nothing_wrong()
+        outside = ("above", "below") if contrast == "ratio" else ("below", "above")
+        for _ in range(runs):
+            tp = rng.binomial(positives, tprs)
+            fp = rng.binomial(positives, fprs)
+            cells = np.column_stack([tp, fp, positives - tp, positives - fp]).tolist()
+            counts = fs.ConfusionCounts.from_counts(dict(enumerate(map(tuple, cells))))
+            estimates = [estimate_rate(counts, RATES[rate]) for rate in ("tpr", "fpr")]
+            extreme, _ = make_extreme(estimates, contrast, agg)  # type: ignore[arg-type]
+            low, high = extreme.range(0.025)
+            wrong["above"] += low > truth
+            wrong["below"] += high < truth
+            low, high = extreme.range(0.05)
+            beyond = {"above": low > truth, "below": high < truth}
+            wrong["false satisfied"] += beyond[outside[0]]
+            wrong["false violated"] += beyond[outside[1]]
+        return shares_of(wrong, runs, runs)
+
+    name = f"group_metric(metric='equalized_odds_{contrast}', agg='{agg}')"
+    return Cell("rates", name, words, simulate, runs, "conservative")
+
+
+def _of_extremes() -> Iterator[Cell]:
+    apart = ((400, 1_000, 600), (0.8, 0.6, 0.7), (0.2, 0.3, 0.4))
+    alike = ((60, 1_000, 60), (0.9, 0.9, 0.9), (0.1, 0.1, 0.1))
+    few = ((20, 2_000), (0.9, 0.8), (0.1, 0.25))
+    for setting, words in (
+        (apart, "groups of 400 to 1,000 rows that differ"),
+        (alike, "60, 60 and 1,000 rows of equal rates .9 and .1"),
+        (few, "20 beside 2,000 rows, rates .8 and .9, .1 and .25"),
+    ):
+        yield _extreme(*setting, "ratio", "min", words)
+        yield _extreme(*setting, "ratio", "mean", words)
+        yield _extreme(*setting, "difference", "mean", words)
+
+
+CELLS = (*_of_everybody(), *_of_extremes())

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from fairstats.ground.checks import Floats, as_generator, check_choice
+from fairstats.ground.checks import Floats, as_generator, check_choice, check_that
 from fairstats.ground.counts import CellCounts
 from fairstats.ground.groups import find_reference
 from fairstats.ground.multiplicity import MaxZ, make_pairs, normal_cdf, normal_quantile
@@ -32,6 +32,12 @@ from fairstats.methods.rates.estimates import (
     estimate_rate,
     joint_covariance,
     spread_of_terms,
+)
+from fairstats.methods.rates.extremes import (
+    ExtremeDifferenceResult,
+    ExtremeRatioResult,
+    check_extreme,
+    extreme_of_rates,
 )
 from fairstats.methods.rates.maxima import MaximumResult, largest_gap
 from fairstats.methods.rates.overall import Everybody, ExactPairOfAll, check_overall
@@ -72,18 +78,39 @@ RESULT_CLASSES: dict[Contrast, type[_Compared]] = {
 def run(name: str, arguments: RateArguments) -> _Result:  # type: ignore[type-var]
     """Compute a metric of the registry from the arguments of its public function.
 
-    ``agg="max"`` among them turns a difference into its largest gap.
+    ``agg="max"`` among them turns a difference into its largest gap, ``agg="mean"`` into the mean
+    of those of its rates.
     """
-    check_choice("agg", arguments.agg, (None, "max"))
+    aggs = (None, "max", "mean") if len(METRICS[name].rates) > 1 else (None, "max")
+    check_choice("agg", arguments.agg, aggs)
     count_table, strata = count_tables(arguments, METRICS[name].needs)
     if arguments.agg == "max":
         name = name.removesuffix(ENDINGS["difference"]) + ENDINGS["gap"]
-    is_gap = METRICS[name].contrast == "gap"
+    is_gap = METRICS[name].contrast == "gap" or arguments.agg == "mean"
     settings = make_settings(METRICS[name].contrast, arguments, rest=not is_gap)
+    if arguments.agg == "mean":
+        mean: Any = compare_extremes(METRICS[name], count_table, settings, arguments)
+        return mean  # type: ignore[no-any-return]
     result: Any = compare_metric(
         METRICS[name], count_table, settings, arguments.reference, arguments.rng, strata=strata
     )
     return result  # type: ignore[no-any-return]
+
+
+def compare_extremes(
+    metric: Metric, table: CellCounts, settings: Inference, arguments: RateArguments
+) -> ExtremeRatioResult | ExtremeDifferenceResult:
+    """One number over all groups and rates of a metric, and a warning of what is lacking."""
+    check_groups(table.groups)
+    agg = str(arguments.agg)
+    check_extreme(metric, agg)
+    nothing = f'None with agg="{agg}": all pairs of groups count'
+    check_that(arguments.strata is None, "strata", "a column", nothing)
+    check_that(arguments.reference is None, "reference", arguments.reference, nothing)
+    check_that(arguments.simultaneous is None, "simultaneous", arguments.simultaneous, nothing)
+    check_choice("method", arguments.method, (None, "score"), cure="leave it out")
+    check_choice("alternative", arguments.alternative, ("two-sided",), cure="leave it out")
+    return warned(extreme_of_rates(table, metric, settings, agg), metric.name)
 
 
 def compare_metric(
@@ -195,9 +222,10 @@ def compare_estimates(
     compared = []
     for place, (row_name, rate_estimates) in enumerate(named_estimates):
         of_all = everybody[place] if everybody else None
-        family_options = replace(
-            family_options, own_intervals=own_intervals(rate_estimates, single_level)
-        )
+        # an interval for one look has no place beside those for all of them
+        if settings.method not in ANYTIME_METHODS:
+            own = own_intervals(rate_estimates, single_level)
+            family_options = replace(family_options, own_intervals=own)
         for pair in pairs_shown:
             compared.append(family_options.compare(rate_estimates, pair, row_name, of_all))
     n_sides = 2 if settings.alternative == "two-sided" else 1

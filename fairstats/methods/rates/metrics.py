@@ -12,8 +12,14 @@ from fairstats.ground import registry
 from fairstats.ground.checks import check_choice, check_that
 from fairstats.ground.errors import InputError
 from fairstats.methods.rates import setup
-from fairstats.methods.rates.compare import compare_estimates, compare_metric, run
+from fairstats.methods.rates.compare import (
+    compare_estimates,
+    compare_extremes,
+    compare_metric,
+    run,
+)
 from fairstats.methods.rates.estimates import estimate_smooth
+from fairstats.methods.rates.extremes import ExtremeDifferenceResult
 from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.numbers.bootstrap import (
     compare_called_metric,
@@ -1289,7 +1295,7 @@ def equalized_odds_difference(
     y_pred: Any = None,
     *,
     sensitive_features: Any = None,
-    agg: Literal["max"] | None = None,
+    agg: Literal["max", "mean"] | None = None,
     counts: Any = None,
     reference: Hashable | None = None,
     comparisons: Literal["reference", "all", "rest", "overall"] = "reference",
@@ -1309,7 +1315,7 @@ def equalized_odds_difference(
     n_resamples: int = 9_999,
     rng: Any = None,
     planned: int | None = None,
-) -> DifferenceResult | MaximumResult:
+) -> DifferenceResult | MaximumResult | ExtremeDifferenceResult:
     """Equalised odds: differences of TPR and of FPR against the reference, or the largest of them.
 
     Parameters
@@ -1318,10 +1324,12 @@ def equalized_odds_difference(
         Labels and predictions, any type with two values.
     sensitive_features : array-like (n,) or (n, k), data frame or mapping
         Group of each row; several columns are crossed.
-    agg : {None, "max"}, default None
+    agg : {None, "max", "mean"}, default None
         None: one row per group for TPR and one for FPR, adjusted as one family. ``"max"``: the
         largest gap of either rate between any two groups, which is fairlearn's value, with an
         interval for it.
+        ``"mean"``: the mean of the largest gaps of both rates, fairlearn's ``agg="mean"``, with
+        limits from those of all pairs.
     counts : ConfusionCounts, Tally, mapping or frame, optional
         Counts instead of rows: (tp, fp, fn, tn) per group; or, without labels, (selected, not
         selected).
@@ -1405,7 +1413,7 @@ def equalized_odds_difference(
 
     Returns
     -------
-    DifferenceResult or MaximumResult
+    DifferenceResult or MaximumResult or ExtremeDifferenceResult
 
     Raises
     ------
@@ -1470,6 +1478,7 @@ def group_metric(
     | Mapping[str, Callable[..., Any]]
     | Sequence[Callable[..., Any]],
     contrast: Literal["difference", "ratio", "odds_ratio", "gap"] | None = None,
+    agg: Literal["max", "min", "mean"] | None = None,
     method: Literal["delta", "score", "anytime", "anytime-exact", "studentised", "bca"]
     | None = None,
     threshold: float = 0.8,
@@ -1516,6 +1525,13 @@ def group_metric(
         largest gap between any two groups. Default: what the name says, else the difference. Odds
         ratios are of rates (successes among cases), by the score of Miettinen and Nurminen, and by
         the exact test where few cases are expected, without strata.
+    agg : {None, "max", "min", "mean"}
+        One number over all groups, as fairlearn makes it, in place of comparisons: of differences
+        ``"max"``, the largest gap; of ratios ``"min"``, the smallest between any two groups, of
+        several rates the smallest of all (``metric="equalized_odds_ratio"``: fairlearn's
+        ``agg="worst_case"``; ``"selection_rate_ratio"``: its `demographic_parity_ratio`); of both
+        ``"mean"``, the mean of the rates' extremes. Limits and verdict of ratios and means are from
+        the limits of all pairs, and conservative.
     method : {None, "delta", "score", "anytime", "anytime-exact", "studentised", "bca"}
         Default, and ``"score"``, what an audit prints: the score method for successes among cases,
         MOVER from score intervals for differences of means of such (balanced accuracy), the delta
@@ -1601,7 +1617,8 @@ def group_metric(
 
     Returns
     -------
-    DifferenceResult or RatioResult or MaximumResult
+    DifferenceResult, RatioResult, OddsRatioResult, MaximumResult, or with `agg`
+        `ExtremeRatioResult` or `ExtremeDifferenceResult`.
         Of functions of labels and predictions `NumberDifferenceResult` or `NumberRatioResult`.
 
     Raises
@@ -1671,6 +1688,7 @@ def group_metric(
             ("pos_label", pos_label),
             ("label_values", label_values),
             ("planned", planned),
+            ("agg", agg),
         ):
             cure = "leave it out; functools.partial(metric, pos_label=…) where the metric takes it"
             check_that(value is None, argument, value, "None of a function of rows", cure)
@@ -1710,6 +1728,7 @@ def group_metric(
         y_pred=y_pred,
         sensitive_features=sensitive_features,
         counts=counts,
+        agg=agg,
         reference=reference,
         comparisons=comparisons,
         method=method,
@@ -1729,6 +1748,7 @@ def group_metric(
         planned=planned,
     )
     check_choice("contrast", contrast, (None, *registry.ENDINGS))
+    check_choice("agg", agg, (None, "max", "min", "mean"))
     check_choice("method", method, (None, "delta", "score", *ANYTIME_METHODS))
     if callable(metric):
         rate_name = getattr(metric, "__name__", "metric").strip("<>")
@@ -1742,6 +1762,8 @@ def group_metric(
         )
     else:
         chosen_metric = _find_metric_by_name(str(metric), contrast)
+    if agg == "max":
+        chosen_metric = _largest_gap_of(chosen_metric)
         rate_name = chosen_metric.rates[0]
     is_smooth = callable(metric) or any(
         registry.RATES[rate_of_metric].interval == "delta" for rate_of_metric in chosen_metric.rates
@@ -1767,10 +1789,12 @@ def group_metric(
         check_adjustable(chosen_metric)
     count_table, by_stratum = setup.count_tables(arguments, chosen_metric.needs)
     setup.check_groups(count_table.groups)
-    is_gap = chosen_metric.contrast == "gap"
+    is_gap = chosen_metric.contrast == "gap" or agg in ("min", "mean")
     settings = setup.make_settings(
         chosen_metric.contrast, arguments, any_margin=True, rest=not is_gap
     )
+    if agg in ("min", "mean"):
+        return compare_extremes(chosen_metric, count_table, settings, arguments)
     if callable(metric):
         if settings.comparisons == "overall":
             check_overall(chosen_metric)
@@ -1798,6 +1822,24 @@ def _called_metrics(metric: Any) -> dict[str, Callable[..., Any]] | None:
         fine = callable(function) and takes_rows(function)
         check_that(fine, "metric", function, allowed, cure)
     return {str(name): function for name, function in metric.items()}
+
+
+def _largest_gap_of(metric: registry.Metric) -> registry.Metric:
+    """The largest gap of a metric of differences."""
+    ending = registry.ENDINGS["difference"]
+    found = None
+    if metric.contrast == "difference":
+        found = registry.find_metric(metric.name.removesuffix(ending) + registry.ENDINGS["gap"])
+    if metric.contrast == "gap":
+        found = metric
+    if found is None:
+        raise InputError(
+            "agg",
+            got=f"'max' of {metric.name}",
+            allowed="'max' of differences of rates, 'min' of ratios, 'mean' of both",
+            cure='agg="min"',
+        )
+    return found
 
 
 def _find_metric_by_name(name: str, contrast: registry.Contrast | None) -> registry.Metric:
