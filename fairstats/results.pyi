@@ -43,6 +43,9 @@ from fairstats.methods.rates.result import RatioResult as RatioResult
 from fairstats.methods.rates.stratified_result import (
     StratifiedDifferenceResult as StratifiedDifferenceResult,
 )
+from fairstats.methods.rates.stratified_result import (
+    StratifiedOddsRatioResult as StratifiedOddsRatioResult,
+)
 from fairstats.methods.rates.stratified_result import StratifiedRatioResult as StratifiedRatioResult
 from fairstats.methods.rates.subgroups import SubgroupResult as SubgroupResult
 from fairstats.methods.rates.worst_case import WorstCaseResult as WorstCaseResult

@@ -161,4 +161,51 @@ def _of_extremes() -> Iterator[Cell]:
         yield _extreme(*setting, "difference", "mean", words)
 
 
-CELLS = (*_of_everybody(), *_of_extremes())
+def _odds_within_strata(
+    n: Sequence[int], n_reference: Sequence[int], rates: Sequence[float], odds: float, words: str
+) -> Cell:
+    """Interval and both one-sided tests of an odds ratio at its truth, the same in all strata."""
+    reference = np.array(rates)
+    own = odds * reference / (1 - reference + odds * reference)
+
+    def simulate(rng: np.random.Generator, runs: int) -> Counts:
+        shape = (runs, len(rates))
+        drawn = np.concatenate(
+            [rng.binomial(n, own, shape), rng.binomial(n_reference, reference, shape)], axis=1
+        )
+        distinct, number = np.unique(drawn, axis=0, return_counts=True)
+        k, k0 = np.split(distinct, 2, axis=1)
+        found = fs.rates.stratified(k, n, k0, n_reference, contrast="odds_ratio", null=odds)
+        answered = ~np.isnan(found.estimate)
+        total = int(number[answered].sum())
+        events = {
+            "above": found.low > odds,
+            "below": found.high < odds,
+            "false violated": found.pvalue_less <= 0.05,
+            "false satisfied": found.pvalue_greater <= 0.05,
+        }
+        wrong = {name: int(number[answered & seen].sum()) for name, seen in events.items()}
+        return shares_of(wrong, total, runs)
+
+    name = "group_metric(contrast='odds_ratio', strata=)"
+    return Cell("strata", name, words, simulate, 20_000, "conservative")
+
+
+def _of_strata() -> Iterator[Cell]:
+    for odds in (0.5, 2.0):
+        yield _odds_within_strata(
+            (5, 4, 6), (8, 6, 9), (0.2, 0.5, 0.8), odds, f"4 to 6 beside 6 to 9 rows, truth {odds:g}"
+        )
+        yield _odds_within_strata(
+            (20, 15, 10, 30),
+            (300, 200, 100, 400),
+            (0.85, 0.9, 0.7, 0.95),
+            odds,
+            f"10 to 30 beside 100 to 400 rows, rates .7 to .95, truth {odds:g}",
+        )
+        yield _odds_within_strata(
+            (5,) * 10, (50,) * 10, (0.1,) * 10, odds, f"10 × (5 beside 50 rows), .1, truth {odds:g}"
+        )
+
+
+CELLS = (*_of_everybody(), *_of_extremes(), *_of_strata())

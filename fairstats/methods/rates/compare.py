@@ -150,7 +150,7 @@ def compare_metric(
     )
     if strata is None:
         return result
-    with_strata: RatioResult | DifferenceResult = adjusted(result, metric, strata)
+    with_strata: _Compared = adjusted(result, metric, strata)
     warned(with_strata.stratified, metric.name)
     return with_strata
 

@@ -1524,7 +1524,8 @@ def group_metric(
         Difference, ratio or ratio of the odds r/(1 − r) of each group to the reference, or the
         largest gap between any two groups. Default: what the name says, else the difference. Odds
         ratios are of rates (successes among cases), by the score of Miettinen and Nurminen, and by
-        the exact test where few cases are expected, without strata.
+        the exact test where few cases are expected; within strata by the stratified score, and the
+        exact conditional test besides where few are.
     agg : {None, "max", "min", "mean"}
         One number over all groups, as fairlearn makes it, in place of comparisons: of differences
         ``"max"``, the largest gap; of ratios ``"min"``, the smallest between any two groups, of
@@ -1762,9 +1763,9 @@ def group_metric(
         )
     else:
         chosen_metric = _find_metric_by_name(str(metric), contrast)
+        rate_name = chosen_metric.rates[0]
     if agg == "max":
         chosen_metric = _largest_gap_of(chosen_metric)
-        rate_name = chosen_metric.rates[0]
     is_smooth = callable(metric) or any(
         registry.RATES[rate_of_metric].interval == "delta" for rate_of_metric in chosen_metric.rates
     )

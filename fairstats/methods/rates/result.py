@@ -642,11 +642,16 @@ class RatioResult(_BesideStrata):
 
 
 @serialisable(eq=False)
-class OddsRatioResult(ComparisonResult):
+class OddsRatioResult(_BesideStrata):
     """Ratios of the odds of rates, r/(1 − r), against a reference group.
 
     With the verdict on a threshold. An odds ratio is further from 1 than the ratio of the rates,
     and near to it where rates are small: the four-fifths rule is about the latter.
+
+    Attributes
+    ----------
+    stratified : StratifiedOddsRatioResult or None
+        The same comparisons within strata, where strata were given.
     """
 
     scale: ClassVar[str] = "odds_ratio"

@@ -27,6 +27,7 @@ from fairstats.methods.rates.stratified_result import (
     CONDITIONAL,
     HOMOGENEITY,
     StratifiedDifferenceResult,
+    StratifiedOddsRatioResult,
     StratifiedRatioResult,
     tables_of,
 )
@@ -485,7 +486,8 @@ def _rows_of_models(bench: Bench, *, labelled: bool) -> tuple[Any, Mapping[str, 
 
 
 def stratified(
-    result: StratifiedRatioResult | StratifiedDifferenceResult, bench: Bench
+    result: StratifiedRatioResult | StratifiedDifferenceResult | StratifiedOddsRatioResult,
+    bench: Bench,
 ) -> Iterator[Check]:
     """Every comparison within strata with its tests, from the cells of the strata."""
     settings = result.settings

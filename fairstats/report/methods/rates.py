@@ -38,6 +38,7 @@ from fairstats.methods.rates.stratified_result import (
     ENDING,
     StratifiedComparison,
     StratifiedDifferenceResult,
+    StratifiedOddsRatioResult,
     StratifiedRatioResult,
 )
 from fairstats.methods.rates.subgroups import SubgroupResult
@@ -687,6 +688,7 @@ PAGE = Page(
         Exhibit(AmplificationResult, questions.RATES, twin=pairs.models),
         Exhibit(StratifiedRatioResult, questions.RATES, twin=pairs.stratified),
         Exhibit(StratifiedDifferenceResult, questions.RATES, twin=pairs.stratified),
+        Exhibit(StratifiedOddsRatioResult, twin=pairs.stratified),
         Exhibit(WorstCaseResult, questions.RATES, twin=rates.worst_case),
         Exhibit(AdverseImpact, questions.ADVERSE_IMPACT, twin=pairs.adverse_impact),
         Exhibit(SubgroupResult, twin=subgroups.subgroups),
