@@ -23,6 +23,8 @@ from fairstats.methods.madd.mitigation import MitigationResult as MitigationResu
 from fairstats.methods.madd.result import MaddResult as MaddResult
 from fairstats.methods.rates.abroca import AbrocaResult as AbrocaResult
 from fairstats.methods.rates.employment.result import AdverseImpact as AdverseImpact
+from fairstats.methods.rates.extremes import ExtremeDifferenceResult as ExtremeDifferenceResult
+from fairstats.methods.rates.extremes import ExtremeRatioResult as ExtremeRatioResult
 from fairstats.methods.rates.maxima import MaximumResult as MaximumResult
 from fairstats.methods.rates.models.result import AmplificationResult as AmplificationResult
 from fairstats.methods.rates.models.result import ModelComparison as ModelComparison
@@ -40,6 +42,9 @@ from fairstats.methods.rates.result import OddsRatioResult as OddsRatioResult
 from fairstats.methods.rates.result import RatioResult as RatioResult
 from fairstats.methods.rates.stratified_result import (
     StratifiedDifferenceResult as StratifiedDifferenceResult,
+)
+from fairstats.methods.rates.stratified_result import (
+    StratifiedOddsRatioResult as StratifiedOddsRatioResult,
 )
 from fairstats.methods.rates.stratified_result import StratifiedRatioResult as StratifiedRatioResult
 from fairstats.methods.rates.subgroups import SubgroupResult as SubgroupResult

@@ -37,9 +37,9 @@ _PAIRS_PER_ESTIMATE = 80
 def make_pairs(n_groups: int, reference: int, comparisons: str) -> list[tuple[int, int]]:
     """Pairs (group, reference): each other group against the reference, or all pairs.
 
-    "rest": each of the first half of the groups against its partner in the second.
+    "rest", "overall": each of the first half of the groups and its partner in the second.
     """
-    if comparisons == "rest":
+    if comparisons in ("rest", "overall"):
         half = n_groups // 2
         return [(group_index, half + group_index) for group_index in range(half)]
     if comparisons == "all":

@@ -27,6 +27,9 @@ STYLES = {
 _BAND_COLOUR = "#eaf3ee"
 _LIMIT_COLOUR = "#a3161b"
 _INCHES_PER_ROW = 0.34
+#: A group's own value stands so far below its verdict, in rows.
+_BELOW_VERDICT = 0.36
+_OWN_COLOUR = "#5b6673"
 _LONGEST_LABEL = 48
 #: No axis reaches further than this, whatever the intervals do.
 _RATIO_REACH = 16.0
@@ -205,6 +208,9 @@ def _draw_one(ax: Axes, comparison: Any, row_place: float, axis_ends: tuple[floa
         "fontsize": "small",
     }
     ax.text(1.015, row_place, comparison.verdict, **text_style)
+    if own_words := _own_value_words(comparison):
+        own_style = {**text_style, "color": _OWN_COLOUR, "fontsize": "x-small"}
+        ax.text(1.015, row_place + _BELOW_VERDICT, own_words, **own_style)
     if math.isnan(interval_low) or math.isnan(interval_high) or math.isnan(comparison.estimate):
         ax.text(0.5, row_place, "no estimate", **{**text_style, "ha": "center", "style": "italic"})
         if math.isnan(interval_low) or math.isnan(interval_high):
@@ -234,6 +240,14 @@ def _draw_one(ax: Axes, comparison: Any, row_place: float, axis_ends: tuple[floa
             "linestyle": "none",
         }
         ax.plot([comparison.estimate], [row_place], marker=marker, zorder=4, **marker_style)
+
+
+def _own_value_words(comparison: Any) -> str:
+    """The group's own rate with its interval, by which it can be read without its reference."""
+    own_interval = getattr(comparison, "value_interval", None)
+    if own_interval is None or math.isnan(own_interval.low) or math.isnan(own_interval.high):
+        return ""
+    return f"{comparison.rate:.3g} ({own_interval.low:.3g} to {own_interval.high:.3g})"
 
 
 def _draw_segment(

@@ -18,6 +18,7 @@ from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.multiplicity import normal_quantile
 from fairstats.ground.registry import RATES
 from fairstats.methods.madd.result import MaddResult
+from fairstats.methods.rates import own_values
 from fairstats.methods.rates.abroca import AbrocaResult
 from fairstats.methods.rates.estimates import estimate_rate, rate_in
 from fairstats.methods.rates.result import RatioResult
@@ -96,15 +97,8 @@ def wilson_of_groups(table: CellCounts, rate: str, level: float) -> tuple[Floats
         NaN for a group without cases.
     """
     estimates = estimate_rate(table, rate_in(table, RATES[rate]))
-    successes, cases = estimates.effective
-    critical = normal_quantile((1 + level) / 2)
-    limits = np.full((len(table.groups), 2), math.nan)
-    for position, (n_successes, n_cases) in enumerate(zip(successes, cases, strict=True)):
-        if n_cases > 0:
-            limits[position] = wilson_limits(
-                float(n_successes), float(n_cases), critical, ratio=False
-            )
-    return np.asarray(estimates.rate, dtype=np.float64), limits[:, 0], limits[:, 1]
+    low, high = own_values.wilson_of_groups(estimates, level).T
+    return np.asarray(estimates.rate, dtype=np.float64), low, high
 
 
 def _reference_of(view: SetView) -> str:

@@ -66,6 +66,10 @@ _NUMBERS = {"low": "ci_low", "high": "ci_high"} | {
         "pvalue_verdict_adjusted",
         "rate",
         "rate_reference",
+        "rate_low",
+        "rate_high",
+        "rate_reference_low",
+        "rate_reference_high",
     )
 }
 

@@ -70,7 +70,8 @@ class Row:
     ends of the interval are limits; `fair`: ends of the fair range; `tests`: p-values by
     alternative; "exact <alternative>" for exact ones; `real_over_audit`, `holds_over_audit`: what
     holds over everything that the audit tested, as in `Claim`; `beside`: what the comparison is
-    without strata, where it is one within them.
+    without strata, where it is one within them; `rate_low` to `rate_reference_high`: intervals of
+    both rates by themselves.
     """
 
     label: str
@@ -99,6 +100,10 @@ class Row:
     real_over_audit: bool | None
     holds_over_audit: bool | None
     beside: str = ""
+    rate_low: float = math.nan
+    rate_high: float = math.nan
+    rate_reference_low: float = math.nan
+    rate_reference_high: float = math.nan
 
     @property
     def judged(self) -> bool:
@@ -131,6 +136,15 @@ class Row:
         ):
             return ""
         return f"{percent(self.rate)} / {percent(self.rate_reference)}"
+
+    @property
+    def own_intervals_text(self) -> str:
+        """The intervals of the two rates by themselves; empty where there are none."""
+        ends = (self.rate_low, self.rate_high, self.rate_reference_low, self.rate_reference_high)
+        if not self.rates_text or all(math.isnan(end) for end in ends):
+            return ""
+        low, high, reference_low, reference_high = (percent(end) for end in ends)
+        return f"{low} to {high} / {reference_low} to {reference_high}"
 
     @property
     def interval_text(self) -> str:

@@ -338,6 +338,7 @@ check_reference_names <- function(reference, sets) {
 # with reference = "highest" the pairs against the largest group come with the attribute "highest".
 make_pairs <- function(grouping, reference, comparisons) {
   count <- length(grouping$groups)
+  if (comparisons %in% POOLED) return(cbind(seq_len(count), count + seq_len(count), deparse.level = 0))
   highest <- identical(reference, "highest") && !"highest" %in% grouping$groups
   if (highest) return(structure(make_pairs(grouping, NULL, comparisons), highest = TRUE))
   if (comparisons == "all") return(t(utils::combn(count, 2L)))

@@ -53,24 +53,29 @@ sharpest_error <- function(level, count, adjust, chosen_among = 0) {
 }
 
 # One comparison as a row of the tidy table.
-compare_row <- function(of, i, j, name, groups, contrast, method, options, clustered, critical) {
+compare_row <- function(of, i, j, name, groups, contrast, method, options, clustered, critical, everybody = NULL) {
   level <- options$confidence_level
   row <- tidy_row(name, groups[i], groups[j], n = of$rows[i], n_reference = of$rows[j], method = method,
     confidence_level = level, rate = of$rate[i], rate_reference = of$rate[j], verdict = "insufficient evidence",
     p_below = NaN, p_above = NaN, p_inside = NaN)
+  if (!is.null(everybody)) {
+    row$reference <- "all"
+    row[c("rate_reference", "n_reference")] <- everybody[c("value", "rows")]
+  }
   r <- of$rate[c(i, j)]
   if (!all(is.finite(r))) return(row)
   if ((contrast != "difference" && all(r == 0)) || (contrast == "odds_ratio" && all(r == 1))) {
     row[c("ci_low", "ci_high", "bound_low", "bound_high")] <- c(0, Inf, 0, Inf)
     return(row)
   }
-  row[c("estimate", "std_error")] <- pair_estimate(of, i, j, contrast)[c("estimate", "std_error")]
+  estimated <- if (is.null(everybody)) pair_estimate(of, i, j, contrast) else contrast_with_all(everybody, i, contrast)
+  row[c("estimate", "std_error")] <- estimated[c("estimate", "std_error")]
   if (method %in% ANYTIME_METHODS) return(anytime_row(row, of, i, j, contrast, options, options$count))
   way <- chosen_method(of, i, j, contrast, method, clustered)
   if (is.na(way)) return(row)
   threshold <- if (contrast == "difference") options$margin else options$threshold
   exact <- exactly(metric_of_pair(of, i, j), i, j, way, options$error)
-  found <- compare_pair(of, i, j, contrast, way, exact, critical, threshold, level)
+  found <- compare_pair(of, i, j, contrast, way, exact, critical, threshold, level, everybody)
   row$method <- if (exact) "exact unconditional" else way
   row[c("ci_low", "ci_high", "statistic", "pvalue", "mc_ci_low", "mc_ci_high")] <-
     found[c("low", "high", "z_equal", "p_row", "low_error", "high_error")]
@@ -125,6 +130,13 @@ metric_rows <- function(cells, pairs, metric, options) {
     if (watched) stop_argument("method", options$method, "ratios and differences of rates")
     return(gap_row(cells, metric, options))
   }
+  everybody <- NULL
+  if (options$comparisons == "overall") {
+    everybody <- lapply(metric$rates, function(rate) everybody_of(cells, as_metric(rate, ncol(cells$totals)), options$confidence_level))
+  }
+  if (options$comparisons %in% POOLED) {
+    cells <- compared_cells(beside_rest(cells))
+  }
   values <- lapply(metric$rates, function(rate) {
     rate <- as_metric(rate, ncol(cells$totals))
     cell_metric(cells$totals, rate, cells$rows, cells$scatter, cells$units, cells$squares, cells$clustered)
@@ -154,12 +166,16 @@ metric_rows <- function(cells, pairs, metric, options) {
   method <- if (is.null(options$method)) "score" else options$method
   alike <- if (contrast == "ratio") c(mee = "koopman") else c(log = "score", koopman = "mee")
   if (method %in% names(alike)) method <- alike[[method]]
-  found <- bind_rows(unlist(Map(function(of, name) {
+  found <- bind_rows(unlist(lapply(seq_along(values), function(place) {
+    own <- own_limits(values[[place]], options$confidence_level)
     lapply(seq_len(nrow(pairs)), function(k) {
       i <- pairs[k, 1L]
-      compare_row(of, i, pairs[k, 2L], name, cells$groups, contrast, method, options, cells$clustered, critical)
+      j <- pairs[k, 2L]
+      row <- compare_row(values[[place]], i, j, metric$rows[place], cells$groups, contrast, method, options,
+        cells$clustered, critical, everybody[[place]])
+      c(row, own_columns(own, i, j, everybody[[place]]))
     })
-  }, values, metric$rows), recursive = FALSE))
+  }), recursive = FALSE))
   if (chosen_among > 0) {
     over_all <- as_columns(lapply(found$pvalue, joint_pvalue, sides = 2, critical = critical))
     found$pvalue_adjusted <- over_all$p_joint

@@ -193,7 +193,7 @@ complete_rows <- function(data, columns) {
 
 audit_options <- function(confidence_level = 0.95, threshold = 0.8, margin = 0.1, method = NULL,
                           comparisons = "reference", simultaneous = "none", adjust = "holm", n_resamples = NULL,
-                          draws = 10000, max_bins = 1000, planned = NULL) {
+                          draws = 10000, max_bins = 1000, planned = NULL, pooled = FALSE) {
   numbers_in(confidence_level, "confidence_level", 0.5, 1, open = BOTH)
   numbers_in(threshold, "threshold", 0, 1, open = "low")
   numbers_in(margin, "margin", 0, 1, open = BOTH)
@@ -207,7 +207,7 @@ audit_options <- function(confidence_level = 0.95, threshold = 0.8, margin = 0.1
     }
     numbers_in(planned, "planned", 1, whole = TRUE)
   }
-  choice_of(comparisons, "comparisons", c("reference", "all"))
+  choice_of(comparisons, "comparisons", c("reference", "all", if (pooled) POOLED))
   if (is.null(simultaneous)) simultaneous <- "none"
   choice_of(simultaneous, "simultaneous", c("none", "bonferroni", "max-z"))
   choice_of(adjust, "adjust", c("holm", "bonferroni", "hommel", "fdr_bh", "none"))

@@ -19,7 +19,10 @@
 #' @param y_true,y_pred Outcome and prediction, two values each.
 #' @param label,prediction Label or prediction to condition on, 1 or 0.
 #' @param agg `NULL`: signed differences against the reference; `"max"`: the largest gap between any
-#'   two groups, with a simultaneous interval whose critical value is simulated.
+#'   two groups, with a simultaneous interval whose critical value is simulated; `"mean"`, of
+#'   equalised odds: the mean of the largest gaps of both rates. `fs_group_metric` also has `"min"`
+#'   of ratios, the smallest between any two groups (of several rates the smallest of all), and
+#'   `"mean"`. These are fairlearn's `equalized_odds_ratio` and `demographic_parity_ratio`.
 #' @param metric A metric of the table that R and Python share (`inst/metrics.json`):
 #'   `"disparate_impact"`, ..., or a rate with `_ratio`, `_difference`, `_odds_ratio` or `_max`:
 #'   `"fnr_ratio"`, `"f1_difference"`, `"tpr_odds_ratio"`, `"balanced_accuracy_max"`. What is neither a rate nor a mean of rates is
@@ -32,6 +35,10 @@
 #'   (Cochran-Mantel-Haenszel, exact conditional, homogeneity and Breslow-Day tests) in the
 #'   attribute `"stratified"`; a sentence where both disagree is printed first. Not with weights,
 #'   clusters, largest gaps and functions of the cells.
+#'
+#' @param comparisons `"reference"`: each other group against it; `"all"` pairs; `"rest"`: each group
+#'   against all other rows; `"overall"`: against all rows, its own among them, with the groups'
+#'   shares held fixed.
 #'
 #' @param planned Rows that are expected in all, fixed before the first look: needed by
 #'   `method = "anytime"`, whose limits are narrowest about this number. It says nothing before 5
@@ -154,7 +161,8 @@ fs_equalized_odds_difference <- function(
     comparisons = "reference", simultaneous = "none", adjust = "holm", missing = "raise",
     label_values = NULL, seed = 1, planned = NULL) {
   arguments <- given_arguments()
-  compare_rates(with_ending("equalized_odds", agg), arguments)
+  ending <- if (identical(agg, "mean")) NULL else agg
+  compare_rates(with_ending("equalized_odds", ending), arguments)
 }
 
 # Any metric of the table that R and Python share (inst/metrics.json), or a rate with an ending.
@@ -166,7 +174,10 @@ fs_group_metric <- function(
     margin = 0.1, method = NULL, comparisons = "reference", simultaneous = "none", adjust = "holm",
     missing = "raise", label_values = NULL, seed = 1, planned = NULL) {
   arguments <- given_arguments()
-  compare_rates(arguments$metric, arguments)
+  metric <- arguments$metric
+  if (identical(arguments$agg, "max")) metric <- sub("_difference$", "_max", metric)
+  if (!is.null(arguments$agg)) choice_of(arguments$agg, "agg", c("max", "min", "mean"))
+  compare_rates(metric, arguments)
 }
 
 # A metric of rates of all groups, from the arguments of a public function. With strata the
@@ -177,7 +188,16 @@ compare_rates <- function(metric, arguments) {
     what <- rate_metric(metric, input)
     options$reference_named <- !is.null(arguments$reference)
     options$strata_asked <- !is.null(input$stratum)
-    crude <- metric_rows(audit_cells(input, grouping), pairs, what, options)
+    agg <- arguments$agg
+    if (!is.null(agg) && agg %in% c("min", "mean")) {
+      for (name in c("reference", "strata")) {
+        if (!is.null(arguments[[name]])) stop_argument(name, listed(arguments[[name]]), "NULL: all pairs of groups count")
+      }
+      row <- extreme_row(audit_cells(input, grouping), what, agg, options)
+      return(row[names(row) != "n_differences"])
+    }
+    check_pooled(options, arguments$reference, input$stratum, what)
+    crude <- metric_rows(audit_cells(input, grouping, options$comparisons), pairs, what, options)
     crude$n_differences <- NULL
     if (is.null(input$stratum)) return(crude)
     check_reference_chosen_before(pairs)
@@ -318,7 +338,7 @@ with_ending <- function(name, agg) {
 # them. `highest`: whether the reference may be the group with the highest rate.
 audit_section <- function(section, make, arguments, highest = FALSE) {
   of_options <- intersect(names(arguments), names(formals(audit_options)))
-  options <- do.call(audit_options, arguments[of_options], quote = TRUE)
+  options <- do.call(audit_options, c(arguments[of_options], list(pooled = highest)), quote = TRUE)
   columns <- arguments[intersect(names(arguments), COLUMNS)]
   read <- settle_missing(arguments$data, columns, arguments$missing)
   pos_label <- if (is.null(arguments$pos_label)) 1 else arguments$pos_label

@@ -3,7 +3,7 @@
 
 # Cell totals and rows of every group: tp, fp, fn, tn, or selected and not; under weights or clusters also the scatter
 # of the totals over the sampling units.
-audit_cells <- function(input, grouping) {
+audit_cells <- function(input, grouping, comparisons = "reference") {
   both <- !is.null(input$y_pred) && !is.null(input$y_true)
   cell <- if (both) 4 - 2 * input$y_pred - input$y_true else 2 - c(input$y_pred, input$y_true)
   size <- if (both) 4L else 2L
@@ -27,7 +27,8 @@ audit_cells <- function(input, grouping) {
   if (nrow(by_unit) < 2L) stop_argument("cluster", "one sampling unit", "two or more: a variance needs them")
   found$totals <- matrix(colSums(by_unit), count, byrow = TRUE)
   found$squares <- matrix(squares, count, byrow = TRUE)
-  without_even_weights(c(found[names(found) != "units"], list(units = nrow(by_unit), scatter = crossprod(by_unit))))
+  found <- c(found[names(found) != "units"], list(units = nrow(by_unit), scatter = crossprod(by_unit)))
+  without_idle_weights(found, comparisons)
 }
 
 # Groups in which all rows have one weight: n sum(w^2) = (sum w)^2 by the inequality of Cauchy and Schwarz, up to the
@@ -230,7 +231,8 @@ metric_of_pair <- function(metric, i, j) {
 bare_method <- function(method) sub(" \\((Satterthwaite|effective rows|effective clusters)\\)$", "", method)
 
 # Ends at a critical value and statistic at a null value, by one method.
-pair_method <- function(metric, i, j, contrast, method, continuity = FALSE) {
+# `shares`: of a group in the cases of each part, where it is compared with everybody and j is all others.
+pair_method <- function(metric, i, j, contrast, method, continuity = FALSE, shares = NULL) {
   ratio <- contrast == "ratio"
   smooth <- is.null(metric$parts)
   if (!is.null(metric$added) && (ratio || smooth))
@@ -255,7 +257,11 @@ pair_method <- function(metric, i, j, contrast, method, continuity = FALSE) {
     corrected <- !grepl("^(koopman|mee)", method)
     score_method(t[1L], t[2L], t[3L], t[4L], contrast, corrected, continuity)
   })
-  if (is.infinite(metric$df)) return(mover_method(scores))
+  of_all <- function(scores) {
+    if (is.null(shares)) return(scores)
+    Map(function(score, share) score_of_all(score, scale_of_all(contrast, share)), scores, shares)
+  }
+  if (is.infinite(metric$df)) return(mover_method(of_all(scores)))
   # groups that share clusters depend on each other
   apart <- lapply(metric$parts, function(p) sum(pair_terms(p$variance, p$rate, i, j, contrast)))
   scale <- sqrt(Reduce(`+`, apart)) / length(apart) / pair$s
@@ -263,11 +269,11 @@ pair_method <- function(metric, i, j, contrast, method, continuity = FALSE) {
     any((p$variance > ROUNDING * p$rate * (1 - p$rate))[c(i, j)], na.rm = TRUE)
   }, NA)
   if (!all(varied) || !is.finite(scale) || scale == 0) scale <- 1
-  mover_method(lapply(scores, function(score) {
+  mover_method(of_all(lapply(scores, function(score) {
     end <- function(critical, side) score$end(critical / scale, side)
     z <- function(null) scale * score$z(null)
     list(estimate = score$estimate, end = end, ends = function(c) c(end(c, -1), end(c, 1)), z = z)
-  }))
+  })))
 }
 
 # All ratios t >= 0 of independent values a, b with |a - tb| <= c sqrt(v1 + t^2 v0) (Fieller 1954, J. R. Stat. Soc. B
@@ -319,11 +325,20 @@ evidence_of <- function(z_low, z_high, df, level) {
 # One comparison by its method ("none": nothing). `exact`: everything that the row says is by exact tests: limits and
 # p-values of the verdict, the two-sided interval, p_row of equality; the tests by score stand beside. p_tost: two
 # one-sided tests within the threshold.
-compare_pair <- function(metric, i, j, contrast, method, exact, critical, threshold, level) {
+# `everybody`: what j, all others, and the group make together, if the group is compared with that.
+compare_pair <- function(metric, i, j, contrast, method, exact, critical, threshold, level, everybody = NULL) {
   table_df <- metric$df
   metric <- metric_of_pair(metric, i, j)
   pair <- pair_estimate(metric, i, j, contrast)
   out <- c(list(rate = metric$rate[i], rate_reference = metric$rate[j]), pair[c("estimate", "std_error")])
+  shares <- NULL
+  scale <- list(value = identity, null = identity)
+  if (!is.null(everybody)) {
+    shares <- vapply(everybody$shares, `[`, 0, i)
+    scale <- scale_of_all(contrast, shares[1L])
+    out$rate_reference <- everybody$value
+    out[c("estimate", "std_error")] <- contrast_with_all(everybody, i, contrast)
+  }
   ends <- c("low", "high", "low_error", "high_error")
   tests <- c("less", "greater", "equal")
   sides <- c("p_below", "p_above", "p_inside")
@@ -332,17 +347,19 @@ compare_pair <- function(metric, i, j, contrast, method, exact, critical, thresh
   if (method == "none") return(out)
   linear <- is.null(metric$parts) || !grepl("^(score|koopman|mee)", method)
   df <- pair_df(metric, i, j, contrast, linear)
-  by <- pair_method(metric, i, j, contrast, method)
+  by <- pair_method(metric, i, j, contrast, method, shares = shares)
   cells <- if (exact) effective_table(metric$parts[[1L]], i, j)
   fair <- fair_range(contrast, threshold)
+  # of exact tests, which compare with all others
+  fair_of_others <- scale$null(fair)
   ends_at <- function(critical, side) {
     if (df != table_df) critical$value <- -stats::qt(stats::pt(-critical$value, table_df), df)
     if (!exact) return(ends_with_error(by$ends, critical))
     # a critical value is a level: that of both sides, or of one
     limits <- function(value) {
       tail <- stats::pt(-value, df)
-      if (side == "one") return(exact_one_sided(cells, contrast, fair[1L], tail))
-      exact_interval(cells[1L], cells[2L], cells[3L], cells[4L], contrast, 1 - 2 * tail)
+      if (side == "one") return(scale$value(exact_one_sided(cells, contrast, fair_of_others[1L], tail)))
+      scale$value(exact_interval(cells[1L], cells[2L], cells[3L], cells[4L], contrast, 1 - 2 * tail))
     }
     ends_with_error(limits, critical)
   }
@@ -352,8 +369,8 @@ compare_pair <- function(metric, i, j, contrast, method, exact, critical, thresh
   shows <- evidence_of(both[1L], both[2L], df, level)
   limits <- by$ends(shows$critical)
   if (exact) {
-    shows <- exact_evidence(cells, contrast, fair, shows, limits)
-    limits <- shows$limits
+    shows <- exact_evidence(cells, contrast, fair_of_others, shows, limits)
+    limits <- scale$value(shows$limits)
   }
   out[sides] <- shows[sides]
   out[c("bound_low", "bound_high")] <- as.list(limits)
@@ -376,15 +393,25 @@ compare_pair <- function(metric, i, j, contrast, method, exact, critical, thresh
 # whose values over these pairs are asked for as p_joint.
 crosscheck_comparisons <- function(totals, rows, metrics, which, first, second, contrast, method, exact,
                                    level, threshold, simultaneous, family_first, family_second, scatter = NULL,
-                                   units = 0, clustered = FALSE, pvalues = NULL, sides = 2, squares = NULL) {
-  found <- lapply(metrics, function(m) {
-    cell_metric(totals, as_metric(m, ncol(totals)), rows, scatter, units, squares, clustered)
+                                   units = 0, clustered = FALSE, pvalues = NULL, sides = 2, squares = NULL,
+                                   comparisons = "reference") {
+  if (!is.null(scatter) && !clustered) squares <- matrix(diag(scatter), nrow(totals), byrow = TRUE)
+  cells <- list(totals = totals, rows = rows, scatter = scatter, units = units, squares = squares, clustered = clustered)
+  everybody <- NULL
+  if (comparisons == "overall") everybody <- lapply(metrics, function(m) {
+    everybody_of(first_groups(cells), as_metric(m, ncol(totals)), level)
   })
-  cells <- list(totals = totals, scatter = scatter, units = units)
+  if (comparisons %in% POOLED) cells <- compared_cells(cells)
+  found <- lapply(metrics, function(m) {
+    cell_metric(cells$totals, as_metric(m, ncol(totals)), rows, cells$scatter, cells$units, cells$squares, clustered)
+  })
   critical <- critical_values(found, cells, cbind(family_first, family_second), contrast, simultaneous, level)
+  own <- lapply(found, own_limits, level)
   as_columns(lapply(seq_along(first), function(k) {
     of <- found[[as.integer(which[k])]]
-    row <- compare_pair(of, first[k], second[k], contrast, method[k], exact[k], critical, threshold, level)
+    all_rows <- everybody[[which[k]]]
+    row <- compare_pair(of, first[k], second[k], contrast, method[k], exact[k], critical, threshold, level, all_rows)
+    row <- c(row, own_columns(own[[as.integer(which[k])]], first[k], second[k], all_rows))
     c(row, if (!is.null(pvalues)) joint_pvalue(pvalues[k], sides, critical))
   }))
 }

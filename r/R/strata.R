@@ -1,7 +1,8 @@
 # Ratios and differences within the strata of a confounder: the stratified score. With p the rates of each stratum that
 # maximise the likelihood under the null hypothesis (Miettinen and Nurminen 1985, Statistics in Medicine 4, 213-226) and
 # the weights w = n1 n0 / N of Mantel and Haenszel (1959, Journal of the National Cancer Institute 22, 719-748),
-#   z = sum(w S) / sqrt(sum(w^2 V)),  S = r1 - null r0 or r1 - r0 - null,  V = Var(S) N / (N - 1).
+#   z = sum(w S) / sqrt(sum(w^2 V)),  S = r1 - null r0 or r1 - r0 - null,  V = Var(S) N / (N - 1),
+# of an odds ratio S = r1 (1 - r0) - null r0 (1 - r1).
 
 # Below so many cases of a group nothing but equality is judged; below so many expected successes or failures equality
 # is tested exactly as well, where the sum of successes has at most so many values.
@@ -28,11 +29,16 @@ mh_weight <- function(t) t$n1 * t$n0 / (t$n1 + t$n0)
 mh_estimate <- function(t, contrast) {
   w <- mh_weight(t)
   if (contrast == "difference") return(sum(w * (t$k1 / t$n1 - t$k0 / t$n0)) / sum(w))
+  if (contrast == "odds_ratio") {
+    n <- t$n1 + t$n0
+    return(sum(t$k1 * (t$n0 - t$k0) / n) / sum(t$k0 * (t$n1 - t$k1) / n))
+  }
   sum(w * t$k1 / t$n1) / sum(w * t$k0 / t$n0)
 }
 
 # S and V of every stratum, and the third central moment of S.
 score_moments <- function(t, contrast, null) {
+  if (contrast == "odds_ratio") return(odds_moments(t, null))
   p <- constrained_rates(t$k1, t$n1, t$k0, t$n0, contrast, null)
   ratio <- contrast == "ratio"
   b <- if (ratio) null else 1
@@ -41,6 +47,31 @@ score_moments <- function(t, contrast, null) {
   v0 <- p$p1 * (1 - p$p1) / t$n0
   list(s = t$k1 / t$n1 - b * t$k0 / t$n0 - (if (ratio) 0 else null), v = (v1 + b^2 * v0) * n / (n - 1),
     third = v1 * (1 - 2 * p$p0) / t$n1 - b^3 * v0 * (1 - 2 * p$p1) / t$n0, reference = p$p1)
+}
+
+# The same of an odds ratio. The rates of the reference under it solve a quadratic; with the deviations A and B of both
+# rates from theirs, S = aA - bB + (null - 1)AB.
+odds_moments <- function(t, null) {
+  hits <- t$k1 + t$k0
+  linear <- t$n1 * null + t$n0 - hits * (null - 1)
+  p0 <- 2 * hits / (linear + sqrt(pmax(linear^2 + 4 * t$n0 * (null - 1) * hits, 0)))
+  p0 <- pmin(pmax(p0, 0), 1)
+  p1 <- null * p0 / (1 + (null - 1) * p0)
+  p1[p0 == 1] <- 1
+  v1 <- p1 * (1 - p1) / t$n1
+  v0 <- p0 * (1 - p0) / t$n0
+  m1 <- v1 * (1 - 2 * p1) / t$n1
+  m0 <- v0 * (1 - 2 * p0) / t$n0
+  a <- 1 - p0 + null * p0
+  b <- p1 + null * (1 - p1)
+  d <- null - 1
+  n <- t$n1 + t$n0
+  r1 <- t$k1 / t$n1
+  r0 <- t$k0 / t$n0
+  # E[(aA - bB + dAB)^3], the groups independent of each other
+  third <- a^3 * m1 - b^3 * m0 + d^3 * m1 * m0 + 3 * d^2 * (a * m1 * v0 - b * v1 * m0) - 6 * a * b * d * v1 * v0
+  list(s = r1 * (1 - r0) - null * r0 * (1 - r1), v = (a^2 * v1 + b^2 * v0 + d^2 * v1 * v0) * n / (n - 1), third = third,
+    reference = r0 * (1 - r1))
 }
 
 strata_z <- function(t, contrast, null, guarded = FALSE) {
@@ -61,7 +92,7 @@ strata_z <- function(t, contrast, null, guarded = FALSE) {
 
 # Estimate, z and ends by critical value, as score_method() has them for one table.
 strata_method <- function(t, contrast, guarded = FALSE) {
-  ratio <- contrast == "ratio"
+  ratio <- contrast != "difference"
   centre <- mh_estimate(t, contrast)
   z <- function(null) strata_z(t, contrast, null, guarded)
   to <- if (ratio) exp else identity
@@ -79,15 +110,25 @@ strata_method <- function(t, contrast, guarded = FALSE) {
 # Standard error of the estimate, by the score's variance at it.
 mh_error <- function(t, contrast) {
   estimate <- mh_estimate(t, contrast)
-  if (!is.finite(estimate) || (contrast == "ratio" && estimate <= 0)) return(NaN)
+  if (!is.finite(estimate) || (contrast != "difference" && estimate <= 0)) return(NaN)
   w <- mh_weight(t)
-  sqrt(sum(w^2 * score_moments(t, contrast, estimate)$v)) /
-    sum(if (contrast == "ratio") w * t$k0 / t$n0 else w)
+  m <- score_moments(t, contrast, estimate)
+  slope <- switch(contrast, ratio = t$k0 / t$n0, odds_ratio = m$reference, 1)
+  sqrt(sum(w^2 * m$v)) / sum(w * slope)
 }
 
 # Exact conditional test of equal rates: the sum of the successes given those of every stratum has the convolution of
 # their hypergeometric laws (Gart 1970, Biometrika 57, 471-475). Twice the smaller tail.
 exact_conditional <- function(t) {
+  law <- conditional_law(t)
+  less <- law$at_most(1)
+  greater <- law$at_least(1)
+  list(values = law$values, p = min(1, 2 * min(less, greater)))
+}
+
+# The law of that sum, tilted by an odds ratio: probabilities of as few and of as many, and the odds ratios at which they
+# are a given error.
+conditional_law <- function(t) {
   hits <- t$k1 + t$k0
   law <- 1
   for (h in seq_along(hits)) {
@@ -100,9 +141,20 @@ exact_conditional <- function(t) {
     law <- joined
   }
   seen <- sum(t$k1 - pmax(0, hits - t$n0)) + 1
-  less <- sum(law[seq_len(seen)])
-  greater <- sum(law[seen:length(law)])
-  list(values = length(law), p = min(1, 2 * min(less, greater)))
+  tilted <- function(odds) {
+    weight <- log(law) + log(odds) * (seq_along(law) - 1)
+    weight <- exp(weight - max(weight))
+    weight / sum(weight)
+  }
+  at_most <- function(odds) sum(tilted(odds)[seq_len(seen)])
+  at_least <- function(odds) sum(tilted(odds)[seen:length(law)])
+  limit <- function(side, error) {
+    if (side < 0 && seen == 1L) return(0)
+    if (side > 0 && seen == length(law)) return(Inf)
+    tail <- if (side < 0) at_least else at_most
+    exp(stats::uniroot(function(x) tail(exp(x)) - error, c(-40, 40), tol = 1e-12)$root)
+  }
+  list(values = length(law), at_most = at_most, at_least = at_least, limit = limit)
 }
 
 # How many values that sum can have, and the least number of successes and failures that equal rates let expect.
@@ -174,7 +226,7 @@ compare_strata <- function(tables, contrast, level, threshold, together = 1, one
     "bound_high", "p_below", "p_above", "p_inside", "z", "p_less", "z_greater", "p_greater", "z_equal", "p_equal", "cmh",
     "cmh_p", "sum", "exact_p", "q", "q_p", "tarone", "tarone_p")
   out <- as.list(stats::setNames(rep(NaN, length(names)), names))
-  whole <- if (contrast == "ratio") c(0, Inf) else c(-1, 1)
+  whole <- if (contrast != "difference") c(0, Inf) else c(-1, 1)
   out[c("low", "high")] <- out[c("bound_low", "bound_high")] <- whole
   if (any(vapply(tables, function(t) length(t$k1) == 0L, NA))) return(out)
   of <- function(f) mean(vapply(tables, f, 0))
@@ -188,7 +240,7 @@ compare_strata <- function(tables, contrast, level, threshold, together = 1, one
   single <- length(tables) == 1L
   t <- tables[[1L]]
   size <- strata_size(t)
-  equality <- if (contrast == "ratio") 1 else 0
+  equality <- if (contrast == "difference") 0 else 1
   out$z_equal <- plain$z(equality)
   out$p_equal <- 2 * stats::pnorm(-abs(out$z_equal))
   exact <- NaN
@@ -199,8 +251,8 @@ compare_strata <- function(tables, contrast, level, threshold, together = 1, one
   if (single) {
     out[c("cmh", "cmh_p")] <- mantel_haenszel_test(t, out$z_equal)
     out$sum <- sum(t$k1)
-    out[c("q", "q_p")] <- score_homogeneity(t, contrast)
     out[c("tarone", "tarone_p")] <- tarone_test(t)
+    out[c("q", "q_p")] <- if (contrast == "odds_ratio") out[c("tarone", "tarone_p")] else score_homogeneity(t, contrast)
   }
   if (!is.nan(exact)) out$p_equal <- max(out$p_equal, exact)
   fair <- fair_range(contrast, threshold)
@@ -209,6 +261,18 @@ compare_strata <- function(tables, contrast, level, threshold, together = 1, one
   shows <- evidence_of(judge$z(fair[1L]), judge$z(fair[2L]), Inf, level)
   out[c("bound_low", "bound_high")] <- judge$ends(shows$critical)
   out[c("p_below", "p_above", "p_inside")] <- shows[c("p_below", "p_above", "p_inside")]
+  # of an odds ratio the exact conditional law at every value, where cells are small
+  odds <- if (contrast == "odds_ratio" && !is.nan(exact)) conditional_law(t)
+  if (!is.null(odds)) {
+    tail <- function(p) min(1, p + stats::pnorm(stats::qnorm(p) - shows$width))
+    inside <- max(odds$at_least(fair[1L]), odds$at_most(fair[2L]))
+    out$p_below <- max(out$p_below, tail(odds$at_most(fair[1L])))
+    out$p_above <- max(out$p_above, tail(odds$at_least(fair[2L])))
+    out$p_inside <- max(out$p_inside, tail(inside))
+    error <- stats::pnorm(-shows$critical)
+    out$bound_low <- min(out$bound_low, odds$limit(-1, error))
+    out$bound_high <- max(out$bound_high, odds$limit(1, error))
+  }
   if (at_equality && !is.nan(exact)) {
     out$p_below <- max(out$p_below, exact)
     out$p_above <- max(out$p_above, exact)
@@ -219,14 +283,27 @@ compare_strata <- function(tables, contrast, level, threshold, together = 1, one
     }
   }
   out$z <- judge$z(fair[1L])
-  out$z_greater <- judge$z(if (contrast == "ratio") fair[1L] else fair[2L])
+  out$z_greater <- judge$z(if (contrast == "difference") fair[2L] else fair[1L])
   out$p_less <- stats::pnorm(out$z)
   out$p_greater <- stats::pnorm(out$z_greater, lower.tail = FALSE)
-  if (!at_equality && any(vapply(tables, function(t) strata_size(t)$fewest < FEWEST_IN_STRATA, NA)))
+  if (!is.null(odds)) {
+    out$p_less <- max(out$p_less, odds$at_most(fair[1L]))
+    out$p_greater <- max(out$p_greater, odds$at_least(fair[1L]))
+  }
+  if (!at_equality && contrast != "odds_ratio" && any(vapply(tables, function(t) strata_size(t)$fewest < FEWEST_IN_STRATA, NA)))
     out[c("p_below", "p_above", "p_inside", "p_less", "p_greater")] <- NaN
   joint <- 1 - (1 - level) / together
   out[c("low", "high")] <- plain$ends(stats::qnorm((1 + joint) / 2))
   if (one_sided) out[c("side_low", "side_high")] <- guarded$ends(stats::qnorm(joint))
+  if (!is.null(odds)) {
+    outer <- function(name, side, error) (if (side < 0) min else max)(out[[name]], odds$limit(side, error))
+    out$low <- outer("low", -1, (1 - joint) / 2)
+    out$high <- outer("high", 1, (1 - joint) / 2)
+    if (one_sided) {
+      out$side_low <- outer("side_low", -1, 1 - joint)
+      out$side_high <- outer("side_high", 1, 1 - joint)
+    }
+  }
   if (!is.nan(exact) && out$p_equal > 1 - level) {
     out$low <- min(out$low, equality)
     out$high <- max(out$high, equality)
@@ -261,8 +338,7 @@ stratified_rows <- function(stratum, input, grouping, pairs, metric, options, cr
   size <- if (!is.null(input$y_pred) && !is.null(input$y_true)) 4L else 2L
   cell <- if (size == 4L) 4 - 2 * input$y_pred - input$y_true else 2 - c(input$y_pred, input$y_true)
   cells <- stratum_cells(stratum, grouping$labels, grouping$groups, cell, size)
-  ratio <- metric$contrast == "ratio"
-  threshold <- if (ratio) options$threshold else options$margin
+  threshold <- if (metric$contrast == "difference") options$margin else options$threshold
   together <- if (options$simultaneous == "none") 1 else nrow(pairs) * length(metric$rates)
   level <- options$confidence_level
   tasks <- expand.grid(pair = seq_len(nrow(pairs)), rate = seq_along(metric$rates))
@@ -294,7 +370,8 @@ BESIDE_ROWS <- c("disagreement", "cmh_p", "exact_p", "tarone_p")
 disagreement_of <- function(crude, within, contrast, among) {
   unknown <- "insufficient evidence"
   if (unknown %in% c(crude$verdict, within$verdict) || is.nan(within$estimate)) return("")
-  equality <- if (contrast == "ratio") 1 else 0
+  equality <- if (contrast == "difference") 0 else 1
+  words <- gsub("_", " ", contrast, fixed = TRUE)
   error <- 1 - crude$confidence_level
   moved <- !isTRUE(crude$ci_low <= within$estimate && within$estimate <= crude$ci_high)
   turned <- isTRUE((crude$estimate - equality) * (within$estimate - equality) < 0)
@@ -302,14 +379,14 @@ disagreement_of <- function(crude, within, contrast, among) {
   if (crude$verdict == within$verdict && !(moved && (turned || shown))) return("")
   number <- function(x) {
     # as Python writes what is infinite
-    sub("Inf", "inf", sprintf(if (contrast == "ratio") "%.3f" else "%+.3f", x), fixed = TRUE)
+    sub("Inf", "inf", sprintf(if (contrast == "difference") "%+.3f" else "%.3f", x), fixed = TRUE)
   }
   said <- sprintf("%s against %s: crude %s %s (%s), within %s %s (%s%% interval %s to %s; %s).", crude$group,
-    crude$reference, contrast, number(crude$estimate), crude$verdict, among, number(within$estimate),
+    crude$reference, words, number(crude$estimate), crude$verdict, among, number(within$estimate),
     sprintf("%g", 100 * within$confidence_level), number(within$ci_low), number(within$ci_high), within$verdict)
   if (!isTRUE(within$pvalue_homogeneity < error)) return(said)
   p <- sprintf("%.2g", within$pvalue_homogeneity)
-  paste0(said, " Strata differ (p = ", p, "): one ", contrast, " does not describe all of them.")
+  paste0(said, " Strata differ (p = ", p, "): one ", words, " does not describe all of them.")
 }
 
 # The sentence at the head of an audit or a report: for how many of `n` comparisons strata change the answer.
@@ -329,10 +406,10 @@ strata_notes <- function(rows) {
   }, "", USE.NAMES = FALSE)
 }
 
-# Whether a metric has an adjusted version: ratios and differences of rates, and differences of their means.
+# Whether a metric has an adjusted version: ratios, differences and odds ratios of rates, and differences of their means.
 can_be_adjusted <- function(metric) {
   parts <- lengths(lapply(metric$rates, function(rate) as_metric(rate, 4L)$parts))
-  length(parts) > 0L && !(metric$contrast %in% c("gap", "odds_ratio")) &&
+  length(parts) > 0L && metric$contrast != "gap" &&
     all(parts == 1L | (parts > 1L & metric$contrast == "difference"))
 }
 

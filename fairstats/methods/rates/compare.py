@@ -6,13 +6,13 @@ Intervals, bounds, tests and verdicts of any metric of the registry.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from fairstats.ground.checks import Floats, as_generator, check_choice
+from fairstats.ground.checks import Floats, as_generator, check_choice, check_that
 from fairstats.ground.counts import CellCounts
 from fairstats.ground.groups import find_reference
 from fairstats.ground.multiplicity import MaxZ, make_pairs, normal_cdf, normal_quantile
@@ -33,8 +33,16 @@ from fairstats.methods.rates.estimates import (
     joint_covariance,
     spread_of_terms,
 )
+from fairstats.methods.rates.extremes import (
+    ExtremeDifferenceResult,
+    ExtremeRatioResult,
+    check_extreme,
+    extreme_of_rates,
+)
 from fairstats.methods.rates.limits import KnownLimits
 from fairstats.methods.rates.maxima import MaximumResult, largest_gap
+from fairstats.methods.rates.overall import Everybody, ExactPairOfAll, check_overall
+from fairstats.methods.rates.own_values import own_intervals
 from fairstats.methods.rates.pair import Refused, limits_of_pairs, pair_method
 from fairstats.methods.rates.result import (
     ANYTIME_METHODS,
@@ -47,11 +55,13 @@ from fairstats.methods.rates.result import (
     warned,
 )
 from fairstats.methods.rates.setup import (
+    POOLED,
     RateArguments,
     beside_rest,
     check_groups,
     count_tables,
     make_settings,
+    without_idle_weights,
 )
 from fairstats.methods.rates.stratified import adjusted, check_adjustable
 from fairstats.numerics.rates.score import Contrast
@@ -69,18 +79,39 @@ RESULT_CLASSES: dict[Contrast, type[_Compared]] = {
 def run(name: str, arguments: RateArguments) -> _Result:  # type: ignore[type-var]
     """Compute a metric of the registry from the arguments of its public function.
 
-    ``agg="max"`` among them turns a difference into its largest gap.
+    ``agg="max"`` among them turns a difference into its largest gap, ``agg="mean"`` into the mean
+    of those of its rates.
     """
-    check_choice("agg", arguments.agg, (None, "max"))
+    aggs = (None, "max", "mean") if len(METRICS[name].rates) > 1 else (None, "max")
+    check_choice("agg", arguments.agg, aggs)
     count_table, strata = count_tables(arguments, METRICS[name].needs)
     if arguments.agg == "max":
         name = name.removesuffix(ENDINGS["difference"]) + ENDINGS["gap"]
-    is_gap = METRICS[name].contrast == "gap"
+    is_gap = METRICS[name].contrast == "gap" or arguments.agg == "mean"
     settings = make_settings(METRICS[name].contrast, arguments, rest=not is_gap)
+    if arguments.agg == "mean":
+        mean: Any = compare_extremes(METRICS[name], count_table, settings, arguments)
+        return mean  # type: ignore[no-any-return]
     result: Any = compare_metric(
         METRICS[name], count_table, settings, arguments.reference, arguments.rng, strata=strata
     )
     return result  # type: ignore[no-any-return]
+
+
+def compare_extremes(
+    metric: Metric, table: CellCounts, settings: Inference, arguments: RateArguments
+) -> ExtremeRatioResult | ExtremeDifferenceResult:
+    """One number over all groups and rates of a metric, and a warning of what is lacking."""
+    check_groups(table.groups)
+    agg = str(arguments.agg)
+    check_extreme(metric, agg)
+    nothing = f'None with agg="{agg}": all pairs of groups count'
+    check_that(arguments.strata is None, "strata", "a column", nothing)
+    check_that(arguments.reference is None, "reference", arguments.reference, nothing)
+    check_that(arguments.simultaneous is None, "simultaneous", arguments.simultaneous, nothing)
+    check_choice("method", arguments.method, (None, "score"), cure="leave it out")
+    check_choice("alternative", arguments.alternative, ("two-sided",), cure="leave it out")
+    return warned(extreme_of_rates(table, metric, settings, agg), metric.name)
 
 
 def compare_metric(
@@ -101,21 +132,35 @@ def compare_metric(
     limits at every look rest on.
     """
     check_groups(table.groups)
-    table = table.without_even_weights()
+    table = without_idle_weights(table, settings.comparisons)
     if strata is not None:
         check_adjustable(metric)
     if metric.contrast == "gap":
         check_watchable(metric, table, settings, reference, whole_clusters=whole_clusters)
         return warned(largest_gap(table, metric, settings), metric.name)
-    if settings.comparisons == "rest":
+    if settings.comparisons == "overall":
+        check_overall(metric)
+    everybody: list[Everybody] = []
+    if settings.comparisons == "overall":
+        for rate_name in metric.rates:
+            everybody.append(Everybody.of(table, RATES[rate_name], settings.confidence_level))
+    if settings.comparisons in POOLED:
         table = beside_rest(table)
-    estimates = [estimate_rate(table, RATES[rate_name]) for rate_name in metric.rates]
+    compared_table = table.without_even_weights()
+    estimates = [estimate_rate(compared_table, RATES[rate_name]) for rate_name in metric.rates]
     result = compare_estimates(
-        metric, table, estimates, settings, reference, rng, whole_clusters=whole_clusters
+        metric,
+        table,
+        estimates,
+        settings,
+        reference,
+        rng,
+        everybody=everybody,
+        whole_clusters=whole_clusters,
     )
     if strata is None:
         return result
-    with_strata: RatioResult | DifferenceResult = adjusted(result, metric, strata)
+    with_strata: _Compared = adjusted(result, metric, strata)
     warned(with_strata.stratified, metric.name)
     return with_strata
 
@@ -128,9 +173,12 @@ def compare_estimates(
     reference: Hashable | None,
     rng: Any = None,
     *,
+    everybody: Sequence[Everybody] = (),
     whole_clusters: bool = False,
 ) -> _Compared:
     """Compare estimated rates, those of one metric in one family.
+
+    `everybody`: of each rate, where groups are compared with all rows.
 
     The reference counts as chosen by the data where it is "highest", or the settings have that
     rule; `whole_clusters`: as in `compare_metric`.
@@ -183,22 +231,32 @@ def compare_estimates(
     )
     named_estimates = zip(metric.row_names, estimates, strict=True)
     compared = []
-    for row_name, rate_estimates in named_estimates:
+    for place, (row_name, rate_estimates) in enumerate(named_estimates):
+        of_all = everybody[place] if everybody else None
         known_limits = limits_of_pairs(
             rate_estimates, pairs_shown, contrast, settings.method, levels
         )
         options_of_rate = replace(family_options, known_limits=known_limits)
+        # an interval for one look has no place beside those for all of them
+        if settings.method not in ANYTIME_METHODS:
+            own = own_intervals(rate_estimates, single_level)
+            options_of_rate = replace(options_of_rate, own_intervals=own)
         for pair in pairs_shown:
-            compared.append(options_of_rate.compare(rate_estimates, pair, row_name))
+            compared.append(options_of_rate.compare(rate_estimates, pair, row_name, of_all))
     n_sides = 2 if settings.alternative == "two-sided" else 1
     if chosen_by_data:
-        of_all = []
+        pvalues_of_all = []
         for comparison, _ in compared:
-            of_all.append(pvalue_of_all(comparison.pvalue, n_sides, n_comparisons, joint_law))
+            pvalues_of_all.append(
+                pvalue_of_all(comparison.pvalue, n_sides, n_comparisons, joint_law)
+            )
     else:
-        of_all = None
+        pvalues_of_all = None
     comparisons = as_family(
-        compared, settings, chosen_among=n_comparisons if chosen_by_data else 0, of_all=of_all
+        compared,
+        settings,
+        chosen_among=n_comparisons if chosen_by_data else 0,
+        of_all=pvalues_of_all,
     )
     result_fields = (
         metric.name,
@@ -282,7 +340,7 @@ class _FamilyOptions:
     `levels`: of intervals, and of the two-sided ones that one-sided ones are ends of; `error`: what
     the smallest p-value of the family is held to, which says where exact tests are necessary;
     `n_rows`: of the whole table, so far; `known_limits`: by the score, of pairs that were searched
-    for together.
+    for together; `own_intervals`: of every group's rate.
     """
 
     contrast: Contrast
@@ -292,14 +350,19 @@ class _FamilyOptions:
     rng: np.random.Generator | None
     n_rows: float
     known_limits: Mapping[tuple[int, int], KnownLimits] = field(default_factory=dict)
+    own_intervals: tuple[Interval, ...] = ()
 
     def compare(
         self,
         estimates: RateEstimates,
         pair: tuple[int, int],
         metric: str,
+        everybody: Everybody | None = None,
     ) -> tuple[RateComparison, Evidence]:
-        """One pair, and the evidence of its verdict."""
+        """One pair, and the evidence of its verdict.
+
+        With `everybody` the second of the pair is all others, and the first is compared with all.
+        """
         i, j = pair
         contrast = self.contrast
         settings = self.settings
@@ -307,6 +370,16 @@ class _FamilyOptions:
         empty_comparison = RateComparison._before_evidence(
             metric, settings, pair, estimates.groups, estimates.rate, estimates.rows
         )
+        if self.own_intervals:
+            empty_comparison = replace(
+                empty_comparison,
+                value_interval=self.own_intervals[i],
+                value_reference_interval=self.own_intervals[j],
+            )
+        beside_everybody = empty_comparison
+        if everybody is not None:
+            beside_everybody = everybody.beside(empty_comparison, i, contrast)
+            empty_comparison = replace(beside_everybody, estimate=math.nan, std_error=math.nan)
         if without := without_cases(estimates, pair):
             return replace(empty_comparison, note=without), Evidence()
         if undefined := _without_ratio(estimates, pair, contrast):
@@ -318,7 +391,11 @@ class _FamilyOptions:
                 confidence_interval=unbounded,
                 bounds=unbounded,
             ), Evidence()
-        estimate, std_error = estimates.contrast(i, j, contrast=contrast)
+        if everybody is None:
+            estimate, std_error = estimates.contrast(i, j, contrast=contrast)
+        else:
+            estimate = beside_everybody.estimate
+            std_error = beside_everybody.std_error
         if settings.method in ANYTIME_METHODS:
             comparison = replace(empty_comparison, estimate=estimate, std_error=std_error)
             watched = decide_at_every_look(
@@ -337,6 +414,7 @@ class _FamilyOptions:
             n_resamples=n_resamples,
             rng=self.rng,
             known_limits=self.known_limits.get(pair),
+            shares_of_all=everybody.shares_of(i) if everybody else (),
         )
         if isinstance(chosen_method, Refused):
             return replace(
@@ -350,6 +428,9 @@ class _FamilyOptions:
             exact_tests = exact_pair(estimates, i, j, self.error)
         else:
             exact_tests = None
+        if exact_tests is not None and everybody is not None:
+            (share,) = everybody.shares_of(i)
+            exact_tests = ExactPairOfAll(*exact_tests.table, share=share)
         if exact_tests is None:
             bounded = not estimates.smooth
             decision = decide_by_method(

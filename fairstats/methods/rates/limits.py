@@ -179,6 +179,69 @@ class Score(_LimitsByCriticalValue):
         return self.scale[z < 0] * z
 
 
+#: Null values of all others beyond which a limit lies nowhere: a group that is nearly everybody.
+_NEARLY_ONE = 1 - 1e-9
+_LARGEST_RATIO = 1e9
+
+
+@dataclass(frozen=True)
+class ScaleOfAll:
+    """What a group's contrast with all others is as one with everybody.
+
+    `share`: f of the group in all cases, held fixed: the difference is (1 − f)·δ, the ratio
+    ρ/(fρ + 1 − f), of δ and ρ against all others.
+    """
+
+    contrast: Contrast
+    share: float
+
+    def value(self, of_others: float) -> float:
+        """A contrast with everybody, from one with all others."""
+        if self.contrast == "difference":
+            return (1 - self.share) * of_others
+        if of_others == math.inf:
+            return 1 / self.share
+        return of_others / (self.share * of_others + 1 - self.share)
+
+    def ends(self, of_others: tuple[float, float]) -> tuple[float, float]:
+        """Limits of the contrast with everybody."""
+        low, high = of_others
+        return self.value(low), self.value(high)
+
+    def null_of_others(self, null: float) -> float:
+        """The contrast with all others that belongs to one with everybody.
+
+        Of a group that is nearly everybody no contrast is so large: then the end of the scale.
+        """
+        rest = 1 - self.share
+        if self.contrast == "difference":
+            return min(max(null / rest, -_NEARLY_ONE), _NEARLY_ONE)
+        denominator = 1 - self.share * null
+        if null * rest >= _LARGEST_RATIO * denominator:
+            return _LARGEST_RATIO
+        return null * rest / denominator
+
+
+@dataclass(frozen=True)
+class OfAll(_LimitsByCriticalValue):
+    """A group against everybody, by the score of the group against all others."""
+
+    of_others: Score
+    scale: ScaleOfAll
+
+    def limits(self, critical: float) -> tuple[float, float]:
+        """Ends at a critical value."""
+        return self.scale.ends(self.of_others.limits(critical))
+
+    def limit(self, critical: float, side: int) -> float:
+        """The lower (side −1) or the upper end (side 1)."""
+        return self.scale.value(self.of_others.limit(critical, side))
+
+    def statistic(self, null: float) -> float:
+        """Score statistic."""
+        return self.of_others.statistic(self.scale.null_of_others(null))
+
+
 @dataclass(frozen=True)
 class Mover(_LimitsByCriticalValue):
     """Mean of two differences from their own score intervals (MOVER; Zou & Donner 2008).
@@ -187,7 +250,7 @@ class Mover(_LimitsByCriticalValue):
     For independent parts; never of zero width in small samples.
     """
 
-    parts: tuple[tuple[float, Score], tuple[float, Score]]
+    parts: tuple[tuple[float, Score | OfAll], tuple[float, Score | OfAll]]
 
     @property
     def estimate(self) -> float:
@@ -325,7 +388,7 @@ class BcaDistribution:
 
 #: Each offers a two-sided interval at a confidence level, and the statistic z of H0: θ = null that
 #: it inverts.
-PairMethod: TypeAlias = Wald | LogRatio | Fieller | Widest | Score | Mover | BcaDistribution
+PairMethod: TypeAlias = Wald | LogRatio | Fieller | Widest | Score | OfAll | Mover | BcaDistribution
 
 
 def bca_distribution(

@@ -12,14 +12,21 @@ from fairstats.ground import registry
 from fairstats.ground.checks import check_choice, check_that
 from fairstats.ground.errors import InputError
 from fairstats.methods.rates import setup
-from fairstats.methods.rates.compare import compare_estimates, compare_metric, run
+from fairstats.methods.rates.compare import (
+    compare_estimates,
+    compare_extremes,
+    compare_metric,
+    run,
+)
 from fairstats.methods.rates.estimates import estimate_smooth
+from fairstats.methods.rates.extremes import ExtremeDifferenceResult
 from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.numbers.bootstrap import (
     compare_called_metric,
     name_of_metric,
     takes_rows,
 )
+from fairstats.methods.rates.overall import check_overall
 from fairstats.methods.rates.result import (
     ANYTIME_METHODS,
     DifferenceResult,
@@ -34,7 +41,7 @@ def disparate_impact(
     sensitive_features: Any = None,
     counts: Any = None,
     reference: Hashable | None = None,
-    comparisons: Literal["reference", "all", "rest"] = "reference",
+    comparisons: Literal["reference", "all", "rest", "overall"] = "reference",
     method: Literal["score", "koopman", "log", "delta", "bootstrap", "anytime", "anytime-exact"]
     | None = None,
     threshold: float = 0.8,
@@ -73,9 +80,10 @@ def disparate_impact(
         takes the group with the highest rate and makes the intervals simultaneous over all pairs:
         coverage is at least nominal; p-values of equality by the same law, those of verdicts by
         Bonferroni over all pairs.
-    comparisons : {"reference", "all", "rest"}, default "reference"
-        Each other group against the reference; all pairs; or each group against all other rows
-        together, of rows of equal weight.
+    comparisons : {"reference", "all", "rest", "overall"}, default "reference"
+        Each other group against the reference; all pairs; each group against all other rows
+        together; or against all rows, its own among them, with the groups' shares held fixed.
+        The last two see weights that differ between groups.
     method : {None, "score", "koopman", "log", "delta", "bootstrap", "anytime", "anytime-exact"}
         ``"score"``: Miettinen–Nurminen; ``"koopman"`` without the factor N/(N−1) and without exact
         tests. ``"log"``:
@@ -224,7 +232,7 @@ def conditional_accuracy(
     sensitive_features: Any = None,
     counts: Any = None,
     reference: Hashable | None = None,
-    comparisons: Literal["reference", "all", "rest"] = "reference",
+    comparisons: Literal["reference", "all", "rest", "overall"] = "reference",
     method: Literal["score", "koopman", "log", "delta", "bootstrap", "anytime", "anytime-exact"]
     | None = None,
     threshold: float = 0.8,
@@ -263,9 +271,10 @@ def conditional_accuracy(
         takes the group with the highest rate and makes the intervals simultaneous over all pairs:
         coverage is at least nominal; p-values of equality by the same law, those of verdicts by
         Bonferroni over all pairs.
-    comparisons : {"reference", "all", "rest"}, default "reference"
-        Each other group against the reference; all pairs; or each group against all other rows
-        together, of rows of equal weight.
+    comparisons : {"reference", "all", "rest", "overall"}, default "reference"
+        Each other group against the reference; all pairs; each group against all other rows
+        together; or against all rows, its own among them, with the groups' shares held fixed.
+        The last two see weights that differ between groups.
     method : {None, "score", "koopman", "log", "delta", "bootstrap", "anytime", "anytime-exact"}
         ``"score"``: Miettinen–Nurminen; ``"koopman"`` without the factor N/(N−1) and without exact
         tests. ``"log"``:
@@ -405,7 +414,7 @@ def conditional_use_accuracy(
     sensitive_features: Any = None,
     counts: Any = None,
     reference: Hashable | None = None,
-    comparisons: Literal["reference", "all", "rest"] = "reference",
+    comparisons: Literal["reference", "all", "rest", "overall"] = "reference",
     method: Literal["score", "koopman", "log", "delta", "bootstrap", "anytime", "anytime-exact"]
     | None = None,
     threshold: float = 0.8,
@@ -444,9 +453,10 @@ def conditional_use_accuracy(
         takes the group with the highest rate and makes the intervals simultaneous over all pairs:
         coverage is at least nominal; p-values of equality by the same law, those of verdicts by
         Bonferroni over all pairs.
-    comparisons : {"reference", "all", "rest"}, default "reference"
-        Each other group against the reference; all pairs; or each group against all other rows
-        together, of rows of equal weight.
+    comparisons : {"reference", "all", "rest", "overall"}, default "reference"
+        Each other group against the reference; all pairs; each group against all other rows
+        together; or against all rows, its own among them, with the groups' shares held fixed.
+        The last two see weights that differ between groups.
     method : {None, "score", "koopman", "log", "delta", "bootstrap", "anytime", "anytime-exact"}
         ``"score"``: Miettinen–Nurminen; ``"koopman"`` without the factor N/(N−1) and without exact
         tests. ``"log"``:
@@ -586,7 +596,7 @@ def demographic_parity_difference(
     agg: Literal["max"] | None = None,
     counts: Any = None,
     reference: Hashable | None = None,
-    comparisons: Literal["reference", "all", "rest"] = "reference",
+    comparisons: Literal["reference", "all", "rest", "overall"] = "reference",
     method: Literal["score", "delta", "mee", "bootstrap", "anytime", "anytime-exact"] | None = None,
     margin: float = 0.1,
     alternative: Literal["two-sided", "less", "greater"] = "two-sided",
@@ -629,9 +639,10 @@ def demographic_parity_difference(
         takes the group with the highest rate and makes the intervals simultaneous over all pairs:
         coverage is at least nominal; p-values of equality by the same law, those of verdicts by
         Bonferroni over all pairs.
-    comparisons : {"reference", "all", "rest"}, default "reference"
-        Each other group against the reference; all pairs; or each group against all other rows
-        together, of rows of equal weight.
+    comparisons : {"reference", "all", "rest", "overall"}, default "reference"
+        Each other group against the reference; all pairs; each group against all other rows
+        together; or against all rows, its own among them, with the groups' shares held fixed.
+        The last two see weights that differ between groups.
     method : {None, "score", "delta", "mee", "bootstrap", "anytime", "anytime-exact"}
         ``"score"``: Miettinen–Nurminen; ``"mee"`` without the factor N/(N−1) and without exact
         tests, of largest gaps, too. ``"delta"``: Wald.
@@ -769,7 +780,7 @@ def equal_opportunity_difference(
     agg: Literal["max"] | None = None,
     counts: Any = None,
     reference: Hashable | None = None,
-    comparisons: Literal["reference", "all", "rest"] = "reference",
+    comparisons: Literal["reference", "all", "rest", "overall"] = "reference",
     method: Literal["score", "delta", "mee", "bootstrap", "anytime", "anytime-exact"] | None = None,
     margin: float = 0.1,
     alternative: Literal["two-sided", "less", "greater"] = "two-sided",
@@ -810,9 +821,10 @@ def equal_opportunity_difference(
         takes the group with the highest rate and makes the intervals simultaneous over all pairs:
         coverage is at least nominal; p-values of equality by the same law, those of verdicts by
         Bonferroni over all pairs.
-    comparisons : {"reference", "all", "rest"}, default "reference"
-        Each other group against the reference; all pairs; or each group against all other rows
-        together, of rows of equal weight.
+    comparisons : {"reference", "all", "rest", "overall"}, default "reference"
+        Each other group against the reference; all pairs; each group against all other rows
+        together; or against all rows, its own among them, with the groups' shares held fixed.
+        The last two see weights that differ between groups.
     method : {None, "score", "delta", "mee", "bootstrap", "anytime", "anytime-exact"}
         ``"score"``: Miettinen–Nurminen; ``"mee"`` without the factor N/(N−1) and without exact
         tests, of largest gaps, too. ``"delta"``: Wald.
@@ -948,7 +960,7 @@ def predictive_parity_difference(
     agg: Literal["max"] | None = None,
     counts: Any = None,
     reference: Hashable | None = None,
-    comparisons: Literal["reference", "all", "rest"] = "reference",
+    comparisons: Literal["reference", "all", "rest", "overall"] = "reference",
     method: Literal["score", "delta", "mee", "bootstrap", "anytime", "anytime-exact"] | None = None,
     margin: float = 0.1,
     alternative: Literal["two-sided", "less", "greater"] = "two-sided",
@@ -988,9 +1000,10 @@ def predictive_parity_difference(
         takes the group with the highest rate and makes the intervals simultaneous over all pairs:
         coverage is at least nominal; p-values of equality by the same law, those of verdicts by
         Bonferroni over all pairs.
-    comparisons : {"reference", "all", "rest"}, default "reference"
-        Each other group against the reference; all pairs; or each group against all other rows
-        together, of rows of equal weight.
+    comparisons : {"reference", "all", "rest", "overall"}, default "reference"
+        Each other group against the reference; all pairs; each group against all other rows
+        together; or against all rows, its own among them, with the groups' shares held fixed.
+        The last two see weights that differ between groups.
     method : {None, "score", "delta", "mee", "bootstrap", "anytime", "anytime-exact"}
         ``"score"``: Miettinen–Nurminen; ``"mee"`` without the factor N/(N−1) and without exact
         tests, of largest gaps, too. ``"delta"``: Wald.
@@ -1126,7 +1139,7 @@ def average_odds_difference(
     agg: Literal["max"] | None = None,
     counts: Any = None,
     reference: Hashable | None = None,
-    comparisons: Literal["reference", "all", "rest"] = "reference",
+    comparisons: Literal["reference", "all", "rest", "overall"] = "reference",
     method: Literal["score", "delta", "mee", "bootstrap", "anytime", "anytime-exact"] | None = None,
     margin: float = 0.1,
     alternative: Literal["two-sided", "less", "greater"] = "two-sided",
@@ -1164,9 +1177,10 @@ def average_odds_difference(
         takes the group with the highest rate and makes the intervals simultaneous over all pairs:
         coverage is at least nominal; p-values of equality by the same law, those of verdicts by
         Bonferroni over all pairs.
-    comparisons : {"reference", "all", "rest"}, default "reference"
-        Each other group against the reference; all pairs; or each group against all other rows
-        together, of rows of equal weight.
+    comparisons : {"reference", "all", "rest", "overall"}, default "reference"
+        Each other group against the reference; all pairs; each group against all other rows
+        together; or against all rows, its own among them, with the groups' shares held fixed.
+        The last two see weights that differ between groups.
     method : {None, "delta", "score", "mee", "anytime"}
         ``"delta"``: the delta method, closed because AOD is linear in the rates. ``"score"``:
         MOVER from the score intervals of the two differences [2]_. Default: score.
@@ -1287,10 +1301,10 @@ def equalized_odds_difference(
     y_pred: Any = None,
     *,
     sensitive_features: Any = None,
-    agg: Literal["max"] | None = None,
+    agg: Literal["max", "mean"] | None = None,
     counts: Any = None,
     reference: Hashable | None = None,
-    comparisons: Literal["reference", "all", "rest"] = "reference",
+    comparisons: Literal["reference", "all", "rest", "overall"] = "reference",
     method: Literal["score", "delta", "mee", "bootstrap", "anytime", "anytime-exact"] | None = None,
     margin: float = 0.1,
     alternative: Literal["two-sided", "less", "greater"] = "two-sided",
@@ -1307,7 +1321,7 @@ def equalized_odds_difference(
     n_resamples: int = 9_999,
     rng: Any = None,
     planned: int | None = None,
-) -> DifferenceResult | MaximumResult:
+) -> DifferenceResult | MaximumResult | ExtremeDifferenceResult:
     """Equalised odds: differences of TPR and of FPR against the reference, or the largest of them.
 
     Parameters
@@ -1316,10 +1330,12 @@ def equalized_odds_difference(
         Labels and predictions, any type with two values.
     sensitive_features : array-like (n,) or (n, k), data frame or mapping
         Group of each row; several columns are crossed.
-    agg : {None, "max"}, default None
+    agg : {None, "max", "mean"}, default None
         None: one row per group for TPR and one for FPR, adjusted as one family. ``"max"``: the
         largest gap of either rate between any two groups, which is fairlearn's value, with an
         interval for it.
+        ``"mean"``: the mean of the largest gaps of both rates, fairlearn's ``agg="mean"``, with
+        limits from those of all pairs.
     counts : ConfusionCounts, Tally, mapping or frame, optional
         Counts instead of rows: (tp, fp, fn, tn) per group; or, without labels, (selected, not
         selected).
@@ -1328,9 +1344,10 @@ def equalized_odds_difference(
         takes the group with the highest rate and makes the intervals simultaneous over all pairs:
         coverage is at least nominal; p-values of equality by the same law, those of verdicts by
         Bonferroni over all pairs.
-    comparisons : {"reference", "all", "rest"}, default "reference"
-        Each other group against the reference; all pairs; or each group against all other rows
-        together, of rows of equal weight.
+    comparisons : {"reference", "all", "rest", "overall"}, default "reference"
+        Each other group against the reference; all pairs; each group against all other rows
+        together; or against all rows, its own among them, with the groups' shares held fixed.
+        The last two see weights that differ between groups.
     method : {None, "score", "delta", "mee", "bootstrap", "anytime", "anytime-exact"}
         ``"score"``: Miettinen–Nurminen; ``"mee"`` without the factor N/(N−1) and without exact
         tests, of largest gaps, too. ``"delta"``: Wald.
@@ -1403,7 +1420,7 @@ def equalized_odds_difference(
 
     Returns
     -------
-    DifferenceResult or MaximumResult
+    DifferenceResult or MaximumResult or ExtremeDifferenceResult
 
     Raises
     ------
@@ -1468,6 +1485,7 @@ def group_metric(
     | Mapping[str, Callable[..., Any]]
     | Sequence[Callable[..., Any]],
     contrast: Literal["difference", "ratio", "odds_ratio", "gap"] | None = None,
+    agg: Literal["max", "min", "mean"] | None = None,
     method: Literal["delta", "score", "anytime", "anytime-exact", "studentised", "bca"]
     | None = None,
     threshold: float = 0.8,
@@ -1475,7 +1493,7 @@ def group_metric(
     sensitive_features: Any = None,
     counts: Any = None,
     reference: Hashable | None = None,
-    comparisons: Literal["reference", "all", "rest"] = "reference",
+    comparisons: Literal["reference", "all", "rest", "overall"] = "reference",
     alternative: Literal["two-sided", "less", "greater"] = "two-sided",
     confidence_level: float = 0.95,
     simultaneous: Literal["bonferroni", "max-z"] | None = None,
@@ -1513,7 +1531,15 @@ def group_metric(
         Difference, ratio or ratio of the odds r/(1 − r) of each group to the reference, or the
         largest gap between any two groups. Default: what the name says, else the difference. Odds
         ratios are of rates (successes among cases), by the score of Miettinen and Nurminen, and by
-        the exact test where few cases are expected, without strata.
+        the exact test where few cases are expected; within strata by the stratified score, and the
+        exact conditional test besides where few are.
+    agg : {None, "max", "min", "mean"}
+        One number over all groups, as fairlearn makes it, in place of comparisons: of differences
+        ``"max"``, the largest gap; of ratios ``"min"``, the smallest between any two groups, of
+        several rates the smallest of all (``metric="equalized_odds_ratio"``: fairlearn's
+        ``agg="worst_case"``; ``"selection_rate_ratio"``: its `demographic_parity_ratio`); of both
+        ``"mean"``, the mean of the rates' extremes. Limits and verdict of ratios and means are from
+        the limits of all pairs, and conservative.
     method : {None, "delta", "score", "anytime", "anytime-exact", "studentised", "bca"}
         Default, and ``"score"``, what an audit prints: the score method for successes among cases,
         MOVER from score intervals for differences of means of such (balanced accuracy), the delta
@@ -1536,9 +1562,10 @@ def group_metric(
         takes the group with the highest rate and makes the intervals simultaneous over all pairs:
         coverage is at least nominal; p-values of equality by the same law, those of verdicts by
         Bonferroni over all pairs.
-    comparisons : {"reference", "all", "rest"}, default "reference"
-        Each other group against the reference; all pairs; or each group against all other rows
-        together, of rows of equal weight.
+    comparisons : {"reference", "all", "rest", "overall"}, default "reference"
+        Each other group against the reference; all pairs; each group against all other rows
+        together; or against all rows, its own among them, with the groups' shares held fixed.
+        The last two see weights that differ between groups.
     alternative : {"two-sided", "less", "greater"}, default "two-sided"
         As in `disparate_impact` for ratios and in `demographic_parity_difference` for differences.
     confidence_level : float, default 0.95
@@ -1598,7 +1625,8 @@ def group_metric(
 
     Returns
     -------
-    DifferenceResult or RatioResult or MaximumResult
+    DifferenceResult, RatioResult, OddsRatioResult, MaximumResult, or with `agg`
+        `ExtremeRatioResult` or `ExtremeDifferenceResult`.
         Of functions of labels and predictions `NumberDifferenceResult` or `NumberRatioResult`.
 
     Raises
@@ -1668,6 +1696,7 @@ def group_metric(
             ("pos_label", pos_label),
             ("label_values", label_values),
             ("planned", planned),
+            ("agg", agg),
         ):
             cure = "leave it out; functools.partial(metric, pos_label=…) where the metric takes it"
             check_that(value is None, argument, value, "None of a function of rows", cure)
@@ -1707,6 +1736,7 @@ def group_metric(
         y_pred=y_pred,
         sensitive_features=sensitive_features,
         counts=counts,
+        agg=agg,
         reference=reference,
         comparisons=comparisons,
         method=method,
@@ -1726,6 +1756,7 @@ def group_metric(
         planned=planned,
     )
     check_choice("contrast", contrast, (None, *registry.ENDINGS))
+    check_choice("agg", agg, (None, "max", "min", "mean"))
     check_choice("method", method, (None, "delta", "score", *ANYTIME_METHODS))
     if callable(metric):
         rate_name = getattr(metric, "__name__", "metric").strip("<>")
@@ -1740,6 +1771,8 @@ def group_metric(
     else:
         chosen_metric = _find_metric_by_name(str(metric), contrast)
         rate_name = chosen_metric.rates[0]
+    if agg == "max":
+        chosen_metric = _largest_gap_of(chosen_metric)
     is_smooth = callable(metric) or any(
         registry.RATES[rate_of_metric].interval == "delta" for rate_of_metric in chosen_metric.rates
     )
@@ -1764,13 +1797,17 @@ def group_metric(
         check_adjustable(chosen_metric)
     count_table, by_stratum = setup.count_tables(arguments, chosen_metric.needs)
     setup.check_groups(count_table.groups)
-    is_gap = chosen_metric.contrast == "gap"
+    is_gap = chosen_metric.contrast == "gap" or agg in ("min", "mean")
     settings = setup.make_settings(
         chosen_metric.contrast, arguments, any_margin=True, rest=not is_gap
     )
+    if agg in ("min", "mean"):
+        return compare_extremes(chosen_metric, count_table, settings, arguments)
     if callable(metric):
+        if settings.comparisons == "overall":
+            check_overall(chosen_metric)
         if settings.comparisons == "rest":
-            count_table = setup.beside_rest(count_table.without_even_weights())
+            count_table = setup.beside_rest(count_table)
         estimates = estimate_smooth(count_table, registry.Rate(rate_name, rate_name, ""), metric)
         return compare_estimates(chosen_metric, count_table, [estimates], settings, reference)
     if not can_be_adjusted(chosen_metric):  # of a tally, whose strata nobody asked for
@@ -1793,6 +1830,24 @@ def _called_metrics(metric: Any) -> dict[str, Callable[..., Any]] | None:
         fine = callable(function) and takes_rows(function)
         check_that(fine, "metric", function, allowed, cure)
     return {str(name): function for name, function in metric.items()}
+
+
+def _largest_gap_of(metric: registry.Metric) -> registry.Metric:
+    """The largest gap of a metric of differences."""
+    ending = registry.ENDINGS["difference"]
+    found = None
+    if metric.contrast == "difference":
+        found = registry.find_metric(metric.name.removesuffix(ending) + registry.ENDINGS["gap"])
+    if metric.contrast == "gap":
+        found = metric
+    if found is None:
+        raise InputError(
+            "agg",
+            got=f"'max' of {metric.name}",
+            allowed="'max' of differences of rates, 'min' of ratios, 'mean' of both",
+            cure='agg="min"',
+        )
+    return found
 
 
 def _find_metric_by_name(name: str, contrast: registry.Contrast | None) -> registry.Metric:

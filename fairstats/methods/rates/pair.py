@@ -19,7 +19,9 @@ from fairstats.methods.rates.limits import (
     KnownLimits,
     LogRatio,
     Mover,
+    OfAll,
     PairMethod,
+    ScaleOfAll,
     Score,
     Wald,
     Widest,
@@ -88,7 +90,7 @@ class Chosen:
     def procedure(self) -> Procedure:
         """What kind of evidence it is."""
         evidence_kind = "standard error"
-        if isinstance(self.how, (Score, Mover)):
+        if isinstance(self.how, (Score, OfAll, Mover)):
             evidence_kind = "score"
         if isinstance(self.how, BcaDistribution):
             evidence_kind = "bootstrap"
@@ -113,8 +115,12 @@ def pair_method(
     n_resamples: int,
     rng: Generator | None,
     known_limits: KnownLimits | None = None,
+    shares_of_all: tuple[float, ...] = (),
 ) -> Chosen | Refused:
     """The method that was asked for, for one pair; never another one.
+
+    `shares_of_all`: of i in the cases of each proportion where j is all others, and i is compared
+    with everybody by the score.
 
     Under clusters or unequal weights the score works with effective counts
     (`RateEstimates.effective`) and Student's t with the effective units of the smaller group less
@@ -148,24 +154,28 @@ def pair_method(
     proportions = estimates.parts or (estimates,)
     if not is_linear:
         dependence = estimates.dependence(i, j, contrast=contrast)
-        scores = []
-        for proportion in proportions:
-            scores.append(
-                Score(
-                    degrees,
-                    proportion.table(i, j),
-                    contrast,
-                    method == "score",
-                    scale=(dependence, dependence),
-                    known=known_limits or {},
-                )
+        scores: list[Score | OfAll] = []
+        differences = []
+        for place, proportion in enumerate(proportions):
+            score_of_pair = Score(
+                degrees,
+                proportion.table(i, j),
+                contrast,
+                method == "score",
+                scale=(dependence, dependence),
+                known=known_limits or {},
             )
+            difference = float(proportion.rate[i] - proportion.rate[j])
+            if shares_of_all:
+                scale = ScaleOfAll(contrast, shares_of_all[place])
+                scores.append(OfAll(degrees, score_of_pair, scale))
+                differences.append((1 - scale.share) * difference)
+            else:
+                scores.append(score_of_pair)
+                differences.append(difference)
         if len(scores) == 1:
             return Chosen(scores[0], method_name, degrees_of_freedom=degrees)
-        first_part, second_part = (
-            (float(proportion.rate[i] - proportion.rate[j]), score_method)
-            for proportion, score_method in zip(proportions, scores, strict=True)
-        )
+        first_part, second_part = zip(differences, scores, strict=True)
         return Chosen(
             Mover(degrees, (first_part, second_part)), f"{method} (MOVER){suffix}", "", degrees
         )

@@ -86,19 +86,31 @@ class Inference:
         return {"less": -self.limit, "greater": self.limit, "two-sided": 0.0}
 
 
+_NO_INTERVAL = Interval(float("nan"), float("nan"), float("nan"), "")
+#: Columns of a group's own rate and of its reference's.
+_OWN_INTERVALS = (
+    "rate_low=value_interval.low",
+    "rate_high=value_interval.high",
+    "rate_reference_low=value_reference_interval.low",
+    "rate_reference_high=value_reference_interval.high",
+)
+
+
 @serialisable(kw_only=True)
 class RateComparison(results.Comparison):
     """One group against its reference, with both rates, all tests, and what the verdict rests on.
 
     `tests`: both one-sided tests against the threshold, equality, equivalence; exact ones for small
-    tables; `rate`, `rate_reference`: NaN where the metric compares something else; `n_reference`:
-    rows behind the reference's rate.
+    tables; `rate`, `rate_reference`: NaN where the metric compares something else;
+    `value_interval`, `value_reference_interval`: of each by itself, two-sided at the confidence
+    level; `n_reference`: rows behind the reference's rate.
     """
 
     further: ClassVar[tuple[str, ...]] = (
         "n_reference",
         "rate",
         "rate_reference",
+        *_OWN_INTERVALS,
         results.LEVEL,
         *results.OF_VERDICT,
         "note",
@@ -107,7 +119,17 @@ class RateComparison(results.Comparison):
     tests: tuple[HypothesisTest, ...] = ()
     rate: float = float("nan")
     rate_reference: float = float("nan")
+    value_interval: Interval = _NO_INTERVAL
+    value_reference_interval: Interval = _NO_INTERVAL
     n_reference: int | None = None
+
+    def _row(self, backend: str) -> dict[str, Any]:
+        """Row of the tidy table; where nothing has an interval of its own without columns of it."""
+        row = super()._row(backend)
+        if not (self.value_interval.method or self.value_reference_interval.method):
+            for column in _OWN_INTERVALS:
+                row.pop(column.partition("=")[0], None)
+        return row
 
     @classmethod
     def _before_evidence(
@@ -376,6 +398,11 @@ class ComparisonResult(Result):
         sentences = ["All pairs of groups are compared."]
         if settings.comparisons == "rest":
             sentences = ["Each group is compared with all other rows."]
+        elif settings.comparisons == "overall":
+            sentences = [
+                "Each group is compared with all rows, its own among them; shares of groups are"
+                " held fixed."
+            ]
         elif settings.comparisons != "all":
             sentences = [
                 f"Reference: {self.reference} ({_REFERENCE_RULES[settings.reference_rule]})."
@@ -491,10 +518,10 @@ class ComparisonResult(Result):
         InputError
             Under weights or clusters, and for metrics that are not rates.
         """
-        if self.settings.comparisons == "rest":
+        if self.settings.comparisons in ("rest", "overall"):
             raise InputError(
                 "comparisons",
-                got="'rest'",
+                got=repr(self.settings.comparisons),
                 allowed="'reference' or 'all': which rows are missing is known by group",
                 cure="comparisons='all'",
             )
@@ -613,11 +640,16 @@ class RatioResult(_BesideStrata):
 
 
 @serialisable(eq=False)
-class OddsRatioResult(ComparisonResult):
+class OddsRatioResult(_BesideStrata):
     """Ratios of the odds of rates, r/(1 − r), against a reference group.
 
     With the verdict on a threshold. An odds ratio is further from 1 than the ratio of the rates,
     and near to it where rates are small: the four-fifths rule is about the latter.
+
+    Attributes
+    ----------
+    stratified : StratifiedOddsRatioResult or None
+        The same comparisons within strata, where strata were given.
     """
 
     scale: ClassVar[str] = "odds_ratio"

@@ -88,16 +88,16 @@ def make_settings(
     """Validated settings from the arguments of a public function.
 
     `any_margin` says that the metric may differ by 1 or more; `rest`: that groups may be compared
-    with all other rows.
+    with all other rows, or with all.
     """
     is_ratio = contrast in ("ratio", "odds_ratio")
     checks.check_choice("method", arguments.method, _METHODS.get(contrast, _DIFFERENCE_METHODS))
     checks.check_choice("alternative", arguments.alternative, ("two-sided", "less", "greater"))
     checks.check_choice("simultaneous", arguments.simultaneous, (None, "bonferroni", "max-z"))
-    kinds = ("reference", "all", "rest") if rest else ("reference", "all")
+    kinds = ("reference", "all", *POOLED) if rest else ("reference", "all")
     checks.check_choice("comparisons", arguments.comparisons, kinds)
-    if arguments.comparisons == "rest":
-        _check_rest(arguments)
+    if arguments.comparisons in POOLED:
+        _check_pooled(arguments)
     checks.check_choice("adjust", arguments.adjust, ADJUSTMENTS)
     confidence_level = checks.check_number(
         "confidence_level",
@@ -155,18 +155,22 @@ def _checked_planned(arguments: RateArguments) -> int | None:
     return checks.check_whole("planned", arguments.planned, low=1, cure=cure)
 
 
-def _check_rest(arguments: RateArguments) -> None:
-    """Raise where comparisons with all other rows are asked with what they do not have."""
-    nothing = "None: each group is compared with all other rows"
+def _check_pooled(arguments: RateArguments) -> None:
+    """Raise where comparisons with pooled groups are asked with what they do not have."""
+    others = "all other rows" if arguments.comparisons == "rest" else "all rows"
+    nothing = f"None: each group is compared with {others}"
     checks.check_that(arguments.reference is None, "reference", arguments.reference, nothing)
     checks.check_that(arguments.strata is None, "strata", "a column", nothing)
     checks.check_that(
         arguments.simultaneous != "max-z",
         "simultaneous",
         arguments.simultaneous,
-        'None or "bonferroni" with comparisons="rest", whose groups overlap',
+        f'None or "bonferroni" with comparisons="{arguments.comparisons}", whose groups overlap',
         '"bonferroni"',
     )
+    if arguments.comparisons == "overall":
+        cure = 'leave it out, or comparisons="rest"'
+        checks.check_choice("method", arguments.method, (None, "score"), cure=cure)
 
 
 def check_threshold(threshold: Any) -> float:
@@ -221,7 +225,8 @@ def count_tables(
     if required == "y_pred":
         del columns["y_true"]
     if counts_or_rows(arguments.counts, needs=required, **columns):
-        counts = _counts_as_table(arguments.counts, selection=is_selection).without_even_weights()
+        counts = _counts_as_table(arguments.counts, selection=is_selection)
+        counts = without_idle_weights(counts, arguments.comparisons)
         strata = _counted_strata(arguments.counts, selection=needs == ("predictions",))
         return counts, strata
     y_true = None if is_selection else arguments.y_true
@@ -237,7 +242,26 @@ def count_tables(
     if arguments.strata is not None:
         strata_title = label_text(getattr(arguments.strata, "name", None) or "")
         by_stratum = StratumCounts._from_outcomes(outcomes, counts_class, strata_title)
-    return counts_class._from_outcomes(outcomes).without_even_weights(), by_stratum
+    counts = counts_class._from_outcomes(outcomes)
+    return without_idle_weights(counts, arguments.comparisons), by_stratum
+
+
+def without_idle_weights(table: CellCounts, comparisons: str) -> CellCounts:
+    """The table without weights that change none of these comparisons.
+
+    Those that are equal within every group, unless groups are pooled, where they must be equal in
+    all.
+    """
+    if comparisons not in POOLED or table.scatter is None:
+        return table.without_even_weights()
+    rows = table.rows.sum(axis=1)
+    totals = table.totals.sum(axis=1)
+    present = rows > 0
+    mean_weights = totals[present] / rows[present]
+    spread = np.abs(mean_weights / mean_weights[0] - 1).max() if mean_weights.size else 0.0
+    if table.even_groups[present].all() and spread < 1e-12:
+        return table.without_even_weights()
+    return table
 
 
 def _counted_strata(counts: Any, *, selection: bool) -> StratumCounts | None:
@@ -308,25 +332,28 @@ def check_groups(groups: tuple[str, ...]) -> None:
 
 #: What the name of all rows but those of a group begins with.
 ALL_BUT = "all but "
+#: Comparisons for which groups are pooled.
+POOLED = ("rest", "overall")
 
 
 def beside_rest(table: CellCounts) -> CellCounts:
     """The table, and below every group all other groups together."""
     n_groups = len(table.groups)
-    if table.weighted:
-        raise InputError(
-            "comparisons",
-            got="'rest' of weighted or clustered rows",
-            allowed="rows of equal weight: those of all other groups are pooled",
-            cure="comparisons='all', or a column of the group and all others",
-        )
     others = np.ones((n_groups, n_groups), dtype=np.int64) - np.eye(n_groups, dtype=np.int64)
-    rows = np.concatenate([table.rows, others @ table.rows])
+    pooling = np.concatenate([np.eye(n_groups, dtype=np.int64), others])
+    scatter = table.scatter
+    if scatter is not None:
+        of_cells = np.kron(pooling, np.eye(len(table.cells)))
+        scatter = of_cells @ scatter @ of_cells.T
     units = table.group_units
+    if table.clustered and n_groups > 2:
+        units = None  # a cluster with rows in two groups would be counted twice
     return replace(
         table,
         groups=(*table.groups, *(f"{ALL_BUT}{name}" for name in table.groups)),
-        rows=rows,
-        totals=np.concatenate([table.totals, others @ table.totals]),
-        group_units=None if units is None else np.concatenate([units, others @ units]),
+        rows=pooling @ table.rows,
+        totals=pooling @ table.totals,
+        scatter=scatter,
+        group_units=None if units is None else pooling @ units,
+        squares=None if table.squares is None else pooling @ table.squares,
     )

@@ -19,7 +19,13 @@ from fairstats.ground.multiplicity import normal_cdf, normal_quantile, two_sided
 from fairstats.ground.registry import RATES, Metric
 from fairstats.ground.results import HypothesisTest, Interval
 from fairstats.ground.strata import StratumCounts
-from fairstats.ground.verdict import Evidence, Procedure, bound_level, z_evidence
+from fairstats.ground.verdict import (
+    Evidence,
+    Procedure,
+    bound_level,
+    with_the_other_direction,
+    z_evidence,
+)
 from fairstats.methods.rates.decision import equivalence_test
 from fairstats.methods.rates.limits import Mover
 from fairstats.methods.rates.result import Inference, RateComparison, as_family
@@ -32,6 +38,7 @@ from fairstats.methods.rates.stratified_result import (
     SCORE,
     StratifiedComparison,
     StratifiedDifferenceResult,
+    StratifiedOddsRatioResult,
     StratifiedRatioResult,
     disagreement,
     rates_of,
@@ -40,13 +47,22 @@ from fairstats.methods.rates.stratified_result import (
 from fairstats.numerics.rates import conditional, homogeneity, pooled, strata
 from fairstats.numerics.rates.strata import EQUALITY, Contrast, Strata
 
-_WHOLE_RANGE: dict[str, tuple[float, float]] = {"ratio": (0.0, math.inf), "difference": (-1.0, 1.0)}
+_WHOLE_RANGE: dict[str, tuple[float, float]] = {
+    "ratio": (0.0, math.inf),
+    "difference": (-1.0, 1.0),
+    "odds_ratio": (0.0, math.inf),
+}
+_RESULT_CLASSES = {
+    "ratio": StratifiedRatioResult,
+    "difference": StratifiedDifferenceResult,
+    "odds_ratio": StratifiedOddsRatioResult,
+}
 
 
 def can_be_adjusted(metric: Metric) -> bool:
     """Whether a metric has an adjusted version.
 
-    Ratios and differences of rates, differences of means of rates.
+    Ratios, differences and odds ratios of rates, differences of means of rates.
     """
     interval_kinds = {RATES[rate_name].interval for rate_name in metric.rates if rate_name in RATES}
     if (
@@ -55,9 +71,9 @@ def can_be_adjusted(metric: Metric) -> bool:
         or not all(rate_name in RATES for rate_name in metric.rates)
     ):
         return False
-    return (metric.contrast in ("ratio", "difference") and interval_kinds == {"score"}) or (
-        metric.contrast == "difference" and interval_kinds == {"mover"}
-    )
+    if interval_kinds == {"score"}:
+        return metric.contrast in _WHOLE_RANGE
+    return metric.contrast == "difference" and interval_kinds == {"mover"}
 
 
 def check_adjustable(metric: Metric) -> None:
@@ -71,7 +87,8 @@ def check_adjustable(metric: Metric) -> None:
         received = f"strata with {metric.name}"
         suggestion = "a rate such as 'true_positive_rate', or leave out strata"
     allowed = (
-        "ratios and differences of rates (successes among cases), or differences of their means"
+        "ratios, differences and odds ratios of rates (successes among cases), or differences of"
+        " their means"
     )
     raise InputError("strata", got=received, allowed=allowed, cure=suggestion)
 
@@ -100,10 +117,8 @@ def adjusted(result: Any, metric: Metric, counts: StratumCounts) -> Any:
         "words": f"{metric.title.split(':')[0]} within strata",
         "stratum_counts": counts,
     }
-    result_class = (
-        StratifiedRatioResult if metric.contrast == "ratio" else StratifiedDifferenceResult
-    )
-    return replace(result, stratified=result_class(**result_fields))
+    within: Any = _RESULT_CLASSES[metric.contrast](**result_fields)
+    return replace(result, stratified=within)
 
 
 def together_of(result: Any) -> int:
@@ -289,9 +304,14 @@ def _decide_within_strata(
     p_equal = two_sided_pvalue(z_equal)
     if not math.isnan(exact_pvalue):
         p_equal = max(p_equal, exact_pvalue)
+    # the exact conditional test of an odds ratio, where cells are small
+    small_odds = None
+    if contrast == "odds_ratio" and not math.isnan(exact_pvalue):
+        small_odds = _ExactOdds(stratum_tables[0])
     parts_of_few = []
     for part_tables in stratum_tables:
-        if strata.fewest_cases(part_tables) < pooled.FEWEST_CASES:
+        few = strata.fewest_cases(part_tables) < pooled.FEWEST_CASES
+        if few and contrast != "odds_ratio":
             parts_of_few.append(part_tables)
 
     fair_low, fair_high = settings._fair_range(contrast)
@@ -303,6 +323,8 @@ def _decide_within_strata(
     z_low = judging_score.statistic(fair_low)
     z_high = judging_score.statistic(fair_high)
     evidence = z_evidence(z_low, z_high)
+    if small_odds is not None:
+        evidence = small_odds.less_favourable(evidence, (fair_low, fair_high), z_low - z_high)
     if judged_by_equality and not math.isnan(exact_pvalue):
         evidence = Evidence(
             below=max(evidence.below, exact_pvalue),
@@ -313,6 +335,8 @@ def _decide_within_strata(
     critical_value = normal_quantile(level_of_bounds)
     bound_low = judging_score.limit(critical_value, -1)
     bound_high = judging_score.limit(critical_value, 1)
+    if small_odds is not None:
+        bound_low, bound_high = small_odds.widened((bound_low, bound_high), 1 - level_of_bounds)
     if judged_by_equality and exact_pvalue > alpha:
         # the exact test keeps equality: so do the limits of the verdict
         bound_low = min(bound_low, equality)
@@ -324,6 +348,9 @@ def _decide_within_strata(
     z_greater = judging_score.statistic(null_values["greater"])
     p_less = normal_cdf(z_less)
     p_greater = normal_cdf(-z_greater)
+    if small_odds is not None:
+        p_less = max(p_less, small_odds.pvalue(null_values["less"], "less"))
+        p_greater = max(p_greater, small_odds.pvalue(null_values["greater"], "greater"))
     note = ""
     if parts_of_few and not judged_by_equality:
         evidence = Evidence()
@@ -342,11 +369,17 @@ def _decide_within_strata(
         HypothesisTest(f"{contrast} = {equality:g}", "two-sided", z_equal, p_equal, SCORE),
     ]
     if not parts_of_few:
+        pvalues_of_ends = (normal_cdf(-z_low), normal_cdf(z_high))
+        if small_odds is not None:
+            pvalues_of_ends = (
+                max(pvalues_of_ends[0], small_odds.pvalue(fair_low, "greater")),
+                max(pvalues_of_ends[1], small_odds.pvalue(fair_high, "less")),
+            )
         all_tests += equivalence_test(
             contrast,
             (fair_low, fair_high),
             statistics=(z_low, z_high),
-            pvalues=(normal_cdf(-z_low), normal_cdf(z_high)),
+            pvalues=pvalues_of_ends,
             method=f"TOST ({SCORE})",
         )
     if len(stratum_tables) == 1:
@@ -358,6 +391,11 @@ def _decide_within_strata(
         if hypothesis_test.alternative == settings.alternative
     )
     interval = _interval_by_score(plain_score, guarded_score, settings, levels, contrast)
+    if small_odds is not None:
+        error = (1 - levels.two_sided) / 2
+        if settings.alternative != "two-sided":
+            error = 1 - levels.one_sided
+        interval = small_odds.widened(interval, error)
     if settings.alternative == "two-sided" and not math.isnan(exact_pvalue) and p_equal > alpha:
         # the exact test does not reject equality: neither does the interval
         interval = (min(interval[0], equality), max(interval[1], equality))
@@ -374,6 +412,38 @@ def _decide_within_strata(
         ),
         evidence,
     )
+
+
+@dataclass(frozen=True)
+class _ExactOdds:
+    """The exact conditional law of one odds ratio over strata."""
+
+    tables: Strata
+
+    def pvalue(self, null: float, alternative: str) -> float:
+        """Of H0: odds ratio ≥ null ("less") or ≤ null ("greater")."""
+        test = conditional.conditional_test(self.tables, null)
+        return float(test.less if alternative == "less" else test.greater)
+
+    def less_favourable(
+        self, by_score: Evidence, fair: tuple[float, float], width: float
+    ) -> Evidence:
+        """The larger of the score's p-values and the exact ones, both directions counted."""
+        low, high = fair
+        inside = max(self.pvalue(low, "greater"), self.pvalue(high, "less"))
+        below = with_the_other_direction(self.pvalue(low, "less"), width)
+        above = with_the_other_direction(self.pvalue(high, "greater"), width)
+        return Evidence(
+            below=max(by_score.below, below),
+            above=max(by_score.above, above),
+            inside=max(by_score.inside, with_the_other_direction(inside, width)),
+        )
+
+    def widened(self, by_score: tuple[float, float], error: float) -> tuple[float, float]:
+        """The outer of the score's limits and the exact ones, each with this error."""
+        low = float(conditional.conditional_limit(self.tables, error, side=-1))
+        high = float(conditional.conditional_limit(self.tables, error, side=1))
+        return min(by_score[0], low), max(by_score[1], high)
 
 
 def _score_of(
@@ -443,8 +513,11 @@ def _tests_of_strata(tables: Strata, contrast: Contrast) -> list[HypothesisTest]
     strata_words = f"{informative} informative strata"
     by_contrast = homogeneity.homogeneity_test(tables, contrast)
     by_odds = homogeneity.homogeneity_test(tables, "odds_ratio")
+    of_contrast = [(contrast, HOMOGENEITY, by_contrast)]
+    if contrast == "odds_ratio":
+        of_contrast = []
     for compared_words, test_name, homogeneity_test in (
-        (contrast, HOMOGENEITY, by_contrast),
+        *of_contrast,
         ("odds ratio", BRESLOW_DAY, by_odds),
     ):
         null_hypothesis = f"one {compared_words} in all of {strata_words}"

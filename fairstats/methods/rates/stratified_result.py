@@ -16,6 +16,7 @@ from fairstats.ground.strata import StratumCounts
 from fairstats.methods.rates.result import (
     ComparisonResult,
     DifferenceResult,
+    OddsRatioResult,
     RateComparison,
     RatioResult,
 )
@@ -56,7 +57,7 @@ class StratifiedComparison(RateComparison):
     n_informative : int
         Strata with cases, successes and failures of both: what tests of homogeneity count.
     contrast : str
-        ``"ratio"`` or ``"difference"``.
+        ``"ratio"``, ``"difference"`` or ``"odds_ratio"``.
     pvalue_homogeneity : float
         That one contrast holds in all strata; NaN where there is no test of it.
     """
@@ -209,6 +210,22 @@ class StratifiedDifferenceResult(_AdjustedComparisons, DifferenceResult):
     """
 
 
+@serialisable(eq=False)
+class StratifiedOddsRatioResult(_AdjustedComparisons, OddsRatioResult):
+    """Odds ratios within strata; `stratum_counts` are the sufficient statistics.
+
+    Attributes
+    ----------
+    stratum_counts : StratumCounts
+        Cells of every group within the strata.
+    """
+
+    def _describe_finding(self, c: RateComparison) -> str:
+        """Without rates, of whose adjusted values it is not the odds ratio."""
+        interval_words = c.confidence_interval.words(".3f", self.settings.alternative)
+        return f"Within strata, {self._name_comparison(c)}: odds ratio {c.estimate:.3f} ({interval_words})"
+
+
 def disagreement(
     crude: RateComparison,
     within: StratifiedComparison,
@@ -225,7 +242,8 @@ def disagreement(
     if unknown in (crude.verdict, within.verdict) or math.isnan(within.estimate):
         return ""
     equality = EQUALITY[scale]
-    number_format = ".3f" if scale == "ratio" else "+.3f"
+    number_format = "+.3f" if scale == "difference" else ".3f"
+    contrast_words = scale.replace("_", " ")
     outside_interval = within.estimate not in crude.confidence_interval
     sides_differ = (crude.estimate - equality) * (within.estimate - equality) < 0
     error_rate = 1 - crude.confidence_interval.confidence_level
@@ -236,13 +254,13 @@ def disagreement(
         return ""
     interval = within.confidence_interval.words(number_format)
     sentence = (
-        f"{crude.group} against {crude.reference}: crude {scale} {crude.estimate:{number_format}}"
+        f"{crude.group} against {crude.reference}: crude {contrast_words} {crude.estimate:{number_format}}"
         f" ({crude.verdict}), within {among} {within.estimate:{number_format}} ({interval};"
         f" {within.verdict})."
     )
     if within.pvalue_homogeneity < error_rate:
         sentence += (
-            f" Strata differ (p = {within.pvalue_homogeneity:.2g}): one {scale} does not describe"
+            f" Strata differ (p = {within.pvalue_homogeneity:.2g}): one {contrast_words} does not describe"
             " all of them."
         )
     return sentence
@@ -297,10 +315,9 @@ def homogeneity_words(c: StratifiedComparison) -> list[str]:
     for hypothesis_test in c.tests:
         if hypothesis_test.alternative != "heterogeneity":
             continue
+        compared = c.contrast.replace("_", " ")
         if hypothesis_test.method == BRESLOW_DAY:
             compared = "odds ratio"
-        else:
-            compared = c.contrast
         if math.isnan(hypothesis_test.pvalue):
             if c.n_informative < 2:
                 reason = f"not defined for {c.n_informative} informative strata"

@@ -16,6 +16,7 @@ from fairstats.ground.registry import find_metric
 from fairstats.methods.hfm.risk import DiscriminativeRiskResult
 from fairstats.methods.madd.mitigation import MitigationResult
 from fairstats.methods.rates.employment.result import AdverseImpact, ImpactTable
+from fairstats.methods.rates.extremes import ExtremeResult
 from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.models.result import AMPLIFICATION, QUANTITIES, ModelComparison
 from fairstats.methods.rates.result import RatioResult
@@ -26,6 +27,7 @@ from fairstats.methods.rates.stratified_result import (
     CONDITIONAL,
     HOMOGENEITY,
     StratifiedDifferenceResult,
+    StratifiedOddsRatioResult,
     StratifiedRatioResult,
     tables_of,
 )
@@ -156,6 +158,61 @@ _UNKNOWN = tuple(
 _SHARE = (Line("estimate", "estimate"),)
 _EXACT_SHARE = ends("interval", "confidence_interval", of=" (Clopper–Pearson)")
 _CLUSTERED = "clustered by person: needs every answer of the model"
+
+
+#: Numbers of an extreme; p-values are found by halving on both sides.
+_EXTREMES = "crosscheck_extremes"
+_HALVED = 1e-6
+_EXTREME = (
+    Line("estimate", "estimate"),
+    *ends("interval", "confidence_interval", relative=_HALVED, absolute=1e-9),
+    *ends("one-sided limit", "bounds", "bound_", relative=_HALVED, absolute=1e-9),
+    Line("p-value of equality", "pvalue", relative=_HALVED),
+)
+_EXTREME_NUMBERS = (
+    "estimate",
+    "low",
+    "high",
+    "bound_low",
+    "bound_high",
+    "pvalue",
+    "p_outside",
+    "p_inside",
+)
+
+
+def extreme(result: ExtremeResult, bench: Bench) -> Iterator[Check]:
+    """Every number of a smallest ratio, or of a mean of extremes."""
+    counts: Any = result.counts.without_even_weights()
+    settings = result.settings
+    (comparison,) = result.comparisons
+    rates = [component.rate for component in result.components]
+    contrast = "ratio" if result.scale == "ratio" else "difference"
+    answer = bench.call(
+        _EXTREMES,
+        *table_arguments(counts),
+        rates,
+        contrast,
+        result.agg,
+        settings.confidence_level,
+        settings.limit,
+        **design(counts),
+        clustered=bool(counts.clustered),
+    )
+    row = {name: float(np.atleast_1d(answer[name])[0]) for name in _EXTREME_NUMBERS}
+    place = bench.place_of(comparison)
+    yield from place.compare_all(_EXTREME, comparison, row, _EXTREMES)
+    for component, value in zip(result.components, column(answer, "values"), strict=True):
+        yield place.compare(f"estimate of {component.rate}", component.estimate, value, _EXTREMES)
+    if comparison.direction:
+        inside = comparison.direction == "inside"
+        yield place.compare(
+            f"{VERDICT} ({comparison.direction})",
+            comparison.pvalue_verdict,
+            row["p_inside" if inside else "p_outside"],
+            _EXTREMES,
+            relative=_HALVED,
+        )
 
 
 def largest_gap(result: MaximumResult, bench: Bench) -> Iterator[Check]:
@@ -430,7 +487,8 @@ def _rows_of_models(bench: Bench, *, labelled: bool) -> tuple[Any, Mapping[str, 
 
 
 def stratified(
-    result: StratifiedRatioResult | StratifiedDifferenceResult, bench: Bench
+    result: StratifiedRatioResult | StratifiedDifferenceResult | StratifiedOddsRatioResult,
+    bench: Bench,
 ) -> Iterator[Check]:
     """Every comparison within strata with its tests, from the cells of the strata."""
     settings = result.settings

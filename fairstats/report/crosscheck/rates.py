@@ -17,7 +17,10 @@ import numpy as np
 
 from fairstats.ground.counts import CellCounts, SelectionCounts
 from fairstats.ground.registry import RATES, SELECTED, Rate, find_metric
+from fairstats.methods.rates.limits import ScaleOfAll
+from fairstats.methods.rates.overall import OVERALL
 from fairstats.methods.rates.result import ANYTIME_METHODS, ComparisonResult, RateComparison
+from fairstats.methods.rates.setup import ALL_BUT
 from fairstats.methods.rates.worst_case import WorstCaseResult
 from fairstats.report.crosscheck.check import (
     ADJUSTED,
@@ -33,6 +36,16 @@ from fairstats.report.crosscheck.check import (
 _TWIN = "crosscheck_comparisons"
 WORST = "crosscheck_worst_case"
 _RATES = (Line("rate", "rate"), Line("rate of the reference", "rate_reference"))
+#: Intervals of both by themselves; of functions of the cells by numerical derivatives here.
+_OWN_VALUES = (
+    *ends("interval of the rate", "value_interval", "rate_", relative=1e-6),
+    *ends(
+        "interval of the rate of the reference",
+        "value_reference_interval",
+        "rate_reference_",
+        relative=1e-6,
+    ),
+)
 _ESTIMATE = (Line("estimate", "estimate"),)
 _ERROR = (Line("standard error", "std_error"),)
 _INTERVAL_OF = " ({0.confidence_interval.method})"
@@ -130,6 +143,7 @@ def comparisons(result: ComparisonResult, bench: Bench) -> Iterator[Check]:
             **_choices_for_r(result),
             **design(counts),
             clustered=bool(counts.clustered),
+            comparisons=result.settings.comparisons,
         )
     )
     for comparison, row in zip(rows, answer, strict=True):
@@ -215,9 +229,36 @@ def table_arguments(counts: CellCounts) -> tuple[Any, Any]:
 def positions(counts: Any, rows: Sequence[Any]) -> tuple[list[int], list[int]]:
     """Groups and references of comparisons by their position, from 1."""
     groups = counts.groups
-    return [groups.index(comparison.group) + 1 for comparison in rows], [
-        groups.index(comparison.reference) + 1 for comparison in rows
-    ]
+    first = [groups.index(comparison.group) + 1 for comparison in rows]
+    second = []
+    for comparison in rows:
+        second.append(groups.index(_compared_with(comparison, counts)) + 1)
+    return first, second
+
+
+def _compared_with(comparison: Any, counts: Any) -> str:
+    """The group of a table that a comparison is computed with: of everybody all others."""
+    others: str = ALL_BUT + comparison.group
+    if comparison.reference == OVERALL and others in counts.groups:
+        return others
+    return str(comparison.reference)
+
+
+def _nulls_of_exact_tests(
+    comparison: RateComparison, result: ComparisonResult, rate: Rate, nulls: list[float]
+) -> list[float]:
+    """The null values of a comparison with everybody as those of one with all others."""
+    if result.settings.comparisons != "overall":
+        return nulls
+    counts: Any = result.counts
+    cases = counts.total(*rate.cases)
+    group, others = (
+        cases[counts.groups.index(name)]
+        for name in (comparison.group, _compared_with(comparison, counts))
+    )
+    contrast: Any = result.scale
+    scale = ScaleOfAll(contrast, float(group / (group + others)))
+    return [scale.null_of_others(null) for null in nulls]
 
 
 def design(counts: CellCounts) -> dict[str, Any]:
@@ -291,6 +332,7 @@ def _compare_row(
     numerical = result.backend == "statsmodels"
     exact = comparison.procedure.exact
     yield from place.compare_all(_RATES, comparison, row, _TWIN)
+    yield from place.compare_all(_own_values_of(comparison), comparison, row, _TWIN)
     if not comparison.tests:
         return
     lines = [*_ERROR]
@@ -343,12 +385,18 @@ def _compare_row(
         )
 
 
+def _own_values_of(comparison: RateComparison) -> tuple[Line, ...]:
+    """Lines of the intervals that a comparison has: a file of before had none."""
+    return _OWN_VALUES if comparison.value_interval.method else ()
+
+
 def _table_of_pair(comparison: RateComparison, counts: Any, rate: Rate) -> tuple[Any, ...]:
     """Successes and cases of the group and its reference."""
+    counts = counts.without_even_weights()
     successes = counts.total(*rate.successes)
     cases = counts.total(*rate.cases)
     table = []
-    for group in (comparison.group, comparison.reference):
+    for group in (comparison.group, _compared_with(comparison, counts)):
         for total in (successes, cases):
             table.append(total[counts.groups.index(group)])
     return tuple(table)
@@ -374,7 +422,9 @@ def _compare_exact_tests(
         r_function,
         *map(int, _table_of_pair(comparison, result.counts, rate)),
         result.scale,
-        [null_values[test.alternative] for test in tests],
+        _nulls_of_exact_tests(
+            comparison, result, rate, [null_values[test.alternative] for test in tests]
+        ),
         [test.alternative for test in tests],
     )
     for test, pvalue in zip(tests, np.atleast_1d(answer).tolist(), strict=True):
@@ -458,6 +508,7 @@ def _known_functions(
         or not rate.successes
         or not comparison.tests
         or result.backend == "statsmodels"
+        or result.settings.comparisons == "overall"
     ):
         return
     place = bench.place_of(comparison)

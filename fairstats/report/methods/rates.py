@@ -19,6 +19,7 @@ from fairstats.ground.results import Result
 from fairstats.methods.rates.abroca import AbrocaResult, abroca_from_counts
 from fairstats.methods.rates.compare import compare_metric
 from fairstats.methods.rates.employment.result import AdverseImpact
+from fairstats.methods.rates.extremes import ExtremeDifferenceResult, ExtremeRatioResult
 from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.models.compare import amplification
 from fairstats.methods.rates.models.result import AmplificationResult
@@ -37,6 +38,7 @@ from fairstats.methods.rates.stratified_result import (
     ENDING,
     StratifiedComparison,
     StratifiedDifferenceResult,
+    StratifiedOddsRatioResult,
     StratifiedRatioResult,
 )
 from fairstats.methods.rates.worst_case import WorstCaseResult, bound_comparisons
@@ -692,10 +694,13 @@ PAGE = Page(
         Exhibit(DifferenceResult, questions.RATES, twin=rates.comparisons),
         Exhibit(OddsRatioResult, twin=rates.comparisons),
         Exhibit(MaximumResult, questions.RATES, twin=pairs.largest_gap),
+        Exhibit(ExtremeRatioResult, twin=pairs.extreme),
+        Exhibit(ExtremeDifferenceResult, twin=pairs.extreme),
         Exhibit(AbrocaResult, questions.RATES, twin=distances.abroca),
         Exhibit(AmplificationResult, questions.RATES, twin=pairs.models),
         Exhibit(StratifiedRatioResult, questions.RATES, twin=pairs.stratified),
         Exhibit(StratifiedDifferenceResult, questions.RATES, twin=pairs.stratified),
+        Exhibit(StratifiedOddsRatioResult, twin=pairs.stratified),
         Exhibit(WorstCaseResult, questions.RATES, twin=rates.worst_case),
         Exhibit(AdverseImpact, questions.ADVERSE_IMPACT, twin=pairs.adverse_impact),
         Exhibit(

@@ -201,3 +201,32 @@ test_that("odds ratios are those of the table, with the test of equal rates", {
   expect_equal(score_z(30, 50, 300, 360, "odds_ratio", ends), c(1.96, -1.96))
   expect_error(fs_group_metric(rows, "balanced_accuracy_odds_ratio", "y", "hat", "sex"), "successes among cases")
 })
+
+test_that("a group against everybody is its comparison with all others on another scale", {
+  data <- data.frame(hired = rep(c(1, 0, 1, 0, 1, 0), c(40, 60, 70, 50, 30, 70)), group = rep(c("a", "b", "c"), c(100, 120, 100)))
+  rest <- fs_demographic_parity_difference(data, "hired", "group", comparisons = "rest", margin = 0.1)
+  all <- fs_demographic_parity_difference(data, "hired", "group", comparisons = "overall", margin = 0.1)
+  others <- 1 - c(100, 120, 100)[match(all$group, c("a", "b", "c"))] / 320
+  expect_equal(all$reference, rep("all", 3))
+  expect_equal(all$n_reference, rep(320, 3))
+  expect_equal(all$estimate, others * rest$estimate)
+  expect_equal(all$ci_low, others * rest$ci_low, tolerance = 1e-3)
+  expect_equal(all$pvalue, rest$pvalue)
+  a <- rest[rest$group == "a", ]
+  alone <- fs_demographic_parity_difference(transform(data, group = ifelse(group == "a", "a", "others")), "hired", "group",
+    reference = "others", adjust = "none")
+  expect_equal(a$estimate, alone$estimate)
+  expect_equal(a$std_error, alone$std_error)
+  expect_error(fs_group_metric(data, "selection_rate_odds_ratio", y_pred = "hired", sensitive_features = "group",
+    comparisons = "overall"), "comparisons")
+  expect_error(fs_disparate_impact(data, "hired", "group", comparisons = "rest", reference = "a"), "reference")
+  expect_error(fs_audit(data, y_pred = "hired", sensitive_features = "group", comparisons = "rest"), "comparisons")
+})
+
+test_that("weights between groups count where groups are pooled", {
+  data <- data.frame(hired = rep(c(1, 0, 1, 0, 1, 0), c(40, 60, 70, 50, 30, 70)), group = rep(c("a", "b", "c"), c(100, 120, 100)))
+  data$weight <- ifelse(data$group == "a", 3, 1)
+  rest <- fs_demographic_parity_difference(data, "hired", "group", comparisons = "rest", sample_weight = "weight")
+  not_c <- data$group != "c"
+  expect_equal(rest$rate_reference[rest$group == "c"], stats::weighted.mean(data$hired[not_c], data$weight[not_c]))
+})

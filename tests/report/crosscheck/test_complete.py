@@ -59,6 +59,9 @@ BY_BOUNDS = dict.fromkeys(
     ("pvalue_verdict", "pvalue_verdict_adjusted"), "the verdict is by the bounds"
 )
 TESTED = {"statistic": "that of a test: compared test by test", "pvalue": "that of a test"}
+NO_OWN_VALUES = dict.fromkeys(
+    ("value_interval", "value_reference_interval"), "such rows have no intervals of both values"
+)
 #: What is compared → its class, its lines, and fields without a line → where they are compared, or
 #: why not.
 TABLES: dict[str, tuple[type[Any], tuple[Line, ...], dict[str, str]]] = {
@@ -66,6 +69,7 @@ TABLES: dict[str, tuple[type[Any], tuple[Line, ...], dict[str, str]]] = {
         RateComparison,
         (
             *rates._RATES,
+            *rates._OWN_VALUES,
             *rates._ESTIMATE,
             *rates._ERROR,
             *rates._INTERVALS["two-sided"],
@@ -87,7 +91,7 @@ TABLES: dict[str, tuple[type[Any], tuple[Line, ...], dict[str, str]]] = {
             *rates._ENDS_AT_EVERY_LOOK,
             *rates._BOUNDS,
         ),
-        ADJUSTED | TESTED | VERDICT,
+        ADJUSTED | TESTED | VERDICT | NO_OWN_VALUES,
     ),
     "subgroup": (
         SubgroupComparison,
@@ -177,6 +181,7 @@ TABLES: dict[str, tuple[type[Any], tuple[Line, ...], dict[str, str]]] = {
         pairs._GAP,
         ADJUSTED
         | BY_BOUNDS
+        | NO_OWN_VALUES
         | {
             "std_error": "that of the difference that attains it",
             "rate": "under the differences",
@@ -192,12 +197,28 @@ TABLES: dict[str, tuple[type[Any], tuple[Line, ...], dict[str, str]]] = {
             *pairs._INTERVALS["two-sided"],
             *pairs._EVIDENCE["above"],
         ),
-        ADJUSTED | TESTED | VERDICT,
+        ADJUSTED | TESTED | VERDICT | NO_OWN_VALUES,
     ),
     "ABROCA": (
         RateComparison,
         (*distances._AUC, *distances._AREA, *distances._SPREAD, *distances._EVIDENCE["above"]),
-        ADJUSTED | VERDICT | {"statistic": "the estimate", "bounds": "the interval itself"},
+        ADJUSTED
+        | VERDICT
+        | NO_OWN_VALUES
+        | {"statistic": "the estimate", "bounds": "the interval itself"},
+    ),
+    "extreme of all groups": (
+        RateComparison,
+        pairs._EXTREME,
+        ADJUSTED
+        | VERDICT
+        | NO_OWN_VALUES
+        | {
+            "std_error": "an extreme has none",
+            "statistic": "an extreme has none",
+            "rate": "of its components",
+            "rate_reference": "of its components",
+        },
     ),
     "average of a group": (Comparison, (*tails._MEAN, *tails._STUDENT), ADJUSTED | NO_VERDICT),
     "fit": (

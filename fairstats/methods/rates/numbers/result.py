@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from fairstats.ground import results
-from fairstats.ground.results import Interval
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.tallies.moments import MomentCounts
 from fairstats.methods.rates.result import ComparisonResult, RateComparison
@@ -15,7 +14,6 @@ from fairstats.methods.rates.result import ComparisonResult, RateComparison
 HALL = "Welch, Hall's transformation"
 #: A group with fewer units may have missed its tail.
 FEW_UNITS = 100
-_NO_INTERVAL = Interval(float("nan"), float("nan"), float("nan"), "")
 
 
 @serialisable(kw_only=True)
@@ -27,7 +25,7 @@ class NumberComparison(RateComparison):
     rate, rate_reference : float
         Value of the group and of its reference, "value" in tables: a mean, a quantile, an error.
     value_interval, value_reference_interval : Interval
-        Two-sided interval of each by itself: by Student's t, or order statistics.
+        Of each by itself: by Student's t, or order statistics.
     """
 
     further: ClassVar[tuple[str, ...]] = (
@@ -42,9 +40,6 @@ class NumberComparison(RateComparison):
         *results.OF_VERDICT,
         "note",
     )
-
-    value_interval: Interval = _NO_INTERVAL
-    value_reference_interval: Interval = _NO_INTERVAL
 
 
 @dataclass(frozen=True, eq=False)
