@@ -435,7 +435,8 @@ crosscheck_quantiles <- function(y, group, groups, order, first, second, contras
 crosscheck_risks <- function(metric, y, score, group, groups, first, second, contrast, level, limit, simultaneous,
                              family_first, family_second, pvalues = NULL, sides = 2) {
   rows <- split(data.frame(y = y, score = score), factor(group, groups))
-  values <- if (metric == "auc") area_values(rows) else regression_values(rows, metric)
+  values <- if (metric == "auc") area_values(rows) else if (metric %in% BRIER_PARTS) part_values(rows, metric) else
+    regression_values(rows, metric)
   numbers_as_columns(values, first, second, contrast, level, limit, simultaneous, family_first, family_second, pvalues,
     sides)
 }
