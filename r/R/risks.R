@@ -196,32 +196,34 @@ honest_band <- function(r) {
   }
 }
 
-# Curves of all groups at a score; limits of a difference are the one's less the other's, each with half the error of
-# one of `n_pairs`.
+# A difference by the one's limit less the other's, each with half the error of one of `n_pairs`.
+limits_apart <- function(values, limits_of, n_pairs) {
+  limits <- function(critical) {
+    each <- -stats::qnorm(stats::pnorm(-critical) / (2 * n_pairs))
+    one <- limits_of(1L, each)
+    zero <- limits_of(2L, each)
+    c(one[1L] - zero[2L], one[2L] - zero[1L])
+  }
+  z <- function(null) {
+    gap <- values[1L] - values[2L] - null
+    side <- if (gap > 0) 1L else 2L
+    open <- function(critical) sign(gap) * (limits(critical)[side] - null)
+    size <- if (gap == 0 || open(0) <= 0) 0 else if (open(30) > 0) 30 else {
+      stats::uniroot(open, c(0, 30), tol = 1e-12)$root
+    }
+    c(above = sign(gap) * size, below = sign(gap) * size, plain = sign(gap) * size)
+  }
+  list(estimate = values[1L] - values[2L], std_error = diff(limits(1)) / 2, z = z, limits = limits)
+}
+
+# Curves of all groups at a score.
 band_values <- function(risks, bands, score, n_pairs) {
   value <- vapply(risks, function(r) {
     if (length(r$n) > 1L) stats::approx(r$score, isotonic_fit(r$k, r$n), score, rule = 2)$y else r$k / r$n
   }, 0)
   own <- function(g, critical) bands[[g]](score, stats::pnorm(-critical))
-  ends <- function(g, reference, critical) {
-    each <- -stats::qnorm(stats::pnorm(-critical) / (2 * n_pairs))
-    one <- own(g, each)
-    zero <- own(reference, each)
-    c(one[1L] - zero[2L], one[2L] - zero[1L])
-  }
   against <- function(g, reference, ratio) {
-    limits <- function(critical) ends(g, reference, critical)
-    gap_of <- value[g] - value[reference]
-    z <- function(null) {
-      gap <- gap_of - null
-      side <- if (gap > 0) 1L else 2L
-      open <- function(critical) sign(gap) * (limits(critical)[side] - null)
-      size <- if (gap == 0 || open(0) <= 0) 0 else if (open(30) > 0) 30 else {
-        stats::uniroot(open, c(0, 30), tol = 1e-12)$root
-      }
-      c(above = sign(gap) * size, below = sign(gap) * size, plain = sign(gap) * size)
-    }
-    contrast <- list(estimate = gap_of, std_error = diff(limits(1)) / 2, z = z, limits = limits)
+    contrast <- limits_apart(value[c(g, reference)], function(k, critical) own(c(g, reference)[k], critical), n_pairs)
     list(value = value[reference], n = sum(risks[[reference]]$n), own = function(critical) own(reference, critical),
       contrast = contrast)
   }
@@ -281,8 +283,8 @@ equal_curves <- function(one, zero, resamples) {
 
 # ---------------------------------------------------------------- parts of the Brier score
 
-# S(s) - S(p) and S(mean) - S(p) with limits from the estimate less its optimism to the estimate, and y(1 - y) by
-# Wilson's limits of the mean.
+# S(s) - S(p) and S(mean) - S(p) with limits from the estimate less its optimism to the estimate, differences about the
+# middle of both; and y(1 - y) by Wilson's limits of the mean, differences by the one's limit less the other's.
 part_values <- function(rows, metric) {
   parts <- lapply(rows, function(r) {
     counted <- counted_risks(r)
@@ -291,18 +293,32 @@ part_values <- function(rows, metric) {
     forecast <- if (metric == "miscalibration") counted$score else rep(sum(counted$k) / sum(counted$n), length(fit))
     place <- match(r$score, counted$score)
     gain <- (r$y - forecast[place])^2 - (r$y - fit[place])^2
-    estimate <- mean(gain)
     error <- stats::sd(gain) / sqrt(length(gain))
-    optimism <- left_out_loss(counted)
-    list(value = max(estimate, 0),
-      own = function(critical) pmax(0, c(estimate - optimism, estimate) + c(-1, 1) * critical * error))
+    inner <- mean(gain) - left_out_loss(counted)
+    list(value = max(mean(gain), 0), centre = max((max(mean(gain), 0) + inner) / 2, 0),
+      own = function(critical) pmax(0, c(inner, mean(gain)) + c(-1, 1) * critical * error))
   })
   value <- unname(vapply(parts, `[[`, 0, "value"))
-  own <- function(g, critical) parts[[g]]$own(critical)
   small <- vapply(rows, function(r) min(sum(r$y == 1), sum(r$y == 0)), 0) < FEWEST_OF_LABEL
+  own <- function(g, critical) if (small[g]) c(NaN, NaN) else parts[[g]]$own(critical)
+  against <- function(g, reference, ratio) {
+    both <- c(g, reference)
+    contrast <- NULL
+    if (!any(small[both])) {
+      if (metric == "uncertainty") {
+        contrast <- limits_apart(value[both], function(k, critical) own(both[k], critical), 1)
+      } else {
+        centres <- vapply(parts[both], `[[`, 0, "centre")
+        contrast <- mover_of_two(unname(centres), function(k, critical) own(both[k], critical), floor = TRUE)
+        contrast$estimate <- value[g] - value[reference]
+      }
+    }
+    list(value = value[reference], n = nrow(rows[[reference]]), own = function(critical) own(reference, critical),
+      contrast = contrast)
+  }
   variance <- vapply(seq_along(parts), function(g) (diff(own(g, 1)) / 2)^2, 0)
-  held <- function(g, critical) if (small[g]) c(NaN, NaN) else own(g, critical)
-  mover_values(value, variance, vapply(rows, nrow, 0L), small, held, "isotonic, left-out rows (MOVER)")
+  list(value = value, n = unname(vapply(rows, nrow, 0L)), variance = variance, share = NULL, against = against,
+    own = own, method = "isotonic, left-out rows (MOVER)")
 }
 
 # Mean squared error of the curves that leave each row out, less that of the curve.

@@ -291,6 +291,11 @@ class BrierPart:
     left_out: float
     variance: float
 
+    @property
+    def centre(self) -> float:
+        """Between both, where the bias of the one is about that of the other."""
+        return max((self.estimate + self.left_out) / 2, 0.0)
+
     def limits(self, z: float) -> tuple[float, float]:
         """Limits at Φ(z) each; neither part is below 0."""
         reach = z * math.sqrt(self.variance)

@@ -133,7 +133,9 @@ def comparisons(result: ComparisonResult, bench: Bench) -> Iterator[Check]:
         )
     )
     for comparison, row in zip(rows, answer, strict=True):
-        yield from compare_row_of_rates(comparison, row, result, known_rates[comparison.metric], bench)
+        yield from compare_row_of_rates(
+            comparison, row, result, known_rates[comparison.metric], bench
+        )
         yield from _compare_exact_tests(comparison, result, known_rates[comparison.metric], bench)
         yield from _compare_bootstrap(comparison, result, known_rates[comparison.metric], bench)
     for comparison in rows:

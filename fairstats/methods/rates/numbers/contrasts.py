@@ -219,6 +219,33 @@ class MoverContrast:
 
 
 @dataclass(frozen=True)
+class CentredContrast(MoverContrast):
+    """The difference of two biased estimates that are not below 0: by MOVER, about less bias.
+
+    `estimates`: with less bias, for one that lies above all that is likely would take most of its
+    own limit's distance; `biased`: the estimates themselves. Where a lower limit is 0 its distance
+    is no noise that may be added in squares: then the one's limit less the other's counts.
+    """
+
+    biased: tuple[float, float] = (math.nan, math.nan)
+
+    @property
+    def estimate(self) -> float:
+        """The difference of the estimates themselves."""
+        return self.biased[0] - self.biased[1]
+
+    def _limits_of_difference(self, z: float) -> tuple[float, float]:
+        low, high = super()._limits_of_difference(z)
+        group_low, group_high = self.of_group(z)
+        reference_low, reference_high = self.of_reference(z)
+        if group_low <= 0:
+            low = min(low, group_low - reference_high)
+        if reference_low <= 0:
+            high = max(high, group_high - reference_low)
+        return low, high
+
+
+@dataclass(frozen=True)
 class BandContrast(MoverContrast):
     """The difference of two values whose limits are bands: one's limit less the other's.
 

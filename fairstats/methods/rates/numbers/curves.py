@@ -177,7 +177,10 @@ class _CurveResult(NumbersResult):
 
     def notes(self) -> list[str]:
         """Sentences below the table."""
-        return [*super().notes(), "Limits hold at all cut-offs at once; between them none is given."]
+        return [
+            *super().notes(),
+            "Limits hold at all cut-offs at once; between them none is given.",
+        ]
 
     def picture(
         self,
@@ -292,14 +295,10 @@ def compare_along(
     groups = points[0].counts.groups
     check_groups(groups)
     check_reference_of_curve(reference)
-    reference_index, rule = find_reference(
-        groups, reference, sizes=points[0].counts.group_sizes
-    )
+    reference_index, rule = find_reference(groups, reference, sizes=points[0].counts.group_sizes)
     pairs = make_pairs(len(groups), reference_index, settings.comparisons)
     adjust = "none" if simultaneous_by_itself else settings.adjust
-    settings = replace(
-        settings, method=points[0].values.method, reference_rule=rule, adjust=adjust
-    )
+    settings = replace(settings, method=points[0].values.method, reference_rule=rule, adjust=adjust)
     levels = (settings.confidence_level, 2 * settings.confidence_level - 1)
     if not simultaneous_by_itself:
         settings = replace(settings, simultaneous="bonferroni")

@@ -144,9 +144,7 @@ def compare_net_benefits(
     for cutoff in choose_cutoffs(rows, cutoffs, below_one=True).tolist():
         moments = rows.moments(cutoff)
         points.append(CurvePoint(cutoff, MeanValues(moments, NET_BENEFIT), moments))
-    return compare_along(
-        points, settings, reference, metric=NET_BENEFIT, words=NET_BENEFIT_TITLE
-    )
+    return compare_along(points, settings, reference, metric=NET_BENEFIT, words=NET_BENEFIT_TITLE)
 
 
 def compare_rates_along(

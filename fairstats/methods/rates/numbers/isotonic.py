@@ -16,8 +16,8 @@ from fairstats.ground.scores import ScoreCounts
 from fairstats.ground.tallies.moments import MomentCounts
 from fairstats.methods.rates.numbers.contrasts import (
     BandContrast,
+    CentredContrast,
     NumberContrast,
-    contrast_by_mover,
 )
 from fairstats.methods.rates.numbers.curves import (
     CurveDifferenceResult,
@@ -61,11 +61,13 @@ def risks_of(counted: ScoreCounts) -> tuple[CountedRisks, ...]:
 class PartValues:
     """A part of the Brier score of every group, by limits of its own.
 
-    `estimates`; `limits`: of z, both limits at Φ(z), one function a group; `notes`: why a group has
-    none, empty where it has.
+    `estimates`; `centres`: with less bias, about which limits of differences are made; None where
+    these are those of the one group's less the other's; `limits`: of z, both limits at Φ(z), one
+    function a group; `notes`: why a group has none, empty where it has.
     """
 
     estimates: tuple[float, ...]
+    centres: tuple[float, ...] | None
     limits: tuple[Callable[[float], tuple[float, float]], ...]
     notes: tuple[str, ...]
 
@@ -99,17 +101,24 @@ class PartValues:
         return self.notes[position]
 
     def contrast(self, group: int, reference: int, *, ratio: bool) -> NumberContrast:
-        """The difference by MOVER."""
-        return contrast_by_mover(self.value, self.interval, (group, reference), ratio=ratio)
+        """The difference by MOVER; near an end of the range, which uncertainty has at ¼, by bands."""
+        limits = (lambda z: self.interval(group, z), lambda z: self.interval(reference, z))
+        values = (self.value(group), self.value(reference))
+        if self.centres is None:
+            return BandContrast(values, *limits)
+        centres = (self.centres[group], self.centres[reference])
+        return CentredContrast(centres, *limits, biased=values)
 
 
 def part_values(counted: ScoreCounts, metric: str, notes: tuple[str, ...]) -> PartValues:
     """A part of the Brier score of all groups; `notes`: on groups with too few rows."""
     estimates = []
+    centres = []
     limits: list[Callable[[float], tuple[float, float]]] = []
     for risks in risks_of(counted):
         if risks.size < 2:
             estimates.append(math.nan)
+            centres.append(math.nan)
             limits.append(lambda z: (math.nan, math.nan))
         elif metric == "uncertainty":
             positives = float(risks.positives.sum())
@@ -123,8 +132,14 @@ def part_values(counted: ScoreCounts, metric: str, notes: tuple[str, ...]) -> Pa
         else:
             part = miscalibration(risks) if metric == "miscalibration" else discrimination(risks)
             estimates.append(part.estimate)
+            centres.append(part.centre)
             limits.append(part.limits)
-    return PartValues(tuple(estimates), tuple(limits), notes)
+    return PartValues(
+        estimates=tuple(estimates),
+        centres=None if metric == "uncertainty" else tuple(centres),
+        limits=tuple(limits),
+        notes=notes,
+    )
 
 
 # ---------------------------------------------------------------- calibration curves
