@@ -30,6 +30,8 @@ from fairstats.methods.rates.models.result import AmplificationResult as Amplifi
 from fairstats.methods.rates.models.result import ModelComparison as ModelComparison
 from fairstats.methods.rates.monitoring import MonitorResult as MonitorResult
 from fairstats.methods.rates.monitoring import MonitorSettings as MonitorSettings
+from fairstats.methods.rates.numbers.curves import CurveDifferenceResult as CurveDifferenceResult
+from fairstats.methods.rates.numbers.curves import CurveRatioResult as CurveRatioResult
 from fairstats.methods.rates.numbers.decomposition import (
     DecompositionResult as DecompositionResult,
 )

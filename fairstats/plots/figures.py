@@ -14,6 +14,8 @@ from fairstats.plots.madd import bin_ends
 from fairstats.plots.picture import LIMIT, NEUTRAL, Picture, contours, mark
 
 _CURVE_POINTS = 20
+#: No axis of ratios reaches further.
+_LARGEST_RATIO = 4.0
 _DIAGONAL_LINE = mark("line", (0, 1), (0, 1), NEUTRAL)
 _UNIT_RANGE = (0.0, 1.0)
 
@@ -279,3 +281,93 @@ def power_curves(curves: Sequence[tuple[str, Any, Any]], threshold: float) -> Pi
         (0.0, 1.0),
         tuple(picture_marks),
     )
+
+
+def difference_along_cutoffs(result: Any, rows: Sequence[Any]) -> Picture:
+    """The difference or ratio of two groups by cut-off with its band, and the fair range.
+
+    `rows`: comparisons of one pair of a curve, by ascending cut-off.
+    """
+    cutoffs = np.array([row.cutoff for row in rows])
+    estimates = np.array([row.estimate for row in rows])
+    low = np.array([row.confidence_interval.low for row in rows])
+    high = np.array([row.confidence_interval.high for row in rows])
+    lowest_fair, highest_fair = result.settings._fair_range(result.scale)
+    shown = np.concatenate([low, high, estimates, [lowest_fair, highest_fair]])
+    shown = shown[np.isfinite(shown)]
+    if result.scale == "ratio":
+        shown = shown[shown <= _LARGEST_RATIO]
+    reach = (float(shown.min()), float(shown.max()))
+    gap = 0.06 * max(reach[1] - reach[0], 1e-9)
+    limits = (reach[0] - gap, reach[1] + gap)
+    picture_marks = []
+    known = np.isfinite(estimates)
+    level = f"{100 * result.settings.confidence_level:g}% band"
+    if known.any():
+        ends = np.clip(low[known], *limits), np.clip(high[known], *limits)
+        picture_marks.append(mark("band", cutoffs[known], ends[1], 0, level, low=ends[0]))
+        picture_marks.append(mark("line", cutoffs[known], estimates[known], 0, result.scale))
+    for place in sorted({lowest_fair, highest_fair}):
+        picture_marks.append(mark("rule", (), place, NEUTRAL))
+    is_violated = np.array([row.verdict == "violated" for row in rows])
+    for chosen, series, label in (
+        (is_violated, LIMIT, "parity violated"),
+        (np.array([row.verdict == "satisfied" for row in rows]), 2, "parity satisfied"),
+    ):
+        if chosen.any():
+            picture_marks.append(mark("dots", cutoffs[chosen], estimates[chosen], series, label))
+    first = rows[0]
+    return Picture(
+        f"{result.title}, {first.group} against {first.reference}",
+        "score",
+        result.scale,
+        _span_of(cutoffs),
+        limits,
+        tuple(picture_marks),
+    )
+
+
+def values_along_cutoffs(result: Any, rows: Sequence[Any]) -> Picture:
+    """The values of both groups of a curve by cut-off, with the interval of each."""
+    cutoffs = np.array([row.cutoff for row in rows])
+    picture_marks = []
+    shown = []
+    first = rows[0]
+    for series, (name, value, interval) in enumerate(
+        (
+            (first.group, "rate", "value_interval"),
+            (first.reference, "rate_reference", "value_reference_interval"),
+        )
+    ):
+        values = np.array([getattr(row, value) for row in rows])
+        low = np.array([getattr(row, interval).low for row in rows])
+        high = np.array([getattr(row, interval).high for row in rows])
+        known = np.isfinite(values)
+        if not known.any():
+            continue
+        has_ends = known & np.isfinite(low) & np.isfinite(high)
+        if has_ends.any():
+            picture_marks.append(
+                mark("band", cutoffs[has_ends], high[has_ends], series, low=low[has_ends])
+            )
+        picture_marks.append(mark("line", cutoffs[known], values[known], series, name))
+        shown += [*values[known], *low[has_ends], *high[has_ends]]
+    lowest = min(shown, default=0.0)
+    highest = max(shown, default=1.0)
+    gap = 0.06 * max(highest - lowest, 1e-9)
+    return Picture(
+        f"{result.title}: values of {first.group} and {first.reference}",
+        "score",
+        "value",
+        _span_of(cutoffs),
+        (lowest - gap, highest + gap),
+        tuple(picture_marks),
+    )
+
+
+def _span_of(cutoffs: Any) -> tuple[float, float]:
+    """Ends of an axis of cut-offs, which may be one."""
+    lowest = float(cutoffs.min())
+    highest = float(cutoffs.max())
+    gap = 0.03 * (highest - lowest) or 0.05
+    return lowest - gap, highest + gap

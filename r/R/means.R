@@ -244,14 +244,18 @@ mean_limits <- function(one, critical) {
 }
 
 # Difference of two estimates from the limits of each (Zou and Donner 2008), on a scale whose inverse is `back`.
-mover_of_two <- function(values, limits_of, back = identity, scale = identity) {
+mover_of_two <- function(values, limits_of, back = identity, scale = identity, floor = FALSE) {
   ends <- function(critical) {
     l <- limits_of(1L, critical)
     r <- limits_of(2L, critical)
     d <- values[1L] - values[2L]
     # near 0 limits of a quantile may lie on the other side of it: no distance then
     away <- pmax(c(values[1L] - l[1L], r[2L] - values[2L], l[2L] - values[1L], values[2L] - r[1L]), 0)
-    c(d - sqrt(sum(away[1:2]^2)), d + sqrt(sum(away[3:4]^2)))
+    found <- c(d - sqrt(sum(away[1:2]^2)), d + sqrt(sum(away[3:4]^2)))
+    # the distance to a limit of 0 is no noise
+    if (floor && l[1L] <= 0) found[1L] <- min(found[1L], l[1L] - r[2L])
+    if (floor && r[1L] <= 0) found[2L] <- max(found[2L], l[2L] - r[1L])
+    found
   }
   z <- function(value) {
     gap <- values[1L] - values[2L] - scale(value)
@@ -435,7 +439,8 @@ crosscheck_quantiles <- function(y, group, groups, order, first, second, contras
 crosscheck_risks <- function(metric, y, score, group, groups, first, second, contrast, level, limit, simultaneous,
                              family_first, family_second, pvalues = NULL, sides = 2) {
   rows <- split(data.frame(y = y, score = score), factor(group, groups))
-  values <- if (metric == "auc") area_values(rows) else regression_values(rows, metric)
+  values <- if (metric == "auc") area_values(rows) else if (metric %in% BRIER_PARTS) part_values(rows, metric) else
+    regression_values(rows, metric)
   numbers_as_columns(values, first, second, contrast, level, limit, simultaneous, family_first, family_second, pvalues,
     sides)
 }

@@ -16,6 +16,7 @@ from fairstats.methods.rates.numbers.decomposition import (
     DecompositionResult,
     encode_circumstances,
 )
+from fairstats.methods.rates.numbers.isotonic import BAND_METHOD, BRIER_PARTS
 from fairstats.methods.rates.numbers.result import NumberDifferenceResult, NumberRatioResult
 from fairstats.methods.rates.numbers.scores import CALIBRATIONS
 from fairstats.report.crosscheck.check import VERDICT, Bench, Check, Line, ends, rows_of
@@ -29,7 +30,7 @@ _TWIN_OF_SPLITS = "crosscheck_decomposition"
 _ROOT = 1e-7
 #: Statistics by MOVER are found by halving on both sides, of limits that are roots in R.
 _HALVED = 1e-6
-_VALUES = (
+VALUES = (
     Line("value", "rate"),
     Line("value of the reference", "rate_reference"),
     *ends("interval of the value", "value_interval", "value_", relative=_ROOT, absolute=1e-8),
@@ -75,13 +76,13 @@ def numbers(result: NumberDifferenceResult | NumberRatioResult, bench: Bench) ->
     answer = bench.call(twin, *arguments, **_choices_for_r(result))
     joint_rows = rows_of(answer)
     for comparison, row in zip(result.comparisons, joint_rows, strict=True):
-        yield from _compare_row(comparison, row, result, twin, bench)
+        yield from compare_row_of_numbers(comparison, row, result, twin, bench)
     yield from adjusted(result, bench, joint_rows)
 
 
 def _twin_of(result: Any) -> str:
     """The function of R that recomputes a result."""
-    if result.metric == "auc" or result.metric in CALIBRATIONS:
+    if result.metric in ("auc", *CALIBRATIONS, *BRIER_PARTS):
         return _TWIN_OF_RISKS
     if result.order is not None:
         return _TWIN_OF_QUANTILES
@@ -154,20 +155,23 @@ def _choices_for_r(result: Any) -> dict[str, Any]:
     return choices
 
 
-def _compare_row(
+def compare_row_of_numbers(
     comparison: Any,
     row: dict[str, float],
     result: Any,
     twin: str,
     bench: Bench,
 ) -> Iterator[Check]:
+    """Every number of a comparison of numbers."""
     place = bench.place_of(comparison)
-    yield from place.compare_all(_VALUES, comparison, row, twin)
+    yield from place.compare_all(VALUES, comparison, row, twin)
     if not comparison.tests:
         return
     lines = (*_ESTIMATE, *_INTERVALS[result.settings.alternative], *_BOUNDS)
     yield from place.compare_all(lines, comparison, row, twin)
     relative = _ROOT if _twin_of(result) == _TWIN else _HALVED
+    if comparison.method == BAND_METHOD:
+        relative = _HALVED
     if comparison.method == HALL_MOVER:
         relative = _HALVED
     for test in comparison.tests:
@@ -206,7 +210,7 @@ def decomposition(result: DecompositionResult, bench: Bench) -> Iterator[Check]:
             settings.confidence_level,
         )
         for comparison, row in zip(result.comparisons, rows_of(answer), strict=True):
-            yield from _compare_row(comparison, row, result, _TWIN_OF_SPLITS, bench)
+            yield from compare_row_of_numbers(comparison, row, result, _TWIN_OF_SPLITS, bench)
     for part in dict.fromkeys(comparison.metric for comparison in result.comparisons):
         family = [comparison for comparison in result.comparisons if comparison.metric == part]
         for field in ("pvalue", "pvalue_verdict"):

@@ -147,7 +147,9 @@ def comparisons(result: ComparisonResult, bench: Bench) -> Iterator[Check]:
         )
     )
     for comparison, row in zip(rows, answer, strict=True):
-        yield from _compare_row(comparison, row, result, known_rates[comparison.metric], bench)
+        yield from compare_row_of_rates(
+            comparison, row, result, known_rates[comparison.metric], bench
+        )
         yield from _compare_exact_tests(comparison, result, known_rates[comparison.metric], bench)
         yield from _compare_bootstrap(comparison, result, known_rates[comparison.metric], bench)
     for comparison in rows:
@@ -294,7 +296,7 @@ def _choices_for_r(result: ComparisonResult) -> dict[str, Any]:
     return together | {
         "contrast": result.scale,
         # none where there is nothing to compute, or only at random
-        "method": [_method_in_r(comparison) for comparison in rows],
+        "method": [method_in_r(comparison) for comparison in rows],
         "exact": [comparison.procedure.exact for comparison in rows],
         "level": settings.confidence_level,
         "threshold": settings.limit,
@@ -304,7 +306,7 @@ def _choices_for_r(result: ComparisonResult) -> dict[str, Any]:
     }
 
 
-def _method_in_r(comparison: RateComparison) -> str:
+def method_in_r(comparison: RateComparison) -> str:
     """What R computes a row by; beside exact tests the score, which gives the width of the fair
     range.
     """
@@ -319,29 +321,31 @@ def _is_drawn(comparison: RateComparison) -> bool:
     return comparison.procedure.kind == "bootstrap"
 
 
-def _compare_row(
+def compare_row_of_rates(
     comparison: RateComparison,
     row: dict[str, float],
     result: ComparisonResult,
     rate: Rate,
     bench: Bench,
+    twin: str = _TWIN,
 ) -> Iterator[Check]:
+    """Every number of a comparison of rates."""
     place = bench.place_of(comparison)
     # a mean of two rates by the scores of both
     by_mover = bool(rate.parts) and comparison.procedure.kind == "score"
     numerical = result.backend == "statsmodels"
     exact = comparison.procedure.exact
-    yield from place.compare_all(_RATES, comparison, row, _TWIN)
-    yield from place.compare_all(_own_values_of(comparison), comparison, row, _TWIN)
+    yield from place.compare_all(_RATES, comparison, row, twin)
+    yield from place.compare_all(_own_values_of(comparison), comparison, row, twin)
     if not comparison.tests:
         return
     lines = [*_ERROR]
     if not _is_drawn(comparison):
         lines += (_EXACT_INTERVALS if exact else _INTERVALS)[result.settings.alternative]
         lines += _EXACT_BOUNDS if exact else _BOUNDS
-    yield from place.compare_all(_ESTIMATE, comparison, row, _TWIN)
+    yield from place.compare_all(_ESTIMATE, comparison, row, twin)
     yield from place.compare_all(
-        lines, comparison, row, _TWIN, relative=_NUMERICAL if numerical else 0.0
+        lines, comparison, row, twin, relative=_NUMERICAL if numerical else 0.0
     )
     for test in comparison.tests:
         if test.exact or _is_drawn(comparison):
@@ -358,14 +362,14 @@ def _compare_row(
             f"statistic {test_words}",
             test.statistic,
             row[statistic_name],
-            _TWIN,
+            twin,
             relative=relative_tolerance,
         )
         yield place.compare(
             f"p-value {test_words}",
             test.pvalue,
             row[pvalue_name],
-            _TWIN,
+            twin,
             relative=10 * relative_tolerance,
         )
     if comparison.direction and not _is_drawn(comparison):
@@ -380,7 +384,7 @@ def _compare_row(
             f"{VERDICT} ({comparison.direction})",
             comparison.pvalue_verdict,
             their_pvalue,
-            _TWIN,
+            twin,
             relative=relative_tolerance,
         )
 

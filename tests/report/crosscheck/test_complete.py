@@ -79,7 +79,7 @@ TABLES: dict[str, tuple[type[Any], tuple[Line, ...], dict[str, str]]] = {
     ),
     "comparison of numbers": (
         NumberComparison,
-        (*numbers._VALUES, *numbers._ESTIMATE, *numbers._INTERVALS["two-sided"], *numbers._BOUNDS),
+        (*numbers.VALUES, *numbers._ESTIMATE, *numbers._INTERVALS["two-sided"], *numbers._BOUNDS),
         ADJUSTED | TESTED | VERDICT,
     ),
     "comparison at every look": (

@@ -307,7 +307,7 @@ def compare_numbers(
     compared = []
     for pair in pairs_shown:
         compared.append(
-            _compare_pair(values, counts, pair, settings, levels, metric=metric, ratio=ratio)
+            compare_pair(values, counts, pair, settings, levels, metric=metric, ratio=ratio)
         )
     chosen_among = 0
     pvalues_of_all = None
@@ -367,7 +367,7 @@ def _covariance_of_contrasts(
     return np.asarray(coefficients * variances @ coefficients.T)
 
 
-def _compare_pair(
+def compare_pair(
     values: GroupValues,
     counts: MomentCounts,
     pair: tuple[int, int],

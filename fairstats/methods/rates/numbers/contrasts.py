@@ -8,10 +8,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Protocol
 
 import scipy
 
+from fairstats.ground.multiplicity import normal_cdf, normal_quantile
 from fairstats.numerics.means.hall import Moments, Statistics, hall_limits, hall_statistics
 
 #: Beyond so many standard errors a limit is open, and a statistic says no more.
@@ -214,3 +216,57 @@ class MoverContrast:
         below = (max(group - group_low, 0.0), max(reference_high - reference, 0.0))
         above = (max(group_high - group, 0.0), max(reference - reference_low, 0.0))
         return difference - math.hypot(*below), difference + math.hypot(*above)
+
+
+@dataclass(frozen=True)
+class CentredContrast(MoverContrast):
+    """The difference of two biased estimates that are not below 0: by MOVER, about less bias.
+
+    `estimates`: with less bias, for one that lies above all that is likely would take most of its
+    own limit's distance; `biased`: the estimates themselves. Where a lower limit is 0 its distance
+    is no noise that may be added in squares: then the one's limit less the other's counts.
+    """
+
+    biased: tuple[float, float] = (math.nan, math.nan)
+
+    @property
+    def estimate(self) -> float:
+        """The difference of the estimates themselves."""
+        return self.biased[0] - self.biased[1]
+
+    def _limits_of_difference(self, z: float) -> tuple[float, float]:
+        low, high = super()._limits_of_difference(z)
+        group_low, group_high = self.of_group(z)
+        reference_low, reference_high = self.of_reference(z)
+        if group_low <= 0:
+            low = min(low, group_low - reference_high)
+        if reference_low <= 0:
+            high = max(high, group_high - reference_low)
+        return low, high
+
+
+@dataclass(frozen=True)
+class BandContrast(MoverContrast):
+    """The difference of two values whose limits are bands: one's limit less the other's.
+
+    Each side has half the error, so that a limit of the difference holds wherever both do, whatever
+    their law; divided by the `n_contrasts` that are to hold at once.
+    """
+
+    n_contrasts: int = 1
+
+    @cached_property
+    def _known_statistics(self) -> dict[float, Statistics]:
+        return {}
+
+    def statistics(self, value: float) -> Statistics:
+        """Of H0: the difference has this value: the z at which a limit lies there."""
+        if value not in self._known_statistics:
+            self._known_statistics[value] = super().statistics(value)
+        return self._known_statistics[value]
+
+    def _limits_of_difference(self, z: float) -> tuple[float, float]:
+        z_of_side = -normal_quantile(normal_cdf(-z) / (2 * self.n_contrasts))
+        group_low, group_high = self.of_group(z_of_side)
+        reference_low, reference_high = self.of_reference(z_of_side)
+        return group_low - reference_high, group_high - reference_low

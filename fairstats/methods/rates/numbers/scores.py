@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fairstats.ground.checks import Floats, check_choice
+from fairstats.ground.checks import Floats, check_choice, check_given, check_that
 from fairstats.ground.errors import InputError
 from fairstats.ground.outcomes import Outcomes
 from fairstats.ground.scores import ScoreCounts
@@ -18,8 +18,23 @@ from fairstats.ground.tally import Tally, counts_or_rows
 from fairstats.methods.rates.abroca import check_score_counts
 from fairstats.methods.rates.numbers.compare import MeanValues, compare_numbers
 from fairstats.methods.rates.numbers.contrasts import NumberContrast, contrast_by_mover
+from fairstats.methods.rates.numbers.curves import CurveDifferenceResult, CurveRatioResult
+from fairstats.methods.rates.numbers.cutoffs import (
+    CURVE_RATES,
+    NET_BENEFIT,
+    CutRows,
+    compare_net_benefits,
+    compare_rates_along,
+)
+from fairstats.methods.rates.numbers.isotonic import (
+    BRIER_PARTS,
+    ISOTONIC,
+    compare_isotonic,
+    part_values,
+)
 from fairstats.methods.rates.numbers.means import check_contrast, make_number_settings
 from fairstats.methods.rates.numbers.result import NumberDifferenceResult, NumberRatioResult
+from fairstats.methods.rates.result import Inference
 from fairstats.numerics.means.logistic import Coefficient, calibration_intercept, calibration_slope
 from fairstats.numerics.means.ranks import Areas, area_limits, area_of_counts
 
@@ -38,6 +53,9 @@ SCORE_TITLES = {
     "calibration_in_the_large": "Calibration in the large: observed less predicted",
     "calibration_slope": "Calibration slopes",
     "calibration_intercept": "Calibration intercepts",
+    "miscalibration": "Miscalibration (MCB), part of the Brier score",
+    "discrimination": "Discrimination (DSC), part of the Brier score",
+    "uncertainty": "Uncertainty (UNC), part of the Brier score",
 }
 SCORE_METRICS = (
     "auc",
@@ -46,13 +64,24 @@ SCORE_METRICS = (
     "balance_positive",
     "balance_negative",
     "calibration_in_the_large",
+    *BRIER_PARTS,
+    NET_BENEFIT,
+    *CURVE_RATES,
 )
 CALIBRATIONS: dict[str, Callable[[Floats, Any, Any], Coefficient]] = {
     "calibration_slope": calibration_slope,
     "calibration_intercept": calibration_intercept,
 }
 #: Metrics that can be negative, of which there is no ratio.
-_SIGNED = ("calibration_in_the_large", *CALIBRATIONS)
+_SIGNED = ("calibration_in_the_large", *CALIBRATIONS, NET_BENEFIT)
+#: Means of a number per row, which may have weights and come in clusters.
+_MEANS = (
+    "brier_score",
+    "log_loss",
+    "balance_positive",
+    "balance_negative",
+    "calibration_in_the_large",
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +181,21 @@ def scores(
         "balance_positive",
         "balance_negative",
         "calibration_in_the_large",
+        "miscalibration",
+        "discrimination",
+        "uncertainty",
+        "net_benefit",
+        "selection_rate",
+        "accuracy",
+        "tpr",
+        "fnr",
+        "tnr",
+        "fpr",
+        "ppv",
+        "npv",
+        "false_omission_rate",
     ] = "auc",
+    cutoffs: Any = None,
     contrast: Literal["difference", "ratio"] = "difference",
     reference: Hashable | None = None,
     comparisons: Literal["reference", "all"] = "reference",
@@ -162,12 +205,14 @@ def scores(
     confidence_level: float = 0.95,
     simultaneous: Literal["bonferroni", "max-z"] | None = None,
     adjust: str = "holm",
+    sample_weight: Any = None,
+    cluster: Any = None,
     pos_label: Any = None,
     label_values: Any = None,
     missing: Literal["raise", "drop", "group"] = "raise",
     groups: Sequence[Hashable] | None = None,
-) -> NumberDifferenceResult | NumberRatioResult:
-    """How good risks are by group: AUC, Brier score, log loss, balance, calibration in the large.
+) -> NumberDifferenceResult | NumberRatioResult | CurveDifferenceResult | CurveRatioResult:
+    """How good risks are by group: AUC, losses, balance, calibration, and rates by cut-off.
 
     Parameters
     ----------
@@ -183,17 +228,29 @@ def scores(
     metric : str, default "auc"
         "auc"; "brier_score", mean (y − s)²; "log_loss", mean −log of the probability of what
         happened; "balance_positive" and "balance_negative", mean score of rows with a favourable
-        (unfavourable) label [1]_; "calibration_in_the_large", mean y − s.
+        (unfavourable) label [1]_; "calibration_in_the_large", mean y − s. Parts of the Brier score
+        by isotonic calibration [4]_: "miscalibration" − "discrimination" + "uncertainty". Along
+        cut-offs c: "net_benefit" of selecting s ≥ c, (tp − fp·c/(1 − c))/n [5]_; and rates of that
+        selection, "selection_rate", "tpr", "fpr", "ppv" …
+    cutoffs : array-like of float, optional
+        Cut-offs of what goes along them; default up to 19 quantiles of the scores of all groups.
     contrast : {"difference", "ratio"}, default "difference"
-        Group less reference, or group by reference (not of calibration in the large).
+        Group less reference, or group by reference (not of what can be 0 or negative: calibration
+        in the large, parts of the Brier score, net benefit).
     reference, comparisons, margin, threshold, alternative, confidence_level, simultaneous, adjust
-        As in `means`, with pairs of groups only.
+        As in `means`, with pairs of groups only; margin and threshold of rates as in
+        `group_metric`.
+    sample_weight, cluster : array-like, shape (n,), optional
+        Weights and sampling units of the rows, for losses, balance, calibration in the large, and
+        all that goes along cut-offs.
     pos_label, label_values, missing, groups
         As in `abroca`.
 
     Returns
     -------
     NumberDifferenceResult or NumberRatioResult
+        Along cut-offs their kin `CurveDifferenceResult` and `CurveRatioResult`, with a row for
+        every cut-off, `stretches()` of equal verdict, and limits that hold at all cut-offs at once.
 
     Raises
     ------
@@ -216,12 +273,24 @@ def scores(
     of .6 to .99, one-sided errors at a nominal .05 up to .040, and where positives spread twice as
     much as negatives up to .086 (10 + 200, AUC .85); two-sided coverage .948 and more.
 
+    The isotonic curve p̂ fits its own rows too well, so limits of miscalibration, S(s) − S(p̂) with
+    S the Brier score, and of discrimination, S(ȳ) − S(p̂), reach from the estimate less its optimism
+    (curves that leave each row out) to the estimate, z standard errors beyond both: conservative at
+    10 events and more. Those of uncertainty, ȳ(1 − ȳ), are Wilson's limits of ȳ.
+
+    Net benefit is a mean of a number per row, and rates at a cut-off are those of predictions:
+    each is compared by the rule of `means` and of `group_metric` (score, or exact where few cases
+    are expected at the level that is used), and all cut-offs and pairs are one family.
+
     References
     ----------
     .. [1] Kleinberg, Mullainathan, Raghavan (2016). Inherent trade-offs in the fair determination
        of risk scores. arXiv:1609.05807.
     .. [2] DeLong, DeLong, Clarke-Pearson (1988). Biometrics 44, 837–845.
     .. [3] Newcombe (2006). Statistics in Medicine 25, 559–573.
+    .. [4] Dimitriadis, Gneiting, Jordan (2021). Stable reliability diagrams for probabilistic
+       classifiers. PNAS 118, e2016191118.
+    .. [5] Vickers, Elkin (2006). Decision curve analysis. Medical Decision Making 26, 565–574.
 
     Examples
     --------
@@ -232,6 +301,13 @@ def scores(
     >>> result = fs.scores(y, score, sensitive_features=group, metric="auc")
     >>> print(f"{result.estimate:.3f} {result.verdict}")
     -0.252 violated
+    >>> along = fs.scores(
+    ...     y, score, sensitive_features=group, metric="tpr", cutoffs=[0.4, 0.6, 0.8], margin=0.1
+    ... )
+    >>> along.stretches()[["verdict", "first", "last"]]
+         verdict  first  last
+    0   violated    0.4   0.6
+    1  undecided    0.8   0.8
     """
     check_choice("metric", metric, SCORE_METRICS)
     return _compare_scores(
@@ -244,10 +320,13 @@ def scores(
             "label_values": label_values,
             "missing": missing,
             "groups": groups,
+            "sample_weight": sample_weight,
+            "cluster": cluster,
         },
         counts=counts,
         reference=reference,
         contrast=contrast,
+        curve_options={"cutoffs": cutoffs},
         setting_options={
             "comparisons": comparisons,
             "margin": margin,
@@ -266,7 +345,8 @@ def calibration(
     *,
     sensitive_features: Any = None,
     counts: ScoreCounts | Tally | None = None,
-    metric: Literal["slope", "intercept"] = "slope",
+    metric: Literal["slope", "intercept", "isotonic"] = "slope",
+    at: Any = None,
     reference: Hashable | None = None,
     comparisons: Literal["reference", "all"] = "reference",
     margin: float = 0.0,
@@ -278,31 +358,41 @@ def calibration(
     label_values: Any = None,
     missing: Literal["raise", "drop", "group"] = "raise",
     groups: Sequence[Hashable] | None = None,
-) -> NumberDifferenceResult:
-    """Calibration of risks by group: slope or intercept of a logistic regression on their logit.
+    n_resamples: int = 999,
+    rng: Any = None,
+) -> NumberDifferenceResult | CurveDifferenceResult:
+    """Calibration of risks by group: slope or intercept of a logistic regression, or a curve.
 
     Parameters
     ----------
     y_true : array-like, shape (n,)
         Labels, any type with two values.
     score : array-like of float, shape (n,)
-        Probability of the favourable label, in (0, 1).
+        Probability of the favourable label, in (0, 1); of a curve also 0 and 1.
     sensitive_features : array-like (n,) or (n, k), data frame or mapping
         Group of each row; several columns are crossed.
     counts : ScoreCounts or Tally, optional
         Rows per group, label and score instead of the columns; not merged to intervals.
-    metric : {"slope", "intercept"}, default "slope"
+    metric : {"slope", "intercept", "isotonic"}, default "slope"
         β of logit P(y = 1) = α + β·logit(s): 1 where the score is as spread as the risks, below 1
-        where it is too spread; or α with the slope held at 1: above 0 risks are too low.
+        where it is too spread; or α with the slope held at 1: above 0 risks are too low. Or the
+        share of the favourable label by score, an isotonic regression, with a test that groups have
+        one curve.
+    at : array-like of float, optional
+        Scores at which curves are compared; default up to 19 quantiles of all scores.
     reference, comparisons, margin, alternative, confidence_level, simultaneous, adjust
-        As in `means`, with pairs of groups only.
+        As in `means`, with pairs of groups only. Limits and p-values of curves hold at all scores
+        and for all comparisons at once, whatever `simultaneous` and `adjust` say.
     pos_label, label_values, missing, groups
         As in `abroca`.
+    n_resamples, rng
+        Draws of labels that test equal curves, and their seed or Generator.
 
     Returns
     -------
     NumberDifferenceResult
-        Differences between groups, and each group's own value with its interval.
+        Differences between groups, and each group's own value with its interval. Of curves a
+        `CurveDifferenceResult`: a row for every score, and tests of equal curves in `equality`.
 
     Raises
     ------
@@ -320,9 +410,18 @@ def calibration(
     ``offset(qlogis(s))``; limits are Wald's: with 50 to 300 rows beside 2,000, risks about .3,
     coverage .947 to .970, one-sided errors at a nominal .05 up to .07 (`vignettes/calibration.md`).
 
+    Bands of isotonic curves are exact limits of Clopper and Pearson over runs of neighbouring
+    scores, Bonferroni over the runs [2]_: they hold at all scores at once for any curve that does
+    not fall and any number of rows, and are wide. Limits of a difference are those of the one
+    group's band less the other's. The test that two groups have one curve is sharper: the largest
+    standardised difference, over runs of ten blocks of scores, of the mean residuals about the
+    curve of both groups together; its law from labels drawn by that curve.
+
     References
     ----------
     .. [1] Cox (1958). Two further applications of a model for binary regression. Biometrika 45.
+    .. [2] Dimitriadis, Dümbgen, Henzi, Puke, Ziegel (2023). Honest calibration assessment for
+       binary outcome predictions. Biometrika 110, 663–680.
 
     Examples
     --------
@@ -333,12 +432,15 @@ def calibration(
     >>> result = fs.calibration(y, score, sensitive_features=group, reference="a")
     >>> print(f"{result['b'].rate:.2f} against {result['b'].rate_reference:.2f}: {result.verdict}")
     0.44 against 0.96: violated
+    >>> curves = fs.calibration(y, score, sensitive_features=group, metric="isotonic", rng=1)
+    >>> print(f"{curves.equality[0].test.pvalue:.3f}")
+    0.001
     """
-    check_choice("metric", metric, ("slope", "intercept"))
+    check_choice("metric", metric, ("slope", "intercept", "isotonic"))
     result: Any = _compare_scores(
         y_true,
         score,
-        metric=f"calibration_{metric}",
+        metric=ISOTONIC if metric == "isotonic" else f"calibration_{metric}",
         row_options={
             "sensitive_features": sensitive_features,
             "pos_label": pos_label,
@@ -349,6 +451,7 @@ def calibration(
         counts=counts,
         reference=reference,
         contrast="difference",
+        curve_options={"cutoffs": at, "n_resamples": n_resamples, "rng": rng},
         setting_options={
             "comparisons": comparisons,
             "margin": margin,
@@ -371,35 +474,47 @@ def _compare_scores(
     counts: Any,
     reference: Hashable | None,
     contrast: str,
+    curve_options: dict[str, Any],
     setting_options: dict[str, Any],
 ) -> NumberDifferenceResult | NumberRatioResult:
     """From the arguments of a public function to its result."""
     ratio = check_contrast(contrast)
-    if ratio and metric in _SIGNED:
+    if ratio and metric in (*_SIGNED, *BRIER_PARTS):
         raise InputError(
             "contrast",
             got=f"'ratio' of {metric}",
-            allowed="its difference: it has both signs",
+            allowed="its difference: it has both signs, or can be 0",
             cure='contrast="difference"',
         )
     check_choice("comparisons", setting_options["comparisons"], ("reference", "all"))
     settings = make_number_settings(ratio=ratio, **setting_options)
-    columns = {
-        "y_true": y_true,
-        "score": score,
-        "sensitive_features": row_options["sensitive_features"],
-    }
-    if counts_or_rows(counts, needs="y_true, score", **columns):
-        counted = check_score_counts(counts)
-    else:
-        outcomes = Outcomes.from_arrays(y_true, None, score=score, **row_options)
-        counted = ScoreCounts._from_outcomes(outcomes)
-    if counted.lower is not None:
-        raise InputError(
-            "counts",
-            got="scores that were merged to intervals",
-            allowed="rows of every score",
-            cure="tally.to_json(exact=True), or the columns row by row",
+    is_curve = metric in (*CURVE_RATES, NET_BENEFIT, ISOTONIC)
+    check_that(
+        is_curve or curve_options["cutoffs"] is None,
+        "cutoffs" if "rng" not in curve_options else "at",
+        curve_options["cutoffs"],
+        f"None for {metric}, which does not go along the scores",
+        'metric="tpr", or metric="isotonic" of fs.calibration',
+    )
+    rows = _rows_of(y_true, score, metric, row_options, counts)
+    if metric in CURVE_RATES:
+        return compare_rates_along(
+            rows, metric, curve_options["cutoffs"], settings, reference, ratio=ratio
+        )
+    if metric == NET_BENEFIT:
+        return compare_net_benefits(rows, curve_options["cutoffs"], settings, reference)
+    if rows.outcomes is not None:
+        moments = _moments_of_rows(rows.outcomes, metric)
+        return compare_scores_by(MeanValues(moments, metric), moments, metric, settings, reference)
+    counted = check_given("counts", rows.counts)
+    if metric == ISOTONIC:
+        return compare_isotonic(
+            counted,
+            curve_options["cutoffs"],
+            settings,
+            reference,
+            curve_options["n_resamples"],
+            curve_options["rng"],
         )
     moments = moments_of_scores(counted, metric)
     values: Any = MeanValues(moments, metric)
@@ -407,6 +522,23 @@ def _compare_scores(
         values = _area_values(counted)
     elif metric in CALIBRATIONS:
         values = _regression_values(counted, metric)
+    elif metric in BRIER_PARTS:
+        values = part_values(counted, metric, _too_few_of_label(counted))
+    remarks = _remarks_on_few(counted) if metric == "auc" else ()
+    return compare_scores_by(values, moments, metric, settings, reference, remarks=remarks)
+
+
+def compare_scores_by(
+    values: Any,
+    moments: MomentCounts,
+    metric: str,
+    settings: Inference,
+    reference: Hashable | None,
+    *,
+    remarks: tuple[str, ...] = (),
+) -> NumberDifferenceResult | NumberRatioResult:
+    """Compare one number of every group's scores."""
+    ratio = settings.threshold is not None
     kind = "ratio" if ratio else "difference"
     return compare_numbers(
         values,
@@ -417,8 +549,62 @@ def _compare_scores(
         words=f"{SCORE_TITLES[metric]}: {kind} between groups",
         column=metric,
         ratio=ratio,
-        remarks=_remarks_on_few(counted) if metric == "auc" else (),
+        remarks=remarks,
     )
+
+
+def _rows_of(
+    y_true: Any, score: Any, metric: str, row_options: dict[str, Any], counts: Any
+) -> CutRows:
+    """Counts of scores, or rows where these have weights or clusters."""
+    columns = {
+        "y_true": y_true,
+        "score": score,
+        "sensitive_features": row_options["sensitive_features"],
+    }
+    if counts_or_rows(counts, needs="y_true, score", **columns):
+        counted = check_score_counts(counts)
+    else:
+        outcomes = Outcomes.from_arrays(y_true, None, score=score, **row_options)
+        if outcomes.weight is not None or outcomes.cluster is not None:
+            argument = "sample_weight" if outcomes.weight is not None else "cluster"
+            check_that(
+                metric in (*_MEANS, *CURVE_RATES, NET_BENEFIT),
+                argument,
+                f"a column, with {metric}",
+                f"None, or one of {', '.join((*_MEANS, NET_BENEFIT, *CURVE_RATES))}",
+                "leave it out",
+            )
+            return CutRows(outcomes=outcomes)
+        counted = ScoreCounts._from_outcomes(outcomes)
+    if counted.lower is not None:
+        raise InputError(
+            "counts",
+            got="scores that were merged to intervals",
+            allowed="rows of every score",
+            cure="tally.to_json(exact=True), or the columns row by row",
+        )
+    return CutRows(counts=counted)
+
+
+def _moments_of_rows(outcomes: Outcomes, metric: str) -> MomentCounts:
+    """Moments of the number per row, of rows with weights or clusters."""
+    if metric == "balance_positive":
+        outcomes = outcomes.take(check_given("y_true", outcomes.y_true) == 1)
+    elif metric == "balance_negative":
+        outcomes = outcomes.take(check_given("y_true", outcomes.y_true) == 0)
+    label = check_given("y_true", outcomes.y_true).astype(np.float64)
+    score = check_given("score", outcomes.score)
+    numbers = score
+    if metric == "brier_score":
+        numbers = (label - score) ** 2
+    elif metric == "calibration_in_the_large":
+        numbers = label - score
+    elif metric == "log_loss":
+        probability = np.where(label == 1, score, 1 - score)
+        _refuse_infinite_losses(int((probability <= 0).sum()))
+        numbers = -np.log(probability)
+    return MomentCounts._from_outcomes(outcomes, {metric: numbers})
 
 
 def moments_of_scores(counted: ScoreCounts, metric: str) -> MomentCounts:
@@ -448,7 +634,11 @@ def _log_losses(values: Floats, rows: Any) -> Floats:
     """−log of the probability of what happened, of label 0 and of label 1."""
     with np.errstate(divide="ignore"):
         losses = -np.concatenate([np.log1p(-values), np.log(values)])
-    n_infinite = int(rows[:, np.isinf(losses)].sum())
+    _refuse_infinite_losses(int(rows[:, np.isinf(losses)].sum()))
+    return np.where(np.isinf(losses), 0.0, losses)
+
+
+def _refuse_infinite_losses(n_infinite: int) -> None:
     if n_infinite:
         raise InputError(
             "score",
@@ -456,7 +646,6 @@ def _log_losses(values: Floats, rows: Any) -> Floats:
             allowed="scores above 0 of label 1, and below 1 of label 0: other losses are infinite",
             cure='metric="brier_score", or scores that are kept off 0 and 1',
         )
-    return np.where(np.isinf(losses), 0.0, losses)
 
 
 def _too_few_of_label(counted: ScoreCounts) -> tuple[str, ...]:

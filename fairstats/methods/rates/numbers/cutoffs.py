@@ -1,0 +1,228 @@
+"""Rates and net benefit of selecting the rows from a cut-off on, at many cut-offs at once."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fairstats.ground.checks import Floats, check_given
+from fairstats.ground.counts import ConfusionCounts
+from fairstats.ground.errors import InputError
+from fairstats.ground.outcomes import Outcomes
+from fairstats.ground.registry import ENDINGS, RATES, find_metric
+from fairstats.ground.results import Interval
+from fairstats.ground.scores import ScoreCounts
+from fairstats.ground.tallies.moments import MomentCounts
+from fairstats.methods.rates.compare import compare_estimates
+from fairstats.methods.rates.estimates import RateEstimates, estimate_rate
+from fairstats.methods.rates.numbers.compare import MeanValues
+from fairstats.methods.rates.numbers.curves import (
+    CurveDifferenceResult,
+    CurvePoint,
+    CurveRatioResult,
+    as_cutoffs,
+    at_cutoff,
+    check_reference_of_curve,
+    compare_along,
+    z_of_level,
+)
+from fairstats.methods.rates.result import Inference
+from fairstats.numerics.means.hall import as_student
+
+#: Rates that have a curve: successes among cases, of the predictions.
+CURVE_RATES = tuple(
+    name for name, rate in RATES.items() if rate.interval == "score" and name != "base_rate"
+)
+NET_BENEFIT = "net_benefit"
+NET_BENEFIT_TITLE = "Net benefit: difference between groups along thresholds"
+#: Cut-offs where none are named: quantiles of the scores of all groups.
+_N_CUTOFFS = 19
+
+
+@dataclass(frozen=True, eq=False)
+class CutRows:
+    """Rows of scores and labels, as counts or, where they have weights or clusters, row by row."""
+
+    counts: ScoreCounts | None = None
+    outcomes: Outcomes | None = None
+
+    def scores_with_rows(self) -> tuple[Floats, Floats]:
+        """Distinct scores, ascending, and the rows of each."""
+        if self.counts is not None:
+            return self.counts.values, self.counts.counts.sum(axis=(0, 1))
+        values, rows = np.unique(self.score, return_counts=True)
+        return values, rows
+
+    @property
+    def score(self) -> Floats:
+        """Score of every row."""
+        return check_given("score", self._rows().score)
+
+    def _rows(self) -> Outcomes:
+        if self.outcomes is None:
+            raise TypeError("neither counts nor rows")
+        return self.outcomes
+
+    def table(self, cutoff: float) -> ConfusionCounts:
+        """Confusion counts of selecting scores from the cut-off on."""
+        if self.counts is None:
+            outcomes = self._rows()
+            selected = (self.score >= cutoff).astype(np.uint8)
+            return ConfusionCounts._from_outcomes(replace(outcomes, y_pred=selected))
+        selected = self.counts.values >= cutoff
+        negatives = self.counts.counts[:, 0]
+        positives = self.counts.counts[:, 1]
+        rows = np.stack(
+            [
+                positives[:, selected].sum(axis=1),
+                negatives[:, selected].sum(axis=1),
+                positives[:, ~selected].sum(axis=1),
+                negatives[:, ~selected].sum(axis=1),
+            ],
+            axis=1,
+        )
+        return ConfusionCounts(
+            groups=self.counts.groups,
+            totals=rows.astype(np.float64),
+            rows=rows,
+            n_units=int(rows.sum()),
+            missing=self.counts.missing,
+            group_units=rows.sum(axis=1),
+        )
+
+    def moments(self, cutoff: float) -> MomentCounts:
+        """Moments of the net benefit of every row at a threshold.
+
+        1 for a selected row with label 1, −t/(1 − t) for one with label 0, 0 for others.
+        """
+        harm = cutoff / (1 - cutoff)
+        if self.counts is None:
+            outcomes = self._rows()
+            selected = self.score >= cutoff
+            benefit = np.where(outcomes.y_true == 1, 1.0, -harm) * selected
+            return MomentCounts._from_outcomes(outcomes, {NET_BENEFIT: benefit})
+        selected = self.counts.values >= cutoff
+        numbers = np.concatenate([-harm * selected, 1.0 * selected])
+        rows = np.concatenate([self.counts.counts[:, 0], self.counts.counts[:, 1]], axis=1)
+        return MomentCounts._from_counted(
+            self.counts.groups, NET_BENEFIT, numbers, rows, self.counts.missing
+        )
+
+
+def choose_cutoffs(
+    rows: CutRows, cutoffs: Any, argument: str = "cutoffs", *, below_one: bool = False
+) -> Floats:
+    """Cut-offs that were named, or quantiles of the scores of all groups, blind to labels."""
+    highest = math.nextafter(1.0, 0.0) if below_one else 1.0
+    if cutoffs is not None:
+        return as_cutoffs(cutoffs, argument, low=0.0, high=highest)
+    values, counted = rows.scores_with_rows()
+    shares = np.cumsum(counted) / max(int(counted.sum()), 1)
+    orders = np.arange(1, _N_CUTOFFS + 1) / (_N_CUTOFFS + 1)
+    places = np.minimum(np.searchsorted(shares, orders - 1e-12), values.size - 1)
+    chosen = np.unique(values[places])
+    chosen = chosen[chosen <= highest]
+    if not chosen.size:
+        raise InputError(
+            argument,
+            got="scores of 1 only",
+            allowed="cut-offs below 1",
+            cure=f"{argument}=[0.1, 0.2, 0.3], say",
+        )
+    return np.asarray(chosen)
+
+
+def compare_net_benefits(
+    rows: CutRows, cutoffs: Any, settings: Inference, reference: Hashable | None
+) -> CurveDifferenceResult:
+    """Net benefit at every threshold."""
+    points = []
+    for cutoff in choose_cutoffs(rows, cutoffs, below_one=True).tolist():
+        moments = rows.moments(cutoff)
+        points.append(CurvePoint(cutoff, MeanValues(moments, NET_BENEFIT), moments))
+    return compare_along(points, settings, reference, metric=NET_BENEFIT, words=NET_BENEFIT_TITLE)
+
+
+def compare_rates_along(
+    rows: CutRows,
+    rate: str,
+    cutoffs: Any,
+    settings: Inference,
+    reference: Hashable | None,
+    *,
+    ratio: bool,
+) -> CurveDifferenceResult | CurveRatioResult:
+    """A rate at every cut-off: each as the rates of predictions are, and all as one family."""
+    check_reference_of_curve(reference)
+    chosen = choose_cutoffs(rows, cutoffs).tolist()
+    tables = [rows.table(cutoff).without_even_weights() for cutoff in chosen]
+    estimates = [estimate_rate(table, RATES[rate]) for table in tables]
+    contrast = "ratio" if ratio else "difference"
+    metric = find_metric(rate + ENDINGS[contrast])
+    if metric is None:
+        raise TypeError(f"no comparison of {rate}")
+    name = metric.name
+    metric = replace(metric, components=(name,) * len(estimates))
+    settings = replace(settings, method="score", simultaneous="bonferroni")
+    compared = compare_estimates(metric, tables[0], estimates, settings, reference)
+    n_pairs = len(compared.comparisons) // len(chosen)
+    comparisons = []
+    for place, comparison in enumerate(compared.comparisons):
+        at_point = estimates[place // n_pairs]
+        own = _own_interval(at_point, comparison.group, settings.confidence_level)
+        of_reference = _own_interval(at_point, comparison.reference, settings.confidence_level)
+        comparisons.append(
+            at_cutoff(
+                comparison,
+                chosen[place // n_pairs],
+                value_interval=own,
+                value_reference_interval=of_reference,
+            )
+        )
+    title = metric.title.partition(":")[0]
+    result_class = CurveRatioResult if ratio else CurveDifferenceResult
+    return result_class(
+        metric=name,
+        comparisons=tuple(comparisons),
+        settings=compared.settings,
+        counts=_moments_of_scores(rows),  # type: ignore[arg-type]
+        words=f"{title}: {contrast} between groups along cut-offs",
+        column="score",
+    )
+
+
+def _own_interval(estimates: RateEstimates, group: str, level: float) -> Interval:
+    """Wilson's interval of a group's own rate, from its effective cases."""
+    place = estimates.groups.index(group)
+    rate = float(estimates.rate[place])
+    variance = float(estimates.variance[place])
+    cases = float(estimates.cases[place])
+    z = z_of_level(level)
+    if estimates.weighted and estimates.units is not None:
+        units = float(estimates.units[place])
+        # a rate of 0 or 1 shows no variance: then the units count
+        if variance > 0 and 0 < rate < 1:
+            cases = min(rate * (1 - rate) / variance, units)
+        else:
+            cases = units
+        z = float(as_student(z, max(units - 1, 1.0)))
+    if not cases > 0:
+        return Interval(math.nan, math.nan, level, "Wilson")
+    squared = z * z
+    centre = (rate * cases + squared / 2) / (cases + squared)
+    reach = z * math.sqrt(cases * rate * (1 - rate) + squared / 4) / (cases + squared)
+    return Interval(max(centre - reach, 0.0), min(centre + reach, 1.0), level, "Wilson")
+
+
+def _moments_of_scores(rows: CutRows) -> MomentCounts:
+    """Moments of the scores, which the result carries."""
+    if rows.counts is None:
+        return MomentCounts._from_outcomes(rows._rows(), {"score": rows.score})
+    both = rows.counts.counts.sum(axis=1)
+    return MomentCounts._from_counted(
+        rows.counts.groups, "score", rows.counts.values, both, rows.counts.missing
+    )

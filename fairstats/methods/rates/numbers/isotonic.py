@@ -1,0 +1,258 @@
+"""Isotonic calibration and the parts of the Brier score, by group."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from fairstats.ground.checks import Floats, as_generator, check_whole
+from fairstats.ground.multiplicity import make_pairs, normal_cdf
+from fairstats.ground.results import HypothesisTest
+from fairstats.ground.scores import ScoreCounts
+from fairstats.ground.tallies.moments import MomentCounts
+from fairstats.methods.rates.numbers.contrasts import (
+    BandContrast,
+    CentredContrast,
+    NumberContrast,
+)
+from fairstats.methods.rates.numbers.curves import (
+    CurveDifferenceResult,
+    CurveEquality,
+    CurvePoint,
+    compare_along,
+)
+from fairstats.methods.rates.numbers.cutoffs import CutRows, choose_cutoffs
+from fairstats.methods.rates.result import Inference
+from fairstats.numerics.means.isotonic import (
+    CountedRisks,
+    HonestBand,
+    discrimination,
+    equality_of_curves,
+    miscalibration,
+    uncertainty_limits,
+    value_of_curve,
+)
+
+BAND_METHOD = "honest band (isotonic)"
+EQUALITY_METHOD = "scan of residuals at equal scores, labels drawn"
+PARTS_METHOD = "isotonic, left-out rows (MOVER)"
+#: Parts of the Brier score: its sum is miscalibration − discrimination + uncertainty.
+BRIER_PARTS = ("miscalibration", "discrimination", "uncertainty")
+ISOTONIC = "isotonic_calibration"
+ISOTONIC_TITLE = "Isotonic calibration: difference of curves between groups"
+
+
+def risks_of(counted: ScoreCounts) -> tuple[CountedRisks, ...]:
+    """Rows of every group at each of its scores."""
+    return tuple(
+        CountedRisks.of(counted.values, negatives, positives)
+        for negatives, positives in counted.counts
+    )
+
+
+# ---------------------------------------------------------------- parts of the Brier score
+
+
+@dataclass(frozen=True, eq=False)
+class PartValues:
+    """A part of the Brier score of every group, by limits of its own.
+
+    `estimates`; `centres`: with less bias, about which limits of differences are made; None where
+    these are those of the one group's less the other's; `limits`: of z, both limits at Φ(z), one
+    function a group; `notes`: why a group has none, empty where it has.
+    """
+
+    estimates: tuple[float, ...]
+    centres: tuple[float, ...] | None
+    limits: tuple[Callable[[float], tuple[float, float]], ...]
+    notes: tuple[str, ...]
+
+    @property
+    def method(self) -> str:
+        """Name of the procedure."""
+        return PARTS_METHOD
+
+    @property
+    def interval_method(self) -> str:
+        """Name of what a group's own interval is by."""
+        return "isotonic, left-out rows"
+
+    def value(self, position: int) -> float:
+        """The part of a group."""
+        return self.estimates[position]
+
+    def interval(self, position: int, z: float) -> tuple[float, float]:
+        """Limits of a group's part at Φ(z) each."""
+        if self.notes[position]:
+            return math.nan, math.nan
+        return self.limits[position](z)
+
+    def variances(self) -> Floats:
+        """From the width of the interval at one standard error."""
+        widths = [np.subtract(*self.interval(place, 1.0)) for place in range(len(self.notes))]
+        return (np.array(widths) / 2) ** 2
+
+    def why_not(self, position: int, *, ratio: bool) -> str:
+        """Too few rows of a label."""
+        return self.notes[position]
+
+    def contrast(self, group: int, reference: int, *, ratio: bool) -> NumberContrast:
+        """The difference by MOVER; near an end of the range, which uncertainty has at ¼, by bands."""
+        limits = (lambda z: self.interval(group, z), lambda z: self.interval(reference, z))
+        values = (self.value(group), self.value(reference))
+        if self.centres is None:
+            return BandContrast(values, *limits)
+        centres = (self.centres[group], self.centres[reference])
+        return CentredContrast(centres, *limits, biased=values)
+
+
+def part_values(counted: ScoreCounts, metric: str, notes: tuple[str, ...]) -> PartValues:
+    """A part of the Brier score of all groups; `notes`: on groups with too few rows."""
+    estimates = []
+    centres = []
+    limits: list[Callable[[float], tuple[float, float]]] = []
+    for risks in risks_of(counted):
+        if risks.size < 2:
+            estimates.append(math.nan)
+            centres.append(math.nan)
+            limits.append(lambda z: (math.nan, math.nan))
+        elif metric == "uncertainty":
+            positives = float(risks.positives.sum())
+            share = positives / risks.size
+            estimates.append(share * (1 - share))
+            limits.append(
+                lambda z, positives=positives, risks=risks: uncertainty_limits(
+                    positives, risks.size, z
+                )
+            )
+        else:
+            part = miscalibration(risks) if metric == "miscalibration" else discrimination(risks)
+            estimates.append(part.estimate)
+            centres.append(part.centre)
+            limits.append(part.limits)
+    return PartValues(
+        estimates=tuple(estimates),
+        centres=None if metric == "uncertainty" else tuple(centres),
+        limits=tuple(limits),
+        notes=notes,
+    )
+
+
+# ---------------------------------------------------------------- calibration curves
+
+
+@dataclass(frozen=True, eq=False)
+class BandValues:
+    """Isotonic curves of all groups at one score, by their honest bands.
+
+    `n_pairs`: of comparisons that are to hold at once.
+    """
+
+    groups: tuple[str, ...]
+    risks: tuple[CountedRisks, ...]
+    bands: tuple[HonestBand, ...]
+    score: float
+    n_pairs: int
+
+    @property
+    def method(self) -> str:
+        """Name of the procedure."""
+        return BAND_METHOD
+
+    @property
+    def interval_method(self) -> str:
+        """Name of what a group's own interval is by."""
+        return BAND_METHOD
+
+    def value(self, position: int) -> float:
+        """The curve of a group."""
+        return value_of_curve(self.risks[position], self.score)
+
+    def interval(self, position: int, z: float) -> tuple[float, float]:
+        """The band, whose sides hold at all scores with probability Φ(z) each."""
+        return self.bands[position].limits(self.score, normal_cdf(-z))
+
+    def variances(self) -> Floats:
+        """Unknown: nothing rests on them."""
+        return np.full(len(self.groups), np.nan)
+
+    def why_not(self, position: int, *, ratio: bool) -> str:
+        """No row."""
+        if self.risks[position].scores.size:
+            return ""
+        return f"{self.groups[position]} has no rows."
+
+    def contrast(self, group: int, reference: int, *, ratio: bool) -> NumberContrast:
+        """The difference of the bands."""
+        return BandContrast(
+            (self.value(group), self.value(reference)),
+            lambda z: self.interval(group, z),
+            lambda z: self.interval(reference, z),
+            n_contrasts=self.n_pairs,
+        )
+
+
+def compare_isotonic(
+    counted: ScoreCounts,
+    at: Any,
+    settings: Inference,
+    reference: Hashable | None,
+    n_resamples: Any,
+    rng: Any,
+) -> CurveDifferenceResult:
+    """Differences of the calibration curves at some scores, and tests that they are equal."""
+    n_resamples = check_whole("n_resamples", n_resamples, low=99, cure="999, say")
+    chosen = choose_cutoffs(CutRows(counts=counted), at, "at")
+    risks = risks_of(counted)
+    bands = tuple(HonestBand.of(of_group) for of_group in risks)
+    n_groups = len(counted.groups)
+    n_pairs = len(make_pairs(n_groups, 0, settings.comparisons))
+    both = counted.counts.sum(axis=1)
+    moments = MomentCounts._from_counted(
+        counted.groups, "score", counted.values, both, counted.missing
+    )
+    points = []
+    for score in chosen.tolist():
+        values = BandValues(
+            groups=counted.groups, risks=risks, bands=bands, score=score, n_pairs=n_pairs
+        )
+        points.append(CurvePoint(score, values, moments))
+    result = compare_along(
+        points,
+        settings,
+        reference,
+        metric=ISOTONIC,
+        words=ISOTONIC_TITLE,
+        simultaneous_by_itself=True,
+    )
+    generator, seed = as_generator(rng)
+    equality = []
+    for group, of_reference in result.pairs():
+        found = equality_of_curves(
+            risks[counted.groups.index(group)],
+            risks[counted.groups.index(of_reference)],
+            n_resamples,
+            generator,
+        )
+        equality.append(
+            CurveEquality(
+                group=group,
+                reference=of_reference,
+                test=HypothesisTest(
+                    "equal calibration curves",
+                    "two-sided",
+                    found.statistic,
+                    found.pvalue,
+                    EQUALITY_METHOD,
+                ),
+                low=found.low,
+                high=found.high,
+                difference=found.difference,
+            )
+        )
+    settings = replace(result.settings, seed=seed, n_resamples=n_resamples)
+    return replace(result, equality=tuple(equality), settings=settings)

@@ -1,0 +1,131 @@
+"""Curves along cut-offs: every value, interval, limit, test and p-value, from the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from fairstats.ground.registry import RATES, find_metric
+from fairstats.methods.rates.numbers.curves import CurveDifferenceResult, CurveRatioResult
+from fairstats.methods.rates.numbers.cutoffs import NET_BENEFIT
+from fairstats.methods.rates.numbers.isotonic import ISOTONIC
+from fairstats.report.crosscheck.check import Bench, Check, Line, rows_of
+from fairstats.report.crosscheck.numbers import VALUES, compare_row_of_numbers
+from fairstats.report.crosscheck.rates import adjusted, compare_row_of_rates, method_in_r
+
+_TWIN = "crosscheck_curves"
+_TWIN_OF_RATES = "crosscheck_rate_curve"
+_TWIN_OF_EQUALITY = "crosscheck_equal_curves"
+EQUALITY = (
+    Line("statistic of equal curves", "test.statistic", "statistic"),
+    Line("p-value of equal curves", "test.pvalue", "pvalue", "pvalue_error"),
+    Line("scores that differ most, from", "low", "low"),
+    Line("scores that differ most, to", "high", "high"),
+    Line("difference at equal scores", "difference", "difference"),
+)
+
+
+def curves(result: CurveDifferenceResult | CurveRatioResult, bench: Bench) -> Iterator[Check]:
+    """Every number of the comparisons at every cut-off, and of the tests of equal curves."""
+    columns = _columns_for_r(result, bench)
+    if columns is None:
+        for comparison in result.comparisons:
+            place = bench.place_of(comparison)
+            yield place.needs_data("estimate", comparison.estimate, "a curve needs every row")
+        yield from adjusted(result, bench)
+        return
+    if result.metric in (NET_BENEFIT, ISOTONIC):
+        yield from _compare_numbers(result, columns, bench)
+    else:
+        yield from _compare_rates(result, columns, bench)
+    yield from adjusted(result, bench)
+
+
+def _columns_for_r(result: Any, bench: Bench) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+    """Labels, scores and groups of the rows, and their weights and clusters; None without."""
+    given = bench.given("y_true", "score", "sensitive_features")
+    if given is None:
+        return None
+    label, score, group = given
+    design = {}
+    for argument, name, has_one in (
+        ("sample_weight", "weight", result.moments.weighted),
+        ("cluster", "cluster", result.moments.clustered),
+    ):
+        if not has_one:
+            continue
+        column = bench.given(argument)
+        if column is None:
+            return None
+        values = np.asarray(column[0])
+        if name == "weight":
+            design[name] = values.astype(np.float64)
+        else:
+            design[name] = [str(value) for value in values.tolist()]
+    return (
+        np.asarray(label, dtype=np.float64),
+        np.asarray(score, dtype=np.float64),
+        [str(name) for name in np.asarray(group).tolist()],
+        list(result.moments.groups),
+        list(dict.fromkeys(comparison.cutoff for comparison in result.comparisons)),
+        *_positions(result),
+    ), design
+
+
+def _positions(result: Any) -> tuple[list[int], list[int]]:
+    """Groups and references of the pairs, from 1."""
+    groups = result.moments.groups
+    pairs = result.pairs()
+    first = [groups.index(pair[0]) + 1 for pair in pairs]
+    second = [groups.index(pair[1]) + 1 for pair in pairs]
+    return first, second
+
+
+def _compare_numbers(
+    result: Any, columns: tuple[tuple[Any, ...], dict[str, Any]], bench: Bench
+) -> Iterator[Check]:
+    rows, design = columns
+    settings = result.settings
+    answer = bench.call(
+        _TWIN, result.metric, *rows, settings.confidence_level, settings.limit, **design
+    )
+    for comparison, row in zip(result.comparisons, rows_of(answer), strict=True):
+        yield from compare_row_of_numbers(comparison, row, result, _TWIN, bench)
+    if not result.equality:
+        return
+    label, score, group, groups, _, first, second = rows
+    tests = bench.call(
+        _TWIN_OF_EQUALITY, label, score, group, groups, first, second, settings.n_resamples
+    )
+    for equality, row in zip(result.equality, rows_of(tests), strict=True):
+        place = bench.place(result.metric, equality.group, equality.reference)
+        if np.isfinite(equality.test.statistic):
+            yield from place.compare_all(EQUALITY, equality, row, _TWIN_OF_EQUALITY, relative=1e-8)
+
+
+def _compare_rates(
+    result: Any, columns: tuple[tuple[Any, ...], dict[str, Any]], bench: Bench
+) -> Iterator[Check]:
+    rows, design = columns
+    settings = result.settings
+    metric = find_metric(result.metric)
+    if metric is None:
+        raise TypeError(f"no metric {result.metric}")
+    rate = RATES[metric.rates[0]]
+    answer = bench.call(
+        _TWIN_OF_RATES,
+        rate.name,
+        *rows,
+        result.scale,
+        [method_in_r(comparison) for comparison in result.comparisons],
+        [comparison.procedure.exact for comparison in result.comparisons],
+        settings.confidence_level,
+        settings.limit,
+        **design,
+    )
+    for comparison, row in zip(result.comparisons, rows_of(answer), strict=True):
+        place = bench.place_of(comparison)
+        yield from place.compare_all(VALUES[2:], comparison, row, _TWIN_OF_RATES)
+        yield from compare_row_of_rates(comparison, row, result, rate, bench, _TWIN_OF_RATES)
