@@ -315,6 +315,20 @@ def test_drift_covers_in_a_small_simulation() -> None:
     np.testing.assert_allclose(held.mean(axis=1), 0.95, atol=0.015)
 
 
+def test_the_split_is_told() -> None:
+    months = [confused_month(seed, 0.5, rate) for seed, rate in ((1, 0.8), (2, 0.4))]
+    state = watched(*months, settings=CONFUSED)
+    drift = state.drift().query("reference == 'm'").set_index("quantity")["estimate"]
+    (sentence,) = state.drift_sentences()
+    words = f"{drift['treatment']:+.3f} by another treatment".replace("-", "−")
+    assert sentence.startswith("From month 0 to month 1 the difference of f and m changed by ")
+    assert words in sentence
+    few = watched(confused_month(1, 0.5, 0.7, n=20), confused_month(2, 0.5, 0.7), settings=CONFUSED)
+    assert "too few cases" in " ".join(few.drift_sentences())
+    with pytest.raises(fs.InputError, match="`cluster`"):
+        MonitorResult(settings=CLUSTERED).drift()
+
+
 def test_drift_needs_outcomes_two_periods_and_cases() -> None:
     with pytest.raises(fs.InputError, match="labels and predictions"):
         watched(month(1), month(2)).drift()
