@@ -12,7 +12,7 @@ import hashlib
 import math
 import secrets
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -187,6 +187,7 @@ class MonitorResult(Result):
         if settings.reference is None and len(groups) == 2:
             settings = replace(settings, reference=groups[int(np.argmax(cells.group_sizes))])
         kept_clusters = ""
+        _check_clusters(clusters, cells)
         if cells.cells is not None and cells.cells.clustered:
             if clusters is None:
                 raise InputError(
@@ -585,6 +586,22 @@ def _add_tallies(files: Sequence[WatchedFile]) -> Tally:
         # clusters were seen to arrive whole when their file was added
         total = total.add(watched_file.tally, disjoint_clusters=True)
     return total
+
+
+def _check_clusters(clusters: Any, counts: Tally) -> None:
+    """Refuse what are no names of clusters, and names beside counts without clusters."""
+    if clusters is None:
+        return
+    is_several = isinstance(clusters, Iterable) and not isinstance(clusters, (str, bytes, Mapping))
+    if not is_several or counts.cells is None or not counts.cells.clustered:
+        raise InputError(
+            "clusters",
+            got=type(clusters).__name__
+            if not is_several
+            else "names beside a tally without clusters",
+            allowed="the names of the clusters of a clustered tally, a sequence",
+            cure='fs.tally(…, cluster="person"), and clusters=frame["person"]',
+        )
 
 
 def _digests_of(clusters: Iterable[Any], salt: str) -> NDArray[np.uint64]:

@@ -208,6 +208,11 @@ def test_clusters_without_names_and_exact_limits_of_clusters_are_refused() -> No
     counts = fs.tally(rows, y_pred="hired", sensitive_features="sex", cluster="person")
     with pytest.raises(fs.InputError, match="nothing that tells them apart"):
         MonitorResult(settings=CLUSTERED).add("january", "1", counts)
+    for clusters in (5, "person"):
+        with pytest.raises(fs.InputError, match="`clusters`"):
+            MonitorResult(settings=CLUSTERED).add("january", "1", counts, clusters=clusters)
+    with pytest.raises(fs.InputError, match="without clusters"):
+        watched().add("january", "1", month(1), clusters=[1, 2])
     exact = MonitorSettings(method="anytime-exact", sensitive_features=("sex",), y_pred="hired")
     with pytest.raises(fs.InputError, match="with clusters"):
         add_persons(MonitorResult(settings=exact), "january", rows)
