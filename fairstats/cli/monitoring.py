@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import warnings
@@ -100,6 +101,9 @@ def _describe_run(watched: MonitorResult, n_before: int) -> list[str]:
     if watched.files:
         lines = [f"{watched.title}: {watched.counts.n:,} rows ({n_new} of the files new)."]
     lines += watched.changes(n_before if n_new else len(watched.files))
+    # without outcomes, with clusters, or after one file there is no such split
+    with contextlib.suppress(InputError):
+        lines += watched.drift_sentences()
     if watched.alarm:
         lines.append(f"ALARM: a violation was first shown after {watched.alarm}.")
     return lines

@@ -41,7 +41,7 @@ from fairstats.report.inputs import (
 )
 from fairstats.report.methods import PAGES, answer_to, question_of
 from fairstats.report.methods.page import Page
-from fairstats.report.questions import AUDITED, QUESTIONS, Question
+from fairstats.report.questions import AUDITED, ONLY_WHERE_ASKED, QUESTIONS, Question
 from fairstats.report.report import AuditReport
 from fairstats.report.watched import MONITOR_STATEMENTS, monitor_inputs
 
@@ -397,6 +397,8 @@ def answer_questions(inputs: AuditInput, pages: Sequence[Page] = PAGES) -> list[
         warned[page.answers[0].question] += warned_texts
     sections = []
     for question in AUDITED:
+        if question in ONLY_WHERE_ASKED and not results[question]:
+            continue
         section = Section(
             key=question.key,
             title=question.title,

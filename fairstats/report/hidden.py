@@ -99,9 +99,13 @@ def find_subgroups(
     metrics: tuple[str, ...] = _OF_SELECTION
     if columns.y_true is not None and columns.y_pred is not None:
         metrics += _OF_ERRORS
-    found = []
-    for metric in metrics:
-        found.append(subgroups(frame, metric=metric, **options))
+    first = subgroups(frame, metric=metrics[0], **options)
+    found = [first]
+    of_counts = {name: options[name] for name in ("attributes", "confidence_level", "rng")}
+    for metric in metrics[1:]:  # of the counts that are there
+        result = subgroups(first.counts, metric=metric, **of_counts)
+        settings = replace(result.settings, cuts=first.settings.cuts)
+        found.append(replace(result, settings=settings))
     return tuple(found)
 
 

@@ -63,3 +63,5 @@ EVERY_LOOK = Question("monitor", "Every look: since when a violation is shown", 
 #: What an audit asks of every set of sensitive attributes.
 AUDITED = (RATES, NUMBERS, MODELS, SCORES, MITIGATION, SETS, POSTERIORS, EXTREMES, SUBGROUPS)
 QUESTIONS = (*AUDITED, ADVERSE_IMPACT, EVERY_LOOK)
+#: Of these there is no section where nothing was asked.
+ONLY_WHERE_ASKED = frozenset((SUBGROUPS,))

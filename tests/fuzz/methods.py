@@ -399,9 +399,11 @@ ARGUMENTS: dict[str, Callable[[Any], dict[str, Any]]] = {
         "name": "next month",
         "digest": "of the next month",
         "counts": result.files[-1].tally,
+        "clusters": None,
     },
     "MonitorResult.changes": _same(n_before=1),
     "MonitorResult.drift": _same(n_before=1, n_after=1),
+    "MonitorResult.drift_sentences": _same(n_before=1, n_after=1),
     "MonitorResult.plot": _same(ax=None),
     "SubgroupResult.plot": _same(ax=None),
     # ------------------------------------------------ madd

@@ -69,6 +69,7 @@ def test_a_section_holds_what_fs_subgroups_finds(rows: pd.DataFrame, report: Aud
             rng=3,
         )
         pd.testing.assert_frame_equal(result.to_frame(), alone.to_frame())
+        assert result.settings == alone.settings
 
 
 def test_it_is_a_family_of_its_own(rows: pd.DataFrame, report: AuditReport) -> None:

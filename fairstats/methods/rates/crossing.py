@@ -44,11 +44,11 @@ def tally_rows(
     *,
     for_tree: bool,
     **columns: Any,
-) -> Tally:
+) -> tuple[Tally, dict[str, str]]:
     """The crossed table of rows; numeric attributes with cuts are cut first.
 
     `for_tree`: what is cut is named by where its interval begins, which keeps it a number; numbers
-    of many values are cut without being asked for.
+    of many values are cut without being asked for. Beside the table where each was cut, in words.
     """
     are_names = (
         isinstance(attributes, Sequence)
@@ -73,8 +73,10 @@ def tally_rows(
         )
     if cuts is not None or for_tree:
         used = (*(attributes or ()), columns["y_true"], columns["y_pred"])
-        data = _cut_columns(data, cuts or {}, attributes or (), used, for_tree=for_tree)
-    return tally(data, sensitive_features=list(attributes or ()), **columns)
+        data, words = _cut_columns(data, cuts or {}, attributes or (), used, for_tree=for_tree)
+    else:
+        words = {}
+    return tally(data, sensitive_features=list(attributes or ()), **columns), words
 
 
 def _cut_columns(
@@ -84,8 +86,10 @@ def _cut_columns(
     used: Iterable[str | None],
     *,
     for_tree: bool,
-) -> Any:
-    """The frame with intervals in place of numbers; of a lazy table the columns that are used."""
+) -> tuple[Any, dict[str, str]]:
+    """The frame with intervals in place of numbers (of a lazy table the columns that are used), and
+    where each was cut.
+    """
     if isinstance(data, (str, Path)):
         data = read_table(data)
     frame = nw.from_native(data, pass_through=True)
@@ -105,6 +109,7 @@ def _cut_columns(
         for name in attributes:
             if name in frame.columns and name not in asked and _has_many_numbers(frame[name]):
                 asked[name] = _GROUPS_OF_TREE
+    words: dict[str, str] = {}
     for name, points in asked.items():
         if name not in attributes or name not in frame.columns:
             raise InputError(
@@ -113,27 +118,26 @@ def _cut_columns(
                 allowed=f"some of {list(attributes)}",
                 cure="check the name",
             )
-        labels = _cut_labels(name, frame[name].to_numpy(), points, for_tree=for_tree)
+        numbers = _numbers_of(name, frame[name].to_numpy())
+        inner = _inner_cuts(name, numbers, points, for_tree=for_tree)
+        words[name] = ", ".join(f"{point:g}" for point in inner.tolist())
+        if isinstance(points, (int, np.integer)):
+            words[name] += f" ({points} groups of equal size)"
+        labels = _cut_labels(numbers, inner, for_tree=for_tree)
         frame = frame.with_columns(
             nw.new_series(name, labels, backend=nw.get_native_namespace(frame))
         )
-    return frame.to_native()
+    return frame.to_native(), words
 
 
 def _has_many_numbers(column: Any) -> bool:
     return bool(column.dtype.is_numeric()) and int(column.n_unique()) > MOST_LEVELS
 
 
-def _cut_labels(
-    name: str,
-    values: Any,
-    points: int | Sequence[float],
-    *,
-    for_tree: bool,
-) -> list[str | None]:
-    """The interval of each value in words, or where it begins; None where it is missing."""
+def _numbers_of(name: str, values: Any) -> Floats:
+    """The values of a column as numbers, NaN where they are missing."""
     try:
-        numbers = np.asarray(values, dtype=np.float64)
+        return np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as problem:
         raise InputError(
             "cuts",
@@ -141,6 +145,16 @@ def _cut_labels(
             allowed="numeric columns",
             cure=f"leave {name!r} out of cuts=",
         ) from problem
+
+
+def _inner_cuts(
+    name: str,
+    numbers: Floats,
+    points: int | Sequence[float],
+    *,
+    for_tree: bool,
+) -> Floats:
+    """The inner cut points, given or at quantiles; increasing."""
     known = numbers[np.isfinite(numbers)]
     inner = np.empty(0)
     if isinstance(points, (int, np.integer)) and not isinstance(points, bool):
@@ -162,7 +176,13 @@ def _cut_labels(
             allowed="increasing numbers, or a number of groups",
             cure='cuts={"age": [25, 40, 60], "income": 4}',
         )
+    return inner
+
+
+def _cut_labels(numbers: Floats, inner: Floats, *, for_tree: bool) -> list[str | None]:
+    """The interval of each value in words, or where it begins; None where it is missing."""
     if for_tree:
+        known = numbers[np.isfinite(numbers)]
         lowest = min(float(known.min(initial=inner[0])), float(inner[0]) - 1.0)
         words = [f"{begin:.12g}" for begin in (lowest, *inner.tolist())]
     else:

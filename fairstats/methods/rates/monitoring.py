@@ -12,7 +12,7 @@ import hashlib
 import math
 import secrets
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -187,6 +187,7 @@ class MonitorResult(Result):
         if settings.reference is None and len(groups) == 2:
             settings = replace(settings, reference=groups[int(np.argmax(cells.group_sizes))])
         kept_clusters = ""
+        _check_clusters(clusters, cells)
         if cells.cells is not None and cells.cells.clustered:
             if clusters is None:
                 raise InputError(
@@ -353,8 +354,16 @@ class MonitorResult(Result):
         Raises
         ------
         InputError
-            Without outcomes, or where the files are too few for two periods.
+            Without outcomes, under clusters, whose rows the limits would take as independent, or
+            where the files are too few for two periods.
         """
+        if self.settings.cluster is not None:
+            raise InputError(
+                "cluster",
+                got=f"{self.settings.cluster!r}, whose rows depend on each other",
+                allowed="independent rows: limits of the split count no clusters",
+                cure="watch one row of each cluster",
+            )
         n_files = len(self.files)
         cure = "n_before=1, n_after=1"
         for argument, number in (("n_before", n_before), ("n_after", n_after)):
@@ -393,6 +402,37 @@ class MonitorResult(Result):
                 split.variances[:, position] + split.variances[:, other],
             )
         return pd.DataFrame(rows)
+
+    def drift_sentences(self, n_before: int = 1, n_after: int = 1) -> list[str]:
+        """What `drift` found, one sentence for each difference (of groups alone without a reference).
+
+        Parameters
+        ----------
+        n_before, n_after : int, default 1
+            As in `drift`.
+
+        Raises
+        ------
+        InputError
+            As `drift`.
+        """
+        drift = self.drift(n_before, n_after)
+        between = drift[drift["reference"] != ""]
+        shown = between if len(between) else drift
+        sentences = []
+        for (group, reference), rows in shown.groupby(["group", "reference"], sort=False):
+            parts = dict(zip(rows["quantity"], rows["estimate"], strict=True))
+            if math.isnan(parts["change"]):
+                sentences.append(f"{group}: too few cases to split the change.")
+                continue
+            what = f"difference of {group} and {reference}" if reference else f"rate of {group}"
+            words = {name: f"{value:+.3f}".replace("-", "−") for name, value in parts.items()}
+            sentences.append(
+                f"From {self.files[0].name} to {self.files[-1].name} the {what} changed by"
+                f" {words['change']}: {words['case mix']} by other cases, {words['treatment']} by another"
+                " treatment of like cases."
+            )
+        return sentences
 
     def _drift_rows(
         self,
@@ -546,6 +586,22 @@ def _add_tallies(files: Sequence[WatchedFile]) -> Tally:
         # clusters were seen to arrive whole when their file was added
         total = total.add(watched_file.tally, disjoint_clusters=True)
     return total
+
+
+def _check_clusters(clusters: Any, counts: Tally) -> None:
+    """Refuse what are no names of clusters, and names beside counts without clusters."""
+    if clusters is None:
+        return
+    is_several = isinstance(clusters, Iterable) and not isinstance(clusters, (str, bytes, Mapping))
+    if not is_several or counts.cells is None or not counts.cells.clustered:
+        raise InputError(
+            "clusters",
+            got=type(clusters).__name__
+            if not is_several
+            else "names beside a tally without clusters",
+            allowed="the names of the clusters of a clustered tally, a sequence",
+            cure='fs.tally(…, cluster="person"), and clusters=frame["person"]',
+        )
 
 
 def _digests_of(clusters: Iterable[Any], salt: str) -> NDArray[np.uint64]:

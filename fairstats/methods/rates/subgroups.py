@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import field, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -51,7 +51,9 @@ METHOD = "Clopper–Pearson, MOVER, largest of all subgroups"
 
 @serialisable(kw_only=True)
 class SubgroupSettings:
-    """What was asked, all of it reported: as in `subgroups`; `seed`: of the draws."""
+    """What was asked, all of it reported: as in `subgroups`; `seed`: of the draws; `cuts`: where
+    numbers were cut, in words.
+    """
 
     attributes: tuple[str, ...]
     depth: int
@@ -63,6 +65,7 @@ class SubgroupSettings:
     seed: int | None = None
     search: str = "all"
     shrinkage: str = "conjugate"
+    cuts: dict[str, str] = field(default_factory=dict)
 
 
 @serialisable(kw_only=True)
@@ -255,6 +258,7 @@ class SubgroupResult(Result):
             " Clopper and Pearson's of both rates (MOVER), simultaneous over all of them (largest"
             f" |z|, {settings.n_resamples:,} draws). Shrunken rates under"
             f" {SHRINKAGES[settings.shrinkage]}.",
+            *(f"{name} is cut at {points}." for name, points in settings.cuts.items()),
             *self.counts.missing.sentences,
         ]
 
@@ -409,10 +413,11 @@ def subgroups(
     n_resamples = checks.check_whole("n_resamples", n_resamples, low=99, cure="n_resamples=999")
     generator, seed = checks.as_generator(rng)
     chosen_metric = _check_metric(metric)
+    where_cut: dict[str, str] = {}
     if isinstance(data, Tally):
         crossed = data.by(*(attributes or data.sensitive))
     else:
-        crossed = tally_rows(
+        crossed, where_cut = tally_rows(
             data,
             attributes,
             cuts,
@@ -445,6 +450,7 @@ def subgroups(
         seed=seed,
         search=search,
         shrinkage=shrinkage,
+        cuts=where_cut,
     )
     result = _compare_subgroups(chosen_metric, crossed, table, settings, generator)
     return replace(result, n_fitting=n_fitting)

@@ -89,7 +89,7 @@ def _shrunken_by_r(result: SubgroupResult, bench: Bench) -> dict[str, float]:
     A partition has all of its subgroups, also those that are too small to be compared.
     """
     successes, cases = _cells(result)
-    shrunken = {}
+    shrunken: dict[str, float] = {}
     for attributes in dict.fromkeys(_partition_of(result, one) for one in result.comparisons):
         places = [result.counts.attributes.index(name) for name in attributes]
         sums: dict[str, list[float]] = {}

@@ -45,7 +45,8 @@ def show_looks(section: Section, view: SetView) -> Iterator[Part]:
         )
         drift = _drift_table(result)
         if drift is not None:
-            yield Part("drift", _DRIFT_TITLE, _lead_of_drift(result), tables=(drift,))
+            lead = isolate_names(" ".join(result.drift_sentences()), *groups)
+            yield Part("drift", _DRIFT_TITLE, lead, tables=(drift,))
 
 
 def _lead_of_path(result: MonitorResult) -> str:
@@ -98,27 +99,6 @@ def _drift_table(result: MonitorResult) -> Table | None:
         " at every look."
     )
     return Table(_DRIFT_TITLE, _DRIFT_HEADS, tuple(rows), (note,))
-
-
-def _lead_of_drift(result: MonitorResult) -> str:
-    """Of every group against the reference, or of every group, what the change is made of."""
-    drift = result.drift()
-    between = drift[drift["reference"] != ""]
-    shown = between if len(between) else drift
-    texts = []
-    groups = []
-    for (group, reference), rows in shown.groupby(["group", "reference"], sort=False):
-        parts = dict(zip(rows["quantity"], rows["estimate"], strict=True))
-        of_what = f"{group} against {reference}" if reference else str(group)
-        groups += [str(group), str(reference)]
-        texts.append(
-            f"{of_what}: {number(parts['change'], signed=True)}, of which"
-            f" {number(parts['case mix'], signed=True)} by other cases and"
-            f" {number(parts['treatment'], signed=True)} by another treatment of like cases"
-        )
-    first = result.files[0].name
-    last = result.files[-1].name
-    return isolate_names(f"From {first} to {last}: {'; '.join(texts)}.", *groups)
 
 
 def _always(results: Sequence[Result], settings: AuditSettings) -> bool:

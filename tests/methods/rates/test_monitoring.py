@@ -208,6 +208,11 @@ def test_clusters_without_names_and_exact_limits_of_clusters_are_refused() -> No
     counts = fs.tally(rows, y_pred="hired", sensitive_features="sex", cluster="person")
     with pytest.raises(fs.InputError, match="nothing that tells them apart"):
         MonitorResult(settings=CLUSTERED).add("january", "1", counts)
+    for clusters in (5, "person"):
+        with pytest.raises(fs.InputError, match="`clusters`"):
+            MonitorResult(settings=CLUSTERED).add("january", "1", counts, clusters=clusters)
+    with pytest.raises(fs.InputError, match="without clusters"):
+        watched().add("january", "1", month(1), clusters=[1, 2])
     exact = MonitorSettings(method="anytime-exact", sensitive_features=("sex",), y_pred="hired")
     with pytest.raises(fs.InputError, match="with clusters"):
         add_persons(MonitorResult(settings=exact), "january", rows)
@@ -313,6 +318,20 @@ def test_drift_covers_in_a_small_simulation() -> None:
     truth = np.array([mix + treatment, mix, treatment])
     held = np.abs(split.estimates - truth[:, None]) <= 1.959964 * np.sqrt(split.variances)
     np.testing.assert_allclose(held.mean(axis=1), 0.95, atol=0.015)
+
+
+def test_the_split_is_told() -> None:
+    months = [confused_month(seed, 0.5, rate) for seed, rate in ((1, 0.8), (2, 0.4))]
+    state = watched(*months, settings=CONFUSED)
+    drift = state.drift().query("reference == 'm'").set_index("quantity")["estimate"]
+    (sentence,) = state.drift_sentences()
+    words = f"{drift['treatment']:+.3f} by another treatment".replace("-", "−")
+    assert sentence.startswith("From month 0 to month 1 the difference of f and m changed by ")
+    assert words in sentence
+    few = watched(confused_month(1, 0.5, 0.7, n=20), confused_month(2, 0.5, 0.7), settings=CONFUSED)
+    assert "too few cases" in " ".join(few.drift_sentences())
+    with pytest.raises(fs.InputError, match="`cluster`"):
+        MonitorResult(settings=CLUSTERED).drift()
 
 
 def test_drift_needs_outcomes_two_periods_and_cases() -> None:

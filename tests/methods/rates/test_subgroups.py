@@ -219,6 +219,9 @@ def test_numbers_are_cut() -> None:
         f"income = below {median}": 50,
         f"income = {median} or more": 50,
     }
+    notes = " ".join(result.notes())
+    assert "age is cut at 25, 60." in notes
+    assert f"income is cut at {median} (2 groups of equal size)." in notes
 
 
 def test_seed_and_json(found: SubgroupResult, people: pd.DataFrame) -> None:
