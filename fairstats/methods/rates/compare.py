@@ -33,6 +33,7 @@ from fairstats.methods.rates.estimates import (
     joint_covariance,
     spread_of_terms,
 )
+from fairstats.methods.rates.inferred.compare import is_inferred, run_inferred
 from fairstats.methods.rates.maxima import MaximumResult, largest_gap
 from fairstats.methods.rates.pair import Refused, pair_method
 from fairstats.methods.rates.result import (
@@ -71,6 +72,9 @@ def run(name: str, arguments: RateArguments) -> _Result:  # type: ignore[type-va
     ``agg="max"`` among them turns a difference into its largest gap.
     """
     check_choice("agg", arguments.agg, (None, "max"))
+    if is_inferred(arguments):
+        inferred: Any = run_inferred(METRICS[name], arguments)
+        return inferred  # type: ignore[no-any-return]
     count_table, strata = count_tables(arguments, METRICS[name].needs)
     if arguments.agg == "max":
         name = name.removesuffix(ENDINGS["difference"]) + ENDINGS["gap"]

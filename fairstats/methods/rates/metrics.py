@@ -14,6 +14,8 @@ from fairstats.ground.errors import InputError
 from fairstats.methods.rates import setup
 from fairstats.methods.rates.compare import compare_estimates, compare_metric, run
 from fairstats.methods.rates.estimates import estimate_smooth
+from fairstats.methods.rates.inferred.compare import is_inferred, run_inferred
+from fairstats.methods.rates.inferred.result import InferredResult
 from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.numbers.bootstrap import (
     compare_called_metric,
@@ -52,7 +54,9 @@ def disparate_impact(
     n_resamples: int = 9_999,
     rng: Any = None,
     planned: int | None = None,
-) -> RatioResult:
+    sensitive_probabilities: Any = None,
+    calibration_sample: Any = None,
+) -> RatioResult | InferredResult:
     """Disparate impact: the ratio of selection rates P(ŷ=1 | S=s) / P(ŷ=1 | S=reference).
 
     The ratio T_n of Besse et al. (2018), section 3, with interval, tests against the four-fifths
@@ -147,10 +151,19 @@ def disparate_impact(
         5 failures of both groups. ``"anytime-exact"`` needs no plan and no least number: it holds
         for counts alone in any order of arrival, and is wider. Independent rows; a reference by
         name where there are more than two groups.
+    sensitive_probabilities : data frame, mapping or array (n, G), optional
+        Probabilities of the groups by any proxy, a column each, where nobody recorded the group:
+        the result is then an `InferredResult` with the weighted estimate [Chen et al. 2019], sharp
+        bounds [Kallus, Mao, Zhou 2022], limits around these and the verdict that they allow. Rows
+        of equal weight, two-sided. `sensitive_features`, missing in most rows, then says the true
+        group of rows drawn at random: an audit sample, from which the estimate has no bias.
+    calibration_sample : (groups, probabilities), optional
+        True groups of other people and their probabilities by the same proxy: they correct it, and
+        the limits count their error.
 
     Returns
     -------
-    RatioResult
+    RatioResult, or InferredResult
         `estimate`, `confidence_interval`, `pvalue`, `verdict`, `tests()`, `to_frame()`, `plot()`.
 
     Raises
@@ -211,6 +224,8 @@ def disparate_impact(
             n_resamples=n_resamples,
             rng=rng,
             planned=planned,
+            sensitive_probabilities=sensitive_probabilities,
+            calibration_sample=calibration_sample,
         ),
     )
 
@@ -241,7 +256,9 @@ def conditional_accuracy(
     n_resamples: int = 9_999,
     rng: Any = None,
     planned: int | None = None,
-) -> RatioResult:
+    sensitive_probabilities: Any = None,
+    calibration_sample: Any = None,
+) -> RatioResult | InferredResult:
     """Conditional procedure accuracy.
 
     Ratio of P(ŷ=label | Y=label, S=s) between groups (the TPR or TNR ratio).
@@ -336,10 +353,19 @@ def conditional_accuracy(
         5 failures of both groups. ``"anytime-exact"`` needs no plan and no least number: it holds
         for counts alone in any order of arrival, and is wider. Independent rows; a reference by
         name where there are more than two groups.
+    sensitive_probabilities : data frame, mapping or array (n, G), optional
+        Probabilities of the groups by any proxy, a column each, where nobody recorded the group:
+        the result is then an `InferredResult` with the weighted estimate [Chen et al. 2019], sharp
+        bounds [Kallus, Mao, Zhou 2022], limits around these and the verdict that they allow. Rows
+        of equal weight, two-sided. `sensitive_features`, missing in most rows, then says the true
+        group of rows drawn at random: an audit sample, from which the estimate has no bias.
+    calibration_sample : (groups, probabilities), optional
+        True groups of other people and their probabilities by the same proxy: they correct it, and
+        the limits count their error.
 
     Returns
     -------
-    RatioResult
+    RatioResult, or InferredResult
 
     Raises
     ------
@@ -391,6 +417,8 @@ def conditional_accuracy(
             n_resamples=n_resamples,
             rng=rng,
             planned=planned,
+            sensitive_probabilities=sensitive_probabilities,
+            calibration_sample=calibration_sample,
         ),
     )
 
@@ -421,7 +449,9 @@ def conditional_use_accuracy(
     n_resamples: int = 9_999,
     rng: Any = None,
     planned: int | None = None,
-) -> RatioResult:
+    sensitive_probabilities: Any = None,
+    calibration_sample: Any = None,
+) -> RatioResult | InferredResult:
     """Conditional use accuracy: ratio of P(Y=prediction | ŷ=prediction, S=s) between groups (the
     PPV or NPV ratio).
 
@@ -516,10 +546,19 @@ def conditional_use_accuracy(
         5 failures of both groups. ``"anytime-exact"`` needs no plan and no least number: it holds
         for counts alone in any order of arrival, and is wider. Independent rows; a reference by
         name where there are more than two groups.
+    sensitive_probabilities : data frame, mapping or array (n, G), optional
+        Probabilities of the groups by any proxy, a column each, where nobody recorded the group:
+        the result is then an `InferredResult` with the weighted estimate [Chen et al. 2019], sharp
+        bounds [Kallus, Mao, Zhou 2022], limits around these and the verdict that they allow. Rows
+        of equal weight, two-sided. `sensitive_features`, missing in most rows, then says the true
+        group of rows drawn at random: an audit sample, from which the estimate has no bias.
+    calibration_sample : (groups, probabilities), optional
+        True groups of other people and their probabilities by the same proxy: they correct it, and
+        the limits count their error.
 
     Returns
     -------
-    RatioResult
+    RatioResult, or InferredResult
 
     Raises
     ------
@@ -571,6 +610,8 @@ def conditional_use_accuracy(
             n_resamples=n_resamples,
             rng=rng,
             planned=planned,
+            sensitive_probabilities=sensitive_probabilities,
+            calibration_sample=calibration_sample,
         ),
     )
 
@@ -600,7 +641,9 @@ def demographic_parity_difference(
     n_resamples: int = 9_999,
     rng: Any = None,
     planned: int | None = None,
-) -> DifferenceResult | MaximumResult:
+    sensitive_probabilities: Any = None,
+    calibration_sample: Any = None,
+) -> DifferenceResult | MaximumResult | InferredResult:
     """Demographic parity difference: P(ŷ=1 | S=s) − P(ŷ=1 | S=reference).
 
     Also known as statistical parity difference, SPD (the HFM and ECD papers), and DP (Uncertainty
@@ -697,10 +740,19 @@ def demographic_parity_difference(
         5 failures of both groups. ``"anytime-exact"`` needs no plan and no least number: it holds
         for counts alone in any order of arrival, and is wider. Independent rows; a reference by
         name where there are more than two groups.
+    sensitive_probabilities : data frame, mapping or array (n, G), optional
+        Probabilities of the groups by any proxy, a column each, where nobody recorded the group:
+        the result is then an `InferredResult` with the weighted estimate [Chen et al. 2019], sharp
+        bounds [Kallus, Mao, Zhou 2022], limits around these and the verdict that they allow. Rows
+        of equal weight, two-sided. `sensitive_features`, missing in most rows, then says the true
+        group of rows drawn at random: an audit sample, from which the estimate has no bias.
+    calibration_sample : (groups, probabilities), optional
+        True groups of other people and their probabilities by the same proxy: they correct it, and
+        the limits count their error.
 
     Returns
     -------
-    DifferenceResult or MaximumResult
+    DifferenceResult or MaximumResult, or InferredResult
 
     Raises
     ------
@@ -753,6 +805,8 @@ def demographic_parity_difference(
             n_resamples=n_resamples,
             rng=rng,
             planned=planned,
+            sensitive_probabilities=sensitive_probabilities,
+            calibration_sample=calibration_sample,
         ),
     )
 
@@ -782,7 +836,9 @@ def equal_opportunity_difference(
     n_resamples: int = 9_999,
     rng: Any = None,
     planned: int | None = None,
-) -> DifferenceResult | MaximumResult:
+    sensitive_probabilities: Any = None,
+    calibration_sample: Any = None,
+) -> DifferenceResult | MaximumResult | InferredResult:
     """Equal opportunity difference: TPR of each group − TPR of the reference.
 
     Also known as EOp (Uncertainty Matters) and EO (HFM); the ECD paper's undefined "EOD" is often
@@ -877,10 +933,19 @@ def equal_opportunity_difference(
         5 failures of both groups. ``"anytime-exact"`` needs no plan and no least number: it holds
         for counts alone in any order of arrival, and is wider. Independent rows; a reference by
         name where there are more than two groups.
+    sensitive_probabilities : data frame, mapping or array (n, G), optional
+        Probabilities of the groups by any proxy, a column each, where nobody recorded the group:
+        the result is then an `InferredResult` with the weighted estimate [Chen et al. 2019], sharp
+        bounds [Kallus, Mao, Zhou 2022], limits around these and the verdict that they allow. Rows
+        of equal weight, two-sided. `sensitive_features`, missing in most rows, then says the true
+        group of rows drawn at random: an audit sample, from which the estimate has no bias.
+    calibration_sample : (groups, probabilities), optional
+        True groups of other people and their probabilities by the same proxy: they correct it, and
+        the limits count their error.
 
     Returns
     -------
-    DifferenceResult or MaximumResult
+    DifferenceResult or MaximumResult, or InferredResult
 
     Raises
     ------
@@ -931,6 +996,8 @@ def equal_opportunity_difference(
             n_resamples=n_resamples,
             rng=rng,
             planned=planned,
+            sensitive_probabilities=sensitive_probabilities,
+            calibration_sample=calibration_sample,
         ),
     )
 
@@ -960,7 +1027,9 @@ def predictive_parity_difference(
     n_resamples: int = 9_999,
     rng: Any = None,
     planned: int | None = None,
-) -> DifferenceResult | MaximumResult:
+    sensitive_probabilities: Any = None,
+    calibration_sample: Any = None,
+) -> DifferenceResult | MaximumResult | InferredResult:
     """Predictive parity difference: PPV (precision) of each group − PPV of the reference.
 
     Also known as PP (Uncertainty Matters) and PQP, predictive quality parity (HFM).
@@ -1054,10 +1123,19 @@ def predictive_parity_difference(
         5 failures of both groups. ``"anytime-exact"`` needs no plan and no least number: it holds
         for counts alone in any order of arrival, and is wider. Independent rows; a reference by
         name where there are more than two groups.
+    sensitive_probabilities : data frame, mapping or array (n, G), optional
+        Probabilities of the groups by any proxy, a column each, where nobody recorded the group:
+        the result is then an `InferredResult` with the weighted estimate [Chen et al. 2019], sharp
+        bounds [Kallus, Mao, Zhou 2022], limits around these and the verdict that they allow. Rows
+        of equal weight, two-sided. `sensitive_features`, missing in most rows, then says the true
+        group of rows drawn at random: an audit sample, from which the estimate has no bias.
+    calibration_sample : (groups, probabilities), optional
+        True groups of other people and their probabilities by the same proxy: they correct it, and
+        the limits count their error.
 
     Returns
     -------
-    DifferenceResult or MaximumResult
+    DifferenceResult or MaximumResult, or InferredResult
 
     Raises
     ------
@@ -1108,6 +1186,8 @@ def predictive_parity_difference(
             n_resamples=n_resamples,
             rng=rng,
             planned=planned,
+            sensitive_probabilities=sensitive_probabilities,
+            calibration_sample=calibration_sample,
         ),
     )
 
@@ -1135,6 +1215,8 @@ def average_odds_difference(
     missing: Literal["raise", "drop", "group"] = "raise",
     groups: Sequence[Hashable] | None = None,
     planned: int | None = None,
+    sensitive_probabilities: Any = None,
+    calibration_sample: Any = None,
 ) -> DifferenceResult | MaximumResult:
     """Average odds difference, AOD.
 
@@ -1218,6 +1300,8 @@ def average_odds_difference(
         5 failures of both groups. ``"anytime-exact"`` needs no plan and no least number: it holds
         for counts alone in any order of arrival, and is wider. Independent rows; a reference by
         name where there are more than two groups.
+    sensitive_probabilities, calibration_sample : optional
+        Not of a mean of rates: an error says that `equalized_odds_difference` has both.
 
     Returns
     -------
@@ -1272,6 +1356,8 @@ def average_odds_difference(
             missing=missing,
             groups=groups,
             planned=planned,
+            sensitive_probabilities=sensitive_probabilities,
+            calibration_sample=calibration_sample,
         ),
     )
 
@@ -1301,7 +1387,9 @@ def equalized_odds_difference(
     n_resamples: int = 9_999,
     rng: Any = None,
     planned: int | None = None,
-) -> DifferenceResult | MaximumResult:
+    sensitive_probabilities: Any = None,
+    calibration_sample: Any = None,
+) -> DifferenceResult | MaximumResult | InferredResult:
     """Equalised odds: differences of TPR and of FPR against the reference, or the largest of them.
 
     Parameters
@@ -1393,10 +1481,19 @@ def equalized_odds_difference(
         5 failures of both groups. ``"anytime-exact"`` needs no plan and no least number: it holds
         for counts alone in any order of arrival, and is wider. Independent rows; a reference by
         name where there are more than two groups.
+    sensitive_probabilities : data frame, mapping or array (n, G), optional
+        Probabilities of the groups by any proxy, a column each, where nobody recorded the group:
+        the result is then an `InferredResult` with the weighted estimate [Chen et al. 2019], sharp
+        bounds [Kallus, Mao, Zhou 2022], limits around these and the verdict that they allow. Rows
+        of equal weight, two-sided. `sensitive_features`, missing in most rows, then says the true
+        group of rows drawn at random: an audit sample, from which the estimate has no bias.
+    calibration_sample : (groups, probabilities), optional
+        True groups of other people and their probabilities by the same proxy: they correct it, and
+        the limits count their error.
 
     Returns
     -------
-    DifferenceResult or MaximumResult
+    DifferenceResult or MaximumResult, or InferredResult
 
     Raises
     ------
@@ -1448,6 +1545,8 @@ def equalized_odds_difference(
             n_resamples=n_resamples,
             rng=rng,
             planned=planned,
+            sensitive_probabilities=sensitive_probabilities,
+            calibration_sample=calibration_sample,
         ),
     )
 
@@ -1484,6 +1583,8 @@ def group_metric(
     n_resamples: int = 999,
     permutations: int = 199,
     rng: Any = None,
+    sensitive_probabilities: Any = None,
+    calibration_sample: Any = None,
 ) -> Any:
     """Compare any rate of the registry, a function of the confusion counts, or any metric of
     labels and predictions, between groups.
@@ -1588,6 +1689,15 @@ def group_metric(
         shows beside the others; it ends after 20 that are as large [4]_. 0: no such test.
     rng : None, int or numpy.random.Generator
         Seed; None draws one that the result names.
+    sensitive_probabilities : data frame, mapping or array (n, G), optional
+        Probabilities of the groups by any proxy, a column each, where nobody recorded the group:
+        the result is then an `InferredResult` with the weighted estimate [Chen et al. 2019], sharp
+        bounds [Kallus, Mao, Zhou 2022], limits around these and the verdict that they allow. Rows
+        of equal weight, two-sided. `sensitive_features`, missing in most rows, then says the true
+        group of rows drawn at random: an audit sample, from which the estimate has no bias.
+    calibration_sample : (groups, probabilities), optional
+        True groups of other people and their probabilities by the same proxy: they correct it, and
+        the limits count their error.
 
     Returns
     -------
@@ -1661,6 +1771,8 @@ def group_metric(
             ("pos_label", pos_label),
             ("label_values", label_values),
             ("planned", planned),
+            ("sensitive_probabilities", sensitive_probabilities),
+            ("calibration_sample", calibration_sample),
         ):
             cure = "leave it out; functools.partial(metric, pos_label=…) where the metric takes it"
             check_that(value is None, argument, value, "None of a function of rows", cure)
@@ -1717,6 +1829,9 @@ def group_metric(
         missing=missing,
         groups=groups,
         planned=planned,
+        rng=rng,
+        sensitive_probabilities=sensitive_probabilities,
+        calibration_sample=calibration_sample,
     )
     check_choice("contrast", contrast, (None, *registry.ENDINGS))
     check_choice("method", method, (None, "delta", "score", *ANYTIME_METHODS))
@@ -1733,6 +1848,8 @@ def group_metric(
     else:
         chosen_metric = _find_metric_by_name(str(metric), contrast)
         rate_name = chosen_metric.rates[0]
+    if is_inferred(arguments):
+        return run_inferred(chosen_metric, arguments)
     is_smooth = callable(metric) or any(
         registry.RATES[rate_of_metric].interval == "delta" for rate_of_metric in chosen_metric.rates
     )

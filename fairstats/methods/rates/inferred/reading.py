@@ -1,0 +1,353 @@
+"""Rows with probabilities of groups, checked and summed: what `sensitive_probabilities=` brings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairstats.ground import checks
+from fairstats.ground.checks import Floats
+from fairstats.ground.encoding import as_float_column
+from fairstats.ground.errors import InputError
+from fairstats.ground.groups import find_group, sensitive_columns
+from fairstats.ground.outcomes import MissingReport, Outcomes
+from fairstats.ground.registry import Rate
+from fairstats.ground.serialise import serialisable
+from fairstats.ground.values import MISSING, factorize, label_text
+from fairstats.methods.rates.setup import RateArguments
+from fairstats.numerics.rates import inferred as kernels
+
+ARGUMENT = "sensitive_probabilities"
+SAMPLE = "calibration_sample"
+#: How far the probabilities of a row may be from a sum of 1, as rounded ones are.
+_SUM_TOLERANCE = 0.02
+_ALLOWED = "a column of probabilities for each group: a frame or a mapping by name, or an array"
+_CURE = 'sensitive_probabilities=frame[["f", "m"]], or {"f": p, "m": 1 - p}'
+
+
+def read_probabilities(
+    probabilities: Any, groups: Any = None, argument: str = ARGUMENT
+) -> dict[str, Floats]:
+    """Group → column of its probabilities, as given, NaN where missing.
+
+    `groups`: names of the columns of an array, or the order of those of a frame.
+    """
+    if isinstance(probabilities, np.ndarray) and probabilities.ndim == 2:
+        names = [str(number) for number in range(probabilities.shape[1])]
+        if groups is not None:
+            names = [label_text(group) for group in groups]
+        fits = len(set(names)) == probabilities.shape[1]
+        checks.check_that(fits, "groups", groups, "a name for each column of the probabilities")
+        columns: dict[str, Any] = {}
+        for number, name in enumerate(names):
+            columns[name] = probabilities[:, number]
+    else:
+        named = isinstance(probabilities, Mapping) or hasattr(probabilities, "columns")
+        if not named:
+            raise InputError(
+                argument, got=checks.shown(probabilities), allowed=_ALLOWED, cure=_CURE
+            )
+        columns = sensitive_columns(probabilities)
+        if groups is not None:
+            columns = _in_order(columns, groups)
+    if len(columns) < 2:
+        raise InputError(argument, got=f"{len(columns)} columns", allowed=_ALLOWED, cure=_CURE)
+    result = {}
+    for name, column in columns.items():
+        result[name] = as_float_column(column, f"{argument}[{name!r}]")
+    lengths = {f"{argument}[{name!r}]": column.size for name, column in result.items()}
+    checks.check_one_length(argument, lengths)
+    return result
+
+
+def _in_order(columns: dict[str, Any], groups: Any) -> dict[str, Any]:
+    names = [label_text(group) for group in groups]
+    same = sorted(names) == sorted(columns)
+    checks.check_that(same, "groups", names, f"the columns {checks.listed(list(columns))}")
+    return {name: columns[name] for name in names}
+
+
+def as_shares(columns: Mapping[str, Floats], argument: str = ARGUMENT) -> Floats:
+    """The columns as an array (n, G) whose rows sum to 1; an error where they do not by far."""
+    shares = np.column_stack(list(columns.values()))
+    outside = ~((shares >= 0) & (shares <= 1)).all(axis=1)
+    if outside.any():
+        row = int(np.flatnonzero(outside)[0])
+        raise InputError(
+            argument,
+            got=f"{int(outside.sum()):,} rows with values outside 0 to 1 (row {row}:"
+            f" {', '.join(f'{value:g}' for value in shares[row])})",
+            allowed="probabilities from 0 to 1",
+            cure="divide percentages by 100",
+        )
+    sums = shares.sum(axis=1)
+    off = np.abs(sums - 1) > _SUM_TOLERANCE
+    if off.any():
+        row = int(np.flatnonzero(off)[0])
+        raise InputError(
+            argument,
+            got=f"{int(off.sum()):,} rows whose probabilities do not sum to 1 (row {row}:"
+            f" {sums[row]:g})",
+            allowed="a probability for every group, which sum to 1 in each row",
+            cure="add a column for all other groups, such as 1 less the sum of the others",
+        )
+    return np.asarray(shares / sums[:, None])
+
+
+def as_true_groups(values: Any, names: list[str], argument: str) -> NDArray[np.int64]:
+    """Position of the true group of every row among the names, `MISSING` where it is not known."""
+    factor = factorize(values, argument)
+    positions = np.full(len(factor.levels) + 1, MISSING, dtype=np.int64)
+    for code, level in enumerate(factor.levels):
+        found = find_group(names, level)
+        if found is None:
+            if not (factor.codes == code).any():
+                continue
+            raise InputError(
+                argument,
+                got=f"the group {label_text(level)!r}",
+                allowed=f"the groups that have probabilities: {checks.listed(names)}",
+                cure=f"name the columns of {ARGUMENT}= as the groups are named",
+            )
+        positions[code] = found
+    return positions[factor.codes]
+
+
+@dataclass(frozen=True, eq=False)
+class InferredRows:
+    """Rows with probabilities: the outcomes, the shares (n, G), and true groups where known."""
+
+    outcomes: Outcomes
+    groups: tuple[str, ...]
+    shares: Floats
+    true_groups: NDArray[np.int64] | None
+
+    @classmethod
+    def read(cls, arguments: RateArguments, *, needs: tuple[str, ...]) -> InferredRows:
+        """From the arguments of a public function; `needs`: "labels", "predictions" or both."""
+        columns = read_probabilities(arguments.sensitive_probabilities, arguments.groups)
+        names = list(columns)
+        n_rows = len(columns[names[0]])
+        y_true = arguments.y_true if "labels" in needs else None
+        y_pred = arguments.y_pred if "predictions" in needs else None
+        outcomes = Outcomes.from_arrays(
+            y_true,
+            y_pred,
+            sensitive_features=np.zeros(n_rows, dtype=np.int64),
+            pos_label=arguments.pos_label,
+            label_values=arguments.label_values,
+            missing="drop" if arguments.missing == "drop" else "raise",
+            numbers={f"{ARGUMENT}[{name!r}]": column for name, column in columns.items()},
+        )
+        shares = as_shares(dict(zip(names, outcomes.numbers.values(), strict=True)))
+        true_groups = None
+        if arguments.sensitive_features is not None:
+            known = sensitive_columns(arguments.sensitive_features)
+            one_column = len(known) == 1
+            checks.check_that(
+                one_column,
+                "sensitive_features",
+                checks.listed(list(known)),
+                f"one column beside {ARGUMENT}=: true groups, missing where they are not known",
+                "cross the columns into one",
+            )
+            true_groups = as_true_groups(next(iter(known.values())), names, "sensitive_features")
+            checks.check_one_length(
+                "sensitive_features",
+                {"sensitive_features": true_groups.size, ARGUMENT: n_rows},
+            )
+            if outcomes.kept is not None:
+                true_groups = true_groups[outcomes.kept]
+            if not (true_groups >= 0).any():
+                true_groups = None
+        return cls(outcomes, tuple(names), shares, true_groups)
+
+
+@serialisable(eq=False, kw_only=True)
+class InferredCounts:
+    """Sums of the probabilities of groups by cell, half and outcome: all that bounds rest on.
+
+    Attributes
+    ----------
+    groups : tuple of str
+        Names of the G groups.
+    number : ndarray, shape (C, 2, 3)
+        Rows by cell of similar probabilities, half, and outcome: success, failure, no case.
+    sums, products : ndarray, shapes (C, 2, 3, G) and (C, 2, 3, G, G)
+        Of the probabilities, and of their products in pairs.
+    true_number, true_sums, true_products : ndarray or None
+        The same by true group, the last of them unknown, in place of cells; where some are known.
+    sample_number, sample_shift, sample_covariance : ndarray or None
+        Rows of the calibration sample by cell, shape (C,); true shares less probabilities, (C, G);
+        covariance of a row's difference of both.
+    missing : MissingReport
+        Rows left out.
+    seed : int, optional
+        Of the halves.
+    """
+
+    groups: tuple[str, ...]
+    number: Floats
+    sums: Floats
+    products: Floats
+    missing: MissingReport
+    true_number: Floats | None = None
+    true_sums: Floats | None = None
+    true_products: Floats | None = None
+    sample_number: Floats | None = None
+    sample_shift: Floats | None = None
+    sample_covariance: Floats | None = None
+    seed: int | None = None
+
+    @property
+    def table(self) -> kernels.Sums:
+        """The sums by cell."""
+        return kernels.Sums(self.number, self.sums, self.products)
+
+    @property
+    def audited(self) -> kernels.Audited | None:
+        """The sums by true group, where some are known."""
+        if self.true_number is None or self.true_sums is None or self.true_products is None:
+            return None
+        return kernels.Audited(
+            kernels.Sums(self.true_number, self.true_sums, self.true_products)
+        )
+
+    @property
+    def calibration(self) -> kernels.Calibration | None:
+        """What the calibration sample says, where there is one."""
+        if (
+            self.sample_number is None
+            or self.sample_shift is None
+            or self.sample_covariance is None
+        ):
+            return None
+        return kernels.Calibration(self.sample_number, self.sample_shift, self.sample_covariance)
+
+    @property
+    def expected_cases(self) -> Floats:
+        """Expected cases of every group, shape (G,)."""
+        return np.asarray(self.sums[:, :, :2].sum(axis=(0, 1, 2)))
+
+    @property
+    def effective_cases(self) -> Floats:
+        """(Σp)²/Σp² over the cases, shape (G,): how many rows of one group they are worth."""
+        squares = np.einsum("cfogg->g", self.products[:, :, :2])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(squares > 0, self.expected_cases**2 / squares, 0.0)
+
+    def of_outcomes(self, outcome: int) -> float:
+        """Rows with an outcome."""
+        return float(self.number[:, :, outcome].sum())
+
+
+def outcomes_of_rate(outcomes: Outcomes, rate: Rate) -> NDArray[np.int64]:
+    """Success, failure or no case of a rate, of every row; of one column its favourable value."""
+    if outcomes.y_true is None or outcomes.y_pred is None:
+        column = outcomes.y_pred if outcomes.y_true is None else outcomes.y_true
+        return np.where(np.asarray(column) == 1, kernels.SUCCESS, kernels.FAILURE).astype(np.int64)
+    cells = np.array(["tn", "fp", "fn", "tp"])
+    kinds = np.full(4, kernels.NO_CASE, dtype=np.int64)
+    for position, cell in enumerate(cells):
+        if cell in rate.successes:
+            kinds[position] = kernels.SUCCESS
+        elif cell in rate.cases:
+            kinds[position] = kernels.FAILURE
+    codes = 2 * outcomes.y_true.astype(np.int64) + outcomes.y_pred
+    return np.asarray(kinds[codes])
+
+
+@dataclass(frozen=True, eq=False)
+class CellsOfRows:
+    """Cells of similar probabilities and halves of the rows, and the calibration sample in them."""
+
+    rows: InferredRows
+    cells: NDArray[np.int64]
+    halves: NDArray[np.int64]
+    calibration: kernels.Calibration | None
+    seed: int | None
+
+    @classmethod
+    def of(cls, rows: InferredRows, sample: Any, rng: Any) -> CellsOfRows:
+        """Cells by the probabilities alone; halves by chance."""
+        generator, seed = checks.as_generator(rng)
+        shares_of_sample = None
+        if sample is not None:
+            groups_of_sample, shares_of_sample = _read_sample(sample, rows.groups)
+        cells, cells_of_sample = kernels.split_by_probabilities(rows.shares, shares_of_sample)
+        calibration = None
+        if shares_of_sample is not None:
+            calibration = kernels.Calibration.of_rows(
+                shares_of_sample, groups_of_sample, cells_of_sample, int(cells.max()) + 1
+            )
+        halves = generator.permutation(len(cells)) % 2
+        return cls(rows, cells, halves, calibration, seed)
+
+    def count(self, rate: Rate) -> InferredCounts:
+        """The sums for a rate."""
+        rows = self.rows
+        kinds = outcomes_of_rate(rows.outcomes, rate)
+        table = kernels.sum_rows(
+            rows.shares, kinds, self.halves, self.cells, int(self.cells.max()) + 1
+        )
+        counts = InferredCounts(
+            groups=rows.groups,
+            number=table.number,
+            sums=table.sums,
+            products=table.products,
+            missing=rows.outcomes.missing,
+            seed=self.seed,
+        )
+        if rows.true_groups is not None:
+            n_groups = len(rows.groups)
+            known = np.where(rows.true_groups < 0, n_groups, rows.true_groups)
+            by_group = kernels.sum_rows(rows.shares, kinds, self.halves, known, n_groups + 1)
+            counts = replace(
+                counts,
+                true_number=by_group.number,
+                true_sums=by_group.sums,
+                true_products=by_group.products,
+            )
+        if self.calibration is not None:
+            counts = replace(
+                counts,
+                sample_number=self.calibration.number,
+                sample_shift=self.calibration.shift,
+                sample_covariance=self.calibration.covariance,
+            )
+        return counts
+
+
+def _read_sample(sample: Any, groups: tuple[str, ...]) -> tuple[NDArray[np.int64], Floats]:
+    """True groups and probabilities of a calibration sample, every row with both."""
+    allowed = "a pair: true groups, and their probabilities by the same proxy"
+    cure = "calibration_sample=(known['race'], known[['f', 'm']])"
+    is_pair = isinstance(sample, (tuple, list)) and len(sample) == 2
+    checks.check_that(is_pair, SAMPLE, sample, allowed, cure)
+    true_groups = as_true_groups(sample[0], list(groups), SAMPLE)
+    columns = read_probabilities(sample[1], groups, SAMPLE)
+    sizes = {"true groups": true_groups.size, "probabilities": len(columns[groups[0]])}
+    checks.check_one_length(SAMPLE, sizes)
+    complete = true_groups >= 0
+    for column in columns.values():
+        complete &= ~np.isnan(column)
+    n_lacking = int((~complete).sum())
+    if n_lacking:
+        raise InputError(
+            SAMPLE,
+            got=f"{n_lacking:,} of {complete.size:,} rows without a group or a probability",
+            allowed="rows with both",
+            cure="leave out the others",
+        )
+    if complete.size < kernels.CELL_SAMPLE:
+        raise InputError(
+            SAMPLE,
+            got=f"{complete.size} rows",
+            allowed=f"{kernels.CELL_SAMPLE} or more",
+            cure="a larger sample",
+        )
+    return true_groups, as_shares(columns, SAMPLE)
