@@ -3,66 +3,66 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
-from fairstats.ground.lazy import Axes
-from fairstats.plots.forest import STYLES
-from fairstats.plots.picture import axes_or_new, finished
+from fairstats.plots.picture import LIMIT, NEUTRAL, Mark, Picture, mark
 
-_INCHES_PER_ROW = 0.4
-_BAND_COLOUR = "#eaf3ee"
+#: No axis of ratios reaches further from 1 than this factor.
+_FARTHEST = 16.0
 
 
-def draw_inferred(result: Any, ax: Axes | None = None) -> Axes:
-    """Draw bounds (thick), their interval (thin) and the estimate (dot) of each comparison.
+def inferred_picture(result: Any) -> Picture:
+    """Bounds (thick), their interval and the estimate of each comparison, one below the other.
 
-    `result`: with `comparisons` (set_low, set_high, estimate, confidence_interval, verdict),
+    `result`: with `comparisons` (set_low, set_high, estimate, confidence_interval, n_audited),
     `settings` with a fair range, and `scale`.
     """
     rows = result.comparisons
-    ax = axes_or_new(ax, figsize=(7.2, 1.6 + _INCHES_PER_ROW * len(rows)))
-    fair_low, fair_high = result.settings._fair_range(result.scale)
-    is_ratio = result.scale == "ratio"
-    if is_ratio:
-        ax.set_xscale("log")
-    least, greatest = _reach(rows, fair_low, fair_high, is_ratio)
-    ax.axvspan(fair_low, fair_high, color=_BAND_COLOUR, zorder=0)
-    ax.axvline(1.0 if is_ratio else 0.0, color="0.4", linewidth=1)
-    labels = []
-    for place, comparison in enumerate(rows):
-        colour, marker, face = STYLES[comparison.verdict]
-        low, high = comparison.confidence_interval
-        if not math.isnan(low):
-            ends = [max(low, least), min(high, greatest)]
-            ax.plot(ends, [place, place], color=colour, linewidth=1.2)
-        if not comparison.n_audited and not math.isnan(comparison.set_low):
-            ends = [max(comparison.set_low, least), min(comparison.set_high, greatest)]
-            ax.plot(ends, [place, place], color=colour, linewidth=6, alpha=0.45, solid_capstyle="butt")
-        ax.plot([comparison.estimate], [place], marker, color=colour, markerfacecolor=face)
-        label = f"{comparison.group} against {comparison.reference}"
-        labels.append(label.replace("$", r"\$"))
-    ax.set_xlim(least, greatest)
-    ax.set_yticks(range(len(rows)), labels)
-    ax.tick_params(axis="y", length=0)
-    ax.set_ylim(len(rows) - 0.3, -0.7)
-    ax.spines[["top", "right", "left"]].set_visible(False)
-    level = 100 * result.settings.confidence_level
-    return finished(
-        ax,
-        legend=False,
-        xlabel=f"{result.scale.capitalize()} [thick: possible; thin: {level:g}% interval; dot: estimate]",
-        title=result.title.replace("$", r"\$"),
+    names = []
+    for comparison in rows[::-1]:
+        names.append(f"{comparison.group} against {comparison.reference}")
+    level = f"{100 * result.settings.confidence_level:g}%"
+    return Picture(
+        title=result.title,
+        xlabel=f"{result.scale} [thick: possible; thin: {level} interval; dot: estimate]",
+        ylabel="",
+        xlim=_reach(result),
+        ylim=(-0.7, len(rows) - 0.3),
+        marks=tuple(_marks(result)),
+        log=result.scale == "ratio",
+        ynames=tuple(names),
     )
 
 
-def _reach(rows: Any, fair_low: float, fair_high: float, is_ratio: bool) -> tuple[float, float]:
-    """Ends of the axis: all finite figures, within a factor of 16 of a ratio of 1."""
-    values = [fair_low, fair_high]
-    for comparison in rows:
+def _marks(result: Any) -> Iterator[Mark]:
+    fair_low, fair_high = result.settings._fair_range(result.scale)
+    least, greatest = _reach(result)
+    yield mark("rule", fair_low, (), LIMIT, f"fair: {fair_low:.3g} to {fair_high:.3g}")
+    yield mark("rule", fair_high, (), LIMIT)
+    yield mark("rule", 1.0 if result.scale == "ratio" else 0.0, (), NEUTRAL)
+    for place, comparison in enumerate(result.comparisons[::-1]):
+        low, high = comparison.confidence_interval
+        if not math.isnan(low):
+            ends = [min(max(low, least), greatest), max(min(high, greatest), least)]
+            yield mark("line", ends, [place, place], 0)
+        if not comparison.n_audited and not math.isnan(comparison.set_low):
+            start = min(max(comparison.set_low, least), greatest)
+            end = max(min(comparison.set_high, greatest), least)
+            for height in (place - 0.05, place, place + 0.05):
+                yield mark("span", start, height, 0, low=[end])
+        if math.isfinite(comparison.estimate):
+            yield mark("dots", min(max(comparison.estimate, least), greatest), place, 1)
+
+
+def _reach(result: Any) -> tuple[float, float]:
+    """Ends of the axis: all finite figures, within `_FARTHEST` of a ratio of 1."""
+    values = list(result.settings._fair_range(result.scale))
+    for comparison in result.comparisons:
         for value in (*comparison.confidence_interval, comparison.estimate):
             if math.isfinite(value):
                 values.append(value)
-    if is_ratio:
-        within = [min(max(value, 1 / 16), 16.0) for value in values]
+    if result.scale == "ratio":
+        within = [min(max(value, 1 / _FARTHEST), _FARTHEST) for value in values]
         return min(within) / 1.1, max(within) * 1.1
     return min(values) - 0.03, max(values) + 0.03

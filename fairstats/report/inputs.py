@@ -113,7 +113,8 @@ class AuditColumns:
     `model_scores`: of several models, name → column of the predictions, and of the scores; `y_pred`
     and `score` are those of the first; `label_values`: ``"y_true"``, ``"y_pred"`` → the labels that
     may occur, where they were declared; `strata`: of a confounder; `outcome`, `predicted`: an
-    outcome that is a number, and its prediction.
+    outcome that is a number, and its prediction; `sensitive_probabilities`: group → column of its
+    probabilities, where groups are inferred.
     """
 
     y_true: str | None
@@ -132,6 +133,7 @@ class AuditColumns:
     label_values: dict[str, tuple[str, ...]] = field(default_factory=dict)
     outcome: str | None = None
     predicted: str | None = None
+    sensitive_probabilities: dict[str, str] = field(default_factory=dict)
 
     @property
     def number_roles(self) -> dict[str, str]:

@@ -55,6 +55,9 @@ ADVERSE_IMPACT = Question(
     "adverse_impact", "Adverse impact: ratios, practical and statistical significance"
 )
 
+#: Of rows whose groups nobody recorded, in place of the rates.
+INFERRED = Question("inferred", "Groups inferred: rates from probabilities of the groups")
+
 #: What an audit asks of every set of sensitive attributes.
 AUDITED = (RATES, NUMBERS, MODELS, SCORES, MITIGATION, SETS, POSTERIORS, EXTREMES)
-QUESTIONS = (*AUDITED, ADVERSE_IMPACT)
+QUESTIONS = (*AUDITED, ADVERSE_IMPACT, INFERRED)

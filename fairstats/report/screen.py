@@ -18,6 +18,7 @@ from fairstats.ground.outcomes import words_of_labels
 from fairstats.ground.registry import RATES
 from fairstats.methods.rates.employment.result import AdverseImpact
 from fairstats.methods.rates.planning import growth_for_difference, growth_for_ratio
+from fairstats.methods.rates.inferred.result import lead_of_inferred, sentences_of_inferred
 from fairstats.report.contents import Contents, compared, within_strata
 from fairstats.report.facts import SELECTION_RATES, Fact, PairOfGroups, Reading, find_facts
 from fairstats.report.format import Axis, count, isolate, number, percent, printable
@@ -231,6 +232,9 @@ class _Planned:
 
 def _lead_of_audit(report: Contents) -> str:
     """How many differences are real, and how many verdicts hold, over everything that was tested."""
+    inferred = lead_of_inferred(report.results)
+    if inferred:
+        return inferred
     tested = report._answers_by_fact()
     if not tested:
         return "Nothing was compared."
@@ -261,6 +265,18 @@ def _are(number_of_things: int) -> str:
 
 
 def _find(report: Contents, view: SetView, planned: _Planned) -> Finding:
+    inferred = sentences_of_inferred(view.results)
+    if inferred:
+        return Finding(
+            attribute=view.name,
+            crossed=view.crossed,
+            sentences=tuple(inferred),
+            strata="",
+            also=(),
+            others="",
+            drawn=None,
+            verdicts=view.verdicts,
+        )
     charts = view.charts
     if not charts:
         charts = charts_of_impact(report, view)

@@ -22,6 +22,11 @@ from fairstats.methods.rates.employment.result import AdverseImpact
 from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.models.compare import amplification
 from fairstats.methods.rates.models.result import AmplificationResult
+from fairstats.methods.rates.inferred.result import (
+    AUDIT_METHOD,
+    BOUNDS_METHOD,
+    InferredResult,
+)
 from fairstats.methods.rates.monitoring import MonitorResult
 from fairstats.methods.rates.planning import PowerResult, chance_of_verdict, detectable_ratio
 from fairstats.methods.rates.result import (
@@ -44,7 +49,7 @@ from fairstats.methods.rates.worst_case import WorstCaseResult, bound_comparison
 from fairstats.plots.figures import power_curves
 from fairstats.report import questions
 from fairstats.report.contents import Section, compared
-from fairstats.report.crosscheck import distances, pairs, rates, subgroups
+from fairstats.report.crosscheck import distances, inferred, pairs, rates, subgroups
 from fairstats.report.format import chance, count, percent, printable
 from fairstats.report.inputs import AUDIT_METHODS, AuditInput, AuditSettings
 from fairstats.report.leads import (
@@ -205,6 +210,14 @@ def _show_rates(section: Section, view: SetView) -> Iterator[Part]:
             yield replace(show_plain_part(section, result), concern=concern)
     if impacts and not (impacts[0].counts.weighted or impacts[0].counts.clustered):
         yield replace(_show_power(impacts[0]), concern=questions.CERTAINTY)
+
+
+def _show_inferred(section: Section, view: SetView) -> Iterator[Part]:
+    for result in section.results:
+        pictures = ()
+        if isinstance(result, InferredResult):
+            pictures = (inferred_picture(result),)
+        yield replace(show_plain_part(section, result), figures=one_row(pictures))
 
 
 def _show_amplification(section: Section, result: AmplificationResult) -> Part:
@@ -662,6 +675,28 @@ _IMPACT_INTERVALS = {
     ),
 }
 
+_INFERRED_INTERVALS = {
+    BOUNDS_METHOD: Words(
+        text=(
+            "bounds from probabilities: the smallest and the largest value that the probabilities "
+            "of the groups allow (Fréchet bounds within equal probabilities, sharp by Kallus, Mao "
+            "and Zhou), computed on the one half of the rows with the choices that the other half "
+            "suggests (dual bounds); the interval around them holds the true value, with the "
+            "critical value of Imbens and Manski, shrunk as by Stoye. The weighted estimate is "
+            "that of Chen and others."
+        ),
+        cites=("kallus", "ji", "chen", "imbens", "stoye"),
+    ),
+    AUDIT_METHOD: Words(
+        text=(
+            "probabilities and true groups: expected groups of all rows plus the mean error of "
+            "that among the rows with a true group (difference estimate; prediction-powered "
+            "inference), delta method, Student's t."
+        ),
+        cites=("sarndal", "angelopoulos"),
+    ),
+}
+
 PAGE = Page(
     method="rates",
     run=run_rates,
@@ -674,6 +709,12 @@ PAGE = Page(
             tests=_TESTS,
         ),
         Answer(questions.ADVERSE_IMPACT, words=_IMPACT_WORDS, intervals=_IMPACT_INTERVALS),
+        Answer(
+            questions.INFERRED,
+            parts=_show_inferred,
+            words=_words_of_registry(),
+            intervals=_INFERRED_INTERVALS,
+        ),
     ),
     exhibits=(
         Exhibit(RatioResult, questions.RATES, twin=rates.comparisons),
@@ -687,6 +728,7 @@ PAGE = Page(
         Exhibit(WorstCaseResult, questions.RATES, twin=rates.worst_case),
         Exhibit(AdverseImpact, questions.ADVERSE_IMPACT, twin=pairs.adverse_impact),
         Exhibit(SubgroupResult, twin=subgroups.subgroups),
+        Exhibit(InferredResult, questions.INFERRED, twin=inferred.inferred),
         Exhibit(
             MonitorResult, no_twin="a path of looks: each is a result of its own, with its twin"
         ),

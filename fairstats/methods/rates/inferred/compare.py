@@ -12,12 +12,12 @@ from fairstats.ground import checks
 from fairstats.ground.errors import InputError
 from fairstats.ground.groups import find_reference
 from fairstats.ground.multiplicity import make_pairs, normal_quantile
+from fairstats.ground.proxies import ARGUMENT
 from fairstats.ground.registry import RATES, Metric, Rate
 from fairstats.ground.results import Interval
 from fairstats.ground.verdict import Evidence, Procedure, bound_level, evidence_by_side
 from fairstats.methods.rates.bounds import imbens_manski
 from fairstats.methods.rates.inferred.reading import (
-    ARGUMENT,
     SAMPLE,
     CellsOfRows,
     InferredCounts,

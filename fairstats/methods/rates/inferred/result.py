@@ -14,7 +14,8 @@ from fairstats.ground.serialise import serialisable
 from fairstats.ground.verdict import explain
 from fairstats.methods.rates.inferred.reading import InferredCounts
 from fairstats.methods.rates.result import Inference, with_adjusted
-from fairstats.plots.inferred import draw_inferred
+from fairstats.plots.inferred import inferred_picture
+from fairstats.plots.picture import draw
 
 #: Of limits around bounds, and with rows whose groups are known.
 BOUNDS_METHOD = "bounds from probabilities"
@@ -191,30 +192,28 @@ class InferredResult(Result):
         )
         return f"{sentence} {explanation}".strip()
 
+    def about_groups(self) -> list[str]:
+        """Sentences on how the groups are known, and on what is taken for granted."""
+        counts = self.counts[0]
+        sentences = [f"{INFERRED}: {', '.join(counts.groups)}."]
+        if self.audited:
+            return [*sentences, _WITH_AUDIT]
+        sentences += _ASSUMPTIONS
+        if counts.calibration is None:
+            return [*sentences, _AS_GIVEN]
+        number = int(counts.calibration.number.sum())
+        return [
+            *sentences,
+            f"The probabilities are corrected by {number:,} rows of a calibration sample, whose"
+            " error the limits count; rows of similar probabilities there and here are taken to be"
+            " alike.",
+        ]
+
     def notes(self) -> list[str]:
         """Sentences below the table: first, that groups are inferred."""
         settings = self.settings
         counts = self.counts[0]
-        sentences = [f"{INFERRED}: {', '.join(counts.groups)}."]
-        if self.audited:
-            sentences.append(
-                "The estimate rests on rows with true groups, taken to be a random part of all; the"
-                " probabilities of the others make it more certain and need not be right."
-            )
-        else:
-            sentences += _ASSUMPTIONS
-        if counts.calibration is not None:
-            number = int(counts.calibration.number.sum())
-            sentences.append(
-                f"The probabilities are corrected by {number:,} rows of a calibration sample, whose"
-                " error the limits count; rows of similar probabilities there and here are taken to"
-                " be alike."
-            )
-        elif not self.audited:
-            sentences.append(
-                "All of it takes the probabilities to be right: of people with the same ones, such a"
-                " share is of the group."
-            )
+        sentences = self.about_groups()
         if settings.comparisons != "all":
             sentences.append(f"Reference: {self.comparisons[0].reference}.")
         sentences.append(
@@ -225,7 +224,7 @@ class InferredResult(Result):
             if settings.adjust == "none":
                 words = "not adjusted, each verdict by itself"
             sentences.append(f"p-values {words}.")
-        if any(part.calibration is None and part.seed is not None for part in self.counts):
+        if counts.seed is not None:
             sentences.append(f"Rows were halved by chance (seed {counts.seed}).")
         own = sorted({comparison.note for comparison in self.comparisons if comparison.note})
         return [*sentences, *counts.missing.sentences, *own]
@@ -244,9 +243,17 @@ class InferredResult(Result):
         ----------
         ax : matplotlib.axes.Axes, optional
         """
-        return draw_inferred(self, ax)
+        return draw(inferred_picture(self), ax)
 
 
+_WITH_AUDIT = (
+    "The estimate rests on rows with true groups, taken to be a random part of all; the"
+    " probabilities of the others make it more certain and need not be right."
+)
+_AS_GIVEN = (
+    "All of it takes the probabilities to be right: of people with the same ones, such a share is of"
+    " the group."
+)
 _ASSUMPTIONS = [
     "The weighted estimate is right if, among people of equal probabilities, outcomes do not differ"
     " between groups. It is too low for a group whose members have more successes than others of"
@@ -263,3 +270,29 @@ def _rate_title(metric_name: str) -> str:
     return RATES[metric.rates[0]].title
 
 
+def lead_of_inferred(results: Iterable[Any]) -> str:
+    """What stands at the head of a report that holds results of inferred groups; empty for others."""
+    inferred = [result for result in results if isinstance(result, InferredResult)]
+    if not inferred:
+        return ""
+    verdicts = []
+    for result in inferred:
+        for comparison in result.comparisons:
+            verdicts.append(comparison.verdict)
+    n_decided = sum(verdict in ("violated", "satisfied") for verdict in verdicts)
+    basis = "all figures rest on these probabilities"
+    if inferred[0].audited:
+        basis = f"{inferred[0].comparisons[0].n_audited:,} rows have a true group"
+    return (
+        f"{INFERRED}: {basis}. {n_decided} of {len(verdicts)} comparisons can be decided,"
+        f" {verdicts.count('violated')} of them as violated."
+    )
+
+
+def sentences_of_inferred(results: Iterable[Any]) -> list[str]:
+    """What the first screen says of inferred groups: the sentences of the first metric."""
+    for result in results:
+        if isinstance(result, InferredResult):
+            title = result.words.partition(":")[0]
+            return [f"{title}: {sentence}" for sentence in result.sentences()]
+    return []
