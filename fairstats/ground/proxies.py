@@ -12,8 +12,9 @@ from fairstats.ground import checks
 from fairstats.ground.checks import Floats
 from fairstats.ground.encoding import as_float_column
 from fairstats.ground.errors import InputError
+from fairstats.ground.factors import MISSING
 from fairstats.ground.groups import find_group, sensitive_columns
-from fairstats.ground.values import MISSING, factorize, label_text
+from fairstats.ground.values import factorize, label_text
 
 ARGUMENT = "sensitive_probabilities"
 #: How far the probabilities of a row may be from a sum of 1, as rounded ones are.
@@ -107,4 +108,4 @@ def as_true_groups(values: Any, names: Sequence[str], argument: str) -> NDArray[
                 cure=f"name the columns of {ARGUMENT}= as the groups are named",
             )
         positions[code] = found
-    return positions[factor.codes]
+    return np.asarray(positions[factor.codes])

@@ -393,7 +393,12 @@ def _of_inferred(frame: Any, asked: InferredAudit, title: str | None) -> AuditRe
         if statement.title in INFERRED_STATEMENTS:
             kept.append(statement)
     inferred = Statement("Groups", " ".join(inferred_notes(sections)))
-    notes = {note for section in sections for rows in section.rows for _, note in statements.row_notes(rows)}
+    notes = {
+        note
+        for section in sections
+        for rows in section.rows
+        for _, note in statements.row_notes(rows)
+    }
     unsaid = []
     for text in dict.fromkeys(warned_texts):
         if not any(note in text for note in notes):

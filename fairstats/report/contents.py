@@ -226,7 +226,9 @@ def headline(report: Contents) -> str:
     )
     inferred = lead_of_inferred(report.results)
     return " ".join(
-        filter(None, (inferred, text, claimed, within_strata(report.results), *labels_beside(report)))
+        filter(
+            None, (inferred, text, claimed, within_strata(report.results), *labels_beside(report))
+        )
     )
 
 

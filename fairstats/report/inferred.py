@@ -190,9 +190,9 @@ def _compare(
 ) -> InferredResult:
     settings = make_settings(metric.contrast, arguments)
     counts = tuple(cells.count(RATES[name]) for name in metric.rates)
-    return compare_counts(
-        metric, counts, replace(settings, method=BOUNDS_METHOD), asked.reference
-    )
+    by_bounds = replace(settings, method=BOUNDS_METHOD)
+    result = compare_counts(metric, counts, by_bounds, asked.reference)
+    return replace(result, in_report=True)
 
 
 def _expected_counts(rows: InferredRows, attributes: tuple[str, ...]) -> CellCounts:

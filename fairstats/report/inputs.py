@@ -217,6 +217,7 @@ def columns_of_frame(
         model_scores=scores,
         counterfactual_scores=_counterfactual_columns(counterfactual_score, names, roles["score"]),
         label_values=_label_values(label_values, roles),
+        sensitive_probabilities={},
     )
 
 

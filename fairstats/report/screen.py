@@ -17,8 +17,8 @@ from fairstats.ground.checks import check_number
 from fairstats.ground.outcomes import words_of_labels
 from fairstats.ground.registry import RATES
 from fairstats.methods.rates.employment.result import AdverseImpact
-from fairstats.methods.rates.planning import growth_for_difference, growth_for_ratio
 from fairstats.methods.rates.inferred.result import lead_of_inferred, sentences_of_inferred
+from fairstats.methods.rates.planning import growth_for_difference, growth_for_ratio
 from fairstats.report.contents import Contents, compared, within_strata
 from fairstats.report.facts import SELECTION_RATES, Fact, PairOfGroups, Reading, find_facts
 from fairstats.report.format import Axis, count, isolate, number, percent, printable

@@ -73,7 +73,7 @@ fs_inferred <- function(
       inferred_sums(rows$shares, outcome, half, ifelse(is.na(rows$group), ncol(shares) + 1L, rows$group),
         ncol(shares) + 1L)
     }
-    calibration <- if (!is.null(sample)) calibration_of(sample, cells$sample)
+    calibration <- if (!is.null(sample)) errors_of_sample(sample, cells$sample)
     for (pair in pairs) {
       row <- inferred_pair(sums, pair, what$contrast, confidence_level, limit, calibration, true_sums)
       names <- data.frame(metric = what$rows[k], group = colnames(shares)[pair[1L]],
@@ -264,7 +264,7 @@ inferred_sums <- function(shares, outcome, half, cell, n_cells = max(cell)) {
 }
 
 # True shares less probabilities by cell of the sample, and the covariance of a row's difference.
-calibration_of <- function(sample, cell) {
+errors_of_sample <- function(sample, cell) {
   n_groups <- ncol(sample$shares)
   errors <- diag(n_groups)[sample$group, , drop = FALSE] - sample$shares
   by_cell <- split(seq_len(nrow(errors)), cell)

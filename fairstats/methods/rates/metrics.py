@@ -1300,8 +1300,15 @@ def average_odds_difference(
         5 failures of both groups. ``"anytime-exact"`` needs no plan and no least number: it holds
         for counts alone in any order of arrival, and is wider. Independent rows; a reference by
         name where there are more than two groups.
-    sensitive_probabilities, calibration_sample : optional
-        Not of a mean of rates: an error says that `equalized_odds_difference` has both.
+    sensitive_probabilities : data frame, mapping or array (n, G), optional
+        Probabilities of the groups by any proxy, a column each, where nobody recorded the group:
+        the result is then an `InferredResult` with the weighted estimate [Chen et al. 2019], sharp
+        bounds [Kallus, Mao, Zhou 2022], limits around these and the verdict that they allow. Rows
+        of equal weight, two-sided. `sensitive_features`, missing in most rows, then says the true
+        group of rows drawn at random: an audit sample, from which the estimate has no bias.
+    calibration_sample : (groups, probabilities), optional
+        True groups of other people and their probabilities by the same proxy: they correct it, and
+        the limits count their error.
 
     Returns
     -------
@@ -1310,7 +1317,8 @@ def average_odds_difference(
     Raises
     ------
     InputError
-        Where the input cannot be used; the message names the argument and the cure.
+        Where the input cannot be used; the message names the argument and the cure. Of groups given by
+        probabilities too: a mean of rates has no bounds here, `equalized_odds_difference` has both rates.
 
     Warns
     -----

@@ -36,9 +36,7 @@ from fairstats.methods.um.pymc_models import Diagnostics, Sampled
 
 #: Chains, and their steps before draws are kept.
 CHAINS = 4
-_WARM_UP = 300
-#: Steps between two draws that are kept.
-_STEPS_PER_DRAW = 1
+_WARM_UP = 250
 #: Distinct probabilities up to which they are taken as they are; more are rounded to hundredths,
 #: and rows of one hundredth have their mean.
 _MOST_DISTINCT = 500
@@ -155,9 +153,7 @@ class IncompleteRows:
                 if not own.any() or len(cells) == len(CELLS):
                     continue
                 keys = np.rint(100 * shares[own]) if rounded else shares[own]
-                _, places, number = np.unique(
-                    keys, axis=0, return_inverse=True, return_counts=True
-                )
+                _, places, number = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
                 distinct = np.empty((len(number), n_groups))
                 for group in range(n_groups):
                     sums = np.bincount(places.ravel(), shares[own, group], len(number))
@@ -191,14 +187,17 @@ def _cells_that_agree(label: int, prediction: int) -> tuple[int, ...]:
 def complete_rows(
     rows: IncompleteRows, pi: Floats, generator: np.random.Generator
 ) -> NDArray[np.int64]:
-    """Counts (G, 4) of all rows, those that are incomplete drawn given the probabilities π."""
-    counts = rows.sure.copy()
+    """Counts of all rows in every chain, those that are incomplete drawn given π; both (chains, G,
+    4).
+    """
+    n_chains, n_groups, _ = pi.shape
+    counts = np.repeat(rows.sure[None], n_chains, axis=0)
     for kind in rows.kinds:
-        weights = kind.shares[:, :, None] * pi[None][:, :, kind.cells]
-        weights = weights.reshape(len(kind.number), -1)
-        weights /= weights.sum(axis=1, keepdims=True)
-        completed = generator.multinomial(kind.number, weights).sum(axis=0)
-        counts[:, kind.cells] += completed.reshape(len(counts), -1)
+        weights = kind.shares[None, :, :, None] * pi[:, None][..., kind.cells]
+        weights = weights.reshape(n_chains, len(kind.number), -1)
+        weights /= weights.sum(axis=2, keepdims=True)
+        completed = generator.multinomial(kind.number, weights).sum(axis=1)
+        counts[:, :, kind.cells] += completed.reshape(n_chains, n_groups, -1)
     return counts
 
 
@@ -209,15 +208,16 @@ def sample_by_augmentation(
     per_chain = -(-n_draws // CHAINS)
     chains = np.empty((CHAINS, per_chain, *prior.shape))
     mean_counts = np.zeros(prior.shape)
-    for chain in range(CHAINS):
-        generator = np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(chain, 7)))
-        pi = _draw_dirichlet(prior + rows.expected_counts() ** 0.5 + 0.5, generator)
-        for step in range(-_WARM_UP, per_chain * _STEPS_PER_DRAW):
-            counts = complete_rows(rows, pi, generator)
-            pi = _draw_dirichlet(prior + counts, generator)
-            if step >= 0 and step % _STEPS_PER_DRAW == 0:
-                chains[chain, step // _STEPS_PER_DRAW] = pi
-                mean_counts += counts
+    generator = np.random.default_rng(np.random.SeedSequence(entropy, spawn_key=(0, 7)))
+    # from far apart: laws that rest on the square root of the expected counts
+    start = np.repeat((prior + rows.expected_counts() ** 0.5 + 0.5)[None], CHAINS, axis=0)
+    pi = _draw_dirichlet(start, generator)
+    for step in range(-_WARM_UP, per_chain):
+        counts = complete_rows(rows, pi, generator)
+        pi = _draw_dirichlet(prior + counts, generator)
+        if step >= 0:
+            chains[:, step] = pi
+            mean_counts += counts.mean(axis=0)
     rhat, effective = convergence(chains.reshape(CHAINS, per_chain, -1))
     diagnostics = Diagnostics(
         rhat=rhat,
@@ -229,12 +229,12 @@ def sample_by_augmentation(
     )
     # draws of the chains in turn, so that the first n of them come from all
     draws = chains.transpose(1, 0, 2, 3).reshape(-1, *prior.shape)[:n_draws]
-    return Sampled(draws, diagnostics, None), mean_counts / (CHAINS * per_chain)
+    return Sampled(draws, diagnostics, None), mean_counts / per_chain
 
 
 def _draw_dirichlet(alpha: Floats, generator: np.random.Generator) -> Floats:
     gammas = generator.standard_gamma(alpha)
-    return np.asarray(gammas / gammas.sum(axis=1, keepdims=True))
+    return np.asarray(gammas / gammas.sum(axis=-1, keepdims=True))
 
 
 def convergence(chains: Floats) -> tuple[float, float]:

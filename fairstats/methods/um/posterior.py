@@ -219,9 +219,7 @@ def _augmented_posterior(rows: IncompleteRows, prior: Any, request: Request) -> 
     """The posterior of rows whose groups, or cells, are not all known."""
     expected = counts_of(rows, rows.expected_counts())
     prior_parameters = as_prior(prior, expected)
-    sampled, totals = sample_by_augmentation(
-        rows, prior_parameters, request.draws, request.entropy
-    )
+    sampled, totals = sample_by_augmentation(rows, prior_parameters, request.draws, request.entropy)
     result = posterior_of(counts_of(rows, totals), prior_parameters, request, sampled=sampled)
     return replace(result, n_unknown=rows.n_unknown, rounded=rows.rounded)
 

@@ -51,9 +51,7 @@ def inferred(result: InferredResult, bench: Bench) -> Iterator[Check]:
             place = bench.place_of(comparison)
             yield from place.compare_all(_LINES, comparison, row, _TWIN)
     yield from bench.adjusted(result.comparisons, bench.place_of, settings.adjust)
-    yield from bench.adjusted(
-        result.comparisons, bench.place_of, settings.adjust, "pvalue_verdict"
-    )
+    yield from bench.adjusted(result.comparisons, bench.place_of, settings.adjust, "pvalue_verdict")
 
 
 def _split_rows(result: InferredResult) -> list[tuple[Any, ...]]:

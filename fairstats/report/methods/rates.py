@@ -19,14 +19,14 @@ from fairstats.ground.results import Result
 from fairstats.methods.rates.abroca import AbrocaResult, abroca_from_counts
 from fairstats.methods.rates.compare import compare_metric
 from fairstats.methods.rates.employment.result import AdverseImpact
-from fairstats.methods.rates.maxima import MaximumResult
-from fairstats.methods.rates.models.compare import amplification
-from fairstats.methods.rates.models.result import AmplificationResult
 from fairstats.methods.rates.inferred.result import (
     AUDIT_METHOD,
     BOUNDS_METHOD,
     InferredResult,
 )
+from fairstats.methods.rates.maxima import MaximumResult
+from fairstats.methods.rates.models.compare import amplification
+from fairstats.methods.rates.models.result import AmplificationResult
 from fairstats.methods.rates.monitoring import MonitorResult
 from fairstats.methods.rates.planning import PowerResult, chance_of_verdict, detectable_ratio
 from fairstats.methods.rates.result import (
@@ -47,6 +47,8 @@ from fairstats.methods.rates.stratified_result import (
 from fairstats.methods.rates.subgroups import SubgroupResult
 from fairstats.methods.rates.worst_case import WorstCaseResult, bound_comparisons
 from fairstats.plots.figures import power_curves
+from fairstats.plots.inferred import inferred_picture
+from fairstats.plots.picture import Picture
 from fairstats.report import questions
 from fairstats.report.contents import Section, compared
 from fairstats.report.crosscheck import distances, inferred, pairs, rates, subgroups
@@ -214,7 +216,7 @@ def _show_rates(section: Section, view: SetView) -> Iterator[Part]:
 
 def _show_inferred(section: Section, view: SetView) -> Iterator[Part]:
     for result in section.results:
-        pictures = ()
+        pictures: tuple[Picture, ...] = ()
         if isinstance(result, InferredResult):
             pictures = (inferred_picture(result),)
         yield replace(show_plain_part(section, result), figures=one_row(pictures))

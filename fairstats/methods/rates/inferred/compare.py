@@ -150,8 +150,8 @@ def _compare_pair(
     settings: Inference,
 ) -> tuple[InferredComparison, Evidence]:
     """One pair of groups, and the evidence of its verdict."""
-    table = counts.table
-    told = kernels.compare_groups(table, pair, contrast, counts.calibration)
+    table = counts._table
+    told = kernels.compare_groups(table, pair, contrast, counts._calibration)
     regression = kernels.regression_rates(table)[list(pair)]
     group, other = pair
     expected = counts.expected_cases
@@ -167,8 +167,12 @@ def _compare_pair(
         set_high=_unlogged(told.high.value, contrast),
         weighted=_unlogged(told.weighted.value, contrast),
         weighted_interval=_interval(
-            told.weighted, told.weighted, normal_quantile((1 + settings.confidence_level) / 2),
-            contrast, settings.confidence_level, "weighted",
+            told.weighted,
+            told.weighted,
+            normal_quantile((1 + settings.confidence_level) / 2),
+            contrast,
+            settings.confidence_level,
+            "weighted",
         ),
         regression=_contrast_of(regression, contrast),
         n=round(float(expected[group])),
@@ -176,7 +180,7 @@ def _compare_pair(
         method=BOUNDS_METHOD,
         verdict="insufficient evidence",
     )
-    audited = counts.audited
+    audited = counts._audited
     if audited is not None:
         return _with_audit(comparison, audited, pair, contrast, settings)
     lacking = _what_lacks(counts, pair)
@@ -196,7 +200,7 @@ def _what_lacks(counts: InferredCounts, pair: tuple[int, int]) -> str:
                 f"{counts.groups[group]}: its probabilities are worth {effective[group]:.3g} rows;"
                 f" limits need {LEAST_ROWS}."
             )
-    few = min(counts.of_outcomes(kernels.SUCCESS), counts.of_outcomes(kernels.FAILURE))
+    few = min(counts._of_outcomes(kernels.SUCCESS), counts._of_outcomes(kernels.FAILURE))
     if few < LEAST_OF_OUTCOME:
         return f"{few:g} successes or failures in all; limits need {LEAST_OF_OUTCOME}."
     return ""
@@ -278,9 +282,7 @@ def _decide(
         bounds=_interval(low, high, one_sided, contrast, limit_level, comparison.method),
         statistic=nearest,
         pvalue=min(equality.below, equality.above, 1.0),
-        procedure=Procedure(
-            name=comparison.method, kind="standard error", df=degrees_of_freedom
-        ),
+        procedure=Procedure(name=comparison.method, kind="standard error", df=degrees_of_freedom),
     )
     return decided, evidence
 

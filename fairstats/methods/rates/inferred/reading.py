@@ -109,21 +109,19 @@ class InferredCounts:
     seed: int | None = None
 
     @property
-    def table(self) -> kernels.Sums:
+    def _table(self) -> kernels.Sums:
         """The sums by cell."""
         return kernels.Sums(self.number, self.sums, self.products)
 
     @property
-    def audited(self) -> kernels.Audited | None:
+    def _audited(self) -> kernels.Audited | None:
         """The sums by true group, where some are known."""
         if self.true_number is None or self.true_sums is None or self.true_products is None:
             return None
-        return kernels.Audited(
-            kernels.Sums(self.true_number, self.true_sums, self.true_products)
-        )
+        return kernels.Audited(kernels.Sums(self.true_number, self.true_sums, self.true_products))
 
     @property
-    def calibration(self) -> kernels.Calibration | None:
+    def _calibration(self) -> kernels.Calibration | None:
         """What the calibration sample says, where there is one."""
         if (
             self.sample_number is None
@@ -145,7 +143,7 @@ class InferredCounts:
         with np.errstate(divide="ignore", invalid="ignore"):
             return np.where(squares > 0, self.expected_cases**2 / squares, 0.0)
 
-    def of_outcomes(self, outcome: int) -> float:
+    def _of_outcomes(self, outcome: int) -> float:
         """Rows with an outcome."""
         return float(self.number[:, :, outcome].sum())
 

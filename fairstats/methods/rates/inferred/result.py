@@ -99,6 +99,8 @@ class InferredResult(Result):
         Everything that was chosen.
     counts : tuple of InferredCounts
         The sufficient statistics, one for each rate of the metric.
+    in_report : bool
+        Whether it stands in a report, which says once what is taken for granted.
     """
 
     metric: str
@@ -107,6 +109,7 @@ class InferredResult(Result):
     comparisons: tuple[InferredComparison, ...]
     settings: Inference
     counts: tuple[InferredCounts, ...]
+    in_report: bool = False
     backend: str = "numpy"
 
     _shown: ClassVar[tuple[str, ...]] = (
@@ -134,7 +137,7 @@ class InferredResult(Result):
     @property
     def audited(self) -> bool:
         """Whether some rows have a true group."""
-        return self.counts[0].audited is not None
+        return self.counts[0]._audited is not None
 
     def _summary_columns(self, frame: pd.DataFrame) -> list[str]:
         idle = set()
@@ -155,7 +158,9 @@ class InferredResult(Result):
             if comparison.verdict == "insufficient evidence":
                 sentences.append(f"{name}: insufficient evidence. {comparison.note}".strip())
                 continue
-            sentences.append(f"{name}: {self._describe(comparison)} {self._judge_words(comparison)}")
+            sentences.append(
+                f"{name}: {self._describe(comparison)} {self._judge_words(comparison)}"
+            )
         return sentences
 
     def _describe(self, comparison: InferredComparison) -> str:
@@ -199,9 +204,9 @@ class InferredResult(Result):
         if self.audited:
             return [*sentences, _WITH_AUDIT]
         sentences += _ASSUMPTIONS
-        if counts.calibration is None:
+        if counts._calibration is None:
             return [*sentences, _AS_GIVEN]
-        number = int(counts.calibration.number.sum())
+        number = int(counts._calibration.number.sum())
         return [
             *sentences,
             f"The probabilities are corrected by {number:,} rows of a calibration sample, whose"
@@ -214,6 +219,8 @@ class InferredResult(Result):
         settings = self.settings
         counts = self.counts[0]
         sentences = self.about_groups()
+        if self.in_report:
+            sentences = sentences[:1]
         if settings.comparisons != "all":
             sentences.append(f"Reference: {self.comparisons[0].reference}.")
         sentences.append(
