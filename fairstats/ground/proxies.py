@@ -47,7 +47,7 @@ def read_probabilities(
             )
         columns = sensitive_columns(probabilities)
         if groups is not None:
-            columns = _in_order(columns, groups)
+            columns = _in_order(columns, groups, argument)
     if len(columns) < 2:
         raise InputError(argument, got=f"{len(columns)} columns", allowed=_ALLOWED, cure=_CURE)
     result = {}
@@ -58,10 +58,14 @@ def read_probabilities(
     return result
 
 
-def _in_order(columns: dict[str, Any], groups: Any) -> dict[str, Any]:
+def _in_order(columns: dict[str, Any], groups: Any, argument: str) -> dict[str, Any]:
     names = [label_text(group) for group in groups]
     same = sorted(names) == sorted(columns)
-    checks.check_that(same, "groups", names, f"the columns {checks.listed(list(columns))}")
+    if argument == ARGUMENT:
+        allowed = f"the columns {checks.listed(list(columns))}"
+        checks.check_that(same, "groups", names, allowed)
+    allowed = f"columns of probabilities of {checks.listed(names)}"
+    checks.check_that(same, argument, checks.listed(list(columns)), allowed)
     return {name: columns[name] for name in names}
 
 

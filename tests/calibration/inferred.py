@@ -57,7 +57,7 @@ class Law:
 @cache
 def truth_of(law: Law, contrast: str) -> float:
     """Difference or ratio of the rates of group 1 and group 0."""
-    p, group, is_case, success = law.draw(_PEOPLE, np.random.default_rng(20221))
+    p, group, is_case, _ = law.draw(_PEOPLE, np.random.default_rng(20221))
     rates = []
     for one in (1, 0):
         inside = (group == one) & is_case

@@ -23,6 +23,7 @@ from fairstats.ground.counts import ConfusionCounts, PairedCounts
 from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.groups import find_reference
 from fairstats.ground.tally import Tally, counts_or_rows
+from fairstats.methods.um.augmentation import NAME as AUGMENTED
 from fairstats.methods.um.augmentation import (
     IncompleteRows,
     counts_of,
@@ -371,9 +372,11 @@ def posterior_of(
             "stored": sampled.pi,
         }
         if not diagnostics.converged:
+            advice = "More tuning or a higher target_accept may help."
+            if diagnostics.sampler == AUGMENTED:
+                advice = "More draws may help (draws=)."
             warning_text = (
-                f"{diagnostics.sampler} did not converge: {diagnostics.words}. More tuning or a higher"
-                " target_accept may help."
+                f"{diagnostics.sampler} did not converge: {diagnostics.words}. {advice}"
             )
             caution(warning_text, DataWarning)
     result = UmPosterior(
