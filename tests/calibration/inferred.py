@@ -178,7 +178,7 @@ def _cells() -> Iterator[Cell]:
                     f"{metric}(sensitive_probabilities=), {bounds}",
                     f"{n:,} rows, {name} proxy, truth at the end",
                     partial(simulate, law=Law(shape, "end"), n=n, metric=metric),
-                    runs=2_000,
+                    runs=1_000,
                     claim="conservative",
                 )
     for n in (400, 2_000):
@@ -193,7 +193,7 @@ def _cells() -> Iterator[Cell]:
                 metric="demographic_parity_difference",
                 edge=False,
             ),
-            runs=2_000,
+            runs=1_000,
             claim="conservative",
         )
         yield Cell(
@@ -206,7 +206,7 @@ def _cells() -> Iterator[Cell]:
                 n=n,
                 metric="equal_opportunity_difference",
             ),
-            runs=2_000,
+            runs=1_000,
             claim="conservative",
         )
         yield Cell(
@@ -221,7 +221,7 @@ def _cells() -> Iterator[Cell]:
                 weighted=True,
                 edge=False,
             ),
-            runs=2_000,
+            runs=1_000,
         )
     yield Cell(
         "inferred",
@@ -272,7 +272,7 @@ def _cells() -> Iterator[Cell]:
                             audited=audited,
                             metric=metric,
                         ),
-                        runs=2_000,
+                        runs=1_000,
                         claim="conservative",
                     )
     for shape, name in (((0.3, 0.3), "fair"), ((0.05, 0.05), "good")):
@@ -293,7 +293,7 @@ def _cells() -> Iterator[Cell]:
                     lost=lost,
                     known=known,
                 ),
-                runs=400,
+                runs=300,
             )
 
 

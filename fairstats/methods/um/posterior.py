@@ -375,9 +375,7 @@ def posterior_of(
             advice = "More tuning or a higher target_accept may help."
             if diagnostics.sampler == AUGMENTED:
                 advice = "More draws may help (draws=)."
-            warning_text = (
-                f"{diagnostics.sampler} did not converge: {diagnostics.words}. {advice}"
-            )
+            warning_text = f"{diagnostics.sampler} did not converge: {diagnostics.words}. {advice}"
             caution(warning_text, DataWarning)
     result = UmPosterior(
         counts=counts,
