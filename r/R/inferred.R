@@ -521,3 +521,86 @@ crosscheck_inferred <- function(number, sums, products, n_groups, first, second,
   })
   as.list(do.call(rbind, found))
 }
+
+#' Draws of a posterior where groups are known by probabilities
+#'
+#' The confusion counts of every group, as [fs_um_draws()] has them, where groups are not recorded (or
+#' with errors), and labels or predictions of some rows are missing: such rows are completed within
+#' every draw (data augmentation). Cells are taken to depend on the group, not on the probabilities
+#' beside it, and to be missing at random given what is known of the row.
+#'
+#' @param data A data frame whose columns the other arguments name; or `NULL`, and they are vectors.
+#' @param y_true,y_pred Outcome and prediction, two values each, `NA` where not known.
+#' @param prior Dirichlet parameter of every cell.
+#' @param draws Number of draws, after 500 that are left out.
+#'
+#' @inheritParams fs_inferred
+#'
+#' @return What [fs_um_draws()] gives: a list of four matrices tp, fp, fn and tn with one row per draw
+#'   and one column per group, for [fs_um_metric()].
+#'
+#' @references McCartan, Fisher, Goldin, Ho, Imai (2024). Estimating racial disparities when race is not
+#'   observed. arXiv:2303.02580. Tanner, Wong (1987). The calculation of posterior distributions by
+#'   data augmentation. JASA 82, 528-540.
+#'
+#' @examples
+#' people <- read.csv(system.file("extdata", "people.csv", package = "fairstats"))
+#' people$prob_f <- ifelse(people$sex == "f", 0.8, 0.1)
+#' people$prob_m <- 1 - people$prob_f
+#' x <- fs_inferred_draws(people, "qualified", "hired", c(f = "prob_f", m = "prob_m"), draws = 200,
+#'   pos_label = list(y_true = "yes", y_pred = 1)
+#' )
+#' mean(fs_um_metric(x, "tpr", "difference", reference = 2))
+#' @export
+fs_inferred_draws <- function(
+    data = NULL, y_true, y_pred, sensitive_probabilities, sensitive_features = NULL, prior = 1, draws = 4000,
+    pos_label = 1, label_values = NULL, seed = 1) {
+  need_arguments()
+  numbers_in(draws, "draws", 100, 1e6, whole = TRUE)
+  numbers_in(prior, "prior", 0, 1e6, open = "low")
+  if (!is.null(data)) data <- checked_frame(data)
+  shares <- checked_shares(probability_columns(data, sensitive_probabilities), "sensitive_probabilities")
+  columns <- list(y_true = column_of(data, y_true, "y_true"), y_pred = column_of(data, y_pred, "y_pred"))
+  coded <- lapply(stats::setNames(nm = names(columns)), function(name) {
+    known <- !is.na(columns[[name]])
+    others <- lapply(columns[names(columns) != name], function(x) unique(label_text(x[!is.na(x)])))
+    code <- rep(NA_real_, length(known))
+    code[known] <- favorable_codes(columns[[name]][known], favorable_of(pos_label, name), name,
+      label_values_of(label_values, name), others)
+    code
+  })
+  if (length(unique(c(lengths(coded), nrow(shares)))) > 1L) {
+    stop_argument("y_true", paste(lengths(coded), collapse = " and "), "columns of one length")
+  }
+  if (!is.null(sensitive_features)) {
+    group <- match(label_text(column_of(data, sensitive_features, "sensitive_features")), colnames(shares))
+    known <- !is.na(group)
+    shares[known, ] <- diag(ncol(shares))[group[known], ]
+  }
+  with_seed(seed, augmented_draws(coded$y_true, coded$y_pred, shares, prior, draws))
+}
+
+# Cells in the order tp, fp, fn, tn; every place of a row is a pair of group and cell.
+augmented_draws <- function(y, p, shares, prior, draws) {
+  n_groups <- ncol(shares)
+  agrees <- function(known, value) is.na(known) | known == value
+  cells <- cbind(agrees(y, 1) & agrees(p, 1), agrees(y, 0) & agrees(p, 1), agrees(y, 1) & agrees(p, 0),
+    agrees(y, 0) & agrees(p, 0)) + 0
+  places <- do.call(cbind, lapply(seq_len(n_groups), function(g) shares[, g] * cells))
+  pi <- matrix(1 / 4, 4L, n_groups)
+  out <- stats::setNames(replicate(4L, matrix(0, draws, n_groups, dimnames = list(NULL, colnames(shares))),
+    simplify = FALSE), c("tp", "fp", "fn", "tn"))
+  sizes <- colSums(shares)
+  for (step in seq_len(draws + 500L)) {
+    weight <- places * rep(as.vector(pi), each = nrow(places))
+    below <- weight
+    for (k in seq_len(ncol(weight))[-1L]) below[, k] <- below[, k - 1L] + weight[, k]
+    u <- stats::runif(nrow(below)) * below[, ncol(below)]
+    chosen <- rowSums(u > below) + 1L
+    counts <- matrix(tabulate(chosen, 4L * n_groups), 4L)
+    pi <- matrix(stats::rgamma(length(counts), counts + prior), 4L)
+    pi <- pi / rep(colSums(pi), each = 4L)
+    if (step > 500L) for (k in 1:4) out[[k]][step - 500L, ] <- pi[k, ] * sizes
+  }
+  out
+}

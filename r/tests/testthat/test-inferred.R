@@ -78,3 +78,30 @@ test_that("several rates stand in one family, and what cannot be used is named",
   expect_s3_class(fs_inferred(data, y_pred = "hired", sensitive_probabilities = SHARES, missing = "drop"),
     "fairstats_table")
 })
+
+test_that("draws of known groups are those of the conjugate posterior, and unknown ones are completed", {
+  data <- inferred_people(400)
+  sure <- data.frame(f = as.numeric(data$sex == "f"), m = as.numeric(data$sex == "m"))
+  found <- fs_inferred_draws(y_true = data$able, y_pred = data$hired, sensitive_probabilities = sure, draws = 2000)
+  counts <- fs_um_draws(t(vapply(c("f", "m"), function(g) {
+    inside <- data$sex == g
+    c(tp = sum(inside & data$able == 1 & data$hired == 1), fp = sum(inside & data$able == 0 & data$hired == 1),
+      fn = sum(inside & data$able == 1 & data$hired == 0), tn = sum(inside & data$able == 0 & data$hired == 0))
+  }, numeric(4))), 20000)
+  for (metric in c("tpr", "selection_rate")) {
+    own <- fs_um_metric(found, metric, "difference", reference = 2)
+    plain <- fs_um_metric(counts, metric, "difference", reference = 2)
+    expect_lt(abs(mean(own) - mean(plain)), 6 * stats::sd(plain) / sqrt(2000))
+    expect_lt(abs(stats::sd(own) / stats::sd(plain) - 1), 0.08)
+  }
+  data$able[seq(1, 400, 7)] <- NA
+  known <- ifelse(seq_len(400) %% 2 == 0, data$sex, NA)
+  found <- fs_inferred_draws(data, "able", "hired", SHARES, draws = 500)
+  half <- fs_inferred_draws(y_true = data$able, y_pred = data$hired, sensitive_probabilities = data[SHARES],
+    sensitive_features = known, draws = 500)
+  gap <- function(x) fs_um_metric(x, "selection_rate", "difference", reference = 2)
+  truth <- mean(data$hired[data$sex == "f"]) - mean(data$hired[data$sex == "m"])
+  expect_lt(abs(mean(gap(found)) - truth), 4 * stats::sd(gap(found)))
+  expect_lt(stats::sd(gap(half)), stats::sd(gap(found)))
+  expect_error(fs_inferred_draws(data, "able", "hired", SHARES, draws = 5), "draws")
+})

@@ -193,3 +193,35 @@ def test_what_cannot_be_used_is_named(options: dict[str, object], argument: str)
     with pytest.raises(InputError) as raised:
         fs.um_posterior([0, 1, 0, 1], [0, 1, 1, 0], **given)
     assert argument in str(raised.value)
+
+
+@pytest.mark.r
+def test_r_draws_from_the_same_law() -> None:
+    from fairstats.ground import rsession
+
+    rng = np.random.default_rng(4)
+    p = rng.beta(0.4, 0.4, 150)
+    label = rng.integers(0, 2, 150).astype(float)
+    prediction = (rng.random(150) < 0.3 + 0.3 * (rng.random(150) < p)).astype(float)
+    label[::6] = np.nan
+    posterior = fs.um_posterior(
+        label,
+        prediction,
+        sensitive_probabilities={"f": p, "m": 1 - p},
+        reference="m",
+        draws=4_000,
+        rng=1,
+    )
+    theirs = rsession.call(
+        "fs_inferred_draws",
+        y_true=label,
+        y_pred=prediction,
+        sensitive_probabilities={"f": p, "m": 1 - p},
+        draws=3_000.0,
+    )
+    cells = np.stack([np.asarray(theirs[name]) for name in ("tp", "fp", "fn", "tn")], axis=-1)
+    ours = posterior.stored
+    shares = cells / cells.sum(axis=2, keepdims=True)
+    error = ours.std(axis=0) / np.sqrt(posterior.diagnostics.ess / 2)
+    assert np.abs(ours.mean(axis=0) - shares.mean(axis=0)).max() < 6 * error.max()
+    assert ours.std(axis=0) == pytest.approx(shares.std(axis=0), rel=0.15)
