@@ -10,6 +10,8 @@ from fairstats.plots.picture import LIMIT, NEUTRAL, Mark, Picture, mark
 
 #: No axis of ratios reaches further from 1 than this factor.
 _FARTHEST = 16.0
+#: Half the height of the bar of what is possible.
+_HALF_HEIGHT = 0.08
 
 
 def inferred_picture(result: Any) -> Picture:
@@ -49,8 +51,9 @@ def _marks(result: Any) -> Iterator[Mark]:
         if not comparison.n_audited and not math.isnan(comparison.set_low):
             start = min(max(comparison.set_low, least), greatest)
             end = max(min(comparison.set_high, greatest), least)
-            for height in (place - 0.05, place, place + 0.05):
-                yield mark("span", start, height, 0, low=[end])
+            bottom = place - _HALF_HEIGHT
+            top = place + _HALF_HEIGHT
+            yield mark("area", [start, end, end, start], [bottom, bottom, top, top], 0)
         if math.isfinite(comparison.estimate):
             yield mark("dots", min(max(comparison.estimate, least), greatest), place, 1)
 

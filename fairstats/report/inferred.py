@@ -8,7 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from fairstats.ground.checks import check_different, check_that, column_name, column_names
+from fairstats.ground.checks import (
+    check_choice,
+    check_different,
+    check_that,
+    column_name,
+    column_names,
+)
 from fairstats.ground.counts import CellCounts, ConfusionCounts, SelectionCounts
 from fairstats.ground.encoding import as_frame_columns
 from fairstats.ground.errors import InputError
@@ -112,6 +118,7 @@ def audit_inferred(table: Any, asked: InferredAudit) -> tuple[list[Section], lis
         (asked.attribute,),
         sensitive_probabilities=dict(asked.probabilities),
     )
+    check_choice("missing", asked.settings.missing, ("raise", "drop"))
     arguments = _arguments(table, asked)
     needs = []
     if asked.y_true is not None:

@@ -24,6 +24,7 @@
 #'
 #' @return A data frame of class `fairstats_table`, one row per group and rate: `estimate` (weighted,
 #'   or without bias where some rows have a true group), `set_low` and `set_high` (what is possible),
+#'   `set_ci_low` and `set_ci_high` (an interval of both ends),
 #'   `ci_low` and `ci_high` (of the true value), `weighted`, `regression` (ecological regression),
 #'   `pvalue`, `verdict`.
 #'
@@ -443,12 +444,17 @@ inferred_pair <- function(sums, pair, contrast, level, limit, calibration = NULL
   two_sided <- stats::qnorm((1 + level) / 2)
   decided <- inferred_decision(ends[[1L]], ends[[2L]], critical, contrast, level, limit, df)
   if (!enough) decided[] <- NaN
+  # with an audit sample, and without evidence, the range has no interval of its own
+  set_end <- function(end, critical) {
+    if (is.null(true_sums) && enough) one_end(end, critical, contrast) else NaN
+  }
   regression <- regression_rates(sums)[pair]
   error_of <- function(x) if (contrast == "ratio") exp(x[["value"]]) * x[["error"]] else x[["error"]]
   data.frame(estimate = back(own[["value"]]), std_error = error_of(own), ci_low = decided[["low"]],
     ci_high = decided[["high"]], statistic = decided[["statistic"]], pvalue = decided[["pvalue"]],
     n = round(expected[[pair[1L]]]), n_reference = round(expected[[pair[2L]]]), rate = own_rates[1L],
     rate_reference = own_rates[2L], set_low = back(low[["value"]]), set_high = back(high[["value"]]),
+    set_ci_low = set_end(low, -two_sided), set_ci_high = set_end(high, two_sided),
     weighted = back(weighted[["value"]]), weighted_low = one_end(weighted, -two_sided, contrast),
     weighted_high = one_end(weighted, two_sided, contrast),
     regression = if (contrast == "ratio") regression[1L] / regression[2L] else regression[1L] - regression[2L],

@@ -19,6 +19,7 @@ _LINES = (
     Line("standard error", "std_error"),
     Line("smallest possible value", "set_low"),
     Line("largest possible value", "set_high"),
+    *ends("interval of all that is possible", "set_interval", "set_ci_"),
     Line("weighted estimate", "weighted"),
     *ends("weighted interval", "weighted_interval", "weighted_"),
     Line("regression on the probabilities", "regression"),

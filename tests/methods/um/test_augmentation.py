@@ -217,7 +217,7 @@ def test_r_draws_from_the_same_law() -> None:
         y_true=label,
         y_pred=prediction,
         sensitive_probabilities={"f": p, "m": 1 - p},
-        draws=3_000.0,
+        draws=1_500.0,
     )
     cells = np.stack([np.asarray(theirs[name]) for name in ("tp", "fp", "fn", "tn")], axis=-1)
     ours = posterior.stored

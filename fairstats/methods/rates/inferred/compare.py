@@ -82,6 +82,7 @@ def run_inferred(metric: Metric, arguments: RateArguments) -> InferredResult:
     checks.check_that(
         not is_rule, "reference", arguments.reference, f"a group, or the largest, with {ARGUMENT}="
     )
+    checks.check_choice("missing", arguments.missing, ("raise", "drop"))
     rates = rates_that_can_be_inferred(metric)
     settings = replace(
         make_settings(metric.contrast, arguments, any_margin=False), method=BOUNDS_METHOD
@@ -186,6 +187,11 @@ def _compare_pair(
     lacking = _what_lacks(counts, pair)
     if lacking:
         return replace(comparison, note=lacking), Evidence()
+    # each end alone at half the error
+    two_sided = normal_quantile((1 + settings.confidence_level) / 2)
+    level = settings.confidence_level
+    of_set = _interval(told.low, told.high, two_sided, contrast, level, BOUNDS_METHOD)
+    comparison = replace(comparison, set_interval=of_set)
     width = _distance(told.low, told.high)
     critical = imbens_manski(width, settings.confidence_level, n=int(table.n))
     return _decide(comparison, told.low, told.high, critical, contrast, settings)

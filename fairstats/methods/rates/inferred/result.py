@@ -42,6 +42,8 @@ class InferredComparison(Comparison):
     ----------
     set_low, set_high : float
         The values that are possible given the probabilities; NaN where the rates do not allow one.
+    set_interval : Interval
+        Of all that is possible: both ends lie within, with the confidence level.
     weighted : float
         Weighted by the probabilities: right where, among people of equal probabilities, outcomes do
         not differ between groups.
@@ -63,6 +65,8 @@ class InferredComparison(Comparison):
         "rate_reference",
         "set_low",
         "set_high",
+        "set_ci_low=set_interval.low",
+        "set_ci_high=set_interval.high",
         "weighted",
         "weighted_ci_low=weighted_interval.low",
         "weighted_ci_high=weighted_interval.high",
@@ -75,6 +79,7 @@ class InferredComparison(Comparison):
 
     set_low: float = math.nan
     set_high: float = math.nan
+    set_interval: Interval = _NONE
     weighted: float = math.nan
     weighted_interval: Interval = _NONE
     regression: float = math.nan

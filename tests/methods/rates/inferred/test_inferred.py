@@ -207,6 +207,9 @@ def test_bounds_hold_the_weighted_and_the_true_value_whatever_the_halves_are() -
             assert comparison.set_low <= comparison.weighted <= comparison.set_high
             low, high = comparison.confidence_interval
             assert low <= comparison.set_low < comparison.set_high <= high
+            both = comparison.set_interval
+            assert both.low <= low
+            assert both.high >= high
 
 
 def test_the_interval_has_the_critical_value_of_imbens_and_manski() -> None:
@@ -485,6 +488,7 @@ BOTH = {"f": HALF, "m": HALF}
         ({"sensitive_probabilities": BOTH, "cluster": HIRED}, "cluster"),
         ({"sensitive_probabilities": BOTH, "strata": HIRED}, "strata"),
         ({"sensitive_probabilities": BOTH, "method": "log"}, "method"),
+        ({"sensitive_probabilities": BOTH, "missing": "group"}, "missing"),
         ({"sensitive_probabilities": BOTH, "alternative": "less"}, "alternative"),
         ({"sensitive_probabilities": BOTH, "reference": "x"}, "reference"),
         ({"sensitive_probabilities": BOTH, "reference": "highest"}, "reference"),
