@@ -25,6 +25,9 @@ from fairstats.methods.rates.abroca import AbrocaResult as AbrocaResult
 from fairstats.methods.rates.employment.result import AdverseImpact as AdverseImpact
 from fairstats.methods.rates.extremes import ExtremeDifferenceResult as ExtremeDifferenceResult
 from fairstats.methods.rates.extremes import ExtremeRatioResult as ExtremeRatioResult
+from fairstats.methods.rates.inferred.reading import InferredCounts as InferredCounts
+from fairstats.methods.rates.inferred.result import InferredComparison as InferredComparison
+from fairstats.methods.rates.inferred.result import InferredResult as InferredResult
 from fairstats.methods.rates.maxima import MaximumResult as MaximumResult
 from fairstats.methods.rates.models.result import AmplificationResult as AmplificationResult
 from fairstats.methods.rates.models.result import ModelComparison as ModelComparison

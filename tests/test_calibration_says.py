@@ -45,6 +45,14 @@ def _differences(k0: int, n0: int, k1: int, n1: int, **options: Any) -> list[str
     return fs.demographic_parity_difference(counts=counts, reference="large", **options).notes()
 
 
+def _inferred() -> list[str]:
+    """Notes of a result whose probabilities nobody checked."""
+    shares = np.tile([0.98, 0.02], 200)
+    hired = np.tile([1, 0, 0, 1], 100)
+    told = {"a": shares, "b": 1 - shares}
+    return fs.disparate_impact(hired, sensitive_probabilities=told, rng=1).notes()
+
+
 def _weighted(function: Any, option: str) -> list[str]:
     """Fourteen of 60 rows of the small group are selected, with weights of CV 1.5, or eight
     clusters beside 300.
@@ -294,6 +302,15 @@ SAID = (
         "hold at every look",
     ),
     Said("subgroups", r"subgroups", "", fs.subgroups, "holds under any dependence"),
+    Said(
+        "inferred",
+        r"\(sensitive_probabilities=",
+        "",
+        fs.disparate_impact,
+        "sharp",
+        _inferred,
+        "takes the probabilities to be right",
+    ),
     Said("evt", r"exponentiality_test\(max_looks", "", EVT.exponentiality_test, "conservative"),
     Said(
         "evt",

@@ -27,6 +27,7 @@ from fairstats.ground.errors import (
 from fairstats.ground.outputs import Outputs
 from fairstats.ground.reading.places import STANDARD
 from fairstats.ground.reading.record import record_of
+from fairstats.ground.reading.roles import Roles
 from fairstats.ground.reading.table import held_input, read_roles
 from fairstats.ground.serialise import decode, parse_json, read_json
 from fairstats.ground.tally import Tally, tally
@@ -147,13 +148,28 @@ def root(
     """Inference-grade algorithmic fairness: every figure with an interval and a test."""
 
 
-@command("audit", "file", "rows", "numbers", "audit", "mitigation", "reading", "engine", "delivery")
+@command(
+    "audit",
+    "file",
+    "rows",
+    "numbers",
+    "audit",
+    "inferred",
+    "mitigation",
+    "reading",
+    "engine",
+    "delivery",
+)
 def audit_command(file: Path, **given: Any) -> None:
     """Audit the predictions in a table, or a tally of it, for differences between groups."""
     from fairstats.report.audit import audit
 
-    delivery = delivery_of(given, [file, given["mitigation"]])
-    frame, plain_options = _audit_arguments(file, given)
+    delivery = delivery_of(given, [file, given["mitigation"], given["calibration_sample"]])
+    if given["sensitive_probabilities"]:
+        frame, plain_options = _inferred_arguments(file, given)
+    else:
+        refuse_sample_alone(given)
+        frame, plain_options = _audit_arguments(file, given)
     if plain_options["mitigation"] is not None:
         expected_words = (
             "the JSON of what MaddMitigator.evaluate returned: json.dump(effect.to_dict(), file)"
@@ -180,6 +196,55 @@ def _audit_arguments(file: Path | None, given: dict[str, Any]) -> tuple[Any, dic
         "sensitive_features": groups or None,
         "counterfactual_score": counterfactual_columns or None,
     }
+
+
+def _inferred_arguments(file: Path, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """What `audit` reads of rows whose groups are inferred, and its keyword arguments."""
+    probabilities = options.by_key(given.pop("sensitive_probabilities"), "--probability")
+    groups = given.pop("group") or []
+    if len(groups) > 1:
+        raise typer.BadParameter(
+            "one column of true groups beside --probability", param_hint="--group"
+        )
+    sample_file = given.pop("calibration_sample")
+    if sample_file is not None and not groups:
+        raise typer.BadParameter(
+            "needs --group, the column of the true groups in it", param_hint="--calibration"
+        )
+    for name in ("y_pred", "score"):
+        given[name] = options.by_model(given[name], f"--{name.replace('_', '-')}")
+        if isinstance(given[name], Mapping):
+            raise typer.BadParameter(
+                "one model where groups are inferred", param_hint=f"--{name.replace('_', '-')}"
+            )
+    asked_reading = options.reading_options(given)
+    given.pop("engine")
+    numbers = tuple(probabilities.values())
+    roles = options.roles_of("rows", given, [] if sample_file is not None else groups, numbers)
+    frame, _ = options.read_rows(file, held_input(file), roles, asked_reading)
+    sample = None
+    if sample_file is not None:
+        known, _ = options.read_rows(sample_file, None, Roles.of(groups, numbers), asked_reading)
+        columns = {group: known[name] for group, name in probabilities.items()}
+        sample = (known[groups[0]], columns)
+    given["pos_label"] = options.pos_labels(given["pos_label"], given.pop("pos_label_pred"))
+    given["label_values"] = options.label_values(given["label_values"])
+    given["features"] = tuple(given["features"] or ())
+    given["reference"] = options.reference_of(given["reference"], groups)
+    true_groups = groups[0] if groups and sample is None else None
+    return frame, options.plain_values(given) | {
+        "counterfactual_score": given["counterfactual_score"] or None,
+        "sensitive_probabilities": probabilities,
+        "sensitive_features": true_groups,
+        "calibration_sample": sample,
+    }
+
+
+def refuse_sample_alone(given: dict[str, Any]) -> None:
+    """Raise where a calibration sample comes without probabilities; neither stays."""
+    if given.pop("calibration_sample") is not None:
+        raise typer.BadParameter("goes with --probability", param_hint="--calibration")
+    given.pop("sensitive_probabilities")
 
 
 def _read_arguments(file: Path | None, given_options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:

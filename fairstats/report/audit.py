@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fairstats.ground.checks import as_generator, check_flag, check_that, check_type
+from fairstats.ground.checks import as_generator, check_flag, check_that, check_type, column_name
 from fairstats.ground.errors import DataWarning, FairstatsWarning, caution
 from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.multiplicity import adjust_pvalues
@@ -29,6 +29,15 @@ from fairstats.report.contents import Section, Statement, compares
 from fairstats.report.format import installed_versions
 from fairstats.report.hidden import attach_subgroups, find_subgroups, with_subgroup_columns
 from fairstats.report.impact import IMPACT_STATEMENTS, impact_inputs
+from fairstats.report.inferred import (
+    INFERRED_STATEMENTS,
+    InferredAudit,
+    audit_inferred,
+    columns_of_probabilities,
+    inferred_notes,
+    read_inferred,
+    refuse_beside,
+)
 from fairstats.report.inputs import (
     AuditInput,
     AuditSettings,
@@ -124,6 +133,8 @@ def audit(
     title: str | None = None,
     mitigation: MitigationResult | None = None,
     engine: Literal["auto", "rows", "duckdb", "polars", "spark"] = "auto",
+    sensitive_probabilities: Mapping[str, str] | Sequence[str] | None = None,
+    calibration_sample: Any = None,
 ) -> AuditReport:
     """Audit predictions for differences between groups: every method that the columns allow.
 
@@ -217,6 +228,14 @@ def audit(
     engine : {"auto", "rows", "duckdb", "polars", "spark"}, default "auto"
         What counts: see `tally`. "rows" loads a lazy table, for what needs single rows (MADD and
         ECD of clusters).
+    sensitive_probabilities : mapping or sequence of str, optional
+        Where nobody recorded the groups: columns with the probabilities of the groups by any proxy,
+        ``{"f": "prob_f", "m": "prob_m"}``. The report, which says so at its head, then has the
+        rates that can be inferred, with bounds, as in `disparate_impact`, and the posterior of
+        `um_posterior`. `sensitive_features` may name one column of true groups, missing where they
+        are not known.
+    calibration_sample : (groups, probabilities), optional
+        As in `disparate_impact`.
 
     Returns
     -------
@@ -248,6 +267,47 @@ def audit(
         return _of_impact(frame, title)
     if isinstance(frame, MonitorResult):
         return _of_monitor(frame, title)
+    if sensitive_probabilities is not None:
+        refuse_beside(
+            {
+                "score": score,
+                "sample_weight": sample_weight,
+                "cluster": cluster,
+                "strata": strata,
+                "outcome": outcome,
+                "predicted": predicted,
+                "features": features,
+                "counterfactual_score": counterfactual_score,
+                "method": method,
+                "simultaneous": simultaneous,
+                "mitigation": mitigation,
+                "subgroups": subgroups,
+            }
+        )
+        check_outcomes(y_true, y_pred)
+        generator, seed = as_generator(rng)
+        asked = InferredAudit(
+            y_true=column_name("y_true", y_true),
+            y_pred=column_name("y_pred", y_pred),
+            probabilities=columns_of_probabilities(sensitive_probabilities),
+            true_groups=column_name("sensitive_features", sensitive_features),
+            reference=reference,
+            pos_label=pos_label,
+            label_values=label_values,
+            calibration_sample=calibration_sample,
+            settings=AuditSettings(
+                confidence_level=confidence_level,
+                threshold=threshold,
+                margin=margin,
+                comparisons=comparisons,
+                adjust=adjust,
+                family=family,
+                missing=missing,
+                evaluated_on=evaluated_on,
+                seed=int(generator.integers(1 << 31)) if seed is None else seed,
+            ),
+        )
+        return _of_inferred(frame, asked, title)
     roles_of_columns = {"y_true": y_true, "y_pred": y_pred, "score": score}
     roles_of_columns |= {"sample_weight": sample_weight, "cluster": cluster, "strata": strata}
     roles_of_columns |= {"outcome": outcome, "predicted": predicted}
@@ -356,6 +416,38 @@ def _of_monitor(watched: MonitorResult, title: str | None) -> AuditReport:
         if statement.title in MONITOR_STATEMENTS:
             kept.append(statement)
     return replace(report, statements=tuple(kept))
+
+
+def _of_inferred(frame: Any, asked: InferredAudit, title: str | None) -> AuditReport:
+    """The report of rows whose groups are inferred, which says so at its head."""
+    table, read = read_inferred(frame, asked)
+    with statements.collected_warnings() as warned_texts:
+        sections, inputs = audit_inferred(table, asked)
+    what = asked.y_pred or asked.y_true
+    title = title or f"Fairness of {what} by {asked.attribute}: groups inferred"
+    report = assemble(sections, inputs, title)
+    kept = []
+    for statement in report.statements:
+        if statement.title in INFERRED_STATEMENTS:
+            kept.append(statement)
+    inferred = Statement("Groups", " ".join(inferred_notes(sections)))
+    notes = {
+        note
+        for section in sections
+        for rows in section.rows
+        for _, note in statements.row_notes(rows)
+    }
+    unsaid = []
+    for text in dict.fromkeys(warned_texts):
+        if not any(note in text for note in notes):
+            unsaid.append(text)
+    report = replace(
+        report,
+        statements=(inferred, *kept),
+        notes=(*record_of(read).notes, *unsaid, *report.notes),
+    )
+    statements.warn_once(report)
+    return report
 
 
 def _with_mitigation(inputs: list[AuditInput], given: Any) -> list[AuditInput]:

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from fairstats.ground.registry import RATES, Rate
+from fairstats.methods.rates.inferred.result import InferredResult
 from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.monitoring import MonitorResult
 from fairstats.methods.rates.result import ComparisonResult
@@ -246,9 +247,10 @@ def _fact_of_row(section: AuditedSection, result: Any, row: Mapping[str, Any]) -
     if isinstance(result, MaximumResult) and result.components:
         # of the only difference that is known, whatever others were sought
         return section.attributes, same_question(RATES[result.components[0].rate]), pair
-    if isinstance(result, ComparisonResult) and len(rates) == 1 and rates[0] in RATES:
+    compares_rates = isinstance(result, (ComparisonResult, InferredResult))
+    if compares_rates and len(rates) == 1 and rates[0] in RATES:
         return section.attributes, same_question(RATES[rates[0]]), pair
-    if isinstance(result, ComparisonResult) and rates and row["metric"] in RATES:
+    if compares_rates and rates and row["metric"] in RATES:
         return section.attributes, same_question(RATES[row["metric"]]), pair
     other = tuple(str(row.get(name) or "") for name in ("model", "baseline", "step"))
     return section.attributes, row["metric"], other, pair

@@ -17,6 +17,7 @@ from fairstats.ground.serialise import serialisable
 from fairstats.ground.verdict import VERDICTS
 from fairstats.methods.madd.mitigation import MitigationResult
 from fairstats.methods.madd.result import MaddResult
+from fairstats.methods.rates.inferred.result import lead_of_inferred
 from fairstats.methods.rates.models.result import ModelComparison
 from fairstats.methods.rates.monitoring import MonitorResult
 from fairstats.methods.rates.result import ComparisonResult
@@ -226,8 +227,11 @@ def headline(report: Contents) -> str:
         f"{beginning}, with {error_words} of {100 * alpha:.3g}% {family};"
         f" {', '.join(other_verdicts)}.{sentence_alone}"
     )
+    inferred = lead_of_inferred(report.results)
     return " ".join(
-        filter(None, (text, claimed, within_strata(report.results), *labels_beside(report)))
+        filter(
+            None, (inferred, text, claimed, within_strata(report.results), *labels_beside(report))
+        )
     )
 
 

@@ -117,7 +117,8 @@ class AuditColumns:
     may occur, where they were declared; `strata`: of a confounder; `outcome`, `predicted`: an
     outcome that is a number, and its prediction; `score_range`: scale of the scores, its worse end
     first; `subgroups`: columns whose crossings are compared with the rest; `subgroup_cuts`: those
-    of them that are numbers, and are cut.
+    of them that are numbers, and are cut; `sensitive_probabilities`: group → column of its
+    probabilities, where groups are inferred.
     """
 
     y_true: str | None
@@ -139,6 +140,7 @@ class AuditColumns:
     score_range: tuple[float, float] = (0.0, 1.0)
     subgroups: tuple[str, ...] = ()
     subgroup_cuts: tuple[str, ...] = ()
+    sensitive_probabilities: dict[str, str] = field(default_factory=dict)
 
     @property
     def number_roles(self) -> dict[str, str]:
@@ -232,6 +234,7 @@ def columns_of_frame(
         counterfactual_scores=_counterfactual_columns(counterfactual_score, names, roles["score"]),
         label_values=_label_values(label_values, roles),
         score_range=check_score_range(score_range),
+        sensitive_probabilities={},
     )
 
 

@@ -60,8 +60,11 @@ ADVERSE_IMPACT = Question(
 #: Of files that are watched; a monitor answers it, and no audit.
 EVERY_LOOK = Question("monitor", "Every look: since when a violation is shown", WHEN)
 
+#: Of rows whose groups nobody recorded, in place of the rates.
+INFERRED = Question("inferred", "Groups inferred: rates from probabilities of the groups")
+
 #: What an audit asks of every set of sensitive attributes.
 AUDITED = (RATES, NUMBERS, MODELS, SCORES, MITIGATION, SETS, POSTERIORS, EXTREMES, SUBGROUPS)
-QUESTIONS = (*AUDITED, ADVERSE_IMPACT, EVERY_LOOK)
+QUESTIONS = (*AUDITED, ADVERSE_IMPACT, EVERY_LOOK, INFERRED)
 #: Of these there is no section where nothing was asked.
 ONLY_WHERE_ASKED = frozenset((SUBGROUPS,))

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 #: Key → paper; the registry's metrics may cite papers in full.
 REFERENCES: dict[str, str] = {
+    "angelopoulos": (
+        "Angelopoulos, A. N., Bates, S., Fannjiang, C., Jordan, M. I. and Zrnic, T. "
+        "(2023). Prediction-powered inference. Science 382, 669–674."
+    ),
     "athey": (
         "Athey, S. and Imbens, G. (2016). Recursive partitioning for heterogeneous causal effects. "
         "PNAS 113, 7353–7360."
@@ -52,6 +56,11 @@ REFERENCES: dict[str, str] = {
         "non-zero lower bound for comparative studies. Statistics in Medicine 17, "
         "1403–1413."
     ),
+    "chen": (
+        "Chen, J., Kallus, N., Mao, X., Svacha, G. and Udell, M. (2019). Fairness "
+        "under unawareness: assessing disparity when protected class is unobserved. "
+        "FAT* 2019, 339–348."
+    ),
     "chouldechova": (
         "Chouldechova, A. (2017). Fair prediction with disparate impact. Big Data 5, 153–163."
     ),
@@ -94,6 +103,15 @@ REFERENCES: dict[str, str] = {
     "imbens": (
         "Imbens, G. W. and Manski, C. F. (2004). Confidence intervals for partially "
         "identified parameters. Econometrica 72, 1845–1857."
+    ),
+    "ji": (
+        "Ji, W., Lei, L. and Spector, A. (2023). Model-agnostic covariate-assisted "
+        "inference on partially identified causal effects. arXiv:2310.08115."
+    ),
+    "kallus": (
+        "Kallus, N., Mao, X. and Zhou, A. (2022). Assessing algorithmic fairness with "
+        "unobserved protected class using data combination. Management Science 68, "
+        "1959–1981."
     ),
     "katz": (
         "Katz, D., Baptista, J., Azen, S. P. and Pike, M. C. (1978). Obtaining "
@@ -142,6 +160,10 @@ REFERENCES: dict[str, str] = {
     "robbins": (
         "Robbins, H. (1970). Statistical methods related to the law of the iterated "
         "logarithm. Annals of Mathematical Statistics 41, 1397–1409."
+    ),
+    "sarndal": (
+        "Särndal, C.-E., Swensson, B. and Wretman, J. (1992). Model Assisted Survey "
+        "Sampling. Springer: chapter 9, two-phase sampling."
     ),
     "schuirmann": (
         "Schuirmann, D. J. (1987). A comparison of the two one-sided tests procedure "

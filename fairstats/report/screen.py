@@ -19,6 +19,7 @@ from fairstats.ground.outcomes import words_of_labels
 from fairstats.ground.reading.text import MISSING_TOKENS, number_of
 from fairstats.ground.registry import RATES
 from fairstats.methods.rates.employment.result import AdverseImpact
+from fairstats.methods.rates.inferred.result import lead_of_inferred, sentences_of_inferred
 from fairstats.methods.rates.monitoring import MonitorResult
 from fairstats.methods.rates.numbers.means import TITLES as TITLES_OF_NUMBERS
 from fairstats.methods.rates.planning import growth_for_difference, growth_for_ratio
@@ -242,6 +243,9 @@ class _Planned:
 
 def _lead_of_audit(report: Contents) -> str:
     """How many differences are real, and how many verdicts hold, over everything that was tested."""
+    inferred = lead_of_inferred(report.results)
+    if inferred:
+        return inferred
     tested = report._answers_by_fact()
     if not tested:
         return "Nothing was compared."
@@ -302,6 +306,18 @@ def _are(number_of_things: int) -> str:
 
 
 def _find(report: Contents, view: SetView, planned: _Planned) -> Finding:
+    inferred = sentences_of_inferred(view.results)
+    if inferred:
+        return Finding(
+            attribute=view.name,
+            crossed=view.crossed,
+            sentences=tuple(inferred),
+            strata="",
+            also=(),
+            others="",
+            drawn=None,
+            verdicts=view.verdicts,
+        )
     charts = view.charts
     if not charts:
         charts = charts_of_impact(report, view)

@@ -91,6 +91,7 @@ def calls() -> dict[str, Call]:
     rng = np.random.default_rng(1)
     y, p, q = (rng.integers(0, 2, N).tolist() for _ in range(3))
     g = (["a", "b", "a", "b", "b", "c"] * N)[:N]
+    shares = np.linspace(0.1, 0.9, N)
     h = (["u", "v"] * N)[:N]
     s = rng.random(N).round(3).tolist()
     w = rng.integers(1, 4, N).astype(float).tolist()
@@ -268,7 +269,32 @@ def calls() -> dict[str, Call]:
             weight=0.3,
         ),
         # ------------------------------------------------ rates
-        "disparate_impact": Call("rates", fs.disparate_impact, ratio),
+        "disparate_impact": Call(
+            "rates",
+            fs.disparate_impact,
+            {**ratio, "sensitive_probabilities": None, "calibration_sample": None},
+        ),
+        "demographic_parity_difference.inferred": Call(
+            "rates",
+            fs.demographic_parity_difference,
+            {
+                "y_true": y,
+                "y_pred": p,
+                "sensitive_features": None,
+                "sensitive_probabilities": {"a": shares, "b": 1 - shares},
+                "calibration_sample": None,
+                "reference": None,
+                "comparisons": "reference",
+                "margin": 0.1,
+                "confidence_level": 0.95,
+                "adjust": "holm",
+                "pos_label": None,
+                "label_values": None,
+                "missing": "raise",
+                "groups": None,
+                "rng": 1,
+            },
+        ),
         "subgroups": Call(
             "rates",
             fs.subgroups,
@@ -686,6 +712,7 @@ def calls() -> dict[str, Call]:
                 "label_values": None,
                 "missing": "raise",
                 "groups": None,
+                "sensitive_probabilities": None,
                 **um,
             },
         ),

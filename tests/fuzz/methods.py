@@ -406,6 +406,7 @@ ARGUMENTS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "MonitorResult.drift_sentences": _same(n_before=1, n_after=1),
     "MonitorResult.plot": _same(ax=None),
     "SubgroupResult.plot": _same(ax=None),
+    "InferredResult.plot": _same(ax=None),
     # ------------------------------------------------ madd
     "MaddCurve.plot": _same(ax=None, stable=None),
     "MaddResult.__getitem__": _first_group,

@@ -190,6 +190,14 @@ def of_subgroups() -> list[Result]:
     ]
 
 
+def of_inferred_groups() -> list[Result]:
+    shares = np.tile([0.9, 0.1, 0.7, 0.2], 60)
+    hired = np.tile([1, 0, 0, 1], 60)
+    return [
+        fs.disparate_impact(hired, sensitive_probabilities={LONG: shares, "m": 1 - shares}, rng=1)
+    ]
+
+
 def check_print(found: list[Result]) -> set[str]:
     """Names of the classes, after every result was printed."""
     for result in found:
@@ -215,6 +223,7 @@ def test_every_class_of_result_prints_in_100_columns() -> None:
         of_a_monitor,
         of_numbers,
         of_subgroups,
+        of_inferred_groups,
     )
     seen = check_print([*(result for make in made for result in make()), impact, *of_strata()])
     for name in CASES:

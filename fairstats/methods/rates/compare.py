@@ -39,6 +39,7 @@ from fairstats.methods.rates.extremes import (
     check_extreme,
     extreme_of_rates,
 )
+from fairstats.methods.rates.inferred.compare import is_inferred, run_inferred
 from fairstats.methods.rates.limits import KnownLimits
 from fairstats.methods.rates.maxima import MaximumResult, largest_gap
 from fairstats.methods.rates.overall import Everybody, ExactPairOfAll, check_overall
@@ -84,6 +85,9 @@ def run(name: str, arguments: RateArguments) -> _Result:  # type: ignore[type-va
     """
     aggs = (None, "max", "mean") if len(METRICS[name].rates) > 1 else (None, "max")
     check_choice("agg", arguments.agg, aggs)
+    if is_inferred(arguments):
+        inferred: Any = run_inferred(METRICS[name], arguments)
+        return inferred  # type: ignore[no-any-return]
     count_table, strata = count_tables(arguments, METRICS[name].needs)
     if arguments.agg == "max":
         name = name.removesuffix(ENDINGS["difference"]) + ENDINGS["gap"]

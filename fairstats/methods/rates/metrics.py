@@ -20,6 +20,8 @@ from fairstats.methods.rates.compare import (
 )
 from fairstats.methods.rates.estimates import estimate_smooth
 from fairstats.methods.rates.extremes import ExtremeDifferenceResult
+from fairstats.methods.rates.inferred.compare import is_inferred, run_inferred
+from fairstats.methods.rates.inferred.result import InferredResult
 from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.numbers.bootstrap import (
     compare_called_metric,
@@ -59,7 +61,9 @@ def disparate_impact(
     n_resamples: int = 9_999,
     rng: Any = None,
     planned: int | None = None,
-) -> RatioResult:
+    sensitive_probabilities: Any = None,
+    calibration_sample: Any = None,
+) -> RatioResult | InferredResult:
     """Disparate impact: the ratio of selection rates P(ŷ=1 | S=s) / P(ŷ=1 | S=reference).
 
     The ratio T_n of Besse et al. (2018), section 3, with interval, tests against the four-fifths
@@ -156,10 +160,19 @@ def disparate_impact(
         5 failures of both groups. ``"anytime-exact"`` needs no plan and no least number: it holds
         for counts alone in any order of arrival, and is wider. Independent rows; a reference by
         name where there are more than two groups.
+    sensitive_probabilities : data frame, mapping or array (n, G), optional
+        Probabilities of the groups by any proxy, a column each, where nobody recorded the group:
+        the result is then an `InferredResult` with the weighted estimate [Chen et al. 2019], sharp
+        bounds [Kallus, Mao, Zhou 2022], limits around these and the verdict that they allow. Rows
+        of equal weight, two-sided. `sensitive_features`, missing in most rows, then says the true
+        group of rows drawn at random: an audit sample, from which the estimate has no bias.
+    calibration_sample : (groups, probabilities), optional
+        True groups of other people and their probabilities by the same proxy: they correct it, and
+        the limits count their error.
 
     Returns
     -------
-    RatioResult
+    RatioResult, or InferredResult
         `estimate`, `confidence_interval`, `pvalue`, `verdict`, `tests()`, `to_frame()`, `plot()`.
 
     Raises
@@ -220,6 +233,8 @@ def disparate_impact(
             n_resamples=n_resamples,
             rng=rng,
             planned=planned,
+            sensitive_probabilities=sensitive_probabilities,
+            calibration_sample=calibration_sample,
         ),
     )
 
@@ -250,7 +265,9 @@ def conditional_accuracy(
     n_resamples: int = 9_999,
     rng: Any = None,
     planned: int | None = None,
-) -> RatioResult:
+    sensitive_probabilities: Any = None,
+    calibration_sample: Any = None,
+) -> RatioResult | InferredResult:
     """Conditional procedure accuracy.
 
     Ratio of P(ŷ=label | Y=label, S=s) between groups (the TPR or TNR ratio).
@@ -347,10 +364,19 @@ def conditional_accuracy(
         5 failures of both groups. ``"anytime-exact"`` needs no plan and no least number: it holds
         for counts alone in any order of arrival, and is wider. Independent rows; a reference by
         name where there are more than two groups.
+    sensitive_probabilities : data frame, mapping or array (n, G), optional
+        Probabilities of the groups by any proxy, a column each, where nobody recorded the group:
+        the result is then an `InferredResult` with the weighted estimate [Chen et al. 2019], sharp
+        bounds [Kallus, Mao, Zhou 2022], limits around these and the verdict that they allow. Rows
+        of equal weight, two-sided. `sensitive_features`, missing in most rows, then says the true
+        group of rows drawn at random: an audit sample, from which the estimate has no bias.
+    calibration_sample : (groups, probabilities), optional
+        True groups of other people and their probabilities by the same proxy: they correct it, and
+        the limits count their error.
 
     Returns
     -------
-    RatioResult
+    RatioResult, or InferredResult
 
     Raises
     ------
@@ -402,6 +428,8 @@ def conditional_accuracy(
             n_resamples=n_resamples,
             rng=rng,
             planned=planned,
+            sensitive_probabilities=sensitive_probabilities,
+            calibration_sample=calibration_sample,
         ),
     )
 
@@ -432,7 +460,9 @@ def conditional_use_accuracy(
     n_resamples: int = 9_999,
     rng: Any = None,
     planned: int | None = None,
-) -> RatioResult:
+    sensitive_probabilities: Any = None,
+    calibration_sample: Any = None,
+) -> RatioResult | InferredResult:
     """Conditional use accuracy: ratio of P(Y=prediction | ŷ=prediction, S=s) between groups (the
     PPV or NPV ratio).
 
@@ -529,10 +559,19 @@ def conditional_use_accuracy(
         5 failures of both groups. ``"anytime-exact"`` needs no plan and no least number: it holds
         for counts alone in any order of arrival, and is wider. Independent rows; a reference by
         name where there are more than two groups.
+    sensitive_probabilities : data frame, mapping or array (n, G), optional
+        Probabilities of the groups by any proxy, a column each, where nobody recorded the group:
+        the result is then an `InferredResult` with the weighted estimate [Chen et al. 2019], sharp
+        bounds [Kallus, Mao, Zhou 2022], limits around these and the verdict that they allow. Rows
+        of equal weight, two-sided. `sensitive_features`, missing in most rows, then says the true
+        group of rows drawn at random: an audit sample, from which the estimate has no bias.
+    calibration_sample : (groups, probabilities), optional
+        True groups of other people and their probabilities by the same proxy: they correct it, and
+        the limits count their error.
 
     Returns
     -------
-    RatioResult
+    RatioResult, or InferredResult
 
     Raises
     ------
@@ -584,6 +623,8 @@ def conditional_use_accuracy(
             n_resamples=n_resamples,
             rng=rng,
             planned=planned,
+            sensitive_probabilities=sensitive_probabilities,
+            calibration_sample=calibration_sample,
         ),
     )
 
@@ -613,7 +654,9 @@ def demographic_parity_difference(
     n_resamples: int = 9_999,
     rng: Any = None,
     planned: int | None = None,
-) -> DifferenceResult | MaximumResult:
+    sensitive_probabilities: Any = None,
+    calibration_sample: Any = None,
+) -> DifferenceResult | MaximumResult | InferredResult:
     """Demographic parity difference: P(ŷ=1 | S=s) − P(ŷ=1 | S=reference).
 
     Also known as statistical parity difference, SPD (the HFM and ECD papers), and DP (Uncertainty
@@ -712,10 +755,19 @@ def demographic_parity_difference(
         5 failures of both groups. ``"anytime-exact"`` needs no plan and no least number: it holds
         for counts alone in any order of arrival, and is wider. Independent rows; a reference by
         name where there are more than two groups.
+    sensitive_probabilities : data frame, mapping or array (n, G), optional
+        Probabilities of the groups by any proxy, a column each, where nobody recorded the group:
+        the result is then an `InferredResult` with the weighted estimate [Chen et al. 2019], sharp
+        bounds [Kallus, Mao, Zhou 2022], limits around these and the verdict that they allow. Rows
+        of equal weight, two-sided. `sensitive_features`, missing in most rows, then says the true
+        group of rows drawn at random: an audit sample, from which the estimate has no bias.
+    calibration_sample : (groups, probabilities), optional
+        True groups of other people and their probabilities by the same proxy: they correct it, and
+        the limits count their error.
 
     Returns
     -------
-    DifferenceResult or MaximumResult
+    DifferenceResult or MaximumResult, or InferredResult
 
     Raises
     ------
@@ -768,6 +820,8 @@ def demographic_parity_difference(
             n_resamples=n_resamples,
             rng=rng,
             planned=planned,
+            sensitive_probabilities=sensitive_probabilities,
+            calibration_sample=calibration_sample,
         ),
     )
 
@@ -797,7 +851,9 @@ def equal_opportunity_difference(
     n_resamples: int = 9_999,
     rng: Any = None,
     planned: int | None = None,
-) -> DifferenceResult | MaximumResult:
+    sensitive_probabilities: Any = None,
+    calibration_sample: Any = None,
+) -> DifferenceResult | MaximumResult | InferredResult:
     """Equal opportunity difference: TPR of each group − TPR of the reference.
 
     Also known as EOp (Uncertainty Matters) and EO (HFM); the ECD paper's undefined "EOD" is often
@@ -894,10 +950,19 @@ def equal_opportunity_difference(
         5 failures of both groups. ``"anytime-exact"`` needs no plan and no least number: it holds
         for counts alone in any order of arrival, and is wider. Independent rows; a reference by
         name where there are more than two groups.
+    sensitive_probabilities : data frame, mapping or array (n, G), optional
+        Probabilities of the groups by any proxy, a column each, where nobody recorded the group:
+        the result is then an `InferredResult` with the weighted estimate [Chen et al. 2019], sharp
+        bounds [Kallus, Mao, Zhou 2022], limits around these and the verdict that they allow. Rows
+        of equal weight, two-sided. `sensitive_features`, missing in most rows, then says the true
+        group of rows drawn at random: an audit sample, from which the estimate has no bias.
+    calibration_sample : (groups, probabilities), optional
+        True groups of other people and their probabilities by the same proxy: they correct it, and
+        the limits count their error.
 
     Returns
     -------
-    DifferenceResult or MaximumResult
+    DifferenceResult or MaximumResult, or InferredResult
 
     Raises
     ------
@@ -948,6 +1013,8 @@ def equal_opportunity_difference(
             n_resamples=n_resamples,
             rng=rng,
             planned=planned,
+            sensitive_probabilities=sensitive_probabilities,
+            calibration_sample=calibration_sample,
         ),
     )
 
@@ -977,7 +1044,9 @@ def predictive_parity_difference(
     n_resamples: int = 9_999,
     rng: Any = None,
     planned: int | None = None,
-) -> DifferenceResult | MaximumResult:
+    sensitive_probabilities: Any = None,
+    calibration_sample: Any = None,
+) -> DifferenceResult | MaximumResult | InferredResult:
     """Predictive parity difference: PPV (precision) of each group − PPV of the reference.
 
     Also known as PP (Uncertainty Matters) and PQP, predictive quality parity (HFM).
@@ -1073,10 +1142,19 @@ def predictive_parity_difference(
         5 failures of both groups. ``"anytime-exact"`` needs no plan and no least number: it holds
         for counts alone in any order of arrival, and is wider. Independent rows; a reference by
         name where there are more than two groups.
+    sensitive_probabilities : data frame, mapping or array (n, G), optional
+        Probabilities of the groups by any proxy, a column each, where nobody recorded the group:
+        the result is then an `InferredResult` with the weighted estimate [Chen et al. 2019], sharp
+        bounds [Kallus, Mao, Zhou 2022], limits around these and the verdict that they allow. Rows
+        of equal weight, two-sided. `sensitive_features`, missing in most rows, then says the true
+        group of rows drawn at random: an audit sample, from which the estimate has no bias.
+    calibration_sample : (groups, probabilities), optional
+        True groups of other people and their probabilities by the same proxy: they correct it, and
+        the limits count their error.
 
     Returns
     -------
-    DifferenceResult or MaximumResult
+    DifferenceResult or MaximumResult, or InferredResult
 
     Raises
     ------
@@ -1127,6 +1205,8 @@ def predictive_parity_difference(
             n_resamples=n_resamples,
             rng=rng,
             planned=planned,
+            sensitive_probabilities=sensitive_probabilities,
+            calibration_sample=calibration_sample,
         ),
     )
 
@@ -1154,6 +1234,8 @@ def average_odds_difference(
     missing: Literal["raise", "drop", "group"] = "raise",
     groups: Sequence[Hashable] | None = None,
     planned: int | None = None,
+    sensitive_probabilities: Any = None,
+    calibration_sample: Any = None,
 ) -> DifferenceResult | MaximumResult:
     """Average odds difference, AOD.
 
@@ -1238,6 +1320,15 @@ def average_odds_difference(
         5 failures of both groups. ``"anytime-exact"`` needs no plan and no least number: it holds
         for counts alone in any order of arrival, and is wider. Independent rows; a reference by
         name where there are more than two groups.
+    sensitive_probabilities : data frame, mapping or array (n, G), optional
+        Probabilities of the groups by any proxy, a column each, where nobody recorded the group:
+        the result is then an `InferredResult` with the weighted estimate [Chen et al. 2019], sharp
+        bounds [Kallus, Mao, Zhou 2022], limits around these and the verdict that they allow. Rows
+        of equal weight, two-sided. `sensitive_features`, missing in most rows, then says the true
+        group of rows drawn at random: an audit sample, from which the estimate has no bias.
+    calibration_sample : (groups, probabilities), optional
+        True groups of other people and their probabilities by the same proxy: they correct it, and
+        the limits count their error.
 
     Returns
     -------
@@ -1246,7 +1337,8 @@ def average_odds_difference(
     Raises
     ------
     InputError
-        Where the input cannot be used; the message names the argument and the cure.
+        Where the input cannot be used; the message names the argument and the cure. Of groups given by
+        probabilities too: a mean of rates has no bounds here, `equalized_odds_difference` has both rates.
 
     Warns
     -----
@@ -1292,6 +1384,8 @@ def average_odds_difference(
             missing=missing,
             groups=groups,
             planned=planned,
+            sensitive_probabilities=sensitive_probabilities,
+            calibration_sample=calibration_sample,
         ),
     )
 
@@ -1321,7 +1415,9 @@ def equalized_odds_difference(
     n_resamples: int = 9_999,
     rng: Any = None,
     planned: int | None = None,
-) -> DifferenceResult | MaximumResult | ExtremeDifferenceResult:
+    sensitive_probabilities: Any = None,
+    calibration_sample: Any = None,
+) -> DifferenceResult | MaximumResult | ExtremeDifferenceResult | InferredResult:
     """Equalised odds: differences of TPR and of FPR against the reference, or the largest of them.
 
     Parameters
@@ -1417,10 +1513,19 @@ def equalized_odds_difference(
         5 failures of both groups. ``"anytime-exact"`` needs no plan and no least number: it holds
         for counts alone in any order of arrival, and is wider. Independent rows; a reference by
         name where there are more than two groups.
+    sensitive_probabilities : data frame, mapping or array (n, G), optional
+        Probabilities of the groups by any proxy, a column each, where nobody recorded the group:
+        the result is then an `InferredResult` with the weighted estimate [Chen et al. 2019], sharp
+        bounds [Kallus, Mao, Zhou 2022], limits around these and the verdict that they allow. Rows
+        of equal weight, two-sided. `sensitive_features`, missing in most rows, then says the true
+        group of rows drawn at random: an audit sample, from which the estimate has no bias.
+    calibration_sample : (groups, probabilities), optional
+        True groups of other people and their probabilities by the same proxy: they correct it, and
+        the limits count their error.
 
     Returns
     -------
-    DifferenceResult or MaximumResult or ExtremeDifferenceResult
+    DifferenceResult, MaximumResult, ExtremeDifferenceResult or InferredResult
 
     Raises
     ------
@@ -1472,6 +1577,8 @@ def equalized_odds_difference(
             n_resamples=n_resamples,
             rng=rng,
             planned=planned,
+            sensitive_probabilities=sensitive_probabilities,
+            calibration_sample=calibration_sample,
         ),
     )
 
@@ -1509,6 +1616,8 @@ def group_metric(
     n_resamples: int = 999,
     permutations: int = 199,
     rng: Any = None,
+    sensitive_probabilities: Any = None,
+    calibration_sample: Any = None,
 ) -> Any:
     """Compare any rate of the registry, a function of the confusion counts, or any metric of
     labels and predictions, between groups.
@@ -1622,6 +1731,15 @@ def group_metric(
         shows beside the others; it ends after 20 that are as large [4]_. 0: no such test.
     rng : None, int or numpy.random.Generator
         Seed; None draws one that the result names.
+    sensitive_probabilities : data frame, mapping or array (n, G), optional
+        Probabilities of the groups by any proxy, a column each, where nobody recorded the group:
+        the result is then an `InferredResult` with the weighted estimate [Chen et al. 2019], sharp
+        bounds [Kallus, Mao, Zhou 2022], limits around these and the verdict that they allow. Rows
+        of equal weight, two-sided. `sensitive_features`, missing in most rows, then says the true
+        group of rows drawn at random: an audit sample, from which the estimate has no bias.
+    calibration_sample : (groups, probabilities), optional
+        True groups of other people and their probabilities by the same proxy: they correct it, and
+        the limits count their error.
 
     Returns
     -------
@@ -1697,6 +1815,8 @@ def group_metric(
             ("label_values", label_values),
             ("planned", planned),
             ("agg", agg),
+            ("sensitive_probabilities", sensitive_probabilities),
+            ("calibration_sample", calibration_sample),
         ):
             cure = "leave it out; functools.partial(metric, pos_label=…) where the metric takes it"
             check_that(value is None, argument, value, "None of a function of rows", cure)
@@ -1754,6 +1874,9 @@ def group_metric(
         missing=missing,
         groups=groups,
         planned=planned,
+        rng=rng,
+        sensitive_probabilities=sensitive_probabilities,
+        calibration_sample=calibration_sample,
     )
     check_choice("contrast", contrast, (None, *registry.ENDINGS))
     check_choice("agg", agg, (None, "max", "min", "mean"))
@@ -1771,6 +1894,8 @@ def group_metric(
     else:
         chosen_metric = _find_metric_by_name(str(metric), contrast)
         rate_name = chosen_metric.rates[0]
+    if is_inferred(arguments):
+        return run_inferred(chosen_metric, arguments)
     if agg == "max":
         chosen_metric = _largest_gap_of(chosen_metric)
     is_smooth = callable(metric) or any(

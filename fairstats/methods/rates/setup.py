@@ -54,6 +54,8 @@ class RateArguments:
     n_resamples: int = 9_999
     rng: Any = None
     planned: int | None = None
+    sensitive_probabilities: Any = None
+    calibration_sample: Any = None
 
     def row_options(self) -> dict[str, Any]:
         """Those that say how rows are read, for `Outcomes.from_arrays`."""

@@ -11,11 +11,24 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fairstats.ground.checks import Floats, check_choice, check_number, check_share, check_whole
+from fairstats.ground.checks import (
+    Floats,
+    check_choice,
+    check_number,
+    check_share,
+    check_that,
+    check_whole,
+)
 from fairstats.ground.counts import ConfusionCounts, PairedCounts
 from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.groups import find_reference
 from fairstats.ground.tally import Tally, counts_or_rows
+from fairstats.methods.um.augmentation import NAME as AUGMENTED
+from fairstats.methods.um.augmentation import (
+    IncompleteRows,
+    counts_of,
+    sample_by_augmentation,
+)
 from fairstats.methods.um.counting import (
     ClassCounts,
     Rows,
@@ -77,6 +90,7 @@ def um_posterior(
     missing: Literal["raise", "drop", "group"] = "raise",
     groups: Sequence[Hashable] | None = None,
     rng: Any = None,
+    sensitive_probabilities: Any = None,
 ) -> UmPosterior:
     """Posterior of any metrics of the confusion counts, jointly, from held-out predictions.
 
@@ -108,6 +122,13 @@ def um_posterior(
         As in `disparate_impact`.
     rng : None, int or numpy.random.Generator
         The numbers depend on it alone, not on the number of threads.
+    sensitive_probabilities : data frame, mapping or array (n, G), optional
+        Probabilities of the groups, a column each, where groups are not recorded, or recorded with
+        errors (then those of the true group given the recorded one). `sensitive_features` may
+        then say the group of some rows and be missing in the others, and labels and predictions
+        may be missing: such rows are completed within the sampler (data augmentation). Cells are
+        taken to depend on the group, not on the probabilities beside it [2]_, and to be missing at
+        random given what is known of the row.
 
     Returns
     -------
@@ -149,6 +170,8 @@ def um_posterior(
     ----------
     .. [1] Barrainkua, Gordaliza, Lozano, Quadrianto (2024). Uncertainty matters: stable conclusions
        under unstable assessment of fairness results. AISTATS 27, PMLR 238: equation 1.
+    .. [2] McCartan, Fisher, Goldin, Ho, Imai (2024). Estimating racial disparities when race is not
+       observed. arXiv:2303.02580.
 
     Examples
     --------
@@ -161,6 +184,20 @@ def um_posterior(
     """
     check_choice("sampler", sampler, ("exact", "pymc"))
     request = Request.checked(draws, target, reference, rng)
+    if sensitive_probabilities is not None:
+        check_that(counts is None, "counts", counts, "None with sensitive_probabilities=")
+        check_choice("sampler", sampler, ("exact",))
+        rows = IncompleteRows.read(
+            y_true,
+            y_pred,
+            sensitive_probabilities,
+            sensitive_features=sensitive_features,
+            pos_label=pos_label,
+            label_values=label_values,
+            missing=missing,
+            groups=groups,
+        )
+        return _augmented_posterior(rows, prior, request)
     count_table, coded = as_counts(
         counts,
         y_true,
@@ -178,6 +215,15 @@ def um_posterior(
     else:
         sampled = None
     return posterior_of(count_table, prior_parameters, request, rows=coded, sampled=sampled)
+
+
+def _augmented_posterior(rows: IncompleteRows, prior: Any, request: Request) -> UmPosterior:
+    """The posterior of rows whose groups, or cells, are not all known."""
+    expected = counts_of(rows, rows.expected_counts())
+    prior_parameters = as_prior(prior, expected)
+    sampled, totals = sample_by_augmentation(rows, prior_parameters, request.draws, request.entropy)
+    result = posterior_of(counts_of(rows, totals), prior_parameters, request, sampled=sampled)
+    return replace(result, n_unknown=rows.n_unknown, rounded=rows.rounded)
 
 
 def um_multiclass(
@@ -327,10 +373,10 @@ def posterior_of(
             "stored": sampled.pi,
         }
         if not diagnostics.converged:
-            warning_text = (
-                f"{diagnostics.sampler} did not converge: {diagnostics.words}. More tuning or a higher"
-                " target_accept may help."
-            )
+            advice = "More tuning or a higher target_accept may help."
+            if diagnostics.sampler == AUGMENTED:
+                advice = "More draws may help (draws=)."
+            warning_text = f"{diagnostics.sampler} did not converge: {diagnostics.words}. {advice}"
             caution(warning_text, DataWarning)
     result = UmPosterior(
         counts=counts,

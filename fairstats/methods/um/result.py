@@ -108,6 +108,8 @@ class UmPosterior(Result, draws.PosteriorDraws):
     `diagnostics` the convergence of a sampler, `stored`, shape (n_draws, G, 4), the cell
     probabilities that it gave. `table_metrics` are those of the table, empty for the usual ones;
     `table_prob` is the level of its intervals, `table_rope` its region of practical equivalence.
+    `n_unknown` rows have a group, label or prediction that is not known, and are completed within
+    the sampler; `rounded` whether their probabilities are rounded to hundredths for it.
     """
 
     backend: str = "exact"
@@ -119,6 +121,8 @@ class UmPosterior(Result, draws.PosteriorDraws):
     table_metrics: tuple[str, ...] = ()
     table_prob: float = 0.95
     table_rope: float = 0.01
+    n_unknown: int = 0
+    rounded: bool = False
     _rows: Rows | None = kept_in_memory(default=None)
     _inference: Any = kept_in_memory(default=None)
 
@@ -392,7 +396,7 @@ class UmPosterior(Result, draws.PosteriorDraws):
 
     def notes(self) -> list[str]:
         """Target, prior, reference, where the counts come from."""
-        sentences = [_TARGET_SENTENCES[self.target]]
+        sentences = [*self._of_unknown(), _TARGET_SENTENCES[self.target]]
         if self.stored is None:
             prior_words = "as given per cell and group"
             if np.unique(self.prior).size == 1:
@@ -468,6 +472,20 @@ class UmPosterior(Result, draws.PosteriorDraws):
             )
         sentences += self.counts.missing.sentences
         return sentences
+
+    def _of_unknown(self) -> list[str]:
+        """What is not known of some rows, and what is taken for granted of them."""
+        if not self.n_unknown:
+            return []
+        sentence = (
+            f"Groups are inferred: {self.n_unknown:,} rows have a group (or label, or prediction)"
+            " that is not known, and are completed from its probabilities in every draw; outcomes"
+            " are taken to depend on the group, not on the probabilities beside it, and counts are"
+            " expected ones."
+        )
+        if self.rounded:
+            sentence += " Probabilities are rounded to hundredths for this."
+        return [sentence]
 
     def _of_few_errors(self) -> list[str]:
         """What a prior does to groups with few errors, where it matters."""

@@ -20,6 +20,11 @@ from fairstats.methods.rates.abroca import AbrocaResult, abroca_from_counts
 from fairstats.methods.rates.compare import compare_metric
 from fairstats.methods.rates.employment.result import AdverseImpact
 from fairstats.methods.rates.extremes import ExtremeDifferenceResult, ExtremeRatioResult
+from fairstats.methods.rates.inferred.result import (
+    AUDIT_METHOD,
+    BOUNDS_METHOD,
+    InferredResult,
+)
 from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.models.compare import amplification
 from fairstats.methods.rates.models.result import AmplificationResult
@@ -43,9 +48,11 @@ from fairstats.methods.rates.stratified_result import (
 )
 from fairstats.methods.rates.worst_case import WorstCaseResult, bound_comparisons
 from fairstats.plots.figures import power_curves
+from fairstats.plots.inferred import inferred_picture
+from fairstats.plots.picture import Picture
 from fairstats.report import questions
 from fairstats.report.contents import Section, compared
-from fairstats.report.crosscheck import distances, pairs, rates
+from fairstats.report.crosscheck import distances, inferred, pairs, rates
 from fairstats.report.format import chance, count, percent, printable
 from fairstats.report.inputs import AUDIT_METHODS, AuditInput, AuditSettings
 from fairstats.report.leads import (
@@ -212,6 +219,14 @@ def _show_rates(section: Section, view: SetView) -> Iterator[Part]:
         return
     if not (impacts[0].counts.weighted or impacts[0].counts.clustered):
         yield replace(_show_power(impacts[0]), concern=questions.CERTAINTY)
+
+
+def _show_inferred(section: Section, view: SetView) -> Iterator[Part]:
+    for result in section.results:
+        pictures: tuple[Picture, ...] = ()
+        if isinstance(result, InferredResult):
+            pictures = (inferred_picture(result),)
+        yield replace(show_plain_part(section, result), figures=one_row(pictures))
 
 
 def _show_amplification(section: Section, result: AmplificationResult) -> Part:
@@ -676,6 +691,28 @@ _IMPACT_INTERVALS = {
     ),
 }
 
+_INFERRED_INTERVALS = {
+    BOUNDS_METHOD: Words(
+        text=(
+            "bounds from probabilities: the smallest and the largest value that the probabilities "
+            "of the groups allow (Fréchet bounds within equal probabilities, sharp by Kallus, Mao "
+            "and Zhou), computed on the one half of the rows with the choices that the other half "
+            "suggests (dual bounds); the interval around them holds the true value, with the "
+            "critical value of Imbens and Manski, shrunk as by Stoye. The weighted estimate is "
+            "that of Chen and others."
+        ),
+        cites=("kallus", "ji", "chen", "imbens", "stoye"),
+    ),
+    AUDIT_METHOD: Words(
+        text=(
+            "probabilities and true groups: expected groups of all rows plus the mean error of "
+            "that among the rows with a true group (difference estimate; prediction-powered "
+            "inference), delta method, Student's t."
+        ),
+        cites=("sarndal", "angelopoulos"),
+    ),
+}
+
 PAGE = Page(
     method="rates",
     run=run_rates,
@@ -688,6 +725,12 @@ PAGE = Page(
             tests=_TESTS,
         ),
         Answer(questions.ADVERSE_IMPACT, words=_IMPACT_WORDS, intervals=_IMPACT_INTERVALS),
+        Answer(
+            questions.INFERRED,
+            parts=_show_inferred,
+            words=_words_of_registry(),
+            intervals=_INFERRED_INTERVALS,
+        ),
     ),
     exhibits=(
         Exhibit(RatioResult, questions.RATES, twin=rates.comparisons),
@@ -703,6 +746,7 @@ PAGE = Page(
         Exhibit(StratifiedOddsRatioResult, twin=pairs.stratified),
         Exhibit(WorstCaseResult, questions.RATES, twin=rates.worst_case),
         Exhibit(AdverseImpact, questions.ADVERSE_IMPACT, twin=pairs.adverse_impact),
+        Exhibit(InferredResult, questions.INFERRED, twin=inferred.inferred),
         Exhibit(
             PowerResult, no_twin="a plan before data: tested against R, but no number of a report"
         ),

@@ -15,6 +15,7 @@ import numpy as np
 from fairstats.datasets import load_adult, load_compas, load_german_credit
 from fairstats.ground.lazy import pd
 from fairstats.ground.multiplicity import normal_quantile
+from fairstats.methods.rates.inferred.result import InferredResult
 from fairstats.methods.rates.metrics import conditional_accuracy, disparate_impact
 from fairstats.methods.rates.result import RatioResult
 from fairstats.report.replication.items import Outcome
@@ -36,12 +37,12 @@ def _compas() -> pd.DataFrame:
     return load_compas(subset="besse").frame
 
 
-def _outcome_of(result: RatioResult) -> Outcome:
+def _outcome_of(result: RatioResult | InferredResult) -> Outcome:
     low, high = result.confidence_interval
     return Outcome(float(result.estimate), float(low), float(high))
 
 
-def _impact_on_adult(column: str, reference: str) -> RatioResult:
+def _impact_on_adult(column: str, reference: str) -> RatioResult | InferredResult:
     frame = _adult()
     group = frame[column].eq(reference).map({True: reference, False: f"not {reference}"})
     return disparate_impact(
@@ -53,7 +54,7 @@ def _impact_on_adult(column: str, reference: str) -> RatioResult:
     )
 
 
-def _accuracy_on_compas(*, label: Literal[0, 1], errors: bool) -> RatioResult:
+def _accuracy_on_compas(*, label: Literal[0, 1], errors: bool) -> RatioResult | InferredResult:
     """Ratio of P(Low | label): recidivism as label 1, the paper's, or no recidivism as 1."""
     frame = _compas()
     recidivist = frame["two_year_recid"].eq(1)
@@ -232,7 +233,7 @@ def _both_discriminate() -> Outcomes:
     }
 
 
-def _german(reference: str = "A202") -> RatioResult:
+def _german(reference: str = "A202") -> RatioResult | InferredResult:
     frame = load_german_credit().frame
     return disparate_impact(
         frame["credit"],
@@ -254,7 +255,7 @@ def _german_claim() -> Outcomes:
     }
 
 
-def _compas_label() -> RatioResult:
+def _compas_label() -> RatioResult | InferredResult:
     frame = _compas()
     return disparate_impact(
         frame["two_year_recid"],
@@ -265,7 +266,7 @@ def _compas_label() -> RatioResult:
     )
 
 
-def _compas_score() -> RatioResult:
+def _compas_score() -> RatioResult | InferredResult:
     frame = _compas()
     return disparate_impact(
         frame["score_text"],
@@ -291,7 +292,7 @@ def _compas_words() -> Outcomes:
     }
 
 
-def _only(name: str, result: RatioResult) -> Outcomes:
+def _only(name: str, result: RatioResult | InferredResult) -> Outcomes:
     return {name: _outcome_of(result)}
 
 

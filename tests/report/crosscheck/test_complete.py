@@ -24,6 +24,7 @@ from fairstats.methods.hfm.set_distance import SetDistance
 from fairstats.methods.madd.result import LargestMadd, MaddComparison
 from fairstats.methods.rates.bounds import Bounds
 from fairstats.methods.rates.employment.result import ImpactFigures
+from fairstats.methods.rates.inferred.result import InferredComparison
 from fairstats.methods.rates.maxima import GapComponent, MaximumResult
 from fairstats.methods.rates.numbers.result import NumberComparison
 from fairstats.methods.rates.result import RateComparison
@@ -35,6 +36,7 @@ from fairstats.numerics.hdr.result import HdrRegion
 from fairstats.numerics.paired.change import PairedChange
 from fairstats.report.crosscheck import (
     distances,
+    inferred,
     numbers,
     pairs,
     posteriors,
@@ -103,6 +105,11 @@ TABLES: dict[str, tuple[type[Any], tuple[Line, ...], dict[str, str]]] = {
             "pvalue_verdict": "nothing is judged",
             "pvalue_verdict_adjusted": "nothing is judged",
         },
+    ),
+    "inferred groups": (
+        InferredComparison,
+        inferred._LINES,
+        ADJUSTED | {"pvalue_verdict_adjusted": "by stats::p.adjust, as a family"},
     ),
     "adverse impact of a pair": (ImpactFigures, pairs._IMPACT_LINES, {}),
     "worst case": (WorstCase, rates._WORST_LINES, {"estimate": "that of the comparison itself"}),
@@ -364,7 +371,7 @@ def test_no_line_stands_outside_these_tables() -> None:
             *numbers._ONE_SIDED,
         )
     }
-    for module in (distances, numbers, pairs, posteriors, rates, subgroups, tails):
+    for module in (distances, inferred, numbers, pairs, posteriors, rates, subgroups, tails):
         for name, table in vars(module).items():
             lines = table if isinstance(table, tuple) else ()
             loose = [line for line in lines if isinstance(line, Line) and id(line) not in known]

@@ -1,0 +1,1 @@
+"""Groups that nobody recorded: rates from probabilities of the groups."""
