@@ -6,6 +6,7 @@ from fairstats.ground.results import HypothesisTest as HypothesisTest
 from fairstats.ground.results import Interval as Interval
 from fairstats.ground.results import Result as Result
 from fairstats.ground.scores import ScoreCounts as ScoreCounts
+from fairstats.ground.tallies.classes import ClassCounts as ClassCounts
 from fairstats.ground.tallies.moments import MomentCounts as MomentCounts
 from fairstats.methods.ecd.quality import SyntheticQuality as SyntheticQuality
 from fairstats.methods.ecd.result import EcdResult as EcdResult

@@ -211,6 +211,10 @@ class Rate:
             return "score"
         return "mover" if part_formulas else "delta"
 
+    def function_of(self, cells: Sequence[str]) -> Callable[..., Any]:
+        """The rate as a function of float arrays of these cells."""
+        return as_function(self.formula, cells)
+
     def evaluate(self, cells: Mapping[str, Any]) -> Any:
         """Value at cell totals, numbers or arrays of one shape; 0/0 is NaN."""
         return evaluate(self.formula, cells)

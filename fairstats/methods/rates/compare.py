@@ -30,10 +30,9 @@ from fairstats.methods.rates.decision import (
 from fairstats.methods.rates.estimates import (
     RateEstimates,
     estimate_rate,
-    joint_covariance,
     spread_of_terms,
 )
-from fairstats.methods.rates.maxima import MaximumResult, largest_gap
+from fairstats.methods.rates.maxima import MaximumResult, covariance_of_rates, largest_gap
 from fairstats.methods.rates.pair import Refused, pair_method
 from fairstats.methods.rates.result import (
     ANYTIME_METHODS,
@@ -70,16 +69,22 @@ def run(name: str, arguments: RateArguments) -> _Result:  # type: ignore[type-va
 
     ``agg="max"`` among them turns a difference into its largest gap.
     """
-    check_choice("agg", arguments.agg, (None, "max"))
+    name = name_with(arguments.agg, name)
     count_table, strata = count_tables(arguments, METRICS[name].needs)
-    if arguments.agg == "max":
-        name = name.removesuffix(ENDINGS["difference"]) + ENDINGS["gap"]
     is_gap = METRICS[name].contrast == "gap"
     settings = make_settings(METRICS[name].contrast, arguments, rest=not is_gap)
     result: Any = compare_metric(
         METRICS[name], count_table, settings, arguments.reference, arguments.rng, strata=strata
     )
     return result  # type: ignore[no-any-return]
+
+
+def name_with(agg: str | None, name: str) -> str:
+    """The name of a metric, with ``agg="max"`` that of its largest gap."""
+    check_choice("agg", agg, (None, "max"))
+    if agg == "max":
+        return name.removesuffix(ENDINGS["difference"]) + ENDINGS["gap"]
+    return name
 
 
 def compare_metric(
@@ -221,9 +226,9 @@ def _joint_law_of_contrasts(
     n_groups = len(table.groups)
     covariance: Floats = estimates[0].covariance
     if len(estimates) > 1:
-        covariance = joint_covariance(
-            table, [rate_estimates.rate_of for rate_estimates in estimates]
-        )
+        if any(rate_estimates.smooth for rate_estimates in estimates):
+            return None
+        covariance = covariance_of_rates(table, estimates)
     elif not (table.weighted or estimates[0].smooth):
         covariance = np.diag(covariance)  # independent groups
     if contrast != "difference":

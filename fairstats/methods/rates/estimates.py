@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from fairstats.ground.checks import Floats
 from fairstats.ground.counts import CellCounts, SelectionCounts
 from fairstats.ground.errors import InputError
-from fairstats.ground.registry import SELECTED, Rate, as_function
+from fairstats.ground.registry import SELECTED, Rate
 from fairstats.numerics.rates.score import Contrast
 
 #: Rows more in every cell that limits of functions of the cells and of ratios of means are about:
@@ -421,7 +421,7 @@ def estimate_rate(counts: CellCounts, rate: Rate) -> RateEstimates:
     """
     rate = rate_in(counts, rate)
     if rate.interval == "delta":
-        return estimate_smooth(counts, rate, as_function(rate.formula, counts.cells))
+        return estimate_smooth(counts, rate, rate.function_of(counts.cells))
     if rate.interval == "mover":
         return _mean_of(counts, rate)
     successes = counts.total(*rate.successes)
@@ -452,9 +452,11 @@ def _with_added_rows(
     """The same with `ADDED` rows more in every cell; of weighted rows nothing."""
     if counts.weighted:
         return ()
+    # of several classes, whose labels share a row of more cells, as many rows for each label
+    share = min(1.0, 2 / math.sqrt(len(counts.cells)))
     result = []
     for added_rows in ADDED:
-        result.append(estimate(replace(counts, totals=counts.totals + added_rows)))
+        result.append(estimate(replace(counts, totals=counts.totals + share * added_rows)))
     return tuple(result)
 
 

@@ -168,16 +168,23 @@ class MaximumResult(ComparisonResult):
         return [sentence, *self._common_notes()]
 
 
-def largest_gap(counts: CellCounts, metric: Metric, settings: Inference) -> MaximumResult:
+def largest_gap(
+    counts: CellCounts,
+    metric: Metric,
+    settings: Inference,
+    rates: Sequence[Rate] | None = None,
+) -> MaximumResult:
     """Largest absolute difference of any of a metric's rates (proportions or their means) between
-    groups.
+    groups; `rates`: others in their place, as of several classes.
 
     Of one difference (two groups and one rate, or all others unknown) it is the size of that
     difference: the same tests, limits and verdict. Where others are unknown, nothing shows that the
     largest is small.
     """
     settings = replace(settings, method="simultaneous band", comparisons="all")
-    estimates = [estimate_rate(counts, RATES[method_name]) for method_name in metric.rates]
+    if rates is None:
+        rates = [RATES[rate_name] for rate_name in metric.rates]
+    estimates = [estimate_rate(counts, rate) for rate in rates]
     lacking = _what_is_unknown(estimates)
     only_difference = _only_difference(estimates)
     if only_difference is not None:
@@ -204,7 +211,7 @@ def largest_gap(counts: CellCounts, metric: Metric, settings: Inference) -> Maxi
     else:
         of_all_units = math.inf
     joint_law = MaxZ(
-        _covariance_of_rates(counts, estimates, smoothed=True), of_all_units, band.places
+        covariance_of_rates(counts, estimates, smoothed=True), of_all_units, band.places
     )
     critical_value = joint_law.quantile(confidence_level)
     band = band.with_exact_terms(_exact_level(band, confidence_level))
@@ -632,7 +639,7 @@ def _one_sided_critical(error: float, width: Floats, degrees_of_freedom: Floats)
     return critical
 
 
-def _covariance_of_rates(
+def covariance_of_rates(
     counts: CellCounts, estimates: Sequence[RateEstimates], *, smoothed: bool = False
 ) -> Floats:
     """Covariance of all rates of all groups, shape (R·G, R·G), rate by rate.
@@ -693,7 +700,7 @@ class _SimultaneousBand:
         differences = np.concatenate(
             [rate_index.rate[i] - rate_index.rate[j] for rate_index in estimates]
         )
-        variances = _covariance_of_rates(counts, estimates)
+        variances = covariance_of_rates(counts, estimates)
         first_place, second_place = places = n_groups * rate_indices + group_terms[:, 1:].T
         own_variances = np.diag(variances)
         variance = (

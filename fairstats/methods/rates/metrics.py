@@ -12,7 +12,8 @@ from fairstats.ground import registry
 from fairstats.ground.checks import check_choice, check_that
 from fairstats.ground.errors import InputError
 from fairstats.methods.rates import setup
-from fairstats.methods.rates.compare import compare_estimates, compare_metric, run
+from fairstats.methods.rates.classes.compare import run_classes
+from fairstats.methods.rates.compare import compare_estimates, compare_metric, name_with, run
 from fairstats.methods.rates.estimates import estimate_smooth
 from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.numbers.bootstrap import (
@@ -43,6 +44,7 @@ def disparate_impact(
     simultaneous: Literal["bonferroni", "max-z"] | None = None,
     adjust: str = "holm",
     strata: Any = None,
+    classes: Literal["one-vs-rest", "macro", "ordered"] | None = None,
     sample_weight: Any = None,
     cluster: Any = None,
     pos_label: Any = None,
@@ -113,6 +115,15 @@ def disparate_impact(
         clusters, largest gaps and functions of the cells. With fewer than 20 cases of a group in
         the strata that both share only equality is tested; from there on a limit of a verdict is
         wrong in at most .070 of samples (vignettes/calibration.md).
+    classes : {None, "one-vs-rest", "macro", "ordered"}
+        Of labels with several values. ``"one-vs-rest"``: each class against all others, as
+        ``pos_label=`` asks about one; ``"ordered"``: each cut of ordered classes, all from a class
+        on against those before; all classes and groups are one family, adjusted and simultaneous
+        together. ``"macro"``: the mean of the rate over the classes; of accuracy the share of right
+        predictions. Of two classes the answer is that without it. `label_values` declares classes
+        and their order (else that of categories, numbers, the alphabet); of ordered classes
+        `pos_label` may name the end that comes last. `counts`: a tally of classes, or {group: table
+        of labels and predictions}. Errors of limits: Notes of `group_metric`.
     sample_weight, cluster : array-like, shape (n,), optional
         Weights and sampling units. Weights that are equal within every group change no comparison.
         Otherwise standard errors are linearised over the units, and the score works with effective
@@ -187,7 +198,7 @@ def disparate_impact(
     >>> print(f"{result.estimate:.4f} [{low:.4f}, {high:.4f}] {result.verdict}")
     0.3645 [0.3431, 0.3860] violated
     """
-    return run(
+    return _compare(
         "disparate_impact",
         setup.RateArguments(
             y_pred=y_pred,
@@ -202,6 +213,7 @@ def disparate_impact(
             simultaneous=simultaneous,
             adjust=adjust,
             strata=strata,
+            classes=classes,
             sample_weight=sample_weight,
             cluster=cluster,
             pos_label=pos_label,
@@ -232,6 +244,7 @@ def conditional_accuracy(
     simultaneous: Literal["bonferroni", "max-z"] | None = None,
     adjust: str = "holm",
     strata: Any = None,
+    classes: Literal["one-vs-rest", "macro", "ordered"] | None = None,
     sample_weight: Any = None,
     cluster: Any = None,
     pos_label: Any = None,
@@ -302,6 +315,15 @@ def conditional_accuracy(
         clusters, largest gaps and functions of the cells. With fewer than 20 cases of a group in
         the strata that both share only equality is tested; from there on a limit of a verdict is
         wrong in at most .070 of samples (vignettes/calibration.md).
+    classes : {None, "one-vs-rest", "macro", "ordered"}
+        Of labels with several values. ``"one-vs-rest"``: each class against all others, as
+        ``pos_label=`` asks about one; ``"ordered"``: each cut of ordered classes, all from a class
+        on against those before; all classes and groups are one family, adjusted and simultaneous
+        together. ``"macro"``: the mean of the rate over the classes; of accuracy the share of right
+        predictions. Of two classes the answer is that without it. `label_values` declares classes
+        and their order (else that of categories, numbers, the alphabet); of ordered classes
+        `pos_label` may name the end that comes last. `counts`: a tally of classes, or {group: table
+        of labels and predictions}. Errors of limits: Notes of `group_metric`.
     sample_weight, cluster : array-like, shape (n,), optional
         Weights and sampling units. Weights that are equal within every group change no comparison.
         Otherwise standard errors are linearised over the units, and the score works with effective
@@ -366,7 +388,7 @@ def conditional_accuracy(
     0.75 undecided
     """
     check_choice("label", label, (0, 1))
-    return run(
+    return _compare(
         f"conditional_accuracy_{int(label)}",
         setup.RateArguments(
             y_true=y_true,
@@ -382,6 +404,7 @@ def conditional_accuracy(
             simultaneous=simultaneous,
             adjust=adjust,
             strata=strata,
+            classes=classes,
             sample_weight=sample_weight,
             cluster=cluster,
             pos_label=pos_label,
@@ -412,6 +435,7 @@ def conditional_use_accuracy(
     simultaneous: Literal["bonferroni", "max-z"] | None = None,
     adjust: str = "holm",
     strata: Any = None,
+    classes: Literal["one-vs-rest", "macro", "ordered"] | None = None,
     sample_weight: Any = None,
     cluster: Any = None,
     pos_label: Any = None,
@@ -482,6 +506,15 @@ def conditional_use_accuracy(
         clusters, largest gaps and functions of the cells. With fewer than 20 cases of a group in
         the strata that both share only equality is tested; from there on a limit of a verdict is
         wrong in at most .070 of samples (vignettes/calibration.md).
+    classes : {None, "one-vs-rest", "macro", "ordered"}
+        Of labels with several values. ``"one-vs-rest"``: each class against all others, as
+        ``pos_label=`` asks about one; ``"ordered"``: each cut of ordered classes, all from a class
+        on against those before; all classes and groups are one family, adjusted and simultaneous
+        together. ``"macro"``: the mean of the rate over the classes; of accuracy the share of right
+        predictions. Of two classes the answer is that without it. `label_values` declares classes
+        and their order (else that of categories, numbers, the alphabet); of ordered classes
+        `pos_label` may name the end that comes last. `counts`: a tally of classes, or {group: table
+        of labels and predictions}. Errors of limits: Notes of `group_metric`.
     sample_weight, cluster : array-like, shape (n,), optional
         Weights and sampling units. Weights that are equal within every group change no comparison.
         Otherwise standard errors are linearised over the units, and the score works with effective
@@ -546,7 +579,7 @@ def conditional_use_accuracy(
     0.9375
     """
     check_choice("prediction", prediction, (0, 1))
-    return run(
+    return _compare(
         f"conditional_use_accuracy_{int(prediction)}",
         setup.RateArguments(
             y_true=y_true,
@@ -562,6 +595,7 @@ def conditional_use_accuracy(
             simultaneous=simultaneous,
             adjust=adjust,
             strata=strata,
+            classes=classes,
             sample_weight=sample_weight,
             cluster=cluster,
             pos_label=pos_label,
@@ -591,6 +625,7 @@ def demographic_parity_difference(
     simultaneous: Literal["bonferroni", "max-z"] | None = None,
     adjust: str = "holm",
     strata: Any = None,
+    classes: Literal["one-vs-rest", "macro", "ordered"] | None = None,
     sample_weight: Any = None,
     cluster: Any = None,
     pos_label: Any = None,
@@ -663,6 +698,15 @@ def demographic_parity_difference(
         clusters, largest gaps and functions of the cells. With fewer than 20 cases of a group in
         the strata that both share only equality is tested; from there on a limit of a verdict is
         wrong in at most .070 of samples (vignettes/calibration.md).
+    classes : {None, "one-vs-rest", "macro", "ordered"}
+        Of labels with several values. ``"one-vs-rest"``: each class against all others, as
+        ``pos_label=`` asks about one; ``"ordered"``: each cut of ordered classes, all from a class
+        on against those before; all classes and groups are one family, adjusted and simultaneous
+        together. ``"macro"``: the mean of the rate over the classes; of accuracy the share of right
+        predictions. Of two classes the answer is that without it. `label_values` declares classes
+        and their order (else that of categories, numbers, the alphabet); of ordered classes
+        `pos_label` may name the end that comes last. `counts`: a tally of classes, or {group: table
+        of labels and predictions}. Errors of limits: Notes of `group_metric`.
     sample_weight, cluster : array-like, shape (n,), optional
         Weights and sampling units. Weights that are equal within every group change no comparison.
         Otherwise standard errors are linearised over the units, and the score works with effective
@@ -727,7 +771,7 @@ def demographic_parity_difference(
     >>> print(f"{result.estimate:.4f} [{low:.4f}, {high:.4f}] {result.verdict}")
     -0.2012 [-0.2102, -0.1921] violated
     """
-    return run(
+    return _compare(
         "demographic_parity_difference",
         setup.RateArguments(
             y_true=y_true,
@@ -744,6 +788,7 @@ def demographic_parity_difference(
             simultaneous=simultaneous,
             adjust=adjust,
             strata=strata,
+            classes=classes,
             sample_weight=sample_weight,
             cluster=cluster,
             pos_label=pos_label,
@@ -773,6 +818,7 @@ def equal_opportunity_difference(
     simultaneous: Literal["bonferroni", "max-z"] | None = None,
     adjust: str = "holm",
     strata: Any = None,
+    classes: Literal["one-vs-rest", "macro", "ordered"] | None = None,
     sample_weight: Any = None,
     cluster: Any = None,
     pos_label: Any = None,
@@ -843,6 +889,15 @@ def equal_opportunity_difference(
         clusters, largest gaps and functions of the cells. With fewer than 20 cases of a group in
         the strata that both share only equality is tested; from there on a limit of a verdict is
         wrong in at most .070 of samples (vignettes/calibration.md).
+    classes : {None, "one-vs-rest", "macro", "ordered"}
+        Of labels with several values. ``"one-vs-rest"``: each class against all others, as
+        ``pos_label=`` asks about one; ``"ordered"``: each cut of ordered classes, all from a class
+        on against those before; all classes and groups are one family, adjusted and simultaneous
+        together. ``"macro"``: the mean of the rate over the classes; of accuracy the share of right
+        predictions. Of two classes the answer is that without it. `label_values` declares classes
+        and their order (else that of categories, numbers, the alphabet); of ordered classes
+        `pos_label` may name the end that comes last. `counts`: a tally of classes, or {group: table
+        of labels and predictions}. Errors of limits: Notes of `group_metric`.
     sample_weight, cluster : array-like, shape (n,), optional
         Weights and sampling units. Weights that are equal within every group change no comparison.
         Otherwise standard errors are linearised over the units, and the score works with effective
@@ -905,7 +960,7 @@ def equal_opportunity_difference(
     >>> print(f"{fs.equal_opportunity_difference(counts=counts, reference='a').estimate:.2f}")
     -0.20
     """
-    return run(
+    return _compare(
         "equal_opportunity_difference",
         setup.RateArguments(
             y_true=y_true,
@@ -922,6 +977,7 @@ def equal_opportunity_difference(
             simultaneous=simultaneous,
             adjust=adjust,
             strata=strata,
+            classes=classes,
             sample_weight=sample_weight,
             cluster=cluster,
             pos_label=pos_label,
@@ -951,6 +1007,7 @@ def predictive_parity_difference(
     simultaneous: Literal["bonferroni", "max-z"] | None = None,
     adjust: str = "holm",
     strata: Any = None,
+    classes: Literal["one-vs-rest", "macro", "ordered"] | None = None,
     sample_weight: Any = None,
     cluster: Any = None,
     pos_label: Any = None,
@@ -1020,6 +1077,15 @@ def predictive_parity_difference(
         clusters, largest gaps and functions of the cells. With fewer than 20 cases of a group in
         the strata that both share only equality is tested; from there on a limit of a verdict is
         wrong in at most .070 of samples (vignettes/calibration.md).
+    classes : {None, "one-vs-rest", "macro", "ordered"}
+        Of labels with several values. ``"one-vs-rest"``: each class against all others, as
+        ``pos_label=`` asks about one; ``"ordered"``: each cut of ordered classes, all from a class
+        on against those before; all classes and groups are one family, adjusted and simultaneous
+        together. ``"macro"``: the mean of the rate over the classes; of accuracy the share of right
+        predictions. Of two classes the answer is that without it. `label_values` declares classes
+        and their order (else that of categories, numbers, the alphabet); of ordered classes
+        `pos_label` may name the end that comes last. `counts`: a tally of classes, or {group: table
+        of labels and predictions}. Errors of limits: Notes of `group_metric`.
     sample_weight, cluster : array-like, shape (n,), optional
         Weights and sampling units. Weights that are equal within every group change no comparison.
         Otherwise standard errors are linearised over the units, and the score works with effective
@@ -1082,7 +1148,7 @@ def predictive_parity_difference(
     >>> print(f"{fs.predictive_parity_difference(counts=counts, reference='a').estimate:.2f}")
     -0.05
     """
-    return run(
+    return _compare(
         "predictive_parity_difference",
         setup.RateArguments(
             y_true=y_true,
@@ -1099,6 +1165,7 @@ def predictive_parity_difference(
             simultaneous=simultaneous,
             adjust=adjust,
             strata=strata,
+            classes=classes,
             sample_weight=sample_weight,
             cluster=cluster,
             pos_label=pos_label,
@@ -1128,6 +1195,7 @@ def average_odds_difference(
     simultaneous: Literal["bonferroni", "max-z"] | None = None,
     adjust: str = "holm",
     strata: Any = None,
+    classes: Literal["one-vs-rest", "macro", "ordered"] | None = None,
     sample_weight: Any = None,
     cluster: Any = None,
     pos_label: Any = None,
@@ -1188,6 +1256,15 @@ def average_odds_difference(
         clusters, largest gaps and functions of the cells. With fewer than 20 cases of a group in
         the strata that both share only equality is tested; from there on a limit of a verdict is
         wrong in at most .070 of samples (vignettes/calibration.md).
+    classes : {None, "one-vs-rest", "macro", "ordered"}
+        Of labels with several values. ``"one-vs-rest"``: each class against all others, as
+        ``pos_label=`` asks about one; ``"ordered"``: each cut of ordered classes, all from a class
+        on against those before; all classes and groups are one family, adjusted and simultaneous
+        together. ``"macro"``: the mean of the rate over the classes; of accuracy the share of right
+        predictions. Of two classes the answer is that without it. `label_values` declares classes
+        and their order (else that of categories, numbers, the alphabet); of ordered classes
+        `pos_label` may name the end that comes last. `counts`: a tally of classes, or {group: table
+        of labels and predictions}. Errors of limits: Notes of `group_metric`.
     sample_weight, cluster : array-like, shape (n,), optional
         Weights and sampling units. Weights that are equal within every group change no comparison.
         Otherwise standard errors are linearised over the units, and the score works with effective
@@ -1248,7 +1325,7 @@ def average_odds_difference(
     >>> print(f"{fs.average_odds_difference(counts=counts, reference='a').estimate:.2f}")
     -0.10
     """
-    return run(
+    return _compare(
         "average_odds_difference",
         setup.RateArguments(
             y_true=y_true,
@@ -1265,6 +1342,7 @@ def average_odds_difference(
             simultaneous=simultaneous,
             adjust=adjust,
             strata=strata,
+            classes=classes,
             sample_weight=sample_weight,
             cluster=cluster,
             pos_label=pos_label,
@@ -1292,6 +1370,7 @@ def equalized_odds_difference(
     simultaneous: Literal["bonferroni", "max-z"] | None = None,
     adjust: str = "holm",
     strata: Any = None,
+    classes: Literal["one-vs-rest", "macro", "ordered"] | None = None,
     sample_weight: Any = None,
     cluster: Any = None,
     pos_label: Any = None,
@@ -1359,6 +1438,15 @@ def equalized_odds_difference(
         clusters, largest gaps and functions of the cells. With fewer than 20 cases of a group in
         the strata that both share only equality is tested; from there on a limit of a verdict is
         wrong in at most .070 of samples (vignettes/calibration.md).
+    classes : {None, "one-vs-rest", "macro", "ordered"}
+        Of labels with several values. ``"one-vs-rest"``: each class against all others, as
+        ``pos_label=`` asks about one; ``"ordered"``: each cut of ordered classes, all from a class
+        on against those before; all classes and groups are one family, adjusted and simultaneous
+        together. ``"macro"``: the mean of the rate over the classes; of accuracy the share of right
+        predictions. Of two classes the answer is that without it. `label_values` declares classes
+        and their order (else that of categories, numbers, the alphabet); of ordered classes
+        `pos_label` may name the end that comes last. `counts`: a tally of classes, or {group: table
+        of labels and predictions}. Errors of limits: Notes of `group_metric`.
     sample_weight, cluster : array-like, shape (n,), optional
         Weights and sampling units. Weights that are equal within every group change no comparison.
         Otherwise standard errors are linearised over the units, and the score works with effective
@@ -1422,7 +1510,7 @@ def equalized_odds_difference(
     >>> print(f"{result.estimate:.2f} [{result.confidence_interval.low:.2f}, {result.confidence_interval.high:.2f}]")
     0.20 [0.00, 0.39]
     """
-    return run(
+    return _compare(
         "equalized_odds_difference",
         setup.RateArguments(
             y_true=y_true,
@@ -1439,6 +1527,7 @@ def equalized_odds_difference(
             simultaneous=simultaneous,
             adjust=adjust,
             strata=strata,
+            classes=classes,
             sample_weight=sample_weight,
             cluster=cluster,
             pos_label=pos_label,
@@ -1474,6 +1563,7 @@ def group_metric(
     simultaneous: Literal["bonferroni", "max-z"] | None = None,
     adjust: str = "holm",
     strata: Any = None,
+    classes: Literal["one-vs-rest", "macro", "ordered"] | None = None,
     sample_weight: Any = None,
     cluster: Any = None,
     pos_label: Any = None,
@@ -1551,6 +1641,15 @@ def group_metric(
         clusters, largest gaps and functions of the cells. With fewer than 20 cases of a group in
         the strata that both share only equality is tested; from there on a limit of a verdict is
         wrong in at most .070 of samples (vignettes/calibration.md).
+    classes : {None, "one-vs-rest", "macro", "ordered"}
+        Of labels with several values. ``"one-vs-rest"``: each class against all others, as
+        ``pos_label=`` asks about one; ``"ordered"``: each cut of ordered classes, all from a class
+        on against those before; all classes and groups are one family, adjusted and simultaneous
+        together. ``"macro"``: the mean of the rate over the classes; of accuracy the share of right
+        predictions. Of two classes the answer is that without it. `label_values` declares classes
+        and their order (else that of categories, numbers, the alphabet); of ordered classes
+        `pos_label` may name the end that comes last. `counts`: a tally of classes, or {group: table
+        of labels and predictions}. Errors of limits: Notes of `group_metric`.
     sample_weight, cluster : array-like, shape (n,), optional
         Weights and sampling units. Weights that are equal within every group change no comparison.
         Otherwise standard errors are linearised over the units, and the score works with effective
@@ -1661,6 +1760,7 @@ def group_metric(
             ("pos_label", pos_label),
             ("label_values", label_values),
             ("planned", planned),
+            ("classes", classes),
         ):
             cure = "leave it out; functools.partial(metric, pos_label=…) where the metric takes it"
             check_that(value is None, argument, value, "None of a function of rows", cure)
@@ -1710,6 +1810,7 @@ def group_metric(
         simultaneous=simultaneous,
         adjust=adjust,
         strata=strata,
+        classes=classes,
         sample_weight=sample_weight,
         cluster=cluster,
         pos_label=pos_label,
@@ -1753,6 +1854,10 @@ def group_metric(
             allowed="rates, which are successes among cases",
             cure='contrast="difference", or a rate such as "true_positive_rate"',
         )
+    if classes is not None:
+        return run_classes(
+            chosen_metric, arguments, metric if callable(metric) else None, any_margin=True
+        )
     if strata is not None:
         check_adjustable(chosen_metric)
     count_table, by_stratum = setup.count_tables(arguments, chosen_metric.needs)
@@ -1769,6 +1874,13 @@ def group_metric(
     if not can_be_adjusted(chosen_metric):  # of a tally, whose strata nobody asked for
         by_stratum = None
     return compare_metric(chosen_metric, count_table, settings, reference, strata=by_stratum)
+
+
+def _compare(name: str, arguments: setup.RateArguments) -> Any:
+    """A metric of the registry from the arguments of its public function, of two labels or more."""
+    if arguments.classes is None:
+        return run(name, arguments)
+    return run_classes(registry.METRICS[name_with(arguments.agg, name)], arguments)
 
 
 def _called_metrics(metric: Any) -> dict[str, Callable[..., Any]] | None:

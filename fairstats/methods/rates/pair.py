@@ -155,13 +155,10 @@ def pair_method(
             )
         if len(scores) == 1:
             return Chosen(scores[0], method_name, degrees_of_freedom=degrees)
-        first_part, second_part = (
-            (float(proportion.rate[i] - proportion.rate[j]), score_method)
-            for proportion, score_method in zip(proportions, scores, strict=True)
-        )
-        return Chosen(
-            Mover(degrees, (first_part, second_part)), f"{method} (MOVER){suffix}", "", degrees
-        )
+        parts = []
+        for proportion, score_method in zip(proportions, scores, strict=True):
+            parts.append((float(proportion.rate[i] - proportion.rate[j]), score_method))
+        return Chosen(Mover(degrees, tuple(parts)), f"{method} (MOVER){suffix}", "", degrees)
     if method == "bootstrap":
         method_name = "bootstrap (BCa)"
     empty_words = empty_cells(estimates, i, j)

@@ -54,6 +54,7 @@ class RateArguments:
     n_resamples: int = 9_999
     rng: Any = None
     planned: int | None = None
+    classes: str | None = None
 
     def row_options(self) -> dict[str, Any]:
         """Those that say how rows are read, for `Outcomes.from_arrays`."""

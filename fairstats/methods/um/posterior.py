@@ -15,9 +15,9 @@ from fairstats.ground.checks import Floats, check_choice, check_number, check_sh
 from fairstats.ground.counts import ConfusionCounts, PairedCounts
 from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.groups import find_reference
+from fairstats.ground.tallies.classes import ClassCounts
 from fairstats.ground.tally import Tally, counts_or_rows
 from fairstats.methods.um.counting import (
-    ClassCounts,
     Rows,
     as_counts,
     as_prior,
