@@ -172,7 +172,7 @@ def _by_rows(frame: Any, question: Question) -> tuple[Outcomes, dict[str, Any], 
     codes = outcomes.groups.codes
     kept_rows = slice(None) if outcomes.kept is None else outcomes.kept
     tally_parts = _count_labels(outcomes)
-    outcomes = _without_classes(outcomes)
+    outcomes = outcomes.without_classes()
     if outcomes.score is not None:
         tally_parts["scores"] = ScoreCounts._from_outcomes(
             outcomes, labelled=outcomes.y_true is not None
@@ -233,13 +233,6 @@ def _count_labels(outcomes: Outcomes) -> dict[str, Any]:
         return {"classes": ClassCounts._from_outcomes(outcomes), "of_labels": only_labels}
     cells, counts_labels = _count_cells(outcomes)
     return {"cells": cells, "of_labels": counts_labels}
-
-
-def _without_classes(outcomes: Outcomes) -> Outcomes:
-    """The rows without labels, where these are classes, of which other parts know nothing."""
-    if outcomes.classes is None:
-        return outcomes
-    return replace(outcomes, y_true=None, y_pred=None, classes=None)
 
 
 def _as_row_numbers(values: Any) -> NDArray[np.int64]:

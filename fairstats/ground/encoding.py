@@ -316,9 +316,9 @@ def _says_ordered(column: Any) -> bool:
     """Whether a categorical column says that its order means something."""
     native = nw.to_native(column, pass_through=True)
     dtype = getattr(native, "dtype", None)
-    if hasattr(dtype, "ordered"):
-        return bool(dtype.ordered)
-    return type(dtype).__name__ == "Enum" or bool(getattr(native, "ordered", False))
+    if type(dtype).__name__ == "Enum":
+        return True
+    return bool(getattr(dtype, "ordered", getattr(native, "ordered", False)))
 
 
 def _check_classes(names: Sequence[str], factors: Mapping[str, Factor]) -> None:

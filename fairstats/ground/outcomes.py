@@ -398,6 +398,12 @@ class Outcomes:
         caution(report.sentence, MissingValuesWarning)
         return self.take(~is_dropped, missing=report)
 
+    def without_classes(self) -> Outcomes:
+        """The rows without labels, where these are classes, of which other parts know nothing."""
+        if self.classes is None:
+            return self
+        return replace(self, y_true=None, y_pred=None, classes=None)
+
     def take(self, keep: NDArray[np.bool_], *, missing: MissingReport | None = None) -> Outcomes:
         """The rows where `keep` is true."""
 

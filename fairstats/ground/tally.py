@@ -135,7 +135,7 @@ class Tally:
     def group_sizes(self) -> NDArray[np.int64]:
         """Rows per group, shape (G,)."""
         if (counted_part := self._counted_part) is not None:
-            return counted_part.group_sizes
+            return np.asarray(counted_part.group_sizes)
         if self.tails is not None:
             return self.tails.n
         distinct_rows = self.distinct
@@ -163,7 +163,8 @@ class Tally:
         counted_part = self._counted_part
         if counted_part is None:
             return MissingReport(n_rows=self.n)
-        return counted_part.missing
+        report: MissingReport = counted_part.missing
+        return report
 
     @classmethod
     def from_frame(
@@ -663,7 +664,7 @@ def tally(
     groups: Sequence[Hashable] | None = None,
     score_range: tuple[float, float] = (0.0, 1.0),
     number: str | None = None,
-    classes: bool = False,
+    classes: bool | None = False,
     engine: Literal["auto", "rows", "duckdb", "polars", "spark"] = "auto",
 ) -> Tally:
     """Count the rows of a frame: everything that the named columns allow to be asked later.
@@ -696,9 +697,10 @@ def tally(
         Column with the rows that each row stands for, as in the answer to a query of `tally_sql`
         (of weights the sums, and those of their squares in a column with ``_squares``). Not with
         clusters, counterfactual scores or numbers as outcome.
-    classes : bool, default False
+    classes : bool or None, default False
         Whether labels and predictions are of several classes, which no `pos_label` divides into
-        two: gives the part `classes` in place of `cells`, for ``classes=`` of the metrics.
+        two: gives the part `classes` in place of `cells`, for ``classes=`` of the metrics. None:
+        where a column has three values or more (at most 20), and there is no `pos_label`.
         `label_values` declares the classes, also those that no row has, and their order.
     engine : {"auto", "rows", "duckdb", "polars", "spark"}, default "auto"
         What counts. "auto": lazy tables by their own engine, frames by rows in NumPy. "rows" loads
@@ -730,7 +732,8 @@ def tally(
     >>> print(counted)
     Tally of 4 rows by sex: f (2), m (2); cells.
     """
-    check_flag("classes", classes)
+    if classes is not None:
+        check_flag("classes", classes)
     question_arguments = dict(locals())
     return Tally(
         **count_columns(

@@ -235,10 +235,10 @@ def _fact_of_row(section: AuditedSection, result: Any, row: Mapping[str, Any]) -
     rates: tuple[str, ...] = metric.rates if metric is not None else ()
     if within and len(rates) == 1 and rates[0] in RATES:
         return section.attributes, "within strata", same_question(RATES[rates[0]]), pair
-    if isinstance(result, MaximumResult) and len(result.components) > 1:
+    if rates and isinstance(result, MaximumResult) and len(result.components) > 1:
         questions = frozenset(same_question(RATES[name]) for name in rates)
         return section.attributes, "largest gap", questions
-    if isinstance(result, MaximumResult) and result.components:
+    if rates and isinstance(result, MaximumResult) and result.components:
         # of the only difference that is known, whatever others were sought
         return section.attributes, same_question(RATES[result.components[0].rate]), pair
     if isinstance(result, ComparisonResult) and len(rates) == 1 and rates[0] in RATES:

@@ -41,6 +41,7 @@ class Question:
 
 
 RATES = Question("rates", "Rates: ratios, differences, largest gaps")
+CLASSES = Question("classes", "Several classes: rates of each, of cuts, and their mean")
 NUMBERS = Question("numbers", "Numbers: means, quantiles, errors of predictions", AMOUNTS)
 MODELS = Question("models", "Several models on the same people", CERTAINTY)
 SCORES = Question("madd", "MADD: distance between score distributions", MEANING)
@@ -56,5 +57,5 @@ ADVERSE_IMPACT = Question(
 )
 
 #: What an audit asks of every set of sensitive attributes.
-AUDITED = (RATES, NUMBERS, MODELS, SCORES, MITIGATION, SETS, POSTERIORS, EXTREMES)
+AUDITED = (RATES, CLASSES, NUMBERS, MODELS, SCORES, MITIGATION, SETS, POSTERIORS, EXTREMES)
 QUESTIONS = (*AUDITED, ADVERSE_IMPACT)

@@ -15,7 +15,7 @@ from typing import Any
 
 from fairstats.ground.checks import check_number
 from fairstats.ground.outcomes import words_of_labels
-from fairstats.ground.registry import RATES
+from fairstats.ground.registry import RATES, class_of, find_metric, without_class
 from fairstats.methods.rates.employment.result import AdverseImpact
 from fairstats.methods.rates.planning import growth_for_difference, growth_for_ratio
 from fairstats.report.contents import Contents, compared, within_strata
@@ -360,6 +360,15 @@ def _finding_sentence(fact: Fact, pair: PairOfGroups, confidence_level: float) -
     readings = ", ".join(_estimate_words(pair))
     if math.isnan(row.rate) or math.isnan(row.rate_reference):
         return f"{_name_pair(pair)}: {readings}."
+    label = class_of(pair.readings[0].metric)
+    if label:
+        shown = row.pvalue_adjusted <= 1 - confidence_level
+        beginning = "" if shown else "In these rows: "
+        return (
+            f"{beginning}{_rate_of_class(pair.readings[0].metric)}: {percent(row.rate)} of"
+            f" {pair.label}, against {percent(row.rate_reference)} of {pair.reference}"
+            f" ({readings})."
+        )
     words = _words_of_rate(fact)
     if row.rate == row.rate_reference:
         return (
@@ -377,6 +386,13 @@ def _finding_sentence(fact: Fact, pair: PairOfGroups, confidence_level: float) -
         f"{beginning}{pair.reference} fares worse: {percent(row.rate_reference)} {words}, against"
         f" {percent(row.rate)} of {pair.label} ({readings}, of {pair.label} to {pair.reference})."
     )
+
+
+def _rate_of_class(metric: str) -> str:
+    """The rate that a metric of one class compares, in words."""
+    found = find_metric(without_class(metric))
+    title = RATES[found.rates[0]].title if found is not None and found.rates else metric
+    return f"{title}, {class_of(metric)}"
 
 
 def _name_pair(pair: PairOfGroups) -> str:

@@ -69,7 +69,7 @@ cell_metric <- function(totals, metric, rows = totals, scatter = NULL, units = 0
                         add = TRUE) {
   if (!is.null(scatter) && !clustered) squares <- matrix(diag(scatter), nrow(totals), byrow = TRUE)
   parts <- lapply(metric$parts, cell_rates, totals, rows, scatter, units, squares, clustered)
-  found <- if (length(parts)) parts else list(smooth_values(metric$formula, totals, rows, scatter))
+  found <- if (length(parts)) parts else list(smooth_values(metric$formula, totals, rows, scatter, metric$places))
   all_of <- function(name, join = `+`) Reduce(join, lapply(found, `[[`, name))
   influence <- all_of("influence") / length(found)
   worth <- all_of("units", pmin)
@@ -77,7 +77,9 @@ cell_metric <- function(totals, metric, rows = totals, scatter = NULL, units = 0
     # intervals without weights of a function and of a ratio of means are the wider of those about the values with half
     # a row and a whole one more in every cell
     added = if (add && length(parts) != 1L && is.null(scatter)) {
-      lapply(c(0.5, 1), function(more) cell_metric(totals + more, metric, rows, add = FALSE))
+      # of several classes, whose labels share a row of more cells, as many rows for each label
+      share <- min(1, 2 / sqrt(ncol(totals)))
+      lapply(c(0.5, 1), function(more) cell_metric(totals + share * more, metric, rows, add = FALSE))
     },
     parts = if (length(parts)) parts, rate = all_of("rate") / length(found), rows = all_of("rows"),
     influence = influence, covariance = cell_covariance(influence, totals, scatter, units), units = worth,
@@ -142,16 +144,24 @@ effective_cases <- function(part, by_weights, units, clustered, even) {
   if (clustered) n else ifelse(even, part$rows, n)
 }
 
-smooth_values <- function(formula, totals, rows, scatter) {
+# `places`: of each class which of tp, fp, fn, tn every cell belongs to; the value is then the mean over them.
+smooth_values <- function(formula, totals, rows, scatter, places = NULL) {
+  if (is.null(places)) places <- list(1:4)
   derived <- stats::deriv(formula, CELLS)
+  cells <- seq_len(ncol(totals))
   influence <- matrix(0, nrow(totals), length(totals))
   rate <- numeric(nrow(totals))
   for (g in seq_along(rate)) {
-    value <- eval(derived, stats::setNames(as.list(totals[g, ]), CELLS))
-    rate[g] <- if (is.finite(value)) as.numeric(value) else NaN
-    influence[g, (g - 1) * 4L + 1:4] <- attr(value, "gradient")
+    of_classes <- lapply(places, function(place) {
+      sums <- vapply(1:4, function(cell) sum(totals[g, place == cell]), 0)
+      eval(derived, stats::setNames(as.list(sums), CELLS))
+    })
+    value <- mean(vapply(of_classes, as.numeric, 0))
+    rate[g] <- if (is.finite(value)) value else NaN
+    slopes <- Map(function(of, place) as.vector(attr(of, "gradient"))[place], of_classes, places)
+    influence[g, (g - 1) * length(cells) + cells] <- Reduce(`+`, slopes) / length(places)
   }
-  list(rows = rowSums(rows), rate = rate, influence = influence, units = effective_units(totals, 1:4, scatter))
+  list(rows = rowSums(rows), rate = rate, influence = influence, units = effective_units(totals, cells, scatter))
 }
 
 # Covariance of linear functions of the cell totals: Poisson without weights; with them linearised over sampling units,

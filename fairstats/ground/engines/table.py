@@ -488,10 +488,11 @@ class LazyRows:
             **{label_name: nw.col(twin_name) for label_name, twin_name in other_names.items()}
         )
         outcomes = self.outcomes
+        cell_codes: NDArray[Any]
         if outcomes.classes is not None:
             cell_codes = class_cells(outcomes)
         elif outcomes.y_true is None or outcomes.y_pred is None:
-            cell_codes = 1 - (outcomes.y_true if outcomes.y_pred is None else outcomes.y_pred)  # type: ignore[operator]
+            cell_codes = 1 - (outcomes.y_true if outcomes.y_pred is None else outcomes.y_pred)  # type: ignore[operator, assignment]
         else:
             if outcomes.extra is None:
                 cell_codes = confusion_cells(outcomes)

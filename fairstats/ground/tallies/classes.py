@@ -168,9 +168,10 @@ class ClassCounts(CellCounts):
 
     def binary(self, favourable: Sequence[int]) -> ConfusionCounts | SelectionCounts:
         """The table in which the classes at these positions are favourable, all others not."""
-        counts_class = ConfusionCounts if self.labelled else SelectionCounts
         place = places_of_cells(len(self.classes), favourable, labelled=self.labelled)
-        return self._merge_cells(counts_class, np.eye(len(counts_class.cells))[place])
+        if not self.labelled:
+            return self._merge_cells(SelectionCounts, np.eye(2)[place])
+        return self._merge_cells(ConfusionCounts, np.eye(4)[place])
 
     def right_and_wrong(self) -> SelectionCounts:
         """Rows whose prediction is their label, as "selected", and all others."""

@@ -6,7 +6,7 @@ Ratios (Besse et al. 2018), differences with fairlearn's signature, any metric.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from fairstats.ground import registry
 from fairstats.ground.checks import check_choice, check_that
@@ -27,6 +27,8 @@ from fairstats.methods.rates.result import (
     RatioResult,
 )
 from fairstats.methods.rates.stratified import can_be_adjusted, check_adjustable
+
+_Compared = TypeVar("_Compared", bound=RatioResult | DifferenceResult | MaximumResult)
 
 
 def disparate_impact(
@@ -1876,11 +1878,12 @@ def group_metric(
     return compare_metric(chosen_metric, count_table, settings, reference, strata=by_stratum)
 
 
-def _compare(name: str, arguments: setup.RateArguments) -> Any:
+def _compare(name: str, arguments: setup.RateArguments) -> _Compared:  # type: ignore[type-var]
     """A metric of the registry from the arguments of its public function, of two labels or more."""
     if arguments.classes is None:
         return run(name, arguments)
-    return run_classes(registry.METRICS[name_with(arguments.agg, name)], arguments)
+    result: Any = run_classes(registry.METRICS[name_with(arguments.agg, name)], arguments)
+    return result  # type: ignore[no-any-return]
 
 
 def _called_metrics(metric: Any) -> dict[str, Callable[..., Any]] | None:

@@ -7,10 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from fairstats.ground.checks import check_choice, check_that
+from fairstats.ground.counts import CellCounts
 from fairstats.ground.encoding import declared_labels, label_text, one_label
 from fairstats.ground.errors import InputError
 from fairstats.ground.outcomes import Outcomes
-from fairstats.ground.registry import METRICS, RATES, Metric, Rate
+from fairstats.ground.registry import RATES, Metric, Rate, with_class
 from fairstats.ground.tallies.classes import ClassCounts
 from fairstats.ground.tally import Tally, counts_or_rows
 from fairstats.methods.rates.classes.rates import KINDS, ClassRate, Kind, rates_of_classes
@@ -33,6 +34,9 @@ from fairstats.methods.rates.setup import (
     make_settings,
 )
 
+#: What stands in place of a class in the name of a metric: of means, and of largest gaps.
+MEAN = "mean over classes"
+ALL: dict[Kind, str] = {"one-vs-rest": "all classes", "macro": MEAN, "ordered": "all cuts"}
 RESULT_CLASSES: dict[str, Any] = {
     "ratio": ClassRatioResult,
     "difference": ClassDifferenceResult,
@@ -174,8 +178,10 @@ def compare_classes(
     )
     if metric.contrast == "gap":
         largest = warned(largest_gap(counts, of_family, settings, of_classes), metric.name)
-        return ClassMaximumResult(**vars(largest), kind=kind)
-    table = counts
+        (comparison,) = largest.comparisons
+        named = replace(comparison, metric=with_class(comparison.metric, ALL[kind]))
+        return ClassMaximumResult(**{**vars(largest), "comparisons": (named,)}, kind=kind)
+    table: CellCounts = counts
     if settings.comparisons == "rest":
         table = beside_rest(counts)
     estimates = [estimate_rate(table, rate) for rate in of_classes]
@@ -189,7 +195,8 @@ def _with_labels(result: Any, contrast: str, rates: Sequence[ClassRate], kind: K
     comparisons = []
     for place, comparison in enumerate(result.comparisons):
         label = rates[place // n_pairs].label
-        comparisons.append(ClassComparison(**vars(comparison), label=label))
+        fields = {**vars(comparison), "metric": with_class(comparison.metric, label or MEAN)}
+        comparisons.append(ClassComparison(**fields, label=label))
     fields = {**vars(result), "comparisons": tuple(comparisons)}
     return RESULT_CLASSES[contrast](**fields, kind=kind)
 
@@ -210,17 +217,3 @@ def _check_asked(kind: Kind, settings: Inference, reference: Hashable | None) ->
             allowed="a group by name: each class may have another highest group",
             cure="comparisons='all'",
         )
-
-
-#: Metrics of an audit of several classes: name, and how classes are asked about.
-AUDITED: tuple[tuple[str, Kind], ...] = (
-    ("disparate_impact", "one-vs-rest"),
-    ("disparate_impact_labels", "one-vs-rest"),
-    ("conditional_accuracy_1", "one-vs-rest"),
-    ("conditional_use_accuracy_1", "one-vs-rest"),
-)
-
-
-def audited_metrics() -> list[tuple[Metric, Kind]]:
-    """The metrics of `AUDITED`."""
-    return [(METRICS[name], kind) for name, kind in AUDITED]

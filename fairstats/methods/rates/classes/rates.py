@@ -72,7 +72,7 @@ class ClassRate(Rate):
 
     `of_rate`: the name of the rate of two labels; `label`: its class, or cut; empty of a mean over
     classes; `success_cells`, `case_cells`: of successes among cases; `mean_of`: the rates that it
-    is the mean of; `smooth`: of others, the function of all cells.
+    is the mean of; `smooth`: of others, the function of all cells; `name_in_r`: what R knows it by.
     """
 
     of_rate: str = ""
@@ -81,6 +81,7 @@ class ClassRate(Rate):
     case_cells: tuple[str, ...] = ()
     mean_of: tuple[Rate, ...] = ()
     smooth: Callable[..., Any] | None = None
+    name_in_r: str = ""
 
     @property
     def successes(self) -> tuple[str, ...]:
@@ -139,26 +140,27 @@ def rate_of_event(
 ) -> ClassRate:
     """The rate of two labels, with the classes of an event as the favourable ones."""
     place = places_of_cells(len(counts.classes), event.positions, labelled=counts.labelled)
-    cells_of_two = _SELECTIONS
-    if counts.labelled:
-        cells_of_two = CELLS
-    elif rate.name in _CONSTANT:
-        rate = SELECTED
+    cells_of_two: tuple[str, ...] = CELLS
+    counted = rate
+    if not counts.labelled:
+        cells_of_two = _SELECTIONS
+        counted = SELECTED
     case_words = rate.case_words
     for of_two, of_class in _WORDS.items():
         case_words = case_words.replace(of_two, of_class.format(event.label))
-    words = {
+    words: dict[str, Any] = {
         "name": f"{rate.name} of {event.label}",
         "title": f"{rate.title} of {event.label}",
         "case_words": case_words,
         "of_rate": rate.name,
         "label": event.label,
+        "name_in_r": _name_in_r(counts, rate, event.positions),
     }
-    if function is None and rate.successes:
+    if function is None and counted.successes:
         return ClassRate(
             formula="",
-            success_cells=_cells_at(counts, place, cells_of_two, rate.successes),
-            case_cells=_cells_at(counts, place, cells_of_two, rate.cases),
+            success_cells=_cells_at(counts, place, cells_of_two, counted.successes),
+            case_cells=_cells_at(counts, place, cells_of_two, counted.cases),
             larger_is_better=rate.larger_is_better,
             **words,
         )
@@ -172,6 +174,14 @@ def rate_of_event(
         return of_cells(*(sums @ np.array(totals, dtype=np.float64)))
 
     return ClassRate(formula="", smooth=smooth, low=rate.low, high=rate.high, **words)
+
+
+def _name_in_r(counts: ClassCounts, rate: Rate, positions: Sequence[int]) -> str:
+    """The rate, its favourable classes by their positions from 1, and the number of classes:
+    "tpr@2+3/3"; of a mean "tpr@mean/3".
+    """
+    classes = "+".join(str(position + 1) for position in positions) or "mean"
+    return f"{rate.name}@{classes}/{len(counts.classes)}"
 
 
 def _cells_at(
@@ -200,7 +210,11 @@ def _mean_over_classes(
             allowed=f"rates that differ: this mean is 1/{len(of_classes)} in every group",
             cure='classes="one-vs-rest"',
         )
-    words = {"name": f"mean of {rate.name}", "of_rate": rate.name}
+    words: dict[str, Any] = {
+        "name": f"mean of {rate.name}",
+        "of_rate": rate.name,
+        "name_in_r": _name_in_r(counts, rate, ()),
+    }
     if rate.name == "accuracy":
         n_classes = len(counts.classes)
         diagonal = tuple(counts.cells[:: n_classes + 1])

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from fairstats.ground import registry
+from fairstats.ground.encoding import label_text
+from fairstats.ground.lazy import pd
 from fairstats.ground.registry import Rate
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.tallies.classes import ClassCounts
@@ -62,6 +64,12 @@ class _OfClasses(ComparisonResult):
         *ComparisonResult._shown[1:],
     )
 
+    def _summary_columns(self, frame: pd.DataFrame) -> list[str]:
+        """The class beside the groups, or the whole name of the metric where there are several."""
+        metrics = {registry.without_class(name) for name in frame["metric"]}
+        superfluous = "metric" if len(metrics) < 2 else "class"
+        return [name for name in super()._summary_columns(frame) if name != superfluous]
+
     @property
     def class_counts(self) -> ClassCounts:
         """Rows per group, label and prediction."""
@@ -69,13 +77,17 @@ class _OfClasses(ComparisonResult):
 
     def of_class(self, label: Any) -> tuple[Any, ...]:
         """The comparisons of one class, or cut, by the name that it has in the table."""
-        return tuple(
-            comparison for comparison in self.comparisons if comparison.label == str(label)
-        )
+        name = label_text(label)
+        result = []
+        comparison: Any
+        for comparison in self.comparisons:
+            if comparison.label == name:
+                result.append(comparison)
+        return tuple(result)
 
     def _rate(self, comparison: Any) -> Rate | None:
         """The rate of two labels that a comparison is about; None for a function of the user's."""
-        metric = registry.find_metric(comparison.metric)
+        metric = registry.find_metric(registry.without_class(comparison.metric))
         if metric is None or not metric.rates:
             return None
         return registry.RATES[metric.rates[0]]
