@@ -13,7 +13,8 @@ as_class_metric <- function(name, n_cells) {
     place <- places_of(as.integer(strsplit(words[2L], "+", fixed = TRUE)[[1L]]))
     if (n_cells == classes) return(list(parts = list(list(success = which(place == 1L), case = seq_len(classes)))))
     formula <- formula_of(rate)
-    return(list(parts = parts_at(formula, place), formula = formula, places = list(place)))
+    share <- 1 / tabulate(place, 4L)[place]
+    return(list(parts = parts_at(formula, place), formula = formula, places = list(place), share = share))
   }
   if (rate %in% c("selection_rate", "base_rate"))
     stop_argument("classes", paste("the mean of the", rate), "a rate that differs: this mean is 1 / J in every group")

@@ -77,8 +77,8 @@ cell_metric <- function(totals, metric, rows = totals, scatter = NULL, units = 0
     # intervals without weights of a function and of a ratio of means are the wider of those about the values with half
     # a row and a whole one more in every cell
     added = if (add && length(parts) != 1L && is.null(scatter)) {
-      # of several classes, whose labels share a row of more cells, as many rows for each label
-      share <- min(1, 2 / sqrt(ncol(totals)))
+      # of one class among several the cells of two labels have so many more
+      share <- if (is.null(metric$share)) added_share(totals) else rep(metric$share, each = nrow(totals))
       lapply(c(0.5, 1), function(more) cell_metric(totals + share * more, metric, rows, add = FALSE))
     },
     parts = if (length(parts)) parts, rate = all_of("rate") / length(found), rows = all_of("rows"),
@@ -86,6 +86,9 @@ cell_metric <- function(totals, metric, rows = totals, scatter = NULL, units = 0
     inflation = inflation_of(worth, units), df = if (is.null(scatter)) Inf else units - 1, clustered = clustered,
     even = if (is.null(scatter) || is.null(squares)) rep(FALSE, nrow(totals)) else even_groups(totals, rows, squares))
 }
+
+# Of several classes, whose labels share a row of more cells, as many rows more for each label as of two.
+added_share <- function(totals) min(1, 2 / sqrt(ncol(totals)))
 
 # What the sampling units behind the cases of each group are worth: (sum d)^2 / sum d^2 of their weighted cases (Kish
 # 1965), which gives degrees of freedom, and the inflation of a variance of linearised residuals, in place of the factor
@@ -502,7 +505,7 @@ crosscheck_largest <- function(totals, rows, metrics, level, critical, clustered
   table_df <- if (is.null(scatter)) Inf else found[[1L]]$df
   df <- unlist(over(pair_df, contrast = "difference", linear = FALSE))
   df[few] <- table_df
-  smoothed <- if (is.null(scatter)) totals + 0.5 else totals
+  smoothed <- if (is.null(scatter)) totals + 0.5 * added_share(totals) else totals
   joint <- max_z(cell_covariance(slopes(values_of(smoothed)), smoothed, scatter, units), table_df)
   variance <- diag(cell_covariance(slopes(found), totals, scatter, units))
   # of each term whether its limits are corrected and whether its rows are too few

@@ -446,17 +446,23 @@ def estimate_rate(counts: CellCounts, rate: Rate) -> RateEstimates:
     )
 
 
+def with_added_rows(counts: CellCounts, added_rows: float) -> CellCounts:
+    """The table with so many rows more in every cell; of several classes, whose labels share a row
+    of more cells, with as many more of every label.
+    """
+    share = min(1.0, 2 / math.sqrt(len(counts.cells)))
+    return replace(counts, totals=counts.totals + share * added_rows)
+
+
 def _with_added_rows(
     counts: CellCounts, estimate: Callable[[CellCounts], RateEstimates]
 ) -> tuple[RateEstimates, ...]:
     """The same with `ADDED` rows more in every cell; of weighted rows nothing."""
     if counts.weighted:
         return ()
-    # of several classes, whose labels share a row of more cells, as many rows for each label
-    share = min(1.0, 2 / math.sqrt(len(counts.cells)))
     result = []
     for added_rows in ADDED:
-        result.append(estimate(replace(counts, totals=counts.totals + share * added_rows)))
+        result.append(estimate(with_added_rows(counts, added_rows)))
     return tuple(result)
 
 

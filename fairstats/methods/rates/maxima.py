@@ -38,6 +38,7 @@ from fairstats.methods.rates.estimates import (
     estimate_rate,
     joint_covariance,
     linear_covariance,
+    with_added_rows,
 )
 from fairstats.methods.rates.pair import Chosen, Refused, pair_method, too_few_units
 from fairstats.methods.rates.result import ComparisonResult, Inference, RateComparison
@@ -648,7 +649,7 @@ def covariance_of_rates(
     where one is empty.
     """
     if smoothed and not counts.weighted:
-        counts = replace(counts, totals=counts.totals + 0.5)
+        counts = with_added_rows(counts, 0.5)
     rates_of_parts = []
     for rate_estimates in estimates:
         rates_of_parts.append(

@@ -24,7 +24,7 @@ from fairstats.methods.rates.classes.result import (
     ClassRatioResult,
 )
 from fairstats.methods.rates.compare import compare_estimates, compare_metric
-from fairstats.methods.rates.estimates import estimate_rate
+from fairstats.methods.rates.estimates import RateEstimates, estimate_rate, estimate_smooth
 from fairstats.methods.rates.maxima import largest_gap
 from fairstats.methods.rates.result import ANYTIME_METHODS, Inference, warned
 from fairstats.methods.rates.setup import (
@@ -184,9 +184,28 @@ def compare_classes(
     table: CellCounts = counts
     if settings.comparisons == "rest":
         table = beside_rest(counts)
-    estimates = [estimate_rate(table, rate) for rate in of_classes]
+    estimates = []
+    for rate in of_classes:
+        estimates.append(_estimate(table, rate, function))
     result = compare_estimates(of_family, table, estimates, settings, reference, rng)
     return _with_labels(result, metric.contrast, of_classes, kind)
+
+
+def _estimate(
+    table: CellCounts, rate: ClassRate, function: Callable[..., Any] | None
+) -> RateEstimates:
+    """A rate of every group; of one class, or cut, as the table of two labels gives it."""
+    if not rate.positions or not isinstance(table, ClassCounts):
+        return estimate_rate(table, rate)
+    of_two = table.binary(rate.positions)
+    if function is None:
+        estimates = estimate_rate(of_two, RATES[rate.of_rate])
+    else:
+        estimates = estimate_smooth(of_two, rate, function)
+    parts = []
+    for part, rate_of_part in zip(estimates.parts, rate.parts, strict=True):
+        parts.append(replace(part, rate_of=rate_of_part))
+    return replace(estimates, rate_of=rate, parts=tuple(parts))
 
 
 def _with_labels(result: Any, contrast: str, rates: Sequence[ClassRate], kind: Kind) -> Any:

@@ -70,13 +70,14 @@ def events_of(counts: ClassCounts, kind: Kind) -> list[Event]:
 class ClassRate(Rate):
     """A rate that counts cells of several classes.
 
-    `of_rate`: the name of the rate of two labels; `label`: its class, or cut; empty of a mean over
-    classes; `success_cells`, `case_cells`: of successes among cases; `mean_of`: the rates that it
+    `of_rate`: the name of the rate of two labels; `label`: its class, or cut, and `positions` of
+    the classes; empty of a mean over classes; `success_cells`, `case_cells`: of successes among cases; `mean_of`: the rates that it
     is the mean of; `smooth`: of others, the function of all cells; `name_in_r`: what R knows it by.
     """
 
     of_rate: str = ""
     label: str = ""
+    positions: tuple[int, ...] = ()
     success_cells: tuple[str, ...] = ()
     case_cells: tuple[str, ...] = ()
     mean_of: tuple[Rate, ...] = ()
@@ -154,6 +155,7 @@ def rate_of_event(
         "case_words": case_words,
         "of_rate": rate.name,
         "label": event.label,
+        "positions": event.positions,
         "name_in_r": _name_in_r(counts, rate, event.positions),
     }
     if function is None and counted.successes:
