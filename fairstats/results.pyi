@@ -23,6 +23,10 @@ from fairstats.methods.madd.curve import StableBandwidth as StableBandwidth
 from fairstats.methods.madd.mitigation import MitigationResult as MitigationResult
 from fairstats.methods.madd.result import MaddResult as MaddResult
 from fairstats.methods.rates.abroca import AbrocaResult as AbrocaResult
+from fairstats.methods.rates.classes.result import ClassDifferenceResult as ClassDifferenceResult
+from fairstats.methods.rates.classes.result import ClassMaximumResult as ClassMaximumResult
+from fairstats.methods.rates.classes.result import ClassOddsRatioResult as ClassOddsRatioResult
+from fairstats.methods.rates.classes.result import ClassRatioResult as ClassRatioResult
 from fairstats.methods.rates.employment.result import AdverseImpact as AdverseImpact
 from fairstats.methods.rates.maxima import MaximumResult as MaximumResult
 from fairstats.methods.rates.models.result import AmplificationResult as AmplificationResult

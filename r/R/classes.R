@@ -46,3 +46,9 @@ parts_at <- function(formula, place) {
     list(success = which(place %in% part$success), case = which(place %in% part$case))
   })
 }
+
+# Rows of the label that each group has fewest of.
+rarest_class <- function(rows) {
+  classes <- sqrt(ncol(rows))
+  apply(rows, 1L, function(of_group) min(colSums(matrix(of_group, classes))))
+}

@@ -79,16 +79,18 @@ cell_metric <- function(totals, metric, rows = totals, scatter = NULL, units = 0
     added = if (add && length(parts) != 1L && is.null(scatter)) {
       # of one class among several the cells of two labels have so many more
       share <- if (is.null(metric$share)) added_share(totals) else rep(metric$share, each = nrow(totals))
-      lapply(c(0.5, 1), function(more) cell_metric(totals + share * more, metric, rows, add = FALSE))
+      of_classes <- ncol(totals) > 4L && is.null(metric$share)
+      lapply(c(if (of_classes) 0, 0.5, 1), function(more) cell_metric(totals + share * more, metric, rows, add = FALSE))
     },
+    fewest = if (!is.null(metric$places) && ncol(totals) > 4L && is.null(metric$share)) rarest_class(rows),
     parts = if (length(parts)) parts, rate = all_of("rate") / length(found), rows = all_of("rows"),
     influence = influence, covariance = cell_covariance(influence, totals, scatter, units), units = worth,
     inflation = inflation_of(worth, units), df = if (is.null(scatter)) Inf else units - 1, clustered = clustered,
     even = if (is.null(scatter) || is.null(squares)) rep(FALSE, nrow(totals)) else even_groups(totals, rows, squares))
 }
 
-# Of several classes, whose labels share a row of more cells, as many rows more for each label as of two.
-added_share <- function(totals) min(1, 2 / sqrt(ncol(totals)))
+# Of several classes as many rows more in all cells as of two.
+added_share <- function(totals) min(1, 4 / ncol(totals))
 
 # What the sampling units behind the cases of each group are worth: (sum d)^2 / sum d^2 of their weighted cases (Kish
 # 1965), which gives degrees of freedom, and the inflation of a variance of linearised residuals, in place of the factor
@@ -246,8 +248,11 @@ bare_method <- function(method) sub(" \\((Satterthwaite|effective rows|effective
 pair_method <- function(metric, i, j, contrast, method, continuity = FALSE) {
   ratio <- contrast == "ratio"
   smooth <- is.null(metric$parts)
-  if (!is.null(metric$added) && (ratio || smooth))
-    return(widest_method(lapply(metric$added, pair_method, i, j, contrast, method)))
+  if (!is.null(metric$added) && (ratio || smooth)) {
+    added <- metric$added
+    if (length(added) > 2L) added <- Filter(function(m) isTRUE(pair_estimate(m, i, j, contrast)$s > 0), added)
+    return(widest_method(lapply(added, pair_method, i, j, contrast, method)))
+  }
   variance <- diag(metric$covariance)
   if (method == "fieller") return(fieller_method(metric$rate[c(i, j)], variance[c(i, j)]))
   pair <- pair_estimate(metric, i, j, contrast)
@@ -263,6 +268,7 @@ pair_method <- function(metric, i, j, contrast, method, continuity = FALSE) {
     z <- function(null) if (estimate == null) 0 else (estimate - null) / s
     return(list(ends = function(z) estimate + c(-z, z) * s, z = z))
   }
+  continuity <- continuity || is_corrected_mean(metric, i, j)
   scores <- lapply(metric$parts, function(p) {
     t <- effective_table(p, i, j)
     corrected <- !grepl("^(koopman|mee)", method)
@@ -281,6 +287,13 @@ pair_method <- function(metric, i, j, contrast, method, continuity = FALSE) {
     z <- function(null) scale * score$z(null)
     list(estimate = score$estimate, end = end, ends = function(c) c(end(c, -1), end(c, 1)), z = z)
   }))
+}
+
+# Means of more than two rates, as over classes, have the continuity correction where fewer cases are expected of one.
+CORRECTED_IN_MEANS <- 20
+is_corrected_mean <- function(metric, i, j) {
+  if (length(metric$parts) <= 2L) return(FALSE)
+  any(vapply(metric$parts, function(p) smallest_expected(effective_table(p, i, j)) < CORRECTED_IN_MEANS, NA))
 }
 
 # All ratios t >= 0 of independent values a, b with |a - tb| <= c sqrt(v1 + t^2 v0) (Fieller 1954, J. R. Stat. Soc. B

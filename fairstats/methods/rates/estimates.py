@@ -22,6 +22,11 @@ from fairstats.numerics.rates.score import Contrast
 #: to .13 on the side of the end of the range, those about a whole row more in up to .17 on that of
 #: its middle.
 ADDED = (0.5, 1.0)
+#: The same of several classes, where rare ones draw a mean over classes to the middle: limits about
+#: the values themselves count as well.
+ADDED_TO_CLASSES = (0.0, *ADDED)
+#: Cells of labels and predictions of two classes.
+_CELLS_OF_TWO = 4
 #: A variance below this share of r(1−r) is the rounding of sums, and no variance.
 ROUNDING = 1e-12
 
@@ -40,7 +45,8 @@ class RateEstimates:
     (G,): of the variance of linear methods in small samples; `parts`: the two rates that this one
     is the mean of (average odds); `smooth`: whether `rate` holds a general function of the counts,
     which has no successes; `added`: of such a function or a mean those with `ADDED` rows more in
-    every cell.
+    every cell;
+    `fewest`, shape (G,): of a function of several classes the rows of its rarest one.
     """
 
     rate_of: Rate
@@ -60,6 +66,7 @@ class RateEstimates:
     parts: tuple[RateEstimates, ...] = ()
     smooth: bool = False
     added: tuple[RateEstimates, ...] = ()
+    fewest: Floats | None = None
 
     @classmethod
     def of(cls, counts: CellCounts, which: Rate, /, **values: Any) -> RateEstimates:
@@ -447,10 +454,10 @@ def estimate_rate(counts: CellCounts, rate: Rate) -> RateEstimates:
 
 
 def with_added_rows(counts: CellCounts, added_rows: float) -> CellCounts:
-    """The table with so many rows more in every cell; of several classes, whose labels share a row
-    of more cells, with as many more of every label.
+    """The table with so many rows more in every cell; of several classes with as many in all as of
+    two.
     """
-    share = min(1.0, 2 / math.sqrt(len(counts.cells)))
+    share = min(1.0, _CELLS_OF_TWO / len(counts.cells))
     return replace(counts, totals=counts.totals + share * added_rows)
 
 
@@ -460,8 +467,9 @@ def _with_added_rows(
     """The same with `ADDED` rows more in every cell; of weighted rows nothing."""
     if counts.weighted:
         return ()
+    rows_of_cells = ADDED if len(counts.cells) <= _CELLS_OF_TWO else ADDED_TO_CLASSES
     result = []
-    for added_rows in ADDED:
+    for added_rows in rows_of_cells:
         result.append(estimate(with_added_rows(counts, added_rows)))
     return tuple(result)
 
@@ -543,7 +551,7 @@ def estimate_smooth(
     else:
         added_estimates = ()
     # a group without an error varies with half a row more
-    variance = (added_estimates[0].covariance if added_estimates else covariance).diagonal()
+    variance = (added_estimates[-1].covariance if added_estimates else covariance).diagonal()
     is_usable = (
         is_known & np.isfinite(variance) & (variance > 1e-24 * np.maximum(group_values**2, 1e-24))
     )

@@ -120,22 +120,22 @@ class Fieller(_LimitsByCriticalValue):
 
 @dataclass(frozen=True)
 class Widest(_LimitsByCriticalValue):
-    """What neither of two methods rejects."""
+    """What none of several methods rejects."""
 
-    both: tuple[Wald | LogRatio | Fieller, Wald | LogRatio | Fieller]
+    ways: tuple[Wald | LogRatio | Fieller, ...]
 
     def limits(self, critical: float) -> tuple[float, float]:
         """Ends at a critical value."""
         lower_limits, upper_limits = zip(
-            *(each_method.limits(critical) for each_method in self.both), strict=True
+            *(each_method.limits(critical) for each_method in self.ways), strict=True
         )
         return min(lower_limits), max(upper_limits)
 
     def statistic(self, null: float) -> float:
         """The smaller one; 0 where they lie on different sides."""
-        smaller_statistic, larger_statistic = sorted(
-            each_method.statistic(null) for each_method in self.both
-        )
+        statistics = sorted(each_method.statistic(null) for each_method in self.ways)
+        smaller_statistic = statistics[0]
+        larger_statistic = statistics[-1]
         if smaller_statistic > 0:
             return smaller_statistic
         return min(larger_statistic, 0.0)

@@ -40,7 +40,13 @@ from fairstats.methods.rates.estimates import (
     linear_covariance,
     with_added_rows,
 )
-from fairstats.methods.rates.pair import Chosen, Refused, pair_method, too_few_units
+from fairstats.methods.rates.pair import (
+    CORRECTED_IN_MEANS,
+    Chosen,
+    Refused,
+    pair_method,
+    too_few_units,
+)
 from fairstats.methods.rates.result import ComparisonResult, Inference, RateComparison
 from fairstats.numerics.rates.score import difference_limits_of, difference_score_statistic
 from fairstats.numerics.rates.switch import needed_cases, smallest_expected
@@ -775,7 +781,8 @@ class _SimultaneousBand:
             asked = (self.parts > part_index) & ~self.few
             needed = needed_cases(n.astype(np.int64), n_reference.astype(np.int64), error)
             small_terms |= asked & (expected < needed)
-            corrected_terms |= asked & (expected < CORRECTED_BELOW)
+            below = np.where(self.parts > 2, CORRECTED_IN_MEANS, CORRECTED_BELOW)
+            corrected_terms |= asked & (expected < below)
         return replace(self, small=small_terms, corrected=corrected_terms)
 
     @property
@@ -886,7 +893,8 @@ class _SimultaneousBand:
         """
         from scipy.optimize.elementwise import find_root
 
-        uncorrected = replace(self, corrected=np.zeros_like(self.corrected))
+        # of means of more than two the tests are corrected as the limits are
+        uncorrected = replace(self, corrected=self.corrected & (self.parts > 2))
         direction = np.sign(self.difference[mean_terms] - null)
 
         def excess(critical: Floats, term_numbers: Floats) -> Floats:

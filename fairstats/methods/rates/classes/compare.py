@@ -6,7 +6,9 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from fairstats.ground.checks import check_choice, check_that
+import numpy as np
+
+from fairstats.ground.checks import Floats, check_choice, check_that
 from fairstats.ground.counts import CellCounts
 from fairstats.ground.encoding import declared_labels, label_text, one_label
 from fairstats.ground.errors import InputError
@@ -168,6 +170,7 @@ def compare_classes(
     else:
         rates = [Rate(metric.rates[0], metric.rates[0], "")]
     of_classes = rates_of_classes(counts, rates, kind, function)
+    _check_contrast(metric, of_classes)
     row_names = {}
     for rate, row_name in zip(rates, metric.row_names, strict=False):
         row_names[rate.name] = row_name
@@ -195,8 +198,13 @@ def _estimate(
     table: CellCounts, rate: ClassRate, function: Callable[..., Any] | None
 ) -> RateEstimates:
     """A rate of every group; of one class, or cut, as the table of two labels gives it."""
-    if not rate.positions or not isinstance(table, ClassCounts):
+    if not isinstance(table, ClassCounts):
         return estimate_rate(table, rate)
+    if not rate.positions:
+        estimates = estimate_rate(table, rate)
+        if rate.success_cells or len(table.classes) == 2:
+            return estimates
+        return replace(estimates, fewest=_rows_of_rarest(table))
     of_two = table.binary(rate.positions)
     if function is None:
         estimates = estimate_rate(of_two, RATES[rate.of_rate])
@@ -206,6 +214,13 @@ def _estimate(
     for part, rate_of_part in zip(estimates.parts, rate.parts, strict=True):
         parts.append(replace(part, rate_of=rate_of_part))
     return replace(estimates, rate_of=rate, parts=tuple(parts))
+
+
+def _rows_of_rarest(table: ClassCounts) -> Floats:
+    """Rows of the label that a group has fewest of, shape (G,)."""
+    n_classes = len(table.classes)
+    of_labels = table.rows.reshape(-1, n_classes, n_classes).sum(axis=2)
+    return np.asarray(of_labels.min(axis=1), dtype=np.float64)
 
 
 def _with_labels(result: Any, contrast: str, rates: Sequence[ClassRate], kind: Kind) -> Any:
@@ -218,6 +233,19 @@ def _with_labels(result: Any, contrast: str, rates: Sequence[ClassRate], kind: K
         comparisons.append(ClassComparison(**fields, label=label))
     fields = {**vars(result), "comparisons": tuple(comparisons)}
     return RESULT_CLASSES[contrast](**fields, kind=kind)
+
+
+def _check_contrast(metric: Metric, rates: Sequence[ClassRate]) -> None:
+    """Refuse largest gaps of functions of the cells, and odds ratios of what is no rate."""
+    wanted = {"gap": ("score", "mover"), "odds_ratio": ("score",)}.get(metric.contrast, ())
+    for rate in rates:
+        if wanted and rate.interval not in wanted:
+            raise InputError(
+                "contrast",
+                got=f"{metric.contrast!r} of the {rate.title}",
+                allowed="rates, which are successes among cases; of gaps also their means",
+                cure='contrast="difference"',
+            )
 
 
 def _check_asked(kind: Kind, settings: Inference, reference: Hashable | None) -> None:

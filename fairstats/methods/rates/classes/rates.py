@@ -71,8 +71,9 @@ class ClassRate(Rate):
     """A rate that counts cells of several classes.
 
     `of_rate`: the name of the rate of two labels; `label`: its class, or cut, and `positions` of
-    the classes; empty of a mean over classes; `success_cells`, `case_cells`: of successes among cases; `mean_of`: the rates that it
-    is the mean of; `smooth`: of others, the function of all cells; `name_in_r`: what R knows it by.
+    the classes; empty of a mean over classes; `success_cells`, `case_cells`: of successes among
+    cases; `mean_of`: the rates that it is the mean of; `smooth`: of others, the function of all
+    cells; `name_in_r`: what R knows it by.
     """
 
     of_rate: str = ""
