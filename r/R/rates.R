@@ -7,6 +7,11 @@ audit_cells <- function(input, grouping) {
   both <- !is.null(input$y_pred) && !is.null(input$y_true)
   cell <- if (both) 4 - 2 * input$y_pred - input$y_true else 2 - c(input$y_pred, input$y_true)
   size <- if (both) 4L else 2L
+  if (!is.null(input$classes)) { # labels and predictions are positions of classes
+    size <- length(input$classes)
+    cell <- if (both) (input$y_true - 1) * size + input$y_pred else c(input$y_pred, input$y_true)
+    if (both) size <- size^2
+  }
   count <- length(grouping$groups)
   group <- match(grouping$labels, grouping$groups)
   place <- (group - 1L) * size + cell

@@ -22,6 +22,8 @@ from fairstats.numerics.rates.score import Contrast, Table
 
 #: Largest statistic that is looked for.
 _LARGEST_STATISTIC = 30.0
+#: And none of a mean of several parts below this one.
+_SMALLEST_STATISTIC = 1e-6
 #: Contrast → limits by the score of one table.
 _LIMIT_FUNCTIONS: dict[Contrast, Callable[..., float]] = {
     "ratio": score.ratio_limit,
@@ -250,7 +252,9 @@ class Mover(_LimitsByCriticalValue):
 
         if excess(_LARGEST_STATISTIC) <= 0:
             return math.copysign(_LARGEST_STATISTIC, distance)
-        z = scipy.optimize.brentq(excess, 0.0, _LARGEST_STATISTIC, xtol=1e-12)
+        if excess(_SMALLEST_STATISTIC) >= 0:  # within the continuity correction
+            return 0.0
+        z = scipy.optimize.brentq(excess, _SMALLEST_STATISTIC, _LARGEST_STATISTIC, xtol=1e-12)
         return math.copysign(float(z), distance)
 
 
