@@ -16,7 +16,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from fairstats.ground.registry import RATES, Rate
+from fairstats.ground.registry import RATES, Rate, class_of, without_class
 from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.result import ComparisonResult
 from fairstats.methods.rates.stratified_result import (
@@ -335,9 +335,12 @@ def answers_by_fact(
 
 def _title_of_row(name: str, result: Any) -> str:
     """What stands before the colon of the title of a metric of rates, or else of the result."""
-    metric = find_crude_metric(name)
+    label = class_of(name)
+    metric = find_crude_metric(without_class(name))
     if metric is None:
         return str(result.title).partition(":")[0]
+    if label:
+        return f"{metric.title.partition(':')[0]} ({label})"
     title = metric.title.partition(":")[0]
     if isinstance(result, (StratifiedRatioResult, StratifiedDifferenceResult)):
         return f"{title} within strata"

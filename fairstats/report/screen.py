@@ -301,12 +301,33 @@ def _isolate(pair: PairOfGroups, text: str) -> str:
 
 
 def _leading_fact(facts: Sequence[Fact]) -> Fact | None:
-    """Who is selected; without predictions who has a favourable outcome; else what comes first."""
+    """Who is selected; without predictions who has a favourable outcome; else what comes first.
+
+    Of several classes that in which the shares of the groups differ most clearly.
+    """
     for rate in SELECTION_RATES:
         for fact in facts:
             if fact.rate == rate:
                 return fact
+    if facts and class_of(_metric_of(facts[0])):
+        return max(_facts_of_same_metric(facts), key=_clearest)
     return facts[0] if facts else None
+
+
+def _metric_of(fact: Fact) -> str:
+    return fact.pairs[0].readings[0].metric
+
+
+def _facts_of_same_metric(facts: Sequence[Fact]) -> list[Fact]:
+    """The facts of all classes that the metric of the first one compares."""
+    stem = without_class(_metric_of(facts[0]))
+    return [fact for fact in facts if without_class(_metric_of(fact)) == stem]
+
+
+def _clearest(fact: Fact) -> tuple[int, float]:
+    """How clearly the groups of a fact differ, by the pair that comes first."""
+    row = _order_pairs(fact.pairs)[0].first
+    return _grade_of_row(row), _size_of(row)
 
 
 def _order_pairs(pairs: Sequence[PairOfGroups]) -> list[PairOfGroups]:

@@ -164,20 +164,14 @@ class ClassCounts(CellCounts):
         (name,) = label_texts([label], "label")
         cure = f"one of {', '.join(self.classes)}"
         check_that(name in self.classes, "label", label, "one of the classes", cure)
-        return self.binary([self.classes.index(name)])
+        return self._binary([self.classes.index(name)])
 
-    def binary(self, favourable: Sequence[int]) -> ConfusionCounts | SelectionCounts:
+    def _binary(self, favourable: Sequence[int]) -> ConfusionCounts | SelectionCounts:
         """The table in which the classes at these positions are favourable, all others not."""
         place = places_of_cells(len(self.classes), favourable, labelled=self.labelled)
         if not self.labelled:
             return self._merge_cells(SelectionCounts, np.eye(2)[place])
         return self._merge_cells(ConfusionCounts, np.eye(4)[place])
-
-    def right_and_wrong(self) -> SelectionCounts:
-        """Rows whose prediction is their label, as "selected", and all others."""
-        n_classes = len(self.classes)
-        is_wrong = 1 - np.eye(n_classes, dtype=np.intp).ravel()
-        return self._merge_cells(SelectionCounts, np.eye(2)[is_wrong])
 
     def selection(self) -> ClassCounts:
         """The same table without the labels."""
@@ -194,7 +188,7 @@ class ClassCounts(CellCounts):
         places = np.indices((n_classes, n_classes))[1 - summed_axis].ravel()
         return replace(self, **self._merged_fields(np.eye(n_classes)[places]), labelled=False)
 
-    def with_order(self, names: Sequence[str], *, ordered: bool = True) -> ClassCounts:
+    def _with_order(self, names: Sequence[str], *, ordered: bool = True) -> ClassCounts:
         """The same counts with these classes, in this order; new ones have no rows.
 
         Raises
@@ -222,7 +216,7 @@ class ClassCounts(CellCounts):
         """Table of two sets of rows with the same groups, of the classes of both."""
         check_summand(self, other, "groups", "labelled")
         names, ordered = join_classes(self, other)
-        both = (self.with_order(names), other.with_order(names))
+        both = (self._with_order(names), other._with_order(names))
         added: Any = CellCounts.__add__(*both)
         return replace(added, ordered=ordered)  # type: ignore[no-any-return]
 

@@ -110,6 +110,26 @@ def _words_of_classes() -> dict[str, Words]:
 
 
 (_RATES_ANSWER, *_) = page_of_rates.PAGE.answers
+#: Methods that comparisons of classes have in common with those of two labels.
+_SHARED = (
+    "log",
+    "delta",
+    "score",
+    "exact unconditional",
+    "koopman",
+    "mee",
+    "simultaneous band",
+)
+_INTERVALS = {name: _RATES_ANSWER.intervals[name] for name in _SHARED} | {
+    "score (MOVER)": Words(
+        text=(
+            "score (MOVER): recovered from the score intervals of the differences in every class,"
+            " with continuity correction where fewer than 20 cases of one kind are expected in"
+            " one."
+        ),
+        cites=("zou", "miettinen"),
+    )
+}
 
 PAGE = Page(
     method="classes",
@@ -118,7 +138,7 @@ PAGE = Page(
         Answer(
             questions.CLASSES,
             words=_words_of_classes(),
-            intervals=_RATES_ANSWER.intervals,
+            intervals=_INTERVALS,
             tests=_RATES_ANSWER.tests,
         ),
     ),

@@ -129,7 +129,7 @@ def _order_of_arguments(counts: ClassCounts, arguments: RateArguments, kind: Kin
         declared = declared_labels(arguments.label_values, y_true=None, y_pred=None)
         names = declared["y_pred"] or declared["y_true"]
         if names is not None:
-            counts = counts.with_order(tuple(map(label_text, names)))
+            counts = counts._with_order(tuple(map(label_text, names)))
     favourable = one_label(arguments.pos_label, "y_true", "y_pred")
     if favourable is None:
         return counts
@@ -142,7 +142,7 @@ def _order_of_arguments(counts: ClassCounts, arguments: RateArguments, kind: Kin
     cure = "leave out classes=, to ask about one class only"
     check_that(is_end, "pos_label", favourable, allowed, cure)
     if name == counts.classes[0]:
-        return counts.with_order(counts.classes[::-1], ordered=counts.ordered)
+        return counts._with_order(counts.classes[::-1], ordered=counts.ordered)
     return counts
 
 
@@ -163,7 +163,7 @@ def compare_classes(
     check_groups(counts.groups)
     counts = counts.without_even_weights()
     if len(counts.classes) == 2 and kind != "macro" and function is None:
-        return compare_metric(metric, counts.binary([1]), settings, reference, rng)
+        return compare_metric(metric, counts._binary([1]), settings, reference, rng)
     _check_asked(kind, settings, reference)
     if function is None:
         rates = [RATES[name] for name in metric.rates]
@@ -205,7 +205,7 @@ def _estimate(
         if rate.success_cells or len(table.classes) == 2:
             return estimates
         return replace(estimates, fewest=_rows_of_rarest(table))
-    of_two = table.binary(rate.positions)
+    of_two = table._binary(rate.positions)
     if function is None:
         estimates = estimate_rate(of_two, RATES[rate.of_rate])
     else:

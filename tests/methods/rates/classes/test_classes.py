@@ -232,9 +232,7 @@ def test_of_classes_nobody_is_said_to_be_at_a_disadvantage() -> None:
 
 
 def test_round_trips(rows: Rows) -> None:
-    result = fs.disparate_impact(
-        rows.y_pred, sensitive_features=rows.group, classes="one-vs-rest"
-    )
+    result = fs.disparate_impact(rows.y_pred, sensitive_features=rows.group, classes="one-vs-rest")
     again = ClassRatioResult.from_dict(json.loads(json.dumps(result.to_dict())))
     pd.testing.assert_frame_equal(again.to_frame(), result.to_frame())
     counts = decode(json.loads(json.dumps(encode(result.class_counts))))
