@@ -385,7 +385,7 @@ def _finding_sentence(fact: Fact, pair: PairOfGroups, confidence_level: float) -
     if label:
         shown = row.pvalue_adjusted <= 1 - confidence_level
         beginning = "" if shown else "In these rows: "
-        return (
+        return _capitalised(
             f"{beginning}{_rate_of_class(pair.readings[0].metric)}: {percent(row.rate)} of"
             f" {pair.label}, against {percent(row.rate_reference)} of {pair.reference}"
             f" ({readings})."

@@ -52,7 +52,7 @@ def test_rows_are_those_of_the_public_functions(frame: pd.DataFrame, report: Aud
         fs.disparate_impact(frame["hat"], classes="one-vs-rest", **options),
         fs.disparate_impact(frame["hat"], classes="ordered", **options),
         fs.conditional_accuracy(frame["y"], frame["hat"], classes="one-vs-rest", **options),
-        fs.group_metric(frame["y"], frame["hat"], metric="tpr", classes="macro", **options),
+        fs.equal_opportunity_difference(frame["y"], frame["hat"], classes="macro", **options),
         fs.group_metric(frame["y"], frame["hat"], metric="accuracy", classes="macro", **options),
     ):
         wanted = result.to_frame()

@@ -27,7 +27,7 @@ _ASKED: tuple[tuple[str, Kind], ...] = (
     ("conditional_accuracy_1", "one-vs-rest"),
     ("conditional_use_accuracy_1", "one-vs-rest"),
     ("accuracy_difference", "macro"),
-    ("tpr_difference", "macro"),
+    ("equal_opportunity_difference", "macro"),
     ("demographic_parity_max", "one-vs-rest"),
     ("equal_opportunity_max", "one-vs-rest"),
 )
