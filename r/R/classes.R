@@ -157,3 +157,52 @@ read_classes <- function(read, label_values) {
     stop_argument("y_true, y_pred", "columns that share no value", "the same classes in both columns")
   c(lapply(texts, match, classes), list(classes = classes, ordered = ordered && all(occurring %in% declared)))
 }
+
+# What an audit asks of classes: metric and kind, as in Python.
+AUDITED_CLASSES <- list(
+  c("disparate_impact", "one-vs-rest"), c("disparate_impact_labels", "one-vs-rest"),
+  c("conditional_accuracy_1", "one-vs-rest"), c("conditional_use_accuracy_1", "one-vs-rest"),
+  c("accuracy_difference", "macro"), c("equal_opportunity_difference", "macro"),
+  c("demographic_parity_max", "one-vs-rest"), c("equal_opportunity_max", "one-vs-rest")
+)
+AUDITED_CUTS <- list(c("disparate_impact", "ordered"), c("conditional_accuracy_1", "ordered"))
+
+# The classes of the labels of an audit that names no favourable one; NULL where the labels are two, too many, or one of
+# them is 1 or TRUE, which is favourable without being named.
+several_classes <- function(data, y_true, y_pred, label_values) {
+  columns <- Filter(Negate(is.null), list(column_of(data, y_true, "y_true"), column_of(data, y_pred, "y_pred")))
+  texts <- lapply(columns, function(x) unique(label_text(x[!is.na(x)])))
+  declared <- if (is.list(label_values)) lapply(label_values, label_text) else list(label_text(label_values))
+  every <- c(texts, Filter(length, declared))
+  most <- max(lengths(every))
+  named <- length(labels_named(unique(unlist(texts)), "1"))
+  if (most < 3L || most > MOST_CLASSES || named || !length(Reduce(intersect, every))) return(NULL)
+  read_classes(list(data = data, y_true = y_true, y_pred = y_pred), label_values)
+}
+
+with_classes <- function(input, found, strata) {
+  if (!is.null(strata))
+    stop_argument("strata", paste("strata of", length(found$classes), "classes"), "two labels: pos_label names one class")
+  input[names(found)] <- found
+  input
+}
+
+# The rows of every metric of classes that the columns allow.
+audited_classes <- function(input, grouping, pairs, options) {
+  given <- c(labels = !is.null(input$y_true), predictions = !is.null(input$y_pred))
+  asked <- c(AUDITED_CLASSES, if (input$ordered) AUDITED_CUTS)
+  rows <- lapply(asked, function(one) {
+    needs <- unlist(registry("metrics")[[one[1L]]]$needs)
+    if (is.null(needs)) needs <- names(given)
+    if (!all(given[needs])) return(NULL)
+    # what needs one column is of that column, as where no other is there
+    own <- input
+    if (!"labels" %in% needs) own$y_true <- NULL
+    if (!"predictions" %in% needs) own$y_pred <- NULL
+    if (one[2L] == "macro" && one[1L] != "accuracy_difference") options["method"] <- list(NULL)
+    rows <- class_rows(find_metric(one[1L]), own, grouping, pairs, options, one[2L])
+    rows$n_differences <- NULL
+    rows
+  })
+  bind_rows(rows)
+}

@@ -110,3 +110,21 @@ def test_two_classes_are_two_labels(columns: dict[str, list[Any]]) -> None:
     assert {name: list(column) for name, column in ours.items()} == {
         name: list(column) for name, column in today.items()
     }
+
+
+def test_audits(columns: dict[str, list[Any]]) -> None:
+    table = {name: columns[name] for name in ("y", "hat", "g")}
+    roles = {"y_true": "y", "y_pred": "hat", "sensitive_features": "g", "reference": "a"}
+    ours = fs.audit(pd.DataFrame(table), **roles, label_values=CLASSES, rng=1).to_frame()
+    theirs = pd.DataFrame(call("fs_audit", table, **roles, label_values=CLASSES))
+    keys = ["section", "metric", "group"]
+    both = ours.merge(theirs, on=keys, suffixes=("", "_r"))
+    assert len(both) == len(ours) == len(theirs)
+    assert both["verdict"].tolist() == both["verdict_r"].tolist()
+    for name, allowed in (("estimate", 1e-9), ("pvalue_verdict", 1e-3)):
+        np.testing.assert_allclose(both[name], both[f"{name}_r"], atol=allowed)
+    bands = both["metric"].str.contains("_max")
+    for name in ("ci_low", "ci_high"):
+        apart = (both[name] - both[f"{name}_r"]).abs()
+        assert apart[~bands].max() < 1e-3
+        assert apart[bands].max() < 0.02

@@ -74,3 +74,18 @@ test_that("what cannot be asked", {
   expect_error(fs_disparate_impact(data.frame(hat = c("a", NA, "b", "c"), g = 1:2), "hat", "g", classes = "macro"),
     "missing")
 })
+
+test_that("an audit of several classes", {
+  d <- rows()
+  found <- fs_audit(d, "y", "hat", sensitive_features = "g", reference = "a")
+  alone <- fs_conditional_accuracy(d, "y", "hat", "g", reference = "a", classes = "one-vs-rest")
+  shown <- found[startsWith(found$metric, "conditional_accuracy_1["), ]
+  expect_equal(shown$pvalue_adjusted, alone$pvalue_adjusted)
+  expect_false(any(grepl("from", found$metric)))
+  cuts <- fs_audit(d, "y", "hat", sensitive_features = "g", label_values = classes)
+  expect_true("disparate_impact[from high on]" %in% cuts$metric)
+  expect_match(attr(cuts, "claims"), "Over the whole audit")
+  one <- fs_audit(d, "y", "hat", sensitive_features = "g", pos_label = "high", draws = 0)
+  expect_false(any(grepl("[", one$metric, fixed = TRUE)))
+  expect_error(fs_audit(d, "y", "hat", sensitive_features = "g", strata = "unit"), "pos_label names one class")
+})
