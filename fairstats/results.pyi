@@ -6,6 +6,7 @@ from fairstats.ground.results import HypothesisTest as HypothesisTest
 from fairstats.ground.results import Interval as Interval
 from fairstats.ground.results import Result as Result
 from fairstats.ground.scores import ScoreCounts as ScoreCounts
+from fairstats.ground.tallies.classes import ClassCounts as ClassCounts
 from fairstats.ground.tallies.moments import MomentCounts as MomentCounts
 from fairstats.methods.ecd.quality import SyntheticQuality as SyntheticQuality
 from fairstats.methods.ecd.result import EcdResult as EcdResult
@@ -22,6 +23,10 @@ from fairstats.methods.madd.curve import StableBandwidth as StableBandwidth
 from fairstats.methods.madd.mitigation import MitigationResult as MitigationResult
 from fairstats.methods.madd.result import MaddResult as MaddResult
 from fairstats.methods.rates.abroca import AbrocaResult as AbrocaResult
+from fairstats.methods.rates.classes.result import ClassDifferenceResult as ClassDifferenceResult
+from fairstats.methods.rates.classes.result import ClassMaximumResult as ClassMaximumResult
+from fairstats.methods.rates.classes.result import ClassOddsRatioResult as ClassOddsRatioResult
+from fairstats.methods.rates.classes.result import ClassRatioResult as ClassRatioResult
 from fairstats.methods.rates.employment.result import AdverseImpact as AdverseImpact
 from fairstats.methods.rates.extremes import ExtremeDifferenceResult as ExtremeDifferenceResult
 from fairstats.methods.rates.extremes import ExtremeRatioResult as ExtremeRatioResult

@@ -339,7 +339,7 @@ def tally_command(file: Path, **given: Any) -> None:
     )
     with warnings.catch_warnings(record=True) as tally_warnings:
         warnings.simplefilter("always", FairstatsWarning)
-        counted_rows = tally(frame, **plain_options)
+        counted_rows = tally(frame, **plain_options, classes=None)
         if min_cell is not None:
             counted_rows = counted_rows.withheld(min_cell)
         json_text = counted_rows.to_json(exact=keep_exact)

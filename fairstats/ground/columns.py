@@ -34,6 +34,7 @@ from fairstats.ground.parts import RowCounts, TailCounts
 from fairstats.ground.reading.roles import ReadingOptions
 from fairstats.ground.reading.table import is_file, read_roles
 from fairstats.ground.scores import ScoreCounts
+from fairstats.ground.tallies.classes import ClassCounts
 from fairstats.ground.tallies.moments import MomentCounts, numbers_of_outcome
 from fairstats.ground.values import factorize, label_text
 
@@ -165,12 +166,13 @@ def _by_rows(frame: Any, question: Question) -> tuple[Outcomes, dict[str, Any], 
         },
         number=None if question.number is None else _as_row_numbers(columns[question.number]),
         squares=None if squares is None else as_float_column(columns[squares], squares),
+        classes=question.classes,
     )
     labels = outcomes.groups.labels
     codes = outcomes.groups.codes
     kept_rows = slice(None) if outcomes.kept is None else outcomes.kept
-    cells, counts_labels = _count_cells(outcomes)
-    tally_parts: dict[str, Any] = {"cells": cells, "of_labels": counts_labels}
+    tally_parts = _count_labels(outcomes)
+    outcomes = outcomes.without_classes()
     if outcomes.score is not None:
         tally_parts["scores"] = ScoreCounts._from_outcomes(
             outcomes, labelled=outcomes.y_true is not None
@@ -208,10 +210,11 @@ def _by_engine(
     with engine_errors(kind(lazy_table)):
         lazy_rows = LazyRows.prepare(lazy_table, question)
         outcomes = lazy_rows.outcomes
-        cells, counts_labels = _count_cells(outcomes)
-        if cells is not None and question.cluster is not None:
-            cells = lazy_rows.with_clusters(cells)
-        tally_parts: dict[str, Any] = {"cells": cells, "of_labels": counts_labels}
+        tally_parts = _count_labels(outcomes)
+        if question.cluster is not None:
+            for part_name in ("cells", "classes"):
+                if tally_parts.get(part_name) is not None:
+                    tally_parts[part_name] = lazy_rows.with_clusters(tally_parts[part_name])
         if question.score is not None:
             tally_parts["scores"] = count_scores(lazy_rows)
         if question.counterfactual_score is not None:
@@ -221,6 +224,15 @@ def _by_engine(
         if question.features:
             tally_parts["distinct"] = count_distinct(lazy_rows)
         return outcomes, lazy_rows.key_columns(), tally_parts
+
+
+def _count_labels(outcomes: Outcomes) -> dict[str, Any]:
+    """The part of a tally that counts labels and predictions: of two labels, or of classes."""
+    if outcomes.classes is not None:
+        only_labels = outcomes.y_pred is None
+        return {"classes": ClassCounts._from_outcomes(outcomes), "of_labels": only_labels}
+    cells, counts_labels = _count_cells(outcomes)
+    return {"cells": cells, "of_labels": counts_labels}
 
 
 def _as_row_numbers(values: Any) -> NDArray[np.int64]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any, ClassVar, Self, TypeVar
 
 import narwhals as nw
@@ -233,10 +233,21 @@ class CellCounts:
             )
 
     @classmethod
-    def _count_rows(cls, outcomes: Outcomes, cell: NDArray[Any]) -> Self:
-        """Count the cell codes of validated rows."""
+    def _count_rows(
+        cls,
+        outcomes: Outcomes,
+        cell: NDArray[Any],
+        *,
+        n_cells: int | None = None,
+        **own_fields: Any,
+    ) -> Self:
+        """Count the cell codes of validated rows.
+
+        `n_cells`, `own_fields`: of a table whose cells the rows say.
+        """
         grouping = _check_outcomes(outcomes).groups
-        n_cells = len(cls.cells)
+        if n_cells is None:
+            n_cells = len(cls.cells)
         n_groups = len(grouping.labels)
         cell = np.asarray(cell)
         is_valid = cell.shape == grouping.codes.shape and cell.dtype.kind in "iu"
@@ -293,6 +304,7 @@ class CellCounts:
             attributes=grouping.attributes,
             group_units=group_units,
             squares=row_squares,
+            **own_fields,
         )
 
     @classmethod
@@ -506,18 +518,25 @@ class CellCounts:
         mapping_shape = (len(self.cells), len(counts_class.cells))
         is_valid = mapping.shape == mapping_shape and bool(np.isin(mapping, (0, 1)).all())
         check_that(is_valid, "mapping", mapping, f"zeros and ones in shape {mapping_shape}")
+        return counts_class(**self._merged_fields(mapping))
+
+    def _merged_fields(self, mapping: NDArray[np.float64]) -> dict[str, Any]:
+        """The fields that every table has, with cells merged by a matrix of zeros and ones."""
         table_mapping = np.kron(np.eye(len(self.groups)), mapping)
         if self.scatter is None:
             scatter = None
         else:
             scatter = table_mapping.T @ self.scatter @ table_mapping
         merged = {
+            table_field.name: getattr(self, table_field.name) for table_field in fields(CellCounts)
+        }
+        merged |= {
             "totals": self.totals @ mapping,
             "rows": self.rows @ mapping.astype(np.int64),
             "scatter": scatter,
+            "squares": None if self.squares is None else self.squares @ mapping,
         }
-        merged["squares"] = None if self.squares is None else self.squares @ mapping
-        return counts_class(**{**vars(self), **merged})
+        return merged
 
     def _with_new_groups(self, groups: tuple[str, ...], position: Sequence[int]) -> Self:
         """Groups merged, reordered or added: group g becomes group ``position[g]`` of `groups`."""

@@ -43,8 +43,11 @@ from fairstats.ground.values import (
 __all__ = [
     "ABSENT",
     "MISSING",
+    "MOST_CLASSES",
+    "ClassNames",
     "Factor",
     "LabelCodes",
+    "are_classes",
     "as_array",
     "as_column",
     "as_float_column",
@@ -54,6 +57,7 @@ __all__ = [
     "binary_columns",
     "check_columns",
     "check_labels",
+    "class_columns",
     "declared_labels",
     "factorize",
     "favourable_class",
@@ -205,6 +209,141 @@ def binary_columns(
                 levels_of_others,
             )
     return codes
+
+
+#: Labels with more values than this are no classes.
+MOST_CLASSES = 20
+
+
+@dataclass(frozen=True)
+class ClassNames:
+    """Classes that labels and predictions have in common, in their order.
+
+    `ordered`: whether the order means something: declared by `label_values` or a categorical
+    column that says so, or that of numbers.
+    """
+
+    names: tuple[str, ...]
+    ordered: bool
+
+
+def are_classes(pos_label: Any, label_values: Any, /, **columns: Any) -> bool:
+    """Whether labels are of several classes, where nobody says what they are.
+
+    They are where a column has three values or more, none is named as favourable, and columns share
+    values.
+    """
+    if pos_label is not None:
+        return False
+    texts = []
+    for column_label, column in columns.items():
+        if column is not None:
+            texts.append(set(map(label_text, factorize(column, column_label).levels)))
+    for declared in declared_labels(label_values, **columns).values():
+        if declared is not None:
+            texts.append(set(map(label_text, declared)))
+    n_most = max((len(of_column) for of_column in texts), default=0)
+    return 2 < n_most <= MOST_CLASSES and bool(set.intersection(*texts))
+
+
+def class_columns(
+    pos_label: Any, label_values: Any = None, /, **columns: Any
+) -> tuple[dict[str, Factor | None], ClassNames]:
+    """Codes of several label columns that share their classes, -1 where missing, and the classes.
+
+    Their order is that of `label_values`, else the declared one of a categorical column, else of
+    numbers, else of the alphabet. Two classes are labels as `binary_columns` takes them, the
+    favourable one last.
+    """
+    factors = {}
+    for column_label, column in columns.items():
+        if column is not None:
+            factors[column_label] = factorize(column, column_label)
+    declared_values = declared_labels(label_values, **columns)
+    for column_label, factor in factors.items():
+        of_column = declared_values[column_label]
+        if of_column is not None:
+            _check_declared(factor.levels, column_label, of_column, factor)
+    names = _order_classes(factors, declared_values, columns)
+    _check_classes(names.names, factors)
+    if len(names.names) == 2:
+        favourable = one_label(pos_label, "y_true", "y_pred")
+        positive = find_labels(names.names, favourable) if favourable is not None else []
+        if not positive:
+            binary_columns(pos_label, label_values, **columns)  # raises, or it is the last
+            positive = _favourable_by_itself(names.names, next(iter(factors)), ())
+        if positive == [0]:
+            names = ClassNames(names.names[::-1], ordered=True)
+        else:
+            names = ClassNames(names.names, ordered=True)
+    code_of = {name: code for code, name in enumerate(names.names)}
+    coded: dict[str, Factor | None] = dict.fromkeys(columns)
+    for column_label, factor in factors.items():
+        places = [code_of[label_text(level)] for level in factor.levels]
+        codes = np.array([*places, MISSING], dtype=np.int16)[factor.codes]
+        coded[column_label] = Factor(codes, names.names)
+    return coded, names
+
+
+def _order_classes(
+    factors: Mapping[str, Factor],
+    declared_values: Mapping[str, tuple[Hashable, ...] | None],
+    columns: Mapping[str, Any],
+) -> ClassNames:
+    """The classes of all columns in one order."""
+    declared: list[str] = []
+    for of_column in declared_values.values():
+        declared.extend(map(label_text, of_column or ()))
+    is_ordered = bool(declared)
+    if not declared:
+        for column_label, factor in factors.items():
+            if factor.ordered_by_user:
+                declared.extend(map(label_text, factor.declared))
+                is_ordered = _says_ordered(columns[column_label])
+                break
+    occurring = {label_text(level): None for factor in factors.values() for level in factor.levels}
+    undeclared = [name for name in occurring if name not in declared]
+    if not declared:
+        try:
+            numbers = {name: float(name) for name in undeclared}
+        except ValueError:
+            return ClassNames(tuple(sorted(undeclared)), ordered=False)
+        return ClassNames(tuple(sorted(undeclared, key=numbers.__getitem__)), ordered=True)
+    names = tuple(dict.fromkeys((*declared, *sorted(undeclared))))
+    return ClassNames(names, ordered=is_ordered and not undeclared)
+
+
+def _says_ordered(column: Any) -> bool:
+    """Whether a categorical column says that its order means something."""
+    native = nw.to_native(column, pass_through=True)
+    dtype = getattr(native, "dtype", None)
+    if type(dtype).__name__ == "Enum":
+        return True
+    return bool(getattr(dtype, "ordered", getattr(native, "ordered", False)))
+
+
+def _check_classes(names: Sequence[str], factors: Mapping[str, Factor]) -> None:
+    """Raise where labels are no classes: one, too many, or others in every column."""
+    argument = ", ".join(factors)
+    if not 2 <= len(names) <= MOST_CLASSES:
+        raise InputError(
+            argument,
+            got=f"{len(names)} values, {listed(names, _MAX_LISTED_LABELS)}",
+            allowed=f"two to {MOST_CLASSES} classes",
+            cure="label_values= says which may occur; pos_label= asks about one of many",
+        )
+    levels = [set(map(label_text, factor.levels)) for factor in factors.values()]
+    if not set.intersection(*levels):
+        described = "; ".join(
+            f"{column_label} has {listed(factor.levels, _MAX_LISTED_LABELS)}"
+            for column_label, factor in factors.items()
+        )
+        raise InputError(
+            argument,
+            got=described,
+            allowed="the same classes in both columns",
+            cure='recode one of them, or pos_label={"y_true": …, "y_pred": …}',
+        )
 
 
 def _value_by_column(

@@ -20,7 +20,15 @@ from fairstats.ground.checks import (
     check_summand,
     check_that,
 )
-from fairstats.ground.encoding import as_float_column, binary_columns, rows_of_labels
+from fairstats.ground.encoding import (
+    ClassNames,
+    LabelCodes,
+    are_classes,
+    as_float_column,
+    binary_columns,
+    class_columns,
+    rows_of_labels,
+)
 from fairstats.ground.errors import DataWarning, InputError, MissingValuesWarning, caution
 from fairstats.ground.factors import MISSING, Factor
 from fairstats.ground.groups import Grouping, encode_groups
@@ -176,10 +184,11 @@ class Outcomes:
     """Validated columns of one data set, row by row; all of shape (n,).
 
     `y_true`, `y_pred`, `extra`: 1 where the favourable label is present, else 0, `extra` of a
-    second model; `score` in [0, 1]; `weight`: non-negative, finite; `kept`: positions of these rows
-    among those that came, None for all. Rows counted elsewhere come as one row per combination of
-    values: `number` of rows that each stands for (None: one); `weight` then is the sum of their
-    weights, `squares` that of the squared weights.
+    second model; of several `classes` the position of the class; `score` in [0, 1]; `weight`:
+    non-negative, finite; `kept`: positions of these rows among those that came, None for all. Rows
+    counted elsewhere come as one row per combination of values: `number` of rows that each stands
+    for (None: one); `weight` then is the sum of their weights, `squares` that of the squared
+    weights.
     """
 
     groups: Grouping
@@ -198,6 +207,7 @@ class Outcomes:
     features: NDArray[np.float64] | None = None
     #: Columns of any numbers (wages, prices, errors), by argument.
     numbers: dict[str, NDArray[np.float64]] = field(default_factory=dict)
+    classes: ClassNames | None = None
 
     @classmethod
     def from_arrays(
@@ -219,6 +229,7 @@ class Outcomes:
         label_values: Any = None,
         features: Any = None,
         numbers: Mapping[str, Any] | None = None,
+        classes: bool | None = False,
     ) -> Outcomes:
         """Validate and encode columns, of any type and library, as `disparate_impact` takes them.
 
@@ -227,7 +238,8 @@ class Outcomes:
         `squares`: where rows stand for several; `label_values`: the labels that may occur;
         `features`: columns (or the mask of their missing rows) that are not kept here, but whose
         missing values count as those of the other columns; `numbers`: argument → column of any
-        numbers, as wages or prices.
+        numbers, as wages or prices; `classes`: whether outcome and prediction are coded as several
+        classes, None where they have three values or more and no favourable one.
         """
         numbers = numbers or {}
         check_choice("missing", missing, ("raise", "drop", "group"), cure="name a policy")
@@ -246,9 +258,18 @@ class Outcomes:
         )
         check_row_labels(sensitive_features=sensitive_features, **numbers)
         grouping = encode_groups(sensitive_features, missing=missing, groups=groups, number=number)
-        true_labels, predicted_labels = binary_columns(
-            pos_label, label_values, y_true=y_true, y_pred=y_pred
-        ).values()
+        if classes is None:
+            classes = are_classes(pos_label, label_values, y_true=y_true, y_pred=y_pred)
+        class_names = None
+        coded: Mapping[str, Factor | None]
+        if classes and (y_true is not None or y_pred is not None):
+            check_that(extra is None, "y_pred_b", "a column", "None beside classes", "leave it out")
+            coded, class_names = class_columns(
+                pos_label, label_values, y_true=y_true, y_pred=y_pred
+            )
+        else:
+            coded = binary_columns(pos_label, label_values, y_true=y_true, y_pred=y_pred)
+        true_labels, predicted_labels = coded.values()
         second_labels = binary_columns(None, y_pred_b=extra)["y_pred_b"]
         codes = []
         for factor in (true_labels, predicted_labels, second_labels):
@@ -273,6 +294,7 @@ class Outcomes:
                 argument: _check_number_column(as_float_column(column, argument), argument)
                 for argument, column in numbers.items()
             },
+            classes=class_names,
         )
         lengths = {column_role: column.size for column_role, column in columns._columns().items()}
         check_one_length(", ".join(lengths), lengths)
@@ -287,7 +309,7 @@ class Outcomes:
         columns = columns._settle_missing(missing)
         unfavourable = {}
         for argument, labels in (("y_true", true_labels), ("y_pred", predicted_labels)):
-            if labels is not None and labels.beside is not None:
+            if isinstance(labels, LabelCodes) and labels.beside is not None:
                 unfavourable[argument] = columns.rows_by_label(labels.beside, labels.codes)
         if unfavourable:
             columns = replace(columns, missing=replace(columns.missing, unfavourable=unfavourable))
@@ -364,7 +386,7 @@ class Outcomes:
         if not lacking:
             return replace(self, missing=report)
         is_dropped = np.logical_or.reduce(list(lacking.values()))
-        if self.weight is None and self.cluster is None:
+        if self.weight is None and self.cluster is None and self.classes is None:
             patterns = _dropped_patterns(self, is_dropped)
         else:
             patterns = ()
@@ -376,6 +398,12 @@ class Outcomes:
             raise InputError(next(iter(lacking)), got=received, allowed=allowed, cure=advice)
         caution(report.sentence, MissingValuesWarning)
         return self.take(~is_dropped, missing=report)
+
+    def without_classes(self) -> Outcomes:
+        """The rows without labels, where these are classes, of which other parts know nothing."""
+        if self.classes is None:
+            return self
+        return replace(self, y_true=None, y_pred=None, classes=None)
 
     def take(self, keep: NDArray[np.bool_], *, missing: MissingReport | None = None) -> Outcomes:
         """The rows where `keep` is true."""
@@ -389,7 +417,7 @@ class Outcomes:
         cut_columns = {
             field_name: cut(column)
             for field_name, column in vars(self).items()
-            if field_name not in ("missing", "kept", "numbers")
+            if field_name not in ("missing", "kept", "numbers", "classes")
         }
         cut_columns["numbers"] = {
             argument: column[keep] for argument, column in self.numbers.items()

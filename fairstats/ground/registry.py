@@ -211,6 +211,10 @@ class Rate:
             return "score"
         return "mover" if part_formulas else "delta"
 
+    def function_of(self, cells: Sequence[str]) -> Callable[..., Any]:
+        """The rate as a function of float arrays of these cells."""
+        return as_function(self.formula, cells)
+
     def evaluate(self, cells: Mapping[str, Any]) -> Any:
         """Value at cell totals, numbers or arrays of one shape; 0/0 is NaN."""
         return evaluate(self.formula, cells)
@@ -338,6 +342,30 @@ def find_metric(name: str) -> Metric | None:
         if name_stem != name and name_stem in (*RATES, *CRITERIA):
             return derive_metric(name_stem, contrast)
     return None
+
+
+def with_class(name: str, label: str) -> str:
+    """Name of the rows of a metric in one class, cut or mean of classes: "disparate_impact[high]"."""
+    return f"{name}[{label}]"
+
+
+def class_of(name: str) -> str:
+    """The class in the name of a row; empty where it has none.
+
+    >>> class_of("disparate_impact[high]"), class_of("disparate_impact")
+    ('high', '')
+    """
+    return name.partition("[")[2].removesuffix("]")
+
+
+def without_class(name: str) -> str:
+    """The name of a metric without that of a class."""
+    return name.partition("[")[0]
+
+
+def of_all_classes(name: str) -> str:
+    """The name of a row of one class with that of the class left open: "disparate_impact[]"."""
+    return with_class(without_class(name), "") if "[" in name else name
 
 
 def is_ratio(metric: str) -> bool:

@@ -513,7 +513,7 @@ class Result(_AnswersFromComparisons):
 #: wide.
 WIDTH = 100
 _MAX_CELL_WIDTH = 40
-_NAME_COLUMNS = ("metric", "group", "reference")
+_NAME_COLUMNS = ("metric", "class", "group", "reference")
 #: Ends of an interval that belong together; below this share of the other an end is 0, up to
 #: rounding.
 _INTERVAL_END_COLUMNS = (("ci_low", "ci_high"), ("bound_low", "bound_high"))

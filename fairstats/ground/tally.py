@@ -24,6 +24,7 @@ from fairstats.ground.scores import ScoreCounts
 from fairstats.ground.serialise import decode, encode, parse_json, read_json, serialisable
 from fairstats.ground.stored import check_length, damaged
 from fairstats.ground.strata import StratumCounts, refuse_weights, stratum_order
+from fairstats.ground.tallies.classes import ClassCounts
 from fairstats.ground.tallies.moments import MomentCounts
 from fairstats.ground.writing import JSON, write_file
 
@@ -74,6 +75,8 @@ class Tally:
         prediction.
     moments : MomentCounts or None
         Mean and centred sums of an outcome that is a number, and of the errors of its prediction.
+    classes : ClassCounts or None
+        Group × class × class, of labels and predictions of several classes.
     of_labels, stratified : bool
         Whether `cells` counts the recorded outcomes, for lack of predictions; whether the last
         attribute is a stratum.
@@ -100,6 +103,7 @@ class Tally:
     tails: TailCounts | None = None
     distinct: RowCounts | None = None
     moments: MomentCounts | None = None
+    classes: ClassCounts | None = None
     stratified: bool = False
     columns: dict[str, str] = field(default_factory=dict)
 
@@ -130,8 +134,8 @@ class Tally:
     @property
     def group_sizes(self) -> NDArray[np.int64]:
         """Rows per group, shape (G,)."""
-        if (counted_part := self.cells or self.scores or self.moments) is not None:
-            return counted_part.group_sizes
+        if (counted_part := self._counted_part) is not None:
+            return np.asarray(counted_part.group_sizes)
         if self.tails is not None:
             return self.tails.n
         distinct_rows = self.distinct
@@ -149,12 +153,18 @@ class Tally:
         return int(self.group_sizes.sum())
 
     @property
+    def _counted_part(self) -> Any:
+        """The first of the parts that know of rows left out; None where there is none."""
+        return self.cells or self.classes or self.scores or self.moments
+
+    @property
     def missing(self) -> MissingReport:
         """What was left out."""
-        counted_part = self.cells or self.scores or self.moments
+        counted_part = self._counted_part
         if counted_part is None:
             return MissingReport(n_rows=self.n)
-        return counted_part.missing
+        report: MissingReport = counted_part.missing
+        return report
 
     @classmethod
     def from_frame(
@@ -175,7 +185,8 @@ class Tally:
             As in the query.
         **columns
             `y_true`, `y_pred`, `y_pred_b`, `score`, `strata`, `sample_weight` as in the query, and
-            `pos_label`, `label_values`, `missing`, `groups`, `score_range` as in `fairstats.tally`.
+            `pos_label`, `label_values`, `missing`, `groups`, `score_range`, `classes` as in
+            `fairstats.tally`.
 
         Raises
         ------
@@ -254,8 +265,9 @@ class Tally:
         moved_parts = {}
         for part_name, tally_part in self._parts().items():
             moved_parts[part_name] = tally_part._with_new_groups(groups, position)
-        if self.cells is not None:
-            moved_parts["cells"] = replace(moved_parts["cells"], attributes=attributes)
+        for part_name in ("cells", "classes"):
+            if part_name in moved_parts:
+                moved_parts[part_name] = replace(moved_parts[part_name], attributes=attributes)
         return replace(
             self,
             attributes=attributes,
@@ -347,7 +359,7 @@ class Tally:
         clustered = any(
             tally_part is not None and tally_part.clustered
             for each_tally in both_tallies
-            for tally_part in (each_tally.cells, each_tally.moments)
+            for tally_part in (each_tally.cells, each_tally.moments, each_tally.classes)
         )
         if clustered and not disjoint_clusters:
             allowed = (
@@ -393,6 +405,10 @@ class Tally:
         if isinstance(cells, ConfusionCounts):
             return cells
         raise _lacking_part_error(self, "labels and predictions", "y_true= and y_pred=")
+
+    def of_classes(self) -> ClassCounts:
+        """Labels × predictions of several classes per group."""
+        return self._part("classes", "classes", "classes=True")  # type: ignore[no-any-return]
 
     def paired(self) -> PairedCounts:
         """Label × two predictions per group."""
@@ -525,7 +541,15 @@ class Tally:
             missing=missing,
             **unit_counts,
         )
-        return replace(self, cells=cells, scores=None, tails=None, distinct=None, moments=None)
+        return replace(
+            self,
+            cells=cells,
+            scores=None,
+            tails=None,
+            distinct=None,
+            moments=None,
+            classes=None,
+        )
 
     def to_json(self, path: str | Path | None = None, *, exact: bool = False) -> str:
         """The tally as JSON.
@@ -596,9 +620,10 @@ _OF_ANSWERS = (
     "missing",
     "groups",
     "score_range",
+    "classes",
 )
 #: The parts of a tally.
-_PART_NAMES = ("cells", "scores", "tails", "distinct", "moments")
+_PART_NAMES = ("cells", "scores", "tails", "distinct", "moments", "classes")
 
 
 def _describe_tally(described_tally: Tally) -> str:
@@ -639,6 +664,7 @@ def tally(
     groups: Sequence[Hashable] | None = None,
     score_range: tuple[float, float] = (0.0, 1.0),
     number: str | None = None,
+    classes: bool | None = False,
     engine: Literal["auto", "rows", "duckdb", "polars", "spark"] = "auto",
 ) -> Tally:
     """Count the rows of a frame: everything that the named columns allow to be asked later.
@@ -671,6 +697,11 @@ def tally(
         Column with the rows that each row stands for, as in the answer to a query of `tally_sql`
         (of weights the sums, and those of their squares in a column with ``_squares``). Not with
         clusters, counterfactual scores or numbers as outcome.
+    classes : bool or None, default False
+        Whether labels and predictions are of several classes, which no `pos_label` divides into
+        two: gives the part `classes` in place of `cells`, for ``classes=`` of the metrics. None:
+        where a column has three values or more (at most 20), and there is no `pos_label`.
+        `label_values` declares the classes, also those that no row has, and their order.
     engine : {"auto", "rows", "duckdb", "polars", "spark"}, default "auto"
         What counts. "auto": lazy tables by their own engine, frames by rows in NumPy. "rows" loads
         a lazy table; another name moves a frame's rows into that engine.
@@ -701,6 +732,8 @@ def tally(
     >>> print(counted)
     Tally of 4 rows by sex: f (2), m (2); cells.
     """
+    if classes is not None:
+        check_flag("classes", classes)
     question_arguments = dict(locals())
     return Tally(
         **count_columns(

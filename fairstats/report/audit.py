@@ -158,7 +158,8 @@ def audit(
     pos_label : scalar or mapping, optional
         The value that is good for the person; ``{"y_true": …, "y_pred": …}`` where they differ. Not
         needed for 0/1, False/True, −1/1. Where several other labels occur, the report names them
-        with their rows.
+        with their rows. Left out where labels have three to 20 values: then rates of every class
+        are compared, of cuts where classes have an order, and their mean.
     label_values : sequence or mapping, optional
         The labels that may occur (``{"y_true": […], "y_pred": […]}`` where they differ): more is an
         error, and a favourable one that no row has is a rate of 0, with a warning.

@@ -16,7 +16,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from fairstats.ground.registry import RATES, Rate
+from fairstats.ground.registry import RATES, Rate, class_of, without_class
 from fairstats.methods.rates.inferred.result import InferredResult
 from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.monitoring import MonitorResult
@@ -241,10 +241,10 @@ def _fact_of_row(section: AuditedSection, result: Any, row: Mapping[str, Any]) -
     rates: tuple[str, ...] = metric.rates if metric is not None else ()
     if within and len(rates) == 1 and rates[0] in RATES:
         return section.attributes, "within strata", same_question(RATES[rates[0]]), pair
-    if isinstance(result, MaximumResult) and len(result.components) > 1:
+    if rates and isinstance(result, MaximumResult) and len(result.components) > 1:
         questions = frozenset(same_question(RATES[name]) for name in rates)
         return section.attributes, "largest gap", questions
-    if isinstance(result, MaximumResult) and result.components:
+    if rates and isinstance(result, MaximumResult) and result.components:
         # of the only difference that is known, whatever others were sought
         return section.attributes, same_question(RATES[result.components[0].rate]), pair
     compares_rates = isinstance(result, (ComparisonResult, InferredResult))
@@ -342,9 +342,12 @@ def answers_by_fact(
 
 def _title_of_row(name: str, result: Any) -> str:
     """What stands before the colon of the title of a metric of rates, or else of the result."""
-    metric = find_crude_metric(name)
+    label = class_of(name)
+    metric = find_crude_metric(without_class(name))
     if metric is None:
         return str(result.title).partition(":")[0]
+    if label:
+        return f"{metric.title.partition(':')[0]} ({label})"
     title = metric.title.partition(":")[0]
     if isinstance(result, (StratifiedRatioResult, StratifiedDifferenceResult)):
         return f"{title} within strata"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
-from fairstats.ground.registry import METRICS, RATES, Metric, Rate
+from fairstats.ground.registry import METRICS, RATES, Metric, Rate, without_class
 from fairstats.methods.rates.numbers.means import TITLES as TITLES_OF_NUMBERS
 from fairstats.methods.rates.stratified_result import ENDING, find_crude_metric
 from fairstats.report import questions
@@ -113,7 +113,7 @@ def concern_of_metric(metric: str) -> Concern:
     """The block of a report in which the comparisons of a metric stand."""
     if metric in TITLES_OF_NUMBERS:
         return questions.AMOUNTS
-    found = _registered(metric)
+    found = _registered(without_class(metric))
     if found is None or "scores" in found.needs:
         return questions.MEANING
     if all(rate in SELECTION_RATES for rate in found.rates):

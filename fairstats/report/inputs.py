@@ -32,6 +32,7 @@ from fairstats.ground.reading.roles import Roles
 from fairstats.ground.scores import ScoreCounts
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.strata import StratumCounts, refuse_weights
+from fairstats.ground.tallies.classes import ClassCounts
 from fairstats.ground.tallies.moments import MomentCounts, numbers_of_outcome
 from fairstats.ground.tally import Tally, tally
 from fairstats.ground.values import label_text, missing_rows
@@ -250,9 +251,12 @@ def columns_of_tally(counted: Tally, sensitive_features: Any, asked: Iterable[An
     names = counted.columns
     scores = counted.scores
     confusion = isinstance(counted.cells, (ConfusionCounts, PairedCounts))
+    if counted.classes is not None:
+        confusion = counted.classes.labelled
+    has_labels = counted.cells is not None or counted.classes is not None
     present: dict[str, Any] = {
         "y_true": confusion or counted.of_labels or (scores is not None and scores.labelled),
-        "y_pred": confusion or (counted.cells is not None and not counted.of_labels),
+        "y_pred": confusion or (has_labels and not counted.of_labels),
         "score": scores is not None,
     }
     columns_found: dict[str, Any] = {}
@@ -515,8 +519,13 @@ class AuditInput:
         return ScoreCounts._from_outcomes(self.rows, labelled=self.has("y_true"))
 
     def has(self, *roles: str) -> bool:
-        """Whether a column was given for each of these roles."""
-        return all(role in self.columns.roles for role in roles)
+        """Whether a column was given for each of these roles; labels of several classes are none
+        that divide people into two.
+        """
+        known = self.columns.roles
+        if isinstance(self.counts, ClassCounts):
+            known = {role: name for role, name in known.items() if role not in ("y_true", "y_pred")}
+        return all(role in known for role in roles)
 
 
 def lacks_rows(inputs: AuditInput, what: str, *, weights_too: bool = False) -> bool:
@@ -609,7 +618,7 @@ def build_input(
     features = frame[list(columns.features)] if columns.features else None
     number_columns = {role: frame[name] for role, name in columns.number_roles.items()}
     outcomes = Outcomes.from_arrays(
-        **options, **columns_given, features=features, numbers=number_columns
+        **options, **columns_given, features=features, numbers=number_columns, classes=None
     )
     _check_groups(outcomes.groups.labels, attributes)
     models = None
@@ -625,6 +634,7 @@ def build_input(
     counts = _count_cells(outcomes, columns)
     strata = None
     if columns.strata is not None:
+        _refuse_strata_of_classes(counts)
         if outcomes.y_pred is not None:
             labelled = outcomes
         else:
@@ -638,7 +648,7 @@ def build_input(
         kept_rows = outcomes.kept
     return AuditInput(
         attributes,
-        outcomes,
+        outcomes.without_classes(),
         counts,
         columns,
         settings,
@@ -649,6 +659,16 @@ def build_input(
         strata=strata,
         moments=moments,
     )
+
+
+def _refuse_strata_of_classes(counts: CellCounts) -> None:
+    if isinstance(counts, ClassCounts):
+        raise InputError(
+            "strata",
+            got=f"strata of {len(counts.classes)} classes",
+            allowed="strata of two labels",
+            cure="pos_label= asks about one class",
+        )
 
 
 def _tally_input(
@@ -662,8 +682,16 @@ def _tally_input(
     of_set = counted.by(*attributes)
     _check_groups(of_set.groups, attributes)
     both = columns.y_true is not None and columns.y_pred is not None
-    cells: CellCounts = of_set.confusion() if both and not of_set.of_labels else of_set.selection()
+    cells: CellCounts
+    if of_set.classes is not None:
+        cells = of_set.of_classes()
+    elif both and not of_set.of_labels:
+        cells = of_set.confusion()
+    else:
+        cells = of_set.selection()
     strata = None
+    if counted.stratified:
+        _refuse_strata_of_classes(cells)
     if counted.stratified and not cells.weighted:
         strata = counted.by(*attributes, counted.attributes[-1]).strata()
         if isinstance(cells, SelectionCounts):
@@ -716,6 +744,7 @@ def _lazy_inputs(
         "label_values": columns.label_values or None,
     }
     all_attributes = columns.sensitive_features
+    options["classes"] = None
     crossed = tally(lazy_table, sensitive_features=all_attributes, **options)
     rows_left_out = crossed.missing.n_dropped > 0
     inputs = []
@@ -744,7 +773,9 @@ def _read_scores(column: Any, name: str) -> NDArray[np.float64]:
 
 
 def _count_cells(outcomes: Outcomes, columns: AuditColumns) -> CellCounts:
-    """Confusion counts, or counts of the one binary column that is there."""
+    """Confusion counts, or counts of the one binary column that is there; of classes all cells."""
+    if outcomes.classes is not None:
+        return ClassCounts._from_outcomes(outcomes)
     if columns.y_true is not None and columns.y_pred is not None:
         return ConfusionCounts._from_outcomes(outcomes)
     if columns.y_pred is None:

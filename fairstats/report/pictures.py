@@ -16,10 +16,12 @@ from fairstats.ground.checks import Floats
 from fairstats.ground.counts import CellCounts, ConfusionCounts
 from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.multiplicity import normal_quantile
-from fairstats.ground.registry import RATES
+from fairstats.ground.registry import RATES, Rate, without_class
+from fairstats.ground.tallies.classes import ClassCounts
 from fairstats.methods.madd.result import MaddResult
 from fairstats.methods.rates import own_values
 from fairstats.methods.rates.abroca import AbrocaResult
+from fairstats.methods.rates.classes.rates import events_of, rate_of_event
 from fairstats.methods.rates.estimates import estimate_rate, rate_in
 from fairstats.methods.rates.result import RatioResult
 from fairstats.numerics.paired.score import wilson_limits
@@ -46,6 +48,8 @@ _DRAWN_RATES = {
     questions.ERRORS: ("tpr", "tnr", "ppv", "npv"),
 }
 _BINS = 20
+#: Classes whose shares are drawn.
+_MOST_CLASSES = 6
 #: Points of a ROC curve whose band is drawn.
 _ROC_POINTS = 60
 
@@ -64,7 +68,9 @@ def pictures_of(report: Contents, view: SetView) -> tuple[NamedPicture, ...]:
     table = next((one for one in report.tables if tuple(one.attributes) == view.attributes), None)
     made: list[NamedPicture] = []
     level = report.settings.confidence_level
-    if table is not None:
+    if isinstance(table, ClassCounts):
+        made += _pictures_of_classes(view, table, level)
+    elif table is not None:
         made += _pictures_of_rates(view, table, level)
         if len(view.attributes) == 2:
             made += _picture_of_intersections(view, table)
@@ -96,7 +102,12 @@ def wilson_of_groups(table: CellCounts, rate: str, level: float) -> tuple[Floats
     rates, low, high : ndarray of float, shape (G,)
         NaN for a group without cases.
     """
-    estimates = estimate_rate(table, rate_in(table, RATES[rate]))
+    return wilson_of_rate(table, rate_in(table, RATES[rate]), level)
+
+
+def wilson_of_rate(table: CellCounts, rate: Rate, level: float) -> tuple[Floats, Floats, Floats]:
+    """As `wilson_of_groups`, of any rate that is successes among cases in this table."""
+    estimates = estimate_rate(table, rate)
     low, high = own_values.wilson_of_groups(estimates, level).T
     return np.asarray(estimates.rate, dtype=np.float64), low, high
 
@@ -135,6 +146,36 @@ def _pictures_of_rates(view: SetView, table: CellCounts, level: float) -> Iterat
                     reference=_reference_of(view),
                 ),
             )
+
+
+def _pictures_of_classes(view: SetView, table: ClassCounts, level: float) -> Iterator[NamedPicture]:
+    """Shares of every class by group, of the first few classes."""
+    shown = _largest(table.group_sizes, MOST_RATES)
+    names = [printable(table.groups[position]) for position in shown]
+    rest = _note_of_left_out(len(table.groups), len(shown))
+    of_labels = not any(
+        without_class(row["metric"]) == "disparate_impact"
+        for result in view.results
+        for row in result.rows()
+    )
+    rate = RATES["base_rate" if of_labels and table.labelled else "selection_rate"]
+    for event in events_of(table, "one-vs-rest")[:_MOST_CLASSES]:
+        of_class = rate_of_event(table, rate, event)
+        values, low, high = wilson_of_rate(table, of_class, level)
+        words = f"share of the class {printable(event.label)}"
+        yield NamedPicture(
+            name=f"class-{event.positions[0] + 1}",
+            concern=questions.SELECTED,
+            picture=rates_of_groups(
+                names,
+                values[shown],
+                low[shown],
+                high[shown],
+                title=f"{words[:1].upper()}{words[1:]} by group, {100 * level:g}% intervals{rest}",
+                words=words,
+                reference=_reference_of(view),
+            ),
+        )
 
 
 def _rate_of_selections(view: SetView) -> str:

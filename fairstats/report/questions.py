@@ -43,6 +43,7 @@ class Question:
 
 
 RATES = Question("rates", "Rates: ratios, differences, largest gaps")
+CLASSES = Question("classes", "Several classes: rates of each, of cuts, and their mean")
 NUMBERS = Question("numbers", "Numbers: means, quantiles, errors of predictions", AMOUNTS)
 MODELS = Question("models", "Several models on the same people", CERTAINTY)
 SCORES = Question("madd", "MADD: distance between score distributions", MEANING)
@@ -64,7 +65,18 @@ EVERY_LOOK = Question("monitor", "Every look: since when a violation is shown", 
 INFERRED = Question("inferred", "Groups inferred: rates from probabilities of the groups")
 
 #: What an audit asks of every set of sensitive attributes.
-AUDITED = (RATES, NUMBERS, MODELS, SCORES, MITIGATION, SETS, POSTERIORS, EXTREMES, SUBGROUPS)
+AUDITED = (
+    RATES,
+    CLASSES,
+    NUMBERS,
+    MODELS,
+    SCORES,
+    MITIGATION,
+    SETS,
+    POSTERIORS,
+    EXTREMES,
+    SUBGROUPS,
+)
 QUESTIONS = (*AUDITED, ADVERSE_IMPACT, EVERY_LOOK, INFERRED)
 #: Of these there is no section where nothing was asked.
 ONLY_WHERE_ASKED = frozenset((SUBGROUPS,))

@@ -17,7 +17,7 @@ from fairstats.ground.checks import check_number
 from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.outcomes import words_of_labels
 from fairstats.ground.reading.text import MISSING_TOKENS, number_of
-from fairstats.ground.registry import RATES
+from fairstats.ground.registry import RATES, class_of, find_metric, without_class
 from fairstats.methods.rates.employment.result import AdverseImpact
 from fairstats.methods.rates.inferred.result import lead_of_inferred, sentences_of_inferred
 from fairstats.methods.rates.monitoring import MonitorResult
@@ -395,12 +395,33 @@ def _isolate(pair: PairOfGroups, text: str) -> str:
 
 
 def _leading_fact(facts: Sequence[Fact]) -> Fact | None:
-    """Who is selected; without predictions who has a favourable outcome; else what comes first."""
+    """Who is selected; without predictions who has a favourable outcome; else what comes first.
+
+    Of several classes that in which the shares of the groups differ most clearly.
+    """
     for rate in SELECTION_RATES:
         for fact in facts:
             if fact.rate == rate:
                 return fact
+    if facts and class_of(_metric_of(facts[0])):
+        return max(_facts_of_same_metric(facts), key=_clearest)
     return facts[0] if facts else None
+
+
+def _metric_of(fact: Fact) -> str:
+    return fact.pairs[0].readings[0].metric
+
+
+def _facts_of_same_metric(facts: Sequence[Fact]) -> list[Fact]:
+    """The facts of all classes that the metric of the first one compares."""
+    stem = without_class(_metric_of(facts[0]))
+    return [fact for fact in facts if without_class(_metric_of(fact)) == stem]
+
+
+def _clearest(fact: Fact) -> tuple[int, float]:
+    """How clearly the groups of a fact differ, by the pair that comes first."""
+    row = _order_pairs(fact.pairs)[0].first
+    return _grade_of_row(row), _size_of(row)
 
 
 def _order_pairs(pairs: Sequence[PairOfGroups]) -> list[PairOfGroups]:
@@ -454,6 +475,15 @@ def _finding_sentence(fact: Fact, pair: PairOfGroups, confidence_level: float) -
     readings = ", ".join(_estimate_words(pair))
     if math.isnan(row.rate) or math.isnan(row.rate_reference):
         return f"{_name_pair(pair)}: {readings}."
+    label = class_of(pair.readings[0].metric)
+    if label:
+        shown = row.pvalue_adjusted <= 1 - confidence_level
+        beginning = "" if shown else "In these rows: "
+        return _capitalised(
+            f"{beginning}{_rate_of_class(pair.readings[0].metric)}: {percent(row.rate)} of"
+            f" {pair.label}, against {percent(row.rate_reference)} of {pair.reference}"
+            f" ({readings})."
+        )
     words = _words_of_rate(fact)
     if row.rate == row.rate_reference:
         return (
@@ -471,6 +501,13 @@ def _finding_sentence(fact: Fact, pair: PairOfGroups, confidence_level: float) -
         f"{beginning}{pair.reference} fares worse: {percent(row.rate_reference)} {words}, against"
         f" {percent(row.rate)} of {pair.label} ({readings}, of {pair.label} to {pair.reference})."
     )
+
+
+def _rate_of_class(metric: str) -> str:
+    """The rate that a metric of one class compares, in words."""
+    found = find_metric(without_class(metric))
+    title = RATES[found.rates[0]].title if found is not None and found.rates else metric
+    return f"{title}, {class_of(metric)}"
 
 
 def _name_pair(pair: PairOfGroups) -> str:

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 from fairstats.ground.counts import CellCounts, ConfusionCounts
 from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.registry import RATES
+from fairstats.ground.tallies.classes import ClassCounts
 from fairstats.ground.verdict import fair_range
+from fairstats.methods.rates.classes.rates import events_of, rate_of_event, rates_of_classes
 from fairstats.methods.rates.employment.result import AdverseImpact
 from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.result import ComparisonResult
@@ -44,6 +46,8 @@ if TYPE_CHECKING:
     from fairstats.report.contents import Contents
     from fairstats.report.inputs import AuditColumns
 
+#: Classes whose shares are shown of every group.
+_MOST_CLASSES = 6
 _SHOWN = (
     ("selection_rate", "Selected", "ŷ=1 of rows"),
     ("base_rate", "Favourable outcome", "Y=1 of rows"),
@@ -76,6 +80,8 @@ _NUMBERS = {"low": "ci_low", "high": "ci_high"} | {
 
 def groups_table(table: CellCounts, columns: AuditColumns) -> GroupsTable:
     """The table of one set of attributes; of selections `columns` says what was counted."""
+    if isinstance(table, ClassCounts):
+        return _groups_of_classes(table, columns)
     if isinstance(table, ConfusionCounts):
         shown = [
             (name, meaning, RATES[rate_key].successes, RATES[rate_key].cases)
@@ -101,6 +107,28 @@ def groups_table(table: CellCounts, columns: AuditColumns) -> GroupsTable:
         )
     headings = tuple((name, meaning) for name, meaning, _, _ in shown)
     return GroupsTable(headings, tuple(rows), table.weighted, count(table.n))
+
+
+def _groups_of_classes(table: ClassCounts, columns: AuditColumns) -> GroupsTable:
+    """Shares of the classes in every group, of predictions or else of labels; and right ones."""
+    letter = "Y" if columns.y_pred is None else "ŷ"
+    headings = []
+    rates = []
+    for event in events_of(table, "one-vs-rest")[:_MOST_CLASSES]:
+        headings.append((printable(event.label), f"{letter}={printable(event.label)} of rows"))
+        rates.append(rate_of_event(table, RATES["selection_rate"], event))
+    if table.labelled:
+        headings.append(("Right", "ŷ=Y of rows"))
+        rates.extend(rates_of_classes(table, [RATES["accuracy"]], "macro"))
+    totals = [(table.total(*rate.successes), table.total(*rate.cases)) for rate in rates]
+    rows = []
+    for group_index, (label, size) in enumerate(zip(table.groups, table.group_sizes, strict=True)):
+        cells = []
+        for successes, cases in totals:
+            cells.append(_rate_cell(float(successes[group_index]), float(cases[group_index])))
+        share = percent(float(size) / table.n) if table.n else "—"
+        rows.append((printable(label), count(size), share, tuple(cells)))
+    return GroupsTable(tuple(headings), tuple(rows), table.weighted, count(table.n))
 
 
 def _rate_cell(successes: float, cases: float) -> RateCell:

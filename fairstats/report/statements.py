@@ -15,7 +15,7 @@ from fairstats.ground import errors
 from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.multiplicity import FALSE_DISCOVERY
 from fairstats.ground.outcomes import words_of_labels
-from fairstats.ground.registry import RATES, Rate, find_metric
+from fairstats.ground.registry import RATES, Rate, find_metric, of_all_classes
 from fairstats.methods.madd.result import MaddResult
 from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.pair import without_design
@@ -595,7 +595,8 @@ def methods_and_references(
                 table.append(row)
     methods = [row["method"] for row in table]
     methods += [comparison.bounds.method for each in results for comparison in compared(each)]
-    metrics = dict.fromkeys(row["metric"] for row in table)
+    # of classes one text for all
+    metrics = dict.fromkeys(of_all_classes(row["metric"]) for row in table)
     of_metrics = []
     for name in metrics:
         if name in answer.words:

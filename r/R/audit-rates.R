@@ -7,6 +7,7 @@ MIN_UNITS <- 3
 MIN_UNITS_LINEAR <- 8
 DELTA_ROWS <- 10
 DELTA_CASES <- 3
+CLASS_ROWS <- 10
 
 # Whether weighted or clustered rows of a pair are too few, by the effective sampling units alone.
 too_few <- function(metric, i, j, linear = is.null(metric$parts)) {
@@ -30,6 +31,7 @@ chosen_method <- function(metric, i, j, contrast, method, clustered) {
     if (weighted && !isTRUE(s$s > 0)) return(NA_character_)
     cases <- if (several) vapply(metric$parts, function(p) min(p$cases[at]), 0) else Inf
     if (!weighted && (min(metric$rows[at]) < DELTA_ROWS || min(cases) < DELTA_CASES)) return(NA_character_)
+    if (!weighted && !is.null(metric$fewest) && min(metric$fewest[at]) < CLASS_ROWS) return(NA_character_)
     return(paste0(if (contrast == "difference") "delta" else if (weighted) "log" else "fieller", suffix))
   }
   if (!linear) return(paste0(method, if (several) " (MOVER)", suffix))

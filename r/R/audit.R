@@ -100,6 +100,11 @@
 #'   where strata change the answer, and which labels counted as unfavourable; `"notes"` every
 #'   disagreement of strata; `"stratified"` the comparisons within strata with all their tests.
 #'
+#' @section Several classes:
+#'   Labels with three to 20 values, of which none is 1 or `TRUE`, and no `pos_label`: rates of each class against the
+#'   others, of cuts where the classes have an order (`label_values`, an ordered factor, numbers), and
+#'   their mean over classes, in the section `classes`: see `classes` of [fs_disparate_impact()].
+#'
 #' @seealso [fs_read_report()], [fs_compare()], [fs_disparate_impact()]
 #'
 #' @examples
@@ -117,6 +122,7 @@ fs_audit <- function(
     method = NULL, comparisons = "reference", simultaneous = "none", adjust = "holm",
     missing = c("raise", "drop", "group"), intersections = TRUE, n_resamples = NULL, draws = 10000,
     max_bins = 1000, seed = 1, label_values = NULL, strata = NULL, score_range = c(0, 1)) {
+  pos_label_left_out <- base::missing(pos_label)
   arguments <- given_arguments()
   data <- arguments$data
   y_true <- arguments$y_true
@@ -153,7 +159,11 @@ fs_audit <- function(
     whole <- list(y_true = column_of(data, y_true, "y_true"), y_pred = column_of(data, y_pred, "y_pred"))
     if (missing == "drop") data <- complete_rows(data, columns)
     if (missing == "group") data[set] <- lapply(data[set], with_missing_group)
-    input <- read_columns(data, y_true, y_pred, score, set, pos_label, sample_weight, cluster, label_values, whole)
+    several <- if (pos_label_left_out) several_classes(data, y_true, y_pred, label_values)
+    labels <- if (is.null(several)) list(y_true, y_pred) else list(NULL, NULL)
+    input <- read_columns(data, labels[[1L]], labels[[2L]], score, set, pos_label, sample_weight, cluster, label_values,
+      whole)
+    if (!is.null(several)) input <- with_classes(input, several, strata)
     if (!is.null(changed)) {
       changed <- checked_numbers(column_of(data, changed, "counterfactual_score"), "counterfactual_score", 0, 1)
       input$discrimination <- changed - input$score
@@ -224,11 +234,11 @@ audit_set <- function(input, set, reference, options) {
   pairs <- check_reference_chosen_before(make_pairs(grouping, reference, options$comparisons))
   against <- function() make_pairs(grouping, reference, "reference")
   cells <- audit_cells(input, grouping)
-  labels <- !is.null(input$y_true)
+  labels <- !is.null(input$y_true) && is.null(input$classes)
   both <- labels && !is.null(input$y_pred)
   plain <- is.null(input$weight) && is.null(input$cluster)
   scored <- plain && !is.null(input$score)
-  metrics <- audited_metrics(input)
+  metrics <- if (is.null(input$classes)) audited_metrics(input)
   rates <- lapply(metrics, metric_rows, cells = cells, pairs = pairs, options = options)
   within <- NULL
   if (!is.null(input$stratum)) within <- bind_rows(Map(function(metric, crude) {
@@ -236,6 +246,7 @@ audit_set <- function(input, set, reference, options) {
   }, metrics, rates))
   sections <- list(rates = bind_rows(c(rates, list(if (both) amplification_rows(cells, pairs, options),
     if (scored && labels) abroca_rows(input, grouping, pairs, options), within[!names(within) %in% BESIDE_ROWS]))))
+  if (!is.null(input$classes)) sections <- list(classes = audited_classes(input, grouping, pairs, options))
   if (scored) sections$madd <- madd_rows(input, grouping, pairs, options)
   if (both && !is.null(input$features)) {
     filled <- sum(grouping$sizes > 0)

@@ -150,11 +150,22 @@ claim_of <- function(row) {
 # What stands before the colon of the title of a metric of rates, or else of the result.
 claim_title <- function(metric, several) {
   name <- sub(paste0(WITHIN_STRATA, "$"), "", metric)
-  title <- registry("metrics")[[name]]$title
+  label <- if (grepl("[", name, fixed = TRUE)) sub("]$", "", sub("^[^[]*\\[", "", name))
+  title <- title_of_metric(sub("\\[.*", "", name))
+  if (!is.null(label) && !is.null(title)) return(paste0(sub(":.*", "", title), " (", label, ")"))
   if (is.null(title)) return(if (name %in% names(CLAIM_TITLES)) CLAIM_TITLES[[name]] else name)
   title <- sub(":.*", "", title)
   if (name != metric) return(paste(title, "within strata"))
   if (several) paste(title, "(largest gap)") else title
+}
+
+# The title of a metric of the registry, or of a rate with an ending; NULL of others.
+title_of_metric <- function(name) {
+  title <- registry("metrics")[[name]]$title
+  rate <- sub("_(difference|ratio)$", "", name)
+  if (!is.null(title) || is.null(registry("rates")[[rate]])) return(title)
+  words <- registry("rates")[[rate]]$title
+  paste0(toupper(substr(words, 1L, 1L)), substring(words, 2L), ": ", sub("^.*_", "", name), " between groups")
 }
 
 named_claims <- function(said) {

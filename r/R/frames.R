@@ -44,6 +44,13 @@
 #'   `method = "anytime"`, whose limits are narrowest about this number. It says nothing before 5
 #'   successes and 5 failures of both groups; `"anytime-exact"` needs no plan, and is wider.
 #'
+#' @param classes Of labels with several values: `"one-vs-rest"`, each class against all others;
+#'   `"ordered"`, each cut of ordered classes, all from a class on against those before; `"macro"`,
+#'   the mean of the rate over the classes (of accuracy the share of right predictions). All classes
+#'   and groups are one family; the column `class` names them. `label_values` declares the classes
+#'   and their order; `pos_label` counts where there are two of them only, of which the answer is
+#'   that without `classes`. Not with `strata`.
+#'
 #' @inheritParams fs_audit
 #'
 #' @return A data frame of class `fairstats_audit`, as from [fs_audit()].
@@ -68,12 +75,14 @@
 #' fs_group_metric(people, "f1_difference", "qualified", "hired", "sex",
 #'   pos_label = list(y_true = "yes", y_pred = 1)
 #' )
+#' people$grade <- cut(people$score, c(-Inf, 0.4, 0.6, Inf), c("low", "medium", "high"))
+#' fs_disparate_impact(grade ~ sex, people, classes = "one-vs-rest")
 #' @export
 fs_disparate_impact <- function(
     data = NULL, y_pred, sensitive_features, strata = NULL, reference = NULL, pos_label = 1,
     sample_weight = NULL, cluster = NULL, confidence_level = 0.95, threshold = 0.8, method = NULL,
     comparisons = "reference", simultaneous = "none", adjust = "holm", missing = "raise",
-    label_values = NULL, seed = 1, planned = NULL) {
+    label_values = NULL, seed = 1, planned = NULL, classes = NULL) {
   arguments <- given_arguments()
   compare_rates("disparate_impact", arguments)
 }
@@ -85,7 +94,7 @@ fs_conditional_accuracy <- function(
     data = NULL, y_true, y_pred, sensitive_features, label = 1, strata = NULL, reference = NULL,
     pos_label = 1, sample_weight = NULL, cluster = NULL, confidence_level = 0.95, threshold = 0.8,
     method = NULL, comparisons = "reference", simultaneous = "none", adjust = "holm", missing = "raise",
-    label_values = NULL, seed = 1, planned = NULL) {
+    label_values = NULL, seed = 1, planned = NULL, classes = NULL) {
   arguments <- given_arguments()
   name <- paste0("conditional_accuracy_", zero_or_one(label, "label"))
   compare_rates(name, arguments)
@@ -98,7 +107,7 @@ fs_conditional_use_accuracy <- function(
     data = NULL, y_true, y_pred, sensitive_features, prediction = 1, strata = NULL, reference = NULL,
     pos_label = 1, sample_weight = NULL, cluster = NULL, confidence_level = 0.95, threshold = 0.8,
     method = NULL, comparisons = "reference", simultaneous = "none", adjust = "holm", missing = "raise",
-    label_values = NULL, seed = 1, planned = NULL) {
+    label_values = NULL, seed = 1, planned = NULL, classes = NULL) {
   arguments <- given_arguments()
   name <- paste0("conditional_use_accuracy_", zero_or_one(prediction, "prediction"))
   compare_rates(name, arguments)
@@ -111,7 +120,7 @@ fs_demographic_parity_difference <- function(
     data = NULL, y_pred, sensitive_features, agg = NULL, strata = NULL, reference = NULL, pos_label = 1,
     sample_weight = NULL, cluster = NULL, confidence_level = 0.95, margin = 0.1, method = NULL,
     comparisons = "reference", simultaneous = "none", adjust = "holm", missing = "raise",
-    label_values = NULL, seed = 1, planned = NULL) {
+    label_values = NULL, seed = 1, planned = NULL, classes = NULL) {
   arguments <- given_arguments()
   compare_rates(with_ending("demographic_parity", agg), arguments)
 }
@@ -123,7 +132,7 @@ fs_equal_opportunity_difference <- function(
     data = NULL, y_true, y_pred, sensitive_features, agg = NULL, strata = NULL, reference = NULL,
     pos_label = 1, sample_weight = NULL, cluster = NULL, confidence_level = 0.95, margin = 0.1, method = NULL,
     comparisons = "reference", simultaneous = "none", adjust = "holm", missing = "raise",
-    label_values = NULL, seed = 1, planned = NULL) {
+    label_values = NULL, seed = 1, planned = NULL, classes = NULL) {
   arguments <- given_arguments()
   compare_rates(with_ending("equal_opportunity", agg), arguments)
 }
@@ -135,7 +144,7 @@ fs_predictive_parity_difference <- function(
     data = NULL, y_true, y_pred, sensitive_features, agg = NULL, strata = NULL, reference = NULL,
     pos_label = 1, sample_weight = NULL, cluster = NULL, confidence_level = 0.95, margin = 0.1, method = NULL,
     comparisons = "reference", simultaneous = "none", adjust = "holm", missing = "raise",
-    label_values = NULL, seed = 1, planned = NULL) {
+    label_values = NULL, seed = 1, planned = NULL, classes = NULL) {
   arguments <- given_arguments()
   compare_rates(with_ending("predictive_parity", agg), arguments)
 }
@@ -147,7 +156,7 @@ fs_average_odds_difference <- function(
     data = NULL, y_true, y_pred, sensitive_features, agg = NULL, strata = NULL, reference = NULL,
     pos_label = 1, sample_weight = NULL, cluster = NULL, confidence_level = 0.95, margin = 0.1, method = NULL,
     comparisons = "reference", simultaneous = "none", adjust = "holm", missing = "raise",
-    label_values = NULL, seed = 1, planned = NULL) {
+    label_values = NULL, seed = 1, planned = NULL, classes = NULL) {
   arguments <- given_arguments()
   compare_rates(with_ending("average_odds", agg), arguments)
 }
@@ -159,7 +168,7 @@ fs_equalized_odds_difference <- function(
     data = NULL, y_true, y_pred, sensitive_features, agg = NULL, strata = NULL, reference = NULL,
     pos_label = 1, sample_weight = NULL, cluster = NULL, confidence_level = 0.95, margin = 0.1, method = NULL,
     comparisons = "reference", simultaneous = "none", adjust = "holm", missing = "raise",
-    label_values = NULL, seed = 1, planned = NULL) {
+    label_values = NULL, seed = 1, planned = NULL, classes = NULL) {
   arguments <- given_arguments()
   ending <- if (identical(agg, "mean")) NULL else agg
   compare_rates(with_ending("equalized_odds", ending), arguments)
@@ -172,7 +181,7 @@ fs_group_metric <- function(
     data = NULL, metric, y_true = NULL, y_pred = NULL, sensitive_features, strata = NULL, reference = NULL,
     pos_label = 1, sample_weight = NULL, cluster = NULL, confidence_level = 0.95, threshold = 0.8,
     margin = 0.1, method = NULL, comparisons = "reference", simultaneous = "none", adjust = "holm",
-    missing = "raise", label_values = NULL, seed = 1, planned = NULL) {
+    missing = "raise", label_values = NULL, seed = 1, planned = NULL, classes = NULL) {
   arguments <- given_arguments()
   metric <- arguments$metric
   if (identical(arguments$agg, "max")) metric <- sub("_difference$", "_max", metric)
@@ -183,6 +192,7 @@ fs_group_metric <- function(
 # A metric of rates of all groups, from the arguments of a public function. With strata the
 # comparisons within them stand beside the crude ones, and in full in the attribute "stratified".
 compare_rates <- function(metric, arguments) {
+  if (!is.null(arguments$classes)) return(compare_class_rates(metric, arguments))
   within <- NULL
   make <- function(input, grouping, pairs, options) {
     what <- rate_metric(metric, input)

@@ -69,6 +69,7 @@ terms_of <- function(x) {
 
 # What cell_metric() takes, of the name of a rate. A table of selected and not knows one rate.
 as_metric <- function(rate, n_cells) {
+  if (grepl("@", rate, fixed = TRUE)) return(as_class_metric(rate, n_cells))
   if (n_cells == 2L) return(list(parts = list(list(success = 1, case = 1:2))))
   formula <- formula_of(rate)
   list(parts = quotients_of(formula), formula = formula)

@@ -7,6 +7,11 @@ audit_cells <- function(input, grouping, comparisons = "reference") {
   both <- !is.null(input$y_pred) && !is.null(input$y_true)
   cell <- if (both) 4 - 2 * input$y_pred - input$y_true else 2 - c(input$y_pred, input$y_true)
   size <- if (both) 4L else 2L
+  if (!is.null(input$classes)) { # labels and predictions are positions of classes
+    size <- length(input$classes)
+    cell <- if (both) (input$y_true - 1) * size + input$y_pred else c(input$y_pred, input$y_true)
+    if (both) size <- size^2
+  }
   count <- length(grouping$groups)
   group <- match(grouping$labels, grouping$groups)
   place <- (group - 1L) * size + cell
@@ -70,7 +75,7 @@ cell_metric <- function(totals, metric, rows = totals, scatter = NULL, units = 0
                         add = TRUE) {
   if (!is.null(scatter) && !clustered) squares <- matrix(diag(scatter), nrow(totals), byrow = TRUE)
   parts <- lapply(metric$parts, cell_rates, totals, rows, scatter, units, squares, clustered)
-  found <- if (length(parts)) parts else list(smooth_values(metric$formula, totals, rows, scatter))
+  found <- if (length(parts)) parts else list(smooth_values(metric$formula, totals, rows, scatter, metric$places))
   all_of <- function(name, join = `+`) Reduce(join, lapply(found, `[[`, name))
   influence <- all_of("influence") / length(found)
   worth <- all_of("units", pmin)
@@ -78,13 +83,20 @@ cell_metric <- function(totals, metric, rows = totals, scatter = NULL, units = 0
     # intervals without weights of a function and of a ratio of means are the wider of those about the values with half
     # a row and a whole one more in every cell
     added = if (add && length(parts) != 1L && is.null(scatter)) {
-      lapply(c(0.5, 1), function(more) cell_metric(totals + more, metric, rows, add = FALSE))
+      # of one class among several the cells of two labels have so many more
+      share <- if (is.null(metric$share)) added_share(totals) else rep(metric$share, each = nrow(totals))
+      of_classes <- ncol(totals) > 4L && is.null(metric$share)
+      lapply(c(if (of_classes) 0, 0.5, 1), function(more) cell_metric(totals + share * more, metric, rows, add = FALSE))
     },
+    fewest = if (!is.null(metric$places) && ncol(totals) > 4L && is.null(metric$share)) rarest_class(rows),
     parts = if (length(parts)) parts, rate = all_of("rate") / length(found), rows = all_of("rows"),
     influence = influence, covariance = cell_covariance(influence, totals, scatter, units), units = worth,
     inflation = inflation_of(worth, units), df = if (is.null(scatter)) Inf else units - 1, clustered = clustered,
     even = if (is.null(scatter) || is.null(squares)) rep(FALSE, nrow(totals)) else even_groups(totals, rows, squares))
 }
+
+# Of several classes as many rows more in all cells as of two.
+added_share <- function(totals) min(1, 4 / ncol(totals))
 
 # What the sampling units behind the cases of each group are worth: (sum d)^2 / sum d^2 of their weighted cases (Kish
 # 1965), which gives degrees of freedom, and the inflation of a variance of linearised residuals, in place of the factor
@@ -143,16 +155,24 @@ effective_cases <- function(part, by_weights, units, clustered, even) {
   if (clustered) n else ifelse(even, part$rows, n)
 }
 
-smooth_values <- function(formula, totals, rows, scatter) {
+# `places`: of each class which of tp, fp, fn, tn every cell belongs to; the value is then the mean over them.
+smooth_values <- function(formula, totals, rows, scatter, places = NULL) {
+  if (is.null(places)) places <- list(1:4)
   derived <- stats::deriv(formula, CELLS)
+  cells <- seq_len(ncol(totals))
   influence <- matrix(0, nrow(totals), length(totals))
   rate <- numeric(nrow(totals))
   for (g in seq_along(rate)) {
-    value <- eval(derived, stats::setNames(as.list(totals[g, ]), CELLS))
-    rate[g] <- if (is.finite(value)) as.numeric(value) else NaN
-    influence[g, (g - 1) * 4L + 1:4] <- attr(value, "gradient")
+    of_classes <- lapply(places, function(place) {
+      sums <- vapply(1:4, function(cell) sum(totals[g, place == cell]), 0)
+      eval(derived, stats::setNames(as.list(sums), CELLS))
+    })
+    value <- mean(vapply(of_classes, as.numeric, 0))
+    rate[g] <- if (is.finite(value)) value else NaN
+    slopes <- Map(function(of, place) as.vector(attr(of, "gradient"))[place], of_classes, places)
+    influence[g, (g - 1) * length(cells) + cells] <- Reduce(`+`, slopes) / length(places)
   }
-  list(rows = rowSums(rows), rate = rate, influence = influence, units = effective_units(totals, 1:4, scatter))
+  list(rows = rowSums(rows), rate = rate, influence = influence, units = effective_units(totals, cells, scatter))
 }
 
 # Covariance of linear functions of the cell totals: Poisson without weights; with them linearised over sampling units,
@@ -235,8 +255,11 @@ bare_method <- function(method) sub(" \\((Satterthwaite|effective rows|effective
 pair_method <- function(metric, i, j, contrast, method, continuity = FALSE, shares = NULL) {
   ratio <- contrast == "ratio"
   smooth <- is.null(metric$parts)
-  if (!is.null(metric$added) && (ratio || smooth))
-    return(widest_method(lapply(metric$added, pair_method, i, j, contrast, method)))
+  if (!is.null(metric$added) && (ratio || smooth)) {
+    added <- metric$added
+    if (length(added) > 2L) added <- Filter(function(m) isTRUE(pair_estimate(m, i, j, contrast)$s > 0), added)
+    return(widest_method(lapply(added, pair_method, i, j, contrast, method)))
+  }
   variance <- diag(metric$covariance)
   if (method == "fieller") return(fieller_method(metric$rate[c(i, j)], variance[c(i, j)]))
   pair <- pair_estimate(metric, i, j, contrast)
@@ -252,6 +275,7 @@ pair_method <- function(metric, i, j, contrast, method, continuity = FALSE, shar
     z <- function(null) if (estimate == null) 0 else (estimate - null) / s
     return(list(ends = function(z) estimate + c(-z, z) * s, z = z))
   }
+  continuity <- continuity || is_corrected_mean(metric, i, j)
   scores <- lapply(metric$parts, function(p) {
     t <- effective_table(p, i, j)
     corrected <- !grepl("^(koopman|mee)", method)
@@ -274,6 +298,13 @@ pair_method <- function(metric, i, j, contrast, method, continuity = FALSE, shar
     z <- function(null) scale * score$z(null)
     list(estimate = score$estimate, end = end, ends = function(c) c(end(c, -1), end(c, 1)), z = z)
   })))
+}
+
+# Means of more than two rates, as over classes, have the continuity correction where fewer cases are expected of one.
+CORRECTED_IN_MEANS <- 20
+is_corrected_mean <- function(metric, i, j) {
+  if (length(metric$parts) <= 2L) return(FALSE)
+  any(vapply(metric$parts, function(p) smallest_expected(effective_table(p, i, j)) < CORRECTED_IN_MEANS, NA))
 }
 
 # All ratios t >= 0 of independent values a, b with |a - tb| <= c sqrt(v1 + t^2 v0) (Fieller 1954, J. R. Stat. Soc. B
@@ -520,7 +551,7 @@ crosscheck_largest <- function(totals, rows, metrics, level, critical, clustered
   table_df <- if (is.null(scatter)) Inf else found[[1L]]$df
   df <- unlist(over(pair_df, contrast = "difference", linear = FALSE))
   df[few] <- table_df
-  smoothed <- if (is.null(scatter)) totals + 0.5 else totals
+  smoothed <- if (is.null(scatter)) totals + 0.5 * added_share(totals) else totals
   joint <- max_z(cell_covariance(slopes(values_of(smoothed)), smoothed, scatter, units), table_df)
   variance <- diag(cell_covariance(slopes(found), totals, scatter, units))
   # of each term whether its limits are corrected and whether its rows are too few

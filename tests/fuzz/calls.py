@@ -117,6 +117,7 @@ def calls() -> dict[str, Call]:
         "simultaneous": None,
         "counts": None,
         "strata": None,
+        "classes": None,
     }
     drawn = {"n_resamples": 100, "rng": 1}
     differ = {"y_true": y, "y_pred": p, **rated, "planned": None, "agg": None, "margin": 0.1}
@@ -185,6 +186,7 @@ def calls() -> dict[str, Call]:
                 "groups": None,
                 "score_range": (0, 1),
                 "number": None,
+                "classes": False,
                 "engine": "rows",
             },
         ),

@@ -144,7 +144,9 @@ def _further(family: str) -> list[Any]:
         )
         within = fs.tally(people, y_true="y", y_pred="p", sensitive_features="sex", strata="town")
         two = fs.tally(people, y_true="y", y_pred="p", y_pred_b="q", sensitive_features="sex")
+        several = fs.tally(people, y_pred="race", sensitive_features="sex", classes=True)
         parts = [
+            several.of_classes(),
             features.extremes(),
             features.rows(),
             features.histogram(),
@@ -181,8 +183,20 @@ def _further(family: str) -> list[Any]:
         )
         tallied = fs.tally(people, y_true="y", y_pred="p", sensitive_features="sex")
         numbers = people["s"] + 1
+        races = (people["race"], people["race"].to_numpy()[::-1])
+        of_classes = [
+            fs.group_metric(
+                *races,
+                metric="tpr",
+                contrast=contrast,
+                sensitive_features=people["sex"],
+                classes="one-vs-rest",
+            )
+            for contrast in ("ratio", "difference", "odds_ratio", "gap")
+        ]
         return [
             *within,
+            *of_classes,
             fs.means(numbers, sensitive_features=people["sex"], contrast="ratio"),
             fs.results.MonitorResult(settings=settings)
             .add("one", "1", tallied)
@@ -375,6 +389,13 @@ ARGUMENTS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "ScoreCounts.__add__": _itself,
     "TailCounts.__add__": _itself,
     "RowCounts.__add__": _itself,
+    "ClassCounts.__add__": _itself,
+    "ClassCounts.one_against_rest": lambda counts: {"label": counts.classes[0]},
+    "ClassCounts.from_tables": lambda _: {
+        "tables": {"a": [[3, 1], [2, 4]], "b": [[5, 2], [1, 3]]},
+        "classes": ["no", "yes"],
+    },
+    "_OfClasses.of_class": lambda result: {"label": result.class_counts.classes[0]},
     "MomentCounts.__add__": _itself,
     "MomentCounts.means": lambda moments: {"column": moments.columns[0]},
     "MomentCounts.variance_of_mean": lambda moments: {"column": moments.columns[0]},

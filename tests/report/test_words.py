@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 import fairstats as fs
-from fairstats.ground.registry import RATES
+from fairstats.ground.registry import RATES, of_all_classes
 from fairstats.report.contents import compared
 from fairstats.report.methods import ANSWERS
 from fairstats.report.questions import AUDITED
@@ -54,6 +54,11 @@ AUDITS: dict[str, dict[str, Any]] = {
     "subgroups": {**BOTH, "subgroups": {"group": None, "x": 2}},
     "tails": {"y_pred": "p", "score": "low", "counterfactual_score": "far"},
     "numbers": {**BOTH, "outcome": "x", "predicted": "s"},
+    "classes": {"y_true": "k", "y_pred": "l"},
+    **{
+        f"method {m} of classes": {"y_true": "k", "y_pred": "l", "method": m}
+        for m in ("log", "koopman", "delta")
+    },
     "people": {"y_pred": "p", "score": "low", "counterfactual_score": "far", "cluster": "u"},
 }
 
@@ -68,7 +73,10 @@ def drawn(n: int) -> pd.DataFrame:
         made[name] = rng.random(n).round(2)
     made["changed"] = np.clip(made["s"] + rng.normal(0, 0.1, n), 0, 1)
     made = made.assign(w=rng.random(n) + 0.5, u=rng.integers(0, 80, n), low=rng.random(n) / 10)
-    return made.assign(far=np.minimum(made["low"] + rng.exponential(0.05, n), 1))
+    made = made.assign(far=np.minimum(made["low"] + rng.exponential(0.05, n), 1))
+    made["k"] = rng.integers(1, 4, n)
+    made["l"] = np.where(rng.random(n) < 0.7, made["k"], rng.integers(1, 4, n))
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +111,9 @@ def shown() -> dict[str, dict[str, set[tuple[str, str]]]]:
             },
             "changes": {(key, row["metric"]) for key, row in of_rows if key == "models"},
             # changes between models bear the names of their metrics
-            "words": {(key, row["metric"]) for key, row in of_rows if key != "models"},
+            "words": {
+                (key, of_all_classes(row["metric"])) for key, row in of_rows if key != "models"
+            },
         }
     return found
 

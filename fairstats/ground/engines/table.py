@@ -21,6 +21,7 @@ from fairstats.ground.lazy import pd
 from fairstats.ground.outcomes import Outcomes, check_changed, check_weights, on_unit_interval
 from fairstats.ground.reading.record import TOKENS, record_of
 from fairstats.ground.reading.roles import Roles
+from fairstats.ground.tallies.classes import class_cells
 from fairstats.ground.values import factorize, labels_of
 
 #: Columns of the prepared table; keys and features are numbered.
@@ -65,6 +66,7 @@ class Question:
     groups: Sequence[Hashable] | None = None
     score_range: tuple[float, float] = (0.0, 1.0)
     number: str | None = None
+    classes: bool | None = False
 
     def __post_init__(self) -> None:
         check_different("sensitive_features, strata", self.keys)
@@ -369,6 +371,7 @@ class LazyRows:
             missing=question.missing,  # type: ignore[arg-type]
             number=whole(answer, NUMBER),
             squares=squares,
+            classes=question.classes,
         )
         kept_rows = slice(None) if outcomes.kept is None else outcomes.kept
         if SCORE in self.columns:
@@ -485,8 +488,11 @@ class LazyRows:
             **{label_name: nw.col(twin_name) for label_name, twin_name in other_names.items()}
         )
         outcomes = self.outcomes
-        if outcomes.y_true is None or outcomes.y_pred is None:
-            cell_codes = 1 - (outcomes.y_true if outcomes.y_pred is None else outcomes.y_pred)  # type: ignore[operator]
+        cell_codes: NDArray[Any]
+        if outcomes.classes is not None:
+            cell_codes = class_cells(outcomes)
+        elif outcomes.y_true is None or outcomes.y_pred is None:
+            cell_codes = 1 - (outcomes.y_true if outcomes.y_pred is None else outcomes.y_pred)  # type: ignore[operator, assignment]
         else:
             if outcomes.extra is None:
                 cell_codes = confusion_cells(outcomes)

@@ -30,7 +30,6 @@ from fairstats.methods.rates.decision import (
 from fairstats.methods.rates.estimates import (
     RateEstimates,
     estimate_rate,
-    joint_covariance,
     spread_of_terms,
 )
 from fairstats.methods.rates.extremes import (
@@ -41,7 +40,7 @@ from fairstats.methods.rates.extremes import (
 )
 from fairstats.methods.rates.inferred.compare import is_inferred, run_inferred
 from fairstats.methods.rates.limits import KnownLimits
-from fairstats.methods.rates.maxima import MaximumResult, largest_gap
+from fairstats.methods.rates.maxima import MaximumResult, covariance_of_rates, largest_gap
 from fairstats.methods.rates.overall import Everybody, ExactPairOfAll, check_overall
 from fairstats.methods.rates.own_values import own_intervals
 from fairstats.methods.rates.pair import Refused, limits_of_pairs, pair_method
@@ -90,7 +89,7 @@ def run(name: str, arguments: RateArguments) -> _Result:  # type: ignore[type-va
         return inferred  # type: ignore[no-any-return]
     count_table, strata = count_tables(arguments, METRICS[name].needs)
     if arguments.agg == "max":
-        name = name.removesuffix(ENDINGS["difference"]) + ENDINGS["gap"]
+        name = name_with("max", name)
     is_gap = METRICS[name].contrast == "gap" or arguments.agg == "mean"
     settings = make_settings(METRICS[name].contrast, arguments, rest=not is_gap)
     if arguments.agg == "mean":
@@ -116,6 +115,14 @@ def compare_extremes(
     check_choice("method", arguments.method, (None, "score"), cure="leave it out")
     check_choice("alternative", arguments.alternative, ("two-sided",), cure="leave it out")
     return warned(extreme_of_rates(table, metric, settings, agg), metric.name)
+
+
+def name_with(agg: str | None, name: str) -> str:
+    """The name of a metric, with ``agg="max"`` that of its largest gap."""
+    check_choice("agg", agg, (None, "max"))
+    if agg == "max":
+        return name.removesuffix(ENDINGS["difference"]) + ENDINGS["gap"]
+    return name
 
 
 def compare_metric(
@@ -294,9 +301,9 @@ def _joint_law_of_contrasts(
     n_groups = len(table.groups)
     covariance: Floats = estimates[0].covariance
     if len(estimates) > 1:
-        covariance = joint_covariance(
-            table, [rate_estimates.rate_of for rate_estimates in estimates]
-        )
+        if any(rate_estimates.smooth for rate_estimates in estimates):
+            return None
+        covariance = covariance_of_rates(table, estimates)
     elif not (table.weighted or estimates[0].smooth):
         covariance = np.diag(covariance)  # independent groups
     if contrast != "difference":

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from fairstats.ground.checks import Floats
 from fairstats.ground.counts import CellCounts, SelectionCounts
 from fairstats.ground.errors import InputError
-from fairstats.ground.registry import SELECTED, Rate, as_function
+from fairstats.ground.registry import SELECTED, Rate
 from fairstats.numerics.rates.score import Contrast
 
 #: Rows more in every cell that limits of functions of the cells and of ratios of means are about:
@@ -22,6 +22,11 @@ from fairstats.numerics.rates.score import Contrast
 #: to .13 on the side of the end of the range, those about a whole row more in up to .17 on that of
 #: its middle.
 ADDED = (0.5, 1.0)
+#: The same of several classes, where rare ones draw a mean over classes to the middle: limits about
+#: the values themselves count as well.
+ADDED_TO_CLASSES = (0.0, *ADDED)
+#: Cells of labels and predictions of two classes.
+_CELLS_OF_TWO = 4
 #: A variance below this share of r(1−r) is the rounding of sums, and no variance.
 ROUNDING = 1e-12
 
@@ -40,7 +45,8 @@ class RateEstimates:
     (G,): of the variance of linear methods in small samples; `parts`: the two rates that this one
     is the mean of (average odds); `smooth`: whether `rate` holds a general function of the counts,
     which has no successes; `added`: of such a function or a mean those with `ADDED` rows more in
-    every cell.
+    every cell;
+    `fewest`, shape (G,): of a function of several classes the rows of its rarest one.
     """
 
     rate_of: Rate
@@ -60,6 +66,7 @@ class RateEstimates:
     parts: tuple[RateEstimates, ...] = ()
     smooth: bool = False
     added: tuple[RateEstimates, ...] = ()
+    fewest: Floats | None = None
 
     @classmethod
     def of(cls, counts: CellCounts, which: Rate, /, **values: Any) -> RateEstimates:
@@ -459,7 +466,7 @@ def estimate_rate(counts: CellCounts, rate: Rate) -> RateEstimates:
     """
     rate = rate_in(counts, rate)
     if rate.interval == "delta":
-        return estimate_smooth(counts, rate, as_function(rate.formula, counts.cells))
+        return estimate_smooth(counts, rate, rate.function_of(counts.cells))
     if rate.interval == "mover":
         return _mean_of(counts, rate)
     successes = counts.total(*rate.successes)
@@ -484,15 +491,24 @@ def estimate_rate(counts: CellCounts, rate: Rate) -> RateEstimates:
     )
 
 
+def with_added_rows(counts: CellCounts, added_rows: float) -> CellCounts:
+    """The table with so many rows more in every cell; of several classes with as many in all as of
+    two.
+    """
+    share = min(1.0, _CELLS_OF_TWO / len(counts.cells))
+    return replace(counts, totals=counts.totals + share * added_rows)
+
+
 def _with_added_rows(
     counts: CellCounts, estimate: Callable[[CellCounts], RateEstimates]
 ) -> tuple[RateEstimates, ...]:
     """The same with `ADDED` rows more in every cell; of weighted rows nothing."""
     if counts.weighted:
         return ()
+    rows_of_cells = ADDED if len(counts.cells) <= _CELLS_OF_TWO else ADDED_TO_CLASSES
     result = []
-    for added_rows in ADDED:
-        result.append(estimate(replace(counts, totals=counts.totals + added_rows)))
+    for added_rows in rows_of_cells:
+        result.append(estimate(with_added_rows(counts, added_rows)))
     return tuple(result)
 
 
@@ -573,7 +589,7 @@ def estimate_smooth(
     else:
         added_estimates = ()
     # a group without an error varies with half a row more
-    variance = (added_estimates[0].covariance if added_estimates else covariance).diagonal()
+    variance = (added_estimates[-1].covariance if added_estimates else covariance).diagonal()
     is_usable = (
         is_known & np.isfinite(variance) & (variance > 1e-24 * np.maximum(group_values**2, 1e-24))
     )

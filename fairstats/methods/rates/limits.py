@@ -22,6 +22,8 @@ from fairstats.numerics.rates.score import Contrast, Table
 
 #: Largest statistic that is looked for.
 _LARGEST_STATISTIC = 30.0
+#: And none of a mean of several parts below this one.
+_SMALLEST_STATISTIC = 1e-6
 #: Critical value → both limits.
 KnownLimits: TypeAlias = dict[float, tuple[float, float]]
 #: Contrast → limits by the score of one table.
@@ -122,22 +124,22 @@ class Fieller(_LimitsByCriticalValue):
 
 @dataclass(frozen=True)
 class Widest(_LimitsByCriticalValue):
-    """What neither of two methods rejects."""
+    """What none of several methods rejects."""
 
-    both: tuple[Wald | LogRatio | Fieller, Wald | LogRatio | Fieller]
+    ways: tuple[Wald | LogRatio | Fieller, ...]
 
     def limits(self, critical: float) -> tuple[float, float]:
         """Ends at a critical value."""
         lower_limits, upper_limits = zip(
-            *(each_method.limits(critical) for each_method in self.both), strict=True
+            *(each_method.limits(critical) for each_method in self.ways), strict=True
         )
         return min(lower_limits), max(upper_limits)
 
     def statistic(self, null: float) -> float:
         """The smaller one; 0 where they lie on different sides."""
-        smaller_statistic, larger_statistic = sorted(
-            each_method.statistic(null) for each_method in self.both
-        )
+        statistics = sorted(each_method.statistic(null) for each_method in self.ways)
+        smaller_statistic = statistics[0]
+        larger_statistic = statistics[-1]
         if smaller_statistic > 0:
             return smaller_statistic
         return min(larger_statistic, 0.0)
@@ -244,13 +246,13 @@ class OfAll(_LimitsByCriticalValue):
 
 @dataclass(frozen=True)
 class Mover(_LimitsByCriticalValue):
-    """Mean of two differences from their own score intervals (MOVER; Zou & Donner 2008).
+    """Mean of M differences from their own score intervals (MOVER; Zou & Donner 2008).
 
-    With halves d_m/2 and limits l_m, u_m of each: low = Σd_m/2 − √Σ((d_m − l_m)/2)², high likewise.
+    With shares d_m/M and limits l_m, u_m of each: low = Σd_m/M − √Σ((d_m − l_m)/M)², high likewise.
     For independent parts; never of zero width in small samples.
     """
 
-    parts: tuple[tuple[float, Score | OfAll], tuple[float, Score | OfAll]]
+    parts: tuple[tuple[float, Score | OfAll], ...]
 
     @property
     def estimate(self) -> float:
@@ -264,21 +266,24 @@ class Mover(_LimitsByCriticalValue):
         return max(low, -1.0), min(high, 1.0)
 
     def _distance(self, critical: float, side: int) -> float:
-        """Of a limit from the estimate: half the root of the sum of the parts' squared ones."""
+        """Of a limit from the estimate: the root of the sum of the parts' squared ones, over M."""
         distances = []
         for difference, score_method in self.parts:
             distances.append(score_method.limit(critical, side) - difference)
-        return math.hypot(*distances) / 2
+        return math.hypot(*distances) / len(self.parts)
 
     def statistic(self, null: float) -> float:
         """Value of z at which the interval ends at `null`, at most 30 in size.
 
-        There both parts have the same z, at distances x and √(size² − x²) from their differences:
-        the x is looked for, as each limit is itself the root of a search.
+        There both of two parts have the same z, at distances x and √(size² − x²) from their
+        differences: the x is looked for, as each limit is itself the root of a search. Of more
+        parts z itself is.
         """
         distance = self.estimate - null
         if abs(distance) < 1e-12:
             return 0.0
+        if len(self.parts) > 2:
+            return self._statistic_by_limits(distance)
         size = 2 * abs(distance)
         side = -1 if distance > 0 else 1
         largest_distances = [1 - side * difference for difference, _ in self.parts]
@@ -306,6 +311,20 @@ class Mover(_LimitsByCriticalValue):
             else:
                 x = scipy.optimize.brentq(excess, x, last_distance, xtol=1e-16)
         return math.copysign(max(z(x)), distance)
+
+    def _statistic_by_limits(self, distance: float) -> float:
+        """The critical value at which a limit lies so far from the estimate, signed."""
+        side = -1 if distance > 0 else 1
+
+        def excess(critical: float) -> float:
+            return self._distance(critical, side) - abs(distance)
+
+        if excess(_LARGEST_STATISTIC) <= 0:
+            return math.copysign(_LARGEST_STATISTIC, distance)
+        if excess(_SMALLEST_STATISTIC) >= 0:  # within the continuity correction
+            return 0.0
+        z = scipy.optimize.brentq(excess, _SMALLEST_STATISTIC, _LARGEST_STATISTIC, xtol=1e-12)
+        return math.copysign(float(z), distance)
 
 
 @dataclass(frozen=True, eq=False)

@@ -39,8 +39,15 @@ from fairstats.methods.rates.estimates import (
     estimate_rate,
     joint_covariance,
     linear_covariance,
+    with_added_rows,
 )
-from fairstats.methods.rates.pair import Chosen, Refused, pair_method, too_few_units
+from fairstats.methods.rates.pair import (
+    CORRECTED_IN_MEANS,
+    Chosen,
+    Refused,
+    pair_method,
+    too_few_units,
+)
 from fairstats.methods.rates.result import ComparisonResult, Inference, RateComparison
 from fairstats.numerics.rates.score import difference_score_statistic
 from fairstats.numerics.rates.score_limits import difference_limits_of
@@ -225,9 +232,14 @@ class MaximumResult(ComparisonResult):
         return [sentence, *self._common_notes()]
 
 
-def largest_gap(counts: CellCounts, metric: Metric, settings: Inference) -> MaximumResult:
+def largest_gap(
+    counts: CellCounts,
+    metric: Metric,
+    settings: Inference,
+    rates: Sequence[Rate] | None = None,
+) -> MaximumResult:
     """Largest absolute difference of any of a metric's rates (proportions or their means) between
-    groups.
+    groups; `rates`: others in their place, as of several classes.
 
     Of one difference (two groups and one rate, or all others unknown) it is the size of that
     difference: the same tests, limits and verdict. Where others are unknown, nothing shows that the
@@ -235,7 +247,9 @@ def largest_gap(counts: CellCounts, metric: Metric, settings: Inference) -> Maxi
     """
     by_mee = settings.method == "mee"
     settings = replace(settings, method=_BAND_BY_MEE if by_mee else _BAND, comparisons="all")
-    estimates = [estimate_rate(counts, RATES[method_name]) for method_name in metric.rates]
+    if rates is None:
+        rates = [RATES[rate_name] for rate_name in metric.rates]
+    estimates = [estimate_rate(counts, rate) for rate in rates]
     lacking = _what_is_unknown(estimates)
     only_difference = _only_difference(estimates)
     if only_difference is not None:
@@ -262,7 +276,7 @@ def largest_gap(counts: CellCounts, metric: Metric, settings: Inference) -> Maxi
     else:
         of_all_units = math.inf
     joint_law = MaxZ(
-        _covariance_of_rates(counts, estimates, smoothed=True), of_all_units, band.places
+        covariance_of_rates(counts, estimates, smoothed=True), of_all_units, band.places
     )
     critical_value = joint_law.quantile(confidence_level)
     band = band.with_exact_terms(_exact_level(band, confidence_level))
@@ -693,7 +707,7 @@ def _one_sided_critical(error: float, width: Floats, degrees_of_freedom: Floats)
     return critical
 
 
-def _covariance_of_rates(
+def covariance_of_rates(
     counts: CellCounts, estimates: Sequence[RateEstimates], *, smoothed: bool = False
 ) -> Floats:
     """Covariance of all rates of all groups, shape (R·G, R·G), rate by rate.
@@ -702,7 +716,7 @@ def _covariance_of_rates(
     where one is empty.
     """
     if smoothed and not counts.weighted:
-        counts = replace(counts, totals=counts.totals + 0.5)
+        counts = with_added_rows(counts, 0.5)
     rates_of_parts = []
     for rate_estimates in estimates:
         rates_of_parts.append(
@@ -759,7 +773,7 @@ class _SimultaneousBand:
         differences = np.concatenate(
             [rate_index.rate[i] - rate_index.rate[j] for rate_index in estimates]
         )
-        variances = _covariance_of_rates(counts, estimates)
+        variances = covariance_of_rates(counts, estimates)
         first_place, second_place = places = n_groups * rate_indices + group_terms[:, 1:].T
         own_variances = np.diag(variances)
         variance = (
@@ -835,7 +849,8 @@ class _SimultaneousBand:
             needed = needed_cases(n.astype(np.int64), n_reference.astype(np.int64), error)
             if not self.by_mee:
                 small_terms |= asked & (expected < needed)
-            corrected_terms |= asked & (expected < CORRECTED_BELOW)
+            below = np.where(self.parts > 2, CORRECTED_IN_MEANS, CORRECTED_BELOW)
+            corrected_terms |= asked & (expected < below)
         return replace(self, small=small_terms, corrected=corrected_terms)
 
     @property
@@ -949,7 +964,8 @@ class _SimultaneousBand:
         """
         from scipy.optimize.elementwise import find_root
 
-        uncorrected = replace(self, corrected=np.zeros_like(self.corrected))
+        # of means of more than two the tests are corrected as the limits are
+        uncorrected = replace(self, corrected=self.corrected & (self.parts > 2))
         direction = np.sign(self.difference[mean_terms] - null)
 
         def excess(critical: Floats, term_numbers: Floats) -> Floats:

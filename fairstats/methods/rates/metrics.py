@@ -6,16 +6,18 @@ Ratios (Besse et al. 2018), differences with fairlearn's signature, any metric.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from fairstats.ground import registry
 from fairstats.ground.checks import check_choice, check_that
 from fairstats.ground.errors import InputError
 from fairstats.methods.rates import setup
+from fairstats.methods.rates.classes.compare import run_classes
 from fairstats.methods.rates.compare import (
     compare_estimates,
     compare_extremes,
     compare_metric,
+    name_with,
     run,
 )
 from fairstats.methods.rates.estimates import estimate_smooth
@@ -36,6 +38,8 @@ from fairstats.methods.rates.result import (
 )
 from fairstats.methods.rates.stratified import can_be_adjusted, check_adjustable
 
+_Compared = TypeVar("_Compared", bound=RatioResult | DifferenceResult | MaximumResult)
+
 
 def disparate_impact(
     y_pred: Any = None,
@@ -52,6 +56,7 @@ def disparate_impact(
     simultaneous: Literal["bonferroni", "max-z"] | None = None,
     adjust: str = "holm",
     strata: Any = None,
+    classes: Literal["one-vs-rest", "macro", "ordered"] | None = None,
     sample_weight: Any = None,
     cluster: Any = None,
     pos_label: Any = None,
@@ -126,6 +131,15 @@ def disparate_impact(
         clusters, largest gaps and functions of the cells. With fewer than 20 cases of a group in
         the strata that both share only equality is tested; from there on a limit of a verdict is
         wrong in at most .070 of samples (vignettes/calibration.md).
+    classes : {None, "one-vs-rest", "macro", "ordered"}
+        Of labels with several values. ``"one-vs-rest"``: each class against all others, as
+        ``pos_label=`` asks about one; ``"ordered"``: each cut of ordered classes, all from a class
+        on against those before; all classes and groups are one family, adjusted and simultaneous
+        together. ``"macro"``: the mean of the rate over the classes; of accuracy the share of right
+        predictions. Of two classes the answer is that without it. `label_values` declares classes
+        and their order (else that of categories, numbers, the alphabet); of ordered classes
+        `pos_label` may name the end that comes last. `counts`: a tally of classes, or {group: table
+        of labels and predictions}. Errors of limits: Notes of `group_metric`.
     sample_weight, cluster : array-like, shape (n,), optional
         Weights and sampling units. Weights that are equal within every group change no comparison.
         Otherwise standard errors are linearised over the units, and the score works with effective
@@ -209,7 +223,7 @@ def disparate_impact(
     >>> print(f"{result.estimate:.4f} [{low:.4f}, {high:.4f}] {result.verdict}")
     0.3645 [0.3431, 0.3860] violated
     """
-    return run(
+    return _compare(
         "disparate_impact",
         setup.RateArguments(
             y_pred=y_pred,
@@ -224,6 +238,7 @@ def disparate_impact(
             simultaneous=simultaneous,
             adjust=adjust,
             strata=strata,
+            classes=classes,
             sample_weight=sample_weight,
             cluster=cluster,
             pos_label=pos_label,
@@ -256,6 +271,7 @@ def conditional_accuracy(
     simultaneous: Literal["bonferroni", "max-z"] | None = None,
     adjust: str = "holm",
     strata: Any = None,
+    classes: Literal["one-vs-rest", "macro", "ordered"] | None = None,
     sample_weight: Any = None,
     cluster: Any = None,
     pos_label: Any = None,
@@ -330,6 +346,15 @@ def conditional_accuracy(
         clusters, largest gaps and functions of the cells. With fewer than 20 cases of a group in
         the strata that both share only equality is tested; from there on a limit of a verdict is
         wrong in at most .070 of samples (vignettes/calibration.md).
+    classes : {None, "one-vs-rest", "macro", "ordered"}
+        Of labels with several values. ``"one-vs-rest"``: each class against all others, as
+        ``pos_label=`` asks about one; ``"ordered"``: each cut of ordered classes, all from a class
+        on against those before; all classes and groups are one family, adjusted and simultaneous
+        together. ``"macro"``: the mean of the rate over the classes; of accuracy the share of right
+        predictions. Of two classes the answer is that without it. `label_values` declares classes
+        and their order (else that of categories, numbers, the alphabet); of ordered classes
+        `pos_label` may name the end that comes last. `counts`: a tally of classes, or {group: table
+        of labels and predictions}. Errors of limits: Notes of `group_metric`.
     sample_weight, cluster : array-like, shape (n,), optional
         Weights and sampling units. Weights that are equal within every group change no comparison.
         Otherwise standard errors are linearised over the units, and the score works with effective
@@ -403,7 +428,7 @@ def conditional_accuracy(
     0.75 undecided
     """
     check_choice("label", label, (0, 1))
-    return run(
+    return _compare(
         f"conditional_accuracy_{int(label)}",
         setup.RateArguments(
             y_true=y_true,
@@ -419,6 +444,7 @@ def conditional_accuracy(
             simultaneous=simultaneous,
             adjust=adjust,
             strata=strata,
+            classes=classes,
             sample_weight=sample_weight,
             cluster=cluster,
             pos_label=pos_label,
@@ -451,6 +477,7 @@ def conditional_use_accuracy(
     simultaneous: Literal["bonferroni", "max-z"] | None = None,
     adjust: str = "holm",
     strata: Any = None,
+    classes: Literal["one-vs-rest", "macro", "ordered"] | None = None,
     sample_weight: Any = None,
     cluster: Any = None,
     pos_label: Any = None,
@@ -525,6 +552,15 @@ def conditional_use_accuracy(
         clusters, largest gaps and functions of the cells. With fewer than 20 cases of a group in
         the strata that both share only equality is tested; from there on a limit of a verdict is
         wrong in at most .070 of samples (vignettes/calibration.md).
+    classes : {None, "one-vs-rest", "macro", "ordered"}
+        Of labels with several values. ``"one-vs-rest"``: each class against all others, as
+        ``pos_label=`` asks about one; ``"ordered"``: each cut of ordered classes, all from a class
+        on against those before; all classes and groups are one family, adjusted and simultaneous
+        together. ``"macro"``: the mean of the rate over the classes; of accuracy the share of right
+        predictions. Of two classes the answer is that without it. `label_values` declares classes
+        and their order (else that of categories, numbers, the alphabet); of ordered classes
+        `pos_label` may name the end that comes last. `counts`: a tally of classes, or {group: table
+        of labels and predictions}. Errors of limits: Notes of `group_metric`.
     sample_weight, cluster : array-like, shape (n,), optional
         Weights and sampling units. Weights that are equal within every group change no comparison.
         Otherwise standard errors are linearised over the units, and the score works with effective
@@ -598,7 +634,7 @@ def conditional_use_accuracy(
     0.9375
     """
     check_choice("prediction", prediction, (0, 1))
-    return run(
+    return _compare(
         f"conditional_use_accuracy_{int(prediction)}",
         setup.RateArguments(
             y_true=y_true,
@@ -614,6 +650,7 @@ def conditional_use_accuracy(
             simultaneous=simultaneous,
             adjust=adjust,
             strata=strata,
+            classes=classes,
             sample_weight=sample_weight,
             cluster=cluster,
             pos_label=pos_label,
@@ -645,6 +682,7 @@ def demographic_parity_difference(
     simultaneous: Literal["bonferroni", "max-z"] | None = None,
     adjust: str = "holm",
     strata: Any = None,
+    classes: Literal["one-vs-rest", "macro", "ordered"] | None = None,
     sample_weight: Any = None,
     cluster: Any = None,
     pos_label: Any = None,
@@ -721,6 +759,15 @@ def demographic_parity_difference(
         clusters, largest gaps and functions of the cells. With fewer than 20 cases of a group in
         the strata that both share only equality is tested; from there on a limit of a verdict is
         wrong in at most .070 of samples (vignettes/calibration.md).
+    classes : {None, "one-vs-rest", "macro", "ordered"}
+        Of labels with several values. ``"one-vs-rest"``: each class against all others, as
+        ``pos_label=`` asks about one; ``"ordered"``: each cut of ordered classes, all from a class
+        on against those before; all classes and groups are one family, adjusted and simultaneous
+        together. ``"macro"``: the mean of the rate over the classes; of accuracy the share of right
+        predictions. Of two classes the answer is that without it. `label_values` declares classes
+        and their order (else that of categories, numbers, the alphabet); of ordered classes
+        `pos_label` may name the end that comes last. `counts`: a tally of classes, or {group: table
+        of labels and predictions}. Errors of limits: Notes of `group_metric`.
     sample_weight, cluster : array-like, shape (n,), optional
         Weights and sampling units. Weights that are equal within every group change no comparison.
         Otherwise standard errors are linearised over the units, and the score works with effective
@@ -794,7 +841,7 @@ def demographic_parity_difference(
     >>> print(f"{result.estimate:.4f} [{low:.4f}, {high:.4f}] {result.verdict}")
     -0.2012 [-0.2102, -0.1921] violated
     """
-    return run(
+    return _compare(
         "demographic_parity_difference",
         setup.RateArguments(
             y_true=y_true,
@@ -811,6 +858,7 @@ def demographic_parity_difference(
             simultaneous=simultaneous,
             adjust=adjust,
             strata=strata,
+            classes=classes,
             sample_weight=sample_weight,
             cluster=cluster,
             pos_label=pos_label,
@@ -842,6 +890,7 @@ def equal_opportunity_difference(
     simultaneous: Literal["bonferroni", "max-z"] | None = None,
     adjust: str = "holm",
     strata: Any = None,
+    classes: Literal["one-vs-rest", "macro", "ordered"] | None = None,
     sample_weight: Any = None,
     cluster: Any = None,
     pos_label: Any = None,
@@ -916,6 +965,15 @@ def equal_opportunity_difference(
         clusters, largest gaps and functions of the cells. With fewer than 20 cases of a group in
         the strata that both share only equality is tested; from there on a limit of a verdict is
         wrong in at most .070 of samples (vignettes/calibration.md).
+    classes : {None, "one-vs-rest", "macro", "ordered"}
+        Of labels with several values. ``"one-vs-rest"``: each class against all others, as
+        ``pos_label=`` asks about one; ``"ordered"``: each cut of ordered classes, all from a class
+        on against those before; all classes and groups are one family, adjusted and simultaneous
+        together. ``"macro"``: the mean of the rate over the classes; of accuracy the share of right
+        predictions. Of two classes the answer is that without it. `label_values` declares classes
+        and their order (else that of categories, numbers, the alphabet); of ordered classes
+        `pos_label` may name the end that comes last. `counts`: a tally of classes, or {group: table
+        of labels and predictions}. Errors of limits: Notes of `group_metric`.
     sample_weight, cluster : array-like, shape (n,), optional
         Weights and sampling units. Weights that are equal within every group change no comparison.
         Otherwise standard errors are linearised over the units, and the score works with effective
@@ -987,7 +1045,7 @@ def equal_opportunity_difference(
     >>> print(f"{fs.equal_opportunity_difference(counts=counts, reference='a').estimate:.2f}")
     -0.20
     """
-    return run(
+    return _compare(
         "equal_opportunity_difference",
         setup.RateArguments(
             y_true=y_true,
@@ -1004,6 +1062,7 @@ def equal_opportunity_difference(
             simultaneous=simultaneous,
             adjust=adjust,
             strata=strata,
+            classes=classes,
             sample_weight=sample_weight,
             cluster=cluster,
             pos_label=pos_label,
@@ -1035,6 +1094,7 @@ def predictive_parity_difference(
     simultaneous: Literal["bonferroni", "max-z"] | None = None,
     adjust: str = "holm",
     strata: Any = None,
+    classes: Literal["one-vs-rest", "macro", "ordered"] | None = None,
     sample_weight: Any = None,
     cluster: Any = None,
     pos_label: Any = None,
@@ -1108,6 +1168,15 @@ def predictive_parity_difference(
         clusters, largest gaps and functions of the cells. With fewer than 20 cases of a group in
         the strata that both share only equality is tested; from there on a limit of a verdict is
         wrong in at most .070 of samples (vignettes/calibration.md).
+    classes : {None, "one-vs-rest", "macro", "ordered"}
+        Of labels with several values. ``"one-vs-rest"``: each class against all others, as
+        ``pos_label=`` asks about one; ``"ordered"``: each cut of ordered classes, all from a class
+        on against those before; all classes and groups are one family, adjusted and simultaneous
+        together. ``"macro"``: the mean of the rate over the classes; of accuracy the share of right
+        predictions. Of two classes the answer is that without it. `label_values` declares classes
+        and their order (else that of categories, numbers, the alphabet); of ordered classes
+        `pos_label` may name the end that comes last. `counts`: a tally of classes, or {group: table
+        of labels and predictions}. Errors of limits: Notes of `group_metric`.
     sample_weight, cluster : array-like, shape (n,), optional
         Weights and sampling units. Weights that are equal within every group change no comparison.
         Otherwise standard errors are linearised over the units, and the score works with effective
@@ -1179,7 +1248,7 @@ def predictive_parity_difference(
     >>> print(f"{fs.predictive_parity_difference(counts=counts, reference='a').estimate:.2f}")
     -0.05
     """
-    return run(
+    return _compare(
         "predictive_parity_difference",
         setup.RateArguments(
             y_true=y_true,
@@ -1196,6 +1265,7 @@ def predictive_parity_difference(
             simultaneous=simultaneous,
             adjust=adjust,
             strata=strata,
+            classes=classes,
             sample_weight=sample_weight,
             cluster=cluster,
             pos_label=pos_label,
@@ -1227,6 +1297,7 @@ def average_odds_difference(
     simultaneous: Literal["bonferroni", "max-z"] | None = None,
     adjust: str = "holm",
     strata: Any = None,
+    classes: Literal["one-vs-rest", "macro", "ordered"] | None = None,
     sample_weight: Any = None,
     cluster: Any = None,
     pos_label: Any = None,
@@ -1290,6 +1361,15 @@ def average_odds_difference(
         clusters, largest gaps and functions of the cells. With fewer than 20 cases of a group in
         the strata that both share only equality is tested; from there on a limit of a verdict is
         wrong in at most .070 of samples (vignettes/calibration.md).
+    classes : {None, "one-vs-rest", "macro", "ordered"}
+        Of labels with several values. ``"one-vs-rest"``: each class against all others, as
+        ``pos_label=`` asks about one; ``"ordered"``: each cut of ordered classes, all from a class
+        on against those before; all classes and groups are one family, adjusted and simultaneous
+        together. ``"macro"``: the mean of the rate over the classes; of accuracy the share of right
+        predictions. Of two classes the answer is that without it. `label_values` declares classes
+        and their order (else that of categories, numbers, the alphabet); of ordered classes
+        `pos_label` may name the end that comes last. `counts`: a tally of classes, or {group: table
+        of labels and predictions}. Errors of limits: Notes of `group_metric`.
     sample_weight, cluster : array-like, shape (n,), optional
         Weights and sampling units. Weights that are equal within every group change no comparison.
         Otherwise standard errors are linearised over the units, and the score works with effective
@@ -1360,7 +1440,7 @@ def average_odds_difference(
     >>> print(f"{fs.average_odds_difference(counts=counts, reference='a').estimate:.2f}")
     -0.10
     """
-    return run(
+    return _compare(
         "average_odds_difference",
         setup.RateArguments(
             y_true=y_true,
@@ -1377,6 +1457,7 @@ def average_odds_difference(
             simultaneous=simultaneous,
             adjust=adjust,
             strata=strata,
+            classes=classes,
             sample_weight=sample_weight,
             cluster=cluster,
             pos_label=pos_label,
@@ -1406,6 +1487,7 @@ def equalized_odds_difference(
     simultaneous: Literal["bonferroni", "max-z"] | None = None,
     adjust: str = "holm",
     strata: Any = None,
+    classes: Literal["one-vs-rest", "macro", "ordered"] | None = None,
     sample_weight: Any = None,
     cluster: Any = None,
     pos_label: Any = None,
@@ -1479,6 +1561,15 @@ def equalized_odds_difference(
         clusters, largest gaps and functions of the cells. With fewer than 20 cases of a group in
         the strata that both share only equality is tested; from there on a limit of a verdict is
         wrong in at most .070 of samples (vignettes/calibration.md).
+    classes : {None, "one-vs-rest", "macro", "ordered"}
+        Of labels with several values. ``"one-vs-rest"``: each class against all others, as
+        ``pos_label=`` asks about one; ``"ordered"``: each cut of ordered classes, all from a class
+        on against those before; all classes and groups are one family, adjusted and simultaneous
+        together. ``"macro"``: the mean of the rate over the classes; of accuracy the share of right
+        predictions. Of two classes the answer is that without it. `label_values` declares classes
+        and their order (else that of categories, numbers, the alphabet); of ordered classes
+        `pos_label` may name the end that comes last. `counts`: a tally of classes, or {group: table
+        of labels and predictions}. Errors of limits: Notes of `group_metric`.
     sample_weight, cluster : array-like, shape (n,), optional
         Weights and sampling units. Weights that are equal within every group change no comparison.
         Otherwise standard errors are linearised over the units, and the score works with effective
@@ -1551,7 +1642,7 @@ def equalized_odds_difference(
     >>> print(f"{result.estimate:.2f} [{result.confidence_interval.low:.2f}, {result.confidence_interval.high:.2f}]")
     0.20 [0.00, 0.39]
     """
-    return run(
+    return _compare(
         "equalized_odds_difference",
         setup.RateArguments(
             y_true=y_true,
@@ -1568,6 +1659,7 @@ def equalized_odds_difference(
             simultaneous=simultaneous,
             adjust=adjust,
             strata=strata,
+            classes=classes,
             sample_weight=sample_weight,
             cluster=cluster,
             pos_label=pos_label,
@@ -1606,6 +1698,7 @@ def group_metric(
     simultaneous: Literal["bonferroni", "max-z"] | None = None,
     adjust: str = "holm",
     strata: Any = None,
+    classes: Literal["one-vs-rest", "macro", "ordered"] | None = None,
     sample_weight: Any = None,
     cluster: Any = None,
     pos_label: Any = None,
@@ -1694,6 +1787,15 @@ def group_metric(
         clusters, largest gaps and functions of the cells. With fewer than 20 cases of a group in
         the strata that both share only equality is tested; from there on a limit of a verdict is
         wrong in at most .070 of samples (vignettes/calibration.md).
+    classes : {None, "one-vs-rest", "macro", "ordered"}
+        Of labels with several values. ``"one-vs-rest"``: each class against all others, as
+        ``pos_label=`` asks about one; ``"ordered"``: each cut of ordered classes, all from a class
+        on against those before; all classes and groups are one family, adjusted and simultaneous
+        together. ``"macro"``: the mean of the rate over the classes; of accuracy the share of right
+        predictions. Of two classes the answer is that without it. `label_values` declares classes
+        and their order (else that of categories, numbers, the alphabet); of ordered classes
+        `pos_label` may name the end that comes last. `counts`: a tally of classes, or {group: table
+        of labels and predictions}. Errors of limits: Notes of `group_metric`.
     sample_weight, cluster : array-like, shape (n,), optional
         Weights and sampling units. Weights that are equal within every group change no comparison.
         Otherwise standard errors are linearised over the units, and the score works with effective
@@ -1767,6 +1869,12 @@ def group_metric(
     they are about the value, ratios on the log scale. Variances come from statsmodels'
     `NonlinearDeltaCov`.
 
+    Of several classes (`classes`) one class, or cut, has the limits of two labels. Means over
+    classes of true positive rates and precisions have limits by MOVER; of false positive rates, F1
+    and ratios of means the widest by the delta method about the table and with 2 and 4 rows more in
+    all, refused below 10 rows of a class. Simulated (3 and 5 classes, the rarest 4 to 10%, 40 to
+    300 rows beside 80 to 3,000): a limit errs in up to .06 of samples at a nominal .05.
+
     Functions of labels and predictions are computed from rows, by draws of the rows or clusters of
     each group (`n_resamples` × 26 calls a group), and refused below 20 of them, or where more than
     5% of the draws have no value. Pairs of groups only (no ``"rest"``, no largest gap). Limits of
@@ -1817,6 +1925,7 @@ def group_metric(
             ("agg", agg),
             ("sensitive_probabilities", sensitive_probabilities),
             ("calibration_sample", calibration_sample),
+            ("classes", classes),
         ):
             cure = "leave it out; functools.partial(metric, pos_label=…) where the metric takes it"
             check_that(value is None, argument, value, "None of a function of rows", cure)
@@ -1867,6 +1976,7 @@ def group_metric(
         simultaneous=simultaneous,
         adjust=adjust,
         strata=strata,
+        classes=classes,
         sample_weight=sample_weight,
         cluster=cluster,
         pos_label=pos_label,
@@ -1918,6 +2028,11 @@ def group_metric(
             allowed="rates, which are successes among cases",
             cure='contrast="difference", or a rate such as "true_positive_rate"',
         )
+    if classes is not None:
+        check_choice("agg", agg, (None, "max"), cure="leave out classes=")
+        return run_classes(
+            chosen_metric, arguments, metric if callable(metric) else None, any_margin=True
+        )
     if strata is not None:
         check_adjustable(chosen_metric)
     count_table, by_stratum = setup.count_tables(arguments, chosen_metric.needs)
@@ -1938,6 +2053,14 @@ def group_metric(
     if not can_be_adjusted(chosen_metric):  # of a tally, whose strata nobody asked for
         by_stratum = None
     return compare_metric(chosen_metric, count_table, settings, reference, strata=by_stratum)
+
+
+def _compare(name: str, arguments: setup.RateArguments) -> _Compared:  # type: ignore[type-var]
+    """A metric of the registry from the arguments of its public function, of two labels or more."""
+    if arguments.classes is None or is_inferred(arguments):
+        return run(name, arguments)
+    result: Any = run_classes(registry.METRICS[name_with(arguments.agg, name)], arguments)
+    return result  # type: ignore[no-any-return]
 
 
 def _called_metrics(metric: Any) -> dict[str, Callable[..., Any]] | None:

@@ -29,6 +29,7 @@ from fairstats.methods.rates.limits import (
 )
 from fairstats.numerics.rates.score import Contrast, Table
 from fairstats.numerics.rates.score_limits import limits_of_tables
+from fairstats.numerics.rates.switch import smallest_expected
 
 #: Below this count in any of the four cells methods other than the score are warned of.
 SMALL_CELL = 5
@@ -42,9 +43,15 @@ POOR_SHARE = 0.5
 POOR_UNITS = 20.0
 #: Rows that a group needs for the delta method, and cases of a part of a mean.
 DELTA_ROWS = 10
+#: Rows of every class that a group needs for the delta method of a mean over classes.
+CLASS_ROWS = 10
 DELTA_CASES = 3
 #: From so many pairs on their limits are searched for together.
 _SEARCHED_TOGETHER = 16
+#: Means of more than two rates, as over classes, have the continuity correction where fewer cases
+#: than this are expected of one of them: without it an upper limit beside a small group errs in up
+#: to .10.
+CORRECTED_IN_MEANS = 20.0
 #: What the name of a method says of designs with weights or clusters.
 _SATTERTHWAITE = " (Satterthwaite)"
 _EFFECTIVE_ROWS = " (effective rows)"
@@ -154,14 +161,17 @@ def pair_method(
     proportions = estimates.parts or (estimates,)
     if not is_linear:
         dependence = estimates.dependence(i, j, contrast=contrast)
+        tables = [proportion.table(i, j) for proportion in proportions]
+        continuity = is_corrected_mean(tables)
         scores: list[Score | OfAll] = []
         differences = []
         for place, proportion in enumerate(proportions):
             score_of_pair = Score(
                 degrees,
-                proportion.table(i, j),
+                tables[place],
                 contrast,
                 method == "score",
+                continuity,
                 scale=(dependence, dependence),
                 known=known_limits or {},
             )
@@ -175,10 +185,8 @@ def pair_method(
                 differences.append(difference)
         if len(scores) == 1:
             return Chosen(scores[0], method_name, degrees_of_freedom=degrees)
-        first_part, second_part = zip(differences, scores, strict=True)
-        return Chosen(
-            Mover(degrees, (first_part, second_part)), f"{method} (MOVER){suffix}", "", degrees
-        )
+        parts = tuple(zip(differences, scores, strict=True))
+        return Chosen(Mover(degrees, parts), f"{method} (MOVER){suffix}", "", degrees)
     estimate, std_error = estimates.contrast(i, j, contrast=contrast)
     if method == "bootstrap":
         method_name = "bootstrap (BCa)"
@@ -258,6 +266,13 @@ def limits_of_pairs(
         for known_limits, (low, high) in zip(limits_by_pair.values(), ends, strict=True):
             known_limits[critical] = (low, high)
     return limits_by_pair
+
+
+def is_corrected_mean(tables: Sequence[Table]) -> bool:
+    """Whether limits of a mean of these rates have the continuity correction."""
+    if len(tables) <= 2:
+        return False
+    return min(float(smallest_expected(*table)) for table in tables) < CORRECTED_IN_MEANS
 
 
 def too_few_units(estimates: RateEstimates, i: int, j: int, *, linear: bool = False) -> str:
@@ -373,7 +388,7 @@ def _delta_method(
         group_index, reference_index, contrast=contrast, linear=True
     )
     limit_methods: list[Wald | LogRatio | Fieller] = []
-    for added_estimates in estimates.added or (estimates,):
+    for added_estimates in _with_variance(estimates, group_index, reference_index, contrast):
         pair_rates = added_estimates.rate[[group_index, reference_index]].tolist()
         if is_ratio and not min(pair_rates) > 0:
             received = f"'ratio' of {pair_rates[0]:.3g} and {pair_rates[1]:.3g}"
@@ -409,13 +424,27 @@ def _delta_method(
                 )
             )
     return Chosen(
-        limit_methods[0]
-        if len(limit_methods) == 1
-        else Widest(degrees, (limit_methods[0], limit_methods[1])),
+        limit_methods[0] if len(limit_methods) == 1 else Widest(degrees, tuple(limit_methods)),
         method_name + suffix,
         "",
         degrees,
     )
+
+
+def _with_variance(
+    estimates: RateEstimates, group_index: int, reference_index: int, contrast: Contrast
+) -> tuple[RateEstimates, ...]:
+    """The estimates that limits are about; of several classes without those that show no
+    variance, or no ratio, before rows are added.
+    """
+    if len(estimates.added) <= 2:
+        return estimates.added or (estimates,)
+    usable = []
+    for added_estimates in estimates.added:
+        std_error = added_estimates.std_error(group_index, reference_index, contrast=contrast)
+        if std_error > 0:
+            usable.append(added_estimates)
+    return tuple(usable)
 
 
 def _too_few_for_delta(estimates: RateEstimates, first_group: int, second_group: int) -> list[str]:
@@ -429,4 +458,7 @@ def _too_few_for_delta(estimates: RateEstimates, first_group: int, second_group:
             too_few.append(f"{estimates.groups[group_index]}: {estimates.rows[group_index]} rows")
         elif smallest_cases < DELTA_CASES:
             too_few.append(f"{estimates.groups[group_index]}: {smallest_cases:g} cases of one rate")
+        elif estimates.fewest is not None and estimates.fewest[group_index] < CLASS_ROWS:
+            few = f"{estimates.fewest[group_index]:g} rows of one class"
+            too_few.append(f"{estimates.groups[group_index]}: {few}")
     return too_few

@@ -56,6 +56,7 @@ class RateArguments:
     planned: int | None = None
     sensitive_probabilities: Any = None
     calibration_sample: Any = None
+    classes: str | None = None
 
     def row_options(self) -> dict[str, Any]:
         """Those that say how rows are read, for `Outcomes.from_arrays`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from fairstats.ground.encoding import as_column, factorize, label_text
 from fairstats.ground.errors import DataWarning, InputError, InsufficientEvidenceWarning, caution
 from fairstats.ground.groups import encode_groups
 from fairstats.ground.outcomes import MissingReport, Outcomes, check_row_labels
-from fairstats.ground.serialise import serialisable
+from fairstats.ground.tallies.classes import ClassCounts
 from fairstats.ground.tally import Tally, counts_or_rows
 
 #: The order of the cells: of counts, priors and draws.
@@ -46,27 +46,6 @@ class Rows:
     def count(self, n_groups: int, n_classes: int) -> NDArray[np.int64]:
         """Counts (G, cells)."""
         return count_cells(self.y_true, self.y_pred, self.group, n_groups, n_classes)
-
-
-@serialisable(eq=False)
-class ClassCounts(CellCounts):
-    """Labels × predictions of J classes, per group.
-
-    The cell of label a and prediction b is a·J + b.
-    """
-
-    classes: tuple[str, ...] = ()
-
-    in_file: ClassVar[tuple[str, ...]] = ()
-
-    @property
-    def cells(self) -> tuple[str, ...]:  # type: ignore[override]
-        """Names of the cells."""
-        result = []
-        for label in self.classes:
-            for prediction in self.classes:
-                result.append(f"{label}, predicted {prediction}")
-        return tuple(result)
 
 
 def classes_of(counts: CellCounts) -> tuple[str, ...]:

@@ -21,9 +21,9 @@ from fairstats.ground.checks import (
 from fairstats.ground.counts import ConfusionCounts
 from fairstats.ground.errors import InputError
 from fairstats.ground.outcomes import check_row_labels
+from fairstats.ground.tallies.classes import ClassCounts
 from fairstats.methods.um import folds
 from fairstats.methods.um.counting import (
-    ClassCounts,
     Rows,
     as_prior,
     coded_rows,

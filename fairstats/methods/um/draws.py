@@ -30,7 +30,8 @@ from fairstats.ground.counts import ConfusionCounts
 from fairstats.ground.errors import InputError, InsufficientEvidenceWarning, caution
 from fairstats.ground.results import LEVEL, Comparison, Interval
 from fairstats.ground.serialise import serialisable
-from fairstats.methods.um.counting import ClassCounts, classes_of
+from fairstats.ground.tallies.classes import ClassCounts
+from fairstats.methods.um.counting import classes_of
 from fairstats.methods.um.metrics import (
     CLASS_METRICS,
     Evaluator,

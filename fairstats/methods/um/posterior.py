@@ -22,6 +22,7 @@ from fairstats.ground.checks import (
 from fairstats.ground.counts import ConfusionCounts, PairedCounts
 from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.groups import find_reference
+from fairstats.ground.tallies.classes import ClassCounts
 from fairstats.ground.tally import Tally, counts_or_rows
 from fairstats.methods.um.augmentation import NAME as AUGMENTED
 from fairstats.methods.um.augmentation import (
@@ -30,7 +31,6 @@ from fairstats.methods.um.augmentation import (
     sample_by_augmentation,
 )
 from fairstats.methods.um.counting import (
-    ClassCounts,
     Rows,
     as_counts,
     as_prior,

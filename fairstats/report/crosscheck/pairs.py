@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from fairstats.ground.counts import SelectionCounts
-from fairstats.ground.registry import find_metric
+from fairstats.ground.registry import RATES, find_metric
 from fairstats.methods.hfm.risk import DiscriminativeRiskResult
 from fairstats.methods.madd.mitigation import MitigationResult
+from fairstats.methods.rates.classes.rates import rates_of_classes
+from fairstats.methods.rates.classes.result import ClassMaximumResult
 from fairstats.methods.rates.employment.result import AdverseImpact, ImpactTable
 from fairstats.methods.rates.extremes import ExtremeResult
 from fairstats.methods.rates.maxima import MaximumResult
@@ -228,10 +230,16 @@ def largest_gap(result: MaximumResult, bench: Bench) -> Iterator[Check]:
         rates = ["selection_rate"]
     else:
         rates = list(metric.rates)
+    names_in_r = rates
+    if isinstance(result, ClassMaximumResult):
+        kind: Any = result.kind
+        of_classes = rates_of_classes(counts, [RATES[name] for name in metric.rates], kind)
+        rates = [rate.name for rate in of_classes]
+        names_in_r = [rate.name_in_r for rate in of_classes]
     answer = bench.call(
         r_function,
         *table_arguments(counts),
-        rates,
+        names_in_r,
         result.settings.confidence_level,
         result.critical_value,
         counts.clustered,

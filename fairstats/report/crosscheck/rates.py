@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 
 from fairstats.ground.counts import CellCounts, SelectionCounts
-from fairstats.ground.registry import RATES, SELECTED, Rate, find_metric
+from fairstats.ground.registry import RATES, SELECTED, Rate, find_metric, without_class
+from fairstats.ground.tallies.classes import ClassCounts
+from fairstats.methods.rates.classes.rates import ClassRate, rates_of_classes
 from fairstats.methods.rates.limits import ScaleOfAll
 from fairstats.methods.rates.overall import OVERALL
 from fairstats.methods.rates.result import ANYTIME_METHODS, ComparisonResult, RateComparison
@@ -117,7 +119,7 @@ def comparisons(result: ComparisonResult, bench: Bench) -> Iterator[Check]:
     """Every number of the comparisons of one metric."""
     counts: Any = result.counts
     rows = result.comparisons
-    rates = {comparison.metric: _rate_of(counts, comparison.metric) for comparison in rows}
+    rates = _rates_of(result)
     known_rates = {}
     for metric, rate in rates.items():
         if rate is not None:
@@ -137,7 +139,7 @@ def comparisons(result: ComparisonResult, bench: Bench) -> Iterator[Check]:
         bench.call(
             _TWIN,
             *table_arguments(counts),
-            [rate.name for rate in known_rates.values()],
+            [name_in_r(rate) for rate in known_rates.values()],
             [list(known_rates).index(comparison.metric) + 1 for comparison in rows],
             *positions(counts, rows),
             **_choices_for_r(result),
@@ -211,6 +213,36 @@ def _compare_at_every_look(
             _ANYTIME,
             relative=1e-6,
         )
+
+
+def _rates_of(result: ComparisonResult) -> dict[str, Rate | None]:
+    """Name of the rows → the rate that they compare; None of a function of the user's."""
+    counts = result.counts
+    if isinstance(counts, ClassCounts):
+        return rates_by_row(counts, result)
+    rates: dict[str, Rate | None] = {}
+    for comparison in result.comparisons:
+        rates[comparison.metric] = _rate_of(counts, comparison.metric)
+    return rates
+
+
+def rates_by_row(counts: ClassCounts, result: Any) -> dict[str, Rate | None]:
+    """The same of several classes."""
+    rates: dict[str, Rate | None] = {}
+    for comparison in result.comparisons:
+        rate = _rate_of(None, without_class(comparison.metric))
+        rates[comparison.metric] = None
+        for of_class in [] if rate is None else rates_of_classes(counts, [rate], result.kind):
+            if of_class.label == comparison.label:
+                rates[comparison.metric] = of_class
+    return rates
+
+
+def name_in_r(rate: Rate) -> str:
+    """What R knows a rate by."""
+    if isinstance(rate, ClassRate):
+        return rate.name_in_r
+    return rate.name
 
 
 def _rate_of(counts: Any, name: str) -> Rate | None:

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from fairstats.ground.registry import class_of, without_class
 from fairstats.ground.results import Result
 from fairstats.report.contents import Section
 from fairstats.report.methods import (
+    classes,
     ecd,
     hfm,
     madd,
@@ -26,6 +28,7 @@ from fairstats.report.questions import Question
 #: In the order in which they run.
 PAGES: tuple[Page, ...] = (
     rates.PAGE,
+    classes.PAGE,
     numbers.PAGE,
     models.PAGE,
     madd.PAGE,
@@ -81,5 +84,10 @@ def check_pages(sections: Iterable[Section]) -> None:
 
 
 def title_of_metric(metric: str, otherwise: str) -> str:
-    """Heading of a metric: the words of its page, or `otherwise`."""
-    return _TITLES.get(metric, otherwise)
+    """Heading of a metric: the words of its page, or `otherwise`; of one class with its name."""
+    label = class_of(metric)
+    if not label:
+        return _TITLES.get(metric, otherwise)
+    title = _TITLES.get(without_class(metric), otherwise)
+    beginning, separator, quantity = title.partition(":")
+    return f"{beginning}, {label.replace(':', ' ')}{separator}{quantity}"

@@ -50,6 +50,7 @@ _WITHOUT = {
     "planned": None,
     "method": None,
     "agg": None,
+    "classes": None,
 }
 
 

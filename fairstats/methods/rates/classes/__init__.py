@@ -1,0 +1,1 @@
+"""Rates of several classes, compared between groups."""

@@ -1,0 +1,273 @@
+"""From counts of several classes to a result: the comparisons of two labels, class by class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from fairstats.ground.checks import Floats, check_choice, check_that
+from fairstats.ground.counts import CellCounts
+from fairstats.ground.encoding import declared_labels, label_text, one_label
+from fairstats.ground.errors import InputError
+from fairstats.ground.outcomes import Outcomes
+from fairstats.ground.registry import RATES, Metric, Rate, with_class
+from fairstats.ground.tallies.classes import ClassCounts
+from fairstats.ground.tally import Tally, counts_or_rows
+from fairstats.methods.rates.classes.rates import KINDS, ClassRate, Kind, rates_of_classes
+from fairstats.methods.rates.classes.result import (
+    TITLE_OF_KIND,
+    ClassComparison,
+    ClassDifferenceResult,
+    ClassMaximumResult,
+    ClassOddsRatioResult,
+    ClassRatioResult,
+)
+from fairstats.methods.rates.compare import compare_estimates, compare_metric
+from fairstats.methods.rates.estimates import RateEstimates, estimate_rate, estimate_smooth
+from fairstats.methods.rates.maxima import largest_gap
+from fairstats.methods.rates.result import ANYTIME_METHODS, Inference, warned
+from fairstats.methods.rates.setup import (
+    RateArguments,
+    beside_rest,
+    check_groups,
+    make_settings,
+)
+
+#: What stands in place of a class in the name of a metric: of means, and of largest gaps.
+MEAN = "mean over classes"
+ALL: dict[Kind, str] = {"one-vs-rest": "all classes", "macro": MEAN, "ordered": "all cuts"}
+RESULT_CLASSES: dict[str, Any] = {
+    "ratio": ClassRatioResult,
+    "difference": ClassDifferenceResult,
+    "odds_ratio": ClassOddsRatioResult,
+}
+
+
+def run_classes(
+    metric: Metric,
+    arguments: RateArguments,
+    function: Callable[..., Any] | None = None,
+    *,
+    any_margin: bool = False,
+) -> Any:
+    """A metric of several classes, from the arguments of its public function."""
+    check_choice("classes", arguments.classes, (None, *KINDS))
+    kind: Any = arguments.classes
+    check_that(
+        arguments.comparisons != "overall",
+        "comparisons",
+        "overall",
+        "'reference', 'all' or 'rest' of several classes",
+        "pos_label= asks about one class, against everybody too",
+    )
+    check_that(
+        arguments.strata is None,
+        "strata",
+        "a column",
+        "None of several classes",
+        "pos_label= asks about one class, within strata too",
+    )
+    counts = _order_of_arguments(count_classes(arguments, metric.needs), arguments, kind)
+    is_gap = metric.contrast == "gap"
+    settings = make_settings(metric.contrast, arguments, any_margin=any_margin, rest=not is_gap)
+    return compare_classes(
+        metric,
+        counts,
+        settings,
+        kind,
+        arguments.reference,
+        rng=arguments.rng,
+        function=function,
+    )
+
+
+def count_classes(arguments: RateArguments, needs: tuple[str, ...]) -> ClassCounts:
+    """Rows per group, label and prediction, or of the one column that a metric needs."""
+    only_labels = needs == ("labels",)
+    one_column = len(needs) == 1
+    required = "y_true, y_pred"
+    if one_column:
+        required = "y_true" if only_labels else "y_pred"
+    columns = {
+        "y_true": arguments.y_true,
+        "y_pred": arguments.y_pred,
+        "sensitive_features": arguments.sensitive_features,
+    }
+    if required == "y_pred":
+        del columns["y_true"]
+    if counts_or_rows(arguments.counts, needs=required, **columns):
+        counts = _given_classes(arguments.counts)
+        if one_column:
+            return counts.of_labels() if only_labels else counts.selection()
+        check_that(
+            counts.labelled,
+            "counts",
+            "one column of classes",
+            "tables of labels and predictions: this metric needs both",
+            "fs.tally(…, y_true=…, y_pred=…, classes=True)",
+        )
+        return counts
+    outcomes = Outcomes.from_arrays(
+        None if required == "y_pred" else arguments.y_true,
+        None if required == "y_true" else arguments.y_pred,
+        classes=True,
+        **arguments.row_options(),
+    )
+    return ClassCounts._from_outcomes(outcomes)
+
+
+def _given_classes(counts: Any) -> ClassCounts:
+    """Counts of classes in any of their forms."""
+    if isinstance(counts, Tally):
+        return counts.of_classes()
+    if isinstance(counts, ClassCounts):
+        return counts
+    return ClassCounts.from_tables(counts)
+
+
+def _order_of_arguments(counts: ClassCounts, arguments: RateArguments, kind: Kind) -> ClassCounts:
+    """The classes in the order that `label_values` and `pos_label` say: the end that `pos_label`
+    names comes last.
+    """
+    if arguments.counts is not None:
+        declared = declared_labels(arguments.label_values, y_true=None, y_pred=None)
+        names = declared["y_pred"] or declared["y_true"]
+        if names is not None:
+            counts = counts._with_order(tuple(map(label_text, names)))
+    favourable = one_label(arguments.pos_label, "y_true", "y_pred")
+    if favourable is None:
+        return counts
+    name = label_text(favourable)
+    if len(counts.classes) == 2 and arguments.counts is None:
+        return counts
+    ends = (counts.classes[0], counts.classes[-1])
+    is_end = name in ends and (kind == "ordered" or len(counts.classes) == 2)
+    allowed = "None, which asks about every class; of ordered ones the class at either end"
+    cure = "leave out classes=, to ask about one class only"
+    check_that(is_end, "pos_label", favourable, allowed, cure)
+    if name == counts.classes[0]:
+        return counts._with_order(counts.classes[::-1], ordered=counts.ordered)
+    return counts
+
+
+def compare_classes(
+    metric: Metric,
+    counts: ClassCounts,
+    settings: Inference,
+    kind: Kind,
+    reference: Hashable | None = None,
+    *,
+    rng: Any = None,
+    function: Callable[..., Any] | None = None,
+) -> Any:
+    """Compare the rates of a metric over all groups and classes, as one family.
+
+    Of two classes the question is that of two labels, and so is the answer, but for means.
+    """
+    check_groups(counts.groups)
+    counts = counts.without_even_weights()
+    if len(counts.classes) == 2 and kind != "macro" and function is None:
+        return compare_metric(metric, counts._binary([1]), settings, reference, rng)
+    _check_asked(kind, settings, reference)
+    if function is None:
+        rates = [RATES[name] for name in metric.rates]
+    else:
+        rates = [Rate(metric.rates[0], metric.rates[0], "")]
+    of_classes = rates_of_classes(counts, rates, kind, function)
+    _check_contrast(metric, of_classes)
+    row_names = {}
+    for rate, row_name in zip(rates, metric.row_names, strict=False):
+        row_names[rate.name] = row_name
+    of_family = replace(
+        metric,
+        title=f"{metric.title}, {TITLE_OF_KIND[kind]}",
+        components=tuple(row_names.get(rate.of_rate, metric.name) for rate in of_classes),
+    )
+    if metric.contrast == "gap":
+        largest = warned(largest_gap(counts, of_family, settings, of_classes), metric.name)
+        (comparison,) = largest.comparisons
+        named = replace(comparison, metric=with_class(comparison.metric, ALL[kind]))
+        return ClassMaximumResult(**{**vars(largest), "comparisons": (named,)}, kind=kind)
+    table: CellCounts = counts
+    if settings.comparisons == "rest":
+        table = beside_rest(counts)
+    estimates = []
+    for rate in of_classes:
+        estimates.append(_estimate(table, rate, function))
+    result = compare_estimates(of_family, table, estimates, settings, reference, rng)
+    return _with_labels(result, metric.contrast, of_classes, kind)
+
+
+def _estimate(
+    table: CellCounts, rate: ClassRate, function: Callable[..., Any] | None
+) -> RateEstimates:
+    """A rate of every group; of one class, or cut, as the table of two labels gives it."""
+    if not isinstance(table, ClassCounts):
+        return estimate_rate(table, rate)
+    if not rate.positions:
+        estimates = estimate_rate(table, rate)
+        if rate.success_cells or len(table.classes) == 2:
+            return estimates
+        return replace(estimates, fewest=_rows_of_rarest(table))
+    of_two = table._binary(rate.positions)
+    if function is None:
+        estimates = estimate_rate(of_two, RATES[rate.of_rate])
+    else:
+        estimates = estimate_smooth(of_two, rate, function)
+    parts = []
+    for part, rate_of_part in zip(estimates.parts, rate.parts, strict=True):
+        parts.append(replace(part, rate_of=rate_of_part))
+    return replace(estimates, rate_of=rate, parts=tuple(parts))
+
+
+def _rows_of_rarest(table: ClassCounts) -> Floats:
+    """Rows of the label that a group has fewest of, shape (G,)."""
+    n_classes = len(table.classes)
+    of_labels = table.rows.reshape(-1, n_classes, n_classes).sum(axis=2)
+    return np.asarray(of_labels.min(axis=1), dtype=np.float64)
+
+
+def _with_labels(result: Any, contrast: str, rates: Sequence[ClassRate], kind: Kind) -> Any:
+    """The result with the class of every comparison: pairs come class by class."""
+    n_pairs = len(result.comparisons) // len(rates)
+    comparisons = []
+    for place, comparison in enumerate(result.comparisons):
+        label = rates[place // n_pairs].label
+        fields = {**vars(comparison), "metric": with_class(comparison.metric, label or MEAN)}
+        comparisons.append(ClassComparison(**fields, label=label))
+    fields = {**vars(result), "comparisons": tuple(comparisons)}
+    return RESULT_CLASSES[contrast](**fields, kind=kind)
+
+
+def _check_contrast(metric: Metric, rates: Sequence[ClassRate]) -> None:
+    """Refuse largest gaps of functions of the cells, and odds ratios of what is no rate."""
+    wanted = {"gap": ("score", "mover"), "odds_ratio": ("score",)}.get(metric.contrast, ())
+    for rate in rates:
+        if wanted and rate.interval not in wanted:
+            raise InputError(
+                "contrast",
+                got=f"{metric.contrast!r} of the {rate.title}",
+                allowed="rates, which are successes among cases; of gaps also their means",
+                cure='contrast="difference"',
+            )
+
+
+def _check_asked(kind: Kind, settings: Inference, reference: Hashable | None) -> None:
+    """Refuse what is not shown to hold over classes."""
+    if settings.method in ANYTIME_METHODS or settings.method == "bootstrap":
+        raise InputError(
+            "method",
+            got=f"{settings.method!r} with classes={kind!r}",
+            allowed="the default, by score, exact tests and the delta method",
+            cure="leave out method=, or pos_label= for one class",
+        )
+    if reference == "highest" and kind != "macro":
+        raise InputError(
+            "reference",
+            got=f"'highest' with classes={kind!r}",
+            allowed="a group by name: each class may have another highest group",
+            cure="comparisons='all'",
+        )

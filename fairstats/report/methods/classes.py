@@ -1,0 +1,151 @@
+"""The page of several classes: rates of each class, of cuts of ordered ones, and their mean."""
+
+from __future__ import annotations
+
+from fairstats.ground.registry import METRICS, Metric, find_metric, with_class
+from fairstats.ground.results import Result
+from fairstats.ground.tallies.classes import ClassCounts
+from fairstats.methods.rates.classes.compare import compare_classes
+from fairstats.methods.rates.classes.rates import Kind
+from fairstats.methods.rates.classes.result import (
+    ClassDifferenceResult,
+    ClassMaximumResult,
+    ClassOddsRatioResult,
+    ClassRatioResult,
+)
+from fairstats.methods.rates.setup import RateArguments, make_settings
+from fairstats.report import questions
+from fairstats.report.crosscheck import pairs, rates
+from fairstats.report.inputs import AUDIT_METHODS, AuditInput
+from fairstats.report.methods import rates as page_of_rates
+from fairstats.report.methods.page import Answer, Exhibit, Page, Words
+
+#: What an audit asks of classes: the metric, and how classes are asked about.
+_ASKED: tuple[tuple[str, Kind], ...] = (
+    ("disparate_impact", "one-vs-rest"),
+    ("disparate_impact_labels", "one-vs-rest"),
+    ("conditional_accuracy_1", "one-vs-rest"),
+    ("conditional_use_accuracy_1", "one-vs-rest"),
+    ("accuracy_difference", "macro"),
+    ("equal_opportunity_difference", "macro"),
+    ("demographic_parity_max", "one-vs-rest"),
+    ("equal_opportunity_max", "one-vs-rest"),
+)
+#: The same of classes that have an order, beside them.
+_ASKED_IN_ORDER: tuple[tuple[str, Kind], ...] = (
+    ("disparate_impact", "ordered"),
+    ("conditional_accuracy_1", "ordered"),
+)
+
+
+def run_classes(inputs: AuditInput) -> list[Result]:
+    """Every metric of classes that the columns allow; nothing of two labels."""
+    counts = inputs.counts
+    if not isinstance(counts, ClassCounts):
+        return []
+    asked = list(_ASKED)
+    if counts.ordered and len(counts.classes) > 2:
+        asked += _ASKED_IN_ORDER
+    given = set()
+    if "y_true" in inputs.columns.roles:
+        given.add("labels")
+    if "y_pred" in inputs.columns.roles:
+        given.add("predictions")
+    results = []
+    for name, kind in asked:
+        metric = find_metric(name)
+        if metric is not None and given >= set(metric.needs):
+            results.append(_compare(metric, kind, counts, inputs))
+    return results
+
+
+def _compare(metric: Metric, kind: Kind, counts: ClassCounts, inputs: AuditInput) -> Result:
+    audited = inputs.settings
+    method = AUDIT_METHODS[audited.method]
+    if metric.contrast == "ratio":
+        method = audited.method
+    is_mean = kind == "macro" and metric.rates != ("accuracy",)
+    if metric.contrast == "gap" or is_mean or method == "bootstrap":
+        method = None
+    arguments = RateArguments(
+        method=method,
+        threshold=audited.threshold,
+        margin=audited.margin,
+        confidence_level=audited.confidence_level,
+        simultaneous=audited.simultaneous,
+        adjust=audited.adjust,
+        comparisons=audited.comparisons,
+    )
+    settings = make_settings(metric.contrast, arguments)
+    if metric.needs == ("predictions",):
+        counts = counts.selection()
+    elif metric.needs == ("labels",):
+        counts = counts.of_labels()
+    result: Result = compare_classes(metric, counts, settings, kind, inputs.reference)
+    return result
+
+
+_HOW = (
+    "Of several classes: each class against all others, the same question as of two labels with"
+    " that class as the favourable one; of ordered classes also each cut, all from a class on"
+    " against those before. All classes and groups are one family. Means over the classes have"
+    " limits by MOVER from the scores of all classes; a largest gap is that of any class and any"
+    " two groups."
+)
+
+
+def _words_of_classes() -> dict[str, Words]:
+    """One text for all, and what each metric cites."""
+    words = {}
+    for name in dict.fromkeys(name for name, _ in (*_ASKED, *_ASKED_IN_ORDER)):
+        metric = METRICS.get(name) or find_metric(name)
+        if metric is not None:
+            words[with_class(name, "")] = Words(
+                text=_HOW,
+                cites=(*metric.references, "zou"),
+                title=metric.title,
+                heading="Several classes",
+            )
+    return words
+
+
+(_RATES_ANSWER, *_) = page_of_rates.PAGE.answers
+#: Methods that comparisons of classes have in common with those of two labels.
+_SHARED = (
+    "log",
+    "delta",
+    "score",
+    "exact unconditional",
+    "koopman",
+    "mee",
+    "simultaneous band",
+)
+_INTERVALS = {name: _RATES_ANSWER.intervals[name] for name in _SHARED} | {
+    "score (MOVER)": Words(
+        text=(
+            "score (MOVER): recovered from the score intervals of the differences in every class,"
+            " with continuity correction where fewer than 20 cases of one kind are expected in"
+            " one."
+        ),
+        cites=("zou", "miettinen"),
+    )
+}
+
+PAGE = Page(
+    method="classes",
+    run=run_classes,
+    answers=(
+        Answer(
+            questions.CLASSES,
+            words=_words_of_classes(),
+            intervals=_INTERVALS,
+            tests=_RATES_ANSWER.tests,
+        ),
+    ),
+    exhibits=(
+        Exhibit(ClassRatioResult, questions.CLASSES, twin=rates.comparisons),
+        Exhibit(ClassDifferenceResult, questions.CLASSES, twin=rates.comparisons),
+        Exhibit(ClassOddsRatioResult, twin=rates.comparisons),
+        Exhibit(ClassMaximumResult, questions.CLASSES, twin=pairs.largest_gap),
+    ),
+)
