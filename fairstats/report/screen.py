@@ -18,6 +18,7 @@ from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.outcomes import words_of_labels
 from fairstats.ground.reading.text import MISSING_TOKENS, number_of
 from fairstats.ground.registry import RATES, class_of, find_metric, without_class
+from fairstats.ground.tallies.classes import ClassCounts
 from fairstats.methods.rates.employment.result import AdverseImpact
 from fairstats.methods.rates.inferred.result import lead_of_inferred, sentences_of_inferred
 from fairstats.methods.rates.monitoring import MonitorResult
@@ -285,8 +286,7 @@ def _meaning_of_labels(report: Contents) -> str:
         named.append(f"{words}: {name} is {'1 (true)' if label is None else printable(label)}.")
         if label is None:
             assumed.append(name)
-    of_selections = any(isinstance(result, AdverseImpact) for result in report.results)
-    if of_selections:
+    if any(_names_its_labels(result) for result in report.results):
         return ""
     if assumed:
         columns_words = " and ".join(dict.fromkeys(assumed))
@@ -294,6 +294,12 @@ def _meaning_of_labels(report: Contents) -> str:
             f"For {columns_words} that was assumed; pos_label (--pos-label) names another value."
         )
     return " ".join(named)
+
+
+def _names_its_labels(result: Any) -> bool:
+    """Whether nothing counts as the favourable label: of steps of hiring, and of several classes."""
+    of_classes = isinstance(getattr(result, "counts", None), ClassCounts)
+    return of_classes or isinstance(result, AdverseImpact)
 
 
 def _are(number_of_things: int) -> str:
