@@ -321,7 +321,9 @@ def _find(report: Contents, view: SetView, planned: _Planned) -> Finding:
     charts = view.charts
     if not charts:
         charts = charts_of_impact(report, view)
-    facts = [_with_speaking_labels(fact, view.attributes) for fact in find_facts(charts)]
+    facts = []
+    for found_fact in find_facts(charts):
+        facts.append(_with_speaking_labels(_with_gaps_apart(found_fact), view.attributes))
     fact = _leading_fact(facts)
     if fact is None:
         return Finding(
@@ -344,6 +346,7 @@ def _find(report: Contents, view: SetView, planned: _Planned) -> Finding:
     ]
     sentences = [
         _finding_sentence(fact, pair, report.settings.confidence_level),
+        _range_sentence(fact, pair),
         _certainty_sentence(pair, report),
         _people_sentence(view, fact, pair),
         _settling_sentence(view, pair, planned),
@@ -358,6 +361,30 @@ def _find(report: Contents, view: SetView, planned: _Planned) -> Finding:
         drawn=pair.readings[0],
         verdicts=view.verdicts,
     )
+
+
+def _with_gaps_apart(fact: Fact) -> Fact:
+    """The fact with a largest gap as a pair of its own where the pair itself shows less.
+
+    The test of a largest gap is one of all groups: the two that have it in these rows may be a
+    pair of which nothing is shown, beside another of which it is.
+    """
+    pairs = []
+    gaps = []
+    for pair in fact.pairs:
+        of_pair = [reading for reading in pair.readings if reading.row.scale != "maximum"]
+        of_all = [reading for reading in pair.readings if reading.row.scale == "maximum"]
+        if of_pair and of_all and _best_grade(of_pair) < _best_grade(of_all):
+            pairs.append(replace(pair, readings=tuple(of_pair)))
+            label = of_all[0].row.label
+            gaps.append(PairOfGroups(label=label, reference="", readings=tuple(of_all)))
+        else:
+            pairs.append(pair)
+    return replace(fact, pairs=(*pairs, *gaps))
+
+
+def _best_grade(readings: Sequence[Reading]) -> int:
+    return max(_grade_of_row(reading.row) for reading in readings)
 
 
 def _with_speaking_labels(fact: Fact, attributes: Sequence[str]) -> Fact:
@@ -432,8 +459,7 @@ def _order_pairs(pairs: Sequence[PairOfGroups]) -> list[PairOfGroups]:
     """
 
     def rank(pair: PairOfGroups) -> tuple[bool, int, float]:
-        rows = [reading.row for reading in pair.readings]
-        grade = max(_grade_of_row(row) for row in rows)
+        grade = _best_grade(pair.readings)
         if grade >= _REAL:
             strength = _size_of(pair.first)
         else:
@@ -508,6 +534,33 @@ def _rate_of_class(metric: str) -> str:
     found = find_metric(without_class(metric))
     title = RATES[found.rates[0]].title if found is not None and found.rates else metric
     return f"{title}, {class_of(metric)}"
+
+
+def _range_sentence(fact: Fact, leading: PairOfGroups) -> str:
+    """The lowest and the highest rate of all groups, unless the leading pair has both.
+
+    What is shown best is not always what is largest: another group may fare worse.
+    """
+    rates: dict[str, tuple[float, int | None]] = {}
+    for pair in fact.pairs:
+        if pair.reference:
+            rates[pair.label] = (pair.first.rate, pair.first.n)
+            rates[pair.reference] = (pair.first.rate_reference, pair.first.n_reference)
+    known = {group: rate for group, (rate, _) in rates.items() if math.isfinite(rate)}
+    if not known:
+        return ""
+    lowest = min(known, key=lambda group: known[group])
+    highest = max(known, key=lambda group: known[group])
+    leading_rates = (leading.first.rate, leading.first.rate_reference)
+    if known[lowest] in leading_rates and known[highest] in leading_rates:
+        return ""
+
+    def named(group: str) -> str:
+        n_rows = rates[group][1]
+        few = f", {count(n_rows)} rows" if n_rows is not None and n_rows < _FEW_ROWS else ""
+        return f"{percent(known[group])} ({group}{few})"
+
+    return f"Over all groups: from {named(lowest)} to {named(highest)}."
 
 
 def _name_pair(pair: PairOfGroups) -> str:
