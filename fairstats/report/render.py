@@ -671,13 +671,22 @@ def _facts_of_data(report: Contents) -> Iterator[tuple[str, str]]:
         ("Prediction ŷ", columns.y_pred, columns.pos_label_pred),
         ("Outcome Y", columns.y_true, columns.pos_label_true),
         ("Score", columns.score, None),
+        ("Number", columns.outcome, None),
+        ("Number predicted", columns.predicted, None),
         ("Groups S", ", ".join(columns.sensitive_features), None),
         ("Subgroups of", ", ".join(columns.subgroups) or None, None),
+        ("Strata", columns.strata, None),
         ("Weights", columns.sample_weight, None),
         ("Clusters", columns.cluster, None),
     ):
         if column is not None:
-            yield name, column + (f" — favourable: {value}" if value is not None else "")
+            remark = ""
+            if value is not None:
+                remark = f" — favourable: {value}"
+            elif name == "Score" and columns.score_range != (0.0, 1.0):
+                worse_end, better_end = columns.score_range
+                remark = f" — from {worse_end:g} (worst) to {better_end:g}"
+            yield name, column + remark
 
 
 def _settings_in_words(report: Contents) -> Iterator[tuple[str, str]]:

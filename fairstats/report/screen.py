@@ -151,9 +151,8 @@ class Screen:
 
 def lines_of_finding(finding: Finding) -> list[str]:
     """What a finding says, as lines of plain text with its forest row."""
-    lines: list[str] = []
-    for sentence in finding.sentences:
-        lines += _INDENTED.wrap(sentence)
+    lines = _INDENTED.wrap(finding.sentences[0])
+    lines += _INDENTED.wrap(" ".join(finding.sentences[1:]))
     if finding.drawn is not None:
         lines.append(f"  {draw_row(finding.drawn.row, finding.drawn.axis)}")
     if finding.strata:
@@ -346,10 +345,10 @@ def _find(report: Contents, view: SetView, planned: _Planned) -> Finding:
     ]
     sentences = [
         _finding_sentence(fact, pair, report.settings.confidence_level),
-        _range_sentence(fact, pair),
         _certainty_sentence(pair, report),
         _people_sentence(view, fact, pair),
         _settling_sentence(view, pair, planned),
+        _range_sentence(fact, pair),
     ]
     return Finding(
         attribute=view.name,
@@ -358,7 +357,7 @@ def _find(report: Contents, view: SetView, planned: _Planned) -> Finding:
         strata=_isolate(pair, _strata_sentence(pair)),
         also=tuple(_beyond_elsewhere(facts, fact, report.columns.outcome)),
         others=" ".join(filter(None, others)),
-        drawn=pair.readings[0],
+        drawn=_drawn_reading(pair),
         verdicts=view.verdicts,
     )
 
@@ -381,6 +380,15 @@ def _with_gaps_apart(fact: Fact) -> Fact:
         else:
             pairs.append(pair)
     return replace(fact, pairs=(*pairs, *gaps))
+
+
+def _drawn_reading(pair: PairOfGroups) -> Reading:
+    """The reading that is drawn: the first, unless only another is beyond its limit."""
+    readings = [*_crude_readings(pair)]
+    for reading in readings:
+        if reading.row.verdict == "violated":
+            return reading
+    return readings[0]
 
 
 def _best_grade(readings: Sequence[Reading]) -> int:

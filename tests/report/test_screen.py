@@ -298,3 +298,14 @@ def test_the_worst_group_is_named_where_another_is_shown_best() -> None:
     assert finding.also[0].startswith("Selection rate: a – four, gap 0.350 [")
     cells.pop("four")
     assert "Over all groups" not in said(audit(rows(cells), y_pred="hat", sensitive_features="g"))
+
+
+def test_the_reading_beyond_its_limit_is_drawn() -> None:
+    """82 and 95 of 100: a ratio of .86 within its limit, a difference beyond .1; a picture
+    of the ratio alone would say "satisfied" beside it.
+    """
+    frame = rows({"a": (9_500, 500), "b": (8_200, 1_800)})
+    (finding,) = audit(frame, y_pred="hat", sensitive_features="g").screen().findings
+    assert "The ratio is within its limit" in finding.sentences[1]
+    assert finding.drawn is not None
+    assert (finding.drawn.row.scale, finding.drawn.row.verdict) == ("difference", "violated")
