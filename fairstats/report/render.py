@@ -157,6 +157,8 @@ def _cells_of_row(row: Row) -> tuple[str, ...]:
 
 #: Lines of `print(report)`.
 _BRIEF = 60
+#: Other quantities beyond a limit that it names of each set of attributes, until it is short enough.
+_MOST_ALSO = (None, 3, 1, 0)
 
 
 def render_screen(report: Contents, ratio: float | None = None) -> str:
@@ -170,8 +172,9 @@ def render_brief(report: Contents) -> str:
     kept = _BRIEF - len(ending)
     screen = make_screen(report)
     lines = screen.lines()
-    if len(lines) > kept:
-        lines = screen.lines(brief_intersections=True)
+    for most_also in _MOST_ALSO:
+        if len(lines) > kept:
+            lines = screen.lines(brief_intersections=True, most_also=most_also)
     for piece in report_pieces(report):
         if piece.kind == "set":
             lines.append("")

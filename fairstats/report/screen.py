@@ -99,13 +99,17 @@ class Screen:
     findings: tuple[Finding, ...]
     limits: tuple[str, ...]
 
-    def lines(self, *, brief_intersections: bool = False) -> list[str]:
+    def lines(
+        self, *, brief_intersections: bool = False, most_also: int | None = None
+    ) -> list[str]:
         """The screen as lines of plain text.
 
         Parameters
         ----------
         brief_intersections : bool, default False
             Of intersections the sentences alone.
+        most_also : int, optional
+            Other quantities beyond a limit that are named of each set of attributes.
         """
         lines = [self.title, "=" * min(len(self.title), _WIDTH), *_PLAIN.wrap(self.lead)]
         lines += [*_PLAIN.wrap(self.meaning), ""]
@@ -113,6 +117,9 @@ class Screen:
             lines += [finding.attribute, "-" * min(len(finding.attribute), _WIDTH)]
             if finding.crossed and brief_intersections:
                 finding = replace(finding, also=(), others="")
+            if most_also is not None and len(finding.also) > most_also:
+                more = f"{len(finding.also) - most_also} more, named by summary()."
+                finding = replace(finding, also=(*finding.also[:most_also], more))
             lines += lines_of_finding(finding)
             lines.append("")
         if self.limits:
