@@ -157,6 +157,8 @@ def _cells_of_row(row: Row) -> tuple[str, ...]:
 
 #: Lines of `print(report)`.
 _BRIEF = 60
+#: Other quantities beyond a limit that it names of each set of attributes, until it is short enough.
+_MOST_ALSO = (None, 3, 1, 0)
 
 
 def render_screen(report: Contents, ratio: float | None = None) -> str:
@@ -170,8 +172,9 @@ def render_brief(report: Contents) -> str:
     kept = _BRIEF - len(ending)
     screen = make_screen(report)
     lines = screen.lines()
-    if len(lines) > kept:
-        lines = screen.lines(brief_intersections=True)
+    for most_also in _MOST_ALSO:
+        if len(lines) > kept:
+            lines = screen.lines(brief_intersections=True, most_also=most_also)
     for piece in report_pieces(report):
         if piece.kind == "set":
             lines.append("")
@@ -671,13 +674,22 @@ def _facts_of_data(report: Contents) -> Iterator[tuple[str, str]]:
         ("Prediction ŷ", columns.y_pred, columns.pos_label_pred),
         ("Outcome Y", columns.y_true, columns.pos_label_true),
         ("Score", columns.score, None),
+        ("Number", columns.outcome, None),
+        ("Number predicted", columns.predicted, None),
         ("Groups S", ", ".join(columns.sensitive_features), None),
         ("Subgroups of", ", ".join(columns.subgroups) or None, None),
+        ("Strata", columns.strata, None),
         ("Weights", columns.sample_weight, None),
         ("Clusters", columns.cluster, None),
     ):
         if column is not None:
-            yield name, column + (f" — favourable: {value}" if value is not None else "")
+            remark = ""
+            if value is not None:
+                remark = f" — favourable: {value}"
+            elif name == "Score" and columns.score_range != (0.0, 1.0):
+                worse_end, better_end = columns.score_range
+                remark = f" — from {worse_end:g} (worst) to {better_end:g}"
+            yield name, column + remark
 
 
 def _settings_in_words(report: Contents) -> Iterator[tuple[str, str]]:

@@ -100,13 +100,17 @@ class Screen:
     findings: tuple[Finding, ...]
     limits: tuple[str, ...]
 
-    def lines(self, *, brief_intersections: bool = False) -> list[str]:
+    def lines(
+        self, *, brief_intersections: bool = False, most_also: int | None = None
+    ) -> list[str]:
         """The screen as lines of plain text.
 
         Parameters
         ----------
         brief_intersections : bool, default False
             Of intersections the sentences alone.
+        most_also : int, optional
+            Other quantities beyond a limit that are named of each set of attributes.
         """
         lines = [self.title, "=" * min(len(self.title), _WIDTH), *_PLAIN.wrap(self.lead)]
         lines += [*_PLAIN.wrap(self.meaning), ""]
@@ -114,6 +118,9 @@ class Screen:
             lines += [finding.attribute, "-" * min(len(finding.attribute), _WIDTH)]
             if finding.crossed and brief_intersections:
                 finding = replace(finding, also=(), others="")
+            if most_also is not None and len(finding.also) > most_also:
+                more = f"{len(finding.also) - most_also} more, named by summary()."
+                finding = replace(finding, also=(*finding.also[:most_also], more))
             lines += lines_of_finding(finding)
             lines.append("")
         if self.limits:
@@ -152,9 +159,8 @@ class Screen:
 
 def lines_of_finding(finding: Finding) -> list[str]:
     """What a finding says, as lines of plain text with its forest row."""
-    lines: list[str] = []
-    for sentence in finding.sentences:
-        lines += _INDENTED.wrap(sentence)
+    lines = _INDENTED.wrap(finding.sentences[0])
+    lines += _INDENTED.wrap(" ".join(finding.sentences[1:]))
     if finding.drawn is not None:
         lines.append(f"  {draw_row(finding.drawn.row, finding.drawn.axis)}")
     if finding.strata:
@@ -327,7 +333,9 @@ def _find(report: Contents, view: SetView, planned: _Planned) -> Finding:
     charts = view.charts
     if not charts:
         charts = charts_of_impact(report, view)
-    facts = [_with_speaking_labels(fact, view.attributes) for fact in find_facts(charts)]
+    facts = []
+    for found_fact in find_facts(charts):
+        facts.append(_with_speaking_labels(_with_gaps_apart(found_fact), view.attributes))
     fact = _leading_fact(facts)
     if fact is None:
         return Finding(
@@ -353,6 +361,7 @@ def _find(report: Contents, view: SetView, planned: _Planned) -> Finding:
         _certainty_sentence(pair, report),
         _people_sentence(view, fact, pair),
         _settling_sentence(view, pair, planned),
+        _range_sentence(fact, pair),
     ]
     return Finding(
         attribute=view.name,
@@ -361,9 +370,42 @@ def _find(report: Contents, view: SetView, planned: _Planned) -> Finding:
         strata=_isolate(pair, _strata_sentence(pair)),
         also=tuple(_beyond_elsewhere(facts, fact, report.columns.outcome)),
         others=" ".join(filter(None, others)),
-        drawn=pair.readings[0],
+        drawn=_drawn_reading(pair),
         verdicts=view.verdicts,
     )
+
+
+def _with_gaps_apart(fact: Fact) -> Fact:
+    """The fact with a largest gap as a pair of its own where the pair itself shows less.
+
+    The test of a largest gap is one of all groups: the two that have it in these rows may be a
+    pair of which nothing is shown, beside another of which it is.
+    """
+    pairs = []
+    gaps = []
+    for pair in fact.pairs:
+        of_pair = [reading for reading in pair.readings if reading.row.scale != "maximum"]
+        of_all = [reading for reading in pair.readings if reading.row.scale == "maximum"]
+        if of_pair and of_all and _best_grade(of_pair) < _best_grade(of_all):
+            pairs.append(replace(pair, readings=tuple(of_pair)))
+            label = of_all[0].row.label
+            gaps.append(PairOfGroups(label=label, reference="", readings=tuple(of_all)))
+        else:
+            pairs.append(pair)
+    return replace(fact, pairs=(*pairs, *gaps))
+
+
+def _drawn_reading(pair: PairOfGroups) -> Reading:
+    """The reading that is drawn: the first, unless only another is beyond its limit."""
+    readings = [*_crude_readings(pair)]
+    for reading in readings:
+        if reading.row.verdict == "violated":
+            return reading
+    return readings[0]
+
+
+def _best_grade(readings: Sequence[Reading]) -> int:
+    return max(_grade_of_row(reading.row) for reading in readings)
 
 
 def _with_speaking_labels(fact: Fact, attributes: Sequence[str]) -> Fact:
@@ -438,8 +480,7 @@ def _order_pairs(pairs: Sequence[PairOfGroups]) -> list[PairOfGroups]:
     """
 
     def rank(pair: PairOfGroups) -> tuple[bool, int, float]:
-        rows = [reading.row for reading in pair.readings]
-        grade = max(_grade_of_row(row) for row in rows)
+        grade = _best_grade(pair.readings)
         if grade >= _REAL:
             strength = _size_of(pair.first)
         else:
@@ -514,6 +555,33 @@ def _rate_of_class(metric: str) -> str:
     found = find_metric(without_class(metric))
     title = RATES[found.rates[0]].title if found is not None and found.rates else metric
     return f"{title}, {class_of(metric)}"
+
+
+def _range_sentence(fact: Fact, leading: PairOfGroups) -> str:
+    """The lowest and the highest rate of all groups, unless the leading pair has both.
+
+    What is shown best is not always what is largest: another group may fare worse.
+    """
+    rates: dict[str, tuple[float, int | None]] = {}
+    for pair in fact.pairs:
+        if pair.reference:
+            rates[pair.label] = (pair.first.rate, pair.first.n)
+            rates[pair.reference] = (pair.first.rate_reference, pair.first.n_reference)
+    known = {group: rate for group, (rate, _) in rates.items() if math.isfinite(rate)}
+    if not known:
+        return ""
+    lowest = min(known, key=lambda group: known[group])
+    highest = max(known, key=lambda group: known[group])
+    leading_rates = (leading.first.rate, leading.first.rate_reference)
+    if known[lowest] in leading_rates and known[highest] in leading_rates:
+        return ""
+
+    def named(group: str) -> str:
+        n_rows = rates[group][1]
+        few = f", {count(n_rows)} rows" if n_rows is not None and n_rows < _FEW_ROWS else ""
+        return f"{percent(known[group])} ({group}{few})"
+
+    return f"Over all groups: from {named(lowest)} to {named(highest)}."
 
 
 def _name_pair(pair: PairOfGroups) -> str:

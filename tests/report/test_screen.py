@@ -285,3 +285,27 @@ def test_what_was_read_as_missing_is_told(tmp_path: Path) -> None:
         text.endswith("left out for missing values (read as missing: 'None' in g).")
         for text in report.screen().limits
     )
+
+
+def test_the_worst_group_is_named_where_another_is_shown_best() -> None:
+    """Four rows fare worst, b of many rows is shown to; of two groups nothing is added."""
+    cells = {"a": (600, 400), "b": (300, 700), "four": (1, 3)}
+    text = said(audit(rows(cells), y_pred="hat", sensitive_features="g"))
+    assert text.startswith("b fares worse: 30.0% selected, against 60.0% of a (")
+    assert "Over all groups: from 25.0% (four, 4 rows) to 60.0% (a)." in text
+    (finding,) = audit(rows(cells), y_pred="hat", sensitive_features="g").screen().findings
+    # the gap of a and the four is real by a test of all groups, and stands apart
+    assert finding.also[0].startswith("Selection rate: a – four, gap 0.350 [")
+    cells.pop("four")
+    assert "Over all groups" not in said(audit(rows(cells), y_pred="hat", sensitive_features="g"))
+
+
+def test_the_reading_beyond_its_limit_is_drawn() -> None:
+    """82 and 95 of 100: a ratio of .86 within its limit, a difference beyond .1; a picture
+    of the ratio alone would say "satisfied" beside it.
+    """
+    frame = rows({"a": (9_500, 500), "b": (8_200, 1_800)})
+    (finding,) = audit(frame, y_pred="hat", sensitive_features="g").screen().findings
+    assert "The ratio is within its limit" in finding.sentences[1]
+    assert finding.drawn is not None
+    assert (finding.drawn.row.scale, finding.drawn.row.verdict) == ("difference", "violated")
