@@ -22,6 +22,7 @@ from fairstats.ground.tally import Tally
 from fairstats.methods.madd.mitigation import MitigationResult
 from fairstats.methods.rates.employment.result import AdverseImpact
 from fairstats.methods.rates.models.result import ModelComparison
+from fairstats.methods.rates.numbers.curves import CURVES
 from fairstats.report import statements
 from fairstats.report.contents import Section, Statement, compares
 from fairstats.report.format import installed_versions
@@ -51,7 +52,7 @@ def adjust_over_audit(results: Sequence[Result]) -> list[Result]:
     """
     adjustable: list[Any] = []
     for result in results:
-        if hasattr(result, "_with_adjusted"):
+        if belongs_to_family(result):
             adjustable.append(result)
     factors = [chosen_among(result) for result in adjustable]
     raw_pvalues = []
@@ -72,6 +73,11 @@ def adjust_over_audit(results: Sequence[Result]) -> list[Result]:
     for result, adjusted_pvalues in zip(adjustable, shares, strict=False):
         adjusted_results[id(result)] = result._with_adjusted(adjusted_pvalues, family)
     return [adjusted_results.get(id(result), result) for result in results]
+
+
+def belongs_to_family(result: Result) -> bool:
+    """Whether the p-values of a result are adjusted over an audit that is their family."""
+    return hasattr(result, "_with_adjusted") and not isinstance(result, CURVES)
 
 
 def chosen_among(result: Result) -> float:
@@ -118,6 +124,7 @@ def audit(
     title: str | None = None,
     mitigation: MitigationResult | None = None,
     engine: Literal["auto", "rows", "duckdb", "polars", "spark"] = "auto",
+    risks: bool = False,
 ) -> AuditReport:
     """Audit predictions for differences between groups: every method that the columns allow.
 
@@ -200,6 +207,9 @@ def audit(
     engine : {"auto", "rows", "duckdb", "polars", "spark"}, default "auto"
         What counts: see `tally`. "rows" loads a lazy table, for what needs single rows (MADD and
         ECD of clusters).
+    risks : bool, default False
+        Whether what goes along a score that is a risk is shown, too: calibration curves with a test
+        that groups have one, net benefit, and rates of selecting from a cut-off on.
 
     Returns
     -------
@@ -256,6 +266,7 @@ def audit(
         )
     check_outcomes(columns.y_true, columns.y_pred)
     check_flag("intersections", intersections)
+    check_flag("risks", risks)
     names = columns.sensitive_features
     sets_of_attributes = [(name,) for name in names] + (
         [names] if intersections and len(names) > 1 else []
@@ -278,6 +289,7 @@ def audit(
             for names_of_set, group_wanted in references.items()
         },
         n_resamples=n_resamples,
+        risks=risks,
         seed=int(generator.integers(1 << 31)) if seed is None else seed,
     )
     if is_file(frame):

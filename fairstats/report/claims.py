@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, Protocol
 
 from fairstats.ground.registry import RATES, Rate
 from fairstats.methods.rates.maxima import MaximumResult
+from fairstats.methods.rates.numbers.curves import CURVES
 from fairstats.methods.rates.result import ComparisonResult
 from fairstats.methods.rates.stratified_result import (
     StratifiedDifferenceResult,
@@ -191,6 +192,8 @@ def _collect_entries(
     section: AuditedSection,
     result: Any,
 ) -> list[_Entry]:
+    if isinstance(result, CURVES):  # a family of its own
+        return []
     factor = _chosen_factor(result)
     entries = []
     for row_at, row in enumerate(section.rows[result_at]):

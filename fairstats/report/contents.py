@@ -18,6 +18,7 @@ from fairstats.ground.verdict import VERDICTS
 from fairstats.methods.madd.mitigation import MitigationResult
 from fairstats.methods.madd.result import MaddResult
 from fairstats.methods.rates.models.result import ModelComparison
+from fairstats.methods.rates.numbers.curves import CURVES
 from fairstats.methods.rates.result import ComparisonResult
 from fairstats.methods.rates.stratified_result import StratifiedComparison
 from fairstats.report.claims import Claim, answers_by_fact, claims_of, claims_sentence
@@ -61,8 +62,10 @@ class Section:
 
     @property
     def judged(self) -> list[str]:
-        """Verdicts of the comparisons; what changes between models is judged otherwise."""
-        judged_otherwise = (MitigationResult, ModelComparison)
+        """Verdicts of the comparisons; what changes between models is judged otherwise, and what
+        goes along cut-offs by stretches.
+        """
+        judged_otherwise = (MitigationResult, ModelComparison, *CURVES)
         rows_judged = (
             rows
             for result, rows in zip(self.results, self.rows, strict=True)
@@ -87,7 +90,7 @@ def count_verdicts(sections: Iterable[Section]) -> dict[str, int]:
 
 def compares(result: Any) -> bool:
     """Whether a result compares rates or score distributions: with bounds, tests and verdicts."""
-    return isinstance(result, (ComparisonResult, MaddResult))
+    return isinstance(result, (ComparisonResult, MaddResult)) and not isinstance(result, CURVES)
 
 
 def compared(result: Any) -> tuple[Any, ...]:

@@ -44,6 +44,7 @@ RATES = Question("rates", "Rates: ratios, differences, largest gaps")
 NUMBERS = Question("numbers", "Numbers: means, quantiles, errors of predictions", AMOUNTS)
 MODELS = Question("models", "Several models on the same people", CERTAINTY)
 SCORES = Question("madd", "MADD: distance between score distributions", MEANING)
+RISKS = Question("risks", "Risks: calibration, net benefit and rates along the scores", MEANING)
 MITIGATION = Question(
     "mitigation", "Mitigation: what changes on rows that it did not see", CERTAINTY
 )
@@ -56,5 +57,5 @@ ADVERSE_IMPACT = Question(
 )
 
 #: What an audit asks of every set of sensitive attributes.
-AUDITED = (RATES, NUMBERS, MODELS, SCORES, MITIGATION, SETS, POSTERIORS, EXTREMES)
+AUDITED = (RATES, NUMBERS, MODELS, SCORES, MITIGATION, SETS, POSTERIORS, EXTREMES, RISKS)
 QUESTIONS = (*AUDITED, ADVERSE_IMPACT)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from fairstats.ground.results import Result
 from fairstats.report.contents import Section
-from fairstats.report.methods import ecd, hfm, madd, models, numbers, rates, um
+from fairstats.report.methods import ecd, hfm, madd, models, numbers, rates, risks, um
 from fairstats.report.methods.page import Answer, Exhibit, Page
 from fairstats.report.questions import Question
 
@@ -22,6 +22,7 @@ PAGES: tuple[Page, ...] = (
     hfm.PAGE,
     um.PAGE,
     ecd.PAGE,
+    risks.PAGE,
 )
 #: By class of result.
 EXHIBITS: dict[type[Result], Exhibit] = {

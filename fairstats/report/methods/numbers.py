@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from fairstats.ground.results import Result
 from fairstats.ground.tallies.moments import ERRORS, OUTCOME, MomentCounts
-from fairstats.methods.rates.numbers.curves import CurveDifferenceResult, CurveRatioResult
 from fairstats.methods.rates.numbers.decomposition import DecompositionResult
 from fairstats.methods.rates.numbers.means import TITLES, compare_means
 from fairstats.methods.rates.numbers.result import HALL, NumberDifferenceResult, NumberRatioResult
 from fairstats.methods.rates.result import Inference
 from fairstats.report import questions
-from fairstats.report.crosscheck import curves, numbers
+from fairstats.report.crosscheck import numbers
 from fairstats.report.inputs import AuditInput
 from fairstats.report.methods.page import HOLM, Answer, Exhibit, Page, Words
 
@@ -74,8 +73,6 @@ PAGE = Page(
     exhibits=(
         Exhibit(NumberDifferenceResult, questions.NUMBERS, twin=numbers.numbers),
         Exhibit(NumberRatioResult, questions.NUMBERS, twin=numbers.numbers),
-        Exhibit(CurveDifferenceResult, twin=curves.curves),
-        Exhibit(CurveRatioResult, twin=curves.curves),
         Exhibit(DecompositionResult, twin=numbers.decomposition),
     ),
 )
