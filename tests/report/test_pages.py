@@ -120,6 +120,7 @@ def everything() -> AuditReport:
             features="size",
             counterfactual_score="changed",
             missing="drop",
+            risks=True,
             n_resamples=199,
             rng=1,
         )

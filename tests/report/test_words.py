@@ -50,6 +50,7 @@ AUDITS: dict[str, dict[str, Any]] = {
     "small": {**BOTH, "score": "s"},
     "tails": {"y_pred": "p", "score": "low", "counterfactual_score": "far"},
     "numbers": {**BOTH, "outcome": "x", "predicted": "s"},
+    "risks": {"y_true": "y", "score": "s", "risks": True},
     "people": {"y_pred": "p", "score": "low", "counterfactual_score": "far", "cluster": "u"},
 }
 
