@@ -55,16 +55,15 @@ _TEXTS = {
     "root_mean_squared_error": "Roots of the means of (prediction − outcome)².",
 }
 _WORDS = {metric: Words(text=_TEXTS[metric], title=TITLES[metric]) for metric in _TEXTS}
-_INTERVALS = {
-    HALL: Words(
-        text=(
-            "Welch's statistic of two means, as it is, transformed by the skewness of their"
-            " difference, and by that which it would have if the groups had one shape; the widest"
-            " of the three limits counts on each side. Ratios θ: of m₁ − θ·m₀."
-        ),
-        cites=("hall", "fieller"),
-    )
-}
+WORDS_OF_HALL = Words(
+    text=(
+        "Welch's statistic of two means, as it is, transformed by the skewness of their"
+        " difference, and by that which it would have if the groups had one shape; the widest"
+        " of the three limits counts on each side. Ratios θ: of m₁ − θ·m₀."
+    ),
+    cites=("hall", "fieller"),
+)
+_INTERVALS = {HALL: WORDS_OF_HALL}
 
 PAGE = Page(
     method="numbers",

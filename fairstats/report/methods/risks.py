@@ -23,13 +23,16 @@ from fairstats.methods.rates.numbers.isotonic import (
     ISOTONIC_TITLE,
     compare_isotonic,
 )
+from fairstats.methods.rates.numbers.result import HALL
 from fairstats.methods.rates.result import Inference
 from fairstats.report import questions
 from fairstats.report.contents import Section
 from fairstats.report.crosscheck import curves
 from fairstats.report.format import printable
 from fairstats.report.inputs import AuditInput, AuditSettings
+from fairstats.report.methods.numbers import WORDS_OF_HALL
 from fairstats.report.methods.page import Answer, Exhibit, Page, Words, WordsOfTest
+from fairstats.report.methods.rates import WORDS_OF_EXACT_TESTS, WORDS_OF_SCORE
 from fairstats.report.view import Part, SetView, Table
 
 #: Rates that an audit shows along the cut-offs.
@@ -147,6 +150,9 @@ for _rate in _SHOWN:
         text=f"{RATES[_rate].formula} of selecting the rows with a score of c or more.",
     )
 _INTERVALS = {
+    HALL: WORDS_OF_HALL,
+    "score": WORDS_OF_SCORE,
+    "exact unconditional": WORDS_OF_EXACT_TESTS,
     BAND_METHOD: Words(
         text=(
             "Exact limits over runs of neighbouring scores, Bonferroni over the runs: they hold at"
@@ -154,7 +160,7 @@ _INTERVALS = {
             " the one band less the other."
         ),
         cites=("honest",),
-    )
+    ),
 }
 
 
