@@ -318,7 +318,7 @@ def difference_along_cutoffs(result: Any, rows: Sequence[Any]) -> Picture:
             picture_marks.append(mark("dots", cutoffs[chosen], estimates[chosen], series, label))
     first = rows[0]
     return Picture(
-        f"{result.title}, {first.group} against {first.reference}",
+        f"{first.group} against {first.reference}: {_quantity_of(result)}",
         "score",
         result.scale,
         _span_of(cutoffs),
@@ -356,7 +356,7 @@ def values_along_cutoffs(result: Any, rows: Sequence[Any]) -> Picture:
     highest = max(shown, default=1.0)
     gap = 0.06 * max(highest - lowest, 1e-9)
     return Picture(
-        f"{result.title}: values of {first.group} and {first.reference}",
+        f"{first.group} and {first.reference}: {_quantity_of(result)}",
         "score",
         "value",
         _span_of(cutoffs),
@@ -371,3 +371,9 @@ def _span_of(cutoffs: Any) -> tuple[float, float]:
     highest = float(cutoffs.max())
     gap = 0.03 * (highest - lowest) or 0.05
     return lowest - gap, highest + gap
+
+
+def _quantity_of(result: Any) -> str:
+    """What a curve shows: its title before the colon."""
+    quantity: str = result.title.partition(":")[0]
+    return quantity[:1].lower() + quantity[1:]

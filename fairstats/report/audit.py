@@ -23,6 +23,7 @@ from fairstats.methods.madd.mitigation import MitigationResult
 from fairstats.methods.rates.employment.result import AdverseImpact
 from fairstats.methods.rates.models.result import ModelComparison
 from fairstats.methods.rates.monitoring import MonitorResult
+from fairstats.methods.rates.numbers.curves import CURVES
 from fairstats.methods.rates.subgroups import SubgroupResult
 from fairstats.report import statements
 from fairstats.report.contents import Section, Statement, compares
@@ -64,7 +65,7 @@ def adjust_over_audit(results: Sequence[Result]) -> list[Result]:
     """
     adjustable: list[Any] = []
     for result in results:
-        if hasattr(result, "_with_adjusted"):
+        if belongs_to_family(result):
             adjustable.append(result)
     factors = [chosen_among(result) for result in adjustable]
     raw_pvalues = []
@@ -85,6 +86,11 @@ def adjust_over_audit(results: Sequence[Result]) -> list[Result]:
     for result, adjusted_pvalues in zip(adjustable, shares, strict=False):
         adjusted_results[id(result)] = result._with_adjusted(adjusted_pvalues, family)
     return [adjusted_results.get(id(result), result) for result in results]
+
+
+def belongs_to_family(result: Result) -> bool:
+    """Whether the p-values of a result are adjusted over an audit that is their family."""
+    return hasattr(result, "_with_adjusted") and not isinstance(result, CURVES)
 
 
 def chosen_among(result: Result) -> float:
@@ -135,6 +141,7 @@ def audit(
     engine: Literal["auto", "rows", "duckdb", "polars", "spark"] = "auto",
     sensitive_probabilities: Mapping[str, str] | Sequence[str] | None = None,
     calibration_sample: Any = None,
+    risks: bool = False,
 ) -> AuditReport:
     """Audit predictions for differences between groups: every method that the columns allow.
 
@@ -237,6 +244,9 @@ def audit(
         are not known.
     calibration_sample : (groups, probabilities), optional
         As in `disparate_impact`.
+    risks : bool, default False
+        Whether what goes along a score that is a risk is shown, too: calibration curves with a test
+        that groups have one, net benefit, and rates of selecting from a cut-off on.
 
     Returns
     -------
@@ -283,6 +293,7 @@ def audit(
                 "simultaneous": simultaneous,
                 "mitigation": mitigation,
                 "subgroups": subgroups,
+                "risks": risks or None,
             }
         )
         check_outcomes(y_true, y_pred)
@@ -338,6 +349,7 @@ def audit(
     columns = with_subgroup_columns(columns, subgroups)
     check_outcomes(columns.y_true, columns.y_pred, columns.outcome)
     check_flag("intersections", intersections)
+    check_flag("risks", risks)
     names = columns.sensitive_features
     sets_of_attributes = [(name,) for name in names] + (
         [names] if intersections and len(names) > 1 else []
@@ -360,6 +372,7 @@ def audit(
             for names_of_set, group_wanted in references.items()
         },
         n_resamples=n_resamples,
+        risks=risks,
         seed=int(generator.integers(1 << 31)) if seed is None else seed,
     )
     if is_file(frame):

@@ -20,6 +20,7 @@ from fairstats.ground.registry import RATES, Rate, class_of, without_class
 from fairstats.methods.rates.inferred.result import InferredResult
 from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.monitoring import MonitorResult
+from fairstats.methods.rates.numbers.curves import CURVES
 from fairstats.methods.rates.result import ComparisonResult
 from fairstats.methods.rates.stratified_result import (
     StratifiedDifferenceResult,
@@ -195,8 +196,9 @@ def _collect_entries(
     result: Any,
 ) -> list[_Entry]:
     entries: list[_Entry] = []
-    # a family of its own, whose search is counted there; the path of what stands among the rates
-    if isinstance(result, (SubgroupResult, MonitorResult)):
+    # families of their own, whose searches are counted there; the path of what stands among the
+    # rates
+    if isinstance(result, (SubgroupResult, MonitorResult, *CURVES)):
         return entries
     factor = _chosen_factor(result)
     for row_at, row in enumerate(section.rows[result_at]):

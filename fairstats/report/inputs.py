@@ -67,7 +67,7 @@ class AuditSettings:
     adjusted over; `missing`, {"raise", "drop", "group"}; `evaluated_on`, {None, "training",
     "held-out"}: whether the rows were used in training; None: not stated; `references`: reference
     asked for, per set of attributes; `n_resamples`: bootstrap resamples; None takes the default of
-    every metric; `seed`: of everything random.
+    every metric; `seed`: of everything random; `risks`: whether what goes along the scores is shown.
     """
 
     confidence_level: float = 0.95
@@ -83,6 +83,7 @@ class AuditSettings:
     references: dict[str, str] = field(default_factory=dict)
     n_resamples: int | None = None
     seed: int | None = None
+    risks: bool = False
 
     def __post_init__(self) -> None:
         check_confidence_level(self.confidence_level)

@@ -47,6 +47,7 @@ CLASSES = Question("classes", "Several classes: rates of each, of cuts, and thei
 NUMBERS = Question("numbers", "Numbers: means, quantiles, errors of predictions", AMOUNTS)
 MODELS = Question("models", "Several models on the same people", CERTAINTY)
 SCORES = Question("madd", "MADD: distance between score distributions", MEANING)
+RISKS = Question("risks", "Risks: calibration, net benefit and rates along the scores", MEANING)
 MITIGATION = Question(
     "mitigation", "Mitigation: what changes on rows that it did not see", CERTAINTY
 )
@@ -75,8 +76,9 @@ AUDITED = (
     SETS,
     POSTERIORS,
     EXTREMES,
+    RISKS,
     SUBGROUPS,
 )
 QUESTIONS = (*AUDITED, ADVERSE_IMPACT, EVERY_LOOK, INFERRED)
 #: Of these there is no section where nothing was asked.
-ONLY_WHERE_ASKED = frozenset((SUBGROUPS,))
+ONLY_WHERE_ASKED = frozenset((SUBGROUPS, RISKS))

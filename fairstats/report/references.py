@@ -67,6 +67,10 @@ REFERENCES: dict[str, str] = {
     "coles": (
         "Coles, S. (2001). An Introduction to Statistical Modeling of Extreme Values. Springer."
     ),
+    "corp": (
+        "Dimitriadis, T., Gneiting, T., Jordan, A. I. (2021). Stable reliability diagrams for "
+        "probabilistic classifiers. PNAS 118, e2016191118."
+    ),
     "eeoc": (
         "U.S. Equal Employment Opportunity Commission (1978). Uniform guidelines on "
         "employee selection procedures, 29 CFR 1607.4(D): the four-fifths rule."
@@ -95,6 +99,10 @@ REFERENCES: dict[str, str] = {
     "holm": (
         "Holm, S. (1979). A simple sequentially rejective multiple test procedure. "
         "Scandinavian Journal of Statistics 6, 65–70."
+    ),
+    "honest": (
+        "Dimitriadis, T., Dümbgen, L., Henzi, A., Puke, M., Ziegel, J. (2023). Honest calibration "
+        "assessment for binary outcome predictions. Biometrika 110, 663–680."
     ),
     "hothorn": (
         "Hothorn, T., Bretz, F. and Westfall, P. (2008). Simultaneous inference in "
@@ -182,6 +190,10 @@ REFERENCES: dict[str, str] = {
         "Verger, M., Fan, C., Lallé, S., Bouchet, F. and Luengo, V. (2024). A "
         "comprehensive study on evaluating and mitigating algorithmic unfairness with "
         "the MADD metric. Journal of Educational Data Mining 16(1), 365–409."
+    ),
+    "vickers": (
+        "Vickers, A. J., Elkin, E. B. (2006). Decision curve analysis. Medical Decision Making "
+        "26, 565–574."
     ),
     "ville": "Ville, J. (1939). Étude critique de la notion de collectif. Gauthier-Villars.",
     "zou": (

@@ -398,7 +398,7 @@ rate_curve <- function(rate, scene, arguments, options, cutoffs) {
   input <- scene$input
   cutoffs <- chosen_cutoffs(input$score, cutoffs)
   contrast <- arguments$contrast
-  name <- paste0(rate, "_", contrast)
+  name <- paste0(rate, "_", contrast, "_by_cutoff")
   of <- lapply(cutoffs, function(cutoff) rate_at_cutoff(rate, input, scene$grouping, cutoff))
   options$margin <- arguments$margin
   options$threshold <- arguments$threshold

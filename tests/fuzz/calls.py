@@ -383,9 +383,21 @@ def calls() -> dict[str, Call]:
         "scores": Call(
             "rates",
             fs.scores,
-            {**risks, "metric": "auc", "contrast": "difference", "threshold": 0.8},
+            {
+                **risks,
+                "metric": "tpr",
+                "cutoffs": [0.3, 0.5],
+                "contrast": "difference",
+                "threshold": 0.8,
+                "sample_weight": None,
+                "cluster": None,
+            },
         ),
-        "calibration": Call("rates", fs.calibration, {**risks, "metric": "slope"}),
+        "calibration": Call(
+            "rates",
+            fs.calibration,
+            {**risks, "metric": "isotonic", "at": [0.3, 0.5], "n_resamples": 99, "rng": 1},
+        ),
         "abroca": Call(
             "rates",
             fs.abroca,

@@ -123,6 +123,7 @@ def everything() -> AuditReport:
             counterfactual_score="changed",
             subgroups=["group", "site"],
             missing="drop",
+            risks=True,
             n_resamples=199,
             rng=1,
         )

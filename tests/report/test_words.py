@@ -59,6 +59,7 @@ AUDITS: dict[str, dict[str, Any]] = {
         f"method {m} of classes": {"y_true": "k", "y_pred": "l", "method": m}
         for m in ("log", "koopman", "delta")
     },
+    "risks": {"y_true": "y", "score": "s", "risks": True},
     "people": {"y_pred": "p", "score": "low", "counterfactual_score": "far", "cluster": "u"},
 }
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from fairstats.ground.registry import RATES, find_metric
+from fairstats.ground.registry import RATES
 from fairstats.methods.rates.numbers.curves import CurveDifferenceResult, CurveRatioResult
 from fairstats.methods.rates.numbers.cutoffs import NET_BENEFIT
 from fairstats.methods.rates.numbers.isotonic import ISOTONIC
@@ -49,7 +49,7 @@ def _columns_for_r(result: Any, bench: Bench) -> tuple[tuple[Any, ...], dict[str
     if given is None:
         return None
     label, score, group = given
-    design = {}
+    design: dict[str, Any] = {}
     for argument, name, has_one in (
         ("sample_weight", "weight", result.moments.weighted),
         ("cluster", "cluster", result.moments.clustered),
@@ -110,10 +110,7 @@ def _compare_rates(
 ) -> Iterator[Check]:
     rows, design = columns
     settings = result.settings
-    metric = find_metric(result.metric)
-    if metric is None:
-        raise TypeError(f"no metric {result.metric}")
-    rate = RATES[metric.rates[0]]
+    rate = RATES[result.rate]
     answer = bench.call(
         _TWIN_OF_RATES,
         rate.name,

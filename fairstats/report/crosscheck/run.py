@@ -16,7 +16,7 @@ from fairstats.ground.errors import FairstatsWarning, InputError, RBackendError
 from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.lazy import pd
 from fairstats.ground.results import Result
-from fairstats.report.audit import chosen_among
+from fairstats.report.audit import belongs_to_family, chosen_among
 from fairstats.report.crosscheck.check import ADJUSTED, Bench, Check, Door, open_door
 from fairstats.report.crosscheck.table import Crosscheck
 from fairstats.report.inputs import build_input
@@ -193,7 +193,7 @@ def _recompute_family(report: AuditReport, bench: Bench) -> Iterator[Check]:
     rows = []
     for section in report.sections:
         for result in section.results:
-            if hasattr(result, "_with_adjusted"):
+            if belongs_to_family(result):
                 for row in result.rows():
                     rows.append((section, row, chosen_among(result)))
     raw_pvalues = [float(np.minimum(row["pvalue"] * factor, 1.0)) for _, row, factor in rows]

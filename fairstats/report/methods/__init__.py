@@ -19,6 +19,7 @@ from fairstats.report.methods import (
     monitor,
     numbers,
     rates,
+    risks,
     subgroups,
     um,
 )
@@ -35,6 +36,7 @@ PAGES: tuple[Page, ...] = (
     hfm.PAGE,
     um.PAGE,
     ecd.PAGE,
+    risks.PAGE,
     subgroups.PAGE,
     monitor.PAGE,
 )

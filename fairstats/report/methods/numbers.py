@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from fairstats.ground.results import Result
 from fairstats.ground.tallies.moments import ERRORS, OUTCOME, MomentCounts
-from fairstats.methods.rates.numbers.curves import CurveDifferenceResult, CurveRatioResult
 from fairstats.methods.rates.numbers.decomposition import DecompositionResult
 from fairstats.methods.rates.numbers.means import TITLES, compare_means
 from fairstats.methods.rates.numbers.result import HALL, NumberDifferenceResult, NumberRatioResult
 from fairstats.methods.rates.result import Inference
 from fairstats.report import questions
-from fairstats.report.crosscheck import curves, numbers
+from fairstats.report.crosscheck import numbers
 from fairstats.report.inputs import AuditInput
 from fairstats.report.methods.page import HOLM, Answer, Exhibit, Page, Words
 
@@ -56,16 +55,15 @@ _TEXTS = {
     "root_mean_squared_error": "Roots of the means of (prediction − outcome)².",
 }
 _WORDS = {metric: Words(text=_TEXTS[metric], title=TITLES[metric]) for metric in _TEXTS}
-_INTERVALS = {
-    HALL: Words(
-        text=(
-            "Welch's statistic of two means, as it is, transformed by the skewness of their"
-            " difference, and by that which it would have if the groups had one shape; the widest"
-            " of the three limits counts on each side. Ratios θ: of m₁ − θ·m₀."
-        ),
-        cites=("hall", "fieller"),
-    )
-}
+WORDS_OF_HALL = Words(
+    text=(
+        "Welch's statistic of two means, as it is, transformed by the skewness of their"
+        " difference, and by that which it would have if the groups had one shape; the widest"
+        " of the three limits counts on each side. Ratios θ: of m₁ − θ·m₀."
+    ),
+    cites=("hall", "fieller"),
+)
+_INTERVALS = {HALL: WORDS_OF_HALL}
 
 PAGE = Page(
     method="numbers",
@@ -74,8 +72,6 @@ PAGE = Page(
     exhibits=(
         Exhibit(NumberDifferenceResult, questions.NUMBERS, twin=numbers.numbers),
         Exhibit(NumberRatioResult, questions.NUMBERS, twin=numbers.numbers),
-        Exhibit(CurveDifferenceResult, twin=curves.curves),
-        Exhibit(CurveRatioResult, twin=curves.curves),
         Exhibit(DecompositionResult, twin=numbers.decomposition),
     ),
 )

@@ -473,6 +473,21 @@ _STRATIFIED_SCORE = Words(
     ),
     cites=("miettinen", "mantel"),
 )
+WORDS_OF_SCORE = Words(
+    text=(
+        "score: all values that the score test does not reject, with the factor "
+        "N/(N−1) of Miettinen and Nurminen."
+    ),
+    cites=("miettinen",),
+)
+WORDS_OF_EXACT_TESTS = Words(
+    text=(
+        "exact unconditional, where few cases are expected: all values that the "
+        "exact test does not reject that orders tables by the score statistic; "
+        "verdict, p-value and limits are of this one test."
+    ),
+    cites=("chan",),
+)
 _INTERVALS = {
     "stratified score": _STRATIFIED_SCORE,
     "paired score, MOVER": Words(
@@ -501,21 +516,8 @@ _INTERVALS = {
         text=("delta: estimate ± z·standard error; for a ratio Theorem 3.1 of Besse et al."),
         cites=("besse",),
     ),
-    "score": Words(
-        text=(
-            "score: all values that the score test does not reject, with the factor "
-            "N/(N−1) of Miettinen and Nurminen."
-        ),
-        cites=("miettinen",),
-    ),
-    "exact unconditional": Words(
-        text=(
-            "exact unconditional, where few cases are expected: all values that the "
-            "exact test does not reject that orders tables by the score statistic; "
-            "verdict, p-value and limits are of this one test."
-        ),
-        cites=("chan",),
-    ),
+    "score": WORDS_OF_SCORE,
+    "exact unconditional": WORDS_OF_EXACT_TESTS,
     "anytime": Words(
         text=(
             "anytime: all values at which the score is at most c, c² = (1 + 1/τ)·"

@@ -74,6 +74,7 @@ class _CurveResult(NumbersResult):
     """What curves of differences and of ratios share."""
 
     equality: tuple[CurveEquality, ...] = ()
+    rate: str = ""
 
     _shown: ClassVar[tuple[str, ...]] = ("cutoff", *NumbersResult._shown)
 
@@ -231,6 +232,8 @@ class CurveDifferenceResult(_CurveResult, NumberDifferenceResult):
     ----------
     equality : tuple of CurveEquality
         Tests that two groups have one calibration curve; empty for other curves.
+    rate : str
+        The rate that is compared, as "tpr"; empty for other curves.
     """
 
 
@@ -242,15 +245,22 @@ class CurveRatioResult(_CurveResult, NumberRatioResult):
     ----------
     equality : tuple of CurveEquality
         Empty: of differences only.
+    rate : str
+        The rate that is compared, as "tpr".
     """
+
+
+#: What is a family of its own: limits hold at all cut-offs of a metric at once.
+CURVES = (CurveDifferenceResult, CurveRatioResult)
 
 
 def _verdict_and_side(row: CurveComparison) -> tuple[str, str]:
     return row.verdict, row.direction if row.verdict == "violated" else ""
 
 
-def _words_of_stretch(stretch: dict[str, Any]) -> str:
-    first, last = stretch["first"], stretch["last"]
+def _words_of_stretch(stretch: dict[Any, Any]) -> str:
+    first = stretch["first"]
+    last = stretch["last"]
     place = f"at {first:.4g}" if first == last else f"from {first:.4g} to {last:.4g}"
     side = f" ({stretch['direction']})" if stretch["direction"] else ""
     n_cutoffs = stretch["n_cutoffs"]

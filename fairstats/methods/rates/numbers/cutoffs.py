@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fairstats.ground.checks import Floats, check_given
 from fairstats.ground.counts import ConfusionCounts
@@ -50,7 +51,7 @@ class CutRows:
     counts: ScoreCounts | None = None
     outcomes: Outcomes | None = None
 
-    def scores_with_rows(self) -> tuple[Floats, Floats]:
+    def scores_with_rows(self) -> tuple[Floats, NDArray[np.intp]]:
         """Distinct scores, ascending, and the rows of each."""
         if self.counts is not None:
             return self.counts.values, self.counts.counts.sum(axis=(0, 1))
@@ -71,8 +72,8 @@ class CutRows:
         """Confusion counts of selecting scores from the cut-off on."""
         if self.counts is None:
             outcomes = self._rows()
-            selected = (self.score >= cutoff).astype(np.uint8)
-            return ConfusionCounts._from_outcomes(replace(outcomes, y_pred=selected))
+            predicted = (self.score >= cutoff).astype(np.uint8)
+            return ConfusionCounts._from_outcomes(replace(outcomes, y_pred=predicted))
         selected = self.counts.values >= cutoff
         negatives = self.counts.counts[:, 0]
         positives = self.counts.counts[:, 1]
@@ -161,12 +162,12 @@ def compare_rates_along(
     chosen = choose_cutoffs(rows, cutoffs).tolist()
     tables = [rows.table(cutoff).without_even_weights() for cutoff in chosen]
     estimates = [estimate_rate(table, RATES[rate]) for table in tables]
-    contrast = "ratio" if ratio else "difference"
+    contrast: Literal["ratio", "difference"] = "ratio" if ratio else "difference"
     metric = find_metric(rate + ENDINGS[contrast])
     if metric is None:
         raise TypeError(f"no comparison of {rate}")
-    name = metric.name
-    metric = replace(metric, components=(name,) * len(estimates))
+    name = metric_along(rate, contrast)
+    metric = replace(metric, name=name, components=(name,) * len(estimates))
     settings = replace(settings, method="score", simultaneous="bonferroni")
     compared = compare_estimates(metric, tables[0], estimates, settings, reference)
     n_pairs = len(compared.comparisons) // len(chosen)
@@ -183,16 +184,27 @@ def compare_rates_along(
                 value_reference_interval=of_reference,
             )
         )
-    title = metric.title.partition(":")[0]
     result_class = CurveRatioResult if ratio else CurveDifferenceResult
     return result_class(
         metric=name,
         comparisons=tuple(comparisons),
         settings=compared.settings,
         counts=_moments_of_scores(rows),  # type: ignore[arg-type]
-        words=f"{title}: {contrast} between groups along cut-offs",
+        words=title_along(rate, contrast),
         column="score",
+        rate=rate,
     )
+
+
+def metric_along(rate: str, contrast: str) -> str:
+    """Name of the comparison of a rate along cut-offs."""
+    return f"{rate}_{contrast}_by_cutoff"
+
+
+def title_along(rate: str, contrast: str) -> str:
+    """Its title."""
+    title = RATES[rate].title
+    return f"{title[:1].upper()}{title[1:]}: {contrast} between groups along cut-offs"
 
 
 def _own_interval(estimates: RateEstimates, group: str, level: float) -> Interval:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -124,11 +125,7 @@ def part_values(counted: ScoreCounts, metric: str, notes: tuple[str, ...]) -> Pa
             positives = float(risks.positives.sum())
             share = positives / risks.size
             estimates.append(share * (1 - share))
-            limits.append(
-                lambda z, positives=positives, risks=risks: uncertainty_limits(
-                    positives, risks.size, z
-                )
-            )
+            limits.append(partial(uncertainty_limits, positives, risks.size))
         else:
             part = miscalibration(risks) if metric == "miscalibration" else discrimination(risks)
             estimates.append(part.estimate)
