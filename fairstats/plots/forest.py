@@ -81,6 +81,7 @@ def forest_plot(result_or_results: Any, *, ax: Axes | None = None) -> Axes:
     _draw_reference_lines(ax, scale, threshold, (axis_low, axis_high))
     reference_names = {each_comparison.reference for each_comparison in lines}
     places: dict[float, str] = {}
+    rows: list[tuple[float, Any]] = []
     row_place = 0.0
     for result in results:
         if len(results) > 1:
@@ -92,11 +93,12 @@ def forest_plot(result_or_results: Any, *, ax: Axes | None = None) -> Axes:
             ax.text(0.0, row_place, shortened(result.title, 80), **title_style)
             row_place += 1
         for comparison in result.comparisons:
-            _draw_one(ax, comparison, row_place, (axis_low, axis_high))
+            rows.append((row_place, comparison))
             places[row_place] = (
                 _pair_words(comparison) if len(reference_names) > 1 else comparison.group
             )
             row_place += 1
+    _draw_rows(ax, rows, (axis_low, axis_high))
     _label_rows(ax, places)
     ax.tick_params(axis="y", length=0)
     preposition = "from" if scale == "difference" else "to"
@@ -114,7 +116,12 @@ def forest_plot(result_or_results: Any, *, ax: Axes | None = None) -> Axes:
 
 def _label_rows(ax: Axes, places: dict[float, str]) -> None:
     """Names of the rows at their places from the top, without a frame."""
-    ax.set_yticks(list(places), [shortened(row_label) for row_label in places.values()])
+    from matplotlib.ticker import FixedFormatter, FixedLocator
+
+    # a locator, and not set_yticks, which copies every tick from the one before
+    ax.yaxis.set_major_locator(FixedLocator(list(places)))
+    row_labels = [shortened(row_label) for row_label in places.values()]
+    ax.yaxis.set_major_formatter(FixedFormatter(row_labels))
     ax.set_ylim(max(places) + 0.7, -0.7)
     ax.spines[["top", "right", "left"]].set_visible(False)
 
@@ -198,9 +205,56 @@ def _draw_reference_lines(
     ax.axvline(equality, color="#3f4b59", linewidth=1, zorder=1)
 
 
-def _draw_one(ax: Axes, comparison: Any, row_place: float, axis_ends: tuple[float, float]) -> None:
-    colour, marker, marker_face = STYLES.get(comparison.verdict, STYLES["undecided"])
-    interval_low, interval_high = comparison.confidence_interval
+def _draw_rows(ax: Axes, rows: Sequence[tuple[float, Any]], axis_ends: tuple[float, float]) -> None:
+    """Intervals, bounds and estimates at their places, all rows of a verdict in one stroke.
+
+    A figure of 500 groups takes half the time of one line after the other.
+    """
+    for verdict in dict.fromkeys(comparison.verdict for _, comparison in rows):
+        colour, marker, marker_face = STYLES.get(verdict, STYLES["undecided"])
+        intervals = []
+        bounds = []
+        estimates = []
+        for row_place, comparison in rows:
+            if comparison.verdict != verdict:
+                continue
+            low, high = comparison.confidence_interval
+            _write_row(ax, comparison, row_place, colour)
+            if math.isnan(low) or math.isnan(high):
+                continue
+            intervals.append((row_place, low, high))
+            bounds.append((row_place, *comparison.bounds))
+            if axis_ends[0] <= comparison.estimate <= axis_ends[1]:
+                estimates.append((comparison.estimate, row_place))
+        _draw_segments(ax, intervals, axis_ends, color=colour, linewidth=1.4)
+        _draw_segments(ax, bounds, axis_ends, color=colour, linewidth=4, alpha=0.5)
+        beyond = [(axis_ends[0], "<", [place for place, low, _ in intervals if low < axis_ends[0]])]
+        beyond.append(
+            (axis_ends[1], ">", [place for place, _, high in intervals if high > axis_ends[1]])
+        )
+        for axis_end, arrow, places in beyond:
+            if places:
+                ax.plot(
+                    [axis_end] * len(places),
+                    places,
+                    marker=arrow,
+                    color=colour,
+                    linestyle="none",
+                    clip_on=False,
+                    zorder=3,
+                )
+        if estimates:
+            marker_style: dict[str, Any] = {
+                "color": colour,
+                "markerfacecolor": marker_face,
+                "markersize": 6.5,
+                "linestyle": "none",
+            }
+            ax.plot(*zip(*estimates, strict=True), marker=marker, zorder=4, **marker_style)
+
+
+def _write_row(ax: Axes, comparison: Any, row_place: float, colour: str) -> None:
+    """The verdict beside a row, and that it has no estimate."""
     text_style: dict[str, Any] = {
         "color": colour,
         "va": "center",
@@ -211,35 +265,9 @@ def _draw_one(ax: Axes, comparison: Any, row_place: float, axis_ends: tuple[floa
     if own_words := _own_value_words(comparison):
         own_style = {**text_style, "color": _OWN_COLOUR, "fontsize": "x-small"}
         ax.text(1.015, row_place + _BELOW_VERDICT, own_words, **own_style)
-    if math.isnan(interval_low) or math.isnan(interval_high) or math.isnan(comparison.estimate):
+    numbers = (*comparison.confidence_interval, comparison.estimate)
+    if any(math.isnan(number) for number in numbers):
         ax.text(0.5, row_place, "no estimate", **{**text_style, "ha": "center", "style": "italic"})
-        if math.isnan(interval_low) or math.isnan(interval_high):
-            return
-    _draw_segment(
-        ax, (interval_low, interval_high), row_place, axis_ends, color=colour, linewidth=1.4
-    )
-    _draw_segment(ax, comparison.bounds, row_place, axis_ends, color=colour, linewidth=4, alpha=0.5)
-    for axis_end, arrow_sign, reaches_beyond in (
-        (axis_ends[0], "<", interval_low < axis_ends[0]),
-        (axis_ends[1], ">", interval_high > axis_ends[1]),
-    ):
-        if reaches_beyond:
-            ax.plot(
-                [axis_end],
-                [row_place],
-                marker=arrow_sign,
-                color=colour,
-                clip_on=False,
-                zorder=3,
-            )
-    if axis_ends[0] <= comparison.estimate <= axis_ends[1]:
-        marker_style: dict[str, Any] = {
-            "color": colour,
-            "markerfacecolor": marker_face,
-            "markersize": 6.5,
-            "linestyle": "none",
-        }
-        ax.plot([comparison.estimate], [row_place], marker=marker, zorder=4, **marker_style)
 
 
 def _own_value_words(comparison: Any) -> str:
@@ -250,18 +278,25 @@ def _own_value_words(comparison: Any) -> str:
     return f"{comparison.rate:.3g} ({own_interval.low:.3g} to {own_interval.high:.3g})"
 
 
-def _draw_segment(
+def _draw_segments(
     ax: Axes,
-    interval_ends: Any,
-    row_place: float,
+    segments: Sequence[tuple[float, float, float]],
     axis_ends: tuple[float, float],
     **line_style: Any,
 ) -> None:
-    if not any(math.isnan(interval_end) for interval_end in interval_ends):
-        shown_ends = []
-        for interval_end in interval_ends:
-            shown_ends.append(min(max(interval_end, axis_ends[0]), axis_ends[1]))
-        ax.plot(shown_ends, [row_place, row_place], zorder=2, solid_capstyle="butt", **line_style)
+    """Horizontal lines (place, low, high), cut at the ends of the axis."""
+    known = np.array([segment for segment in segments if not any(map(math.isnan, segment))])
+    if not known.size:
+        return
+    places, low, high = known.T
+    ax.hlines(
+        places,
+        np.clip(low, *axis_ends),
+        np.clip(high, *axis_ends),
+        zorder=2,
+        capstyle="butt",
+        **line_style,
+    )
 
 
 def shortened(text: str, longest: int = _LONGEST_LABEL) -> str:

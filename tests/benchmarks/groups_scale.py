@@ -1,8 +1,9 @@
 """Cost by groups, rows and calls, and memory of resampling: `python -m tests.benchmarks.groups_scale`.
 
 Writes one line of JSON for each public call to `groups_scale.jsonl`: processor seconds of one BLAS
-thread, the peak of all arrays above the input (tracemalloc), and the load of the machine. `--page`
-writes the table that `vignettes/scale.md` shows of that record.
+thread, those of a peer in the same run where there is one, the peak of all arrays above the input
+(tracemalloc), and the load of the machine. Names or parts of names measure these calls only, and
+replace their lines. `--page` writes the tables that `vignettes/scale.md` shows of that record.
 """
 
 from __future__ import annotations
@@ -13,7 +14,9 @@ import os
 import sys
 import time
 import tracemalloc
+import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -33,10 +36,35 @@ N_ROWS = 100_000
 GROUPS = (2, 20, 200)
 
 
-def measure_call(ask: Callable[[], Any], repetitions: int = 1) -> tuple[float, float]:
-    """Processor seconds of a call, and the megabytes of its arrays at their most (a second call).
+#: A call without arguments.
+Ask = Callable[[], Any]
+#: What the lines of the page's tables are about, in this order.
+AXES = ("groups", "rows", "calls", "memory")
 
-    Of short calls the least of several, after one that loads what is loaded once.
+
+@dataclass(frozen=True)
+class Case:
+    """A call to be measured.
+
+    `axis`: the table it stands in; `repetitions`: of short calls, of which the least counts;
+    `memory`: whether its arrays are measured, by a second call; `peer`: what is measured beside it,
+    by its name.
+    """
+
+    call: str
+    axis: str
+    groups: int
+    rows: int
+    make: Callable[[], Ask]
+    repetitions: int = 1
+    memory: bool = True
+    peer: str = ""
+    make_peer: Callable[[], Ask] | None = None
+
+
+def measure_seconds(ask: Ask, repetitions: int) -> float:
+    """Processor seconds of a call; of short ones the least of several, after one that loads what is
+    loaded once.
     """
     if repetitions > 1:
         ask()
@@ -45,93 +73,412 @@ def measure_call(ask: Callable[[], Any], repetitions: int = 1) -> tuple[float, f
         start = time.process_time()
         ask()
         times.append(time.process_time() - start)
-    seconds = min(times)
+    return min(times)
+
+
+def measure_megabytes(ask: Ask) -> float:
+    """The megabytes of a call's arrays at their most."""
     tracemalloc.start()
     ask()
     megabytes = tracemalloc.get_traced_memory()[1] / 1e6
     tracemalloc.stop()
-    return seconds, megabytes
+    return megabytes
 
 
-def calls_by_groups(n_groups: int) -> dict[str, Callable[[], Any]]:
-    """The calls that resample scores of so many groups, 10⁵ rows in all."""
+def make_rows(n_groups: int, n_rows: int) -> dict[str, Any]:
+    """Group, score, label and decision of so many rows."""
     rng = np.random.default_rng(1)
-    group = rng.integers(0, n_groups, N_ROWS)
-    score = rng.random(N_ROWS)
-    label = (rng.random(N_ROWS) < score).astype(int)
-    chosen = (score > 0.5).astype(int)
-    asked: dict[str, Any] = {"sensitive_features": group, "reference": 0, "rng": 1}
+    group = rng.integers(0, n_groups, n_rows)
+    score = rng.random(n_rows)
+    label = (rng.random(n_rows) < score).astype(int)
     return {
-        "`abroca` against a reference": lambda: fs.abroca(label, score, **asked),
-        "`madd` against a reference": lambda: fs.madd(score, **asked),
-        '`demographic_parity_difference`, `agg="max"`': lambda: fs.demographic_parity_difference(
-            y_pred=chosen, sensitive_features=group, agg="max"
-        ),
+        "group": group,
+        "score": score,
+        "label": label,
+        "chosen": (score > 0.5).astype(int),
+        "features": rng.normal(size=(n_rows, 4)) if n_rows <= 10**5 else None,
     }
 
 
-def small_calls() -> dict[str, Callable[[], Any]]:
-    """Calls with a hundred rows of two groups."""
-    rng = np.random.default_rng(1)
-    group = rng.integers(0, 2, 100)
-    score = rng.random(100)
-    label = (rng.random(100) < score).astype(int)
-    chosen = (score > 0.5).astype(int)
-    features = rng.normal(size=(100, 4))
-    frame = pd.DataFrame({"label": label, "chosen": chosen, "score": score, "group": group})
-    asked: dict[str, Any] = {"sensitive_features": group}
-    return {
-        "`demographic_parity_difference`": lambda: fs.demographic_parity_difference(
-            y_pred=chosen, **asked
-        ),
-        "`abroca`": lambda: fs.abroca(label, score, rng=1, **asked),
-        "`madd`": lambda: fs.madd(score, rng=1, **asked),
-        '`madd`, `permutations="search"`': lambda: fs.madd(
-            score, permutations="search", rng=1, **asked
-        ),
-        "`hfm`, 999 permutations": lambda: fs.hfm(
-            features, label, chosen, n_resamples=999, rng=1, **asked
-        ),
-        "`audit` with a score": lambda: fs.audit(
-            frame, y_true="label", y_pred="chosen", score="score", sensitive_features="group", rng=1
-        ),
-    }
+def parity_of(n_groups: int, n_rows: int, **options: Any) -> Callable[[], Ask]:
+    """Differences of selection rates."""
+
+    def make() -> Ask:
+        rows = make_rows(n_groups, n_rows)
+        asked = {"y_pred": rows["chosen"], "sensitive_features": rows["group"], **options}
+        return lambda: fs.demographic_parity_difference(**asked)
+
+    return make
 
 
-def calls_by_texts() -> dict[str, Callable[[], Any]]:
+def metric_frame_of(n_groups: int, n_rows: int) -> Callable[[], Ask]:
+    """Fairlearn's point estimates of the same rates, without intervals."""
+
+    def make() -> Ask:
+        from fairlearn.metrics import MetricFrame, selection_rate
+
+        rows = make_rows(n_groups, n_rows)
+
+        def ask() -> Any:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                return MetricFrame(
+                    metrics=selection_rate,
+                    y_true=rows["label"],
+                    y_pred=rows["chosen"],
+                    sensitive_features=rows["group"],
+                ).difference()
+
+        return ask
+
+    return make
+
+
+def audit_of(n_groups: int, n_rows: int, *, score: bool, **options: Any) -> Callable[[], Ask]:
+    """Audits with labels, or with a score."""
+
+    def make() -> Ask:
+        rows = make_rows(n_groups, n_rows)
+        frame = pd.DataFrame({name: rows[name] for name in ("group", "score", "label", "chosen")})
+        columns = {"y_true": "label", "y_pred": "chosen", "sensitive_features": "group"}
+        if score:
+            columns["score"] = "score"
+        return lambda: fs.audit(frame, rng=1, **columns, **options)
+
+    return make
+
+
+def scores_of(
+    function: Callable[..., Any], n_groups: int, n_rows: int, **options: Any
+) -> Callable[[], Ask]:
+    """ABROCA or MADD."""
+
+    def make() -> Ask:
+        rows = make_rows(n_groups, n_rows)
+        columns = [rows["score"]] if function is fs.madd else [rows["label"], rows["score"]]
+        asked = {"sensitive_features": rows["group"], "rng": 1, **options}
+        return lambda: function(*columns, **asked)
+
+    return make
+
+
+def hfm_of(n_rows: int, n_resamples: int) -> Callable[[], Ask]:
+    """HFM of two groups with permutations."""
+
+    def make() -> Ask:
+        rows = make_rows(2, n_rows)
+        columns = (rows["features"], rows["label"], rows["chosen"])
+        asked = {"sensitive_features": rows["group"], "n_resamples": n_resamples, "rng": 1}
+        return lambda: fs.hfm(*columns, **asked)
+
+    return make
+
+
+def adverse_impact_of(n_groups: int, n_rows: int, **options: Any) -> Callable[[], Ask]:
+    """Adverse impact by one attribute."""
+
+    def make() -> Ask:
+        rows = make_rows(n_groups, n_rows)
+        frame = pd.DataFrame({"group": rows["group"].astype(str), "chosen": rows["chosen"]})
+        return lambda: fs.adverse_impact(frame, selected="chosen", race="group", **options)
+
+    return make
+
+
+def texts_of(n_rows: int) -> Callable[[], Ask]:
     """Groups as NumPy's own texts."""
-    texts = np.random.default_rng(1).choice(np.array(["white", "black", "asian", "other"]), 10**6)
-    return {"groups of NumPy texts (`factorize`)": lambda: factorize(texts, "group")}
+
+    def make() -> Ask:
+        names = np.array(["white", "black", "asian", "other"])
+        texts = np.random.default_rng(1).choice(names, n_rows)
+        return lambda: factorize(texts, "group")
+
+    return make
 
 
-def calls_by_rows(n_values: int) -> dict[str, Callable[[], Any]]:
+def pandas_texts_of(n_rows: int) -> Callable[[], Ask]:
+    """The same by pandas."""
+
+    def make() -> Ask:
+        names = np.array(["white", "black", "asian", "other"])
+        texts = np.random.default_rng(1).choice(names, n_rows)
+        return lambda: pd.factorize(texts.astype(object))
+
+    return make
+
+
+def tables_of(n_tables: int) -> tuple[np.ndarray, ...]:
+    """Counts (k, n, k₀, n₀) of many pairs of rates."""
+    rng = np.random.default_rng(1)
+    n, n0 = rng.integers(20, 2_000, (2, n_tables))
+    return rng.binomial(n, 0.3), n, rng.binomial(n0, 0.4), n0
+
+
+def intervals_of(n_tables: int) -> Callable[[], Ask]:
+    """Score intervals of many tables in one call."""
+
+    def make() -> Ask:
+        tables = tables_of(n_tables)
+        return lambda: fs.rates.contrast_interval(*tables, contrast="difference")
+
+    return make
+
+
+def one_by_one_of(n_tables: int) -> Callable[[], Ask]:
+    """Statsmodels' score interval of one table after the other (of ratios; of differences its
+    limits are wrong).
+    """
+
+    def make() -> Ask:
+        from statsmodels.stats.proportion import confint_proportions_2indep
+
+        tables = [tuple(map(int, table)) for table in zip(*tables_of(n_tables), strict=True)]
+
+        def ask() -> list[Any]:
+            return [
+                confint_proportions_2indep(*table, compare="ratio", method="score")
+                for table in tables
+            ]
+
+        return ask
+
+    return make
+
+
+def counts_of(method: str) -> Callable[[], Ask]:
+    """One metric of two groups that are counted already."""
+    counts = {"a": (20, 30), "b": (31, 19)}
+    return lambda: lambda: fs.demographic_parity_difference(counts=counts, method=method)
+
+
+def interval_and_test_of_one() -> Ask:
+    """Statsmodels' interval and test of the same table."""
+    from statsmodels.stats.proportion import confint_proportions_2indep, test_proportions_2indep
+
+    def ask() -> Any:
+        interval = confint_proportions_2indep(20, 50, 31, 50, compare="ratio", method="score")
+        return interval, test_proportions_2indep(20, 50, 31, 50, compare="diff", method="score")
+
+    return ask
+
+
+def set_distance_of(n_rows: int) -> tuple[Callable[[], Ask], Callable[[], Ask]]:
+    """Hausdorff distance of 50 tight blobs in 10 dimensions, and SciPy's."""
+
+    def halves() -> tuple[np.ndarray, np.ndarray]:
+        rng = np.random.default_rng(1)
+        centres = rng.normal(size=(50, 10)) * 10
+        points = centres[rng.integers(0, 50, n_rows)] + rng.normal(size=(n_rows, 10)) * 0.01
+        return points[: n_rows // 2], points[n_rows // 2 :]
+
+    def make() -> Ask:
+        first, second = halves()
+        return lambda: fs.set_distance(first, second)
+
+    def make_peer() -> Ask:
+        from scipy.spatial.distance import directed_hausdorff
+
+        first, second = halves()
+        return lambda: max(
+            directed_hausdorff(first, second)[0], directed_hausdorff(second, first)[0]
+        )
+
+    return make, make_peer
+
+
+def goodness_of(n_values: int) -> Callable[[], Ask]:
     """Goodness of fit of so many exceedances, 199 samples simulated and fitted."""
-    values = np.random.default_rng(1).exponential(size=n_values)
-    fit = fit_gpd(values, threshold=0.0)
-    return {"`goodness_of_fit`, 199 samples": lambda: goodness_of_fit(fit, n_resamples=199, rng=1)}
+
+    def make() -> Ask:
+        values = np.random.default_rng(1).exponential(size=n_values)
+        fit = fit_gpd(values, threshold=0.0)
+        return lambda: goodness_of_fit(fit, n_resamples=199, rng=1)
+
+    return make
+
+
+def cases_by_groups() -> list[Case]:
+    """What grows with the groups; 200,000 rows where they are shared by hundreds."""
+    cases = []
+    for n_groups in GROUPS:
+        sizes = {"axis": "groups", "groups": n_groups, "rows": N_ROWS}
+        for name, function in (("abroca", fs.abroca), ("madd", fs.madd)):
+            make = scores_of(function, n_groups, N_ROWS, reference=0)
+            cases.append(Case(f"`{name}` against a reference", make=make, **sizes))
+        make = parity_of(n_groups, N_ROWS, agg="max")
+        peer = {"peer": "fairlearn, no interval", "make_peer": metric_frame_of(n_groups, N_ROWS)}
+        cases.append(
+            Case('`demographic_parity_difference`, `agg="max"`', make=make, **peer, **sizes)
+        )
+    for n_groups in GROUPS:
+        sizes = {"axis": "groups", "groups": n_groups, "rows": 2 * N_ROWS, "memory": False}
+        for words, score in (("labels", False), ("a score", True)):
+            make = audit_of(n_groups, 2 * N_ROWS, score=score, method="koopman")
+            cases.append(Case(f"`audit` with {words}, no exact tests", make=make, **sizes))
+        make = audit_of(n_groups, 2 * N_ROWS, score=False)
+        cases.append(Case("`audit` with labels, exact tests", make=make, **sizes))
+    sizes = {"axis": "groups", "groups": 100, "rows": 2 * N_ROWS}
+    make = parity_of(100, 2 * N_ROWS, comparisons="all", method="mee")
+    cases.append(Case("all pairs, no exact tests", make=make, **sizes))
+    sizes = {"axis": "groups", "groups": 500, "rows": 2 * N_ROWS}
+    make = parity_of(500, 2 * N_ROWS, agg="max")
+    cases.append(Case('`demographic_parity_difference`, `agg="max"`', make=make, **sizes))
+    make = adverse_impact_of(500, 2 * N_ROWS, method="koopman")
+    cases.append(Case("`adverse_impact`, no exact tests", make=make, **sizes))
+    return cases
+
+
+def cases_by_rows() -> list[Case]:
+    """What grows with the rows."""
+    cases = []
+    for n_rows in (10**3, 10**4, 10**5, 10**6, 10**7):
+        peer = {"peer": "fairlearn, no interval", "make_peer": metric_frame_of(2, n_rows)}
+        make = parity_of(2, n_rows)
+        repetitions = 5 if n_rows <= 10**5 else 1
+        sizes = {"axis": "rows", "groups": 2, "rows": n_rows, "repetitions": repetitions}
+        cases.append(Case("`demographic_parity_difference`", make=make, **peer, **sizes))
+    cases.append(
+        Case(
+            "groups of NumPy texts (`factorize`)",
+            axis="rows",
+            groups=4,
+            rows=10**6,
+            make=texts_of(10**6),
+            repetitions=5,
+            peer="pandas, of objects",
+            make_peer=pandas_texts_of(10**6),
+        )
+    )
+    make, make_peer = set_distance_of(30_000)
+    cases.append(
+        Case(
+            "`set_distance` of 50 blobs, 10 features",
+            axis="rows",
+            groups=2,
+            rows=30_000,
+            make=make,
+            repetitions=3,
+            peer="SciPy, `directed_hausdorff`",
+            make_peer=make_peer,
+        )
+    )
+    return cases
+
+
+def cases_by_calls() -> list[Case]:
+    """Small calls, of which there are many."""
+    sizes = {"axis": "calls", "groups": 2, "rows": 100, "repetitions": 9}
+    metrics = parity_of(2, 100, method="mee")
+    cases = [
+        Case("`demographic_parity_difference`, no exact test", make=metrics, **sizes),
+        Case("`demographic_parity_difference`", make=parity_of(2, 100), **sizes),
+        Case(
+            "the same of counts, no exact test",
+            make=counts_of("mee"),
+            peer="statsmodels, interval and test",
+            make_peer=interval_and_test_of_one,
+            **sizes,
+        ),
+        Case("`abroca`", make=scores_of(fs.abroca, 2, 100), **sizes),
+        Case("`madd`", make=scores_of(fs.madd, 2, 100), **sizes),
+        Case("`hfm`, 999 permutations", make=hfm_of(100, 999), **sizes),
+        Case("`audit` with a score", make=audit_of(2, 100, score=True), **sizes),
+    ]
+    make = scores_of(fs.madd, 2, 100, permutations="search")
+    sizes["repetitions"] = 3
+    cases.append(Case('`madd`, `permutations="search"`', make=make, **sizes))
+    cases.append(
+        Case(
+            "`rates.contrast_interval`, 10⁶ tables",
+            axis="calls",
+            groups=2,
+            rows=10**6,
+            make=intervals_of(10**6),
+            memory=False,
+            peer="statsmodels, 10³ tables one by one",
+            make_peer=one_by_one_of(10**3),
+        )
+    )
+    return cases
+
+
+def cases_of_memory() -> list[Case]:
+    """Resampling of many values."""
+    cases = []
+    for n_values in (1_000, 10_000, 100_000):
+        sizes = {"axis": "memory", "groups": 1, "rows": n_values}
+        make = goodness_of(n_values)
+        cases.append(Case("`goodness_of_fit`, 199 samples", make=make, **sizes))
+    make = hfm_of(N_ROWS, 19)
+    sizes = {"axis": "memory", "groups": 2, "rows": N_ROWS}
+    cases.append(Case("`hfm`, 19 permutations", make=make, **sizes))
+    for name, function in (("abroca", fs.abroca), ("madd", fs.madd)):
+        cases.append(Case(f"`{name}`", make=scores_of(function, 2, N_ROWS), **sizes))
+    return cases
+
+
+def all_cases() -> list[Case]:
+    """Every call, by the axes of the page."""
+    return [*cases_by_groups(), *cases_by_rows(), *cases_by_calls(), *cases_of_memory()]
+
+
+def measure(case: Case) -> dict[str, Any]:
+    """The line of a call."""
+    ask = case.make()
+    entry: dict[str, Any] = {
+        "axis": case.axis,
+        "call": case.call,
+        "groups": case.groups,
+        "rows": case.rows,
+        "seconds": float(f"{measure_seconds(ask, case.repetitions):.3g}"),
+    }
+    if case.memory:
+        entry["megabytes"] = float(f"{measure_megabytes(ask):.3g}")
+    if case.make_peer is not None:
+        entry["peer"] = case.peer
+        peer_seconds = measure_seconds(case.make_peer(), max(case.repetitions, 2))
+        entry["peer_seconds"] = float(f"{peer_seconds:.3g}")
+    entry["load"] = round(os.getloadavg()[0], 1)
+    return entry
 
 
 def make_table(record: Sequence[dict[str, Any]]) -> str:
-    """The table of the page: one line a call and size."""
-    lines = [
-        "| call | groups | rows | CPU s | arrays, MB | load |",
-        "|---|---|---|---|---|---|",
-        *(
-            f"| {entry['call']} | {entry['groups']} | {entry['rows']:,} |"
-            f" {entry['seconds']:.2g} | {entry['megabytes']:.0f} | {entry['load']:.0f} |"
-            for entry in record
-        ),
-    ]
-    return "\n".join(lines)
+    """The tables of the page: one of each axis, one line a call and size."""
+    parts = []
+    for axis in AXES:
+        lines = [
+            f"By {axis}:" if axis != "memory" else "Memory of resampling:",
+            "",
+            "| call | groups | rows | CPU s | a peer, CPU s | arrays, MB | load |",
+            "|---|---|---|---|---|---|---|",
+        ]
+        for entry in record:
+            if entry["axis"] != axis:
+                continue
+            megabytes = f"{entry['megabytes']:.0f}" if "megabytes" in entry else ""
+            peer = f"{entry['peer']}: {entry['peer_seconds']:.2g}" if "peer" in entry else ""
+            lines.append(
+                f"| {entry['call']} | {entry['groups']} | {entry['rows']:,} |"
+                f" {entry['seconds']:.2g} | {peer} | {megabytes} | {entry['load']:.0f} |"
+            )
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts)
 
 
 def read_record() -> list[dict[str, Any]]:
-    """The measurements, in the order in which they were made."""
+    """The measurements, by the axes of the page."""
     return [json.loads(line) for line in RECORD.read_text(encoding="utf-8").splitlines()]
 
 
+def key_of(entry: Any) -> tuple[Any, ...]:
+    """What a line is about."""
+    if isinstance(entry, Case):
+        return entry.axis, entry.call, entry.groups, entry.rows
+    return entry["axis"], entry["call"], entry["groups"], entry["rows"]
+
+
 def write_page() -> str:
-    """The page with the table of the record between its two marks."""
+    """The page with the tables of the record between its two marks."""
     text = PAGE.read_text(encoding="utf-8")
     before, rest = text.split(BEGIN)
     after = rest.split(END)[1]
@@ -141,29 +488,29 @@ def write_page() -> str:
 def main() -> None:
     """Measure, or write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("calls", nargs="*", help="parts of the names of calls; default: all")
+    parser.add_argument("--axis", choices=AXES, help="calls of one table only")
     parser.add_argument("--page", action="store_true", help="write vignettes/scale.md")
-    if parser.parse_args().page:
+    options = parser.parse_args()
+    if options.page:
         PAGE.write_text(write_page(), encoding="utf-8")
         return
-    planned = [(2, 100, 5, small_calls()), (4, 10**6, 5, calls_by_texts())]
-    planned += [(n_groups, N_ROWS, 1, calls_by_groups(n_groups)) for n_groups in GROUPS]
-    planned += [(1, n_values, 1, calls_by_rows(n_values)) for n_values in (1_000, 10_000, 100_000)]
-    record = []
-    for n_groups, n_rows, repetitions, calls in planned:
-        for name, ask in calls.items():
-            seconds, megabytes = measure_call(ask, repetitions)
-            entry = {
-                "call": name,
-                "groups": n_groups,
-                "rows": n_rows,
-                "seconds": float(f"{seconds:.3g}"),
-                "megabytes": float(f"{megabytes:.3g}"),
-                "load": round(os.getloadavg()[0], 1),
-            }
-            record.append(entry)
-            sys.stdout.write(json.dumps(entry) + "\n")
-            sys.stdout.flush()
-    RECORD.write_text("".join(json.dumps(entry) + "\n" for entry in record), encoding="utf-8")
+    known = {}
+    if RECORD.exists():
+        for entry in read_record():
+            known[key_of(entry)] = entry
+    cases = all_cases()
+    for case in cases:
+        chosen = not options.calls or any(part in case.call for part in options.calls)
+        if not chosen or options.axis not in (None, case.axis):
+            continue
+        entry = measure(case)
+        known[key_of(case)] = entry
+        sys.stdout.write(json.dumps(entry) + "\n")
+        sys.stdout.flush()
+        # in the order of the page; what is no case any more goes
+        kept = [known[key_of(each)] for each in cases if key_of(each) in known]
+        RECORD.write_text("".join(json.dumps(line) + "\n" for line in kept), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ then the first in that order that bears it, mostly among the first sixteen.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -92,9 +93,9 @@ class DrawnPairs:
         nearest = np.full((n_draws, n_codes, n_rows), np.inf)
         rows = np.arange(n_rows)
         for code in range(n_codes):
-            bears_code = seen == code
-            first = bears_code.argmax(axis=2)
-            found = np.take_along_axis(bears_code, first[:, :, None], axis=2)[:, :, 0]
+            first = _first_places(seen == code)
+            found = first < seen.shape[2]
+            first = np.where(found, first, 0)
             np.copyto(nearest[:, code], self._squared[rows, first], where=found)
             occurs = (small_codes == code).any(axis=1)
             draws, open_rows = np.nonzero(~found & occurs[:, None])
@@ -105,6 +106,27 @@ class DrawnPairs:
                 first_place = bears_code.argmax(axis=1)
                 nearest[draws[chosen], code, row] = self._squared[row, first_place]
         return nearest
+
+
+def _first_places(bears: NDArray[np.bool_]) -> NDArray[np.int8]:
+    """First place of up to 16 that is true, on the last axis, (…, k) → (…); 16 for none.
+
+    Sixteen truth values are one number of 16 bits, whose lowest bit a table knows.
+    """
+    packed = np.packbits(bears, axis=-1, bitorder="little")
+    bits = packed[..., 0].astype(np.uint16)
+    if packed.shape[-1] > 1:
+        bits |= packed[..., 1].astype(np.uint16) << np.uint16(8)
+    return np.asarray(_lowest_bits().take(bits))
+
+
+@cache
+def _lowest_bits() -> NDArray[np.int8]:
+    """Place of the lowest bit of every number of 16 bits; 16 for 0."""
+    places = np.full(1 << _FIRST_NEIGHBOURS, _FIRST_NEIGHBOURS, dtype=np.int8)
+    for place in reversed(range(_FIRST_NEIGHBOURS)):
+        places[1 << place :: 2 << place] = place
+    return places
 
 
 def _largest_of_sides(codes: Indices, nearest: Floats, side_codes: list[int]) -> Floats:
