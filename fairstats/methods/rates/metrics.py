@@ -1650,11 +1650,12 @@ def group_metric(
     `NonlinearDeltaCov`.
 
     Functions of labels and predictions are computed from rows, by draws of the rows or clusters of
-    each group (`n_resamples` × 26 calls a group), and refused below 20 of them, or where more than
-    5% of the draws have no value. Pairs of groups only (no ``"rest"``, no largest gap). Limits of
-    the metric of a small group with a long tail err on one side: by BCa the mean of 20 exponential
-    rows beside 200 in 10% of samples at a nominal 5%, coverage .89; by the studentised bootstrap in
-    8%, coverage .94 (`vignettes/calibration.md`).
+    each group (`n_resamples` × 26 calls a group), and refused below 40 of them, or where more than
+    5% of the draws have no value. A group and everybody (``comparisons="overall"``) are drawn
+    together, every group with its own number of rows; no largest gap. Limits of the metric of a
+    small group with a long tail err on one side: the mean of 20 exponential rows beside 200 in 8%
+    of samples at a nominal 5% by the studentised bootstrap, in 10% by BCa
+    (`vignettes/calibration.md`).
 
     References
     ----------
