@@ -169,8 +169,8 @@ fs_equalized_odds_difference <- function(
 #' @rdname fs_disparate_impact
 #' @export
 fs_group_metric <- function(
-    data = NULL, metric, y_true = NULL, y_pred = NULL, sensitive_features, strata = NULL, reference = NULL,
-    pos_label = 1, sample_weight = NULL, cluster = NULL, confidence_level = 0.95, threshold = 0.8,
+    data = NULL, metric, y_true = NULL, y_pred = NULL, sensitive_features, agg = NULL, strata = NULL,
+    reference = NULL, pos_label = 1, sample_weight = NULL, cluster = NULL, confidence_level = 0.95, threshold = 0.8,
     margin = 0.1, method = NULL, comparisons = "reference", simultaneous = "none", adjust = "holm",
     missing = "raise", label_values = NULL, seed = 1, planned = NULL) {
   arguments <- given_arguments()
