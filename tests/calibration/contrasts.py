@@ -194,7 +194,11 @@ def _odds_within_strata(
 def _of_strata() -> Iterator[Cell]:
     for odds in (0.5, 2.0):
         yield _odds_within_strata(
-            (5, 4, 6), (8, 6, 9), (0.2, 0.5, 0.8), odds, f"4 to 6 beside 6 to 9 rows, truth {odds:g}"
+            (5, 4, 6),
+            (8, 6, 9),
+            (0.2, 0.5, 0.8),
+            odds,
+            f"4 to 6 beside 6 to 9 rows, truth {odds:g}",
         )
         yield _odds_within_strata(
             (20, 15, 10, 30),

@@ -74,7 +74,9 @@ def test_the_change_is_split(watched: MonitorResult, report: AuditReport) -> Non
 
 def test_screen_page_and_json(report: AuditReport, tmp_path: Path) -> None:
     pytest.importorskip("jinja2")
-    assert "Of 4 looks a violation was first shown after month" in " ".join(report.summary().split())
+    assert "Of 4 looks a violation was first shown after month" in " ".join(
+        report.summary().split()
+    )
     page = report.to_html(tmp_path / "page.html").read_text(encoding="utf-8")
     assert "What the change since the first file is made of" in page
     again = AuditReport.from_json(report.to_json(tmp_path / "page.json"))

@@ -155,8 +155,9 @@ class AgainstAll:
 
     def contrast(self, rows_of_groups: list[Rows]) -> float:
         """Of these rows of every group."""
-        values = self.metric(rows_of_groups[self.group]), self.metric(
-            np.concatenate(rows_of_groups)
+        values = (
+            self.metric(rows_of_groups[self.group]),
+            self.metric(np.concatenate(rows_of_groups)),
         )
         if not self.logarithms:
             return values[0] - values[1]
@@ -164,9 +165,7 @@ class AgainstAll:
             return math.nan
         return math.log(values[0]) - math.log(values[1])
 
-    def draw(
-        self, n_resamples: int, generator: np.random.Generator, *, studentised: bool
-    ) -> Draws:
+    def draw(self, n_resamples: int, generator: np.random.Generator, *, studentised: bool) -> Draws:
         """The contrast and its resamples, every group by itself."""
         values = np.empty(n_resamples)
         variances = np.empty(n_resamples if studentised else 0)

@@ -26,8 +26,8 @@ from fairstats.methods.rates.numbers.result import (
     NumberDifferenceResult,
     NumberRatioResult,
 )
-from fairstats.numerics.means.hall import Statistics
 from fairstats.methods.rates.setup import POOLED
+from fairstats.numerics.means.hall import Statistics
 from fairstats.numerics.means.resampling import (
     AgainstAll,
     Draws,

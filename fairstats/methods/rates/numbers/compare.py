@@ -385,7 +385,7 @@ def compare_pair(
     *,
     metric: str,
     ratio: bool,
-    pooled: Mapping[int, Side] | None,
+    pooled: Mapping[int, Side] | None = None,
 ) -> tuple[NumberComparison, Evidence]:
     """One row, and the evidence of its verdict."""
     group = pair[0]

@@ -400,9 +400,7 @@ def test_pooled_groups_as_the_closed_form_of_means(
         permutations=0,
         rng=3,
     )
-    closed = fs.means(
-        y, sensitive_features=group, contrast=contrast, comparisons=comparisons
-    )
+    closed = fs.means(y, sensitive_features=group, contrast=contrast, comparisons=comparisons)
     for mine, expected in zip(ours, closed, strict=True):
         assert mine.reference == expected.reference
         assert mine.n_reference == expected.n_reference
@@ -410,9 +408,7 @@ def test_pooled_groups_as_the_closed_form_of_means(
         assert mine.rate_reference == pytest.approx(expected.rate_reference)
         # some 4% of 399 draws' quantiles in standard errors, and Hall's wider limits
         width = expected.confidence_interval.width
-        for end, wanted in zip(
-            mine.confidence_interval, expected.confidence_interval, strict=True
-        ):
+        for end, wanted in zip(mine.confidence_interval, expected.confidence_interval, strict=True):
             assert end == pytest.approx(wanted, abs=0.12 * width)
         assert mine.std_error == pytest.approx(expected.std_error, rel=0.15)
 
