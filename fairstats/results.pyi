@@ -23,6 +23,7 @@ from fairstats.methods.madd.mitigation import MitigationResult as MitigationResu
 from fairstats.methods.madd.result import MaddResult as MaddResult
 from fairstats.methods.rates.abroca import AbrocaResult as AbrocaResult
 from fairstats.methods.rates.employment.result import AdverseImpact as AdverseImpact
+from fairstats.methods.rates.disparity import DisparityResult as DisparityResult
 from fairstats.methods.rates.extremes import ExtremeDifferenceResult as ExtremeDifferenceResult
 from fairstats.methods.rates.extremes import ExtremeRatioResult as ExtremeRatioResult
 from fairstats.methods.rates.maxima import MaximumResult as MaximumResult

@@ -19,6 +19,7 @@ from fairstats.methods.rates.compare import (
     run,
 )
 from fairstats.methods.rates.estimates import estimate_smooth
+from fairstats.methods.rates.disparity import CONDITIONAL_DISPARITY, conditional_disparity
 from fairstats.methods.rates.extremes import ExtremeDifferenceResult
 from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.numbers.bootstrap import (
@@ -1522,7 +1523,9 @@ def group_metric(
         A rate — ``"f1"``, ``"balanced_accuracy"``, ``"mcc"``, ``"false_omission_rate"``,
         ``"accuracy"``, … —, a criterion such as ``"treatment_equality"`` (FN/FP), a metric of an
         audit by its name (``"balanced_accuracy_difference"``, ``"npv_ratio"``,
-        ``"accuracy_max"``), or a function ``f(tp, fp, fn, tn)`` that takes floats or arrays of
+        ``"accuracy_max"``), ``"conditional_demographic_disparity"`` (Wachter et al. [5]_: the share
+        of each group among the rejected less that among the accepted, within `strata`, which count
+        by their rows; without strata demographic disparity), or a function ``f(tp, fp, fn, tn)`` that takes floats or arrays of
         counts and does not depend on their total (f1, but no sum of counts), or a function
         ``metric(y_true, y_pred[, sample_weight])`` that returns a number, scikit-learn's or your
         own: two arguments without a default tell it from the other. Several of these, as a list or
@@ -1665,6 +1668,8 @@ def group_metric(
     .. [3] Hall (1988). Theoretical comparison of bootstrap confidence intervals. Annals of
        Statistics 16, 927–953.
     .. [4] Besag, Clifford (1991). Sequential Monte Carlo p-values. Biometrika 78, 301–304.
+    .. [5] Wachter, Mittelstadt, Russell (2021). Why fairness cannot be automated. Computer Law &
+       Security Review 41, 105567.
 
     Examples
     --------
@@ -1756,6 +1761,8 @@ def group_metric(
         groups=groups,
         planned=planned,
     )
+    if metric == CONDITIONAL_DISPARITY:
+        return conditional_disparity(arguments, contrast)
     check_choice("contrast", contrast, (None, *registry.ENDINGS))
     check_choice("agg", agg, (None, "max", "min", "mean"))
     check_choice("method", method, (None, "delta", "score", *ANYTIME_METHODS))

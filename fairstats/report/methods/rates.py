@@ -19,6 +19,7 @@ from fairstats.ground.results import Result
 from fairstats.methods.rates.abroca import AbrocaResult, abroca_from_counts
 from fairstats.methods.rates.compare import compare_metric
 from fairstats.methods.rates.employment.result import AdverseImpact
+from fairstats.methods.rates.disparity import DisparityResult
 from fairstats.methods.rates.extremes import ExtremeDifferenceResult, ExtremeRatioResult
 from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.models.compare import amplification
@@ -694,6 +695,7 @@ PAGE = Page(
         Exhibit(DifferenceResult, questions.RATES, twin=rates.comparisons),
         Exhibit(OddsRatioResult, twin=rates.comparisons),
         Exhibit(MaximumResult, questions.RATES, twin=pairs.largest_gap),
+        Exhibit(DisparityResult, twin=pairs.disparity),
         Exhibit(ExtremeRatioResult, twin=pairs.extreme),
         Exhibit(ExtremeDifferenceResult, twin=pairs.extreme),
         Exhibit(AbrocaResult, questions.RATES, twin=distances.abroca),
