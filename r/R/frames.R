@@ -25,7 +25,9 @@
 #'   `"mean"`. These are fairlearn's `equalized_odds_ratio` and `demographic_parity_ratio`.
 #' @param metric A metric of the table that R and Python share (`inst/metrics.json`):
 #'   `"disparate_impact"`, ..., or a rate with `_ratio`, `_difference`, `_odds_ratio` or `_max`:
-#'   `"fnr_ratio"`, `"f1_difference"`, `"tpr_odds_ratio"`, `"balanced_accuracy_max"`. What is neither a rate nor a mean of rates is
+#'   `"fnr_ratio"`, `"f1_difference"`, `"tpr_odds_ratio"`, `"balanced_accuracy_max"`; or
+#'   `"conditional_demographic_disparity"`, the share of each group among the rejected less that among
+#'   the accepted, within `strata`. What is neither a rate nor a mean of rates is
 #'   compared by the delta method.
 #' @param reference Reference group, by default the largest; `"highest"` is the group with the
 #'   highest rate, which the data choose: intervals and adjusted p-values then hold over all pairs.
@@ -178,8 +180,8 @@ fs_equalized_odds_difference <- function(
 #' @rdname fs_disparate_impact
 #' @export
 fs_group_metric <- function(
-    data = NULL, metric, y_true = NULL, y_pred = NULL, sensitive_features, strata = NULL, reference = NULL,
-    pos_label = 1, sample_weight = NULL, cluster = NULL, confidence_level = 0.95, threshold = 0.8,
+    data = NULL, metric, y_true = NULL, y_pred = NULL, sensitive_features, agg = NULL, strata = NULL,
+    reference = NULL, pos_label = 1, sample_weight = NULL, cluster = NULL, confidence_level = 0.95, threshold = 0.8,
     margin = 0.1, method = NULL, comparisons = "reference", simultaneous = "none", adjust = "holm",
     missing = "raise", label_values = NULL, seed = 1, planned = NULL, classes = NULL) {
   arguments <- given_arguments()
@@ -195,6 +197,13 @@ compare_rates <- function(metric, arguments) {
   if (!is.null(arguments$classes)) return(compare_class_rates(metric, arguments))
   within <- NULL
   make <- function(input, grouping, pairs, options) {
+    if (identical(metric, CONDITIONAL_DISPARITY)) {
+      if (is.null(input$y_pred)) stop_argument("y_pred", "NULL", "a column: the decisions")
+      for (name in c("reference", "sample_weight", "cluster")) {
+        if (!is.null(arguments[[name]])) stop_argument(name, "a value", "NULL: the rejected are compared with the accepted")
+      }
+      return(disparity_rows(input$y_pred, input$stratum, grouping, options))
+    }
     what <- rate_metric(metric, input)
     options$reference_named <- !is.null(arguments$reference)
     options$strata_asked <- !is.null(input$stratum)

@@ -13,6 +13,7 @@ import numpy as np
 
 import fairstats as fs
 from fairstats.ground.registry import RATES
+from fairstats.methods.rates.disparity import FEWEST_ROWS, make_weighted_scores
 from fairstats.methods.rates.estimates import estimate_rate
 from fairstats.methods.rates.extremes import make_extreme
 from tests.calibration.study import Cell, Counts
@@ -212,4 +213,57 @@ def _of_strata() -> Iterator[Cell]:
         )
 
 
-CELLS = (*_of_everybody(), *_of_extremes(), *_of_strata())
+def _disparity(
+    sizes: Sequence[int],
+    shares: Sequence[float],
+    accepted: tuple[Sequence[float], Sequence[float]],
+    words: str,
+) -> Cell:
+    """Limits of the conditional disparity; `accepted`: rates of the group and of all others."""
+    share = np.array(shares)
+    own, others = (np.array(rates) for rates in accepted)
+    among_rejected = share * (1 - own) / (share * (1 - own) + (1 - share) * (1 - others))
+    among_accepted = share * own / (share * own + (1 - share) * others)
+    truth = float(np.array(sizes) / sum(sizes) @ (among_rejected - among_accepted))
+    laws = np.column_stack(
+        [share * own, share * (1 - own), (1 - share) * others, (1 - share) * (1 - others)]
+    )
+
+    def simulate(rng: np.random.Generator, runs: int) -> Counts:
+        wrong = nothing_wrong()
+        answered = 0
+        for _ in range(runs):
+            rows = np.array(
+                [rng.multinomial(n, law) for n, law in zip(sizes, laws, strict=True)], dtype=float
+            )
+            n_accepted = rows[:, 0] + rows[:, 2]
+            n_rejected = rows[:, 1] + rows[:, 3]
+            known = (n_accepted > 0) & (n_rejected > 0)
+            if min(n_accepted[known].sum(), n_rejected[known].sum()) < FEWEST_ROWS:
+                continue
+            answered += 1
+            of = make_weighted_scores(
+                rows[known, 1], n_rejected[known], rows[known, 0], n_accepted[known]
+            )
+            wrong["above"] += of.limit(1.959964, -1) > truth
+            wrong["below"] += of.limit(1.959964, 1) < truth
+            wrong["false violated"] += of.limit(1.644854, -1) > truth
+            wrong["false satisfied"] += of.limit(1.644854, 1) < truth
+        return shares_of(wrong, answered, runs)
+
+    name = "group_metric(metric='conditional_demographic_disparity')"
+    return Cell("strata", name, words, simulate, 2_000, "conservative")
+
+
+def _of_disparities() -> Iterator[Cell]:
+    three = ((0.2, 0.4, 0.3), ((0.3, 0.5, 0.7), (0.4, 0.6, 0.7)))
+    yield _disparity((100, 60, 40), *three, "100, 60 and 40 rows")
+    yield _disparity((900, 600, 500), *three, "500 to 900 rows")
+    few = ((0.1,) * 3, ((0.9,) * 3, (0.95,) * 3))
+    yield _disparity((300, 200, 150), *few, "a tenth of 150 to 300 rows, .9 and .95 accepted")
+    many = ((0.3,) * 12, ((0.5,) * 12, (0.5,) * 12))
+    yield _disparity((12,) * 12, *many, "12 strata of 12 rows, no disparity")
+    yield _disparity((400,), (0.05,), ((0.2,), (0.5,)), "one stratum, 20 of 400 rows")
+
+
+CELLS = (*_of_everybody(), *_of_extremes(), *_of_strata(), *_of_disparities())

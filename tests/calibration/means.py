@@ -19,7 +19,7 @@ from fairstats.numerics.means.hall import hall_limits_of_mean, hall_statistics, 
 from fairstats.numerics.means.logistic import Coefficient, calibration_intercept, calibration_slope
 from fairstats.numerics.means.quantiles import place_of_limit
 from fairstats.numerics.means.ranks import Areas, area_limits
-from fairstats.numerics.means.resampling import Units, draw_metric
+from fairstats.numerics.means.resampling import AgainstAll, Draws, Units, draw_metric
 from tests.calibration.study import Cell, Counts
 
 TWO_SIDED = float(ndtri(0.975))
@@ -400,12 +400,45 @@ def _any_metric(
     )
 
 
+def _mean_against_all(runs: int) -> Cell:
+    """The mean of 40 exponential rows against that of all 240, both drawn together."""
+    sizes = (40, 200)
+
+    def simulate(rng: np.random.Generator, runs: int) -> Counts:
+        wrong = dict.fromkeys(("above", "below", "false violated", "false satisfied"), 0)
+        for _ in range(runs):
+            numbers = rng.exponential(size=sum(sizes))
+            units = tuple(
+                Units.of_rows(np.arange(*ends), None) for ends in ((0, sizes[0]), (sizes[0], 240))
+            )
+            against = AgainstAll(
+                lambda rows, numbers=numbers: float(numbers[rows].mean()), units, 0, False
+            )
+            nothing = Draws(0.0, 0.0, np.zeros(1), np.zeros(1), np.zeros(0))
+            draws = against.draw(199, rng, studentised=True)
+            drawn = BootstrapContrast(draws, nothing, logarithms=False, studentised=True)
+            low, high = drawn.limits(TWO_SIDED)
+            wrong["above"] += low > 0
+            wrong["below"] += high < 0
+            low, high = drawn.limits(ONE_SIDED)
+            wrong["false violated"] += low > 0
+            wrong["false satisfied"] += high < 0
+        counts = {measure: (float(total), runs) for measure, total in wrong.items()}
+        counts["coverage"] = (float(runs - wrong["above"] - wrong["below"]), runs)
+        return counts
+
+    name = "group_metric(metric=mean, method='studentised', comparisons='overall')"
+    words = "exponential, 40 of 240 rows, 199 resamples"
+    return Cell("means", name, words, simulate, runs, "conservative")
+
+
 _SKEWED = "BCa of a mean of few skewed rows: use the studentised bootstrap"
 
 
 def _cells_of_any_metric() -> Iterator[Cell]:
     yield _any_metric("mean", EXPONENTIAL, (40, 200), "studentised", 600)
     yield _any_metric("median", EXPONENTIAL, (40, 200), "studentised", 600)
+    yield _mean_against_all(600)
     yield _any_metric("median", EXPONENTIAL, (40, 200), "bca", 2_000)
     yield _any_metric("mean", EXPONENTIAL, (20, 200), "bca", 2_000, claim="fails", remark=_SKEWED)
 

@@ -35,7 +35,7 @@ _LIMIT_FUNCTIONS: dict[Contrast, Callable[..., float]] = {
 
 
 @dataclass(frozen=True)
-class _LimitsByCriticalValue(ABC):
+class LimitsByCriticalValue(ABC):
     """A method whose interval follows from a critical value of the normal or t."""
 
     degrees_of_freedom: float
@@ -44,13 +44,17 @@ class _LimitsByCriticalValue(ABC):
     def limits(self, critical: float) -> tuple[float, float]:
         """Ends at a critical value."""
 
+    @abstractmethod
+    def statistic(self, null: float) -> float:
+        """The statistic of H0: the contrast has this value."""
+
     def interval(self, confidence_level: float) -> tuple[float, float]:
         """Two-sided interval."""
         return self.limits(normal_quantile((1 + confidence_level) / 2, self.degrees_of_freedom))
 
 
 @dataclass(frozen=True)
-class Wald(_LimitsByCriticalValue):
+class Wald(LimitsByCriticalValue):
     """θ̂ ± z·s (for the ratio: Theorem 3.1 of Besse et al.)."""
 
     estimate: float
@@ -71,7 +75,7 @@ class Wald(_LimitsByCriticalValue):
 
 
 @dataclass(frozen=True)
-class LogRatio(_LimitsByCriticalValue):
+class LogRatio(LimitsByCriticalValue):
     """θ̂·exp(±z·s) with s the standard error of log θ̂."""
 
     estimate: float
@@ -88,7 +92,7 @@ class LogRatio(_LimitsByCriticalValue):
 
 
 @dataclass(frozen=True)
-class Fieller(_LimitsByCriticalValue):
+class Fieller(LimitsByCriticalValue):
     """All θ ≥ 0 with |a − θb| ≤ z·√(v₁ + θ²v₀).
 
     A ratio of independent values a, b > 0 (Fieller 1954).
@@ -123,7 +127,7 @@ class Fieller(_LimitsByCriticalValue):
 
 
 @dataclass(frozen=True)
-class Widest(_LimitsByCriticalValue):
+class Widest(LimitsByCriticalValue):
     """What none of several methods rejects."""
 
     ways: tuple[Wald | LogRatio | Fieller, ...]
@@ -146,7 +150,7 @@ class Widest(_LimitsByCriticalValue):
 
 
 @dataclass(frozen=True)
-class Score(_LimitsByCriticalValue):
+class Score(LimitsByCriticalValue):
     """All θ that the score test does not reject.
 
     `correction`, `continuity`: as in `score`; `scale` multiplies the statistic where the estimate
@@ -225,7 +229,7 @@ class ScaleOfAll:
 
 
 @dataclass(frozen=True)
-class OfAll(_LimitsByCriticalValue):
+class OfAll(LimitsByCriticalValue):
     """A group against everybody, by the score of the group against all others."""
 
     of_others: Score
@@ -245,7 +249,7 @@ class OfAll(_LimitsByCriticalValue):
 
 
 @dataclass(frozen=True)
-class Mover(_LimitsByCriticalValue):
+class Mover(LimitsByCriticalValue):
     """Mean of M differences from their own score intervals (MOVER; Zou & Donner 2008).
 
     With shares d_m/M and limits l_m, u_m of each: low = Σd_m/M − √Σ((d_m − l_m)/M)², high likewise.

@@ -21,6 +21,7 @@ from fairstats.methods.rates.compare import (
     run,
 )
 from fairstats.methods.rates.estimates import estimate_smooth
+from fairstats.methods.rates.disparity import CONDITIONAL_DISPARITY, conditional_disparity
 from fairstats.methods.rates.extremes import ExtremeDifferenceResult
 from fairstats.methods.rates.inferred.compare import is_inferred, run_inferred
 from fairstats.methods.rates.inferred.result import InferredResult
@@ -1724,7 +1725,9 @@ def group_metric(
         A rate — ``"f1"``, ``"balanced_accuracy"``, ``"mcc"``, ``"false_omission_rate"``,
         ``"accuracy"``, … —, a criterion such as ``"treatment_equality"`` (FN/FP), a metric of an
         audit by its name (``"balanced_accuracy_difference"``, ``"npv_ratio"``,
-        ``"accuracy_max"``), or a function ``f(tp, fp, fn, tn)`` that takes floats or arrays of
+        ``"accuracy_max"``), ``"conditional_demographic_disparity"`` (Wachter et al. [5]_: the share
+        of each group among the rejected less that among the accepted, within `strata`, which count
+        by their rows; without strata demographic disparity), or a function ``f(tp, fp, fn, tn)`` that takes floats or arrays of
         counts and does not depend on their total (f1, but no sum of counts), or a function
         ``metric(y_true, y_pred[, sample_weight])`` that returns a number, scikit-learn's or your
         own: two arguments without a default tell it from the other. Several of these, as a list or
@@ -1876,11 +1879,12 @@ def group_metric(
     300 rows beside 80 to 3,000): a limit errs in up to .06 of samples at a nominal .05.
 
     Functions of labels and predictions are computed from rows, by draws of the rows or clusters of
-    each group (`n_resamples` × 26 calls a group), and refused below 20 of them, or where more than
-    5% of the draws have no value. Pairs of groups only (no ``"rest"``, no largest gap). Limits of
-    the metric of a small group with a long tail err on one side: by BCa the mean of 20 exponential
-    rows beside 200 in 10% of samples at a nominal 5%, coverage .89; by the studentised bootstrap in
-    8%, coverage .94 (`vignettes/calibration.md`).
+    each group (`n_resamples` × 26 calls a group), and refused below 40 of them, or where more than
+    5% of the draws have no value. A group and everybody (``comparisons="overall"``) are drawn
+    together, every group with its own number of rows; no largest gap. Limits of the metric of a
+    small group with a long tail err on one side: the mean of 20 exponential rows beside 200 in 8%
+    of samples at a nominal 5% by the studentised bootstrap, in 10% by BCa
+    (`vignettes/calibration.md`).
 
     References
     ----------
@@ -1890,6 +1894,8 @@ def group_metric(
     .. [3] Hall (1988). Theoretical comparison of bootstrap confidence intervals. Annals of
        Statistics 16, 927–953.
     .. [4] Besag, Clifford (1991). Sequential Monte Carlo p-values. Biometrika 78, 301–304.
+    .. [5] Wachter, Mittelstadt, Russell (2021). Why fairness cannot be automated. Computer Law &
+       Security Review 41, 105567.
 
     Examples
     --------
@@ -1988,6 +1994,8 @@ def group_metric(
         sensitive_probabilities=sensitive_probabilities,
         calibration_sample=calibration_sample,
     )
+    if metric == CONDITIONAL_DISPARITY:
+        return conditional_disparity(arguments, contrast)
     check_choice("contrast", contrast, (None, *registry.ENDINGS))
     check_choice("agg", agg, (None, "max", "min", "mean"))
     check_choice("method", method, (None, "delta", "score", *ANYTIME_METHODS))

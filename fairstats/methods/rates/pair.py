@@ -88,7 +88,7 @@ class Chosen:
     against it.
     """
 
-    how: PairMethod
+    how: PairMethod | LimitsByCriticalValue
     name: str
     note: str = ""
     degrees_of_freedom: float = float("inf")
@@ -97,7 +97,7 @@ class Chosen:
     def procedure(self) -> Procedure:
         """What kind of evidence it is."""
         evidence_kind = "standard error"
-        if isinstance(self.how, (Score, OfAll, Mover)):
+        if not isinstance(self.how, (Wald, LogRatio, Fieller, Widest, BcaDistribution)):
             evidence_kind = "score"
         if isinstance(self.how, BcaDistribution):
             evidence_kind = "bootstrap"

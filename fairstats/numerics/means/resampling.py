@@ -140,6 +140,85 @@ def draw_metric(
     )
 
 
+@dataclass(frozen=True, eq=False)
+class AgainstAll:
+    """A metric of one group less that of all rows, the group's own among them.
+
+    Both come from the same rows, and each group keeps its number of units. `logarithms`: of the
+    logarithms, for ratios.
+    """
+
+    metric: RowMetric
+    groups: tuple[Units, ...]
+    group: int
+    logarithms: bool
+
+    def contrast(self, rows_of_groups: list[Rows]) -> float:
+        """Of these rows of every group."""
+        values = (
+            self.metric(rows_of_groups[self.group]),
+            self.metric(np.concatenate(rows_of_groups)),
+        )
+        if not self.logarithms:
+            return values[0] - values[1]
+        if not min(values) > 0:
+            return math.nan
+        return math.log(values[0]) - math.log(values[1])
+
+    def draw(self, n_resamples: int, generator: np.random.Generator, *, studentised: bool) -> Draws:
+        """The contrast and its resamples, every group by itself."""
+        values = np.empty(n_resamples)
+        variances = np.empty(n_resamples if studentised else 0)
+        for draw in range(n_resamples):
+            drawn = [generator.integers(0, units.size, units.size) for units in self.groups]
+            values[draw] = self._of(drawn)
+            if studentised:
+                variances[draw] = self._variance(drawn, generator)
+        changes = np.zeros(0)
+        if not studentised:
+            changes = self._block_changes(generator)
+        known = values[np.isfinite(values)]
+        return Draws(
+            value=self.contrast([units.rows for units in self.groups]),
+            variance=float(known.var(ddof=1)) if known.size > 1 else math.nan,
+            values=values,
+            variances=variances,
+            changes=changes,
+        )
+
+    def _of(self, drawn: list[NDArray[np.intp]]) -> float:
+        rows = []
+        for units, chosen in zip(self.groups, drawn, strict=True):
+            rows.append(units.take(chosen))
+        return self.contrast(rows)
+
+    def _variance(self, drawn: list[NDArray[np.intp]], generator: np.random.Generator) -> float:
+        values = []
+        for _ in range(INNER_RESAMPLES):
+            again = []
+            for chosen in drawn:
+                again.append(chosen[generator.integers(0, chosen.size, chosen.size)])
+            values.append(self._of(again))
+        return float(np.var(values, ddof=1))
+
+    def _block_changes(self, generator: np.random.Generator) -> Floats:
+        """How the contrast changes without each of some blocks of units of every group."""
+        everyone = [np.arange(units.size) for units in self.groups]
+        n_blocks = max(BLOCKS_OF_ACCELERATION // len(self.groups), 20)
+        changes = []
+        for place, units in enumerate(self.groups):
+            shuffled = generator.permutation(units.size)
+            ends = np.linspace(0, units.size, min(n_blocks, units.size) + 1).astype(np.intp)
+            values = np.empty(ends.size - 1)
+            for block in range(values.size):
+                kept = list(everyone)
+                before, behind = shuffled[: ends[block]], shuffled[ends[block + 1] :]
+                kept[place] = np.concatenate([before, behind])
+                values[block] = self._of(kept)
+            changes.append(values.mean() - values)
+        return np.concatenate(changes)
+
+
 @dataclass(frozen=True)
 class PermutationTest:
     """A statistic, its two-sided p-value, and how many permutations gave it."""

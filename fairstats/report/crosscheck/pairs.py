@@ -18,6 +18,7 @@ from fairstats.methods.madd.mitigation import MitigationResult
 from fairstats.methods.rates.classes.rates import rates_of_classes
 from fairstats.methods.rates.classes.result import ClassMaximumResult
 from fairstats.methods.rates.employment.result import AdverseImpact, ImpactTable
+from fairstats.methods.rates.disparity import DisparityResult
 from fairstats.methods.rates.extremes import ExtremeResult
 from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.models.result import AMPLIFICATION, QUANTITIES, ModelComparison
@@ -162,6 +163,13 @@ _EXACT_SHARE = ends("interval", "confidence_interval", of=" (Clopper–Pearson)"
 _CLUSTERED = "clustered by person: needs every answer of the model"
 
 
+_DISPARITY = "crosscheck_disparity"
+_DISPARITY_VALUES = (Line("estimate", "estimate"), Line("standard error", "std_error"))
+_TESTS_OF_DISPARITY = {
+    "less": ("z_less", "p_less"),
+    "greater": ("z_greater", "p_greater"),
+    "two-sided": ("z_equal", "p_equal"),
+}
 #: Numbers of an extreme; p-values are found by halving on both sides.
 _EXTREMES = "crosscheck_extremes"
 _HALVED = 1e-6
@@ -541,6 +549,54 @@ def stratified(
             )
             yield place.compare(
                 f"p-value{quantity_suffix}", test.pvalue, answer[pvalue], _STRATIFIED, relative=1e-6
+            )
+    yield from adjusted(result, bench)
+
+
+def disparity(result: DisparityResult, bench: Bench) -> Iterator[Check]:
+    """Every group among the rejected and the accepted, from its rows in the strata."""
+    counts = result.stratum_counts
+    settings = result.settings
+    rejected = counts.total("not_selected")
+    accepted = counts.total("selected")
+    usable = (rejected.sum(axis=1) > 0) & (accepted.sum(axis=1) > 0)
+    for comparison in result.comparisons:
+        if math.isnan(comparison.estimate):
+            continue
+        group = counts.groups.index(comparison.group)
+        columns = (
+            rejected[usable, group],
+            rejected[usable].sum(axis=1),
+            accepted[usable, group],
+            accepted[usable].sum(axis=1),
+        )
+        answer = bench.call(
+            _DISPARITY,
+            *(column_of_strata.tolist() for column_of_strata in columns),
+            settings.confidence_level,
+            settings.limit,
+            len(result.comparisons) if settings.simultaneous else 1,
+        )
+        place = bench.place_of(comparison)
+        yield from place.compare_all((*_RATES, *_DISPARITY_VALUES), comparison, answer, _DISPARITY)
+        if not comparison.tests:
+            continue
+        lines = (
+            *_INTERVALS[settings.alternative],
+            *ends("one-sided limit", "bounds", "bound_"),
+            *_EVIDENCE.get(comparison.direction, ()),
+        )
+        yield from place.compare_all(lines, comparison, answer, _DISPARITY)
+        for test in comparison.tests:
+            if test.alternative not in _TESTS_OF_DISPARITY:
+                continue
+            statistic, pvalue = _TESTS_OF_DISPARITY[test.alternative]
+            words = f" ({test.alternative}, {test.method})"
+            yield place.compare(
+                f"statistic{words}", test.statistic, answer[statistic], _DISPARITY, relative=1e-7
+            )
+            yield place.compare(
+                f"p-value{words}", test.pvalue, answer[pvalue], _DISPARITY, relative=1e-6
             )
     yield from adjusted(result, bench)
 

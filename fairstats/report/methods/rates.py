@@ -19,6 +19,7 @@ from fairstats.ground.results import Result
 from fairstats.methods.rates.abroca import AbrocaResult, abroca_from_counts
 from fairstats.methods.rates.compare import compare_metric
 from fairstats.methods.rates.employment.result import AdverseImpact
+from fairstats.methods.rates.disparity import DisparityResult
 from fairstats.methods.rates.extremes import ExtremeDifferenceResult, ExtremeRatioResult
 from fairstats.methods.rates.inferred.result import (
     AUDIT_METHOD,
@@ -739,6 +740,7 @@ PAGE = Page(
         Exhibit(DifferenceResult, questions.RATES, twin=rates.comparisons),
         Exhibit(OddsRatioResult, twin=rates.comparisons),
         Exhibit(MaximumResult, questions.RATES, twin=pairs.largest_gap),
+        Exhibit(DisparityResult, twin=pairs.disparity),
         Exhibit(ExtremeRatioResult, twin=pairs.extreme),
         Exhibit(ExtremeDifferenceResult, twin=pairs.extreme),
         Exhibit(AbrocaResult, questions.RATES, twin=distances.abroca),

@@ -230,3 +230,34 @@ test_that("weights between groups count where groups are pooled", {
   not_c <- data$group != "c"
   expect_equal(rest$rate_reference[rest$group == "c"], stats::weighted.mean(data$hired[not_c], data$weight[not_c]))
 })
+
+test_that("one number over all groups is fairlearn's, with limits from all pairs", {
+  data <- data.frame(y = rep(c(1, 1, 0, 0), c(60, 60, 60, 60)), group = rep(c("a", "b", "a", "b"), each = 60))
+  data$p <- c(rep(c(1, 0), c(48, 12)), rep(c(1, 0), c(30, 30)), rep(c(1, 0), c(18, 42)), rep(c(1, 0), c(12, 48)))
+  smallest <- fs_group_metric(data, "equalized_odds_ratio", "y", "p", "group", agg = "min")
+  expect_equal(smallest$estimate, 30 / 48)
+  mean_ratio <- fs_group_metric(data, "equalized_odds_ratio", "y", "p", "group", agg = "mean")
+  expect_equal(mean_ratio$estimate, (30 / 48 + 12 / 18) / 2)
+  gaps <- fs_equalized_odds_difference(data, "y", "p", "group", agg = "mean")
+  expect_equal(gaps$estimate, (18 / 60 + 6 / 60) / 2)
+  expect_true(smallest$ci_low < smallest$estimate && smallest$estimate < smallest$ci_high)
+  expect_error(fs_group_metric(data, "tpr_difference", "y", "p", "group", agg = "min"), "agg")
+})
+
+test_that("odds ratios within strata are those of mantelhaen.test", {
+  cells <- UCBAdmissions
+  data <- as.data.frame(cells)
+  data <- data[rep(seq_len(nrow(data)), data$Freq), ]
+  data$admitted <- as.integer(data$Admit == "Admitted")
+  found <- fs_group_metric(data, "selection_rate_odds_ratio", y_pred = "admitted", sensitive_features = "Gender",
+    strata = "Dept", reference = "Male")
+  witness <- stats::mantelhaen.test(aperm(cells, c(2, 1, 3))[c("Female", "Male"), , ], correct = FALSE)
+  expect_equal(found$adjusted, unname(witness$estimate))
+  expect_equal(found$adjusted_pvalue, witness$p.value)
+  expect_equal(c(found$adjusted_ci_low, found$adjusted_ci_high), as.numeric(witness$conf.int), tolerance = 0.01)
+  small <- list(k1 = c(2, 1, 0), n1 = c(6, 5, 4), k0 = c(5, 4, 3), n0 = c(8, 7, 6))
+  law <- fairstats:::conditional_law(small)
+  cells <- array(rbind(small$k1, small$k0, small$n1 - small$k1, small$n0 - small$k0), c(2, 2, 3))
+  exact <- stats::mantelhaen.test(cells, exact = TRUE)
+  expect_equal(c(law$limit(-1, 0.025), law$limit(1, 0.025)), as.numeric(exact$conf.int), tolerance = 1e-4)
+})

@@ -131,3 +131,20 @@ test_that("where adjusted and crude comparison agree no sentence is made", {
   expect_equal(said(row(verdict = "insufficient evidence")), "")
   expect_match(said(row(estimate = 1.3, pvalue_homogeneity = 0.012)), "Strata differ (p = 0.012)", fixed = TRUE)
 })
+
+test_that("conditional demographic disparity is the weighted sum of the strata's", {
+  data <- as.data.frame(UCBAdmissions)
+  data <- data[rep(seq_len(nrow(data)), data$Freq), ]
+  data$admitted <- as.integer(data$Admit == "Admitted")
+  found <- fs_group_metric(data, "conditional_demographic_disparity", y_pred = "admitted", sensitive_features = "Gender",
+    strata = "Dept")
+  by_department <- vapply(split(data, data$Dept), function(d) {
+    nrow(d) * (mean(d$Gender[d$admitted == 0] == "Female") - mean(d$Gender[d$admitted == 1] == "Female"))
+  }, 0)
+  women <- found[found$group == "Female", ]
+  expect_equal(women$estimate, sum(by_department) / nrow(data))
+  expect_equal(women$reference, "the accepted")
+  expect_true(women$ci_low < women$estimate && women$estimate < women$ci_high)
+  expect_error(fs_group_metric(data, "conditional_demographic_disparity", y_pred = "admitted",
+    sensitive_features = "Gender", reference = "Male"), "reference")
+})

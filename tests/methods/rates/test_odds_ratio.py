@@ -145,12 +145,10 @@ def test_what_has_no_odds_is_refused(options: dict[str, Any], argument: str) -> 
         fs.group_metric(contrast="odds_ratio", counts=LARGE, **options)
 
 
-def test_strata_models_and_bounds_are_refused() -> None:
+def test_models_and_bounds_are_refused() -> None:
     rng = np.random.default_rng(1)
     y = rng.integers(0, 2, (3, 60))
     columns = {"sensitive_features": y[2], "pos_label": 1}
-    with pytest.raises(InputError, match="`strata`"):
-        fs.group_metric(y[0], y[1], metric="tpr", contrast="odds_ratio", strata=y[0], **columns)
     with pytest.raises(InputError, match="`metrics`"):
         fs.compare_models(y[0], y[1], 1 - y[1], metrics="tpr_odds_ratio", **columns)
     with pytest.raises(InputError, match="worst_case_bounds"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -236,8 +236,11 @@ class QuantileValues:
 
 
 @dataclass(frozen=True)
-class _Side:
-    """What a group is compared with: another group, the rest, or all."""
+class Side:
+    """What a group is compared with: another group, the rest, or all.
+
+    `positions`: groups that must have a value; `why_not`: why there is no contrast.
+    """
 
     name: str
     n: int
@@ -245,6 +248,7 @@ class _Side:
     interval: tuple[float, float]
     positions: tuple[int, ...]
     contrast: NumberContrast | None
+    why_not: str = ""
 
 
 def compare_numbers(
@@ -259,6 +263,7 @@ def compare_numbers(
     ratio: bool,
     order: float | None = None,
     remarks: tuple[str, ...] = (),
+    pooled: Mapping[int, Side] | None = None,
 ) -> NumberDifferenceResult | NumberRatioResult:
     """Compare the values of all groups, as one family.
 
@@ -276,6 +281,8 @@ def compare_numbers(
         Names in the result, the order of a quantile, and what its notes say.
     ratio : bool
         Ratio instead of difference.
+    pooled : mapping, optional
+        What each group is compared with where groups are pooled; default by their moments.
     """
     groups = counts.groups
     check_groups(groups)
@@ -307,7 +314,9 @@ def compare_numbers(
     compared = []
     for pair in pairs_shown:
         compared.append(
-            compare_pair(values, counts, pair, settings, levels, metric=metric, ratio=ratio)
+            compare_pair(
+                values, counts, pair, settings, levels, metric=metric, ratio=ratio, pooled=pooled
+            )
         )
     chosen_among = 0
     pvalues_of_all = None
@@ -376,12 +385,17 @@ def compare_pair(
     *,
     metric: str,
     ratio: bool,
+    pooled: Mapping[int, Side] | None = None,
 ) -> tuple[NumberComparison, Evidence]:
     """One row, and the evidence of its verdict."""
     group = pair[0]
     z_of_values = normal_quantile((1 + settings.confidence_level) / 2)
     why_not = values.why_not(group, ratio=ratio)
-    side = _find_side(values, counts, pair, z_of_values, ratio=ratio, refused=bool(why_not))
+    if pooled is None:
+        side = _find_side(values, counts, pair, z_of_values, ratio=ratio, refused=bool(why_not))
+    else:
+        side = pooled[group]
+        why_not = why_not or side.why_not
     if not why_not:
         reasons = (values.why_not(place, ratio=ratio) for place in side.positions)
         why_not = " ".join(dict.fromkeys(reason for reason in reasons if reason))
@@ -440,14 +454,14 @@ def _find_side(
     *,
     ratio: bool,
     refused: bool,
-) -> _Side:
+) -> Side:
     """What a group of a pair is compared with."""
     group, reference = pair
     if reference >= 0:
         contrast = None
         if not refused and not values.why_not(reference, ratio=ratio):
             contrast = values.contrast(group, reference, ratio=ratio)
-        return _Side(
+        return Side(
             name=counts.groups[reference],
             n=int(counts.n[reference]),
             value=values.value(reference),
@@ -466,7 +480,7 @@ def _find_side(
         contrast = None
         if not refused and not rest.why_not(1, ratio=ratio):
             contrast = means.contrast_with_rest(group, ratio=ratio)
-        return _Side(
+        return Side(
             name=REST,
             n=int(counts.n[others].sum()),
             value=rest.value(1),
@@ -477,7 +491,7 @@ def _find_side(
     everybody = counts._with_new_groups((OVERALL,), [0] * len(counts.groups))
     overall = MeanValues(everybody, means.column, means.root)
     refused = refused or any(means.why_not(place, ratio=ratio) for place in others)
-    return _Side(
+    return Side(
         name=OVERALL,
         n=int(counts.n.sum()),
         value=overall.value(0),

@@ -28,7 +28,7 @@ from fairstats.numerics.means.resampling import (
 QUICK: dict[str, Any] = {"method": "bca", "n_resamples": 199, "permutations": 0, "rng": 1}
 
 
-def prices(n: tuple[int, ...] = (80, 40, 30), seed: int = 1) -> tuple[Any, Any, Any]:
+def prices(n: tuple[int, ...] = (80, 40, 40), seed: int = 1) -> tuple[Any, Any, Any]:
     """Prices, guesses that are worse in the second group, and groups."""
     rng = np.random.default_rng(seed)
     group = np.repeat(["a", "b", "c"][: len(n)], n)
@@ -376,3 +376,75 @@ def test_draws_do_not_depend_on_how_units_are_stored() -> None:
     for chosen in itertools.product((0, 1), repeat=2):
         taken = pairs.take(np.array(chosen)).tolist()
         assert taken == [row for unit in chosen for row in ([4, 5], [7, 8, 9])[unit]]
+
+
+@pytest.mark.parametrize("contrast", ["difference", "ratio"])
+@pytest.mark.parametrize("comparisons", ["rest", "overall"])
+@pytest.mark.parametrize("method", ["studentised", "bca"])
+def test_pooled_groups_as_the_closed_form_of_means(
+    comparisons: Any, contrast: Any, method: Any
+) -> None:
+    """The mean as a function, beside `fs.means`, whose limits are closed (normal numbers)."""
+    rng = np.random.default_rng(12)
+    group = np.repeat(["a", "b", "c"], [150, 100, 50])
+    y = rng.normal(10 + (group == "b"), 2)
+    ours = fs.group_metric(
+        y,
+        y,
+        metric=lambda y_true, y_pred: np.mean(y_true),
+        contrast=contrast,
+        comparisons=comparisons,
+        method=method,
+        sensitive_features=group,
+        n_resamples=399,
+        permutations=0,
+        rng=3,
+    )
+    closed = fs.means(y, sensitive_features=group, contrast=contrast, comparisons=comparisons)
+    for mine, expected in zip(ours, closed, strict=True):
+        assert mine.reference == expected.reference
+        assert mine.n_reference == expected.n_reference
+        assert mine.estimate == pytest.approx(expected.estimate)
+        assert mine.rate_reference == pytest.approx(expected.rate_reference)
+        # some 4% of 399 draws' quantiles in standard errors, and Hall's wider limits
+        width = expected.confidence_interval.width
+        for end, wanted in zip(mine.confidence_interval, expected.confidence_interval, strict=True):
+            assert end == pytest.approx(wanted, abs=0.12 * width)
+        assert mine.std_error == pytest.approx(expected.std_error, rel=0.15)
+
+
+def test_everybody_includes_the_group_and_small_groups_are_refused() -> None:
+    rng = np.random.default_rng(13)
+    group = np.repeat(["a", "b", "c"], [90, 60, MIN_UNITS - 1])
+    y = rng.gamma(2.0, 10.0, group.size)
+    guess = y + rng.normal(0, 5, group.size)
+    few = {"n_resamples": 199, "method": "bca", "rng": 1}
+    with pytest.warns(fs.FairstatsWarning, match="needs 40"):
+        result = fs.group_metric(
+            y, guess, metric=mean_error, comparisons="overall", sensitive_features=group, **few
+        )
+    assert result["a"].rate_reference == pytest.approx(mean_error(y, guess))
+    assert result["c"].verdict == "insufficient evidence"
+    assert result["a"].estimate in result["a"].confidence_interval
+    assert not any("permutation" in test.method for test in result["a"].tests)
+    known = group != "c"
+    rest = fs.group_metric(
+        y[known],
+        guess[known],
+        metric=mean_error,
+        comparisons="rest",
+        sensitive_features=group[known],
+        permutations=19,
+        **few,
+    )
+    assert rest["a"].rate_reference == pytest.approx(mean_error(y[90:150], guess[90:150]))
+    assert any("permutation" in test.method for test in rest["a"].tests)
+    with pytest.raises(fs.InputError, match="overlap"):
+        fs.group_metric(
+            y,
+            guess,
+            metric=mean_error,
+            comparisons="rest",
+            simultaneous="max-z",
+            sensitive_features=group,
+        )
