@@ -163,9 +163,10 @@ def disparate_impact(
     sensitive_probabilities : data frame, mapping or array (n, G), optional
         Probabilities of the groups by any proxy, a column each, where nobody recorded the group:
         the result is then an `InferredResult` with the weighted estimate [Chen et al. 2019], sharp
-        bounds [Kallus, Mao, Zhou 2022], limits around these and the verdict that they allow. Rows
-        of equal weight, two-sided. `sensitive_features`, missing in most rows, then says the true
-        group of rows drawn at random: an audit sample, from which the estimate has no bias.
+        bounds [Kallus, Mao, Zhou 2022], limits around these (conservative) and the verdict that
+        they allow. Rows of equal weight, two-sided. `sensitive_features`, missing in most rows,
+        then says the true group of rows drawn at random: an audit sample, from which the estimate
+        has no bias.
     calibration_sample : (groups, probabilities), optional
         True groups of other people and their probabilities by the same proxy: they correct it, and
         the limits count their error.
@@ -367,9 +368,10 @@ def conditional_accuracy(
     sensitive_probabilities : data frame, mapping or array (n, G), optional
         Probabilities of the groups by any proxy, a column each, where nobody recorded the group:
         the result is then an `InferredResult` with the weighted estimate [Chen et al. 2019], sharp
-        bounds [Kallus, Mao, Zhou 2022], limits around these and the verdict that they allow. Rows
-        of equal weight, two-sided. `sensitive_features`, missing in most rows, then says the true
-        group of rows drawn at random: an audit sample, from which the estimate has no bias.
+        bounds [Kallus, Mao, Zhou 2022], limits around these (conservative) and the verdict that
+        they allow. Rows of equal weight, two-sided. `sensitive_features`, missing in most rows,
+        then says the true group of rows drawn at random: an audit sample, from which the estimate
+        has no bias.
     calibration_sample : (groups, probabilities), optional
         True groups of other people and their probabilities by the same proxy: they correct it, and
         the limits count their error.
@@ -562,9 +564,10 @@ def conditional_use_accuracy(
     sensitive_probabilities : data frame, mapping or array (n, G), optional
         Probabilities of the groups by any proxy, a column each, where nobody recorded the group:
         the result is then an `InferredResult` with the weighted estimate [Chen et al. 2019], sharp
-        bounds [Kallus, Mao, Zhou 2022], limits around these and the verdict that they allow. Rows
-        of equal weight, two-sided. `sensitive_features`, missing in most rows, then says the true
-        group of rows drawn at random: an audit sample, from which the estimate has no bias.
+        bounds [Kallus, Mao, Zhou 2022], limits around these (conservative) and the verdict that
+        they allow. Rows of equal weight, two-sided. `sensitive_features`, missing in most rows,
+        then says the true group of rows drawn at random: an audit sample, from which the estimate
+        has no bias.
     calibration_sample : (groups, probabilities), optional
         True groups of other people and their probabilities by the same proxy: they correct it, and
         the limits count their error.
@@ -758,9 +761,10 @@ def demographic_parity_difference(
     sensitive_probabilities : data frame, mapping or array (n, G), optional
         Probabilities of the groups by any proxy, a column each, where nobody recorded the group:
         the result is then an `InferredResult` with the weighted estimate [Chen et al. 2019], sharp
-        bounds [Kallus, Mao, Zhou 2022], limits around these and the verdict that they allow. Rows
-        of equal weight, two-sided. `sensitive_features`, missing in most rows, then says the true
-        group of rows drawn at random: an audit sample, from which the estimate has no bias.
+        bounds [Kallus, Mao, Zhou 2022], limits around these (conservative) and the verdict that
+        they allow. Rows of equal weight, two-sided. `sensitive_features`, missing in most rows,
+        then says the true group of rows drawn at random: an audit sample, from which the estimate
+        has no bias.
     calibration_sample : (groups, probabilities), optional
         True groups of other people and their probabilities by the same proxy: they correct it, and
         the limits count their error.
@@ -953,9 +957,10 @@ def equal_opportunity_difference(
     sensitive_probabilities : data frame, mapping or array (n, G), optional
         Probabilities of the groups by any proxy, a column each, where nobody recorded the group:
         the result is then an `InferredResult` with the weighted estimate [Chen et al. 2019], sharp
-        bounds [Kallus, Mao, Zhou 2022], limits around these and the verdict that they allow. Rows
-        of equal weight, two-sided. `sensitive_features`, missing in most rows, then says the true
-        group of rows drawn at random: an audit sample, from which the estimate has no bias.
+        bounds [Kallus, Mao, Zhou 2022], limits around these (conservative) and the verdict that
+        they allow. Rows of equal weight, two-sided. `sensitive_features`, missing in most rows,
+        then says the true group of rows drawn at random: an audit sample, from which the estimate
+        has no bias.
     calibration_sample : (groups, probabilities), optional
         True groups of other people and their probabilities by the same proxy: they correct it, and
         the limits count their error.
@@ -1145,9 +1150,10 @@ def predictive_parity_difference(
     sensitive_probabilities : data frame, mapping or array (n, G), optional
         Probabilities of the groups by any proxy, a column each, where nobody recorded the group:
         the result is then an `InferredResult` with the weighted estimate [Chen et al. 2019], sharp
-        bounds [Kallus, Mao, Zhou 2022], limits around these and the verdict that they allow. Rows
-        of equal weight, two-sided. `sensitive_features`, missing in most rows, then says the true
-        group of rows drawn at random: an audit sample, from which the estimate has no bias.
+        bounds [Kallus, Mao, Zhou 2022], limits around these (conservative) and the verdict that
+        they allow. Rows of equal weight, two-sided. `sensitive_features`, missing in most rows,
+        then says the true group of rows drawn at random: an audit sample, from which the estimate
+        has no bias.
     calibration_sample : (groups, probabilities), optional
         True groups of other people and their probabilities by the same proxy: they correct it, and
         the limits count their error.
@@ -1323,9 +1329,10 @@ def average_odds_difference(
     sensitive_probabilities : data frame, mapping or array (n, G), optional
         Probabilities of the groups by any proxy, a column each, where nobody recorded the group:
         the result is then an `InferredResult` with the weighted estimate [Chen et al. 2019], sharp
-        bounds [Kallus, Mao, Zhou 2022], limits around these and the verdict that they allow. Rows
-        of equal weight, two-sided. `sensitive_features`, missing in most rows, then says the true
-        group of rows drawn at random: an audit sample, from which the estimate has no bias.
+        bounds [Kallus, Mao, Zhou 2022], limits around these (conservative) and the verdict that
+        they allow. Rows of equal weight, two-sided. `sensitive_features`, missing in most rows,
+        then says the true group of rows drawn at random: an audit sample, from which the estimate
+        has no bias.
     calibration_sample : (groups, probabilities), optional
         True groups of other people and their probabilities by the same proxy: they correct it, and
         the limits count their error.
@@ -1516,9 +1523,10 @@ def equalized_odds_difference(
     sensitive_probabilities : data frame, mapping or array (n, G), optional
         Probabilities of the groups by any proxy, a column each, where nobody recorded the group:
         the result is then an `InferredResult` with the weighted estimate [Chen et al. 2019], sharp
-        bounds [Kallus, Mao, Zhou 2022], limits around these and the verdict that they allow. Rows
-        of equal weight, two-sided. `sensitive_features`, missing in most rows, then says the true
-        group of rows drawn at random: an audit sample, from which the estimate has no bias.
+        bounds [Kallus, Mao, Zhou 2022], limits around these (conservative) and the verdict that
+        they allow. Rows of equal weight, two-sided. `sensitive_features`, missing in most rows,
+        then says the true group of rows drawn at random: an audit sample, from which the estimate
+        has no bias.
     calibration_sample : (groups, probabilities), optional
         True groups of other people and their probabilities by the same proxy: they correct it, and
         the limits count their error.
@@ -1734,9 +1742,10 @@ def group_metric(
     sensitive_probabilities : data frame, mapping or array (n, G), optional
         Probabilities of the groups by any proxy, a column each, where nobody recorded the group:
         the result is then an `InferredResult` with the weighted estimate [Chen et al. 2019], sharp
-        bounds [Kallus, Mao, Zhou 2022], limits around these and the verdict that they allow. Rows
-        of equal weight, two-sided. `sensitive_features`, missing in most rows, then says the true
-        group of rows drawn at random: an audit sample, from which the estimate has no bias.
+        bounds [Kallus, Mao, Zhou 2022], limits around these (conservative) and the verdict that
+        they allow. Rows of equal weight, two-sided. `sensitive_features`, missing in most rows,
+        then says the true group of rows drawn at random: an audit sample, from which the estimate
+        has no bias.
     calibration_sample : (groups, probabilities), optional
         True groups of other people and their probabilities by the same proxy: they correct it, and
         the limits count their error.
