@@ -272,7 +272,7 @@ def _cells() -> Iterator[Cell]:
                             audited=audited,
                             metric=metric,
                         ),
-                        runs=1_000,
+                        runs=500,
                         claim="conservative",
                     )
     for shape, name in (((0.3, 0.3), "fair"), ((0.05, 0.05), "good")):
@@ -293,7 +293,7 @@ def _cells() -> Iterator[Cell]:
                     lost=lost,
                     known=known,
                 ),
-                runs=300,
+                runs=200,
             )
 
 

@@ -178,9 +178,10 @@ def disparate_impact(
     sensitive_probabilities : data frame, mapping or array (n, G), optional
         Probabilities of the groups by any proxy, a column each, where nobody recorded the group:
         the result is then an `InferredResult` with the weighted estimate [Chen et al. 2019], sharp
-        bounds [Kallus, Mao, Zhou 2022], limits around these and the verdict that they allow. Rows
-        of equal weight, two-sided. `sensitive_features`, missing in most rows, then says the true
-        group of rows drawn at random: an audit sample, from which the estimate has no bias.
+        bounds [Kallus, Mao, Zhou 2022], limits around these (conservative) and the verdict that
+        they allow. Rows of equal weight, two-sided. `sensitive_features`, missing in most rows,
+        then says the true group of rows drawn at random: an audit sample, from which the estimate
+        has no bias.
     calibration_sample : (groups, probabilities), optional
         True groups of other people and their probabilities by the same proxy: they correct it, and
         the limits count their error.
@@ -393,9 +394,10 @@ def conditional_accuracy(
     sensitive_probabilities : data frame, mapping or array (n, G), optional
         Probabilities of the groups by any proxy, a column each, where nobody recorded the group:
         the result is then an `InferredResult` with the weighted estimate [Chen et al. 2019], sharp
-        bounds [Kallus, Mao, Zhou 2022], limits around these and the verdict that they allow. Rows
-        of equal weight, two-sided. `sensitive_features`, missing in most rows, then says the true
-        group of rows drawn at random: an audit sample, from which the estimate has no bias.
+        bounds [Kallus, Mao, Zhou 2022], limits around these (conservative) and the verdict that
+        they allow. Rows of equal weight, two-sided. `sensitive_features`, missing in most rows,
+        then says the true group of rows drawn at random: an audit sample, from which the estimate
+        has no bias.
     calibration_sample : (groups, probabilities), optional
         True groups of other people and their probabilities by the same proxy: they correct it, and
         the limits count their error.
@@ -599,9 +601,10 @@ def conditional_use_accuracy(
     sensitive_probabilities : data frame, mapping or array (n, G), optional
         Probabilities of the groups by any proxy, a column each, where nobody recorded the group:
         the result is then an `InferredResult` with the weighted estimate [Chen et al. 2019], sharp
-        bounds [Kallus, Mao, Zhou 2022], limits around these and the verdict that they allow. Rows
-        of equal weight, two-sided. `sensitive_features`, missing in most rows, then says the true
-        group of rows drawn at random: an audit sample, from which the estimate has no bias.
+        bounds [Kallus, Mao, Zhou 2022], limits around these (conservative) and the verdict that
+        they allow. Rows of equal weight, two-sided. `sensitive_features`, missing in most rows,
+        then says the true group of rows drawn at random: an audit sample, from which the estimate
+        has no bias.
     calibration_sample : (groups, probabilities), optional
         True groups of other people and their probabilities by the same proxy: they correct it, and
         the limits count their error.
@@ -806,9 +809,10 @@ def demographic_parity_difference(
     sensitive_probabilities : data frame, mapping or array (n, G), optional
         Probabilities of the groups by any proxy, a column each, where nobody recorded the group:
         the result is then an `InferredResult` with the weighted estimate [Chen et al. 2019], sharp
-        bounds [Kallus, Mao, Zhou 2022], limits around these and the verdict that they allow. Rows
-        of equal weight, two-sided. `sensitive_features`, missing in most rows, then says the true
-        group of rows drawn at random: an audit sample, from which the estimate has no bias.
+        bounds [Kallus, Mao, Zhou 2022], limits around these (conservative) and the verdict that
+        they allow. Rows of equal weight, two-sided. `sensitive_features`, missing in most rows,
+        then says the true group of rows drawn at random: an audit sample, from which the estimate
+        has no bias.
     calibration_sample : (groups, probabilities), optional
         True groups of other people and their probabilities by the same proxy: they correct it, and
         the limits count their error.
@@ -1012,9 +1016,10 @@ def equal_opportunity_difference(
     sensitive_probabilities : data frame, mapping or array (n, G), optional
         Probabilities of the groups by any proxy, a column each, where nobody recorded the group:
         the result is then an `InferredResult` with the weighted estimate [Chen et al. 2019], sharp
-        bounds [Kallus, Mao, Zhou 2022], limits around these and the verdict that they allow. Rows
-        of equal weight, two-sided. `sensitive_features`, missing in most rows, then says the true
-        group of rows drawn at random: an audit sample, from which the estimate has no bias.
+        bounds [Kallus, Mao, Zhou 2022], limits around these (conservative) and the verdict that
+        they allow. Rows of equal weight, two-sided. `sensitive_features`, missing in most rows,
+        then says the true group of rows drawn at random: an audit sample, from which the estimate
+        has no bias.
     calibration_sample : (groups, probabilities), optional
         True groups of other people and their probabilities by the same proxy: they correct it, and
         the limits count their error.
@@ -1215,9 +1220,10 @@ def predictive_parity_difference(
     sensitive_probabilities : data frame, mapping or array (n, G), optional
         Probabilities of the groups by any proxy, a column each, where nobody recorded the group:
         the result is then an `InferredResult` with the weighted estimate [Chen et al. 2019], sharp
-        bounds [Kallus, Mao, Zhou 2022], limits around these and the verdict that they allow. Rows
-        of equal weight, two-sided. `sensitive_features`, missing in most rows, then says the true
-        group of rows drawn at random: an audit sample, from which the estimate has no bias.
+        bounds [Kallus, Mao, Zhou 2022], limits around these (conservative) and the verdict that
+        they allow. Rows of equal weight, two-sided. `sensitive_features`, missing in most rows,
+        then says the true group of rows drawn at random: an audit sample, from which the estimate
+        has no bias.
     calibration_sample : (groups, probabilities), optional
         True groups of other people and their probabilities by the same proxy: they correct it, and
         the limits count their error.
@@ -1404,9 +1410,10 @@ def average_odds_difference(
     sensitive_probabilities : data frame, mapping or array (n, G), optional
         Probabilities of the groups by any proxy, a column each, where nobody recorded the group:
         the result is then an `InferredResult` with the weighted estimate [Chen et al. 2019], sharp
-        bounds [Kallus, Mao, Zhou 2022], limits around these and the verdict that they allow. Rows
-        of equal weight, two-sided. `sensitive_features`, missing in most rows, then says the true
-        group of rows drawn at random: an audit sample, from which the estimate has no bias.
+        bounds [Kallus, Mao, Zhou 2022], limits around these (conservative) and the verdict that
+        they allow. Rows of equal weight, two-sided. `sensitive_features`, missing in most rows,
+        then says the true group of rows drawn at random: an audit sample, from which the estimate
+        has no bias.
     calibration_sample : (groups, probabilities), optional
         True groups of other people and their probabilities by the same proxy: they correct it, and
         the limits count their error.
@@ -1608,9 +1615,10 @@ def equalized_odds_difference(
     sensitive_probabilities : data frame, mapping or array (n, G), optional
         Probabilities of the groups by any proxy, a column each, where nobody recorded the group:
         the result is then an `InferredResult` with the weighted estimate [Chen et al. 2019], sharp
-        bounds [Kallus, Mao, Zhou 2022], limits around these and the verdict that they allow. Rows
-        of equal weight, two-sided. `sensitive_features`, missing in most rows, then says the true
-        group of rows drawn at random: an audit sample, from which the estimate has no bias.
+        bounds [Kallus, Mao, Zhou 2022], limits around these (conservative) and the verdict that
+        they allow. Rows of equal weight, two-sided. `sensitive_features`, missing in most rows,
+        then says the true group of rows drawn at random: an audit sample, from which the estimate
+        has no bias.
     calibration_sample : (groups, probabilities), optional
         True groups of other people and their probabilities by the same proxy: they correct it, and
         the limits count their error.
@@ -1839,9 +1847,10 @@ def group_metric(
     sensitive_probabilities : data frame, mapping or array (n, G), optional
         Probabilities of the groups by any proxy, a column each, where nobody recorded the group:
         the result is then an `InferredResult` with the weighted estimate [Chen et al. 2019], sharp
-        bounds [Kallus, Mao, Zhou 2022], limits around these and the verdict that they allow. Rows
-        of equal weight, two-sided. `sensitive_features`, missing in most rows, then says the true
-        group of rows drawn at random: an audit sample, from which the estimate has no bias.
+        bounds [Kallus, Mao, Zhou 2022], limits around these (conservative) and the verdict that
+        they allow. Rows of equal weight, two-sided. `sensitive_features`, missing in most rows,
+        then says the true group of rows drawn at random: an audit sample, from which the estimate
+        has no bias.
     calibration_sample : (groups, probabilities), optional
         True groups of other people and their probabilities by the same proxy: they correct it, and
         the limits count their error.
