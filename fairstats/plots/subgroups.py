@@ -23,7 +23,7 @@ from fairstats.plots.picture import (
 
 #: Subgroups that are drawn, and that a picture of a report has room for.
 MOST_DRAWN = 20
-_MOST_IN_REPORT = 14
+_MOST_IN_REPORT = 12
 _INCHES_PER_ROW = 0.3
 _INDENT = "    "
 
@@ -95,13 +95,15 @@ def picture_of_subgroups(result: Any) -> Picture:
     for name in names_in_families(ordered):
         indent = len(name) - len(name.lstrip(" "))
         names.append("\N{NO-BREAK SPACE}" * indent + name.lstrip(" "))
-    reach = 1.08 * float(max(np.abs(low).max(), np.abs(high).max(), 0.02))
+    lowest = min(float(low.min()), -0.01)
+    highest = max(float(high.max()), 0.01)
+    span = highest - lowest
     level = 100 * result.settings.confidence_level
     return Picture(
         title=result.title,
         xlabel=f"difference from the rest, limits that hold together ({level:g}%)",
         ylabel="",
-        xlim=(-min(reach, 1.0), min(reach, 1.0)),
+        xlim=(lowest - 0.7 * span, highest + 0.04 * span),  # names stand on the left
         ylim=(-0.6, len(ordered) - 0.4),
         marks=tuple(marks),
         ynames=tuple(names)[::-1],

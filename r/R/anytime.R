@@ -14,7 +14,7 @@ anytime_pair <- function(metric, i, j, contrast, method, n_rows, planned, level,
   pair <- pair_estimate(metric, i, j, contrast)
   if (method == "anytime") {
     cells <- vapply(metric$parts, function(p) smallest_cell(effective_table(p, i, j)), 0)
-    if (min(cells) < LEAST_CASES) return(NULL)
+    if (min(cells) < LEAST_CASES - 1e-9) return(NULL)
     tau <- TUNING * n_rows / planned
     score <- pair_method(metric, i, j, contrast, "score")
     statistic <- score$z
@@ -114,10 +114,12 @@ anytime_row <- function(row, of, i, j, contrast, options, count) {
   row
 }
 
-# Every comparison of a report's result, as `crosscheck_comparisons`.
+# Every comparison of a report's result, as `crosscheck_comparisons`; of clusters, which arrived whole, by effective counts.
 crosscheck_anytime <- function(totals, rows, metrics, which, first, second, contrast, method, level, interval_level,
-                               threshold, planned) {
-  found <- lapply(metrics, function(m) cell_metric(totals, as_metric(m, ncol(totals)), rows, NULL, 0, NULL, FALSE))
+                               threshold, planned, scatter = NULL, units = 0, squares = NULL, clustered = FALSE) {
+  found <- lapply(metrics, function(m) {
+    cell_metric(totals, as_metric(m, ncol(totals)), rows, scatter, units, squares, clustered)
+  })
   as_columns(lapply(seq_along(first), function(at) {
     of <- found[[as.integer(which[at])]]
     row <- anytime_pair(of, first[at], second[at], contrast, method, sum(rows), planned, level, interval_level, threshold)

@@ -84,6 +84,31 @@ def test_screen_page_and_json(report: AuditReport, tmp_path: Path) -> None:
     assert again.parts()["sex"]["monitor"].lead == report.parts()["sex"]["monitor"].lead
 
 
+@pytest.mark.r
+@pytest.mark.parametrize("clustered", [False, True])
+def test_r_computes_the_last_look_once_more(clustered: bool, watched: MonitorResult) -> None:
+    """Of clusters from their totals and the scatter of these."""
+    made = fs.audit(watched)
+    if clustered:
+        rng = np.random.default_rng(3)
+        settings = MonitorSettings(
+            planned=900, sensitive_features=("sex",), y_pred="hat", reference="m", cluster="person"
+        )
+        state = MonitorResult(settings=settings)
+        for month in range(2):
+            person = np.repeat(np.arange(150) + 150 * month, 3)
+            rows = pd.DataFrame({"person": person, "sex": np.where(person % 2, "f", "m")})
+            own = rng.beta(2, 3, 300)[person]
+            rows["hat"] = (rng.random(450) < own).astype(int)
+            counts = fs.tally(rows, y_pred="hat", sensitive_features="sex", cluster="person")
+            state = state.add(str(month), str(month), counts, clusters=person)
+        made = fs.audit(state)
+    table = fs.crosscheck(made).to_frame()
+    compared = table[table["verdict"] != "not recomputed"]
+    assert len(compared) > 15
+    assert (compared["verdict"] == "agrees").all()
+
+
 def test_selections_alone_have_no_drift_and_no_file_is_no_report(watched: MonitorResult) -> None:
     rows = pd.DataFrame({"sex": ["f", "m"] * 100, "hat": [0, 1, 1, 1] * 50})
     counts = fs.tally(rows, y_pred="hat", sensitive_features="sex")

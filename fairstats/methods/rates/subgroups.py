@@ -167,7 +167,8 @@ class SubgroupResult(Result):
     def title(self) -> str:  # type: ignore[override]
         """One line above the table."""
         what = "leaves of a tree" if self.settings.search == "tree" else "subgroups"
-        return f"{self.words.partition(':')[0]}: {what} against the rest"
+        rate = RATES[self.rate_name].title
+        return f"{rate[:1].upper()}{rate[1:]}: {what} against the rest"
 
     @property
     def flagged(self) -> tuple[SubgroupComparison, ...]:

@@ -186,6 +186,8 @@ def _compare_at_every_look(
         interval_level,
         settings.limit,
         float(settings.planned or 1),
+        **design(counts),
+        clustered=bool(counts.clustered),
     )
     for comparison, row in zip(answered, rows_of(answer), strict=True):
         place = bench.place_of(comparison)
