@@ -401,6 +401,9 @@ SAID = (
         lambda: _with_covariates("profile") + _with_covariates("delta"),
         "this interval is too narrow",
     ),
+    Said("classes", r"^group_metric", "", fs.group_metric, "errs in up to .06 of samples"),
+    Said("classes", r"agg='max'", "", DIFFERENCE, "coverage is at least nominal"),
+    Said("classes", r"simultaneous=", "", DIFFERENCE, "coverage is at least nominal"),
     Said("means", r"^means", "", fs.means, "conservative"),
     Said("means", r"^group_metric", "", fs.group_metric, "err on one side"),
     Said(
