@@ -26,12 +26,16 @@
 #'   compared by the delta method.
 #' @param reference Reference group, by default the largest; `"highest"` is the group with the
 #'   highest rate, which the data choose: intervals and adjusted p-values then hold over all pairs.
+#' @param comparisons `"reference"`, `"all"` pairs, or of ratios and differences `"rest"`: each group
+#'   against all other rows together; not with weights, clusters, strata, a reference and
+#'   `simultaneous = "max-z"`.
 #' @param strata Column of the strata of a confounder: adds the comparisons within them by the
 #'   stratified score as columns `adjusted`, `adjusted_ci_low`, `adjusted_ci_high`,
 #'   `adjusted_pvalue`, `adjusted_verdict` and `pvalue_homogeneity`, and in full
 #'   (Cochran-Mantel-Haenszel, exact conditional, homogeneity and Breslow-Day tests) in the
 #'   attribute `"stratified"`; a sentence where both disagree is printed first. Not with weights,
-#'   clusters, largest gaps and functions of the cells.
+#'   clusters, largest gaps and functions of the cells. Where the data choose the reference
+#'   (`"highest"`), comparisons within strata hold over all pairs, too (Bonferroni).
 #'
 #' @param planned Rows that are expected in all, fixed before the first look: needed by
 #'   `method = "anytime"`, whose limits are narrowest about this number. It says nothing before 5
@@ -180,7 +184,6 @@ compare_rates <- function(metric, arguments) {
     crude <- metric_rows(audit_cells(input, grouping), pairs, what, options)
     crude$n_differences <- NULL
     if (is.null(input$stratum)) return(crude)
-    check_reference_chosen_before(pairs)
     if (!can_be_adjusted(what)) {
       stop_argument("strata", paste("strata with", metric),
         "ratios and differences of rates, or differences of their means")
@@ -304,6 +307,16 @@ fs_um_posterior <- function(
   structure(found, draws = drawn)
 }
 
+# Each group is compared with all other rows: what goes with a reference does not go with that.
+check_rest <- function(arguments, options) {
+  nothing <- "NULL: each group is compared with all other rows"
+  if (!is.null(arguments$reference)) stop_argument("reference", listed(arguments$reference), nothing)
+  if (!is.null(arguments$strata)) stop_argument("strata", "strata", nothing)
+  if (options$simultaneous == "max-z") {
+    stop_argument("simultaneous", '"max-z"', '"none" or "bonferroni" with comparisons = "rest", whose groups overlap')
+  }
+}
+
 zero_or_one <- function(x, argument) {
   if (is.logical(x)) x <- as.integer(x)
   as.integer(numbers_in(x, argument, 0, 1, whole = TRUE))
@@ -318,7 +331,9 @@ with_ending <- function(name, agg) {
 # them. `highest`: whether the reference may be the group with the highest rate.
 audit_section <- function(section, make, arguments, highest = FALSE) {
   of_options <- intersect(names(arguments), names(formals(audit_options)))
-  options <- do.call(audit_options, arguments[of_options], quote = TRUE)
+  # the functions of rates, which may choose the reference, also compare with all other rows
+  options <- do.call(audit_options, c(arguments[of_options], list(rest = highest)), quote = TRUE)
+  if (options$comparisons == "rest") check_rest(arguments, options)
   columns <- arguments[intersect(names(arguments), COLUMNS)]
   read <- settle_missing(arguments$data, columns, arguments$missing)
   pos_label <- if (is.null(arguments$pos_label)) 1 else arguments$pos_label

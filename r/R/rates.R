@@ -316,6 +316,28 @@ evidence_of <- function(z_low, z_high, df, level) {
   list(p_below = p[1L], p_above = p[2L], p_inside = max(p[3:4]), critical = critical, width = d)
 }
 
+# p-values outside the fair range beside that of equality: who lies outside differs, so that neither is smaller; where
+# one value is fair both are one question, and the side of the estimate has the p-value of equality.
+beside_equality <- function(shows, p_equal, fair) {
+  outside <- c("p_below", "p_above")
+  p <- unlist(shows[outside])
+  if (is.nan(p_equal) || all(is.nan(p))) return(shows)
+  shows[outside] <- if (fair[1L] < fair[2L]) {
+    pmax(p, p_equal)
+  } else if (p[1L] < p[2L]) {
+    c(p_equal, 1)
+  } else {
+    c(1, p_equal)
+  }
+  shows
+}
+
+# One-sided limits that leave the fair range only where the p-value of equality is at most their error.
+reach_fair_range <- function(limits, p_equal, fair, error) {
+  if (is.nan(p_equal) || p_equal <= error || is.nan(limits[1L])) return(limits)
+  c(min(limits[1L], fair[2L]), max(limits[2L], fair[1L]))
+}
+
 # One comparison by its method ("none": nothing). `exact`: everything that the row says is by exact tests: limits and
 # p-values of the verdict, the two-sided interval, p_row of equality; the tests by score stand beside. p_tost: two
 # one-sided tests within the threshold.
@@ -355,13 +377,16 @@ compare_pair <- function(metric, i, j, contrast, method, exact, critical, thresh
     shows <- exact_evidence(cells, contrast, fair, shows, limits)
     limits <- shows$limits
   }
-  out[sides] <- shows[sides]
-  out[c("bound_low", "bound_high")] <- as.list(limits)
   z <- c(both[1L], if (contrast == "difference") c(both[2L], by$z(0)) else c(both[1L], by$z(1)))
   out[paste0("z_", tests)] <- z
   p <- c(stats::pt(z[1L], df), stats::pt(z[2L], df, lower.tail = FALSE), 2 * stats::pt(-abs(z[3L]), df))
   out[paste0("p_", tests)] <- p
   out$p_row <- if (exact) exact_equality(cells, contrast) else p[3L]
+  out[sides] <- beside_equality(shows, out$p_row, fair)[sides]
+  if (exact && fair[1L] == fair[2L])
+    limits <- exact_interval(cells[1L], cells[2L], cells[3L], cells[4L], contrast, level)
+  limits <- reach_fair_range(limits, out$p_row, fair, 1 - level)
+  out[c("bound_low", "bound_high")] <- as.list(limits)
   if (fair[1L] < fair[2L]) {
     p <- c(stats::pt(both[1L], df, lower.tail = FALSE), stats::pt(both[2L], df))
     # of an estimate in the middle of the fair range both are alike, but for rounding
@@ -601,6 +626,11 @@ gap_decision <- function(found, terms, by, z, small, few, df, each, margin, leve
     of_all[, k] <- shows$limits
     alone[, k] <- limits(error)
   }
+  # a difference beyond the margin is one, and the limits of what may be equal do not leave the fair range
+  outside <- pmax(outside, equal)
+  same <- equal > each
+  of_all[1L, same] <- pmin(of_all[1L, same], margin)
+  of_all[2L, same] <- pmax(of_all[2L, same], -margin)
   range_of <- function(ends) c(max(ends[1L, ], -ends[2L, ], 0), if (complete) min(max(abs(ends)), 1) else 1)
   list(low = band[1L, ], high = band[2L, ], range = range_of(band), bounds = c(range_of(of_all)[1L], range_of(alone)[2L]),
     statistic = statistic, outside = min(outside), inside = max(inside), equal = min(equal))

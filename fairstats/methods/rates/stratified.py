@@ -19,7 +19,14 @@ from fairstats.ground.multiplicity import normal_cdf, normal_quantile, two_sided
 from fairstats.ground.registry import RATES, Metric
 from fairstats.ground.results import HypothesisTest, Interval
 from fairstats.ground.strata import StratumCounts
-from fairstats.ground.verdict import Evidence, Procedure, bound_level, z_evidence
+from fairstats.ground.verdict import (
+    Evidence,
+    Procedure,
+    beside_equality,
+    bound_level,
+    reach_fair_range,
+    z_evidence,
+)
 from fairstats.methods.rates.decision import equivalence_test
 from fairstats.methods.rates.limits import Mover
 from fairstats.methods.rates.result import Inference, RateComparison, as_family
@@ -302,22 +309,18 @@ def _decide_within_strata(
         judging_score = guarded_score
     z_low = judging_score.statistic(fair_low)
     z_high = judging_score.statistic(fair_high)
-    evidence = z_evidence(z_low, z_high)
-    if judged_by_equality and not math.isnan(exact_pvalue):
-        evidence = Evidence(
-            below=max(evidence.below, exact_pvalue),
-            above=max(evidence.above, exact_pvalue),
-            inside=evidence.inside,
-        )
+    evidence = beside_equality(z_evidence(z_low, z_high), p_equal, (fair_low, fair_high))
     level_of_bounds = bound_level(z_low - z_high, settings.confidence_level)
     critical_value = normal_quantile(level_of_bounds)
-    bound_low = judging_score.limit(critical_value, -1)
-    bound_high = judging_score.limit(critical_value, 1)
-    if judged_by_equality and exact_pvalue > alpha:
-        # the exact test keeps equality: so do the limits of the verdict
-        bound_low = min(bound_low, equality)
-        bound_high = max(bound_high, equality)
-    bounds = Interval(bound_low, bound_high, level_of_bounds, SCORE)
+    ends_of_bounds = (
+        judging_score.limit(critical_value, -1),
+        judging_score.limit(critical_value, 1),
+    )
+    bounds = Interval(
+        *reach_fair_range(ends_of_bounds, evidence, (fair_low, fair_high), alpha),
+        level_of_bounds,
+        SCORE,
+    )
 
     null_values = settings._null_values(contrast)
     z_less = judging_score.statistic(null_values["less"])
