@@ -414,13 +414,17 @@ crosscheck_comparisons <- function(totals, rows, metrics, which, first, second, 
   }))
 }
 
-# Ends at a critical value, and how far they move with its Monte Carlo error, on either side: limits by exact tests may
-# stand at a jump, from which they move on one side only.
+# Monte Carlo errors of a critical value within which jumps of limits are looked for.
+REACH_OF_ERRORS <- 4
+
+# Ends at a critical value, and how far they move with its Monte Carlo error. Limits by exact tests do so in jumps (of
+# .002 to .05 where groups are small), so that the end four errors away counts, by a quarter.
 ends_with_error <- function(ends, critical) {
   at <- ends(critical$value)
   if (critical$error == 0) return(as.list(c(at, 0, 0)))
-  moved <- vapply(c(-1, 1), function(side) abs(ends(critical$value + side * critical$error) - at), c(0, 0))
-  as.list(c(at, apply(moved, 1L, max)))
+  away <- critical$value + c(-1, 1) * REACH_OF_ERRORS * critical$error
+  moved <- vapply(away, function(value) abs(ends(value) - at), c(0, 0))
+  as.list(c(at, apply(moved, 1L, max) / REACH_OF_ERRORS))
 }
 
 # The p-value of one comparison over its family, where its simultaneous interval ends at the null, with its error.
@@ -530,7 +534,8 @@ crosscheck_largest <- function(totals, rows, metrics, level, critical, clustered
   plain <- method_of(rep(FALSE, nrow(terms)))
   z_at <- function(null) vapply(plain, function(how) how$z(null), 0)
   z <- list(low = z_at(-margin), high = z_at(margin), equal = z_at(0))
-  decided <- function(critical) {
+  # `error`: Monte Carlo error of the critical value, where jumps of limits are looked for
+  decided <- function(critical, error = 0) {
     # what the smallest p-value is held to; whether tests are exact does not depend on what is simulated
     each <- 2 * stats::pt(-critical, table_df)
     share <- (1 - level) / nrow(terms)
@@ -541,16 +546,20 @@ crosscheck_largest <- function(totals, rows, metrics, level, critical, clustered
     corrected <- !few & is.null(scatter) & unlist(over(function(of, i, j) any(vapply(of$parts, function(part) {
       smallest_expected(effective_table(part, i, j)) < CORRECTED_BELOW
     }, NA))))
-    gap_decision(found, terms, method_of(corrected), z, small, few, df, each, margin, level, complete)
+    moved <- if (error > 0) 2 * stats::pt(-critical + c(-1, 1) * REACH_OF_ERRORS * error, table_df)
+    gap_decision(found, terms, method_of(corrected), z, small, few, df, each, margin, level, complete, moved)
   }
   own <- joint$quantile(level)
   if (is.null(critical)) critical <- own$value
-  at <- decided(critical)
+  at <- decided(critical, own$error)
   same <- isTRUE(all.equal(own$value, critical, tolerance = 0.02))
-  interval <- if (same) at else decided(own$value)
+  interval <- if (same) at else decided(own$value, own$error)
   top <- max(abs(difference))
-  # an end moves with c by about its distance from the estimate over c
-  with_error <- function(range) c(range, 1.5 * abs(range - top) / max(own$value, 0.1) * (own$error + same * abs(own$value - critical)))
+  # an end moves with c by about its distance from the estimate over c; those by exact tests in jumps
+  with_error <- function(range, jumps) {
+    smooth <- 1.5 * abs(range - top) / max(own$value, 0.1) * (own$error + same * abs(own$value - critical))
+    c(range, pmax(smooth, jumps))
+  }
   over_all <- function(p) {
     tail <- joint$tail(-stats::qt(min(p, 1) / 2, table_df))
     list(value = max(tail$value, p), error = tail$error)
@@ -559,7 +568,8 @@ crosscheck_largest <- function(totals, rows, metrics, level, critical, clustered
   above <- over_all(at$outside)
   c(terms, list(difference = difference, std_error = sqrt(pmax(variance, 0)), low = at$low, high = at$high,
     estimate = top, range = at$range, critical = own$value, critical_error = own$error,
-    interval = with_error(interval$range), bounds = with_error(interval$bounds), statistic = at$statistic,
+    interval = with_error(interval$range, interval$jumps[1:2]),
+    bounds = with_error(interval$bounds, c(interval$jumps[3L], 0)), statistic = at$statistic,
     pvalue = if (all(few)) NaN else equal$value, pvalue_error = equal$error,
     p_above = if (all(few)) NaN else above$value, p_above_error = above$error,
     p_inside = if (all(few)) NaN else if (complete) at$inside else 1, p_inside_error = 0))
@@ -592,8 +602,10 @@ size_of_difference <- function(found, terms, level, margin, complete) {
 # is, the smallest p-value, to be taken over all of them. Inside: all are, the largest p-value as it is
 # (intersection-union test: Berger 1982, Technometrics 24, 295-300). Exact tests replace the score where they are
 # switched on and the score is not far from deciding. `df`: of each difference; a group of few units makes its own
-# differences uncertain, not those of the others. The statistic is that of the smallest p-value by the score.
-gap_decision <- function(found, terms, by, z, small, few, df, each, margin, level, complete) {
+# differences uncertain, not those of the others. The statistic is that of the smallest p-value by the score. `moved`:
+# the error of each limit where the critical value is some Monte Carlo errors off; jumps: how far the ends of the
+# interval, and the lower limit of the verdict, move to there, over the number of those errors.
+gap_decision <- function(found, terms, by, z, small, few, df, each, margin, level, complete, moved = NULL) {
   error <- 1 - level
   width <- pmax(z$low - z$high, 0)
   tails <- function(z, width) pmin(1, stats::pt(-z, df) + stats::pt(-z - width, df))
@@ -612,11 +624,16 @@ gap_decision <- function(found, terms, by, z, small, few, df, each, margin, leve
   alone <- ends_at(bound(error))
   may_be_inside <- complete && all(inside <= GAP_NEAR * error)
   fair <- c(-margin, margin)
+  exact_limits <- list()
   for (k in which(small & vapply(found[terms$metric], function(of) length(of$parts) == 1L, NA))) {
     if (min(outside[k], equal[k]) > GAP_NEAR_OF_EACH * error / nrow(terms) && !may_be_inside) next
     cells <- effective_table(found[[terms$metric[k]]]$parts[[1L]], terms$first[k], terms$second[k])
-    limits <- function(error)
-      exact_one_sided(cells, "difference", fair, stats::pnorm(-one_sided_critical(width[k], error, df[k])))
+    limits <- local({
+      own <- cells
+      place <- k
+      function(error)
+        exact_one_sided(own, "difference", fair, stats::pnorm(-one_sided_critical(width[place], error, df[place])))
+    })
     shows <- list(width = width[k], critical = one_sided_critical(width[k], each, df[k]))
     shows <- exact_evidence(cells, "difference", fair, shows, of_all[, k])
     outside[k] <- min(shows$p_below, shows$p_above)
@@ -624,6 +641,10 @@ gap_decision <- function(found, terms, by, z, small, few, df, each, margin, leve
     equal[k] <- exact_equality(cells, "difference")
     band[, k] <- exact_interval(cells[1L], cells[2L], cells[3L], cells[4L], "difference", 1 - each)
     of_all[, k] <- shows$limits
+    exact_limits[[paste(k)]] <- list(one = limits, two = local({
+      own <- cells
+      function(error) exact_interval(own[1L], own[2L], own[3L], own[4L], "difference", 1 - error)
+    }))
     alone[, k] <- limits(error)
   }
   # a difference beyond the margin is one, and the limits of what may be equal do not leave the fair range
@@ -633,7 +654,21 @@ gap_decision <- function(found, terms, by, z, small, few, df, each, margin, leve
   of_all[2L, same] <- pmax(of_all[2L, same], -margin)
   range_of <- function(ends) c(max(ends[1L, ], -ends[2L, ], 0), if (complete) min(max(abs(ends)), 1) else 1)
   list(low = band[1L, ], high = band[2L, ], range = range_of(band), bounds = c(range_of(of_all)[1L], range_of(alone)[2L]),
-    statistic = statistic, outside = min(outside), inside = max(inside), equal = min(equal))
+    statistic = statistic, outside = min(outside), inside = max(inside), equal = min(equal),
+    jumps = gap_jumps(list(band, band, of_all), exact_limits, moved))
+}
+
+# How far the near end of the band, its far end, and the near end of the limits of the verdict move where the error of
+# each is another, over the number of Monte Carlo errors: of the difference that has each, if its limits are exact.
+gap_jumps <- function(ends, exact_limits, moved) {
+  near <- function(limits) max(limits[1L], -limits[2L])
+  sizes <- list(near, function(limits) max(abs(limits)), near)
+  mapply(function(ends, size, sides) {
+    at <- apply(ends, 2L, size)
+    own <- exact_limits[[paste(which.max(at))]]
+    if (is.null(moved) || is.null(own)) return(0)
+    max(abs(vapply(moved, function(error) size(own[[sides]](error)), 0) - max(at))) / REACH_OF_ERRORS
+  }, ends, sizes, c("two", "two", "one"))
 }
 
 # Critical value c with P(Z < -c) + P(Z < -c - width) = error.
