@@ -27,8 +27,8 @@ from fairstats.methods.rates.classes.result import ClassDifferenceResult as Clas
 from fairstats.methods.rates.classes.result import ClassMaximumResult as ClassMaximumResult
 from fairstats.methods.rates.classes.result import ClassOddsRatioResult as ClassOddsRatioResult
 from fairstats.methods.rates.classes.result import ClassRatioResult as ClassRatioResult
-from fairstats.methods.rates.employment.result import AdverseImpact as AdverseImpact
 from fairstats.methods.rates.disparity import DisparityResult as DisparityResult
+from fairstats.methods.rates.employment.result import AdverseImpact as AdverseImpact
 from fairstats.methods.rates.extremes import ExtremeDifferenceResult as ExtremeDifferenceResult
 from fairstats.methods.rates.extremes import ExtremeRatioResult as ExtremeRatioResult
 from fairstats.methods.rates.inferred.reading import InferredCounts as InferredCounts

@@ -8,6 +8,9 @@ error with degrees of freedom, or draws; and limits that belong to them. What co
 `Ruling`: verdict, direction, p-value, and the p-value over the family. A verdict is given exactly
 where the p-value over the family is at most the error, and the one-sided limits at `bound_level`
 leave the fair range, or lie inside it, exactly where the p-value of the comparison alone is.
+What lies outside the fair range is not equal: "violated" never has a smaller p-value than "differs"
+(`beside_equality`), neither alone nor over the family, and where the fair range is one value both
+are one question with one p-value.
 """
 
 from __future__ import annotations
@@ -18,6 +21,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+import numpy as np
 import scipy
 
 from fairstats.ground.multiplicity import adjust_pvalues, normal_cdf, normal_quantile
@@ -67,12 +71,15 @@ class Procedure:
 class Evidence:
     """p-values of one quantity, small where it lies below, above or inside its fair range.
 
-    NaN where there is none.
+    NaN where there is none. `equality`: the two-sided p-value of no difference; `of_one_value`:
+    whether equality alone is fair, so that it is the same question (`beside_equality` fills both).
     """
 
     below: float = math.nan
     above: float = math.nan
     inside: float = math.nan
+    equality: float = math.nan
+    of_one_value: bool = False
 
     @property
     def smallest(self) -> tuple[float, str]:
@@ -84,6 +91,66 @@ class Evidence:
         for known in ((self.below, "below"), (self.above, "above"), (self.inside, "inside")):
             smallest = min(smallest, known)  # a NaN is not smaller
         return smallest if smallest[1] else (math.nan, "")
+
+
+def beside_equality(evidence: Evidence, pvalue: float, fair: tuple[float, float]) -> Evidence:
+    """The evidence of a row whose equality has this p-value.
+
+    Who lies outside the fair range differs: neither direction outside may have a smaller p-value
+    than equality, which it could where both are found in different ways (twice a tail of an exact
+    test beside the tables of both tails; a permutation beside draws). Where the fair range is one
+    value, outside and different are one question: the side of the estimate has the p-value of
+    equality, the other one 1.
+
+    Parameters
+    ----------
+    evidence : Evidence
+        As its own method gives it.
+    pvalue : float
+        Two-sided p-value of equality; NaN where there is none.
+    fair : tuple of float
+        The fair range.
+
+    Examples
+    --------
+    >>> beside_equality(Evidence(below=0.002, above=1.0, inside=1.0), 0.004, (0.99, 1 / 0.99)).below
+    0.004
+    >>> beside_equality(Evidence(below=0.096, above=1.0, inside=1.0), 0.048, (1.0, 1.0)).below
+    0.048
+    """
+    if math.isnan(pvalue) or not evidence.smallest[1]:
+        return evidence
+    fair_low, fair_high = fair
+    if fair_low < fair_high:
+        # a direction without a p-value, as below a size, stays without one
+        return replace(
+            evidence,
+            below=float(np.maximum(evidence.below, pvalue)),
+            above=float(np.maximum(evidence.above, pvalue)),
+            equality=pvalue,
+        )
+    is_below = evidence.below < evidence.above
+    return replace(
+        evidence,
+        below=pvalue if is_below else 1.0,
+        above=1.0 if is_below else pvalue,
+        equality=pvalue,
+        of_one_value=True,
+    )
+
+
+def reach_fair_range(
+    bounds: tuple[float, float], evidence: Evidence, fair: tuple[float, float], error: float
+) -> tuple[float, float]:
+    """One-sided limits that leave the fair range only where the p-value of equality allows it.
+
+    `fair`: the fair range; `error`: of the verdict.
+    """
+    low, high = bounds
+    if evidence.equality <= error or math.isnan(evidence.equality) or math.isnan(low):
+        return low, high
+    fair_low, fair_high = fair
+    return min(low, fair_high), max(high, fair_low)
 
 
 def z_evidence(z_low: float, z_high: float, degrees_of_freedom: float = math.inf) -> Evidence:
@@ -198,33 +265,29 @@ class Ruling:
 
 
 def settle(
-    family: Sequence[Evidence], *, confidence_level: float, adjust: str = "holm"
+    family: Sequence[Evidence],
+    *,
+    confidence_level: float,
+    adjust: str = "holm",
+    adjusted_equality: Sequence[float] | None = None,
 ) -> tuple[Ruling, ...]:
     """Verdicts on all comparisons of one metric.
 
     With "holm" (or another method that keeps the family-wise error) the probability of any false
     verdict is at most 1 − confidence_level, since of each comparison only one direction can be
-    false.
+    false. `adjusted_equality`: the p-values of equality over their family, as rows print them; by
+    default those of the evidence, adjusted in the same way.
     """
-    smallest_pvalues = [evidence.smallest for evidence in family]
-    rulings = []
-    for (pvalue, direction), adjusted_pvalue in zip(
-        smallest_pvalues,
-        adjust_pvalues([pvalue for pvalue, _ in smallest_pvalues], adjust).tolist(),
-        strict=True,
-    ):
-        verdict: Verdict = "satisfied" if direction == "inside" else "violated"
-        if adjusted_pvalue > 1 - confidence_level:
-            verdict = "undecided"
-        rulings.append(
-            Ruling(
-                verdict if direction else "insufficient evidence",
-                direction,
-                pvalue,
-                adjusted_pvalue,
-            )
-        )
-    return tuple(rulings)
+    smallest_pvalues = [evidence.smallest[0] for evidence in family]
+    if adjusted_equality is None:
+        equality_pvalues = [evidence.equality for evidence in family]
+        adjusted_equality = adjust_pvalues(equality_pvalues, adjust).tolist()
+    return _rule(
+        family,
+        adjusted=adjust_pvalues(smallest_pvalues, adjust).tolist(),
+        adjusted_equality=adjusted_equality,
+        error=1 - confidence_level,
+    )
 
 
 def decide(
@@ -233,6 +296,7 @@ def decide(
     confidence_level: float,
     adjust: str = "holm",
     chosen_among: int = 0,
+    adjusted_equality: Sequence[float] | None = None,
 ) -> tuple[Ruling, ...]:
     """Verdicts on the comparisons of one metric, also where the data chose which are shown.
 
@@ -247,14 +311,61 @@ def decide(
         them.
     chosen_among : int
         Number of comparisons that the data chose these from; 0 where they are the family.
+    adjusted_equality : sequence of float, optional
+        The p-values of equality over their family, as rows print them; default those of the
+        evidence, adjusted in the same way.
     """
     if not chosen_among:
-        return settle(family, confidence_level=confidence_level, adjust=adjust)
-    level_of_each = 1 - (1 - confidence_level) / chosen_among
+        return settle(
+            family,
+            confidence_level=confidence_level,
+            adjust=adjust,
+            adjusted_equality=adjusted_equality,
+        )
+    if adjusted_equality is None:
+        adjusted_equality = [min(chosen_among * evidence.equality, 1.0) for evidence in family]
+    return _rule(
+        family,
+        adjusted=[min(chosen_among * evidence.smallest[0], 1.0) for evidence in family],
+        adjusted_equality=adjusted_equality,
+        error=1 - confidence_level,
+    )
+
+
+def _rule(
+    family: Sequence[Evidence],
+    *,
+    adjusted: Sequence[float],
+    adjusted_equality: Sequence[float],
+    error: float,
+) -> tuple[Ruling, ...]:
+    """Rulings by p-values over the family; outside the fair range none below that of equality.
+
+    The p-values of verdicts and of equality are families of their own: where other comparisons are
+    shown to be fair, which is no difference, the former have fewer left to share the error with.
+    """
     rulings = []
-    for ruling in settle(family, confidence_level=level_of_each, adjust="none"):
-        corrected_pvalue = min(chosen_among * ruling.pvalue, 1.0)
-        rulings.append(replace(ruling, pvalue_adjusted=corrected_pvalue))
+    for evidence, over_family, equality in zip(family, adjusted, adjusted_equality, strict=True):
+        pvalue, direction = evidence.smallest
+        pvalue_adjusted = over_family
+        if direction in ("below", "above") and not math.isnan(equality):
+            if evidence.of_one_value:
+                pvalue_adjusted = equality
+            else:
+                pvalue_adjusted = max(over_family, equality)
+        verdict: Verdict = "satisfied" if direction == "inside" else "violated"
+        if pvalue_adjusted > error:
+            verdict = "undecided"
+        if not direction:
+            verdict = "insufficient evidence"
+        rulings.append(
+            Ruling(
+                verdict=verdict,
+                direction=direction,
+                pvalue=pvalue,
+                pvalue_adjusted=pvalue_adjusted,
+            )
+        )
     return tuple(rulings)
 
 

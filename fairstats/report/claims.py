@@ -117,7 +117,11 @@ def claims_of(
     )
     error = 1 - confidence_level
     claims = {}
-    for entry, equal, verdict in zip(entries, equality, verdicts, strict=True):
+    for entry, equal, over_verdicts in zip(entries, equality, verdicts, strict=True):
+        verdict = over_verdicts
+        if entry.verdict == "violated" and not math.isnan(verdict) and not math.isnan(equal):
+            # who is shown to lie outside the fair range is shown to differ, over the audit as well
+            verdict = max(verdict, equal)
         claims[entry.section, entry.result, entry.row] = Claim(
             pvalue_audit=equal,
             real_over_audit=None if math.isnan(equal) else equal <= error,

@@ -36,9 +36,11 @@ anytime_pair <- function(metric, i, j, contrast, method, n_rows, planned, level,
   bounds <- ends(level)
   inner <- c(above(fair[1L]), below(fair[2L]))
   larger <- if (inner[1L] >= inner[2L] * (1 - 1e-9)) 1L else 2L
+  shows <- list(p_below = below(fair[1L]), p_above = above(fair[2L]), p_inside = max(inner))
+  shows <- beside_equality(shows, p(equal), fair)
   list(estimate = pair$estimate, std_error = pair$std_error, low = limits[1L], high = limits[2L],
     bound_low = bounds[1L], bound_high = bounds[2L],
-    p_below = below(fair[1L]), p_above = above(fair[2L]), p_inside = max(inner),
+    p_below = shows$p_below, p_above = shows$p_above, p_inside = shows$p_inside,
     z_less = statistic(fair[1L]), p_less = below(fair[1L]), z_greater = statistic(greater), p_greater = above(greater),
     z_equal = statistic(equal), p_equal = p(equal), z_inner = statistic(fair[larger]), p_tost = inner[larger])
 }
@@ -85,7 +87,7 @@ check_watchable <- function(metric, values, cells, pairs, options) {
   if (options$method == "anytime" && is.null(options$planned)) {
     stop_argument("planned", "NULL", "the rows that are expected, fixed before the first look")
   }
-  chosen <- length(cells$groups) > 2L && !isTRUE(options$reference_named) && options$comparisons != "all"
+  chosen <- length(cells$groups) > 2L && !isTRUE(options$reference_named) && options$comparisons == "reference"
   if (chosen || isTRUE(attr(pairs, "highest"))) {
     stop_argument("reference", "chosen by the data", "a group by its name with limits at every look")
   }

@@ -72,6 +72,9 @@ ecd_verdicts <- function(rows, options) {
     if (is.null(error)) next
     rows[[paste0("mc_", name, "_adjusted")]] <- pmax(own - adjusted(-5 * error), adjusted(5 * error) - own) / 5
   }
+  outside <- which(rows$side < 3L & is.finite(rows$pvalue_adjusted))
+  rows$pvalue_verdict_adjusted[outside] <-
+    pmax(rows$pvalue_verdict_adjusted[outside], rows$pvalue_adjusted[outside])
   verdict <- mapply(ecd_verdict, rows$pvalue_verdict_adjusted, rows$side, rows$bound_low, rows$bound_high,
     level = options$confidence_level, margin = ECD_MARGIN)
   verdict[is.nan(rows$estimate)] <- "insufficient evidence"

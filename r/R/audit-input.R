@@ -342,6 +342,8 @@ make_pairs <- function(grouping, reference, comparisons) {
   highest <- identical(reference, "highest") && !"highest" %in% grouping$groups
   if (highest) return(structure(make_pairs(grouping, NULL, comparisons), highest = TRUE))
   if (comparisons == "all") return(t(utils::combn(count, 2L)))
+  # of all other rows metric_rows() makes groups of their own
+  if (comparisons == "rest") return(cbind(seq_len(count), count + seq_len(count)))
   allowed <- paste("one of", listed(grouping$groups))
   if (!is.null(reference) && (!is.atomic(reference) || length(reference) != 1L))
     stop_argument("reference", listed(reference), allowed)

@@ -87,14 +87,23 @@ compare_row <- function(of, i, j, name, groups, contrast, method, options, clust
 }
 
 # Verdicts of the rows of one metric: the smallest of three p-values (below, above, inside the fair range) names the
-# direction; those are adjusted together, or multiplied by the number of comparisons that the data chose from.
-settle_rows <- function(found, options, chosen_among = 0) {
+# direction; those are adjusted together, or multiplied by the number of comparisons that the data chose from. Outside the
+# fair range none is below the adjusted p-value of equality (column pvalue_adjusted), and where one value is fair it is
+# that.
+settle_rows <- function(found, options, chosen_among = 0, one_value = FALSE) {
   sides <- c("p_below", "p_above", "p_inside")
   p <- as.matrix(found[sides])
   side <- apply(p, 1L, function(x) if (any(is.finite(x))) which.min(x) else NA_integer_)
   found$pvalue_verdict <- p[cbind(seq_len(nrow(p)), side)]
   found$pvalue_verdict_adjusted <- if (chosen_among) pmin(chosen_among * found$pvalue_verdict, 1) else {
     adjust_answered(found$pvalue_verdict, options)
+  }
+  equality <- found$pvalue_adjusted
+  if (!is.null(equality)) {
+    outside <- which(side < 3L & is.finite(equality))
+    own <- if (one_value) equality[outside] else pmax(found$pvalue_verdict_adjusted[outside], equality[outside])
+    found$pvalue_verdict_adjusted[outside] <- own
+    if (one_value && !is.null(found$mc_pvalue_adjusted)) found$mc_pvalue_verdict_adjusted <- found$mc_pvalue_adjusted
   }
   verdict <- ifelse(found$pvalue_verdict_adjusted <= 1 - options$confidence_level,
     c("violated", "violated", "satisfied")[side], "undecided")
@@ -132,6 +141,7 @@ metric_rows <- function(cells, pairs, metric, options) {
     if (watched) stop_argument("method", options$method, "ratios and differences of rates")
     return(gap_row(cells, metric, options))
   }
+  n_rows <- sum(cells$rows)
   everybody <- NULL
   if (options$comparisons == "overall") {
     everybody <- lapply(metric$rates, function(rate) everybody_of(cells, as_metric(rate, ncol(cells$totals)), options$confidence_level))
@@ -139,10 +149,7 @@ metric_rows <- function(cells, pairs, metric, options) {
   if (options$comparisons %in% POOLED) {
     cells <- compared_cells(beside_rest(cells))
   }
-  values <- lapply(metric$rates, function(rate) {
-    rate <- as_metric(rate, ncol(cells$totals))
-    cell_metric(cells$totals, rate, cells$rows, cells$scatter, cells$units, cells$squares, cells$clustered)
-  })
+  values <- values_of_cells(metric, cells)
   contrast <- metric$contrast
   if (contrast == "odds_ratio") {
     if (!all(vapply(values, function(v) length(v$parts) == 1L, NA)))
@@ -150,19 +157,14 @@ metric_rows <- function(cells, pairs, metric, options) {
     if (!is.null(options$method) && options$method != "score") stop_argument("method", options$method, '"score"')
   }
   if (watched) check_watchable(metric, values, cells, pairs, options)
-  family <- pairs
-  chosen_among <- 0
-  if (isTRUE(attr(pairs, "highest")) && any(!is.nan(values[[1L]]$rate))) {
-    count <- length(cells$groups)
-    top <- which.max(values[[1L]]$rate)
-    if (options$comparisons != "all") pairs <- cbind(setdiff(seq_len(count), top), top, deparse.level = 0)
-    family <- t(utils::combn(count, 2L))
-    chosen_among <- length(values) * nrow(family)
-    if (options$simultaneous == "none") options$simultaneous <- "max-z"
-  }
+  chosen <- chosen_pairs(pairs, values, options)
+  pairs <- chosen$pairs
+  family <- chosen$family
+  chosen_among <- chosen$among
+  if (chosen_among > 0 && options$simultaneous == "none") options$simultaneous <- "max-z"
   critical <- critical_values(values, cells, family, contrast, options$simultaneous, options$confidence_level)
   options$count <- length(values) * nrow(family)
-  options$n_rows <- sum(cells$rows)
+  options$n_rows <- n_rows
   options$error <- sharpest_error(options$confidence_level, length(values) * nrow(family), options$adjust, chosen_among)
   # the method that is asked for, or the one of this contrast that is alike
   method <- if (is.null(options$method)) "score" else options$method
@@ -185,7 +187,24 @@ metric_rows <- function(cells, pairs, metric, options) {
   } else {
     found$pvalue_adjusted <- adjust_answered(found$pvalue, options)
   }
-  settle_rows(found, options, chosen_among)
+  settle_rows(found, options, chosen_among, contrast != "difference" && options$threshold == 1)
+}
+
+# Every rate of a metric, of all groups.
+values_of_cells <- function(metric, cells) lapply(metric$rates, function(rate) {
+  rate <- as_metric(rate, ncol(cells$totals))
+  cell_metric(cells$totals, rate, cells$rows, cells$scatter, cells$units, cells$squares, cells$clustered)
+})
+
+# The pairs that are shown, the pairs that could have been (`family`), and how many comparisons the data chose from; 0
+# where the reference was fixed before.
+chosen_pairs <- function(pairs, values, options) {
+  rates <- values[[1L]]$rate
+  if (!isTRUE(attr(pairs, "highest")) || all(is.nan(rates))) return(list(pairs = pairs, family = pairs, among = 0))
+  top <- which.max(rates)
+  if (options$comparisons != "all") pairs <- cbind(setdiff(seq_along(rates), top), top, deparse.level = 0)
+  family <- t(utils::combn(length(rates), 2L))
+  list(pairs = pairs, family = family, among = length(values) * nrow(family))
 }
 
 # Largest absolute difference of any of the rates between any two groups, as a row of the tidy table. Its band is
@@ -241,7 +260,8 @@ bind_rows <- function(rows) {
 # Adjusted p-values of one family; missing ones stay missing and do not count.
 adjust_pvalues <- function(p, adjust) {
   known <- is.finite(p)
-  p[known] <- if (adjust == "sidak") 1 - (1 - p[known])^sum(known) else {
+  # 1 - (1 - p)^m without the rounding of 1 - p (Sidak 1967, JASA 62, 626-633)
+  p[known] <- if (adjust == "sidak") -expm1(sum(known) * log1p(-p[known])) else {
     stats::p.adjust(p[known], if (adjust == "fdr_bh") "BH" else adjust)
   }
   p

@@ -68,8 +68,8 @@
 #' @param comparisons `"reference"` or `"all"` pairs.
 #' @param simultaneous `"none"`, or `"bonferroni"` or `"max-z"`: the intervals of one metric hold at
 #'   once.
-#' @param adjust Adjustment of the p-values of a metric: `"holm"`, `"bonferroni"`, `"hommel"`,
-#'   `"fdr_bh"` or `"none"`.
+#' @param adjust Adjustment of the p-values of a metric: `"holm"`, `"bonferroni"`, `"sidak"`,
+#'   `"hommel"`, `"fdr_bh"` or `"none"`.
 #' @param missing `"raise"`: missing values are an error; `"drop"`: rows with one are left out, for
 #'   every set of groups by itself; `"group"`: missing sensitive values are a group of their own.
 #'   NA, NaN and empty text are missing.
@@ -220,7 +220,7 @@ audit_options <- function(confidence_level = 0.95, threshold = 0.8, margin = 0.1
   choice_of(comparisons, "comparisons", c("reference", "all", if (pooled) POOLED))
   if (is.null(simultaneous)) simultaneous <- "none"
   choice_of(simultaneous, "simultaneous", c("none", "bonferroni", "max-z"))
-  choice_of(adjust, "adjust", c("holm", "bonferroni", "hommel", "fdr_bh", "none"))
+  choice_of(adjust, "adjust", c("holm", "bonferroni", "sidak", "hommel", "fdr_bh", "none"))
   list(confidence_level = confidence_level, threshold = threshold, margin = margin, method = method,
     comparisons = comparisons, simultaneous = simultaneous, adjust = adjust, draws = draws, max_bins = max_bins,
     planned = planned,

@@ -72,14 +72,19 @@ over_facts <- function(fact, pvalue) {
 }
 
 # p-values of equality and of the verdicts over the facts of the audit. Equality is one question, whatever the scale:
-# the rows of a fact share one answer, that of their largest p-value.
-pvalues_over_audit <- function(fact, pvalue, pvalue_verdict) {
+# the rows of a fact share one answer, that of their largest p-value. `outside`: whether a row is shown to be outside the
+# fair range.
+pvalues_over_audit <- function(fact, pvalue, pvalue_verdict, outside) {
   known <- !is.na(pvalue)
   largest <- vapply(split(pvalue[known], factor(fact[known], unique(fact[known]))), max, 0)
   answers <- over_facts(names(largest), unname(largest))
   equality <- rep(NaN, length(pvalue))
   equality[known] <- answers[match(fact[known], names(largest))]
-  list(equality = equality, verdict = over_facts(fact, pvalue_verdict))
+  verdict <- over_facts(fact, pvalue_verdict)
+  # who is shown to lie outside the fair range is shown to differ, over the audit as well
+  outside <- which(outside & known & !is.na(pvalue_verdict))
+  verdict[outside] <- pmax(verdict[outside], equality[outside])
+  list(equality = equality, verdict = verdict)
 }
 
 # The table with what every row says over the whole audit, and the sentence of it as the attribute "claims".
@@ -87,7 +92,7 @@ with_claims <- function(table, confidence_level) {
   error <- 1 - confidence_level
   verdict_p <- if (is.null(table$pvalue_verdict)) rep(NaN, nrow(table)) else table$pvalue_verdict
   fact <- vapply(seq_len(nrow(table)), function(at) fact_of(as.list(table[at, ])), "")
-  adjusted <- pvalues_over_audit(fact, table$pvalue, verdict_p)
+  adjusted <- pvalues_over_audit(fact, table$pvalue, verdict_p, table$verdict %in% "violated")
   table$pvalue_audit <- adjusted$equality
   table$real_over_audit <- adjusted$equality <= error
   table$pvalue_verdict_audit <- adjusted$verdict
@@ -106,7 +111,10 @@ claim_errors <- function(table, fact, adjusted, verdict_p) {
   of_p <- error_of("mc_pvalue")
   of_verdict <- error_of("mc_pvalue_verdict")
   if (!any(of_p > 0) && !any(of_verdict > 0)) return(list())
-  moved <- function(by) pvalues_over_audit(fact, within_unit(table$pvalue + by * of_p), within_unit(verdict_p + by * of_verdict))
+  moved <- function(by) {
+    pvalues_over_audit(fact, within_unit(table$pvalue + by * of_p), within_unit(verdict_p + by * of_verdict),
+      table$verdict %in% "violated")
+  }
   up <- moved(5)
   down <- moved(-5)
   apart <- function(name) pmax(abs(up[[name]] - adjusted[[name]]), abs(down[[name]] - adjusted[[name]])) / 5

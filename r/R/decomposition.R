@@ -174,8 +174,11 @@ part_of_gap <- function(split, part, margin, level) {
   out[c("p_less", "p_greater", "p_equal")] <-
     c(stats::pt(z[1L], df), stats::pt(z[2L], df, lower.tail = FALSE), 2 * stats::pt(-abs(z[3L]), df))
   shows <- evidence_of(z[1L], z[2L], df, level)
+  bounds <- d + c(-1, 1) * shows$critical * s
+  fair <- c(-margin, margin)
+  out[c("bound_low", "bound_high")] <- reach_fair_range(bounds, out$p_equal, fair, 1 - level)
+  shows <- beside_equality(shows, out$p_equal, fair)
   out[c("p_below", "p_above", "p_inside")] <- shows[c("p_below", "p_above", "p_inside")]
-  out[c("bound_low", "bound_high")] <- d + c(-1, 1) * shows$critical * s
   if (margin > 0) {
     p <- c(stats::pt(z[1L], df, lower.tail = FALSE), stats::pt(z[2L], df))
     larger <- if (p[1L] >= p[2L] * (1 - 1e-9)) 1L else 2L

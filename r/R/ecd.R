@@ -298,6 +298,10 @@ contrast_tails <- function(first, second, m, level, margin, calibrated = FALSE, 
     test <- "likelihood ratio"
   }
   error <- function(name, i = 1L) if (is.null(found$errors)) 0 else found$errors[[name]][i]
+  # who is shown to lie beyond the margin is shown to differ
+  if (found$side < 3L) found$pvalue_verdict <- max(found$pvalue_verdict, found$pvalue)
+  bounds <- reach_fair_range(c(found$bound_low, found$bound_high), found$pvalue, c(-margin, margin), 1 - level)
+  found[c("bound_low", "bound_high")] <- as.list(bounds)
   c(out, list(ci_low = possible(found$low[1L]), ci_high = possible(found$high[1L]),
     bound_low = possible(found$bound_low), bound_high = possible(found$bound_high), statistic = found$statistic,
     pvalue = found$pvalue, pvalue_verdict = found$pvalue_verdict, side = found$side, test = test,

@@ -240,7 +240,8 @@ exact_evidence <- function(cells, contrast, fair, shows, limits) {
   less <- vapply(fair, p, 0, "less")
   greater <- vapply(fair, p, 0, "greater")
   tail <- function(p) pmin(1, p + stats::pnorm(stats::qnorm(p) - shows$width))
-  list(p_below = tail(less[1L]), p_above = tail(greater[2L]), p_inside = max(tail(greater[1L]), tail(less[2L])),
+  # p jumps where a table comes to be as extreme: what lies below the range must be shown to lie below its upper end, too
+  list(p_below = tail(max(less)), p_above = tail(max(greater)), p_inside = max(tail(greater[1L]), tail(less[2L])),
     limits = exact_one_sided(n, contrast, fair, stats::pnorm(-shows$critical)))
 }
 

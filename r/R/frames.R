@@ -31,12 +31,16 @@
 #'   compared by the delta method.
 #' @param reference Reference group, by default the largest; `"highest"` is the group with the
 #'   highest rate, which the data choose: intervals and adjusted p-values then hold over all pairs.
+#' @param comparisons `"reference"`, `"all"` pairs, or of ratios and differences `"rest"`: each group
+#'   against all other rows together; not with weights, clusters, strata, a reference and
+#'   `simultaneous = "max-z"`.
 #' @param strata Column of the strata of a confounder: adds the comparisons within them by the
 #'   stratified score as columns `adjusted`, `adjusted_ci_low`, `adjusted_ci_high`,
 #'   `adjusted_pvalue`, `adjusted_verdict` and `pvalue_homogeneity`, and in full
 #'   (Cochran-Mantel-Haenszel, exact conditional, homogeneity and Breslow-Day tests) in the
 #'   attribute `"stratified"`; a sentence where both disagree is printed first. Not with weights,
-#'   clusters, largest gaps and functions of the cells.
+#'   clusters, largest gaps and functions of the cells. Where the data choose the reference
+#'   (`"highest"`), comparisons within strata hold over all pairs, too (Bonferroni).
 #'
 #' @param comparisons `"reference"`: each other group against it; `"all"` pairs; `"rest"`: each group
 #'   against all other rows; `"overall"`: against all rows, its own among them, with the groups'
@@ -219,7 +223,6 @@ compare_rates <- function(metric, arguments) {
     crude <- metric_rows(audit_cells(input, grouping, options$comparisons), pairs, what, options)
     crude$n_differences <- NULL
     if (is.null(input$stratum)) return(crude)
-    check_reference_chosen_before(pairs)
     if (!can_be_adjusted(what)) {
       stop_argument("strata", paste("strata with", metric),
         "ratios and differences of rates, or differences of their means")

@@ -296,9 +296,31 @@ crosscheck_madd_pair <- function(c0, c1, level, resamples, margin = 0.2, apart =
   # tied scores without a common one: no upper limit
   if (apart) limits[c("high", "bound_high", "p_inside")] <- list(2, 2, 1)
   again <- colSums(abs(stats::rmultinom(resamples, n0, c0) / n0 - stats::rmultinom(resamples, n1, c1) / n1))
+  test <- permutation_p(observed, drawn)
+  limits <- madd_beside_equality(limits, test, 1 - level, margin)
   c(list(contributions = c0 / n0 - c1 / n1, madd = observed, null_mean = fs_madd_null_mean(c0 + c1, n0, n1),
     h_sup = madd_bandwidth_order(n0, n1), bias_corrected = max(2 * observed - mean(again), 0),
-    bias_error = stats::sd(again) * sqrt(2 / resamples)), permutation_p(observed, drawn), sd_with_error(again), limits)
+    bias_error = stats::sd(again) * sqrt(2 / resamples)), test, sd_with_error(again), limits)
+}
+
+# Limits and evidence of a distance beside the permutation test of equal distributions: where it does not show a
+# difference, no interval is above 0, and no limit of the verdict above the margin.
+madd_beside_equality <- function(limits, test, error, margin) {
+  if (test$pvalue > limits$p_above) {
+    limits$p_above <- test$pvalue
+    limits$p_above_error <- max(limits$p_above_error, test$pvalue_error)
+  }
+  most <- c(low = 0, bound_low = margin)
+  for (name in names(most)) {
+    beyond <- limits[[name]] - most[[name]]
+    if (beyond <= 0) next
+    # another run may decide otherwise
+    near <- abs(test$pvalue - error) <= 5 * test$pvalue_error
+    name_of_error <- paste0(name, "_error")
+    if (near) limits[[name_of_error]] <- max(limits[[name_of_error]], beyond)
+    if (test$pvalue > error) limits[[name]] <- most[[name]]
+  }
+  limits
 }
 
 permutation_p <- function(observed, drawn) {

@@ -131,7 +131,8 @@ number_table <- function(metric, numbers, column, scene, arguments, order = NULL
   chosen_among <- if (highest) nrow(family) else 0
   found$pvalue_adjusted <- adjust_pvalues(found$pvalue, options$adjust)
   if (highest) found$pvalue_adjusted <- vapply(rows, `[[`, 0, "p_joint")
-  as_audit(settle_rows(found, options, chosen_among), "numbers", scene$input)
+  one_value <- contrast == "ratio" && limit == 1
+  as_audit(settle_rows(found, options, chosen_among, one_value), "numbers", scene$input)
 }
 
 # ---------------------------------------------------------------- laws of means
@@ -401,15 +402,19 @@ compare_numbers <- function(values, pairs, contrast, limit, level, simultaneous,
     d <- low[["plain"]] - high[["plain"]]
     tail <- function(z) pmin(1, stats::pnorm(-z) + stats::pnorm(-z - d))
     shows <- evidence_of(low[["plain"]], high[["plain"]], Inf, level)
-    out$p_below <- tail(-low[["below"]])
-    out$p_above <- tail(high[["above"]])
-    out$p_inside <- max(tail(low[["above"]]), tail(-high[["below"]]))
-    out[c("bound_low", "bound_high")] <- as.list(by$limits(shows$critical))
+    shows$p_below <- tail(-low[["below"]])
+    shows$p_above <- tail(high[["above"]])
+    shows$p_inside <- max(tail(low[["above"]]), tail(-high[["below"]]))
     greater <- if (ratio) low[["above"]] else high[["above"]]
     z <- if (equal[["plain"]] > 0) max(equal[["above"]], 0) else min(equal[["below"]], 0)
+    p_equal <- 2 * stats::pnorm(-abs(z))
+    sides <- c("p_below", "p_above", "p_inside")
+    out[sides] <- beside_equality(shows, p_equal, fair)[sides]
+    bounds <- reach_fair_range(by$limits(shows$critical), p_equal, fair, 1 - level)
+    out[c("bound_low", "bound_high")] <- as.list(bounds)
     out[c("z_less", "z_greater", "z_equal")] <- c(low[["below"]], greater, z)
     out[c("p_less", "p_greater", "p_equal")] <- c(stats::pnorm(low[["below"]]), stats::pnorm(-greater),
-      2 * stats::pnorm(-abs(z)))
+      p_equal)
     if (fair[1L] < fair[2L]) {
       p <- c(stats::pnorm(-low[["above"]]), stats::pnorm(high[["below"]]))
       larger <- if (p[1L] >= p[2L] * (1 - 1e-9)) 1L else 2L

@@ -353,6 +353,28 @@ evidence_of <- function(z_low, z_high, df, level) {
   list(p_below = p[1L], p_above = p[2L], p_inside = max(p[3:4]), critical = critical, width = d)
 }
 
+# p-values outside the fair range beside that of equality: who lies outside differs, so that neither is smaller; where
+# one value is fair both are one question, and the side of the estimate has the p-value of equality.
+beside_equality <- function(shows, p_equal, fair) {
+  outside <- c("p_below", "p_above")
+  p <- unlist(shows[outside])
+  if (is.nan(p_equal) || all(is.nan(p))) return(shows)
+  shows[outside] <- if (fair[1L] < fair[2L]) {
+    pmax(p, p_equal)
+  } else if (p[1L] < p[2L]) {
+    c(p_equal, 1)
+  } else {
+    c(1, p_equal)
+  }
+  shows
+}
+
+# One-sided limits that leave the fair range only where the p-value of equality is at most their error.
+reach_fair_range <- function(limits, p_equal, fair, error) {
+  if (is.nan(p_equal) || p_equal <= error || is.nan(limits[1L])) return(limits)
+  c(min(limits[1L], fair[2L]), max(limits[2L], fair[1L]))
+}
+
 # One comparison by its method ("none": nothing). `exact`: everything that the row says is by exact tests: limits and
 # p-values of the verdict, the two-sided interval, p_row of equality; the tests by score stand beside. p_tost: two
 # one-sided tests within the threshold.
@@ -403,13 +425,16 @@ compare_pair <- function(metric, i, j, contrast, method, exact, critical, thresh
     shows <- exact_evidence(cells, contrast, fair_of_others, shows, limits)
     limits <- scale$value(shows$limits)
   }
-  out[sides] <- shows[sides]
-  out[c("bound_low", "bound_high")] <- as.list(limits)
   z <- c(both[1L], if (contrast == "difference") c(both[2L], by$z(0)) else c(both[1L], by$z(1)))
   out[paste0("z_", tests)] <- z
   p <- c(stats::pt(z[1L], df), stats::pt(z[2L], df, lower.tail = FALSE), 2 * stats::pt(-abs(z[3L]), df))
   out[paste0("p_", tests)] <- p
   out$p_row <- if (exact) exact_equality(cells, contrast) else p[3L]
+  out[sides] <- beside_equality(shows, out$p_row, fair)[sides]
+  if (exact && fair[1L] == fair[2L])
+    limits <- exact_interval(cells[1L], cells[2L], cells[3L], cells[4L], contrast, level)
+  limits <- reach_fair_range(limits, out$p_row, fair, 1 - level)
+  out[c("bound_low", "bound_high")] <- as.list(limits)
   if (fair[1L] < fair[2L]) {
     p <- c(stats::pt(both[1L], df, lower.tail = FALSE), stats::pt(both[2L], df))
     # of an estimate in the middle of the fair range both are alike, but for rounding
@@ -447,13 +472,17 @@ crosscheck_comparisons <- function(totals, rows, metrics, which, first, second, 
   }))
 }
 
-# Ends at a critical value, and how far they move with its Monte Carlo error, on either side: limits by exact tests may
-# stand at a jump, from which they move on one side only.
+# Monte Carlo errors of a critical value within which jumps of limits are looked for.
+REACH_OF_ERRORS <- 4
+
+# Ends at a critical value, and how far they move with its Monte Carlo error. Limits by exact tests do so in jumps (of
+# .002 to .05 where groups are small), so that the end four errors away counts, by a quarter.
 ends_with_error <- function(ends, critical) {
   at <- ends(critical$value)
   if (critical$error == 0) return(as.list(c(at, 0, 0)))
-  moved <- vapply(c(-1, 1), function(side) abs(ends(critical$value + side * critical$error) - at), c(0, 0))
-  as.list(c(at, apply(moved, 1L, max)))
+  away <- critical$value + c(-1, 1) * REACH_OF_ERRORS * critical$error
+  moved <- vapply(away, function(value) abs(ends(value) - at), c(0, 0))
+  as.list(c(at, apply(moved, 1L, max) / REACH_OF_ERRORS))
 }
 
 # The p-value of one comparison over its family, where its simultaneous interval ends at the null, with its error.
@@ -564,7 +593,8 @@ crosscheck_largest <- function(totals, rows, metrics, level, critical, clustered
   plain <- method_of(rep(FALSE, nrow(terms)))
   z_at <- function(null) vapply(plain, function(how) how$z(null), 0)
   z <- list(low = z_at(-margin), high = z_at(margin), equal = z_at(0))
-  decided <- function(critical) {
+  # `error`: Monte Carlo error of the critical value, where jumps of limits are looked for
+  decided <- function(critical, error = 0) {
     # what the smallest p-value is held to; whether tests are exact does not depend on what is simulated
     each <- 2 * stats::pt(-critical, table_df)
     share <- (1 - level) / nrow(terms)
@@ -575,16 +605,20 @@ crosscheck_largest <- function(totals, rows, metrics, level, critical, clustered
     corrected <- !few & is.null(scatter) & unlist(over(function(of, i, j) any(vapply(of$parts, function(part) {
       smallest_expected(effective_table(part, i, j)) < CORRECTED_BELOW
     }, NA))))
-    gap_decision(found, terms, method_of(corrected), z, small, few, df, each, margin, level, complete)
+    moved <- if (error > 0) 2 * stats::pt(-critical + c(-1, 1) * REACH_OF_ERRORS * error, table_df)
+    gap_decision(found, terms, method_of(corrected), z, small, few, df, each, margin, level, complete, moved)
   }
   own <- joint$quantile(level)
   if (is.null(critical)) critical <- own$value
-  at <- decided(critical)
+  at <- decided(critical, own$error)
   same <- isTRUE(all.equal(own$value, critical, tolerance = 0.02))
-  interval <- if (same) at else decided(own$value)
+  interval <- if (same) at else decided(own$value, own$error)
   top <- max(abs(difference))
-  # an end moves with c by about its distance from the estimate over c
-  with_error <- function(range) c(range, 1.5 * abs(range - top) / max(own$value, 0.1) * (own$error + same * abs(own$value - critical)))
+  # an end moves with c by about its distance from the estimate over c; those by exact tests in jumps
+  with_error <- function(range, jumps) {
+    smooth <- 1.5 * abs(range - top) / max(own$value, 0.1) * (own$error + same * abs(own$value - critical))
+    c(range, pmax(smooth, jumps))
+  }
   over_all <- function(p) {
     tail <- joint$tail(-stats::qt(min(p, 1) / 2, table_df))
     list(value = max(tail$value, p), error = tail$error)
@@ -593,7 +627,8 @@ crosscheck_largest <- function(totals, rows, metrics, level, critical, clustered
   above <- over_all(at$outside)
   c(terms, list(difference = difference, std_error = sqrt(pmax(variance, 0)), low = at$low, high = at$high,
     estimate = top, range = at$range, critical = own$value, critical_error = own$error,
-    interval = with_error(interval$range), bounds = with_error(interval$bounds), statistic = at$statistic,
+    interval = with_error(interval$range, interval$jumps[1:2]),
+    bounds = with_error(interval$bounds, c(interval$jumps[3L], 0)), statistic = at$statistic,
     pvalue = if (all(few)) NaN else equal$value, pvalue_error = equal$error,
     p_above = if (all(few)) NaN else above$value, p_above_error = above$error,
     p_inside = if (all(few)) NaN else if (complete) at$inside else 1, p_inside_error = 0))
@@ -626,8 +661,10 @@ size_of_difference <- function(found, terms, level, margin, complete, method = "
 # is, the smallest p-value, to be taken over all of them. Inside: all are, the largest p-value as it is
 # (intersection-union test: Berger 1982, Technometrics 24, 295-300). Exact tests replace the score where they are
 # switched on and the score is not far from deciding. `df`: of each difference; a group of few units makes its own
-# differences uncertain, not those of the others. The statistic is that of the smallest p-value by the score.
-gap_decision <- function(found, terms, by, z, small, few, df, each, margin, level, complete) {
+# differences uncertain, not those of the others. The statistic is that of the smallest p-value by the score. `moved`:
+# the error of each limit where the critical value is some Monte Carlo errors off; jumps: how far the ends of the
+# interval, and the lower limit of the verdict, move to there, over the number of those errors.
+gap_decision <- function(found, terms, by, z, small, few, df, each, margin, level, complete, moved = NULL) {
   error <- 1 - level
   width <- pmax(z$low - z$high, 0)
   tails <- function(z, width) pmin(1, stats::pt(-z, df) + stats::pt(-z - width, df))
@@ -646,11 +683,16 @@ gap_decision <- function(found, terms, by, z, small, few, df, each, margin, leve
   alone <- ends_at(bound(error))
   may_be_inside <- complete && all(inside <= GAP_NEAR * error)
   fair <- c(-margin, margin)
+  exact_limits <- list()
   for (k in which(small & vapply(found[terms$metric], function(of) length(of$parts) == 1L, NA))) {
     if (min(outside[k], equal[k]) > GAP_NEAR_OF_EACH * error / nrow(terms) && !may_be_inside) next
     cells <- effective_table(found[[terms$metric[k]]]$parts[[1L]], terms$first[k], terms$second[k])
-    limits <- function(error)
-      exact_one_sided(cells, "difference", fair, stats::pnorm(-one_sided_critical(width[k], error, df[k])))
+    limits <- local({
+      own <- cells
+      place <- k
+      function(error)
+        exact_one_sided(own, "difference", fair, stats::pnorm(-one_sided_critical(width[place], error, df[place])))
+    })
     shows <- list(width = width[k], critical = one_sided_critical(width[k], each, df[k]))
     shows <- exact_evidence(cells, "difference", fair, shows, of_all[, k])
     outside[k] <- min(shows$p_below, shows$p_above)
@@ -658,11 +700,34 @@ gap_decision <- function(found, terms, by, z, small, few, df, each, margin, leve
     equal[k] <- exact_equality(cells, "difference")
     band[, k] <- exact_interval(cells[1L], cells[2L], cells[3L], cells[4L], "difference", 1 - each)
     of_all[, k] <- shows$limits
+    exact_limits[[paste(k)]] <- list(one = limits, two = local({
+      own <- cells
+      function(error) exact_interval(own[1L], own[2L], own[3L], own[4L], "difference", 1 - error)
+    }))
     alone[, k] <- limits(error)
   }
+  # a difference beyond the margin is one, and the limits of what may be equal do not leave the fair range
+  outside <- pmax(outside, equal)
+  same <- equal > each
+  of_all[1L, same] <- pmin(of_all[1L, same], margin)
+  of_all[2L, same] <- pmax(of_all[2L, same], -margin)
   range_of <- function(ends) c(max(ends[1L, ], -ends[2L, ], 0), if (complete) min(max(abs(ends)), 1) else 1)
   list(low = band[1L, ], high = band[2L, ], range = range_of(band), bounds = c(range_of(of_all)[1L], range_of(alone)[2L]),
-    statistic = statistic, outside = min(outside), inside = max(inside), equal = min(equal))
+    statistic = statistic, outside = min(outside), inside = max(inside), equal = min(equal),
+    jumps = gap_jumps(list(band, band, of_all), exact_limits, moved))
+}
+
+# How far the near end of the band, its far end, and the near end of the limits of the verdict move where the error of
+# each is another, over the number of Monte Carlo errors: of the difference that has each, if its limits are exact.
+gap_jumps <- function(ends, exact_limits, moved) {
+  near <- function(limits) max(limits[1L], -limits[2L])
+  sizes <- list(near, function(limits) max(abs(limits)), near)
+  mapply(function(ends, size, sides) {
+    at <- apply(ends, 2L, size)
+    own <- exact_limits[[paste(which.max(at))]]
+    if (is.null(moved) || is.null(own)) return(0)
+    max(abs(vapply(moved, function(error) size(own[[sides]](error)), 0) - max(at))) / REACH_OF_ERRORS
+  }, ends, sizes, c("two", "two", "one"))
 }
 
 # Critical value c with P(Z < -c) + P(Z < -c - width) = error.

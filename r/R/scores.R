@@ -12,6 +12,9 @@ madd_rows <- function(input, grouping, pairs, options) {
   of <- function(name) vapply(compared, function(row) row[[name]], 0)
   adjusted <- adjust_pvalues(of("pvalue"), options$adjust)
   judged <- adjust_pvalues(of("pvalue_verdict"), options$adjust)
+  # who is shown to lie beyond the margin is shown to differ, also among the others
+  beyond <- vapply(compared, function(row) isTRUE(row$verdict == "violated"), NA) & is.finite(adjusted)
+  judged[beyond] <- pmax(judged[beyond], adjusted[beyond])
   # an adjusted p-value may be that of another row, with the error of that row
   error <- count * max(0, of("mc_pvalue_verdict"), na.rm = TRUE)
   rows <- lapply(seq_len(count), function(k) {
@@ -89,15 +92,19 @@ largest_madd_row <- function(scores, pairs, grouping, options) {
   test <- crosscheck_madd_largest(fine, sides[[1L]], sides[[2L]], bins, options$n_resamples)
   top <- which.max(of("madd"))
   p <- pmin(count * c(min(of("p_above")), if (every) max(of("p_inside")) else 1), 1)
+  joint <- list(p_above = p[1L], p_above_error = count * error("p_above"), low = max(of("low")),
+    low_error = error("low"), bound_low = max(of("bound_low")), bound_low_error = error("bound_low"))
+  joint <- madd_beside_equality(joint, test, 1 - level, 2 * options$margin)
+  p[1L] <- joint$p_above
   side <- which.min(p)
   verdict <- if (p[side] > 1 - level) "undecided" else c("violated", "satisfied")[side]
   tidy_row("madd_max", grouping$groups[at[top, 1L]], grouping$groups[at[top, 2L]], estimate = max(of("madd")),
-    ci_low = max(of("low")), ci_high = highest("high"), statistic = test$statistic, pvalue = test$pvalue,
-    n = sum(sizes), method = "exact permutation, largest standardised MADD", bound_low = max(of("bound_low")),
+    ci_low = joint$low, ci_high = highest("high"), statistic = test$statistic, pvalue = test$pvalue,
+    n = sum(sizes), method = "exact permutation, largest standardised MADD", bound_low = joint$bound_low,
     bound_high = highest("bound_high"), confidence_level = level, pvalue_verdict = p[side],
     pvalue_verdict_adjusted = p[side], verdict = verdict, null_mean = test$null_mean, mid_pvalue = test$mid,
-    mc_ci_low = error("low"), mc_bound_low = error("bound_low"), mc_pvalue_verdict = count * error("p_above"),
-    mc_pvalue_verdict_adjusted = count * error("p_above"),
+    mc_ci_low = joint$low_error, mc_bound_low = joint$bound_low_error, mc_pvalue_verdict = joint$p_above_error,
+    mc_pvalue_verdict_adjusted = joint$p_above_error,
     mc_pvalue = test$pvalue_error, mc_mid_pvalue = test$mid_error, mc_null_mean = test$null_mean_error)
 }
 

@@ -259,29 +259,21 @@ compare_strata <- function(tables, contrast, level, threshold, together = 1, one
   at_equality <- fair[1L] == fair[2L]
   judge <- if (at_equality) plain else guarded
   shows <- evidence_of(judge$z(fair[1L]), judge$z(fair[2L]), Inf, level)
-  out[c("bound_low", "bound_high")] <- judge$ends(shows$critical)
-  out[c("p_below", "p_above", "p_inside")] <- shows[c("p_below", "p_above", "p_inside")]
+  ends <- judge$ends(shows$critical)
   # of an odds ratio the exact conditional law at every value, where cells are small
   odds <- if (contrast == "odds_ratio" && !is.nan(exact)) conditional_law(t)
   if (!is.null(odds)) {
     tail <- function(p) min(1, p + stats::pnorm(stats::qnorm(p) - shows$width))
     inside <- max(odds$at_least(fair[1L]), odds$at_most(fair[2L]))
-    out$p_below <- max(out$p_below, tail(odds$at_most(fair[1L])))
-    out$p_above <- max(out$p_above, tail(odds$at_least(fair[2L])))
-    out$p_inside <- max(out$p_inside, tail(inside))
+    shows$p_below <- max(shows$p_below, tail(odds$at_most(fair[1L])))
+    shows$p_above <- max(shows$p_above, tail(odds$at_least(fair[2L])))
+    shows$p_inside <- max(shows$p_inside, tail(inside))
     error <- stats::pnorm(-shows$critical)
-    out$bound_low <- min(out$bound_low, odds$limit(-1, error))
-    out$bound_high <- max(out$bound_high, odds$limit(1, error))
+    ends <- c(min(ends[1L], odds$limit(-1, error)), max(ends[2L], odds$limit(1, error)))
   }
-  if (at_equality && !is.nan(exact)) {
-    out$p_below <- max(out$p_below, exact)
-    out$p_above <- max(out$p_above, exact)
-    # the exact test keeps equality: so do the limits of the verdict
-    if (exact > 1 - level) {
-      out$bound_low <- min(out$bound_low, equality)
-      out$bound_high <- max(out$bound_high, equality)
-    }
-  }
+  out[c("bound_low", "bound_high")] <- reach_fair_range(ends, out$p_equal, fair, 1 - level)
+  shows <- beside_equality(shows, out$p_equal, fair)
+  out[c("p_below", "p_above", "p_inside")] <- shows[c("p_below", "p_above", "p_inside")]
   out$z <- judge$z(fair[1L])
   out$z_greater <- judge$z(if (contrast == "difference") fair[2L] else fair[1L])
   out$p_less <- stats::pnorm(out$z)
@@ -333,13 +325,20 @@ stratified_row <- function(one, tables, metric, group, reference, level, crude =
     pvalue_homogeneity = one$q_p)
 }
 
-# Adjusted comparisons of the same pairs as the `crude` ones, as one family of their own.
+# Adjusted comparisons of the same pairs as the `crude` ones, as one family of their own; of those that the data chose
+# over all pairs (Bonferroni), as where intervals hold at once.
 stratified_rows <- function(stratum, input, grouping, pairs, metric, options, crude) {
+  chosen <- list(pairs = pairs, among = 0)
+  if (isTRUE(attr(pairs, "highest"))) {
+    chosen <- chosen_pairs(pairs, values_of_cells(metric, audit_cells(input, grouping)), options)
+  }
+  pairs <- chosen$pairs
   size <- if (!is.null(input$y_pred) && !is.null(input$y_true)) 4L else 2L
   cell <- if (size == 4L) 4 - 2 * input$y_pred - input$y_true else 2 - c(input$y_pred, input$y_true)
   cells <- stratum_cells(stratum, grouping$labels, grouping$groups, cell, size)
   threshold <- if (metric$contrast == "difference") options$margin else options$threshold
   together <- if (options$simultaneous == "none") 1 else nrow(pairs) * length(metric$rates)
+  if (chosen$among > 0) together <- chosen$among
   level <- options$confidence_level
   tasks <- expand.grid(pair = seq_len(nrow(pairs)), rate = seq_along(metric$rates))
   found <- bind_rows(lapply(seq_len(nrow(tasks)), function(row) {
@@ -351,8 +350,10 @@ stratified_rows <- function(stratum, input, grouping, pairs, metric, options, cr
     c(stratified_row(one, tables, metric$rows[rate], grouping$groups[pair[1L]], grouping$groups[pair[2L]], level,
       crude[row, ]), one[c("p_below", "p_above", "p_inside", "cmh_p", "exact_p", "tarone_p")])
   }))
-  found$pvalue_adjusted <- adjust_pvalues(found$pvalue, options$adjust)
-  found <- settle_rows(found, options)
+  found$pvalue_adjusted <- if (chosen$among > 0) pmin(chosen$among * found$pvalue, 1) else {
+    adjust_pvalues(found$pvalue, options$adjust)
+  }
+  found <- settle_rows(found, options, chosen$among, ratio && options$threshold == 1)
   among <- paste(dim(cells)[1L], "strata")
   if (!is.null(attr(stratum, "name"))) among <- paste(among, "of", attr(stratum, "name"))
   found$disagreement <- vapply(seq_len(nrow(found)), function(row) {

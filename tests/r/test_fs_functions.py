@@ -12,6 +12,7 @@ import pytest
 from scipy.stats import norm
 
 import fairstats as fs
+from fairstats.ground.errors import RBackendError
 from fairstats.ground.rsession import call
 from fairstats.numerics.rates.conditional import conditional_limit, conditional_test
 from fairstats.numerics.rates.search import STEP
@@ -83,6 +84,88 @@ def test_rates(name: str, python: Any, columns: tuple[str, ...]) -> None:
     d = people()
     result = python(*(d[c] for c in columns), sensitive_features=d["group"], reference="b")
     assert_same_table(result, call(name, listed(d), *columns, "group", reference="b"))
+
+
+@pytest.mark.parametrize("adjust", ["holm", "sidak"])
+@pytest.mark.parametrize(
+    ("name", "python", "columns"),
+    [
+        ("fs_disparate_impact", fs.disparate_impact, ("p",)),
+        ("fs_equalized_odds_difference", fs.equalized_odds_difference, ("y", "p")),
+    ],
+)
+def test_each_group_against_all_other_rows(
+    name: str, python: Any, columns: tuple[str, ...], adjust: str
+) -> None:
+    """Rows, families, exact tests of small groups, and adjustment by Sidak."""
+    d = people()
+    options: dict[str, Any] = {
+        "comparisons": "rest",
+        "adjust": adjust,
+        "simultaneous": "bonferroni",
+    }
+    result = python(*(d[c] for c in columns), sensitive_features=d["group"], **options)
+    found = call(name, listed(d), *columns, "group", **options)
+    frame = result.to_frame()
+    for column in ("group", "reference", "verdict", "n_reference"):
+        assert list(found[column]) == frame[column].tolist(), column
+    exact = any(c.procedure.exact for c in result.comparisons)
+    assert exact
+    for column in (
+        "estimate",
+        "ci_low",
+        "ci_high",
+        "pvalue",
+        "pvalue_adjusted",
+        "bound_low",
+        "bound_high",
+        "pvalue_verdict",
+        "pvalue_verdict_adjusted",
+    ):
+        allowed = EXACT_PVALUE if column.startswith("pvalue") else EXACT_LIMIT
+        there = np.asarray(found[column], dtype=float)
+        np.testing.assert_allclose(there, frame[column], rtol=allowed, err_msg=column)
+
+
+@pytest.mark.parametrize("name", ["fs_disparate_impact", "fs_equal_opportunity_difference"])
+def test_what_all_other_rows_do_not_go_with(name: str) -> None:
+    d = listed({**people(200), "w": np.arange(1.0, 201.0)})
+    columns = ["p"] if name == "fs_disparate_impact" else ["y", "p"]
+    for wrong, message in (
+        ({"reference": "a"}, "reference"),
+        ({"strata": "stratum"}, "strata"),
+        ({"simultaneous": "max-z"}, "simultaneous"),
+        ({"sample_weight": "w"}, "equal weight"),
+        ({"agg": "max"}, "largest gap"),
+    ):
+        if "agg" in wrong and len(columns) == 1:
+            continue
+        with pytest.raises(RBackendError, match=message):
+            call(name, d, *columns, "group", comparisons="rest", **wrong)
+
+
+@pytest.mark.parametrize("threshold", [0.8, 1.0])
+@pytest.mark.parametrize("comparisons", ["reference", "all"])
+def test_the_highest_rate_as_reference_within_strata(comparisons: str, threshold: float) -> None:
+    """Comparisons within strata hold over all pairs by Bonferroni, in both languages."""
+    d = people(900)
+    options: dict[str, Any] = {
+        "reference": "highest",
+        "comparisons": comparisons,
+        "threshold": threshold,
+    }
+    result = fs.disparate_impact(
+        d["p"], sensitive_features=d["group"], strata=d["stratum"], **options
+    )
+    found = call("fs_disparate_impact", listed(d), "p", "group", strata="stratum", **options)
+    frame = result.to_frame()
+    for column in ("group", "reference", "adjusted_verdict"):
+        assert list(found[column]) == frame[column].tolist(), column
+    for column in ("adjusted", "adjusted_ci_low", "adjusted_ci_high", "adjusted_pvalue"):
+        there = np.asarray(found[column], dtype=float)
+        np.testing.assert_allclose(there, frame[column], rtol=1e-8, err_msg=column)
+    (one, *_) = result.stratified.comparisons
+    assert one.pvalue_adjusted == pytest.approx(min(3 * one.pvalue, 1), rel=1e-12)
 
 
 @pytest.mark.parametrize(

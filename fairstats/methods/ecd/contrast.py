@@ -15,7 +15,14 @@ import numpy as np
 from fairstats.ground.errors import InsufficientEvidenceWarning, caution
 from fairstats.ground.multiplicity import MaxZ, normal_cdf, normal_quantile, two_sided_pvalue
 from fairstats.ground.results import Interval
-from fairstats.ground.verdict import Evidence, bound_level, z_evidence
+from fairstats.ground.verdict import (
+    Evidence,
+    beside_equality,
+    bound_level,
+    fair_range,
+    reach_fair_range,
+    z_evidence,
+)
 from fairstats.methods.ecd.level_curve import CurveContrast
 from fairstats.methods.ecd.result import EcdComparison
 from fairstats.methods.ecd.root_law import RootLaw
@@ -104,7 +111,16 @@ def contrast_tails(pair: Pair) -> tuple[EcdComparison, Evidence]:
     else:
         inferred = _infer_by_order_statistics(pair)
         evidence = Evidence()
-    return EcdComparison(**described | inferred), evidence
+    comparison = EcdComparison(**described | inferred)
+    fair = fair_range("difference", settings.margin)
+    evidence = beside_equality(evidence, comparison.pvalue, fair)
+    low, high = reach_fair_range(
+        (comparison.bounds.low, comparison.bounds.high),
+        evidence,
+        fair,
+        1 - settings.confidence_level,
+    )
+    return replace(comparison, bounds=replace(comparison.bounds, low=low, high=high)), evidence
 
 
 def level_of_each(

@@ -367,15 +367,18 @@ def _judge_comparisons(
     settings: EcdSettings,
 ) -> tuple[EcdComparison, ...]:
     """The comparisons with their verdicts, family-wise; none beyond the horizon."""
-    rulings = settle(evidence, confidence_level=settings.confidence_level, adjust=settings.adjust)
     adjusted = adjust_pvalues(
         [one_comparison.pvalue for one_comparison in comparisons], settings.adjust
+    ).tolist()
+    rulings = settle(
+        evidence,
+        confidence_level=settings.confidence_level,
+        adjust=settings.adjust,
+        adjusted_equality=adjusted,
     )
     judged = []
     for comparison, ruling, adjusted_pvalue in zip(comparisons, rulings, adjusted, strict=True):
-        judged_one = replace(
-            comparison._with_ruling(ruling), pvalue_adjusted=float(adjusted_pvalue)
-        )
+        judged_one = replace(comparison._with_ruling(ruling), pvalue_adjusted=adjusted_pvalue)
         by_order_statistics = (
             comparison.method == "none" and comparison.confidence_interval.method != "none"
         )

@@ -19,7 +19,7 @@ from fairstats.ground.groups import find_reference
 from fairstats.ground.multiplicity import adjust_pvalues, make_pairs
 from fairstats.ground.results import HypothesisTest, Interval
 from fairstats.ground.scores import Bins, bandwidth_order
-from fairstats.ground.verdict import Evidence, settle
+from fairstats.ground.verdict import Evidence, beside_equality, fair_range, settle
 from fairstats.methods.madd import permutation
 from fairstats.methods.madd.columns import RowScores, name_in_column, read_columns, split_columns
 from fairstats.methods.madd.curve import curve_of, stable_bandwidth, stable_means
@@ -341,13 +341,22 @@ def _settle_comparisons(
     """Verdicts and adjusted p-values of comparisons that are one family."""
     evidence = []
     for comparison, limits in compared:
+        if comparison.verdict or not limits:
+            evidence.append(Evidence())
+            continue
+        of_limits = limits.evidence(settings.margin)
         evidence.append(
-            Evidence() if comparison.verdict or not limits else limits.evidence(settings.margin)
+            beside_equality(of_limits, comparison.pvalue, fair_range("gap", settings.margin))
         )
-    rulings = settle(evidence, confidence_level=settings.confidence_level, adjust=settings.adjust)
     adjusted = adjust_pvalues(
         [comparison.pvalue for comparison, _ in compared], settings.adjust
     ).tolist()
+    rulings = settle(
+        evidence,
+        confidence_level=settings.confidence_level,
+        adjust=settings.adjust,
+        adjusted_equality=adjusted,
+    )
     settle_comparisons = []
     for (comparison, _), ruling, adjusted_pvalue in zip(compared, rulings, adjusted, strict=True):
         settle_comparisons.append(
@@ -645,9 +654,17 @@ def compare(
             f"{unit_words}, too few for a variance."
         )
     two_sided = (1 + confidence_level) / 2
+    # as the test of equality: no interval above 0, and no limit of the verdict above the margin
+    differs = not equality_test.pvalue > 1 - confidence_level
     bounds = Interval(
-        limits.lower(confidence_level),
+        min(limits.lower(confidence_level), 2.0 if differs else settings.margin),
         limits.upper(confidence_level),
+        confidence_level,
+        _LIMITS_METHOD,
+    )
+    confidence_interval = Interval(
+        limits.lower(two_sided) if differs else 0.0,
+        limits.upper(two_sided),
         confidence_level,
         _LIMITS_METHOD,
     )
@@ -659,9 +676,7 @@ def compare(
             max(2 * limits.estimate - float(bootstrap.mean()), 0.0) if measurable else _NAN
         ),
         std_error=float(bootstrap.std()) if measurable else _NAN,
-        confidence_interval=Interval(
-            limits.lower(two_sided), limits.upper(two_sided), confidence_level, _LIMITS_METHOD
-        ),
+        confidence_interval=confidence_interval,
         bounds=bounds,
         lower_limit=bounds.low,
         statistic=equality_test.statistic,
@@ -798,7 +813,7 @@ def largest_of(
     confidence_level = settings.confidence_level
     n_comparisons = len(made_comparisons)
 
-    def projected(error: float) -> Interval:
+    def projected(error: float, *, at_most: float) -> Interval:
         lower_limit = max(
             limits.lower(1 - error / n_comparisons) for *_, limits in made_comparisons
         )
@@ -806,7 +821,7 @@ def largest_of(
             limits.upper(1 - error / n_comparisons) for *_, limits in made_comparisons
         )
         return Interval(
-            lower_limit,
+            min(lower_limit, at_most),
             upper_limit if complete else 2.0,
             confidence_level,
             f"{_LIMITS_METHOD}, Bonferroni",
@@ -844,19 +859,21 @@ def largest_of(
         )
     else:
         pvalue_inside = 1.0
-    (ruling,) = settle(
-        [Evidence(above=pvalue_above, inside=pvalue_inside)],
-        confidence_level=confidence_level,
-        adjust="none",
+    evidence_of_largest = beside_equality(
+        Evidence(above=pvalue_above, inside=pvalue_inside),
+        largest_test.pvalue,
+        fair_range("gap", settings.margin),
     )
+    (ruling,) = settle([evidence_of_largest], confidence_level=confidence_level, adjust="none")
+    differs = not largest_test.pvalue > 1 - confidence_level
     return LargestMadd(
         **vars(largest_test),
         group=largest_comparison.group,
         reference=largest_comparison.reference,
         limited_by=limited_by.names,
         estimate=largest_comparison.estimate,
-        confidence_interval=projected((1 - confidence_level) / 2),
-        bounds=projected(1 - confidence_level),
+        confidence_interval=projected((1 - confidence_level) / 2, at_most=2.0 if differs else 0.0),
+        bounds=projected(1 - confidence_level, at_most=2.0 if differs else settings.margin),
         pvalue_adjusted=largest_test.pvalue,
         n=n_rows,
         cells=cell_counts,

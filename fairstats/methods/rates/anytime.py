@@ -17,7 +17,7 @@ from fairstats.ground.counts import CellCounts
 from fairstats.ground.errors import InputError
 from fairstats.ground.registry import RATES, Metric
 from fairstats.ground.results import HypothesisTest, Interval
-from fairstats.ground.verdict import Evidence, Procedure, effective
+from fairstats.ground.verdict import Evidence, Procedure, beside_equality, effective
 from fairstats.methods.rates.decision import PairDecision, equivalence_test
 from fairstats.methods.rates.estimates import RateEstimates
 from fairstats.methods.rates.limits import Mover, Score
@@ -264,12 +264,13 @@ def _decide_pair(
     bounds = Interval(
         *mixture.limits(settings.confidence_level), settings.confidence_level, settings.method
     )
+    evidence = Evidence(
+        below=pvalue_below(fair_low),
+        above=pvalue_above(fair_high),
+        inside=max(pvalue_above(fair_low), pvalue_below(fair_high)),
+    )
     return PairDecision(
-        evidence=Evidence(
-            below=pvalue_below(fair_low),
-            above=pvalue_above(fair_high),
-            inside=max(pvalue_above(fair_low), pvalue_below(fair_high)),
-        ),
+        evidence=beside_equality(evidence, mixture.pvalue(equal), fair_range),
         bounds=bounds,
         interval=Interval(low, high, settings.confidence_level, settings.method),
         statistic=quoted.statistic,

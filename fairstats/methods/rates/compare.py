@@ -237,8 +237,12 @@ def compare_estimates(
         settings.adjust,
         chosen_among=n_comparisons if chosen_by_data else 0,
     )
+    sizes = table.group_sizes
+    if settings.comparisons == "rest":
+        # below the groups stand all rows but theirs, which are the same rows once more
+        sizes = sizes[: len(sizes) // 2]
     family_options = _FamilyOptions(
-        contrast, settings, levels, sharpest_error, generator, float(table.group_sizes.sum())
+        contrast, settings, levels, sharpest_error, generator, float(sizes.sum())
     )
     named_estimates = zip(metric.row_names, estimates, strict=True)
     compared = []

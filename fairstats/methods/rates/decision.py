@@ -18,7 +18,9 @@ from fairstats.ground.results import HypothesisTest, Interval
 from fairstats.ground.verdict import (
     Evidence,
     Procedure,
+    beside_equality,
     bound_level,
+    reach_fair_range,
     with_the_other_direction,
     z_evidence,
 )
@@ -184,10 +186,14 @@ class ExactPair:
 
 
 def both_directions(shown: ExactEvidence, width: float) -> Evidence:
-    """Evidence from p-values of single directions, `width` standard errors in the fair range."""
+    """Evidence from p-values of single directions, `width` standard errors in the fair range.
+
+    p falls with the distance of the null value, but for jumps where a table comes to be as extreme.
+    So what lies below the fair range must be shown to lie below its upper end, too.
+    """
     return Evidence(
-        below=with_the_other_direction(shown.below, width),
-        above=with_the_other_direction(shown.above, width),
+        below=with_the_other_direction(max(shown.below, shown.below_high), width),
+        above=with_the_other_direction(max(shown.above, shown.above_low), width),
         inside=with_the_other_direction(shown.inside, width),
     )
 
@@ -223,6 +229,7 @@ def decide_by_method(
         evidence=z_evidence(z_low, z_high, by.degrees_of_freedom),
         bounds=Interval(*by.how.interval(2 * level_of_bounds - 1), level_of_bounds, by.name),
         ends=interval_ends,
+        contrast=contrast,
         open_ends=open_ends,
         tests=all_tests,
         settings=settings,
@@ -295,6 +302,10 @@ def decide_exactly(
     )
     all_tests += directed_tests(by, statistic, contrast, settings)
     all_tests += _equivalence_tests(by, statistic, contrast, settings)
+    exact_bounds = exact_results.bounds
+    if fair_low == fair_high:
+        # one value is fair: outside it and different are one question, which both tails answer
+        exact_bounds = pair.interval(contrast, settings.confidence_level)
     interval_ends = exact_results.interval
     if settings.alternative != "two-sided":
         interval_ends = pair.limits(
@@ -302,8 +313,9 @@ def decide_exactly(
         )
     return assemble_decision(
         evidence=both_directions(exact_pvalues, range_width),
-        bounds=Interval(*exact_results.bounds, level_of_bounds, EXACT),
+        bounds=Interval(*exact_bounds, level_of_bounds, EXACT),
         ends=interval_ends,
+        contrast=contrast,
         open_ends=_OPEN_ENDS[contrast],
         tests=all_tests,
         settings=settings,
@@ -326,6 +338,7 @@ def assemble_decision(
     evidence: Evidence,
     bounds: Interval,
     ends: tuple[float, float],
+    contrast: Contrast,
     open_ends: tuple[float, float],
     tests: list[HypothesisTest],
     settings: Inference,
@@ -334,8 +347,15 @@ def assemble_decision(
 ) -> PairDecision:
     """The end that the alternative does not ask about is open.
 
-    The first test of the alternative is the row's.
+    The first test of the alternative is the row's. Evidence and one-sided limits say no more than
+    the first test of equality allows.
     """
+    pvalue_equality = next(test.pvalue for test in tests if test.alternative == "two-sided")
+    fair_range = settings._fair_range(contrast)
+    evidence = beside_equality(evidence, pvalue_equality, fair_range)
+    ends_of_bounds = reach_fair_range(
+        (bounds.low, bounds.high), evidence, fair_range, 1 - settings.confidence_level
+    )
     interval_low, interval_high = ends
     if settings.alternative == "less":
         interval_low = open_ends[0]
@@ -348,7 +368,7 @@ def assemble_decision(
     )
     return PairDecision(
         evidence=evidence,
-        bounds=bounds,
+        bounds=Interval(*ends_of_bounds, bounds.confidence_level, bounds.method),
         interval=Interval(interval_low, interval_high, settings.confidence_level, method),
         statistic=quoted.statistic,
         pvalue=quoted.pvalue,

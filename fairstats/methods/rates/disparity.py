@@ -78,7 +78,9 @@ class DisparityResult(DifferenceResult):
     def _describe_finding(self, c: RateComparison) -> str:
         interval_words = c.confidence_interval.words("+.3f", self.settings.alternative)
         shares = f"{100 * c.rate:.1f}% and {100 * c.rate_reference:.1f}%"
-        return f"{self._name_comparison(c)}: {shares}, difference {c.estimate:+.3f} ({interval_words})"
+        return (
+            f"{self._name_comparison(c)}: {shares}, difference {c.estimate:+.3f} ({interval_words})"
+        )
 
     def _name_disadvantaged(self, comparison: RateComparison) -> str:
         if comparison.verdict != "violated":

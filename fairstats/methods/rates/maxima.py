@@ -446,7 +446,11 @@ def _size_of_difference(
     )
     evidence_shown = decision.evidence
     inside = evidence_shown.inside if complete else 1.0
-    evidence = Evidence(above=min(evidence_shown.below, evidence_shown.above), inside=inside)
+    evidence = Evidence(
+        above=min(evidence_shown.below, evidence_shown.above),
+        inside=inside,
+        equality=evidence_shown.equality,
+    )
     (ruling,) = settle([evidence], confidence_level=confidence_level, adjust="none")
     return MaximumResult(
         metric=metric.name,
@@ -553,6 +557,8 @@ def decide_gap(
         pvalues_inside[j] = evidence_shown.inside
         pvalues_equal[j] = exact_tests.equality()
         lower_limits[j], upper_limits[j] = exact_tests.interval("difference", 1 - error_of_each)
+    # a difference beyond the margin is one
+    pvalues_outside = np.maximum(pvalues_outside, pvalues_equal)
     no_decision = band.few.all()
     # one-sided limits: the lower one of the largest over all differences, its upper one as each
     # alone has it
@@ -569,7 +575,12 @@ def decide_gap(
     )
     bounds = (
         _lower_limit_of_largest(
-            limits_over_all, pairs_used, pvalues_outside <= error_of_each, margin, error_of_each
+            limits_over_all,
+            pairs_used,
+            shown_to_exceed=pvalues_outside <= error_of_each,
+            may_be_equal=pvalues_equal > error_of_each,
+            margin=margin,
+            error=error_of_each,
         ),
         _upper_limit_of_largest(
             limits_alone, pairs_used, pvalues_inside > error_over_all, margin, error_over_all
@@ -594,7 +605,9 @@ def decide_gap(
 def _lower_limit_of_largest(
     limits: tuple[Floats, Floats],
     exact_pairs: Mapping[int, ExactPair],
+    *,
     shown_to_exceed: NDArray[np.bool_],
+    may_be_equal: NDArray[np.bool_],
     margin: float,
     error: float,
 ) -> float:
@@ -603,11 +616,13 @@ def _lower_limit_of_largest(
     The largest distance from 0 of the near ends of all differences.
 
     `limits`: of every difference by the score; `exact_pairs`: those whose limits exact tests give in
-    their place; `shown_to_exceed`: whether a difference is shown to exceed the margin; `error`: of each
-    limit. A search for limits costs ten p-values, so that it is spared where two of them say that
-    these limits are no farther than what is known.
+    their place; `shown_to_exceed`: whether a difference is shown to exceed the margin; `may_be_equal`:
+    whether its test of equality keeps 0, so that its limit does not exceed the margin; `error`: of
+    each limit. A search for limits costs ten p-values, so that it is spared where two of them say
+    that these limits are no farther than what is known.
     """
-    near_ends = np.maximum(limits[0], -limits[1])
+    farthest = np.where(may_be_equal, margin, 1.0)
+    near_ends = np.minimum(np.maximum(limits[0], -limits[1]), farthest)
     largest_so_far = float(np.delete(near_ends, list(exact_pairs)).max(initial=0.0))
     for j in sorted(exact_pairs, key=lambda j: -near_ends[j]):
         exact_tests = exact_pairs[j]
@@ -620,7 +635,8 @@ def _lower_limit_of_largest(
             lower_limit, upper_limit = exact_tests.limits(
                 "difference", level_of_bound, (-margin, margin)
             )
-            largest_so_far = max(largest_so_far, lower_limit, -upper_limit)
+            near_end = min(max(lower_limit, -upper_limit), float(farthest[j]))
+            largest_so_far = max(largest_so_far, near_end)
     return min(largest_so_far, 1.0)
 
 

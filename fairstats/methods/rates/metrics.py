@@ -20,8 +20,8 @@ from fairstats.methods.rates.compare import (
     name_with,
     run,
 )
-from fairstats.methods.rates.estimates import estimate_smooth
 from fairstats.methods.rates.disparity import CONDITIONAL_DISPARITY, conditional_disparity
+from fairstats.methods.rates.estimates import estimate_smooth
 from fairstats.methods.rates.extremes import ExtremeDifferenceResult
 from fairstats.methods.rates.inferred.compare import is_inferred, run_inferred
 from fairstats.methods.rates.inferred.result import InferredResult
@@ -1735,8 +1735,9 @@ def group_metric(
         audit by its name (``"balanced_accuracy_difference"``, ``"npv_ratio"``,
         ``"accuracy_max"``), ``"conditional_demographic_disparity"`` (Wachter et al. [5]_: the share
         of each group among the rejected less that among the accepted, within `strata`, which count
-        by their rows; without strata demographic disparity), or a function ``f(tp, fp, fn, tn)`` that takes floats or arrays of
-        counts and does not depend on their total (f1, but no sum of counts), or a function
+        by their rows; without strata demographic disparity), or a function ``f(tp, fp, fn, tn)``
+        that takes floats or arrays of counts and does not depend on their total (f1, but no sum of
+        counts), or a function
         ``metric(y_true, y_pred[, sample_weight])`` that returns a number, scikit-learn's or your
         own: two arguments without a default tell it from the other. Several of these, as a list or
         {name: function}, give {name: result}, each adjusted by itself.

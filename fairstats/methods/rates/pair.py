@@ -17,6 +17,7 @@ from fairstats.methods.rates.limits import (
     BcaDistribution,
     Fieller,
     KnownLimits,
+    LimitsByCriticalValue,
     LogRatio,
     Mover,
     OfAll,

@@ -194,17 +194,18 @@ def as_family(
             for evidence_shown, lacking in zip(evidence, unanswered, strict=True)
         ]
         pvalues = [1.0 if math.isnan(pvalue) else pvalue for pvalue in pvalues]
+    adjusted_pvalues: Sequence[float]
+    if chosen_among:
+        adjusted_pvalues = of_all or [min(chosen_among * pvalue, 1.0) for pvalue in pvalues]
+    else:
+        adjusted_pvalues = adjust_pvalues(pvalues, settings.adjust).tolist()
     rulings = decide(
         evidence,
         confidence_level=settings.confidence_level,
         adjust=settings.adjust,
         chosen_among=chosen_among,
+        adjusted_equality=adjusted_pvalues if settings.alternative == "two-sided" else None,
     )
-    adjusted_pvalues: Iterable[float]
-    if chosen_among:
-        adjusted_pvalues = of_all or [min(chosen_among * pvalue, 1.0) for pvalue in pvalues]
-    else:
-        adjusted_pvalues = adjust_pvalues(pvalues, settings.adjust)
     ruled_comparisons = []
     for comparison, ruling, pvalue, lacking in zip(
         comparisons, rulings, adjusted_pvalues, unanswered, strict=True

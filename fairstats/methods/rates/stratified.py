@@ -22,7 +22,9 @@ from fairstats.ground.strata import StratumCounts
 from fairstats.ground.verdict import (
     Evidence,
     Procedure,
+    beside_equality,
     bound_level,
+    reach_fair_range,
     with_the_other_direction,
     z_evidence,
 )
@@ -322,26 +324,24 @@ def _decide_within_strata(
         judging_score = guarded_score
     z_low = judging_score.statistic(fair_low)
     z_high = judging_score.statistic(fair_high)
+    fair_range = (fair_low, fair_high)
     evidence = z_evidence(z_low, z_high)
     if small_odds is not None:
-        evidence = small_odds.less_favourable(evidence, (fair_low, fair_high), z_low - z_high)
-    if judged_by_equality and not math.isnan(exact_pvalue):
-        evidence = Evidence(
-            below=max(evidence.below, exact_pvalue),
-            above=max(evidence.above, exact_pvalue),
-            inside=evidence.inside,
-        )
+        evidence = small_odds.less_favourable(evidence, fair_range, z_low - z_high)
+    evidence = beside_equality(evidence, p_equal, fair_range)
     level_of_bounds = bound_level(z_low - z_high, settings.confidence_level)
     critical_value = normal_quantile(level_of_bounds)
-    bound_low = judging_score.limit(critical_value, -1)
-    bound_high = judging_score.limit(critical_value, 1)
+    ends_of_bounds = (
+        judging_score.limit(critical_value, -1),
+        judging_score.limit(critical_value, 1),
+    )
     if small_odds is not None:
-        bound_low, bound_high = small_odds.widened((bound_low, bound_high), 1 - level_of_bounds)
-    if judged_by_equality and exact_pvalue > alpha:
-        # the exact test keeps equality: so do the limits of the verdict
-        bound_low = min(bound_low, equality)
-        bound_high = max(bound_high, equality)
-    bounds = Interval(bound_low, bound_high, level_of_bounds, SCORE)
+        ends_of_bounds = small_odds.widened(ends_of_bounds, 1 - level_of_bounds)
+    bounds = Interval(
+        *reach_fair_range(ends_of_bounds, evidence, fair_range, alpha),
+        level_of_bounds,
+        SCORE,
+    )
 
     null_values = settings._null_values(contrast)
     z_less = judging_score.statistic(null_values["less"])

@@ -419,12 +419,38 @@ class Bench:
         if counts_all:
             pvalues = [1.0 if math.isnan(pvalue) else pvalue for pvalue in pvalues]
         adjusted_pvalues, function = self.p_adjust(pvalues, method)
-        for row, pvalue, has_answer in zip(rows, adjusted_pvalues, answered, strict=True):
+        theirs = [min(factor * pvalue, 1.0) for pvalue in adjusted_pvalues]
+        if name == "pvalue_verdict":
+            of_equality = [_pvalue_of_equality(row) for row in rows]
+            if counts_all:
+                of_equality = [1.0 if math.isnan(pvalue) else pvalue for pvalue in of_equality]
+            equality, _ = self.p_adjust(of_equality, method)
+            theirs = _beside_equality(rows, theirs, [factor * pvalue for pvalue in equality])
+        for row, pvalue, has_answer in zip(rows, theirs, answered, strict=True):
             if counts_all and not has_answer:
                 continue
-            yield place(row).compare(
-                quantity, getattr(row, f"{name}_adjusted"), min(factor * pvalue, 1.0), function
-            )
+            yield place(row).compare(quantity, getattr(row, f"{name}_adjusted"), pvalue, function)
+
+
+def _pvalue_of_equality(row: Any) -> float:
+    """The two-sided p-value of a row, whatever alternative it quotes."""
+    for test in getattr(row, "tests", ()):
+        if test.alternative == "two-sided":
+            return float(test.pvalue)
+    return float(row.pvalue)
+
+
+def _beside_equality(
+    rows: Sequence[Any], verdicts: Sequence[float], equality: Sequence[float]
+) -> list[float]:
+    """p-values of verdicts over the family: outside the fair range none is below that of
+    equality.
+    """
+    result = []
+    for row, verdict, of_equality in zip(rows, verdicts, equality, strict=True):
+        outside = row.direction in ("below", "above") and not math.isnan(of_equality)
+        result.append(min(max(verdict, of_equality), 1.0) if outside else verdict)
+    return result
 
 
 def column(found: Mapping[str, Any], name: str) -> list[float]:

@@ -17,8 +17,8 @@ from fairstats.methods.hfm.risk import DiscriminativeRiskResult
 from fairstats.methods.madd.mitigation import MitigationResult
 from fairstats.methods.rates.classes.rates import rates_of_classes
 from fairstats.methods.rates.classes.result import ClassMaximumResult
-from fairstats.methods.rates.employment.result import AdverseImpact, ImpactTable
 from fairstats.methods.rates.disparity import DisparityResult
+from fairstats.methods.rates.employment.result import AdverseImpact, ImpactTable
 from fairstats.methods.rates.extremes import ExtremeResult
 from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.models.result import AMPLIFICATION, QUANTITIES, ModelComparison

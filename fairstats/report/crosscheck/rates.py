@@ -611,6 +611,18 @@ def adjusted(
         line = Line(ADJUSTED, "pvalue_adjusted", "p_joint", "p_joint_error", relative=1e-6)
         for comparison, row in zip(rows, joint, strict=True):
             yield from bench.place_of(comparison).compare_all([line], comparison, row, _TWIN)
+    if highest and joint and result.settings.threshold == 1:
+        # equality alone is fair: the verdicts ask what the tests of equality do
+        line = Line(
+            f"{VERDICT}, adjusted",
+            "pvalue_verdict_adjusted",
+            "p_joint",
+            "p_joint_error",
+            relative=1e-6,
+        )
+        for comparison, row in zip(rows, joint, strict=True):
+            yield from bench.place_of(comparison).compare_all([line], comparison, row, _TWIN)
+        return
     yield from bench.adjusted(
         rows, bench.place_of, method, "pvalue_verdict", factor, counts_all=counts_all
     )

@@ -18,8 +18,8 @@ from fairstats.ground.registry import METRICS, RATES, Metric
 from fairstats.ground.results import Result
 from fairstats.methods.rates.abroca import AbrocaResult, abroca_from_counts
 from fairstats.methods.rates.compare import compare_metric
-from fairstats.methods.rates.employment.result import AdverseImpact
 from fairstats.methods.rates.disparity import DisparityResult
+from fairstats.methods.rates.employment.result import AdverseImpact
 from fairstats.methods.rates.extremes import ExtremeDifferenceResult, ExtremeRatioResult
 from fairstats.methods.rates.inferred.result import (
     AUDIT_METHOD,

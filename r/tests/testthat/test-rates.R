@@ -261,3 +261,26 @@ test_that("odds ratios within strata are those of mantelhaen.test", {
   exact <- stats::mantelhaen.test(cells, exact = TRUE)
   expect_equal(c(law$limit(-1, 0.025), law$limit(1, 0.025)), as.numeric(exact$conf.int), tolerance = 1e-4)
 })
+
+test_that("Sidak's adjustment is 1 - (1 - p)^m, without rounding", {
+  p <- c(0.01, NA, 0.2, 1e-20, 1)
+  expect_equal(adjust_pvalues(p, "sidak"), c(1 - 0.99^4, NA, 1 - 0.8^4, 4e-20, 1))
+  d <- people()
+  found <- fs_equalized_odds_difference(d, "y_true", "y_pred", "group", adjust = "sidak")
+  expect_equal(found$pvalue_adjusted, 1 - (1 - found$pvalue)^nrow(found), tolerance = 1e-9)
+})
+
+test_that("who is violated differs, and at a threshold of 1 both are one question", {
+  d <- data.frame(hired = rep(c(1, 0, 1, 0), c(1, 2, 8, 309)), group = rep(c("few", "many"), c(3, 317)))
+  of_threshold <- function(threshold) fs_disparate_impact(d, "hired", "group", reference = "many", threshold = threshold)
+  at_one <- of_threshold(1)
+  expect_identical(at_one$verdict, "violated")
+  expect_identical(at_one$pvalue_verdict, at_one$pvalue)
+  expect_equal(c(at_one$bound_low, at_one$bound_high), c(at_one$ci_low, at_one$ci_high), tolerance = 1e-3)
+  # twice a tail is below the p-value of both tails
+  d <- data.frame(hired = rep(c(1, 0, 1, 0), c(9, 3, 1754, 16)), group = rep(c("few", "many"), c(12, 1770)))
+  near <- of_threshold(0.99)
+  expect_equal(near$pvalue_verdict, near$pvalue)
+  expect_equal(near$pvalue, 0.004447883, tolerance = 1e-5)
+  expect_equal(reach_fair_range(c(0.2, 0.7), 0.06, c(0.8, 1.25), 0.05), c(0.2, 0.8))
+})

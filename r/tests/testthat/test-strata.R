@@ -148,3 +148,20 @@ test_that("conditional demographic disparity is the weighted sum of the strata's
   expect_error(fs_group_metric(data, "conditional_demographic_disparity", y_pred = "admitted",
     sensitive_features = "Gender", reference = "Male"), "reference")
 })
+
+test_that("a reference that the data choose counts all pairs within strata", {
+  set.seed(4)
+  d <- data.frame(group = sample(c("a", "b", "c"), 900, TRUE), stratum = sample(c("x", "y"), 900, TRUE))
+  d$hired <- stats::rbinom(900, 1, c(a = 0.5, b = 0.35, c = 0.45)[d$group])
+  found <- fs_disparate_impact(d, "hired", "group", strata = "stratum", reference = "highest")
+  within <- attr(found, "stratified")
+  highest <- unique(found$reference)
+  expect_identical(highest, names(which.max(tapply(d$hired, d$group, mean))))
+  expect_equal(within$pvalue_adjusted, pmin(3 * within$pvalue, 1))
+  expect_equal(within$pvalue_verdict_adjusted, pmax(pmin(3 * within$pvalue_verdict, 1),
+    ifelse(within$verdict == "satisfied", 0, within$pvalue_adjusted)))
+  named <- fs_disparate_impact(d, "hired", "group", strata = "stratum", reference = highest,
+    confidence_level = 1 - 0.05 / 3)
+  expect_equal(found$adjusted_ci_low, named$adjusted_ci_low)
+  expect_equal(found$adjusted_ci_high, named$adjusted_ci_high)
+})

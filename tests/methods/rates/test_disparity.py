@@ -97,9 +97,7 @@ def test_limits_are_those_of_the_strata_together() -> None:
     for k, n, k0, n0 in small.values():
         accepted, rejected = k + k0, n + n0 - k - k0
         difference = (n - k) / rejected - k / accepted
-        low, high = fs.rates.contrast_interval(
-            n - k, rejected, k, accepted, contrast="difference"
-        )
+        low, high = fs.rates.contrast_interval(n - k, rejected, k, accepted, contrast="difference")
         below += ((n + n0) / total * (difference - float(low))) ** 2
         above += ((n + n0) / total * (float(high) - difference)) ** 2
     assert tuple(row.confidence_interval) == pytest.approx(

@@ -34,6 +34,7 @@ from fairstats.methods.rates.result import Inference, as_family, warned
 from fairstats.methods.rates.setup import check_groups
 from fairstats.numerics.means.hall import Moments, as_student, hall_limits_of_mean, sum_of_means
 from fairstats.numerics.means.quantiles import CountedValues, quantile_limits
+from fairstats.numerics.rates.score import Contrast
 
 #: Effective units that a group needs: of fewer no valid limits of a skewed number are known. By
 #: number, never by the look of the sample: one that missed the tail looks innocent.
@@ -428,7 +429,7 @@ def compare_pair(
     if not std_error > 0:
         note = f"{comparison.group} and {side.name}: all numbers are equal, which shows no spread."
         return replace(comparison, note=note), Evidence()
-    scale = "ratio" if ratio else "difference"
+    scale: Contrast = "ratio" if ratio else "difference"
     method = settings.method
     if isinstance(contrast, MoverContrast) and method == HALL:
         method = HALL_MOVER

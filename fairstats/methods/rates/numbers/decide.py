@@ -11,13 +11,14 @@ from fairstats.methods.rates.decision import PairDecision, assemble_decision, eq
 from fairstats.methods.rates.numbers.contrasts import NumberContrast
 from fairstats.methods.rates.result import Inference
 from fairstats.numerics.means.hall import Statistics
+from fairstats.numerics.rates.score import Contrast
 
 _OPEN_ENDS = {"ratio": (0.0, math.inf), "difference": (-math.inf, math.inf)}
 
 
 def decide_contrast(
     contrast: NumberContrast,
-    scale: str,
+    scale: Contrast,
     settings: Inference,
     levels: tuple[float, float],
     method: str,
@@ -53,6 +54,7 @@ def decide_contrast(
             *contrast.limits(normal_quantile(level_of_bounds)), level_of_bounds, method
         ),
         ends=contrast.limits(normal_quantile((1 + level_of_interval) / 2)),
+        contrast=scale,
         open_ends=_OPEN_ENDS[scale],
         tests=[
             *_directed_tests(contrast, scale, settings, method),
