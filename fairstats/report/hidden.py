@@ -104,8 +104,8 @@ def find_subgroups(
     of_counts = {name: options[name] for name in ("attributes", "confidence_level", "rng")}
     for metric in metrics[1:]:  # of the counts that are there
         result = subgroups(first.counts, metric=metric, **of_counts)
-        settings = replace(result.settings, cuts=first.settings.cuts)
-        found.append(replace(result, settings=settings))
+        with_cuts = replace(result.settings, cuts=first.settings.cuts)
+        found.append(replace(result, settings=with_cuts))
     return tuple(found)
 
 

@@ -82,10 +82,13 @@ crosscheck_extremes <- function(totals, rows, metrics, contrast, agg, level, lim
     if (difference) of$nearer(error) < value else of$nearer(error) > value
   })
   interval <- range_at((1 - level) / 2)
-  bounds <- range_at(1 - level)
+  p_equal <- min(1, 2 * farther(if (difference) 0 else 1))
+  # what lies outside the fair range differs from equality
+  fair <- if (difference) c(-limit, limit) else c(limit, Inf)
+  bounds <- reach_fair_range(range_at(1 - level), p_equal, fair, 1 - level)
   list(estimate = of$estimate, values = of$values, low = interval[1L], high = interval[2L], bound_low = bounds[1L],
-    bound_high = bounds[2L], p_outside = farther(limit), p_inside = nearer(limit),
-    pvalue = min(1, 2 * farther(if (difference) 0 else 1)))
+    bound_high = bounds[2L], p_outside = max(farther(limit), p_equal), p_inside = nearer(limit),
+    pvalue = p_equal)
 }
 
 # The same as a row of the tidy table.

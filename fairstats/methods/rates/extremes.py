@@ -30,7 +30,13 @@ from fairstats.ground.multiplicity import normal_quantile
 from fairstats.ground.registry import RATES, Metric
 from fairstats.ground.results import Interval
 from fairstats.ground.serialise import serialisable
-from fairstats.ground.verdict import Evidence, Procedure, settle
+from fairstats.ground.verdict import (
+    Evidence,
+    Procedure,
+    beside_equality,
+    reach_fair_range,
+    settle,
+)
 from fairstats.methods.rates.decision import smallest_expected_cell
 from fairstats.methods.rates.estimates import RateEstimates, estimate_rate
 from fairstats.methods.rates.limits import Score
@@ -326,13 +332,20 @@ def _decide(
     farther = extreme.pvalue_farther(settings.limit)
     nearer = extreme.pvalue_nearer(settings.limit)
     of_equality = min(2 * extreme.pvalue_farther(equality), 1.0)
-    outside = "above" if contrast == "difference" else "below"
-    evidence = Evidence(**{outside: farther, "inside": nearer})
+    # a smallest ratio is at most 1 and a mean difference at least 0: one end of the range is asked
+    if contrast == "difference":
+        fair_range = (-settings.limit, settings.limit)
+        evidence = Evidence(above=farther, inside=nearer)
+    else:
+        fair_range = (settings.limit, math.inf)
+        evidence = Evidence(below=farther, inside=nearer)
+    evidence = beside_equality(evidence, of_equality, fair_range)
+    ends_of_bounds = reach_fair_range(extreme.range(1 - level), evidence, fair_range, 1 - level)
     (ruling,) = settle([evidence], confidence_level=level, adjust="none")
     return replace(
         comparison,
         confidence_interval=Interval(*extreme.range((1 - level) / 2), level, METHOD),
-        bounds=Interval(*extreme.range(1 - level), level, METHOD),
+        bounds=Interval(*ends_of_bounds, level, METHOD),
         pvalue=of_equality,
         pvalue_adjusted=of_equality,
     )._with_ruling(ruling)
