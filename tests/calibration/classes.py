@@ -15,7 +15,7 @@ import numpy as np
 
 import fairstats as fs
 from fairstats.ground.multiplicity import normal_quantile
-from fairstats.numerics.rates.score import difference_limits_of
+from fairstats.numerics.rates.score_limits import difference_limits_of
 from fairstats.results import ClassCounts
 from tests.calibration.study import Cell, Counts, tally_interval
 
