@@ -35,50 +35,62 @@ def peak():
 """
 
 MEASURED = """
-ask(2_000, 19)
-inputs = rows(10**5), exceedances(10**5)
-before = peak()
-ask(10**5, resamples)
-print(peak() - before)
+def ask(n, b):
+    data = {data}
+    before = peak()
+    {call}
+    return peak() - before
+
+ask(2_000, {few})
+print(ask(10**5, {resamples}))
 """
 
-#: Name → the call of n values and so many resamples, and how many.
+#: Name → what the call is given, of n values; the call, of so many resamples; how many, first on few
+#: values.
 CALLS = {
     "goodness_of_fit": (
-        "evt.goodness_of_fit(evt.fit_gpd(exceedances(n), threshold=0.0), n_resamples=b, rng=1)",
-        99,
+        "evt.fit_gpd(exceedances(n), threshold=0.0)",
+        "evt.goodness_of_fit(data, n_resamples=b, rng=1)",
+        (20, 99),
     ),
-    "choose_threshold": ("evt.choose_threshold(exceedances(n), n_resamples=b, rng=1)", 49),
-    "threshold_tests": ("evt.threshold_tests(exceedances(n), n_resamples=b, rng=1)", 99),
+    "choose_threshold": (
+        "exceedances(n)",
+        "evt.choose_threshold(data, n_resamples=b, rng=1)",
+        (20, 49),
+    ),
+    "threshold_tests": (
+        "exceedances(n)",
+        "evt.threshold_tests(data, n_resamples=b, rng=1)",
+        (20, 99),
+    ),
     "abroca": (
-        "fs.abroca(rows(n)[2], rows(n)[1], sensitive_features=rows(n)[0], n_resamples=b, rng=1)",
-        999,
+        "rows(n)",
+        "fs.abroca(data[2], data[1], sensitive_features=data[0], n_resamples=b, rng=1)",
+        (100, 999),
     ),
-    "madd": ("fs.madd(rows(n)[1], sensitive_features=rows(n)[0], n_resamples=b, rng=1)", 999),
+    "madd": (
+        "rows(n)",
+        "fs.madd(data[1], sensitive_features=data[0], n_resamples=b, rng=1)",
+        (100, 999),
+    ),
     "hfm": (
-        "fs.hfm(rows(n)[4], rows(n)[2], rows(n)[3], sensitive_features=rows(n)[0],"
-        " n_resamples=b, rng=1)",
-        19,
+        "rows(n)",
+        "fs.hfm(data[4], data[2], data[3], sensitive_features=data[0], n_resamples=b, rng=1)",
+        (19, 19),
     ),
     "um_posterior": (
-        "fs.um_posterior(rows(n)[2], rows(n)[3], sensitive_features=rows(n)[0],"
-        " draws=1_000 * max(b, 1), rng=1)",
-        100,
+        "rows(n)",
+        "fs.um_posterior(data[2], data[3], sensitive_features=data[0], draws=1_000 * b, rng=1)",
+        (10, 100),
     ),
 }
 
 
 @pytest.mark.parametrize("name", CALLS)
 def test_at_most_64_megabytes(name: str) -> None:
-    call, resamples = CALLS[name]
-    if name in ("choose_threshold", "threshold_tests", "goodness_of_fit"):
-        few = 20
-    else:
-        few = 100
-    program = (
-        f"{PREPARED}\nresamples = {resamples}\ndef ask(n, b):\n    b = max(b, {few})\n"
-        f"    return {call}\n{MEASURED}"
-    )
+    data, call, (few, resamples) = CALLS[name]
+    measured = MEASURED.format(data=data, call=call, few=few, resamples=resamples)
+    program = PREPARED + measured
     ran = subprocess.run(
         [sys.executable, "-W", "ignore", "-c", program],
         capture_output=True,
