@@ -37,9 +37,11 @@ from fairstats.methods.um.pymc_models import Diagnostics, Sampled
 #: Chains, and their steps before draws are kept.
 CHAINS = 4
 _WARM_UP = 250
-#: Distinct probabilities up to which they are taken as they are; more are rounded to hundredths,
-#: and rows of one hundredth have their mean.
+#: Distinct probabilities up to which they are taken as they are; more are rounded to these parts,
+#: the first with no more bins than these, and rows of one bin have its mean.
 _MOST_DISTINCT = 500
+_PARTS = (100, 50, 20, 10, 5, 2)
+_MOST_BINS = 1_000
 #: What the sampler is called.
 NAME = "data augmentation"
 
@@ -57,13 +59,17 @@ class KindOfRows:
 
 @dataclass(frozen=True, eq=False)
 class IncompleteRows:
-    """Rows of unknown groups, or cells, by what is known of them; `sure`: counts (G, 4) of others."""
+    """Rows of unknown groups, or cells, by what is known of them.
+
+    `sure`: counts (G, 4) of the others; `rounded`: parts that probabilities are rounded to, 0 for
+    none.
+    """
 
     groups: tuple[str, ...]
     sure: NDArray[np.int64]
     kinds: tuple[KindOfRows, ...]
     n_rows: int
-    rounded: bool
+    rounded: int
 
     @classmethod
     def read(
@@ -141,24 +147,26 @@ class IncompleteRows:
         sure = np.zeros((n_groups, len(CELLS)), dtype=np.int64)
         kinds = []
         is_sure = shares.max(axis=1) == 1
-        rounded = len(np.unique(shares, axis=0)) > _MOST_DISTINCT
+        sure_groups = shares.argmax(axis=1)
+        bins = np.full(len(shares), -1)
+        bins[~is_sure], shares_of_bins, rounded = _gather(shares[~is_sure])
         for label in (0, 1, -1):
             for prediction in (0, 1, -1):
                 own = (true_codes == label) & (predicted_codes == prediction)
                 cells = _cells_that_agree(label, prediction)
-                if len(cells) == 1:
-                    sure_groups = shares[own & is_sure].argmax(axis=1)
-                    sure[:, cells[0]] = np.bincount(sure_groups, minlength=n_groups)
-                    own &= ~is_sure
                 if not own.any() or len(cells) == len(CELLS):
                     continue
-                keys = np.rint(100 * shares[own]) if rounded else shares[own]
-                _, places, number = np.unique(keys, axis=0, return_inverse=True, return_counts=True)
-                distinct = np.empty((len(number), n_groups))
-                for group in range(n_groups):
-                    sums = np.bincount(places.ravel(), shares[own, group], len(number))
-                    distinct[:, group] = sums / number
-                kinds.append(KindOfRows(cells, distinct, number.astype(np.int64)))
+                number = np.bincount(bins[own & ~is_sure], minlength=len(shares_of_bins))
+                known = np.bincount(sure_groups[own & is_sure], minlength=n_groups)
+                distinct = shares_of_bins
+                if len(cells) == 1:
+                    sure[:, cells[0]] = known
+                else:
+                    distinct = np.concatenate([distinct, np.eye(n_groups)])
+                    number = np.concatenate([number, known])
+                occurs = number > 0
+                if occurs.any():
+                    kinds.append(KindOfRows(cells, distinct[occurs], number[occurs]))
         return cls(names, sure, tuple(kinds), len(shares), rounded)
 
     @property
@@ -173,6 +181,28 @@ class IncompleteRows:
             by_group = kind.number @ kind.shares
             counts[:, kind.cells] += by_group[:, None] / len(kind.cells)
         return counts
+
+
+def _gather(shares: Floats) -> tuple[NDArray[np.int64], Floats, int]:
+    """Bin of each row of similar shares, the mean shares of each bin, and what they are rounded to
+    parts of, 0 for not at all.
+
+    A bin is a proxy, too: cells that depend on the group alone do not depend on the bin either, and
+    the mean of its shares is the share of the group in it.
+    """
+    _, bins = np.unique(shares, axis=0, return_inverse=True)
+    bins = bins.ravel()
+    parts = 0
+    if bins.max(initial=0) >= _MOST_DISTINCT:
+        for parts in _PARTS:
+            _, bins = np.unique(np.rint(parts * shares), axis=0, return_inverse=True)
+            bins = bins.ravel()
+            if bins.max() < _MOST_BINS:
+                break
+    number = np.bincount(bins)
+    sums = [np.bincount(bins, shares[:, group]) for group in range(shares.shape[1])]
+    means = np.stack(sums, axis=1) / np.maximum(number, 1)[:, None]
+    return bins.astype(np.int64), means, parts
 
 
 def _cells_that_agree(label: int, prediction: int) -> tuple[int, ...]:

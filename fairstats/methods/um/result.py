@@ -109,7 +109,7 @@ class UmPosterior(Result, draws.PosteriorDraws):
     probabilities that it gave. `table_metrics` are those of the table, empty for the usual ones;
     `table_prob` is the level of its intervals, `table_rope` its region of practical equivalence.
     `n_unknown` rows have a group, label or prediction that is not known, and are completed within
-    the sampler; `rounded` whether their probabilities are rounded to hundredths for it.
+    the sampler; `rounded` the parts of 1 that their probabilities are rounded to for it, 0 for none.
     """
 
     backend: str = "exact"
@@ -122,7 +122,7 @@ class UmPosterior(Result, draws.PosteriorDraws):
     table_prob: float = 0.95
     table_rope: float = 0.01
     n_unknown: int = 0
-    rounded: bool = False
+    rounded: int = 0
     _rows: Rows | None = kept_in_memory(default=None)
     _inference: Any = kept_in_memory(default=None)
 
@@ -484,7 +484,10 @@ class UmPosterior(Result, draws.PosteriorDraws):
             " expected ones."
         )
         if self.rounded:
-            sentence += " Probabilities are rounded to hundredths for this."
+            sentence += (
+                f" Probabilities are rounded to 1/{self.rounded} for this, and rows that are then"
+                " alike have their mean."
+            )
         return [sentence]
 
     def _of_few_errors(self) -> list[str]:

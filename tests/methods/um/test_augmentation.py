@@ -147,7 +147,7 @@ def test_a_posterior_survives_json_with_what_is_unknown() -> None:
     )
     again = UmPosterior.from_dict(json.loads(json.dumps(posterior.to_dict())))
     assert again.n_unknown == 900
-    assert again.rounded
+    assert again.rounded == 100
     assert again.notes() == posterior.notes()
     assert again.metric("accuracy") == pytest.approx(posterior.metric("accuracy"))
 
@@ -158,9 +158,21 @@ def test_rows_that_are_alike_are_completed_together() -> None:
     rows = IncompleteRows.read(
         rng.integers(0, 2, 5_000), rng.integers(0, 2, 5_000), {"a": p, "b": 1 - p}
     )
-    assert rows.rounded
+    assert rows.rounded == 100
     assert sum(len(kind.number) for kind in rows.kinds) <= 4 * 101
     assert rows.expected_counts().sum(axis=1) == pytest.approx([p.sum(), (1 - p).sum()])
+
+
+def test_many_groups_are_rounded_to_fewer_parts() -> None:
+    rng = np.random.default_rng(2)
+    shares = rng.dirichlet([0.3] * 5, 5_000)
+    told = dict(zip("abcde", shares.T, strict=True))
+    rows = IncompleteRows.read(rng.integers(0, 2, 5_000), rng.integers(0, 2, 5_000), told)
+    assert rows.rounded in (5, 10)
+    assert sum(len(kind.number) for kind in rows.kinds) <= 4 * 1_000
+    assert rows.expected_counts().sum(axis=1) == pytest.approx(shares.sum(axis=0))
+    labels = [kind.shares.sum(axis=1) for kind in rows.kinds]
+    assert np.concatenate(labels) == pytest.approx(1.0)
 
 
 def test_convergence_tells_chains_that_mix_from_others() -> None:
