@@ -81,4 +81,4 @@ AUDITED = (
 )
 QUESTIONS = (*AUDITED, ADVERSE_IMPACT, EVERY_LOOK, INFERRED)
 #: Of these there is no section where nothing was asked.
-ONLY_WHERE_ASKED = frozenset((SUBGROUPS, RISKS))
+ONLY_WHERE_ASKED = frozenset((CLASSES, SUBGROUPS, RISKS))

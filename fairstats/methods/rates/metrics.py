@@ -1885,8 +1885,9 @@ def group_metric(
     Of several classes (`classes`) one class, or cut, has the limits of two labels. Means over
     classes of true positive rates and precisions have limits by MOVER; of false positive rates, F1
     and ratios of means the widest by the delta method about the table and with 2 and 4 rows more in
-    all, refused below 10 rows of a class. Simulated (3 and 5 classes, the rarest 4 to 10%, 40 to
-    300 rows beside 80 to 3,000): a limit errs in up to .06 of samples at a nominal .05.
+    all, refused (of rows without weights) below 10 rows of a class. Simulated (3 and 5 classes, the
+    rarest 4 to 10%, 40 to 300 independent rows beside 80 to 3,000): a limit errs in up to .06 of
+    samples at a nominal .05.
 
     Functions of labels and predictions are computed from rows, by draws of the rows or clusters of
     each group (`n_resamples` × 26 calls a group), and refused below 40 of them, or where more than
