@@ -104,7 +104,7 @@ def test_what_is_violated_at_one_differs_and_is_not_elsewhere() -> None:
     assert beside.pvalue_verdict > at_one.pvalue_verdict
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("comparisons", ["reference", "all", "highest"])
 def test_no_family_contradicts_itself(comparisons: str, seed: int) -> None:
     """Groups of 1 to 4,000, some satisfied: they leave the others more of the error, but not more
