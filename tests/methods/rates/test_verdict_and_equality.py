@@ -173,3 +173,20 @@ def test_evidence_beside_equality() -> None:
     assert violated.verdict == "undecided"
     assert violated.pvalue_adjusted == pytest.approx(0.06)
     assert satisfied.verdict == "satisfied"
+
+
+@pytest.mark.parametrize("threshold", [0.8, 0.999, 1.0])
+def test_the_smallest_ratio_is_not_surer_of_a_violation_than_of_a_difference(
+    threshold: float,
+) -> None:
+    """At a threshold of 1 the p-value of a violation was half of that of equality."""
+    counts = {"a": (300, 0, 0, 200), "b": (150, 0, 0, 130), "c": (30, 0, 0, 36)}
+    smallest = fs.group_metric(
+        metric="selection_rate_ratio", agg="min", counts=counts, threshold=threshold
+    )
+    (c,) = smallest.comparisons
+    assert contradictions(smallest) == []
+    if threshold == 1:
+        assert c.pvalue_verdict == c.pvalue
+    elif c.direction == "below":
+        assert c.pvalue_verdict >= c.pvalue
