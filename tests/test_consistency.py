@@ -7,10 +7,13 @@ other, and so are rows that ask one question (ratio, difference and gap of the s
 
 from __future__ import annotations
 
+import html
 import math
+import re
 import warnings
 from collections import defaultdict
 from collections.abc import Hashable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -133,6 +136,14 @@ def of_row(result: ComparisonResult, c: Any, sentence: str) -> Iterator[str]:
         yield "an adjusted p-value is smaller than the one that was adjusted"
     if decided and (c.verdict == "satisfied") != (c.direction == "inside"):
         yield f"{c.verdict}, and the evidence is for {c.direction}"
+    if c.direction in ("below", "above"):
+        if c.pvalue_verdict < c.pvalue - CLOSE:
+            yield f"{c.direction} with p = {c.pvalue_verdict}, different with p = {c.pvalue}"
+        one_family = settings.family == "metric"
+        if one_family and c.pvalue_verdict_adjusted < c.pvalue_adjusted - CLOSE:
+            yield f"adjusted: {c.pvalue_verdict_adjusted} beside {c.pvalue_adjusted} of equality"
+        if one_family and fair[0] == fair[1] and c.pvalue_verdict_adjusted != c.pvalue_adjusted:
+            yield f"one question has {c.pvalue_verdict_adjusted} and {c.pvalue_adjusted}"
     alone = judge(*c.bounds, fair=fair)
     expected = "undecided"
     if c.pvalue_verdict <= error:
@@ -313,6 +324,9 @@ def of_claims(report: AuditReport) -> Iterator[str]:
             yield f"{row.metric}: real over the audit with p = {row.pvalue}"
         if row.holds_over_audit is True and row.pvalue_verdict > error:
             yield f"{row.metric}: holds over the audit with p = {row.pvalue_verdict} of the verdict"
+        shown_beyond = row.verdict == "violated" and row.holds_over_audit is True
+        if shown_beyond and row.real_over_audit is False:
+            yield f"{row.metric}: violated over the audit, and not real"
         if row.holds_over_audit is not None and row.verdict not in ("violated", "satisfied"):
             yield f"{row.metric}: {row.verdict}, and said to hold or not"
     if frame["pvalue"].notna().any() and "Over the whole audit" not in headline(report):
@@ -326,6 +340,48 @@ QUICK = (1, 2, 4, 6, 7, 9)
 @pytest.mark.parametrize("seed", QUICK)
 def test_no_report_contradicts_itself(seed: int) -> None:
     assert contradictions(random_report(seed)) == []
+
+
+@pytest.mark.parametrize("design", ["plain", "weights"])
+def test_no_report_of_scores_contradicts_itself(design: str, tmp_path: Path) -> None:
+    """Distances, areas and rates of tied scores, in a family of four groups, one of six rows; read
+    from the rows, from JSON and from the page.
+    """
+    rng = np.random.default_rng(5)
+    group = np.repeat(["a", "b", "c", "d"], [150, 60, 40, 6])
+    labels = rng.integers(0, 2, group.size)
+    score = np.clip(rng.beta(2, 3, group.size) + 0.15 * labels + 0.2 * (group == "c"), 0, 1)
+    frame = pd.DataFrame({"group": group, "label": labels, "score": score.round(1)})
+    frame["selected"] = (frame["score"] > 0.5).astype(int)
+    arguments: dict[str, Any] = {"margin": 0.001, "threshold": 1.0, "n_resamples": 199, "rng": 3}
+    if design == "weights":
+        frame["weight"] = rng.lognormal(0, 0.5, group.size)
+        arguments["sample_weight"] = "weight"
+    report = fs.audit(
+        frame,
+        y_true="label",
+        y_pred="selected",
+        score="score",
+        sensitive_features="group",
+        **arguments,
+    )
+    assert contradictions(report) == []
+    distances = [result for result in report.results if isinstance(result, fs.results.MaddResult)]
+    assert distances
+    for result in distances:
+        for c in [*result.comparisons, *filter(None, [result.largest])]:
+            if c.direction == "above":
+                assert c.pvalue_verdict >= c.pvalue
+                assert c.pvalue_verdict_adjusted >= c.pvalue_adjusted
+            assert c.confidence_interval.low == 0 or c.pvalue <= 0.05
+    again = AuditReport.from_json(report.to_json(tmp_path / "report.json"))
+    assert contradictions(again) == []
+    assert again.summary(full=True) == report.summary(full=True)
+    assert str(again.screen()) == str(report.screen())
+    page = " ".join(re.sub("<[^>]+>", "", report.to_html(tmp_path / "r.html").read_text()).split())
+    for finding in report.screen().findings:
+        for sentence in finding.sentences:
+            assert html.escape(sentence, quote=False) in page
 
 
 @pytest.mark.slow

@@ -129,7 +129,8 @@ def beside_equality(evidence: Evidence, pvalue: float, fair: tuple[float, float]
             above=float(np.maximum(evidence.above, pvalue)),
             equality=pvalue,
         )
-    is_below = evidence.below < evidence.above
+    # also of what can lie on one side alone, and has no p-value on the other
+    is_below = not evidence.above <= evidence.below
     return replace(
         evidence,
         below=pvalue if is_below else 1.0,

@@ -86,8 +86,12 @@ fs_inferred <- function(
   method <- if (adjust == "fdr_bh") "BH" else adjust
   table$pvalue_adjusted <- stats::p.adjust(table$pvalue, method)
   smallest <- pmin(table$p_below, table$p_above, table$p_inside)
-  decided <- stats::p.adjust(smallest, method) <= 1 - confidence_level
   inside <- table$p_inside == smallest & table$p_below > smallest & table$p_above > smallest
+  # who is shown to lie outside the fair range is shown to differ, also among the others
+  over_family <- stats::p.adjust(smallest, method)
+  outside <- which(!inside)
+  over_family[outside] <- pmax(over_family[outside], table$pvalue_adjusted[outside])
+  decided <- over_family <= 1 - confidence_level
   table$verdict <- ifelse(is.na(smallest), "insufficient evidence",
     ifelse(!decided, "undecided", ifelse(inside, "satisfied", "violated")))
   table$confidence_level <- confidence_level
@@ -490,9 +494,14 @@ inferred_decision <- function(low, high, critical, contrast, level, limit, df) {
   equal <- c(tail(-z(high, 0), 0), tail(z(low, 0), 0))
   statistic <- if (low[["value"]] > 0) z(low, 0) else if (high[["value"]] < 0) z(high, 0) else 0
   beyond <- if (is.finite(width)) one_sided_critical(width, 1 - level, df) else stats::qt(level, df)
-  c(bound_low = one_end(low, -beyond, contrast), bound_high = one_end(high, beyond, contrast),
+  pvalue <- min(equal, 1)
+  shows <- list(p_below = tail(-z(high, fair[1L]), width), p_above = tail(z(low, fair[2L]), width))
+  shows <- beside_equality(shows, pvalue, fair)
+  bounds <- c(one_end(low, -beyond, contrast), one_end(high, beyond, contrast))
+  bounds <- reach_fair_range(bounds, pvalue, fair_range(contrast, limit), 1 - level)
+  c(bound_low = bounds[1L], bound_high = bounds[2L],
     low = one_end(low, -critical, contrast), high = one_end(high, critical, contrast), statistic = statistic,
-    pvalue = min(equal, 1), below = tail(-z(high, fair[1L]), width), above = tail(z(low, fair[2L]), width),
+    pvalue = pvalue, below = shows$p_below, above = shows$p_above,
     inside = max(tail(z(low, fair[1L]), width), tail(-z(high, fair[2L]), width)))
 }
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import attrgetter
 from typing import Any, Protocol
 
@@ -351,6 +351,9 @@ class Bench:
     data: Mapping[str, Any] | None = None
     tolerance: float | None = None
     adjusted_here: bool = True
+    _adjusted: dict[tuple[str, tuple[float, ...]], list[float]] = field(
+        default_factory=dict, repr=False, compare=False
+    )
 
     def place(self, metric: str, group: str = "", reference: str = "") -> Place:
         """Where checks belong."""
@@ -384,9 +387,12 @@ class Bench:
             function = "stats::p.adjust"
         else:
             function = "adjust_pvalues"
-        values = iter(
-            np.atleast_1d(self.call(function, known, name or method)).tolist() if known else []
-        )
+        # verdicts ask once more for the family of equality, and of two groups both are one
+        family = (method, tuple(known))
+        if known and family not in self._adjusted:
+            answer = self.call(function, known, name or method)
+            self._adjusted[family] = np.atleast_1d(answer).tolist()
+        values = iter(self._adjusted.get(family, []))
         return [
             pvalue if math.isnan(pvalue) else float(next(values)) for pvalue in pvalues
         ], function

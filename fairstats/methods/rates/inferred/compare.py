@@ -15,7 +15,14 @@ from fairstats.ground.multiplicity import make_pairs, normal_quantile
 from fairstats.ground.proxies import ARGUMENT
 from fairstats.ground.registry import RATES, Metric, Rate
 from fairstats.ground.results import Interval
-from fairstats.ground.verdict import Evidence, Procedure, bound_level, evidence_by_side
+from fairstats.ground.verdict import (
+    Evidence,
+    Procedure,
+    beside_equality,
+    bound_level,
+    evidence_by_side,
+    reach_fair_range,
+)
 from fairstats.methods.rates.bounds import imbens_manski
 from fairstats.methods.rates.inferred.reading import (
     SAMPLE,
@@ -281,14 +288,20 @@ def _decide(
         nearest = _statistic(low, 0.0)
     elif high.value < 0:
         nearest = _statistic(high, 0.0)
+    pvalue = min(equality.below, equality.above, 1.0)
+    evidence = beside_equality(evidence, pvalue, fair)
     limit_level = bound_level(width, level, degrees_of_freedom)
     one_sided = normal_quantile(limit_level, degrees_of_freedom)
+    limits = _interval(low, high, one_sided, contrast, limit_level, comparison.method)
+    ends = reach_fair_range(
+        (limits.low, limits.high), evidence, settings._fair_range(contrast), 1 - level
+    )
     decided = replace(
         comparison,
         confidence_interval=_interval(low, high, critical, contrast, level, comparison.method),
-        bounds=_interval(low, high, one_sided, contrast, limit_level, comparison.method),
+        bounds=replace(limits, low=ends[0], high=ends[1]),
         statistic=nearest,
-        pvalue=min(equality.below, equality.above, 1.0),
+        pvalue=pvalue,
         procedure=Procedure(name=comparison.method, kind="standard error", df=degrees_of_freedom),
     )
     return decided, evidence

@@ -180,7 +180,11 @@ def test_the_highest_group_is_compared_as_one_of_all_pairs() -> None:
     assert chosen.settings.reference_rule == "highest"
     for one, other in zip(named.comparisons, chosen.comparisons, strict=True):
         assert other.confidence_interval.width > one.confidence_interval.width
-        assert other.pvalue_verdict_adjusted == pytest.approx(min(3 * one.pvalue_verdict, 1))
+        # no margin: the verdict is about equality, and has its p-value over all pairs
+        assert other.pvalue_verdict_adjusted == other.pvalue_adjusted
+        assert one.pvalue < other.pvalue_adjusted <= min(3 * one.pvalue, 1)
+    for row in fs.means(y, sensitive_features=sex, reference="highest", margin=0.5).comparisons:
+        assert row.pvalue_verdict_adjusted == pytest.approx(min(3 * row.pvalue_verdict, 1))
 
 
 def test_small_groups_are_refused_by_number() -> None:
