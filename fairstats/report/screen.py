@@ -280,6 +280,14 @@ def _meaning_of_labels(report: Contents) -> str:
     every sentence below would say the opposite of what is meant.
     """
     columns = report.columns
+    if any(isinstance(result, AdverseImpact) for result in report.results):
+        return ""
+    if report.tables and isinstance(report.tables[0], ClassCounts):
+        name = printable(columns.y_pred or columns.y_true)
+        return (
+            f"{name}: {len(report.tables[0].classes)} classes, none of them named as favourable; each"
+            " is compared by itself. pos_label (--pos-label) names one."
+        )
     named = []
     assumed = []
     for column, label, words in (
