@@ -280,6 +280,14 @@ def _meaning_of_labels(report: Contents) -> str:
     every sentence below would say the opposite of what is meant.
     """
     columns = report.columns
+    if any(isinstance(result, AdverseImpact) for result in report.results):
+        return ""
+    if report.tables and isinstance(report.tables[0], ClassCounts):
+        name = printable(columns.y_pred or columns.y_true)
+        return (
+            f"{name}: {len(report.tables[0].classes)} classes, none of them named as favourable; each"
+            " is compared by itself. pos_label (--pos-label) names one."
+        )
     named = []
     assumed = []
     for column, label, words in (
@@ -292,20 +300,12 @@ def _meaning_of_labels(report: Contents) -> str:
         named.append(f"{words}: {name} is {'1 (true)' if label is None else printable(label)}.")
         if label is None:
             assumed.append(name)
-    if any(_names_its_labels(result) for result in report.results):
-        return ""
     if assumed:
         columns_words = " and ".join(dict.fromkeys(assumed))
         named.append(
             f"For {columns_words} that was assumed; pos_label (--pos-label) names another value."
         )
     return " ".join(named)
-
-
-def _names_its_labels(result: Any) -> bool:
-    """Whether nothing counts as the favourable label: of steps of hiring, and of several classes."""
-    of_classes = isinstance(getattr(result, "counts", None), ClassCounts)
-    return of_classes or isinstance(result, AdverseImpact)
 
 
 def _are(number_of_things: int) -> str:

@@ -257,6 +257,13 @@ def test_the_screen_says_what_counts_as_favourable(tmp_path: Path) -> None:
     assert "\n\nSelected: hat is 0.\n\n" in named.screen().to_markdown()
 
 
+def test_of_several_classes_none_counts_as_favourable() -> None:
+    frame = pd.DataFrame({"g": ["a", "b"] * 60, "grade": ["low", "mid", "high"] * 40})
+    meaning = audit(frame, y_pred="grade", sensitive_features="g").screen().meaning
+    assert meaning.startswith("grade: 3 classes, none of them named as favourable;")
+    assert "1 (true)" not in meaning
+
+
 def test_groups_called_by_numbers_or_yes_bear_the_name_of_their_column() -> None:
     frame = rows({"1": (30, 70), "2": (60, 40)}).rename(columns={"g": "sex"})
     assert said(audit(frame, y_pred="hat", sensitive_features="sex", reference="2")).startswith(
