@@ -5,6 +5,7 @@ Witness: `fs.subgroups` of the same rows."""
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -139,6 +140,23 @@ def test_a_file_is_read_by_what_the_columns_are(rows: pd.DataFrame, tmp_path: Pa
         rows, y_pred="hired", sensitive_features="sex", subgroups={"sex": None, "age": 3}, rng=1
     )
     pd.testing.assert_frame_equal(of_file.to_frame(), of_rows.to_frame())
+
+
+@pytest.mark.parametrize("kind", ["polars", "duckdb"])
+def test_lazy_tables_have_the_same(kind: str, rows: pd.DataFrame, tmp_path: Path) -> None:
+    """Of numbers that are cut, and of a tree."""
+    path = tmp_path / "rows.csv"
+    rows.to_csv(path, index=False)
+    library: Any = pytest.importorskip(kind)
+    lazy = library.scan_csv(path) if kind == "polars" else library.sql(f"from read_csv('{path}')")
+    asked: dict[str, Any] = {"y_pred": "hired", "sensitive_features": "sex", "rng": 1}
+    (result,) = section_of(fs.audit(lazy, subgroups=ASKED, **asked))
+    (expected,) = section_of(fs.audit(rows, subgroups=ASKED, **asked))
+    pd.testing.assert_frame_equal(result.to_frame(), expected.to_frame())
+    of_tree: dict[str, Any] = {"attributes": ["sex", "age"], "y_pred": "hired", "rng": 1}
+    leaves = fs.subgroups(lazy, search="tree", **of_tree)
+    again = fs.subgroups(rows, search="tree", **of_tree)
+    pd.testing.assert_frame_equal(leaves.to_frame(), again.to_frame())
 
 
 def test_missing_values_of_a_column_of_subgroups_follow_the_policy() -> None:
