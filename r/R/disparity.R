@@ -3,7 +3,7 @@
 # every stratum (MOVER).
 
 CONDITIONAL_DISPARITY <- "conditional_demographic_disparity"
-FEWEST_DECIDED <- 20
+FEWEST_DECIDED <- 50
 
 # Ends at a critical value and z of one group. `r`, `a`: its rejected and accepted rows by stratum; `R`, `A`: all.
 disparity_method <- function(r, R, a, A) {

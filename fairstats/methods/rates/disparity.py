@@ -47,7 +47,7 @@ CONDITIONAL_DISPARITY = "conditional_demographic_disparity"
 ACCEPTED = "the accepted"
 METHOD = "score (MOVER over strata)"
 #: Rejected and accepted rows that a comparison needs, in the strata that have both.
-FEWEST_ROWS = 20
+FEWEST_ROWS = 50
 _LARGEST_STATISTIC = 30.0
 _LEAST_STATISTIC = 1e-6
 

@@ -110,7 +110,7 @@ def test_strata_without_a_comparison_are_left_out_and_few_rows_have_no_limits() 
     with pytest.warns(fs.FairstatsWarning, match="left out"):
         result = fs.group_metric(metric=NAME, **rows(tables))
     assert result["women"].estimate == pytest.approx(by_hand(BERKELEY)[0])
-    with pytest.warns(InsufficientEvidenceWarning, match="fewer than 20"):
+    with pytest.warns(InsufficientEvidenceWarning, match="fewer than 50"):
         few = fs.group_metric(metric=NAME, **rows({"A": (5, 20, 6, 30)}))
     assert set(few.verdict) == {"insufficient evidence"}
     assert few["women"].estimate == pytest.approx(15 / 39 - 5 / 11)
