@@ -252,7 +252,7 @@ def _disparity(
         return shares_of(wrong, answered, runs)
 
     name = "group_metric(metric='conditional_demographic_disparity')"
-    return Cell("strata", name, words, simulate, 2_000, "conservative")
+    return Cell("strata", name, words, simulate, 2_000, "conservative", version="2")
 
 
 def _of_disparities() -> Iterator[Cell]:
