@@ -3,7 +3,7 @@
 # every stratum (MOVER).
 
 CONDITIONAL_DISPARITY <- "conditional_demographic_disparity"
-FEWEST_DECIDED <- 20
+FEWEST_DECIDED <- 50
 
 # Ends at a critical value and z of one group. `r`, `a`: its rejected and accepted rows by stratum; `R`, `A`: all.
 disparity_method <- function(r, R, a, A) {
@@ -11,9 +11,13 @@ disparity_method <- function(r, R, a, A) {
   d <- r / R - a / A
   scores <- lapply(seq_along(r), function(h) score_method(r[h], R[h], a[h], A[h], "difference", TRUE, FALSE))
   estimate <- sum(w * d)
+  std_error <- sqrt(sum(w^2 * (r / R * (1 - r / R) / R + a / A * (1 - a / A) / A)))
+  # of several strata no nearer than the standard error says: the limit of each stands where its variance is smaller
   end <- function(critical, side) {
     ends <- vapply(scores, function(score) score$end(critical, side), 0)
-    max(-1, min(1, estimate + side * sqrt(sum((w * (ends - d))^2))))
+    distance <- sqrt(sum((w * (ends - d))^2))
+    if (length(d) > 1L) distance <- max(distance, critical * std_error)
+    max(-1, min(1, estimate + side * distance))
   }
   z <- function(null) {
     distance <- estimate - null
@@ -24,8 +28,7 @@ disparity_method <- function(r, R, a, A) {
     if (excess(1e-6) >= 0) return(0)
     sign(distance) * stats::uniroot(excess, c(1e-6, 30), tol = 1e-12)$root
   }
-  variance <- r / R * (1 - r / R) / R + a / A * (1 - a / A) / A
-  list(estimate = estimate, std_error = sqrt(sum(w^2 * variance)), rate = sum(w * r / R),
+  list(estimate = estimate, std_error = std_error, rate = sum(w * r / R),
     rate_reference = sum(w * a / A), z = z, ends = function(critical) c(end(critical, -1), end(critical, 1)))
 }
 

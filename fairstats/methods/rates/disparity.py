@@ -8,8 +8,9 @@ n_s = R_s + A_s, of which the group has r_s and a_s,
 
 Given R_s and A_s the members among both are binomial, and independent over strata. Each d_s has the
 score limits l_s, u_s of Miettinen and Nurminen; those of the weighted sum, the weights held fixed,
-are Σ w_s d_s − √Σ w_s² (d_s − l_s)² and Σ w_s d_s + √Σ w_s² (u_s − d_s)² (MOVER; Zou, Donner 2008).
-A stratum without rejected or without accepted rows has no d_s: it is left out, and said.
+are Σ w_s d_s − √Σ w_s² (d_s − l_s)² and Σ w_s d_s + √Σ w_s² (u_s − d_s)² (MOVER; Zou, Donner 2008),
+and of several strata no nearer than z standard errors. A stratum without rejected or without
+accepted rows has no d_s: it is left out, and said.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ CONDITIONAL_DISPARITY = "conditional_demographic_disparity"
 ACCEPTED = "the accepted"
 METHOD = "score (MOVER over strata)"
 #: Rejected and accepted rows that a comparison needs, in the strata that have both.
-FEWEST_ROWS = 20
+FEWEST_ROWS = 50
 _LARGEST_STATISTIC = 30.0
 _LEAST_STATISTIC = 1e-6
 
@@ -117,6 +118,14 @@ class WeightedScores(LimitsByCriticalValue):
         return float(self.weights @ self._differences)
 
     @property
+    def std_error(self) -> float:
+        """√Σ w_s² [p(1 − p)/R + q(1 − q)/A]."""
+        tables = self.tables
+        variances = tables.rate1 * (1 - tables.rate1) / tables.n1
+        variances = variances + tables.rate0 * (1 - tables.rate0) / tables.n0
+        return math.sqrt(float(self.weights**2 @ variances[:, 0]))
+
+    @property
     def _differences(self) -> Floats:
         return np.asarray(self.tables.rate1 - self.tables.rate0)[:, 0]
 
@@ -128,7 +137,11 @@ class WeightedScores(LimitsByCriticalValue):
         """The lower (side −1) or the upper end (side 1)."""
         ends = strata.score_limit(self.tables, critical, "difference", side=side)
         distances = self.weights * (ends - self._differences)
-        end = self.estimate + side * float(np.sqrt((distances**2).sum()))
+        distance = float(np.sqrt((distances**2).sum()))
+        if self.weights.size > 1:
+            # each stratum's limit stands where its variance is smaller than at that of the sum
+            distance = max(distance, critical * self.std_error)
+        end = self.estimate + side * distance
         return min(max(end, -1.0), 1.0)
 
     def statistic(self, null: float) -> float:
@@ -231,7 +244,7 @@ def _compare_shares(
         comparison = replace(
             comparison,
             estimate=method.estimate,
-            std_error=_standard_error(method),
+            std_error=method.std_error,
             rate=float(method.weights @ method.tables.rate1[:, 0]),
             rate_reference=float(method.weights @ method.tables.rate0[:, 0]),
         )
@@ -271,11 +284,3 @@ def make_weighted_scores(
     rows = n_rejected + n_accepted
     tables = Strata.of(*(x[:, None] for x in (rejected, n_rejected, accepted, n_accepted)))
     return WeightedScores(math.inf, tables, np.asarray(rows / rows.sum()))
-
-
-def _standard_error(method: WeightedScores) -> float:
-    """√Σ w_s² [p(1 − p)/R + q(1 − q)/A]."""
-    tables = method.tables
-    variances = tables.rate1 * (1 - tables.rate1) / tables.n1
-    variances = variances + tables.rate0 * (1 - tables.rate0) / tables.n0
-    return math.sqrt(float(method.weights**2 @ variances[:, 0]))

@@ -164,7 +164,6 @@ _CLUSTERED = "clustered by person: needs every answer of the model"
 
 
 _DISPARITY = "crosscheck_disparity"
-_DISPARITY_VALUES = (Line("estimate", "estimate"), Line("standard error", "std_error"))
 _TESTS_OF_DISPARITY = {
     "less": ("z_less", "p_less"),
     "greater": ("z_greater", "p_greater"),
@@ -578,12 +577,13 @@ def disparity(result: DisparityResult, bench: Bench) -> Iterator[Check]:
             len(result.comparisons) if settings.simultaneous else 1,
         )
         place = bench.place_of(comparison)
-        yield from place.compare_all((*_RATES, *_DISPARITY_VALUES), comparison, answer, _DISPARITY)
+        estimated = (*_RATES, *_OVER_STRATA[:2])
+        yield from place.compare_all(estimated, comparison, answer, _DISPARITY)
         if not comparison.tests:
             continue
         lines = (
             *_INTERVALS[settings.alternative],
-            *ends("one-sided limit", "bounds", "bound_"),
+            *_OVER_STRATA[2:],
             *_EVIDENCE.get(comparison.direction, ()),
         )
         yield from place.compare_all(lines, comparison, answer, _DISPARITY)
