@@ -191,6 +191,6 @@ PAGE = Page(
     ),
     exhibits=(
         Exhibit(CurveDifferenceResult, questions.RISKS, twin=curves.curves),
-        Exhibit(CurveRatioResult, questions.RISKS, twin=curves.curves),
+        Exhibit(CurveRatioResult, twin=curves.curves),
     ),
 )
