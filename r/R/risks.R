@@ -174,32 +174,35 @@ merged_risks <- function(r, starts) {
   list(score = as.vector(tapply(r$n * r$score, block, sum)) / n, n = n, k = as.vector(tapply(r$k, block, sum)))
 }
 
-# Limits at a score, each side with this error at all scores at once: those of Clopper and Pearson over all runs of
-# blocks above (below) it.
-honest_band <- function(r) {
+# Limits at a score, each side with this error at `points` scores at once: those of Clopper and Pearson over the runs of
+# 1, 2, 4, 8 ... blocks next to it, above and below.
+honest_band <- function(r, points) {
   size <- sum(r$n)
-  starts <- block_starts(r$n, min(max(round(2 * size^(1 / 3)), 5), 30))
+  starts <- block_starts(r$n, min(max(round(2 * size^(1 / 3)), 5), 100))
   ends <- c(starts[-1L] - 1L, length(r$n))
-  runs <- expand.grid(first = seq_along(starts), last = seq_along(starts))
-  runs <- runs[runs$first <= runs$last, ]
-  sums <- function(x) c(0, cumsum(x))[ends[runs$last] + 1L] - c(0, cumsum(x))[starts[runs$first]]
-  n <- sums(r$n)
-  k <- sums(r$k)
-  low <- r$score[starts[runs$first]]
-  high <- r$score[ends[runs$last]]
+  block <- findInterval(seq_along(r$n), starts)
+  n <- as.vector(tapply(r$n, block, sum))
+  k <- as.vector(tapply(r$k, block, sum))
+  lengths <- 2^(0:floor(log2(length(n))))
   function(score, error) {
-    below <- high <= score & k > 0
-    above <- low >= score & k < n
-    each <- error / nrow(runs)
-    c(max(0, stats::qbeta(each, k[below], n[below] - k[below] + 1)),
-      1 - max(0, stats::qbeta(each, n[above] - k[above], k[above] + 1)))
+    each <- error / (points * length(lengths))
+    limit <- function(success, blocks) {
+      if (!length(blocks)) return(0)
+      found <- vapply(lengths[lengths <= length(blocks)], function(run) {
+        used <- blocks[seq_len(run)]
+        x <- sum(success[used])
+        if (x == 0) 0 else stats::qbeta(each, x, sum(n[used]) - x + 1)
+      }, 0)
+      max(found)
+    }
+    c(limit(k, rev(which(r$score[ends] <= score))), 1 - limit(n - k, which(r$score[starts] >= score)))
   }
 }
 
-# A difference by the one's limit less the other's, each with half the error of one of `n_pairs`.
-limits_apart <- function(values, limits_of, n_pairs) {
+# A difference by the one's limit less the other's, each with half the error.
+limits_apart <- function(values, limits_of) {
   limits <- function(critical) {
-    each <- -stats::qnorm(stats::pnorm(-critical) / (2 * n_pairs))
+    each <- -stats::qnorm(stats::pnorm(-critical) / 2)
     one <- limits_of(1L, each)
     zero <- limits_of(2L, each)
     c(one[1L] - zero[2L], one[2L] - zero[1L])
@@ -216,19 +219,21 @@ limits_apart <- function(values, limits_of, n_pairs) {
   list(estimate = values[1L] - values[2L], std_error = diff(limits(1)) / 2, z = z, limits = limits)
 }
 
-# Curves of all groups at a score.
+# Curves of all groups at a score; differences by MOVER of the bands, each at the error of one of `n_pairs`.
 band_values <- function(risks, bands, score, n_pairs) {
   value <- vapply(risks, function(r) {
     if (length(r$n) > 1L) stats::approx(r$score, isotonic_fit(r$k, r$n), score, rule = 2)$y else r$k / r$n
   }, 0)
   own <- function(g, critical) bands[[g]](score, stats::pnorm(-critical))
   against <- function(g, reference, ratio) {
-    contrast <- limits_apart(value[c(g, reference)], function(k, critical) own(c(g, reference)[k], critical), n_pairs)
+    contrast <- mover_of_two(value[c(g, reference)], function(k, critical) {
+      bands[[c(g, reference)[k]]](score, stats::pnorm(-critical) / n_pairs)
+    })
     list(value = value[reference], n = sum(risks[[reference]]$n), own = function(critical) own(reference, critical),
       contrast = contrast)
   }
   list(value = value, n = vapply(risks, function(r) sum(r$n), 0), variance = rep(NaN, length(risks)), share = NULL,
-    against = against, own = own, method = "honest band (isotonic)")
+    against = against, own = own, method = "honest band (MOVER)")
 }
 
 # Largest standardised difference of the mean residuals of two groups about their common curve, over all runs of ten
@@ -306,7 +311,7 @@ part_values <- function(rows, metric) {
     contrast <- NULL
     if (!any(small[both])) {
       if (metric == "uncertainty") {
-        contrast <- limits_apart(value[both], function(k, critical) own(both[k], critical), 1)
+        contrast <- limits_apart(value[both], function(k, critical) own(both[k], critical))
       } else {
         centres <- vapply(parts[both], `[[`, 0, "centre")
         contrast <- mover_of_two(unname(centres), function(k, critical) own(both[k], critical), floor = TRUE)
@@ -379,7 +384,7 @@ curve_rows <- function(metric, y, score, place, count, cutoffs, pairs, limit, le
   isotonic <- metric == "isotonic_calibration"
   if (isotonic) {
     risks <- unname(lapply(split(data.frame(y = y, score = score), factor(place, seq_len(count))), counted_risks))
-    bands <- lapply(risks, honest_band)
+    bands <- lapply(risks, honest_band, length(cutoffs))
   }
   family <- pairs[rep(seq_len(nrow(pairs)), length(cutoffs)), , drop = FALSE]
   lapply(cutoffs, function(cutoff) {

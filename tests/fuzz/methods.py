@@ -405,6 +405,13 @@ ARGUMENTS: dict[str, Callable[[Any], dict[str, Any]]] = {
     "ComparisonResult.plot": _same(ax=None),
     "AbrocaResult.plot": _same(ax=None, kind="roc", group=None),
     "AbrocaResult.roc": lambda result: {"group": result.comparisons[0].reference},
+    "_CurveResult.plot": _same(ax=None, kind="groups", group=None),
+    "_CurveResult.picture": _same(kind="groups", group=None),
+    "_CurveResult.__getitem__": lambda result: {"key": result.comparisons[0].group},
+    "_CurveResult.curve_of": lambda result: {
+        "group": result.comparisons[0].group,
+        "reference": result.comparisons[0].reference,
+    },
     "ModelComparison.plot": _same(ax=None, kind="forest", metric=None),
     "OfPairs.pair": lambda result: {
         "model": result.pairs[0].model,

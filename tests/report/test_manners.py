@@ -170,6 +170,17 @@ def of_numbers() -> list[Result]:
         ),
         fs.means(numbers, sensitive_features=groups, contrast="ratio"),
         fs.means(numbers, sensitive_features=groups, contrast="difference"),
+        *(
+            fs.scores(
+                [1, 0, 1, 1, 0, 1] * 20,
+                np.linspace(0.1, 0.9, 120),
+                sensitive_features=groups,
+                metric="selection_rate",
+                cutoffs=[0.3, 0.6],
+                contrast=contrast,
+            )
+            for contrast in ("difference", "ratio")
+        ),
         fs.decompose(
             numbers,
             sensitive_features=groups,

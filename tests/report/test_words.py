@@ -88,7 +88,7 @@ def shown() -> dict[str, dict[str, set[tuple[str, str]]]]:
     many = drawn(1_600)
     for name, asked in AUDITS.items():
         # so many that no method gives way to exact tests, where it is the method that is asked for
-        plain = name.startswith("method") or name in ("models", "labels alone", "max-z")
+        plain = name.startswith("method") or name in ("models", "labels alone", "max-z", "risks")
         rows = many if plain else few
         if name == "small":
             rows = few.iloc[:60]

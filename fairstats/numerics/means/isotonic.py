@@ -7,9 +7,10 @@ Rows are counted per score, ascending: n_i rows, of which k_i have label 1.
 *Band.* Of rows with scores between s_j and s_k, j ≤ k, the number with label 1 is a sum of
 Bernoulli variables whose probabilities are at least p(s_j), if p does not fall. So the upper limit
 of Clopper and Pearson from these rows holds for p at every score up to s_j, and the lower one at
-every score from s_k on. With the error e/N each, N the number of pairs (j, k), all upper limits
-hold at once with probability 1 − e, and all lower ones, whatever p is and however few rows there
-are. Pairs are those of blocks of about equal size, which depend on scores alone.
+every score from s_k on. With the error e/N each, N the number of runs, all upper limits hold
+at once with probability 1 − e, and all lower ones, whatever p is and however few rows there are.
+Runs are of 1, 2, 4, 8 … blocks next to each score at which the curve is asked for, blocks of about
+equal size, which depend on scores alone.
 
 *Equal curves.* Within blocks b of the scores of two groups, D_b is the difference of the mean
 residuals y − p̂ about the curve of both groups together, V_b its variance by p̂(1 − p̂), and
@@ -43,7 +44,7 @@ from fairstats.ground.scores import find_bin_starts
 
 #: Blocks of one group's band: two for each cube root of its rows, within these.
 _FEWEST_BLOCKS = 5
-_MOST_BLOCKS = 30
+_MOST_BLOCKS = 100
 #: Blocks of scores of two groups whose residuals are compared.
 _BLOCKS_OF_PAIR = 10
 #: More scores than these are merged where labels are drawn, and rows are left out.
@@ -113,52 +114,58 @@ def value_of_curve(risks: CountedRisks, score: float) -> float:
 
 @dataclass(frozen=True, eq=False)
 class HonestBand:
-    """Limits of a curve that does not fall, from runs of blocks of scores.
+    """Limits of a curve that does not fall at some scores, from runs of blocks next to each.
 
-    `low`, `high`: lowest and highest score of a run of blocks, shape (N,) for N runs; `rows`,
-    `positives`: of each run.
+    `low`, `high`: lowest and highest score of every block, shape (B,); `rows`, `positives`: up to
+    each block, shape (B + 1,); `n_points`: scores at which limits are to hold at once.
     """
 
     low: Floats
     high: Floats
     rows: Floats
     positives: Floats
+    n_points: int
 
     @classmethod
-    def of(cls, risks: CountedRisks) -> HonestBand:
-        """The runs of a group."""
+    def of(cls, risks: CountedRisks, n_points: int) -> HonestBand:
+        """The blocks of a group."""
         if not risks.scores.size:
-            return cls(*(np.zeros(0) for _ in range(4)))
+            return cls(np.zeros(0), np.zeros(0), np.zeros(1), np.zeros(1), n_points)
         n_blocks = int(np.clip(round(2 * risks.size ** (1 / 3)), _FEWEST_BLOCKS, _MOST_BLOCKS))
         starts = find_bin_starts(np.cumsum(risks.rows) / risks.size, n_blocks)
         ends = np.append(starts[1:], risks.scores.size) - 1
-        first, last = np.triu_indices(starts.size)
-        rows_before = np.concatenate([[0.0], np.cumsum(risks.rows)])
-        positives_before = np.concatenate([[0.0], np.cumsum(risks.positives)])
         return cls(
-            low=risks.scores[starts[first]],
-            high=risks.scores[ends[last]],
-            rows=rows_before[ends[last] + 1] - rows_before[starts[first]],
-            positives=positives_before[ends[last] + 1] - positives_before[starts[first]],
+            low=risks.scores[starts],
+            high=risks.scores[ends],
+            rows=np.append(0.0, np.cumsum(risks.rows)[ends]),
+            positives=np.append(0.0, np.cumsum(risks.positives)[ends]),
+            n_points=n_points,
         )
 
     def limits(self, score: float, error: float) -> tuple[float, float]:
         """Limits at a score; each side holds at all scores at once with probability 1 − error."""
-        n_runs = self.rows.size
-        low, high = 0.0, 1.0
-        if not n_runs:
-            return low, high
-        below = (self.high <= score) & (self.positives > 0)
-        if below.any():
-            positives = self.positives[below]
-            ends = betaincinv(positives, self.rows[below] - positives + 1, error / n_runs)
-            low = float(ends.max())
-        negatives = self.rows - self.positives
-        above = (self.low >= score) & (negatives > 0)
-        if above.any():
-            ends = betaincinv(negatives[above], self.positives[above] + 1, error / n_runs)
-            high = 1 - float(ends.max())
-        return low, high
+        n_blocks = self.low.size
+        if not n_blocks:
+            return 0.0, 1.0
+        lengths = 2 ** np.arange(int(math.log2(n_blocks)) + 1)
+        error_of_run = error / (self.n_points * lengths.size)
+        below = int(np.searchsorted(self.high, score, side="right"))
+        above = int(np.searchsorted(self.low, score, side="left"))
+        starts = below - lengths[lengths <= below]
+        rows = self.rows[below] - self.rows[starts]
+        low = _lower_limit(self.positives[below] - self.positives[starts], rows, error_of_run)
+        ends = above + lengths[lengths <= n_blocks - above]
+        rows = self.rows[ends] - self.rows[above]
+        negatives = rows - (self.positives[ends] - self.positives[above])
+        return low, 1 - _lower_limit(negatives, rows, error_of_run)
+
+
+def _lower_limit(successes: Floats, rows: Floats, error: float) -> float:
+    """The largest of Clopper and Pearson's lower limits."""
+    some = successes > 0
+    if not some.any():
+        return 0.0
+    return float(betaincinv(successes[some], (rows - successes)[some] + 1, error).max())
 
 
 # ---------------------------------------------------------------- equal curves

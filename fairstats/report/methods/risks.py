@@ -155,9 +155,9 @@ _INTERVALS = {
     "exact unconditional": WORDS_OF_EXACT_TESTS,
     BAND_METHOD: Words(
         text=(
-            "Exact limits over runs of neighbouring scores, Bonferroni over the runs: they hold at"
-            " all scores at once for any curve that does not fall, and differences are those of"
-            " the one band less the other."
+            "Exact limits over runs of rows next to each score, Bonferroni over the runs: those of a"
+            " group hold at all scores at once for any curve that does not fall; groups are combined"
+            " by MOVER."
         ),
         cites=("honest",),
     ),
@@ -191,6 +191,6 @@ PAGE = Page(
     ),
     exhibits=(
         Exhibit(CurveDifferenceResult, questions.RISKS, twin=curves.curves),
-        Exhibit(CurveRatioResult, questions.RISKS, twin=curves.curves),
+        Exhibit(CurveRatioResult, twin=curves.curves),
     ),
 )

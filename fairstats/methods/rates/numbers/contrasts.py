@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Protocol
 
 import scipy
@@ -246,27 +245,14 @@ class CentredContrast(MoverContrast):
 
 
 @dataclass(frozen=True)
-class BandContrast(MoverContrast):
-    """The difference of two values whose limits are bands: one's limit less the other's.
+class LimitContrast(MoverContrast):
+    """The difference of two values by the one's limit less the other's, each with half the error.
 
-    Each side has half the error, so that a limit of the difference holds wherever both do, whatever
-    their law; divided by the `n_contrasts` that are to hold at once.
+    It holds wherever both limits do, whatever their law.
     """
 
-    n_contrasts: int = 1
-
-    @cached_property
-    def _known_statistics(self) -> dict[float, Statistics]:
-        return {}
-
-    def statistics(self, value: float) -> Statistics:
-        """Of H0: the difference has this value: the z at which a limit lies there."""
-        if value not in self._known_statistics:
-            self._known_statistics[value] = super().statistics(value)
-        return self._known_statistics[value]
-
     def _limits_of_difference(self, z: float) -> tuple[float, float]:
-        z_of_side = -normal_quantile(normal_cdf(-z) / (2 * self.n_contrasts))
+        z_of_side = -normal_quantile(normal_cdf(-z) / 2)
         group_low, group_high = self.of_group(z_of_side)
         reference_low, reference_high = self.of_reference(z_of_side)
         return group_low - reference_high, group_high - reference_low

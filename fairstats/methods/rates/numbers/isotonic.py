@@ -16,8 +16,9 @@ from fairstats.ground.results import HypothesisTest
 from fairstats.ground.scores import ScoreCounts
 from fairstats.ground.tallies.moments import MomentCounts
 from fairstats.methods.rates.numbers.contrasts import (
-    BandContrast,
     CentredContrast,
+    LimitContrast,
+    MoverContrast,
     NumberContrast,
 )
 from fairstats.methods.rates.numbers.curves import (
@@ -38,7 +39,7 @@ from fairstats.numerics.means.isotonic import (
     value_of_curve,
 )
 
-BAND_METHOD = "honest band (isotonic)"
+BAND_METHOD = "honest band (MOVER)"
 EQUALITY_METHOD = "scan of residuals at equal scores, labels drawn"
 PARTS_METHOD = "isotonic, left-out rows (MOVER)"
 #: Parts of the Brier score: its sum is miscalibration − discrimination + uncertainty.
@@ -106,7 +107,7 @@ class PartValues:
         limits = (lambda z: self.interval(group, z), lambda z: self.interval(reference, z))
         values = (self.value(group), self.value(reference))
         if self.centres is None:
-            return BandContrast(values, *limits)
+            return LimitContrast(values, *limits)
         centres = (self.centres[group], self.centres[reference])
         return CentredContrast(centres, *limits, biased=values)
 
@@ -163,7 +164,7 @@ class BandValues:
     @property
     def interval_method(self) -> str:
         """Name of what a group's own interval is by."""
-        return BAND_METHOD
+        return "honest band"
 
     def value(self, position: int) -> float:
         """The curve of a group."""
@@ -184,13 +185,15 @@ class BandValues:
         return f"{self.groups[position]} has no rows."
 
     def contrast(self, group: int, reference: int, *, ratio: bool) -> NumberContrast:
-        """The difference of the bands."""
-        return BandContrast(
+        """The difference by MOVER of the bands, each at the error of one of all pairs."""
+        return MoverContrast(
             (self.value(group), self.value(reference)),
-            lambda z: self.interval(group, z),
-            lambda z: self.interval(reference, z),
-            n_contrasts=self.n_pairs,
+            lambda z: self._shared_limits(group, z),
+            lambda z: self._shared_limits(reference, z),
         )
+
+    def _shared_limits(self, position: int, z: float) -> tuple[float, float]:
+        return self.bands[position].limits(self.score, normal_cdf(-z) / self.n_pairs)
 
 
 def compare_isotonic(
@@ -205,7 +208,7 @@ def compare_isotonic(
     n_resamples = check_whole("n_resamples", n_resamples, low=99, cure="999, say")
     chosen = choose_cutoffs(CutRows(counts=counted), at, "at")
     risks = risks_of(counted)
-    bands = tuple(HonestBand.of(of_group) for of_group in risks)
+    bands = tuple(HonestBand.of(of_group, chosen.size) for of_group in risks)
     n_groups = len(counted.groups)
     n_pairs = len(make_pairs(n_groups, 0, settings.comparisons))
     both = counted.counts.sum(axis=1)

@@ -410,12 +410,13 @@ def calibration(
     ``offset(qlogis(s))``; limits are Wald's: with 50 to 300 rows beside 2,000, risks about .3,
     coverage .947 to .970, one-sided errors at a nominal .05 up to .07 (`vignettes/calibration.md`).
 
-    Bands of isotonic curves are exact limits of Clopper and Pearson over runs of neighbouring
-    scores, Bonferroni over the runs [2]_: they hold at all scores at once for any curve that does
-    not fall and any number of rows, and are wide. Limits of a difference are those of the one
-    group's band less the other's. The test that two groups have one curve is sharper: the largest
-    standardised difference, over runs of ten blocks of scores, of the mean residuals about the
-    curve of both groups together; its law from labels drawn by that curve.
+    Bands of isotonic curves are exact limits of Clopper and Pearson over runs of rows next to each
+    score, Bonferroni over the runs [2]_: those of a group hold at all scores at once for any curve
+    that does not fall and any number of rows, and are wide. Differences are by MOVER of both bands:
+    one-sided errors at a nominal .05 up to .02, 60 beside 600 rows and more, flat curves too. The
+    test that two groups have one curve is sharper: the largest standardised difference, over runs
+    of ten blocks of scores, of the mean residuals about the curve of both groups together; its law
+    from labels drawn by that curve.
 
     References
     ----------

@@ -18,7 +18,7 @@ from scipy.stats import beta
 
 import fairstats as fs
 from fairstats.ground.errors import InsufficientEvidenceWarning
-from fairstats.methods.rates.numbers.contrasts import BandContrast, CentredContrast
+from fairstats.methods.rates.numbers.contrasts import CentredContrast, LimitContrast
 from fairstats.numerics.means.isotonic import (
     CountedRisks,
     HonestBand,
@@ -133,25 +133,25 @@ def test_a_difference_of_biased_estimates() -> None:
 
 
 def test_bands_are_clopper_and_pearsons_over_runs() -> None:
-    """Two blocks are three runs: each limit at a third of the error."""
+    """Two blocks: runs of one and two next to each of three scores, a sixth of the error each."""
     score = np.repeat([0.2, 0.6], 30)
     y = np.r_[np.ones(9), np.zeros(21), np.ones(20), np.zeros(10)]
-    band = HonestBand.of(counted(y, score))
+    band = HonestBand.of(counted(y, score), 3)
     low, high = band.limits(0.4, 0.05)
-    each = 0.05 / 3
+    each = 0.05 / 6
     assert low == pytest.approx(beta.ppf(each, 9, 22))
     assert high == pytest.approx(beta.isf(each, 21, 10))
-    # both blocks lie below .6, and the first alone below .2
-    at_end = max(beta.ppf(each, 9, 22), beta.ppf(each, 20, 11), beta.ppf(each, 29, 32))
+    # both blocks lie at or below .6
+    at_end = max(beta.ppf(each, 20, 11), beta.ppf(each, 29, 32))
     assert band.limits(0.6, 0.05)[0] == pytest.approx(at_end)
     assert band.limits(0.1, 0.05)[0] == 0
 
 
-def test_a_difference_of_bands_has_half_the_error_on_each_side() -> None:
-    contrast = BandContrast((0.5, 0.4), lambda z: (-z, z), lambda z: (-z, z), n_contrasts=3)
+def test_a_difference_of_limits_has_half_the_error_on_each_side() -> None:
+    contrast = LimitContrast((0.5, 0.4), lambda z: (-z, z), lambda z: (-z, z))
     from scipy.special import ndtr, ndtri
 
-    each = -ndtri(ndtr(-1.5) / 6)
+    each = -ndtri(ndtr(-1.5) / 2)
     assert contrast.limits(1.5) == pytest.approx((-2 * each, 2 * each))
 
 
