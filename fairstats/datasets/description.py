@@ -226,7 +226,12 @@ def entry(name: str) -> CatalogueEntry:
         **(table | listed_values),
     )
     column_types = {column: column_type for column, (column_type, _) in columns.items()}
-    return CatalogueEntry(dataset_description, column_types, published_subsets, published_names)
+    return CatalogueEntry(
+        about=dataset_description,
+        dtypes=column_types,
+        subsets=published_subsets,
+        published_names=published_names,
+    )
 
 
 @lru_cache(maxsize=1)

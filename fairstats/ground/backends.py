@@ -271,9 +271,19 @@ def doctor(*, refresh: bool = True) -> DoctorReport:
         broken_packages = {}
     python_rows = (
         DoctorRow(
-            "python", "Python", platform.python_version(), "ok", sys.executable or "embedded"
+            part="python",
+            name="Python",
+            version=platform.python_version(),
+            status="ok",
+            detail=sys.executable or "embedded",
         ),
-        DoctorRow("python", "fairstats", __version__, "ok", str(Path(__file__).parents[1])),
+        DoctorRow(
+            part="python",
+            name="fairstats",
+            version=__version__,
+            status="ok",
+            detail=str(Path(__file__).parents[1]),
+        ),
     )
     return DoctorReport(
         (
@@ -329,7 +339,12 @@ def _dependency_rows() -> Iterator[DoctorRow]:
             installed_version = version(distribution)
         except PackageNotFoundError:
             yield DoctorRow(
-                extra_name, distribution, "", "missing", f"needs {version_range}", pip_command
+                part=extra_name,
+                name=distribution,
+                version="",
+                status="missing",
+                detail=f"needs {version_range}",
+                cure=pip_command,
             )
             continue
         fault_and_cure: tuple[str, ...] = ()
@@ -377,7 +392,14 @@ def _r_rows(probe: RProbe, broken_packages: dict[str, str]) -> Iterator[DoctorRo
         r_detail = "; ".join(filter(None, (r_detail, probe.cause)))
     else:
         r_detail = probe.cause
-    yield DoctorRow("R", "R from Python", probe.r_version, probe.status, r_detail, probe.cure)
+    yield DoctorRow(
+        part="R",
+        name="R from Python",
+        version=probe.r_version,
+        status=probe.status,
+        detail=r_detail,
+        cure=probe.cure,
+    )
     if not probe.works:
         yield _rscript_row()
     for package, purpose in R_PACKAGES.items() if probe.works else ():
@@ -404,26 +426,57 @@ def _rscript_row() -> DoctorRow:
     aside = probe_rscript()
     if aside.works:
         purpose = f"{aside.r_home}; enough for the cross-check and for .rds files"
-        return DoctorRow("R", "R by Rscript", aside.r_version, "ok", purpose)
-    return DoctorRow("R", "R by Rscript", "", aside.status, aside.cause, aside.cure)
+        return DoctorRow(
+            part="R", name="R by Rscript", version=aside.r_version, status="ok", detail=purpose
+        )
+    return DoctorRow(
+        part="R",
+        name="R by Rscript",
+        version="",
+        status=aside.status,
+        detail=aside.cause,
+        cure=aside.cure,
+    )
 
 
 def _backend_rows(probe: RProbe, broken_packages: dict[str, str]) -> Iterator[DoctorRow]:
-    yield DoctorRow("back end", "scipy", version("scipy"), "ok", f'chosen: "{current_backend()}"')
     yield DoctorRow(
-        "back end",
-        "rates by r",
-        probe.r_version,
-        probe.status,
-        "base R" if probe.works else probe.cause,
+        part="back end",
+        name="scipy",
+        version=version("scipy"),
+        status="ok",
+        detail=f'chosen: "{current_backend()}"',
+    )
+    yield DoctorRow(
+        part="back end",
+        name="rates by r",
+        version=probe.r_version,
+        status=probe.status,
+        detail="base R" if probe.works else probe.cause,
     )
     for backend_name, package in _R_PACKAGE_OF_BACKEND.items():
         if not probe.works:
-            yield DoctorRow("back end", backend_name, "", probe.status, probe.cause)
+            yield DoctorRow(
+                part="back end",
+                name=backend_name,
+                version="",
+                status=probe.status,
+                detail=probe.cause,
+            )
         elif package in broken_packages or package not in probe.packages:
             status: Status = "broken" if package in broken_packages else "missing"
             yield DoctorRow(
-                "back end", backend_name, "", status, f"{package} is {status}; SciPy is used"
+                part="back end",
+                name=backend_name,
+                version="",
+                status=status,
+                detail=f"{package} is {status}; SciPy is used",
             )
         else:
-            yield DoctorRow("back end", backend_name, probe.packages[package], "ok", package)
+            yield DoctorRow(
+                part="back end",
+                name=backend_name,
+                version=probe.packages[package],
+                status="ok",
+                detail=package,
+            )

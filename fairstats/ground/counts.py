@@ -383,7 +383,13 @@ class CellCounts:
         pattern_rows = tuple(
             (*row_pattern, n_rows) for row_pattern, n_rows in sorted(patterns.items()) if n_rows
         )
-        return MissingReport("drop", self.n + n_left_out, n_left_out, dict(by_column), pattern_rows)
+        return MissingReport(
+            policy="drop",
+            n_rows=self.n + n_left_out,
+            n_dropped=n_left_out,
+            by_column=dict(by_column),
+            patterns=pattern_rows,
+        )
 
     @classmethod
     def from_effective(cls, counts: Any) -> Self:

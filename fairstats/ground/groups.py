@@ -87,7 +87,11 @@ def encode_groups(
         )
     ordered = _order_levels(factor, groups, number)
     return Grouping(
-        ordered.codes, _label_groups(ordered.levels), ordered.levels, tuple(factors), n_missing
+        codes=ordered.codes,
+        labels=_label_groups(ordered.levels),
+        levels=ordered.levels,
+        attributes=tuple(factors),
+        n_missing=n_missing,
     )
 
 

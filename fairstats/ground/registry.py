@@ -273,7 +273,9 @@ def _rate_of_formula(formula: str) -> Rate:
         for each_rate in RATES.values()
         if each_rate.successes and [set(each_rate.successes), set(each_rate.cases)] == wanted_cells
     )
-    return next(matching_rates, Rate(formula, formula, formula, "cases"))
+    return next(
+        matching_rates, Rate(name=formula, title=formula, formula=formula, case_words="cases")
+    )
 
 
 with Path(__file__).with_name("registry.toml").open("rb") as _stream:

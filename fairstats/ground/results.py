@@ -144,7 +144,7 @@ class Interval:
         return f"{limit_text}, {level} limit"
 
 
-_NO_INTERVAL = Interval(math.nan, math.nan, math.nan, "")
+_NO_INTERVAL = Interval(low=math.nan, high=math.nan, confidence_level=math.nan, method="")
 _NO_PROCEDURE = Procedure()
 
 

@@ -297,19 +297,19 @@ def _read_answer(found: dict[str, Any], stderr: str) -> RProbe:
     if error_text is None:
         cause, advice = _failed_profile(found["profile"])
         return RProbe(
-            "ok",
-            found["version"],
-            found["home"],
-            found["rpy2"],
-            {
+            status="ok",
+            r_version=found["version"],
+            r_home=found["home"],
+            rpy2_version=found["rpy2"],
+            packages={
                 package: package_version
                 for package, package_version in found["packages"].items()
                 if package_version
             },
-            tuple(found["libraries"]),
-            found["variables"],
-            cause,
-            advice,
+            libraries=tuple(found["libraries"]),
+            variables=found["variables"],
+            cause=cause,
+            cure=advice,
         )
     cause, advice = diagnose(error_text, stderr)
     missing = cause.startswith("rpy2 is not installed")

@@ -110,7 +110,11 @@ class StratumCounts:
             [self.total("tp", "fp"), self.total("fn", "tn")], axis=-1
         ).astype(np.int64)
         return StratumCounts(
-            self.strata, self.groups, SelectionCounts.cells, selection_counts, self.attribute
+            strata=self.strata,
+            groups=self.groups,
+            cells=SelectionCounts.cells,
+            rows=selection_counts,
+            attribute=self.attribute,
         )
 
     def _select_groups(self, groups: Sequence[str]) -> StratumCounts:
@@ -124,7 +128,11 @@ class StratumCounts:
         )
         places = [self.groups.index(group_name) for group_name in groups]
         return StratumCounts(
-            self.strata, tuple(groups), self.cells, self.rows[:, places], self.attribute
+            strata=self.strata,
+            groups=tuple(groups),
+            cells=self.cells,
+            rows=self.rows[:, places],
+            attribute=self.attribute,
         )
 
 

@@ -433,7 +433,11 @@ class Tally:
                 ordered_names.index(level[-1]), groups.index(INTERSECTION.join(level[:-1]))
             ] = group_cells
         return StratumCounts(
-            tuple(ordered_names), groups, cells.cells, row_counts, self.attributes[-1]
+            strata=tuple(ordered_names),
+            groups=groups,
+            cells=cells.cells,
+            rows=row_counts,
+            attribute=self.attributes[-1],
         )
 
     def histogram(self) -> ScoreCounts:

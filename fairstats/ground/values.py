@@ -483,8 +483,8 @@ def _factor_of_categories(column: Any, argument: str) -> Factor:
         codes = level_of_category.astype(code_type(len(declared)))[codes]
     is_present = np.bincount(codes[codes >= 0], minlength=len(declared)) > 0
     if is_present.all():
-        return Factor(codes, declared, True, declared)
+        return Factor(codes=codes, levels=declared, ordered_by_user=True, declared=declared)
     position = np.full(len(declared) + 1, MISSING, dtype=codes.dtype)
     position[:-1][is_present] = np.arange(int(is_present.sum()))
     levels = tuple(level for level, occurs in zip(declared, is_present, strict=True) if occurs)
-    return Factor(position[codes], levels, True, declared)
+    return Factor(codes=position[codes], levels=levels, ordered_by_user=True, declared=declared)

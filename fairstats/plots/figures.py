@@ -38,12 +38,12 @@ def score_histograms(comparison: Any) -> Picture:
     )
     density_limit = 1.05 * max(float(np.max(densities)), 1e-9)
     return Picture(
-        f"Scores of {names[0]} and {names[1]}",
-        "score",
-        "density",
-        _UNIT_RANGE,
-        (0.0, density_limit),
-        tuple(picture_marks),
+        title=f"Scores of {names[0]} and {names[1]}",
+        xlabel="score",
+        ylabel="density",
+        xlim=_UNIT_RANGE,
+        ylim=(0.0, density_limit),
+        marks=tuple(picture_marks),
     )
 
 
@@ -105,12 +105,12 @@ def madd_by_bandwidth(result: Any, comparison: Any) -> Picture:
     title = f"MADD of {comparison.group} and {comparison.reference} by bandwidth"
     madd_limit = min(2.0, 1.25 * max(float(madd_values.max()), 0.08))
     return Picture(
-        title,
-        "bandwidth h (width of a bin)",
-        "MADD",
-        (lowest_bandwidth, 1.0),
-        (0.0, madd_limit),
-        tuple(picture_marks),
+        title=title,
+        xlabel="bandwidth h (width of a bin)",
+        ylabel="MADD",
+        xlim=(lowest_bandwidth, 1.0),
+        ylim=(0.0, madd_limit),
+        marks=tuple(picture_marks),
         log=True,
     )
 
@@ -164,7 +164,12 @@ def calibration_curves(result: Any, comparison: Any) -> Picture:
         f"Calibration of {comparison.group} and {comparison.reference} (bands: {100 * level:g}%)"
     )
     return Picture(
-        title, "score", "share with Y = 1", _UNIT_RANGE, _UNIT_RANGE, tuple(picture_marks)
+        title=title,
+        xlabel="score",
+        ylabel="share with Y = 1",
+        xlim=_UNIT_RANGE,
+        ylim=_UNIT_RANGE,
+        marks=tuple(picture_marks),
     )
 
 
@@ -202,7 +207,14 @@ def posterior_plane(
         )
         for axis_values in shown_values
     )
-    return Picture(title, names[0], names[1], xlim, ylim, tuple(picture_marks))
+    return Picture(
+        title=title,
+        xlabel=names[0],
+        ylabel=names[1],
+        xlim=xlim,
+        ylim=ylim,
+        marks=tuple(picture_marks),
+    )
 
 
 def return_levels(result: Any, group: str) -> Picture:
@@ -318,12 +330,12 @@ def difference_along_cutoffs(result: Any, rows: Sequence[Any]) -> Picture:
             picture_marks.append(mark("dots", cutoffs[chosen], estimates[chosen], series, label))
     first = rows[0]
     return Picture(
-        f"{first.group} against {first.reference}: {_quantity_of(result)}",
-        "score",
-        result.scale,
-        _span_of(cutoffs),
-        limits,
-        tuple(picture_marks),
+        title=f"{first.group} against {first.reference}: {_quantity_of(result)}",
+        xlabel="score",
+        ylabel=result.scale,
+        xlim=_span_of(cutoffs),
+        ylim=limits,
+        marks=tuple(picture_marks),
     )
 
 
@@ -356,12 +368,12 @@ def values_along_cutoffs(result: Any, rows: Sequence[Any]) -> Picture:
     highest = max(shown, default=1.0)
     gap = 0.06 * max(highest - lowest, 1e-9)
     return Picture(
-        f"{first.group} and {first.reference}: {_quantity_of(result)}",
-        "score",
-        "value",
-        _span_of(cutoffs),
-        (lowest - gap, highest + gap),
-        tuple(picture_marks),
+        title=f"{first.group} and {first.reference}: {_quantity_of(result)}",
+        xlabel="score",
+        ylabel="value",
+        xlim=_span_of(cutoffs),
+        ylim=(lowest - gap, highest + gap),
+        marks=tuple(picture_marks),
     )
 
 

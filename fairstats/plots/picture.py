@@ -135,7 +135,12 @@ def mark(kind: Any, x: Any, y: Any, series: int = 0, label: str = "", low: Any =
     """A mark of anything that becomes arrays."""
     x, y = (np.atleast_1d(np.asarray(coordinates, dtype=np.float64)) for coordinates in (x, y))
     return Mark(
-        kind, x, y, series, label, None if low is None else np.asarray(low, dtype=np.float64)
+        kind=kind,
+        x=x,
+        y=y,
+        series=series,
+        label=label,
+        low=None if low is None else np.asarray(low, dtype=np.float64),
     )
 
 

@@ -82,7 +82,9 @@ def choose_metric(*, interactive: bool = False, **answers: str) -> MetricChoice:
         at = at["answers"][answer]
     for name in given:
         check_choice("answers", name, tuple(chosen), cure="leave it out: it is not asked here")
-    return MetricChoice(chosen, at["call"], at["why"], tuple(at.get("see", ())))
+    return MetricChoice(
+        answers=chosen, call=at["call"], why=at["why"], see=tuple(at.get("see", ()))
+    )
 
 
 def _load_tree() -> Any:

@@ -20,7 +20,10 @@ def impact_inputs(result: AdverseImpact) -> tuple[list[Section], list[AuditInput
     sets = list(dict.fromkeys(table.by for table in result.tables))
     groups = tuple(dict.fromkeys(name for names in sets for name in names))
     columns = AuditColumns(
-        None, "selected" if result.measure == "selection" else "above the median", None, groups
+        y_true=None,
+        y_pred="selected" if result.measure == "selection" else "above the median",
+        score=None,
+        sensitive_features=groups,
     )
     rules_by_set = {}
     for table in result.tables:
@@ -42,15 +45,20 @@ def impact_inputs(result: AdverseImpact) -> tuple[list[Section], list[AuditInput
     for attributes in sets:
         inputs.append(
             AuditInput(
-                attributes,
-                None,
-                replace(first[attributes].counts, attributes=attributes),
-                columns,
-                settings,
+                attributes=attributes,
+                outcomes=None,
+                counts=replace(first[attributes].counts, attributes=attributes),
+                columns=columns,
+                settings=settings,
             )
         )
     question = questions.ADVERSE_IMPACT
     return [
-        Section(question.key, question.title, attributes, (result.by(*attributes),))
+        Section(
+            key=question.key,
+            title=question.title,
+            attributes=attributes,
+            results=(result.by(*attributes),),
+        )
         for attributes in sets
     ], inputs

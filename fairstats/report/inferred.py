@@ -112,10 +112,10 @@ def read_inferred(frame: Any, asked: InferredAudit) -> tuple[Any, Any]:
 def audit_inferred(table: Any, asked: InferredAudit) -> tuple[list[Section], list[AuditInput]]:
     """Sections of all metrics that the columns allow, and the expected counts by group."""
     columns = AuditColumns(
-        asked.y_true,
-        asked.y_pred,
-        None,
-        (asked.attribute,),
+        y_true=asked.y_true,
+        y_pred=asked.y_pred,
+        score=None,
+        sensitive_features=(asked.attribute,),
         sensitive_probabilities=dict(asked.probabilities),
     )
     check_choice("missing", asked.settings.missing, ("raise", "drop"))
@@ -133,7 +133,11 @@ def audit_inferred(table: Any, asked: InferredAudit) -> tuple[list[Section], lis
             results.append(_compare(metric, cells, arguments, asked))
     question = questions.INFERRED
     attributes = (asked.attribute,)
-    sections = [Section(question.key, question.title, attributes, tuple(results))]
+    sections = [
+        Section(
+            key=question.key, title=question.title, attributes=attributes, results=tuple(results)
+        )
+    ]
     if asked.y_true is not None and asked.y_pred is not None:
         posterior = um_posterior(
             arguments.y_true,
@@ -154,9 +158,23 @@ def audit_inferred(table: Any, asked: InferredAudit) -> tuple[list[Section], lis
             table_prob=asked.settings.confidence_level,
             table_rope=asked.settings.margin,
         )
-        sections.append(Section(of_posteriors.key, of_posteriors.title, attributes, (shown,)))
+        sections.append(
+            Section(
+                key=of_posteriors.key,
+                title=of_posteriors.title,
+                attributes=attributes,
+                results=(shown,),
+            )
+        )
     counts = _expected_counts(rows, attributes)
-    inputs = AuditInput(attributes, None, counts, columns, asked.settings, asked.reference)
+    inputs = AuditInput(
+        attributes=attributes,
+        outcomes=None,
+        counts=counts,
+        columns=columns,
+        settings=asked.settings,
+        reference=asked.reference,
+    )
     return sections, [inputs]
 
 

@@ -648,14 +648,16 @@ def build_input(
     if outcomes.kept is not None:
         kept_rows = outcomes.kept
     return AuditInput(
-        attributes,
-        outcomes.without_classes(),
-        counts,
-        columns,
-        settings,
-        reference,
-        None if features is None else features.iloc[kept_rows].reset_index(drop=True),
-        None if changed is None else _read_scores(frame[changed].iloc[kept_rows], changed),
+        attributes=attributes,
+        outcomes=outcomes.without_classes(),
+        counts=counts,
+        columns=columns,
+        settings=settings,
+        reference=reference,
+        features=None if features is None else features.iloc[kept_rows].reset_index(drop=True),
+        counterfactual_score=None
+        if changed is None
+        else _read_scores(frame[changed].iloc[kept_rows], changed),
         models=models,
         strata=strata,
         moments=moments,
@@ -704,12 +706,12 @@ def _tally_input(
         )
         caution(text, DataWarning)
     return AuditInput(
-        attributes,
-        None,
-        cells,
-        columns,
-        settings,
-        reference,
+        attributes=attributes,
+        outcomes=None,
+        counts=cells,
+        columns=columns,
+        settings=settings,
+        reference=reference,
         tally=of_set,
         strata=strata,
         moments=None if of_set.moments is None else of_set.numbers(),

@@ -31,7 +31,12 @@ def general_parts(report: Contents, view: SetView) -> list[Part]:
         ("references", "References", report.references),
     ):
         others.append(
-            Part(key, title, "", tables=(Table(title, (), (), tuple(map(printable, said))),))
+            Part(
+                key,
+                title,
+                "",
+                tables=(Table(title=title, heads=(), rows=(), notes=tuple(map(printable, said))),),
+            )
         )
     found = make_screen(report).paragraphs()
     return [Part("summary", "What was found", found, tables=sizes), *others]

@@ -120,7 +120,7 @@ def _set_pieces(view: SetView) -> Iterator[Piece]:
             (label, n_rows, *(cell.rate for cell in cells))
             for label, n_rows, _, cells in view.groups.rows
         )
-        yield Piece("groups", "", heads, rows)
+        yield Piece(kind="groups", title="", heads=heads, rows=rows)
     for block in view.blocks:
         several = not block.reference and any(row.reference for row in block.rows)
         notes = tuple(
@@ -128,12 +128,12 @@ def _set_pieces(view: SetView) -> Iterator[Piece]:
         )
         reference = None if several else block.reference
         yield Piece(
-            "comparisons",
-            block.title,
-            _TABLE_HEADS,
-            tuple(map(_cells_of_row, block.rows)),
-            notes,
-            reference,
+            kind="comparisons",
+            title=block.title,
+            heads=_TABLE_HEADS,
+            rows=tuple(map(_cells_of_row, block.rows)),
+            notes=notes,
+            reference=reference,
         )
     for other in view.others:
         yield Piece("text", "\n".join(map(printable, other.summary().splitlines())))

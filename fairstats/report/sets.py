@@ -106,7 +106,9 @@ def groups_table(table: CellCounts, columns: AuditColumns) -> GroupsTable:
             )
         )
     headings = tuple((name, meaning) for name, meaning, _, _ in shown)
-    return GroupsTable(headings, tuple(rows), table.weighted, count(table.n))
+    return GroupsTable(
+        headings=headings, rows=tuple(rows), weighted=table.weighted, total=count(table.n)
+    )
 
 
 def _groups_of_classes(table: ClassCounts, columns: AuditColumns) -> GroupsTable:
@@ -128,7 +130,9 @@ def _groups_of_classes(table: ClassCounts, columns: AuditColumns) -> GroupsTable
             cells.append(_rate_cell(float(successes[group_index]), float(cases[group_index])))
         share = percent(float(size) / table.n) if table.n else "—"
         rows.append((printable(label), count(size), share, tuple(cells)))
-    return GroupsTable(tuple(headings), tuple(rows), table.weighted, count(table.n))
+    return GroupsTable(
+        headings=tuple(headings), rows=tuple(rows), weighted=table.weighted, total=count(table.n)
+    )
 
 
 def _rate_cell(successes: float, cases: float) -> RateCell:

@@ -159,7 +159,12 @@ def _judged_rates(result: Any) -> Iterator[_Judged]:
                 else:
                     sought_over = "both rates"
             yield _Judged(
-                result.scale, RATES[name], comparison.verdict, family, comparison, sought_over
+                scale=result.scale,
+                rate=RATES[name],
+                verdict=comparison.verdict,
+                family=family,
+                comparison=comparison,
+                among=sought_over,
             )
 
 

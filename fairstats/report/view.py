@@ -325,7 +325,11 @@ def table_of(result: Any) -> Table:
     else:
         sentences = ()
     return Table(
-        printable(result.title), heads, rows, tuple(map(printable, result.notes())), sentences
+        title=printable(result.title),
+        heads=heads,
+        rows=rows,
+        notes=tuple(map(printable, result.notes())),
+        sentences=sentences,
     )
 
 

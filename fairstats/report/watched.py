@@ -61,12 +61,12 @@ def monitor_inputs(watched: MonitorResult) -> tuple[list[Section], list[AuditInp
         references={INTERSECTION.join(attributes): asked.reference or "largest"},
     )
     inputs = AuditInput(
-        attributes,
-        None,
-        replace(cells, attributes=attributes),
-        columns,
-        settings,
-        asked.reference,
+        attributes=attributes,
+        outcomes=None,
+        counts=replace(cells, attributes=attributes),
+        columns=columns,
+        settings=settings,
+        reference=asked.reference,
         tally=counts,
     )
     last_look = Section(

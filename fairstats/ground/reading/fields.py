@@ -71,7 +71,9 @@ def typed_by_arrow(
             missing = pc.or_(missing, is_token)
     label_texts = pc.if_else(missing, pa.scalar(None, pa.string()), values)
     if not numbers:
-        return TypedFields(label_texts, None, 0, None, counts)
+        return TypedFields(
+            text=label_texts, numbers=None, n_numbers=0, not_number=None, tokens=counts
+        )
 
     point_texts = label_texts
     if decimal == ",":
@@ -95,7 +97,13 @@ def typed_by_arrow(
         is_wrong = pc.and_(pc.is_valid(label_texts), pc.is_null(number_values))
         position = pc.index(is_wrong, True).as_py()
         not_number = (position, label_texts[position].as_py())
-    return TypedFields(label_texts, number_values, n_numbers, not_number, counts)
+    return TypedFields(
+        text=label_texts,
+        numbers=number_values,
+        n_numbers=n_numbers,
+        not_number=not_number,
+        tokens=counts,
+    )
 
 
 def typed_by_python(
@@ -110,7 +118,7 @@ def typed_by_python(
     counts = Counter(field_text for field_text in values if field_text and field_text in missing)
     texts = [None if field_text in missing else field_text for field_text in values]
     if not numbers:
-        return TypedFields(texts, None, 0, None, counts)
+        return TypedFields(text=texts, numbers=None, n_numbers=0, not_number=None, tokens=counts)
 
     number_values = []
     for field_text in texts:
@@ -124,4 +132,6 @@ def typed_by_python(
             for field_number, (field_text, number) in numbered_pairs
             if field_text is not None and number is None
         )
-    return TypedFields(texts, number_values, n_numbers, not_number, counts)
+    return TypedFields(
+        text=texts, numbers=number_values, n_numbers=n_numbers, not_number=not_number, tokens=counts
+    )

@@ -306,7 +306,7 @@ def _of_spreadsheet(source: Source, sheet: Any) -> TypedTable:
         return pd.DataFrame(frame_columns)
 
     size = TableSize(len(sheet_rows) - 1, counted=True, n_bytes=8 * height * width)
-    return TypedTable(tuple(header), size, read, notes, elsewhere)
+    return TypedTable(columns=tuple(header), size=size, read=read, notes=notes, elsewhere=elsewhere)
 
 
 def _file_or_bytes(source: Source) -> Any:

@@ -197,7 +197,10 @@ def columns_seen(columns: Iterable[str], roles: Roles) -> dict[str, ColumnSeen]:
         else:
             is_label = column_label in roles.labels
         seen_by_column[column_label] = ColumnSeen(
-            column_label, is_label, column_label in roles.numbers, column_label in roles.features
+            name=column_label,
+            is_label=is_label,
+            is_number=column_label in roles.numbers,
+            is_feature=column_label in roles.features,
         )
     return seen_by_column
 

@@ -135,7 +135,9 @@ def read_table(
         for column_label in column_names("columns", columns):
             if column_label not in other_columns:
                 labels.append(column_label)
-    options = ReadingOptions(na_values, encoding, sep, decimal, sheet, memory)
+    options = ReadingOptions(
+        na_values=na_values, encoding=encoding, sep=sep, decimal=decimal, sheet=sheet, memory=memory
+    )
     table, record = read_roles(source, Roles.of(labels, numbers, features), options, engine=engine)
     for reading_note in record.notes:
         caution(reading_note, DataWarning)

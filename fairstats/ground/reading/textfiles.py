@@ -87,7 +87,14 @@ def plan_of(source: Source, roles: Roles, options: ReadingOptions, sample: bytes
         advice = f"check the spelling among the {len(header):,} names"
     check_columns("file", roles.named, header, advice)
     columns = roles.columns(header)
-    plan = Plan(source, dialect, header, columns, roles.wanted_as_numbers, by_arrow=has_arrow())
+    plan = Plan(
+        source=source,
+        dialect=dialect,
+        header=header,
+        columns=columns,
+        numbers=roles.wanted_as_numbers,
+        by_arrow=has_arrow(),
+    )
     if options.decimal is None and plan.numbers:
         fields = first_fields(
             sample_text,
@@ -162,7 +169,9 @@ def _read_once(plan: Plan, roles: Roles, options: ReadingOptions, make_sink: Any
         block_sink.close()
         raise
     block_sink.close()
-    return TextFile(plan, block_sink, seen_columns, _recognition_notes(plan, options))
+    return TextFile(
+        plan=plan, sink=block_sink, seen=seen_columns, notes=_recognition_notes(plan, options)
+    )
 
 
 def error_of(problem: NoNumberError, plan: Plan, decimal: str | None = None) -> InputError:

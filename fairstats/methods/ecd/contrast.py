@@ -151,7 +151,10 @@ def _clip_limits(ends: Floats, levels: Sequence[float], method: str) -> dict[str
     clip_limits: dict[str, Interval] = {}
     for number, limit_name in enumerate(limit_names):
         clip_limits[limit_name] = Interval(
-            lower_ends[number], upper_ends[number], levels[number], method
+            low=lower_ends[number],
+            high=upper_ends[number],
+            confidence_level=levels[number],
+            method=method,
         )
     return clip_limits
 
@@ -227,10 +230,10 @@ def _infer_near_end_point(
         of_draws = by_draws[limit_name]
         of_ratio = by_ratio[limit_name]
         inferred[limit_name] = Interval(
-            min(of_draws.low, of_ratio.low),
-            max(of_draws.high, of_ratio.high),
-            max(of_draws.confidence_level, of_ratio.confidence_level),
-            NEAR_END,
+            low=min(of_draws.low, of_ratio.low),
+            high=max(of_draws.high, of_ratio.high),
+            confidence_level=max(of_draws.confidence_level, of_ratio.confidence_level),
+            method=NEAR_END,
         )
     inferred |= {
         "std_error": math.nan,
@@ -478,7 +481,12 @@ def _combine_intervals(
     upper_end = (
         a.estimate - b.estimate + joined(min(high_a, BOUND) - a.estimate, b.estimate - low_b)
     )
-    return Interval(float(lower_end), float(upper_end), level, BY_BOTH_INTERVALS)
+    return Interval(
+        low=float(lower_end),
+        high=float(upper_end),
+        confidence_level=level,
+        method=BY_BOTH_INTERVALS,
+    )
 
 
 def _compare_own_thresholds(pair: Pair) -> dict[str, Any]:

@@ -169,7 +169,12 @@ def counterfactual_discrimination(
     if empty := dict.fromkeys(g.group for g in groups if g.n == 0):
         caution(f"No rows: {', '.join(empty)}.", InsufficientEvidenceWarning)
     return CounterfactualSample(
-        attribute.name, tuple(groups), pairing, level, left_out, " ".join(notes)
+        attribute=attribute.name,
+        groups=tuple(groups),
+        pairing=pairing,
+        confidence_level=level,
+        n_left_out=left_out,
+        note=" ".join(notes),
     )
 
 

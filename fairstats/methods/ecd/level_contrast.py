@@ -228,7 +228,12 @@ def _make_side(fit: FittedTail, m: float) -> _Side:
     standard = likelihood.standard
     if not isinstance(standard, GpdLikelihood):
         raise TypeError("return levels are compared above thresholds")
-    return _Side(standard, np.array([fit.origin]), float(np.log(m)), likelihood)
+    return _Side(
+        standard=standard,
+        origin=np.array([fit.origin]),
+        log_period=float(np.log(m)),
+        likelihood=likelihood,
+    )
 
 
 def _search_levels(

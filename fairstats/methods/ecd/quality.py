@@ -57,7 +57,12 @@ class SyntheticQuality(Result):
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
         """One per measure; the detection has an interval."""
-        none = Interval(nan, nan, self.detection_interval.confidence_level, "none")
+        none = Interval(
+            low=nan,
+            high=nan,
+            confidence_level=self.detection_interval.confidence_level,
+            method="none",
+        )
         n = self.n_real + self.n_synthetic
         measures = (
             ("Fréchet distance", self.frechet, none),
@@ -152,7 +157,12 @@ def synthetic_quality(
     auc = _detection_auc(real_encoded, synthetic_encoded, generator)
     low, high = _auc_interval(auc, len(real_encoded), len(synthetic_encoded), level)
     least, most = sorted((_auc_to_similarity(low), _auc_to_similarity(high)))
-    interval = Interval(least, 1.0 if low <= 0.5 <= high else most, level, "Hanley–McNeil")
+    interval = Interval(
+        low=least,
+        high=1.0 if low <= 0.5 <= high else most,
+        confidence_level=level,
+        method="Hanley–McNeil",
+    )
     return SyntheticQuality(
         frechet=_frechet_distance(real_encoded, synthetic_encoded) / real_encoded.shape[1],
         kl_similarity=_kl_similarity(real_rows, synthetic_rows),

@@ -29,8 +29,8 @@ _BESIDE = (
 )
 #: Columns of the tidy table that the printed one leaves out.
 _TABLE = {*_BESIDE, *CHARACTERISTICS}
-_UNKNOWN = Interval(math.nan, math.nan, math.nan, "")
-_NOTHING = Average(math.nan, math.nan, 0, 0)
+_UNKNOWN = Interval(low=math.nan, high=math.nan, confidence_level=math.nan, method="")
+_NOTHING = Average(estimate=math.nan, std_error=math.nan, n=0, n_people=0)
 
 
 @serialisable(kw_only=True)
@@ -133,7 +133,10 @@ class EcdResult(Result):
             key=lambda comparison: np.nan_to_num(abs(comparison.estimate), nan=-1.0),
         )
         interval = Interval(
-            low, high, self.settings.confidence_level, "largest of simultaneous intervals"
+            low=low,
+            high=high,
+            confidence_level=self.settings.confidence_level,
+            method="largest of simultaneous intervals",
         )
         return Comparison(
             metric="largest |ECD|",

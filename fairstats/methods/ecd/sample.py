@@ -76,11 +76,20 @@ class Average:
         df = self.degrees_of_freedom
         reach = normal_quantile((1 + confidence_level) / 2, df) * self.std_error
         interval = Interval(
-            self.estimate - reach, self.estimate + reach, confidence_level, "Student's t"
+            low=self.estimate - reach,
+            high=self.estimate + reach,
+            confidence_level=confidence_level,
+            method="Student's t",
         )
         # no test where all values are equal, or there are too few of them
         z = self.estimate / self.std_error if self.std_error > 0 else math.nan
-        return interval, HypothesisTest(null, "two-sided", z, two_sided_pvalue(z, df), "t")
+        return interval, HypothesisTest(
+            null=null,
+            alternative="two-sided",
+            statistic=z,
+            pvalue=two_sided_pvalue(z, df),
+            method="t",
+        )
 
     def _compared(self, confidence_level: float, **names: str) -> Comparison:
         """The mean, its interval and its test as a row; `names`: metric, group and reference."""
@@ -103,7 +112,7 @@ class Average:
 def average_of(values: Floats, cluster: NDArray[Any] | None = None) -> Average:
     """Mean of values; rows of one person are one cluster of the linearised mean."""
     if values.size == 0:
-        return Average(math.nan, math.nan, 0, 0)
+        return Average(estimate=math.nan, std_error=math.nan, n=0, n_people=0)
     mean = float(values.mean())
     total = values - mean
     people = weights_of_people = float(values.size)
@@ -114,19 +123,27 @@ def average_of(values: Floats, cluster: NDArray[Any] | None = None) -> Average:
         people = float(rows.size)
         weights_of_people = float(values.size**2 / np.square(rows).sum())
     if people < 2:
-        return Average(mean, math.nan, values.size, int(people))
+        return Average(estimate=mean, std_error=math.nan, n=values.size, n_people=int(people))
     # not by BLAS, whose threads cost 5 ms to wake
     variance = float(np.square(total).sum()) * people / (people - 1) / values.size**2
-    return Average(mean, variance**0.5, values.size, int(people), weights_of_people - 1)
+    return Average(
+        estimate=mean,
+        std_error=variance**0.5,
+        n=values.size,
+        n_people=int(people),
+        degrees_of_freedom=weights_of_people - 1,
+    )
 
 
 def average_of_sums(n: int, total: float, squares: float) -> Average:
     """Mean of n independent values, from Σx and Σx²."""
     mean = total / n if n else math.nan
     if n < 2:
-        return Average(mean, math.nan, n, n)
+        return Average(estimate=mean, std_error=math.nan, n=n, n_people=n)
     variance = max((squares - n * mean**2) / (n - 1) / n, 0.0)
-    return Average(mean, variance**0.5, n, n, n - 1.0)
+    return Average(
+        estimate=mean, std_error=variance**0.5, n=n, n_people=n, degrees_of_freedom=n - 1.0
+    )
 
 
 def difference_of(first: Average, second: Average) -> Average:

@@ -395,5 +395,19 @@ def _take_look(cd: Floats, level: float, rule: dict[str, Any]) -> Look:
     except InputError as problem:
         if problem.argument != "x":
             raise
-        return Look(n_values, math.nan, math.nan, level, False, f"degenerate: {problem.got}")
-    return Look(n_values, test_result.statistic, test_result.pvalue, level, test_result.passed, "")
+        return Look(
+            n=n_values,
+            statistic=math.nan,
+            pvalue=math.nan,
+            confidence_level=level,
+            passed=False,
+            reason=f"degenerate: {problem.got}",
+        )
+    return Look(
+        n=n_values,
+        statistic=test_result.statistic,
+        pvalue=test_result.pvalue,
+        confidence_level=level,
+        passed=test_result.passed,
+        reason="",
+    )

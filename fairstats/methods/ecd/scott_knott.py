@@ -253,7 +253,14 @@ def scott_knott(
         before = sum(r < own for r in every)
         found.append(
             Treatment(
-                name, own, float(x.mean()), float(x.std(ddof=1)), x.size, after, alike, before
+                name=name,
+                rank=own,
+                mean=float(x.mean()),
+                std=float(x.std(ddof=1)),
+                n=x.size,
+                wins=after,
+                ties=alike,
+                losses=before,
             )
         )
     return ScottKnott(

@@ -526,7 +526,9 @@ def group_levels(
         return group_levels_found
     # likelihood and order statistics take rows as independent: of people with five nearly equal
     # rows each 95% intervals held the level in 11% of samples
-    nothing = Interval(-BOUND, BOUND, settings.confidence_level, "none")
+    nothing = Interval(
+        low=-BOUND, high=BOUND, confidence_level=settings.confidence_level, method="none"
+    )
     result: list[GroupLevel] = []
     for level in group_levels_found:
         result.append(replace(level, std_error=math.nan, confidence_interval=nothing))
@@ -548,10 +550,26 @@ def _find_group_level(
         within = replace(
             modelled.confidence_interval, high=min(modelled.confidence_interval.high, BOUND)
         )
-        return GroupLevel(m, modelled.estimate, modelled.std_error, within, False, False)
+        return GroupLevel(
+            interactions=m,
+            estimate=modelled.estimate,
+            std_error=modelled.std_error,
+            confidence_interval=within,
+            empirical=False,
+            beyond_bound=False,
+        )
     if sample.n < LEAST:
-        nothing = Interval(-BOUND, BOUND, settings.confidence_level, "none")
-        return GroupLevel(m, math.nan, math.nan, nothing, True, beyond)
+        nothing = Interval(
+            low=-BOUND, high=BOUND, confidence_level=settings.confidence_level, method="none"
+        )
+        return GroupLevel(
+            interactions=m,
+            estimate=math.nan,
+            std_error=math.nan,
+            confidence_interval=nothing,
+            empirical=True,
+            beyond_bound=beyond,
+        )
     cd = sample._largest()
     empirical_level = empirical_return_level(
         cd, m, confidence_level=settings.confidence_level, n_total=sample.n
@@ -562,13 +580,16 @@ def _find_group_level(
         high = min(high, sample.maximum)
     method = ORDER_STATISTICS_AND_CELLS if width else ORDER_STATISTICS
     interval = Interval(
-        max(low - width, -BOUND), min(high + width, BOUND), settings.confidence_level, method
+        low=max(low - width, -BOUND),
+        high=min(high + width, BOUND),
+        confidence_level=settings.confidence_level,
+        method=method,
     )
     return GroupLevel(
-        m,
-        float(cd.max()) if m >= sample.n else empirical_level.estimate,
-        math.nan,
-        interval,
-        True,
-        beyond,
+        interactions=m,
+        estimate=float(cd.max()) if m >= sample.n else empirical_level.estimate,
+        std_error=math.nan,
+        confidence_interval=interval,
+        empirical=True,
+        beyond_bound=beyond,
     )

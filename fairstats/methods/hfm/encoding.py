@@ -440,7 +440,13 @@ def make_scene(
         for side in _sides_of_attribute(attribute_name, own_columns, len(true_places)):
             sides.append(side)
     return Scene(
-        features, true_places, predicted_places, levels, tuple(sides), present, encoder.constant
+        features=features,
+        true=true_places,
+        pred=predicted_places,
+        label_levels=levels,
+        sides=tuple(sides),
+        left_out=present,
+        constant=encoder.constant,
     )
 
 

@@ -515,7 +515,15 @@ def hfm_experiment(
     )
     case_names, on_train, on_test, ratios = zip(*values_of_cases, strict=True)
     return HfmExperiment(
-        rules, case_names, on_train, on_test, ratios, baseline, alpha, confidence, seed
+        rules=rules,
+        cases=case_names,
+        train=on_train,
+        test=on_test,
+        ratios=ratios,
+        baseline=baseline,
+        alpha=alpha,
+        confidence_level=confidence,
+        seed=seed,
     )
 
 
@@ -582,12 +590,12 @@ def _run_data_set(
                 for a in attributes:
                     groups[a.name] = np.array(a.labels, dtype=object)[a.codes[row_numbers]]
                 split_part = _SplitPart(
-                    feature_table.rows(row_numbers),
-                    labels[row_numbers],
-                    label_options,
-                    groups,
-                    train_rows,
-                    {},
+                    X=feature_table.rows(row_numbers),
+                    y=labels[row_numbers],
+                    named=label_options,
+                    groups=groups,
+                    reference=train_rows,
+                    known={},
                 )
                 values_of_models.append(
                     [split_part.values(model.predict, rules, rng) for model in fitted_models]

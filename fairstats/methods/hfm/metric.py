@@ -184,17 +184,17 @@ def hfm(
         )
         caution(f"{warning_text} the predictions tell them apart (D_f > 0).", DataWarning)
     return HfmResult(
-        tuple(entries),
-        checked_statistic,
-        scene.features.columns or (),
-        scene.label_levels,
-        scene.n,
-        scale,
-        scene.left_out,
-        scene.constant,
-        resamples,
-        subsamples,
-        seed if resamples or subsamples else None,
+        entries=tuple(entries),
+        statistic=checked_statistic,
+        columns=scene.features.columns or (),
+        label_levels=scene.label_levels,
+        n=scene.n,
+        scale=scale,
+        left_out=scene.left_out,
+        constant=scene.constant,
+        n_resamples=resamples,
+        n_subsamples=subsamples,
+        seed=seed if resamples or subsamples else None,
     )
 
 
@@ -279,7 +279,15 @@ def _add_tests(
             (entry.d, entry.d_f, entry.hfm), drawn_quantities, _NULL_HYPOTHESES, strict=True
         ):
             pvalue = resampling.upper_pvalue(value, of_null[:, entry_index])
-            of_entry.append(HypothesisTest(null_hypothesis, "greater", value, pvalue, method))
+            of_entry.append(
+                HypothesisTest(
+                    null=null_hypothesis,
+                    alternative="greater",
+                    statistic=value,
+                    pvalue=pvalue,
+                    method=method,
+                )
+            )
         tests.append(tuple(of_entry))
     adjusted = np.array(
         [[hypothesis_test.pvalue for hypothesis_test in three_tests] for three_tests in tests]

@@ -585,5 +585,11 @@ def _range_of(
     else:
         drift = float("nan")
     return StabilityRange(
-        quantity, share, low_quantile, median, high_quantile, drift, int(usable.size)
+        quantity=quantity,
+        share=share,
+        low=low_quantile,
+        median=median,
+        high=high_quantile,
+        drift=drift,
+        n_subsamples=int(usable.size),
     )

@@ -328,7 +328,12 @@ def _risk_of_rows(
         method = "Clopper–Pearson"
     else:
         method = "Clopper–Pearson, clustered by person"
-    interval = Interval(max(float(lower_limit), 0.0), min(float(upper_limit), 1.0), level, method)
+    interval = Interval(
+        low=max(float(lower_limit), 0.0),
+        high=min(float(upper_limit), 1.0),
+        confidence_level=level,
+        method=method,
+    )
     return RiskComparison(
         attribute=attribute,
         group=group,

@@ -239,7 +239,13 @@ def find_common_rows(a: Floats, b: Floats) -> CommonRows:
         all_rows_a = np.arange(len(a))
         all_rows_b = np.arange(len(b))
         return CommonRows(
-            all_rows_a, all_rows_b, all_rows_a, all_rows_b, all_rows_a, all_rows_b, None
+            distinct_a=all_rows_a,
+            distinct_b=all_rows_b,
+            only_a=all_rows_a,
+            only_b=all_rows_b,
+            inverse_a=all_rows_a,
+            inverse_b=all_rows_b,
+            common=None,
         )
     distinct_a, inverse_a, keys_a = _distinct_rows(a, hash_a)
     distinct_b, inverse_b, keys_b = _distinct_rows(b, hash_b)

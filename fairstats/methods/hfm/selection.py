@@ -266,8 +266,20 @@ def rank_rules(
     pair_pvalues = np.where(
         studentized == 0, 1.0, scipy.stats.studentized_range.sf(studentized, n_rules, np.inf)
     )
-    friedman = HypothesisTest("all rules perform alike", "two-sided", statistic, pvalue, "Friedman")
+    friedman = HypothesisTest(
+        null="all rules perform alike",
+        alternative="two-sided",
+        statistic=statistic,
+        pvalue=pvalue,
+        method="Friedman",
+    )
     pvalues = tuple(tuple(pvalue_row) for pvalue_row in pair_pvalues.tolist())
     return RankingResult(
-        rule_names, tuple(mean_ranks.tolist()), friedman, critical, pvalues, n_data_sets, confidence
+        rules=rule_names,
+        ranks=tuple(mean_ranks.tolist()),
+        friedman=friedman,
+        critical_difference=critical,
+        pvalues=pvalues,
+        n=n_data_sets,
+        confidence_level=confidence,
     )

@@ -209,7 +209,11 @@ def curve_of(first: Sample, second: Sample, max_bins: int, names: tuple[str, str
     rows_below = (first.below_grids(max_bins), second.below_grids(max_bins))
     madd_values = distances_from_below(farey_grid(max_bins), *rows_below, first.total, second.total)
     return MaddCurve(
-        np.arange(1, max_bins + 1), madd_values, first.n_effective, second.n_effective, names
+        n_bins=np.arange(1, max_bins + 1),
+        madd=madd_values,
+        n0=first.n_effective,
+        n1=second.n_effective,
+        groups=names,
     )
 
 

@@ -594,7 +594,9 @@ def compare(
         if sample.n < 2 or not sample.total > 0:
             lacking.append(group_name)
     if not (first_sample.total > 0 and second_sample.total > 0):
-        whole_interval = Interval(0.0, 2.0, confidence_level, _LIMITS_METHOD)
+        whole_interval = Interval(
+            low=0.0, high=2.0, confidence_level=confidence_level, method=_LIMITS_METHOD
+        )
         weightless = all(sample.n for sample in pair.samples if not sample.total > 0)
         if weightless:
             what_lacks = "all weights of rows are 0"
@@ -657,16 +659,16 @@ def compare(
     # as the test of equality: no interval above 0, and no limit of the verdict above the margin
     differs = not equality_test.pvalue > 1 - confidence_level
     bounds = Interval(
-        min(limits.lower(confidence_level), 2.0 if differs else settings.margin),
-        limits.upper(confidence_level),
-        confidence_level,
-        _LIMITS_METHOD,
+        low=min(limits.lower(confidence_level), 2.0 if differs else settings.margin),
+        high=limits.upper(confidence_level),
+        confidence_level=confidence_level,
+        method=_LIMITS_METHOD,
     )
     confidence_interval = Interval(
-        limits.lower(two_sided) if differs else 0.0,
-        limits.upper(two_sided),
-        confidence_level,
-        _LIMITS_METHOD,
+        low=limits.lower(two_sided) if differs else 0.0,
+        high=limits.upper(two_sided),
+        confidence_level=confidence_level,
+        method=_LIMITS_METHOD,
     )
     comparison = MaddComparison(
         **pair_fields,
@@ -684,11 +686,11 @@ def compare(
         mid_pvalue=equality_test.mid_pvalue,
         tests=(
             HypothesisTest(
-                _NULL_HYPOTHESIS,
-                "two-sided",
-                equality_test.statistic,
-                equality_test.pvalue,
-                equality_test.method,
+                null=_NULL_HYPOTHESIS,
+                alternative="two-sided",
+                statistic=equality_test.statistic,
+                pvalue=equality_test.pvalue,
+                method=equality_test.method,
             ),
         ),
         edges=score_bins.edges,
@@ -774,7 +776,11 @@ def _with_headline(
         rng,
     )
     hypothesis_test = HypothesisTest(
-        _NULL_HYPOTHESIS, "two-sided", stable_stretch.mean, search_test.pvalue, search_test.method
+        null=_NULL_HYPOTHESIS,
+        alternative="two-sided",
+        statistic=stable_stretch.mean,
+        pvalue=search_test.pvalue,
+        method=search_test.method,
     )
     return replace(
         with_search,
@@ -821,10 +827,10 @@ def largest_of(
             limits.upper(1 - error / n_comparisons) for *_, limits in made_comparisons
         )
         return Interval(
-            min(lower_limit, at_most),
-            upper_limit if complete else 2.0,
-            confidence_level,
-            f"{_LIMITS_METHOD}, Bonferroni",
+            low=min(lower_limit, at_most),
+            high=upper_limit if complete else 2.0,
+            confidence_level=confidence_level,
+            method=f"{_LIMITS_METHOD}, Bonferroni",
         )
 
     limited_by = max(

@@ -469,7 +469,13 @@ class GroupScores:
                 for column in columns
             )
             group_samples.append(
-                Sample(score_counts.values[has_rows], weight, None, row_counts, squares)
+                Sample(
+                    scores=score_counts.values[has_rows],
+                    weights=weight,
+                    clusters=None,
+                    counts=row_counts,
+                    squares=squares,
+                )
             )
         return cls(
             score_counts.groups, tuple(group_samples), score_counts.missing, score_counts.cost > 0

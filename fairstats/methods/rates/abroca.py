@@ -401,7 +401,9 @@ def hidden_by_rows(
     return Unseen(
         min(error_free_sizes, default=np.inf),
         tuple(errors),
-        AucGap(lower_auc, higher_auc, tuple(sizes_worse), tuple(sizes_better)),
+        AucGap(
+            worse=lower_auc, better=higher_auc, own=tuple(sizes_worse), other=tuple(sizes_better)
+        ),
     )
 
 
@@ -462,10 +464,17 @@ def _compare_pair(
     pvalue = curve_noise.pvalue(estimate)
     upper_limit = min(max(estimate + interval_reach, curve_noise.hidden.upper(1 - level)), 1.0)
     interval = Interval(
-        max(estimate - interval_reach, 0.0), upper_limit, settings.confidence_level, settings.method
+        low=max(estimate - interval_reach, 0.0),
+        high=upper_limit,
+        confidence_level=settings.confidence_level,
+        method=settings.method,
     )
     equality_test = HypothesisTest(
-        "equal ROC curves", "two-sided", estimate, pvalue, settings.method
+        null="equal ROC curves",
+        alternative="two-sided",
+        statistic=estimate,
+        pvalue=pvalue,
+        method=settings.method,
     )
     if auc_error := float(scores.auc_error[list(pair)].sum()):
         note = (

@@ -272,7 +272,9 @@ def _decide_pair(
     return PairDecision(
         evidence=beside_equality(evidence, mixture.pvalue(equal), fair_range),
         bounds=bounds,
-        interval=Interval(low, high, settings.confidence_level, settings.method),
+        interval=Interval(
+            low=low, high=high, confidence_level=settings.confidence_level, method=settings.method
+        ),
         statistic=quoted.statistic,
         pvalue=quoted.pvalue,
         tests=tuple(tests),
@@ -289,9 +291,9 @@ def _make_test(
     pvalue: float,
 ) -> HypothesisTest:
     return HypothesisTest(
-        f"{mixture.contrast} {null_words}",
-        alternative,
-        mixture.statistic(null),
-        pvalue,
-        settings.method,
+        null=f"{mixture.contrast} {null_words}",
+        alternative=alternative,
+        statistic=mixture.statistic(null),
+        pvalue=pvalue,
+        method=settings.method,
     )

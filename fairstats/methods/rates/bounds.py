@@ -91,22 +91,22 @@ def worst_case_range(
         for scores_of_end in lower_and_upper
     )
     if math.isnan(low_bound) or math.isnan(high_bound):
-        return Bounds(low_bound, high_bound, math.nan, math.nan)
+        return Bounds(low=low_bound, high=high_bound, ci_low=math.nan, ci_high=math.nan)
     width_in_errors = min(
         _distance_in_std_errors(*both_ends) for both_ends in zip(*lower_and_upper, strict=True)
     )
     critical = imbens_manski(width_in_errors, level, n=counts.n + counts.missing.n_dropped)
     if len(lower_and_upper[0]) == 1:
         return Bounds(
-            low_bound,
-            high_bound,
-            lower_and_upper[0][0][1].limit(critical, -1),
-            lower_and_upper[1][0][1].limit(critical, 1),
+            low=low_bound,
+            high=high_bound,
+            ci_low=lower_and_upper[0][0][1].limit(critical, -1),
+            ci_high=lower_and_upper[1][0][1].limit(critical, 1),
         )
     movers = []
     for scores_of_end in lower_and_upper:
         movers.append(Mover(math.inf, (scores_of_end[0], scores_of_end[1])).limits(critical))
-    return Bounds(low_bound, high_bound, movers[0][0], movers[1][1])
+    return Bounds(low=low_bound, high=high_bound, ci_low=movers[0][0], ci_high=movers[1][1])
 
 
 def imbens_manski(width: float, level: float, *, n: int) -> float:

@@ -242,7 +242,12 @@ def compare_estimates(
         # below the groups stand all rows but theirs, which are the same rows once more
         sizes = sizes[: len(sizes) // 2]
     family_options = _FamilyOptions(
-        contrast, settings, levels, sharpest_error, generator, float(sizes.sum())
+        contrast=contrast,
+        settings=settings,
+        levels=levels,
+        error=sharpest_error,
+        rng=generator,
+        n_rows=float(sizes.sum()),
     )
     named_estimates = zip(metric.row_names, estimates, strict=True)
     compared = []
@@ -399,7 +404,12 @@ class _FamilyOptions:
             return replace(empty_comparison, note=without), Evidence()
         if undefined := _without_ratio(estimates, pair, contrast):
             note = f"{empty_comparison.group} and {empty_comparison.reference}: {undefined}"
-            unbounded = Interval(0.0, float("inf"), settings.confidence_level, "score")
+            unbounded = Interval(
+                low=0.0,
+                high=float("inf"),
+                confidence_level=settings.confidence_level,
+                method="score",
+            )
             return replace(
                 empty_comparison,
                 note=note,

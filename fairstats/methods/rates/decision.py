@@ -95,7 +95,7 @@ def exact_pair(estimates: RateEstimates, i: int, j: int, error: float) -> ExactP
     k, n, k_reference, n_reference = (int(cell_value) for cell_value in effective_table)
     if not needs_exact(n, n_reference, smallest_expected_cell(effective_table), error):
         return None
-    return ExactPair(k, n, k_reference, n_reference)
+    return ExactPair(k=k, n=n, k_reference=k_reference, n_reference=n_reference)
 
 
 @dataclass(frozen=True)
@@ -330,7 +330,14 @@ def _exact_test(
     statistic: float,
     pvalue: float,
 ) -> HypothesisTest:
-    return HypothesisTest(null_hypothesis, alternative, statistic, pvalue, EXACT, exact=True)
+    return HypothesisTest(
+        null=null_hypothesis,
+        alternative=alternative,
+        statistic=statistic,
+        pvalue=pvalue,
+        method=EXACT,
+        exact=True,
+    )
 
 
 def assemble_decision(
@@ -369,7 +376,12 @@ def assemble_decision(
     return PairDecision(
         evidence=evidence,
         bounds=Interval(*ends_of_bounds, bounds.confidence_level, bounds.method),
-        interval=Interval(interval_low, interval_high, settings.confidence_level, method),
+        interval=Interval(
+            low=interval_low,
+            high=interval_high,
+            confidence_level=settings.confidence_level,
+            method=method,
+        ),
         statistic=quoted.statistic,
         pvalue=quoted.pvalue,
         tests=tuple(tests),
@@ -391,25 +403,25 @@ def directed_tests(
     )
     return [
         HypothesisTest(
-            f"{contrast} >= {null_values['less']:.6g}",
-            "less",
-            statistic_less,
-            normal_cdf(statistic_less, degrees_of_freedom),
-            method_name,
+            null=f"{contrast} >= {null_values['less']:.6g}",
+            alternative="less",
+            statistic=statistic_less,
+            pvalue=normal_cdf(statistic_less, degrees_of_freedom),
+            method=method_name,
         ),
         HypothesisTest(
-            f"{contrast} <= {null_values['greater']:.6g}",
-            "greater",
-            statistic_greater,
-            normal_cdf(-statistic_greater, degrees_of_freedom),
-            method_name,
+            null=f"{contrast} <= {null_values['greater']:.6g}",
+            alternative="greater",
+            statistic=statistic_greater,
+            pvalue=normal_cdf(-statistic_greater, degrees_of_freedom),
+            method=method_name,
         ),
         HypothesisTest(
-            f"{contrast} = {null_values['two-sided']:g}",
-            "two-sided",
-            statistic_equal,
-            two_sided_pvalue(statistic_equal, degrees_of_freedom),
-            method_name,
+            null=f"{contrast} = {null_values['two-sided']:g}",
+            alternative="two-sided",
+            statistic=statistic_equal,
+            pvalue=two_sided_pvalue(statistic_equal, degrees_of_freedom),
+            method=method_name,
         ),
     ]
 
@@ -485,11 +497,11 @@ def equivalence_test(
     null_hypothesis = f"{contrast} outside ({fair_low:.6g}, {fair_high:.6g})"
     return [
         HypothesisTest(
-            null_hypothesis,
-            "equivalence",
-            statistics[deciding],
-            pvalues[deciding],
-            method,
+            null=null_hypothesis,
+            alternative="equivalence",
+            statistic=statistics[deciding],
+            pvalue=pvalues[deciding],
+            method=method,
             exact=exact,
         )
     ]

@@ -222,7 +222,7 @@ def _compare_shares(
     too_few = min(n_rejected[usable].sum(), n_accepted[usable].sum()) < FEWEST_ROWS
     compared = []
     for place, group in enumerate(by_stratum.groups):
-        nothing = Interval(-1.0, 1.0, level, METHOD)
+        nothing = Interval(low=-1.0, high=1.0, confidence_level=level, method=METHOD)
         comparison = RateComparison(
             metric=CONDITIONAL_DISPARITY,
             group=group,

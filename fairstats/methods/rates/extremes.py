@@ -282,7 +282,7 @@ def extreme_of_rates(
     extreme, lacking = make_extreme(estimates, contrast, agg)
     values = [component.estimate for component in components]
     estimate = float(np.mean(values)) if agg == "mean" else float(np.min(values))
-    whole = Interval(0.0, 1.0, settings.confidence_level, METHOD)
+    whole = Interval(low=0.0, high=1.0, confidence_level=settings.confidence_level, method=METHOD)
     comparison = RateComparison(
         metric=metric.name,
         estimate=estimate,
@@ -355,7 +355,14 @@ def _farthest_pair(estimates: RateEstimates, contrast: Contrast) -> ExtremeOfRat
     """The groups with the lowest and the highest of the rates that are known."""
     known = np.flatnonzero(np.isfinite(estimates.rate))
     if known.size < 2:
-        return ExtremeOfRate(estimates.rate_of.name, "", "", math.nan, math.nan, math.nan)
+        return ExtremeOfRate(
+            rate=estimates.rate_of.name,
+            group="",
+            reference="",
+            estimate=math.nan,
+            rate_lower=math.nan,
+            rate_higher=math.nan,
+        )
     lowest = known[np.argmin(estimates.rate[known])]
     highest = known[np.argmax(estimates.rate[known])]
     low = float(estimates.rate[lowest])

@@ -261,7 +261,9 @@ def largest_gap(
     method_name = settings.method
     empty_comparison = RateComparison(metric=metric.name, n=counts.n)
     if not band.difference.size:
-        whole_interval = Interval(0.0, 1.0, confidence_level, "none")
+        whole_interval = Interval(
+            low=0.0, high=1.0, confidence_level=confidence_level, method="none"
+        )
         unknown_comparison = replace(
             empty_comparison,
             confidence_interval=whole_interval,
@@ -270,7 +272,13 @@ def largest_gap(
             method="none",
             note=" ".join(lacking),
         )
-        return MaximumResult(metric.name, (unknown_comparison,), settings, counts, metric.title)
+        return MaximumResult(
+            metric=metric.name,
+            comparisons=(unknown_comparison,),
+            settings=settings,
+            counts=counts,
+            words=metric.title,
+        )
     if counts.weighted:
         of_all_units = counts.degrees_of_freedom
     else:
@@ -594,12 +602,26 @@ def decide_gap(
         procedure = Procedure(procedure_name, "exact", exact=True, df=df_of_statistic)
     if no_decision:
         return GapDecision(
-            Evidence(), bounds, float("nan"), 0.0, lower_limits, upper_limits, procedure
+            evidence=Evidence(),
+            bounds=bounds,
+            pvalue=float("nan"),
+            statistic=0.0,
+            low=lower_limits,
+            high=upper_limits,
+            procedure=procedure,
         )
     pvalue_above = _over_all(joint, float(pvalues_outside.min()))
     evidence = Evidence(above=pvalue_above, inside=float(pvalues_inside.max()) if complete else 1.0)
     smallest = _over_all(joint, float(pvalues_equal.min()))
-    return GapDecision(evidence, bounds, smallest, statistic, lower_limits, upper_limits, procedure)
+    return GapDecision(
+        evidence=evidence,
+        bounds=bounds,
+        pvalue=smallest,
+        statistic=statistic,
+        low=lower_limits,
+        high=upper_limits,
+        procedure=procedure,
+    )
 
 
 def _lower_limit_of_largest(

@@ -200,7 +200,7 @@ class MonitorResult(Result):
             digests = _digests_of(clusters, settings.salt)
             self._check_whole(name, digests)
             kept_clusters = base64.b64encode(digests.tobytes()).decode("ascii")
-        watched_file = WatchedFile(name, digest, cells, kept_clusters)
+        watched_file = WatchedFile(name=name, digest=digest, tally=cells, clusters=kept_clusters)
         added = replace(self, settings=settings, files=(*self.files, watched_file))
         added._take_look(len(added.files))
         return added

@@ -37,7 +37,7 @@ def own_intervals(estimates: RateEstimates, level: float) -> tuple[Interval, ...
         limits = wilson_of_groups(estimates, level)
     intervals = []
     for low, high in limits.tolist():
-        intervals.append(Interval(low, high, level, method))
+        intervals.append(Interval(low=low, high=high, confidence_level=level, method=method))
     return tuple(intervals)
 
 

@@ -168,11 +168,11 @@ def pair_method(
         differences = []
         for place, proportion in enumerate(proportions):
             score_of_pair = Score(
-                degrees,
-                tables[place],
-                contrast,
-                method == "score",
-                continuity,
+                degrees_of_freedom=degrees,
+                table=tables[place],
+                contrast=contrast,
+                correction=method == "score",
+                continuity=continuity,
                 scale=(dependence, dependence),
                 known=known_limits or {},
             )
@@ -187,7 +187,12 @@ def pair_method(
         if len(scores) == 1:
             return Chosen(scores[0], method_name, degrees_of_freedom=degrees)
         parts = tuple(zip(differences, scores, strict=True))
-        return Chosen(Mover(degrees, parts), f"{method} (MOVER){suffix}", "", degrees)
+        return Chosen(
+            how=Mover(degrees, parts),
+            name=f"{method} (MOVER){suffix}",
+            note="",
+            degrees_of_freedom=degrees,
+        )
     estimate, std_error = estimates.contrast(i, j, contrast=contrast)
     if method == "bootstrap":
         method_name = "bootstrap (BCa)"
@@ -212,16 +217,19 @@ def pair_method(
         if is_ratio:
             std_error = estimates.ratio_error_by_delta(i, j)
         return Chosen(
-            Wald(degrees, estimate, widening_factor * std_error), method_name, note, degrees
+            how=Wald(degrees, estimate, widening_factor * std_error),
+            name=method_name,
+            note=note,
+            degrees_of_freedom=degrees,
         )
     if method == "log":
         return Chosen(
-            LogRatio(
+            how=LogRatio(
                 degrees, estimate, widening_factor * estimates.std_error(i, j, contrast="ratio")
             ),
-            method_name,
-            note,
-            degrees,
+            name=method_name,
+            note=note,
+            degrees_of_freedom=degrees,
         )
     if rng is None:
         raise TypeError("the bootstrap needs a generator")
@@ -425,10 +433,10 @@ def _delta_method(
                 )
             )
     return Chosen(
-        limit_methods[0] if len(limit_methods) == 1 else Widest(degrees, tuple(limit_methods)),
-        method_name + suffix,
-        "",
-        degrees,
+        how=limit_methods[0] if len(limit_methods) == 1 else Widest(degrees, tuple(limit_methods)),
+        name=method_name + suffix,
+        note="",
+        degrees_of_freedom=degrees,
     )
 
 

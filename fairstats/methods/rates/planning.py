@@ -132,7 +132,17 @@ class PowerResult(Result):
             ),
         )
         span = float(ratios[0]), float(ratios[-1])
-        return draw(Picture(self.title, "true ratio", "power", span, (0.0, 1.0), marks), ax)
+        return draw(
+            Picture(
+                title=self.title,
+                xlabel="true ratio",
+                ylabel="power",
+                xlim=span,
+                ylim=(0.0, 1.0),
+                marks=marks,
+            ),
+            ax,
+        )
 
     def rows(self) -> list[dict[str, Any]]:
         """Row of the tidy table: the assumed ratio with its power."""
@@ -155,7 +165,11 @@ class PowerResult(Result):
     def notes(self) -> list[str]:
         """A sentence where verdicts do not rest on the score statistic alone."""
         plan = _Plan(
-            self.rate_reference, self.ratio, self.threshold, self.alternative, self.confidence_level
+            rate_reference=self.rate_reference,
+            ratio=self.ratio,
+            threshold=self.threshold,
+            alternative=self.alternative,
+            level=self.confidence_level,
         )
         n = self.n
         m = self.n_reference
@@ -223,7 +237,13 @@ def _check_design(
             cure="the assumed ratio must be what is to be shown",
         )
     level = check_confidence_level(level)
-    return _Plan(float(rate_reference), float(ratio), float(threshold), alternative, level)
+    return _Plan(
+        rate_reference=float(rate_reference),
+        ratio=float(ratio),
+        threshold=float(threshold),
+        alternative=alternative,
+        level=level,
+    )
 
 
 def _cases_in_words(name: str, value: float) -> int:
@@ -415,7 +435,13 @@ def equality_power(
     """
     if not (0 < rate_reference < 1 and 0 < ratio < 1 and n > 0 and n_reference > 0):
         return float("nan")
-    plan = _Plan(rate_reference, ratio, 1.0, "two-sided", level)
+    plan = _Plan(
+        rate_reference=rate_reference,
+        ratio=ratio,
+        threshold=1.0,
+        alternative="two-sided",
+        level=level,
+    )
     few = _count_fewest_expected(n, n_reference, plan.rate, rate_reference) < _FEW
     if few:
         return plan.power(n, n_reference)
@@ -503,7 +529,13 @@ def chance_of_verdict(
         alternative = "satisfied"
     else:
         alternative = "violated"
-    return _Plan(rate_reference, ratio, threshold, alternative, level).normal_power(n, n_reference)
+    return _Plan(
+        rate_reference=rate_reference,
+        ratio=ratio,
+        threshold=threshold,
+        alternative=alternative,
+        level=level,
+    ).normal_power(n, n_reference)
 
 
 def detectable_ratio(

@@ -86,7 +86,9 @@ class Inference:
         return {"less": -self.limit, "greater": self.limit, "two-sided": 0.0}
 
 
-_NO_INTERVAL = Interval(float("nan"), float("nan"), float("nan"), "")
+_NO_INTERVAL = Interval(
+    low=float("nan"), high=float("nan"), confidence_level=float("nan"), method=""
+)
 #: Columns of a group's own rate and of its reference's.
 _OWN_INTERVALS = (
     "rate_low=value_interval.low",

@@ -362,11 +362,27 @@ def _decide_within_strata(
             " strata."
         )
     all_tests = [
-        HypothesisTest(f"{contrast} >= {null_values['less']:.6g}", "less", z_less, p_less, SCORE),
         HypothesisTest(
-            f"{contrast} <= {null_values['greater']:.6g}", "greater", z_greater, p_greater, SCORE
+            null=f"{contrast} >= {null_values['less']:.6g}",
+            alternative="less",
+            statistic=z_less,
+            pvalue=p_less,
+            method=SCORE,
         ),
-        HypothesisTest(f"{contrast} = {equality:g}", "two-sided", z_equal, p_equal, SCORE),
+        HypothesisTest(
+            null=f"{contrast} <= {null_values['greater']:.6g}",
+            alternative="greater",
+            statistic=z_greater,
+            pvalue=p_greater,
+            method=SCORE,
+        ),
+        HypothesisTest(
+            null=f"{contrast} = {equality:g}",
+            alternative="two-sided",
+            statistic=z_equal,
+            pvalue=p_equal,
+            method=SCORE,
+        ),
     ]
     if not parts_of_few:
         pvalues_of_ends = (normal_cdf(-z_low), normal_cdf(z_high))
@@ -499,14 +515,25 @@ def _tests_of_strata(tables: Strata, contrast: Contrast) -> list[HypothesisTest]
     null_hypothesis = "odds ratio = 1 in all strata"
     test_name = COCHRAN_MANTEL_HAENSZEL
     all_tests = [
-        HypothesisTest(null_hypothesis, "any difference", z * z, two_sided_pvalue(z), test_name)
+        HypothesisTest(
+            null=null_hypothesis,
+            alternative="any difference",
+            statistic=z * z,
+            pvalue=two_sided_pvalue(z),
+            method=test_name,
+        )
     ]
     if conditional.values_possible(tables) <= pooled.MOST_VALUES:
         exact_pvalue = float(conditional.conditional_test(tables).central)
         successes = float(tables.k1[tables.shared].sum())
         all_tests.append(
             HypothesisTest(
-                null_hypothesis, "any difference", successes, exact_pvalue, CONDITIONAL, exact=True
+                null=null_hypothesis,
+                alternative="any difference",
+                statistic=successes,
+                pvalue=exact_pvalue,
+                method=CONDITIONAL,
+                exact=True,
             )
         )
     informative = int(tables.informative.sum())

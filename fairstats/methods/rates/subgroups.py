@@ -582,10 +582,10 @@ def _as_comparisons(
     procedure = Procedure("Fisher's exact test, limits of Clopper and Pearson", "exact")
     for position, (attributes, values) in enumerate(names):
         interval = Interval(
-            float(limits[0][position]),
-            float(limits[1][position]),
-            settings.confidence_level,
-            METHOD,
+            low=float(limits[0][position]),
+            high=float(limits[1][position]),
+            confidence_level=settings.confidence_level,
+            method=METHOD,
         )
         yield SubgroupComparison(
             metric=metric.name,

@@ -125,7 +125,10 @@ def bound_comparisons(results: Sequence[Result]) -> list[WorstCaseResult]:
                     low=row["low"],
                     high=row["high"],
                     confidence_interval=Interval(
-                        row["ci_low"], row["ci_high"], level, "Imbens–Manski, Stoye"
+                        low=row["ci_low"],
+                        high=row["ci_high"],
+                        confidence_level=level,
+                        method="Imbens–Manski, Stoye",
                     ),
                     n=row["n_missing"],
                 )

@@ -142,14 +142,14 @@ def coded_rows(
         raise InputError(column_name, got=received, allowed="two of each or more", cure=suggestion)
     class_codes = [*np.split(class_factor.codes, len(columns)), None]
     coded_outcomes = Outcomes(
-        grouping,
-        class_codes[0],
-        class_codes[1],
-        None,
-        None,
-        None,
-        None,
-        MissingReport(n_rows=n_rows),
+        groups=grouping,
+        y_true=class_codes[0],
+        y_pred=class_codes[1],
+        score=None,
+        weight=None,
+        cluster=None,
+        strata=None,
+        missing=MissingReport(n_rows=n_rows),
     )
     return coded_outcomes, tuple(label_text(level) for level in class_factor.levels)
 

@@ -199,7 +199,9 @@ class PosteriorDraws:
             return DirichletSampler(posterior_parameters, group_sizes, self.entropy)
         trials = np.rint(self.counts.totals.sum(axis=1)).astype(np.int64)
         scales = np.divide(group_sizes, trials, out=np.ones_like(group_sizes), where=trials > 0)
-        return DirichletSampler(posterior_parameters, scales, self.entropy, trials)
+        return DirichletSampler(
+            alpha=posterior_parameters, scale=scales, entropy=self.entropy, trials=trials
+        )
 
     def _draw_block(self, index: int, first: int, last: int) -> Floats:
         """Counts (last − first, G, 4) of block `index`."""
@@ -437,7 +439,12 @@ class Summaries:
             self.columns.T.tolist(), self.undefined.tolist(), about, strict=True
         ):
             summary = dict(zip(summary_names, values, strict=True))
-            interval = Interval(summary.pop("low"), summary.pop("high"), self.prob, "HDI")
+            interval = Interval(
+                low=summary.pop("low"),
+                high=summary.pop("high"),
+                confidence_level=self.prob,
+                method="HDI",
+            )
             yield PosteriorRow(
                 **summary,
                 confidence_interval=interval,
@@ -597,4 +604,11 @@ def _parts_of_metric(draws: PosteriorDraws, name: Any, reference: int) -> list[_
     for group_index, n_rows in others:
         for ending in endings:
             columns.append((name + ending, groups[group_index], n_rows))
-    return [_TablePart(metric.values, columns, groups[reference], metric.contrast != "ratio")]
+    return [
+        _TablePart(
+            function=metric.values,
+            columns=columns,
+            reference=groups[reference],
+            equivalence=metric.contrast != "ratio",
+        )
+    ]

@@ -251,15 +251,15 @@ def um_compare_estimators(
         check_estimator(reference_estimator, "reference_estimator")
         reference_estimator = _with_readable_columns(reference_estimator, X)
     options = Options(
-        correlation,
-        n_half_splits,
-        correlation_metric,
-        reference_estimator,
-        sensitive_at,
-        cv,
-        prior,
-        n_jobs,
-        progress,
+        correlation=correlation,
+        n_half_splits=n_half_splits,
+        correlation_metric=correlation_metric,
+        reference_estimator=reference_estimator,
+        sensitive_at=sensitive_at,
+        cv=cv,
+        prior=prior,
+        n_jobs=n_jobs,
+        progress=progress,
         several=classes,
     )
     named_estimators = {}

@@ -510,7 +510,13 @@ def variance_ratio_of(
         lower_limits = variance_ratio * np.exp(-half_width)
         upper_limits = variance_ratio * np.exp(half_width)
     return VarianceRatio(
-        metric, reference, values, variance_ratio, lower_limits, upper_limits, confidence_level
+        metric=metric,
+        reference=reference,
+        values=values,
+        ratio=variance_ratio,
+        low=lower_limits,
+        high=upper_limits,
+        confidence_level=confidence_level,
     )
 
 
@@ -533,12 +539,12 @@ def largest_ratio(ratios: list[VarianceRatio]) -> VarianceRatio:
         metric_ratio.metric for metric_ratio in ratios
     )
     return VarianceRatio(
-        metric_words,
-        ratios[0].reference,
-        values,
-        largest_ratios,
-        lower_limits,
-        upper_limits,
+        metric=metric_words,
+        reference=ratios[0].reference,
+        values=values,
+        ratio=largest_ratios,
+        low=lower_limits,
+        high=upper_limits,
         averaged=True,
     )
 
@@ -558,7 +564,12 @@ def variance_ratio_given(ratio: Any, groups: tuple[str, ...]) -> VarianceRatio:
         raise InputError("variance_ratio", got=repr(ratio), allowed=allowed, cure=suggestion)
     no_values = np.empty((2, 0, 2, 0))
     return VarianceRatio(
-        "a metric of the user's", "a reference of the user's", no_values, values, unknown, unknown
+        metric="a metric of the user's",
+        reference="a reference of the user's",
+        values=no_values,
+        ratio=values,
+        low=unknown,
+        high=unknown,
     )
 
 

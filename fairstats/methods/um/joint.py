@@ -314,7 +314,11 @@ def join(
         raise InputError("paired", got=f"True, but {obstacle}", allowed=allowed, cure=suggestion)
     if obstacle:
         return JointDraws(
-            aligned, False, f"independent draws: {obstacle}{training_words}", n_draws, entropy
+            posteriors=aligned,
+            paired=False,
+            reason=f"independent draws: {obstacle}{training_words}",
+            n_draws=n_draws,
+            entropy=entropy,
         )
     fold_columns = [rows.fold for rows in _rows_of(aligned)]
     if any(not _same_partition(fold_columns[0], fold_column) for fold_column in fold_columns[1:]):
@@ -334,7 +338,14 @@ def join(
         joint_table = _joint_cells(aligned)
     else:
         joint_table = cells
-    return JointDraws(aligned, True, reason + training_words, n_draws, entropy, joint_table)
+    return JointDraws(
+        posteriors=aligned,
+        paired=True,
+        reason=reason + training_words,
+        n_draws=n_draws,
+        entropy=entropy,
+        cells=joint_table,
+    )
 
 
 def _in_order(posterior: UmPosterior, groups: tuple[str, ...]) -> UmPosterior:

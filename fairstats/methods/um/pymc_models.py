@@ -207,12 +207,12 @@ def _draws_and_diagnostics(data: Any, draws: int, checked: list[str], sampler: s
     divergences = int(np.asarray(data["sample_stats"]["diverging"].values).sum())
     probabilities = _values_of(data, "pi")
     diagnostics = Diagnostics(
-        largest_rhat,
-        smallest_ess,
-        divergences,
-        probabilities.shape[0],
-        probabilities.shape[1],
-        sampler,
+        rhat=largest_rhat,
+        ess=smallest_ess,
+        divergences=divergences,
+        chains=probabilities.shape[0],
+        draws=probabilities.shape[1],
+        sampler=sampler,
     )
     return Sampled(
         probabilities.swapaxes(0, 1).reshape(-1, *probabilities.shape[2:])[:draws],

@@ -98,7 +98,12 @@ class AveragedReturnLevel(Result):
                 tail_row(
                     level_name,
                     median,
-                    Interval(lower_end, upper_end, interval_level, _INTERVAL_METHOD),
+                    Interval(
+                        low=lower_end,
+                        high=upper_end,
+                        confidence_level=interval_level,
+                        method=_INTERVAL_METHOD,
+                    ),
                     n_above,
                 )
                 for (lower_end, median, upper_end), n_above in threshold_levels
@@ -234,7 +239,10 @@ def average_return_level(
         m=period,
         estimate=median,
         confidence_interval=Interval(
-            lower_end, upper_end, interval_level, f"{_INTERVAL_METHOD}, averaged"
+            low=lower_end,
+            high=upper_end,
+            confidence_level=interval_level,
+            method=f"{_INTERVAL_METHOD}, averaged",
         ),
         thresholds=threshold_values,
         weights=weights,

@@ -141,7 +141,9 @@ class RBackend:
         if r_result["regular"] and not np.isfinite(covariance).all():
             raise BackendError(f"{self.source}: {r_result['notes'] or 'no standard errors'}")
         params = np.asarray(r_result["estimate"], dtype=np.float64)
-        return ParameterFit(params, covariance, nll, bool(r_result["at_boundary"]))
+        return ParameterFit(
+            params=params, covariance=covariance, nll=nll, at_boundary=bool(r_result["at_boundary"])
+        )
 
 
 def _choose_backend(backend: str, method: str) -> Any:
@@ -190,7 +192,12 @@ def fit_parameters(
         )
     if fitted.covariance is None:
         covariance = law.jackknife_covariance(values, family)
-        fitted = ParameterFit(fitted.params, covariance, fitted.nll, fitted.at_boundary)
+        fitted = ParameterFit(
+            params=fitted.params,
+            covariance=covariance,
+            nll=fitted.nll,
+            at_boundary=fitted.at_boundary,
+        )
     if fitted.at_boundary:
         boundary_in_words = "the shape is set to −1 and the end point to the largest value"
         cure = "Report that value, or lower the threshold"

@@ -450,11 +450,11 @@ class CovariateFit(WithParameters):
         statistic = max(2.0 * (null.nll - self.nll), 0.0)
         method = f"likelihood ratio, {degrees_of_freedom} df"
         return HypothesisTest(
-            null._formulas_in_words,
-            "two-sided",
-            statistic,
-            float(chdtrc(degrees_of_freedom, statistic)),
-            method,
+            null=null._formulas_in_words,
+            alternative="two-sided",
+            statistic=statistic,
+            pvalue=float(chdtrc(degrees_of_freedom, statistic)),
+            method=method,
         )
 
     @property
@@ -525,7 +525,12 @@ class CovariateFit(WithParameters):
         """Normal interval with a given standard error."""
         interval_level = self._level_of(confidence_level)
         half_width = float(np.sqrt(chi2_quantile(interval_level))) * error
-        return Interval(estimate - half_width, estimate + half_width, interval_level, "delta")
+        return Interval(
+            low=estimate - half_width,
+            high=estimate + half_width,
+            confidence_level=interval_level,
+            method="delta",
+        )
 
     def _level_of(self, confidence_level: float | None) -> float:
         """The confidence level asked for, by default the fit's."""
@@ -546,7 +551,9 @@ def _interval_between(
         missing_note = ""
     else:
         missing_note = ", of which an end was not found"
-    return Interval(lower_end, upper_end, level, f"{name}{missing_note}")
+    return Interval(
+        low=lower_end, high=upper_end, confidence_level=level, method=f"{name}{missing_note}"
+    )
 
 
 def fit_covariates(

@@ -398,7 +398,14 @@ class MeanResidualLife(OverThresholds):
         interval_ends = zip(self.low.tolist(), self.high.tolist(), strict=True)
         intervals = []
         for lower_end, upper_end in interval_ends:
-            intervals.append(Interval(lower_end, upper_end, self.confidence_level, "normal"))
+            intervals.append(
+                Interval(
+                    low=lower_end,
+                    high=upper_end,
+                    confidence_level=self.confidence_level,
+                    method="normal",
+                )
+            )
         columns = (self.mean_excess, intervals, self.n_exceedances, self.std_error)
         result = []
         for column_values in zip(*columns, strict=True):
@@ -484,13 +491,13 @@ def mean_residual_life(
         std_errors[threshold_index] = excesses.std(ddof=1) / np.sqrt(n_above)
     half_widths = np.sqrt(chi2_quantile(interval_level)) * std_errors
     return MeanResidualLife(
-        threshold_values,
-        mean_excesses,
-        std_errors,
-        mean_excesses - half_widths,
-        mean_excesses + half_widths,
-        exceedance_counts,
-        interval_level,
+        thresholds=threshold_values,
+        mean_excess=mean_excesses,
+        std_error=std_errors,
+        low=mean_excesses - half_widths,
+        high=mean_excesses + half_widths,
+        n_exceedances=exceedance_counts,
+        confidence_level=interval_level,
     )
 
 

@@ -579,7 +579,9 @@ def _fit_above_threshold(
         nll = (
             fitted.nll - k * float(np.log(block_size * k / series_length)) + k
         )  # of the process at λ = k/N
-        fitted = ParameterFit(params, covariance, nll, fitted.at_boundary)
+        fitted = ParameterFit(
+            params=params, covariance=covariance, nll=nll, at_boundary=fitted.at_boundary
+        )
     if block_size is None:
         model_name = "gpd"
     else:

@@ -89,7 +89,13 @@ def fit_gpd_samples(
         covariances[is_regular] = _parameter_covariance(samples, theta, nu, d)[is_regular]
     params = np.stack([samples.unit / nu, shapes], -1)
     sample_fits = SampleFits(
-        params, nll, at_boundary, np.zeros_like(at_boundary), theta, nu, covariances
+        params=params,
+        nll=nll,
+        at_boundary=at_boundary,
+        unbounded=np.zeros_like(at_boundary),
+        theta=theta,
+        nu=nu,
+        covariance=covariances,
     )
     if penalised:
         return _with_penalised_fits(samples, sample_fits)
@@ -99,7 +105,7 @@ def fit_gpd_samples(
 def _with_penalised_fits(samples: Samples, fits: SampleFits) -> SampleFits:
     """The fits with the penalised estimates where these differ."""
     changed_rows, shapes, nu, penalty_information = coles_dixon(
-        GpdLikelihood(samples, fits, samples.n, "fixed")
+        GpdLikelihood(samples=samples, fits=fits, total=samples.n, rate_term="fixed")
     )
     changed_samples = samples.take(changed_rows)
     theta = shapes * nu

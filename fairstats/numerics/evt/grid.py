@@ -120,11 +120,22 @@ class GridLikelihood(GpdLikelihood):
         zeros = np.zeros(counts.shape[0])
         upper_ends = np.maximum(np.where(counts > 0, place, 0.0).max(axis=1), 0.5)
         samples = Samples(
-            np.atleast_2d(place), counts.sum(axis=1), zeros, zeros + width, zeros, upper_ends
+            y=np.atleast_2d(place),
+            n=counts.sum(axis=1),
+            centre=zeros,
+            unit=zeros + width,
+            lower=zeros,
+            upper=upper_ends,
         )
         unknown_params = np.full((zeros.size, 2, 2), np.nan)
         empty_fits = SampleFits(
-            unknown_params[:, 0], zeros, zeros > 0, zeros > 0, zeros, zeros + 1.0, unknown_params
+            params=unknown_params[:, 0],
+            nll=zeros,
+            at_boundary=zeros > 0,
+            unbounded=zeros > 0,
+            theta=zeros,
+            nu=zeros + 1.0,
+            covariance=unknown_params,
         )
         unfitted = cls(samples, empty_fits, zeros + total, rate_term, counts)
         return replace(unfitted, fits=unfitted._fit_counts())
@@ -153,7 +164,15 @@ class GridLikelihood(GpdLikelihood):
         covariance = np.full((sample_rows.size, 2, 2), np.nan)
         covariance[is_regular] = jacobian @ np.linalg.inv(information) @ np.swapaxes(jacobian, 1, 2)
         params = np.stack([sample_units / nu, xi], -1)
-        return SampleFits(params, f, xi <= -1.0 + 1e-9, xi > np.inf, theta, nu, covariance)
+        return SampleFits(
+            params=params,
+            nll=f,
+            at_boundary=xi <= -1.0 + 1e-9,
+            unbounded=xi > np.inf,
+            theta=theta,
+            nu=nu,
+            covariance=covariance,
+        )
 
     def minimum(self) -> Floats:
         """Lowest negative log-likelihood, that of the rate included; shape (P,)."""

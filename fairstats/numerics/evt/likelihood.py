@@ -345,7 +345,9 @@ def shape_profile(
     )
     nu = np.exp(log_nu)[:, None]
     f, f_t, *_ = likelihood.partials(rows, shape[:, None] * nu, nu)
-    return ProfilePoints(f[:, 0], (f_t * nu)[:, 0], (shape[:, None] * nu)[:, 0], nu[:, 0])
+    return ProfilePoints(
+        value=f[:, 0], slope=(f_t * nu)[:, 0], theta=(shape[:, None] * nu)[:, 0], nu=nu[:, 0]
+    )
 
 
 def scale_profile(
@@ -371,7 +373,10 @@ def scale_profile(
     theta = np.where(np.isfinite(inner_theta), inner_theta, 0.0)
     f_v = likelihood.partials(rows, theta[:, None], nu[:, None])[2][:, 0]
     return ProfilePoints(
-        lowest_values, np.where(np.isfinite(lowest_values), f_v, np.nan), theta, nu
+        value=lowest_values,
+        slope=np.where(np.isfinite(lowest_values), f_v, np.nan),
+        theta=theta,
+        nu=nu,
     )
 
 

@@ -241,7 +241,12 @@ def profile_curve(
     deviance = deviance[is_finite]
     # a curve that ends at the edge of the parameter space repeats it
     is_kept = np.append(True, np.diff(values) > 0)
-    interval = Interval(float(lower_ends[-1]), float(upper_ends[-1]), interval_level, PROFILE)
+    interval = Interval(
+        low=float(lower_ends[-1]),
+        high=float(upper_ends[-1]),
+        confidence_level=interval_level,
+        method=PROFILE,
+    )
     return ProfileCurve(
         parameter=parameter,
         estimate=fit.params[parameter],
@@ -276,10 +281,10 @@ def parameter_interval(
             parameter, target, standardised=by_root
         )
         return Interval(
-            float(lower_ends[0]),
-            float(upper_ends[0]),
-            interval_level,
-            SIGNED_ROOT if by_root else PROFILE,
+            low=float(lower_ends[0]),
+            high=float(upper_ends[0]),
+            confidence_level=interval_level,
+            method=SIGNED_ROOT if by_root else PROFILE,
         )
     half_width = float(ndtri(0.5 + 0.5 * interval_level)) * fit.std_error[parameter]
     estimate = fit.params[parameter]
@@ -287,7 +292,12 @@ def parameter_interval(
         error_name = "jackknife"
     else:
         error_name = "observed information"
-    return Interval(estimate - half_width, estimate + half_width, interval_level, error_name)
+    return Interval(
+        low=estimate - half_width,
+        high=estimate + half_width,
+        confidence_level=interval_level,
+        method=error_name,
+    )
 
 
 def endpoint(
@@ -329,7 +339,12 @@ def endpoint(
             chi2_quantile(interval_level), standardised=by_root
         )
         method_name = SIGNED_ROOT if by_root else PROFILE
-    interval = Interval(max(lower_end, least_value), upper_end, interval_level, method_name)
+    interval = Interval(
+        low=max(lower_end, least_value),
+        high=upper_end,
+        confidence_level=interval_level,
+        method=method_name,
+    )
     return Endpoint(estimate=estimate, confidence_interval=interval, largest=largest, **fit.source)
 
 
@@ -404,7 +419,9 @@ def exceedance_probability(
         lower_end, upper_end = _probability_interval(
             fit, x, survival, chi2_quantile(interval_level)
         )
-    interval = Interval(lower_end, min(upper_end, 1.0), interval_level, method_name)
+    interval = Interval(
+        low=lower_end, high=min(upper_end, 1.0), confidence_level=interval_level, method=method_name
+    )
     return ExceedanceProbability(
         value=x,
         estimate=estimate,

@@ -278,7 +278,12 @@ def find_level_ends(
     for near in (False, True):
         chosen = np.flatnonzero(is_near == near)
         if chosen.size:
-            problem = _LevelProblem(likelihood, log_period[chosen], unit[chosen], near)
+            problem = _LevelProblem(
+                likelihood=likelihood,
+                log_period=log_period[chosen],
+                unit=unit[chosen],
+                near_threshold=near,
+            )
             sizes = _RootSizes.standardised(
                 z[chosen], sides[chosen], s[chosen], likelihood.samples.n[0]
             )

@@ -353,10 +353,10 @@ def _find_level(
         std_error = float(resampled.std(ddof=1))
         method_name = RESAMPLES
     interval = Interval(
-        float(lower_end),
-        float(upper_end),
-        settings.interval_level,
-        f"{method_name}, rate fixed" if settings.rate == "fixed" else method_name,
+        low=float(lower_end),
+        high=float(upper_end),
+        confidence_level=settings.interval_level,
+        method=f"{method_name}, rate fixed" if settings.rate == "fixed" else method_name,
     )
     return ReturnLevel(
         m=m,
@@ -456,7 +456,11 @@ def return_level_test(
             signed_root = fit._profile_likelihood().level_root(tau, level)
             test_name = SIGNED_ROOT
         return HypothesisTest(
-            null_hypothesis, "two-sided", signed_root, two_sided_pvalue(signed_root), test_name
+            null=null_hypothesis,
+            alternative="two-sided",
+            statistic=signed_root,
+            pvalue=two_sided_pvalue(signed_root),
+            method=test_name,
         )
     deviance = float(fit._profile_likelihood().level_deviance(tau, np.array([level]))[0])
     pvalue = float(chdtrc(1.0, deviance))
@@ -472,7 +476,13 @@ def return_level_test(
         simulated = simulated_deviances(fit, tau, _level_estimate(fit, tau), replicates, generator)
         pvalue = (1.0 + float((simulated >= deviance).sum())) / (simulated.size + 1.0)
         test_name = "likelihood ratio, calibrated by parametric bootstrap"
-    return HypothesisTest(null_hypothesis, "two-sided", deviance, pvalue, test_name)
+    return HypothesisTest(
+        null=null_hypothesis,
+        alternative="two-sided",
+        statistic=deviance,
+        pvalue=pvalue,
+        method=test_name,
+    )
 
 
 def _level_estimate(fit: FittedTail, tau: float) -> float:
@@ -627,7 +637,10 @@ def empirical_return_level(
         estimate=estimate,
         std_error=float("nan"),
         confidence_interval=Interval(
-            lower_end, upper_end, interval_level, "binomial, order statistics"
+            low=lower_end,
+            high=upper_end,
+            confidence_level=interval_level,
+            method="binomial, order statistics",
         ),
         critical_value=None,
         rate="estimated",

@@ -327,7 +327,10 @@ def extremal_index(
     )
     lower_end, upper_end = np.quantile(resampled_estimates, quantile_levels).tolist()
     interval = Interval(
-        lower_end, upper_end, interval_level, "bootstrap of clusters, bias-corrected"
+        low=lower_end,
+        high=upper_end,
+        confidence_level=interval_level,
+        method="bootstrap of clusters, bias-corrected",
     )
     return ExtremalIndex(
         estimate=estimate,

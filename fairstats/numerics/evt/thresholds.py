@@ -84,12 +84,20 @@ class ThresholdStability(OverThresholds):
                 tail_row(
                     "shape",
                     shape,
-                    Interval(lower_end, upper_end, interval_level, SIGNED_ROOT),
+                    Interval(
+                        low=lower_end,
+                        high=upper_end,
+                        confidence_level=interval_level,
+                        method=SIGNED_ROOT,
+                    ),
                     n_above,
                 )
             )
             scale_interval = Interval(
-                scale - z * std_error, scale + z * std_error, interval_level, "delta"
+                low=scale - z * std_error,
+                high=scale + z * std_error,
+                confidence_level=interval_level,
+                method="delta",
             )
             table_rows.append(tail_row("modified scale", scale, scale_interval, n_above, std_error))
         return tuple(table_rows)
@@ -157,14 +165,14 @@ def threshold_stability(
         + threshold_values**2 * covariances[:, 1, 1]
     )
     return ThresholdStability(
-        threshold_values,
-        sample_fits.shape,
-        lower_ends,
-        upper_ends,
-        sample_fits.scale - sample_fits.shape * threshold_values,
-        np.sqrt(scale_variances),
-        exceedance_counts,
-        interval_level,
+        thresholds=threshold_values,
+        shape=sample_fits.shape,
+        shape_low=lower_ends,
+        shape_high=upper_ends,
+        modified_scale=sample_fits.scale - sample_fits.shape * threshold_values,
+        modified_scale_error=np.sqrt(scale_variances),
+        n_exceedances=exceedance_counts,
+        confidence_level=interval_level,
     )
 
 
@@ -178,7 +186,9 @@ def _shape_intervals(
 ) -> tuple[Floats, Floats]:
     """Likelihood intervals of ξ for all samples at once; those at an edge one by one."""
     n_samples = exceedance_counts.size
-    likelihood = GpdLikelihood(samples, sample_fits, np.full(n_samples, float(total)), "fixed")
+    likelihood = GpdLikelihood(
+        samples=samples, fits=sample_fits, total=np.full(n_samples, float(total)), rate_term="fixed"
+    )
     sample_rows = np.tile(np.arange(n_samples), 2)
     sides = np.repeat([-1.0, 1.0], n_samples)
     edge_deviances = 2.0 * (likelihood.boundary() - likelihood.minimum())
@@ -427,16 +437,16 @@ def threshold_tests(
             replicates + 1.0
         )
     return ThresholdTests(
-        threshold_values,
-        shapes,
-        statistics,
-        pvalues,
-        noise_values,
-        change_values,
-        change_pvalue,
-        exceedance_counts,
-        replicates,
-        seed,
+        thresholds=threshold_values,
+        shape=shapes,
+        statistics=statistics,
+        pvalues=pvalues,
+        white_noise=noise_values,
+        change=change_values,
+        change_pvalue=change_pvalue,
+        n_exceedances=exceedance_counts,
+        n_resamples=replicates,
+        seed=seed,
     )
 
 

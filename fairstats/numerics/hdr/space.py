@@ -151,7 +151,15 @@ def space_regions(
         probs.tolist(), np.quantile(at_samples, 1 - probs).tolist(), strict=True
     ):
         mass_held = float((at_samples >= falpha).mean())
-        region_list.append(HdrRegion(prob, falpha, level_error(at_samples, prob), mass_held, None))
+        region_list.append(
+            HdrRegion(
+                prob=prob,
+                falpha=falpha,
+                falpha_error=level_error(at_samples, prob),
+                mass=mass_held,
+                density_mass=None,
+            )
+        )
     modal_point = samples[at_samples.argmax()].copy()
     method = "Gaussian kernel density at the draws"
     if level == "leave_one_out":
@@ -248,13 +256,13 @@ def discrete_regions(samples: FloatArray, probs: FloatArray) -> dict[str, Any]:
         level_noise = math.sqrt(least_share * (1 - least_share) / n_rows)
         region_list.append(
             HdrRegion(
-                prob,
-                least_share,
-                level_noise,
-                float(shares[is_member].sum()),
-                None,
-                value_runs,
-                run_masses,
+                prob=prob,
+                falpha=least_share,
+                falpha_error=level_noise,
+                mass=float(shares[is_member].sum()),
+                density_mass=None,
+                intervals=value_runs,
+                interval_masses=run_masses,
             )
         )
     by_share = np.argsort(-shares, kind="stable")

@@ -194,7 +194,9 @@ def equality_of_curves(
 ) -> EqualityTest:
     """Test that two groups have one isotonic curve, by labels that are drawn from it."""
     shared = _SharedScores.of(group, reference)
-    nothing = EqualityTest(math.nan, math.nan, math.nan, math.nan, math.nan)
+    nothing = EqualityTest(
+        statistic=math.nan, pvalue=math.nan, low=math.nan, high=math.nan, difference=math.nan
+    )
     if shared is None:
         return nothing
     observed, place, difference = shared.scan(shared.positives)

@@ -212,7 +212,8 @@ class AgainstAll:
             values = np.empty(ends.size - 1)
             for block in range(values.size):
                 kept = list(everyone)
-                before, behind = shuffled[: ends[block]], shuffled[ends[block + 1] :]
+                before = shuffled[: ends[block]]
+                behind = shuffled[ends[block + 1] :]
                 kept[place] = np.concatenate([before, behind])
                 values[block] = self._of(kept)
             changes.append(values.mean() - values)

@@ -149,7 +149,7 @@ class Found:
     ) -> PairedChange:
         """At a confidence level; `joint`: that of each of simultaneous intervals."""
         is_ratio = self.kind == "ratio"
-        open_ends = Interval(-np.inf, np.inf, level, self.method)
+        open_ends = Interval(low=-np.inf, high=np.inf, confidence_level=level, method=self.method)
         if is_ratio:
             possible_range = replace(open_ends, low=0.0)
         else:
@@ -205,7 +205,9 @@ class Found:
             unjudged_row,
             estimate=estimate,
             std_error=self.change.std_error * (estimate if is_ratio else 1.0),
-            confidence_interval=Interval(lower_limit, upper_limit, level, self.method),
+            confidence_interval=Interval(
+                low=lower_limit, high=upper_limit, confidence_level=level, method=self.method
+            ),
             simultaneous=Interval(*joint_limits, level, self.method),
             statistic=statistic,
             pvalue=two_sided_pvalue(statistic, degrees),

@@ -253,7 +253,12 @@ class PairedRate:
                     else normal_part
                 )
             combined_parts.append(_combine_parts(group_parts))
-        return Change(combined_parts[0], combined_parts[1], std_error, degrees_of_freedom)
+        return Change(
+            shift=combined_parts[0],
+            total=combined_parts[1],
+            std_error=std_error,
+            degrees_of_freedom=degrees_of_freedom,
+        )
 
     @property
     def _scaled_rates(self) -> Floats:
@@ -461,7 +466,12 @@ def change_of_gap(metric: Metric, counts: PairedCounts, pair: ModelPair) -> Foun
 
     degrees_of_freedom = min(each_change.degrees_of_freedom for each_change in gap_changes)
     gap_part = score.Part(float(after - before), lambda z: end(z, 0), lambda z: end(z, 1))
-    change = Change(gap_part, gap_part, gap_changes[largest_gap].std_error, degrees_of_freedom)
+    change = Change(
+        shift=gap_part,
+        total=gap_part,
+        std_error=gap_changes[largest_gap].std_error,
+        degrees_of_freedom=degrees_of_freedom,
+    )
     return Found(
         groups=gap_groups[largest_gap],
         change=change,

@@ -183,7 +183,10 @@ def exact_limits(
     """
     exact = exact_table((k, n, k0, n0), contrast)
     low, high = exact.limits(
-        [WantedLimit(-1, 1 - level, "greater", anchors), WantedLimit(1, 1 - level, "less", anchors)]
+        [
+            WantedLimit(side=-1, error=1 - level, alternative="greater", anchors=anchors),
+            WantedLimit(side=1, error=1 - level, alternative="less", anchors=anchors),
+        ]
     )
     return low, high
 
@@ -206,8 +209,12 @@ def exact_interval(
     exact = exact_table((k, n, k0, n0), contrast)
     low, high = exact.limits(
         [
-            WantedLimit(-1, 1 - confidence_level, "two-sided", (equal,)),
-            WantedLimit(1, 1 - confidence_level, "two-sided", (equal,)),
+            WantedLimit(
+                side=-1, error=1 - confidence_level, alternative="two-sided", anchors=(equal,)
+            ),
+            WantedLimit(
+                side=1, error=1 - confidence_level, alternative="two-sided", anchors=(equal,)
+            ),
         ]
     )
     return low, high
@@ -246,10 +253,10 @@ def exact_row(
     interval_error = 1 - confidence_level
     bound_low, bound_high, interval_low, interval_high = exact.limits(
         [
-            WantedLimit(-1, verdict_error, "greater", (low, high)),
-            WantedLimit(1, verdict_error, "less", (low, high)),
-            WantedLimit(-1, interval_error, "two-sided", (equal,)),
-            WantedLimit(1, interval_error, "two-sided", (equal,)),
+            WantedLimit(side=-1, error=verdict_error, alternative="greater", anchors=(low, high)),
+            WantedLimit(side=1, error=verdict_error, alternative="less", anchors=(low, high)),
+            WantedLimit(side=-1, error=interval_error, alternative="two-sided", anchors=(equal,)),
+            WantedLimit(side=1, error=interval_error, alternative="two-sided", anchors=(equal,)),
         ]
     )
     # the anchors of the limits are all that the evidence asks: their p-values are there

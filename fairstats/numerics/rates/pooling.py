@@ -151,7 +151,12 @@ def pool_rate(
     lower_ends, upper_ends, log_density = density_at(log_kappa, POINTS_MEAN)
     weights = np.exp(log_density - log_density.max())
     return RatePosterior(
-        successes, trials, log_kappa, lower_ends, upper_ends, weights / weights.sum()
+        successes=successes,
+        trials=trials,
+        log_kappa=log_kappa,
+        low=lower_ends,
+        high=upper_ends,
+        weights=weights / weights.sum(),
     )
 
 

@@ -107,7 +107,7 @@ class Strata:
 
     def at(self, index: Any) -> Strata:
         """Some of the tables."""
-        return Strata(self.k1[index], self.n1[index], self.k0[index], self.n0[index])
+        return Strata(k1=self.k1[index], n1=self.n1[index], k0=self.k0[index], n0=self.n0[index])
 
 
 class Rates(NamedTuple):
@@ -136,7 +136,7 @@ def constrained_rates(tables: Strata, theta: ArrayLike, contrast: Contrast) -> R
 
 def _solve_with_ratio(k1: Floats, n1: Floats, k0: Floats, n0: Floats, theta: Floats) -> Rates:
     p1, p0 = rates_with_ratio(k1, n1, k0, n0, theta)
-    return Rates(p1, 1 - p1, p0, 1 - p0)
+    return Rates(p1=p1, q1=1 - p1, p0=p0, q0=1 - p0)
 
 
 def _solve_with_odds_ratio(k1: Floats, n1: Floats, k0: Floats, n0: Floats, theta: Floats) -> Rates:
@@ -145,7 +145,7 @@ def _solve_with_odds_ratio(k1: Floats, n1: Floats, k0: Floats, n0: Floats, theta
 
 def _solve_with_difference(k1: Floats, n1: Floats, k0: Floats, n0: Floats, theta: Floats) -> Rates:
     p1, p0 = rates_with_difference(k1 / n1, k0 / n0, n0 / n1, theta)
-    return Rates(p1, 1 - p1, p0, 1 - p0)
+    return Rates(p1=p1, q1=1 - p1, p0=p0, q0=1 - p0)
 
 
 def score_parts(tables: Strata, theta: ArrayLike, contrast: Contrast) -> tuple[Floats, Floats]:
@@ -203,7 +203,7 @@ def skewness(tables: Strata, theta: ArrayLike, contrast: Contrast) -> Floats:
         third = third - third_reference
     else:
         third = _third_moment_of_odds_ratio(
-            Rates(p1, q1, p0, q0), at, n1, n0, third, third_reference
+            Rates(p1=p1, q1=q1, p0=p0, q0=q0), at, n1, n0, third, third_reference
         )
     weight = tables.weight
     _, variance = score_parts(tables, theta, contrast)

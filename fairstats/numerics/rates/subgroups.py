@@ -49,7 +49,7 @@ def lattice(codes: Whole, depth: int) -> list[Node]:
     ]
     while waiting:
         attributes, node_codes, parent, sums, first_droppable = waiting.pop()
-        nodes.append(Node(attributes, node_codes, parent, sums))
+        nodes.append(Node(attributes=attributes, codes=node_codes, parent=parent, sums=sums))
         for dropped in range(first_droppable, min(len(attributes), depth + 1)):
             if len(attributes) == 1:
                 break

@@ -143,10 +143,10 @@ def ends(
     for end, words in (("low", "lower"), ("high", "upper")):
         result.append(
             Line(
-                f"{quantity}, {words} end{of}",
-                f"{attribute}.{end}",
-                twin + end,
-                f"{twin}{end}_error" * random,
+                quantity=f"{quantity}, {words} end{of}",
+                attribute=f"{attribute}.{end}",
+                twin=twin + end,
+                error=f"{twin}{end}_error" * random,
                 **how,
             )
         )
@@ -357,7 +357,13 @@ class Bench:
 
     def place(self, metric: str, group: str = "", reference: str = "") -> Place:
         """Where checks belong."""
-        return Place(metric, group, reference, self.tolerance, self.door.source)
+        return Place(
+            metric=metric,
+            group=group,
+            reference=reference,
+            tolerance=self.tolerance,
+            source=self.door.source,
+        )
 
     def place_of(self, row: Any) -> Place:
         """Where the checks of a row belong."""

@@ -20,7 +20,12 @@ _TWIN_OF_RATES = "crosscheck_rate_curve"
 _TWIN_OF_EQUALITY = "crosscheck_equal_curves"
 EQUALITY = (
     Line("statistic of equal curves", "test.statistic", "statistic"),
-    Line("p-value of equal curves", "test.pvalue", "pvalue", "pvalue_error"),
+    Line(
+        quantity="p-value of equal curves",
+        attribute="test.pvalue",
+        twin="pvalue",
+        error="pvalue_error",
+    ),
     Line("scores that differ most, from", "low", "low"),
     Line("scores that differ most, to", "high", "high"),
     Line("difference at equal scores", "difference", "difference"),

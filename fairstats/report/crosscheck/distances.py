@@ -31,19 +31,46 @@ _ROWS = "the search for a stable bandwidth needs every score"
 _CELLS = "of weighted rows, or clusters: no permutation of single rows"
 _SETS = "a distance between sets of rows"
 _PERMUTATIONS = (
-    Line("p-value (permutation)", "pvalue", "pvalue", "pvalue_error", function=_PERMUTED),
-    Line("mid-p value", "mid_pvalue", "mid", "pvalue_error", function=_PERMUTED),
+    Line(
+        quantity="p-value (permutation)",
+        attribute="pvalue",
+        twin="pvalue",
+        error="pvalue_error",
+        function=_PERMUTED,
+    ),
+    Line(
+        quantity="mid-p value",
+        attribute="mid_pvalue",
+        twin="mid",
+        error="pvalue_error",
+        function=_PERMUTED,
+    ),
 )
 _ON_GRID = (
     Line("estimate", "estimate", "madd"),
     Line("h_sup", "h_sup", function=_ORDER),
     Line("mean if alike", "null_mean", "null_mean", function="fs_madd_null_mean"),
     *_PERMUTATIONS,
-    Line("standard error", "std_error", "sd", "sd_error"),
-    Line("bias-corrected", "bias_corrected", "bias_corrected", "bias_error"),
-    Line("interval, lower end", "confidence_interval.low", "low", "low_error"),
+    Line(quantity="standard error", attribute="std_error", twin="sd", error="sd_error"),
+    Line(
+        quantity="bias-corrected",
+        attribute="bias_corrected",
+        twin="bias_corrected",
+        error="bias_error",
+    ),
+    Line(
+        quantity="interval, lower end",
+        attribute="confidence_interval.low",
+        twin="low",
+        error="low_error",
+    ),
     Line("interval, upper end", "confidence_interval.high", "high"),
-    Line("one-sided bound, lower end", "bounds.low", "bound_low", "bound_low_error"),
+    Line(
+        quantity="one-sided bound, lower end",
+        attribute="bounds.low",
+        twin="bound_low",
+        error="bound_low_error",
+    ),
     Line("one-sided bound, upper end", "bounds.high", "bound_high"),
 )
 _STRETCH = (
@@ -57,7 +84,13 @@ _STRETCH = (
 _MOST = (
     Line("statistic", "statistic"),
     *_PERMUTATIONS,
-    Line("mean if alike", "null_mean", "null_mean", "null_mean_error", function=_PERMUTED),
+    Line(
+        quantity="mean if alike",
+        attribute="null_mean",
+        twin="null_mean",
+        error="null_mean_error",
+        function=_PERMUTED,
+    ),
 )
 
 
@@ -290,12 +323,19 @@ _BLURRED = "scores were stored in bins: within what these can blur; exact with t
 _AUC = (Line("AUC", "rate", "auc"), Line("AUC of the reference", "rate_reference", "auc_reference"))
 _AREA = (Line("estimate", "estimate"), *ends("interval", "confidence_interval", random=True))
 _SPREAD = (
-    Line("standard error", "std_error", "sd", "sd_error"),
-    Line("p-value", "pvalue", "pvalue", "pvalue_error"),
+    Line(quantity="standard error", attribute="std_error", twin="sd", error="sd_error"),
+    Line(quantity="p-value", attribute="pvalue", twin="pvalue", error="pvalue_error"),
 )
 #: Direction of a verdict → its p-value in the twin.
 _EVIDENCE = {
-    side: (Line(f"{VERDICT} ({side})", "pvalue_verdict", name, f"{name}_error"),)
+    side: (
+        Line(
+            quantity=f"{VERDICT} ({side})",
+            attribute="pvalue_verdict",
+            twin=name,
+            error=f"{name}_error",
+        ),
+    )
     for side, name in (("above", "p_above"), ("inside", "p_inside"))
 }
 

@@ -87,10 +87,23 @@ _GAP = (
     Line("statistic", "statistic", relative=1e-7),
     *ends("interval", "confidence_interval", "interval_", random=True, **LIMITS_OF_EXACT_TESTS),
     *ends("one-sided bound", "bounds", "bounds_", random=True, **LIMITS_OF_EXACT_TESTS),
-    Line("p-value (simultaneous)", "pvalue", "pvalue", "pvalue_error", relative=EXACT_PVALUE),
+    Line(
+        quantity="p-value (simultaneous)",
+        attribute="pvalue",
+        twin="pvalue",
+        error="pvalue_error",
+        relative=EXACT_PVALUE,
+    ),
 )
 
-_BAND = (Line("critical value", "critical_value", "critical", "critical_error"),)
+_BAND = (
+    Line(
+        quantity="critical value",
+        attribute="critical_value",
+        twin="critical",
+        error="critical_error",
+    ),
+)
 #: Every difference under the maximum, at the critical value of the report.
 _COMPONENT = (
     Line("difference ({0.rate})", "estimate", "difference"),

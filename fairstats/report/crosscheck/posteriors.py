@@ -31,14 +31,27 @@ _SUMMARY = (
     Line("share undefined", "undefined"),
 )
 _MOMENTS = (
-    Line("mean (closed form)", "estimate", "mean", "mean_error"),
-    Line("standard deviation (closed form)", "std_error", "sd", "sd_error"),
+    Line(quantity="mean (closed form)", attribute="estimate", twin="mean", error="mean_error"),
+    Line(
+        quantity="standard deviation (closed form)",
+        attribute="std_error",
+        twin="sd",
+        error="sd_error",
+    ),
 )
 #: Of a rate, and of the difference of two.
-_BETA = (*_MOMENTS, Line("median (closed form)", "median", "median", "median_error"))
+_BETA = (
+    *_MOMENTS,
+    Line(quantity="median (closed form)", attribute="median", twin="median", error="median_error"),
+)
 _BETA_DIFFERENCE = (
     *_MOMENTS,
-    Line("P(|difference| ≤ RoPE) (closed form)", "p_rope", "p_rope", "p_rope_error"),
+    Line(
+        quantity="P(|difference| ≤ RoPE) (closed form)",
+        attribute="p_rope",
+        twin="p_rope",
+        error="p_rope_error",
+    ),
 )
 _SEVERAL = "of several classes: R's twin draws two"
 #: Draws of R per batch at most: as many as Python's where these are fewer.

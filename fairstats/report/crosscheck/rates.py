@@ -608,16 +608,22 @@ def adjusted(
             rows, bench.place_of, method, factor=factor, counts_all=counts_all
         )
     elif bench.adjusted_here:
-        line = Line(ADJUSTED, "pvalue_adjusted", "p_joint", "p_joint_error", relative=1e-6)
+        line = Line(
+            quantity=ADJUSTED,
+            attribute="pvalue_adjusted",
+            twin="p_joint",
+            error="p_joint_error",
+            relative=1e-6,
+        )
         for comparison, row in zip(rows, joint, strict=True):
             yield from bench.place_of(comparison).compare_all([line], comparison, row, _TWIN)
     if highest and joint and result.settings.threshold == 1:
         # equality alone is fair: the verdicts ask what the tests of equality do
         line = Line(
-            f"{VERDICT}, adjusted",
-            "pvalue_verdict_adjusted",
-            "p_joint",
-            "p_joint_error",
+            quantity=f"{VERDICT}, adjusted",
+            attribute="pvalue_verdict_adjusted",
+            twin="p_joint",
+            error="p_joint_error",
             relative=1e-6,
         )
         for comparison, row in zip(rows, joint, strict=True):

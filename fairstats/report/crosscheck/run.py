@@ -92,7 +92,10 @@ def crosscheck(
     if isinstance(result, AuditReport):
         checks = tuple(_of_report(result, r_door, data, tolerance))
         return Crosscheck(
-            checks, result.title, r_door.version, result.versions.get("fairstats", "")
+            checks=checks,
+            title=result.title,
+            r_version=r_door.version,
+            written_by=result.versions.get("fairstats", ""),
         )
     if data is not None:
         words = "for a single result: a mapping with the arguments of the function that made it"
@@ -100,10 +103,10 @@ def crosscheck(
             "data", data, Mapping, words, 'data={"score": score, "sensitive_features": group}'
         )
     return Crosscheck(
-        tuple(_of_result(result, Bench(r_door, data, tolerance))),
-        result.title,
-        r_door.version,
-        __version__,
+        checks=tuple(_of_result(result, Bench(r_door, data, tolerance))),
+        title=result.title,
+        r_version=r_door.version,
+        written_by=__version__,
     )
 
 
@@ -125,7 +128,13 @@ def _of_report(
             arguments[attributes] = _arguments_of_report(report, table, attributes)
         for result in section.results:
             for check in _of_result(
-                result, Bench(door, arguments.get(attributes), tolerance, by_metric)
+                result,
+                Bench(
+                    door=door,
+                    data=arguments.get(attributes),
+                    tolerance=tolerance,
+                    adjusted_here=by_metric,
+                ),
             ):
                 yield replace(check, section=section.key, sensitive_features=section.attribute_text)
     if not by_metric:

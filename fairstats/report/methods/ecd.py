@@ -73,7 +73,11 @@ def run_ecd(inputs: AuditInput) -> list[Result]:
         if sample.group != reference:
             others.append(sample)
     averages = CounterfactualSample(
-        inputs.attributes[0], (*first, *others), "other", settings.confidence_level, note=note
+        attribute=inputs.attributes[0],
+        groups=(*first, *others),
+        pairing="other",
+        confidence_level=settings.confidence_level,
+        note=note,
     )
     if not others:
         return [averages]

@@ -112,7 +112,11 @@ def _tables_of_witnesses(result: HfmResult) -> tuple[Table, ...]:
         "Rows by position: one row decides a distance, with the row nearest to it on the other"
         " side."
     )
-    return (Table("Rows that decide the distances", heads, tuple(rows), (about,)),)
+    return (
+        Table(
+            title="Rows that decide the distances", heads=heads, rows=tuple(rows), notes=(about,)
+        ),
+    )
 
 
 # ---------------------------------------------------------------- words

@@ -40,7 +40,12 @@ def show_looks(section: Section, view: SetView) -> Iterator[Part]:
             isolate_names(_lead_of_path(result), *groups),
             figures=one_row((result._make_picture(),)),
             tables=(
-                Table(title, _PATH_HEADS, tuple(_rows_of_path(result)), tuple(result.notes())),
+                Table(
+                    title=title,
+                    heads=_PATH_HEADS,
+                    rows=tuple(_rows_of_path(result)),
+                    notes=tuple(result.notes()),
+                ),
             ),
         )
         drift = _drift_table(result)
@@ -98,7 +103,7 @@ def _drift_table(result: MonitorResult) -> Table | None:
         " of the difference between the groups. Limits of one look (delta method), which do not hold"
         " at every look."
     )
-    return Table(_DRIFT_TITLE, _DRIFT_HEADS, tuple(rows), (note,))
+    return Table(title=_DRIFT_TITLE, heads=_DRIFT_HEADS, rows=tuple(rows), notes=(note,))
 
 
 def _always(results: Sequence[Result], settings: AuditSettings) -> bool:

@@ -349,7 +349,12 @@ def _show_power(result: RatioResult) -> Part:
         f" the level {100 * level:.4g}% that each of {family} comparisons has. It rests on the"
         " numbers of cases and the rate of the reference, not on what was found."
     )
-    table = Table("Smallest effects that could have been shown", _POWER_HEADS, rows, (about,))
+    table = Table(
+        title="Smallest effects that could have been shown",
+        heads=_POWER_HEADS,
+        rows=rows,
+        notes=(about,),
+    )
     pictures = (power_curves(curves, settings.threshold),) if curves else ()
     lead = _lead_of_power(shown, len(detectable) - len(shown))
     return Part("power", _POWER_TITLE, lead, figures=one_row(pictures), tables=(table,))

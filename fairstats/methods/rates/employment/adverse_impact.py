@@ -258,7 +258,7 @@ def _impact_table(
     }
     used_counts = _counts_without(counts, tuple(excluded))
     if len(used_counts.groups) < 2:
-        return ImpactTable(one.by, one.step, counts, None, excluded=excluded)
+        return ImpactTable(by=one.by, step=one.step, counts=counts, result=None, excluded=excluded)
     named_reference = next(
         (reference_name for reference_name in references if reference_name in used_counts.groups),
         "highest",
@@ -311,7 +311,14 @@ def _impact_table(
     over_strata = ratio_result.stratified
     ratio_result = replace(ratio_result, stratified=None)
     return ImpactTable(
-        one.by, one.step, counts, ratio_result, figures, bounds, over_strata, excluded
+        by=one.by,
+        step=one.step,
+        counts=counts,
+        result=ratio_result,
+        figures=figures,
+        bounds=bounds,
+        stratified=over_strata,
+        excluded=excluded,
     )
 
 

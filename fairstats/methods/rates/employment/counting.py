@@ -136,7 +136,14 @@ def count_tables(
                     unfavourable={_argument_of_step(step_name): not_selected[step_name]},
                 )
                 counts = replace(counts, missing=left_out)
-            tables.append(Counted(attribute_names, step_name, counts, counted if strata else None))
+            tables.append(
+                Counted(
+                    by=attribute_names,
+                    step=step_name,
+                    counts=counts,
+                    tally=counted if strata else None,
+                )
+            )
     lacking = {}
     for counted_table in tables[: len(attribute_sets)]:
         lacking[INTERSECTION.join(counted_table.by)] = counted_table.counts.missing.n_dropped
@@ -260,7 +267,11 @@ def _of_tally(data: Tally, names: tuple[str, ...]) -> list[Counted]:
                 allowed="independent rows of equal weight",
                 cure=suggestion,
             )
-        tables.append(Counted(attribute_set, "", counts, tally_of_set if strata else None))
+        tables.append(
+            Counted(
+                by=attribute_set, step="", counts=counts, tally=tally_of_set if strata else None
+            )
+        )
     return tables
 
 

@@ -342,7 +342,12 @@ def _interval(
     if contrast == "difference":
         lower = max(lower, -1.0)
         upper = min(upper, 1.0)
-    return Interval(_unlogged(lower, contrast), _unlogged(upper, contrast), level, method)
+    return Interval(
+        low=_unlogged(lower, contrast),
+        high=_unlogged(upper, contrast),
+        confidence_level=level,
+        method=method,
+    )
 
 
 def _unlogged(value: float, contrast: str) -> float:

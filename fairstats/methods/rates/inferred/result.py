@@ -20,7 +20,7 @@ from fairstats.plots.picture import draw
 #: Of limits around bounds, and with rows whose groups are known.
 BOUNDS_METHOD = "bounds from probabilities"
 AUDIT_METHOD = "probabilities and true groups"
-_NONE = Interval(math.nan, math.nan, math.nan, "")
+_NONE = Interval(low=math.nan, high=math.nan, confidence_level=math.nan, method="")
 #: What the head of a result and of a report says.
 INFERRED = "Groups are inferred from probabilities, not recorded"
 _TAILS = {

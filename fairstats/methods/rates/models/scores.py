@@ -103,18 +103,18 @@ def _measured_as_normal(
         if any(shares):
             normal_part = with_unseen(normal_part, unseen_reach(set_sizes, shares))
         changes[model, baseline] = Change(
-            normal_part,
-            normal_part,
-            0.0 if are_alike else std_error,
-            degrees,
-            UNCHANGED if are_alike else "",
+            shift=normal_part,
+            total=normal_part,
+            std_error=0.0 if are_alike else std_error,
+            degrees_of_freedom=degrees,
+            note=UNCHANGED if are_alike else "",
         )
     return Measured(
         Level(
-            estimates,
-            tuple(map(held, estimates.tolist(), std_errors.tolist())),
-            std_errors,
-            degrees,
+            estimates=estimates,
+            parts=tuple(map(held, estimates.tolist(), std_errors.tolist())),
+            std_errors=std_errors,
+            degrees_of_freedom=degrees,
         ),
         changes,
     )
@@ -219,10 +219,10 @@ def abroca(
         ]
     rows_of_all = [*group.rows, *reference.rows]
     curves_apart = Apart(
-        observed,
-        noise,
-        NEAR,
-        grid_step,
+        observed=observed,
+        noise=noise,
+        near=NEAR,
+        step=grid_step,
         most=1.0,
         rows=rows_of_all,
         unseen=unseen,

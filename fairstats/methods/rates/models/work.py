@@ -257,11 +257,11 @@ def compare_all(
         groups, reference, sizes=group_sizes, rates=selection_rates
     )
     comparison_work = _ComparisonWork(
-        tuple(models),
-        groups,
-        reference_index,
-        replace(settings, reference_rule=rule_of_reference),
-        model_pairs,
+        models=tuple(models),
+        groups=groups,
+        reference=reference_index,
+        settings=replace(settings, reference_rule=rule_of_reference),
+        pairs=model_pairs,
     )
     changes: list[PairedChange] = []
     for metric_name in wanted:

@@ -239,8 +239,15 @@ class MetricValues:
         """Limits of a group's own value."""
         if self.why_not(position, ratio=False):
             return math.nan, math.nan
-        nothing = Draws(0.0, 0.0, np.zeros(1), np.zeros(1), np.zeros(0))
-        alone = BootstrapContrast(self.draws[position], nothing, False, self.studentised)
+        nothing = Draws(
+            value=0.0, variance=0.0, values=np.zeros(1), variances=np.zeros(1), changes=np.zeros(0)
+        )
+        alone = BootstrapContrast(
+            group=self.draws[position],
+            reference=nothing,
+            logarithms=False,
+            studentised=self.studentised,
+        )
         return alone.limits(z) if alone.std_error > 0 else (math.nan, math.nan)
 
     def variances(self) -> Floats:
@@ -453,7 +460,10 @@ def _contrast_with_all(
     """A group and everybody, drawn together; or why there is none."""
     present = [place for place, units in enumerate(values.units) if units.size]
     against = AgainstAll(
-        called, tuple(values.units[place] for place in present), present.index(group), ratio
+        metric=called,
+        groups=tuple(values.units[place] for place in present),
+        group=present.index(group),
+        logarithms=ratio,
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -462,8 +472,12 @@ def _contrast_with_all(
     if not math.isfinite(draws.value) or lost > LARGEST_LOST:
         name = values.groups[group]
         return None, f"{name}: the metric has no value in {lost:.0%} of resamples."
-    nothing = Draws(0.0, 0.0, np.zeros(1), np.zeros(1), np.zeros(0))
-    return BootstrapContrast(draws, nothing, ratio, values.studentised), ""
+    nothing = Draws(
+        value=0.0, variance=0.0, values=np.zeros(1), variances=np.zeros(1), changes=np.zeros(0)
+    )
+    return BootstrapContrast(
+        group=draws, reference=nothing, logarithms=ratio, studentised=values.studentised
+    ), ""
 
 
 def _read_rows(
@@ -554,7 +568,15 @@ def _draw_groups(
             if caught:
                 failure += f" It says {_first_line(caught[0].message)!r:.120}."
         if failure or group.size < MIN_UNITS:
-            draws.append(Draws(value, math.nan, np.zeros(0), np.zeros(0), np.zeros(0)))
+            draws.append(
+                Draws(
+                    value=value,
+                    variance=math.nan,
+                    values=np.zeros(0),
+                    variances=np.zeros(0),
+                    changes=np.zeros(0),
+                )
+            )
         else:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of resamples with one label, as scikit-learn's
@@ -628,11 +650,11 @@ def _with_permutation_tests(
                 ratio=ratio,
             )
             test = HypothesisTest(
-                f"{result.scale} = {1 if ratio else 0}",
-                "two-sided",
-                permuted.statistic,
-                permuted.pvalue,
-                f"{PERMUTATION}, {permuted.n_permutations} permutations",
+                null=f"{result.scale} = {1 if ratio else 0}",
+                alternative="two-sided",
+                statistic=permuted.statistic,
+                pvalue=permuted.pvalue,
+                method=f"{PERMUTATION}, {permuted.n_permutations} permutations",
             )
             comparison = replace(comparison, tests=(*comparison.tests, test))
         comparisons.append(comparison)

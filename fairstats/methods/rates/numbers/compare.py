@@ -400,7 +400,12 @@ def compare_pair(
     if not why_not:
         reasons = (values.why_not(place, ratio=ratio) for place in side.positions)
         why_not = " ".join(dict.fromkeys(reason for reason in reasons if reason))
-    nothing = Interval(math.nan, math.nan, settings.confidence_level, settings.method)
+    nothing = Interval(
+        low=math.nan,
+        high=math.nan,
+        confidence_level=settings.confidence_level,
+        method=settings.method,
+    )
     comparison = NumberComparison(
         metric=metric,
         group=counts.groups[group],

@@ -223,11 +223,16 @@ def _own_interval(estimates: RateEstimates, group: str, level: float) -> Interva
             cases = units
         z = float(as_student(z, max(units - 1, 1.0)))
     if not cases > 0:
-        return Interval(math.nan, math.nan, level, "Wilson")
+        return Interval(low=math.nan, high=math.nan, confidence_level=level, method="Wilson")
     squared = z * z
     centre = (rate * cases + squared / 2) / (cases + squared)
     reach = z * math.sqrt(cases * rate * (1 - rate) + squared / 4) / (cases + squared)
-    return Interval(max(centre - reach, 0.0), min(centre + reach, 1.0), level, "Wilson")
+    return Interval(
+        low=max(centre - reach, 0.0),
+        high=min(centre + reach, 1.0),
+        confidence_level=level,
+        method="Wilson",
+    )
 
 
 def _moments_of_scores(rows: CutRows) -> MomentCounts:

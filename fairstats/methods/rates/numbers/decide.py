@@ -88,10 +88,26 @@ def _directed_tests(
         "two-sided": f"{scale} = {null_values['two-sided']:g}",
     }
     return [
-        HypothesisTest(nulls["less"], "less", of_less, normal_cdf(of_less), method),
-        HypothesisTest(nulls["greater"], "greater", of_greater, normal_cdf(-of_greater), method),
         HypothesisTest(
-            nulls["two-sided"], "two-sided", statistic, 2 * normal_cdf(-abs(statistic)), method
+            null=nulls["less"],
+            alternative="less",
+            statistic=of_less,
+            pvalue=normal_cdf(of_less),
+            method=method,
+        ),
+        HypothesisTest(
+            null=nulls["greater"],
+            alternative="greater",
+            statistic=of_greater,
+            pvalue=normal_cdf(-of_greater),
+            method=method,
+        ),
+        HypothesisTest(
+            null=nulls["two-sided"],
+            alternative="two-sided",
+            statistic=statistic,
+            pvalue=2 * normal_cdf(-abs(statistic)),
+            method=method,
         ),
     ]
 

@@ -366,7 +366,9 @@ def _compare_part(
     settings: Inference,
 ) -> tuple[NumberComparison, Evidence]:
     """One row, and the evidence of its verdict."""
-    nothing = Interval(math.nan, math.nan, settings.confidence_level, METHOD)
+    nothing = Interval(
+        low=math.nan, high=math.nan, confidence_level=settings.confidence_level, method=METHOD
+    )
     comparison = NumberComparison(
         metric=part,
         group=moments.groups[pair[0]],
@@ -423,4 +425,9 @@ def _interval_of_value(split: Split, place: int, settings: Inference) -> Interva
     )
     value = float(split.values[place])
     reach = critical * math.sqrt(max(float(split.covariance[place, place]), 0.0))
-    return Interval(value - reach, value + reach, settings.confidence_level, METHOD)
+    return Interval(
+        low=value - reach,
+        high=value + reach,
+        confidence_level=settings.confidence_level,
+        method=METHOD,
+    )
