@@ -4,7 +4,18 @@
 #   apt-get install r-cran-evd r-cran-ks r-cran-survey r-cran-boot r-cran-jsonlite r-cran-testthat
 # extRemes, hdrcde and ash are on CRAN only.
 
-wanted <- c("extRemes", "evd", "hdrcde", "ks", "ash", "survey", "boot", "generics", "jsonlite", "testthat")
+wanted <- c(
+  "extRemes",
+  "evd",
+  "hdrcde",
+  "ks",
+  "ash",
+  "survey",
+  "boot",
+  "generics",
+  "jsonlite",
+  "testthat"
+)
 absent <- wanted[!vapply(wanted, requireNamespace, NA, quietly = TRUE)]
 if (length(absent)) {
   message("Installing ", paste(absent, collapse = ", "))
@@ -14,11 +25,18 @@ if (length(absent)) {
     dir.create(library, recursive = TRUE, showWarnings = FALSE)
   }
   repository <- getOption("repos")[["CRAN"]]
-  if (is.null(repository) || identical(repository, "@CRAN@")) repository <- "https://cloud.r-project.org"
+  if (is.null(repository) || identical(repository, "@CRAN@")) {
+    repository <- "https://cloud.r-project.org"
+  }
   utils::install.packages(absent, lib = library, repos = repository)
 }
 there <- vapply(wanted, requireNamespace, NA, quietly = TRUE)
 for (package in wanted) {
-  message(format(package, width = 10L), if (there[[package]]) utils::packageVersion(package) else "MISSING")
+  message(
+    format(package, width = 10L),
+    if (there[[package]]) utils::packageVersion(package) else "MISSING"
+  )
 }
-if (!all(there)) quit(status = 1L)
+if (!all(there)) {
+  quit(status = 1L)
+}

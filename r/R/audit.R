@@ -1,4 +1,5 @@
-# The audit of predictions for differences between groups, in base R alone: what `fs.audit` is in Python.
+# The audit of predictions for differences between groups, in base R alone: what `fs.audit` is in
+# Python.
 
 #' Audit predictions for differences between groups, in base R alone
 #'
@@ -101,8 +102,10 @@
 #'   disagreement of strata; `"stratified"` the comparisons within strata with all their tests.
 #'
 #' @section Several classes:
-#'   Labels with three to 20 values, of which none is 1 or `TRUE`, and no `pos_label`: rates of each class against the
-#'   others, of cuts where the classes have an order (`label_values`, an ordered factor, numbers), and
+#'   Labels with three to 20 values, of which none is 1 or `TRUE`, and no `pos_label`: rates of each
+#'   class against the
+#'   others, of cuts where the classes have an order (`label_values`, an ordered factor, numbers),
+#'   and
 #'   their mean over classes, in the section `classes`: see `classes` of [fs_disparate_impact()].
 #'
 #' @seealso [fs_read_report()], [fs_compare()], [fs_disparate_impact()]
@@ -116,12 +119,34 @@
 #' )
 #' @export
 fs_audit <- function(
-    data, y_true = NULL, y_pred = NULL, score = NULL, sensitive_features = NULL, reference = NULL,
-    pos_label = 1, sample_weight = NULL, cluster = NULL, features = NULL,
-    counterfactual_score = NULL, confidence_level = 0.95, threshold = 0.8, margin = 0.1,
-    method = NULL, comparisons = "reference", simultaneous = "none", adjust = "holm",
-    missing = c("raise", "drop", "group"), intersections = TRUE, n_resamples = NULL, draws = 10000,
-    max_bins = 1000, seed = 1, label_values = NULL, strata = NULL, score_range = c(0, 1)) {
+  data,
+  y_true = NULL,
+  y_pred = NULL,
+  score = NULL,
+  sensitive_features = NULL,
+  reference = NULL,
+  pos_label = 1,
+  sample_weight = NULL,
+  cluster = NULL,
+  features = NULL,
+  counterfactual_score = NULL,
+  confidence_level = 0.95,
+  threshold = 0.8,
+  margin = 0.1,
+  method = NULL,
+  comparisons = "reference",
+  simultaneous = "none",
+  adjust = "holm",
+  missing = c("raise", "drop", "group"),
+  intersections = TRUE,
+  n_resamples = NULL,
+  draws = 10000,
+  max_bins = 1000,
+  seed = 1,
+  label_values = NULL,
+  strata = NULL,
+  score_range = c(0, 1)
+) {
   pos_label_left_out <- base::missing(pos_label)
   arguments <- given_arguments()
   data <- arguments$data
@@ -131,50 +156,121 @@ fs_audit <- function(
   sensitive_features <- arguments$sensitive_features
   strata <- arguments$strata
   missing <- choice_of(missing, "missing", MISSING_POLICIES)
-  if (!isTRUE(intersections) && !isFALSE(intersections))
+  if (!isTRUE(intersections) && !isFALSE(intersections)) {
     stop_argument("intersections", listed(intersections), "TRUE or FALSE")
+  }
   counted <- if (inherits(data, "fairstats_tally")) data
   if (!is.null(counted)) {
-    if (is.null(sensitive_features)) sensitive_features <- data$attributes
-    if (is.null(strata)) strata <- data$strata
+    if (is.null(sensitive_features)) {
+      sensitive_features <- data$attributes
+    }
+    if (is.null(strata)) {
+      strata <- data$strata
+    }
     data <- tally_rows(data)
-    if ("y_true" %in% names(data)) y_true <- "y_true"
+    if ("y_true" %in% names(data)) {
+      y_true <- "y_true"
+    }
     if ("y_pred" %in% names(data)) y_pred <- "y_pred"
   }
-  options <- audit_options(confidence_level, threshold, margin, method, comparisons, simultaneous, adjust, n_resamples,
-    draws, max_bins)
-  if (length(y_pred) > 1L && is.character(y_pred) && all(y_pred %in% names(data)))
-    stop_argument("y_pred", paste("the columns", listed(y_pred)), "one; fs_compare_models() compares several models")
-  if (is.null(y_true) && is.null(y_pred))
-    stop_argument("y_pred", "NULL, and so is `y_true`", "the column of the predictions, of the outcomes, or both")
+  options <- audit_options(
+    confidence_level,
+    threshold,
+    margin,
+    method,
+    comparisons,
+    simultaneous,
+    adjust,
+    n_resamples,
+    draws,
+    max_bins
+  )
+  if (length(y_pred) > 1L && is.character(y_pred) && all(y_pred %in% names(data))) {
+    stop_argument(
+      "y_pred",
+      paste("the columns", listed(y_pred)),
+      "one; fs_compare_models() compares several models"
+    )
+  }
+  if (is.null(y_true) && is.null(y_pred)) {
+    stop_argument(
+      "y_pred",
+      "NULL, and so is `y_true`",
+      "the column of the predictions, of the outcomes, or both"
+    )
+  }
   data <- scores_on_unit(checked_frame(data), c(score, unlist(counterfactual_score)), score_range)
   names <- names(sensitive_columns(data, sensitive_features, missing))
   sets <- c(as.list(names), if (intersections && length(names) > 1L) list(names))
   check_reference_names(reference, sets)
-  if (!is.null(strata) && (!is.character(strata) || length(strata) != 1L))
+  if (!is.null(strata) && (!is.character(strata) || length(strata) != 1L)) {
     stop_argument("strata", listed(strata), "the name of one column")
+  }
   inputs <- lapply(sets, function(set) {
     changed <- counterfactual_column(counterfactual_score, set, sets, score)
-    columns <- unlist(list(y_true, y_pred, score, sample_weight, cluster, strata, features, set, changed))
-    whole <- list(y_true = column_of(data, y_true, "y_true"), y_pred = column_of(data, y_pred, "y_pred"))
-    if (missing == "drop") data <- complete_rows(data, columns)
-    if (missing == "group") data[set] <- lapply(data[set], with_missing_group)
+    columns <- unlist(list(
+      y_true,
+      y_pred,
+      score,
+      sample_weight,
+      cluster,
+      strata,
+      features,
+      set,
+      changed
+    ))
+    whole <- list(
+      y_true = column_of(data, y_true, "y_true"),
+      y_pred = column_of(data, y_pred, "y_pred")
+    )
+    if (missing == "drop") {
+      data <- complete_rows(data, columns)
+    }
+    if (missing == "group") {
+      data[set] <- lapply(data[set], with_missing_group)
+    }
     several <- if (pos_label_left_out) several_classes(data, y_true, y_pred, label_values)
     labels <- if (is.null(several)) list(y_true, y_pred) else list(NULL, NULL)
-    input <- read_columns(data, labels[[1L]], labels[[2L]], score, set, pos_label, sample_weight, cluster, label_values,
-      whole)
-    if (!is.null(several)) input <- with_classes(input, several, strata)
+    input <- read_columns(
+      data,
+      labels[[1L]],
+      labels[[2L]],
+      score,
+      set,
+      pos_label,
+      sample_weight,
+      cluster,
+      label_values,
+      whole
+    )
+    if (!is.null(several)) {
+      input <- with_classes(input, several, strata)
+    }
     if (!is.null(changed)) {
-      changed <- checked_numbers(column_of(data, changed, "counterfactual_score"), "counterfactual_score", 0, 1)
+      changed <- checked_numbers(
+        column_of(data, changed, "counterfactual_score"),
+        "counterfactual_score",
+        0,
+        1
+      )
       input$discrimination <- changed - input$score
     }
-    if (!is.null(features)) input$features <- feature_columns(data, features, input$n)
+    if (!is.null(features)) {
+      input$features <- feature_columns(data, features, input$n)
+    }
     input$stratum <- read_strata(data, strata, input, strata)
     input
   })
-  audits <- with_seed(seed, Map(function(input, set) {
-    audit_set(input, set, reference_of(reference, set, length(sets)), options)
-  }, inputs, sets))
+  audits <- with_seed(
+    seed,
+    Map(
+      function(input, set) {
+        audit_set(input, set, reference_of(reference, set, length(sets)), options)
+      },
+      inputs,
+      sets
+    )
+  )
   within <- bind_rows(lapply(audits, `[[`, "within"))
   # settings that a comparison with a report looks at
   kept <- options[c("confidence_level", "threshold", "margin", "comparisons", "adjust")]
@@ -197,20 +293,37 @@ fs_audit <- function(
 
 complete_rows <- function(data, columns) {
   found <- data[stats::complete.cases(data[intersect(columns, names(data))]), , drop = FALSE]
-  if (!nrow(found)) stop_argument("data", "no row without missing values", "at least one")
+  if (!nrow(found)) {
+    stop_argument("data", "no row without missing values", "at least one")
+  }
   found
 }
 
-audit_options <- function(confidence_level = 0.95, threshold = 0.8, margin = 0.1, method = NULL,
-                          comparisons = "reference", simultaneous = "none", adjust = "holm", n_resamples = NULL,
-                          draws = 10000, max_bins = 1000, planned = NULL, pooled = FALSE) {
+audit_options <- function(
+  confidence_level = 0.95,
+  threshold = 0.8,
+  margin = 0.1,
+  method = NULL,
+  comparisons = "reference",
+  simultaneous = "none",
+  adjust = "holm",
+  n_resamples = NULL,
+  draws = 10000,
+  max_bins = 1000,
+  planned = NULL,
+  pooled = FALSE
+) {
   numbers_in(confidence_level, "confidence_level", 0.5, 1, open = BOTH)
   numbers_in(threshold, "threshold", 0, 1, open = "low")
   numbers_in(margin, "margin", 0, 1, open = BOTH)
-  if (!is.null(n_resamples)) numbers_in(n_resamples, "n_resamples", 99, whole = TRUE)
+  if (!is.null(n_resamples)) {
+    numbers_in(n_resamples, "n_resamples", 99, whole = TRUE)
+  }
   numbers_in(draws, "draws", 0, whole = TRUE)
   numbers_in(max_bins, "max_bins", 51, whole = TRUE)
-  if (!is.null(method)) choice_of(method, "method", c("log", "score", "koopman", "mee", "delta", ANYTIME_METHODS))
+  if (!is.null(method)) {
+    choice_of(method, "method", c("log", "score", "koopman", "mee", "delta", ANYTIME_METHODS))
+  }
   if (!is.null(planned)) {
     if (is.null(method) || !(method %in% ANYTIME_METHODS)) {
       stop_argument("planned", planned, 'a number of rows with method = "anytime"')
@@ -218,17 +331,29 @@ audit_options <- function(confidence_level = 0.95, threshold = 0.8, margin = 0.1
     numbers_in(planned, "planned", 1, whole = TRUE)
   }
   choice_of(comparisons, "comparisons", c("reference", "all", if (pooled) POOLED))
-  if (is.null(simultaneous)) simultaneous <- "none"
+  if (is.null(simultaneous)) {
+    simultaneous <- "none"
+  }
   choice_of(simultaneous, "simultaneous", c("none", "bonferroni", "max-z"))
   choice_of(adjust, "adjust", c("holm", "bonferroni", "sidak", "hommel", "fdr_bh", "none"))
-  list(confidence_level = confidence_level, threshold = threshold, margin = margin, method = method,
-    comparisons = comparisons, simultaneous = simultaneous, adjust = adjust, draws = draws, max_bins = max_bins,
+  list(
+    confidence_level = confidence_level,
+    threshold = threshold,
+    margin = margin,
+    method = method,
+    comparisons = comparisons,
+    simultaneous = simultaneous,
+    adjust = adjust,
+    draws = draws,
+    max_bins = max_bins,
     planned = planned,
     n_resamples = if (is.null(n_resamples)) 1999 else n_resamples,
-    curve_resamples = if (is.null(n_resamples)) 999 else n_resamples)
+    curve_resamples = if (is.null(n_resamples)) 999 else n_resamples
+  )
 }
 
-# Everything for one set of attributes: `rows` of the table, and `within` of the comparisons within strata in full.
+# Everything for one set of attributes: `rows` of the table, and `within` of the comparisons within
+# strata in full.
 audit_set <- function(input, set, reference, options) {
   grouping <- make_groups(input$attributes)
   pairs <- check_reference_chosen_before(make_pairs(grouping, reference, options$comparisons))
@@ -241,17 +366,43 @@ audit_set <- function(input, set, reference, options) {
   metrics <- if (is.null(input$classes)) audited_metrics(input)
   rates <- lapply(metrics, metric_rows, cells = cells, pairs = pairs, options = options)
   within <- NULL
-  if (!is.null(input$stratum)) within <- bind_rows(Map(function(metric, crude) {
-    if (can_be_adjusted(metric)) stratified_rows(input$stratum, input, grouping, pairs, metric, options, crude)
-  }, metrics, rates))
-  sections <- list(rates = bind_rows(c(rates, list(if (both) amplification_rows(cells, pairs, options),
-    if (scored && labels) abroca_rows(input, grouping, pairs, options), within[!names(within) %in% BESIDE_ROWS]))))
-  if (!is.null(input$classes)) sections <- list(classes = audited_classes(input, grouping, pairs, options))
-  if (scored) sections$madd <- madd_rows(input, grouping, pairs, options)
+  if (!is.null(input$stratum)) {
+    within <- bind_rows(Map(
+      function(metric, crude) {
+        if (can_be_adjusted(metric)) {
+          stratified_rows(input$stratum, input, grouping, pairs, metric, options, crude)
+        }
+      },
+      metrics,
+      rates
+    ))
+  }
+  sections <- list(
+    rates = bind_rows(c(
+      rates,
+      list(
+        if (both) amplification_rows(cells, pairs, options),
+        if (scored && labels) abroca_rows(input, grouping, pairs, options),
+        within[!names(within) %in% BESIDE_ROWS]
+      )
+    ))
+  )
+  if (!is.null(input$classes)) {
+    sections <- list(classes = audited_classes(input, grouping, pairs, options))
+  }
+  if (scored) {
+    sections$madd <- madd_rows(input, grouping, pairs, options)
+  }
   if (both && !is.null(input$features)) {
     filled <- sum(grouping$sizes > 0)
     work <- input$n * (if (filled == 2L) 1 else filled)
-    resamples <- if (work <= 20000) 199 else if (work <= 100000) 99 else 0
+    resamples <- if (work <= 20000) {
+      199
+    } else if (work <= 100000) {
+      99
+    } else {
+      0
+    }
     sections$hfm <- hfm_rows(input$features, input, grouping, resamples, 0, "minmax", "max", 2000)
   }
   if (both && plain && options$draws > 0) {
@@ -262,21 +413,29 @@ audit_set <- function(input, set, reference, options) {
     order <- grouping$groups[c(against()[, 1L], against()[1L, 2L])]
     sections$ecd <- ecd_rows(split(input$discrimination, factor(grouping$labels, order)), options)
   }
-  found <- bind_rows(Map(function(name, rows) cbind(section = name, rows), names(sections), sections))
+  found <- bind_rows(Map(
+    function(name, rows) cbind(section = name, rows),
+    names(sections),
+    sections
+  ))
   about <- paste(set, collapse = INTERSECTION)
-  list(rows = cbind(found["section"], sensitive_features = about, found[names(found) != "section"]),
-    within = if (!is.null(within)) cbind(section = "rates", sensitive_features = about, within))
+  list(
+    rows = cbind(found["section"], sensitive_features = about, found[names(found) != "section"]),
+    within = if (!is.null(within)) cbind(section = "rates", sensitive_features = about, within)
+  )
 }
 
 # Evaluate with a seed, and put the generator back.
 with_seed <- function(seed, expression) {
   numbers_in(seed, "seed", -.Machine$integer.max, .Machine$integer.max, whole = TRUE)
   before <- get0(".Random.seed", globalenv(), inherits = FALSE)
-  on.exit(if (is.null(before)) {
-    suppressWarnings(rm(".Random.seed", envir = globalenv()))
-  } else {
-    assign(".Random.seed", before, envir = globalenv())
-  })
+  on.exit(
+    if (is.null(before)) {
+      suppressWarnings(rm(".Random.seed", envir = globalenv()))
+    } else {
+      assign(".Random.seed", before, envir = globalenv())
+    }
+  )
   set.seed(seed, "Mersenne-Twister", "Inversion", "Rejection")
   expression
 }
@@ -284,8 +443,9 @@ with_seed <- function(seed, expression) {
 #' @rdname fairstats-methods
 #' @export
 print.fairstats_audit <- function(x, digits = 3L, ...) {
-  if (!all(c("metric", "group", "estimate", "ci_low", "ci_high", "verdict") %in% names(x)))
+  if (!all(c("metric", "group", "estimate", "ci_low", "ci_high", "verdict") %in% names(x))) {
     return(print.data.frame(x, ...))
+  }
   known <- function(value, text) ifelse(is.na(value), "", text)
   number <- function(value) known(value, formatC(value, digits = digits, format = "f"))
   print_sentences(attr(x, "head"))
@@ -295,26 +455,48 @@ print.fairstats_audit <- function(x, digits = 3L, ...) {
     references <- setdiff(unique(part$reference[!gap]), c("", NA))
     one <- length(references) == 1L
     cat(name, if (one) paste0(" (reference: ", references, ")"), "\n", sep = "")
-    shown <- data.frame(metric = part$metric,
-      group = ifelse(one & gap, paste(part$group, "-", part$reference), part$group), reference = part$reference,
+    shown <- data.frame(
+      metric = part$metric,
+      group = ifelse(one & gap, paste(part$group, "-", part$reference), part$group),
+      reference = part$reference,
       estimate = number(part$estimate),
-      interval = known(part$ci_low, paste0("[", number(part$ci_low), ", ", number(part$ci_high), "]")),
+      interval = known(
+        part$ci_low,
+        paste0("[", number(part$ci_low), ", ", number(part$ci_high), "]")
+      ),
       p = known(part$pvalue, format.pval(part$pvalue, digits = 2L, eps = 1e-4)),
-      verdict = known(part$verdict, part$verdict))
-    if (any(grepl("_stratified$", part$metric)))
+      verdict = known(part$verdict, part$verdict)
+    )
+    if (any(grepl("_stratified$", part$metric))) {
       shown$crude <- known(part$crude, paste0(number(part$crude), ", ", part$crude_verdict))
+    }
     if ("adjusted" %in% names(part)) {
       ends <- paste0("[", number(part$adjusted_ci_low), ", ", number(part$adjusted_ci_high), "]")
-      shown$adjusted <- known(part$adjusted, paste0(number(part$adjusted), " ", ends, ", ", part$adjusted_verdict))
+      shown$adjusted <- known(
+        part$adjusted,
+        paste0(number(part$adjusted), " ", ends, ", ", part$adjusted_verdict)
+      )
     }
-    print.data.frame(if (one) shown[names(shown) != "reference"] else shown, row.names = FALSE, right = FALSE)
+    print.data.frame(
+      if (one) shown[names(shown) != "reference"] else shown,
+      row.names = FALSE,
+      right = FALSE
+    )
     cat("\n")
   }
-  counts <- table(factor(x$verdict, c("violated", "undecided", "insufficient evidence", "satisfied")))
-  if (any(counts > 0)) cat(paste(counts, names(counts), collapse = ", "), "\n", sep = "")
+  counts <- table(factor(
+    x$verdict,
+    c("violated", "undecided", "insufficient evidence", "satisfied")
+  ))
+  if (any(counts > 0)) {
+    cat(paste(counts, names(counts), collapse = ", "), "\n", sep = "")
+  }
   print_sentences(attr(x, "notes"))
   invisible(x)
 }
 
-print_sentences <- function(sentences)
-  for (sentence in sentences) cat(strwrap(sentence, max(20, getOption("width") - 4L), exdent = 2L), sep = "\n")
+print_sentences <- function(sentences) {
+  for (sentence in sentences) {
+    cat(strwrap(sentence, max(20, getOption("width") - 4L), exdent = 2L), sep = "\n")
+  }
+}

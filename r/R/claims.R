@@ -1,7 +1,11 @@
-# What an audit claims as a whole: which differences are real, and which verdicts hold, over everything it looked at.
-# Rows keep the family of their metric; beside it stands the family of the audit, of facts that count once each: ratio,
-# difference and gap of the same two rates are one fact, and so are a rate and its complement, and one rate that stands
-# in two metrics. Holm's procedure over the facts keeps the probability of any false claim at most the error when all is
+# What an audit claims as a whole: which differences are real, and which verdicts hold, over
+# everything it looked at.
+# Rows keep the family of their metric; beside it stands the family of the audit, of facts that
+# count once each: ratio,
+# difference and gap of the same two rates are one fact, and so are a rate and its complement, and
+# one rate that stands
+# in two metrics. Holm's procedure over the facts keeps the probability of any false claim at most
+# the error when all is
 # fair (Holm 1979, Scandinavian Journal of Statistics 6, 65-70).
 
 CLAIM_COLUMNS <- c("pvalue_audit", "real_over_audit", "pvalue_verdict_audit", "holds_over_audit")
@@ -10,14 +14,18 @@ MOST_CLAIMS <- 6L
 # What stands before the colon of the title of a result that compares no rates.
 CLAIM_TITLES <- c(madd = "MADD", madd_max = "MADD", ECD = "Extreme counterfactual discrimination")
 WITHIN_STRATA <- "_stratified"
-UNADJUSTED_WARNING <- paste("Reading unadjusted p-values one by one errs in more than half of fair audits",
-  "(.54 to .66 of them have some p-value below .05).")
+UNADJUSTED_WARNING <- paste(
+  "Reading unadjusted p-values one by one errs in more than half of fair audits",
+  "(.54 to .66 of them have some p-value below .05)."
+)
 
 # What a rate and its complement share: the cases, and how they are divided.
 same_question <- function(name) {
   rate <- registry("rates")[[name]]
   successes <- unlist(rate$successes)
-  if (!length(successes)) return(name)
+  if (!length(successes)) {
+    return(name)
+  }
   cases <- unlist(rate$cases)
   text <- function(cells) paste(sort(cells), collapse = "+")
   parts <- sort(c(text(successes), text(setdiff(cases, successes))))
@@ -53,12 +61,15 @@ fact_of <- function(row) {
   paste(c(row$sensitive_features, about), collapse = "\r")
 }
 
-# Holm's adjusted p-values over facts: each p-value in the place of its fact, which has its smallest one. A p-value that
+# Holm's adjusted p-values over facts: each p-value in the place of its fact, which has its smallest
+# one. A p-value that
 # is missing does not count.
 over_facts <- function(fact, pvalue) {
   known <- !is.na(pvalue)
   adjusted <- rep(NaN, length(pvalue))
-  if (!any(known)) return(adjusted)
+  if (!any(known)) {
+    return(adjusted)
+  }
   first <- unique(fact[known])
   smallest <- vapply(first, function(f) min(pvalue[known & fact == f]), 0)
   in_order <- order(smallest)
@@ -71,8 +82,10 @@ over_facts <- function(fact, pvalue) {
   adjusted
 }
 
-# p-values of equality and of the verdicts over the facts of the audit. Equality is one question, whatever the scale:
-# the rows of a fact share one answer, that of their largest p-value. `outside`: whether a row is shown to be outside the
+# p-values of equality and of the verdicts over the facts of the audit. Equality is one question,
+# whatever the scale:
+# the rows of a fact share one answer, that of their largest p-value. `outside`: whether a row is
+# shown to be outside the
 # fair range.
 pvalues_over_audit <- function(fact, pvalue, pvalue_verdict, outside) {
   known <- !is.na(pvalue)
@@ -87,7 +100,8 @@ pvalues_over_audit <- function(fact, pvalue, pvalue_verdict, outside) {
   list(equality = equality, verdict = verdict)
 }
 
-# The table with what every row says over the whole audit, and the sentence of it as the attribute "claims".
+# The table with what every row says over the whole audit, and the sentence of it as the attribute
+# "claims".
 with_claims <- function(table, confidence_level) {
   error <- 1 - confidence_level
   verdict_p <- if (is.null(table$pvalue_verdict)) rep(NaN, nrow(table)) else table$pvalue_verdict
@@ -105,19 +119,30 @@ with_claims <- function(table, confidence_level) {
   table
 }
 
-# Monte Carlo errors of what `pvalues_over_audit` says: each p-value moved by five of its own, and what moves then.
+# Monte Carlo errors of what `pvalues_over_audit` says: each p-value moved by five of its own, and
+# what moves then.
 claim_errors <- function(table, fact, adjusted, verdict_p) {
-  error_of <- function(name) if (is.null(table[[name]])) 0 else ifelse(is.na(table[[name]]), 0, table[[name]])
+  error_of <- function(name) {
+    if (is.null(table[[name]])) 0 else ifelse(is.na(table[[name]]), 0, table[[name]])
+  }
   of_p <- error_of("mc_pvalue")
   of_verdict <- error_of("mc_pvalue_verdict")
-  if (!any(of_p > 0) && !any(of_verdict > 0)) return(list())
+  if (!any(of_p > 0) && !any(of_verdict > 0)) {
+    return(list())
+  }
   moved <- function(by) {
-    pvalues_over_audit(fact, within_unit(table$pvalue + by * of_p), within_unit(verdict_p + by * of_verdict),
-      table$verdict %in% "violated")
+    pvalues_over_audit(
+      fact,
+      within_unit(table$pvalue + by * of_p),
+      within_unit(verdict_p + by * of_verdict),
+      table$verdict %in% "violated"
+    )
   }
   up <- moved(5)
   down <- moved(-5)
-  apart <- function(name) pmax(abs(up[[name]] - adjusted[[name]]), abs(down[[name]] - adjusted[[name]])) / 5
+  apart <- function(name) {
+    pmax(abs(up[[name]] - adjusted[[name]]), abs(down[[name]] - adjusted[[name]])) / 5
+  }
   list(mc_pvalue_audit = apart("equality"), mc_pvalue_verdict_audit = apart("verdict"))
 }
 
@@ -126,7 +151,9 @@ within_unit <- function(p) pmin(pmax(p, 0), 1)
 # Which findings hold over the audit, which for their metric alone; NULL where nothing is tested.
 claims_sentence <- function(table, fact, confidence_level) {
   tested <- !is.na(table$pvalue_audit)
-  if (!any(tested) && all(is.na(table$pvalue_verdict_audit))) return(NULL)
+  if (!any(tested) && all(is.na(table$pvalue_verdict_audit))) {
+    return(NULL)
+  }
   many <- length(unique(fact[tested]))
   real <- length(unique(fact[tested & table$real_over_audit %in% TRUE]))
   violated <- which(table$verdict %in% "violated" & !is.na(table$holds_over_audit))
@@ -137,16 +164,35 @@ claims_sentence <- function(table, fact, confidence_level) {
   holding <- text[holds][!duplicated(key[holds])]
   others <- !holds & !key %in% key[holds]
   alone <- text[others][!duplicated(key[others])]
-  found <- if (!real) "no difference is real" else paste(real, if (real == 1L) "difference is" else "differences are", "real")
-  parts <- paste0("Over the whole audit (", many, " fact", if (many != 1L) "s", ", Holm, error ",
-    sprintf("%.3g%%", 100 * (1 - confidence_level)), ") ", found)
-  if (length(holding)) parts <- c(parts, paste("these violations hold:", named_claims(holding)))
-  if (length(alone)) parts <- c(parts, paste("these hold for their metric alone:", named_claims(alone)))
-  if (!length(said)) parts <- c(parts, "no violation is claimed")
+  found <- if (!real) {
+    "no difference is real"
+  } else {
+    paste(real, if (real == 1L) "difference is" else "differences are", "real")
+  }
+  parts <- paste0(
+    "Over the whole audit (",
+    many,
+    " fact",
+    if (many != 1L) "s",
+    ", Holm, error ",
+    sprintf("%.3g%%", 100 * (1 - confidence_level)),
+    ") ",
+    found
+  )
+  if (length(holding)) {
+    parts <- c(parts, paste("these violations hold:", named_claims(holding)))
+  }
+  if (length(alone)) {
+    parts <- c(parts, paste("these hold for their metric alone:", named_claims(alone)))
+  }
+  if (!length(said)) {
+    parts <- c(parts, "no violation is claimed")
+  }
   paste0(paste(parts, collapse = "; "), ". ", UNADJUSTED_WARNING)
 }
 
-# A finding in words, and what tells it from others: title and pair, whichever group stands first, for of two groups the
+# A finding in words, and what tells it from others: title and pair, whichever group stands first,
+# for of two groups the
 # gap says once more what the difference says.
 claim_of <- function(row) {
   title <- claim_title(row$metric, isTRUE(row$n_differences > 1))
@@ -160,10 +206,16 @@ claim_title <- function(metric, several) {
   name <- sub(paste0(WITHIN_STRATA, "$"), "", metric)
   label <- if (grepl("[", name, fixed = TRUE)) sub("]$", "", sub("^[^[]*\\[", "", name))
   title <- title_of_metric(sub("\\[.*", "", name))
-  if (!is.null(label) && !is.null(title)) return(paste0(sub(":.*", "", title), " (", label, ")"))
-  if (is.null(title)) return(if (name %in% names(CLAIM_TITLES)) CLAIM_TITLES[[name]] else name)
+  if (!is.null(label) && !is.null(title)) {
+    return(paste0(sub(":.*", "", title), " (", label, ")"))
+  }
+  if (is.null(title)) {
+    return(if (name %in% names(CLAIM_TITLES)) CLAIM_TITLES[[name]] else name)
+  }
   title <- sub(":.*", "", title)
-  if (name != metric) return(paste(title, "within strata"))
+  if (name != metric) {
+    return(paste(title, "within strata"))
+  }
   if (several) paste(title, "(largest gap)") else title
 }
 
@@ -171,9 +223,17 @@ claim_title <- function(metric, several) {
 title_of_metric <- function(name) {
   title <- registry("metrics")[[name]]$title
   rate <- sub("_(difference|ratio)$", "", name)
-  if (!is.null(title) || is.null(registry("rates")[[rate]])) return(title)
+  if (!is.null(title) || is.null(registry("rates")[[rate]])) {
+    return(title)
+  }
   words <- registry("rates")[[rate]]$title
-  paste0(toupper(substr(words, 1L, 1L)), substring(words, 2L), ": ", sub("^.*_", "", name), " between groups")
+  paste0(
+    toupper(substr(words, 1L, 1L)),
+    substring(words, 2L),
+    ": ",
+    sub("^.*_", "", name),
+    " between groups"
+  )
 }
 
 named_claims <- function(said) {

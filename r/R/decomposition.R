@@ -1,5 +1,7 @@
-# A gap between groups split by the regression of the reference (Oaxaca 1973, International Economic Review 14, 693-709;
-# Blinder 1973, Journal of Human Resources 8, 436-455): by stats::glm, with the influence of every row.
+# A gap between groups split by the regression of the reference (Oaxaca 1973, International Economic
+# Review 14, 693-709;
+# Blinder 1973, Journal of Human Resources 8, 436-455): by stats::glm, with the influence of every
+# row.
 
 # Effective rows (clusters) that a group needs, and those of the reference for each coefficient.
 LEAST_UNITS <- 20
@@ -42,34 +44,67 @@ PLACES_OF_PART <- list(gap = c(1, 3), explained = c(2, 3), rest = c(1, 2))
 #' fs_decompose(people, "wage", "sex", "years")
 #' @export
 fs_decompose <- function(
-    data, y, sensitive_features, circumstances, regression = NULL, reference = NULL, margin = 0,
-    confidence_level = 0.95, adjust = "holm", sample_weight = NULL, cluster = NULL, missing = "raise") {
+  data,
+  y,
+  sensitive_features,
+  circumstances,
+  regression = NULL,
+  reference = NULL,
+  margin = 0,
+  confidence_level = 0.95,
+  adjust = "holm",
+  sample_weight = NULL,
+  cluster = NULL,
+  missing = "raise"
+) {
   need_arguments()
-  if (!is.data.frame(data)) stop_argument("data", class(data)[1L], "a data frame")
+  if (!is.data.frame(data)) {
+    stop_argument("data", class(data)[1L], "a data frame")
+  }
   unknown <- setdiff(circumstances, names(data))
-  if (!is.character(circumstances) || !length(circumstances) || length(unknown))
+  if (!is.character(circumstances) || !length(circumstances) || length(unknown)) {
     stop_argument("circumstances", listed(unknown), "names of columns of the data")
+  }
   choice_of(missing, "missing", c("raise", "drop"))
   lacking <- !stats::complete.cases(data[circumstances])
   if (any(lacking)) {
-    if (missing == "raise") stop_argument("circumstances", paste(sum(lacking), "rows with missing values"), "none")
+    if (missing == "raise") {
+      stop_argument("circumstances", paste(sum(lacking), "rows with missing values"), "none")
+    }
     data <- data[!lacking, , drop = FALSE]
   }
-  arguments <- list(data = data, y = y, sensitive_features = sensitive_features, reference = reference,
-    comparisons = "reference", missing = "raise")
+  arguments <- list(
+    data = data,
+    y = y,
+    sensitive_features = sensitive_features,
+    reference = reference,
+    comparisons = "reference",
+    missing = "raise"
+  )
   arguments$sample_weight <- sample_weight
   arguments$cluster <- cluster
-  if (missing == "drop") data <- arguments$data <- without_missing(data, c(y, sensitive_features, sample_weight, cluster))
+  if (missing == "drop") {
+    data <- arguments$data <- without_missing(
+      data,
+      c(y, sensitive_features, sample_weight, cluster)
+    )
+  }
   scene <- read_number_columns(arguments, "y")
   options <- audit_options(confidence_level, adjust = adjust)
   numbers_in(margin, "margin", 0)
   outcome <- scene$numbers$y
   binary <- all(outcome %in% 0:1)
-  if (is.null(regression)) regression <- if (binary) "logistic" else "linear"
+  if (is.null(regression)) {
+    regression <- if (binary) "logistic" else "linear"
+  }
   choice_of(regression, "regression", c("linear", "logistic"))
-  if (regression == "logistic" && !binary) stop_argument("y", "numbers other than 0 and 1", "0 and 1 by a logistic regression")
-  if (isTRUE(attr(scene$pairs, "highest"))) stop_argument("reference", '"highest"', "a group, or the largest")
-  x <- stats::model.matrix(~ ., data[circumstances])[, -1L, drop = FALSE]
+  if (regression == "logistic" && !binary) {
+    stop_argument("y", "numbers other than 0 and 1", "0 and 1 by a logistic regression")
+  }
+  if (isTRUE(attr(scene$pairs, "highest"))) {
+    stop_argument("reference", '"highest"', "a group, or the largest")
+  }
+  x <- stats::model.matrix(~., data[circumstances])[, -1L, drop = FALSE]
   groups <- scene$grouping$groups
   place <- match(scene$grouping$labels, groups)
   weight <- if (is.null(scene$input$weight)) rep(1, length(outcome)) else scene$input$weight
@@ -79,11 +114,28 @@ fs_decompose <- function(
     split <- split_gap(outcome, x, weight, unit, place, pair[1L], pair[2L], regression)
     lapply(names(PARTS_OF_GAP), function(part) {
       row <- part_of_gap(split, part, margin, confidence_level)
-      tidy_row(part, groups[pair[1L]], groups[pair[2L]], estimate = row$estimate, std_error = row$std_error,
-        ci_low = row$low, ci_high = row$high, statistic = row$z_equal, pvalue = row$p_equal, n = sum(place == pair[1L]),
-        n_reference = sum(place == pair[2L]), method = SPLIT_METHOD, rate = row$rate,
-        rate_reference = row$rate_reference, bound_low = row$bound_low, bound_high = row$bound_high,
-        confidence_level = confidence_level, p_below = row$p_below, p_above = row$p_above, p_inside = row$p_inside)
+      tidy_row(
+        part,
+        groups[pair[1L]],
+        groups[pair[2L]],
+        estimate = row$estimate,
+        std_error = row$std_error,
+        ci_low = row$low,
+        ci_high = row$high,
+        statistic = row$z_equal,
+        pvalue = row$p_equal,
+        n = sum(place == pair[1L]),
+        n_reference = sum(place == pair[2L]),
+        method = SPLIT_METHOD,
+        rate = row$rate,
+        rate_reference = row$rate_reference,
+        bound_low = row$bound_low,
+        bound_high = row$bound_high,
+        confidence_level = confidence_level,
+        p_below = row$p_below,
+        p_above = row$p_above,
+        p_inside = row$p_inside
+      )
     })
   })
   # each part is a family of its own
@@ -95,15 +147,24 @@ fs_decompose <- function(
   rows <- do.call(rbind, settled)
   rows <- rows[order(rep(seq_along(found), length(settled))), ]
   rownames(rows) <- NULL
-  words <- paste0("A description, not a cause. Explained: by a ", regression, " regression on ",
-    paste(circumstances, collapse = ", "), " of the rows of the reference.")
+  words <- paste0(
+    "A description, not a cause. Explained: by a ",
+    regression,
+    " regression on ",
+    paste(circumstances, collapse = ", "),
+    " of the rows of the reference."
+  )
   with_head(as_audit(rows, "numbers", scene$input), words)
 }
 
-without_missing <- function(data, columns) data[stats::complete.cases(data[unlist(columns)]), , drop = FALSE]
+without_missing <- function(data, columns) {
+  data[stats::complete.cases(data[unlist(columns)]), , drop = FALSE]
+}
 
-# Mean of the group (1), the reference's regression at the group's circumstances (2), mean of the reference (3), with
-# their covariance; NULL where rows are too few, or where the regression does not reach the group's circumstances.
+# Mean of the group (1), the reference's regression at the group's circumstances (2), mean of the
+# reference (3), with
+# their covariance; NULL where rows are too few, or where the regression does not reach the group's
+# circumstances.
 split_gap <- function(y, x, weight, unit, place, group, reference, regression) {
   weight_of <- function(g) weight * (place == g)
   effective <- function(g) {
@@ -111,21 +172,37 @@ split_gap <- function(y, x, weight, unit, place, group, reference, regression) {
     sum(d)^2 / sum(d^2)
   }
   units <- c(effective(group), effective(reference))
-  if (is.nan(units[1L]) || units[1L] < LEAST_UNITS - 1e-9 || units[2L] < LEAST_UNITS + LEAST_FOR_EACH * ncol(x) - 1e-9)
+  if (
+    is.nan(units[1L]) ||
+      units[1L] < LEAST_UNITS - 1e-9 ||
+      units[2L] < LEAST_UNITS + LEAST_FOR_EACH * ncol(x) - 1e-9
+  ) {
     return(NULL)
+  }
   own <- place == group & weight > 0
   of_reference <- place == reference & weight > 0
   design <- cbind(1, x)
-  if (qr(design[own | of_reference, ])$rank > qr(design[of_reference, ])$rank) return(NULL)
+  if (qr(design[own | of_reference, ])$rank > qr(design[of_reference, ])$rank) {
+    return(NULL)
+  }
   family <- if (regression == "logistic") stats::quasibinomial() else stats::gaussian()
-  fit <- suppressWarnings(stats::glm.fit(design[of_reference, ], y[of_reference], weight[of_reference],
-    family = family, control = stats::glm.control(epsilon = 1e-14, maxit = 200)))
+  fit <- suppressWarnings(stats::glm.fit(
+    design[of_reference, ],
+    y[of_reference],
+    weight[of_reference],
+    family = family,
+    control = stats::glm.control(epsilon = 1e-14, maxit = 200)
+  ))
   known <- !is.na(fit$coefficients)
   design <- design[, known, drop = FALSE]
   eta <- as.vector(design %*% fit$coefficients[known])
   mean_at <- family$linkinv(eta)
   slope <- family$mu.eta(eta)
-  if (regression == "logistic" && any(mean_at[of_reference] < 1e-8 | mean_at[of_reference] > 1 - 1e-8)) return(NULL)
+  if (
+    regression == "logistic" && any(mean_at[of_reference] < 1e-8 | mean_at[of_reference] > 1 - 1e-8)
+  ) {
+    return(NULL)
+  }
   share <- weight_of(group) / sum(weight_of(group))
   share_reference <- weight_of(reference) / sum(weight_of(reference))
   values <- c(sum(share * y), sum(share * mean_at), sum(share_reference * y))
@@ -134,29 +211,64 @@ split_gap <- function(y, x, weight, unit, place, group, reference, regression) {
   hat <- w * slope * rowSums((design %*% bread) * design)
   towards <- bread %*% crossprod(design, share * slope)
   by_coefficients <- w * (y - mean_at) / (1 - hat) * as.vector(design %*% towards)
-  influence <- cbind(share * (y - values[1L]), share * (mean_at - values[2L]) + by_coefficients,
-    share_reference * (y - values[3L]))
+  influence <- cbind(
+    share * (y - values[1L]),
+    share * (mean_at - values[2L]) + by_coefficients,
+    share_reference * (y - values[3L])
+  )
   products <- function(rows) crossprod(rowsum(influence * rows, unit))
   of_each <- list(products(place == group), products(place == reference))
   factors <- units / pmax(units - 1, 1)
   used <- place == group | place == reference
-  covariance <- products(used) + of_each[[1L]] * (factors[1L] - 1) + of_each[[2L]] * (factors[2L] - 1)
-  df <- vapply(PARTS_OF_GAP, function(a) {
-    v <- mapply(function(m, f) f * sum(a * (m %*% a)), of_each, factors)
-    sum(v)^2 / sum(v^2 / pmax(c(units[1L] - 1, units[2L] - sum(known)), 1))
-  }, 0)
+  covariance <- products(used) +
+    of_each[[1L]] * (factors[1L] - 1) +
+    of_each[[2L]] * (factors[2L] - 1)
+  df <- vapply(
+    PARTS_OF_GAP,
+    function(a) {
+      v <- mapply(function(m, f) f * sum(a * (m %*% a)), of_each, factors)
+      sum(v)^2 / sum(v^2 / pmax(c(units[1L] - 1, units[2L] - sum(known)), 1))
+    },
+    0
+  )
   list(values = values, covariance = covariance, df = df)
 }
 
 # A part of the gap: estimate, limits, and the evidence of its verdict.
 part_of_gap <- function(split, part, margin, level) {
-  names <- c("rate", "rate_reference", "estimate", "std_error", "low", "high", "side_low", "side_high", "bound_low",
-    "bound_high", "z_less", "z_greater", "z_equal", "z_inner", "p_less", "p_greater", "p_equal", "p_tost", "p_below",
-    "p_above", "p_inside", "value_low", "value_high", "value_reference_low", "value_reference_high")
+  names <- c(
+    "rate",
+    "rate_reference",
+    "estimate",
+    "std_error",
+    "low",
+    "high",
+    "side_low",
+    "side_high",
+    "bound_low",
+    "bound_high",
+    "z_less",
+    "z_greater",
+    "z_equal",
+    "z_inner",
+    "p_less",
+    "p_greater",
+    "p_equal",
+    "p_tost",
+    "p_below",
+    "p_above",
+    "p_inside",
+    "value_low",
+    "value_high",
+    "value_reference_low",
+    "value_reference_high"
+  )
   out <- as.list(stats::setNames(rep(NaN, length(names)), names))
   # nothing is simulated
   out[c("low_error", "high_error", "side_low_error", "side_high_error")] <- 0
-  if (is.null(split)) return(out)
+  if (is.null(split)) {
+    return(out)
+  }
   a <- PARTS_OF_GAP[[part]]
   at <- PLACES_OF_PART[[part]]
   df <- split$df[[part]]
@@ -172,7 +284,11 @@ part_of_gap <- function(split, part, margin, level) {
   z <- c((d + margin) / s, (d - margin) / s, d / s)
   out[c("z_less", "z_greater", "z_equal")] <- z
   out[c("p_less", "p_greater", "p_equal")] <-
-    c(stats::pt(z[1L], df), stats::pt(z[2L], df, lower.tail = FALSE), 2 * stats::pt(-abs(z[3L]), df))
+    c(
+      stats::pt(z[1L], df),
+      stats::pt(z[2L], df, lower.tail = FALSE),
+      2 * stats::pt(-abs(z[3L]), df)
+    )
   shows <- evidence_of(z[1L], z[2L], df, level)
   bounds <- d + c(-1, 1) * shows$critical * s
   fair <- c(-margin, margin)
@@ -188,10 +304,24 @@ part_of_gap <- function(split, part, margin, level) {
 }
 
 # Every row of a report's decomposition, from the rows of the data.
-crosscheck_decomposition <- function(y, x, weight, unit, place, group, reference, regression, margin, level) {
+crosscheck_decomposition <- function(
+  y,
+  x,
+  weight,
+  unit,
+  place,
+  group,
+  reference,
+  regression,
+  margin,
+  level
+) {
   x <- matrix(x, length(y))
-  as_columns(unlist(lapply(group, function(g) {
-    split <- split_gap(y, x, weight, unit, place, g, reference, regression)
-    lapply(names(PARTS_OF_GAP), function(part) part_of_gap(split, part, margin, level))
-  }), recursive = FALSE))
+  as_columns(unlist(
+    lapply(group, function(g) {
+      split <- split_gap(y, x, weight, unit, place, g, reference, regression)
+      lapply(names(PARTS_OF_GAP), function(part) part_of_gap(split, part, margin, level))
+    }),
+    recursive = FALSE
+  ))
 }

@@ -1,32 +1,49 @@
-# Unconditional exact tests of two rates and their limits. Tables are ordered by the score statistic (Chan 1998,
-# Statistics in Medicine 17, 1403-1413); the p-value is the largest over the rate of the larger group within its
-# Clopper-Pearson interval of level 1 - gamma, plus gamma (Berger and Boos 1994, JASA 89, 1012-1016). Which tables are
-# as extreme is decided by halving on the statistic of whole counts, where Python follows a curve in the nuisance rate.
-exact_unconditional <- function(k0, n0, k1, n1, contrast, nulls, alternatives)
-  mapply(function(null, alternative) exact_pvalue(k0, n0, k1, n1, contrast, null, alternative), nulls, alternatives)
+# Unconditional exact tests of two rates and their limits. Tables are ordered by the score statistic
+# (Chan 1998,
+# Statistics in Medicine 17, 1403-1413); the p-value is the largest over the rate of the larger
+# group within its
+# Clopper-Pearson interval of level 1 - gamma, plus gamma (Berger and Boos 1994, JASA 89,
+# 1012-1016). Which tables are
+# as extreme is decided by halving on the statistic of whole counts, where Python follows a curve in
+# the nuisance rate.
+exact_unconditional <- function(k0, n0, k1, n1, contrast, nulls, alternatives) {
+  mapply(
+    function(null, alternative) exact_pvalue(k0, n0, k1, n1, contrast, null, alternative),
+    nulls,
+    alternatives
+  )
+}
 
 # Error of the nuisance rate's interval, part of every p-value.
 EXACT_GAMMA <- 1e-7
-# Spacing of nuisance rates in standard errors of the larger group's rate, on the angular scale, and their least number;
+# Spacing of nuisance rates in standard errors of the larger group's rate, on the angular scale, and
+# their least number;
 # the same where the null hypothesis ends among them.
 RATE_SPACING <- 0.22
 FEWEST_RATES <- 24
 DENSER <- 2
 FEWEST_UP_TO_THE_END <- 48
-# Standard errors of the smaller group for one of the larger one, up to which nuisance rates are dense enough for both.
+# Standard errors of the smaller group for one of the larger one, up to which nuisance rates are
+# dense enough for both.
 AS_DENSE <- 1.3
-# P(X >= Mx) <= exp(-2M(asin sqrt(x) - asin sqrt(q))^2): beyond this angle times 1/sqrt(M) less than 1e-13 is left.
+# P(X >= Mx) <= exp(-2M(asin sqrt(x) - asin sqrt(q))^2): beyond this angle times 1/sqrt(M) less than
+# 1e-13 is left.
 RATE_REACH <- 3.87
 # Statistics that differ by less, relative to 1 and more, are ties.
 TIE <- 1e-9
 
-exact_pvalue <- function(k0, n0, k1, n1, contrast, null, alternative)
+exact_pvalue <- function(k0, n0, k1, n1, contrast, null, alternative) {
   exact_answer(c(k0, n0, k1, n1), contrast, null, alternative)$p
+}
 
-# The p-value of one null value and alternative; with it `from` and `up_to`, the counts of the larger group that are as
-# extreme beside each count of the smaller one, and the larger group's rate where their probability is largest.
+# The p-value of one null value and alternative; with it `from` and `up_to`, the counts of the
+# larger group that are as
+# extreme beside each count of the smaller one, and the larger group's rate where their probability
+# is largest.
 exact_answer <- function(table, contrast, null, alternative) {
-  if (!is_inner_null(contrast, null)) return(list(p = 1))
+  if (!is_inner_null(contrast, null)) {
+    return(list(p = 1))
+  }
   memory <- exact_memory(table, contrast)
   key <- sprintf("%a %s", null, alternative)
   if (is.null(memory$answers[[key]])) {
@@ -59,9 +76,11 @@ computed_answer <- function(memory, table, contrast, null, alternative) {
   z <- function(a, b) score_z(a, n0, b, n1, contrast, null, FALSE)
   observed <- z(k0, k1)
   slack <- if (is.finite(observed)) TIE * max(1, abs(observed)) else 0
-  # z rises with the count of the group and falls with that of the reference: for each count of the smaller group the
+  # z rises with the count of the group and falls with that of the reference: for each count of the
+  # smaller group the
   # extreme counts of the other are a run from one end
-  # (of two equal groups the one that the null says to have the larger rate counts as the larger group)
+  # (of two equal groups the one that the null says to have the larger rate counts as the larger
+  # group)
   turned <- if (contrast == "difference") -null else 1 / null
   swap <- n0 > n1 || (n0 == n1 && (k0 > k1 || (k0 == k1 && null < turned)))
   few <- if (swap) n1 else n0
@@ -73,7 +92,8 @@ computed_answer <- function(memory, table, contrast, null, alternative) {
     memory$guesses[[key]] <- found
     found
   }
-  # the larger group's counts with z as small as observed, and as large: up to a count, or from one on
+  # the larger group's counts with z as small as observed, and as large: up to a count, or from one
+  # on
   up_to <- rep(-1, few + 1)
   from <- rep(many + 1, few + 1)
   itself <- 1 + if (swap) k1 else k0
@@ -90,19 +110,32 @@ computed_answer <- function(memory, table, contrast, null, alternative) {
       if (is_own) from[itself] <- min(from[itself], beside)
     }
   }
-  if (alternative == "two-sided" && abs(observed) <= slack) up_to <- rep(many, few + 1)
+  if (alternative == "two-sided" && abs(observed) <= slack) {
+    up_to <- rep(many, few + 1)
+  }
   larger <- larger_group(memory, if (swap) k0 else k1, many, swap)
   best <- largest_probability(larger, few, up_to, from, contrast, null, swap)
-  list(p = min(best$value + EXACT_GAMMA, 1), null = null, swap = swap, up_to = up_to, from = from, rate = best$rate)
+  list(
+    p = min(best$value + EXACT_GAMMA, 1),
+    null = null,
+    swap = swap,
+    up_to = up_to,
+    from = from,
+    rate = best$rate
+  )
 }
 
-is_inner_null <- function(contrast, null)
+is_inner_null <- function(contrast, null) {
   if (contrast == "difference") abs(null) < 1 else null > 0 && is.finite(null)
+}
 
-# Rate of the smaller group where that of the larger one is q and the contrast, group against reference, is `null`;
+# Rate of the smaller group where that of the larger one is q and the contrast, group against
+# reference, is `null`;
 # `swap`: the group is the larger one.
 other_rate <- function(q, contrast, null, swap) {
-  if (contrast == "ratio") return(if (swap) q / null else q * null)
+  if (contrast == "ratio") {
+    return(if (swap) q / null else q * null)
+  }
   if (contrast == "odds_ratio") {
     factor <- if (swap) 1 / null else null
     return(q * factor / (1 - q + q * factor))
@@ -110,10 +143,13 @@ other_rate <- function(q, contrast, null, swap) {
   if (swap) q - null else q + null
 }
 
-# Of the larger group: rates of its Clopper-Pearson interval on the angular scale, and P(X < first + t) at them.
+# Of the larger group: rates of its Clopper-Pearson interval on the angular scale, and P(X < first +
+# t) at them.
 larger_group <- function(memory, k, n, swap) {
   key <- paste(swap)
-  if (!is.null(memory$larger[[key]])) return(memory$larger[[key]])
+  if (!is.null(memory$larger[[key]])) {
+    return(memory$larger[[key]])
+  }
   ends <- asin(sqrt(clopper_pearson(k, n, EXACT_GAMMA)))
   points <- max(ceiling(2 * sqrt(n) * diff(ends) / RATE_SPACING), FEWEST_RATES - 1) + 1
   rates <- sin(seq(ends[1L], ends[2L], length.out = points))^2
@@ -125,16 +161,20 @@ larger_group <- function(memory, k, n, swap) {
   memory$larger[[key]]
 }
 
-# The largest probability of counts up to `up_to` and from `from` on, over the rates that the null hypothesis allows.
+# The largest probability of counts up to `up_to` and from `from` on, over the rates that the null
+# hypothesis allows.
 largest_probability <- function(larger, few, up_to, from, contrast, null, swap) {
   allowed <- nuisance_range(contrast, null)
-  if (swap && contrast != "odds_ratio") allowed <- if (contrast == "ratio") allowed * null else allowed + null
+  if (swap && contrast != "odds_ratio") {
+    allowed <- if (contrast == "ratio") allowed * null else allowed + null
+  }
   allowed <- asin(sqrt(pmin(pmax(allowed, 0), 1)))
   ends <- larger$ends
   if (ends[1L] >= allowed[2L] || ends[2L] <= allowed[1L]) {
     rate <- sin(if (ends[1L] >= allowed[2L]) allowed[2L] else allowed[1L])^2
     own <- min(1, max(0, other_rate(rate, contrast, null, swap)))
-    inside <- stats::pbinom(up_to, larger$n, rate) + stats::pbinom(from - 1, larger$n, rate, lower.tail = FALSE)
+    inside <- stats::pbinom(up_to, larger$n, rate) +
+      stats::pbinom(from - 1, larger$n, rate, lower.tail = FALSE)
     return(list(value = sum(stats::dbinom(0:few, few, own) * pmin(inside, 1)), rate = rate))
   }
   cut <- c(allowed[1L] > ends[1L], allowed[2L] < ends[2L])
@@ -146,7 +186,10 @@ largest_probability <- function(larger, few, up_to, from, contrast, null, swap) 
   whole <- !any(cut) && spans[2L] <= AS_DENSE * spans[1L]
   if (!whole) {
     # powers of two, as in Python, so that the same jumps of p are the largest in both
-    points <- max(2^ceiling(log2(ceiling(DENSER * max(spans) / RATE_SPACING) + 1)), FEWEST_UP_TO_THE_END)
+    points <- max(
+      2^ceiling(log2(ceiling(DENSER * max(spans) / RATE_SPACING) + 1)),
+      FEWEST_UP_TO_THE_END
+    )
     angles <- inner[1L] + diff(inner) * towards_ends(points, cut)
     rates <- sin(angles)^2
   }
@@ -154,10 +197,14 @@ largest_probability <- function(larger, few, up_to, from, contrast, null, swap) 
   # counts of the smaller group that are not all but impossible
   reach <- RATE_REACH / sqrt(few)
   angles_of_own <- asin(sqrt(range(own)))
-  counts <- floor(few * sin(max(angles_of_own[1L] - reach, 0))^2):ceiling(few * sin(min(angles_of_own[2L] + reach, pi / 2))^2)
+  counts <- floor(few * sin(max(angles_of_own[1L] - reach, 0))^2):ceiling(
+    few * sin(min(angles_of_own[2L] + reach, pi / 2))^2
+  )
   row <- function(count) pmin(pmax(count - larger$first, 0), nrow(larger$tails) - 1) + 1
   inside <- larger$tails[row(up_to[counts + 1] + 1), , drop = FALSE]
-  if (any(from[counts + 1] <= larger$n)) inside <- inside + 1 - larger$tails[row(from[counts + 1]), , drop = FALSE]
+  if (any(from[counts + 1] <= larger$n)) {
+    inside <- inside + 1 - larger$tails[row(from[counts + 1]), , drop = FALSE]
+  }
   if (!whole) {
     steps <- (angles - ends[1L]) / diff(ends) * (length(larger$rates) - 1)
     # the tails of the larger group's count are smooth in its rate, also beyond the end
@@ -171,8 +218,12 @@ largest_probability <- function(larger, few, up_to, from, contrast, null, swap) 
 # Places from 0 to 1 as close to each end that is asked for as a square root needs.
 towards_ends <- function(points, cut) {
   even <- seq(0, 1, length.out = points)
-  if (all(cut)) return(sin(even * pi / 2)^2)
-  if (cut[2L]) return(sin(even * pi / 2))
+  if (all(cut)) {
+    return(sin(even * pi / 2)^2)
+  }
+  if (cut[2L]) {
+    return(sin(even * pi / 2))
+  }
   if (cut[1L]) 1 - cos(even * pi / 2) else even
 }
 
@@ -180,7 +231,8 @@ towards_ends <- function(points, cut) {
 STENCIL <- 6
 PARTS <- 4
 
-# Matrix of the interpolation of values at 0, ..., points - 1; the weight of node j is the product over k != j of
+# Matrix of the interpolation of values at 0, ..., points - 1; the weight of node j is the product
+# over k != j of
 # (x - k) / (j - k), over the nodes about the place x.
 interpolation <- function(points, places) {
   starts <- pmin(pmax(floor(places) - STENCIL / 2 + 1, 0), points - STENCIL)
@@ -188,7 +240,9 @@ interpolation <- function(points, places) {
   nodes <- seq_len(STENCIL) - 1
   for (node in nodes) {
     weight <- 1
-    for (other in setdiff(nodes, node)) weight <- weight * (places - starts - other) / (node - other)
+    for (other in setdiff(nodes, node)) {
+      weight <- weight * (places - starts - other) / (node - other)
+    }
     weights[cbind(starts + node + 1, seq_along(places))] <- weight
   }
   weights
@@ -199,7 +253,10 @@ refinement <- local({
   function(points) {
     key <- paste(points)
     if (is.null(kept[[key]])) {
-      kept[[key]] <<- interpolation(points, seq(0, points - 1, length.out = PARTS * (points - 1) + 1))
+      kept[[key]] <<- interpolation(
+        points,
+        seq(0, points - 1, length.out = PARTS * (points - 1) + 1)
+      )
     }
     kept[[key]]
   }
@@ -216,16 +273,21 @@ vertex <- function(values) {
   list(value = best, place = place)
 }
 
-clopper_pearson <- function(k, n, error) c(
-  if (k == 0) 0 else stats::qbeta(error / 2, k, n - k + 1),
-  if (k == n) 1 else stats::qbeta(1 - error / 2, k + 1, n - k)
-)
+clopper_pearson <- function(k, n, error) {
+  c(
+    if (k == 0) 0 else stats::qbeta(error / 2, k, n - k + 1),
+    if (k == n) 1 else stats::qbeta(1 - error / 2, k + 1, n - k)
+  )
+}
 
-# Whether the score's error at this level needs an exact test: by the smallest expected cell of the pooled rate, more as
-# the level of the adjusted decision falls, less where both groups are of one size. As in Python, where the errors are
+# Whether the score's error at this level needs an exact test: by the smallest expected cell of the
+# pooled rate, more as
+# the level of the adjusted decision falls, less where both groups are of one size. As in Python,
+# where the errors are
 # enumerated (fairstats/numerics/rates/switch.py).
-needs_exact <- function(n, n0, expected, level)
+needs_exact <- function(n, n0, expected, level) {
   expected < 125 * (0.05 / level)^0.68 * max(0.5, abs(n - n0) / (n + n0))
+}
 
 # Fewest successes or failures that the smaller group has on average at the pooled rate.
 smallest_expected <- function(cells) {
@@ -233,60 +295,94 @@ smallest_expected <- function(cells) {
   min(cells[2L], cells[4L]) * min(pooled, 1 - pooled)
 }
 
-# p-values and one-sided limits of a verdict by exact tests, at the level and the width that the score has given.
+# p-values and one-sided limits of a verdict by exact tests, at the level and the width that the
+# score has given.
 exact_evidence <- function(cells, contrast, fair, shows, limits) {
   n <- round(cells)
-  p <- function(null, alternative) exact_pvalue(n[1L], n[2L], n[3L], n[4L], contrast, null, alternative)
+  p <- function(null, alternative) {
+    exact_pvalue(n[1L], n[2L], n[3L], n[4L], contrast, null, alternative)
+  }
   less <- vapply(fair, p, 0, "less")
   greater <- vapply(fair, p, 0, "greater")
   tail <- function(p) pmin(1, p + stats::pnorm(stats::qnorm(p) - shows$width))
-  # p jumps where a table comes to be as extreme: what lies below the range must be shown to lie below its upper end, too
-  list(p_below = tail(max(less)), p_above = tail(max(greater)), p_inside = max(tail(greater[1L]), tail(less[2L])),
-    limits = exact_one_sided(n, contrast, fair, stats::pnorm(-shows$critical)))
+  # p jumps where a table comes to be as extreme: what lies below the range must be shown to lie
+  # below its upper end, too
+  list(
+    p_below = tail(max(less)),
+    p_above = tail(max(greater)),
+    p_inside = max(tail(greater[1L]), tail(less[2L])),
+    limits = exact_one_sided(n, contrast, fair, stats::pnorm(-shows$critical))
+  )
 }
 
 # p-value of equal rates by the exact test.
-exact_equality <- function(cells, contrast)
-  exact_pvalue(cells[1L], cells[2L], cells[3L], cells[4L], contrast, if (contrast == "difference") 0 else 1, "two-sided")
+exact_equality <- function(cells, contrast) {
+  exact_pvalue(
+    cells[1L],
+    cells[2L],
+    cells[3L],
+    cells[4L],
+    contrast,
+    if (contrast == "difference") 0 else 1,
+    "two-sided"
+  )
+}
 
-# One-sided limits, each with this error; anchors: null values on the side of which each limit lies as their own p-values
+# One-sided limits, each with this error; anchors: null values on the side of which each limit lies
+# as their own p-values
 # say.
-exact_one_sided <- function(cells, contrast, anchors, error) c(
-  exact_limit(cells, contrast, "greater", -1, error, anchors),
-  exact_limit(cells, contrast, "less", 1, error, anchors)
-)
+exact_one_sided <- function(cells, contrast, anchors, error) {
+  c(
+    exact_limit(cells, contrast, "greater", -1, error, anchors),
+    exact_limit(cells, contrast, "less", 1, error, anchors)
+  )
+}
 
-# Two-sided interval: what the two-sided exact test does not reject, around the estimate; of equality it says what the
+# Two-sided interval: what the two-sided exact test does not reject, around the estimate; of
+# equality it says what the
 # test says.
 exact_interval <- function(k0, n0, k1, n1, contrast, level = 0.95) {
   equal <- if (contrast == "difference") 0 else 1
-  limit <- function(side) exact_limit(c(k0, n0, k1, n1), contrast, "two-sided", side, 1 - level, equal)
+  limit <- function(side) {
+    exact_limit(c(k0, n0, k1, n1), contrast, "two-sided", side, 1 - level, equal)
+  }
   c(limit(-1), limit(1))
 }
 
-# Limits by exact tests are sought on multiples of it: steps of log theta, or of 2 atanh of a difference.
+# Limits by exact tests are sought on multiples of it: steps of log theta, or of 2 atanh of a
+# difference.
 LIMIT_STEP <- 2^-14
 # Limits beyond exp(60) are none.
 LIMIT_SPAN <- 60
-# Exact limits lie beyond those of the score, in standard errors; jumps of p keep a secant from its root.
+# Exact limits lie beyond those of the score, in standard errors; jumps of p keep a secant from its
+# root.
 BEYOND_SCORE <- 0.12
 FIRST_DOUBT <- 0.18
 OFF_BY_JUMPS <- 0.01
-# So few steps are asked all at once; so many jumps at a time, from this share of what p falls by within a bracket.
+# So few steps are asked all at once; so many jumps at a time, from this share of what p falls by
+# within a bracket.
 FEW_STEPS <- 4
 MOST_JUMPS <- 4
 LARGE_JUMP <- 0.1
 
-# The limit on a side (1: upper) that lies between a null value that the test keeps and one that it rejects. p jumps at
-# null values where another table comes to be as extreme as the observed one, and is smooth between them. So the limit
-# is bracketed by secants on qnorm(p); then both sides of the largest jumps within the bracket are asked, then the root
-# between two of them; a bracket that does not halve is divided by eighths. All over multiples of LIMIT_STEP. Where p
-# goes back and forth over the error there are several limits: the anchors decide (null values beyond which the limit
-# lies where they are kept, and within which it lies where they are rejected), then the outermost one that shows.
+# The limit on a side (1: upper) that lies between a null value that the test keeps and one that it
+# rejects. p jumps at
+# null values where another table comes to be as extreme as the observed one, and is smooth between
+# them. So the limit
+# is bracketed by secants on qnorm(p); then both sides of the largest jumps within the bracket are
+# asked, then the root
+# between two of them; a bracket that does not halve is divided by eighths. All over multiples of
+# LIMIT_STEP. Where p
+# goes back and forth over the error there are several limits: the anchors decide (null values
+# beyond which the limit
+# lies where they are kept, and within which it lies where they are rejected), then the outermost
+# one that shows.
 exact_limit <- function(table, contrast, alternative, side, error, anchors) {
   ratio <- contrast != "difference"
   outermost <- if (ratio) (if (side > 0) Inf else 0) else side
-  if (is_unlimited(table, contrast, side)) return(outermost)
+  if (is_unlimited(table, contrast, side)) {
+    return(outermost)
+  }
   to <- if (ratio) log else function(x) 2 * atanh(pmax(-1 + 1e-15, pmin(1 - 1e-15, x)))
   back <- if (ratio) exp else function(x) tanh(x / 2)
   anchors <- unique(anchors)
@@ -294,23 +390,32 @@ exact_limit <- function(table, contrast, alternative, side, error, anchors) {
     exactly <- match(x, to(anchors))
     ifelse(is.na(exactly), back(x), anchors[exactly])
   }
-  p_at <- function(x) vapply(null_at(x), function(null) exact_answer(table, contrast, null, alternative)$p, 0)
+  p_at <- function(x) {
+    vapply(null_at(x), function(null) exact_answer(table, contrast, null, alternative)$p, 0)
+  }
   two_sided <- alternative == "two-sided"
   estimate <- estimate_on_scale(table, contrast, to)
   about <- about_limit(table, contrast, side, error, two_sided, estimate, to, back)
   s <- about$error
-  # a two-sided test keeps the estimate and rejects again on its other side, where nothing is looked for
+  # a two-sided test keeps the estimate and rejects again on its other side, where nothing is looked
+  # for
   innermost <- -LIMIT_SPAN / LIMIT_STEP
-  if (two_sided && is.finite(estimate)) innermost <- ceiling(side * estimate / LIMIT_STEP)
+  if (two_sided && is.finite(estimate)) {
+    innermost <- ceiling(side * estimate / LIMIT_STEP)
+  }
 
-  # points: places outwards on the scale of the search, and the probit of p less that of the error, which falls outwards
+  # points: places outwards on the scale of the search, and the probit of p less that of the error,
+  # which falls outwards
   probit <- function(p) stats::qnorm(pmin(pmax(p, 1e-12), 1 - 1e-6))
   points_at <- function(x) {
     p <- p_at(side * x)
     excess <- probit(p) - probit(error)
     list(place = x, excess = ifelse(p < error, pmin(excess, -1e-15), pmax(excess, 0)))
   }
-  bracket <- bracket_of_anchors(points_at(side * to(anchors)), if (two_sided) side * estimate else -Inf)
+  bracket <- bracket_of_anchors(
+    points_at(side * to(anchors)),
+    if (two_sided) side * estimate else -Inf
+  )
   inner <- bracket$inner
   outer <- bracket$outer
   pair_about <- function(root, doubt) {
@@ -335,7 +440,9 @@ exact_limit <- function(table, contrast, alternative, side, error, anchors) {
     if (!is.null(inner) && !is.null(outer)) {
       first <- floor(inner$place / LIMIT_STEP) + 1
       last <- ceiling(outer$place / LIMIT_STEP) - 1
-      if (first > last) return(back(side * (inner$place + outer$place) / 2))
+      if (first > last) {
+        return(back(side * (inner$place + outer$place) / 2))
+      }
       slow <- if (outer$place - inner$place > 0.5 * width) slow + 1 else 0
       width <- outer$place - inner$place
       if (last - first < FEW_STEPS) {
@@ -368,13 +475,16 @@ exact_limit <- function(table, contrast, alternative, side, error, anchors) {
       ahead <- -nearest$excess / slope
       places <- pair_about(nearest$place + ahead, 0.2 * abs(ahead) + OFF_BY_JUMPS * s)
       if (!is.null(inner)) {
-        # what lies within an anchor that is kept says nothing: p may go back and forth over the error there
+        # what lies within an anchor that is kept says nothing: p may go back and forth over the
+        # error there
         first <- floor(inner$place / LIMIT_STEP) + 1
         places[2L] <- max(places[2L], floor((inner$place + stride) / LIMIT_STEP), first)
         places <- pmax(places, first)
       } else if (!is.null(outer)) {
         last <- ceiling(outer$place / LIMIT_STEP) - 1
-        if (last < innermost) return(back(side * outer$place))
+        if (last < innermost) {
+          return(back(side * outer$place))
+        }
         places[1L] <- min(places[1L], ceiling((outer$place - stride) / LIMIT_STEP), last)
         places <- pmin(places, last)
       }
@@ -393,7 +503,9 @@ range_of_ends <- function(x) x[c(1L, length(x))]
 # Whether no count shows that the contrast is not at this end of its range.
 is_unlimited <- function(table, contrast, side) {
   k <- table[c(1L, 3L)]
-  if (contrast == "ratio") return(k[if (side > 0) 2L else 1L] == 0)
+  if (contrast == "ratio") {
+    return(k[if (side > 0) 2L else 1L] == 0)
+  }
   if (contrast == "odds_ratio") {
     failures <- table[c(2L, 4L)] - k
     return(if (side > 0) k[2L] == 0 || failures[1L] == 0 else k[1L] == 0 || failures[2L] == 0)
@@ -401,17 +513,23 @@ is_unlimited <- function(table, contrast, side) {
   all(k == if (side > 0) c(table[2L], 0) else c(0, table[4L]))
 }
 
-# The contrast of the observed rates on the scale of the search: infinite at an end of a ratio's range.
+# The contrast of the observed rates on the scale of the search: infinite at an end of a ratio's
+# range.
 estimate_on_scale <- function(table, contrast, to) {
-  if (contrast == "difference") return(to(table[1L] / table[2L] - table[3L] / table[4L]))
+  if (contrast == "difference") {
+    return(to(table[1L] / table[2L] - table[3L] / table[4L]))
+  }
   odds <- contrast == "odds_ratio"
   above <- table[1L] * (table[4L] - if (odds) table[3L] else 0)
   below <- table[3L] * (table[2L] - if (odds) table[1L] else 0)
-  if (above == 0 || below == 0) return(if (above > 0) Inf else -Inf)
+  if (above == 0 || below == 0) {
+    return(if (above > 0) Inf else -Inf)
+  }
   log(above / below)
 }
 
-# About where a limit lies, and a standard error, on the scale of the search: by the score, else by Wald.
+# About where a limit lies, and a standard error, on the scale of the search: by the score, else by
+# Wald.
 about_limit <- function(table, contrast, side, error, two_sided, estimate, to, back) {
   critical <- stats::qnorm(if (two_sided) error / 2 else error, lower.tail = FALSE)
   size <- table[c(2L, 4L)]
@@ -428,18 +546,27 @@ about_limit <- function(table, contrast, side, error, two_sided, estimate, to, b
     s <- sqrt(sum(v)) * 2 / (1 - (r[1L] - r[2L])^2)
   }
   wald <- list(start = centre + side * critical * s, error = s)
-  if (critical <= 0.5 || contrast == "odds_ratio") return(wald)
-  excess <- function(x) critical + side * score_z(table[1L], table[2L], table[3L], table[4L], contrast, back(x), FALSE)
+  if (critical <= 0.5 || contrast == "odds_ratio") {
+    return(wald)
+  }
+  excess <- function(x) {
+    critical + side * score_z(table[1L], table[2L], table[3L], table[4L], contrast, back(x), FALSE)
+  }
   inner <- if (is.finite(estimate)) estimate else wald$start - side * (critical + 0.5) * s
   outer <- wald$start + side * (0.5 + 0.5 * critical) * s
   ends <- c(excess(inner), excess(outer))
-  if (!all(is.finite(ends)) || ends[1L] <= 0 || ends[2L] >= 0) return(wald)
+  if (!all(is.finite(ends)) || ends[1L] <= 0 || ends[2L] >= 0) {
+    return(wald)
+  }
   start <- falsi(excess, inner, ends[1L], outer, ends[2L], 0.01 * s)
-  if (is.finite(estimate)) s <- max(abs(start - estimate) / critical, 0.3 * s)
+  if (is.finite(estimate)) {
+    s <- max(abs(start - estimate) / critical, 0.3 * s)
+  }
   list(start = start, error = s)
 }
 
-# The outermost null value that is kept and the innermost one that is rejected; a two-sided test may reject on the other
+# The outermost null value that is kept and the innermost one that is rejected; a two-sided test may
+# reject on the other
 # side of the estimate, too. Where they contradict, the limit lies between them.
 bracket_of_anchors <- function(points, estimate) {
   kept <- which(points$excess >= 0)
@@ -454,15 +581,20 @@ bracket_of_anchors <- function(points, estimate) {
   list(inner = inner, outer = outer)
 }
 
-# Roots of functions that are all but lines, by secants that keep the bracket (Illinois): many at once.
+# Roots of functions that are all but lines, by secants that keep the bracket (Illinois): many at
+# once.
 falsi <- function(f, low, at_low, high, at_high, step) {
   x <- low
   for (pass in 1:12) {
     before <- x
     x <- low - at_low * (high - low) / (at_high - at_low)
-    if (all(abs(x - before) < step)) break
+    if (all(abs(x - before) < step)) {
+      break
+    }
     here <- f(x)
-    if (all(here == 0)) break
+    if (all(here == 0)) {
+      break
+    }
     on_low <- here * at_low > 0
     at_high <- ifelse(on_low, at_high / 2, here)
     at_low <- ifelse(on_low, here, at_low / 2)
@@ -472,16 +604,23 @@ falsi <- function(f, low, at_low, high, at_high, step) {
   x
 }
 
-# The largest jumps of p between two null values, on the scale of the search: where a table that is as extreme at one of
+# The largest jumps of p between two null values, on the scale of the search: where a table that is
+# as extreme at one of
 # them only has the statistic of the observed one.
 jumps_of_p <- function(table, contrast, alternative, nulls, to, back) {
   answers <- lapply(nulls, function(null) exact_answer(table, contrast, null, alternative))
-  if (is.null(answers[[1L]]$swap) || is.null(answers[[2L]]$swap)) return(NULL)
+  if (is.null(answers[[1L]]$swap) || is.null(answers[[2L]]$swap)) {
+    return(NULL)
+  }
   swap <- answers[[1L]]$swap
-  if (swap != answers[[2L]]$swap) return(NULL)
+  if (swap != answers[[2L]]$swap) {
+    return(NULL)
+  }
   least <- LARGE_JUMP * abs(answers[[1L]]$p - answers[[2L]]$p)
   tables <- tables_that_differ(answers[[1L]], answers[[2L]], table, contrast, least)
-  if (length(tables$chance) == 0) return(NULL)
+  if (length(tables$chance) == 0) {
+    return(NULL)
+  }
   largest <- order(tables$chance, tables$few, tables$many, decreasing = TRUE)
   largest <- largest[seq_len(min(length(largest), MOST_JUMPS))]
   tables <- lapply(tables, `[`, largest)
@@ -489,36 +628,58 @@ jumps_of_p <- function(table, contrast, alternative, nulls, to, back) {
   reference <- if (swap) tables$few else tables$many
   gap <- function(x) {
     null <- back(x)
-    z <- mapply(function(a, b, null) {
-      diff_of <- score_z(c(a, table[1L]), table[2L], c(b, table[3L]), table[4L], contrast, null, FALSE)
-      if (alternative == "two-sided") diff_of <- abs(diff_of)
-      diff_of[1L] - diff_of[2L]
-    }, group, reference, null)
+    z <- mapply(
+      function(a, b, null) {
+        diff_of <- score_z(
+          c(a, table[1L]),
+          table[2L],
+          c(b, table[3L]),
+          table[4L],
+          contrast,
+          null,
+          FALSE
+        )
+        if (alternative == "two-sided") {
+          diff_of <- abs(diff_of)
+        }
+        diff_of[1L] - diff_of[2L]
+      },
+      group,
+      reference,
+      null
+    )
     z
   }
   ends <- to(nulls)
   at_low <- gap(rep(ends[1L], length(group)))
   at_high <- gap(rep(ends[2L], length(group)))
   crosses <- which(is.finite(at_low) & is.finite(at_high) & at_low * at_high < 0)
-  if (length(crosses) == 0) return(NULL)
+  if (length(crosses) == 0) {
+    return(NULL)
+  }
   group <- group[crosses]
   reference <- reference[crosses]
   low <- rep(ends[1L], length(crosses))
   falsi(gap, low, at_low[crosses], rep(ends[2L], length(crosses)), at_high[crosses], LIMIT_STEP / 8)
 }
 
-# Tables in the region of one answer only, with their probability at the rate where that of the first one is largest.
+# Tables in the region of one answer only, with their probability at the rate where that of the
+# first one is largest.
 tables_that_differ <- function(one, other, table, contrast, least) {
   sizes <- if (one$swap) table[c(4L, 2L)] else table[c(2L, 4L)]
   own <- other_rate(one$rate, contrast, one$null, one$swap)
-  if (own <= 0 || own >= 1) return(NULL)
+  if (own <= 0 || own >= 1) {
+    return(NULL)
+  }
   chances <- stats::dbinom(0:sizes[1L], sizes[1L], own)
   tables <- NULL
   for (part in c("from", "up_to")) {
     here <- one[[part]]
     there <- other[[part]]
     rows <- which(here != there & chances > least)
-    if (length(rows) == 0) next
+    if (length(rows) == 0) {
+      next
+    }
     # counts from `from` on, counts up to `up_to`
     start <- pmin(here, there)[rows] + (part == "up_to")
     stop <- pmax(here, there)[rows] + (part == "up_to")
@@ -526,7 +687,11 @@ tables_that_differ <- function(one, other, table, contrast, least) {
     many <- rep(start, each = MOST_JUMPS) + seq_len(MOST_JUMPS) - 1
     chance <- chances[few + 1] * stats::dbinom(many, sizes[2L], one$rate)
     keep <- many < rep(stop, each = MOST_JUMPS) & chance > least
-    tables <- list(few = c(tables$few, few[keep]), many = c(tables$many, many[keep]), chance = c(tables$chance, chance[keep]))
+    tables <- list(
+      few = c(tables$few, few[keep]),
+      many = c(tables$many, many[keep]),
+      chance = c(tables$chance, chance[keep])
+    )
   }
   tables
 }

@@ -7,12 +7,16 @@
 #' well. On the left stands what is compared, on the right the sensitive columns, which `+` crosses.
 #'
 #' * `hired ~ sex`: one column is the prediction, or the score of [fs_madd()];
-#' * `cbind(qualified, hired) ~ sex`: outcome and prediction, in this order; of [fs_abroca()] outcome
+#' * `cbind(qualified, hired) ~ sex`: outcome and prediction, in this order; of [fs_abroca()]
+#' outcome
 #'   and score; of [fs_audit()] also outcome, prediction and score; of [fs_compare_models()] the
-#'   outcome and the prediction of each model; of [fs_mitigation()] the outcome and the scores before
+#'   outcome and the prediction of each model; of [fs_mitigation()] the outcome and the scores
+#'   before
 #'   and after;
-#' * `hired ~ sex + origin`: the groups are combinations of both, in [fs_audit()] also those of each;
-#' * `hired ~ sex + strata(department)`, or `hired ~ sex | department`: comparisons within the strata
+#' * `hired ~ sex + origin`: the groups are combinations of both, in [fs_audit()] also those of
+#' each;
+#' * `hired ~ sex + strata(department)`, or `hired ~ sex | department`: comparisons within the
+#' strata
 #'   of a confounder, too; several columns are crossed.
 #'
 #' A term may be an expression, as `I(score > 0.5) ~ cut(age, c(0, 40, 100))`: it is evaluated in
@@ -64,7 +68,9 @@ with_formula <- function(arguments, place, front, formal) {
   beside <- Filter(Negate(is.null), arguments[setdiff(front, place)])
   at_data <- if ("data" %in% names(beside)) 1L else which(vapply(beside, is.list, NA))[1L]
   data <- if (!is.na(at_data)) beside[[at_data]]
-  if (!is.na(at_data)) beside <- beside[-at_data]
+  if (!is.na(at_data)) {
+    beside <- beside[-at_data]
+  }
   others <- setdiff(front, c("data", RESPONSES, "sensitive_features"))
   if (length(beside) > length(others)) {
     stop_argument(place, "a formula, and columns beside it", "a formula and its data, or columns")
@@ -75,7 +81,9 @@ with_formula <- function(arguments, place, front, formal) {
   arguments[others[seq_along(beside)]] <- beside
   arguments$sensitive_features <- columns$groups
   arguments <- with_responses(arguments, columns$responses, front, formal)
-  if (is.null(columns$strata)) return(arguments)
+  if (is.null(columns$strata)) {
+    return(arguments)
+  }
   if (!"strata" %in% names(formal)) {
     stop_argument("formula", "strata", "outcome ~ group: there are no comparisons within strata")
   }
@@ -115,7 +123,9 @@ is_several <- function(formal) "baseline" %in% names(formal)
 # Names of the columns of a formula, and the data with those that are expressions or variables.
 formula_columns <- function(formula, data) {
   terms <- formula_terms(formula)
-  if (!is.null(data)) data <- checked_frame(data)
+  if (!is.null(data)) {
+    data <- checked_frame(data)
+  }
   values <- lapply(unlist(terms, use.names = FALSE), term_value, data, environment(formula))
   labels <- lapply(terms, function(part) vapply(part, term_label, ""))
   names(values) <- unlist(labels)
@@ -152,11 +162,18 @@ formula_terms <- function(formula) {
   terms <- summands(sides[[1L]], formula)
   within <- vapply(terms, is_call, NA, "strata")
   strata <- unlist(lapply(terms[within], function(term) as.list(term)[-1L]))
-  if (bar) strata <- c(strata, summands(sides[[2L]], formula))
+  if (bar) {
+    strata <- c(strata, summands(sides[[2L]], formula))
+  }
   groups <- terms[!within]
-  if (!length(groups)) stop_argument("formula", deparse1(formula), "a sensitive column on the right")
-  list(responses = if (is_call(left, "cbind")) as.list(left)[-1L] else list(left),
-    groups = groups, strata = strata)
+  if (!length(groups)) {
+    stop_argument("formula", deparse1(formula), "a sensitive column on the right")
+  }
+  list(
+    responses = if (is_call(left, "cbind")) as.list(left)[-1L] else list(left),
+    groups = groups,
+    strata = strata
+  )
 }
 
 # What `+` joins. Other operators of model formulas have no meaning here.

@@ -1,5 +1,7 @@
-# Ratios, differences and distances between groups: from a formula, a data frame or vectors to a tidy
-# table, with interval, test, adjusted p-value and verdict. The functions of the Python package, by independent code.
+# Ratios, differences and distances between groups: from a formula, a data frame or vectors to a
+# tidy
+# table, with interval, test, adjusted p-value and verdict. The functions of the Python package, by
+# independent code.
 
 #' Ratios and differences of rates: from a data frame or vectors to a tidy table
 #'
@@ -26,12 +28,14 @@
 #' @param metric A metric of the table that R and Python share (`inst/metrics.json`):
 #'   `"disparate_impact"`, ..., or a rate with `_ratio`, `_difference`, `_odds_ratio` or `_max`:
 #'   `"fnr_ratio"`, `"f1_difference"`, `"tpr_odds_ratio"`, `"balanced_accuracy_max"`; or
-#'   `"conditional_demographic_disparity"`, the share of each group among the rejected less that among
+#'   `"conditional_demographic_disparity"`, the share of each group among the rejected less that
+#'   among
 #'   the accepted, within `strata`. What is neither a rate nor a mean of rates is
 #'   compared by the delta method.
 #' @param reference Reference group, by default the largest; `"highest"` is the group with the
 #'   highest rate, which the data choose: intervals and adjusted p-values then hold over all pairs.
-#' @param comparisons `"reference"`, `"all"` pairs, or of ratios and differences `"rest"`: each group
+#' @param comparisons `"reference"`, `"all"` pairs, or of ratios and differences `"rest"`: each
+#'   group
 #'   against all other rows together; not with weights, clusters, strata, a reference and
 #'   `simultaneous = "max-z"`.
 #' @param strata Column of the strata of a confounder: adds the comparisons within them by the
@@ -42,7 +46,8 @@
 #'   clusters, largest gaps and functions of the cells. Where the data choose the reference
 #'   (`"highest"`), comparisons within strata hold over all pairs, too (Bonferroni).
 #'
-#' @param comparisons `"reference"`: each other group against it; `"all"` pairs; `"rest"`: each group
+#' @param comparisons `"reference"`: each other group against it; `"all"` pairs; `"rest"`: each
+#'   group
 #'   against all other rows; `"overall"`: against all rows, its own among them, with the groups'
 #'   shares held fixed.
 #'
@@ -85,10 +90,26 @@
 #' fs_disparate_impact(grade ~ sex, people, classes = "one-vs-rest")
 #' @export
 fs_disparate_impact <- function(
-    data = NULL, y_pred, sensitive_features, strata = NULL, reference = NULL, pos_label = 1,
-    sample_weight = NULL, cluster = NULL, confidence_level = 0.95, threshold = 0.8, method = NULL,
-    comparisons = "reference", simultaneous = "none", adjust = "holm", missing = "raise",
-    label_values = NULL, seed = 1, planned = NULL, classes = NULL) {
+  data = NULL,
+  y_pred,
+  sensitive_features,
+  strata = NULL,
+  reference = NULL,
+  pos_label = 1,
+  sample_weight = NULL,
+  cluster = NULL,
+  confidence_level = 0.95,
+  threshold = 0.8,
+  method = NULL,
+  comparisons = "reference",
+  simultaneous = "none",
+  adjust = "holm",
+  missing = "raise",
+  label_values = NULL,
+  seed = 1,
+  planned = NULL,
+  classes = NULL
+) {
   arguments <- given_arguments()
   compare_rates("disparate_impact", arguments)
 }
@@ -97,10 +118,28 @@ fs_disparate_impact <- function(
 #' @rdname fs_disparate_impact
 #' @export
 fs_conditional_accuracy <- function(
-    data = NULL, y_true, y_pred, sensitive_features, label = 1, strata = NULL, reference = NULL,
-    pos_label = 1, sample_weight = NULL, cluster = NULL, confidence_level = 0.95, threshold = 0.8,
-    method = NULL, comparisons = "reference", simultaneous = "none", adjust = "holm", missing = "raise",
-    label_values = NULL, seed = 1, planned = NULL, classes = NULL) {
+  data = NULL,
+  y_true,
+  y_pred,
+  sensitive_features,
+  label = 1,
+  strata = NULL,
+  reference = NULL,
+  pos_label = 1,
+  sample_weight = NULL,
+  cluster = NULL,
+  confidence_level = 0.95,
+  threshold = 0.8,
+  method = NULL,
+  comparisons = "reference",
+  simultaneous = "none",
+  adjust = "holm",
+  missing = "raise",
+  label_values = NULL,
+  seed = 1,
+  planned = NULL,
+  classes = NULL
+) {
   arguments <- given_arguments()
   name <- paste0("conditional_accuracy_", zero_or_one(label, "label"))
   compare_rates(name, arguments)
@@ -110,10 +149,28 @@ fs_conditional_accuracy <- function(
 #' @rdname fs_disparate_impact
 #' @export
 fs_conditional_use_accuracy <- function(
-    data = NULL, y_true, y_pred, sensitive_features, prediction = 1, strata = NULL, reference = NULL,
-    pos_label = 1, sample_weight = NULL, cluster = NULL, confidence_level = 0.95, threshold = 0.8,
-    method = NULL, comparisons = "reference", simultaneous = "none", adjust = "holm", missing = "raise",
-    label_values = NULL, seed = 1, planned = NULL, classes = NULL) {
+  data = NULL,
+  y_true,
+  y_pred,
+  sensitive_features,
+  prediction = 1,
+  strata = NULL,
+  reference = NULL,
+  pos_label = 1,
+  sample_weight = NULL,
+  cluster = NULL,
+  confidence_level = 0.95,
+  threshold = 0.8,
+  method = NULL,
+  comparisons = "reference",
+  simultaneous = "none",
+  adjust = "holm",
+  missing = "raise",
+  label_values = NULL,
+  seed = 1,
+  planned = NULL,
+  classes = NULL
+) {
   arguments <- given_arguments()
   name <- paste0("conditional_use_accuracy_", zero_or_one(prediction, "prediction"))
   compare_rates(name, arguments)
@@ -123,10 +180,27 @@ fs_conditional_use_accuracy <- function(
 #' @rdname fs_disparate_impact
 #' @export
 fs_demographic_parity_difference <- function(
-    data = NULL, y_pred, sensitive_features, agg = NULL, strata = NULL, reference = NULL, pos_label = 1,
-    sample_weight = NULL, cluster = NULL, confidence_level = 0.95, margin = 0.1, method = NULL,
-    comparisons = "reference", simultaneous = "none", adjust = "holm", missing = "raise",
-    label_values = NULL, seed = 1, planned = NULL, classes = NULL) {
+  data = NULL,
+  y_pred,
+  sensitive_features,
+  agg = NULL,
+  strata = NULL,
+  reference = NULL,
+  pos_label = 1,
+  sample_weight = NULL,
+  cluster = NULL,
+  confidence_level = 0.95,
+  margin = 0.1,
+  method = NULL,
+  comparisons = "reference",
+  simultaneous = "none",
+  adjust = "holm",
+  missing = "raise",
+  label_values = NULL,
+  seed = 1,
+  planned = NULL,
+  classes = NULL
+) {
   arguments <- given_arguments()
   compare_rates(with_ending("demographic_parity", agg), arguments)
 }
@@ -135,10 +209,28 @@ fs_demographic_parity_difference <- function(
 #' @rdname fs_disparate_impact
 #' @export
 fs_equal_opportunity_difference <- function(
-    data = NULL, y_true, y_pred, sensitive_features, agg = NULL, strata = NULL, reference = NULL,
-    pos_label = 1, sample_weight = NULL, cluster = NULL, confidence_level = 0.95, margin = 0.1, method = NULL,
-    comparisons = "reference", simultaneous = "none", adjust = "holm", missing = "raise",
-    label_values = NULL, seed = 1, planned = NULL, classes = NULL) {
+  data = NULL,
+  y_true,
+  y_pred,
+  sensitive_features,
+  agg = NULL,
+  strata = NULL,
+  reference = NULL,
+  pos_label = 1,
+  sample_weight = NULL,
+  cluster = NULL,
+  confidence_level = 0.95,
+  margin = 0.1,
+  method = NULL,
+  comparisons = "reference",
+  simultaneous = "none",
+  adjust = "holm",
+  missing = "raise",
+  label_values = NULL,
+  seed = 1,
+  planned = NULL,
+  classes = NULL
+) {
   arguments <- given_arguments()
   compare_rates(with_ending("equal_opportunity", agg), arguments)
 }
@@ -147,10 +239,28 @@ fs_equal_opportunity_difference <- function(
 #' @rdname fs_disparate_impact
 #' @export
 fs_predictive_parity_difference <- function(
-    data = NULL, y_true, y_pred, sensitive_features, agg = NULL, strata = NULL, reference = NULL,
-    pos_label = 1, sample_weight = NULL, cluster = NULL, confidence_level = 0.95, margin = 0.1, method = NULL,
-    comparisons = "reference", simultaneous = "none", adjust = "holm", missing = "raise",
-    label_values = NULL, seed = 1, planned = NULL, classes = NULL) {
+  data = NULL,
+  y_true,
+  y_pred,
+  sensitive_features,
+  agg = NULL,
+  strata = NULL,
+  reference = NULL,
+  pos_label = 1,
+  sample_weight = NULL,
+  cluster = NULL,
+  confidence_level = 0.95,
+  margin = 0.1,
+  method = NULL,
+  comparisons = "reference",
+  simultaneous = "none",
+  adjust = "holm",
+  missing = "raise",
+  label_values = NULL,
+  seed = 1,
+  planned = NULL,
+  classes = NULL
+) {
   arguments <- given_arguments()
   compare_rates(with_ending("predictive_parity", agg), arguments)
 }
@@ -159,10 +269,28 @@ fs_predictive_parity_difference <- function(
 #' @rdname fs_disparate_impact
 #' @export
 fs_average_odds_difference <- function(
-    data = NULL, y_true, y_pred, sensitive_features, agg = NULL, strata = NULL, reference = NULL,
-    pos_label = 1, sample_weight = NULL, cluster = NULL, confidence_level = 0.95, margin = 0.1, method = NULL,
-    comparisons = "reference", simultaneous = "none", adjust = "holm", missing = "raise",
-    label_values = NULL, seed = 1, planned = NULL, classes = NULL) {
+  data = NULL,
+  y_true,
+  y_pred,
+  sensitive_features,
+  agg = NULL,
+  strata = NULL,
+  reference = NULL,
+  pos_label = 1,
+  sample_weight = NULL,
+  cluster = NULL,
+  confidence_level = 0.95,
+  margin = 0.1,
+  method = NULL,
+  comparisons = "reference",
+  simultaneous = "none",
+  adjust = "holm",
+  missing = "raise",
+  label_values = NULL,
+  seed = 1,
+  planned = NULL,
+  classes = NULL
+) {
   arguments <- given_arguments()
   compare_rates(with_ending("average_odds", agg), arguments)
 }
@@ -171,10 +299,28 @@ fs_average_odds_difference <- function(
 #' @rdname fs_disparate_impact
 #' @export
 fs_equalized_odds_difference <- function(
-    data = NULL, y_true, y_pred, sensitive_features, agg = NULL, strata = NULL, reference = NULL,
-    pos_label = 1, sample_weight = NULL, cluster = NULL, confidence_level = 0.95, margin = 0.1, method = NULL,
-    comparisons = "reference", simultaneous = "none", adjust = "holm", missing = "raise",
-    label_values = NULL, seed = 1, planned = NULL, classes = NULL) {
+  data = NULL,
+  y_true,
+  y_pred,
+  sensitive_features,
+  agg = NULL,
+  strata = NULL,
+  reference = NULL,
+  pos_label = 1,
+  sample_weight = NULL,
+  cluster = NULL,
+  confidence_level = 0.95,
+  margin = 0.1,
+  method = NULL,
+  comparisons = "reference",
+  simultaneous = "none",
+  adjust = "holm",
+  missing = "raise",
+  label_values = NULL,
+  seed = 1,
+  planned = NULL,
+  classes = NULL
+) {
   arguments <- given_arguments()
   ending <- if (identical(agg, "mean")) NULL else agg
   compare_rates(with_ending("equalized_odds", ending), arguments)
@@ -184,27 +330,57 @@ fs_equalized_odds_difference <- function(
 #' @rdname fs_disparate_impact
 #' @export
 fs_group_metric <- function(
-    data = NULL, metric, y_true = NULL, y_pred = NULL, sensitive_features, agg = NULL, strata = NULL,
-    reference = NULL, pos_label = 1, sample_weight = NULL, cluster = NULL, confidence_level = 0.95, threshold = 0.8,
-    margin = 0.1, method = NULL, comparisons = "reference", simultaneous = "none", adjust = "holm",
-    missing = "raise", label_values = NULL, seed = 1, planned = NULL, classes = NULL) {
+  data = NULL,
+  metric,
+  y_true = NULL,
+  y_pred = NULL,
+  sensitive_features,
+  agg = NULL,
+  strata = NULL,
+  reference = NULL,
+  pos_label = 1,
+  sample_weight = NULL,
+  cluster = NULL,
+  confidence_level = 0.95,
+  threshold = 0.8,
+  margin = 0.1,
+  method = NULL,
+  comparisons = "reference",
+  simultaneous = "none",
+  adjust = "holm",
+  missing = "raise",
+  label_values = NULL,
+  seed = 1,
+  planned = NULL,
+  classes = NULL
+) {
   arguments <- given_arguments()
   metric <- arguments$metric
-  if (identical(arguments$agg, "max")) metric <- sub("_difference$", "_max", metric)
-  if (!is.null(arguments$agg)) choice_of(arguments$agg, "agg", c("max", "min", "mean"))
+  if (identical(arguments$agg, "max")) {
+    metric <- sub("_difference$", "_max", metric)
+  }
+  if (!is.null(arguments$agg)) {
+    choice_of(arguments$agg, "agg", c("max", "min", "mean"))
+  }
   compare_rates(metric, arguments)
 }
 
 # A metric of rates of all groups, from the arguments of a public function. With strata the
 # comparisons within them stand beside the crude ones, and in full in the attribute "stratified".
 compare_rates <- function(metric, arguments) {
-  if (!is.null(arguments$classes)) return(compare_class_rates(metric, arguments))
+  if (!is.null(arguments$classes)) {
+    return(compare_class_rates(metric, arguments))
+  }
   within <- NULL
   make <- function(input, grouping, pairs, options) {
     if (identical(metric, CONDITIONAL_DISPARITY)) {
-      if (is.null(input$y_pred)) stop_argument("y_pred", "NULL", "a column: the decisions")
+      if (is.null(input$y_pred)) {
+        stop_argument("y_pred", "NULL", "a column: the decisions")
+      }
       for (name in c("reference", "sample_weight", "cluster")) {
-        if (!is.null(arguments[[name]])) stop_argument(name, "a value", "NULL: the rejected are compared with the accepted")
+        if (!is.null(arguments[[name]])) {
+          stop_argument(name, "a value", "NULL: the rejected are compared with the accepted")
+        }
       }
       return(disparity_rows(input$y_pred, input$stratum, grouping, options))
     }
@@ -214,7 +390,9 @@ compare_rates <- function(metric, arguments) {
     agg <- arguments$agg
     if (!is.null(agg) && agg %in% c("min", "mean")) {
       for (name in c("reference", "strata")) {
-        if (!is.null(arguments[[name]])) stop_argument(name, listed(arguments[[name]]), "NULL: all pairs of groups count")
+        if (!is.null(arguments[[name]])) {
+          stop_argument(name, listed(arguments[[name]]), "NULL: all pairs of groups count")
+        }
       }
       row <- extreme_row(audit_cells(input, grouping), what, agg, options)
       return(row[names(row) != "n_differences"])
@@ -222,16 +400,23 @@ compare_rates <- function(metric, arguments) {
     check_pooled(options, arguments$reference, input$stratum, what)
     crude <- metric_rows(audit_cells(input, grouping, options$comparisons), pairs, what, options)
     crude$n_differences <- NULL
-    if (is.null(input$stratum)) return(crude)
+    if (is.null(input$stratum)) {
+      return(crude)
+    }
     if (!can_be_adjusted(what)) {
-      stop_argument("strata", paste("strata with", metric),
-        "ratios and differences of rates, or differences of their means")
+      stop_argument(
+        "strata",
+        paste("strata with", metric),
+        "ratios and differences of rates, or differences of their means"
+      )
     }
     within <<- stratified_rows(input$stratum, input, grouping, pairs, what, options, crude)
     beside_strata(crude, within)
   }
   found <- audit_section("rates", make, arguments, highest = TRUE)
-  if (is.null(within)) return(found)
+  if (is.null(within)) {
+    return(found)
+  }
   attr(found, "stratified") <- within
   sentence <- strata_sentence(within$disagreement, nrow(within))
   with_head(found, c(sentence, attr(found, "head")))
@@ -282,9 +467,19 @@ rate_metric <- function(metric, input) {
 #' fs_abroca(people, "qualified", "score", "sex", pos_label = "yes", n_resamples = 199)
 #' @export
 fs_madd <- function(
-    data = NULL, score, sensitive_features, reference = NULL, confidence_level = 0.95, margin = 0.1,
-    comparisons = "reference", adjust = "holm", missing = "raise", n_resamples = NULL, max_bins = 1000,
-    seed = 1) {
+  data = NULL,
+  score,
+  sensitive_features,
+  reference = NULL,
+  confidence_level = 0.95,
+  margin = 0.1,
+  comparisons = "reference",
+  adjust = "holm",
+  missing = "raise",
+  n_resamples = NULL,
+  max_bins = 1000,
+  seed = 1
+) {
   arguments <- given_arguments()
   audit_section("madd", madd_rows, arguments)
 }
@@ -292,9 +487,21 @@ fs_madd <- function(
 #' @rdname fs_madd
 #' @export
 fs_abroca <- function(
-    data = NULL, y_true, score, sensitive_features, reference = NULL, pos_label = 1,
-    confidence_level = 0.95, margin = 0.1, comparisons = "reference", adjust = "holm", missing = "raise",
-    label_values = NULL, n_resamples = NULL, seed = 1) {
+  data = NULL,
+  y_true,
+  score,
+  sensitive_features,
+  reference = NULL,
+  pos_label = 1,
+  confidence_level = 0.95,
+  margin = 0.1,
+  comparisons = "reference",
+  adjust = "holm",
+  missing = "raise",
+  label_values = NULL,
+  n_resamples = NULL,
+  seed = 1
+) {
   arguments <- given_arguments()
   audit_section("rates", abroca_rows, arguments)
 }
@@ -333,8 +540,20 @@ fs_abroca <- function(
 #' mean(fs_um_metric(x, "tpr", "max") < 0.05)
 #' @export
 fs_um_posterior <- function(
-    data = NULL, y_true, y_pred, sensitive_features, prior = 1, draws = 10000, reference = NULL,
-    pos_label = 1, confidence_level = 0.95, margin = 0.1, missing = "raise", label_values = NULL, seed = 1) {
+  data = NULL,
+  y_true,
+  y_pred,
+  sensitive_features,
+  prior = 1,
+  draws = 10000,
+  reference = NULL,
+  pos_label = 1,
+  confidence_level = 0.95,
+  margin = 0.1,
+  missing = "raise",
+  label_values = NULL,
+  seed = 1
+) {
   arguments <- given_arguments()
   drawn <- NULL
   make <- function(input, grouping, pairs, options) {
@@ -347,12 +566,16 @@ fs_um_posterior <- function(
 }
 
 zero_or_one <- function(x, argument) {
-  if (is.logical(x)) x <- as.integer(x)
+  if (is.logical(x)) {
+    x <- as.integer(x)
+  }
   as.integer(numbers_in(x, argument, 0, 1, whole = TRUE))
 }
 
 with_ending <- function(name, agg) {
-  if (!is.null(agg) && !identical(agg, "max")) stop_argument("agg", listed(agg), 'NULL or "max"')
+  if (!is.null(agg) && !identical(agg, "max")) {
+    stop_argument("agg", listed(agg), 'NULL or "max"')
+  }
   paste0(name, if (is.null(agg)) "_difference" else "_max")
 }
 
@@ -364,10 +587,23 @@ audit_section <- function(section, make, arguments, highest = FALSE) {
   columns <- arguments[intersect(names(arguments), COLUMNS)]
   read <- settle_missing(arguments$data, columns, arguments$missing)
   pos_label <- if (is.null(arguments$pos_label)) 1 else arguments$pos_label
-  scene <- read_scene(read$data, read$y_true, read$y_pred, read$score, read$sensitive_features,
-    arguments$reference, pos_label, options$comparisons, read$sample_weight, read$cluster,
-    arguments$label_values, read$whole)
-  if (!highest) check_reference_chosen_before(scene$pairs)
+  scene <- read_scene(
+    read$data,
+    read$y_true,
+    read$y_pred,
+    read$score,
+    read$sensitive_features,
+    arguments$reference,
+    pos_label,
+    options$comparisons,
+    read$sample_weight,
+    read$cluster,
+    arguments$label_values,
+    read$whole
+  )
+  if (!highest) {
+    check_reference_chosen_before(scene$pairs)
+  }
   scene$input$stratum <- read_strata(read$data, read$strata, scene$input, arguments$strata)
   rows <- with_seed(arguments$seed, make(scene$input, scene$grouping, scene$pairs, options))
   as_audit(rows, section, scene$input)
@@ -375,13 +611,21 @@ audit_section <- function(section, make, arguments, highest = FALSE) {
 
 # Arguments that are columns, one value per row.
 COLUMNS <- c(
-  "y_true", "y_pred", "score", "sensitive_features", "sample_weight", "cluster", "strata"
+  "y_true",
+  "y_pred",
+  "score",
+  "sensitive_features",
+  "sample_weight",
+  "cluster",
+  "strata"
 )
 
 as_audit <- function(rows, section, input) {
   set <- paste(names(input$attributes), collapse = INTERSECTION)
-  found <- structure(cbind(section = section, sensitive_features = set, rows),
-    class = c("fairstats_audit", "data.frame"))
+  found <- structure(
+    cbind(section = section, sensitive_features = set, rows),
+    class = c("fairstats_audit", "data.frame")
+  )
   with_head(found, words_of_labels(input$unfavourable))
 }
 
@@ -393,6 +637,8 @@ as_table <- function(rows, unfavourable = NULL) {
 
 # Sentences that stand at the head of what is printed.
 with_head <- function(found, sentences) {
-  if (length(sentences)) attr(found, "head") <- sentences
+  if (length(sentences)) {
+    attr(found, "head") <- sentences
+  }
   found
 }

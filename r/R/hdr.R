@@ -27,18 +27,28 @@ fs_density_1d <- function(x, bandwidth, low, high, size) {
   numbers_in(high, "high", low)
   numbers_in(size, "size", 2, whole = TRUE)
   old <- if (getRversion() >= "4.4.0") list(old.coords = TRUE)
-  found <- do.call(stats::density, c(list(as.numeric(x), bw = bandwidth, from = low, to = high, n = size), old))
+  found <- do.call(
+    stats::density,
+    c(list(as.numeric(x), bw = bandwidth, from = low, to = high, n = size), old)
+  )
   list(grid = found$x, values = found$y)
 }
 
 # How often a kernel of this bandwidth goes around a circle, to either side, before it is nothing.
 turns_around <- function(bandwidth, period) ceiling(8 * bandwidth / period)
 
-# The density of a wrapped kernel on a circle, at `size` points from 0 to the period: that of the line, cut and added up.
+# The density of a wrapped kernel on a circle, at `size` points from 0 to the period: that of the
+# line, cut and added up.
 wrapped_density <- function(x, bandwidth, period, size) {
   turns <- turns_around(bandwidth, period)
   steps <- size - 1
-  wide <- fs_density_1d(x %% period, bandwidth, -turns * period, (1 + turns) * period, steps * (1 + 2 * turns) + 1)
+  wide <- fs_density_1d(
+    x %% period,
+    bandwidth,
+    -turns * period,
+    (1 + turns) * period,
+    steps * (1 + 2 * turns) + 1
+  )
   values <- wide$values
   once <- rowSums(matrix(values[-length(values)], steps))
   once[1L] <- once[1L] + values[length(values)]
@@ -53,7 +63,15 @@ fs_density_2d <- function(x, bandwidth, low, high, size) {
   need_package("ks")
   x <- in_plane(x, low, high)
   numbers_in(bandwidth, "bandwidth", .Machine$double.xmin, size = 2L)
-  found <- ks::kde(x, diag(bandwidth^2), xmin = low, xmax = high, gridsize = size, bgridsize = size, binned = TRUE)
+  found <- ks::kde(
+    x,
+    diag(bandwidth^2),
+    xmin = low,
+    xmax = high,
+    gridsize = size,
+    bgridsize = size,
+    binned = TRUE
+  )
   list(x = found$eval.points[[1L]], y = found$eval.points[[2L]], values = pmax(found$estimate, 0))
 }
 
@@ -70,11 +88,19 @@ fs_shifted_histogram <- function(x, low, high) {
 
 # Samples in the plane, and the corners of their grid.
 in_plane <- function(x, low = c(0, 0), high = c(1, 1)) {
-  if (is.data.frame(x)) x <- as.matrix(x)
+  if (is.data.frame(x)) {
+    x <- as.matrix(x)
+  }
   numbers_in(x, "x", size = NA)
-  if (length(dim(x)) != 2L || ncol(x) != 2L) stop_argument("x", paste(length(x), "numbers"), "a matrix of two columns")
-  for (name in c("low", "high")) numbers_in(get(name), name, size = 2L)
-  if (any(low >= high)) stop_argument("high", listed(high), paste("numbers above", listed(low)))
+  if (length(dim(x)) != 2L || ncol(x) != 2L) {
+    stop_argument("x", paste(length(x), "numbers"), "a matrix of two columns")
+  }
+  for (name in c("low", "high")) {
+    numbers_in(get(name), name, size = 2L)
+  }
+  if (any(low >= high)) {
+    stop_argument("high", listed(high), paste("numbers above", listed(low)))
+  }
   x
 }
 
@@ -105,13 +131,20 @@ fs_hdr_levels_1d <- function(grid, values, x, prob) {
   need_arguments()
   need_package("hdrcde")
   numbers_in(x, "x", size = NA)
-  if (length(x) < 2L) stop_argument("x", "one value", "two or more")
+  if (length(x) < 2L) {
+    stop_argument("x", "one value", "two or more")
+  }
   numbers_in(prob, "prob", 0, 1, size = NA, open = BOTH)
   numbers_in(grid, "grid", size = NA)
   numbers_in(values, "values", 0, size = length(grid))
   x <- as.numeric(x)
-  found <- if (min(x) >= grid[1L] && max(x) <= grid[length(grid)])
-    suppressWarnings(hdrcde::hdr(x = x, den = list(x = grid, y = values), prob = ascending_percent(prob)))
+  found <- if (min(x) >= grid[1L] && max(x) <= grid[length(grid)]) {
+    suppressWarnings(hdrcde::hdr(
+      x = x,
+      den = list(x = grid, y = values),
+      prob = ascending_percent(prob)
+    ))
+  }
   levels_at(stats::approx(grid, values, xout = x, yleft = 0, yright = 0)$y, prob, found$falpha)
 }
 
@@ -123,26 +156,41 @@ fs_hdr_levels_2d <- function(gx, gy, values, x, prob) {
   need_package("hdrcde")
   x <- in_plane(x)
   numbers_in(prob, "prob", 0, 1, size = NA, open = BOTH)
-  for (name in c("gx", "gy")) numbers_in(get(name), name, size = NA)
+  for (name in c("gx", "gy")) {
+    numbers_in(get(name), name, size = NA)
+  }
   numbers_in(values, "values", 0, size = length(gx) * length(gy))
-  inside <- x[, 1L] >= gx[1L] & x[, 1L] <= gx[length(gx)] & x[, 2L] >= gy[1L] & x[, 2L] <= gy[length(gy)]
+  inside <- x[, 1L] >= gx[1L] &
+    x[, 1L] <= gx[length(gx)] &
+    x[, 2L] >= gy[1L] &
+    x[, 2L] <= gy[length(gy)]
   density <- list(x = gx, y = gy, z = values)
-  found <- hdrcde::hdr.2d(x[inside, 1L], x[inside, 2L], prob = ascending_percent(prob), den = density)
+  found <- hdrcde::hdr.2d(
+    x[inside, 1L],
+    x[inside, 2L],
+    prob = ascending_percent(prob),
+    den = density
+  )
   levels_at(replace(numeric(nrow(x)), inside, found$fxy), prob, if (all(inside)) found$falpha)
 }
 
-# One percentage far above 1 is always among them: without it hdrcde takes percentages for fractions.
+# One percentage far above 1 is always among them: without it hdrcde takes percentages for
+# fractions.
 ascending_percent <- function(prob) sort(unique(c(100 * prob, 99)))
 
-# hdrcde returns the levels by ascending 1 - prob; where samples lie outside the grid they are quantiles of the density.
+# hdrcde returns the levels by ascending 1 - prob; where samples lie outside the grid they are
+# quantiles of the density.
 levels_at <- function(at, prob, falpha) {
-  falpha <- if (is.null(falpha)) stats::quantile(at, 1 - prob) else {
+  falpha <- if (is.null(falpha)) {
+    stats::quantile(at, 1 - prob)
+  } else {
     rev(as.numeric(falpha))[match(100 * prob, ascending_percent(prob))]
   }
   list(falpha = unname(falpha), at_samples = at)
 }
 
-# Where the straight lines between grid points cross a level: ends of the intervals with density above it.
+# Where the straight lines between grid points cross a level: ends of the intervals with density
+# above it.
 level_crossings <- function(grid, values, level) {
   above <- values >= level
   change <- which(above[-1L] != above[-length(above)])
@@ -152,7 +200,8 @@ level_crossings <- function(grid, values, level) {
   matrix(ends, ncol = 2L, byrow = TRUE)
 }
 
-# Level f_alpha such that the region above it holds a share of the density's mass, by uniroot on exact masses.
+# Level f_alpha such that the region above it holds a share of the density's mass, by uniroot on
+# exact masses.
 grid_level <- function(grid, values, prob) {
   total <- sum(diff(grid) * (values[-1L] + values[-length(values)]) / 2)
   mass <- function(level) mass_above(grid, values, level) / total - prob
@@ -169,7 +218,15 @@ mass_above <- function(grid, values, level) {
 }
 
 # Level from samples: the type-7 quantile of the density at them.
-sample_level <- function(grid, values, x, prob, bandwidth = NA, support = c(-Inf, Inf), period = NA) {
+sample_level <- function(
+  grid,
+  values,
+  x,
+  prob,
+  bandwidth = NA,
+  support = c(-Inf, Inf),
+  period = NA
+) {
   at <- stats::approx(grid, values, xout = x, yleft = 0, yright = 0)$y
   if (!is.na(bandwidth)) {
     # the kernel on each value is left out; it was binned linearly, and is read in the same cell
@@ -177,8 +234,12 @@ sample_level <- function(grid, values, x, prob, bandwidth = NA, support = c(-Inf
     u <- ((x - grid[1]) / step) %% 1
     kernel <- function(d) stats::dnorm(d, sd = bandwidth)
     own <- (u^2 + (1 - u)^2) * kernel(0) + 2 * u * (1 - u) * kernel(step)
-    for (bound in support) if (is.finite(bound)) own <- own + kernel(2 * (bound - x))
-    if (!is.na(period)) own <- own + 2 * sum(kernel(seq_len(turns_around(bandwidth, period)) * period))
+    for (bound in support) {
+      if (is.finite(bound)) own <- own + kernel(2 * (bound - x))
+    }
+    if (!is.na(period)) {
+      own <- own + 2 * sum(kernel(seq_len(turns_around(bandwidth, period)) * period))
+    }
     at <- pmax(length(x) * at - own, 0) / (length(x) - 1)
   }
   unname(stats::quantile(at, 1 - prob))

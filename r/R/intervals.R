@@ -1,10 +1,15 @@
-# Two binomial rates: score statistics and intervals, BCa, exact tests, and well-known functions of R as witnesses.
+# Two binomial rates: score statistics and intervals, BCa, exact tests, and well-known functions of
+# R as witnesses.
 
-# z of the null hypothesis that ratio or difference of two rates has the value `null`, positive where the estimate lies
-# above it: Miettinen and Nurminen (1985), Statistics in Medicine 4, 213-226; without the factor N / (N - 1) Koopman
+# z of the null hypothesis that ratio or difference of two rates has the value `null`, positive
+# where the estimate lies
+# above it: Miettinen and Nurminen (1985), Statistics in Medicine 4, 213-226; without the factor N /
+# (N - 1) Koopman
 # (1984), Biometrics 40, 513-517, and Mee (1984), Biometrics 40, 1175-1176. Many tables at once.
 score_z <- function(k0, n0, k1, n1, contrast, null, correction = TRUE) {
-  if (contrast == "odds_ratio") return(odds_ratio_z(k0, n0, k1, n1, null, correction))
+  if (contrast == "odds_ratio") {
+    return(odds_ratio_z(k0, n0, k1, n1, null, correction))
+  }
   ratio <- contrast == "ratio"
   rates <- constrained_rates(k0, n0, k1, n1, contrast, null)
   p <- rates$p1
@@ -22,16 +27,23 @@ score_z <- function(k0, n0, k1, n1, contrast, null, correction = TRUE) {
   z
 }
 
-# z of an odds ratio, with the counts that are expected under it (Cornfield 1956, Proceedings of the Third Berkeley
-# Symposium 4, 135-148): each of the four by its own equation, so that none loses digits beside another.
+# z of an odds ratio, with the counts that are expected under it (Cornfield 1956, Proceedings of the
+# Third Berkeley
+# Symposium 4, 135-148): each of the four by its own equation, so that none loses digits beside
+# another.
 odds_ratio_z <- function(k0, n0, k1, n1, null, correction) {
   hits <- k0 + k1
   n <- n0 + n1
   hits_of_group <- expected_count(n0, n1, hits, null)
-  inverse <- 1 / hits_of_group + 1 / expected_count(n0, n1, n - hits, 1 / null) +
-    1 / expected_count(n1, n0, hits, 1 / null) + 1 / expected_count(n1, n0, n - hits, null)
+  inverse <- 1 /
+    hits_of_group +
+    1 / expected_count(n0, n1, n - hits, 1 / null) +
+    1 / expected_count(n1, n0, hits, 1 / null) +
+    1 / expected_count(n1, n0, n - hits, null)
   z <- (k0 - hits_of_group) * sqrt(inverse)
-  if (correction) z <- z * sqrt((n - 1) / n)
+  if (correction) {
+    z <- z * sqrt((n - 1) / n)
+  }
   z[hits == 0 | hits == n] <- 0
   z
 }
@@ -45,8 +57,10 @@ expected_count <- function(n0, n1, hits, psi) {
   ifelse(middle > 0, 2 * last / (middle + root), (root - middle) / (2 * square))
 }
 
-# Both rates where the likelihood is largest under the null hypothesis: p0 of the group, p1 of the reference. The root
-# of the score equation in closed form, two steps of Newton's method against its rounding, and the ends where the slope
+# Both rates where the likelihood is largest under the null hypothesis: p0 of the group, p1 of the
+# reference. The root
+# of the score equation in closed form, two steps of Newton's method against its rounding, and the
+# ends where the slope
 # of the likelihood points out of the range.
 constrained_rates <- function(k0, n0, k1, n1, contrast, null) {
   ratio <- contrast == "ratio"
@@ -62,7 +76,10 @@ constrained_rates <- function(k0, n0, k1, n1, contrast, null) {
     from_reference <- k1 / (p + tiny)
     to_group <- (n0 - k0) / (most - p + tiny)
     to_reference <- (n1 - k1) / (1 - p + tiny)
-    bend <- from_group / (p + beside + tiny) + from_reference / (p + tiny) + to_group / (most - p + tiny) +
+    bend <- from_group /
+      (p + beside + tiny) +
+      from_reference / (p + tiny) +
+      to_group / (most - p + tiny) +
       to_reference / (1 - p + tiny)
     list(slope = from_group + from_reference - to_group - to_reference, bend = bend)
   }
@@ -107,11 +124,14 @@ root_of_difference <- function(k0, n0, k1, n1, null) {
 
 # Where the rate of the reference may lie under the null hypothesis.
 nuisance_range <- function(contrast, null) {
-  if (contrast == "odds_ratio") return(c(0, 1))
+  if (contrast == "odds_ratio") {
+    return(c(0, 1))
+  }
   if (contrast == "ratio") c(0, min(1, 1 / null)) else c(max(0, -null), min(1, 1 - null))
 }
 
-# Ends (side -1 and 1) at a critical value and z at a null value by the score; `continuity`: half a step of the
+# Ends (side -1 and 1) at a critical value and z at a null value by the score; `continuity`: half a
+# step of the
 # difference.
 score_method <- function(k0, n0, k1, n1, contrast, correction, continuity = FALSE) {
   force(continuity) # limits are asked for later, when the caller may have gone on to another table
@@ -122,7 +142,9 @@ score_method <- function(k0, n0, k1, n1, contrast, correction, continuity = FALS
   centre <- if (ratio) above / below else above - below
   z <- function(null) {
     plain <- score_z(k0, n0, k1, n1, contrast, null, correction)
-    if (!continuity) return(plain)
+    if (!continuity) {
+      return(plain)
+    }
     distance <- abs(if (ratio) k0 / n0 - null * k1 / n1 else centre - null)
     step <- (1 / n0 + (if (ratio) null else 1) / n1) / 2
     if (distance <= step) 0 else plain * (distance - step) / distance
@@ -131,20 +153,53 @@ score_method <- function(k0, n0, k1, n1, contrast, correction, continuity = FALS
   to <- if (ratio) exp else identity
   bounded <- function(x) max(-1e6, min(1e6, z(to(x))))
   edge <- if (ratio) 40 else 1 - 1e-14
-  from <- if (!ratio) centre else if (above > 0 && below > 0) log(above) - log(below) else if (below == 0) edge else -edge
-  end <- function(critical, side) {
-    open <- if (ratio) (if (side < 0) above else below) == 0 else side * bounded(side * edge) >= -critical
-    if (open) return(if (!ratio) side else if (side < 0) 0 else Inf)
-    to(root_between(function(x) bounded(x) + side * critical, min(side * edge, from), max(side * edge, from)))
+  from <- if (!ratio) {
+    centre
+  } else if (above > 0 && below > 0) {
+    log(above) - log(below)
+  } else if (below == 0) {
+    edge
+  } else {
+    -edge
   }
-  list(estimate = centre, z = z, end = end, ends = function(critical) c(end(critical, -1), end(critical, 1)))
+  end <- function(critical, side) {
+    open <- if (ratio) {
+      (if (side < 0) above else below) == 0
+    } else {
+      side * bounded(side * edge) >= -critical
+    }
+    if (open) {
+      return(
+        if (!ratio) {
+          side
+        } else if (side < 0) {
+          0
+        } else {
+          Inf
+        }
+      )
+    }
+    to(root_between(
+      function(x) bounded(x) + side * critical,
+      min(side * edge, from),
+      max(side * edge, from)
+    ))
+  }
+  list(estimate = centre, z = z, end = end, ends = function(critical) {
+    c(end(critical, -1), end(critical, 1))
+  })
 }
 
-root_between <- function(f, low, high) stats::uniroot(f, c(low, high), tol = 1e-14, maxiter = 10000L)$root
+root_between <- function(f, low, high) {
+  stats::uniroot(f, c(low, high), tol = 1e-14, maxiter = 10000L)$root
+}
 
-# Mean of differences from the limits of each (MOVER: Zou and Donner 2008, Statistics in Medicine 27, 1693-1702).
+# Mean of differences from the limits of each (MOVER: Zou and Donner 2008, Statistics in Medicine
+# 27, 1693-1702).
 mover_method <- function(scores) {
-  if (length(scores) == 1L) return(scores[[1L]])
+  if (length(scores) == 1L) {
+    return(scores[[1L]])
+  }
   d <- vapply(scores, `[[`, 0, "estimate")
   end <- function(critical, side) {
     limits <- vapply(scores, function(s) s$end(critical, side), 0)
@@ -157,26 +212,34 @@ mover_method <- function(scores) {
   list(end = end, ends = function(critical) c(end(critical, -1), end(critical, 1)), z = z)
 }
 
-# Critical value at which an interval ends at a value, from its distance to the estimate and from how far the end lies
+# Critical value at which an interval ends at a value, from its distance to the estimate and from
+# how far the end lies
 # on the side of the estimate by critical value; signed as the distance.
 critical_at <- function(distance, reach, least, tolerance) {
-  if (abs(distance) < 1e-14 || reach(least) <= 0) return(0)
-  sign(distance) * (if (reach(30) > 0) 30 else stats::uniroot(reach, c(least, 30), tol = tolerance)$root)
+  if (abs(distance) < 1e-14 || reach(least) <= 0) {
+    return(0)
+  }
+  sign(distance) *
+    (if (reach(30) > 0) 30 else stats::uniroot(reach, c(least, 30), tol = tolerance)$root)
 }
 
-# Interval of two rates by "log", "delta", "score", or the score without correction ("koopman", "mee"). The delta method
+# Interval of two rates by "log", "delta", "score", or the score without correction ("koopman",
+# "mee"). The delta method
 # of the ratio is that of Besse, del Barrio, Gordaliza, Loubes (2018), theorem 3.1.
 rate_interval <- function(k0, n0, k1, n1, contrast, method, level = 0.95) {
   counts <- c(k0, n0, k1, n1)
-  if (!all(is.finite(counts)) || any(counts < 0) || k0 > n0 || k1 > n1 || n0 <= 0 || n1 <= 0)
+  if (!all(is.finite(counts)) || any(counts < 0) || k0 > n0 || k1 > n1 || n0 <= 0 || n1 <= 0) {
     stop("needs 0 <= k <= n and n > 0 in both groups", call. = FALSE)
+  }
   numbers_in(level, "level", 0, 1, open = BOTH)
   of <- cell_metric(rbind(c(k0, n0 - k0), c(k1, n1 - k1)), as_metric("selection_rate", 2L))
   pair_method(of, 1L, 2L, contrast, method)$ends(stats::qnorm((1 + level) / 2))
 }
 
-# BCa bootstrap of two rates, the four cells drawn again as one multinomial: intervals at several levels and statistics
-# at several null values, as means over batches of one run's size, and the Monte Carlo error of one run.
+# BCa bootstrap of two rates, the four cells drawn again as one multinomial: intervals at several
+# levels and statistics
+# at several null values, as means over batches of one run's size, and the Monte Carlo error of one
+# run.
 crosscheck_bca <- function(k0, n0, k1, n1, contrast, levels, nulls, resamples, batches = 20) {
   cells <- c(k0, n0 - k0, k1, n1 - k1)
   contrast_of <- function(x) {
@@ -189,13 +252,23 @@ crosscheck_bca <- function(k0, n0, k1, n1, contrast, levels, nulls, resamples, b
   found <- replicate(batches, {
     drawn <- sort(contrast_of(stats::rmultinom(resamples, sum(cells), cells)))
     n <- length(drawn)
-    place <- function(x) stats::qnorm(min(max((sum(drawn < x) + sum(drawn <= x)) / 2 / n, 0.5 / n), 1 - 0.5 / n))
+    place <- function(x) {
+      stats::qnorm(min(max((sum(drawn < x) + sum(drawn <= x)) / 2 / n, 0.5 / n), 1 - 0.5 / n))
+    }
     bias <- place(estimate)
-    ends <- vapply(levels, function(level) {
-      z <- bias + stats::qnorm(c((1 - level) / 2, (1 + level) / 2))
-      stats::quantile(drawn, stats::pnorm(bias + z / (1 - a * z)), type = 8, names = FALSE)
-    }, c(0, 0))
-    z <- vapply(nulls, function(null) bias - (place(null) - bias) / (1 + a * (place(null) - bias)), 0)
+    ends <- vapply(
+      levels,
+      function(level) {
+        z <- bias + stats::qnorm(c((1 - level) / 2, (1 + level) / 2))
+        stats::quantile(drawn, stats::pnorm(bias + z / (1 - a * z)), type = 8, names = FALSE)
+      },
+      c(0, 0)
+    )
+    z <- vapply(
+      nulls,
+      function(null) bias - (place(null) - bias) / (1 + a * (place(null) - bias)),
+      0
+    )
     c(as.numeric(ends), z)
   })
   list(value = rowMeans(found), error = apply(found, 1L, stats::sd) * sqrt(1 + 1 / batches))
@@ -216,21 +289,36 @@ acceleration_of <- function(cells, contrast_of, contrast) {
 
 # Two rates by prop.test: estimates, chi square of equal rates, Wald interval of the difference.
 known_prop_test <- function(k0, n0, k1, n1, level = 0.95) {
-  found <- suppressWarnings(stats::prop.test(c(k0, k1), c(n0, n1), correct = FALSE, conf.level = level))
-  list(estimate = unname(found$estimate), chisq = unname(found$statistic), pvalue = found$p.value,
-    interval = as.numeric(found$conf.int))
+  found <- suppressWarnings(stats::prop.test(
+    c(k0, k1),
+    c(n0, n1),
+    correct = FALSE,
+    conf.level = level
+  ))
+  list(
+    estimate = unname(found$estimate),
+    chisq = unname(found$statistic),
+    pvalue = found$p.value,
+    interval = as.numeric(found$conf.int)
+  )
 }
 
-# The ratio of two rates and its Wald interval on the log scale, by a binomial model with log link; NULL where it does
+# The ratio of two rates and its Wald interval on the log scale, by a binomial model with log link;
+# NULL where it does
 # not converge.
 known_log_binomial <- function(k0, n0, k1, n1, level = 0.95) {
   y <- cbind(c(k1, k0), c(n1 - k1, n0 - k0))
   group <- c(0, 1)
   start <- c(log(k1 / n1), log(k0 / n0) - log(k1 / n1))
-  fit <- tryCatch(suppressWarnings(
-    stats::glm(y ~ group, stats::binomial("log"), start = start, epsilon = 1e-14, maxit = 100)
-  ), error = function(e) NULL)
-  if (is.null(fit)) return(NULL)
+  fit <- tryCatch(
+    suppressWarnings(
+      stats::glm(y ~ group, stats::binomial("log"), start = start, epsilon = 1e-14, maxit = 100)
+    ),
+    error = function(e) NULL
+  )
+  if (is.null(fit)) {
+    return(NULL)
+  }
   s <- sqrt(diag(stats::vcov(fit)))[[2L]]
   ends <- exp(stats::coef(fit)[[2L]] + c(-1, 1) * stats::qnorm((1 + level) / 2) * s)
   list(estimate = exp(stats::coef(fit)[[2L]]), std_error = s, low = ends[1L], high = ends[2L])

@@ -1,5 +1,7 @@
-# Numbers by group: means and errors by Welch's statistic with the transformation of Hall (1992, JRSS B 54, 221-228), and
-# quantiles by order statistics. Computed from the definitions: limits are roots of the statistic, where Python has
+# Numbers by group: means and errors by Welch's statistic with the transformation of Hall (1992,
+# JRSS B 54, 221-228), and
+# quantiles by order statistics. Computed from the definitions: limits are roots of the statistic,
+# where Python has
 # closed forms.
 
 # Below so many effective units of a group nothing is compared.
@@ -39,9 +41,23 @@ FEWEST_UNITS <- 20
 #' fs_means(wage ~ sex, people, statistic = "median")
 #' @export
 fs_means <- function(
-    data = NULL, y, sensitive_features, statistic = "mean", contrast = "difference", reference = NULL,
-    comparisons = "reference", margin = 0, threshold = 0.8, confidence_level = 0.95, simultaneous = "none",
-    adjust = "holm", sample_weight = NULL, cluster = NULL, missing = "raise", seed = 1) {
+  data = NULL,
+  y,
+  sensitive_features,
+  statistic = "mean",
+  contrast = "difference",
+  reference = NULL,
+  comparisons = "reference",
+  margin = 0,
+  threshold = 0.8,
+  confidence_level = 0.95,
+  simultaneous = "none",
+  adjust = "holm",
+  sample_weight = NULL,
+  cluster = NULL,
+  missing = "raise",
+  seed = 1
+) {
   arguments <- given_arguments()
   order <- NULL
   if (is.character(statistic)) {
@@ -51,22 +67,50 @@ fs_means <- function(
     order <- numbers_in(statistic, "statistic", 0, 1, open = BOTH)
   }
   scene <- read_number_columns(arguments, "y")
-  name <- if (is.null(order)) "mean" else if (order == 0.5) "median" else paste0("quantile_", format(order))
+  name <- if (is.null(order)) {
+    "mean"
+  } else if (order == 0.5) {
+    "median"
+  } else {
+    paste0("quantile_", format(order))
+  }
   number_table(name, list(y = scene$numbers$y), "y", scene, arguments, order = order)
 }
 
 #' @rdname fs_means
 #' @export
 fs_prediction_errors <- function(
-    data = NULL, y_true, y_pred, sensitive_features, metric = "mean_absolute_error", contrast = "difference",
-    reference = NULL, comparisons = "reference", margin = 0, threshold = 0.8, confidence_level = 0.95,
-    simultaneous = "none", adjust = "holm", sample_weight = NULL, cluster = NULL, missing = "raise", seed = 1) {
+  data = NULL,
+  y_true,
+  y_pred,
+  sensitive_features,
+  metric = "mean_absolute_error",
+  contrast = "difference",
+  reference = NULL,
+  comparisons = "reference",
+  margin = 0,
+  threshold = 0.8,
+  confidence_level = 0.95,
+  simultaneous = "none",
+  adjust = "holm",
+  sample_weight = NULL,
+  cluster = NULL,
+  missing = "raise",
+  seed = 1
+) {
   arguments <- given_arguments()
   choice_of(metric, "metric", c("mean_absolute_error", "mean_residual", "root_mean_squared_error"))
   scene <- read_number_columns(arguments, c("y_true", "y_pred"))
   residual <- scene$numbers$y_pred - scene$numbers$y_true
   error <- switch(metric, mean_absolute_error = abs(residual), mean_residual = residual, residual^2)
-  number_table(metric, list(error = error), "error", scene, arguments, root = metric == "root_mean_squared_error")
+  number_table(
+    metric,
+    list(error = error),
+    "error",
+    scene,
+    arguments,
+    root = metric == "root_mean_squared_error"
+  )
 }
 
 # Columns, groups and pairs of a call whose outcomes are numbers.
@@ -75,17 +119,33 @@ read_number_columns <- function(arguments, names) {
   columns <- arguments[intersect(names(arguments), names_of_columns)]
   read <- settle_missing(arguments$data, columns, arguments$missing)
   kind <- choice_of(arguments$comparisons, "comparisons", c("reference", "all", "rest", "overall"))
-  scene <- read_scene(read$data, NULL, NULL, NULL, read$sensitive_features, arguments$reference, 1,
-    if (kind == "all") "all" else "reference", read$sample_weight, read$cluster)
+  scene <- read_scene(
+    read$data,
+    NULL,
+    NULL,
+    NULL,
+    read$sensitive_features,
+    arguments$reference,
+    1,
+    if (kind == "all") "all" else "reference",
+    read$sample_weight,
+    read$cluster
+  )
   data <- if (!is.null(read$data)) checked_frame(read$data)
   scene$numbers <- lapply(stats::setNames(nm = names), function(name) {
     x <- checked_numbers(column_of(data, read[[name]], name), name, -1e80, 1e80)
-    if (length(x) != scene$input$n) stop_argument(name, paste(length(x), "values"), "one for each row")
+    if (length(x) != scene$input$n) {
+      stop_argument(name, paste(length(x), "values"), "one for each row")
+    }
     x
   })
   groups <- seq_along(scene$grouping$groups)
-  if (kind == "rest") scene$pairs <- cbind(groups, -1L)
-  if (kind == "overall") scene$pairs <- cbind(groups, -2L)
+  if (kind == "rest") {
+    scene$pairs <- cbind(groups, -1L)
+  }
+  if (kind == "overall") {
+    scene$pairs <- cbind(groups, -2L)
+  }
   scene
 }
 
@@ -93,18 +153,28 @@ number_table <- function(metric, numbers, column, scene, arguments, order = NULL
   contrast <- choice_of(arguments$contrast, "contrast", c("difference", "ratio"))
   numbers_in(arguments$margin, "margin", 0)
   numbers_in(arguments$threshold, "threshold", 0, 1, open = "low")
-  options <- audit_options(arguments$confidence_level, simultaneous = arguments$simultaneous,
-    adjust = arguments$adjust)
+  options <- audit_options(
+    arguments$confidence_level,
+    simultaneous = arguments$simultaneous,
+    adjust = arguments$adjust
+  )
   limit <- if (contrast == "ratio") arguments$threshold else arguments$margin
   groups <- scene$grouping$groups
   place <- match(scene$grouping$labels, groups)
   highest <- isTRUE(attr(scene$pairs, "highest"))
   if (is.null(order)) {
-    moments <- number_moments(numbers[[column]], place, length(groups), scene$input$weight, scene$input$cluster)
+    moments <- number_moments(
+      numbers[[column]],
+      place,
+      length(groups),
+      scene$input$weight,
+      scene$input$cluster
+    )
     values <- mean_values(moments, root)
   } else {
-    if (!is.null(scene$input$weight) || !is.null(scene$input$cluster))
+    if (!is.null(scene$input$weight) || !is.null(scene$input$cluster)) {
       stop_argument("statistic", "a quantile of weighted or clustered rows", "\"mean\"")
+    }
     values <- quantile_values(split(numbers[[column]], factor(place, seq_along(groups))), order)
   }
   if (highest) {
@@ -114,47 +184,86 @@ number_table <- function(metric, numbers, column, scene, arguments, order = NULL
   family <- if (highest) t(utils::combn(length(groups), 2L)) else scene$pairs
   simultaneous <- if (highest && options$simultaneous == "none") "max-z" else options$simultaneous
   compare <- function(pvalues) {
-    compare_numbers(values, scene$pairs, contrast, limit, options$confidence_level, simultaneous, family, pvalues)
+    compare_numbers(
+      values,
+      scene$pairs,
+      contrast,
+      limit,
+      options$confidence_level,
+      simultaneous,
+      family,
+      pvalues
+    )
   }
   rows <- with_seed(arguments$seed, compare(NULL))
-  if (highest) rows <- with_seed(arguments$seed, compare(vapply(rows, `[[`, 0, "p_equal")))
+  if (highest) {
+    rows <- with_seed(arguments$seed, compare(vapply(rows, `[[`, 0, "p_equal")))
+  }
   found <- bind_rows(lapply(seq_along(rows), function(k) {
     row <- rows[[k]]
     pair <- scene$pairs[k, ]
     reference <- if (pair[2L] > 0) groups[pair[2L]] else c("the rest", "all")[-pair[2L]]
-    tidy_row(metric, groups[pair[1L]], reference, estimate = row$estimate, std_error = row$std_error,
-      ci_low = row$low, ci_high = row$high, statistic = row$z_equal, pvalue = row$p_equal, n = values$n[pair[1L]],
-      n_reference = row$n_reference, method = row$method, rate = row$rate, rate_reference = row$rate_reference,
-      bound_low = row$bound_low, bound_high = row$bound_high, confidence_level = options$confidence_level,
-      p_below = row$p_below, p_above = row$p_above, p_inside = row$p_inside)
+    tidy_row(
+      metric,
+      groups[pair[1L]],
+      reference,
+      estimate = row$estimate,
+      std_error = row$std_error,
+      ci_low = row$low,
+      ci_high = row$high,
+      statistic = row$z_equal,
+      pvalue = row$p_equal,
+      n = values$n[pair[1L]],
+      n_reference = row$n_reference,
+      method = row$method,
+      rate = row$rate,
+      rate_reference = row$rate_reference,
+      bound_low = row$bound_low,
+      bound_high = row$bound_high,
+      confidence_level = options$confidence_level,
+      p_below = row$p_below,
+      p_above = row$p_above,
+      p_inside = row$p_inside
+    )
   }))
   chosen_among <- if (highest) nrow(family) else 0
   found$pvalue_adjusted <- adjust_pvalues(found$pvalue, options$adjust)
-  if (highest) found$pvalue_adjusted <- vapply(rows, `[[`, 0, "p_joint")
+  if (highest) {
+    found$pvalue_adjusted <- vapply(rows, `[[`, 0, "p_joint")
+  }
   one_value <- contrast == "ratio" && limit == 1
   as_audit(settle_rows(found, options, chosen_among, one_value), "numbers", scene$input)
 }
 
 # ---------------------------------------------------------------- laws of means
 
-# Sums of every group over its sampling units u of weight W_u and excess e_u = sum w (x - mean): sum W^k, sum e^2, sum
+# Sums of every group over its sampling units u of weight W_u and excess e_u = sum w (x - mean): sum
+# W^k, sum e^2, sum
 # e^3, and those that a shift of the mean needs.
 number_moments <- function(x, group, count, weight = NULL, cluster = NULL) {
   w <- if (is.null(weight)) rep(1, length(x)) else weight
   unit <- if (is.null(cluster)) seq_along(x) else as.integer(factor(cluster))
-  over <- function(v, by, size) vapply(split(v, factor(by, seq_len(size))), sum, 0, USE.NAMES = FALSE)
+  over <- function(v, by, size) {
+    vapply(split(v, factor(by, seq_len(size))), sum, 0, USE.NAMES = FALSE)
+  }
   units <- max(unit)
   group_of <- integer(units)
   group_of[unit] <- group
-  if (any(group_of[unit] != group)) stop_argument("cluster", "clusters in several groups", "clusters within groups")
+  if (any(group_of[unit] != group)) {
+    stop_argument("cluster", "clusters in several groups", "clusters within groups")
+  }
   mean <- over(w * x, group, count) / over(w, group, count)
   big <- over(w, unit, units)
   e <- over(w * (x - mean[group]), unit, units)
   sums <- function(v) over(v, group_of, count)
-  list(mean = mean, n = tabulate(group, count), units = tabulate(group_of, count),
+  list(
+    mean = mean,
+    n = tabulate(group, count),
+    units = tabulate(group_of, count),
     weights = rbind(sums(big), sums(big^2), sums(big^3)),
     centred = rbind(sums(e^2), sums(e^3), sums(e * big), sums(e^2 * big), sums(e * big^2)),
-    negative = over(as.numeric(x < 0), group, count))
+    negative = over(as.numeric(x < 0), group, count)
+  )
 }
 
 # Several groups as one: their excesses about the common mean are e - shift * W.
@@ -165,8 +274,14 @@ pool_moments <- function(m, groups) {
   s <- m$centred[, groups, drop = FALSE]
   squares <- s[1L, ] - 2 * d * s[3L, ] + d^2 * w[2L, ]
   cubes <- s[2L, ] - 3 * d * s[4L, ] + 3 * d^2 * s[5L, ] - d^3 * w[3L, ]
-  list(mean = mean, n = sum(m$n[groups]), units = sum(m$units[groups]), weights = matrix(rowSums(w)),
-    centred = matrix(c(sum(squares), sum(cubes), NaN, NaN, NaN)), negative = sum(m$negative[groups]))
+  list(
+    mean = mean,
+    n = sum(m$n[groups]),
+    units = sum(m$units[groups]),
+    weights = matrix(rowSums(w)),
+    centred = matrix(c(sum(squares), sum(cubes), NaN, NaN, NaN)),
+    negative = sum(m$negative[groups])
+  )
 }
 
 # Mean, its variance and third cumulant, and Kish's number of units.
@@ -174,14 +289,20 @@ law_of_mean <- function(m, g = 1L) {
   u <- m$units[g]
   w <- m$weights[, g]
   s <- m$centred[, g]
-  list(mean = m$mean[g], v = u / (u - 1) * s[1L] / w[1L]^2, k = u^2 / ((u - 1) * (u - 2)) * s[2L] / w[1L]^3,
-    size = w[1L]^2 / w[2L])
+  list(
+    mean = m$mean[g],
+    v = u / (u - 1) * s[1L] / w[1L]^2,
+    k = u^2 / ((u - 1) * (u - 2)) * s[2L] / w[1L]^3,
+    size = w[1L]^2 / w[2L]
+  )
 }
 
 hall <- function(x, a) x + a / 6 + a * x^2 / 3 + a^2 * x^3 / 27
 
-# The statistic of H0: (1 - ratio * share) * m1 - ratio * m0 = difference as standard normal numbers: what speaks for
-# above, what for below, and Welch's. By the skewness of the difference, by one shape of both groups, and by none: what
+# The statistic of H0: (1 - ratio * share) * m1 - ratio * m0 = difference as standard normal
+# numbers: what speaks for
+# above, what for below, and Welch's. By the skewness of the difference, by one shape of both
+# groups, and by none: what
 # rejects least counts.
 welch_hall <- function(one, zero, difference = 0, ratio = 1, share = 0) {
   a <- 1 - ratio * share
@@ -192,9 +313,13 @@ welch_hall <- function(one, zero, difference = 0, ratio = 1, share = 0) {
   shapes <- c(shape(one), shape(zero))
   larger <- shapes[which.max(abs(shapes))]
   own <- (a^3 * one$k - ratio^3 * zero$k) / s^3
-  alike <- larger * (a^3 * one$v^1.5 / sqrt(one$size) - ratio^3 * zero$v^1.5 / sqrt(zero$size)) / s^3
+  alike <- larger *
+    (a^3 * one$v^1.5 / sqrt(one$size) - ratio^3 * zero$v^1.5 / sqrt(zero$size)) /
+    s^3
   x <- (a * one$mean - ratio * zero$mean - difference) / s
-  normal <- function(t) if (t > 0) -stats::qnorm(stats::pt(-t, df)) else stats::qnorm(stats::pt(t, df))
+  normal <- function(t) {
+    if (t > 0) -stats::qnorm(stats::pt(-t, df)) else stats::qnorm(stats::pt(t, df))
+  }
   mended <- hall(x, c(own, alike, 0))
   c(above = normal(min(mended)), below = normal(max(mended)), plain = normal(x))
 }
@@ -203,7 +328,9 @@ welch_hall <- function(one, zero, difference = 0, ratio = 1, share = 0) {
 root_beyond <- function(f, from, step) {
   for (k in 0:60) {
     to <- from + step * 2^k
-    if (f(from) * f(to) <= 0) return(stats::uniroot(f, sort(c(from, to)), tol = 1e-13 * abs(step))$root)
+    if (f(from) * f(to) <= 0) {
+      return(stats::uniroot(f, sort(c(from, to)), tol = 1e-13 * abs(step))$root)
+    }
   }
   sign(step) * Inf
 }
@@ -212,9 +339,12 @@ mean_difference <- function(one, zero, share = 0) {
   estimate <- (1 - share) * one$mean - zero$mean
   s <- sqrt((1 - share)^2 * one$v + zero$v)
   z <- function(value) welch_hall(one, zero, difference = value, share = share)
-  limits <- function(critical) c(
-    root_beyond(function(value) z(value)[["above"]] - critical, estimate + s, -s),
-    root_beyond(function(value) z(value)[["below"]] + critical, estimate - s, s))
+  limits <- function(critical) {
+    c(
+      root_beyond(function(value) z(value)[["above"]] - critical, estimate + s, -s),
+      root_beyond(function(value) z(value)[["below"]] + critical, estimate - s, s)
+    )
+  }
   list(estimate = estimate, std_error = s, z = z, limits = limits)
 }
 
@@ -227,43 +357,72 @@ mean_ratio <- function(one, zero, share = 0, root = FALSE) {
   z <- function(value) welch_hall(one, zero, ratio = square(value), share = share)
   # on the logarithmic scale; 0 and infinity where nothing is excluded
   limits <- function(critical) {
-    low <- root_beyond(function(v) z(exp(v))[["above"]] - critical, log(back(estimate)) + 1e-3, -0.01)
-    high <- root_beyond(function(v) z(exp(v))[["below"]] + critical, log(back(estimate)) - 1e-3, 0.01)
+    low <- root_beyond(
+      function(v) z(exp(v))[["above"]] - critical,
+      log(back(estimate)) + 1e-3,
+      -0.01
+    )
+    high <- root_beyond(
+      function(v) z(exp(v))[["below"]] + critical,
+      log(back(estimate)) - 1e-3,
+      0.01
+    )
     c(exp(low), min(exp(high), if (share > 0) back(1 / share) else Inf))
   }
-  list(estimate = back(estimate), std_error = if (root) s / (2 * sqrt(estimate)) else s, z = z, limits = limits)
+  list(
+    estimate = back(estimate),
+    std_error = if (root) s / (2 * sqrt(estimate)) else s,
+    z = z,
+    limits = limits
+  )
 }
 
 # Limits of one mean by its own skewness or none, whichever is wider.
 mean_limits <- function(one, critical) {
   s <- sqrt(one$v)
-  if (!s > 0) return(c(one$mean, one$mean))
+  if (!s > 0) {
+    return(c(one$mean, one$mean))
+  }
   a <- one$k / s^3
   q <- -stats::qt(stats::pnorm(-critical), one$size - 1)
-  back <- function(y) if (a == 0) y else stats::uniroot(function(x) hall(x, a) - y, c(-1e3, 1e3), tol = 1e-13)$root
+  back <- function(y) {
+    if (a == 0) y else stats::uniroot(function(x) hall(x, a) - y, c(-1e3, 1e3), tol = 1e-13)$root
+  }
   one$mean - s * c(max(back(q), q), min(back(-q), -q))
 }
 
-# Difference of two estimates from the limits of each (Zou and Donner 2008), on a scale whose inverse is `back`.
+# Difference of two estimates from the limits of each (Zou and Donner 2008), on a scale whose
+# inverse is `back`.
 mover_of_two <- function(values, limits_of, back = identity, scale = identity, floor = FALSE) {
   ends <- function(critical) {
     l <- limits_of(1L, critical)
     r <- limits_of(2L, critical)
     d <- values[1L] - values[2L]
     # near 0 limits of a quantile may lie on the other side of it: no distance then
-    away <- pmax(c(values[1L] - l[1L], r[2L] - values[2L], l[2L] - values[1L], values[2L] - r[1L]), 0)
+    away <- pmax(
+      c(values[1L] - l[1L], r[2L] - values[2L], l[2L] - values[1L], values[2L] - r[1L]),
+      0
+    )
     found <- c(d - sqrt(sum(away[1:2]^2)), d + sqrt(sum(away[3:4]^2)))
     # the distance to a limit of 0 is no noise
-    if (floor && l[1L] <= 0) found[1L] <- min(found[1L], l[1L] - r[2L])
-    if (floor && r[1L] <= 0) found[2L] <- max(found[2L], l[2L] - r[1L])
+    if (floor && l[1L] <= 0) {
+      found[1L] <- min(found[1L], l[1L] - r[2L])
+    }
+    if (floor && r[1L] <= 0) {
+      found[2L] <- max(found[2L], l[2L] - r[1L])
+    }
     found
   }
   z <- function(value) {
     gap <- values[1L] - values[2L] - scale(value)
-    if (gap == 0) return(c(above = 0, below = 0, plain = 0))
+    if (gap == 0) {
+      return(c(above = 0, below = 0, plain = 0))
+    }
     side <- if (gap > 0) 1L else 2L
     open <- function(critical) sign(gap) * (ends(critical)[side] - scale(value))
-    size <- if (open(30) > 0) 30 else {
+    size <- if (open(30) > 0) {
+      30
+    } else {
       between <- c(0, 30)
       for (k in 1:60) {
         middle <- mean(between)
@@ -274,7 +433,12 @@ mover_of_two <- function(values, limits_of, back = identity, scale = identity, f
     c(above = sign(gap) * size, below = sign(gap) * size, plain = sign(gap) * size)
   }
   limits <- function(critical) back(ends(critical))
-  list(estimate = back(values[1L] - values[2L]), std_error = diff(limits(1)) / 2, z = z, limits = limits)
+  list(
+    estimate = back(values[1L] - values[2L]),
+    std_error = diff(limits(1)) / 2,
+    z = z,
+    limits = limits
+  )
 }
 
 # What every group has, and what compares two: means of moments, or their roots.
@@ -288,12 +452,20 @@ mean_values <- function(m, root = FALSE) {
     back(law$mean + c(-1, 1) * -stats::qt(stats::pnorm(-critical), law$size - 1) * sqrt(law$v))
   }
   # why a law is not compared: too few units, or no ratio
-  refused <- function(law, negative, ratio) law$size < FEWEST_UNITS - 1e-9 || (ratio && (negative > 0 || !law$mean > 0))
+  refused <- function(law, negative, ratio) {
+    law$size < FEWEST_UNITS - 1e-9 || (ratio && (negative > 0 || !law$mean > 0))
+  }
   two <- function(one, zero, ratio) {
-    if (ratio) return(mean_ratio(one, zero, root = root))
-    if (!root) return(mean_difference(one, zero))
+    if (ratio) {
+      return(mean_ratio(one, zero, root = root))
+    }
+    if (!root) {
+      return(mean_difference(one, zero))
+    }
     both <- list(one, zero)
-    mover_of_two(sqrt(c(one$mean, zero$mean)), function(k, critical) back(mean_limits(both[[k]], critical)))
+    mover_of_two(sqrt(c(one$mean, zero$mean)), function(k, critical) {
+      back(mean_limits(both[[k]], critical))
+    })
   }
   against <- function(g, reference, ratio) {
     others <- setdiff(seq_len(count), g)
@@ -301,27 +473,55 @@ mean_values <- function(m, root = FALSE) {
       pooled <- pool_moments(m, others)
       rest <- law_of_mean(pooled)
       fine <- !refused(laws[[g]], m$negative[g], ratio) && !refused(rest, pooled$negative, ratio)
-      return(list(value = back(rest$mean), n = pooled$n, own = function(critical) interval(rest, critical),
-        contrast = if (fine) two(laws[[g]], rest, ratio)))
+      return(list(
+        value = back(rest$mean),
+        n = pooled$n,
+        own = function(critical) interval(rest, critical),
+        contrast = if (fine) two(laws[[g]], rest, ratio)
+      ))
     }
     if (reference == -2L) {
       fine <- !any(vapply(seq_len(count), function(h) refused(laws[[h]], m$negative[h], ratio), NA))
       v <- share[others]^2 * variance[others]
       sizes <- vapply(laws[others], `[[`, 0, "size")
-      parts <- list(mean = sum(share[others] * m$mean[others]), v = sum(v),
-        k = sum(share[others]^3 * vapply(laws[others], `[[`, 0, "k")), size = sum(v)^2 / sum(v^2 / (sizes - 1)) + 1)
-      of_all <- if (ratio) mean_ratio(laws[[g]], parts, share[g], root) else mean_difference(laws[[g]], parts, share[g])
+      parts <- list(
+        mean = sum(share[others] * m$mean[others]),
+        v = sum(v),
+        k = sum(share[others]^3 * vapply(laws[others], `[[`, 0, "k")),
+        size = sum(v)^2 / sum(v^2 / (sizes - 1)) + 1
+      )
+      of_all <- if (ratio) {
+        mean_ratio(laws[[g]], parts, share[g], root)
+      } else {
+        mean_difference(laws[[g]], parts, share[g])
+      }
       everybody <- law_of_mean(pool_moments(m, seq_len(count)))
-      return(list(value = back(sum(share * m$mean)), n = sum(m$n),
-        own = function(critical) interval(everybody, critical), contrast = if (fine) of_all))
+      return(list(
+        value = back(sum(share * m$mean)),
+        n = sum(m$n),
+        own = function(critical) interval(everybody, critical),
+        contrast = if (fine) of_all
+      ))
     }
-    fine <- !refused(laws[[g]], m$negative[g], ratio) && !refused(laws[[reference]], m$negative[reference], ratio)
-    list(value = back(m$mean[reference]), n = m$n[reference],
-      own = function(critical) interval(laws[[reference]], critical), contrast = if (fine) two(laws[[g]], laws[[reference]], ratio))
+    fine <- !refused(laws[[g]], m$negative[g], ratio) &&
+      !refused(laws[[reference]], m$negative[reference], ratio)
+    list(
+      value = back(m$mean[reference]),
+      n = m$n[reference],
+      own = function(critical) interval(laws[[reference]], critical),
+      contrast = if (fine) two(laws[[g]], laws[[reference]], ratio)
+    )
   }
   own <- function(g, critical) interval(laws[[g]], critical)
-  list(value = back(m$mean), n = m$n, variance = variance, share = share, against = against, own = own,
-    method = "Welch, Hall's transformation")
+  list(
+    value = back(m$mean),
+    n = m$n,
+    variance = variance,
+    share = share,
+    against = against,
+    own = own,
+    method = "Welch, Hall's transformation"
+  )
 }
 
 # Quantiles of samples: type 7, limits by interpolated order statistics (Nyblom 1992).
@@ -332,9 +532,15 @@ quantile_values <- function(samples, order) {
     n <- length(x)
     beyond <- stats::pbinom(0:n, n, p) # P(X(r + 1) > Q), r = 0 ... n
     r <- sum(beyond <= error)
-    if (r == 0L) return(-Inf)
-    if (r >= n) return(x[n])
-    if (error <= beyond[r]) return(x[r])
+    if (r == 0L) {
+      return(-Inf)
+    }
+    if (r >= n) {
+      return(x[n])
+    }
+    if (error <= beyond[r]) {
+      return(x[r])
+    }
     odds <- r * (1 - p) * (beyond[r + 1L] - error) / ((n - r) * p * (error - beyond[r]))
     x[r] + (x[r + 1L] - x[r]) / (1 + odds)
   }
@@ -346,52 +552,132 @@ quantile_values <- function(samples, order) {
     both <- samples[c(g, reference)]
     fine <- min(lengths(both)) >= FEWEST_UNITS && !(ratio && min(unlist(both)) <= 0)
     scale <- if (ratio) function(x) ifelse(x > 0, suppressWarnings(log(x)), -Inf) else identity
-    contrast <- if (fine) mover_of_two(scale(value[c(g, reference)]),
-      function(k, critical) scale(own(c(g, reference)[k], critical)), if (ratio) exp else identity, scale)
-    list(value = value[[reference]], n = length(samples[[reference]]),
-      own = function(critical) own(reference, critical), contrast = contrast)
+    contrast <- if (fine) {
+      mover_of_two(
+        scale(value[c(g, reference)]),
+        function(k, critical) scale(own(c(g, reference)[k], critical)),
+        if (ratio) exp else identity,
+        scale
+      )
+    }
+    list(
+      value = value[[reference]],
+      n = length(samples[[reference]]),
+      own = function(critical) own(reference, critical),
+      contrast = contrast
+    )
   }
   variance <- vapply(seq_along(samples), function(g) (diff(own(g, 1)) / 2)^2, 0)
-  list(value = value, n = lengths(samples, use.names = FALSE), variance = variance, share = NULL,
-    against = against, own = own, method = "order statistics (MOVER)")
+  list(
+    value = value,
+    n = lengths(samples, use.names = FALSE),
+    variance = variance,
+    share = NULL,
+    against = against,
+    own = own,
+    method = "order statistics (MOVER)"
+  )
 }
 
 # Rows of all pairs; family: those whose intervals hold at once.
-compare_numbers <- function(values, pairs, contrast, limit, level, simultaneous, family, pvalues = NULL, sides = 2) {
+compare_numbers <- function(
+  values,
+  pairs,
+  contrast,
+  limit,
+  level,
+  simultaneous,
+  family,
+  pvalues = NULL,
+  sides = 2
+) {
   ratio <- contrast == "ratio"
   count <- if (simultaneous == "none") 1 else nrow(family)
   joint <- NULL
   if (count > 1 && simultaneous == "max-z") {
     slopes <- t(apply(family, 1L, function(pair) {
       row <- numeric(length(values$value))
-      if (pair[2L] == -1L) row <- -values$share / (1 - values$share[pair[1L]])
-      if (pair[2L] == -2L) row <- -values$share
-      if (pair[2L] == -2L) row[pair[1L]] <- row[pair[1L]] + 1 else row[pair[1L]] <- 1
-      if (pair[2L] > 0) row[pair[2L]] <- -1
+      if (pair[2L] == -1L) {
+        row <- -values$share / (1 - values$share[pair[1L]])
+      }
+      if (pair[2L] == -2L) {
+        row <- -values$share
+      }
+      if (pair[2L] == -2L) {
+        row[pair[1L]] <- row[pair[1L]] + 1
+      } else {
+        row[pair[1L]] <- 1
+      }
+      if (pair[2L] > 0) {
+        row[pair[2L]] <- -1
+      }
       row
     }))
     variance <- values$variance / (if (ratio) values$value^2 else 1)
     if (all(is.finite(variance))) joint <- max_z(slopes %*% (variance * t(slopes)), Inf)
   }
   at <- function(level) {
-    if (is.null(joint)) return(list(value = stats::qnorm(1 - (1 - level) / count / 2), error = 0))
+    if (is.null(joint)) {
+      return(list(value = stats::qnorm(1 - (1 - level) / count / 2), error = 0))
+    }
     joint$quantile(level)
   }
-  critical <- list(two_sided = at(level), one_sided = at(2 * level - 1), tail = joint$tail, df = Inf, count = count)
+  critical <- list(
+    two_sided = at(level),
+    one_sided = at(2 * level - 1),
+    tail = joint$tail,
+    df = Inf,
+    count = count
+  )
   lapply(seq_len(nrow(pairs)), function(k) {
     g <- pairs[k, 1L]
     found <- values$against(g, pairs[k, 2L], ratio)
-    out <- list(rate = values$value[g], rate_reference = found$value, n_reference = found$n, method = values$method)
+    out <- list(
+      rate = values$value[g],
+      rate_reference = found$value,
+      n_reference = found$n,
+      method = values$method
+    )
     own <- values$own(g, stats::qnorm((1 + level) / 2))
     out[c("value_low", "value_high")] <- as.list(own)
-    out[c("value_reference_low", "value_reference_high")] <- as.list(found$own(stats::qnorm((1 + level) / 2)))
-    out[c("p_joint", "p_joint_error")] <- if (is.null(pvalues)) list(NaN, 0) else joint_pvalue(pvalues[k], sides, critical)
-    known <- c("estimate", "std_error", "low", "high", "low_error", "high_error", "side_low", "side_high",
-      "side_low_error", "side_high_error", "bound_low", "bound_high", "p_below", "p_above", "p_inside", "z_less",
-      "z_greater", "z_equal", "z_inner", "p_less", "p_greater", "p_equal", "p_tost")
+    out[c("value_reference_low", "value_reference_high")] <- as.list(found$own(stats::qnorm(
+      (1 + level) / 2
+    )))
+    out[c("p_joint", "p_joint_error")] <- if (is.null(pvalues)) {
+      list(NaN, 0)
+    } else {
+      joint_pvalue(pvalues[k], sides, critical)
+    }
+    known <- c(
+      "estimate",
+      "std_error",
+      "low",
+      "high",
+      "low_error",
+      "high_error",
+      "side_low",
+      "side_high",
+      "side_low_error",
+      "side_high_error",
+      "bound_low",
+      "bound_high",
+      "p_below",
+      "p_above",
+      "p_inside",
+      "z_less",
+      "z_greater",
+      "z_equal",
+      "z_inner",
+      "p_less",
+      "p_greater",
+      "p_equal",
+      "p_tost"
+    )
     out[known] <- NaN
     by <- found$contrast
-    if (is.null(by) || !by$std_error > 0) return(out)
+    if (is.null(by) || !by$std_error > 0) {
+      return(out)
+    }
     out[c("estimate", "std_error")] <- by[c("estimate", "std_error")]
     out[known[3:6]] <- ends_with_error(by$limits, critical$two_sided)
     out[known[7:10]] <- ends_with_error(by$limits, critical$one_sided)
@@ -413,8 +699,11 @@ compare_numbers <- function(values, pairs, contrast, limit, level, simultaneous,
     bounds <- reach_fair_range(by$limits(shows$critical), p_equal, fair, 1 - level)
     out[c("bound_low", "bound_high")] <- as.list(bounds)
     out[c("z_less", "z_greater", "z_equal")] <- c(low[["below"]], greater, z)
-    out[c("p_less", "p_greater", "p_equal")] <- c(stats::pnorm(low[["below"]]), stats::pnorm(-greater),
-      p_equal)
+    out[c("p_less", "p_greater", "p_equal")] <- c(
+      stats::pnorm(low[["below"]]),
+      stats::pnorm(-greater),
+      p_equal
+    )
     if (fair[1L] < fair[2L]) {
       p <- c(stats::pnorm(-low[["above"]]), stats::pnorm(high[["below"]]))
       larger <- if (p[1L] >= p[2L] * (1 - 1e-9)) 1L else 2L
@@ -425,38 +714,135 @@ compare_numbers <- function(values, pairs, contrast, limit, level, simultaneous,
 }
 
 # Every comparison of a report's result of means, from its moments.
-crosscheck_means <- function(mean, n, units, weights, centred, negative, first, second, root, contrast, level, limit,
-                             simultaneous, family_first, family_second, pvalues = NULL, sides = 2) {
-  m <- list(mean = mean, n = n, units = units, weights = weights, centred = centred, negative = negative)
-  numbers_as_columns(mean_values(m, root), first, second, contrast, level, limit, simultaneous, family_first,
-    family_second, pvalues, sides)
+crosscheck_means <- function(
+  mean,
+  n,
+  units,
+  weights,
+  centred,
+  negative,
+  first,
+  second,
+  root,
+  contrast,
+  level,
+  limit,
+  simultaneous,
+  family_first,
+  family_second,
+  pvalues = NULL,
+  sides = 2
+) {
+  m <- list(
+    mean = mean,
+    n = n,
+    units = units,
+    weights = weights,
+    centred = centred,
+    negative = negative
+  )
+  numbers_as_columns(
+    mean_values(m, root),
+    first,
+    second,
+    contrast,
+    level,
+    limit,
+    simultaneous,
+    family_first,
+    family_second,
+    pvalues,
+    sides
+  )
 }
 
 # Of quantiles, from the rows.
-crosscheck_quantiles <- function(y, group, groups, order, first, second, contrast, level, limit, simultaneous,
-                                 family_first, family_second, pvalues = NULL, sides = 2) {
+crosscheck_quantiles <- function(
+  y,
+  group,
+  groups,
+  order,
+  first,
+  second,
+  contrast,
+  level,
+  limit,
+  simultaneous,
+  family_first,
+  family_second,
+  pvalues = NULL,
+  sides = 2
+) {
   values <- quantile_values(split(y, factor(group, groups)), order)
-  numbers_as_columns(values, first, second, contrast, level, limit, simultaneous, family_first, family_second, pvalues,
-    sides)
+  numbers_as_columns(
+    values,
+    first,
+    second,
+    contrast,
+    level,
+    limit,
+    simultaneous,
+    family_first,
+    family_second,
+    pvalues,
+    sides
+  )
 }
 
 # Areas under ROC curves, or calibration by logistic regression, from the rows.
-crosscheck_risks <- function(metric, y, score, group, groups, first, second, contrast, level, limit, simultaneous,
-                             family_first, family_second, pvalues = NULL, sides = 2) {
+crosscheck_risks <- function(
+  metric,
+  y,
+  score,
+  group,
+  groups,
+  first,
+  second,
+  contrast,
+  level,
+  limit,
+  simultaneous,
+  family_first,
+  family_second,
+  pvalues = NULL,
+  sides = 2
+) {
   rows <- split(data.frame(y = y, score = score), factor(group, groups))
-  values <- if (metric == "auc") area_values(rows) else if (metric %in% BRIER_PARTS) part_values(rows, metric) else
+  values <- if (metric == "auc") {
+    area_values(rows)
+  } else if (metric %in% BRIER_PARTS) {
+    part_values(rows, metric)
+  } else {
     regression_values(rows, metric)
-  numbers_as_columns(values, first, second, contrast, level, limit, simultaneous, family_first, family_second, pvalues,
-    sides)
+  }
+  numbers_as_columns(
+    values,
+    first,
+    second,
+    contrast,
+    level,
+    limit,
+    simultaneous,
+    family_first,
+    family_second,
+    pvalues,
+    sides
+  )
 }
 
-# Limits are the wider of two: of the logit with the variance of DeLong, DeLong and Clarke-Pearson (1988, Biometrics 44,
-# 837-845) and Student's t of the rarer label, and the values that the variance of Hanley and McNeil does not reject
+# Limits are the wider of two: of the logit with the variance of DeLong, DeLong and Clarke-Pearson
+# (1988, Biometrics 44,
+# 837-845) and Student's t of the rarer label, and the values that the variance of Hanley and McNeil
+# does not reject
 # (Newcombe 2006, Statistics in Medicine 25, 559-573, method 5).
 area_values <- function(rows) {
   places <- lapply(rows, function(r) placements(r$score, r$y))
   value <- unname(vapply(places, function(p) mean(p$up), 0))
-  variance <- unname(vapply(places, function(p) stats::var(p$up) / length(p$up) + stats::var(p$down) / length(p$down), 0))
+  variance <- unname(vapply(
+    places,
+    function(p) stats::var(p$up) / length(p$up) + stats::var(p$down) / length(p$down),
+    0
+  ))
   sizes <- lapply(places, lengths)
   own <- function(g, critical) {
     a <- value[g]
@@ -467,16 +853,27 @@ area_values <- function(rows) {
       by_logit <- stats::plogis(stats::qlogis(a) + c(-1, 1) * q * sqrt(variance[g]) / (a * (1 - a)))
     }
     m <- sum(k) / 2 - 1
-    spread <- function(t) sqrt(t * (1 - t) * (1 + m * (1 - t) / (2 - t) + m * t / (1 + t)) / prod(k))
+    spread <- function(t) {
+      sqrt(t * (1 - t) * (1 + m * (1 - t) / (2 - t) + m * t / (1 + t)) / prod(k))
+    }
     beyond <- function(t) abs(a - t) - critical * spread(t)
     end <- function(side) {
-      if (a == side || beyond(side) <= 0) return(side)
+      if (a == side || beyond(side) <= 0) {
+        return(side)
+      }
       stats::uniroot(beyond, sort(c(a, side)), tol = 1e-14)$root
     }
     c(min(by_logit[1L], end(0)), max(by_logit[2L], end(1)))
   }
   small <- vapply(sizes, min, 0L) < FEWEST_OF_LABEL
-  mover_values(value, variance, vapply(rows, nrow, 0L), small, own, "logit DeLong and Newcombe (MOVER)")
+  mover_values(
+    value,
+    variance,
+    vapply(rows, nrow, 0L),
+    small,
+    own,
+    "logit DeLong and Newcombe (MOVER)"
+  )
 }
 
 FEWEST_OF_LABEL <- 10
@@ -486,7 +883,12 @@ regression_values <- function(rows, metric) {
   fits <- lapply(rows, function(r) {
     x <- stats::qlogis(r$score)
     model <- if (metric == "calibration_slope") r$y ~ x else r$y ~ offset(x)
-    found <- summary(stats::glm(model, stats::binomial(), epsilon = 1e-14, maxit = 100))$coefficients
+    found <- summary(stats::glm(
+      model,
+      stats::binomial(),
+      epsilon = 1e-14,
+      maxit = 100
+    ))$coefficients
     found[nrow(found), 1:2]
   })
   value <- unname(vapply(fits, `[[`, 0, 1L))
@@ -500,17 +902,55 @@ regression_values <- function(rows, metric) {
 mover_values <- function(value, variance, n, small, own, method) {
   against <- function(g, reference, ratio) {
     scale <- if (ratio) log else identity
-    contrast <- if (!small[g] && !small[reference]) mover_of_two(scale(value[c(g, reference)]),
-      function(k, critical) scale(own(c(g, reference)[k], critical)), if (ratio) exp else identity, scale)
-    list(value = value[reference], n = n[[reference]], own = function(critical) own(reference, critical),
-      contrast = contrast)
+    contrast <- if (!small[g] && !small[reference]) {
+      mover_of_two(
+        scale(value[c(g, reference)]),
+        function(k, critical) scale(own(c(g, reference)[k], critical)),
+        if (ratio) exp else identity,
+        scale
+      )
+    }
+    list(
+      value = value[reference],
+      n = n[[reference]],
+      own = function(critical) own(reference, critical),
+      contrast = contrast
+    )
   }
-  list(value = value, n = unname(n), variance = variance, share = NULL, against = against, own = own, method = method)
+  list(
+    value = value,
+    n = unname(n),
+    variance = variance,
+    share = NULL,
+    against = against,
+    own = own,
+    method = method
+  )
 }
 
-numbers_as_columns <- function(values, first, second, contrast, level, limit, simultaneous, family_first,
-                               family_second, pvalues, sides) {
-  rows <- compare_numbers(values, cbind(first, second), contrast, limit, level, simultaneous,
-    cbind(family_first, family_second), pvalues, sides)
+numbers_as_columns <- function(
+  values,
+  first,
+  second,
+  contrast,
+  level,
+  limit,
+  simultaneous,
+  family_first,
+  family_second,
+  pvalues,
+  sides
+) {
+  rows <- compare_numbers(
+    values,
+    cbind(first, second),
+    contrast,
+    limit,
+    level,
+    simultaneous,
+    cbind(family_first, family_second),
+    pvalues,
+    sides
+  )
   as_columns(lapply(rows, function(row) row[names(row) != "method"]))
 }

@@ -102,12 +102,26 @@ summary_of_table <- function(table, head) {
   if (!is.null(violations$pvalue_verdict)) {
     violations <- violations[order(violations$pvalue_verdict), , drop = FALSE]
   }
-  columns <- c("sensitive_features", "by", "step", "metric", "group", "reference", "estimate",
-    "ci_low", "ci_high")
+  columns <- c(
+    "sensitive_features",
+    "by",
+    "step",
+    "metric",
+    "group",
+    "reference",
+    "estimate",
+    "ci_low",
+    "ci_high"
+  )
   violations <- violations[intersect(columns, names(violations))]
   rownames(violations) <- NULL
-  summary <- list(verdicts = verdicts, violations = violations,
-    comparisons = sum(!is.na(table$estimate)), confidence_level = level_of_table(table), head = head)
+  summary <- list(
+    verdicts = verdicts,
+    violations = violations,
+    comparisons = sum(!is.na(table$estimate)),
+    confidence_level = level_of_table(table),
+    head = head
+  )
   structure(summary, class = "fairstats_summary")
 }
 
@@ -116,8 +130,16 @@ summary_of_table <- function(table, head) {
 print.fairstats_summary <- function(x, digits = 3L, ...) {
   print_sentences(x$head)
   level <- if (!is.na(x$confidence_level)) sprintf(", %g%% intervals", 100 * x$confidence_level)
-  cat(x$comparisons, if (x$comparisons == 1L) " comparison" else " comparisons", level, "\n", sep = "")
-  if (length(x$verdicts)) print(x$verdicts[, colSums(x$verdicts) > 0, drop = FALSE])
+  cat(
+    x$comparisons,
+    if (x$comparisons == 1L) " comparison" else " comparisons",
+    level,
+    "\n",
+    sep = ""
+  )
+  if (length(x$verdicts)) {
+    print(x$verdicts[, colSums(x$verdicts) > 0, drop = FALSE])
+  }
   if (nrow(x$violations)) {
     cat("\nViolated:\n")
     print.data.frame(x$violations, digits = digits, row.names = FALSE)
@@ -129,13 +151,17 @@ print.fairstats_summary <- function(x, digits = 3L, ...) {
 level_of_table <- function(table) {
   levels <- unique(table$confidence_level)
   levels <- levels[is.finite(levels)]
-  if (length(levels) == 1L) return(levels)
+  if (length(levels) == 1L) {
+    return(levels)
+  }
   NA_real_
 }
 
 # A column, or one value for all rows where there is none.
 column_or <- function(table, name, value) {
-  if (is.null(table[[name]])) return(rep(value, nrow(table)))
+  if (is.null(table[[name]])) {
+    return(rep(value, nrow(table)))
+  }
   table[[name]]
 }
 
@@ -146,7 +172,9 @@ row_labels <- function(table) {
   against <- ifelse(table$reference %in% c("", NA), "", paste(" against", table$reference))
   labels <- paste0(table$metric, ": ", table$group, against)
   about <- table[intersect(c("sensitive_features", "by", "step", "attribute"), names(table))]
-  if (!anyDuplicated(labels) || !length(about)) return(make.unique(labels))
+  if (!anyDuplicated(labels) || !length(about)) {
+    return(make.unique(labels))
+  }
   make.unique(paste0(do.call(paste, c(unname(about), sep = ", ")), ": ", labels))
 }
 
@@ -178,7 +206,9 @@ limits_of_table <- function(table, parm, level, own_level) {
   wanted <- !is.na(table$estimate)
   if (is.character(parm)) {
     known <- parm %in% c(table$metric, labels)
-    if (!all(known)) stop_argument("parm", listed(parm), listed(unique(table$metric)))
+    if (!all(known)) {
+      stop_argument("parm", listed(parm), listed(unique(table$metric)))
+    }
     wanted <- table$metric %in% parm | labels %in% parm
   } else if (!is.null(parm)) {
     wanted <- numbers_in(parm, "parm", 1, nrow(table), size = NA, whole = TRUE)
@@ -188,13 +218,17 @@ limits_of_table <- function(table, parm, level, own_level) {
 
 # A table has the limits of one level.
 check_own_level <- function(level, own_level) {
-  if (is.null(level) || isTRUE(all.equal(level, own_level))) return(invisible(NULL))
+  if (is.null(level) || isTRUE(all.equal(level, own_level))) {
+    return(invisible(NULL))
+  }
   cure <- paste0(format(own_level), ", the level of these limits: call again with confidence_level")
   stop_argument("level", listed(level), cure)
 }
 
 limit_names <- function(level) {
-  if (is.na(level)) return(c("low", "high"))
+  if (is.na(level)) {
+    return(c("low", "high"))
+  }
   paste(format(100 * c((1 - level) / 2, (1 + level) / 2), trim = TRUE, digits = 3L), "%")
 }
 
@@ -211,13 +245,30 @@ tidy.fairstats_table <- function(x, ...) tidy_of_table(x)
 tidy.fairstats_report <- function(x, ...) tidy_of_table(x$table)
 
 # Columns of a table by the names that `broom` gives them.
-TIDY_NAMES <- c(estimate = "estimate", std_error = "std.error", statistic = "statistic",
-  pvalue = "p.value", pvalue_adjusted = "adj.p.value", ci_low = "conf.low", ci_high = "conf.high")
+TIDY_NAMES <- c(
+  estimate = "estimate",
+  std_error = "std.error",
+  statistic = "statistic",
+  pvalue = "p.value",
+  pvalue_adjusted = "adj.p.value",
+  ci_low = "conf.low",
+  ci_high = "conf.high"
+)
 
 tidy_of_table <- function(table) {
   table <- as.data.frame(table)
-  about <- c("section", "sensitive_features", "attribute", "by", "step", "metric", "model",
-    "baseline", "group", "reference")
+  about <- c(
+    "section",
+    "sensitive_features",
+    "attribute",
+    "by",
+    "step",
+    "metric",
+    "model",
+    "baseline",
+    "group",
+    "reference"
+  )
   columns <- c(about, names(TIDY_NAMES), "n", "method", "verdict")
   columns <- intersect(columns, names(table))
   tidied <- cbind(term = row_labels(table), table[columns], stringsAsFactors = FALSE)
@@ -247,18 +298,26 @@ glance_of_table <- function(table, level) {
   adjusted <- c(table$pvalue_adjusted, table$pvalue)
   adjusted <- adjusted[seq_len(nrow(table))]
   smallest <- if (any(is.finite(adjusted))) min(adjusted, na.rm = TRUE) else NA_real_
-  data.frame(comparisons = sum(!is.na(table$estimate)),
-    groups = length(setdiff(c(table$group, table$reference), c("", NA))), counts,
-    smallest.adj.p.value = smallest, conf.level = level)
+  data.frame(
+    comparisons = sum(!is.na(table$estimate)),
+    groups = length(setdiff(c(table$group, table$reference), c("", NA))),
+    counts,
+    smallest.adj.p.value = smallest,
+    conf.level = level
+  )
 }
 
 #' @rdname fairstats-methods
 #' @export
 summary.fairstats_comparison <- function(object, ...) {
-  counts <- table(section = factor(object$section, unique(object$section)),
-    agree = factor(object$agree, c(TRUE, FALSE), c("agree", "differ")))
-  structure(list(counts = counts, missing = attr(object, "missing")),
-    class = "fairstats_comparison_summary")
+  counts <- table(
+    section = factor(object$section, unique(object$section)),
+    agree = factor(object$agree, c(TRUE, FALSE), c("agree", "differ"))
+  )
+  structure(
+    list(counts = counts, missing = attr(object, "missing")),
+    class = "fairstats_comparison_summary"
+  )
 }
 
 #' @rdname fairstats-methods
@@ -276,8 +335,16 @@ print.fairstats_comparison_summary <- function(x, ...) {
 as.data.frame.fairstats_ecd <- function(x, row.names = NULL, optional = FALSE, ...) {
   columns <- c("estimate", "std_error", "ci_low", "ci_high", "statistic", "pvalue", "verdict")
   tails <- x$tails
-  data.frame(metric = "ECD", group = tails$group[1L], reference = tails$group[2L], x[columns],
-    n = sum(tails$n), interactions = x$interactions, method = x$test, stringsAsFactors = FALSE)
+  data.frame(
+    metric = "ECD",
+    group = tails$group[1L],
+    reference = tails$group[2L],
+    x[columns],
+    n = sum(tails$n),
+    interactions = x$interactions,
+    method = x$test,
+    stringsAsFactors = FALSE
+  )
 }
 
 #' @rdname fairstats-methods
@@ -288,15 +355,23 @@ summary.fairstats_ecd <- function(object, ...) summary_of_table(as.data.frame(ob
 #' @export
 confint.fairstats_ecd <- function(object, parm = NULL, level = NULL, ...) {
   tails <- object$tails
-  levels <- data.frame(metric = "return level", group = tails$group, reference = "",
-    estimate = tails$return_level, ci_low = tails$ci_low, ci_high = tails$ci_high)
+  levels <- data.frame(
+    metric = "return level",
+    group = tails$group,
+    reference = "",
+    estimate = tails$return_level,
+    ci_low = tails$ci_low,
+    ci_high = tails$ci_high
+  )
   whole <- as.data.frame(object)[names(levels)]
   limits_of_table(rbind(whole, levels), parm, level, own_level_of(object))
 }
 
 # What a result says of its level; NA where it does not.
 own_level_of <- function(result) {
-  if (is.null(result$confidence_level)) return(NA_real_)
+  if (is.null(result$confidence_level)) {
+    return(NA_real_)
+  }
   result$confidence_level
 }
 
@@ -344,9 +419,15 @@ confint.fairstats_fit <- function(object, parm = NULL, level = 0.95, ...) {
   reach <- stats::qnorm((1 + level) / 2) * object$std_error
   limits <- cbind(object$estimate - reach, object$estimate + reach)
   dimnames(limits) <- list(names(object$estimate), limit_names(level))
-  if (is.null(parm)) return(limits)
-  if (is.character(parm)) parm <- match(parm, rownames(limits))
-  if (anyNA(parm)) stop_argument("parm", "an unknown name", listed(rownames(limits)))
+  if (is.null(parm)) {
+    return(limits)
+  }
+  if (is.character(parm)) {
+    parm <- match(parm, rownames(limits))
+  }
+  if (anyNA(parm)) {
+    stop_argument("parm", "an unknown name", listed(rownames(limits)))
+  }
   limits[numbers_in(parm, "parm", 1, nrow(limits), size = NA, whole = TRUE), , drop = FALSE]
 }
 
@@ -354,9 +435,14 @@ confint.fairstats_fit <- function(object, parm = NULL, level = 0.95, ...) {
 #' @export
 as.data.frame.fairstats_fit <- function(x, row.names = NULL, optional = FALSE, ...) {
   limits <- confint.fairstats_fit(x)
-  data.frame(parameter = names(x$estimate), estimate = unname(x$estimate),
-    std_error = unname(x$std_error), ci_low = unname(limits[, 1L]), ci_high = unname(limits[, 2L]),
-    stringsAsFactors = FALSE)
+  data.frame(
+    parameter = names(x$estimate),
+    estimate = unname(x$estimate),
+    std_error = unname(x$std_error),
+    ci_low = unname(limits[, 1L]),
+    ci_high = unname(limits[, 2L]),
+    stringsAsFactors = FALSE
+  )
 }
 
 #' @rdname fairstats-methods
@@ -381,8 +467,14 @@ tidy.fairstats_fit <- function(x, ...) {
 #' @rdname fairstats-methods
 #' @exportS3Method generics::glance
 glance.fairstats_fit <- function(x, ...) {
-  data.frame(logLik = -x$nll, AIC = 2 * x$nll + 2 * length(x$estimate), regular = x$regular,
-    at.boundary = x$at_boundary, version = x$version, stringsAsFactors = FALSE)
+  data.frame(
+    logLik = -x$nll,
+    AIC = 2 * x$nll + 2 * length(x$estimate),
+    regular = x$regular,
+    at.boundary = x$at_boundary,
+    version = x$version,
+    stringsAsFactors = FALSE
+  )
 }
 
 # Tallies, thresholds, and lists of numbers -------------------------------------------------------
@@ -422,16 +514,34 @@ plot.fairstats_tally <- function(x, ...) {
   rates <- summary.fairstats_tally(x)
   shown <- intersect(c("base_rate", "selection_rate"), names(rates))
   heights <- t(as.matrix(rates[shown]))
-  graphics::barplot(heights, names.arg = rates$group, beside = TRUE, ylim = c(0, 1),
-    col = SERIES[seq_along(shown)], legend.text = sub("_", " ", shown), ylab = "share", ...)
+  graphics::barplot(
+    heights,
+    names.arg = rates$group,
+    beside = TRUE,
+    ylim = c(0, 1),
+    col = SERIES[seq_along(shown)],
+    legend.text = sub("_", " ", shown),
+    ylab = "share",
+    ...
+  )
   invisible(x)
 }
 
 #' @rdname fairstats-methods
 #' @export
 print.fairstats_threshold <- function(x, digits = 4L, ...) {
-  cat("threshold ", format(x$threshold, digits = digits), ", exceeded by ", x$n_exceedances, " of ",
-    x$n_total, " values (", x$rule, ")\n", sep = "")
+  cat(
+    "threshold ",
+    format(x$threshold, digits = digits),
+    ", exceeded by ",
+    x$n_exceedances,
+    " of ",
+    x$n_total,
+    " values (",
+    x$rule,
+    ")\n",
+    sep = ""
+  )
   print_sentences(x$notes)
   invisible(x)
 }
@@ -450,8 +560,16 @@ summary.fairstats_threshold <- function(object, ...) object$candidates
 #' @export
 plot.fairstats_threshold <- function(x, ...) {
   candidates <- x$candidates
-  graphics::plot(candidates$threshold, candidates$pvalue, ylim = c(0, 1), pch = 19L,
-    col = SERIES[1L], xlab = "threshold", ylab = "p-value of the fit above it", ...)
+  graphics::plot(
+    candidates$threshold,
+    candidates$pvalue,
+    ylim = c(0, 1),
+    pch = 19L,
+    col = SERIES[1L],
+    xlab = "threshold",
+    ylab = "p-value of the fit above it",
+    ...
+  )
   graphics::abline(v = x$threshold, lty = 3L, col = "grey40")
   invisible(x)
 }

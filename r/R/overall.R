@@ -1,6 +1,9 @@
-# Groups against pooled ones: each against all others ("rest"), or against everybody, its own rows among them
-# ("overall"). With f the group's share of the cases, held fixed, r - r_all = (1 - f)(r - r_others), and r/r_all =
-# rho/(f rho + 1 - f) with rho = r/r_others: a comparison with everybody, which depends on the group, is one with all
+# Groups against pooled ones: each against all others ("rest"), or against everybody, its own rows
+# among them
+# ("overall"). With f the group's share of the cases, held fixed, r - r_all = (1 - f)(r - r_others),
+# and r/r_all =
+# rho/(f rho + 1 - f) with rho = r/r_others: a comparison with everybody, which depends on the
+# group, is one with all
 # others, which does not, at other null values and on another scale.
 
 POOLED <- c("rest", "overall")
@@ -16,7 +19,9 @@ beside_rest <- function(cells) {
   for (name in c("totals", "rows", "squares")) {
     if (!is.null(cells[[name]])) cells[[name]] <- pooling %*% cells[[name]]
   }
-  if (!is.null(cells$scatter)) cells$scatter <- of_cells %*% cells$scatter %*% t(of_cells)
+  if (!is.null(cells$scatter)) {
+    cells$scatter <- of_cells %*% cells$scatter %*% t(of_cells)
+  }
   cells$group_units <- NULL
   cells$groups <- c(cells$groups, paste("all but", cells$groups))
   cells
@@ -29,13 +34,18 @@ first_groups <- function(cells) {
   for (name in c("totals", "rows", "squares")) {
     if (!is.null(cells[[name]])) cells[[name]] <- cells[[name]][groups, , drop = FALSE]
   }
-  if (!is.null(cells$scatter)) cells$scatter <- cells$scatter[places, places]
+  if (!is.null(cells$scatter)) {
+    cells$scatter <- cells$scatter[places, places]
+  }
   cells
 }
 
-# The cells without weights that change none of these comparisons: where groups are pooled, those that are equal in all.
+# The cells without weights that change none of these comparisons: where groups are pooled, those
+# that are equal in all.
 without_idle_weights <- function(cells, comparisons) {
-  if (is.null(cells$scatter)) return(cells)
+  if (is.null(cells$scatter)) {
+    return(cells)
+  }
   if (comparisons %in% POOLED) {
     rows <- rowSums(cells$rows)
     weight <- (rowSums(cells$totals) / rows)[rows > 0]
@@ -49,16 +59,36 @@ without_idle_weights <- function(cells, comparisons) {
 # The cells that pairs of groups and pooled ones are compared by.
 compared_cells <- function(cells) if (is.null(cells$scatter)) cells else without_even_weights(cells)
 
-# A metric of all rows together: the shares of the groups in the cases of each of its rates, and the value.
+# A metric of all rows together: the shares of the groups in the cases of each of its rates, and the
+# value.
 everybody_of <- function(cells, metric, level) {
   value_of <- function(cells) {
-    cell_metric(cells$totals, metric, cells$rows, cells$scatter, cells$units, cells$squares, cells$clustered)
+    cell_metric(
+      cells$totals,
+      metric,
+      cells$rows,
+      cells$scatter,
+      cells$units,
+      cells$squares,
+      cells$clustered
+    )
   }
   one <- value_of(cells)
   shares <- lapply(one$parts, function(part) part$cases / sum(part$cases))
-  values <- mapply(function(part, share) sum(part$rate[share > 0] * share[share > 0]), one$parts, shares)
-  list(shares = shares, value = mean(values), parts = one$parts, cells = cells, rows = sum(one$rows), rate = one$rate,
-    own = own_limits(value_of(together(cells)), level))
+  values <- mapply(
+    function(part, share) sum(part$rate[share > 0] * share[share > 0]),
+    one$parts,
+    shares
+  )
+  list(
+    shares = shares,
+    value = mean(values),
+    parts = one$parts,
+    cells = cells,
+    rows = sum(one$rows),
+    rate = one$rate,
+    own = own_limits(value_of(together(cells)), level)
+  )
 }
 
 # Estimate and standard error of a group against everybody, their shares held fixed.
@@ -72,63 +102,118 @@ contrast_with_all <- function(everybody, i, contrast) {
     slopes <- of_all * everybody$shares[[k]]
     slopes[i] <- slopes[i] + of_group
     known <- is.finite(everybody$parts[[k]]$rate)
-    influence <- influence + slopes[known] %*% everybody$parts[[k]]$influence[known, , drop = FALSE] / count
+    influence <- influence +
+      slopes[known] %*% everybody$parts[[k]]$influence[known, , drop = FALSE] / count
   }
   cells <- everybody$cells
   s <- sqrt(max(0, cell_covariance(influence, cells$totals, cells$scatter, cells$units)))
-  list(estimate = if (contrast == "ratio") rate / everybody$value else rate - everybody$value, std_error = s)
+  list(
+    estimate = if (contrast == "ratio") rate / everybody$value else rate - everybody$value,
+    std_error = s
+  )
 }
 
 # From contrasts with all others to those with everybody, and back.
 scale_of_all <- function(contrast, share) {
   rest <- 1 - share
-  if (contrast == "difference") return(list(
-    value = function(x) rest * x,
-    null = function(x) pmin(pmax(x / rest, -NEARLY_ONE), NEARLY_ONE)))
+  if (contrast == "difference") {
+    return(list(
+      value = function(x) rest * x,
+      null = function(x) pmin(pmax(x / rest, -NEARLY_ONE), NEARLY_ONE)
+    ))
+  }
   list(
     value = function(x) ifelse(is.infinite(x), 1 / share, x / (share * x + rest)),
-    null = function(x) ifelse(x * rest >= LARGEST_RATIO * (1 - share * x), LARGEST_RATIO, x * rest / (1 - share * x)))
+    null = function(x) {
+      ifelse(x * rest >= LARGEST_RATIO * (1 - share * x), LARGEST_RATIO, x * rest / (1 - share * x))
+    }
+  )
 }
 
 # A score against all others as one against everybody.
 score_of_all <- function(score, scale) {
-  list(estimate = scale$value(score$estimate), end = function(critical, side) scale$value(score$end(critical, side)),
-    ends = function(critical) scale$value(score$ends(critical)), z = function(null) score$z(scale$null(null)))
+  list(
+    estimate = scale$value(score$estimate),
+    end = function(critical, side) scale$value(score$end(critical, side)),
+    ends = function(critical) scale$value(score$ends(critical)),
+    z = function(null) score$z(scale$null(null))
+  )
 }
 
 # What comparisons with pooled groups go with.
 check_pooled <- function(options, reference, strata, metric) {
-  if (!(options$comparisons %in% POOLED)) return(invisible())
-  if (!is.null(reference)) stop_argument("reference", listed(reference), "NULL: each group is compared with pooled rows")
-  if (!is.null(strata)) stop_argument("strata", "a column", "NULL: each group is compared with pooled rows")
-  if (options$simultaneous == "max-z") stop_argument("simultaneous", '"max-z"', '"none" or "bonferroni": groups overlap')
-  if (metric$contrast == "gap") stop_argument("comparisons", options$comparisons, "signed differences, or ratios")
-  if (options$comparisons == "rest") return(invisible())
-  if (!is.null(options$method) && options$method != "score") stop_argument("method", options$method, '"score"')
+  if (!(options$comparisons %in% POOLED)) {
+    return(invisible())
+  }
+  if (!is.null(reference)) {
+    stop_argument("reference", listed(reference), "NULL: each group is compared with pooled rows")
+  }
+  if (!is.null(strata)) {
+    stop_argument("strata", "a column", "NULL: each group is compared with pooled rows")
+  }
+  if (options$simultaneous == "max-z") {
+    stop_argument("simultaneous", '"max-z"', '"none" or "bonferroni": groups overlap')
+  }
+  if (metric$contrast == "gap") {
+    stop_argument("comparisons", options$comparisons, "signed differences, or ratios")
+  }
+  if (options$comparisons == "rest") {
+    return(invisible())
+  }
+  if (!is.null(options$method) && options$method != "score") {
+    stop_argument("method", options$method, '"score"')
+  }
   parts <- lengths(lapply(metric$rates, function(rate) as_metric(rate, 4L)$parts))
-  fits <- (metric$contrast == "ratio" && all(parts == 1L)) || (metric$contrast == "difference" && all(parts > 0L))
-  if (!fits) stop_argument("comparisons", '"overall"', "ratios and differences of rates, and differences of their means")
+  fits <- (metric$contrast == "ratio" && all(parts == 1L)) ||
+    (metric$contrast == "difference" && all(parts > 0L))
+  if (!fits) {
+    stop_argument(
+      "comparisons",
+      '"overall"',
+      "ratios and differences of rates, and differences of their means"
+    )
+  }
 }
 
-# A group's own value with two-sided limits, a matrix with a row per group: Wilson's of effective counts, with Student's
-# t under weights or clusters; of a mean of rates from those of each; of a function by the delta method about half a row
+# A group's own value with two-sided limits, a matrix with a row per group: Wilson's of effective
+# counts, with Student's
+# t under weights or clusters; of a mean of rates from those of each; of a function by the delta
+# method about half a row
 # and a whole one more in every cell.
 own_limits <- function(metric, level) {
   count <- length(metric$rate)
-  critical <- vapply(seq_len(count), function(g) {
-    if (!is_uneven(metric, g, g)) return(stats::qnorm((1 + level) / 2))
-    if (is.nan(metric$units[g]) || metric$units[g] < MIN_UNITS - 1e-9) return(NaN)
-    stats::qt((1 + level) / 2, metric$units[g] - 1)
-  }, 0)
-  if (is.null(metric$parts)) return(own_limits_by_delta(metric, critical))
+  critical <- vapply(
+    seq_len(count),
+    function(g) {
+      if (!is_uneven(metric, g, g)) {
+        return(stats::qnorm((1 + level) / 2))
+      }
+      if (is.nan(metric$units[g]) || metric$units[g] < MIN_UNITS - 1e-9) {
+        return(NaN)
+      }
+      stats::qt((1 + level) / 2, metric$units[g] - 1)
+    },
+    0
+  )
+  if (is.null(metric$parts)) {
+    return(own_limits_by_delta(metric, critical))
+  }
   of_parts <- lapply(metric$parts, function(part) {
-    t(vapply(seq_len(count), function(g) {
-      cells <- effective_table(part, g, g)
-      if (is.nan(part$rate[g]) || !isTRUE(cells[2L] > 0)) return(c(NaN, NaN))
-      wilson_of(cells[1L] / cells[2L], cells[2L], critical[g])
-    }, c(0, 0)))
+    t(vapply(
+      seq_len(count),
+      function(g) {
+        cells <- effective_table(part, g, g)
+        if (is.nan(part$rate[g]) || !isTRUE(cells[2L] > 0)) {
+          return(c(NaN, NaN))
+        }
+        wilson_of(cells[1L] / cells[2L], cells[2L], critical[g])
+      },
+      c(0, 0)
+    ))
   })
-  if (length(of_parts) == 1L) return(of_parts[[1L]])
+  if (length(of_parts) == 1L) {
+    return(of_parts[[1L]])
+  }
   squares <- Reduce(`+`, Map(function(part, limits) (limits - part$rate)^2, metric$parts, of_parts))
   metric$rate + sqrt(squares) / length(of_parts) * rep(c(-1, 1), each = count)
 }
@@ -136,8 +221,12 @@ own_limits <- function(metric, level) {
 # Limits of the own values of a pair, as columns.
 own_columns <- function(limits, i, j, everybody = NULL) {
   of_reference <- if (is.null(everybody)) limits[j, ] else everybody$own[1L, ]
-  list(rate_low = limits[i, 1L], rate_high = limits[i, 2L], rate_reference_low = of_reference[1L],
-    rate_reference_high = of_reference[2L])
+  list(
+    rate_low = limits[i, 1L],
+    rate_high = limits[i, 2L],
+    rate_reference_low = of_reference[1L],
+    rate_reference_high = of_reference[2L]
+  )
 }
 
 own_limits_by_delta <- function(metric, critical) {
@@ -162,6 +251,8 @@ together <- function(cells) {
   for (name in c("totals", "rows", "squares")) {
     if (!is.null(cells[[name]])) cells[[name]] <- pooling %*% cells[[name]]
   }
-  if (!is.null(cells$scatter)) cells$scatter <- of_cells %*% cells$scatter %*% t(of_cells)
+  if (!is.null(cells$scatter)) {
+    cells$scatter <- of_cells %*% cells$scatter %*% t(of_cells)
+  }
   cells
 }

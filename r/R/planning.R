@@ -1,4 +1,5 @@
-# Plans and comparisons with the same people: power of the disparate-impact test, and the change between models.
+# Plans and comparisons with the same people: power of the disparate-impact test, and the change
+# between models.
 
 #' Power and sample size of the disparate-impact test
 #'
@@ -31,8 +32,15 @@
 #' fs_power_ratio(0.5, 0.7, n = 400)
 #' fs_sample_size_ratio(0.5, 0.6, power = 0.8)$n
 #' @export
-fs_power_ratio <- function(rate_reference, ratio, n, n_reference = n, threshold = 0.8,
-                           alternative = c("less", "greater", "two-sided", "violated", "satisfied"), level = 0.95) {
+fs_power_ratio <- function(
+  rate_reference,
+  ratio,
+  n,
+  n_reference = n,
+  threshold = 0.8,
+  alternative = c("less", "greater", "two-sided", "violated", "satisfied"),
+  level = 0.95
+) {
   need_arguments()
   alternative <- checked_plan(rate_reference, ratio, threshold, alternative, level)
   numbers_in(n, "n", 1, whole = TRUE)
@@ -49,27 +57,41 @@ planned_power <- function(q, ratio, n, m, threshold, alternative, level) {
   first <- function(true) first_where(function(k0) true(z(k0)), length(k1), n)
   up_to <- stats::pbinom(first(function(z) !shown$low(z)) - 1, n, q * ratio)
   from <- stats::pbinom(first(shown$high) - 1, n, q * ratio, lower.tail = FALSE)
-  chance <- switch(alternative, less = up_to, greater = from, satisfied = pmax(up_to + from - 1, 0), up_to + from)
+  chance <- switch(
+    alternative,
+    less = up_to,
+    greater = from,
+    satisfied = pmax(up_to + from - 1, 0),
+    up_to + from
+  )
   by_score <- sum(stats::dbinom(k1, m, q) * chance)
-  if (!counts_exactly(alternative, n, m)) return(by_score)
+  if (!counts_exactly(alternative, n, m)) {
+    return(by_score)
+  }
   min(max(by_score + power_of_exact_tests(q, ratio, n, m, threshold, alternative, level), 0), 1)
 }
 
 # Exact tests are enumerated for group times reference up to this.
 MOST_TABLES <- 1e5
 
-counts_exactly <- function(alternative, n, m)
+counts_exactly <- function(alternative, n, m) {
   alternative %in% c("violated", "satisfied") && n * m <= MOST_TABLES
+}
 
-# What the probability of a verdict changes by where tables are judged by exact tests, those of few expected cases.
+# What the probability of a verdict changes by where tables are judged by exact tests, those of few
+# expected cases.
 power_of_exact_tests <- function(q, ratio, n, m, threshold, alternative, level) {
   tables <- expand.grid(k = 0:n, j = 0:m)
   tables$chance <- stats::dbinom(tables$k, n, q * ratio) * stats::dbinom(tables$j, m, q)
   pooled <- (tables$k + tables$j) / (n + m)
   expected <- min(n, m) * pmin(pooled, 1 - pooled)
   # tables without a success of either group have no ratio, and no verdict
-  tables <- tables[needs_exact(n, m, expected, 1 - level) & tables$chance > 1e-9 & tables$k + tables$j > 0, ]
-  if (nrow(tables) == 0) return(0)
+  tables <- tables[
+    needs_exact(n, m, expected, 1 - level) & tables$chance > 1e-9 & tables$k + tables$j > 0,
+  ]
+  if (nrow(tables) == 0) {
+    return(0)
+  }
   fair <- c(threshold, 1 / threshold)
   z <- lapply(fair, function(null) score_z(tables$k, n, tables$j, m, "ratio", null))
   width <- z[[1L]] - z[[2L]]
@@ -87,12 +109,18 @@ power_of_exact_tests <- function(q, ratio, n, m, threshold, alternative, level) 
   }
   score <- plan_evidence(threshold, alternative, level)
   of <- function(null) z[[match(null, fair)]]
-  by_score <- if (alternative == "violated") score$low(of) | score$high(of) else score$low(of) & score$high(of)
+  by_score <- if (alternative == "violated") {
+    score$low(of) | score$high(of)
+  } else {
+    score$low(of) & score$high(of)
+  }
   sum(tables$chance * (shown - by_score))
 }
 
-# Whether exact tests show a ratio below ("less") or above an end of the fair range, by table. Along tables with one
-# count of the larger group p rises with the statistic, since all have the same nuisance rates: the tables that are
+# Whether exact tests show a ratio below ("less") or above an end of the fair range, by table. Along
+# tables with one
+# count of the larger group p rises with the statistic, since all have the same nuisance rates: the
+# tables that are
 # shown are the first ones of such a line. As in Python (fairstats/numerics/rates/region.py).
 exactly_shown <- function(tables, n, m, width, null, side, error) {
   group_is_larger <- n > m | (n == m & (tables$k > tables$j | (tables$k == tables$j & null < 1)))
@@ -113,13 +141,17 @@ exactly_shown <- function(tables, n, m, width, null, side, error) {
   shown
 }
 
-# Which of `size` tables are shown, about the first ones: the last of them by steps that double from a guess, then by
-# halves, and two neighbours on either side one by one, since the width of the fair range in standard errors differs
+# Which of `size` tables are shown, about the first ones: the last of them by steps that double from
+# a guess, then by
+# halves, and two neighbours on either side one by one, since the width of the fair range in
+# standard errors differs
 # between tables.
 leading <- function(shows, size, guess) {
   known <- rep(NA, size)
   answer <- function(place) {
-    if (is.na(known[place])) known[place] <<- shows(place)
+    if (is.na(known[place])) {
+      known[place] <<- shows(place)
+    }
     known[place]
   }
   low <- 0
@@ -152,13 +184,21 @@ plan_evidence <- function(threshold, alternative, level) {
   c <- stats::qnorm(if (alternative == "two-sided") (1 + level) / 2 else level)
   from <- if (alternative == "two-sided") 1 else threshold
   # the test of an interval hypothesis counts both directions at an end of the fair range
-  both <- function(z, sign) stats::pnorm(sign * z(threshold)) + stats::pnorm(sign * z(1 / threshold)) <= 1 - level
-  switch(alternative, violated = list(low = function(z) both(z, 1), high = function(z) both(z, -1)),
-    satisfied = list(low = function(z) z(1 / threshold) <= -c, high = function(z) z(threshold) >= c),
-    list(low = function(z) z(from) <= -c, high = function(z) z(from) >= c))
+  both <- function(z, sign) {
+    stats::pnorm(sign * z(threshold)) + stats::pnorm(sign * z(1 / threshold)) <= 1 - level
+  }
+  switch(
+    alternative,
+    violated = list(low = function(z) both(z, 1), high = function(z) both(z, -1)),
+    satisfied = list(low = function(z) z(1 / threshold) <= -c, high = function(z) {
+      z(threshold) >= c
+    }),
+    list(low = function(z) z(from) <= -c, high = function(z) z(from) >= c)
+  )
 }
 
-# For each of `count` elements the first number from 0 to n at which `true` holds, n + 1 where it never does: by halves,
+# For each of `count` elements the first number from 0 to n at which `true` holds, n + 1 where it
+# never does: by halves,
 # or by steps that grow from a guess until they have passed it.
 first_where <- function(true, count, n, guess = NULL) {
   low <- rep(-1, count)
@@ -166,7 +206,9 @@ first_where <- function(true, count, n, guess = NULL) {
   ask <- guess
   step <- 1
   while (any(high - low > 1)) {
-    if (is.null(ask) || step > n) ask <- ceiling((low + high) / 2)
+    if (is.null(ask) || step > n) {
+      ask <- ceiling((low + high) / 2)
+    }
     open <- high - low > 1
     middle <- ask
     below <- middle <= low
@@ -184,13 +226,20 @@ first_where <- function(true, count, n, guess = NULL) {
   high
 }
 
-# The first group size that reaches the wanted power, from where the formula of Farrington and Manning (1990, Statistics
+# The first group size that reaches the wanted power, from where the formula of Farrington and
+# Manning (1990, Statistics
 # in Medicine 9, 1447-1454) comes near it.
 #' @rdname fs_power_ratio
 #' @export
-fs_sample_size_ratio <- function(rate_reference, ratio, power = 0.8, allocation = 1, threshold = 0.8,
-                                 alternative = c("less", "greater", "two-sided", "violated", "satisfied"),
-                                 level = 0.95) {
+fs_sample_size_ratio <- function(
+  rate_reference,
+  ratio,
+  power = 0.8,
+  allocation = 1,
+  threshold = 0.8,
+  alternative = c("less", "greater", "two-sided", "violated", "satisfied"),
+  level = 0.95
+) {
   need_arguments()
   alternative <- checked_plan(rate_reference, ratio, threshold, alternative, level)
   numbers_in(power, "power", 1 - level, 1, open = BOTH)
@@ -199,25 +248,38 @@ fs_sample_size_ratio <- function(rate_reference, ratio, power = 0.8, allocation 
   p <- q * ratio
   most <- 1e7 / max(allocation, 1)
   beside <- function(n) ceiling(allocation * n)
-  about <- function(n, wanted) formula_power(q, ratio, n, beside(n), threshold, alternative, level) >= wanted
-  reaches <- function(n) planned_power(q, ratio, n, beside(n), threshold, alternative, level) >= power
+  about <- function(n, wanted) {
+    formula_power(q, ratio, n, beside(n), threshold, alternative, level) >= wanted
+  }
+  reaches <- function(n) {
+    planned_power(q, ratio, n, beside(n), threshold, alternative, level) >= power
+  }
   near <- halving(function(n) about(n, power), 2, most)
   few <- min(near * c(p, 1 - p), beside(near) * c(q, 1 - q))
   n <- halving(function(n) about(n, power - 0.2 / sqrt(1 + few)), 2, most)
   step <- 1
-  while (n + step < most && !reaches(n + step)) step <- 2 * step
+  while (n + step < most && !reaches(n + step)) {
+    step <- 2 * step
+  }
   if (step >= if (counts_exactly(alternative, n, beside(n))) 20 else 500) {
     n <- halving(reaches, n, min(n + step, most))
   } else {
-    while (n <= most && !reaches(n)) n <- n + 1
+    while (n <= most && !reaches(n)) {
+      n <- n + 1
+    }
   }
-  if (n > most || !reaches(n)) stop_argument("ratio", listed(ratio), "what 10,000,000 cases of each group can show")
+  if (n > most || !reaches(n)) {
+    stop_argument("ratio", listed(ratio), "what 10,000,000 cases of each group can show")
+  }
   reached <- fs_power_ratio(q, ratio, n, beside(n), threshold, alternative, level)
   as_numbers(list(n = n, n_reference = beside(n), power = reached))
 }
 
-# The first whole number from low to high at which a monotone condition holds; high where it holds nowhere before.
-halving <- function(true, low, high) low + first_where(function(k) true(low + k), 1L, floor(high) - low - 1)
+# The first whole number from low to high at which a monotone condition holds; high where it holds
+# nowhere before.
+halving <- function(true, low, high) {
+  low + first_where(function(k) true(low + k), 1L, floor(high) - low - 1)
+}
 
 # Power by the variances under the null and the assumed rates; rates may be multiples of 1/n here.
 formula_power <- function(q, ratio, n, m, threshold, alternative, level) {
@@ -229,20 +291,37 @@ formula_power <- function(q, ratio, n, m, threshold, alternative, level) {
     z <- score_z(n * p, n, m * q, m, "ratio", null)
     stats::pnorm((side * d - c * (if (abs(z) > 0) d / z else s)) / s)
   }
-  switch(alternative, less = shown(threshold, -1), greater = shown(threshold, 1),
+  switch(
+    alternative,
+    less = shown(threshold, -1),
+    greater = shown(threshold, 1),
     satisfied = max(shown(threshold, 1) + shown(1 / threshold, -1) - 1, 0),
-    violated = min(shown(threshold, -1) + shown(1 / threshold, 1), 1), min(shown(1, -1) + shown(1, 1), 1))
+    violated = min(shown(threshold, -1) + shown(1 / threshold, 1), 1),
+    min(shown(1, -1) + shown(1, 1), 1)
+  )
 }
 
 checked_plan <- function(rate_reference, ratio, threshold, alternative, level) {
-  alternative <- choice_of(alternative, "alternative", c("less", "greater", "two-sided", "violated", "satisfied"))
+  alternative <- choice_of(
+    alternative,
+    "alternative",
+    c("less", "greater", "two-sided", "violated", "satisfied")
+  )
   numbers_in(level, "level", 0, 1, open = BOTH)
   numbers_in(rate_reference, "rate_reference", 0, 1, open = BOTH)
   numbers_in(threshold, "threshold", 0, 1, open = "low")
   numbers_in(ratio, "ratio", 0, 1 / rate_reference, open = BOTH)
-  fine <- switch(alternative, less = ratio < threshold, greater = ratio > threshold, "two-sided" = ratio != 1,
-    violated = ratio < threshold || ratio > 1 / threshold, satisfied = ratio > threshold && ratio < 1 / threshold)
-  if (!fine) stop_argument("ratio", listed(ratio), "a ratio of which it is true what is to be shown")
+  fine <- switch(
+    alternative,
+    less = ratio < threshold,
+    greater = ratio > threshold,
+    "two-sided" = ratio != 1,
+    violated = ratio < threshold || ratio > 1 / threshold,
+    satisfied = ratio > threshold && ratio < 1 / threshold
+  )
+  if (!fine) {
+    stop_argument("ratio", listed(ratio), "a ratio of which it is true what is to be shown")
+  }
   alternative
 }
 
@@ -283,58 +362,147 @@ with_adjusted <- function(found, adjust) {
 #'   pos_label = list(y_true = "yes", y_pred = 1))
 #' @export
 fs_compare_models <- function(
-    data = NULL, y_true, y_pred, sensitive_features, metrics = "disparate_impact", baseline = NULL,
-    reference = NULL, pos_label = 1, confidence_level = 0.95, comparisons = "reference",
-    adjust = "holm", missing = "raise", label_values = NULL) {
+  data = NULL,
+  y_true,
+  y_pred,
+  sensitive_features,
+  metrics = "disparate_impact",
+  baseline = NULL,
+  reference = NULL,
+  pos_label = 1,
+  confidence_level = 0.95,
+  comparisons = "reference",
+  adjust = "holm",
+  missing = "raise",
+  label_values = NULL
+) {
   arguments <- given_arguments()
   audit_options(confidence_level, comparisons = comparisons, adjust = adjust)
   y_true <- arguments$y_true
   y_pred <- arguments$y_pred
-  if ((!is.character(y_pred) && !is.list(y_pred)) || length(y_pred) < 2L)
+  if ((!is.character(y_pred) && !is.list(y_pred)) || length(y_pred) < 2L) {
     stop_argument("y_pred", listed(y_pred), "the columns of two models or more")
-  if (!is.character(metrics) || !length(metrics) || anyNA(metrics))
+  }
+  if (!is.character(metrics) || !length(metrics) || anyNA(metrics)) {
     stop_argument("metrics", listed(metrics), "names of metrics")
-  if (is.null(y_true)) stop_argument("y_true", "NULL", "the column of the outcomes")
-  models <- if (is.null(names(y_pred))) stats::setNames(y_pred, LETTERS[seq_along(y_pred)]) else y_pred
-  columns <- list(y_true = y_true, y_pred = as.list(models),
-    sensitive_features = arguments$sensitive_features)
+  }
+  if (is.null(y_true)) {
+    stop_argument("y_true", "NULL", "the column of the outcomes")
+  }
+  models <- if (is.null(names(y_pred))) {
+    stats::setNames(y_pred, LETTERS[seq_along(y_pred)])
+  } else {
+    y_pred
+  }
+  columns <- list(
+    y_true = y_true,
+    y_pred = as.list(models),
+    sensitive_features = arguments$sensitive_features
+  )
   read <- settle_missing(arguments$data, columns, missing)
   models <- read$y_pred
-  scenes <- Map(function(model, whole) {
-    read_scene(read$data, read$y_true, model, NULL, read$sensitive_features, reference, pos_label, comparisons,
-      label_values = label_values, whole = list(y_true = read$whole$y_true, y_pred = whole))
-  }, models, if (is.null(read$whole)) vector("list", length(models)) else read$whole$y_pred)
+  scenes <- Map(
+    function(model, whole) {
+      read_scene(
+        read$data,
+        read$y_true,
+        model,
+        NULL,
+        read$sensitive_features,
+        reference,
+        pos_label,
+        comparisons,
+        label_values = label_values,
+        whole = list(y_true = read$whole$y_true, y_pred = whole)
+      )
+    },
+    models,
+    if (is.null(read$whole)) vector("list", length(models)) else read$whole$y_pred
+  )
   scene <- scenes[[1L]]
   predicted <- lapply(scenes, function(s) s$input$y_pred)
-  beside <- stats::setNames(lapply(scenes, function(s) s$input$unfavourable$y_pred),
-    paste0("y_pred['", names(models), "']"))
+  beside <- stats::setNames(
+    lapply(scenes, function(s) s$input$unfavourable$y_pred),
+    paste0("y_pred['", names(models), "']")
+  )
   groups <- scene$grouping$groups
-  if (!is.null(baseline)) baseline <- choice_of(baseline, "baseline", names(models))
+  if (!is.null(baseline)) {
+    baseline <- choice_of(baseline, "baseline", names(models))
+  }
   named <- names(models)
-  against <- if (is.null(baseline)) utils::combn(named, 2L) else rbind(baseline, setdiff(named, baseline))
-  totals <- apply(against, 2L, function(who) {
-    cell <- factor(paste0(scene$input$y_true, predicted[[who[1L]]], predicted[[who[2L]]]), PAIRED_CELLS)
-    matrix(as.numeric(table(factor(scene$grouping$labels, groups), cell)), length(groups))
-  }, simplify = FALSE)
-  found <- do.call(rbind, lapply(metrics, function(metric) {
-    what <- if (metric == "accuracy") list(rates = metric, rows = metric, contrast = "level") else find_metric(metric)
-    places <- switch(what$contrast, level = matrix(seq_along(groups)), gap = matrix(NA_integer_, 1L, 2L), scene$pairs)
-    rates <- if (what$contrast == "gap") 1L else seq_along(what$rates)
-    tasks <- expand.grid(k = seq_len(nrow(places)), r = rates, m = seq_len(ncol(against)))
-    joint <- 1 - (1 - confidence_level) / nrow(tasks)
-    levels <- c(confidence_level, joint, if (adjust == "none") confidence_level else joint)
-    found <- bind_rows(Map(function(k, r, m) {
-      at <- places[k, ]
-      one <- if (what$contrast == "gap") {
-        crosscheck_paired_gap(totals[[m]], NULL, PAIRED_CELLS, what$rates, levels)
+  against <- if (is.null(baseline)) {
+    utils::combn(named, 2L)
+  } else {
+    rbind(baseline, setdiff(named, baseline))
+  }
+  totals <- apply(
+    against,
+    2L,
+    function(who) {
+      cell <- factor(
+        paste0(scene$input$y_true, predicted[[who[1L]]], predicted[[who[2L]]]),
+        PAIRED_CELLS
+      )
+      matrix(as.numeric(table(factor(scene$grouping$labels, groups), cell)), length(groups))
+    },
+    simplify = FALSE
+  )
+  found <- do.call(
+    rbind,
+    lapply(metrics, function(metric) {
+      what <- if (metric == "accuracy") {
+        list(rates = metric, rows = metric, contrast = "level")
       } else {
-        crosscheck_paired(totals[[m]], NULL, at, PAIRED_CELLS, what$rates[r], what$contrast, levels)
+        find_metric(metric)
       }
-      row <- change_row(what$rows[r], groups[at[1L]], if (length(at) > 1L) groups[at[2L]] else "", one)
-      c(row["metric"], model = against[2L, m], baseline = against[1L, m], row[-1L], simultaneous_low = one$joint_low,
-        simultaneous_high = one$joint_high, one[c("statistic", "pvalue", "distance", "distance_low", "distance_high")])
-    }, tasks$k, tasks$r, tasks$m))
-    with_adjusted(found, adjust)
-  }))
+      places <- switch(
+        what$contrast,
+        level = matrix(seq_along(groups)),
+        gap = matrix(NA_integer_, 1L, 2L),
+        scene$pairs
+      )
+      rates <- if (what$contrast == "gap") 1L else seq_along(what$rates)
+      tasks <- expand.grid(k = seq_len(nrow(places)), r = rates, m = seq_len(ncol(against)))
+      joint <- 1 - (1 - confidence_level) / nrow(tasks)
+      levels <- c(confidence_level, joint, if (adjust == "none") confidence_level else joint)
+      found <- bind_rows(Map(
+        function(k, r, m) {
+          at <- places[k, ]
+          one <- if (what$contrast == "gap") {
+            crosscheck_paired_gap(totals[[m]], NULL, PAIRED_CELLS, what$rates, levels)
+          } else {
+            crosscheck_paired(
+              totals[[m]],
+              NULL,
+              at,
+              PAIRED_CELLS,
+              what$rates[r],
+              what$contrast,
+              levels
+            )
+          }
+          row <- change_row(
+            what$rows[r],
+            groups[at[1L]],
+            if (length(at) > 1L) groups[at[2L]] else "",
+            one
+          )
+          c(
+            row["metric"],
+            model = against[2L, m],
+            baseline = against[1L, m],
+            row[-1L],
+            simultaneous_low = one$joint_low,
+            simultaneous_high = one$joint_high,
+            one[c("statistic", "pvalue", "distance", "distance_low", "distance_high")]
+          )
+        },
+        tasks$k,
+        tasks$r,
+        tasks$m
+      ))
+      with_adjusted(found, adjust)
+    })
+  )
   as_table(found, c(scene$input$unfavourable["y_true"], beside))
 }

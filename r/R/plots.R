@@ -1,4 +1,5 @@
-# Pictures in base graphics: estimates and intervals of an audit or a report, the pictures of a report's HTML page, and
+# Pictures in base graphics: estimates and intervals of an audit or a report, the pictures of a
+# report's HTML page, and
 # return levels of fs_ecd().
 
 # Colours that stay apart without red and green.
@@ -39,18 +40,36 @@ plot.fairstats_audit <- function(x, metric = NULL, sensitive_features = NULL, ..
 
 #' @rdname plot.fairstats_audit
 #' @export
-plot.fairstats_report <- function(x,
-                                  kind = c("forest", "scores", "bandwidth", "roc", "calibration", "posterior", "power"),
-                                  metric = NULL, group = NULL, sensitive_features = NULL, ...) {
+plot.fairstats_report <- function(
+  x,
+  kind = c("forest", "scores", "bandwidth", "roc", "calibration", "posterior", "power"),
+  metric = NULL,
+  group = NULL,
+  sensitive_features = NULL,
+  ...
+) {
   kind <- match.arg(kind)
   if (kind == "forest") {
     forest_of(x$table, metric, sensitive_features, ...)
     return(invisible(x))
   }
-  wanted <- switch(kind, scores =, bandwidth = "madd", roc =, calibration = "abroca", posterior = "UmPosterior",
-    power = "disparate_impact")
+  wanted <- switch(
+    kind,
+    scores = ,
+    bandwidth = "madd",
+    roc = ,
+    calibration = "abroca",
+    posterior = "UmPosterior",
+    power = "disparate_impact"
+  )
   fits <- function(r) {
-    name <- if (length(r$metric)) r$metric else if (length(r$comparisons)) r$comparisons[[1L]]$metric else r$class
+    name <- if (length(r$metric)) {
+      r$metric
+    } else if (length(r$comparisons)) {
+      r$comparisons[[1L]]$metric
+    } else {
+      r$class
+    }
     about <- paste(r$attributes, collapse = INTERSECTION)
     identical(name, wanted) && (is.null(sensitive_features) || about == sensitive_features)
   }
@@ -61,13 +80,24 @@ plot.fairstats_report <- function(x,
   }
   names <- unlist(result$counts$groups)
   compared <- lapply(result$comparisons, function(c) c(c$group, c$reference))
-  if (!length(compared)) compared <- lapply(setdiff(names, result$reference), c, result$reference)
+  if (!length(compared)) {
+    compared <- lapply(setdiff(names, result$reference), c, result$reference)
+  }
   groups <- vapply(compared, `[`, "", 1L)
   chosen <- if (is.null(group)) 1L else match(group, groups)
-  if (is.na(chosen)) stop_argument("group", listed(group), paste("one of", listed(groups)))
+  if (is.na(chosen)) {
+    stop_argument("group", listed(group), paste("one of", listed(groups)))
+  }
   pair <- compared[[chosen]]
-  draw <- switch(kind, scores = scores_of, bandwidth = bandwidth_of, roc = roc_of, calibration = calibration_of,
-    posterior = posterior_of, power = power_of)
+  draw <- switch(
+    kind,
+    scores = scores_of,
+    bandwidth = bandwidth_of,
+    roc = roc_of,
+    calibration = calibration_of,
+    posterior = posterior_of,
+    power = power_of
+  )
   row <- if (length(result$comparisons)) result$comparisons[[chosen]]
   about <- list(level = result$settings$confidence_level, result = result, row = row)
   draw(result$counts, match(pair, names), pair, about, ...)
@@ -78,10 +108,16 @@ plot.fairstats_report <- function(x,
 #' @export
 plot.fairstats_table <- function(x, metric = NULL, ...) {
   rows <- as.data.frame(x)
-  if (is.null(rows$metric)) rows$metric <- "estimate"
-  if (is.null(metric)) metric <- rows$metric[1L]
+  if (is.null(rows$metric)) {
+    rows$metric <- "estimate"
+  }
+  if (is.null(metric)) {
+    metric <- rows$metric[1L]
+  }
   rows <- rows[rows$metric %in% metric & is.finite(rows$ci_low), , drop = FALSE]
-  if (!nrow(rows)) stop_argument("metric", listed(metric), listed(unique(x$metric)))
+  if (!nrow(rows)) {
+    stop_argument("metric", listed(metric), listed(unique(x$metric)))
+  }
   rows$label <- sub("^[^:]*: ", "", row_labels(rows))
   draw_intervals(rows, "label", neutral_value(metric), xlab = paste(metric, "with interval"), ...)
   invisible(x)
@@ -95,8 +131,14 @@ neutral_value <- function(metric) if (grepl("impact|conditional", metric)) 1 els
 plot.fairstats_comparison <- function(x, ...) {
   quantities <- factor(x$quantity, rev(unique(x$quantity)))
   within <- x$difference / pmax(x$tolerance, .Machine$double.xmin)
-  graphics::stripchart(log10(pmax(within, 1e-12)) ~ quantities, pch = 19L, las = 1L,
-    col = SERIES[1L], xlab = "log10 of difference over tolerance", ...)
+  graphics::stripchart(
+    log10(pmax(within, 1e-12)) ~ quantities,
+    pch = 19L,
+    las = 1L,
+    col = SERIES[1L],
+    xlab = "log10 of difference over tolerance",
+    ...
+  )
   graphics::abline(v = 0, lty = 3L, col = "grey40")
   invisible(x)
 }
@@ -106,32 +148,63 @@ plot.fairstats_comparison <- function(x, ...) {
 plot.fairstats_ecd <- function(x, ...) {
   tails <- x$tails
   m <- exp(seq(log(min(1.05 / tails$rate)), log(20 * x$interactions), length.out = 60L))
-  lines <- vapply(seq_len(nrow(tails)), function(k) {
-    tail <- tails[k, ]
-    gained <- m * tail$rate
-    excess <- if (abs(tail$shape) < 1e-9) log(gained) else (gained^tail$shape - 1) / tail$shape
-    ifelse(gained >= 1, tail$threshold + tail$scale * excess, NA)
-  }, m)
+  lines <- vapply(
+    seq_len(nrow(tails)),
+    function(k) {
+      tail <- tails[k, ]
+      gained <- m * tail$rate
+      excess <- if (abs(tail$shape) < 1e-9) log(gained) else (gained^tail$shape - 1) / tail$shape
+      ifelse(gained >= 1, tail$threshold + tail$scale * excess, NA)
+    },
+    m
+  )
   top <- max(lines, tails$ci_high[is.finite(tails$ci_high)], tails$return_level, na.rm = TRUE)
-  graphics::plot(range(m), c(0, top), type = "n", log = "x", xlab = "interactions",
-    ylab = "return level of discrimination", ...)
+  graphics::plot(
+    range(m),
+    c(0, top),
+    type = "n",
+    log = "x",
+    xlab = "interactions",
+    ylab = "return level of discrimination",
+    ...
+  )
   graphics::abline(v = x$interactions, lty = 3L, col = "grey40")
   for (k in seq_len(nrow(tails))) {
     graphics::lines(m, lines[, k], col = SERIES[k], lty = k, lwd = 2)
-    graphics::segments(x$interactions, tails$ci_low[k], x$interactions, tails$ci_high[k], col = SERIES[k], lwd = 3)
+    graphics::segments(
+      x$interactions,
+      tails$ci_low[k],
+      x$interactions,
+      tails$ci_high[k],
+      col = SERIES[k],
+      lwd = 3
+    )
     graphics::points(x$interactions, tails$return_level[k], col = SERIES[k], pch = 19L)
   }
-  graphics::legend("topleft", tails$group, col = SERIES, lty = seq_len(nrow(tails)), lwd = 2, bty = "n")
+  graphics::legend(
+    "topleft",
+    tails$group,
+    col = SERIES,
+    lty = seq_len(nrow(tails)),
+    lwd = 2,
+    bty = "n"
+  )
   invisible(x)
 }
 
 # Estimates and intervals of one metric, group by group.
 forest_of <- function(table, metric, sensitive_features, ...) {
-  if (is.null(sensitive_features)) sensitive_features <- table$sensitive_features[1L]
+  if (is.null(sensitive_features)) {
+    sensitive_features <- table$sensitive_features[1L]
+  }
   part <- table[table$sensitive_features == sensitive_features & is.finite(table$ci_low), ]
-  if (is.null(metric)) metric <- part$metric[1L]
+  if (is.null(metric)) {
+    metric <- part$metric[1L]
+  }
   rows <- part[part$metric == metric, ]
-  if (!nrow(rows)) stop_argument("metric", listed(metric), paste("one of", listed(unique(part$metric))))
+  if (!nrow(rows)) {
+    stop_argument("metric", listed(metric), paste("one of", listed(unique(part$metric))))
+  }
   neutral <- neutral_value(metric)
   log <- if (neutral == 1 && all(rows$ci_low > 0)) "x" else ""
   draw_intervals(rows, "group", neutral, xlab = paste(metric, "with interval"), log = log, ...)
@@ -147,8 +220,16 @@ draw_intervals <- function(rows, label, neutral, xlab = "estimate with interval"
   widest <- max(nchar(rows[[label]]))
   old <- graphics::par(mar = c(4, min(14, 2 + 0.5 * widest), 2, 1))
   on.exit(graphics::par(old))
-  graphics::plot(range(rows$ci_low, high, neutral, na.rm = TRUE), c(0.5, nrow(rows) + 0.5),
-    type = "n", yaxt = "n", ylab = "", xlab = xlab, log = log, ...)
+  graphics::plot(
+    range(rows$ci_low, high, neutral, na.rm = TRUE),
+    c(0.5, nrow(rows) + 0.5),
+    type = "n",
+    yaxt = "n",
+    ylab = "",
+    xlab = xlab,
+    log = log,
+    ...
+  )
   graphics::abline(v = neutral, col = "grey60")
   graphics::segments(rows$ci_low, at, high, at, col = colour, lwd = 2)
   shape <- ifelse(rows$verdict %in% "violated", 18L, 19L)
@@ -161,7 +242,9 @@ shares_in <- function(counts, which, edges) {
   table <- as.matrix(counts$counts)[which, , drop = FALSE]
   bins <- length(edges) - 1L
   bin <- findInterval(c(0, unlist(counts$edges)) + 1e-12, edges, rightmost.closed = TRUE)
-  apply(table, 1L, function(row) tapply(row, factor(bin, seq_len(bins)), sum, default = 0) / sum(row))
+  apply(table, 1L, function(row) {
+    tapply(row, factor(bin, seq_len(bins)), sum, default = 0) / sum(row)
+  })
 }
 
 # Histograms of two groups in the bins that are judged; where they differ is MADD.
@@ -171,23 +254,53 @@ scores_of <- function(counts, which, names, about, ...) {
   parts <- matrix(as.matrix(about$row$counts), 2L)
   parts <- t(parts / rowSums(parts))
   shares <- parts / diff(edges)
-  graphics::plot(c(0, 1), c(0, 1.3 * max(shares)), type = "n", xlab = "score", ylab = "density", ...)
+  graphics::plot(
+    c(0, 1),
+    c(0, 1.3 * max(shares)),
+    type = "n",
+    xlab = "score",
+    ylab = "density",
+    ...
+  )
   low <- pmin(shares[, 1L], shares[, 2L])
   high <- pmax(shares[, 1L], shares[, 2L])
   graphics::rect(edges[-length(edges)], low, edges[-1L], high, col = "#a3161b44", border = NA)
-  for (k in 1:2) graphics::lines(edges, c(shares[, k], shares[bins, k]), type = "s", col = SERIES[k], lty = k, lwd = 2)
-  keys <- c(names, sprintf("differ: MADD in %d bins %.3f", bins, sum(abs(parts[, 1L] - parts[, 2L]))))
-  graphics::legend("top", keys, col = c(SERIES[1:2], "#a3161b"), lty = c(1:2, 1L), lwd = 2, bty = "n")
+  for (k in 1:2) {
+    graphics::lines(
+      edges,
+      c(shares[, k], shares[bins, k]),
+      type = "s",
+      col = SERIES[k],
+      lty = k,
+      lwd = 2
+    )
+  }
+  keys <- c(
+    names,
+    sprintf("differ: MADD in %d bins %.3f", bins, sum(abs(parts[, 1L] - parts[, 2L])))
+  )
+  graphics::legend(
+    "top",
+    keys,
+    col = c(SERIES[1:2], "#a3161b"),
+    lty = c(1:2, 1L),
+    lwd = 2,
+    bty = "n"
+  )
 }
 
 # Counts of negatives and positives by score of one group, as a matrix of two columns.
 label_counts <- function(counts, g) {
   held <- counts$counts
-  if (is.array(held)) return(t(held[g, , ]))
+  if (is.array(held)) {
+    return(t(held[g, , ]))
+  }
   do.call(cbind, lapply(held[[g]], unlist))
 }
 
-unit_square <- function(xlab, ylab, ...) graphics::plot(c(0, 1), c(0, 1), type = "n", xlab = xlab, ylab = ylab, ...)
+unit_square <- function(xlab, ylab, ...) {
+  graphics::plot(c(0, 1), c(0, 1), type = "n", xlab = xlab, ylab = ylab, ...)
+}
 
 roc_of <- function(counts, which, names, about, ...) {
   curves <- lapply(which, function(g) {
@@ -197,7 +310,9 @@ roc_of <- function(counts, which, names, about, ...) {
   outline <- rbind(curves[[1L]], curves[[2L]][rev(seq_len(nrow(curves[[2L]]))), ])
   graphics::polygon(outline, col = "#a3161b44", border = NA)
   graphics::abline(0, 1, col = "grey60")
-  for (k in 1:2) graphics::lines(curves[[k]], col = SERIES[k], lty = k, lwd = 2)
+  for (k in 1:2) {
+    graphics::lines(curves[[k]], col = SERIES[k], lty = k, lwd = 2)
+  }
   graphics::legend("bottomright", names, col = SERIES, lty = 1:2, lwd = 2, bty = "n")
 }
 
@@ -230,8 +345,18 @@ bandwidth_of <- function(counts, which, names, about, ...) {
   fits <- function(m) all(vapply(seq_len(m - 1L) / m, function(e) min(abs(inner - e)) < 1e-9, NA))
   bins <- Filter(fits, 2:min(1000L, length(inner) + 1L))
   madd <- vapply(bins, function(m) sum(abs(shares_in(counts, which, 0:m / m) %*% c(1, -1))), 0)
-  graphics::plot(bins, madd, type = "b", pch = 19L, log = "x", ylim = c(0, max(madd)), col = SERIES[1L], xlab = "bins",
-    ylab = paste("MADD,", names[1L], "against", names[2L]), ...)
+  graphics::plot(
+    bins,
+    madd,
+    type = "b",
+    pch = 19L,
+    log = "x",
+    ylim = c(0, max(madd)),
+    col = SERIES[1L],
+    xlab = "bins",
+    ylab = paste("MADD,", names[1L], "against", names[2L]),
+    ...
+  )
   stable <- about$row$bandwidth
   if (length(stable)) graphics::abline(v = 1 / c(stable$low, stable$high), lty = 3L, col = "grey40")
 }
@@ -243,7 +368,11 @@ posterior_of <- function(counts, which, names, about, ...) {
   dimnames(prior) <- dimnames(table) <- NULL
   colnames(table) <- unlist(counts$cells)
   draws <- fs_um_draws(table, 2000, prior[, match(CELLS, colnames(table))], about$result$target)
-  apart <- sapply(c("fpr", "tpr"), function(rate) fs_um_metric(draws, rate, "difference", 2)[, 1L], USE.NAMES = FALSE)
+  apart <- sapply(
+    c("fpr", "tpr"),
+    function(rate) fs_um_metric(draws, rate, "difference", 2)[, 1L],
+    USE.NAMES = FALSE
+  )
   apart <- apart[stats::complete.cases(apart), , drop = FALSE]
   width <- apply(apart, 2L, stats::sd) * nrow(apart)^(-1 / 6)
   axes <- lapply(1:2, function(j) seq(min(apart[, j]), max(apart[, j]), length.out = 60L))
@@ -253,12 +382,27 @@ posterior_of <- function(counts, which, names, about, ...) {
   own <- stats::dnorm(0)^2 / prod(width)
   density <- (rowSums(kernel(apart[, 1L], 1L) * kernel(apart[, 2L], 2L)) - own) / (nrow(apart) - 1)
   rope <- about$result$table_rope
-  graphics::plot(apart, pch = ".", col = "grey50", xlim = range(apart[, 1L], -rope, rope),
-    ylim = range(apart[, 2L], -rope, rope), xlab = paste("false positive rate,", names[1L], "less", names[2L]),
-    ylab = "true positive rate, likewise", ...)
+  graphics::plot(
+    apart,
+    pch = ".",
+    col = "grey50",
+    xlim = range(apart[, 1L], -rope, rope),
+    ylim = range(apart[, 2L], -rope, rope),
+    xlab = paste("false positive rate,", names[1L], "less", names[2L]),
+    ylab = "true positive rate, likewise",
+    ...
+  )
   graphics::rect(-rope, -rope, rope, rope, border = "#17663f", lty = 2L)
-  graphics::contour(axes[[1L]], axes[[2L]], surface, levels = stats::quantile(density, c(0.05, 0.5)),
-    labels = c("95%", "50%"), add = TRUE, col = SERIES[1L], lwd = 2)
+  graphics::contour(
+    axes[[1L]],
+    axes[[2L]],
+    surface,
+    levels = stats::quantile(density, c(0.05, 0.5)),
+    labels = c("95%", "50%"),
+    add = TRUE,
+    col = SERIES[1L],
+    lwd = 2
+  )
 }
 
 # Power of showing a ratio of rates below the threshold, by the true ratio.
@@ -267,11 +411,25 @@ power_of <- function(counts, which, names, about, ...) {
   rate <- about$row$rate_reference
   threshold <- about$result$settings$threshold
   threshold <- if (length(threshold)) threshold else 0.8
-  if (!is.finite(rate) || rate <= 0 || rate >= 1) stop_argument("kind", '"power"', "a reference with a rate in (0, 1)")
+  if (!is.finite(rate) || rate <= 0 || rate >= 1) {
+    stop_argument("kind", '"power"', "a reference with a rate in (0, 1)")
+  }
   ratio <- seq(0.4, 0.99, length.out = 25L) * threshold
-  power <- vapply(ratio, function(r) fs_power_ratio(rate, r, n[1L], n[2L], threshold, level = about$level), 0)
-  graphics::plot(ratio, power, type = "l", lwd = 2, col = SERIES[1L], ylim = c(0, 1),
-    xlab = paste("true ratio,", names[1L], "to", names[2L]), ylab = paste("probability to show it below", threshold),
-    ...)
+  power <- vapply(
+    ratio,
+    function(r) fs_power_ratio(rate, r, n[1L], n[2L], threshold, level = about$level),
+    0
+  )
+  graphics::plot(
+    ratio,
+    power,
+    type = "l",
+    lwd = 2,
+    col = SERIES[1L],
+    ylim = c(0, 1),
+    xlab = paste("true ratio,", names[1L], "to", names[2L]),
+    ylab = paste("probability to show it below", threshold),
+    ...
+  )
   graphics::abline(h = 0.8, lty = 3L, col = "grey40")
 }

@@ -1,5 +1,7 @@
-# Risks by group: parts of the Brier score and calibration curves by isotonic regression, net benefit and rates along
-# cut-offs. From the rows and the definitions: stats::isoreg, stats::qbeta over all runs of blocks, curves that leave a
+# Risks by group: parts of the Brier score and calibration curves by isotonic regression, net
+# benefit and rates along
+# cut-offs. From the rows and the definitions: stats::isoreg, stats::qbeta over all runs of blocks,
+# curves that leave a
 # row out fitted one by one.
 
 #' How good and how well calibrated risks are by group, from a data frame or vectors
@@ -29,7 +31,8 @@
 #' @inheritParams fs_audit
 #'
 #' @return A data frame of class `fairstats_audit`, as from [fs_audit()]; `rate` and
-#'   `rate_reference` are the values of both groups, `cutoff` where there are several. Tests of equal
+#'   `rate_reference` are the values of both groups, `cutoff` where there are several. Tests of
+#'   equal
 #'   curves stand in the attribute `"equality"`.
 #'
 #' @references Dimitriadis, Gneiting, Jordan (2021). Stable reliability diagrams for probabilistic
@@ -44,10 +47,26 @@
 #'   pos_label = "yes", n_resamples = 199)
 #' @export
 fs_scores <- function(
-    data = NULL, y_true, score, sensitive_features, metric = "auc", cutoffs = NULL, contrast = "difference",
-    reference = NULL, comparisons = "reference", margin = 0, threshold = 0.8, confidence_level = 0.95,
-    simultaneous = "none", adjust = "holm", sample_weight = NULL, cluster = NULL, pos_label = 1, missing = "raise",
-    seed = 1) {
+  data = NULL,
+  y_true,
+  score,
+  sensitive_features,
+  metric = "auc",
+  cutoffs = NULL,
+  contrast = "difference",
+  reference = NULL,
+  comparisons = "reference",
+  margin = 0,
+  threshold = 0.8,
+  confidence_level = 0.95,
+  simultaneous = "none",
+  adjust = "holm",
+  sample_weight = NULL,
+  cluster = NULL,
+  pos_label = 1,
+  missing = "raise",
+  seed = 1
+) {
   arguments <- given_arguments()
   choice_of(metric, "metric", c("auc", MEANS_OF_SCORES, BRIER_PARTS, "net_benefit", RATES_ALONG))
   risk_table(metric, arguments, cutoffs)
@@ -56,80 +75,211 @@ fs_scores <- function(
 #' @rdname fs_scores
 #' @export
 fs_calibration <- function(
-    data = NULL, y_true, score, sensitive_features, metric = "slope", at = NULL, reference = NULL,
-    comparisons = "reference", margin = 0, confidence_level = 0.95, simultaneous = "none", adjust = "holm",
-    pos_label = 1, missing = "raise", n_resamples = 999, seed = 1) {
+  data = NULL,
+  y_true,
+  score,
+  sensitive_features,
+  metric = "slope",
+  at = NULL,
+  reference = NULL,
+  comparisons = "reference",
+  margin = 0,
+  confidence_level = 0.95,
+  simultaneous = "none",
+  adjust = "holm",
+  pos_label = 1,
+  missing = "raise",
+  n_resamples = 999,
+  seed = 1
+) {
   arguments <- given_arguments()
   choice_of(metric, "metric", c("slope", "intercept", "isotonic"))
   arguments[c("contrast", "threshold")] <- list("difference", 0.8)
-  risk_table(if (metric == "isotonic") "isotonic_calibration" else paste0("calibration_", metric), arguments, at)
+  risk_table(
+    if (metric == "isotonic") "isotonic_calibration" else paste0("calibration_", metric),
+    arguments,
+    at
+  )
 }
 
-MEANS_OF_SCORES <- c("brier_score", "log_loss", "balance_positive", "balance_negative", "calibration_in_the_large")
+MEANS_OF_SCORES <- c(
+  "brier_score",
+  "log_loss",
+  "balance_positive",
+  "balance_negative",
+  "calibration_in_the_large"
+)
 BRIER_PARTS <- c("miscalibration", "discrimination", "uncertainty")
-RATES_ALONG <- c("selection_rate", "accuracy", "tpr", "fnr", "tnr", "fpr", "ppv", "npv", "false_omission_rate")
+RATES_ALONG <- c(
+  "selection_rate",
+  "accuracy",
+  "tpr",
+  "fnr",
+  "tnr",
+  "fpr",
+  "ppv",
+  "npv",
+  "false_omission_rate"
+)
 
 risk_table <- function(metric, arguments, cutoffs) {
   contrast <- choice_of(arguments$contrast, "contrast", c("difference", "ratio"))
-  if (contrast == "ratio" && metric %in% c("calibration_in_the_large", BRIER_PARTS, "net_benefit"))
-    stop_argument("contrast", paste("a ratio of", metric), "its difference: it has both signs, or can be 0")
+  if (
+    contrast == "ratio" && metric %in% c("calibration_in_the_large", BRIER_PARTS, "net_benefit")
+  ) {
+    stop_argument(
+      "contrast",
+      paste("a ratio of", metric),
+      "its difference: it has both signs, or can be 0"
+    )
+  }
   numbers_in(arguments$margin, "margin", 0)
   numbers_in(arguments$threshold, "threshold", 0, 1, open = "low")
-  options <- audit_options(arguments$confidence_level, simultaneous = arguments$simultaneous, adjust = arguments$adjust)
+  options <- audit_options(
+    arguments$confidence_level,
+    simultaneous = arguments$simultaneous,
+    adjust = arguments$adjust
+  )
   names_of_columns <- c("y_true", "score", "sensitive_features", "sample_weight", "cluster")
-  read <- settle_missing(arguments$data, arguments[intersect(names(arguments), names_of_columns)], arguments$missing)
-  scene <- read_scene(read$data, read$y_true, NULL, read$score, read$sensitive_features, arguments$reference,
-    arguments$pos_label, choice_of(arguments$comparisons, "comparisons", c("reference", "all")), read$sample_weight,
-    read$cluster)
+  read <- settle_missing(
+    arguments$data,
+    arguments[intersect(names(arguments), names_of_columns)],
+    arguments$missing
+  )
+  scene <- read_scene(
+    read$data,
+    read$y_true,
+    NULL,
+    read$score,
+    read$sensitive_features,
+    arguments$reference,
+    arguments$pos_label,
+    choice_of(arguments$comparisons, "comparisons", c("reference", "all")),
+    read$sample_weight,
+    read$cluster
+  )
   input <- scene$input
-  if (isTRUE(attr(scene$pairs, "highest")))
+  if (isTRUE(attr(scene$pairs, "highest"))) {
     stop_argument("reference", "\"highest\"", "a group, or NULL for the largest")
+  }
   is_weighted <- !is.null(input$weight) || !is.null(input$cluster)
-  if (is_weighted && !metric %in% c(MEANS_OF_SCORES, "net_benefit", RATES_ALONG))
-    stop_argument("sample_weight", paste("weights or clusters with", metric), "rows of equal weight")
+  if (is_weighted && !metric %in% c(MEANS_OF_SCORES, "net_benefit", RATES_ALONG)) {
+    stop_argument(
+      "sample_weight",
+      paste("weights or clusters with", metric),
+      "rows of equal weight"
+    )
+  }
   limit <- if (contrast == "ratio") arguments$threshold else arguments$margin
   groups <- scene$grouping$groups
   place <- match(scene$grouping$labels, groups)
   y <- input$y_true
   score <- input$score
   along <- metric %in% c("net_benefit", "isotonic_calibration", RATES_ALONG)
-  if (!along && !is.null(cutoffs))
-    stop_argument("cutoffs", "cut-offs", paste("NULL for", metric, "which does not go along the scores"))
-  if (metric %in% RATES_ALONG) return(rate_curve(metric, scene, arguments, options, cutoffs))
+  if (!along && !is.null(cutoffs)) {
+    stop_argument(
+      "cutoffs",
+      "cut-offs",
+      paste("NULL for", metric, "which does not go along the scores")
+    )
+  }
+  if (metric %in% RATES_ALONG) {
+    return(rate_curve(metric, scene, arguments, options, cutoffs))
+  }
   if (along) {
     cutoffs <- chosen_cutoffs(score, cutoffs, metric == "net_benefit")
     by_itself <- metric == "isotonic_calibration"
-    if (by_itself) options$adjust <- "none"
-    blocks <- curve_rows(metric, y, score, place, length(groups), cutoffs, scene$pairs, limit,
-      options$confidence_level, input$weight, input$cluster)
+    if (by_itself) {
+      options$adjust <- "none"
+    }
+    blocks <- curve_rows(
+      metric,
+      y,
+      score,
+      place,
+      length(groups),
+      cutoffs,
+      scene$pairs,
+      limit,
+      options$confidence_level,
+      input$weight,
+      input$cluster
+    )
   } else {
     rows <- split(data.frame(y = y, score = score), factor(place, seq_along(groups)))
-    values <- if (metric == "auc") area_values(rows) else if (metric %in% BRIER_PARTS) part_values(rows, metric) else
-      if (metric %in% MEANS_OF_SCORES) mean_values(moments_of_score(metric, y, score, place, length(groups), input)) else
-        regression_values(rows, metric)
-    blocks <- list(list(cutoff = NULL, n = values$n, rows = with_seed(arguments$seed, compare_numbers(values,
-      scene$pairs, contrast, limit, options$confidence_level, options$simultaneous, scene$pairs))))
+    values <- if (metric == "auc") {
+      area_values(rows)
+    } else if (metric %in% BRIER_PARTS) {
+      part_values(rows, metric)
+    } else if (metric %in% MEANS_OF_SCORES) {
+      mean_values(moments_of_score(metric, y, score, place, length(groups), input))
+    } else {
+      regression_values(rows, metric)
+    }
+    blocks <- list(list(
+      cutoff = NULL,
+      n = values$n,
+      rows = with_seed(
+        arguments$seed,
+        compare_numbers(
+          values,
+          scene$pairs,
+          contrast,
+          limit,
+          options$confidence_level,
+          options$simultaneous,
+          scene$pairs
+        )
+      )
+    ))
   }
-  found <- bind_rows(unlist(lapply(blocks, function(block) lapply(seq_along(block$rows), function(k) {
-    row <- block$rows[[k]]
-    pair <- scene$pairs[k, ]
-    tidy <- tidy_row(metric, groups[pair[1L]], groups[pair[2L]], estimate = row$estimate, std_error = row$std_error,
-      ci_low = row$low, ci_high = row$high, statistic = row$z_equal, pvalue = row$p_equal, n = block$n[pair[1L]],
-      n_reference = row$n_reference, method = row$method, rate = row$rate, rate_reference = row$rate_reference,
-      bound_low = row$bound_low, bound_high = row$bound_high, confidence_level = options$confidence_level,
-      p_below = row$p_below, p_above = row$p_above, p_inside = row$p_inside)
-    if (along) tidy$cutoff <- block$cutoff
-    tidy
-  })), recursive = FALSE))
+  found <- bind_rows(unlist(
+    lapply(blocks, function(block) {
+      lapply(seq_along(block$rows), function(k) {
+        row <- block$rows[[k]]
+        pair <- scene$pairs[k, ]
+        tidy <- tidy_row(
+          metric,
+          groups[pair[1L]],
+          groups[pair[2L]],
+          estimate = row$estimate,
+          std_error = row$std_error,
+          ci_low = row$low,
+          ci_high = row$high,
+          statistic = row$z_equal,
+          pvalue = row$p_equal,
+          n = block$n[pair[1L]],
+          n_reference = row$n_reference,
+          method = row$method,
+          rate = row$rate,
+          rate_reference = row$rate_reference,
+          bound_low = row$bound_low,
+          bound_high = row$bound_high,
+          confidence_level = options$confidence_level,
+          p_below = row$p_below,
+          p_above = row$p_above,
+          p_inside = row$p_inside
+        )
+        if (along) {
+          tidy$cutoff <- block$cutoff
+        }
+        tidy
+      })
+    }),
+    recursive = FALSE
+  ))
   found$pvalue_adjusted <- adjust_pvalues(found$pvalue, options$adjust)
   table <- as_audit(settle_rows(found, options), "scores", input)
   if (metric == "isotonic_calibration") {
     rows <- split(data.frame(y = y, score = score), factor(place, seq_along(groups)))
-    tests <- with_seed(arguments$seed, lapply(seq_len(nrow(scene$pairs)), function(k) {
-      pair <- scene$pairs[k, ]
-      found <- equal_curves(rows[[pair[1L]]], rows[[pair[2L]]], arguments$n_resamples)
-      data.frame(group = groups[pair[1L]], reference = groups[pair[2L]], found)
-    }))
+    tests <- with_seed(
+      arguments$seed,
+      lapply(seq_len(nrow(scene$pairs)), function(k) {
+        pair <- scene$pairs[k, ]
+        found <- equal_curves(rows[[pair[1L]]], rows[[pair[2L]]], arguments$n_resamples)
+        data.frame(group = groups[pair[1L]], reference = groups[pair[2L]], found)
+      })
+    )
     attr(table, "equality") <- do.call(rbind, tests)
   }
   table
@@ -138,9 +288,16 @@ risk_table <- function(metric, arguments, cutoffs) {
 # Moments of the number per row that a metric is the mean of.
 moments_of_score <- function(metric, y, score, place, count, input) {
   kept <- switch(metric, balance_positive = y == 1, balance_negative = y == 0, rep(TRUE, length(y)))
-  x <- switch(metric, brier_score = (y - score)^2, log_loss = -log(ifelse(y == 1, score, 1 - score)),
-    calibration_in_the_large = y - score, score)
-  if (any(is.infinite(x))) stop_argument("score", "rows whose label had the probability 0", "other scores")
+  x <- switch(
+    metric,
+    brier_score = (y - score)^2,
+    log_loss = -log(ifelse(y == 1, score, 1 - score)),
+    calibration_in_the_large = y - score,
+    score
+  )
+  if (any(is.infinite(x))) {
+    stop_argument("score", "rows whose label had the probability 0", "other scores")
+  }
   number_moments(x[kept], place[kept], count, input$weight[kept], input$cluster[kept])
 }
 
@@ -153,9 +310,12 @@ counted_risks <- function(rows) {
   list(score = at, n = tabulate(place, length(at)), k = tabulate(place[rows$y == 1], length(at)))
 }
 
-# The isotonic regression of k/n with weights n: every row has the mean of its score, so that ties weigh.
+# The isotonic regression of k/n with weights n: every row has the mean of its score, so that ties
+# weigh.
 isotonic_fit <- function(k, n) {
-  if (!length(n)) return(numeric(0))
+  if (!length(n)) {
+    return(numeric(0))
+  }
   place <- rep(seq_along(n), n)
   fit <- stats::isoreg(seq_along(place), (k / n)[place])$yf
   fit[cumsum(n)]
@@ -171,10 +331,15 @@ block_starts <- function(n, count) {
 merged_risks <- function(r, starts) {
   block <- findInterval(seq_along(r$n), starts)
   n <- as.vector(tapply(r$n, block, sum))
-  list(score = as.vector(tapply(r$n * r$score, block, sum)) / n, n = n, k = as.vector(tapply(r$k, block, sum)))
+  list(
+    score = as.vector(tapply(r$n * r$score, block, sum)) / n,
+    n = n,
+    k = as.vector(tapply(r$k, block, sum))
+  )
 }
 
-# Limits at a score, each side with this error at `points` scores at once: those of Clopper and Pearson over the runs of
+# Limits at a score, each side with this error at `points` scores at once: those of Clopper and
+# Pearson over the runs of
 # 1, 2, 4, 8 ... blocks next to it, above and below.
 honest_band <- function(r, points) {
   size <- sum(r$n)
@@ -187,15 +352,24 @@ honest_band <- function(r, points) {
   function(score, error) {
     each <- error / (points * length(lengths))
     limit <- function(success, blocks) {
-      if (!length(blocks)) return(0)
-      found <- vapply(lengths[lengths <= length(blocks)], function(run) {
-        used <- blocks[seq_len(run)]
-        x <- sum(success[used])
-        if (x == 0) 0 else stats::qbeta(each, x, sum(n[used]) - x + 1)
-      }, 0)
+      if (!length(blocks)) {
+        return(0)
+      }
+      found <- vapply(
+        lengths[lengths <= length(blocks)],
+        function(run) {
+          used <- blocks[seq_len(run)]
+          x <- sum(success[used])
+          if (x == 0) 0 else stats::qbeta(each, x, sum(n[used]) - x + 1)
+        },
+        0
+      )
       max(found)
     }
-    c(limit(k, rev(which(r$score[ends] <= score))), 1 - limit(n - k, which(r$score[starts] >= score)))
+    c(
+      limit(k, rev(which(r$score[ends] <= score))),
+      1 - limit(n - k, which(r$score[starts] >= score))
+    )
   }
 }
 
@@ -211,7 +385,11 @@ limits_apart <- function(values, limits_of) {
     gap <- values[1L] - values[2L] - null
     side <- if (gap > 0) 1L else 2L
     open <- function(critical) sign(gap) * (limits(critical)[side] - null)
-    size <- if (gap == 0 || open(0) <= 0) 0 else if (open(30) > 0) 30 else {
+    size <- if (gap == 0 || open(0) <= 0) {
+      0
+    } else if (open(30) > 0) {
+      30
+    } else {
       stats::uniroot(open, c(0, 30), tol = 1e-12)$root
     }
     c(above = sign(gap) * size, below = sign(gap) * size, plain = sign(gap) * size)
@@ -219,24 +397,45 @@ limits_apart <- function(values, limits_of) {
   list(estimate = values[1L] - values[2L], std_error = diff(limits(1)) / 2, z = z, limits = limits)
 }
 
-# Curves of all groups at a score; differences by MOVER of the bands, each at the error of one of `n_pairs`.
+# Curves of all groups at a score; differences by MOVER of the bands, each at the error of one of
+# `n_pairs`.
 band_values <- function(risks, bands, score, n_pairs) {
-  value <- vapply(risks, function(r) {
-    if (length(r$n) > 1L) stats::approx(r$score, isotonic_fit(r$k, r$n), score, rule = 2)$y else r$k / r$n
-  }, 0)
+  value <- vapply(
+    risks,
+    function(r) {
+      if (length(r$n) > 1L) {
+        stats::approx(r$score, isotonic_fit(r$k, r$n), score, rule = 2)$y
+      } else {
+        r$k / r$n
+      }
+    },
+    0
+  )
   own <- function(g, critical) bands[[g]](score, stats::pnorm(-critical))
   against <- function(g, reference, ratio) {
     contrast <- mover_of_two(value[c(g, reference)], function(k, critical) {
       bands[[c(g, reference)[k]]](score, stats::pnorm(-critical) / n_pairs)
     })
-    list(value = value[reference], n = sum(risks[[reference]]$n), own = function(critical) own(reference, critical),
-      contrast = contrast)
+    list(
+      value = value[reference],
+      n = sum(risks[[reference]]$n),
+      own = function(critical) own(reference, critical),
+      contrast = contrast
+    )
   }
-  list(value = value, n = vapply(risks, function(r) sum(r$n), 0), variance = rep(NaN, length(risks)), share = NULL,
-    against = against, own = own, method = "honest band (MOVER)")
+  list(
+    value = value,
+    n = vapply(risks, function(r) sum(r$n), 0),
+    variance = rep(NaN, length(risks)),
+    share = NULL,
+    against = against,
+    own = own,
+    method = "honest band (MOVER)"
+  )
 }
 
-# Largest standardised difference of the mean residuals of two groups about their common curve, over all runs of ten
+# Largest standardised difference of the mean residuals of two groups about their common curve, over
+# all runs of ten
 # blocks of their scores; its p-value from labels drawn by that curve, with its Monte Carlo error.
 equal_curves <- function(one, zero, resamples) {
   both <- rbind(one, zero)
@@ -257,7 +456,9 @@ equal_curves <- function(one, zero, resamples) {
   block <- findInterval(seq_along(at), starts)
   runs <- expand.grid(last = seq_along(starts), first = seq_along(starts))
   runs <- runs[runs$first <= runs$last, ]
-  per_block <- function(m) if (length(at) == 1L) matrix(rowSums(m), 2L) else matrix(merge(m, block), 2L)
+  per_block <- function(m) {
+    if (length(at) == 1L) matrix(rowSums(m), 2L) else matrix(merge(m, block), 2L)
+  }
   size <- per_block(n)
   weight <- ifelse(size[1L, ] > 0 & size[2L, ] > 0, size[1L, ] * size[2L, ] / colSums(size), 0)
   over <- function(x) c(0, cumsum(x))[runs$last + 1L] - c(0, cumsum(x))[runs$first]
@@ -268,40 +469,79 @@ equal_curves <- function(one, zero, resamples) {
     variance <- over(weight^2 * colSums(spread))
     gap <- over(weight * (rest[1L, ] - rest[2L, ]))
     known <- variance > 1e-12
-    if (!any(known)) return(list(largest = NaN))
+    if (!any(known)) {
+      return(list(largest = NaN))
+    }
     z <- ifelse(known, abs(gap) / sqrt(pmax(variance, 1e-300)), 0)
     # runs that differ by rounding are one
     top <- which(z >= max(z) - 1e-9)[1L]
-    list(largest = z[top], low = at[starts[runs$first[top]]], high = at[ends[runs$last[top]]],
-      difference = gap[top] / over(weight)[top], p = p)
+    list(
+      largest = z[top],
+      low = at[starts[runs$first[top]]],
+      high = at[ends[runs$last[top]]],
+      difference = gap[top] / over(weight)[top],
+      p = p
+    )
   }
   seen <- scan(k)
-  if (is.nan(seen$largest))
-    return(list(statistic = NaN, pvalue = NaN, low = NaN, high = NaN, difference = NaN, pvalue_error = 0))
-  drawn <- vapply(seq_len(resamples), function(b) {
-    scan(matrix(stats::rbinom(length(n), n, rep(pmin(pmax(seen$p, 0), 1), each = 2L)), 2L))$largest
-  }, 0)
+  if (is.nan(seen$largest)) {
+    return(list(
+      statistic = NaN,
+      pvalue = NaN,
+      low = NaN,
+      high = NaN,
+      difference = NaN,
+      pvalue_error = 0
+    ))
+  }
+  drawn <- vapply(
+    seq_len(resamples),
+    function(b) {
+      scan(matrix(
+        stats::rbinom(length(n), n, rep(pmin(pmax(seen$p, 0), 1), each = 2L)),
+        2L
+      ))$largest
+    },
+    0
+  )
   p <- (sum(drawn >= seen$largest - 1e-9, na.rm = TRUE) + 1) / (resamples + 1)
-  list(statistic = seen$largest, pvalue = p, low = seen$low, high = seen$high, difference = seen$difference,
-    pvalue_error = sqrt(2 * max(p * (1 - p), 1 / resamples) / resamples))
+  list(
+    statistic = seen$largest,
+    pvalue = p,
+    low = seen$low,
+    high = seen$high,
+    difference = seen$difference,
+    pvalue_error = sqrt(2 * max(p * (1 - p), 1 / resamples) / resamples)
+  )
 }
 
 # ---------------------------------------------------------------- parts of the Brier score
 
-# S(s) - S(p) and S(mean) - S(p) with limits from the estimate less its optimism to the estimate, differences about the
-# middle of both; and y(1 - y) by Wilson's limits of the mean, differences by the one's limit less the other's.
+# S(s) - S(p) and S(mean) - S(p) with limits from the estimate less its optimism to the estimate,
+# differences about the
+# middle of both; and y(1 - y) by Wilson's limits of the mean, differences by the one's limit less
+# the other's.
 part_values <- function(rows, metric) {
   parts <- lapply(rows, function(r) {
     counted <- counted_risks(r)
-    if (metric == "uncertainty") return(uncertainty_of(counted))
+    if (metric == "uncertainty") {
+      return(uncertainty_of(counted))
+    }
     fit <- isotonic_fit(counted$k, counted$n)
-    forecast <- if (metric == "miscalibration") counted$score else rep(sum(counted$k) / sum(counted$n), length(fit))
+    forecast <- if (metric == "miscalibration") {
+      counted$score
+    } else {
+      rep(sum(counted$k) / sum(counted$n), length(fit))
+    }
     place <- match(r$score, counted$score)
     gain <- (r$y - forecast[place])^2 - (r$y - fit[place])^2
     error <- stats::sd(gain) / sqrt(length(gain))
     inner <- mean(gain) - left_out_loss(counted)
-    list(value = max(mean(gain), 0), centre = max((max(mean(gain), 0) + inner) / 2, 0),
-      own = function(critical) pmax(0, c(inner, mean(gain)) + c(-1, 1) * critical * error))
+    list(
+      value = max(mean(gain), 0),
+      centre = max((max(mean(gain), 0) + inner) / 2, 0),
+      own = function(critical) pmax(0, c(inner, mean(gain)) + c(-1, 1) * critical * error)
+    )
   })
   value <- unname(vapply(parts, `[[`, 0, "value"))
   small <- vapply(rows, function(r) min(sum(r$y == 1), sum(r$y == 0)), 0) < FEWEST_OF_LABEL
@@ -314,29 +554,50 @@ part_values <- function(rows, metric) {
         contrast <- limits_apart(value[both], function(k, critical) own(both[k], critical))
       } else {
         centres <- vapply(parts[both], `[[`, 0, "centre")
-        contrast <- mover_of_two(unname(centres), function(k, critical) own(both[k], critical), floor = TRUE)
+        contrast <- mover_of_two(
+          unname(centres),
+          function(k, critical) own(both[k], critical),
+          floor = TRUE
+        )
         contrast$estimate <- value[g] - value[reference]
       }
     }
-    list(value = value[reference], n = nrow(rows[[reference]]), own = function(critical) own(reference, critical),
-      contrast = contrast)
+    list(
+      value = value[reference],
+      n = nrow(rows[[reference]]),
+      own = function(critical) own(reference, critical),
+      contrast = contrast
+    )
   }
   variance <- vapply(seq_along(parts), function(g) (diff(own(g, 1)) / 2)^2, 0)
-  list(value = value, n = unname(vapply(rows, nrow, 0L)), variance = variance, share = NULL, against = against,
-    own = own, method = "isotonic, left-out rows (MOVER)")
+  list(
+    value = value,
+    n = unname(vapply(rows, nrow, 0L)),
+    variance = variance,
+    share = NULL,
+    against = against,
+    own = own,
+    method = "isotonic, left-out rows (MOVER)"
+  )
 }
 
 # Mean squared error of the curves that leave each row out, less that of the curve.
 left_out_loss <- function(r) {
-  if (length(r$n) > 1000) r <- merged_risks(r, block_starts(r$n, 1000))
+  if (length(r$n) > 1000) {
+    r <- merged_risks(r, block_starts(r$n, 1000))
+  }
   fit <- isotonic_fit(r$k, r$n)
   without <- function(i, label) {
     n <- r$n
     k <- r$k
     n[i] <- n[i] - 1
     k[i] <- k[i] - label
-    if (n[i] > 0) return(isotonic_fit(k, n)[i])
-    if (length(n) == 1L) return(0.5)
+    if (n[i] > 0) {
+      return(isotonic_fit(k, n)[i])
+    }
+    if (length(n) == 1L) {
+      return(0.5)
+    }
     curve <- isotonic_fit(k[-i], n[-i])
     mean(curve[c(max(i - 1L, 1L), min(i, length(curve)))])
   }
@@ -360,7 +621,10 @@ uncertainty_of <- function(r) {
   list(value = share * (1 - share), own = function(critical) {
     low <- wilson(critical)
     high <- wilson(-stats::qnorm(stats::pnorm(-critical) / 2))
-    c(min(low * (1 - low)), if (high[1L] <= 0.5 && high[2L] >= 0.5) 0.25 else max(high * (1 - high)))
+    c(
+      min(low * (1 - low)),
+      if (high[1L] <= 0.5 && high[2L] >= 0.5) 0.25 else max(high * (1 - high))
+    )
   })
 }
 
@@ -368,32 +632,73 @@ uncertainty_of <- function(r) {
 
 # Cut-offs as they were given, or up to 19 quantiles of all scores.
 chosen_cutoffs <- function(score, cutoffs, below_one = FALSE) {
-  if (!is.null(cutoffs))
-    return(sort(unique(numbers_in(cutoffs, "cutoffs", 0, 1, size = NA, open = if (below_one) "high"))))
+  if (!is.null(cutoffs)) {
+    return(sort(unique(numbers_in(
+      cutoffs,
+      "cutoffs",
+      0,
+      1,
+      size = NA,
+      open = if (below_one) "high"
+    ))))
+  }
   at <- sort(unique(score))
   share <- cumsum(tabulate(match(score, at), length(at))) / length(score)
-  chosen <- sort(unique(at[pmin(findInterval(seq_len(19) / 20 - 1e-12, share, left.open = TRUE) + 1L, length(at))]))
-  if (below_one) chosen <- chosen[chosen < 1]
-  if (!length(chosen)) stop_argument("cutoffs", "scores of 1 only", "cut-offs below 1")
+  chosen <- sort(unique(at[pmin(
+    findInterval(seq_len(19) / 20 - 1e-12, share, left.open = TRUE) + 1L,
+    length(at)
+  )]))
+  if (below_one) {
+    chosen <- chosen[chosen < 1]
+  }
+  if (!length(chosen)) {
+    stop_argument("cutoffs", "scores of 1 only", "cut-offs below 1")
+  }
   chosen
 }
 
 # Rows of all pairs at every cut-off, net benefit or isotonic curves.
-curve_rows <- function(metric, y, score, place, count, cutoffs, pairs, limit, level, weight = NULL, cluster = NULL,
-                       sides = 2) {
+curve_rows <- function(
+  metric,
+  y,
+  score,
+  place,
+  count,
+  cutoffs,
+  pairs,
+  limit,
+  level,
+  weight = NULL,
+  cluster = NULL,
+  sides = 2
+) {
   isotonic <- metric == "isotonic_calibration"
   if (isotonic) {
-    risks <- unname(lapply(split(data.frame(y = y, score = score), factor(place, seq_len(count))), counted_risks))
+    risks <- unname(lapply(
+      split(data.frame(y = y, score = score), factor(place, seq_len(count))),
+      counted_risks
+    ))
     bands <- lapply(risks, honest_band, length(cutoffs))
   }
   family <- pairs[rep(seq_len(nrow(pairs)), length(cutoffs)), , drop = FALSE]
   lapply(cutoffs, function(cutoff) {
-    values <- if (isotonic) band_values(risks, bands, cutoff, nrow(pairs)) else {
+    values <- if (isotonic) {
+      band_values(risks, bands, cutoff, nrow(pairs))
+    } else {
       benefit <- (score >= cutoff) * ifelse(y == 1, 1, -cutoff / (1 - cutoff))
       mean_values(number_moments(benefit, place, count, weight, cluster))
     }
-    rows <- compare_numbers(values, pairs, "difference", limit, level, if (isotonic) "none" else "bonferroni", family,
-      NULL, sides)
+    rows <- compare_numbers(
+      values,
+      pairs,
+      "difference",
+      limit,
+      level,
+      if (isotonic) "none" else "bonferroni",
+      family,
+      NULL,
+      sides
+    )
     list(cutoff = cutoff, n = values$n, rows = rows)
   })
 }
@@ -410,14 +715,35 @@ rate_curve <- function(rate, scene, arguments, options, cutoffs) {
   count <- length(cutoffs) * nrow(scene$pairs)
   options$count <- count
   options$error <- sharpest_error(options$confidence_level, count, options$adjust)
-  critical <- critical_values(lapply(of, `[[`, "values"), of[[1L]]$cells, scene$pairs, contrast, "bonferroni",
-    options$confidence_level)
-  found <- bind_rows(unlist(lapply(seq_along(cutoffs), function(at) lapply(seq_len(nrow(scene$pairs)), function(k) {
-    row <- compare_row(of[[at]]$values, scene$pairs[k, 1L], scene$pairs[k, 2L], name, scene$grouping$groups, contrast,
-      "score", options, !is.null(input$cluster), critical)
-    row$cutoff <- cutoffs[at]
-    row
-  })), recursive = FALSE))
+  critical <- critical_values(
+    lapply(of, `[[`, "values"),
+    of[[1L]]$cells,
+    scene$pairs,
+    contrast,
+    "bonferroni",
+    options$confidence_level
+  )
+  found <- bind_rows(unlist(
+    lapply(seq_along(cutoffs), function(at) {
+      lapply(seq_len(nrow(scene$pairs)), function(k) {
+        row <- compare_row(
+          of[[at]]$values,
+          scene$pairs[k, 1L],
+          scene$pairs[k, 2L],
+          name,
+          scene$grouping$groups,
+          contrast,
+          "score",
+          options,
+          !is.null(input$cluster),
+          critical
+        )
+        row$cutoff <- cutoffs[at]
+        row
+      })
+    }),
+    recursive = FALSE
+  ))
   found$pvalue_adjusted <- adjust_pvalues(found$pvalue, options$adjust)
   as_audit(settle_rows(found, options), "scores", input)
 }
@@ -425,44 +751,125 @@ rate_curve <- function(rate, scene, arguments, options, cutoffs) {
 rate_at_cutoff <- function(rate, input, grouping, cutoff) {
   input$y_pred <- as.integer(input$score >= cutoff)
   cells <- audit_cells(input, grouping)
-  list(cells = cells, values = cell_metric(cells$totals, as_metric(rate, ncol(cells$totals)), cells$rows, cells$scatter,
-    cells$units, cells$squares, cells$clustered))
+  list(
+    cells = cells,
+    values = cell_metric(
+      cells$totals,
+      as_metric(rate, ncol(cells$totals)),
+      cells$rows,
+      cells$scatter,
+      cells$units,
+      cells$squares,
+      cells$clustered
+    )
+  )
 }
 
-# Every comparison of a report's curves of net benefit or isotonic calibration, from the rows: cut-offs by pairs.
-crosscheck_curves <- function(metric, y, score, group, groups, cutoffs, first, second, level, limit, weight = NULL,
-                              cluster = NULL, sides = 2) {
+# Every comparison of a report's curves of net benefit or isotonic calibration, from the rows:
+# cut-offs by pairs.
+crosscheck_curves <- function(
+  metric,
+  y,
+  score,
+  group,
+  groups,
+  cutoffs,
+  first,
+  second,
+  level,
+  limit,
+  weight = NULL,
+  cluster = NULL,
+  sides = 2
+) {
   place <- match(group, groups)
-  blocks <- curve_rows(metric, y, score, place, length(groups), cutoffs, cbind(first, second), limit, level, weight,
-    if (!is.null(cluster)) as.integer(factor(cluster)), sides)
-  as_columns(lapply(unlist(lapply(blocks, `[[`, "rows"), recursive = FALSE), function(row) row[names(row) != "method"]))
+  blocks <- curve_rows(
+    metric,
+    y,
+    score,
+    place,
+    length(groups),
+    cutoffs,
+    cbind(first, second),
+    limit,
+    level,
+    weight,
+    if (!is.null(cluster)) as.integer(factor(cluster)),
+    sides
+  )
+  as_columns(lapply(unlist(lapply(blocks, `[[`, "rows"), recursive = FALSE), function(row) {
+    row[names(row) != "method"]
+  }))
 }
 
 # Of rates along cut-offs; method, exact: of every comparison, cut-offs by pairs.
-crosscheck_rate_curve <- function(rate, y, score, group, groups, cutoffs, first, second, contrast, method, exact, level,
-                                  limit, weight = NULL, cluster = NULL) {
-  input <- list(y_true = y, score = score, weight = weight, n = length(y),
-    cluster = if (!is.null(cluster)) as.integer(factor(cluster)))
+crosscheck_rate_curve <- function(
+  rate,
+  y,
+  score,
+  group,
+  groups,
+  cutoffs,
+  first,
+  second,
+  contrast,
+  method,
+  exact,
+  level,
+  limit,
+  weight = NULL,
+  cluster = NULL
+) {
+  input <- list(
+    y_true = y,
+    score = score,
+    weight = weight,
+    n = length(y),
+    cluster = if (!is.null(cluster)) as.integer(factor(cluster))
+  )
   grouping <- list(groups = groups, labels = group)
   of <- lapply(cutoffs, function(cutoff) rate_at_cutoff(rate, input, grouping, cutoff))
-  critical <- critical_values(lapply(of, `[[`, "values"), of[[1L]]$cells, cbind(first, second), contrast, "bonferroni",
-    level)
+  critical <- critical_values(
+    lapply(of, `[[`, "values"),
+    of[[1L]]$cells,
+    cbind(first, second),
+    contrast,
+    "bonferroni",
+    level
+  )
   as_columns(lapply(seq_along(method), function(row) {
     at <- (row - 1L) %/% length(first) + 1L
     k <- (row - 1L) %% length(first) + 1L
     values <- of[[at]]$values
-    found <- compare_pair(values, first[k], second[k], contrast, method[row], exact[row], critical, limit, level)
+    found <- compare_pair(
+      values,
+      first[k],
+      second[k],
+      contrast,
+      method[row],
+      exact[row],
+      critical,
+      limit,
+      level
+    )
     found[c("value_low", "value_high")] <- own_interval(values, first[k], level)
-    found[c("value_reference_low", "value_reference_high")] <- own_interval(values, second[k], level)
+    found[c("value_reference_low", "value_reference_high")] <- own_interval(
+      values,
+      second[k],
+      level
+    )
     found
   }))
 }
 
-# Wilson's interval of a group's own rate; under weights and clusters from its effective cases, at most its effective
+# Wilson's interval of a group's own rate; under weights and clusters from its effective cases, at
+# most its effective
 # units, with Student's t.
 own_interval <- function(values, g, level) {
   rate <- values$rate[g]
-  if (!is.finite(rate)) return(c(NaN, NaN))
+  if (!is.finite(rate)) {
+    return(c(NaN, NaN))
+  }
   z <- stats::qnorm((1 + level) / 2)
   cases <- values$rows[g]
   if (is.finite(values$units[g])) {
@@ -472,11 +879,16 @@ own_interval <- function(values, g, level) {
     z <- stats::qt((1 + level) / 2, max(units - 1, 1))
   }
   centre <- (rate * cases + z^2 / 2) / (cases + z^2)
-  pmin(1, pmax(0, centre + c(-1, 1) * z * sqrt(cases * rate * (1 - rate) + z^2 / 4) / (cases + z^2)))
+  pmin(
+    1,
+    pmax(0, centre + c(-1, 1) * z * sqrt(cases * rate * (1 - rate) + z^2 / 4) / (cases + z^2))
+  )
 }
 
 # Tests of equal curves of all pairs.
 crosscheck_equal_curves <- function(y, score, group, groups, first, second, resamples) {
   rows <- split(data.frame(y = y, score = score), factor(group, groups))
-  as_columns(lapply(seq_along(first), function(k) equal_curves(rows[[first[k]]], rows[[second[k]]], resamples)))
+  as_columns(lapply(seq_along(first), function(k) {
+    equal_curves(rows[[first[k]]], rows[[second[k]]], resamples)
+  }))
 }

@@ -1,10 +1,14 @@
-# Ratios and differences within the strata of a confounder: the stratified score. With p the rates of each stratum that
-# maximise the likelihood under the null hypothesis (Miettinen and Nurminen 1985, Statistics in Medicine 4, 213-226) and
-# the weights w = n1 n0 / N of Mantel and Haenszel (1959, Journal of the National Cancer Institute 22, 719-748),
+# Ratios and differences within the strata of a confounder: the stratified score. With p the rates
+# of each stratum that
+# maximise the likelihood under the null hypothesis (Miettinen and Nurminen 1985, Statistics in
+# Medicine 4, 213-226) and
+# the weights w = n1 n0 / N of Mantel and Haenszel (1959, Journal of the National Cancer Institute
+# 22, 719-748),
 #   z = sum(w S) / sqrt(sum(w^2 V)),  S = r1 - null r0 or r1 - r0 - null,  V = Var(S) N / (N - 1),
 # of an odds ratio S = r1 (1 - r0) - null r0 (1 - r1).
 
-# Below so many cases of a group nothing but equality is judged; below so many expected successes or failures equality
+# Below so many cases of a group nothing but equality is judged; below so many expected successes or
+# failures equality
 # is tested exactly as well, where the sum of successes has at most so many values.
 FEWEST_IN_STRATA <- 20
 EXACT_IN_STRATA <- 10
@@ -16,10 +20,16 @@ stratum_cells <- function(stratum, labels, groups, cell, size) {
   array(as.numeric(cells), dim(cells))
 }
 
-# Successes and cases of a pair of groups in the strata that both share; part: columns of successes and cases.
+# Successes and cases of a pair of groups in the strata that both share; part: columns of successes
+# and cases.
 stratum_table <- function(cells, part, i, j) {
   of <- function(g, columns) rowSums(matrix(cells[, g, columns], dim(cells)[1L]))
-  t <- list(k1 = of(i, part$success), n1 = of(i, part$case), k0 = of(j, part$success), n0 = of(j, part$case))
+  t <- list(
+    k1 = of(i, part$success),
+    n1 = of(i, part$case),
+    k0 = of(j, part$success),
+    n0 = of(j, part$case)
+  )
   shared <- t$n1 > 0 & t$n0 > 0
   lapply(t, function(x) x[shared])
 }
@@ -28,7 +38,9 @@ mh_weight <- function(t) t$n1 * t$n0 / (t$n1 + t$n0)
 
 mh_estimate <- function(t, contrast) {
   w <- mh_weight(t)
-  if (contrast == "difference") return(sum(w * (t$k1 / t$n1 - t$k0 / t$n0)) / sum(w))
+  if (contrast == "difference") {
+    return(sum(w * (t$k1 / t$n1 - t$k0 / t$n0)) / sum(w))
+  }
   if (contrast == "odds_ratio") {
     n <- t$n1 + t$n0
     return(sum(t$k1 * (t$n0 - t$k0) / n) / sum(t$k0 * (t$n1 - t$k1) / n))
@@ -38,18 +50,25 @@ mh_estimate <- function(t, contrast) {
 
 # S and V of every stratum, and the third central moment of S.
 score_moments <- function(t, contrast, null) {
-  if (contrast == "odds_ratio") return(odds_moments(t, null))
+  if (contrast == "odds_ratio") {
+    return(odds_moments(t, null))
+  }
   p <- constrained_rates(t$k1, t$n1, t$k0, t$n0, contrast, null)
   ratio <- contrast == "ratio"
   b <- if (ratio) null else 1
   n <- t$n1 + t$n0
   v1 <- p$p0 * (1 - p$p0) / t$n1
   v0 <- p$p1 * (1 - p$p1) / t$n0
-  list(s = t$k1 / t$n1 - b * t$k0 / t$n0 - (if (ratio) 0 else null), v = (v1 + b^2 * v0) * n / (n - 1),
-    third = v1 * (1 - 2 * p$p0) / t$n1 - b^3 * v0 * (1 - 2 * p$p1) / t$n0, reference = p$p1)
+  list(
+    s = t$k1 / t$n1 - b * t$k0 / t$n0 - (if (ratio) 0 else null),
+    v = (v1 + b^2 * v0) * n / (n - 1),
+    third = v1 * (1 - 2 * p$p0) / t$n1 - b^3 * v0 * (1 - 2 * p$p1) / t$n0,
+    reference = p$p1
+  )
 }
 
-# The same of an odds ratio. The rates of the reference under it solve a quadratic; with the deviations A and B of both
+# The same of an odds ratio. The rates of the reference under it solve a quadratic; with the
+# deviations A and B of both
 # rates from theirs, S = aA - bB + (null - 1)AB.
 odds_moments <- function(t, null) {
   hits <- t$k1 + t$k0
@@ -69,23 +88,41 @@ odds_moments <- function(t, null) {
   r1 <- t$k1 / t$n1
   r0 <- t$k0 / t$n0
   # E[(aA - bB + dAB)^3], the groups independent of each other
-  third <- a^3 * m1 - b^3 * m0 + d^3 * m1 * m0 + 3 * d^2 * (a * m1 * v0 - b * v1 * m0) - 6 * a * b * d * v1 * v0
-  list(s = r1 * (1 - r0) - null * r0 * (1 - r1), v = (a^2 * v1 + b^2 * v0 + d^2 * v1 * v0) * n / (n - 1), third = third,
-    reference = r0 * (1 - r1))
+  third <- a^3 *
+    m1 -
+    b^3 * m0 +
+    d^3 * m1 * m0 +
+    3 * d^2 * (a * m1 * v0 - b * v1 * m0) -
+    6 * a * b * d * v1 * v0
+  list(
+    s = r1 * (1 - r0) - null * r0 * (1 - r1),
+    v = (a^2 * v1 + b^2 * v0 + d^2 * v1 * v0) * n / (n - 1),
+    third = third,
+    reference = r0 * (1 - r1)
+  )
 }
 
 strata_z <- function(t, contrast, null, guarded = FALSE) {
   w <- mh_weight(t)
   m <- score_moments(t, contrast, null)
   d <- sum(w * m$s)
-  if (abs(d) <= 1e-13 * sum(w * abs(m$s))) return(0)
+  if (abs(d) <= 1e-13 * sum(w * abs(m$s))) {
+    return(0)
+  }
   spread <- sqrt(sum(w^2 * m$v))
-  if (spread == 0) return(sign(d) * Inf)
+  if (spread == 0) {
+    return(sign(d) * Inf)
+  }
   z <- d / spread
-  if (!guarded) return(z)
-  # the less favourable of the normal tail and that of a gamma law with the same skewness (Pearson's type III)
+  if (!guarded) {
+    return(z)
+  }
+  # the less favourable of the normal tail and that of a gamma law with the same skewness (Pearson's
+  # type III)
   g <- sum(w^3 * m$third) / spread^3
-  if (abs(g) <= 1e-4) return(z)
+  if (abs(g) <= 1e-4) {
+    return(z)
+  }
   beyond <- stats::pgamma(max(4 / g^2 + 2 * z / g, 0), 4 / g^2, lower.tail = (g > 0) != (z > 0))
   sign(z) * min(abs(z), -stats::qnorm(min(beyond, 0.5)))
 }
@@ -101,23 +138,42 @@ strata_method <- function(t, contrast, guarded = FALSE) {
   from <- if (ratio) max(-edge, min(edge, log(centre))) else centre
   end <- function(critical, side) {
     open <- if (ratio) centre == (if (side < 0) 0 else Inf) else side * bounded(side) >= -critical
-    if (open) return(if (!ratio) side else if (side < 0) 0 else Inf)
-    to(root_between(function(x) bounded(x) + side * critical, min(side * edge, from), max(side * edge, from)))
+    if (open) {
+      return(
+        if (!ratio) {
+          side
+        } else if (side < 0) {
+          0
+        } else {
+          Inf
+        }
+      )
+    }
+    to(root_between(
+      function(x) bounded(x) + side * critical,
+      min(side * edge, from),
+      max(side * edge, from)
+    ))
   }
-  list(estimate = centre, z = z, end = end, ends = function(critical) c(end(critical, -1), end(critical, 1)))
+  list(estimate = centre, z = z, end = end, ends = function(critical) {
+    c(end(critical, -1), end(critical, 1))
+  })
 }
 
 # Standard error of the estimate, by the score's variance at it.
 mh_error <- function(t, contrast) {
   estimate <- mh_estimate(t, contrast)
-  if (!is.finite(estimate) || (contrast != "difference" && estimate <= 0)) return(NaN)
+  if (!is.finite(estimate) || (contrast != "difference" && estimate <= 0)) {
+    return(NaN)
+  }
   w <- mh_weight(t)
   m <- score_moments(t, contrast, estimate)
   slope <- switch(contrast, ratio = t$k0 / t$n0, odds_ratio = m$reference, 1)
   sqrt(sum(w^2 * m$v)) / sum(w * slope)
 }
 
-# Exact conditional test of equal rates: the sum of the successes given those of every stratum has the convolution of
+# Exact conditional test of equal rates: the sum of the successes given those of every stratum has
+# the convolution of
 # their hypergeometric laws (Gart 1970, Biometrika 57, 471-475). Twice the smaller tail.
 exact_conditional <- function(t) {
   law <- conditional_law(t)
@@ -126,7 +182,8 @@ exact_conditional <- function(t) {
   list(values = law$values, p = min(1, 2 * min(less, greater)))
 }
 
-# The law of that sum, tilted by an odds ratio: probabilities of as few and of as many, and the odds ratios at which they
+# The law of that sum, tilted by an odds ratio: probabilities of as few and of as many, and the odds
+# ratios at which they
 # are a given error.
 conditional_law <- function(t) {
   hits <- t$k1 + t$k0
@@ -149,21 +206,33 @@ conditional_law <- function(t) {
   at_most <- function(odds) sum(tilted(odds)[seq_len(seen)])
   at_least <- function(odds) sum(tilted(odds)[seen:length(law)])
   limit <- function(side, error) {
-    if (side < 0 && seen == 1L) return(0)
-    if (side > 0 && seen == length(law)) return(Inf)
+    if (side < 0 && seen == 1L) {
+      return(0)
+    }
+    if (side > 0 && seen == length(law)) {
+      return(Inf)
+    }
     tail <- if (side < 0) at_least else at_most
     exp(stats::uniroot(function(x) tail(exp(x)) - error, c(-40, 40), tol = 1e-12)$root)
   }
   list(values = length(law), at_most = at_most, at_least = at_least, limit = limit)
 }
 
-# How many values that sum can have, and the least number of successes and failures that equal rates let expect.
+# How many values that sum can have, and the least number of successes and failures that equal rates
+# let expect.
 strata_size <- function(t) {
   hits <- t$k1 + t$k0
   pooled <- hits / (t$n1 + t$n0)
-  list(values = sum(pmin(t$n1, hits) - pmax(0, hits - t$n0)) + 1,
-    expected = min(sum(t$n1 * pooled), sum(t$n1 * (1 - pooled)), sum(t$n0 * pooled), sum(t$n0 * (1 - pooled))),
-    fewest = min(sum(t$n1), sum(t$n0)))
+  list(
+    values = sum(pmin(t$n1, hits) - pmax(0, hits - t$n0)) + 1,
+    expected = min(
+      sum(t$n1 * pooled),
+      sum(t$n1 * (1 - pooled)),
+      sum(t$n0 * pooled),
+      sum(t$n0 * (1 - pooled))
+    ),
+    fewest = min(sum(t$n1), sum(t$n0))
+  )
 }
 
 informative <- function(t) {
@@ -176,7 +245,9 @@ score_homogeneity <- function(t, contrast) {
   estimate <- mh_estimate(t, contrast)
   kept <- informative(t)
   df <- sum(kept) - 1
-  if (df < 1 || !is.finite(estimate) || (contrast == "ratio" && estimate <= 0)) return(c(NaN, NaN))
+  if (df < 1 || !is.finite(estimate) || (contrast == "ratio" && estimate <= 0)) {
+    return(c(NaN, NaN))
+  }
   m <- score_moments(t, contrast, estimate)
   slope <- if (contrast == "ratio") m$reference else rep(1, length(m$s))
   kept <- kept & m$v > 0
@@ -185,7 +256,8 @@ score_homogeneity <- function(t, contrast) {
   c(q, stats::pchisq(q, df, lower.tail = FALSE))
 }
 
-# Breslow-Day test of one odds ratio in all informative strata, with Tarone's adjustment; expected counts by uniroot.
+# Breslow-Day test of one odds ratio in all informative strata, with Tarone's adjustment; expected
+# counts by uniroot.
 tarone_test <- function(t) {
   kept <- informative(t)
   k1 <- t$k1[kept]
@@ -195,21 +267,35 @@ tarone_test <- function(t) {
   n <- n1 + n0
   hits <- k1 + k0
   odds <- sum(k1 * (n0 - k0) / n) / sum((n1 - k1) * k0 / n)
-  if (length(n) < 2L || !is.finite(odds) || odds <= 0) return(c(NaN, NaN))
-  expected <- vapply(seq_along(n), function(h) {
-    low <- max(0, hits[h] - n0[h])
-    high <- min(n1[h], hits[h])
-    fall <- function(x) log(x) + log(n0[h] - hits[h] + x) - log(n1[h] - x) - log(hits[h] - x) - log(odds)
-    gap <- (high - low) * 1e-13
-    stats::uniroot(function(x) max(-1e10, min(1e10, fall(x))), c(low + gap, high - gap), tol = 1e-13)$root
-  }, 0)
+  if (length(n) < 2L || !is.finite(odds) || odds <= 0) {
+    return(c(NaN, NaN))
+  }
+  expected <- vapply(
+    seq_along(n),
+    function(h) {
+      low <- max(0, hits[h] - n0[h])
+      high <- min(n1[h], hits[h])
+      fall <- function(x) {
+        log(x) + log(n0[h] - hits[h] + x) - log(n1[h] - x) - log(hits[h] - x) - log(odds)
+      }
+      gap <- (high - low) * 1e-13
+      stats::uniroot(
+        function(x) max(-1e10, min(1e10, fall(x))),
+        c(low + gap, high - gap),
+        tol = 1e-13
+      )$root
+    },
+    0
+  )
   v <- 1 / (1 / expected + 1 / (n1 - expected) + 1 / (hits - expected) + 1 / (n0 - hits + expected))
   x <- max(0, sum((k1 - expected)^2 / v) - sum(k1 - expected)^2 / sum(v))
   c(x, stats::pchisq(x, length(n) - 1, lower.tail = FALSE))
 }
 
-# Every number of one comparison within strata. Vectors of successes and cases of both groups, of one rate or, one after
-# the other, of the rates of which a mean is compared; `together`: comparisons whose intervals hold at once.
+# Every number of one comparison within strata. Vectors of successes and cases of both groups, of
+# one rate or, one after
+# the other, of the rates of which a mean is compared; `together`: comparisons whose intervals hold
+# at once.
 crosscheck_strata <- function(k1, n1, k0, n0, rates, contrast, level, threshold, together = 1) {
   part <- rep(seq_len(rates), each = length(k1) / rates)
   tables <- lapply(seq_len(rates), function(r) {
@@ -222,19 +308,50 @@ crosscheck_strata <- function(k1, n1, k0, n0, rates, contrast, level, threshold,
 
 # `one_sided`: whether the limits of one-sided alternatives are wanted.
 compare_strata <- function(tables, contrast, level, threshold, together = 1, one_sided = TRUE) {
-  names <- c("estimate", "std_error", "rate", "rate_reference", "low", "high", "side_low", "side_high", "bound_low",
-    "bound_high", "p_below", "p_above", "p_inside", "z", "p_less", "z_greater", "p_greater", "z_equal", "p_equal", "cmh",
-    "cmh_p", "sum", "exact_p", "q", "q_p", "tarone", "tarone_p")
+  names <- c(
+    "estimate",
+    "std_error",
+    "rate",
+    "rate_reference",
+    "low",
+    "high",
+    "side_low",
+    "side_high",
+    "bound_low",
+    "bound_high",
+    "p_below",
+    "p_above",
+    "p_inside",
+    "z",
+    "p_less",
+    "z_greater",
+    "p_greater",
+    "z_equal",
+    "p_equal",
+    "cmh",
+    "cmh_p",
+    "sum",
+    "exact_p",
+    "q",
+    "q_p",
+    "tarone",
+    "tarone_p"
+  )
   out <- as.list(stats::setNames(rep(NaN, length(names)), names))
   whole <- if (contrast != "difference") c(0, Inf) else c(-1, 1)
   out[c("low", "high")] <- out[c("bound_low", "bound_high")] <- whole
-  if (any(vapply(tables, function(t) length(t$k1) == 0L, NA))) return(out)
+  if (any(vapply(tables, function(t) length(t$k1) == 0L, NA))) {
+    return(out)
+  }
   of <- function(f) mean(vapply(tables, f, 0))
   out$estimate <- of(function(t) mh_estimate(t, contrast))
   out$rate <- of(function(t) sum(mh_weight(t) * t$k1 / t$n1) / sum(mh_weight(t)))
   out$rate_reference <- of(function(t) sum(mh_weight(t) * t$k0 / t$n0) / sum(mh_weight(t)))
-  if (is.nan(out$estimate)) return(out)
-  out$std_error <- sqrt(sum(vapply(tables, function(t) mh_error(t, contrast)^2, 0))) / length(tables)
+  if (is.nan(out$estimate)) {
+    return(out)
+  }
+  out$std_error <- sqrt(sum(vapply(tables, function(t) mh_error(t, contrast)^2, 0))) /
+    length(tables)
   plain <- mover_method(lapply(tables, strata_method, contrast))
   guarded <- mover_method(lapply(tables, strata_method, contrast, guarded = TRUE))
   single <- length(tables) == 1L
@@ -252,9 +369,15 @@ compare_strata <- function(tables, contrast, level, threshold, together = 1, one
     out[c("cmh", "cmh_p")] <- mantel_haenszel_test(t, out$z_equal)
     out$sum <- sum(t$k1)
     out[c("tarone", "tarone_p")] <- tarone_test(t)
-    out[c("q", "q_p")] <- if (contrast == "odds_ratio") out[c("tarone", "tarone_p")] else score_homogeneity(t, contrast)
+    out[c("q", "q_p")] <- if (contrast == "odds_ratio") {
+      out[c("tarone", "tarone_p")]
+    } else {
+      score_homogeneity(t, contrast)
+    }
   }
-  if (!is.nan(exact)) out$p_equal <- max(out$p_equal, exact)
+  if (!is.nan(exact)) {
+    out$p_equal <- max(out$p_equal, exact)
+  }
   fair <- fair_range(contrast, threshold)
   at_equality <- fair[1L] == fair[2L]
   judge <- if (at_equality) plain else guarded
@@ -282,13 +405,22 @@ compare_strata <- function(tables, contrast, level, threshold, together = 1, one
     out$p_less <- max(out$p_less, odds$at_most(fair[1L]))
     out$p_greater <- max(out$p_greater, odds$at_least(fair[1L]))
   }
-  if (!at_equality && contrast != "odds_ratio" && any(vapply(tables, function(t) strata_size(t)$fewest < FEWEST_IN_STRATA, NA)))
+  if (
+    !at_equality &&
+      contrast != "odds_ratio" &&
+      any(vapply(tables, function(t) strata_size(t)$fewest < FEWEST_IN_STRATA, NA))
+  ) {
     out[c("p_below", "p_above", "p_inside", "p_less", "p_greater")] <- NaN
+  }
   joint <- 1 - (1 - level) / together
   out[c("low", "high")] <- plain$ends(stats::qnorm((1 + joint) / 2))
-  if (one_sided) out[c("side_low", "side_high")] <- guarded$ends(stats::qnorm(joint))
+  if (one_sided) {
+    out[c("side_low", "side_high")] <- guarded$ends(stats::qnorm(joint))
+  }
   if (!is.null(odds)) {
-    outer <- function(name, side, error) (if (side < 0) min else max)(out[[name]], odds$limit(side, error))
+    outer <- function(name, side, error) {
+      (if (side < 0) min else max)(out[[name]], odds$limit(side, error))
+    }
     out$low <- outer("low", -1, (1 - joint) / 2)
     out$high <- outer("high", 1, (1 - joint) / 2)
     if (one_sided) {
@@ -303,29 +435,48 @@ compare_strata <- function(tables, contrast, level, threshold, together = 1, one
   out
 }
 
-# The test of Cochran, Mantel and Haenszel by R's own function, which wants two strata, and none without variation.
+# The test of Cochran, Mantel and Haenszel by R's own function, which wants two strata, and none
+# without variation.
 mantel_haenszel_test <- function(t, z) {
   kept <- informative(t)
-  if (sum(kept) < 2L) return(c(z^2, 2 * stats::pnorm(-abs(z))))
+  if (sum(kept) < 2L) {
+    return(c(z^2, 2 * stats::pnorm(-abs(z))))
+  }
   cells <- rbind(t$k1, t$n1 - t$k1, t$k0, t$n0 - t$k0)[, kept]
   found <- stats::mantelhaen.test(array(cells, c(2L, 2L, sum(kept))), correct = FALSE)
   c(unname(found$statistic), found$p.value)
 }
 
-# A row of the tidy table: a group against its reference within strata, beside what it is without them.
+# A row of the tidy table: a group against its reference within strata, beside what it is without
+# them.
 stratified_row <- function(one, tables, metric, group, reference, level, crude = NULL) {
   cases <- function(name) sum(vapply(tables, function(t) sum(t[[name]]), 0))
-  row <- tidy_row(paste0(metric, "_stratified"), group, reference, n = cases("n1"), n_reference = cases("n0"),
-    method = "stratified score", confidence_level = level, ci_low = one$low, ci_high = one$high,
-    statistic = one$z_equal, pvalue = one$p_equal)
+  row <- tidy_row(
+    paste0(metric, "_stratified"),
+    group,
+    reference,
+    n = cases("n1"),
+    n_reference = cases("n0"),
+    method = "stratified score",
+    confidence_level = level,
+    ci_low = one$low,
+    ci_high = one$high,
+    statistic = one$z_equal,
+    pvalue = one$p_equal
+  )
   same <- c("estimate", "std_error", "rate", "rate_reference", "bound_low", "bound_high")
   row[same] <- one[same]
   strata <- min(vapply(tables, function(t) length(t$k1), 0L))
-  c(row, if (!is.null(crude)) list(crude = crude$estimate, crude_verdict = crude$verdict), n_strata = strata,
-    pvalue_homogeneity = one$q_p)
+  c(
+    row,
+    if (!is.null(crude)) list(crude = crude$estimate, crude_verdict = crude$verdict),
+    n_strata = strata,
+    pvalue_homogeneity = one$q_p
+  )
 }
 
-# Adjusted comparisons of the same pairs as the `crude` ones, as one family of their own; of those that the data chose
+# Adjusted comparisons of the same pairs as the `crude` ones, as one family of their own; of those
+# that the data chose
 # over all pairs (Bonferroni), as where intervals hold at once.
 stratified_rows <- function(stratum, input, grouping, pairs, metric, options, crude) {
   chosen <- list(pairs = pairs, among = 0)
@@ -338,7 +489,9 @@ stratified_rows <- function(stratum, input, grouping, pairs, metric, options, cr
   cells <- stratum_cells(stratum, grouping$labels, grouping$groups, cell, size)
   threshold <- if (metric$contrast == "difference") options$margin else options$threshold
   together <- if (options$simultaneous == "none") 1 else nrow(pairs) * length(metric$rates)
-  if (chosen$among > 0) together <- chosen$among
+  if (chosen$among > 0) {
+    together <- chosen$among
+  }
   level <- options$confidence_level
   tasks <- expand.grid(pair = seq_len(nrow(pairs)), rate = seq_along(metric$rates))
   found <- bind_rows(lapply(seq_len(nrow(tasks)), function(row) {
@@ -347,54 +500,98 @@ stratified_rows <- function(stratum, input, grouping, pairs, metric, options, cr
     parts <- as_metric(metric$rates[rate], size)$parts
     tables <- lapply(parts, function(part) stratum_table(cells, part, pair[1L], pair[2L]))
     one <- compare_strata(tables, metric$contrast, level, threshold, together, one_sided = FALSE)
-    c(stratified_row(one, tables, metric$rows[rate], grouping$groups[pair[1L]], grouping$groups[pair[2L]], level,
-      crude[row, ]), one[c("p_below", "p_above", "p_inside", "cmh_p", "exact_p", "tarone_p")])
+    c(
+      stratified_row(
+        one,
+        tables,
+        metric$rows[rate],
+        grouping$groups[pair[1L]],
+        grouping$groups[pair[2L]],
+        level,
+        crude[row, ]
+      ),
+      one[c("p_below", "p_above", "p_inside", "cmh_p", "exact_p", "tarone_p")]
+    )
   }))
-  found$pvalue_adjusted <- if (chosen$among > 0) pmin(chosen$among * found$pvalue, 1) else {
+  found$pvalue_adjusted <- if (chosen$among > 0) {
+    pmin(chosen$among * found$pvalue, 1)
+  } else {
     adjust_pvalues(found$pvalue, options$adjust)
   }
   found <- settle_rows(found, options, chosen$among, ratio && options$threshold == 1)
   among <- paste(dim(cells)[1L], "strata")
-  if (!is.null(attr(stratum, "name"))) among <- paste(among, "of", attr(stratum, "name"))
-  found$disagreement <- vapply(seq_len(nrow(found)), function(row) {
-    disagreement_of(crude[row, ], found[row, ], metric$contrast, among)
-  }, "")
+  if (!is.null(attr(stratum, "name"))) {
+    among <- paste(among, "of", attr(stratum, "name"))
+  }
+  found$disagreement <- vapply(
+    seq_len(nrow(found)),
+    function(row) {
+      disagreement_of(crude[row, ], found[row, ], metric$contrast, among)
+    },
+    ""
+  )
   found
 }
 
 # Columns of stratified_rows() that are no columns of an audit: sentences, and further tests.
 BESIDE_ROWS <- c("disagreement", "cmh_p", "exact_p", "tarone_p")
 
-# A sentence where crude and adjusted comparison say different things, empty where they agree: other verdicts; or an
-# adjusted estimate outside the crude interval that lies on the other side of equality, or where only one of both
+# A sentence where crude and adjusted comparison say different things, empty where they agree: other
+# verdicts; or an
+# adjusted estimate outside the crude interval that lies on the other side of equality, or where
+# only one of both
 # differs from it. `among`: the strata in words.
 disagreement_of <- function(crude, within, contrast, among) {
   unknown <- "insufficient evidence"
-  if (unknown %in% c(crude$verdict, within$verdict) || is.nan(within$estimate)) return("")
+  if (unknown %in% c(crude$verdict, within$verdict) || is.nan(within$estimate)) {
+    return("")
+  }
   equality <- if (contrast == "difference") 0 else 1
   words <- gsub("_", " ", contrast, fixed = TRUE)
   error <- 1 - crude$confidence_level
   moved <- !isTRUE(crude$ci_low <= within$estimate && within$estimate <= crude$ci_high)
   turned <- isTRUE((crude$estimate - equality) * (within$estimate - equality) < 0)
   shown <- isTRUE(crude$pvalue <= error) != isTRUE(within$pvalue <= error)
-  if (crude$verdict == within$verdict && !(moved && (turned || shown))) return("")
+  if (crude$verdict == within$verdict && !(moved && (turned || shown))) {
+    return("")
+  }
   number <- function(x) {
     # as Python writes what is infinite
     sub("Inf", "inf", sprintf(if (contrast == "difference") "%+.3f" else "%.3f", x), fixed = TRUE)
   }
-  said <- sprintf("%s against %s: crude %s %s (%s), within %s %s (%s%% interval %s to %s; %s).", crude$group,
-    crude$reference, words, number(crude$estimate), crude$verdict, among, number(within$estimate),
-    sprintf("%g", 100 * within$confidence_level), number(within$ci_low), number(within$ci_high), within$verdict)
-  if (!isTRUE(within$pvalue_homogeneity < error)) return(said)
+  said <- sprintf(
+    "%s against %s: crude %s %s (%s), within %s %s (%s%% interval %s to %s; %s).",
+    crude$group,
+    crude$reference,
+    words,
+    number(crude$estimate),
+    crude$verdict,
+    among,
+    number(within$estimate),
+    sprintf("%g", 100 * within$confidence_level),
+    number(within$ci_low),
+    number(within$ci_high),
+    within$verdict
+  )
+  if (!isTRUE(within$pvalue_homogeneity < error)) {
+    return(said)
+  }
   p <- sprintf("%.2g", within$pvalue_homogeneity)
   paste0(said, " Strata differ (p = ", p, "): one ", words, " does not describe all of them.")
 }
 
-# The sentence at the head of an audit or a report: for how many of `n` comparisons strata change the answer.
+# The sentence at the head of an audit or a report: for how many of `n` comparisons strata change
+# the answer.
 strata_sentence <- function(said, n) {
   said <- said[nzchar(said)]
-  if (!length(said)) return(character())
-  more <- if (length(said) > 1L) paste0(" (and ", length(said) - 1L, " more; the notes list them)") else ""
+  if (!length(said)) {
+    return(character())
+  }
+  more <- if (length(said) > 1L) {
+    paste0(" (and ", length(said) - 1L, " more; the notes list them)")
+  } else {
+    ""
+  }
   paste0("Strata change the answer for ", length(said), " of ", n, " comparisons: ", said[1L], more)
 }
 
@@ -402,45 +599,74 @@ strata_sentence <- function(said, n) {
 strata_notes <- function(rows) {
   rows <- rows[nzchar(rows$disagreement), ]
   where <- paste0(rows$sensitive_features, ": Crude and adjusted disagree. ", rows$disagreement)
-  vapply(unique(where), function(text) {
-    paste0(text, " (", paste(rows$metric[where == text], collapse = "; "), ")")
-  }, "", USE.NAMES = FALSE)
+  vapply(
+    unique(where),
+    function(text) {
+      paste0(text, " (", paste(rows$metric[where == text], collapse = "; "), ")")
+    },
+    "",
+    USE.NAMES = FALSE
+  )
 }
 
-# Whether a metric has an adjusted version: ratios, differences and odds ratios of rates, and differences of their means.
+# Whether a metric has an adjusted version: ratios, differences and odds ratios of rates, and
+# differences of their means.
 can_be_adjusted <- function(metric) {
   parts <- lengths(lapply(metric$rates, function(rate) as_metric(rate, 4L)$parts))
-  length(parts) > 0L && metric$contrast != "gap" &&
+  length(parts) > 0L &&
+    metric$contrast != "gap" &&
     all(parts == 1L | (parts > 1L & metric$contrast == "difference"))
 }
 
-# The stratum of every row, or an error where there is none; `name`: what was given as strata, the name of a column or
+# The stratum of every row, or an error where there is none; `name`: what was given as strata, the
+# name of a column or
 # the values.
 read_strata <- function(data, strata, input, name) {
-  if (is.null(strata)) return(NULL)
+  if (is.null(strata)) {
+    return(NULL)
+  }
   stratum <- label_text(column_of(data, strata, "strata"))
-  if (length(stratum) != input$n || anyNA(stratum))
+  if (length(stratum) != input$n || anyNA(stratum)) {
     stop_argument("strata", "missing values or another length", "the stratum of every row")
-  if (!is.null(input$weight) || !is.null(input$cluster))
-    stop_argument("strata", "strata of rows with weights or clusters", "independent rows of equal weight")
+  }
+  if (!is.null(input$weight) || !is.null(input$cluster)) {
+    stop_argument(
+      "strata",
+      "strata of rows with weights or clusters",
+      "independent rows of equal weight"
+    )
+  }
   structure(stratum, name = if (length(name) == 1L && is.character(name)) name)
 }
 
 # Crude rows with the adjusted ones in columns of their own.
 beside_strata <- function(found, within) {
-  cbind(found, adjusted = within$estimate, adjusted_ci_low = within$ci_low, adjusted_ci_high = within$ci_high,
-    adjusted_pvalue = within$pvalue, adjusted_verdict = within$verdict,
-    pvalue_homogeneity = within$pvalue_homogeneity, stringsAsFactors = FALSE)
+  cbind(
+    found,
+    adjusted = within$estimate,
+    adjusted_ci_low = within$ci_low,
+    adjusted_ci_high = within$ci_high,
+    adjusted_pvalue = within$pvalue,
+    adjusted_verdict = within$verdict,
+    pvalue_homogeneity = within$pvalue_homogeneity,
+    stringsAsFactors = FALSE
+  )
 }
 
-# stats::mantelhaen.test of counts as an array group x cell x stratum: the exact one, or without continuity correction.
+# stats::mantelhaen.test of counts as an array group x cell x stratum: the exact one, or without
+# continuity correction.
 known_mantelhaen <- function(cells, exact, alternative) {
   kept <- apply(cells, 3L, function(t) all(rowSums(t) > 0) && all(colSums(t) > 0))
-  cells <- cells[, , kept, drop = FALSE]
+  cells <- cells[,, kept, drop = FALSE]
   found <- if (exact) {
     stats::mantelhaen.test(cells, exact = TRUE, alternative = alternative)
   } else {
     stats::mantelhaen.test(cells, correct = FALSE)
   }
-  list(statistic = unname(found$statistic), p = found$p.value, low = found$conf.int[1L], high = found$conf.int[2L])
+  list(
+    statistic = unname(found$statistic),
+    p = found$p.value,
+    low = found$conf.int[1L],
+    high = found$conf.int[2L]
+  )
 }

@@ -1,12 +1,15 @@
-# The rule by which a threshold is chosen, as fairstats.numerics.evt.choice has it: a cap first, tests of fit second.
+# The rule by which a threshold is chosen, as fairstats.numerics.evt.choice has it: a cap first,
+# tests of fit second.
 
 # So many values exceed the highest candidate.
 LEAST_CHOSEN <- 20L
 
-# At most n^(2/3) / 5 of n values exceed a chosen threshold; 8000^(2/3) / 5 is 80, whatever the last digit.
+# At most n^(2/3) / 5 of n values exceed a chosen threshold; 8000^(2/3) / 5 is 80, whatever the last
+# digit.
 most_exceedances <- function(n) floor(n^(2 / 3) / 5 * (1 + 1e-12))
 
-# Numbers of exceedances of the candidates, descending: from the most that the rule allows to the fewest.
+# Numbers of exceedances of the candidates, descending: from the most that the rule allows to the
+# fewest.
 candidate_counts <- function(n, n_thresholds, fewest = LEAST_CHOSEN) {
   lowest <- min(fewest, max(LEAST_TAIL, n %/% 2))
   most <- max(most_exceedances(n), lowest)
@@ -44,8 +47,15 @@ candidate_counts <- function(n, n_thresholds, fewest = LEAST_CHOSEN) {
 #' set.seed(1)
 #' fs_choose_threshold(rexp(2000), "k_largest")$n_exceedances
 #' @export
-fs_choose_threshold <- function(x, method = c("forward_stop", "k_largest"), k = NULL, thresholds = NULL,
-                                n_thresholds = 15, false_discovery_rate = 0.1, n_resamples = 199) {
+fs_choose_threshold <- function(
+  x,
+  method = c("forward_stop", "k_largest"),
+  k = NULL,
+  thresholds = NULL,
+  n_thresholds = 15,
+  false_discovery_rate = 0.1,
+  n_resamples = 199
+) {
   need_arguments()
   numbers_in(x, "x", size = NA)
   method <- choice_of(method, "method", c("forward_stop", "k_largest"))
@@ -53,25 +63,41 @@ fs_choose_threshold <- function(x, method = c("forward_stop", "k_largest"), k = 
   numbers_in(n, "length of x", 2 * LEAST_TAIL + 1)
   ordered <- sort(x)
   if (method == "k_largest") {
-    if (is.null(k)) k <- candidate_counts(n, 2L)[1L]
+    if (is.null(k)) {
+      k <- candidate_counts(n, 2L)[1L]
+    }
     numbers_in(k, "k", LEAST_TAIL, n - 1, whole = TRUE)
     u <- ordered[n - k]
-    return(chosen(u, sum(x > u), n, method, data.frame(threshold = u, n = sum(x > u), pvalue = NaN, forward_stop = NaN)))
+    return(chosen(
+      u,
+      sum(x > u),
+      n,
+      method,
+      data.frame(threshold = u, n = sum(x > u), pvalue = NaN, forward_stop = NaN)
+    ))
   }
   numbers_in(n_thresholds, "n_thresholds", 2, whole = TRUE)
   numbers_in(n_resamples, "n_resamples", 19, whole = TRUE)
   numbers_in(false_discovery_rate, "false_discovery_rate", 0, 1, open = BOTH)
-  if (is.null(thresholds)) thresholds <- ordered[n - candidate_counts(n, n_thresholds)]
+  if (is.null(thresholds)) {
+    thresholds <- ordered[n - candidate_counts(n, n_thresholds)]
+  }
   u <- sort(unique(numbers_in(thresholds, "thresholds", size = NA)))
   above <- vapply(u, function(one) sum(x > one), 0)
-  if (any(above < LEAST_TAIL)) stop_argument("thresholds", listed(u), paste("numbers that", LEAST_TAIL, "values exceed"))
+  if (any(above < LEAST_TAIL)) {
+    stop_argument("thresholds", listed(u), paste("numbers that", LEAST_TAIL, "values exceed"))
+  }
   pvalue <- vapply(u, function(one) fit_pvalue(x[x > one] - one, n_resamples), 0)
-  # ForwardStop (G'Sell et al. 2016): an estimated false discovery rate of rejecting the first i candidates
+  # ForwardStop (G'Sell et al. 2016): an estimated false discovery rate of rejecting the first i
+  # candidates
   stop_at <- cumsum(-log1p(-pmin(pvalue, 1 - 1e-12))) / seq_along(u)
   rejected <- which(stop_at <= false_discovery_rate)
   first <- if (length(rejected)) max(rejected) + 1L else 1L
   if (first > length(u)) {
-    warning("the model is rejected above every candidate: the highest one is returned", call. = FALSE)
+    warning(
+      "the model is rejected above every candidate: the highest one is returned",
+      call. = FALSE
+    )
     first <- length(u)
   }
   candidates <- data.frame(threshold = u, n = above, pvalue = pvalue, forward_stop = stop_at)
@@ -82,10 +108,25 @@ fs_choose_threshold <- function(x, method = c("forward_stop", "k_largest"), k = 
 chosen <- function(threshold, exceedances, n, method, candidates) {
   most <- most_exceedances(n)
   note <- if (exceedances > most) {
-    paste0("Insufficient evidence: ", exceedances, " of ", n, " values are more than the rule allows (N^(2/3)/5 = ", most, ")")
+    paste0(
+      "Insufficient evidence: ",
+      exceedances,
+      " of ",
+      n,
+      " values are more than the rule allows (N^(2/3)/5 = ",
+      most,
+      ")"
+    )
   }
-  choice <- list(threshold = threshold, n_exceedances = exceedances, n_total = n,
-    most_exceedances = most, rule = method, candidates = candidates, notes = as.character(note))
+  choice <- list(
+    threshold = threshold,
+    n_exceedances = exceedances,
+    n_total = n,
+    most_exceedances = most,
+    rule = method,
+    candidates = candidates,
+    notes = as.character(note)
+  )
   structure(choice, class = "fairstats_threshold")
 }
 
@@ -107,7 +148,9 @@ fit_pvalue <- function(excess, n_resamples) {
   shape <- observed[["shape"]]
   drawn <- replicate(n_resamples, {
     e <- stats::rexp(length(excess))
-    fit_distance(observed[["scale"]] * if (abs(shape) < 1e-9) e else expm1(shape * e) / shape)[["distance"]]
+    fit_distance(observed[["scale"]] * if (abs(shape) < 1e-9) e else expm1(shape * e) / shape)[[
+      "distance"
+    ]]
   })
   (1 + sum(drawn >= observed[["distance"]], na.rm = TRUE)) / (sum(!is.na(drawn)) + 1)
 }

@@ -1,4 +1,5 @@
-# Posteriors of confusion counts (Barrainkua, Gordaliza, Lozano, Quadrianto 2024. Uncertainty matters: stable
+# Posteriors of confusion counts (Barrainkua, Gordaliza, Lozano, Quadrianto 2024. Uncertainty
+# matters: stable
 # conclusions under unstable assessment of fairness results. AISTATS 27).
 
 #' Posterior draws of confusion counts, metrics of them, and events of a comparison
@@ -44,37 +45,67 @@
 #' @export
 fs_um_draws <- function(counts, draws = 10000, prior = 1, target = "parameter") {
   need_arguments()
-  if (is.data.frame(counts)) counts <- as.matrix(counts)
-  if (setequal(colnames(counts), CELLS)) counts <- counts[, CELLS, drop = FALSE]
+  if (is.data.frame(counts)) {
+    counts <- as.matrix(counts)
+  }
+  if (setequal(colnames(counts), CELLS)) {
+    counts <- counts[, CELLS, drop = FALSE]
+  }
   fine <- is.matrix(counts) && is.numeric(counts) && ncol(counts) == 4L && nrow(counts) > 0L
-  if (!fine || any(!is.finite(counts)) || any(counts < 0))
-    stop_argument("counts", listed(counts), paste("a matrix of finite numbers >= 0 with the columns", listed(CELLS)))
+  if (!fine || any(!is.finite(counts)) || any(counts < 0)) {
+    stop_argument(
+      "counts",
+      listed(counts),
+      paste("a matrix of finite numbers >= 0 with the columns", listed(CELLS))
+    )
+  }
   target <- choice_of(target, "target", c("parameter", "predictive"))
   numbers_in(draws, "draws", 1, whole = TRUE)
-  if (is.character(prior)) prior <- UM_PRIORS[[choice_of(prior, "prior", names(UM_PRIORS))]]
-  if (!is.numeric(prior) || !all(is.finite(prior)) || (length(prior) != 1L && !identical(dim(prior), dim(counts))))
-    stop_argument("prior", listed(prior), "a finite number, one for each cell of `counts`, or a name")
+  if (is.character(prior)) {
+    prior <- UM_PRIORS[[choice_of(prior, "prior", names(UM_PRIORS))]]
+  }
+  if (
+    !is.numeric(prior) ||
+      !all(is.finite(prior)) ||
+      (length(prior) != 1L && !identical(dim(prior), dim(counts)))
+  ) {
+    stop_argument(
+      "prior",
+      listed(prior),
+      "a finite number, one for each cell of `counts`, or a name"
+    )
+  }
   alpha <- counts + prior
-  if (any(alpha < 0) || any(rowSums(alpha) <= 0))
+  if (any(alpha < 0) || any(rowSums(alpha) <= 0)) {
     stop("`prior` must not be negative, nor 0 for a group without rows", call. = FALSE)
+  }
   sizes <- if (target == "parameter") rowSums(counts) else round(rowSums(counts))
   dirichlet_counts(alpha, sizes, target, sizes, draws)
 }
 
 UM_PRIORS <- c(uniform = 1, jeffreys = 1 / 2, perks = 1 / 4)
 
-# Dirichlet draws as expected counts, or counts of a next test set of `totals` rows, scaled to `sizes`, cell by cell.
+# Dirichlet draws as expected counts, or counts of a next test set of `totals` rows, scaled to
+# `sizes`, cell by cell.
 dirichlet_counts <- function(alpha, sizes, target, totals, draws) {
   cells <- ncol(alpha)
   out <- rep(list(matrix(0, draws, nrow(alpha))), cells)
-  if (cells == 4L) names(out) <- CELLS
+  if (cells == 4L) {
+    names(out) <- CELLS
+  }
   for (g in seq_len(nrow(alpha))) {
     # what is left of the stick, or of the rows of the test set
     left <- rep(if (target == "predictive") round(totals[g]) else 1, draws)
     scale <- sizes[g] / max(left[1L], 1)
     for (k in seq_len(cells)) {
       rest <- sum(alpha[g, seq_len(cells) > k])
-      share <- if (alpha[g, k] == 0) 0 else if (rest == 0) 1 else stats::rbeta(draws, alpha[g, k], rest)
+      share <- if (alpha[g, k] == 0) {
+        0
+      } else if (rest == 0) {
+        1
+      } else {
+        stats::rbeta(draws, alpha[g, k], rest)
+      }
       hits <- if (target == "predictive") stats::rbinom(draws, left, share) else left * share
       out[[k]][, g] <- hits * scale
       left <- if (target == "predictive") left - hits else left * (1 - share)
@@ -83,9 +114,12 @@ dirichlet_counts <- function(alpha, sizes, target, totals, draws) {
   out
 }
 
-# Partial pooling of one rate (Gelman et al. 2013, Bayesian Data Analysis, section 5.3): x_g of n_g successes, rates from
-# Beta(k m, k (1 - m)), m from Beta(1/2, 1/2), log k normal. Mean and standard deviation of every group's rate a
-# posteriori, by sums over a rectangle of logit m and log k that is narrowed to where the density is.
+# Partial pooling of one rate (Gelman et al. 2013, Bayesian Data Analysis, section 5.3): x_g of n_g
+# successes, rates from
+# Beta(k m, k (1 - m)), m from Beta(1/2, 1/2), log k normal. Mean and standard deviation of every
+# group's rate a
+# posteriori, by sums over a rectangle of logit m and log k that is narrowed to where the density
+# is.
 um_pool <- function(successes, trials, median = 5, spread = 1.5, points = 160) {
   seen <- trials > 0
   x <- successes[seen]
@@ -99,8 +133,12 @@ um_pool <- function(successes, trials, median = 5, spread = 1.5, points = 160) {
     b <- exp(outer(stats::plogis(-logit, log.p = TRUE), log_k, "+"))
     density <- (stats::plogis(logit, log.p = TRUE) + stats::plogis(-logit, log.p = TRUE)) / 2
     density <- density + rep(stats::dnorm(log_k, log(median), spread, log = TRUE), each = points)
-    for (g in seq_along(x))
-      density <- density + log_rising(a, x[g]) + log_rising(b, n[g] - x[g]) - log_rising(a + b, n[g])
+    for (g in seq_along(x)) {
+      density <- density +
+        log_rising(a, x[g]) +
+        log_rising(b, n[g] - x[g]) -
+        log_rising(a + b, n[g])
+    }
     near <- which(density > max(density) - 30, arr.ind = TRUE)
     rows <- pmin(pmax(range(near[, 1L]) + c(-1, 1), 1), points)
     columns <- pmin(pmax(range(near[, 2L]) + c(-1, 1), 1), points)
@@ -108,25 +146,36 @@ um_pool <- function(successes, trials, median = 5, spread = 1.5, points = 160) {
   }
   weight <- exp(density - max(density))
   weight <- weight / sum(weight)
-  moments <- vapply(seq_along(trials), function(g) {
-    first <- (a + successes[g]) / (a + b + trials[g])
-    second <- first * (a + successes[g] + 1) / (a + b + trials[g] + 1)
-    c(sum(weight * first), sum(weight * second))
-  }, numeric(2))
+  moments <- vapply(
+    seq_along(trials),
+    function(g) {
+      first <- (a + successes[g]) / (a + b + trials[g])
+      second <- first * (a + successes[g] + 1) / (a + b + trials[g] + 1)
+      c(sum(weight * first), sum(weight * second))
+    },
+    numeric(2)
+  )
   list(mean = moments[1L, ], sd = sqrt(moments[2L, ] - moments[1L, ]^2))
 }
 
-# log Gamma(shape + cases) - log Gamma(shape); lbeta() is infinite for shapes as small as those of a mean near 0.
-log_rising <- function(shape, cases) if (cases == 0) 0 * shape else lgamma(shape + cases) - lgamma(shape)
+# log Gamma(shape + cases) - log Gamma(shape); lbeta() is infinite for shapes as small as those of a
+# mean near 0.
+log_rising <- function(shape, cases) {
+  if (cases == 0) 0 * shape else lgamma(shape + cases) - lgamma(shape)
+}
 
-# Draws for models fitted anew, multivariate t with as many degrees of freedom as half splits. favourable, unfavourable:
-# one row per split and one column per group: what models fitted to one half predict more favourably than those of the
+# Draws for models fitted anew, multivariate t with as many degrees of freedom as half splits.
+# favourable, unfavourable:
+# one row per split and one column per group: what models fitted to one half predict more favourably
+# than those of the
 # other, of rows with either label, on the logit scale.
 um_refit <- function(counts, favourable, unfavourable) {
   n <- nrow(counts$tp)
   splits <- nrow(as.matrix(favourable))
   # the mean square of J differences of two is four times the variance at all rows
-  by <- matrix(stats::rnorm(n * splits), n) * sqrt(splits / stats::rchisq(n, splits)) / sqrt(4 * splits)
+  by <- matrix(stats::rnorm(n * splits), n) *
+    sqrt(splits / stats::rchisq(n, splits)) /
+    sqrt(4 * splits)
   move <- function(hit, miss, shift) {
     share <- stats::plogis(log(hit) - log(miss) + by %*% as.matrix(shift))
     share[hit + miss == 0] <- 0
@@ -142,20 +191,46 @@ um_refit <- function(counts, favourable, unfavourable) {
 #' @export
 fs_um_metric <- function(counts, metric, contrast = "overall", reference = 1) {
   need_arguments()
-  contrast <- choice_of(contrast, "contrast", c("overall", "group", "difference", "absolute", "ratio", "max"))
-  if (!is.list(counts) || !all(CELLS %in% names(counts)) || !all(vapply(counts[CELLS], is.numeric, NA)))
-    stop_argument("counts", listed(counts), "what fs_um_draws() returned, or a list of tp, fp, fn and tn")
-  if (!is.character(metric) || !length(metric)) stop_argument("metric", listed(metric), "names of rates")
+  contrast <- choice_of(
+    contrast,
+    "contrast",
+    c("overall", "group", "difference", "absolute", "ratio", "max")
+  )
+  if (
+    !is.list(counts) ||
+      !all(CELLS %in% names(counts)) ||
+      !all(vapply(counts[CELLS], is.numeric, NA))
+  ) {
+    stop_argument(
+      "counts",
+      listed(counts),
+      "what fs_um_draws() returned, or a list of tp, fp, fn and tn"
+    )
+  }
+  if (!is.character(metric) || !length(metric)) {
+    stop_argument("metric", listed(metric), "names of rates")
+  }
   counts <- lapply(counts[CELLS], as.matrix)
-  if (contrast == "overall") return(as.vector(um_rate(lapply(counts, rowSums), metric[1L])))
+  if (contrast == "overall") {
+    return(as.vector(um_rate(lapply(counts, rowSums), metric[1L])))
+  }
   rates <- lapply(metric, function(name) um_rate(counts, name))
-  if (contrast == "max") return(do.call(pmax, lapply(rates, function(rate) row_max(rate) + row_max(-rate))))
+  if (contrast == "max") {
+    return(do.call(pmax, lapply(rates, function(rate) row_max(rate) + row_max(-rate))))
+  }
   rate <- rates[[1L]]
-  if (contrast == "group") return(rate)
+  if (contrast == "group") {
+    return(rate)
+  }
   numbers_in(reference, "reference", 1, ncol(rate), whole = TRUE)
   others <- rate[, -reference, drop = FALSE]
   base <- rate[, reference]
-  defined(switch(contrast, difference = others - base, absolute = abs(others - base), ratio = others / base))
+  defined(switch(
+    contrast,
+    difference = others - base,
+    absolute = abs(others - base),
+    ratio = others / base
+  ))
 }
 
 row_max <- function(x) do.call(pmax, lapply(seq_len(ncol(x)), function(g) x[, g]))
@@ -164,15 +239,19 @@ row_max <- function(x) do.call(pmax, lapply(seq_len(ncol(x)), function(g) x[, g]
 um_rate <- function(counts, metric) defined(eval(formula_of(metric), counts))
 defined <- function(value) replace(value, !is.finite(value), NaN)
 
-# Probabilities that A or B is better in some metric, and worse in none (section 3), and of the patterns of signs.
+# Probabilities that A or B is better in some metric, and worse in none (section 3), and of the
+# patterns of signs.
 #' @rdname fs_um_draws
 #' @export
 fs_um_events <- function(delta, rope) {
   need_arguments()
-  if (!(is.numeric(delta) || is.data.frame(delta)) || !length(delta) || anyNA(delta))
+  if (!(is.numeric(delta) || is.data.frame(delta)) || !length(delta) || anyNA(delta)) {
     stop_argument("delta", listed(delta), "a matrix of numbers, none missing")
+  }
   delta <- as.matrix(delta)
-  if (!is.numeric(delta)) stop_argument("delta", "text", "a matrix of numbers, none missing")
+  if (!is.numeric(delta)) {
+    stop_argument("delta", "text", "a matrix of numbers, none missing")
+  }
   numbers_in(rope, "rope", 0, size = ncol(delta))
   patterns <- table(apply(beyond_rope(delta, rope), 1L, paste, collapse = ",")) / nrow(delta)
   patterns <- data.frame(pattern = names(patterns), probability = as.numeric(patterns))
@@ -180,7 +259,9 @@ fs_um_events <- function(delta, rope) {
 }
 
 # Signs of differences, 0 inside the region of practical equivalence.
-beyond_rope <- function(delta, rope) sign(delta) * (abs(delta) > rep(rope + 1e-12, each = nrow(delta)))
+beyond_rope <- function(delta, rope) {
+  sign(delta) * (abs(delta) > rep(rope + 1e-12, each = nrow(delta)))
+}
 
 # A better in some metric by more than the region of practical equivalence, and worse in none.
 outperforms <- function(delta, rope) {
@@ -223,30 +304,57 @@ fs_um_effective_factor <- function(strategy, folds, ratio = 1, splits = NULL) {
   relative <- startsWith(strategy, "relative")
   if (!is.null(splits)) {
     numbers_in(splits, "splits", 1)
-    return(vapply(ratio, function(r) {
-      kinks <- stats::pf(outer(c(1, folds), c(1, 2 - 1 / folds), "/") / r, splits, splits)
-      at <- function(p) fs_um_effective_factor(strategy, folds, r * stats::qf(p, splits, splits))
-      integral(at, sort(c(0, kinks, 1)), 1e-8)
-    }, 0))
+    return(vapply(
+      ratio,
+      function(r) {
+        kinks <- stats::pf(outer(c(1, folds), c(1, 2 - 1 / folds), "/") / r, splits, splits)
+        at <- function(p) fs_um_effective_factor(strategy, folds, r * stats::qf(p, splits, splits))
+        integral(at, sort(c(0, kinks, 1)), 1e-8)
+      },
+      0
+    ))
   }
-  vapply(ratio, function(r) {
-    factor_at <- function(rho) {
-      if (relative) rho <- fs_um_correlation(r, rho, folds)
-      1 / (1 + (folds - 1) * pmin(pmax(rho, 0), 1))
-    }
-    if (strategy %in% c("1/K", "relative")) return(factor_at(1 / folds))
-    kinks <- (c(1, folds) / r - 1) / (folds - 1)
-    integral(factor_at, sort(c(0, kinks[relative & kinks > 0 & kinks < 1 / folds], 1 / folds)), 1e-10) * folds
-  }, 0)
+  vapply(
+    ratio,
+    function(r) {
+      factor_at <- function(rho) {
+        if (relative) {
+          rho <- fs_um_correlation(r, rho, folds)
+        }
+        1 / (1 + (folds - 1) * pmin(pmax(rho, 0), 1))
+      }
+      if (strategy %in% c("1/K", "relative")) {
+        return(factor_at(1 / folds))
+      }
+      kinks <- (c(1, folds) / r - 1) / (folds - 1)
+      integral(
+        factor_at,
+        sort(c(0, kinks[relative & kinks > 0 & kinks < 1 / folds], 1 / folds)),
+        1e-10
+      ) *
+        folds
+    },
+    0
+  )
 }
 
 # Integral of a function with kinks over the stretches between them.
-integral <- function(f, ends, rel.tol)
-  sum(vapply(seq_along(ends[-1L]), function(i) {
-    if (ends[i + 1L] > ends[i]) stats::integrate(f, ends[i], ends[i + 1L], rel.tol = rel.tol)$value else 0
-  }, 0))
+integral <- function(f, ends, rel.tol) {
+  sum(vapply(
+    seq_along(ends[-1L]),
+    function(i) {
+      if (ends[i + 1L] > ends[i]) {
+        stats::integrate(f, ends[i], ends[i + 1L], rel.tol = rel.tol)$value
+      } else {
+        0
+      }
+    },
+    0
+  ))
+}
 
-# Correlation of folds of an algorithm from that of the reference algorithm and the ratio of their variances.
+# Correlation of folds of an algorithm from that of the reference algorithm and the ratio of their
+# variances.
 #' @rdname fs_um_effective_factor
 #' @export
 fs_um_correlation <- function(ratio, reference, folds) {
@@ -281,21 +389,35 @@ fs_um_variance_ratio <- function(method, reference, level = 0.95) {
   for (name in c("method", "reference")) {
     x <- get(name)
     fine <- is.list(x) && length(x) == 2L && all(vapply(x, is.numeric, NA))
-    if (!fine || length(unique(lapply(c(method, x), function(m) dim(as.matrix(m))))) != 1L)
+    if (!fine || length(unique(lapply(c(method, x), function(m) dim(as.matrix(m))))) != 1L) {
       stop_argument(name, listed(x), "a list of two numeric matrices of one shape")
+    }
   }
-  squares <- lapply(list(method, reference), function(x) (as.matrix(x[[1L]]) - as.matrix(x[[2L]]))^2)
+  squares <- lapply(list(method, reference), function(x) {
+    (as.matrix(x[[1L]]) - as.matrix(x[[2L]]))^2
+  })
   splits <- nrow(squares[[1L]])
-  ratio_of <- function(rows) Reduce(`/`, lapply(squares, function(x) colMeans(x[rows, , drop = FALSE])))
+  ratio_of <- function(rows) {
+    Reduce(`/`, lapply(squares, function(x) colMeans(x[rows, , drop = FALSE])))
+  }
   ratio <- ratio_of(seq_len(splits))
-  left <- matrix(vapply(seq_len(splits), function(j) log(ratio_of(-j)), numeric(length(ratio))), length(ratio))
+  left <- matrix(
+    vapply(seq_len(splits), function(j) log(ratio_of(-j)), numeric(length(ratio))),
+    length(ratio)
+  )
   spread <- sqrt((splits - 1)^2 / splits * apply(left, 1L, stats::var))
   reach <- stats::qt(0.5 + level / 2, splits - 1) * spread
   as_numbers(list(ratio = ratio, low = ratio * exp(-reach), high = ratio * exp(reach)))
 }
 
 # A rate of every group, and criteria of fairness as differences of their rates: rows of an audit.
-UM_METRICS <- c("accuracy", "demographic_parity", "equal_opportunity", "predictive_equality", "predictive_parity")
+UM_METRICS <- c(
+  "accuracy",
+  "demographic_parity",
+  "equal_opportunity",
+  "predictive_equality",
+  "predictive_parity"
+)
 
 um_counts <- function(input, grouping) {
   counts <- audit_cells(input[c("y_true", "y_pred", "n")], grouping)$totals
@@ -306,66 +428,147 @@ um_rows <- function(counts, draws, reference, options) {
   groups <- rownames(counts)
   seen <- lapply(stats::setNames(CELLS, CELLS), function(k) t(counts[, k]))
   sizes <- rowSums(counts)
-  bind_rows(unlist(lapply(UM_METRICS, function(metric) {
-    rates <- unlist(registry("criteria")[[metric]]$rates)
-    of <- function(x, contrast) as.matrix(fs_um_metric(x, if (is.null(rates)) metric else rates, contrast, reference))
-    of_all <- function(x) if (is.null(rates)) cbind(of(x, "overall"), of(x, "group")) else of(x, "difference")
-    labels <- if (is.null(rates)) c("all", groups) else groups[-reference]
-    n <- if (is.null(rates)) c(sum(sizes), sizes) else sizes[-reference] + sizes[reference]
-    lapply(seq_along(labels), function(k) um_row(metric, labels[k], if (is.null(rates)) "" else groups[reference],
-      of_all(draws)[, k], of_all(seen)[k], n[k], if (!is.null(rates)) options$margin, options$confidence_level))
-  }), FALSE))
+  bind_rows(unlist(
+    lapply(UM_METRICS, function(metric) {
+      rates <- unlist(registry("criteria")[[metric]]$rates)
+      of <- function(x, contrast) {
+        as.matrix(fs_um_metric(x, if (is.null(rates)) metric else rates, contrast, reference))
+      }
+      of_all <- function(x) {
+        if (is.null(rates)) cbind(of(x, "overall"), of(x, "group")) else of(x, "difference")
+      }
+      labels <- if (is.null(rates)) c("all", groups) else groups[-reference]
+      n <- if (is.null(rates)) c(sum(sizes), sizes) else sizes[-reference] + sizes[reference]
+      lapply(seq_along(labels), function(k) {
+        um_row(
+          metric,
+          labels[k],
+          if (is.null(rates)) "" else groups[reference],
+          of_all(draws)[, k],
+          of_all(seen)[k],
+          n[k],
+          if (!is.null(rates)) options$margin,
+          options$confidence_level
+        )
+      })
+    }),
+    FALSE
+  ))
 }
 
 um_row <- function(metric, group, reference, draws, observed, n, rope, level) {
   known <- draws[!is.na(draws)]
   # the ends of a shortest interval vary as the cube root of the draws, not their square root
-  tenths <- vapply(split(known, rep_len(1:10, length(known))), shortest_interval, numeric(2), level = level)
+  tenths <- vapply(
+    split(known, rep_len(1:10, length(known))),
+    shortest_interval,
+    numeric(2),
+    level = level
+  )
   wide <- sqrt(2) * apply(tenths, 1L, stats::sd) / 10^(1 / 3)
-  if (is.null(rope)) rope <- NA_real_
+  if (is.null(rope)) {
+    rope <- NA_real_
+  }
   s <- posterior_summary(draws, level, rope)
-  tidy_row(metric, group, reference, estimate = s[[1L]], std_error = s[[2L]], ci_low = s[[3L]], ci_high = s[[4L]],
-    n = n, method = "parameter, HDI", confidence_level = level, median = s[[5L]], observed = observed, rope = rope,
-    p_rope = s[[6L]], rate = NA_real_, rate_reference = NA_real_, undefined = s[[7L]],
-    mc_estimate = sqrt(2 / length(known)) * s[[2L]], mc_std_error = sd_with_error(known)$sd_error, mc_ci_low = wide[1L],
-    mc_ci_high = wide[2L], mc_median = sqrt(pi / length(known)) * s[[2L]],
+  tidy_row(
+    metric,
+    group,
+    reference,
+    estimate = s[[1L]],
+    std_error = s[[2L]],
+    ci_low = s[[3L]],
+    ci_high = s[[4L]],
+    n = n,
+    method = "parameter, HDI",
+    confidence_level = level,
+    median = s[[5L]],
+    observed = observed,
+    rope = rope,
+    p_rope = s[[6L]],
+    rate = NA_real_,
+    rate_reference = NA_real_,
+    undefined = s[[7L]],
+    mc_estimate = sqrt(2 / length(known)) * s[[2L]],
+    mc_std_error = sd_with_error(known)$sd_error,
+    mc_ci_low = wide[1L],
+    mc_ci_high = wide[2L],
+    mc_median = sqrt(pi / length(known)) * s[[2L]],
     mc_p_rope = sqrt(2 * max(s[[6L]] * (1 - s[[6L]]), 1 / length(known)) / length(known)),
-    mc_undefined = sqrt(2 * mean(is.na(draws)) / length(draws)))
+    mc_undefined = sqrt(2 * mean(is.na(draws)) / length(draws))
+  )
 }
 
 # The shortest interval between draws that spans floor(level * n) steps.
 shortest_interval <- function(draws, level) {
   x <- sort(draws)
   n <- length(x)
-  if (!n) return(c(NaN, NaN))
+  if (!n) {
+    return(c(NaN, NaN))
+  }
   span <- min(floor(level * n), n - 1)
   x[which.min(x[(span + 1):n] - x[1:(n - span)]) + c(0, span)]
 }
 
-# Draws in batches as large as Python's run: the spread between batches is the Monte Carlo error of one run.
-# wanted: list of (rates, contrast, group): contrast "overall", "group", "difference", "absolute", "ratio", "max".
-crosscheck_um <- function(cells, sizes, prior, target, reference, wanted, draws, prob, rope, batches = 20,
-                          shifts = NULL) {
-  found <- replicate(batches, {
-    counts <- refitted(dirichlet_counts(cells + prior, sizes, target, rowSums(cells), draws), shifts)
-    vapply(wanted, function(w) posterior_summary(posterior_metric(counts, w, reference), prob, rope), numeric(7))
-  }, simplify = "array")
+# Draws in batches as large as Python's run: the spread between batches is the Monte Carlo error of
+# one run.
+# wanted: list of (rates, contrast, group): contrast "overall", "group", "difference", "absolute",
+# "ratio", "max".
+crosscheck_um <- function(
+  cells,
+  sizes,
+  prior,
+  target,
+  reference,
+  wanted,
+  draws,
+  prob,
+  rope,
+  batches = 20,
+  shifts = NULL
+) {
+  found <- replicate(
+    batches,
+    {
+      counts <- refitted(
+        dirichlet_counts(cells + prior, sizes, target, rowSums(cells), draws),
+        shifts
+      )
+      vapply(
+        wanted,
+        function(w) posterior_summary(posterior_metric(counts, w, reference), prob, rope),
+        numeric(7)
+      )
+    },
+    simplify = "array"
+  )
   whole <- cells * ifelse(rowSums(cells) > 0, sizes / rowSums(cells), 1)
   seen <- stats::setNames(lapply(1:4, function(k) matrix(whole[, k], 1L)), CELLS)
-  list(value = t(rowMeans(found, dims = 2L)), error = t(apply(found, 1:2, stats::sd)) * sqrt(1 + 1 / batches),
-    observed = vapply(wanted, function(w) posterior_metric(seen, w, reference), 0))
+  list(
+    value = t(rowMeans(found, dims = 2L)),
+    error = t(apply(found, 1:2, stats::sd)) * sqrt(1 + 1 / batches),
+    observed = vapply(wanted, function(w) posterior_metric(seen, w, reference), 0)
+  )
 }
 
-# For models fitted anew, where there are shifts: the matrices of favourable and unfavourable labels side by side.
+# For models fitted anew, where there are shifts: the matrices of favourable and unfavourable labels
+# side by side.
 refitted <- function(counts, shifts) {
-  if (is.null(shifts)) return(counts)
+  if (is.null(shifts)) {
+    return(counts)
+  }
   groups <- seq_len(ncol(counts$tp))
-  um_refit(counts, as.matrix(shifts)[, groups, drop = FALSE], as.matrix(shifts)[, -groups, drop = FALSE])
+  um_refit(
+    counts,
+    as.matrix(shifts)[, groups, drop = FALSE],
+    as.matrix(shifts)[, -groups, drop = FALSE]
+  )
 }
 
 posterior_metric <- function(counts, w, reference) {
   value <- fs_um_metric(counts, unlist(w$rates), w$contrast, reference)
-  if (w$contrast %in% c("overall", "max")) return(value)
+  if (w$contrast %in% c("overall", "max")) {
+    return(value)
+  }
   value[, if (w$contrast == "group") w$group else w$group - (w$group > reference)]
 }
 
@@ -373,38 +576,90 @@ posterior_metric <- function(counts, w, reference) {
 posterior_summary <- function(x, prob, rope) {
   known <- x[!is.nan(x)]
   undefined <- 1 - length(known) / length(x)
-  if (length(known) < 2L) return(c(rep(NaN, 6), undefined))
+  if (length(known) < 2L) {
+    return(c(rep(NaN, 6), undefined))
+  }
   inside <- mean(abs(known) <= rope + 1e-12)
-  c(mean(known), stats::sd(known), shortest_interval(known, prob), stats::median(known), inside, undefined)
+  c(
+    mean(known),
+    stats::sd(known),
+    shortest_interval(known, prob),
+    stats::median(known),
+    inside,
+    undefined
+  )
 }
 
-# Closed forms of a rate, Beta(a, b): mean, sd, median, and what the Monte Carlo errors of n draws are.
+# Closed forms of a rate, Beta(a, b): mean, sd, median, and what the Monte Carlo errors of n draws
+# are.
 crosscheck_beta <- function(a, b, draws) {
   s <- sqrt(a * b / ((a + b)^2 * (a + b + 1)))
   q <- stats::qbeta(0.5, a, b)
-  fourth <- 3 + 6 * ((a - b)^2 * (a + b + 1) - a * b * (a + b + 2)) / (a * b * (a + b + 2) * (a + b + 3))
-  list(mean = a / (a + b), mean_error = s / sqrt(draws), sd = s, sd_error = s * sqrt((fourth - 1) / (4 * draws)),
-    median = q, median_error = 0.5 / sqrt(draws) / stats::dbeta(q, a, b))
+  fourth <- 3 +
+    6 * ((a - b)^2 * (a + b + 1) - a * b * (a + b + 2)) / (a * b * (a + b + 2) * (a + b + 3))
+  list(
+    mean = a / (a + b),
+    mean_error = s / sqrt(draws),
+    sd = s,
+    sd_error = s * sqrt((fourth - 1) / (4 * draws)),
+    median = q,
+    median_error = 0.5 / sqrt(draws) / stats::dbeta(q, a, b)
+  )
 }
 
-# Difference of two independent beta variables: mean, sd, and P(|difference| <= rope) by integration.
+# Difference of two independent beta variables: mean, sd, and P(|difference| <= rope) by
+# integration.
 crosscheck_beta_difference <- function(a0, b0, a1, b1, rope, draws) {
   first <- crosscheck_beta(a0, b0, draws)
   second <- crosscheck_beta(a1, b1, draws)
-  p <- integral(function(x) {
-    stats::dbeta(x, a1, b1) * (stats::pbeta(pmin(x + rope, 1), a0, b0) - stats::pbeta(pmax(x - rope, 0), a0, b0))
-  }, stats::qbeta(seq(1e-12, 1 - 1e-12, length.out = 9), a1, b1), 1e-8)
+  p <- integral(
+    function(x) {
+      stats::dbeta(x, a1, b1) *
+        (stats::pbeta(pmin(x + rope, 1), a0, b0) - stats::pbeta(pmax(x - rope, 0), a0, b0))
+    },
+    stats::qbeta(seq(1e-12, 1 - 1e-12, length.out = 9), a1, b1),
+    1e-8
+  )
   s <- sqrt(first$sd^2 + second$sd^2)
-  list(mean = first$mean - second$mean, mean_error = s / sqrt(draws), sd = s, sd_error = s / sqrt(draws), p_rope = p,
-    p_rope_error = sqrt((p * (1 - p) + 1 / draws) / draws))
+  list(
+    mean = first$mean - second$mean,
+    mean_error = s / sqrt(draws),
+    sd = s,
+    sd_error = s / sqrt(draws),
+    p_rope = p,
+    p_rope_error = sqrt((p * (1 - p) + 1 / draws) / draws)
+  )
 }
 
-# Probabilities of the events of a comparison: draws of the joint table of all algorithms, or independent ones.
-# alphas: one matrix (groups x 4) per algorithm where independent; table: groups x 2^(m+1) where paired.
-crosscheck_um_events <- function(alphas, sizes, table, target, totals, objectives, reference, rope, draws,
-                                 batches = 20, shifts = NULL) {
+# Probabilities of the events of a comparison: draws of the joint table of all algorithms, or
+# independent ones.
+# alphas: one matrix (groups x 4) per algorithm where independent; table: groups x 2^(m+1) where
+# paired.
+crosscheck_um_events <- function(
+  alphas,
+  sizes,
+  table,
+  target,
+  totals,
+  objectives,
+  reference,
+  rope,
+  draws,
+  batches = 20,
+  shifts = NULL
+) {
   batch_means(batches, draws, 4L + length(objectives), function() {
-    theta <- joint_objectives(alphas, sizes, table, target, totals, objectives, reference, draws, shifts)
+    theta <- joint_objectives(
+      alphas,
+      sizes,
+      table,
+      target,
+      totals,
+      objectives,
+      reference,
+      draws,
+      shifts
+    )
     delta <- theta[[1L]] - theta[[2L]]
     delta <- delta[!is.nan(rowSums(delta)), , drop = FALSE]
     inside <- 1 - colMeans(abs(beyond_rope(delta, rope)))
@@ -412,22 +667,53 @@ crosscheck_um_events <- function(alphas, sizes, table, target, totals, objective
   })
 }
 
-# P(row better than column) of all pairs, by columns, then the probability of being outperformed by none.
-crosscheck_um_ranking <- function(alphas, sizes, table, target, totals, objectives, reference, rope, draws,
-                                  batches = 20, shifts = NULL) {
+# P(row better than column) of all pairs, by columns, then the probability of being outperformed by
+# none.
+crosscheck_um_ranking <- function(
+  alphas,
+  sizes,
+  table,
+  target,
+  totals,
+  objectives,
+  reference,
+  rope,
+  draws,
+  batches = 20,
+  shifts = NULL
+) {
   each <- seq_len(nrow(sizes))
   batch_means(batches, draws, length(each)^2 + length(each), function() {
-    theta <- joint_objectives(alphas, sizes, table, target, totals, objectives, reference, draws, shifts)
+    theta <- joint_objectives(
+      alphas,
+      sizes,
+      table,
+      target,
+      totals,
+      objectives,
+      reference,
+      draws,
+      shifts
+    )
     known <- !is.nan(Reduce(`+`, lapply(theta, rowSums)))
     theta <- lapply(theta, function(x) x[known, , drop = FALSE])
-    beaten <- lapply(each, function(j) do.call(cbind, lapply(each, function(i) {
-      if (i == j) logical(sum(known)) else outperforms(theta[[i]] - theta[[j]], rope)
-    })))
-    c(unlist(lapply(beaten, colMeans)), 1 - vapply(beaten, function(by) mean(apply(by, 1L, any)), 0))
+    beaten <- lapply(each, function(j) {
+      do.call(
+        cbind,
+        lapply(each, function(i) {
+          if (i == j) logical(sum(known)) else outperforms(theta[[i]] - theta[[j]], rope)
+        })
+      )
+    })
+    c(
+      unlist(lapply(beaten, colMeans)),
+      1 - vapply(beaten, function(by) mean(apply(by, 1L, any)), 0)
+    )
   })
 }
 
-# Means over batches with the Monte Carlo error of one batch; the first are shares, never exact by chance near 0 and 1.
+# Means over batches with the Monte Carlo error of one batch; the first are shares, never exact by
+# chance near 0 and 1.
 batch_means <- function(batches, draws, shares, of) {
   found <- replicate(batches, of())
   value <- rowMeans(found)
@@ -438,7 +724,17 @@ batch_means <- function(batches, draws, shares, of) {
 }
 
 # Draws of every objective of every algorithm: a list of matrices draws x objectives.
-joint_objectives <- function(alphas, sizes, table, target, totals, objectives, reference, draws, shifts = NULL) {
+joint_objectives <- function(
+  alphas,
+  sizes,
+  table,
+  target,
+  totals,
+  objectives,
+  reference,
+  draws,
+  shifts = NULL
+) {
   each <- seq_len(nrow(sizes))
   counts <- if (is.null(table)) {
     lapply(each, function(a) dirichlet_counts(alphas[[a]], sizes[a, ], target, totals[a, ], draws))
@@ -455,15 +751,23 @@ joint_objectives <- function(alphas, sizes, table, target, totals, objectives, r
 # A metric oriented so that larger is better; a fairness metric is minus its largest gap.
 signed_objective <- function(counts, o, reference) {
   rates <- unlist(o$rates)
-  if (o$contrast == "overall") return(o$sign * fs_um_metric(counts, rates))
-  if (o$contrast == "max") return(-fs_um_metric(counts, rates, "max"))
-  -do.call(pmax, lapply(rates, function(name) {
-    value <- fs_um_metric(counts, name, o$contrast, reference)
-    row_max(abs(if (o$contrast == "ratio") log(value) else value))
-  }))
+  if (o$contrast == "overall") {
+    return(o$sign * fs_um_metric(counts, rates))
+  }
+  if (o$contrast == "max") {
+    return(-fs_um_metric(counts, rates, "max"))
+  }
+  -do.call(
+    pmax,
+    lapply(rates, function(name) {
+      value <- fs_um_metric(counts, name, o$contrast, reference)
+      row_max(abs(if (o$contrast == "ratio") log(value) else value))
+    })
+  )
 }
 
-# The cells of one algorithm from the joint table: cell y 2^m + sum of predictions 2^(m - k), from 0.
+# The cells of one algorithm from the joint table: cell y 2^m + sum of predictions 2^(m - k), from
+# 0.
 algorithm_margin <- function(whole, m, algorithm) {
   code <- seq_along(whole) - 1L
   predicted <- (code %/% 2^(m - algorithm)) %% 2

@@ -1,25 +1,45 @@
 # A small JSON writer: every number with 17 significant digits, so that doubles survive.
 
 json <- function(x) {
-  if (is.null(x)) return("null")
+  if (is.null(x)) {
+    return("null")
+  }
   if (is.list(x)) {
     parts <- vapply(x, json, "")
-    if (is.null(names(x))) return(paste0("[", paste(parts, collapse = ","), "]"))
+    if (is.null(names(x))) {
+      return(paste0("[", paste(parts, collapse = ","), "]"))
+    }
     return(paste0("{", paste0(json_text(names(x)), ":", parts, collapse = ",\n"), "}"))
   }
-  if (is.matrix(x)) return(json(unname(apply(x, 1L, function(row) I(row), simplify = FALSE))))
-  if (!length(x)) return("[]")
+  if (is.matrix(x)) {
+    return(json(unname(apply(x, 1L, function(row) I(row), simplify = FALSE))))
+  }
+  if (!length(x)) {
+    return("[]")
+  }
   array <- inherits(x, "AsIs") || length(x) != 1L
-  values <- if (is.character(x)) json_text(x) else if (is.logical(x)) tolower(x) else json_number(x)
+  values <- if (is.character(x)) {
+    json_text(x)
+  } else if (is.logical(x)) {
+    tolower(x)
+  } else {
+    json_number(x)
+  }
   values[is.na(x) & !is.nan(x)] <- "null"
   if (array) paste0("[", paste(values, collapse = ","), "]") else values
 }
 
 json_number <- function(x) {
-  if (is.factor(x)) stop("a factor is not a number")
+  if (is.factor(x)) {
+    stop("a factor is not a number")
+  }
   values <- if (is.integer(x)) sprintf("%d", x) else sprintf("%.17g", x)
   values[is.nan(x)] <- "{\"float\":\"NaN\"}"
-  values[is.infinite(x)] <- ifelse(x[is.infinite(x)] > 0, "{\"float\":\"Infinity\"}", "{\"float\":\"-Infinity\"}")
+  values[is.infinite(x)] <- ifelse(
+    x[is.infinite(x)] > 0,
+    "{\"float\":\"Infinity\"}",
+    "{\"float\":\"-Infinity\"}"
+  )
   values
 }
 
@@ -43,7 +63,11 @@ here <- function() {
 package_versions <- function(packages) {
   there <- packages[vapply(packages, requireNamespace, NA, quietly = TRUE)]
   c(
-    list(R = R.version.string, platform = R.version$platform, RNGkind = paste(RNGkind(), collapse = "/")),
+    list(
+      R = R.version.string,
+      platform = R.version$platform,
+      RNGkind = paste(RNGkind(), collapse = "/")
+    ),
     lapply(setNames(nm = there), function(p) as.character(utils::packageVersion(p)))
   )
 }

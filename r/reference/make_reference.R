@@ -1,15 +1,23 @@
 # Regenerates what R computes for the recorded cases, and says how far it is from the record.
 #
-#   Rscript r/reference/make_reference.R [cases] [output]        (default tests/reference, tests/reference)
+#   Rscript r/reference/make_reference.R [cases] [output]        (default tests/reference,
+#   tests/reference)
 #
-# Reads every case (gp_*, gev_*, pp_*, hdr1_*, hdr2_*; .json or .json.gz) of the first folder, takes its data,
-# calls R anew and writes the case with the new blocks and the versions of R and of the packages into the
+# Reads every case (gp_*, gev_*, pp_*, hdr1_*, hdr2_*; .json or .json.gz) of the first folder, takes
+# its data,
+# calls R anew and writes the case with the new blocks and the versions of R and of the packages
+# into the
 # second folder. Blocks that need a package which is not installed stay as they were. Then it runs
 # make_rates_reference.R and make_survey_reference.R.
 
 file <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
-source(file.path(if (length(file)) dirname(normalizePath(file)) else file.path("r", "reference"), "json.R"))
-for (code in list.files(file.path(here(), "..", "R"), "[.]R$", full.names = TRUE)) source(code)
+source(file.path(
+  if (length(file)) dirname(normalizePath(file)) else file.path("r", "reference"),
+  "json.R"
+))
+for (code in list.files(file.path(here(), "..", "R"), "[.]R$", full.names = TRUE)) {
+  source(code)
+}
 folders <- commandArgs(TRUE)
 cases <- if (length(folders) >= 1L) folders[[1L]] else file.path("tests", "reference")
 output <- if (length(folders) >= 2L) folders[[2L]] else cases
@@ -26,29 +34,41 @@ quietly <- function(code) {
     }),
     error = function(e) list(ok = FALSE, error = conditionMessage(e))
   )
-  if (is.null(value$ok)) value$ok <- TRUE
+  if (is.null(value$ok)) {
+    value$ok <- TRUE
+  }
   c(value, list(warnings = I(warned)))
 }
 
-# --- extreme values --------------------------------------------------------------------------------------
+# --- extreme values
+# --------------------------------------------------------------------------------------
 
 careful_block <- function(fit) {
   block <- list(par = named(fit$estimate), nllh = fit$nll, notes = I(fit$notes))
-  if (!anyNA(fit$std_error)) block <- c(block, list(se = named(fit$std_error), cov = unname(fit$covariance)))
+  if (!anyNA(fit$std_error)) {
+    block <- c(block, list(se = named(fit$std_error), cov = unname(fit$covariance)))
+  }
   block
 }
 
 plain_extremes <- function(fit) {
   covariance <- extRemes::parcov.fevd(fit)
   c(
-    list(par = named(fit$results$par), nllh = fit$results$value, convergence = fit$results$convergence),
+    list(
+      par = named(fit$results$par),
+      nllh = fit$results$value,
+      convergence = fit$results$convergence
+    ),
     if (is.matrix(covariance)) list(se = named(sqrt(diag(covariance))), cov = unname(covariance))
   )
 }
 
 plain_evd <- function(fit) {
   list(
-    par = named(fit$estimate), se = named(fit$std.err), cov = unname(fit$var.cov), nllh = fit$deviance / 2,
+    par = named(fit$estimate),
+    se = named(fit$std.err),
+    cov = unname(fit$var.cov),
+    nllh = fit$deviance / 2,
     convergence = fit$convergence
   )
 }
@@ -61,7 +81,8 @@ evt_blocks <- function(case) {
     y <- x - u
     series <- c(x, rep(u - case$true$scale, case$N - case$n_exceed)) # values below the threshold do not matter
     calls <- list(
-      extRemes = "fevd(x, threshold = u, type = \"GP\", time.units = \"years\")", evd = "fpot(x, u, npp = 1)"
+      extRemes = "fevd(x, threshold = u, type = \"GP\", time.units = \"years\")",
+      evd = "fpot(x, u, npp = 1)"
     )
   } else {
     x <- vector(case$x)
@@ -71,16 +92,23 @@ evt_blocks <- function(case) {
   blocks <- list(calls = calls)
   if (has("extRemes")) {
     blocks$extRemes <- quietly(plain_extremes(
-      if (gp) extRemes::fevd(series, threshold = u, type = "GP", time.units = "years")
-      else extRemes::fevd(x, type = "GEV")
+      if (gp) {
+        extRemes::fevd(series, threshold = u, type = "GP", time.units = "years")
+      } else {
+        extRemes::fevd(x, type = "GEV")
+      }
     ))
     blocks$extRemes_careful <- quietly(careful_block(if (gp) fs_fit_gpd(y) else fs_fit_gev(x)))
-    lmoments <- quietly(list(par = named((if (gp) fs_fit_gpd(y, "lmoments") else fs_fit_gev(x, "lmoments"))$estimate)))
+    lmoments <- quietly(list(
+      par = named((if (gp) fs_fit_gpd(y, "lmoments") else fs_fit_gev(x, "lmoments"))$estimate)
+    ))
     blocks$extRemes_lmoments <- lmoments
   }
   if (has("evd")) {
     blocks$evd <- quietly(plain_evd(if (gp) evd::fpot(series, u, npp = 1) else evd::fgev(x)))
-    blocks$evd_careful <- quietly(careful_block(if (gp) fs_fit_gpd(y, source = "evd") else fs_fit_gev(x, source = "evd")))
+    blocks$evd_careful <- quietly(careful_block(
+      if (gp) fs_fit_gpd(y, source = "evd") else fs_fit_gev(x, source = "evd")
+    ))
   }
   blocks
 }
@@ -106,7 +134,8 @@ pp_blocks <- function(case) {
   blocks
 }
 
-# --- highest density regions -----------------------------------------------------------------------------
+# --- highest density regions
+# -----------------------------------------------------------------------------
 
 levels_of <- function(found) {
   probs <- sort(found$level, decreasing = TRUE)
@@ -123,19 +152,29 @@ hdr1_blocks <- function(case) {
   percent <- sort(100 * vector(case$probs))
   block <- function(den) {
     found <- hdrcde::hdr(x, prob = percent, den = den)
-    list(density_x = I(den$x), density_y = I(den$y), levels = levels_of(found), mode = I(found$mode))
+    list(
+      density_x = I(den$x),
+      density_y = I(den$y),
+      levels = levels_of(found),
+      mode = I(found$mode)
+    )
   }
   smooth <- function(h) {
     args <- list(x, bw = h, n = 1001)
-    if (getRversion() >= "4.4.0") args$old.coords <- TRUE
+    if (getRversion() >= "4.4.0") {
+      args$old.coords <- TRUE
+    }
     do.call(stats::density, args)
   }
   blocks <- list()
-  if (!has("hdrcde")) return(blocks)
+  if (!has("hdrcde")) {
+    return(blocks)
+  }
   given <- list(x = vector(case$x_and_den$density_x), y = vector(case$x_and_den$density_y))
   blocks$sample_call <- quietly(block(smooth(case$bandwidth$h)))
   blocks$fixed_bandwidth <- c(
-    list(h = case$fixed_bandwidth$h, rule = case$fixed_bandwidth$rule), quietly(block(smooth(case$fixed_bandwidth$h)))
+    list(h = case$fixed_bandwidth$h, rule = case$fixed_bandwidth$rule),
+    quietly(block(smooth(case$fixed_bandwidth$h)))
   )
   blocks$x_and_den <- quietly(block(given))
   blocks
@@ -143,12 +182,20 @@ hdr1_blocks <- function(case) {
 
 hdr2_blocks <- function(case) {
   blocks <- list()
-  if (!has("hdrcde")) return(blocks)
+  if (!has("hdrcde")) {
+    return(blocks)
+  }
   for (method in c("ash", "ks")) {
-    if (!has(method)) next
+    if (!has(method)) {
+      next
+    }
     h <- if (method == "ks") sqrt(vector(case$ks$H)[c(1L, 4L)])^2
-    found <- hdrcde::hdr.2d(vector(case$x), vector(case$y),
-      prob = sort(100 * vector(case$probs)), kde.package = method, h = h
+    found <- hdrcde::hdr.2d(
+      vector(case$x),
+      vector(case$y),
+      prob = sort(100 * vector(case$probs)),
+      kde.package = method,
+      h = h
     )
     block <- case[[method]]
     block$alpha <- I(unname(found$alpha))
@@ -159,26 +206,51 @@ hdr2_blocks <- function(case) {
   blocks
 }
 
-# --- all cases -------------------------------------------------------------------------------------------
+# --- all cases
+# -------------------------------------------------------------------------------------------
 
 # Largest relative difference of the numbers that two blocks share.
 distance <- function(old, new) {
   if (is.list(old) && is.list(new) && !is.null(names(old))) {
-    shared <- setdiff(intersect(names(old), names(new)), c("warnings", "convergence", "notes", "ok", "calls"))
+    shared <- setdiff(
+      intersect(names(old), names(new)),
+      c("warnings", "convergence", "notes", "ok", "calls")
+    )
     return(max(0, vapply(shared, function(name) distance(old[[name]], new[[name]]), 0)))
   }
   old <- suppressWarnings(vector(old))
   new <- suppressWarnings(vector(new))
-  if (length(old) != length(new) || !length(old)) return(0)
+  if (length(old) != length(new) || !length(old)) {
+    return(0)
+  }
   size <- max(0, abs(old), na.rm = TRUE)
   if (size == 0) 0 else max(0, abs(old - new) / size, na.rm = TRUE)
 }
 
-versions <- package_versions(c("extRemes", "evd", "Lmoments", "distillery", "hdrcde", "ks", "ash", "KernSmooth"))
+versions <- package_versions(c(
+  "extRemes",
+  "evd",
+  "Lmoments",
+  "distillery",
+  "hdrcde",
+  "ks",
+  "ash",
+  "KernSmooth"
+))
 for (path in list.files(cases, "^(gp|gev|pp|hdr1|hdr2)_.*[.]json([.]gz)?$", full.names = TRUE)) {
   case <- jsonlite::fromJSON(gzfile(path), simplifyVector = FALSE)
-  blocks <- switch(case$kind, hdr1d = hdr1_blocks(case), hdr2d = hdr2_blocks(case), pp = pp_blocks(case), evt_blocks(case))
-  moved <- vapply(setdiff(names(blocks), "calls"), function(name) distance(case[[name]], blocks[[name]]), 0)
+  blocks <- switch(
+    case$kind,
+    hdr1d = hdr1_blocks(case),
+    hdr2d = hdr2_blocks(case),
+    pp = pp_blocks(case),
+    evt_blocks(case)
+  )
+  moved <- vapply(
+    setdiff(names(blocks), "calls"),
+    function(name) distance(case[[name]], blocks[[name]]),
+    0
+  )
   case[names(blocks)] <- blocks
   case$versions <- versions
   target <- file.path(output, basename(path))
@@ -189,9 +261,16 @@ for (path in list.files(cases, "^(gp|gev|pp|hdr1|hdr2)_.*[.]json([.]gz)?$", full
   } else {
     writeLines(json(case), target, useBytes = TRUE)
   }
-  cat(sprintf("%-34s", basename(path)), paste0(names(moved), " ", format(moved, digits = 2L), collapse = "  "), "\n")
+  cat(
+    sprintf("%-34s", basename(path)),
+    paste0(names(moved), " ", format(moved, digits = 2L), collapse = "  "),
+    "\n"
+  )
 }
 for (script in c("make_rates_reference.R", "make_survey_reference.R")) {
-  status <- system2(file.path(R.home("bin"), "Rscript"), c(shQuote(file.path(here(), script)), shQuote(output)))
+  status <- system2(
+    file.path(R.home("bin"), "Rscript"),
+    c(shQuote(file.path(here(), script)), shQuote(output))
+  )
   if (status != 0L) stop(script, " failed", call. = FALSE)
 }

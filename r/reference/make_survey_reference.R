@@ -2,12 +2,16 @@
 #
 #   Rscript r/reference/make_survey_reference.R [folder]        (default tests/reference)
 #
-# The data are drawn here, once, and stored in the file with 17 significant digits: a rerun draws the same.
+# The data are drawn here, once, and stored in the file with 17 significant digits: a rerun draws
+# the same.
 
 suppressPackageStartupMessages(library(survey))
 
 file <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
-source(file.path(if (length(file)) dirname(normalizePath(file)) else file.path("r", "reference"), "json.R"))
+source(file.path(
+  if (length(file)) dirname(normalizePath(file)) else file.path("r", "reference"),
+  "json.R"
+))
 folder <- commandArgs(TRUE)
 folder <- if (length(folder)) folder[[1L]] else file.path("tests", "reference")
 options(survey.lonely.psu = "fail")
@@ -38,14 +42,21 @@ rates <- list(
 
 estimate <- function(x) list(estimate = as.numeric(coef(x)), std_error = as.numeric(SE(x)))
 
-# Totals of the four cells of every group with their covariance, and what is a function of several of them.
+# Totals of the four cells of every group with their covariance, and what is a function of several
+# of them.
 cell_totals <- function(design, data, reference) {
   cells <- c("tp", "fp", "fn", "tn")
-  cell <- cells[1L + (data$y_pred == 0L) * 2L + (data$y_true == data$y_pred & data$y_pred == 0L) +
-    (data$y_true == 0L & data$y_pred == 1L)]
+  cell <- cells[
+    1L +
+      (data$y_pred == 0L) * 2L +
+      (data$y_true == data$y_pred & data$y_pred == 0L) +
+      (data$y_true == 0L & data$y_pred == 1L)
+  ]
   groups <- sort(unique(data$group))
   names <- paste0(rep(groups, each = 4L), "_", cells)
-  for (name in names) design$variables[[name]] <- as.numeric(paste0(data$group, "_", cell) == name)
+  for (name in names) {
+    design$variables[[name]] <- as.numeric(paste0(data$group, "_", cell) == name)
+  }
   totals <- svytotal(as.formula(paste0("~", paste(names, collapse = "+"))), design)
   odds <- function(g) {
     parts <- lapply(paste0(g, "_", cells), as.name)
@@ -55,11 +66,18 @@ cell_totals <- function(design, data, reference) {
   contrasts <- lapply(setdiff(groups, reference), function(g) {
     c(
       list(group = g, reference = reference),
-      list(average_odds_difference = estimate(svycontrast(totals, bquote(.(odds(g)) - .(odds(reference))))))
+      list(
+        average_odds_difference = estimate(svycontrast(
+          totals,
+          bquote(.(odds(g)) - .(odds(reference)))
+        ))
+      )
     )
   })
   list(
-    cells = names, totals = as.numeric(coef(totals)), covariance = unname(as.matrix(vcov(totals))),
+    cells = names,
+    totals = as.numeric(coef(totals)),
+    covariance = unname(as.matrix(vcov(totals))),
     contrasts = contrasts
   )
 }
@@ -77,7 +95,11 @@ one_rate <- function(design, data, rate, reference) {
     smooth <- lapply(calls, function(call) svycontrast(by, call))
     weights <- setNames(as.numeric(groups == g) - as.numeric(groups == reference), groups)
     difference <- svycontrast(by, list(difference = weights))
-    c(list(group = g, reference = reference), lapply(smooth, estimate), list(difference = estimate(difference)))
+    c(
+      list(group = g, reference = reference),
+      lapply(smooth, estimate),
+      list(difference = estimate(difference))
+    )
   })
   covariance <- vcov(by)
   list(
@@ -94,14 +116,20 @@ one_rate <- function(design, data, rate, reference) {
 one_design <- function(data, ids, weights) {
   call <- sprintf(
     "svydesign(ids = %s, weights = %s, data = data)",
-    if (is.null(ids)) "~1" else "~cluster", if (weights) "~weight" else "~one"
+    if (is.null(ids)) "~1" else "~cluster",
+    if (weights) "~weight" else "~one"
   )
   data$one <- 1
   design <- svydesign(
-    ids = if (is.null(ids)) ~1 else ~cluster, weights = if (weights) ~weight else ~one, data = data
+    ids = if (is.null(ids)) ~1 else ~cluster,
+    weights = if (weights) ~weight else ~one,
+    data = data
   )
   list(
-    call = call, weighted = weights, clustered = !is.null(ids), degf = degf(design),
+    call = call,
+    weighted = weights,
+    clustered = !is.null(ids),
+    degf = degf(design),
     cells = cell_totals(design, data, "blue"),
     rates = lapply(rates, function(rate) one_rate(design, data, rate, "blue"))
   )

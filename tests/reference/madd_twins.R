@@ -3,13 +3,21 @@
 #   Rscript tests/reference/madd_twins.R        (from the root of the project)
 
 CODE_FOLDER <- "r/R"
-for (file in c(list.files("r/R", full.names = TRUE), "r/reference/json.R")) sys.source(file, envir = globalenv())
+for (file in c(list.files("r/R", full.names = TRUE), "r/reference/json.R")) {
+  sys.source(file, envir = globalenv())
+}
 
 set.seed(20240718, "Mersenne-Twister", "Inversion", "Rejection")
-continuous <- list(score = c(rbeta(150, 2, 4), rbeta(100, 4, 2)), group = rep(c("a", "b"), c(150, 100)))
+continuous <- list(
+  score = c(rbeta(150, 2, 4), rbeta(100, 4, 2)),
+  group = rep(c("a", "b"), c(150, 100))
+)
 leaves <- c(0, 0.2, 0.4, 0.5, 0.6, 1)
 tied <- list(
-  score = c(sample(leaves, 80, TRUE, c(3, 3, 2, 2, 1, 1)), sample(leaves, 60, TRUE, c(1, 1, 2, 2, 3, 3))),
+  score = c(
+    sample(leaves, 80, TRUE, c(3, 3, 2, 2, 1, 1)),
+    sample(leaves, 60, TRUE, c(1, 1, 2, 2, 3, 3))
+  ),
   group = rep(c("a", "b"), c(80, 60))
 )
 
@@ -22,7 +30,9 @@ answers <- function(data) {
   pooled <- tabulate(findInterval(data$score, (0:12) / 12, rightmost.closed = TRUE), 12)
   new <- c(0, 0.001, 0.2, 0.35, 0.5, 0.501, 0.77, 0.999, 1)
   list(
-    score = I(data$score), group = I(data$group), weight = I(weight),
+    score = I(data$score),
+    group = I(data$group),
+    weight = I(weight),
     madd_12 = madd(side$a, side$b, 12),
     contributions_12 = I(madd_contributions(side$a, side$b, 12)),
     weighted_12 = madd(side$a, side$b, 12, weights$a, weights$b),
@@ -40,8 +50,10 @@ answers <- function(data) {
 
 write_json(
   list(
-    about = "made by tests/reference/madd_twins.R", versions = package_versions(character()),
-    continuous = answers(continuous), tied = answers(tied)
+    about = "made by tests/reference/madd_twins.R",
+    versions = package_versions(character()),
+    continuous = answers(continuous),
+    tied = answers(tied)
   ),
   "tests/reference/madd_twins.json"
 )

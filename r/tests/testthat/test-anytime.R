@@ -6,7 +6,14 @@ people <- data.frame(
 )
 
 test_that("limits are the score at the critical value of the mixture", {
-  found <- fs_disparate_impact(people, "hired", "origin", reference = "north", method = "anytime", planned = 1000)
+  found <- fs_disparate_impact(
+    people,
+    "hired",
+    "origin",
+    reference = "north",
+    method = "anytime",
+    planned = 1000
+  )
   tau <- 8 * 800 / 1000
   critical <- sqrt((1 + 1 / tau) * log((1 + tau) / 0.05^2))
   z <- score_z(120, 400, 210, 400, "ratio", c(found$ci_low, found$ci_high))
@@ -17,22 +24,42 @@ test_that("limits are the score at the critical value of the mixture", {
 
 test_that("one success beside one failure has exact limits in closed form", {
   # the mixture is 1/4, the largest likelihood at the difference d is ((1 + d) / 2)^2
-  expect_equal(anytime_limits(c(1, 1, 0, 1), "difference", 1, 0.95), c(sqrt(0.05) - 1, 1), tolerance = 1e-12)
+  expect_equal(
+    anytime_limits(c(1, 1, 0, 1), "difference", 1, 0.95),
+    c(sqrt(0.05) - 1, 1),
+    tolerance = 1e-12
+  )
 })
 
 test_that("the mixture of counts is Jeffreys's, by quadrature", {
   mixture <- function(k, n) {
-    stats::integrate(function(a) sin(a)^(2 * k) * cos(a)^(2 * (n - k)), 0, pi / 2, rel.tol = 1e-10)$value / (pi / 2)
+    stats::integrate(
+      function(a) sin(a)^(2 * k) * cos(a)^(2 * (n - k)),
+      0,
+      pi / 2,
+      rel.tol = 1e-10
+    )$value /
+      (pi / 2)
   }
   at <- constrained_rates(3, 20, 9, 30, "ratio", 0.8)
   likelihood <- at$p0^3 * (1 - at$p0)^17 * at$p1^9 * (1 - at$p1)^21
-  expect_equal(anytime_log_e(c(3, 20, 9, 30), "ratio", 0.8), log(mixture(3, 20) * mixture(9, 30) / likelihood),
-    tolerance = 1e-8)
+  expect_equal(
+    anytime_log_e(c(3, 20, 9, 30), "ratio", 0.8),
+    log(mixture(3, 20) * mixture(9, 30) / likelihood),
+    tolerance = 1e-8
+  )
 })
 
 test_that("nothing is said before five successes and failures, and it counts in the family", {
   few <- rbind(people, data.frame(hired = rep(c(1, 0), c(3, 90)), origin = "east"))
-  found <- fs_disparate_impact(few, "hired", "origin", reference = "north", method = "anytime", planned = 1000)
+  found <- fs_disparate_impact(
+    few,
+    "hired",
+    "origin",
+    reference = "north",
+    method = "anytime",
+    planned = 1000
+  )
   east <- found[found$group == "east", ]
   south <- found[found$group == "south", ]
   expect_equal(east$verdict, "insufficient evidence")

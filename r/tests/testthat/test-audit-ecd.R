@@ -1,11 +1,16 @@
-# The section of extremes of an audit against fs_ecd, closed forms and simulation; beside Python's: tests/r/test_ecd_audit.py.
+# The section of extremes of an audit against fs_ecd, closed forms and simulation; beside Python's:
+# tests/r/test_ecd_audit.py.
 
 gains <- function() {
   set.seed(4)
-  d <- data.frame(group = rep(c("most", "rare", "rounded", "few"), c(1200, 400, 300, 8)), score = runif(1908, 0, 0.5))
+  d <- data.frame(
+    group = rep(c("most", "rare", "rounded", "few"), c(1200, 400, 300, 8)),
+    score = runif(1908, 0, 0.5)
+  )
   gain <- rbeta(1908, 2, 8) * ifelse(d$group == "rare", 0.5, 0.3)
   d$other <- d$score + ifelse(d$group == "rounded", round(gain, 1), gain)
-  d$score[d$group == "rounded"] <- d$other[d$group == "rounded"] - round(gain, 1)[d$group == "rounded"]
+  d$score[d$group == "rounded"] <- d$other[d$group == "rounded"] -
+    round(gain, 1)[d$group == "rounded"]
   transform(d, hired = as.integer(score > 0.25))
 }
 
@@ -16,14 +21,21 @@ test_that("the section has the parts of fs_ecd, all groups against the reference
   row <- function(metric, group) found[found$metric == metric & found$group == group, ]
   alone <- suppressWarnings(fs_ecd(cd$rare, cd$most))
   ecd <- row("ECD", "rare")
-  expect_equal(c(ecd$estimate, ecd$std_error, ecd$statistic), c(alone$estimate, alone$std_error, alone$statistic))
+  expect_equal(
+    c(ecd$estimate, ecd$std_error, ecd$statistic),
+    c(alone$estimate, alone$std_error, alone$statistic)
+  )
   expect_true(ecd$ci_low < ecd$estimate && ecd$estimate < ecd$ci_high)
   # the law of the root is tabulated: no limit of a regular pair is random
   expect_equal(ecd$mc_ci_high, 0)
   expect_true(ecd$simultaneous_low < ecd$ci_low && ecd$ci_high < ecd$simultaneous_high)
   # Welch's standard error; half the exceedances are those of fs_ecd with half of them
   welch <- stats::t.test(cd$rare, cd$most)
-  expect_equal(row("difference of ACD", "rare")$statistic, unname(welch$statistic), tolerance = 1e-10)
+  expect_equal(
+    row("difference of ACD", "rare")$statistic,
+    unname(welch$statistic),
+    tolerance = 1e-10
+  )
   expect_equal(ecd$acd, unname(diff(rev(welch$estimate))), tolerance = 1e-10)
   averages <- alone$averages$estimate[alone$averages$quantity == "conditional value at risk"]
   expect_equal(ecd$cvar, averages[1L] - averages[2L], tolerance = 1e-10)
@@ -32,10 +44,15 @@ test_that("the section has the parts of fs_ecd, all groups against the reference
   expect_equal(row("return level", "rare")$interactions, c(500, 1000, 2000, 10000))
   expect_equal(row("return level", "rare")$estimate[2L], alone$tails$return_level[1L])
   # the largest value of m has the fitted law: scale grown by the power of the shape
-  expect_equal(ecd$scale, alone$tails$scale[1L] * (1000 * alone$tails$rate[1L])^alone$tails$shape[1L])
+  expect_equal(
+    ecd$scale,
+    alone$tails$scale[1L] * (1000 * alone$tails$rate[1L])^alone$tails$shape[1L]
+  )
   # order statistics have limits and no test; eight rows have neither
   rounded <- row("ECD", "rounded")
-  expect_true(rounded$method == "none" && is.nan(rounded$pvalue) && rounded$ci_low < rounded$estimate)
+  expect_true(
+    rounded$method == "none" && is.nan(rounded$pvalue) && rounded$ci_low < rounded$estimate
+  )
   expect_equal(row("ECD", "few")$verdict, "insufficient evidence")
   largest <- found[found$metric == "largest |ECD|", ]
   expect_equal(largest$ci_high, 2) # of the few nothing is known
@@ -46,17 +63,37 @@ test_that("an audit has the section, beside what it has without", {
   d <- gains()
   d <- d[d$group %in% c("rounded", "few"), ]
   audit <- function(...) {
-    fs_audit(d, y_pred = "hired", score = "score", sensitive_features = "group", n_resamples = 199, ...)
+    fs_audit(
+      d,
+      y_pred = "hired",
+      score = "score",
+      sensitive_features = "group",
+      n_resamples = 199,
+      ...
+    )
   }
   found <- audit(counterfactual_score = "other")
   section <- found$section == "ecd"
   expect_equal(found$estimate[!section], audit()$estimate)
-  expect_equal(found$estimate[section][1:2], unname(c(
-    mean((d$other - d$score)[d$group == "few"]), mean((d$other - d$score)[d$group == "rounded"])
-  )))
+  expect_equal(
+    found$estimate[section][1:2],
+    unname(c(
+      mean((d$other - d$score)[d$group == "few"]),
+      mean((d$other - d$score)[d$group == "rounded"])
+    ))
+  )
   expect_equal(found$group[found$metric == "ECD"], "few")
-  expect_false("ecd" %in% fs_audit(transform(d, w = 1), y_pred = "hired", score = "score", sensitive_features = "group",
-    counterfactual_score = "other", sample_weight = "w")$section)
+  expect_false(
+    "ecd" %in%
+      fs_audit(
+        transform(d, w = 1),
+        y_pred = "hired",
+        score = "score",
+        sensitive_features = "group",
+        counterfactual_score = "other",
+        sample_weight = "w"
+      )$section
+  )
 })
 
 test_that("simultaneous levels are those of a simulated largest statistic", {
@@ -80,7 +117,9 @@ test_that("roots of a difference are near standard normal for large regular tail
   expect_equal(root$mean[2L], 0, tolerance = 1e-8)
   expect_lt(max(abs(root$mean)), 0.2)
   expect_lt(max(abs(root$sd - 1)), 0.05)
-  at <- function(k, shape, s) fairstats:::in_table(fairstats:::PAIR_MEAN, list(k = k, shape = shape, s = s))
+  at <- function(k, shape, s) {
+    fairstats:::in_table(fairstats:::PAIR_MEAN, list(k = k, shape = shape, s = s))
+  }
   sizes <- c(4L, 7L, 5L)
   table <- aperm(array(fairstats:::PAIR_MEAN, rev(sizes)), 3:1)
   expect_equal(at(20, -0.5, 3.5), table[2L, 3L, 4L])
@@ -91,7 +130,10 @@ test_that("roots of a difference are near standard normal for large regular tail
 test_that("counterfactual scores without what they need are refused", {
   d <- gains()
   refused <- function(...) {
-    expect_error(fs_audit(d, y_pred = "hired", sensitive_features = "group", ...), "`counterfactual_score`")
+    expect_error(
+      fs_audit(d, y_pred = "hired", sensitive_features = "group", ...),
+      "`counterfactual_score`"
+    )
   }
   refused(counterfactual_score = "other")
   refused(counterfactual_score = c(place = "other"), score = "score")

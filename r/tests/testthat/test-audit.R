@@ -2,7 +2,14 @@
 
 test_that("a table of the audit is that of the single functions", {
   d <- people()
-  audit <- fs_audit(d, "y_true", "y_pred", sensitive_features = "group", reference = "blue", draws = 0)
+  audit <- fs_audit(
+    d,
+    "y_true",
+    "y_pred",
+    sensitive_features = "group",
+    reference = "blue",
+    draws = 0
+  )
   of <- function(metric) audit[audit$metric == metric, ]
   counts <- lapply(split(d$y_pred, d$group), function(y) c(sum(y), length(y)))
   found <- of("disparate_impact")
@@ -15,12 +22,20 @@ test_that("a table of the audit is that of the single functions", {
     } else {
       rate_interval(k[1L], n[1L], k[2L], n[2L], "ratio", method)
     }
-    expect_equal(c(found$ci_low[found$group == group], found$ci_high[found$group == group]), ends, tolerance = 1e-12)
+    expect_equal(
+      c(found$ci_low[found$group == group], found$ci_high[found$group == group]),
+      ends,
+      tolerance = 1e-12
+    )
   }
   expect_equal(found$pvalue_adjusted, p.adjust(found$pvalue, "holm"), tolerance = 1e-10)
   expect_equal(fs_disparate_impact(d, "y_pred", "group", reference = "blue")$ci_high, found$ci_high)
   by_vectors <- fs_conditional_accuracy(
-    y_true = d$y_true, y_pred = d$y_pred, sensitive_features = d$group, label = 0, reference = "blue"
+    y_true = d$y_true,
+    y_pred = d$y_pred,
+    sensitive_features = d$group,
+    label = 0,
+    reference = "blue"
   )
   expect_equal(by_vectors$estimate, of("conditional_accuracy_0")$estimate)
   odds <- fs_equalized_odds_difference(d, "y_true", "y_pred", "group", reference = "blue")
@@ -32,7 +47,10 @@ test_that("a table of the audit is that of the single functions", {
 
 test_that("designs are refused where there is no method for them", {
   d <- people()
-  expect_error(fs_madd(list(s = runif(9), g = 1:9 %% 2, w = 1:9), "s", "g", sample_weight = "w"), "sample_weight")
+  expect_error(
+    fs_madd(list(s = runif(9), g = 1:9 %% 2, w = 1:9), "s", "g", sample_weight = "w"),
+    "sample_weight"
+  )
 })
 
 test_that("simultaneous intervals are wider, and Bonferroni's as they are defined", {
@@ -47,7 +65,9 @@ test_that("simultaneous intervals are wider, and Bonferroni's as they are define
 
 test_that("groups come by size, crossed ones too, and an empty one stays", {
   d <- data.frame(
-    sex = rep(c("f", "m"), c(30, 70)), place = c(rep("x", 30), rep(c("x", "y"), c(20, 50))), hired = rep(0:1, 50)
+    sex = rep(c("f", "m"), c(30, 70)),
+    place = c(rep("x", 30), rep(c("x", "y"), c(20, 50))),
+    hired = rep(0:1, 50)
   )
   audit <- fs_audit(d, y_pred = "hired", sensitive_features = c("sex", "place"))
   crossed <- audit[audit$sensitive_features == "sex & place" & audit$metric == "disparate_impact", ]
@@ -86,7 +106,10 @@ test_that("the seed decides, and R's generator is put back", {
   one <- fs_um_posterior(d, "y_true", "y_pred", "group", draws = 500, seed = 2)
   expect_identical(.Random.seed, before)
   expect_identical(one, fs_um_posterior(d, "y_true", "y_pred", "group", draws = 500, seed = 2))
-  expect_false(identical(one, fs_um_posterior(d, "y_true", "y_pred", "group", draws = 500, seed = 3)))
+  expect_false(identical(
+    one,
+    fs_um_posterior(d, "y_true", "y_pred", "group", draws = 500, seed = 3)
+  ))
   expect_equal(dim(attr(one, "draws")$tp), c(500L, 3L))
 })
 
@@ -97,16 +120,34 @@ test_that("every refusal names the argument", {
   refused(fs_audit(d, sensitive_features = "group"), "y_pred")
   refused(fs_audit(3, y_pred = "y_pred", sensitive_features = "group"), "data")
   refused(fs_audit(d, y_pred = "y_pred", sensitive_features = "nope"), "sensitive_features")
-  refused(fs_audit(d, y_pred = "y_pred", sensitive_features = c("group", "group")), "sensitive_features")
-  refused(fs_audit(transform(d, one = 1), y_pred = "y_pred", sensitive_features = "one"), "sensitive_features")
-  refused(fs_audit(d, y_pred = "y_pred", sensitive_features = "group", reference = "violet"), "reference")
-  refused(fs_audit(d, y_pred = "y_pred", sensitive_features = "group", confidence_level = 95), "confidence_level")
+  refused(
+    fs_audit(d, y_pred = "y_pred", sensitive_features = c("group", "group")),
+    "sensitive_features"
+  )
+  refused(
+    fs_audit(transform(d, one = 1), y_pred = "y_pred", sensitive_features = "one"),
+    "sensitive_features"
+  )
+  refused(
+    fs_audit(d, y_pred = "y_pred", sensitive_features = "group", reference = "violet"),
+    "reference"
+  )
+  refused(
+    fs_audit(d, y_pred = "y_pred", sensitive_features = "group", confidence_level = 95),
+    "confidence_level"
+  )
   refused(fs_audit(d, y_pred = "y_pred", sensitive_features = "group", threshold = 0), "threshold")
   refused(fs_audit(d, y_pred = "y_pred", sensitive_features = "group", margin = 2), "margin")
   refused(fs_audit(d, y_pred = "y_pred", sensitive_features = "group", adjust = "no"), "adjust")
   refused(fs_audit(d, y_pred = "y_pred", sensitive_features = "group", method = "exact"), "method")
-  refused(fs_audit(d, y_pred = "y_pred", sensitive_features = "group", simultaneous = "yes"), "simultaneous")
-  refused(fs_audit(d, y_pred = "y_pred", sensitive_features = "group", comparisons = "some"), "comparisons")
+  refused(
+    fs_audit(d, y_pred = "y_pred", sensitive_features = "group", simultaneous = "yes"),
+    "simultaneous"
+  )
+  refused(
+    fs_audit(d, y_pred = "y_pred", sensitive_features = "group", comparisons = "some"),
+    "comparisons"
+  )
   refused(fs_madd(d, "weight", "group"), "score")
   refused(fs_equal_opportunity_difference(d, "y_true", "y_pred", "group", agg = "mean"), "agg")
   refused(fs_conditional_accuracy(d, "y_true", "y_pred", "group", label = 2), "label")
@@ -115,11 +156,16 @@ test_that("every refusal names the argument", {
 })
 
 test_that("the difference of two AUCs has Newcombe's limit", {
-  # beside a known AUC of .99: the root of auc - x = 1.96 sqrt(V(x)), V by Hanley and McNeil's Q1 and Q2
+  # beside a known AUC of .99: the root of auc - x = 1.96 sqrt(V(x)), V by Hanley and McNeil's Q1
+  # and Q2
   for (auc in c(0.6, 0.8, 0.97)) {
     gap <- auc_gap(c(0.99, auc), list(c(Inf, Inf), c(20, 20)))
     v <- function(x) (x * (1 - x) + 19 * (x / (2 - x) - x^2) + 19 * (2 * x^2 / (1 + x) - x^2)) / 400
-    low <- stats::uniroot(function(x) auc - x - stats::qnorm(0.975) * sqrt(v(max(x, 0.5))), c(-1, auc), tol = 1e-12)$root
+    low <- stats::uniroot(
+      function(x) auc - x - stats::qnorm(0.975) * sqrt(v(max(x, 0.5))),
+      c(-1, auc),
+      tol = 1e-12
+    )$root
     expect_equal(gap$upper(0.95), 0.99 - low, tolerance = 1e-8)
     expect_equal(gap$pvalue(gap$upper(0.95)), 0.05, tolerance = 1e-8)
   }
@@ -131,7 +177,10 @@ test_that("the area between ROC curves is the mean distance on a fine grid", {
   y <- list(rbinom(80, 1, 0.5), rbinom(120, 1, 0.4))
   s <- list(round(runif(80) / 2 + y[[1L]] / 4, 2), round(runif(120) / 2 + y[[2L]] / 3, 2))
   found <- fs_abroca(
-    y_true = unlist(y), score = unlist(s), sensitive_features = rep(c("a", "b"), c(80, 120)), reference = "b",
+    y_true = unlist(y),
+    score = unlist(s),
+    sensitive_features = rep(c("a", "b"), c(80, 120)),
+    reference = "b",
     n_resamples = 99
   )
   roc <- function(k) {
@@ -143,7 +192,9 @@ test_that("the area between ROC curves is the mean distance on a fine grid", {
     h[left] + (grid - x[left]) / (x[left + 1L] - x[left]) * (h[left + 1L] - h[left])
   }
   expect_equal(found$estimate, mean(abs(roc(1L) - roc(2L))), tolerance = 1e-4)
-  auc <- function(k) mean(outer(s[[k]][y[[k]] == 1], s[[k]][y[[k]] == 0], function(a, b) (a > b) + (a == b) / 2))
+  auc <- function(k) {
+    mean(outer(s[[k]][y[[k]] == 1], s[[k]][y[[k]] == 0], function(a, b) (a > b) + (a == b) / 2))
+  }
   expect_equal(c(found$rate, found$rate_reference), c(auc(1L), auc(2L)))
 })
 
@@ -158,9 +209,15 @@ test_that("the permutation test of histograms is Fisher's where there are two bi
 
 test_that("scores of another scale are those from 0 to 1", {
   set.seed(1)
-  people <- data.frame(g = sample(c("a", "b"), 200, TRUE), y = rbinom(200, 1, 0.5), decile = sample(10, 200, TRUE))
+  people <- data.frame(
+    g = sample(c("a", "b"), 200, TRUE),
+    y = rbinom(200, 1, 0.5),
+    decile = sample(10, 200, TRUE)
+  )
   people$place <- (people$decile - 10) / (1 - 10)
-  audit <- function(...) fs_audit(people, y_true = "y", sensitive_features = "g", n_resamples = 99, draws = 0, ...)
+  audit <- function(...) {
+    fs_audit(people, y_true = "y", sensitive_features = "g", n_resamples = 99, draws = 0, ...)
+  }
   expect_equal(audit(score = "decile", score_range = c(10, 1)), audit(score = "place"))
   expect_error(audit(score = "decile", score_range = c(1, 1)), "`score_range`")
   expect_error(audit(score = people$decile, score_range = c(10, 1)), "`score`")

@@ -1,4 +1,5 @@
-# What an audit claims as a whole; witness: stats::p.adjust where every fact has one p-value, tables counted by hand.
+# What an audit claims as a whole; witness: stats::p.adjust where every fact has one p-value, tables
+# counted by hand.
 
 test_that("facts with one p-value each are Holm's", {
   p <- c(0.011, 0.2, 0.003, 0.04, NaN, 0.04)
@@ -27,17 +28,28 @@ test_that("a rate and its complement ask one question", {
 })
 
 test_that("the table says what is real and what holds", {
-  # as in tests/report/test_claims.py: ratio, difference and gap of one pair are one fact, and the only one
-  d <- data.frame(hired = c(rep(1:0, 50), rep(c(0, 0, 0, 1), 25)), sex = rep(c("m", "f"), each = 100))
+  # as in tests/report/test_claims.py: ratio, difference and gap of one pair are one fact, and the
+  # only one
+  d <- data.frame(
+    hired = c(rep(1:0, 50), rep(c(0, 0, 0, 1), 25)),
+    sex = rep(c("m", "f"), each = 100)
+  )
   audit <- fs_audit(d, y_pred = "hired", sensitive_features = "sex", reference = "m")
   expect_equal(audit$real_over_audit, rep(TRUE, 3L))
   expect_equal(audit$holds_over_audit, rep(TRUE, 3L))
   expect_equal(audit$pvalue_audit, rep(max(audit$pvalue), 3L))
   expect_equal(audit$pvalue_verdict_audit, audit$pvalue_verdict)
   said <- attr(audit, "claims")
-  expect_match(said, "Over the whole audit (1 fact, Holm, error 5%) 1 difference is real", fixed = TRUE)
-  expect_match(said, "these violations hold: Disparate impact, f against m; Demographic parity, f against m. ",
-    fixed = TRUE)
+  expect_match(
+    said,
+    "Over the whole audit (1 fact, Holm, error 5%) 1 difference is real",
+    fixed = TRUE
+  )
+  expect_match(
+    said,
+    "these violations hold: Disparate impact, f against m; Demographic parity, f against m. ",
+    fixed = TRUE
+  )
   expect_equal(attr(audit, "head")[1L], said)
   expect_false("n_differences" %in% names(audit))
 })

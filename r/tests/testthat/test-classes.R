@@ -1,24 +1,57 @@
-# Rates of several classes: one class is the question of pos_label, whose answers have witnesses of their own.
+# Rates of several classes: one class is the question of pos_label, whose answers have witnesses of
+# their own.
 
 classes <- c("low", "medium", "high")
 rows <- function(n = 400) {
   set.seed(35, "Mersenne-Twister", "Inversion", "Rejection")
   y <- sample(classes, n, TRUE, c(0.5, 0.35, 0.15))
   hat <- ifelse(runif(n) < 0.65, y, sample(classes, n, TRUE))
-  data.frame(y, hat, g = sample(c("a", "b", "c"), n, TRUE, c(0.5, 0.35, 0.15)), unit = rep(seq_len(n / 4), each = 4),
-    stringsAsFactors = FALSE)
+  data.frame(
+    y,
+    hat,
+    g = sample(c("a", "b", "c"), n, TRUE, c(0.5, 0.35, 0.15)),
+    unit = rep(seq_len(n / 4), each = 4),
+    stringsAsFactors = FALSE
+  )
 }
 same <- c("estimate", "std_error", "ci_low", "ci_high", "pvalue", "rate", "rate_reference", "n")
 
 test_that("one class against the others is the question of pos_label", {
   d <- rows()
-  for (metric in c("selection_rate_ratio", "tpr_difference", "f1_difference", "average_odds_difference")) {
+  for (metric in c(
+    "selection_rate_ratio",
+    "tpr_difference",
+    "f1_difference",
+    "average_odds_difference"
+  )) {
     for (unit in list(NULL, "unit")) {
-      found <- fs_group_metric(d, metric, "y", "hat", "g", classes = "one-vs-rest", cluster = unit, adjust = "none")
+      found <- fs_group_metric(
+        d,
+        metric,
+        "y",
+        "hat",
+        "g",
+        classes = "one-vs-rest",
+        cluster = unit,
+        adjust = "none"
+      )
       for (name in classes) {
-        alone <- fs_group_metric(d, metric, "y", "hat", "g", pos_label = name, cluster = unit, adjust = "none")
-        expect_equal(as.list(found[found$class == name, same]), as.list(alone[same]), tolerance = 1e-10,
-          ignore_attr = TRUE)
+        alone <- fs_group_metric(
+          d,
+          metric,
+          "y",
+          "hat",
+          "g",
+          pos_label = name,
+          cluster = unit,
+          adjust = "none"
+        )
+        expect_equal(
+          as.list(found[found$class == name, same]),
+          as.list(alone[same]),
+          tolerance = 1e-10,
+          ignore_attr = TRUE
+        )
       }
     }
   }
@@ -28,10 +61,27 @@ test_that("two classes are two labels, and their mean is balanced accuracy", {
   d <- rows()
   d$two <- ifelse(d$hat == "high", "yes", "no")
   d$truth <- ifelse(d$y == "high", "yes", "no")
-  expect_equal(as.data.frame(fs_disparate_impact(d, "two", "g", classes = "ordered", pos_label = "yes")),
-    as.data.frame(fs_disparate_impact(d, "two", "g", pos_label = "yes")))
-  mean <- fs_group_metric(d, "tpr_difference", "truth", "two", "g", classes = "macro", pos_label = "yes")
-  balanced <- fs_group_metric(d, "balanced_accuracy_difference", "truth", "two", "g", pos_label = "yes")
+  expect_equal(
+    as.data.frame(fs_disparate_impact(d, "two", "g", classes = "ordered", pos_label = "yes")),
+    as.data.frame(fs_disparate_impact(d, "two", "g", pos_label = "yes"))
+  )
+  mean <- fs_group_metric(
+    d,
+    "tpr_difference",
+    "truth",
+    "two",
+    "g",
+    classes = "macro",
+    pos_label = "yes"
+  )
+  balanced <- fs_group_metric(
+    d,
+    "balanced_accuracy_difference",
+    "truth",
+    "two",
+    "g",
+    pos_label = "yes"
+  )
   expect_equal(mean$ci_low, balanced$ci_low)
   expect_equal(mean$pvalue, balanced$pvalue)
 })
@@ -39,15 +89,40 @@ test_that("two classes are two labels, and their mean is balanced accuracy", {
 test_that("means and cuts by hand", {
   d <- rows()
   found <- fs_group_metric(d, "tpr_difference", "y", "hat", "g", classes = "macro", reference = "a")
-  of_group <- function(g) mean(vapply(classes, function(k) mean(d$hat[d$y == k & d$g == g] == k), 0))
+  of_group <- function(g) {
+    mean(vapply(classes, function(k) mean(d$hat[d$y == k & d$g == g] == k), 0))
+  }
   expect_equal(found$rate, c(of_group("b"), of_group("c")))
-  right <- fs_group_metric(d, "accuracy_difference", "y", "hat", "g", classes = "macro", reference = "a")
+  right <- fs_group_metric(
+    d,
+    "accuracy_difference",
+    "y",
+    "hat",
+    "g",
+    classes = "macro",
+    reference = "a"
+  )
   expect_equal(right$rate_reference[1L], mean((d$y == d$hat)[d$g == "a"]))
-  cuts <- fs_disparate_impact(d, "hat", "g", classes = "ordered", label_values = classes, reference = "a")
+  cuts <- fs_disparate_impact(
+    d,
+    "hat",
+    "g",
+    classes = "ordered",
+    label_values = classes,
+    reference = "a"
+  )
   expect_equal(cuts$class, rep(c("from medium on", "from high on"), each = 2L))
   expect_equal(cuts$rate[1L], mean(d$hat[d$g == "b"] != "low"))
-  expect_equal(as.data.frame(fs_disparate_impact(hat ~ g, d, classes = "ordered", label_values = classes,
-    reference = "a")), as.data.frame(cuts))
+  expect_equal(
+    as.data.frame(fs_disparate_impact(
+      hat ~ g,
+      d,
+      classes = "ordered",
+      label_values = classes,
+      reference = "a"
+    )),
+    as.data.frame(cuts)
+  )
 })
 
 test_that("the largest gap is over classes and groups", {
@@ -65,14 +140,33 @@ test_that("what cannot be asked", {
   expect_error(fs_disparate_impact(d, "hat", "g", classes = "ordered"), "order is not known")
   expect_error(fs_disparate_impact(d, "hat", "g", classes = "macro"), "every group")
   expect_error(fs_disparate_impact(d, "hat", "g", classes = "one-vs-rest", strata = "y"), "strata")
-  expect_error(fs_disparate_impact(d, "hat", "g", classes = "one-vs-rest", reference = "highest"), "by name")
-  expect_error(fs_disparate_impact(d, "hat", "g", classes = "one-vs-rest", label_values = "low"), "medium")
-  expect_error(fs_group_metric(d, "f1_max", "y", "hat", "g", classes = "macro"), "successes among cases")
-  expect_error(fs_disparate_impact(d, "hat", "g", classes = "one-vs-rest", method = "anytime", planned = 9), "method")
+  expect_error(
+    fs_disparate_impact(d, "hat", "g", classes = "one-vs-rest", reference = "highest"),
+    "by name"
+  )
+  expect_error(
+    fs_disparate_impact(d, "hat", "g", classes = "one-vs-rest", label_values = "low"),
+    "medium"
+  )
+  expect_error(
+    fs_group_metric(d, "f1_max", "y", "hat", "g", classes = "macro"),
+    "successes among cases"
+  )
+  expect_error(
+    fs_disparate_impact(d, "hat", "g", classes = "one-vs-rest", method = "anytime", planned = 9),
+    "method"
+  )
   d$many <- seq_len(nrow(d))
   expect_error(fs_disparate_impact(d, "many", "g", classes = "one-vs-rest"), "two to 20")
-  expect_error(fs_disparate_impact(data.frame(hat = c("a", NA, "b", "c"), g = 1:2), "hat", "g", classes = "macro"),
-    "missing")
+  expect_error(
+    fs_disparate_impact(
+      data.frame(hat = c("a", NA, "b", "c"), g = 1:2),
+      "hat",
+      "g",
+      classes = "macro"
+    ),
+    "missing"
+  )
 })
 
 test_that("an audit of several classes", {
@@ -87,5 +181,8 @@ test_that("an audit of several classes", {
   expect_match(attr(cuts, "claims"), "Over the whole audit")
   one <- fs_audit(d, "y", "hat", sensitive_features = "g", pos_label = "high", draws = 0)
   expect_false(any(grepl("[", one$metric, fixed = TRUE)))
-  expect_error(fs_audit(d, "y", "hat", sensitive_features = "g", strata = "unit"), "pos_label names one class")
+  expect_error(
+    fs_audit(d, "y", "hat", sensitive_features = "g", strata = "unit"),
+    "pos_label names one class"
+  )
 })

@@ -77,7 +77,9 @@ test_that("rounded values have the likelihood of their cells", {
   expect_equal(row$threshold, sort(x, decreasing = TRUE)[51L] - 0.005)
   expect_equal(row$exceedances, sum(x > row$threshold))
   above <- x[x > row$threshold]
-  survival <- function(value, scale, shape) pmax(0, 1 + shape * (value - row$threshold) / scale)^(-1 / shape)
+  survival <- function(value, scale, shape) {
+    pmax(0, 1 + shape * (value - row$threshold) / scale)^(-1 / shape)
+  }
   fall <- function(scale, shape) {
     -sum(log(survival(above - 0.005, scale, shape) - survival(above + 0.005, scale, shape)))
   }
@@ -102,7 +104,9 @@ test_that("a grid can be given", {
   expect_true(all(grepl("ties", tied$tails$degenerate)))
   # two distinct values have no grid: the order statistic is a width further off where it is given
   few <- c(rep(0, 300), 0.1)
-  ends <- function(...) unlist(suppressWarnings(fs_ecd(few, few, ...))$tails[1L, c("ci_low", "ci_high")])
+  ends <- function(...) {
+    unlist(suppressWarnings(fs_ecd(few, few, ...))$tails[1L, c("ci_low", "ci_high")])
+  }
   expect_equal(unname(ends(grid = 0.1)), unname(pmin(ends() + c(-0.1, 0.1), 1)))
   expect_error(fs_ecd(x, y, grid = 0.003), "`grid`")
   expect_error(fs_ecd(x, y, grid = -1), "`grid`")
@@ -129,7 +133,11 @@ test_that("the edge of the Pareto law is tried, and has no standard error", {
     expect_true(all(is.nan(unlist(tail_shape(excess, 0.95)))))
     # no inner point of a grid is higher
     scale <- max(excess) * c(1.0001, 1.01, 1.1, 1.5, 3, 10)
-    inner <- outer(scale, seq(-0.999, 1, length.out = 60), Vectorize(function(s, k) gpd_nll(excess, s, k)))
+    inner <- outer(
+      scale,
+      seq(-0.999, 1, length.out = 60),
+      Vectorize(function(s, k) gpd_nll(excess, s, k))
+    )
     expect_gt(min(inner[is.finite(inner)]), fit$nll)
   }
   set.seed(1)
@@ -139,16 +147,23 @@ test_that("the edge of the Pareto law is tried, and has no standard error", {
 })
 
 test_that("tails with a near end point have the draws of Python's power tail", {
-  # recorded from fairstats.ecd(calibrated=False), mean over six seeds: errors of 2,000 draws are 3% of the width
+  # recorded from fairstats.ecd(calibrated=False), mean over six seeds: errors of 2,000 draws are 3%
+  # of the width
   golden <- function(n) sort((seq_len(n) * 0.6180339887498949) %% 1)
   set.seed(1)
   found <- fs_ecd(0.5 * (1 - (1 - golden(900))^1.4), 0.3 * golden(1500))
   ends <- unlist(found[c("estimate", "ci_low", "ci_high", "bound_low", "bound_high")])
   width <- 0.20081581 - 0.19944485
-  expect_lt(max(abs(ends - c(0.20026705, 0.19944485, 0.20081581, 0.19944485, 0.20081581))), 0.15 * width)
+  expect_lt(
+    max(abs(ends - c(0.20026705, 0.19944485, 0.20081581, 0.19944485, 0.20081581))),
+    0.15 * width
+  )
   expect_equal(found$verdict, "violated")
   set.seed(1)
-  expect_identical(fs_ecd(0.5 * (1 - (1 - golden(900))^1.4), 0.3 * golden(1500))$ci_low, found$ci_low)
+  expect_identical(
+    fs_ecd(0.5 * (1 - (1 - golden(900))^1.4), 0.3 * golden(1500))$ci_low,
+    found$ci_low
+  )
 })
 
 test_that("decisions are no rounded scores", {
@@ -162,9 +177,14 @@ test_that("decisions are no rounded scores", {
 })
 
 test_that("horizons of near end points are those of Python's power tail", {
-  # recorded from fairstats.ecd: the first period whose interval passes 1; each side has its own 2,000 draws
+  # recorded from fairstats.ecd: the first period whose interval passes 1; each side has its own
+  # 2,000 draws
   golden <- function(n) sort((seq_len(n) * 0.6180339887498949) %% 1)
-  recorded <- data.frame(power = c(0.6, 0.8, 1, 1.4), n = c(900, 900, 1500, 900), horizon = c(496, 341, 326, 150))
+  recorded <- data.frame(
+    power = c(0.6, 0.8, 1, 1.4),
+    n = c(900, 900, 1500, 900),
+    horizon = c(496, 341, 326, 150)
+  )
   set.seed(1)
   for (i in seq_len(nrow(recorded))) {
     one <- recorded[i, ]
@@ -179,7 +199,8 @@ test_that("horizons of near end points are those of Python's power tail", {
 })
 
 test_that("levels of power tails and of signed roots cover the true level", {
-  # uniform values: the level of m is 1 - 1 / m; regular ones: the root's quantiles are the profile's ends
+  # uniform values: the level of m is 1 - 1 / m; regular ones: the root's quantiles are the
+  # profile's ends
   set.seed(4)
   hits <- replicate(60, {
     x <- sort(stats::runif(1000), decreasing = TRUE)[1:50]
@@ -192,12 +213,23 @@ test_that("levels of power tails and of signed roots cover the true level", {
   excess <- top[1:50] - top[51L]
   group <- level_fall(excess, 2000, top[51L], 1000, "binomial")
   root <- function(r) {
-    sqrt(max(2 * (minimise(function(p) group$at(r, p), group$start, c(0.1, 0.1))$value - group$least), 0))
+    sqrt(max(
+      2 * (minimise(function(p) group$at(r, p), group$start, c(0.1, 0.1))$value - group$least),
+      0
+    ))
   }
-  drawn <- stats::quantile(root_draws(excess, 2000, top[51L], 1000, "binomial"), c(0.025, 0.5, 0.975), names = FALSE)
-  # its standardised limits are the quantiles of the draws: 2,000 have errors of .06 (.03 in the middle)
+  drawn <- stats::quantile(
+    root_draws(excess, 2000, top[51L], 1000, "binomial"),
+    c(0.025, 0.5, 0.975),
+    names = FALSE
+  )
+  # its standardised limits are the quantiles of the draws: 2,000 have errors of .06 (.03 in the
+  # middle)
   limits <- tail_level(excess, 2000, top[51L], 1000, 0.95, "binomial")
-  expect_lt(max(abs(vapply(drawn[c(1L, 3L)], root, 0) - vapply(c(limits$low, limits$high), root, 0))), 0.2)
+  expect_lt(
+    max(abs(vapply(drawn[c(1L, 3L)], root, 0) - vapply(c(limits$low, limits$high), root, 0))),
+    0.2
+  )
   # limits of the level itself are standardised: both lie higher
   found <- tail_level(excess, 2000, top[51L], 1000, 0.95, "binomial")
   expect_lt(root(found$low), 1.96)
@@ -223,8 +255,15 @@ test_that("the root is standardised by default, and half and twice the values st
   # twice: the answer with thresholds that have so many values above them
   more <- fairstats:::contrast_tails(
     fairstats:::group_tail(x[[1L]], beside$exceedances_first[2L], 1000, 0.95),
-    fairstats:::group_tail(x[[2L]], beside$exceedances_second[2L], 1000, 0.95), 1000, 0.95, 0.05)
-  expect_equal(c(beside$estimate[2L], beside$ci_low[2L], beside$ci_high[2L]), c(more$estimate, more$ci_low, more$ci_high))
+    fairstats:::group_tail(x[[2L]], beside$exceedances_second[2L], 1000, 0.95),
+    1000,
+    0.95,
+    0.05
+  )
+  expect_equal(
+    c(beside$estimate[2L], beside$ci_low[2L], beside$ci_high[2L]),
+    c(more$estimate, more$ci_low, more$ci_high)
+  )
   expect_equal(nrow(fs_ecd(x[[1L]], x[[2L]], sensitivity = numeric())$sensitivity), 0L)
   expect_error(fs_ecd(x[[1L]], x[[2L]], sensitivity = 0), "`sensitivity`")
   expect_error(fs_ecd(x[[1L]], x[[2L]], calibrated = 1), "`calibrated`")

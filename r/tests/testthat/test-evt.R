@@ -7,16 +7,20 @@ gpd_draws <- function(n, shape, seed) {
 }
 
 test_that("no point nearby has a higher likelihood", {
-  if (!length(sources)) skip("neither extRemes nor evd is installed")
+  if (!length(sources)) {
+    skip("neither extRemes nor evd is installed")
+  }
   for (source in sources) {
     for (shape in c(-0.3, 0.1, 0.4)) {
       y <- 0.02 * gpd_draws(100, shape, 3)
       fit <- fs_fit_gpd(y, source = source)
       par <- fit$estimate
-      for (i in 1:2) for (step in c(-0.01, 0.01)) {
-        near <- par
-        near[i] <- near[i] + step * fit$std_error[i]
-        expect_gte(fairstats:::gpd_nll(y, near[1L], near[2L]), fit$nll)
+      for (i in 1:2) {
+        for (step in c(-0.01, 0.01)) {
+          near <- par
+          near[i] <- near[i] + step * fit$std_error[i]
+          expect_gte(fairstats:::gpd_nll(y, near[1L], near[2L]), fit$nll)
+        }
       }
       expect_true(fit$regular)
       expect_true(all(fit$std_error > 0))
@@ -25,7 +29,9 @@ test_that("no point nearby has a higher likelihood", {
 })
 
 test_that("the fit moves with the units", {
-  if (!length(sources)) skip("neither extRemes nor evd is installed")
+  if (!length(sources)) {
+    skip("neither extRemes nor evd is installed")
+  }
   for (source in sources) {
     y <- gpd_draws(60, 0.2, 4)
     one <- fs_fit_gpd(y, source = source)
@@ -41,7 +47,9 @@ test_that("the fit moves with the units", {
 })
 
 test_that("both packages agree", {
-  for (package in c("extRemes", "evd")) skip_if_not_installed(package)
+  for (package in c("extRemes", "evd")) {
+    skip_if_not_installed(package)
+  }
   y <- gpd_draws(200, 0.15, 5)
   one <- fs_fit_gpd(y)
   other <- fs_fit_gpd(y, source = "evd")
@@ -52,14 +60,20 @@ test_that("both packages agree", {
 # Minus log likelihood of a point process with n / block_size blocks, as it is written.
 point_process_nll <- function(excess, n, threshold, block_size, location, scale, shape) {
   inside <- function(x) 1 + shape * (x - location) / scale
-  if (scale <= 0 || any(inside(threshold + excess) <= 0) || inside(threshold) <= 0) return(Inf)
+  if (scale <= 0 || any(inside(threshold + excess) <= 0) || inside(threshold) <= 0) {
+    return(Inf)
+  }
   depth <- function(x) log(inside(x)) / shape
-  length(excess) * log(scale) + sum((1 + shape) * depth(threshold + excess)) +
+  length(excess) *
+    log(scale) +
+    sum((1 + shape) * depth(threshold + excess)) +
     n / block_size * exp(-depth(threshold))
 }
 
 test_that("the point process is the transformed Pareto law, and the maximum of its likelihood", {
-  if (!length(sources)) skip("neither extRemes nor evd is installed")
+  if (!length(sources)) {
+    skip("neither extRemes nor evd is installed")
+  }
   for (source in sources) {
     y <- gpd_draws(80, 0.2, 6)
     fit <- fs_fit_point_process(y, 4000, threshold = 2, block_size = 400, source = source)
@@ -73,7 +87,9 @@ test_that("the point process is the transformed Pareto law, and the maximum of i
 })
 
 test_that("below shape -0.5 there is no standard error", {
-  if (!length(sources)) skip("neither extRemes nor evd is installed")
+  if (!length(sources)) {
+    skip("neither extRemes nor evd is installed")
+  }
   for (source in sources) {
     fit <- fs_fit_gpd(gpd_draws(60, -0.9, 8), source = source)
     expect_false(fit$regular)
@@ -86,7 +102,9 @@ test_that("a likelihood without a maximum ends at its edge, and says so, or is a
   for (source in sources) {
     y <- c(seq(0.9, 1, length.out = 30), seq(0.99, 1, length.out = 30))
     fit <- tryCatch(fs_fit_gpd(y, source = source), error = conditionMessage)
-    if (!is.list(fit)) expect_match(fit, "shape > -1") else {
+    if (!is.list(fit)) {
+      expect_match(fit, "shape > -1")
+    } else {
       expect_gte(fit$estimate[["shape"]], -1)
       expect_identical(fit$at_boundary, fit$estimate[["shape"]] == -1)
       expect_true(all(is.na(fit$std_error)))
@@ -102,7 +120,10 @@ test_that("data that say nothing are refused", {
   expect_error(fs_fit_gpd(c(1:20, NA), source = "evd"), "NA")
   expect_error(fs_fit_gpd(c(1:20, -1), source = "evd"), "above 0")
   expect_error(fs_fit_gpd(1:20, "lmoments", "evd"), "lmoments")
-  expect_error(fs_fit_point_process(1:20, 10, 0, 5, source = "evd"), "`n`: got 10; allowed: a finite number of at least 20")
+  expect_error(
+    fs_fit_point_process(1:20, 10, 0, 5, source = "evd"),
+    "`n`: got 10; allowed: a finite number of at least 20"
+  )
 })
 
 test_that("a missing package is named", {
@@ -110,7 +131,9 @@ test_that("a missing package is named", {
 })
 
 test_that("a package starts where it is told to, and goes on where that is no maximum", {
-  if (!length(sources)) skip("neither extRemes nor evd is installed")
+  if (!length(sources)) {
+    skip("neither extRemes nor evd is installed")
+  }
   for (source in sources) {
     y <- gpd_draws(200, 0.2, 3)
     near <- fs_fit_gpd(y, source = source, start = fs_fit_gpd(y, source = "base")$estimate)
@@ -131,12 +154,18 @@ test_that("a threshold is chosen by the rule, and beyond it that is said", {
   found <- fs_choose_threshold(x, "k_largest")
   expect_identical(sum(x > found$threshold), 31L)
   expect_length(found$notes, 0L)
-  expect_match(fs_choose_threshold(x, "k_largest", k = 100)$notes, "^Insufficient evidence: 100 of 2000")
+  expect_match(
+    fs_choose_threshold(x, "k_largest", k = 100)$notes,
+    "^Insufficient evidence: 100 of 2000"
+  )
   tested <- fs_choose_threshold(x, n_thresholds = 2, n_resamples = 19)
   expect_identical(tested$candidates$n, c(31, 20))
   expect_identical(tested$candidates$forward_stop[1L], -log1p(-tested$candidates$pvalue[1L]))
   # 200 values of which none is in the tail: far from a Pareto law
   lump <- c(x, 20 + stats::rnorm(30, 0, 1e-3), 25 + stats::rnorm(30, 0, 1e-3))
-  expect_warning(rejected <- fs_choose_threshold(lump, thresholds = c(5, 19), n_resamples = 99), "every candidate")
+  expect_warning(
+    rejected <- fs_choose_threshold(lump, thresholds = c(5, 19), n_resamples = 99),
+    "every candidate"
+  )
   expect_identical(rejected$threshold, 19)
 })

@@ -1,8 +1,10 @@
 # A formula names the same columns as text does.
 
 rows <- data.frame(
-  hired = c(1, 1, 0, 0, 1, 0, 0, 0), qualified = c(1, 1, 1, 0, 1, 1, 0, 0),
-  score = c(0.9, 0.8, 0.3, 0.2, 0.7, 0.4, 0.2, 0.1), sex = rep(c("m", "f"), each = 4),
+  hired = c(1, 1, 0, 0, 1, 0, 0, 0),
+  qualified = c(1, 1, 1, 0, 1, 1, 0, 0),
+  score = c(0.9, 0.8, 0.3, 0.2, 0.7, 0.4, 0.2, 0.1),
+  sex = rep(c("m", "f"), each = 4),
   place = rep(c("a", "b"), 4)
 )
 
@@ -27,8 +29,12 @@ test_that("outcome and prediction stand on the left in this order", {
   expect_equal(found$estimate, 1 / 2 - 2 / 3)
   metric <- fs_group_metric(cbind(qualified, hired) ~ sex, rows, "tpr_difference", reference = "m")
   expect_equal(metric$estimate, 1 / 2 - 2 / 3)
-  metric <- fs_group_metric(cbind(qualified, hired) ~ sex, data = rows, metric = "tpr_difference",
-    reference = "m")
+  metric <- fs_group_metric(
+    cbind(qualified, hired) ~ sex,
+    data = rows,
+    metric = "tpr_difference",
+    reference = "m"
+  )
   expect_equal(metric$estimate, 1 / 2 - 2 / 3)
   # two of four women are qualified, three of four men
   base <- fs_group_metric(qualified ~ sex, rows, "base_rate_difference", reference = "m")
@@ -37,8 +43,12 @@ test_that("outcome and prediction stand on the left in this order", {
 
 test_that("terms may be expressions of columns and variables", {
   cut_off <- 0.5
-  found <- fs_disparate_impact(I(score > cut_off) ~ toupper(sex), rows, pos_label = TRUE,
-    reference = "M")
+  found <- fs_disparate_impact(
+    I(score > cut_off) ~ toupper(sex),
+    rows,
+    pos_label = TRUE,
+    reference = "M"
+  )
   expect_equal(found$estimate, (1 / 4) / (2 / 4))
   expect_equal(found$sensitive_features, "toupper(sex)")
 })
@@ -69,28 +79,39 @@ test_that("scores, models, features and audits take formulas", {
   d <- people()
   d$score <- stats::plogis(d$y_true + 0.5 * d$y_pred)
   d$other <- 1 - d$y_pred
-  expect_identical(fs_madd(score ~ group, d, n_resamples = 99, max_bins = 60),
-    fs_madd(d, "score", "group", n_resamples = 99, max_bins = 60))
-  expect_identical(fs_abroca(cbind(y_true, score) ~ group, d, n_resamples = 99),
-    fs_abroca(d, "y_true", "score", "group", n_resamples = 99))
-  expect_identical(fs_compare_models(cbind(y_true, y_pred, other) ~ group, d),
-    fs_compare_models(d, "y_true", c(y_pred = "y_pred", other = "other"), "group"))
+  expect_identical(
+    fs_madd(score ~ group, d, n_resamples = 99, max_bins = 60),
+    fs_madd(d, "score", "group", n_resamples = 99, max_bins = 60)
+  )
+  expect_identical(
+    fs_abroca(cbind(y_true, score) ~ group, d, n_resamples = 99),
+    fs_abroca(d, "y_true", "score", "group", n_resamples = 99)
+  )
+  expect_identical(
+    fs_compare_models(cbind(y_true, y_pred, other) ~ group, d),
+    fs_compare_models(d, "y_true", c(y_pred = "y_pred", other = "other"), "group")
+  )
   expect_identical(
     fs_hfm(cbind(y_true, y_pred) ~ group, d, "score", n_resamples = 0, n_subsamples = 0),
-    fs_hfm(d, "score", "y_true", "y_pred", "group", n_resamples = 0, n_subsamples = 0))
+    fs_hfm(d, "score", "y_true", "y_pred", "group", n_resamples = 0, n_subsamples = 0)
+  )
   # the audit of few rows, without the exact tests, which take their time
   d <- d[1:90, ]
-  expect_identical(fs_audit(cbind(y_true, y_pred) ~ group, d, draws = 0, method = "log"),
-    fs_audit(d, "y_true", "y_pred", sensitive_features = "group", draws = 0, method = "log"))
-  expect_identical(fs_audit(y_pred ~ group, d, method = "log"),
-    fs_audit(d, y_pred = "y_pred", sensitive_features = "group", method = "log"))
+  expect_identical(
+    fs_audit(cbind(y_true, y_pred) ~ group, d, draws = 0, method = "log"),
+    fs_audit(d, "y_true", "y_pred", sensitive_features = "group", draws = 0, method = "log")
+  )
+  expect_identical(
+    fs_audit(y_pred ~ group, d, method = "log"),
+    fs_audit(d, y_pred = "y_pred", sensitive_features = "group", method = "log")
+  )
 })
 
 test_that("what is no such formula is refused in words", {
   refused <- function(formula, words, f = fs_disparate_impact) {
     expect_error(f(formula, rows), words, fixed = TRUE)
   }
-  refused(~ sex, "two sides")
+  refused(~sex, "two sides")
   refused(hired ~ sex * place, "joined by +")
   refused(hired ~ ., "joined by +")
   refused(hired ~ strata(place), "a sensitive column")

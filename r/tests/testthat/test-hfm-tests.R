@@ -4,8 +4,10 @@ rows <- function(n = 9, seed = 3) {
   set.seed(seed)
   y_true <- rep(0:1, length.out = n)
   list(
-    x = matrix(stats::rnorm(2 * n), n), y_true = y_true,
-    y_pred = replace(y_true, c(1, 2, 5), 1 - y_true[c(1, 2, 5)]), in_group = seq_len(n) %% 3 == 0
+    x = matrix(stats::rnorm(2 * n), n),
+    y_true = y_true,
+    y_pred = replace(y_true, c(1, 2, 5), 1 - y_true[c(1, 2, 5)]),
+    in_group = seq_len(n) %% 3 == 0
   )
 }
 
@@ -16,7 +18,9 @@ test_that("all permutations are taken where they are few", {
   expect_equal(unname(found$n_resamples), c(rep(choose(9, 3), 2), 8))
   x <- apply(d$x, 2, fairstats:::unit_scale)
   z <- cbind(x, d$y_true)
-  every <- utils::combn(9, 3, function(k) fs_set_distance(z[k, , drop = FALSE], z[-k, , drop = FALSE])$value)
+  every <- utils::combn(9, 3, function(k) {
+    fs_set_distance(z[k, , drop = FALSE], z[-k, , drop = FALSE])$value
+  })
   expect_equal(found$d, hfm(d$x, d$y_true, d$y_pred, d$in_group)$d)
   expect_equal(found$drawn$d, as.numeric(every))
   expect_equal(found$p_d, mean(every >= found$d - 1e-9))
@@ -57,7 +61,11 @@ test_that("the risk has Clopper and Pearson's interval, as binom.test gives it",
   for (k in c(0, 1, 7, 20)) {
     changed <- seq_len(20) <= k
     found <- discriminative_risk(changed)
-    expect_equal(c(found$low, found$high), as.numeric(binom.test(k, 20)$conf.int), tolerance = 1e-12)
+    expect_equal(
+      c(found$low, found$high),
+      as.numeric(binom.test(k, 20)$conf.int),
+      tolerance = 1e-12
+    )
   }
   # a person's rows that all agree are one observation
   same <- discriminative_risk(rep(c(TRUE, FALSE, FALSE, FALSE), each = 5), rep(1:4, each = 5))
@@ -75,7 +83,12 @@ test_that("a model that looks at the attribute is seen", {
   found <- fs_discriminative_risk(model, d, "sex")
   expect_equal(found$group, c("all rows", "f", "m"))
   expect_equal(found$estimate, c(0.25, 0, 0.5))
-  blind <- fs_discriminative_risk(function(rows) rows$income > 2, d, c("sex", "race"), draws = "all")
+  blind <- fs_discriminative_risk(
+    function(rows) rows$income > 2,
+    d,
+    c("sex", "race"),
+    draws = "all"
+  )
   expect_equal(unique(blind$estimate), 0)
   expect_equal(utils::tail(blind$attribute, 1L), "all attributes")
   expect_error(fs_discriminative_risk(3, d, "sex"), "`predict`")
@@ -85,7 +98,13 @@ test_that("a model that looks at the attribute is seen", {
 
 test_that("HFM of a frame is that of its matrix", {
   d <- rows(40, 6)
-  frame <- data.frame(a = d$x[, 1L], b = d$x[, 2L], y = d$y_true, p = d$y_pred, g = ifelse(d$in_group, "in", "out"))
+  frame <- data.frame(
+    a = d$x[, 1L],
+    b = d$x[, 2L],
+    y = d$y_true,
+    p = d$y_pred,
+    g = ifelse(d$in_group, "in", "out")
+  )
   found <- fs_hfm(frame, c("a", "b"), "y", "p", "g", n_resamples = 99, n_subsamples = 0)
   whole <- hfm(d$x, d$y_true, d$y_pred, d$in_group)
   expect_equal(found$estimate, c(whole$d, whole$d_f, whole$hfm), tolerance = 1e-12)

@@ -39,7 +39,9 @@ test_that("means and quantiles are those of the minima", {
 test_that("large offsets do not matter", {
   x <- sets(30, 20, 3, 8)
   expect_equal(
-    fs_set_distance(x[[1]] + 1e8, x[[2]] + 1e8)$value, fs_set_distance(x[[1]], x[[2]])$value, tolerance = 1e-7
+    fs_set_distance(x[[1]] + 1e8, x[[2]] + 1e8)$value,
+    fs_set_distance(x[[1]], x[[2]])$value,
+    tolerance = 1e-7
   )
 })
 
@@ -47,7 +49,9 @@ test_that("a projection never gives less, and all neighbours give the distance",
   x <- sets(30, 20, 5, 9)
   exact <- fs_set_distance(x[[1]], x[[2]])$value
   w <- c(0.1, -0.2, 0.3, 0.3, -0.1)
-  for (m2 in c(1, 3, 10)) expect_gte(fs_approx_set_distance(x[[1]], x[[2]], w, m2), exact - 1e-12)
+  for (m2 in c(1, 3, 10)) {
+    expect_gte(fs_approx_set_distance(x[[1]], x[[2]], w, m2), exact - 1e-12)
+  }
   expect_equal(fs_approx_set_distance(x[[1]], x[[2]], w, 30), exact)
 })
 

@@ -1,25 +1,38 @@
 ratio_of <- function(..., method = "log") rate_interval(..., contrast = "ratio", method = method)
-difference_of <- function(..., method = "delta") rate_interval(..., contrast = "difference", method = method)
+difference_of <- function(..., method = "delta") {
+  rate_interval(..., contrast = "difference", method = method)
+}
 
 # Every table with at most 8 cases per group: the statistic at both ends is the quantile.
 test_that("score intervals end where the test rejects", {
   z <- qnorm(0.975)
-  for (n0 in c(1, 4, 8)) for (n1 in c(2, 7)) for (k0 in 0:n0) for (k1 in 0:n1) {
-    for (method in c("score", "koopman")) {
-      ends <- ratio_of(k0, n0, k1, n1, method = method)
-      inside <- is.finite(ends) & ends > 0
-      at <- vapply(ends[inside], function(e) score_z(k0, n0, k1, n1, "ratio", e, method == "score"), 0)
-      expect_equal(abs(at), rep(z, sum(inside)), tolerance = 1e-8)
+  for (n0 in c(1, 4, 8)) {
+    for (n1 in c(2, 7)) {
+      for (k0 in 0:n0) {
+        for (k1 in 0:n1) {
+          for (method in c("score", "koopman")) {
+            ends <- ratio_of(k0, n0, k1, n1, method = method)
+            inside <- is.finite(ends) & ends > 0
+            at <- vapply(
+              ends[inside],
+              function(e) score_z(k0, n0, k1, n1, "ratio", e, method == "score"),
+              0
+            )
+            expect_equal(abs(at), rep(z, sum(inside)), tolerance = 1e-8)
+          }
+          ends <- difference_of(k0, n0, k1, n1, method = "score")
+          inside <- abs(ends) < 1
+          at <- vapply(ends[inside], function(e) score_z(k0, n0, k1, n1, "difference", e), 0)
+          expect_equal(abs(at), rep(z, sum(inside)), tolerance = 1e-7)
+        }
+      }
     }
-    ends <- difference_of(k0, n0, k1, n1, method = "score")
-    inside <- abs(ends) < 1
-    at <- vapply(ends[inside], function(e) score_z(k0, n0, k1, n1, "difference", e), 0)
-    expect_equal(abs(at), rep(z, sum(inside)), tolerance = 1e-7)
   }
 })
 
 test_that("published intervals are met", {
-  # 56/70 against 48/80: Newcombe (1998), Statistics in Medicine 17, 873-890, table II, methods 5 and 6
+  # 56/70 against 48/80: Newcombe (1998), Statistics in Medicine 17, 873-890, table II, methods 5
+  # and 6
   expect_equal(difference_of(56, 70, 48, 80, method = "mee"), c(0.0533, 0.3377), tolerance = 1e-3)
   expect_equal(difference_of(56, 70, 48, 80, method = "score"), c(0.0528, 0.3382), tolerance = 1e-3)
 })

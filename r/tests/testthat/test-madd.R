@@ -11,7 +11,8 @@ simulated <- function(n, seed) {
   set.seed(seed)
   list(
     stats::qgamma(stats::runif(n) * stats::pgamma(11, 4), 4) / 11,
-    stats::qnorm(stats::pnorm(0, 5.5) + stats::runif(n) * diff(stats::pnorm(c(0, 10), 5.5)), 5.5) / 10
+    stats::qnorm(stats::pnorm(0, 5.5) + stats::runif(n) * diff(stats::pnorm(c(0, 10), 5.5)), 5.5) /
+      10
   )
 }
 
@@ -25,7 +26,9 @@ test_that("MADD is the sum of absolute differences of shares", {
 test_that("bins are closed on the left, and the last one on both sides", {
   edges <- (0:10) / 10
   expect_equal(bin_shares(edges, 10) * 11, c(rep(1, 9), 2))
-  for (m in c(93, 99, 105)) expect_equal(sum(bin_shares((0:m) / m, m) > 0), m)
+  for (m in c(93, 99, 105)) {
+    expect_equal(sum(bin_shares((0:m) / m, m) > 0), m)
+  }
 })
 
 test_that("weights count as rows do", {
@@ -49,7 +52,13 @@ test_that("h_sup is that of the paper", {
 
 test_that("the stable stretch of the paper's simulation surrounds the true distance", {
   f <- densities()
-  truth <- stats::integrate(function(x) abs(f[[1]](x) - f[[2]](x)), 0, 1, rel.tol = 1e-8, subdivisions = 1000)$value
+  truth <- stats::integrate(
+    function(x) abs(f[[1]](x) - f[[2]](x)),
+    0,
+    1,
+    rel.tol = 1e-8,
+    subdivisions = 1000
+  )$value
   expect_equal(truth, 1.1953, tolerance = 1e-4)
   x <- simulated(10000, 3)
   curve <- fs_madd_curve(x[[1]], x[[2]], 400)
@@ -81,7 +90,10 @@ test_that("Algorithm 1 is the search over all eligible stretches", {
   stable <- fs_stable_bandwidth(curve$bandwidth, curve$madd, 150, 150, min_points = 20)
   expect_equal(c(stable$low, stable$high), best)
   expect_equal(stable$std, least)
-  expect_error(fs_stable_bandwidth(curve$bandwidth, curve$madd, 150, 150, min_points = 70), "eligible")
+  expect_error(
+    fs_stable_bandwidth(curve$bandwidth, curve$madd, 150, 150, min_points = 70),
+    "eligible"
+  )
 })
 
 test_that("the null mean is the mean over all splits", {
@@ -103,7 +115,10 @@ test_that("the map keeps order, brings groups together, and changes nothing at 0
   for (lambda in c(0.3, 0.7, 1)) {
     mapped <- fs_madd_map(score, group, lambda)
     expect_equal(order(mapped[group == "a"]), order(score[group == "a"]))
-    expect_lt(abs(madd(mapped[group == "a"], mapped[group == "b"], 20) - (1 - lambda) * before), 0.03)
+    expect_lt(
+      abs(madd(mapped[group == "a"], mapped[group == "b"], 20) - (1 - lambda) * before),
+      0.03
+    )
   }
   new <- fs_madd_map(score, group, 1, c(0, 0.001, 0.5, 1), rep("a", 4))
   expect_true(all(diff(new) > 0) && all(new >= 0 & new <= 1))
@@ -124,9 +139,15 @@ test_that("numeric outcomes are ranked and classes are bins", {
   classes <- rep(c("x", "y", "z", "x", "y", "z"), c(10, 20, 10, 30, 20, 10))
   placed <- fs_madd_scale(classes, "class")
   shares <- prop.table(table(group, classes), 1L)
-  expect_equal(madd(placed[group == "a"], placed[group == "b"], 3), sum(abs(shares["a", ] - shares["b", ])))
+  expect_equal(
+    madd(placed[group == "a"], placed[group == "b"], 3),
+    sum(abs(shares["a", ] - shares["b", ]))
+  )
   renamed <- fs_madd_scale(c(x = "q", y = "m", z = "r")[classes], "class")
-  expect_equal(madd(renamed[group == "a"], renamed[group == "b"], 3), madd(placed[group == "a"], placed[group == "b"], 3))
+  expect_equal(
+    madd(renamed[group == "a"], renamed[group == "b"], 3),
+    madd(placed[group == "a"], placed[group == "b"], 3)
+  )
   expect_error(fs_madd_scale(c("a", "a"), "class"), "two classes")
   expect_error(fs_madd_scale(c("a", "b")), "numbers")
 })
@@ -137,12 +158,16 @@ test_that("columns of scores are judged by themselves, and the largest by whole 
   one <- c(rbeta(60, 2, 4), rbeta(90, 4, 2))
   scores <- cbind(one = one, other = 1 - one, alike = rbeta(150, 2, 2))
   found <- fs_madd_columns(scores, group, resamples = 199)
-  apart <- vapply(c("one", "other", "alike"), function(k) {
-    x <- scores[, k]
-    edges <- pooled_edges(x[group == "a"], x[group == "b"])
-    shares <- prop.table(table(group, findInterval(x, edges)), 1L)
-    sum(abs(shares["a", ] - shares["b", ]))
-  }, 0)
+  apart <- vapply(
+    c("one", "other", "alike"),
+    function(k) {
+      x <- scores[, k]
+      edges <- pooled_edges(x[group == "a"], x[group == "b"])
+      shares <- prop.table(table(group, findInterval(x, edges)), 1L)
+      sum(abs(shares["a", ] - shares["b", ]))
+    },
+    0
+  )
   expect_equal(found$columns$madd, unname(apart))
   expect_equal(found$largest$estimate, max(apart))
   expect_equal(found$largest$pvalue, 1 / 200)

@@ -1,8 +1,13 @@
 # Odd input: a right number, or an error that names the argument. Keyed by position, never by text.
 
 people <- data.frame(
-  y = rep(c(0, 1), 40), hat = rep(c(1, 0, 0, 1, 1), 16), score = (1:80) / 81, sex = rep(c("f", "m"), each = 40),
-  age = 1:80, site = rep(1:20, 4), stringsAsFactors = FALSE
+  y = rep(c(0, 1), 40),
+  hat = rep(c(1, 0, 0, 1, 1), 16),
+  score = (1:80) / 81,
+  sex = rep(c("f", "m"), each = 40),
+  age = 1:80,
+  site = rep(1:20, 4),
+  stringsAsFactors = FALSE
 )
 with_column <- function(name, value) {
   people[[name]] <- value
@@ -28,7 +33,9 @@ test_that("every odd column is an error that names the argument", {
     list(list(hat = 1:3, sex = 1:2), "data"),
     list(1:3, "data")
   )
-  for (case in odd) expect_error(ratio(case[[1]]), paste0("`", case[[2]], "`: got"), fixed = TRUE)
+  for (case in odd) {
+    expect_error(ratio(case[[1]]), paste0("`", case[[2]], "`: got"), fixed = TRUE)
+  }
   expect_error(ratio(people, sample_weight = rep("1", 80)), "`sample_weight`: got")
   expect_error(ratio(people, sample_weight = rep(-1, 80)), "`sample_weight`: got")
   expect_error(ratio(people, sample_weight = rep(Inf, 80)), "`sample_weight`: got")
@@ -39,7 +46,10 @@ test_that("every odd column is an error that names the argument", {
   expect_error(ratio(people, confidence_level = "0.95"), "confidence_level")
   expect_error(ratio(people, threshold = 2), "threshold")
   expect_error(fs_disparate_impact(people, "hta", "sex"), "`y_pred`: got")
-  expect_error(fs_disparate_impact(people, "hat", list(a = people$sex, a = people$sex)), "each column once")
+  expect_error(
+    fs_disparate_impact(people, "hat", list(a = people$sex, a = people$sex)),
+    "each column once"
+  )
   expect_error(fs_disparate_impact(people, "hat", list()), "`sensitive_features`: got")
   expect_error(fs_madd(people, people$score * 2, "sex"), "`score`: got")
   expect_error(fs_madd(people, replace(people$score, 1, NA), "sex"), "`score`: got")
@@ -59,10 +69,12 @@ test_that("scores, groups, clusters and persons that agree to 15 digits stay apa
   expect_silent(fs_abroca(data, "y", "score", "sex", n_resamples = 99))
   sites <- rep(0.1 + (1:20) * 2^-54, 4)
   expect_equal(
-    ratio(with_column("site", sites), cluster = "site")$std_error, ratio(people, cluster = "site")$std_error
+    ratio(with_column("site", sites), cluster = "site")$std_error,
+    ratio(people, cluster = "site")$std_error
   )
   expect_equal(
-    discriminative_risk(people$hat, sites)$estimate, discriminative_risk(people$hat, people$site)$estimate
+    discriminative_risk(people$hat, sites)$estimate,
+    discriminative_risk(people$hat, people$site)$estimate
   )
 })
 
@@ -95,7 +107,15 @@ test_that("a group is found by its value", {
 
 test_that("dates are numbers, and identifiers are refused", {
   far <- function(x) {
-    found <- fs_hfm(with_column("age", x), "age", "y", "hat", "sex", n_resamples = 0, n_subsamples = 0)
+    found <- fs_hfm(
+      with_column("age", x),
+      "age",
+      "y",
+      "hat",
+      "sex",
+      n_resamples = 0,
+      n_subsamples = 0
+    )
     found$estimate[found$metric == "hfm_distance_labels"]
   }
   day <- as.Date("2020-01-01") + people$age
@@ -109,6 +129,7 @@ test_that("dates are numbers, and identifiers are refused", {
 test_that("columns without names are refused, not taken unchecked", {
   sets <- list(y = people$y, hat = people$hat, sex = people$sex)
   expect_error(
-    fs_hfm(NULL, list(people$age), sets$y, sets$hat, sets$sex, n_resamples = 0, n_subsamples = 0), "columns without names"
+    fs_hfm(NULL, list(people$age), sets$y, sets$hat, sets$sex, n_resamples = 0, n_subsamples = 0),
+    "columns without names"
   )
 })

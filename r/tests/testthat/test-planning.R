@@ -1,12 +1,15 @@
 # Power and pairs of models against simulation, stats:: and sums written out.
 
 test_that("the power is that of the test", {
-  # the score statistic of Miettinen and Nurminen with the constrained rates of the quadratic, written out
+  # the score statistic of Miettinen and Nurminen with the constrained rates of the quadratic,
+  # written out
   score_z <- function(k0, k1, n, theta) {
     b <- -(n * theta + k0 + n + k1 * theta)
     q1 <- (-b - sqrt(b^2 - 8 * n * theta * (k0 + k1))) / (4 * n * theta)
     q0 <- theta * q1
-    (k0 - theta * k1) / n / sqrt((q0 * (1 - q0) + theta^2 * q1 * (1 - q1)) / n * 2 * n / (2 * n - 1))
+    (k0 - theta * k1) /
+      n /
+      sqrt((q0 * (1 - q0) + theta^2 * q1 * (1 - q1)) / n * 2 * n / (2 * n - 1))
   }
   set.seed(2)
   k0 <- stats::rbinom(40000, 400, 0.35)
@@ -22,7 +25,11 @@ test_that("the power is that of the test", {
 })
 
 test_that("the sample size is the smallest that has the power", {
-  for (case in list(list(0.5, 0.7, "less"), list(0.3, 0.95, "greater"), list(0.4, 1.2, "two-sided"))) {
+  for (case in list(
+    list(0.5, 0.7, "less"),
+    list(0.3, 0.95, "greater"),
+    list(0.4, 1.2, "two-sided")
+  )) {
     plan <- fs_sample_size_ratio(case[[1L]], case[[2L]], 0.8, alternative = case[[3L]])
     expect_gte(fs_power_ratio(case[[1L]], case[[2L]], plan$n, alternative = case[[3L]]), 0.8)
     expect_lt(fs_power_ratio(case[[1L]], case[[2L]], plan$n - 1, alternative = case[[3L]]), 0.8)
@@ -45,7 +52,14 @@ test_that("a model beside itself does not change, and a difference is the differ
   set.seed(3)
   d$other <- ifelse(stats::runif(nrow(d)) < 0.8, d$y_pred, 1 - d$y_pred)
   for (metric in c("demographic_parity_difference", "equal_opportunity_difference")) {
-    found <- fs_compare_models(d, "y_true", c("y_pred", "other"), "group", metric, reference = "blue")
+    found <- fs_compare_models(
+      d,
+      "y_true",
+      c("y_pred", "other"),
+      "group",
+      metric,
+      reference = "blue"
+    )
     f <- if (metric == "equal_opportunity_difference") {
       function(p) fs_equal_opportunity_difference(d, "y_true", p, "group", reference = "blue")
     } else {

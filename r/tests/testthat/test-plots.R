@@ -8,7 +8,9 @@ drawn <- function(expression) {
 
 test_that("a report is drawn in every kind", {
   report <- fs_read_report(system.file("extdata", "report.json.gz", package = "fairstats"))
-  for (kind in eval(formals(plot.fairstats_report)$kind)) expect_identical(drawn(plot(report, kind)), report)
+  for (kind in eval(formals(plot.fairstats_report)$kind)) {
+    expect_identical(drawn(plot(report, kind)), report)
+  }
   expect_error(drawn(plot(report, metric = "nothing")), "one of")
   expect_error(drawn(plot(report, "roc", group = "nobody")), "one of")
   expect_error(drawn(plot(report, "scores", sensitive_features = "nothing")), "picture of scores")

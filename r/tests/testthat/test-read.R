@@ -7,7 +7,12 @@ written <- function(lines, ending = ".csv") {
 }
 
 test_that("labels keep what is written, and missing is what the list says", {
-  rows <- fs_read_table(written(c("code,g,flag,big", "01,NA,TRUE,12345678901234567890", "1,,T,0x10", "007,\" a \",yes,+1")))
+  rows <- fs_read_table(written(c(
+    "code,g,flag,big",
+    "01,NA,TRUE,12345678901234567890",
+    "1,,T,0x10",
+    "007,\" a \",yes,+1"
+  )))
   expect_identical(rows$code, c("01", "1", "007"))
   expect_identical(rows$g, c(NA, NA, " a "))
   expect_identical(rows$flag, c("TRUE", "T", "yes"))

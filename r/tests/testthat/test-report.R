@@ -15,7 +15,9 @@ test_that("a report is read", {
   expect_s3_class(report, "fairstats_report")
   expect_equal(unlist(report$columns$sensitive_features), c("sex", "origin"))
   expect_equal(report$settings$confidence_level, 0.95)
-  expect_true(all(c("section", "metric", "group", "estimate", "ci_low", "verdict") %in% names(report$table)))
+  expect_true(all(
+    c("section", "metric", "group", "estimate", "ci_low", "verdict") %in% names(report$table)
+  ))
   expect_type(report$table$estimate, "double")
   expect_equal(unique(report$table$sensitive_features), c("sex", "origin", "sex & origin"))
   first <- report$results[[1L]]
@@ -43,9 +45,14 @@ test_that("every number of the report is met by base R: N of N agree", {
 
 test_that("what differs is found", {
   people <- people_of_report()
-  audit <- fs_audit(people,
-    y_true = "qualified", y_pred = "hired", sensitive_features = "sex", reference = "male",
-    pos_label = list(y_true = "yes", y_pred = 1), draws = 0
+  audit <- fs_audit(
+    people,
+    y_true = "qualified",
+    y_pred = "hired",
+    sensitive_features = "sex",
+    reference = "male",
+    pos_label = list(y_true = "yes", y_pred = 1),
+    draws = 0
   )
   report <- fs_read_report(extdata("report.json.gz"))
   compared <- fs_compare(report, audit)
@@ -59,8 +66,12 @@ test_that("what differs is found", {
   expect_equal(compared$quantity[!compared$agree], c("verdict", "ci_low"))
   expect_output(print(compared), paste(nrow(compared) - 2, "of", nrow(compared), "agree"))
   expect_true(all(fs_compare(report, audit, tolerance = 1e-4)$agree[compared$quantity == "ci_low"]))
-  audit <- fs_audit(people,
-    y_pred = "hired", sensitive_features = "sex", reference = "male", confidence_level = 0.9
+  audit <- fs_audit(
+    people,
+    y_pred = "hired",
+    sensitive_features = "sex",
+    reference = "male",
+    confidence_level = 0.9
   )
   compared <- fs_compare(report, audit)
   expect_equal(attr(compared, "settings"), "confidence_level")
@@ -108,10 +119,15 @@ test_that("the example of the README prints what is shown there", {
   shown <- utils::capture.output(
     print(fs_disparate_impact(hired ~ origin, people, reference = "north"))
   )
-  expect_equal(trimws(shown), c(
-    "origin (reference: north)", "metric           group estimate interval       p      verdict",
-    "disparate_impact south 0.857    [0.720, 1.013] 0.0705 undecided",
-    "disparate_impact isles 0.656    [0.472, 0.874] 0.0026 undecided", "",
-    "0 violated, 2 undecided, 0 insufficient evidence, 0 satisfied"
-  ))
+  expect_equal(
+    trimws(shown),
+    c(
+      "origin (reference: north)",
+      "metric           group estimate interval       p      verdict",
+      "disparate_impact south 0.857    [0.720, 1.013] 0.0705 undecided",
+      "disparate_impact isles 0.656    [0.472, 0.874] 0.0026 undecided",
+      "",
+      "0 violated, 2 undecided, 0 insufficient evidence, 0 satisfied"
+    )
+  )
 })

@@ -2,7 +2,10 @@
 
 risky <- function(n = c(200, 120), seed = 3) {
   set.seed(seed)
-  data <- data.frame(group = rep(c("a", "b"), n), score = round(stats::runif(sum(n), 0.03, 0.97), 2))
+  data <- data.frame(
+    group = rep(c("a", "b"), n),
+    score = round(stats::runif(sum(n), 0.03, 0.97), 2)
+  )
   data$y <- stats::rbinom(sum(n), 1, ifelse(data$group == "a", data$score, 0.2 + 0.6 * data$score))
   data
 }
@@ -20,36 +23,67 @@ test_that("weighted isotonic fits are isoreg's of the rows, and monotone", {
 
 test_that("the parts add up to the Brier score of every group", {
   data <- risky()
-  parts <- lapply(BRIER_PARTS, function(metric) fs_scores(data, "y", "score", "group", metric = metric, reference = "a"))
+  parts <- lapply(BRIER_PARTS, function(metric) {
+    fs_scores(data, "y", "score", "group", metric = metric, reference = "a")
+  })
   b <- data[data$group == "b", ]
   expect_equal(parts[[1L]]$rate - parts[[2L]]$rate + parts[[3L]]$rate, mean((b$y - b$score)^2))
   a <- data[data$group == "a", ]
-  expect_equal(parts[[1L]]$rate_reference - parts[[2L]]$rate_reference + parts[[3L]]$rate_reference,
-    mean((a$y - a$score)^2))
+  expect_equal(
+    parts[[1L]]$rate_reference - parts[[2L]]$rate_reference + parts[[3L]]$rate_reference,
+    mean((a$y - a$score)^2)
+  )
 })
 
 test_that("a curve without a row is fitted anew", {
   data <- risky(c(20, 10))
   counted <- counted_risks(data)
   fit <- isotonic_fit(counted$k, counted$n)[match(data$score, counted$score)]
-  left_out <- vapply(seq_len(nrow(data)), function(i) {
-    rest <- counted_risks(data[-i, ])
-    curve <- isotonic_fit(rest$k, rest$n)
-    at <- match(data$score[i], rest$score)
-    if (!is.na(at)) return(curve[at])
-    above <- findInterval(data$score[i], rest$score) + 1L
-    mean(curve[c(max(above - 1L, 1L), min(above, length(curve)))])
-  }, 0)
+  left_out <- vapply(
+    seq_len(nrow(data)),
+    function(i) {
+      rest <- counted_risks(data[-i, ])
+      curve <- isotonic_fit(rest$k, rest$n)
+      at <- match(data$score[i], rest$score)
+      if (!is.na(at)) {
+        return(curve[at])
+      }
+      above <- findInterval(data$score[i], rest$score) + 1L
+      mean(curve[c(max(above - 1L, 1L), min(above, length(curve)))])
+    },
+    0
+  )
   expect_equal(left_out_loss(counted), mean((data$y - left_out)^2) - mean((data$y - fit)^2))
 })
 
 test_that("net benefit is that of its definition, and a cut-off a prediction", {
   data <- risky()
-  found <- fs_scores(data, "y", "score", "group", metric = "net_benefit", cutoffs = c(0.2, 0.5), reference = "a")
+  found <- fs_scores(
+    data,
+    "y",
+    "score",
+    "group",
+    metric = "net_benefit",
+    cutoffs = c(0.2, 0.5),
+    reference = "a"
+  )
   b <- data[data$group == "b", ]
-  expected <- vapply(c(0.2, 0.5), function(t) mean(b$score >= t & b$y == 1) - mean(b$score >= t & b$y == 0) * t / (1 - t), 0)
+  expected <- vapply(
+    c(0.2, 0.5),
+    function(t) mean(b$score >= t & b$y == 1) - mean(b$score >= t & b$y == 0) * t / (1 - t),
+    0
+  )
   expect_equal(found$rate, expected)
-  along <- fs_scores(data, "y", "score", "group", metric = "tpr", cutoffs = 0.5, reference = "a", margin = 0.1)
+  along <- fs_scores(
+    data,
+    "y",
+    "score",
+    "group",
+    metric = "tpr",
+    cutoffs = 0.5,
+    reference = "a",
+    margin = 0.1
+  )
   data$hat <- as.integer(data$score >= 0.5)
   once <- fs_group_metric(data, "tpr_difference", "y", "hat", "group", reference = "a")
   same <- c("estimate", "ci_low", "ci_high", "pvalue", "bound_low", "bound_high", "verdict")
@@ -57,14 +91,30 @@ test_that("net benefit is that of its definition, and a cut-off a prediction", {
 })
 
 test_that("bands are qbeta over runs and hold a curve that is there", {
-  two <- data.frame(score = rep(c(0.2, 0.6), each = 30), y = c(rep(1, 9), rep(0, 21), rep(1, 20), rep(0, 10)))
+  two <- data.frame(
+    score = rep(c(0.2, 0.6), each = 30),
+    y = c(rep(1, 9), rep(0, 21), rep(1, 20), rep(0, 10))
+  )
   # two blocks: runs of one and two next to each of three scores
   band <- honest_band(counted_risks(two), 3)
-  expect_equal(band(0.4, 0.05), c(stats::qbeta(0.05 / 6, 9, 22), 1 - stats::qbeta(0.05 / 6, 10, 21)))
-  found <- fs_calibration(risky(), "y", "score", "group", metric = "isotonic", at = c(0.3, 0.6), n_resamples = 99)
+  expect_equal(
+    band(0.4, 0.05),
+    c(stats::qbeta(0.05 / 6, 9, 22), 1 - stats::qbeta(0.05 / 6, 10, 21))
+  )
+  found <- fs_calibration(
+    risky(),
+    "y",
+    "score",
+    "group",
+    metric = "isotonic",
+    at = c(0.3, 0.6),
+    n_resamples = 99
+  )
   expect_true(all(found$ci_low < found$estimate & found$estimate < found$ci_high))
-  expect_named(attr(found, "equality"),
-    c("group", "reference", "statistic", "pvalue", "low", "high", "difference", "pvalue_error"))
+  expect_named(
+    attr(found, "equality"),
+    c("group", "reference", "statistic", "pvalue", "low", "high", "difference", "pvalue_error")
+  )
 })
 
 test_that("the slope is glm's", {
@@ -77,6 +127,12 @@ test_that("the slope is glm's", {
 test_that("what cannot be used is said", {
   data <- risky()
   expect_error(fs_scores(data, "y", "score", "group", cutoffs = 0.5), "does not go along")
-  expect_error(fs_scores(data, "y", "score", "group", metric = "net_benefit", contrast = "ratio"), "both signs")
-  expect_error(fs_scores(data, "y", "score", "group", metric = "tpr", reference = "highest"), "reference")
+  expect_error(
+    fs_scores(data, "y", "score", "group", metric = "net_benefit", contrast = "ratio"),
+    "both signs"
+  )
+  expect_error(
+    fs_scores(data, "y", "score", "group", metric = "tpr", reference = "highest"),
+    "reference"
+  )
 })

@@ -3,7 +3,11 @@
 tally_path <- function() system.file("extdata", "tally.json", package = "fairstats")
 
 test_that("the audit of a tally is the audit of its rows", {
-  people <- stats::na.omit(utils::read.csv(system.file("extdata", "people.csv", package = "fairstats")))
+  people <- stats::na.omit(utils::read.csv(system.file(
+    "extdata",
+    "people.csv",
+    package = "fairstats"
+  )))
   counted <- fs_read_tally(tally_path())
   expect_s3_class(counted, "fairstats_tally")
   expect_equal(sum(counted$cells$n), nrow(people))
@@ -16,7 +20,11 @@ test_that("the audit of a tally is the audit of its rows", {
   # one method for all rows: what is compared is how they are read
   first <- fs_audit(counted, draws = 0, method = "log")
   second <- fs_audit(
-    people, y_true = "qualified", y_pred = "hired", sensitive_features = "sex", draws = 0,
+    people,
+    y_true = "qualified",
+    y_pred = "hired",
+    sensitive_features = "sex",
+    draws = 0,
     method = "log",
     pos_label = list(y_true = "yes", y_pred = 1)
   )
@@ -27,5 +35,8 @@ test_that("the audit of a tally is the audit of its rows", {
 
 test_that("what is no tally is refused", {
   expect_error(fs_read_tally("nowhere.json"), "no file")
-  expect_error(fs_read_tally(system.file("extdata", "report.json.gz", package = "fairstats")), "AuditReport")
+  expect_error(
+    fs_read_tally(system.file("extdata", "report.json.gz", package = "fairstats")),
+    "AuditReport"
+  )
 })

@@ -42,7 +42,10 @@ test_that("events follow the definition and sum to one", {
   found <- fs_um_events(delta, c(0.01, 0.01))
   expect_equal(unlist(found[1:4]), c(a_better = 0.2, b_better = 0.4, equivalent = 0.2, mixed = 0.2))
   expect_equal(sum(found$patterns$probability), 1)
-  expect_error(fs_um_events(delta, c(-1, 0)), "`rope`: got -1, 0; allowed: 2 finite numbers of at least 0")
+  expect_error(
+    fs_um_events(delta, c(-1, 0)),
+    "`rope`: got -1, 0; allowed: 2 finite numbers of at least 0"
+  )
 })
 
 test_that("effective counts: closed forms, and an unstable method has fewer", {
