@@ -1893,9 +1893,12 @@ def group_metric(
     each group (`n_resamples` × 26 calls a group), and refused below 40 of them, or where more than
     5% of the draws have no value. A group and everybody (``comparisons="overall"``) are drawn
     together, every group with its own number of rows; no largest gap. Limits of the metric of a
-    small group with a long tail err on one side: the mean of 20 exponential rows beside 200 in 8%
-    of samples at a nominal 5% by the studentised bootstrap, in 10% by BCa
-    (`vignettes/calibration.md`).
+    small group with a long tail err on one side, by BCa more often than by the studentised
+    bootstrap (`vignettes/calibration.md`): the mean of 40 exponential rows beside 200 in 6% of
+    samples at a nominal 5%.
+
+    Limits of odds ratios within small strata, and of conditional demographic disparity, are
+    conservative: by the exact conditional law, and never nearer than the standard error says.
 
     References
     ----------
