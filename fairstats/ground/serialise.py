@@ -93,7 +93,8 @@ def encode(value: Any) -> Any:
             "dtype": str(value.dtype),
             "shape": list(value.shape),
         }
-    if isinstance(value, Sequence):  # texts have been returned above
+    # texts have been returned above
+    if isinstance(value, Sequence) and not isinstance(value, bytes):
         return [encode(entry) for entry in value]
     if isinstance(value, dict):
         return {

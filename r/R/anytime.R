@@ -1,18 +1,15 @@
 # Comparisons of two rates that hold at every look at growing counts: by the score with a normal
-# mixture
-# (Robbins 1970, Annals of Mathematical Statistics 41, 1397-1409), or from counts alone, by
-# Jeffreys's mixture over the
-# likelihood of the sequence.
+# mixture (Robbins 1970, Annals of Mathematical Statistics 41, 1397-1409), or from counts alone, by
+# Jeffreys's mixture over the likelihood of the sequence.
 
 ANYTIME_METHODS <- c("anytime", "anytime-exact")
 LEAST_CASES <- 5
 TUNING <- 8
 
-# One comparison. By the score, with tau = 8 n / planned: |z| counts where it reaches
-# sqrt((1 + 1 / tau) log((1 + tau) / alpha^2)), and 1 / p = exp(z^2 tau / (2 (1 + tau))) / sqrt(1 +
-# tau). `n_rows`: of
-# all groups so far; `interval_level`: of the printed interval; NULL before 5 successes and 5
-# failures of both groups.
+# One comparison. By the score, with tau = 8 n / planned: |z| counts where it reaches sqrt((1 + 1 /
+# tau) log((1 + tau) / alpha^2)), and 1 / p = exp(z^2 tau / (2 (1 + tau))) / sqrt(1 + tau).
+# `n_rows`: of all groups so far; `interval_level`: of the printed interval; NULL before 5 successes
+# and 5 failures of both groups.
 anytime_pair <- function(
   metric,
   i,
@@ -77,8 +74,7 @@ anytime_pair <- function(
 }
 
 # log of B(k + 1/2, n - k + 1/2) B(k0 + 1/2, n0 - k0 + 1/2) / B(1/2, 1/2)^2 over the largest
-# likelihood of the sequence
-# at ratio or difference `null`.
+# likelihood of the sequence at ratio or difference `null`.
 anytime_log_e <- function(cells, contrast, null) {
   k <- cells[c(1L, 3L)]
   n <- cells[c(2L, 4L)]
@@ -163,8 +159,7 @@ check_watchable <- function(metric, values, cells, pairs, options) {
 }
 
 # One comparison as a row of the tidy table; without an answer p-values of 1, since it counts in its
-# family from the
-# first look.
+# family from the first look.
 anytime_row <- function(row, of, i, j, contrast, options, count) {
   level <- options$confidence_level
   row$method <- options$method
@@ -238,10 +233,9 @@ crosscheck_anytime <- function(
 }
 
 # A change of selection rates split into case mix and treatment (Kitagawa 1955, Journal of the
-# American Statistical
-# Association 50, 1168-1194), with standard errors by the delta method in all four cells of both
-# periods: the gradient by
-# stats::deriv, the covariance multinomial. before, after: tp, fp, fn, tn.
+# American Statistical Association 50, 1168-1194), with standard errors by the delta method in all
+# four cells of both periods: the gradient by stats::deriv, the covariance multinomial. before,
+# after: tp, fp, fn, tn.
 kitagawa_split <- function(before, after) {
   names <- c("tp1", "fp1", "fn1", "tn1", "tp2", "fp2", "fn2", "tn2")
   share <- function(t) sprintf("((tp%d + fn%d) / (tp%d + fp%d + fn%d + tn%d))", t, t, t, t, t, t)

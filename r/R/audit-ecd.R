@@ -1,6 +1,6 @@
 # Extremes of counterfactual discrimination as a section of an audit, by the parts of fs_ecd:
-# averages, levels, and
-# their differences against the reference, with the defaults of fairstats.ecd in Python.
+# averages, levels, and their differences against the reference, with the defaults of fairstats.ecd
+# in Python.
 
 ECD_MARGIN <- 0.05
 ECD_PERIODS <- c(500, 1000, 2000, 10000)
@@ -169,10 +169,8 @@ is_beyond <- function(tail, horizon) {
 }
 
 # Level of every interval so that those of all groups against the last hold together: the largest of
-# correlated normal
-# statistics, which share the reference, by one integral; Bonferroni where a level has no standard
-# error, and where the
-# reference has another threshold beside each (not `alike`).
+# correlated normal statistics, which share the reference, by one integral; Bonferroni where a level
+# has no standard error, and where the reference has another threshold beside each (not `alike`).
 level_of_each <- function(std_error, level, alike = TRUE) {
   others <- length(std_error) - 1L
   if (others == 1L) {

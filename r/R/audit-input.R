@@ -54,11 +54,9 @@ known_values <- function(x) {
 is_date <- function(x) inherits(x, c("Date", "POSIXt", "difftime"))
 
 # The text of a value as Python's side writes it (fairstats/ground/values.py says the rule). Numbers
-# keep all digits
-# that tell them apart, whatever the user's options are: as.character makes one text of 0.3 and 0.1
-# + 0.2, and "1e+05"
-# of 100000. Whole ones below 2^64 are written as integers, 0 without a sign; a moment at midnight
-# is its day.
+# keep all digits that tell them apart, whatever the user's options are: as.character makes one text
+# of 0.3 and 0.1 + 0.2, and "1e+05" of 100000. Whole ones below 2^64 are written as integers, 0
+# without a sign; a moment at midnight is its day.
 label_text <- function(x) {
   if (is.logical(x)) {
     return(ifelse(x, "True", "False"))
@@ -172,8 +170,7 @@ labels_in_order <- function(x) {
 }
 
 # Rows of each label that counts as unfavourable among those `used`, the most frequent first; NULL
-# unless the `whole`
-# column has several.
+# unless the `whole` column has several.
 unfavourable_rows <- function(whole, used, favorable) {
   values <- labels_in_order(whole)
   values <- setdiff(values, labels_named(values, label_text(favorable)))
@@ -245,8 +242,7 @@ label_values_of <- function(label_values, argument) {
 }
 
 # Every column, checked: numbers 0 and 1, scores in [0, 1], one length, nothing missing. `whole`:
-# the label columns
-# before rows were left out, where some were.
+# the label columns before rows were left out, where some were.
 read_columns <- function(
   data,
   y_true,
@@ -335,10 +331,9 @@ checked_frame <- function(data) {
 }
 
 # The columns of a call by its policy for missing values: "raise" leaves them, and what reads them
-# refuses; "drop" keeps
-# the rows that lack none, with a warning that counts the others; "group" makes missing sensitive
-# values a group.
-# `columns`: argument -> name of a column, vector, or (features, models) several of them.
+# refuses; "drop" keeps the rows that lack none, with a warning that counts the others; "group"
+# makes missing sensitive values a group. `columns`: argument -> name of a column, vector, or
+# (features, models) several of them.
 MISSING_POLICIES <- c("raise", "drop", "group")
 MISSING_GROUP <- "(missing)"
 settle_missing <- function(data, columns, missing) {
@@ -459,8 +454,8 @@ sensitive_columns <- function(data, sensitive_features, missing = "raise") {
 }
 
 # Groups of one column, or of several crossed, in order: as declared by ordered factors, else by
-# size. Declared levels
-# without rows are no groups; a combination without rows is kept while there are at most 256.
+# size. Declared levels without rows are no groups; a combination without rows is kept while there
+# are at most 256.
 make_groups <- function(columns) {
   texts <- lapply(columns, label_text)
   levels <- Map(

@@ -1,6 +1,6 @@
 # Ratios, differences and largest gaps of an audit: one method for interval, tests and verdict of
-# every pair; where few
-# cases are expected all of them are by exact tests. Limits and texts as in Python.
+# every pair; where few cases are expected all of them are by exact tests. Limits and texts as in
+# Python.
 
 # a variance below this share of r(1 - r) is the rounding of sums
 ROUNDING <- 1e-12
@@ -161,12 +161,9 @@ compare_row <- function(
 }
 
 # Verdicts of the rows of one metric: the smallest of three p-values (below, above, inside the fair
-# range) names the
-# direction; those are adjusted together, or multiplied by the number of comparisons that the data
-# chose from. Outside the
-# fair range none is below the adjusted p-value of equality (column pvalue_adjusted), and where one
-# value is fair it is
-# that.
+# range) names the direction; those are adjusted together, or multiplied by the number of
+# comparisons that the data chose from. Outside the fair range none is below the adjusted p-value of
+# equality (column pvalue_adjusted), and where one value is fair it is that.
 settle_rows <- function(found, options, chosen_among = 0, one_value = FALSE) {
   sides <- c("p_below", "p_above", "p_inside")
   p <- as.matrix(found[sides])
@@ -225,12 +222,10 @@ verdict_of <- function(low, high, contrast, threshold) {
 }
 
 # Rows of a metric: the largest gap, or all comparisons; those of its rates (TPR and FPR of
-# equalised odds) are one
-# family, which shares critical value and adjustment. A reference that the data choose, the group
-# with the highest
-# (first) rate, could have been any group: intervals and adjusted p-values then hold over all pairs,
-# by the law of the
-# largest |z|, and verdicts by Bonferroni over all pairs.
+# equalised odds) are one family, which shares critical value and adjustment. A reference that the
+# data choose, the group with the highest (first) rate, could have been any group: intervals and
+# adjusted p-values then hold over all pairs, by the law of the largest |z|, and verdicts by
+# Bonferroni over all pairs.
 metric_rows <- function(cells, pairs, metric, options) {
   watched <- !is.null(options$method) && options$method %in% ANYTIME_METHODS
   if (metric$contrast == "gap") {
@@ -346,8 +341,7 @@ values_of_cells <- function(metric, cells) {
 }
 
 # The pairs that are shown, the pairs that could have been (`family`), and how many comparisons the
-# data chose from; 0
-# where the reference was fixed before.
+# data chose from; 0 where the reference was fixed before.
 chosen_pairs <- function(pairs, values, options) {
   rates <- values[[1L]]$rate
   if (!isTRUE(attr(pairs, "highest")) || all(is.nan(rates))) {
@@ -362,8 +356,7 @@ chosen_pairs <- function(pairs, values, options) {
 }
 
 # Largest absolute difference of any of the rates between any two groups, as a row of the tidy
-# table. Its band is
-# simulated, with a Monte Carlo error.
+# table. Its band is simulated, with a Monte Carlo error.
 gap_row <- function(cells, metric, options) {
   level <- options$confidence_level
   by_mee <- isTRUE(options$method %in% c("koopman", "mee"))

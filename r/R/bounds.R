@@ -1,12 +1,8 @@
 # Worst-case bounds of a ratio or difference of rates over all values that rows left out could have
-# (Manski 2003,
-# Partial Identification of Probability Distributions), and the interval for the true value (Imbens
-# and Manski 2004,
-# Econometrica 72, 1845-1857; Stoye 2009, Econometrica 77, 1299-1315). An assignment gives each row
-# one place, so that
-# the extreme table has two independent binomial counts given their sizes; limits are by the score
-# test with the
-# continuity correction.
+# (Manski 2003, Partial Identification of Probability Distributions), and the interval for the true
+# value (Imbens and Manski 2004, Econometrica 72, 1845-1857; Stoye 2009, Econometrica 77,
+# 1299-1315). An assignment gives each row one place, so that the extreme table has two independent
+# binomial counts given their sizes; limits are by the score test with the continuity correction.
 
 PLACES <- c("a", "b", "c", "d")
 

@@ -1,11 +1,8 @@
 # What an audit claims as a whole: which differences are real, and which verdicts hold, over
-# everything it looked at.
-# Rows keep the family of their metric; beside it stands the family of the audit, of facts that
-# count once each: ratio,
-# difference and gap of the same two rates are one fact, and so are a rate and its complement, and
-# one rate that stands
-# in two metrics. Holm's procedure over the facts keeps the probability of any false claim at most
-# the error when all is
+# everything it looked at. Rows keep the family of their metric; beside it stands the family of the
+# audit, of facts that count once each: ratio, difference and gap of the same two rates are one
+# fact, and so are a rate and its complement, and one rate that stands in two metrics. Holm's
+# procedure over the facts keeps the probability of any false claim at most the error when all is
 # fair (Holm 1979, Scandinavian Journal of Statistics 6, 65-70).
 
 CLAIM_COLUMNS <- c("pvalue_audit", "real_over_audit", "pvalue_verdict_audit", "holds_over_audit")
@@ -62,8 +59,7 @@ fact_of <- function(row) {
 }
 
 # Holm's adjusted p-values over facts: each p-value in the place of its fact, which has its smallest
-# one. A p-value that
-# is missing does not count.
+# one. A p-value that is missing does not count.
 over_facts <- function(fact, pvalue) {
   known <- !is.na(pvalue)
   adjusted <- rep(NaN, length(pvalue))
@@ -83,10 +79,8 @@ over_facts <- function(fact, pvalue) {
 }
 
 # p-values of equality and of the verdicts over the facts of the audit. Equality is one question,
-# whatever the scale:
-# the rows of a fact share one answer, that of their largest p-value. `outside`: whether a row is
-# shown to be outside the
-# fair range.
+# whatever the scale: the rows of a fact share one answer, that of their largest p-value. `outside`:
+# whether a row is shown to be outside the fair range.
 pvalues_over_audit <- function(fact, pvalue, pvalue_verdict, outside) {
   known <- !is.na(pvalue)
   largest <- vapply(split(pvalue[known], factor(fact[known], unique(fact[known]))), max, 0)
@@ -192,8 +186,7 @@ claims_sentence <- function(table, fact, confidence_level) {
 }
 
 # A finding in words, and what tells it from others: title and pair, whichever group stands first,
-# for of two groups the
-# gap says once more what the difference says.
+# for of two groups the gap says once more what the difference says.
 claim_of <- function(row) {
   title <- claim_title(row$metric, isTRUE(row$n_differences > 1))
   groups <- as_text(c(row$group, row$reference))

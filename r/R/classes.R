@@ -1,8 +1,6 @@
 # Rates of several classes: of one class against the others, of a cut of ordered ones, their mean
-# over classes. Each
-# counts cells of the J x J table of labels and predictions (label a, prediction b: cell (a - 1) J +
-# b), or of one column
-# of J classes.
+# over classes. Each counts cells of the J x J table of labels and predictions (label a, prediction
+# b: cell (a - 1) J + b), or of one column of J classes.
 
 # What cell_metric() takes, of a name as "tpr@2/3", the second of three classes; "tpr@2+3/3", all
 # from the second on;
@@ -78,8 +76,7 @@ CLASS_KINDS <- c("one-vs-rest", "macro", "ordered")
 MOST_CLASSES <- 20L
 
 # A metric of several classes of all groups, from the arguments of a public function. Of two classes
-# the answer is that
-# of two labels, but for means.
+# the answer is that of two labels, but for means.
 compare_class_rates <- function(metric, arguments) {
   kind <- choice_of(arguments$classes, "classes", CLASS_KINDS)
   if (!is.null(arguments$strata)) {
@@ -187,8 +184,8 @@ check_class_contrast <- function(metric, classes, input) {
 }
 
 # Labels and predictions as positions of the classes that they share; `classes` in the order of
-# label_values, else of
-# a factor, else of numbers, else of the alphabet; `ordered`: whether that order means something.
+# label_values, else of a factor, else of numbers, else of the alphabet; `ordered`: whether that
+# order means something.
 read_classes <- function(read, label_values) {
   columns <- Filter(
     Negate(is.null),
@@ -267,8 +264,7 @@ AUDITED_CLASSES <- list(
 AUDITED_CUTS <- list(c("disparate_impact", "ordered"), c("conditional_accuracy_1", "ordered"))
 
 # The classes of the labels of an audit that names no favourable one; NULL where the labels are two,
-# too many, or one of
-# them is 1 or TRUE, which is favourable without being named.
+# too many, or one of them is 1 or TRUE, which is favourable without being named.
 several_classes <- function(data, y_true, y_pred, label_values) {
   columns <- Filter(
     Negate(is.null),

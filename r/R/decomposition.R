@@ -162,9 +162,8 @@ without_missing <- function(data, columns) {
 }
 
 # Mean of the group (1), the reference's regression at the group's circumstances (2), mean of the
-# reference (3), with
-# their covariance; NULL where rows are too few, or where the regression does not reach the group's
-# circumstances.
+# reference (3), with their covariance; NULL where rows are too few, or where the regression does
+# not reach the group's circumstances.
 split_gap <- function(y, x, weight, unit, place, group, reference, regression) {
   weight_of <- function(g) weight * (place == g)
   effective <- function(g) {

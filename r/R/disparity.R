@@ -1,8 +1,6 @@
 # Conditional demographic disparity (Wachter, Mittelstadt and Russell 2021): the share of a group
-# among the rejected less
-# that among the accepted, within strata, which count by their rows. Limits of the weighted sum from
-# the score limits of
-# every stratum (MOVER).
+# among the rejected less that among the accepted, within strata, which count by their rows. Limits
+# of the weighted sum from the score limits of every stratum (MOVER).
 
 CONDITIONAL_DISPARITY <- "conditional_demographic_disparity"
 FEWEST_DECIDED <- 50

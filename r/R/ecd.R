@@ -385,10 +385,9 @@ degenerate_tail <- function(x, above, threshold, told = NULL) {
 }
 
 # Width of the grid of tied values that a tail can be fitted to, 0 where there is none: the largest
-# that all
-# differences are multiples of, by Euclid's algorithm, in floating point; the answer is checked. The
-# values are
-# differences of rounded scores: with fewer than four cells they say too little of a shape.
+# that all differences are multiples of, by Euclid's algorithm, in floating point; the answer is
+# checked. The values are differences of rounded scores: with fewer than four cells they say too
+# little of a shape.
 tail_grid <- function(above, least = 4L, told = NULL) {
   cells <- length(unique(round(above / TIE)))
   if (cells < least) {
@@ -449,11 +448,9 @@ bounded_level <- function(x, m, level, told = NULL) {
 }
 
 # The difference of two levels: by likelihood ratio, or from the two intervals where one is an order
-# statistic.
-# `calibrated`: the signed root is standardised by its law; `each`: level of the simultaneous
-# interval; `wider`: the
-# two levels with their intervals at `each`. Columns that begin with mc_: errors of the difference
-# from another run.
+# statistic. `calibrated`: the signed root is standardised by its law; `each`: level of the
+# simultaneous interval; `wider`: the two levels with their intervals at `each`. Columns that begin
+# with mc_: errors of the difference from another run.
 contrast_tails <- function(
   first,
   second,

@@ -1,9 +1,7 @@
 # Adverse impact of a selection process: every group of each table against the group with the
-# highest selection rate or
-# a named one, the verdict on four fifths, and what practitioners expect beside it (Biddle, Morris
-# 2011, Journal of
-# Applied Psychology 96, 956-965; Uniform guidelines on employee selection procedures 1978, 29 CFR
-# 1607).
+# highest selection rate or a named one, the verdict on four fifths, and what practitioners expect
+# beside it (Biddle, Morris 2011, Journal of Applied Psychology 96, 956-965; Uniform guidelines on
+# employee selection procedures 1978, 29 CFR 1607).
 
 #' Adverse impact of a selection process
 #'

@@ -1,6 +1,5 @@
 # Fits of extreme value laws: in base R by symbolic derivatives, and careful calls of extRemes and
-# evd. Shape xi > 0 is
-# the heavy tail throughout.
+# evd. Shape xi > 0 is the heavy tail throughout.
 
 #' Fit a generalised Pareto law to excesses over a threshold
 #'
@@ -198,9 +197,8 @@ version_of <- function(package) {
 }
 
 # The fit from the first start, where its likelihood is that of the `known` estimate of another
-# implementation; else the
-# best of all, restarted from its end until the likelihood stands still; or the edge of shape -1,
-# where that is better.
+# implementation; else the best of all, restarted from its end until the likelihood stands still; or
+# the edge of shape -1, where that is better.
 careful <- function(law, z, fit, known) {
   edge <- law$edge(z)
   goal <- nll_of(law, z, known)
@@ -258,8 +256,7 @@ IRREGULAR <- "shape <= -0.5: no regular standard error exists"
 EDGE <- "no maximum with shape > -1"
 
 # The step of numerical derivatives is 1e-4, not optim's 1e-3: near the end of the support that one
-# makes standard
-# errors wrong by 0.2% at shape -0.3.
+# makes standard errors wrong by 0.2% at shape -0.3.
 bfgs <- function(size) {
   list(method = "BFGS", control = list(reltol = 1e-14, maxit = 2000L, ndeps = rep(1e-4, size)))
 }
@@ -580,10 +577,9 @@ newton <- function(par, terms, x) {
 }
 
 # What is known of a law: its parameters, minus log likelihood, fit in base R, starts for
-# standardised data, the edge of
-# shape -1 with the likelihood there, and how the packages are asked. They differentiate with a
-# fixed step: the scale of
-# standardised data must be near 1 for heavy tails, too.
+# standardised data, the edge of shape -1 with the likelihood there, and how the packages are asked.
+# They differentiate with a fixed step: the scale of standardised data must be near 1 for heavy
+# tails, too.
 LAWS <- list(
   GP = list(
     names = c("scale", "shape"),

@@ -1,11 +1,8 @@
 # Unconditional exact tests of two rates and their limits. Tables are ordered by the score statistic
-# (Chan 1998,
-# Statistics in Medicine 17, 1403-1413); the p-value is the largest over the rate of the larger
-# group within its
-# Clopper-Pearson interval of level 1 - gamma, plus gamma (Berger and Boos 1994, JASA 89,
-# 1012-1016). Which tables are
-# as extreme is decided by halving on the statistic of whole counts, where Python follows a curve in
-# the nuisance rate.
+# (Chan 1998, Statistics in Medicine 17, 1403-1413); the p-value is the largest over the rate of the
+# larger group within its Clopper-Pearson interval of level 1 - gamma, plus gamma (Berger and Boos
+# 1994, JASA 89, 1012-1016). Which tables are as extreme is decided by halving on the statistic of
+# whole counts, where Python follows a curve in the nuisance rate.
 exact_unconditional <- function(k0, n0, k1, n1, contrast, nulls, alternatives) {
   mapply(
     function(null, alternative) exact_pvalue(k0, n0, k1, n1, contrast, null, alternative),
@@ -37,9 +34,8 @@ exact_pvalue <- function(k0, n0, k1, n1, contrast, null, alternative) {
 }
 
 # The p-value of one null value and alternative; with it `from` and `up_to`, the counts of the
-# larger group that are as
-# extreme beside each count of the smaller one, and the larger group's rate where their probability
-# is largest.
+# larger group that are as extreme beside each count of the smaller one, and the larger group's rate
+# where their probability is largest.
 exact_answer <- function(table, contrast, null, alternative) {
   if (!is_inner_null(contrast, null)) {
     return(list(p = 1))
@@ -77,10 +73,8 @@ computed_answer <- function(memory, table, contrast, null, alternative) {
   observed <- z(k0, k1)
   slack <- if (is.finite(observed)) TIE * max(1, abs(observed)) else 0
   # z rises with the count of the group and falls with that of the reference: for each count of the
-  # smaller group the
-  # extreme counts of the other are a run from one end
-  # (of two equal groups the one that the null says to have the larger rate counts as the larger
-  # group)
+  # smaller group the extreme counts of the other are a run from one end (of two equal groups the
+  # one that the null says to have the larger rate counts as the larger group)
   turned <- if (contrast == "difference") -null else 1 / null
   swap <- n0 > n1 || (n0 == n1 && (k0 > k1 || (k0 == k1 && null < turned)))
   few <- if (swap) n1 else n0
@@ -281,10 +275,8 @@ clopper_pearson <- function(k, n, error) {
 }
 
 # Whether the score's error at this level needs an exact test: by the smallest expected cell of the
-# pooled rate, more as
-# the level of the adjusted decision falls, less where both groups are of one size. As in Python,
-# where the errors are
-# enumerated (fairstats/numerics/rates/switch.py).
+# pooled rate, more as the level of the adjusted decision falls, less where both groups are of one
+# size. As in Python, where the errors are enumerated (fairstats/numerics/rates/switch.py).
 needs_exact <- function(n, n0, expected, level) {
   expected < 125 * (0.05 / level)^0.68 * max(0.5, abs(n - n0) / (n + n0))
 }
@@ -329,8 +321,7 @@ exact_equality <- function(cells, contrast) {
 }
 
 # One-sided limits, each with this error; anchors: null values on the side of which each limit lies
-# as their own p-values
-# say.
+# as their own p-values say.
 exact_one_sided <- function(cells, contrast, anchors, error) {
   c(
     exact_limit(cells, contrast, "greater", -1, error, anchors),
@@ -339,8 +330,7 @@ exact_one_sided <- function(cells, contrast, anchors, error) {
 }
 
 # Two-sided interval: what the two-sided exact test does not reject, around the estimate; of
-# equality it says what the
-# test says.
+# equality it says what the test says.
 exact_interval <- function(k0, n0, k1, n1, contrast, level = 0.95) {
   equal <- if (contrast == "difference") 0 else 1
   limit <- function(side) {
@@ -366,17 +356,13 @@ MOST_JUMPS <- 4
 LARGE_JUMP <- 0.1
 
 # The limit on a side (1: upper) that lies between a null value that the test keeps and one that it
-# rejects. p jumps at
-# null values where another table comes to be as extreme as the observed one, and is smooth between
-# them. So the limit
-# is bracketed by secants on qnorm(p); then both sides of the largest jumps within the bracket are
-# asked, then the root
-# between two of them; a bracket that does not halve is divided by eighths. All over multiples of
-# LIMIT_STEP. Where p
-# goes back and forth over the error there are several limits: the anchors decide (null values
-# beyond which the limit
-# lies where they are kept, and within which it lies where they are rejected), then the outermost
-# one that shows.
+# rejects. p jumps at null values where another table comes to be as extreme as the observed one,
+# and is smooth between them. So the limit is bracketed by secants on qnorm(p); then both sides of
+# the largest jumps within the bracket are asked, then the root between two of them; a bracket that
+# does not halve is divided by eighths. All over multiples of LIMIT_STEP. Where p goes back and
+# forth over the error there are several limits: the anchors decide (null values beyond which the
+# limit lies where they are kept, and within which it lies where they are rejected), then the
+# outermost one that shows.
 exact_limit <- function(table, contrast, alternative, side, error, anchors) {
   ratio <- contrast != "difference"
   outermost <- if (ratio) (if (side > 0) Inf else 0) else side
@@ -566,8 +552,7 @@ about_limit <- function(table, contrast, side, error, two_sided, estimate, to, b
 }
 
 # The outermost null value that is kept and the innermost one that is rejected; a two-sided test may
-# reject on the other
-# side of the estimate, too. Where they contradict, the limit lies between them.
+# reject on the other side of the estimate, too. Where they contradict, the limit lies between them.
 bracket_of_anchors <- function(points, estimate) {
   kept <- which(points$excess >= 0)
   rejected <- which(points$excess < 0 & points$place > estimate)
@@ -605,8 +590,7 @@ falsi <- function(f, low, at_low, high, at_high, step) {
 }
 
 # The largest jumps of p between two null values, on the scale of the search: where a table that is
-# as extreme at one of
-# them only has the statistic of the observed one.
+# as extreme at one of them only has the statistic of the observed one.
 jumps_of_p <- function(table, contrast, alternative, nulls, to, back) {
   answers <- lapply(nulls, function(null) exact_answer(table, contrast, null, alternative))
   if (is.null(answers[[1L]]$swap) || is.null(answers[[2L]]$swap)) {

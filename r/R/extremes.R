@@ -1,7 +1,6 @@
 # One number for all groups and rates, as fairlearn makes it: of each rate the largest difference or
-# the smallest ratio
-# between two groups; of several rates the mean of these, or of ratios the smallest. Limits from
-# those of all pairs.
+# the smallest ratio between two groups; of several rates the mean of these, or of ratios the
+# smallest. Limits from those of all pairs.
 
 SMALLEST_PVALUE <- 1e-12
 LARGEST_ERROR <- 0.49
@@ -28,8 +27,7 @@ pairs_of_rate <- function(one, contrast) {
 }
 
 # The number and its limits at any error: `farther`, on the side of equality, by all pairs;
-# `nearer`, by the pairs that
-# attain it, one of each rate, or for the smallest of all one.
+# `nearer`, by the pairs that attain it, one of each rate, or for the smallest of all one.
 extreme_of <- function(rates, contrast, agg) {
   pairs <- lapply(rates, pairs_of_rate, contrast)
   count <- sum(lengths(pairs))

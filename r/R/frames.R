@@ -1,7 +1,6 @@
 # Ratios, differences and distances between groups: from a formula, a data frame or vectors to a
-# tidy
-# table, with interval, test, adjusted p-value and verdict. The functions of the Python package, by
-# independent code.
+# tidy table, with interval, test, adjusted p-value and verdict. The functions of the Python
+# package, by independent code.
 
 #' Ratios and differences of rates: from a data frame or vectors to a tidy table
 #'

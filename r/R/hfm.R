@@ -1,6 +1,5 @@
 # Distances between groups as sets of rows, in all pairs, and their tests (Bian and Luo 2024. Does
-# machine bring in
-# extra bias in learning? Equations 1 to 3, section 3).
+# machine bring in extra bias in learning? Equations 1 to 3, section 3).
 
 #' Distance between two sets of rows
 #'
@@ -39,8 +38,8 @@ fs_set_distance <- function(a, b, statistic = "max") {
 }
 
 # Distance of every row of a to its nearest row of b, and that row: from differences, one row at a
-# time; of many rows
-# the nearest is searched in blocks of all pairs, without |a|^2, which is the same for all of b.
+# time; of many rows the nearest is searched in blocks of all pairs, without |a|^2, which is the
+# same for all of b.
 row_minima <- function(a, b, cells = 4e6) {
   rows <- seq_len(nrow(a))
   nearest <- if (nrow(a) * nrow(b) <= 1e6) {
@@ -434,8 +433,7 @@ side_distances <- function(squared, sides, statistic) {
 }
 
 # Draws of D and D_f of every side, arrays 2 x sides x draws: under permuted rows, and with label
-# and prediction
-# exchanged in rows drawn at random; `exact`: in every way, for one side.
+# and prediction exchanged in rows drawn at random; `exact`: in every way, for one side.
 hfm_draws <- function(pairs, n_resamples, statistic, exact = c(FALSE, FALSE)) {
   n <- nrow(pairs$features)
   y <- list(pairs$y_true, pairs$y_pred)

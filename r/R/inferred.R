@@ -1,6 +1,5 @@
 # Groups that nobody recorded: rates of groups from probabilities of the groups. Weighted estimates,
-# sharp bounds with
-# limits, and what rows with true groups, or a calibration sample, add.
+# sharp bounds with limits, and what rows with true groups, or a calibration sample, add.
 
 #' Rates of groups that nobody recorded, from probabilities of the groups
 #'
@@ -344,8 +343,7 @@ outcome_of_rate <- function(rate, rows) {
 }
 
 # Cells of rows with similar probabilities: halved at the median of the column that varies most,
-# down to 100 rows, in at
-# most 64 cells; and those of a calibration sample, of which each keeps 20.
+# down to 100 rows, in at most 64 cells; and those of a calibration sample, of which each keeps 20.
 cells_of_shares <- function(shares, sample = NULL) {
   least <- if (is.null(sample)) 0 else 20
   if (is.null(sample)) {
@@ -399,8 +397,7 @@ cut_between <- function(values) {
 }
 
 # Rows, sums of probabilities and of their products, by cell, half and outcome: row ((cell * 2 +
-# half) * 3 + outcome) of
-# each, all counted from 0.
+# half) * 3 + outcome) of each, all counted from 0.
 inferred_sums <- function(shares, outcome, half, cell, n_cells = max(cell)) {
   place <- factor(((cell - 1L) * 2L + half) * 3L + outcome, levels = seq_len(6L * n_cells))
   products <- shares[, rep(seq_len(ncol(shares)), each = ncol(shares)), drop = FALSE] *
@@ -511,8 +508,7 @@ inferred_contrast <- function(sums, first, second, contrast, calibration = NULL)
 }
 
 # E[1_g * outcome] without bias, of rows by true group (the last: unknown): expected groups of all
-# rows, and what the
-# rows with a true group correct.
+# rows, and what the rows with a true group correct.
 audited_terms <- function(sums, group, outcome) {
   n_places <- length(sums$number)
   n_groups <- ncol(sums$sums)

@@ -2,10 +2,9 @@
 # R as witnesses.
 
 # z of the null hypothesis that ratio or difference of two rates has the value `null`, positive
-# where the estimate lies
-# above it: Miettinen and Nurminen (1985), Statistics in Medicine 4, 213-226; without the factor N /
-# (N - 1) Koopman
-# (1984), Biometrics 40, 513-517, and Mee (1984), Biometrics 40, 1175-1176. Many tables at once.
+# where the estimate lies above it: Miettinen and Nurminen (1985), Statistics in Medicine 4,
+# 213-226; without the factor N / (N - 1) Koopman (1984), Biometrics 40, 513-517, and Mee (1984),
+# Biometrics 40, 1175-1176. Many tables at once.
 score_z <- function(k0, n0, k1, n1, contrast, null, correction = TRUE) {
   if (contrast == "odds_ratio") {
     return(odds_ratio_z(k0, n0, k1, n1, null, correction))
@@ -58,10 +57,8 @@ expected_count <- function(n0, n1, hits, psi) {
 }
 
 # Both rates where the likelihood is largest under the null hypothesis: p0 of the group, p1 of the
-# reference. The root
-# of the score equation in closed form, two steps of Newton's method against its rounding, and the
-# ends where the slope
-# of the likelihood points out of the range.
+# reference. The root of the score equation in closed form, two steps of Newton's method against its
+# rounding, and the ends where the slope of the likelihood points out of the range.
 constrained_rates <- function(k0, n0, k1, n1, contrast, null) {
   ratio <- contrast == "ratio"
   k0 <- k0 + 0 * k1
@@ -131,8 +128,7 @@ nuisance_range <- function(contrast, null) {
 }
 
 # Ends (side -1 and 1) at a critical value and z at a null value by the score; `continuity`: half a
-# step of the
-# difference.
+# step of the difference.
 score_method <- function(k0, n0, k1, n1, contrast, correction, continuity = FALSE) {
   force(continuity) # limits are asked for later, when the caller may have gone on to another table
   ratio <- contrast != "difference"
@@ -213,8 +209,7 @@ mover_method <- function(scores) {
 }
 
 # Critical value at which an interval ends at a value, from its distance to the estimate and from
-# how far the end lies
-# on the side of the estimate by critical value; signed as the distance.
+# how far the end lies on the side of the estimate by critical value; signed as the distance.
 critical_at <- function(distance, reach, least, tolerance) {
   if (abs(distance) < 1e-14 || reach(least) <= 0) {
     return(0)
@@ -224,8 +219,8 @@ critical_at <- function(distance, reach, least, tolerance) {
 }
 
 # Interval of two rates by "log", "delta", "score", or the score without correction ("koopman",
-# "mee"). The delta method
-# of the ratio is that of Besse, del Barrio, Gordaliza, Loubes (2018), theorem 3.1.
+# "mee"). The delta method of the ratio is that of Besse, del Barrio, Gordaliza, Loubes (2018),
+# theorem 3.1.
 rate_interval <- function(k0, n0, k1, n1, contrast, method, level = 0.95) {
   counts <- c(k0, n0, k1, n1)
   if (!all(is.finite(counts)) || any(counts < 0) || k0 > n0 || k1 > n1 || n0 <= 0 || n1 <= 0) {
@@ -237,9 +232,8 @@ rate_interval <- function(k0, n0, k1, n1, contrast, method, level = 0.95) {
 }
 
 # BCa bootstrap of two rates, the four cells drawn again as one multinomial: intervals at several
-# levels and statistics
-# at several null values, as means over batches of one run's size, and the Monte Carlo error of one
-# run.
+# levels and statistics at several null values, as means over batches of one run's size, and the
+# Monte Carlo error of one run.
 crosscheck_bca <- function(k0, n0, k1, n1, contrast, levels, nulls, resamples, batches = 20) {
   cells <- c(k0, n0 - k0, k1, n1 - k1)
   contrast_of <- function(x) {
@@ -304,8 +298,7 @@ known_prop_test <- function(k0, n0, k1, n1, level = 0.95) {
 }
 
 # The ratio of two rates and its Wald interval on the log scale, by a binomial model with log link;
-# NULL where it does
-# not converge.
+# NULL where it does not converge.
 known_log_binomial <- function(k0, n0, k1, n1, level = 0.95) {
   y <- cbind(c(k1, k0), c(n1 - k1, n0 - k0))
   group <- c(0, 1)

@@ -1,7 +1,6 @@
 # Model absolute density distance (MADD) of two samples of scores (Verger, Fan, Lalle, Bouchet,
-# Luengo 2024. A
-# comprehensive study on evaluating and mitigating algorithmic unfairness with the MADD metric. JEDM
-# 16(1), 365-409).
+# Luengo 2024. A comprehensive study on evaluating and mitigating algorithmic unfairness with the
+# MADD metric. JEDM 16(1), 365-409).
 
 #' Model absolute density distance of two samples of scores, and its curve over bins
 #'
@@ -145,10 +144,8 @@ madd_bandwidth_order <- function(n0, n1) ((sqrt(n0) + sqrt(n1)) / sqrt(n0 * n1))
 grid_bins <- function(n0, n1) max(ceiling(1 / madd_bandwidth_order(n0, n1)), 2)
 
 # Inner edges of the bins in which MADD is judged: up to `most` (0: by the group sizes) quantiles of
-# the pooled scores.
-# Bin k ends with the first score whose share of pooled rows reaches k/most; no more distinct scores
-# than that are bins
-# themselves. An edge lies half way between two scores.
+# the pooled scores. Bin k ends with the first score whose share of pooled rows reaches k/most; no
+# more distinct scores than that are bins themselves. An edge lies half way between two scores.
 pooled_edges <- function(score0, score1, most = 0) {
   if (!most) {
     most <- grid_bins(length(score0), length(score1))
@@ -175,8 +172,7 @@ quantile_cells <- function(below, m) {
 }
 
 # Mean and standard deviation of MADD over all permutations of the labels: mean and variance of each
-# |D_k| exact, their
-# covariances as of normal variables (Nabeya 1951); of two bins exact.
+# |D_k| exact, their covariances as of normal variables (Nabeya 1951); of two bins exact.
 madd_null_moments <- function(count, n0, n1) {
   n <- n0 + n1
   m <- vapply(count, mean_deviation, 0, n0 = n0, n1 = n1)
@@ -425,8 +421,7 @@ crosscheck_madd_pair <- function(c0, c1, level, resamples, margin = 0.2, apart =
 }
 
 # Limits and evidence of a distance beside the permutation test of equal distributions: where it
-# does not show a
-# difference, no interval is above 0, and no limit of the verdict above the margin.
+# does not show a difference, no interval is above 0, and no limit of the verdict above the margin.
 madd_beside_equality <- function(limits, test, error, margin) {
   if (test$pvalue > limits$p_above) {
     limits$p_above <- test$pvalue
@@ -533,13 +528,10 @@ madd_limits <- function(c0, c1, level, resamples, margin = 0.2, pseudo = 4) {
 }
 
 # All groups at once: largest standardised MADD over permutations of all labels. counts: groups x
-# cells of the scores of
-# all groups; every MADD is that of the pooled quantiles of its sides, at most `bins`, found again
-# in every permutation,
-# or, if `equal`, that of the cells. Of more than ten groups it is that of the quantiles of the rows
-# of all groups, which
-# no permutation moves. It is standardised as if its rows were spread over bins as those of all
-# groups are.
+# cells of the scores of all groups; every MADD is that of the pooled quantiles of its sides, at
+# most `bins`, found again in every permutation, or, if `equal`, that of the cells. Of more than ten
+# groups it is that of the quantiles of the rows of all groups, which no permutation moves. It is
+# standardised as if its rows were spread over bins as those of all groups are.
 crosscheck_madd_largest <- function(counts, first, second, bins, resamples, equal = FALSE) {
   counts <- as.matrix(counts)
   pooled <- colSums(counts)

@@ -1,8 +1,6 @@
 # Numbers by group: means and errors by Welch's statistic with the transformation of Hall (1992,
-# JRSS B 54, 221-228), and
-# quantiles by order statistics. Computed from the definitions: limits are roots of the statistic,
-# where Python has
-# closed forms.
+# JRSS B 54, 221-228), and quantiles by order statistics. Computed from the definitions: limits are
+# roots of the statistic, where Python has closed forms.
 
 # Below so many effective units of a group nothing is compared.
 FEWEST_UNITS <- 20
@@ -238,8 +236,7 @@ number_table <- function(metric, numbers, column, scene, arguments, order = NULL
 # ---------------------------------------------------------------- laws of means
 
 # Sums of every group over its sampling units u of weight W_u and excess e_u = sum w (x - mean): sum
-# W^k, sum e^2, sum
-# e^3, and those that a shift of the mean needs.
+# W^k, sum e^2, sum e^3, and those that a shift of the mean needs.
 number_moments <- function(x, group, count, weight = NULL, cluster = NULL) {
   w <- if (is.null(weight)) rep(1, length(x)) else weight
   unit <- if (is.null(cluster)) seq_along(x) else as.integer(factor(cluster))
@@ -300,10 +297,8 @@ law_of_mean <- function(m, g = 1L) {
 hall <- function(x, a) x + a / 6 + a * x^2 / 3 + a^2 * x^3 / 27
 
 # The statistic of H0: (1 - ratio * share) * m1 - ratio * m0 = difference as standard normal
-# numbers: what speaks for
-# above, what for below, and Welch's. By the skewness of the difference, by one shape of both
-# groups, and by none: what
-# rejects least counts.
+# numbers: what speaks for above, what for below, and Welch's. By the skewness of the difference, by
+# one shape of both groups, and by none: what rejects least counts.
 welch_hall <- function(one, zero, difference = 0, ratio = 1, share = 0) {
   a <- 1 - ratio * share
   v <- c(a^2 * one$v, ratio^2 * zero$v)

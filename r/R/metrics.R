@@ -61,8 +61,7 @@ formula_of <- function(rate) {
 }
 
 # Success and case cells (columns) of a quotient of sums of cells, the one among the other, or of
-# the several quotients
-# that a formula is the mean of; NULL for other functions.
+# the several quotients that a formula is the mean of; NULL for other functions.
 quotients_of <- function(formula) {
   formula <- bare(formula)
   if (!is_call(formula, "/")) {
@@ -102,8 +101,7 @@ as_metric <- function(rate, n_cells) {
 }
 
 # A metric by its name, one of the table, or a rate or criterion with an ending: `rates`,
-# `contrast`, and the names of
-# its `rows`.
+# `contrast`, and the names of its `rows`.
 find_metric <- function(name) {
   if (!is.character(name) || length(name) != 1L) {
     stop_argument("metric", listed(name), 'one name, e.g. "disparate_impact"')

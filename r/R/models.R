@@ -1,10 +1,7 @@
 # Scores of two models on the same people: change of AUC (DeLong, DeLong and Clarke-Pearson 1988,
-# Biometrics 44,
-# 837-845), Brier score, MADD and ABROCA. For the last two rows are drawn again with the scores of
-# both models, and the
-# noise goes through the directional derivative of a sum of sizes (Fang and Santos 2019, Review of
-# Economic Studies 86,
-# 377-412).
+# Biometrics 44, 837-845), Brier score, MADD and ABROCA. For the last two rows are drawn again with
+# the scores of both models, and the noise goes through the directional derivative of a sum of sizes
+# (Fang and Santos 2019, Review of Economic Studies 86, 377-412).
 
 # `scores`: of the baseline and of the model; `members`: rows of the group and of its reference, or
 # of the group alone.
@@ -32,8 +29,8 @@ crosscheck_paired_scores <- function(
 }
 
 # How far rows leave open what others do: 1 where none changed, 0 where twenty did; a row has
-# changed whose contribution
-# moved by .05, and one that moved less by that part of it. `moved`: of every set of rows.
+# changed whose contribution moved by .05, and one that moved less by that part of it. `moved`: of
+# every set of rows.
 unseen_shares <- function(moved) {
   vapply(moved, function(v) max(1 - sum(pmin(abs(v) / 0.05, 1)) / 20, 0), 0)
 }
@@ -184,10 +181,8 @@ abroca_change <- function(samples, labels, levels, resamples) {
 }
 
 # Limits of the change of a sum of sizes. Within 0, 1.5 and `near` standard errors a difference may
-# be 0: three laws of
-# the noise, of which the widest interval is taken, widened as if `pseudo` rows of either group had
-# changed besides, or
-# by what rows may change unseen (`shares` of every set).
+# be 0: three laws of the noise, of which the widest interval is taken, widened as if `pseudo` rows
+# of either group had changed besides, or by what rows may change unseen (`shares` of every set).
 directional_change <- function(
   sizes,
   seen,

@@ -1,10 +1,8 @@
 # Groups against pooled ones: each against all others ("rest"), or against everybody, its own rows
-# among them
-# ("overall"). With f the group's share of the cases, held fixed, r - r_all = (1 - f)(r - r_others),
-# and r/r_all =
-# rho/(f rho + 1 - f) with rho = r/r_others: a comparison with everybody, which depends on the
-# group, is one with all
-# others, which does not, at other null values and on another scale.
+# among them ("overall"). With f the group's share of the cases, held fixed, r - r_all = (1 - f)(r -
+# r_others), and r/r_all = rho/(f rho + 1 - f) with rho = r/r_others: a comparison with everybody,
+# which depends on the group, is one with all others, which does not, at other null values and on
+# another scale.
 
 POOLED <- c("rest", "overall")
 # Null values of all others beyond which a limit lies nowhere: of a group that is nearly everybody.
@@ -176,29 +174,31 @@ check_pooled <- function(options, reference, strata, metric) {
 }
 
 # A group's own value with two-sided limits, a matrix with a row per group: Wilson's of effective
-# counts, with Student's
-# t under weights or clusters; of a mean of rates from those of each; of a function by the delta
-# method about half a row
-# and a whole one more in every cell.
+# counts, with Student's t under weights or clusters; of a mean of rates from those of each; of a
+# function by the delta method about half a row and a whole one more in every cell.
 own_limits <- function(metric, level) {
   count <- length(metric$rate)
-  critical <- vapply(
-    seq_len(count),
-    function(g) {
-      if (!is_uneven(metric, g, g)) {
-        return(stats::qnorm((1 + level) / 2))
-      }
-      if (is.nan(metric$units[g]) || metric$units[g] < MIN_UNITS - 1e-9) {
-        return(NaN)
-      }
-      stats::qt((1 + level) / 2, metric$units[g] - 1)
-    },
-    0
-  )
+  # Student's t with the units of a group that the rate has cases of
+  critical_of <- function(units) {
+    vapply(
+      seq_len(count),
+      function(g) {
+        if (!is_uneven(metric, g, g)) {
+          return(stats::qnorm((1 + level) / 2))
+        }
+        if (is.nan(units[g]) || units[g] < MIN_UNITS - 1e-9) {
+          return(NaN)
+        }
+        stats::qt((1 + level) / 2, units[g] - 1)
+      },
+      0
+    )
+  }
   if (is.null(metric$parts)) {
-    return(own_limits_by_delta(metric, critical))
+    return(own_limits_by_delta(metric, critical_of(metric$units)))
   }
   of_parts <- lapply(metric$parts, function(part) {
+    critical <- critical_of(part$units)
     t(vapply(
       seq_len(count),
       function(g) {

@@ -1,8 +1,7 @@
 # Two models on the same people. Within a group the change of a rate has the limits of the paired
-# score test: for ratios
-# Nam and Blackwelder (2002), for differences Tango (1998); groups are combined by MOVER (Zou and
-# Donner 2008). A part
-# is an estimate with its limits at a critical value.
+# score test: for ratios Nam and Blackwelder (2002), for differences Tango (1998); groups are
+# combined by MOVER (Zou and Donner 2008). A part is an estimate with its limits at a critical
+# value.
 
 # Cells of label x prediction A x prediction B.
 PAIRED_CELLS <- c("111", "110", "101", "100", "011", "010", "001", "000")
@@ -119,9 +118,8 @@ sum_within <- function(counts, ratio) {
 }
 
 # Rates whose cases depend on the prediction, and smooth functions: the value of B plus (sign 1) or
-# minus that of A by
-# the delta method, half a row added to every cell. `members`: for A and B the confusion cell of
-# every cell, 8 x 4.
+# minus that of A by the delta method, half a row added to every cell. `members`: for A and B the
+# confusion cell of every cell, 8 x 4.
 smoothed_within <- function(cells, members, metric, ratio, sign) {
   scale <- if (ratio) log else identity
   of <- function(cells) lapply(members, function(m) cell_metric(matrix(cells %*% m, 1L), metric))
@@ -191,8 +189,7 @@ distance_limits <- function(change, total) {
 }
 
 # What is asked of a rate of two models: values, slopes in the cells, which cells are cases, and the
-# part of a group
-# from its cells, which are named by three digits.
+# part of a group from its cells, which are named by three digits.
 paired_rate <- function(totals, cells, metric, ratio) {
   metric <- as_metric(metric, 4L)
   # confusion cell of every cell under either model, 8 x 4 each
@@ -246,15 +243,11 @@ paired_rate <- function(totals, cells, metric, ratio) {
 }
 
 # Parts of the change and of the sum, standard error and degrees of freedom of one group, or of one
-# against another
-# (`at`). Under weights and clusters (`scatter` over `n_units` sampling units) by the delta method
-# with Satterthwaite's
-# degrees of freedom over effective units, standard errors wider by 1/sqrt(1 - 2/units); groups in
-# which fewer than 20
-# effective units changed by score, with so many rows as give the change its variance (Korn and
-# Graubard 1998), below
-# five as their units are worth; where effective units are too few, or a rate is 0 in a ratio, no
-# parts.
+# against another (`at`). Under weights and clusters (`scatter` over `n_units` sampling units) by
+# the delta method with Satterthwaite's degrees of freedom over effective units, standard errors
+# wider by 1/sqrt(1 - 2/units); groups in which fewer than 20 effective units changed by score, with
+# so many rows as give the change its variance (Korn and Graubard 1998), below five as their units
+# are worth; where effective units are too few, or a rate is 0 in a ratio, no parts.
 paired_parts <- function(totals, at, cells, metric, ratio, scatter, n_units) {
   known <- paired_rate(totals, cells, metric, ratio)
   values <- matrix(known$values, nrow(totals))[at, , drop = FALSE]
@@ -333,8 +326,7 @@ paired_parts <- function(totals, at, cells, metric, ratio, scatter, n_units) {
 }
 
 # Change of a rate from model A to B in a group, or of its comparison with the reference. `levels`:
-# of the interval, of
-# the simultaneous one, and of the distance from parity.
+# of the interval, of the simultaneous one, and of the distance from parity.
 crosscheck_paired <- function(
   totals,
   rows,

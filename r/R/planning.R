@@ -118,10 +118,9 @@ power_of_exact_tests <- function(q, ratio, n, m, threshold, alternative, level) 
 }
 
 # Whether exact tests show a ratio below ("less") or above an end of the fair range, by table. Along
-# tables with one
-# count of the larger group p rises with the statistic, since all have the same nuisance rates: the
-# tables that are
-# shown are the first ones of such a line. As in Python (fairstats/numerics/rates/region.py).
+# tables with one count of the larger group p rises with the statistic, since all have the same
+# nuisance rates: the tables that are shown are the first ones of such a line. As in Python
+# (fairstats/numerics/rates/region.py).
 exactly_shown <- function(tables, n, m, width, null, side, error) {
   group_is_larger <- n > m | (n == m & (tables$k > tables$j | (tables$k == tables$j & null < 1)))
   line <- ifelse(group_is_larger, -1 - tables$k, tables$j)
@@ -142,10 +141,8 @@ exactly_shown <- function(tables, n, m, width, null, side, error) {
 }
 
 # Which of `size` tables are shown, about the first ones: the last of them by steps that double from
-# a guess, then by
-# halves, and two neighbours on either side one by one, since the width of the fair range in
-# standard errors differs
-# between tables.
+# a guess, then by halves, and two neighbours on either side one by one, since the width of the fair
+# range in standard errors differs between tables.
 leading <- function(shows, size, guess) {
   known <- rep(NA, size)
   answer <- function(place) {
@@ -227,8 +224,7 @@ first_where <- function(true, count, n, guess = NULL) {
 }
 
 # The first group size that reaches the wanted power, from where the formula of Farrington and
-# Manning (1990, Statistics
-# in Medicine 9, 1447-1454) comes near it.
+# Manning (1990, Statistics in Medicine 9, 1447-1454) comes near it.
 #' @rdname fs_power_ratio
 #' @export
 fs_sample_size_ratio <- function(

@@ -1,6 +1,5 @@
 # Pictures in base graphics: estimates and intervals of an audit or a report, the pictures of a
-# report's HTML page, and
-# return levels of fs_ecd().
+# report's HTML page, and return levels of fs_ecd().
 
 # Colours that stay apart without red and green.
 SERIES <- c("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#8a6d00", "#3b8fc2")

@@ -1,10 +1,8 @@
 # Rates and other functions of confusion cells: values with their covariance, comparisons of pairs,
-# families, largest
-# gaps. The audit and the recheck of a report both stand on these.
+# families, largest gaps. The audit and the recheck of a report both stand on these.
 
 # Cell totals and rows of every group: tp, fp, fn, tn, or selected and not; under weights or
-# clusters also the scatter
-# of the totals over the sampling units.
+# clusters also the scatter of the totals over the sampling units.
 audit_cells <- function(input, grouping, comparisons = "reference") {
   both <- !is.null(input$y_pred) && !is.null(input$y_true)
   cell <- if (both) 4 - 2 * input$y_pred - input$y_true else 2 - c(input$y_pred, input$y_true)
@@ -53,8 +51,7 @@ audit_cells <- function(input, grouping, comparisons = "reference") {
 }
 
 # Groups in which all rows have one weight: n sum(w^2) = (sum w)^2 by the inequality of Cauchy and
-# Schwarz, up to the
-# rounding of sums.
+# Schwarz, up to the rounding of sums.
 even_groups <- function(totals, rows, squares) {
   n <- rowSums(rows)
   total <- rowSums(totals)
@@ -98,8 +95,7 @@ as_columns <- function(lists) {
 }
 
 # A metric of every group, with its influence on the cells and the covariance: a rate, the mean of
-# several, or a smooth
-# function, differentiated symbolically (delta method).
+# several, or a smooth function, differentiated symbolically (delta method).
 cell_metric <- function(
   totals,
   metric,
@@ -124,8 +120,7 @@ cell_metric <- function(
   worth <- all_of("units", pmin)
   list(
     # intervals without weights of a function and of a ratio of means are the wider of those about
-    # the values with half
-    # a row and a whole one more in every cell
+    # the values with half a row and a whole one more in every cell
     added = if (add && length(parts) != 1L && is.null(scatter)) {
       # of one class among several the cells of two labels have so many more
       share <- if (is.null(metric$share)) {
@@ -162,11 +157,9 @@ cell_metric <- function(
 added_share <- function(totals) min(1, 4 / ncol(totals))
 
 # What the sampling units behind the cases of each group are worth: (sum d)^2 / sum d^2 of their
-# weighted cases (Kish
-# 1965), which gives degrees of freedom, and the inflation of a variance of linearised residuals, in
-# place of the factor
-# of all units (Bell and McCaffrey 2002, Survey Methodology 28, 169-181, for units whose sizes
-# vary).
+# weighted cases (Kish 1965), which gives degrees of freedom, and the inflation of a variance of
+# linearised residuals, in place of the factor of all units (Bell and McCaffrey 2002, Survey
+# Methodology 28, 169-181, for units whose sizes vary).
 effective_units <- function(totals, case, scatter) {
   if (is.null(scatter)) {
     return(rep(Inf, nrow(totals)))
@@ -220,12 +213,9 @@ cell_rates <- function(part, totals, rows, scatter, units, squares = NULL, clust
 }
 
 # Effective cases of every group: the fewer of r(1 - r)/Var(r) (Korn and Graubard 1998) and of the
-# units u by their
-# weights (Kish 1965), or by what clusters are worth, u/tau: tau is the variance of the mean of a
-# cluster over r(1 - r),
-# by all groups together; of larger clusters than theirs it is taken to be less, as of independent
-# rows. Of a rate of 0
-# or 1 the units.
+# units u by their weights (Kish 1965), or by what clusters are worth, u/tau: tau is the variance of
+# the mean of a cluster over r(1 - r), by all groups together; of larger clusters than theirs it is
+# taken to be less, as of independent rows. Of a rate of 0 or 1 the units.
 effective_cases <- function(part, by_weights, units, clustered, even) {
   r <- part$rate
   u <- part$units
@@ -350,8 +340,8 @@ is_uneven <- function(metric, i, j) {
 }
 
 # Degrees of freedom of a pair under weights or clusters: effective units of the smaller group less
-# 1, or of methods
-# that are linear in the rates those of Satterthwaite (1946, Biometrics Bulletin 2, 110-114).
+# 1, or of methods that are linear in the rates those of Satterthwaite (1946, Biometrics Bulletin 2,
+# 110-114).
 pair_df <- function(metric, i, j, contrast, linear) {
   if (is.infinite(metric$df) || !is_uneven(metric, i, j)) {
     return(Inf)
@@ -478,8 +468,7 @@ is_corrected_mean <- function(metric, i, j) {
 }
 
 # All ratios t >= 0 of independent values a, b with |a - tb| <= c sqrt(v1 + t^2 v0) (Fieller 1954,
-# J. R. Stat. Soc. B
-# 16, 175-185).
+# J. R. Stat. Soc. B 16, 175-185).
 fieller_method <- function(rate, variance) {
   ends <- function(critical) {
     square <- rate[2L]^2 - critical^2 * variance[2L]
@@ -516,11 +505,9 @@ fair_range <- function(contrast, threshold) {
 }
 
 # p-values of a quantity below, above and inside its fair range, from z at both ends, and the
-# critical value of the
-# one-sided limits that belong to them. At an end of a range of d standard errors z is beyond -c or
-# c with probability
-# P(Z < -c) + P(Z < -c - d) (interval hypothesis: Hodges and Lehmann 1954, J. R. Stat. Soc. B 16,
-# 261-268).
+# critical value of the one-sided limits that belong to them. At an end of a range of d standard
+# errors z is beyond -c or c with probability P(Z < -c) + P(Z < -c - d) (interval hypothesis: Hodges
+# and Lehmann 1954, J. R. Stat. Soc. B 16, 261-268).
 evidence_of <- function(z_low, z_high, df, level) {
   d <- z_low - z_high
   if (is.nan(d)) {
@@ -537,8 +524,8 @@ evidence_of <- function(z_low, z_high, df, level) {
 }
 
 # p-values outside the fair range beside that of equality: who lies outside differs, so that neither
-# is smaller; where
-# one value is fair both are one question, and the side of the estimate has the p-value of equality.
+# is smaller; where one value is fair both are one question, and the side of the estimate has the
+# p-value of equality.
 beside_equality <- function(shows, p_equal, fair) {
   outside <- c("p_below", "p_above")
   p <- unlist(shows[outside])
@@ -565,11 +552,9 @@ reach_fair_range <- function(limits, p_equal, fair, error) {
 }
 
 # One comparison by its method ("none": nothing). `exact`: everything that the row says is by exact
-# tests: limits and
-# p-values of the verdict, the two-sided interval, p_row of equality; the tests by score stand
-# beside. p_tost: two
-# one-sided tests within the threshold.
-# `everybody`: what j, all others, and the group make together, if the group is compared with that.
+# tests: limits and p-values of the verdict, the two-sided interval, p_row of equality; the tests by
+# score stand beside. p_tost: two one-sided tests within the threshold. `everybody`: what j, all
+# others, and the group make together, if the group is compared with that.
 compare_pair <- function(
   metric,
   i,
@@ -680,10 +665,8 @@ compare_pair <- function(
 }
 
 # Every comparison of a report's result. metrics: names; which: the metric of each comparison;
-# first, second: its
-# groups; family_first, family_second: the pairs whose intervals hold at once; pvalues: one- or
-# two-sided ones (sides),
-# whose values over these pairs are asked for as p_joint.
+# first, second: its groups; family_first, family_second: the pairs whose intervals hold at once;
+# pvalues: one- or two-sided ones (sides), whose values over these pairs are asked for as p_joint.
 crosscheck_comparisons <- function(
   totals,
   rows,
@@ -771,8 +754,8 @@ crosscheck_comparisons <- function(
 REACH_OF_ERRORS <- 4
 
 # Ends at a critical value, and how far they move with its Monte Carlo error. Limits by exact tests
-# do so in jumps (of
-# .002 to .05 where groups are small), so that the end four errors away counts, by a quarter.
+# do so in jumps (of .002 to .05 where groups are small), so that the end four errors away counts,
+# by a quarter.
 ends_with_error <- function(ends, critical) {
   at <- ends(critical$value)
   if (critical$error == 0) {
@@ -831,8 +814,7 @@ critical_values <- function(metrics, cells, pairs, contrast, simultaneous, level
 }
 
 # Largest |Z_j| of jointly normal (or t) estimates: quantile(level) and tail(statistic), each with
-# its error, that of a
-# difference from Python's draws, which are as many.
+# its error, that of a difference from Python's draws, which are as many.
 max_z <- function(covariance, df, draws = 2^16) {
   v <- diag(covariance)
   keep <- is.finite(v) & v > 0
@@ -885,14 +867,11 @@ GAP_NEAR_OF_EACH <- 8
 CORRECTED_BELOW <- 10
 
 # The largest absolute difference over several metrics and all pairs. Of one difference (two groups,
-# one rate) it is its
-# size. Otherwise, if every difference lies within its limits at the critical value c, the maximum
-# lies between the
-# largest distance of the limits from 0 on the near side and on the far side, so that its coverage
-# is at least nominal.
-# `critical`: of the band that is given for every difference, by default its own. `method`: "score",
-# or "mee", which is
-# the score without its factor N/(N - 1) and has no exact tests.
+# one rate) it is its size. Otherwise, if every difference lies within its limits at the critical
+# value c, the maximum lies between the largest distance of the limits from 0 on the near side and
+# on the far side, so that its coverage is at least nominal. `critical`: of the band that is given
+# for every difference, by default its own. `method`: "score", or "mee", which is the score without
+# its factor N/(N - 1) and has no exact tests.
 crosscheck_largest <- function(
   totals,
   rows,
@@ -1102,17 +1081,12 @@ size_of_difference <- function(found, terms, level, margin, complete, method = "
 }
 
 # The largest of several differences against the margin, at a critical value of their band. Above
-# it: some difference
-# is, the smallest p-value, to be taken over all of them. Inside: all are, the largest p-value as it
-# is
-# (intersection-union test: Berger 1982, Technometrics 24, 295-300). Exact tests replace the score
-# where they are
-# switched on and the score is not far from deciding. `df`: of each difference; a group of few units
-# makes its own
-# differences uncertain, not those of the others. The statistic is that of the smallest p-value by
-# the score. `moved`:
-# the error of each limit where the critical value is some Monte Carlo errors off; jumps: how far
-# the ends of the
+# it: some difference is, the smallest p-value, to be taken over all of them. Inside: all are, the
+# largest p-value as it is (intersection-union test: Berger 1982, Technometrics 24, 295-300). Exact
+# tests replace the score where they are switched on and the score is not far from deciding. `df`:
+# of each difference; a group of few units makes its own differences uncertain, not those of the
+# others. The statistic is that of the smallest p-value by the score. `moved`: the error of each
+# limit where the critical value is some Monte Carlo errors off; jumps: how far the ends of the
 # interval, and the lower limit of the verdict, move to there, over the number of those errors.
 gap_decision <- function(
   found,
@@ -1203,9 +1177,8 @@ gap_decision <- function(
 }
 
 # How far the near end of the band, its far end, and the near end of the limits of the verdict move
-# where the error of
-# each is another, over the number of Monte Carlo errors: of the difference that has each, if its
-# limits are exact.
+# where the error of each is another, over the number of Monte Carlo errors: of the difference that
+# has each, if its limits are exact.
 gap_jumps <- function(ends, exact_limits, moved) {
   near <- function(limits) max(limits[1L], -limits[2L])
   sizes <- list(near, function(limits) max(abs(limits)), near)

@@ -436,8 +436,7 @@ compared_strata <- function(theirs, ours) {
 }
 
 # Whether the rows with a p-value are the same in both, at one level: what holds over one audit says
-# nothing about
-# another.
+# nothing about another.
 same_family_of <- function(report, audit, keys, own) {
   tested <- function(table, keys) sort(keys[!is.na(table$pvalue) | !is.na(table$pvalue_verdict)])
   level <- attr(audit, "settings")$confidence_level
@@ -469,8 +468,7 @@ compared_claims <- function(theirs, ours, found) {
 }
 
 # Whether both name the same labels that count as unfavourable, where both had several: other codes
-# of the same outcome
-# are no disagreement.
+# of the same outcome are no disagreement.
 compared_labels <- function(theirs, ours) {
   if (!length(theirs) || !length(ours)) {
     return(NULL)
@@ -576,8 +574,7 @@ audit_as_reported <- function(report, data) {
 as_text <- function(x) ifelse(is.na(x), "", as.character(x))
 
 # What identifies a row, the number of interactions of a level among it; the groups of a largest gap
-# have no order, and
-# are a result.
+# have no order, and are a result.
 row_keys <- function(table) {
   unordered <- function(groups) ifelse(grepl("_max$", table$metric), "", as_text(groups))
   interactions <- if (is.null(table$interactions)) "" else as_text(table$interactions)
@@ -719,10 +716,9 @@ compared_flags <- function(theirs, ours, quantities, allowed, error) {
 LOOSE_LIMIT <- 1000
 
 # How many times the tolerance of other numbers exact tests have. Their p-values are maxima over
-# nuisance rates, which
-# either side seeks on a grid of its own; limits follow them, and jump where p does. An adjusted
-# p-value may be that of
-# another row, where `any_exact` of the report is by such tests.
+# nuisance rates, which either side seeks on a grid of its own; limits follow them, and jump where p
+# does. An adjusted p-value may be that of another row, where `any_exact` of the report is by such
+# tests.
 exact_looseness <- function(theirs, quantities, any_exact) {
   # a largest gap may rest on exact tests of its pairs
   exact <- theirs$section == "rates" &&

@@ -1,11 +1,8 @@
 # Discriminative risk, the share of predictions that change when every row is given another value of
-# its sensitive
-# attribute (Bian and Luo 2024, section 4.1), with the exact interval (Clopper and Pearson 1934,
-# Biometrika 26, 404).
-# Where rows were disturbed several times (a matrix, one line per draw), or persons have several
-# rows, the mean of a
-# person is one observation between 0 and 1, and the interval that of as many persons, however many
-# rows they have.
+# its sensitive attribute (Bian and Luo 2024, section 4.1), with the exact interval (Clopper and
+# Pearson 1934, Biometrika 26, 404). Where rows were disturbed several times (a matrix, one line per
+# draw), or persons have several rows, the mean of a person is one observation between 0 and 1, and
+# the interval that of as many persons, however many rows they have.
 discriminative_risk <- function(changed, cluster = NULL, level = 0.95) {
   changed <- if (is.matrix(changed)) changed != 0 else matrix(changed != 0, 1L)
   if (!length(changed) || anyNA(changed)) {

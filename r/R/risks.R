@@ -1,8 +1,6 @@
 # Risks by group: parts of the Brier score and calibration curves by isotonic regression, net
-# benefit and rates along
-# cut-offs. From the rows and the definitions: stats::isoreg, stats::qbeta over all runs of blocks,
-# curves that leave a
-# row out fitted one by one.
+# benefit and rates along cut-offs. From the rows and the definitions: stats::isoreg, stats::qbeta
+# over all runs of blocks, curves that leave a row out fitted one by one.
 
 #' How good and how well calibrated risks are by group, from a data frame or vectors
 #'
@@ -339,8 +337,7 @@ merged_risks <- function(r, starts) {
 }
 
 # Limits at a score, each side with this error at `points` scores at once: those of Clopper and
-# Pearson over the runs of
-# 1, 2, 4, 8 ... blocks next to it, above and below.
+# Pearson over the runs of 1, 2, 4, 8 ... blocks next to it, above and below.
 honest_band <- function(r, points) {
   size <- sum(r$n)
   starts <- block_starts(r$n, min(max(round(2 * size^(1 / 3)), 5), 100))
@@ -435,8 +432,8 @@ band_values <- function(risks, bands, score, n_pairs) {
 }
 
 # Largest standardised difference of the mean residuals of two groups about their common curve, over
-# all runs of ten
-# blocks of their scores; its p-value from labels drawn by that curve, with its Monte Carlo error.
+# all runs of ten blocks of their scores; its p-value from labels drawn by that curve, with its
+# Monte Carlo error.
 equal_curves <- function(one, zero, resamples) {
   both <- rbind(one, zero)
   at <- sort(unique(both$score))
@@ -518,9 +515,8 @@ equal_curves <- function(one, zero, resamples) {
 # ---------------------------------------------------------------- parts of the Brier score
 
 # S(s) - S(p) and S(mean) - S(p) with limits from the estimate less its optimism to the estimate,
-# differences about the
-# middle of both; and y(1 - y) by Wilson's limits of the mean, differences by the one's limit less
-# the other's.
+# differences about the middle of both; and y(1 - y) by Wilson's limits of the mean, differences by
+# the one's limit less the other's.
 part_values <- function(rows, metric) {
   parts <- lapply(rows, function(r) {
     counted <- counted_risks(r)
@@ -863,8 +859,7 @@ crosscheck_rate_curve <- function(
 }
 
 # Wilson's interval of a group's own rate; under weights and clusters from its effective cases, at
-# most its effective
-# units, with Student's t.
+# most its effective units, with Student's t.
 own_interval <- function(values, g, level) {
   rate <- values$rate[g]
   if (!is.finite(rate)) {

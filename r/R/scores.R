@@ -115,10 +115,9 @@ madd_pair <- function(first, second, names, options) {
 }
 
 # The largest of several comparisons in their bins: Bonferroni for its limits, and the exact test of
-# the largest
-# standardised MADD with the labels of all groups permuted together, from 64 to 256 cells of all
-# scores; of more than
-# ten groups from as many as the comparison with the most bins has.
+# the largest standardised MADD with the labels of all groups permuted together, from 64 to 256
+# cells of all scores; of more than ten groups from as many as the comparison with the most bins
+# has.
 largest_madd_row <- function(scores, pairs, grouping, options) {
   sizes <- lengths(scores)
   at <- pairs[sizes[pairs[, 1L]] > 0 & sizes[pairs[, 2L]] > 0, , drop = FALSE]
@@ -196,9 +195,8 @@ largest_madd_row <- function(scores, pairs, grouping, options) {
 }
 
 # ABROCA of every pair in an audit. Its limits hold every area whose distance from the estimate is
-# not larger than both
-# laws of that distance allow: from a bootstrap of the curves, and from exchanging groups within
-# labels.
+# not larger than both laws of that distance allow: from a bootstrap of the curves, and from
+# exchanging groups within labels.
 abroca_rows <- function(input, grouping, pairs, options) {
   level <- options$confidence_level
   counts <- abroca_counts(input$score, input$y_true, grouping$labels, grouping$groups)
@@ -360,10 +358,8 @@ crosscheck_abroca <- function(counts, first, second, level, resamples, margin) {
 }
 
 # Two-sided p-value and upper limit of the difference of two AUCs, below which no area is, with the
-# variance of Hanley
-# and McNeil at the limit (Newcombe 2006, Statistics in Medicine 25, 559-573, method 5). `rows`: of
-# either label, for
-# each AUC.
+# variance of Hanley and McNeil at the limit (Newcombe 2006, Statistics in Medicine 25, 559-573,
+# method 5). `rows`: of either label, for each AUC.
 auc_gap <- function(auc, rows) {
   up <- order(auc)
   auc <- auc[up]
@@ -401,8 +397,8 @@ auc_gap <- function(auc, rows) {
 }
 
 # Areas after exchanging groups within labels, where every score is its place among the negatives of
-# its group, so that
-# only the curves count (Venkatraman 2000, Biometrics 56, 1134-1138). a, b: counts, labels x scores.
+# its group, so that only the curves count (Venkatraman 2000, Biometrics 56, 1134-1138). a, b:
+# counts, labels x scores.
 roc_exchanged <- function(a, b, grid, resamples) {
   place <- function(counts) round((cumsum(counts[1L, ]) - counts[1L, ] / 2) / sum(counts[1L, ]), 12)
   at <- sort(unique(c(place(a), place(b))))
@@ -420,11 +416,9 @@ roc_exchanged <- function(a, b, grid, resamples) {
 }
 
 # What few errors of a curve do not show, counts: labels x scores. `still`: no draw moves the curve,
-# for scores separate
-# the labels, or are all equal; `rows`: of the rarer label, there and with less than one whole
-# error; `errors`: of
-# either label rows k, misplaced ones x and the size c of each, from the share of the other label on
-# their wrong side.
+# for scores separate the labels, or are all equal; `rows`: of the rarer label, there and with less
+# than one whole error; `errors`: of either label rows k, misplaced ones x and the size c of each,
+# from the share of the other label on their wrong side.
 hidden_by_few <- function(counts) {
   seen <- lapply(1:2, function(label) range(which(counts[label, ] > 0)))
   size <- rowSums(counts)
@@ -454,12 +448,10 @@ hidden_by_few <- function(counts) {
 }
 
 # Reach, p-values, mean and standard deviation from two laws of the distance and the drawn areas,
-# with the Monte Carlo
-# errors of a difference between two simulations of this size. `hidden`: of either curve, what few
-# errors do not show: k
-# pairs of a row of each label all have their order with a probability of (1 - d)^k at most; two
-# such curves d apart, (1
-# - d/2)^(2k); and Clopper and Pearson's limit of x of k rows misplaced.
+# with the Monte Carlo errors of a difference between two simulations of this size. `hidden`: of
+# either curve, what few errors do not show: k pairs of a row of each label all have their order
+# with a probability of (1 - d)^k at most; two such curves d apart, (1 - d/2)^(2k); and Clopper and
+# Pearson's limit of x of k rows misplaced.
 distance_summary <- function(laws, areas, observed, level, margin, hidden) {
   n <- length(areas)
   rows <- min(numbers_of(hidden, "rows"))

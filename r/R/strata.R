@@ -1,15 +1,13 @@
 # Ratios and differences within the strata of a confounder: the stratified score. With p the rates
-# of each stratum that
-# maximise the likelihood under the null hypothesis (Miettinen and Nurminen 1985, Statistics in
-# Medicine 4, 213-226) and
-# the weights w = n1 n0 / N of Mantel and Haenszel (1959, Journal of the National Cancer Institute
-# 22, 719-748),
+# of each stratum that maximise the likelihood under the null hypothesis (Miettinen and Nurminen
+# 1985, Statistics in Medicine 4, 213-226) and the weights w = n1 n0 / N of Mantel and Haenszel
+# (1959, Journal of the National Cancer Institute 22, 719-748),
 #   z = sum(w S) / sqrt(sum(w^2 V)),  S = r1 - null r0 or r1 - r0 - null,  V = Var(S) N / (N - 1),
 # of an odds ratio S = r1 (1 - r0) - null r0 (1 - r1).
 
 # Below so many cases of a group nothing but equality is judged; below so many expected successes or
-# failures equality
-# is tested exactly as well, where the sum of successes has at most so many values.
+# failures equality is tested exactly as well, where the sum of successes has at most so many
+# values.
 FEWEST_IN_STRATA <- 20
 EXACT_IN_STRATA <- 10
 MOST_VALUES <- 20000
@@ -68,8 +66,7 @@ score_moments <- function(t, contrast, null) {
 }
 
 # The same of an odds ratio. The rates of the reference under it solve a quadratic; with the
-# deviations A and B of both
-# rates from theirs, S = aA - bB + (null - 1)AB.
+# deviations A and B of both rates from theirs, S = aA - bB + (null - 1)AB.
 odds_moments <- function(t, null) {
   hits <- t$k1 + t$k0
   linear <- t$n1 * null + t$n0 - hits * (null - 1)
@@ -173,8 +170,8 @@ mh_error <- function(t, contrast) {
 }
 
 # Exact conditional test of equal rates: the sum of the successes given those of every stratum has
-# the convolution of
-# their hypergeometric laws (Gart 1970, Biometrika 57, 471-475). Twice the smaller tail.
+# the convolution of their hypergeometric laws (Gart 1970, Biometrika 57, 471-475). Twice the
+# smaller tail.
 exact_conditional <- function(t) {
   law <- conditional_law(t)
   less <- law$at_most(1)
@@ -183,8 +180,7 @@ exact_conditional <- function(t) {
 }
 
 # The law of that sum, tilted by an odds ratio: probabilities of as few and of as many, and the odds
-# ratios at which they
-# are a given error.
+# ratios at which they are a given error.
 conditional_law <- function(t) {
   hits <- t$k1 + t$k0
   law <- 1
@@ -293,9 +289,8 @@ tarone_test <- function(t) {
 }
 
 # Every number of one comparison within strata. Vectors of successes and cases of both groups, of
-# one rate or, one after
-# the other, of the rates of which a mean is compared; `together`: comparisons whose intervals hold
-# at once.
+# one rate or, one after the other, of the rates of which a mean is compared; `together`:
+# comparisons whose intervals hold at once.
 crosscheck_strata <- function(k1, n1, k0, n0, rates, contrast, level, threshold, together = 1) {
   part <- rep(seq_len(rates), each = length(k1) / rates)
   tables <- lapply(seq_len(rates), function(r) {
@@ -476,8 +471,7 @@ stratified_row <- function(one, tables, metric, group, reference, level, crude =
 }
 
 # Adjusted comparisons of the same pairs as the `crude` ones, as one family of their own; of those
-# that the data chose
-# over all pairs (Bonferroni), as where intervals hold at once.
+# that the data chose over all pairs (Bonferroni), as where intervals hold at once.
 stratified_rows <- function(stratum, input, grouping, pairs, metric, options, crude) {
   chosen <- list(pairs = pairs, among = 0)
   if (isTRUE(attr(pairs, "highest"))) {
@@ -518,7 +512,12 @@ stratified_rows <- function(stratum, input, grouping, pairs, metric, options, cr
   } else {
     adjust_pvalues(found$pvalue, options$adjust)
   }
-  found <- settle_rows(found, options, chosen$among, ratio && options$threshold == 1)
+  found <- settle_rows(
+    found,
+    options,
+    chosen$among,
+    metric$contrast != "difference" && options$threshold == 1
+  )
   among <- paste(dim(cells)[1L], "strata")
   if (!is.null(attr(stratum, "name"))) {
     among <- paste(among, "of", attr(stratum, "name"))
@@ -537,10 +536,8 @@ stratified_rows <- function(stratum, input, grouping, pairs, metric, options, cr
 BESIDE_ROWS <- c("disagreement", "cmh_p", "exact_p", "tarone_p")
 
 # A sentence where crude and adjusted comparison say different things, empty where they agree: other
-# verdicts; or an
-# adjusted estimate outside the crude interval that lies on the other side of equality, or where
-# only one of both
-# differs from it. `among`: the strata in words.
+# verdicts; or an adjusted estimate outside the crude interval that lies on the other side of
+# equality, or where only one of both differs from it. `among`: the strata in words.
 disagreement_of <- function(crude, within, contrast, among) {
   unknown <- "insufficient evidence"
   if (unknown %in% c(crude$verdict, within$verdict) || is.nan(within$estimate)) {
@@ -619,8 +616,7 @@ can_be_adjusted <- function(metric) {
 }
 
 # The stratum of every row, or an error where there is none; `name`: what was given as strata, the
-# name of a column or
-# the values.
+# name of a column or the values.
 read_strata <- function(data, strata, input, name) {
   if (is.null(strata)) {
     return(NULL)

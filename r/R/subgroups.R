@@ -1,6 +1,5 @@
 # Subgroups of crossed attributes against the rest: Fisher's exact test, flags at a false discovery
-# rate, and limits that
-# hold for all of them together.
+# rate, and limits that hold for all of them together.
 
 #' Which of many crossed subgroups is treated worse, from a data frame or vectors
 #'
@@ -330,10 +329,8 @@ subgroup_table <- function(metric, crossed, found, largest, critical, adjust, sh
 }
 
 # Every subgroup that is compared, from its successes and cases and those of everybody. `critical`:
-# quantile of the
-# largest |z|. Limits of Clopper and Pearson (1934, Biometrika 26, 404-413) of both rates, recovered
-# as by Zou and Donner
-# (2008, Statistics in Medicine 27, 1693-1702).
+# quantile of the largest |z|. Limits of Clopper and Pearson (1934, Biometrika 26, 404-413) of both
+# rates, recovered as by Zou and Donner (2008, Statistics in Medicine 27, 1693-1702).
 crosscheck_subgroups <- function(successes, cases, total_successes, total_cases, adjust, critical) {
   rest <- total_cases - cases
   k_rest <- total_successes - successes
@@ -372,9 +369,8 @@ crosscheck_subgroups <- function(successes, cases, total_successes, total_cases,
 }
 
 # Posterior means of the rates of one partition under a common Beta prior: with the moments of the
-# rates, the variance
-# between groups from the one-way analysis of variance; or with mean and concentration integrated
-# over a rectangle.
+# rates, the variance between groups from the one-way analysis of variance; or with mean and
+# concentration integrated over a rectangle.
 crosscheck_shrunken_rates <- function(successes, cases, shrinkage) {
   if (shrinkage == "um_hierarchical") {
     return(um_pool(successes, cases)$mean)
@@ -393,9 +389,8 @@ crosscheck_shrunken_rates <- function(successes, cases, shrinkage) {
 }
 
 # Quantile of the largest |z| of all subgroups where no rate differs, with its Monte Carlo error:
-# from the covariance of
-# the contrasts, cases n of the cells, `inside` (cells in rows, subgroups in columns) 1 for the
-# cells of a subgroup.
+# from the covariance of the contrasts, cases n of the cells, `inside` (cells in rows, subgroups in
+# columns) 1 for the cells of a subgroup.
 crosscheck_subgroup_critical <- function(cases, inside, level) {
   own <- colSums(inside * cases)
   weights <- sweep(inside, 2, own, "/") - sweep(1 - inside, 2, sum(cases) - own, "/")

@@ -1,6 +1,5 @@
 # Moments of the signed root of a return level and what a difference of two adds, by exceedances k,
-# shape and s =
-# log(m rate): the tables of fairstats.methods.ecd.root_tables, simulated by
+# shape and s = log(m rate): the tables of fairstats.methods.ecd.root_tables, simulated by
 # tests/calibration/contrast_roots.py.
 PAIR_EXCEEDANCES <- c(10, 20, 50, 200)
 PAIR_SHAPES <- c(-0.9, -0.7, -0.5, -0.3, 0, 0.3, 0.65)

@@ -86,10 +86,9 @@ minimise <- function(fall, start, step) {
 }
 
 # Mean a / sqrt(k) and standard deviation sqrt(1 + b / k) of the signed root sign(estimate - psi) *
-# sqrt(deviance) of a
-# level with s = log(m * rate), from k excesses of a shape: a and b are quadratic in the shape and
-# linear between the
-# knots of s, simulated by tests/calibration/roots.py. Shape and end point are as the last knot.
+# sqrt(deviance) of a level with s = log(m * rate), from k excesses of a shape: a and b are
+# quadratic in the shape and linear between the knots of s, simulated by tests/calibration/roots.py.
+# Shape and end point are as the last knot.
 ROOT_KNOTS <- c(0.3, 0.7, 1.5, 3, 5, 8)
 ROOT_MEAN <- rbind(
   c(0.16, -0.49, 0.27),
@@ -238,10 +237,9 @@ tail_shape <- function(excess, level, grid = 0) {
 }
 
 # Two groups' levels of m observations under a difference d: `deviance(d)`, twice the fall of the
-# log likelihood, and
-# `likely(d)`, the second level with log rate and shape of both tails there. Beside the inner
-# minimum either tail may be
-# at its edge, shape -1 with the end point at the largest excess: the least of all is taken.
+# log likelihood, and `likely(d)`, the second level with log rate and shape of both tails there.
+# Beside the inner minimum either tail may be at its edge, shape -1 with the end point at the
+# largest excess: the least of all is taken.
 level_pair <- function(excess1, n1, u1, excess2, n2, u2, m, law, grid1 = 0, grid2 = 0) {
   first <- level_fall(excess1, n1, u1, m, law, grid1)
   second <- level_fall(excess2, n2, u2, m, law, grid2)
@@ -351,8 +349,7 @@ descend_from <- function(fall, starts, step) {
 }
 
 # Value at shape -1 with the end point at the largest excess, as a function of the level of m
-# observations, with log rate
-# and shape; beyond what can be where the level is not below that end.
+# observations, with log rate and shape; beyond what can be where the level is not below that end.
 edge_fall <- function(excess, n, threshold, m, law, grid = 0) {
   k <- length(excess)
   top <- max(excess)
@@ -389,12 +386,9 @@ least_between <- function(of, ends) {
 }
 
 # Difference of two groups' levels of m observations: likelihood ratio of no difference, intervals
-# at every `level`,
-# bounds and verdict by the first. The signed root of the ratio, less a mean and divided by a
-# standard deviation (of the
-# roots `at`, linear between them), has a t distribution with the smaller tail's excesses less three
-# parameters as degrees
-# of freedom.
+# at every `level`, bounds and verdict by the first. The signed root of the ratio, less a mean and
+# divided by a standard deviation (of the roots `at`, linear between them), has a t distribution
+# with the smaller tail's excesses less three parameters as degrees of freedom.
 level_contrast <- function(
   excess1,
   n1,
@@ -447,9 +441,8 @@ level_contrast <- function(
 }
 
 # Mean and standard deviation of the signed root where it is -2, 0 and 2 (linear between), as
-# functions of the tails that
-# are most likely under each difference: the tables of fairstats.methods.ecd.root_law, where their
-# formulas are.
+# functions of the tails that are most likely under each difference: the tables of
+# fairstats.methods.ecd.root_law, where their formulas are.
 tabulated_moments <- function(first, second, n, m) {
   pair <- level_pair(
     first$excess,
@@ -484,8 +477,7 @@ tabulated_moments <- function(first, second, n, m) {
 }
 
 # A tail with this level, log rate and shape: exceedances, shape, s = log(m rate), and the level's
-# standard error by the
-# expected information.
+# standard error by the expected information.
 tail_under <- function(tail, n, level, par, m) {
   k <- length(tail$excess)
   shape <- par[2L]
@@ -565,12 +557,10 @@ ROOT_REGULAR <- -0.45
 ROOT_LEAST_VARIANCE <- 0.36
 
 # Draws of the power tail x = end - c (n s)^g of exceedances, for a near end point (shape below
-# -1/2), where likelihoods
-# cover too little: the exponent solves the mean log spacing for the k smallest of n uniform values,
-# and c goes through
-# the order statistic next to the level of m observations, in the upper half (next to the least it
-# would come of a
-# spacing, near 0 in many draws). The levels of m, as a function: the same draws for every m.
+# -1/2), where likelihoods cover too little: the exponent solves the mean log spacing for the k
+# smallest of n uniform values, and c goes through the order statistic next to the level of m
+# observations, in the upper half (next to the least it would come of a spacing, near 0 in many
+# draws). The levels of m, as a function: the same draws for every m.
 power_tail <- function(x, n, draws = 2000L) {
   x <- sort(x, decreasing = TRUE)
   k <- length(x)
@@ -676,8 +666,7 @@ drawn_errors <- function(drawn, shares) {
 }
 
 # From the statistics of both ends of the fair range: the verdict's p-value and side (below, above,
-# inside), and the
-# quantile of its limits; both directions count.
+# inside), and the quantile of its limits; both directions count.
 side_of <- function(z_low, z_high, level, df = Inf) {
   both_tails <- function(x) pmin(stats::pt(-x, df) + stats::pt(-x - (z_low - z_high), df), 1)
   verdict <- c(both_tails(-z_low), both_tails(z_high), max(both_tails(z_low), both_tails(-z_high)))
@@ -706,8 +695,7 @@ mean_inference <- function(estimate, std_error, level, df = Inf) {
 }
 
 # A mean with its standard error, over people where they have several rows: people less one degrees
-# of freedom, as many
-# as their unequal numbers of rows are worth.
+# of freedom, as many as their unequal numbers of rows are worth.
 mean_of_people <- function(x, cluster = NULL) {
   total <- if (is.null(cluster)) x - mean(x) else as.numeric(rowsum(x - mean(x), cluster))
   people <- length(total)

@@ -1,6 +1,5 @@
 # Counts of outcome and prediction per group that the Python side made where the data are
-# (`Tally.to_json`), without a
-# row of a person; fs_audit() takes them in place of a data frame.
+# (`Tally.to_json`), without a row of a person; fs_audit() takes them in place of a data frame.
 
 #' Read a tally that the Python side wrote
 #'

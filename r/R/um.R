@@ -1,6 +1,5 @@
 # Posteriors of confusion counts (Barrainkua, Gordaliza, Lozano, Quadrianto 2024. Uncertainty
-# matters: stable
-# conclusions under unstable assessment of fairness results. AISTATS 27).
+# matters: stable conclusions under unstable assessment of fairness results. AISTATS 27).
 
 #' Posterior draws of confusion counts, metrics of them, and events of a comparison
 #'
@@ -115,11 +114,9 @@ dirichlet_counts <- function(alpha, sizes, target, totals, draws) {
 }
 
 # Partial pooling of one rate (Gelman et al. 2013, Bayesian Data Analysis, section 5.3): x_g of n_g
-# successes, rates from
-# Beta(k m, k (1 - m)), m from Beta(1/2, 1/2), log k normal. Mean and standard deviation of every
-# group's rate a
-# posteriori, by sums over a rectangle of logit m and log k that is narrowed to where the density
-# is.
+# successes, rates from Beta(k m, k (1 - m)), m from Beta(1/2, 1/2), log k normal. Mean and standard
+# deviation of every group's rate a posteriori, by sums over a rectangle of logit m and log k that
+# is narrowed to where the density is.
 um_pool <- function(successes, trials, median = 5, spread = 1.5, points = 160) {
   seen <- trials > 0
   x <- successes[seen]
@@ -165,10 +162,9 @@ log_rising <- function(shape, cases) {
 }
 
 # Draws for models fitted anew, multivariate t with as many degrees of freedom as half splits.
-# favourable, unfavourable:
-# one row per split and one column per group: what models fitted to one half predict more favourably
-# than those of the
-# other, of rows with either label, on the logit scale.
+# favourable, unfavourable: one row per split and one column per group: what models fitted to one
+# half predict more favourably than those of the other, of rows with either label, on the logit
+# scale.
 um_refit <- function(counts, favourable, unfavourable) {
   n <- nrow(counts$tp)
   splits <- nrow(as.matrix(favourable))

@@ -4,11 +4,9 @@
 #   tests/reference)
 #
 # Reads every case (gp_*, gev_*, pp_*, hdr1_*, hdr2_*; .json or .json.gz) of the first folder, takes
-# its data,
-# calls R anew and writes the case with the new blocks and the versions of R and of the packages
-# into the
-# second folder. Blocks that need a package which is not installed stay as they were. Then it runs
-# make_rates_reference.R and make_survey_reference.R.
+# its data, calls R anew and writes the case with the new blocks and the versions of R and of the
+# packages into the second folder. Blocks that need a package which is not installed stay as they
+# were. Then it runs make_rates_reference.R and make_survey_reference.R.
 
 file <- sub("^--file=", "", grep("^--file=", commandArgs(FALSE), value = TRUE))
 source(file.path(

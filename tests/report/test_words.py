@@ -137,10 +137,12 @@ def test_what_an_audit_shows_has_its_words(name: str, kind: str, shown: Any) -> 
 def test_no_words_are_of_a_method_that_nothing_has(shown: Any) -> None:
     """As when a method has got another name.
 
-    (Ratios of means may be added; limits at every look are of a monitor.)
+    (Ratios of means may be added; limits at every look are of a monitor; the score decides along
+    cut-offs of larger groups.)
     """
     seen = set().union(*(audit["intervals"] for audit in shown.values()))
     elsewhere = {("rates", name) for name in ("fieller", "anytime", "anytime-exact")}
+    elsewhere.add(("risks", "score"))
     assert WRITTEN["intervals"] <= seen | elsewhere
 
 

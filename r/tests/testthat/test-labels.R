@@ -1,6 +1,5 @@
 # How values become labels, and what is missing: the rule of fairstats/ground/values.py, once more.
-# Witness: counting by
-# table() on rows chosen by hand.
+# Witness: counting by table() on rows chosen by hand.
 
 set.seed(1)
 rows <- data.frame(

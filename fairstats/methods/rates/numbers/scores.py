@@ -305,9 +305,8 @@ def scores(
     ...     y, score, sensitive_features=group, metric="tpr", cutoffs=[0.4, 0.6, 0.8], margin=0.1
     ... )
     >>> along.stretches()[["verdict", "first", "last"]]
-         verdict  first  last
-    0   violated    0.4   0.6
-    1  undecided    0.8   0.8
+        verdict  first  last
+    0  violated    0.4   0.8
     """
     check_choice("metric", metric, SCORE_METRICS)
     return _compare_scores(
