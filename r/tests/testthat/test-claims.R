@@ -14,9 +14,17 @@ test_that("two scales of one fact count once", {
   found <- over_facts(c("rates", "rates", "others", "third"), c(0.004, 0.02, 0.03, NaN))
   expect_equal(found[1:3], c(0.008, 0.04, 0.03))
   # equality: the largest p-value of the fact; a verdict: its own
-  both <- pvalues_over_audit(c("a", "a", "b"), c(0.01, 0.02, 0.5), c(0.01, 0.02, NaN))
+  both <- pvalues_over_audit(
+    c("a", "a", "b"),
+    c(0.01, 0.02, 0.5),
+    c(0.01, 0.02, NaN),
+    outside = rep(FALSE, 3L)
+  )
   expect_equal(both$equality, c(0.04, 0.04, 0.5))
   expect_equal(both$verdict, c(0.01, 0.02, NaN))
+  # who is shown to lie outside the fair range differs
+  outside <- pvalues_over_audit(c("a", "a"), c(0.01, 0.02), c(0.01, 0.02), outside = c(TRUE, FALSE))
+  expect_equal(outside$verdict, c(0.02, 0.02))
 })
 
 test_that("a rate and its complement ask one question", {
