@@ -97,7 +97,17 @@ power_of_exact_tests <- function(q, ratio, n, m, threshold, alternative, level) 
   width <- z[[1L]] - z[[2L]]
   shows <- function(asked, null, side) {
     shown <- logical(nrow(tables))
-    shown[asked] <- exactly_shown(tables[asked, ], n, m, width[asked], null, side, 1 - level)
+    outside <- if (alternative == "violated") 1 / null
+    shown[asked] <- exactly_shown(
+      tables[asked, ],
+      n,
+      m,
+      width[asked],
+      null,
+      side,
+      1 - level,
+      outside
+    )
     shown
   }
   # a table whose ratio lies on the other side of an end cannot show that it is left
@@ -120,8 +130,9 @@ power_of_exact_tests <- function(q, ratio, n, m, threshold, alternative, level) 
 # Whether exact tests show a ratio below ("less") or above an end of the fair range, by table. Along
 # tables with one count of the larger group p rises with the statistic, since all have the same
 # nuisance rates: the tables that are shown are the first ones of such a line. As in Python
-# (fairstats/numerics/rates/region.py).
-exactly_shown <- function(tables, n, m, width, null, side, error) {
+# (fairstats/numerics/rates/region.py). `other`: the opposite end of the fair range, where what is
+# shown is to lie outside it: then it lies beyond that end too, and differs.
+exactly_shown <- function(tables, n, m, width, null, side, error, other = NULL) {
   group_is_larger <- n > m | (n == m & (tables$k > tables$j | (tables$k == tables$j & null < 1)))
   line <- ifelse(group_is_larger, -1 - tables$k, tables$j)
   shown <- logical(nrow(tables))
@@ -131,7 +142,14 @@ exactly_shown <- function(tables, n, m, width, null, side, error) {
     places <- places[order_of_line]
     shows <- function(at) {
       table <- tables[places[at], ]
-      p <- exact_pvalue(table$k, n, table$j, m, "ratio", null, side)
+      p_of <- function(null, side) exact_pvalue(table$k, n, table$j, m, "ratio", null, side)
+      if (!is.null(other) && p_of(1, "two-sided") > error) {
+        return(FALSE)
+      }
+      if (identical(other, null)) {
+        return(TRUE)
+      }
+      p <- max(p_of(null, side), if (!is.null(other)) p_of(other, side))
       p + stats::pnorm(stats::qnorm(p) - width[places[at]]) <= error
     }
     shown[places] <- leading(shows, length(places), start)

@@ -403,8 +403,18 @@ def _correct_by_exact_tests(plan: _Plan, n: int, m: int) -> float:
     is_high = partial(show_exactly, side="greater")
     # a table whose ratio lies on the other side of an end cannot show that it is left
     if plan.alternative == "violated":
-        shown_exactly = is_low(null=low_null, other=high_null, asked=is_exact & (low < 0))
-        shown_exactly |= is_high(null=high_null, other=low_null, asked=is_exact & (high > 0))
+        shown_exactly = is_low(
+            null=low_null,
+            other=high_null,
+            asked=is_exact & (low < 0),
+            violation=True,
+        )
+        shown_exactly |= is_high(
+            null=high_null,
+            other=low_null,
+            asked=is_exact & (high > 0),
+            violation=True,
+        )
     else:
         shown_exactly = is_high(
             null=low_null,

@@ -56,6 +56,7 @@ def exactly_shown(
     side: Literal["less", "greater"],
     error: float,
     asked: NDArray[np.bool_],
+    violation: bool = False,
 ) -> NDArray[np.bool_]:
     """Whether exact tests show a ratio below ("less") or above ("greater") an end of the fair
     range, by table.
@@ -75,6 +76,9 @@ def exactly_shown(
         is shown.
     asked : ndarray of bool, shape (K, J)
         Tables that matter: judged by exact tests, and not all but impossible.
+    violation : bool, default False
+        Whether what is shown is to lie outside the fair range: then it lies beyond the opposite end
+        too, and differs (`beside_equality`).
 
     Returns
     -------
@@ -104,11 +108,19 @@ def exactly_shown(
             of_smaller: NDArray[np.int64] = of_smaller,
             widths: NDArray[np.float64] = width[rows, columns],
         ) -> NDArray[np.bool_]:
-            pvalues = line.pvalues_of_line(of_smaller[places].tolist(), null, side)
+            counts = of_smaller[places].tolist()
+            pvalues = np.array(line.pvalues_of_line(counts, null, side))
+            equality = np.zeros(pvalues.size)
+            if violation:
+                equality = np.array(line.pvalues_of_line(counts, 1.0, "two-sided"))
+                if null == other:
+                    return equality <= error
+                beyond_both = np.array(line.pvalues_of_line(counts, other, side))
+                pvalues = np.maximum(pvalues, beyond_both)
             evidence = []
-            for pvalue, of_table in zip(pvalues, widths[places].tolist(), strict=True):
+            for pvalue, of_table in zip(pvalues.tolist(), widths[places].tolist(), strict=True):
                 evidence.append(with_the_other_direction(pvalue, of_table))
-            return np.array(evidence) <= error
+            return np.maximum(evidence, equality) <= error
 
         leading = _find_leading(shows, rows.size, number_of_line_before)
         shown[rows, columns] = leading
