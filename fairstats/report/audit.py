@@ -293,7 +293,7 @@ def audit(
                 "simultaneous": simultaneous,
                 "mitigation": mitigation,
                 "subgroups": subgroups,
-                "risks": risks or None,
+                "risks": risks,
             }
         )
         check_outcomes(y_true, y_pred)

@@ -83,7 +83,7 @@ def columns_of_probabilities(given: Any) -> dict[str, str]:
 def refuse_beside(given: Mapping[str, Any]) -> None:
     """Raise where something is asked for that does not go with probabilities of groups."""
     for argument, value in given.items():
-        if value is None or (isinstance(value, tuple) and not value):
+        if value is None or value is False or (isinstance(value, tuple) and not value):
             continue
         raise InputError(
             argument,

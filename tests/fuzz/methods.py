@@ -111,6 +111,11 @@ def _people() -> pd.DataFrame:
     return frame
 
 
+def _chances(people: pd.DataFrame) -> Any:
+    """A probability of every row, by any proxy."""
+    return np.random.default_rng(4).uniform(0.1, 0.9, len(people))
+
+
 def _mitigator() -> fs.MaddMitigator:
     call = calls()["MaddMitigator"].good
     chosen = {
@@ -194,9 +199,36 @@ def _further(family: str) -> list[Any]:
             )
             for contrast in ("ratio", "difference", "odds_ratio", "gap")
         ]
+        by_sex = {"sensitive_features": people["sex"]}
+        chances = _chances(people)
+        many = [
+            fs.scores(people["y"], people["s"], metric="tpr", cutoffs=[0.3, 0.6], **by_sex),
+            fs.scores(
+                people["y"], people["s"], metric="tpr", cutoffs=[0.3], contrast="ratio", **by_sex
+            ),
+            fs.disparate_impact(
+                people["p"], sensitive_probabilities={"f": chances, "m": 1 - chances}, rng=1
+            ),
+            fs.group_metric(
+                people["y"], people["p"], metric="equalized_odds_ratio", agg="min", **by_sex
+            ),
+            fs.equalized_odds_difference(people["y"], people["p"], agg="mean", **by_sex),
+            fs.group_metric(
+                y_pred=people["p"], metric="conditional_demographic_disparity", **by_sex
+            ),
+            fs.group_metric(
+                people["y"],
+                people["p"],
+                metric="tpr",
+                contrast="odds_ratio",
+                strata=people["town"],
+                **by_sex,
+            ),
+        ]
         return [
             *within,
             *of_classes,
+            *many,
             fs.means(numbers, sensitive_features=people["sex"], contrast="ratio"),
             fs.results.MonitorResult(settings=settings)
             .add("one", "1", tallied)

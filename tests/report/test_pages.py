@@ -15,7 +15,13 @@ from fairstats.ground.results import Result
 from fairstats.methods.ecd.sample import CounterfactualSample
 from fairstats.methods.hfm.result import HfmResult
 from fairstats.methods.madd.mitigation import MitigationResult
+from fairstats.methods.rates.classes.result import (
+    ClassDifferenceResult,
+    ClassMaximumResult,
+    ClassRatioResult,
+)
 from fairstats.methods.rates.employment.result import AdverseImpact
+from fairstats.methods.rates.inferred.result import InferredResult
 from fairstats.methods.rates.models.result import AmplificationResult, ModelComparison
 from fairstats.methods.rates.monitoring import MonitorResult
 from fairstats.methods.rates.worst_case import WorstCaseResult
@@ -155,4 +161,7 @@ def test_the_audit_above_has_every_result_that_an_audit_can_have(everything: Aud
     made = {type(result) for section in everything.sections for result in section.results}
     asked = {cls for cls, exhibit in EXHIBITS.items() if exhibit.question is not None}
     # made by another function, and given to a report
-    assert asked - made == {AdverseImpact, MitigationResult, MonitorResult}
+    elsewhere = {AdverseImpact, MitigationResult, MonitorResult}
+    # of inferred groups, and of several classes: audits of their own
+    elsewhere |= {InferredResult, ClassRatioResult, ClassDifferenceResult, ClassMaximumResult}
+    assert asked - made == elsewhere

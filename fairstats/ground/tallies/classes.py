@@ -136,6 +136,9 @@ class ClassCounts(CellCounts):
         check_that(fine, "counts", "other entries", "whole numbers ≥ 0", "pass counts of rows")
         if classes is None:
             classes = range(shape[0])
+        fine = isinstance(classes, (Sequence, np.ndarray)) and not isinstance(classes, (str, bytes))
+        fine &= getattr(classes, "ndim", 1) == 1
+        check_that(fine, "classes", classes, f"{shape[0]} names", "name every class once")
         names = label_texts(classes, "classes")
         check_different("classes", names)
         fine = len(names) == shape[0]

@@ -6,6 +6,7 @@ Ratios (Besse et al. 2018), differences with fairlearn's signature, any metric.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
 from fairstats.ground import registry
@@ -2024,7 +2025,7 @@ def group_metric(
             "",
         )
     else:
-        chosen_metric = _find_metric_by_name(str(metric), contrast)
+        chosen_metric = _of_given_column(_find_metric_by_name(str(metric), contrast), arguments)
         rate_name = chosen_metric.rates[0]
     if is_inferred(arguments):
         return run_inferred(chosen_metric, arguments)
@@ -2033,23 +2034,7 @@ def group_metric(
     is_smooth = callable(metric) or any(
         registry.RATES[rate_of_metric].interval == "delta" for rate_of_metric in chosen_metric.rates
     )
-    if chosen_metric.contrast == "gap" and is_smooth:
-        suggestion = 'contrast="difference" with comparisons="all"'
-        raise InputError(
-            "contrast",
-            got=f"'gap' of {rate_name}",
-            allowed="shares, and means of shares",
-            cure=suggestion,
-        )
-    if chosen_metric.contrast == "odds_ratio" and (
-        is_smooth or any(registry.RATES[name].parts for name in chosen_metric.rates)
-    ):
-        raise InputError(
-            "contrast",
-            got=f"'odds_ratio' of {rate_name}",
-            allowed="rates, which are successes among cases",
-            cure='contrast="difference", or a rate such as "true_positive_rate"',
-        )
+    _check_contrast_of(chosen_metric, is_smooth=is_smooth)
     if classes is not None:
         check_choice("agg", agg, (None, "max"), cure="leave out classes=")
         return run_classes(
@@ -2083,6 +2068,37 @@ def _compare(name: str, arguments: setup.RateArguments) -> _Compared:  # type: i
         return run(name, arguments)
     result: Any = run_classes(registry.METRICS[name_with(arguments.agg, name)], arguments)
     return result  # type: ignore[no-any-return]
+
+
+def _of_given_column(metric: registry.Metric, arguments: setup.RateArguments) -> registry.Metric:
+    """The metric, of the one column that is given where its rate needs no other."""
+    if arguments.counts is not None:
+        return metric
+    if metric.rates == ("selection_rate",) and arguments.y_true is None:
+        return replace(metric, needs=("predictions",))
+    if metric.rates == ("base_rate",) and arguments.y_pred is None:
+        return replace(metric, needs=("labels",))
+    return metric
+
+
+def _check_contrast_of(metric: registry.Metric, *, is_smooth: bool) -> None:
+    """Raise where a metric has no largest gap, or no odds."""
+    rate_name = metric.rates[0]
+    if metric.contrast == "gap" and is_smooth:
+        raise InputError(
+            "contrast",
+            got=f"'gap' of {rate_name}",
+            allowed="shares, and means of shares",
+            cure='contrast="difference" with comparisons="all"',
+        )
+    is_no_share = is_smooth or any(registry.RATES[name].parts for name in metric.rates)
+    if metric.contrast == "odds_ratio" and is_no_share:
+        raise InputError(
+            "contrast",
+            got=f"'odds_ratio' of {rate_name}",
+            allowed="rates, which are successes among cases",
+            cure='contrast="difference", or a rate such as "true_positive_rate"',
+        )
 
 
 def _called_metrics(metric: Any) -> dict[str, Callable[..., Any]] | None:

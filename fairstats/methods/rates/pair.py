@@ -161,37 +161,15 @@ def pair_method(
     degrees = estimates.contrast_degrees(i, j, contrast=contrast, linear=is_linear)
     proportions = estimates.parts or (estimates,)
     if not is_linear:
-        dependence = estimates.dependence(i, j, contrast=contrast)
-        tables = [proportion.table(i, j) for proportion in proportions]
-        continuity = is_corrected_mean(tables)
-        scores: list[Score | OfAll] = []
-        differences = []
-        for place, proportion in enumerate(proportions):
-            score_of_pair = Score(
-                degrees_of_freedom=degrees,
-                table=tables[place],
-                contrast=contrast,
-                correction=method == "score",
-                continuity=continuity,
-                scale=(dependence, dependence),
-                known=known_limits or {},
-            )
-            difference = float(proportion.rate[i] - proportion.rate[j])
-            if shares_of_all:
-                scale = ScaleOfAll(contrast, shares_of_all[place])
-                scores.append(OfAll(degrees, score_of_pair, scale))
-                differences.append((1 - scale.share) * difference)
-            else:
-                scores.append(score_of_pair)
-                differences.append(difference)
-        if len(scores) == 1:
-            return Chosen(scores[0], method_name, degrees_of_freedom=degrees)
-        parts = tuple(zip(differences, scores, strict=True))
-        return Chosen(
-            how=Mover(degrees, parts),
-            name=f"{method} (MOVER){suffix}",
-            note="",
-            degrees_of_freedom=degrees,
+        return _score_method(
+            estimates,
+            (i, j),
+            contrast,
+            method,
+            suffix=suffix,
+            degrees=degrees,
+            known_limits=known_limits,
+            shares_of_all=shares_of_all,
         )
     estimate, std_error = estimates.contrast(i, j, contrast=contrast)
     if method == "bootstrap":
@@ -238,6 +216,54 @@ def pair_method(
         bca_distribution(*effective_table, contrast=contrast, n_resamples=n_resamples, rng=rng),
         method_name,
         note,
+    )
+
+
+def _score_method(
+    estimates: RateEstimates,
+    pair: tuple[int, int],
+    contrast: Contrast,
+    method: str,
+    *,
+    suffix: str,
+    degrees: float,
+    known_limits: KnownLimits | None,
+    shares_of_all: tuple[float, ...],
+) -> Chosen:
+    """By the score; of a mean of several rates by those of all of them (MOVER)."""
+    i, j = pair
+    proportions = estimates.parts or (estimates,)
+    dependence = estimates.dependence(i, j, contrast=contrast)
+    tables = [proportion.table(i, j) for proportion in proportions]
+    continuity = is_corrected_mean(tables)
+    scores: list[Score | OfAll] = []
+    differences = []
+    for place, proportion in enumerate(proportions):
+        score_of_pair = Score(
+            degrees_of_freedom=degrees,
+            table=tables[place],
+            contrast=contrast,
+            correction=method == "score",
+            continuity=continuity,
+            scale=(dependence, dependence),
+            known=known_limits or {},
+        )
+        difference = float(proportion.rate[i] - proportion.rate[j])
+        if shares_of_all:
+            scale = ScaleOfAll(contrast, shares_of_all[place])
+            scores.append(OfAll(degrees, score_of_pair, scale))
+            differences.append((1 - scale.share) * difference)
+        else:
+            scores.append(score_of_pair)
+            differences.append(difference)
+    if len(scores) == 1:
+        return Chosen(scores[0], method + suffix, degrees_of_freedom=degrees)
+    parts = tuple(zip(differences, scores, strict=True))
+    return Chosen(
+        how=Mover(degrees, parts),
+        name=f"{method} (MOVER){suffix}",
+        note="",
+        degrees_of_freedom=degrees,
     )
 
 

@@ -152,6 +152,8 @@ def comparisons(result: ComparisonResult, bench: Bench) -> Iterator[Check]:
         yield from compare_row_of_rates(
             comparison, row, result, known_rates[comparison.metric], bench
         )
+        place = bench.place_of(comparison)
+        yield from place.compare_all(_own_values_of(comparison), comparison, row, _TWIN)
         yield from _compare_exact_tests(comparison, result, known_rates[comparison.metric], bench)
         yield from _compare_bootstrap(comparison, result, known_rates[comparison.metric], bench)
     for comparison in rows:
@@ -370,7 +372,6 @@ def compare_row_of_rates(
     numerical = result.backend == "statsmodels"
     exact = comparison.procedure.exact
     yield from place.compare_all(_RATES, comparison, row, twin)
-    yield from place.compare_all(_own_values_of(comparison), comparison, row, twin)
     if not comparison.tests:
         return
     lines = [*_ERROR]

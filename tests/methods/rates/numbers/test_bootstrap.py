@@ -195,12 +195,12 @@ def test_the_permutation_test_is_studentised() -> None:
 
 def test_small_groups_and_undefined_metrics_are_no_answer() -> None:
     rng = np.random.default_rng(9)
-    y = rng.integers(0, 2, 150)
     group = np.repeat(["a", "b", "c", "d"], [60, 60, MIN_UNITS - 1, 11])
+    y = rng.integers(0, 2, group.size)
     y[group == "b"] = 1
     with pytest.warns(fs.FairstatsWarning):
         result = fs.group_metric(
-            y, rng.random(150), metric=metrics.roc_auc_score, sensitive_features=group,
+            y, rng.random(y.size), metric=metrics.roc_auc_score, sensitive_features=group,
             reference="a", **QUICK,
         )  # fmt: skip
     assert {c.verdict for c in result} == {"insufficient evidence"}
