@@ -773,6 +773,10 @@ joint_pvalue <- function(p, sides, critical) {
     return(list(p_joint = min(critical$count * p, 1), p_joint_error = 0))
   }
   found <- critical$tail(-stats::qt(min(p / sides, 0.5), critical$df))
+  # no group's rate varies
+  if (is.nan(found$value)) {
+    return(list(p_joint = min(critical$count * p, 1), p_joint_error = 0))
+  }
   list(p_joint = max(found$value * sides / 2, p), p_joint_error = found$error * sides / 2)
 }
 

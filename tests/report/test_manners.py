@@ -209,6 +209,41 @@ def of_inferred_groups() -> list[Result]:
     ]
 
 
+def of_kinds() -> list[Result]:
+    """Extremes over all groups, odds ratios within strata, disparities, and several classes."""
+    y = np.tile([0, 1, 1, 1, 0, 1], 40)
+    hired = np.tile([1, 0, 1, 1, 0, 1, 0, 1], 30)
+    groups = [LONG, LONG, "b", "b", LONG] * 48
+    races = np.tile(["x", "y", "z", "w"], 60)
+    columns = {"sensitive_features": groups}
+    found = [
+        fs.group_metric(y, hired, metric="equalized_odds_ratio", agg="min", **columns),
+        fs.equalized_odds_difference(y, hired, agg="mean", **columns),
+        fs.group_metric(y_pred=hired, metric="conditional_demographic_disparity", **columns),
+    ]
+    within = fs.group_metric(
+        y,
+        hired,
+        metric="tpr",
+        contrast="odds_ratio",
+        strata=np.repeat(["n", "s"], 120),
+        **columns,
+    )
+    found += [within, within.stratified]
+    for contrast in ("ratio", "difference", "odds_ratio", "gap"):
+        found.append(
+            fs.group_metric(
+                races,
+                races[::-1],
+                metric="selection_rate",
+                contrast=contrast,
+                classes="one-vs-rest",
+                **columns,
+            )
+        )
+    return found
+
+
 def check_print(found: list[Result]) -> set[str]:
     """Names of the classes, after every result was printed."""
     for result in found:
@@ -235,6 +270,7 @@ def test_every_class_of_result_prints_in_100_columns() -> None:
         of_numbers,
         of_subgroups,
         of_inferred_groups,
+        of_kinds,
     )
     seen = check_print([*(result for make in made for result in make()), impact, *of_strata()])
     for name in CASES:

@@ -350,7 +350,10 @@ def pvalue_of_all(pvalue: float, n_sides: int, n_comparisons: int, joint_law: Ma
     if joint_law is None or math.isnan(pvalue):
         return min(n_comparisons * pvalue, 1.0)
     z = -normal_quantile(min(pvalue / n_sides, 0.5), joint_law.degrees_of_freedom)
-    return max(joint_law.pvalue(z) * n_sides / 2, pvalue)
+    of_law = joint_law.pvalue(z) * n_sides / 2
+    if math.isnan(of_law):  # no group's rate varies
+        return min(n_comparisons * pvalue, 1.0)
+    return max(of_law, pvalue)
 
 
 @dataclass(frozen=True)

@@ -255,7 +255,8 @@ def without_idle_weights(table: CellCounts, comparisons: str) -> CellCounts:
     Those that are equal within every group, unless groups are pooled, where they must be equal in
     all.
     """
-    if comparisons not in POOLED or table.scatter is None:
+    is_pooled = isinstance(comparisons, str) and comparisons in POOLED
+    if not is_pooled or table.scatter is None:
         return table.without_even_weights()
     rows = table.rows.sum(axis=1)
     totals = table.totals.sum(axis=1)
