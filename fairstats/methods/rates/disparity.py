@@ -20,7 +20,6 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 import numpy as np
-import scipy
 
 from fairstats.ground.checks import Floats, check_choice, check_that
 from fairstats.ground.counts import CellCounts
@@ -30,7 +29,7 @@ from fairstats.ground.serialise import serialisable
 from fairstats.ground.strata import StratumCounts
 from fairstats.ground.verdict import Evidence
 from fairstats.methods.rates.decision import decide_by_method
-from fairstats.methods.rates.limits import LimitsByCriticalValue
+from fairstats.methods.rates.limits import LimitsByCriticalValue, statistic_by_limits
 from fairstats.methods.rates.pair import Chosen
 from fairstats.methods.rates.result import (
     DifferenceResult,
@@ -49,8 +48,6 @@ ACCEPTED = "the accepted"
 METHOD = "score (MOVER over strata)"
 #: Rejected and accepted rows that a comparison needs, in the strata that have both.
 FEWEST_ROWS = 50
-_LARGEST_STATISTIC = 30.0
-_LEAST_STATISTIC = 1e-6
 
 
 @serialisable(eq=False)
@@ -131,18 +128,17 @@ class WeightedScores(LimitsByCriticalValue):
 
     def limits(self, critical: float) -> tuple[float, float]:
         """Ends at a critical value."""
-        return self.limit(critical, -1), self.limit(critical, 1)
+        return max(self._end(critical, -1), -1.0), min(self._end(critical, 1), 1.0)
 
-    def limit(self, critical: float, side: int) -> float:
-        """The lower (side −1) or the upper end (side 1)."""
+    def _end(self, critical: float, side: int) -> float:
+        """The lower (side −1) or the upper end (side 1), before the range of differences."""
         ends = strata.score_limit(self.tables, critical, "difference", side=side)
         distances = self.weights * (ends - self._differences)
         distance = float(np.sqrt((distances**2).sum()))
         if self.weights.size > 1:
             # each stratum's limit stands where its variance is smaller than at that of the sum
             distance = max(distance, critical * self.std_error)
-        end = self.estimate + side * distance
-        return min(max(end, -1.0), 1.0)
+        return self.estimate + side * distance
 
     def statistic(self, null: float) -> float:
         """The z at which the interval ends at `null`, at most 30 in size."""
@@ -151,17 +147,7 @@ class WeightedScores(LimitsByCriticalValue):
             return 0.0
         side = -1 if distance > 0 else 1
 
-        def excess(z: float) -> float:
-            return side * (self.limit(z, side) - null)
-
-        if excess(_LARGEST_STATISTIC) <= 0:
-            size = _LARGEST_STATISTIC
-        elif excess(_LEAST_STATISTIC) >= 0:
-            size = 0.0
-        else:
-            ends = _LEAST_STATISTIC, _LARGEST_STATISTIC
-            size = float(scipy.optimize.brentq(excess, *ends, xtol=1e-12))
-        return math.copysign(size, distance)
+        return statistic_by_limits(lambda z: side * (self._end(z, side) - self.estimate), distance)
 
 
 def conditional_disparity(arguments: RateArguments, contrast: str | None) -> DisparityResult:
@@ -171,6 +157,14 @@ def conditional_disparity(arguments: RateArguments, contrast: str | None) -> Dis
     check_choice("agg", arguments.agg, (None,), cure="leave it out")
     check_choice("simultaneous", arguments.simultaneous, (None, "bonferroni"))
     check_choice("comparisons", arguments.comparisons, ("reference",), cure="leave it out")
+    check_choice("classes", arguments.classes, (None,), cure="pos_label=, for one class")
+    check_that(
+        arguments.sensitive_probabilities is None,
+        "sensitive_probabilities",
+        "probabilities of groups",
+        f"None of {CONDITIONAL_DISPARITY}: the group of every row",
+        "metric='selection_rate'",
+    )
     nothing = "None: the rejected are compared with the accepted"
     check_that(arguments.reference is None, "reference", arguments.reference, nothing)
     for argument in ("sample_weight", "cluster"):

@@ -53,6 +53,24 @@ class LimitsByCriticalValue(ABC):
         return self.limits(normal_quantile((1 + confidence_level) / 2, self.degrees_of_freedom))
 
 
+def statistic_by_limits(reach: Callable[[float], float], distance: float) -> float:
+    """The z at which a limit lies `distance` from the estimate, signed, at most 30 in size.
+
+    `reach`: how far the limit on that side lies from the estimate at a critical value.
+    """
+
+    def excess(critical: float) -> float:
+        return reach(critical) - abs(distance)
+
+    if excess(_LARGEST_STATISTIC) <= 0:
+        size = _LARGEST_STATISTIC
+    elif excess(_SMALLEST_STATISTIC) >= 0:  # within the continuity correction
+        size = 0.0
+    else:
+        size = scipy.optimize.brentq(excess, _SMALLEST_STATISTIC, _LARGEST_STATISTIC, xtol=1e-12)
+    return math.copysign(float(size), distance)
+
+
 @dataclass(frozen=True)
 class Wald(LimitsByCriticalValue):
     """θ̂ ± z·s (for the ratio: Theorem 3.1 of Besse et al.)."""
@@ -287,7 +305,8 @@ class Mover(LimitsByCriticalValue):
         if abs(distance) < 1e-12:
             return 0.0
         if len(self.parts) > 2:
-            return self._statistic_by_limits(distance)
+            side = -1 if distance > 0 else 1
+            return statistic_by_limits(lambda z: self._distance(z, side), distance)
         size = 2 * abs(distance)
         side = -1 if distance > 0 else 1
         largest_distances = [1 - side * difference for difference, _ in self.parts]
@@ -315,20 +334,6 @@ class Mover(LimitsByCriticalValue):
             else:
                 x = scipy.optimize.brentq(excess, x, last_distance, xtol=1e-16)
         return math.copysign(max(z(x)), distance)
-
-    def _statistic_by_limits(self, distance: float) -> float:
-        """The critical value at which a limit lies so far from the estimate, signed."""
-        side = -1 if distance > 0 else 1
-
-        def excess(critical: float) -> float:
-            return self._distance(critical, side) - abs(distance)
-
-        if excess(_LARGEST_STATISTIC) <= 0:
-            return math.copysign(_LARGEST_STATISTIC, distance)
-        if excess(_SMALLEST_STATISTIC) >= 0:  # within the continuity correction
-            return 0.0
-        z = scipy.optimize.brentq(excess, _SMALLEST_STATISTIC, _LARGEST_STATISTIC, xtol=1e-12)
-        return math.copysign(float(z), distance)
 
 
 @dataclass(frozen=True, eq=False)
