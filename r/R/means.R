@@ -147,6 +147,32 @@ read_number_columns <- function(arguments, names) {
   scene
 }
 
+# A comparison of numbers as a row of the tidy table; `n`: rows of the group.
+tidy_numbers <- function(metric, group, reference, row, n, options) {
+  tidy_row(
+    metric,
+    group,
+    reference,
+    estimate = row$estimate,
+    std_error = row$std_error,
+    ci_low = row$low,
+    ci_high = row$high,
+    statistic = row$z_equal,
+    pvalue = row$p_equal,
+    n = n,
+    n_reference = row$n_reference,
+    method = row$method,
+    rate = row$rate,
+    rate_reference = row$rate_reference,
+    bound_low = row$bound_low,
+    bound_high = row$bound_high,
+    confidence_level = options$confidence_level,
+    p_below = row$p_below,
+    p_above = row$p_above,
+    p_inside = row$p_inside
+  )
+}
+
 number_table <- function(metric, numbers, column, scene, arguments, order = NULL, root = FALSE) {
   contrast <- choice_of(arguments$contrast, "contrast", c("difference", "ratio"))
   numbers_in(arguments$margin, "margin", 0)
@@ -201,28 +227,7 @@ number_table <- function(metric, numbers, column, scene, arguments, order = NULL
     row <- rows[[k]]
     pair <- scene$pairs[k, ]
     reference <- if (pair[2L] > 0) groups[pair[2L]] else c("the rest", "all")[-pair[2L]]
-    tidy_row(
-      metric,
-      groups[pair[1L]],
-      reference,
-      estimate = row$estimate,
-      std_error = row$std_error,
-      ci_low = row$low,
-      ci_high = row$high,
-      statistic = row$z_equal,
-      pvalue = row$p_equal,
-      n = values$n[pair[1L]],
-      n_reference = row$n_reference,
-      method = row$method,
-      rate = row$rate,
-      rate_reference = row$rate_reference,
-      bound_low = row$bound_low,
-      bound_high = row$bound_high,
-      confidence_level = options$confidence_level,
-      p_below = row$p_below,
-      p_above = row$p_above,
-      p_inside = row$p_inside
-    )
+    tidy_numbers(metric, groups[pair[1L]], reference, row, values$n[pair[1L]], options)
   }))
   chosen_among <- if (highest) nrow(family) else 0
   found$pvalue_adjusted <- adjust_pvalues(found$pvalue, options$adjust)

@@ -236,28 +236,8 @@ risk_table <- function(metric, arguments, cutoffs) {
       lapply(seq_along(block$rows), function(k) {
         row <- block$rows[[k]]
         pair <- scene$pairs[k, ]
-        tidy <- tidy_row(
-          metric,
-          groups[pair[1L]],
-          groups[pair[2L]],
-          estimate = row$estimate,
-          std_error = row$std_error,
-          ci_low = row$low,
-          ci_high = row$high,
-          statistic = row$z_equal,
-          pvalue = row$p_equal,
-          n = block$n[pair[1L]],
-          n_reference = row$n_reference,
-          method = row$method,
-          rate = row$rate,
-          rate_reference = row$rate_reference,
-          bound_low = row$bound_low,
-          bound_high = row$bound_high,
-          confidence_level = options$confidence_level,
-          p_below = row$p_below,
-          p_above = row$p_above,
-          p_inside = row$p_inside
-        )
+        n <- block$n[pair[1L]]
+        tidy <- tidy_numbers(metric, groups[pair[1L]], groups[pair[2L]], row, n, options)
         if (along) {
           tidy$cutoff <- block$cutoff
         }
