@@ -280,28 +280,32 @@ def _order_levels(
     )
 
 
+def listed_groups(groups: Sequence[Hashable], labels: Sequence[str]) -> list[Hashable]:
+    """The entries of `groups`, an order of groups by the user; an error where it is no such list.
+
+    `labels`: what the groups are called, for the error.
+    """
+    example = f"groups={list(labels)!r}"
+    is_list = isinstance(groups, (Sequence, np.ndarray, pd.Index, pd.Series))
+    is_text = isinstance(groups, (str, bytes))
+    is_scalar = isinstance(groups, np.ndarray) and groups.ndim == 0
+    fits = is_list and not is_text and not is_scalar
+    checks.check_that(fits, "groups", groups, "a list of all groups in order", example)
+    wanted_groups = []
+    for group in groups:
+        wanted_group = tuple(group) if isinstance(group, list) else group
+        checks.check_label("groups", wanted_group, "values or labels of groups", example)
+        wanted_groups.append(wanted_group)
+    return wanted_groups
+
+
 def _as_listed(
     factor: Factor,
     groups: Sequence[Hashable],
     labels: tuple[str, ...],
     sizes: NDArray[np.int64],
 ) -> Factor:
-    is_list = isinstance(groups, (Sequence, np.ndarray, pd.Index, pd.Series)) and not isinstance(
-        groups, (str, bytes)
-    )
-    is_list = is_list and not (isinstance(groups, np.ndarray) and groups.ndim == 0)
-    checks.check_that(
-        is_list, "groups", groups, "a list of all groups in order", f"groups={list(labels)!r}"
-    )
-    wanted_groups = []
-    for wanted_group in groups:
-        wanted_groups.append(
-            tuple(wanted_group) if isinstance(wanted_group, list) else wanted_group
-        )
-    for group in wanted_groups:
-        checks.check_label(
-            "groups", group, "values or labels of groups", f"groups={list(labels)!r}"
-        )
+    wanted_groups = listed_groups(groups, labels)
     found_positions = [find_group(labels, group, factor.levels) for group in wanted_groups]
     left_out = []
     for wanted_group, (label, n_rows) in enumerate(zip(labels, sizes, strict=True)):

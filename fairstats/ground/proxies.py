@@ -13,7 +13,7 @@ from fairstats.ground.checks import Floats
 from fairstats.ground.encoding import as_float_column
 from fairstats.ground.errors import InputError
 from fairstats.ground.factors import MISSING
-from fairstats.ground.groups import find_group, sensitive_columns
+from fairstats.ground.groups import find_group, listed_groups, sensitive_columns
 from fairstats.ground.values import factorize, label_text
 
 ARGUMENT = "sensitive_probabilities"
@@ -33,7 +33,7 @@ def read_probabilities(
     if isinstance(probabilities, np.ndarray) and probabilities.ndim == 2:
         names = [str(number) for number in range(probabilities.shape[1])]
         if groups is not None:
-            names = [label_text(group) for group in groups]
+            names = [label_text(group) for group in listed_groups(groups, names)]
         fits = len(set(names)) == probabilities.shape[1]
         checks.check_that(fits, "groups", groups, "a name for each column of the probabilities")
         columns: dict[str, Any] = {}
@@ -59,7 +59,7 @@ def read_probabilities(
 
 
 def _in_order(columns: dict[str, Any], groups: Any, argument: str) -> dict[str, Any]:
-    names = [label_text(group) for group in groups]
+    names = [label_text(group) for group in listed_groups(groups, list(columns))]
     same = sorted(names) == sorted(columns)
     if argument == ARGUMENT:
         allowed = f"the columns {checks.listed(list(columns))}"

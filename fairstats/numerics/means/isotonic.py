@@ -278,7 +278,7 @@ class _SharedScores:
         has_spread = of_runs[1] > 1e-12
         if not has_spread.any():
             return math.nan, (0, 0), math.nan
-        distance = np.zeros(first.size)
+        distance = np.full(first.size, -1.0)  # a run without spread is never the largest
         distance[has_spread] = np.abs(of_runs[0, has_spread]) / np.sqrt(of_runs[1, has_spread])
         largest = int(np.argmax(distance))
         mean = float(of_runs[0, largest] / of_runs[2, largest])

@@ -197,8 +197,7 @@ class _CurveResult(NumbersResult):
             Whose comparison, or (group, reference); default the first.
         """
         check_choice("kind", kind, ("difference", "groups"))
-        chosen = self.pairs()[0] if group is None else group
-        rows = self.curve_of(*chosen) if isinstance(chosen, tuple) else self.curve_of(chosen)
+        rows = self.curve_of(self.pairs()[0] if group is None else group)
         if kind == "groups":
             return values_along_cutoffs(self, rows)
         return difference_along_cutoffs(self, rows)
