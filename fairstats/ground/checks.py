@@ -15,6 +15,8 @@ from fairstats.ground.errors import InputError
 
 T = TypeVar("T")
 Floats: TypeAlias = NDArray[np.float64]
+#: What an argument `rng` may be; `as_generator` reads it.
+SeedOrGenerator: TypeAlias = int | np.integer[Any] | np.random.Generator | None
 
 #: Beyond this, whole numbers are no floats any more.
 MOST = 2**53
@@ -461,7 +463,7 @@ def _range_words(
     return ""
 
 
-def as_generator(rng: Any) -> tuple[np.random.Generator, int | None]:
+def as_generator(rng: SeedOrGenerator) -> tuple[np.random.Generator, int | None]:
     """Generator and the seed to report: of None one that is drawn; a Generator has none."""
     if isinstance(rng, np.random.Generator):
         return rng, None

@@ -10,7 +10,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fairstats.ground.checks import as_generator, check_flag, check_that, check_type, column_name
+from fairstats.ground.checks import (
+    SeedOrGenerator,
+    as_generator,
+    check_flag,
+    check_that,
+    check_type,
+    column_name,
+)
 from fairstats.ground.errors import DataWarning, FairstatsWarning, caution
 from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.multiplicity import adjust_pvalues
@@ -135,7 +142,7 @@ def audit(
     subgroups: Sequence[str] | Mapping[str, Any] | SubgroupResult | None = None,
     evaluated_on: Literal["training", "held-out"] | None = None,
     n_resamples: int | None = None,
-    rng: Any = None,
+    rng: SeedOrGenerator = None,
     title: str | None = None,
     mitigation: MitigationResult | None = None,
     engine: Literal["auto", "rows", "duckdb", "polars", "spark"] = "auto",

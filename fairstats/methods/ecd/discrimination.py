@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from tqdm import tqdm
 
 from fairstats.ground import checks
-from fairstats.ground.checks import check_names, check_that, finite_array
+from fairstats.ground.checks import SeedOrGenerator, check_names, check_that, finite_array
 from fairstats.ground.encoding import MISSING, as_float_column, factorize, label_text
 from fairstats.ground.errors import DataWarning, InputError, InsufficientEvidenceWarning, caution
 from fairstats.ground.groups import INTERSECTION, group_index, say_what_is_empty
@@ -54,7 +54,7 @@ def counterfactual_discrimination(
     label_values: Any = None,
     cluster: Any = None,
     sample_weight: Any = None,
-    rng: Any = None,
+    rng: SeedOrGenerator = None,
     trained_on: bool = False,
     batch: int = 100_000,
     confidence_level: float = 0.95,

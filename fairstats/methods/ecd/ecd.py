@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from fairstats.ground.checks import (
+    SeedOrGenerator,
     as_generator,
     check_given,
     check_that,
@@ -63,7 +64,7 @@ def ecd(
     grid: float | str | None = "auto",
     backend: str | None = None,
     counts: Tally | None = None,
-    rng: Any = None,
+    rng: SeedOrGenerator = None,
 ) -> EcdResult:
     """Extreme counterfactual discrimination: difference of two groups' worst cases.
 

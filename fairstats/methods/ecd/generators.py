@@ -13,7 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from fairstats.ground.checks import as_generator, check_different, check_number, check_whole
+from fairstats.ground.checks import (
+    SeedOrGenerator,
+    as_generator,
+    check_different,
+    check_number,
+    check_whole,
+)
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import pd
 from fairstats.numerics.evt.distributions import Floats
@@ -129,7 +135,7 @@ class SmoothedBootstrap:
     """
 
     bandwidth: float | None = None
-    rng: Any = None
+    rng: SeedOrGenerator = None
     _columns: list[Column] = field(default_factory=list, init=False, repr=False)
     _n: int = field(default=0, init=False, repr=False)
 
@@ -200,7 +206,7 @@ class GaussianCopula:
     ((2000, 2), True)
     """
 
-    rng: Any = None
+    rng: SeedOrGenerator = None
     _columns: list[Column] = field(default_factory=list, init=False, repr=False)
     _root: Floats | None = field(default=None, init=False, repr=False)
 
@@ -304,7 +310,7 @@ class FittedGenerator:
             raise _make_failure("sample", problem) from problem
 
 
-def fit_generator(generator: Any, frame: pd.DataFrame, rng: Any) -> FittedGenerator:
+def fit_generator(generator: Any, frame: pd.DataFrame, rng: SeedOrGenerator) -> FittedGenerator:
     """Fit a generator: a built-in one by its name, or an object with `fit` and `sample`.
 
     InputError for others.

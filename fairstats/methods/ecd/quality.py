@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from fairstats.ground.checks import as_generator, check_confidence_level
+from fairstats.ground.checks import SeedOrGenerator, as_generator, check_confidence_level
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import pd
 from fairstats.ground.multiplicity import normal_quantile
@@ -97,7 +97,7 @@ def synthetic_quality(
     target: Hashable | None = None,
     *,
     confidence_level: float = 0.95,
-    rng: Any = None,
+    rng: SeedOrGenerator = None,
 ) -> SyntheticQuality:
     """Measure how like the real rows synthetic ones are.
 

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairstats.ground import checks
+from fairstats.ground.checks import SeedOrGenerator
 from fairstats.ground.encoding import label_text
 from fairstats.ground.errors import InputError
 from fairstats.ground.groups import INTERSECTION, find_group
@@ -171,7 +172,7 @@ def thinned(
     weight: Floats,
     codes: NDArray[Any],
     n_groups: int,
-    rng: Any,
+    rng: SeedOrGenerator,
 ) -> tuple[NDArray[np.bool_], str]:
     """Rows that stay when each is kept with probability weight / largest weight of its group, and a
     sentence.

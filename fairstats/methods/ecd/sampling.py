@@ -12,6 +12,7 @@ import numpy as np
 from tqdm import tqdm
 
 from fairstats.ground import checks
+from fairstats.ground.checks import SeedOrGenerator
 from fairstats.ground.errors import InputError
 from fairstats.ground.groups import group_index
 from fairstats.ground.predictions import as_features, favourable_probability
@@ -193,7 +194,7 @@ def sample_tail(
     pos_label: Hashable | None = None,
     label_values: Any = None,
     n_resamples: int = 9_999,
-    rng: Any = None,
+    rng: SeedOrGenerator = None,
     progress: bool = False,
 ) -> TailSample:
     """Sample counterfactual discrimination of one group until its tail passes the exponentiality

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fairstats.ground import checks
+from fairstats.ground.checks import SeedOrGenerator
 from fairstats.ground.errors import InputError
 from fairstats.ground.groups import group_index
 from fairstats.ground.results import Comparison, Result, columns_of
@@ -141,7 +142,7 @@ def scott_knott(
     least_effect: float = NEGLIGIBLE,
     n_resamples: int = 999,
     method: str = "bootstrap",
-    rng: Any = None,
+    rng: SeedOrGenerator = None,
 ) -> ScottKnott:
     """Rank treatments by their results over repeated runs.
 

@@ -12,7 +12,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 from tqdm import tqdm
 
-from fairstats.ground.checks import Floats, as_generator, check_choice, check_that
+from fairstats.ground.checks import Floats, SeedOrGenerator, as_generator, check_choice, check_that
 from fairstats.ground.errors import InputError
 from fairstats.ground.groups import find_reference, group_index
 from fairstats.ground.lazy import Axes
@@ -157,7 +157,7 @@ def abroca(
     comparisons: Literal["reference", "all"] = "reference",
     margin: float = 0.1,
     n_resamples: int = 999,
-    rng: Any = None,
+    rng: SeedOrGenerator = None,
     sensitive_features: Any = None,
     reference: Hashable | None = None,
     confidence_level: float = 0.95,
@@ -323,7 +323,7 @@ def abroca_from_counts(
     scores: ScoreCounts,
     reference: Hashable | None,
     settings: Inference,
-    rng: Any,
+    rng: SeedOrGenerator,
 ) -> AbrocaResult:
     """Area between ROC curves from score counts."""
     return _abroca_of_groups(OwnScores.of_counts(scores), reference, settings, rng)
@@ -333,7 +333,7 @@ def _abroca_of_groups(
     scores: OwnScores,
     reference: Hashable | None,
     settings: Inference,
-    rng: Any,
+    rng: SeedOrGenerator,
 ) -> AbrocaResult:
     """Area between ROC curves from the counts of every group."""
     check_groups(scores.groups)

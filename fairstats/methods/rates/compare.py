@@ -12,7 +12,7 @@ from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
-from fairstats.ground.checks import Floats, as_generator, check_choice, check_that
+from fairstats.ground.checks import Floats, SeedOrGenerator, as_generator, check_choice, check_that
 from fairstats.ground.counts import CellCounts
 from fairstats.ground.groups import find_reference
 from fairstats.ground.multiplicity import MaxZ, make_pairs, normal_cdf, normal_quantile
@@ -130,7 +130,7 @@ def compare_metric(
     table: CellCounts,
     settings: Inference,
     reference: Hashable | None = None,
-    rng: Any = None,
+    rng: SeedOrGenerator = None,
     *,
     strata: StratumCounts | None = None,
     whole_clusters: bool = False,
@@ -182,7 +182,7 @@ def compare_estimates(
     estimates: list[RateEstimates],
     settings: Inference,
     reference: Hashable | None,
-    rng: Any = None,
+    rng: SeedOrGenerator = None,
     *,
     everybody: Sequence[Everybody] = (),
     whole_clusters: bool = False,

@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any, Literal, TypeVar
 
 from fairstats.ground import registry
-from fairstats.ground.checks import check_choice, check_that
+from fairstats.ground.checks import SeedOrGenerator, check_choice, check_that
 from fairstats.ground.errors import InputError
 from fairstats.methods.rates import setup
 from fairstats.methods.rates.classes.compare import run_classes
@@ -66,7 +66,7 @@ def disparate_impact(
     missing: Literal["raise", "drop", "group"] = "raise",
     groups: Sequence[Hashable] | None = None,
     n_resamples: int = 9_999,
-    rng: Any = None,
+    rng: SeedOrGenerator = None,
     planned: int | None = None,
     sensitive_probabilities: Any = None,
     calibration_sample: Any = None,
@@ -282,7 +282,7 @@ def conditional_accuracy(
     missing: Literal["raise", "drop", "group"] = "raise",
     groups: Sequence[Hashable] | None = None,
     n_resamples: int = 9_999,
-    rng: Any = None,
+    rng: SeedOrGenerator = None,
     planned: int | None = None,
     sensitive_probabilities: Any = None,
     calibration_sample: Any = None,
@@ -489,7 +489,7 @@ def conditional_use_accuracy(
     missing: Literal["raise", "drop", "group"] = "raise",
     groups: Sequence[Hashable] | None = None,
     n_resamples: int = 9_999,
-    rng: Any = None,
+    rng: SeedOrGenerator = None,
     planned: int | None = None,
     sensitive_probabilities: Any = None,
     calibration_sample: Any = None,
@@ -695,7 +695,7 @@ def demographic_parity_difference(
     missing: Literal["raise", "drop", "group"] = "raise",
     groups: Sequence[Hashable] | None = None,
     n_resamples: int = 9_999,
-    rng: Any = None,
+    rng: SeedOrGenerator = None,
     planned: int | None = None,
     sensitive_probabilities: Any = None,
     calibration_sample: Any = None,
@@ -904,7 +904,7 @@ def equal_opportunity_difference(
     missing: Literal["raise", "drop", "group"] = "raise",
     groups: Sequence[Hashable] | None = None,
     n_resamples: int = 9_999,
-    rng: Any = None,
+    rng: SeedOrGenerator = None,
     planned: int | None = None,
     sensitive_probabilities: Any = None,
     calibration_sample: Any = None,
@@ -1109,7 +1109,7 @@ def predictive_parity_difference(
     missing: Literal["raise", "drop", "group"] = "raise",
     groups: Sequence[Hashable] | None = None,
     n_resamples: int = 9_999,
-    rng: Any = None,
+    rng: SeedOrGenerator = None,
     planned: int | None = None,
     sensitive_probabilities: Any = None,
     calibration_sample: Any = None,
@@ -1504,7 +1504,7 @@ def equalized_odds_difference(
     missing: Literal["raise", "drop", "group"] = "raise",
     groups: Sequence[Hashable] | None = None,
     n_resamples: int = 9_999,
-    rng: Any = None,
+    rng: SeedOrGenerator = None,
     planned: int | None = None,
     sensitive_probabilities: Any = None,
     calibration_sample: Any = None,
@@ -1718,7 +1718,7 @@ def group_metric(
     planned: int | None = None,
     n_resamples: int = 999,
     permutations: int = 199,
-    rng: Any = None,
+    rng: SeedOrGenerator = None,
     sensitive_probabilities: Any = None,
     calibration_sample: Any = None,
 ) -> Any:

@@ -13,6 +13,7 @@ import narwhals as nw
 import numpy as np
 
 from fairstats.ground import checks
+from fairstats.ground.checks import SeedOrGenerator
 from fairstats.ground.counts import CellCounts, ConfusionCounts, SelectionCounts
 from fairstats.ground.encoding import label_text
 from fairstats.ground.errors import InputError
@@ -52,7 +53,7 @@ class RateArguments:
     missing: str = "raise"
     groups: Sequence[Hashable] | None = None
     n_resamples: int = 9_999
-    rng: Any = None
+    rng: SeedOrGenerator = None
     planned: int | None = None
     sensitive_probabilities: Any = None
     calibration_sample: Any = None

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairstats.ground import checks
-from fairstats.ground.checks import Floats
+from fairstats.ground.checks import Floats, SeedOrGenerator
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import Axes
 from fairstats.ground.multiplicity import adjust_pvalues
@@ -302,7 +302,7 @@ def subgroups(
     search: Literal["all", "tree"] = "all",
     shrinkage: Literal["conjugate", "um_hierarchical"] = "conjugate",
     n_resamples: int = 999,
-    rng: Any = None,
+    rng: SeedOrGenerator = None,
 ) -> SubgroupResult:
     """Compare all subgroups of several attributes with everybody else, and count the search.
 

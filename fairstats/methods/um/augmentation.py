@@ -214,9 +214,7 @@ def _cells_that_agree(label: int, prediction: int) -> tuple[int, ...]:
     return tuple(sorted(cells))
 
 
-def complete_rows(
-    rows: IncompleteRows, pi: Floats, generator: np.random.Generator
-) -> NDArray[np.int64]:
+def complete_rows(rows: IncompleteRows, pi: Floats, rng: np.random.Generator) -> NDArray[np.int64]:
     """Counts of all rows in every chain, those that are incomplete drawn given π; both (chains, G,
     4).
     """
@@ -226,7 +224,7 @@ def complete_rows(
         weights = kind.shares[None, :, :, None] * pi[:, None][..., kind.cells]
         weights = weights.reshape(n_chains, len(kind.number), -1)
         weights /= weights.sum(axis=2, keepdims=True)
-        completed = generator.multinomial(kind.number, weights).sum(axis=1)
+        completed = rng.multinomial(kind.number, weights).sum(axis=1)
         counts[:, :, kind.cells] += completed.reshape(n_chains, n_groups, -1)
     return counts
 
@@ -262,8 +260,8 @@ def sample_by_augmentation(
     return Sampled(draws, diagnostics, None), mean_counts / per_chain
 
 
-def _draw_dirichlet(alpha: Floats, generator: np.random.Generator) -> Floats:
-    gammas = generator.standard_gamma(alpha)
+def _draw_dirichlet(alpha: Floats, rng: np.random.Generator) -> Floats:
+    gammas = rng.standard_gamma(alpha)
     return np.asarray(gammas / gammas.sum(axis=-1, keepdims=True))
 
 

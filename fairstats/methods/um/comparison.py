@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairstats.ground.backends import unless_asked
-from fairstats.ground.checks import check_choice, check_share, check_that
+from fairstats.ground.checks import SeedOrGenerator, check_choice, check_share, check_that
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import Axes, pd
 from fairstats.ground.results import Result
@@ -213,7 +213,7 @@ class _Options(TypedDict, total=False):
     names: Sequence[str]
     draws: int | None
     backend: str | None
-    rng: Any
+    rng: SeedOrGenerator
 
 
 @overload
@@ -236,7 +236,7 @@ def um_compare(
     names: Sequence[str] = ("A", "B"),
     draws: int | None = None,
     backend: str | None = None,
-    rng: Any = None,
+    rng: SeedOrGenerator = None,
 ) -> UmComparison | UmRanking:
     """Compare two algorithms in several metrics at once, or rank several.
 

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from fairstats.ground.checks import (
     Floats,
+    SeedOrGenerator,
     check_choice,
     check_flag,
     check_given,
@@ -59,7 +60,7 @@ def um_cross_validate(
     groups: Sequence[Hashable] | None = None,
     n_jobs: int | None = None,
     progress: bool = True,
-    rng: Any = None,
+    rng: SeedOrGenerator = None,
 ) -> UmPosterior:
     """Posterior of the metrics of an algorithm from one K-fold cross-validation.
 

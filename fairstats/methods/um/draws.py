@@ -25,7 +25,14 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import Floats, as_generator, check_number, check_share, check_whole
+from fairstats.ground.checks import (
+    Floats,
+    SeedOrGenerator,
+    as_generator,
+    check_number,
+    check_share,
+    check_whole,
+)
 from fairstats.ground.counts import ConfusionCounts
 from fairstats.ground.errors import InputError, InsufficientEvidenceWarning, caution
 from fairstats.ground.results import LEVEL, Comparison, Interval
@@ -82,7 +89,7 @@ def check_draws(draws: Any) -> int:
     return check_whole("draws", draws, low=100, high=10**8, cure="10_000, say")
 
 
-def entropy_of(rng: Any) -> int:
+def entropy_of(rng: SeedOrGenerator) -> int:
     """The seed of a run: the one given, or one that a generator draws."""
     generator, seed = as_generator(rng)
     if seed is None:

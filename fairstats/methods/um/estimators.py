@@ -8,7 +8,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Literal
 
-from fairstats.ground.checks import check_choice
+from fairstats.ground.checks import SeedOrGenerator, check_choice
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import Axes
 from fairstats.ground.results import Result
@@ -140,7 +140,7 @@ def um_compare_estimators(
     groups: Sequence[Hashable] | None = None,
     n_jobs: int | None = None,
     progress: bool = True,
-    rng: Any = None,
+    rng: SeedOrGenerator = None,
 ) -> UmEstimators:
     """Which of several algorithms is better in performance and fairness, from one cross-validation
     of all.

@@ -13,6 +13,7 @@ import numpy as np
 
 from fairstats.ground.checks import (
     Floats,
+    SeedOrGenerator,
     check_choice,
     check_number,
     check_share,
@@ -66,7 +67,7 @@ class Request:
         draws: Any,
         target: Any,
         reference: Any,
-        rng: Any,
+        rng: SeedOrGenerator,
         targets: Any = TARGETS[:2],
     ) -> Request:
         """As the user gave it, or raise."""
@@ -89,7 +90,7 @@ def um_posterior(
     label_values: Any = None,
     missing: Literal["raise", "drop", "group"] = "raise",
     groups: Sequence[Hashable] | None = None,
-    rng: Any = None,
+    rng: SeedOrGenerator = None,
     sensitive_probabilities: Any = None,
 ) -> UmPosterior:
     """Posterior of any metrics of the confusion counts, jointly, from held-out predictions.
@@ -236,7 +237,7 @@ def um_multiclass(
     draws: int = 10_000,
     target: Literal["parameter", "predictive"] = "parameter",
     groups: Sequence[Hashable] | None = None,
-    rng: Any = None,
+    rng: SeedOrGenerator = None,
 ) -> UmPosterior:
     """Posterior of accuracy and fairness with J classes: micro, macro and macro-micro averages.
 
@@ -404,7 +405,7 @@ def um_hierarchical(
     target: Literal["parameter", "predictive"] = "parameter",
     target_accept: float = 0.95,
     reference: Hashable | None = None,
-    rng: Any = None,
+    rng: SeedOrGenerator = None,
 ) -> UmPosterior:
     """Posterior of the metrics of many, possibly small, groups that borrow strength from each
     other.

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fairstats.ground import checks
+from fairstats.ground.checks import SeedOrGenerator
 from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.results import Result
 from fairstats.ground.serialise import serialisable
@@ -174,7 +175,7 @@ def choose_threshold(
     false_discovery_rate: float = 0.1,
     statistic: str = "anderson_darling",
     n_resamples: int = 199,
-    rng: Any = None,
+    rng: SeedOrGenerator = None,
 ) -> ThresholdChoice:
     """Choose a threshold by a rule that can be reported.
 
@@ -335,12 +336,12 @@ def _candidate_pvalues(
     threshold_values: Floats,
     statistic: str,
     replicates: int,
-    generator: np.random.Generator,
+    rng: np.random.Generator,
 ) -> Floats:
     from tqdm import tqdm
 
     pvalues = np.empty(threshold_values.size)
-    streams = generator.spawn(threshold_values.size)
+    streams = rng.spawn(threshold_values.size)
     for candidate_index in tqdm(
         range(threshold_values.size),
         desc="thresholds",

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from fairstats.ground import checks
+from fairstats.ground.checks import SeedOrGenerator
 from fairstats.ground.errors import InputError
 from fairstats.ground.results import Comparison, Interval, Result
 from fairstats.ground.serialise import serialisable
@@ -134,7 +135,7 @@ def goodness_of_fit(
     statistic: str = "anderson_darling",
     *,
     n_resamples: int = 999,
-    rng: Any = None,
+    rng: SeedOrGenerator = None,
 ) -> GoodnessOfFit:
     """Test that the sample of a fit comes from its model.
 
@@ -598,7 +599,7 @@ def exponentiality_test(
     confidence_level: float = 0.95,
     max_looks: int | None = 1,
     n_resamples: int = 9999,
-    rng: Any = None,
+    rng: SeedOrGenerator = None,
 ) -> ExponentialityTest:
     """Test that the tail of x is exponential, against a heavier one.
 

@@ -12,6 +12,7 @@ import numpy as np
 from scipy.special import chdtrc, ndtri
 
 from fairstats.ground import checks
+from fairstats.ground.checks import SeedOrGenerator
 from fairstats.ground.errors import InputError
 from fairstats.ground.multiplicity import two_sided_pvalue
 from fairstats.ground.results import Comparison, HypothesisTest, Interval, Result
@@ -165,7 +166,7 @@ def return_level(  # type: ignore[misc] # the settings are written out once
     confidence_level: float | None = None,
     calibrated: bool = False,
     n_resamples: int = 999,
-    rng: Any = None,
+    rng: SeedOrGenerator = None,
 ) -> ReturnLevel | ReturnLevels:
     """Level of m observations: RL(m) = u + σ/ξ·((mλ)^ξ − 1), the 1 − 1/m quantile.
 
@@ -297,7 +298,7 @@ class _LevelSettings:
     interval_level: float
     calibrated: bool
     n_resamples: int
-    rng: Any
+    rng: SeedOrGenerator
 
 
 def _find_level(
@@ -396,7 +397,7 @@ def power_levels(fit: FittedTail, periods: Sequence[float], confidence_level: fl
 
 
 def _power_tails(
-    fit: FittedTail, periods: Sequence[float | None], generator: np.random.Generator | None = None
+    fit: FittedTail, periods: Sequence[float | None], rng: np.random.Generator | None = None
 ) -> list[PowerTail]:
     fit_kind = "block maxima or of a grid"
     allowed = "a fit of unrounded values above a threshold"
@@ -404,7 +405,7 @@ def _power_tails(
     if fit.model != "gev" and fit.grid is None:
         fit_kind = "values tied at the maximum"
         allowed = "a largest value that is there once"
-        power_tails = PowerTail.of_each(fit.sample, fit.n_total, periods, generator)
+        power_tails = PowerTail.of_each(fit.sample, fit.n_total, periods, rng)
     if not power_tails:
         raise InputError(
             "method",
@@ -422,7 +423,7 @@ def return_level_test(
     *,
     method: str = "auto",
     n_resamples: int = 0,
-    rng: Any = None,
+    rng: SeedOrGenerator = None,
 ) -> HypothesisTest:
     """Likelihood-ratio test of RL(m) = level, two-sided.
 

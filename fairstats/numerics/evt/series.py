@@ -14,6 +14,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from fairstats.ground import checks
+from fairstats.ground.checks import SeedOrGenerator
 from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.results import Interval
 from fairstats.ground.serialise import serialisable
@@ -235,7 +236,7 @@ def extremal_index(
     run_length: int = 1,
     confidence_level: float = 0.95,
     n_resamples: int = 999,
-    rng: Any = None,
+    rng: SeedOrGenerator = None,
 ) -> ExtremalIndex:
     """Extremal index of a series in the order of time, with a bootstrap interval.
 
@@ -422,7 +423,7 @@ def _by_intervals(sums: Floats) -> Floats:
     return np.asarray(np.minimum(2.0 * first_moment**2 / (gap_counts * second_moment), 1.0))
 
 
-def _resample_rows(row_sums: Floats, replicates: int, generator: np.random.Generator) -> Floats:
+def _resample_rows(row_sums: Floats, replicates: int, rng: np.random.Generator) -> Floats:
     """Sums over as many rows as there are, drawn with replacement; shape (replicates, columns)."""
     row_shares = np.full(len(row_sums), 1.0 / len(row_sums))
-    return np.asarray(generator.multinomial(len(row_sums), row_shares, size=replicates) @ row_sums)
+    return np.asarray(rng.multinomial(len(row_sums), row_shares, size=replicates) @ row_sums)

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from scipy.special import gammaln
 
 from fairstats.ground import checks
+from fairstats.ground.checks import SeedOrGenerator
 from fairstats.ground.errors import InputError
 from fairstats.ground.results import Comparison, Interval, Result, columns_of
 from fairstats.ground.serialise import kept_in_memory
@@ -215,7 +216,7 @@ class FittedTail(WithParameters):
                 exponential_values = -np.log1p(-p)
             return np.asarray(origin + scale * power_ratio(exponential_values, np.asarray(shape)))
 
-    def rvs(self, size: int = 1, rng: Any = None) -> Floats:
+    def rvs(self, size: int = 1, rng: SeedOrGenerator = None) -> Floats:
         """Random draws of the fitted values: exceedances, or block maxima; shape (size,)."""
         generator, _ = checks.as_generator(rng)
         return self.quantile(generator.random(checks.check_whole("size", size, low=1)))

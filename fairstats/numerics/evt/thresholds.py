@@ -12,6 +12,7 @@ import numpy as np
 from scipy.special import chdtrc
 
 from fairstats.ground import checks
+from fairstats.ground.checks import SeedOrGenerator
 from fairstats.ground.errors import InsufficientEvidenceWarning, caution
 from fairstats.ground.results import Comparison, Interval
 from fairstats.ground.serialise import serialisable
@@ -338,7 +339,7 @@ def threshold_tests(
     *,
     n_thresholds: int = 10,
     n_resamples: int = 199,
-    rng: Any = None,
+    rng: SeedOrGenerator = None,
 ) -> ThresholdTests:
     """Does the shape change above a threshold? Score tests, and changes of the estimates as white
     noise.
@@ -463,7 +464,7 @@ def _drawn_changes(
     shape: float,
     exceedance_counts: Counts,
     replicates: int,
-    generator: np.random.Generator,
+    rng: np.random.Generator,
 ) -> Floats:
     """The largest change statistic in samples of n₀ excesses, thresholds at their order
     statistics.
@@ -471,7 +472,7 @@ def _drawn_changes(
     n_lowest = int(exceedance_counts[0])
     blocks = []
     for block_size in resample_blocks(replicates, n_lowest, "threshold tests"):
-        excesses = random_excesses(generator, (block_size, n_lowest), 1.0, shape)
+        excesses = random_excesses(rng, (block_size, n_lowest), 1.0, shape)
         drawn_values = np.sort(excesses)[:, ::-1]
         shapes = np.empty((block_size, exceedance_counts.size))
         for threshold_index, n_above in enumerate(exceedance_counts):

@@ -190,7 +190,7 @@ def equality_of_curves(
     group: CountedRisks,
     reference: CountedRisks,
     n_resamples: int,
-    generator: np.random.Generator,
+    rng: np.random.Generator,
 ) -> EqualityTest:
     """Test that two groups have one isotonic curve, by labels that are drawn from it."""
     shared = _SharedScores.of(group, reference)
@@ -205,7 +205,7 @@ def equality_of_curves(
     fitted = shared.fit(shared.positives)
     n_as_large = 0
     for _ in range(n_resamples):
-        drawn = generator.binomial(shared.rows.astype(np.int64), fitted).astype(np.float64)
+        drawn = rng.binomial(shared.rows.astype(np.int64), fitted).astype(np.float64)
         # a draw without any variance shows no difference
         if shared.scan(drawn)[0] >= observed - 1e-9:
             n_as_large += 1

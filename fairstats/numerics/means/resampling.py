@@ -73,19 +73,19 @@ class Units:
 
 
 def variance_of_draw(
-    metric: RowMetric, units: Units, drawn: NDArray[np.intp], generator: np.random.Generator
+    metric: RowMetric, units: Units, drawn: NDArray[np.intp], rng: np.random.Generator
 ) -> float:
     """Variance of the metric of drawn units, by resamples of them."""
-    chosen = generator.integers(0, drawn.size, (INNER_RESAMPLES, drawn.size))
+    chosen = rng.integers(0, drawn.size, (INNER_RESAMPLES, drawn.size))
     values = [metric(units.take(drawn[positions])) for positions in chosen]
     return float(np.var(values, ddof=1))
 
 
 def block_changes(
-    metric: RowMetric, units: Units, generator: np.random.Generator, n_blocks: int
+    metric: RowMetric, units: Units, rng: np.random.Generator, n_blocks: int
 ) -> Floats:
     """How the metric changes without each of `n_blocks` blocks of units, made at random."""
-    shuffled = generator.permutation(units.size)
+    shuffled = rng.permutation(units.size)
     n_blocks = min(n_blocks, shuffled.size)
     ends = np.linspace(0, shuffled.size, n_blocks + 1).astype(np.intp)
     values = np.empty(n_blocks)
@@ -115,7 +115,7 @@ def draw_metric(
     metric: RowMetric,
     units: Units,
     n_resamples: int,
-    generator: np.random.Generator,
+    rng: np.random.Generator,
     *,
     studentised: bool,
 ) -> Draws:
@@ -123,13 +123,13 @@ def draw_metric(
     values = np.empty(n_resamples)
     variances = np.empty(n_resamples if studentised else 0)
     for draw in range(n_resamples):
-        drawn = generator.integers(0, units.size, units.size)
+        drawn = rng.integers(0, units.size, units.size)
         values[draw] = metric(units.take(drawn))
         if studentised:
-            variances[draw] = variance_of_draw(metric, units, drawn, generator)
+            variances[draw] = variance_of_draw(metric, units, drawn, rng)
     changes = np.zeros(0)
     if not studentised:
-        changes = block_changes(metric, units, generator, BLOCKS_OF_ACCELERATION)
+        changes = block_changes(metric, units, rng, BLOCKS_OF_ACCELERATION)
     known = values[np.isfinite(values)]
     return Draws(
         value=metric(units.rows),
@@ -165,18 +165,18 @@ class AgainstAll:
             return math.nan
         return math.log(values[0]) - math.log(values[1])
 
-    def draw(self, n_resamples: int, generator: np.random.Generator, *, studentised: bool) -> Draws:
+    def draw(self, n_resamples: int, rng: np.random.Generator, *, studentised: bool) -> Draws:
         """The contrast and its resamples, every group by itself."""
         values = np.empty(n_resamples)
         variances = np.empty(n_resamples if studentised else 0)
         for draw in range(n_resamples):
-            drawn = [generator.integers(0, units.size, units.size) for units in self.groups]
+            drawn = [rng.integers(0, units.size, units.size) for units in self.groups]
             values[draw] = self._of(drawn)
             if studentised:
-                variances[draw] = self._variance(drawn, generator)
+                variances[draw] = self._variance(drawn, rng)
         changes = np.zeros(0)
         if not studentised:
-            changes = self._block_changes(generator)
+            changes = self._block_changes(rng)
         known = values[np.isfinite(values)]
         return Draws(
             value=self.contrast([units.rows for units in self.groups]),
@@ -192,22 +192,22 @@ class AgainstAll:
             rows.append(units.take(chosen))
         return self.contrast(rows)
 
-    def _variance(self, drawn: list[NDArray[np.intp]], generator: np.random.Generator) -> float:
+    def _variance(self, drawn: list[NDArray[np.intp]], rng: np.random.Generator) -> float:
         values = []
         for _ in range(INNER_RESAMPLES):
             again = []
             for chosen in drawn:
-                again.append(chosen[generator.integers(0, chosen.size, chosen.size)])
+                again.append(chosen[rng.integers(0, chosen.size, chosen.size)])
             values.append(self._of(again))
         return float(np.var(values, ddof=1))
 
-    def _block_changes(self, generator: np.random.Generator) -> Floats:
+    def _block_changes(self, rng: np.random.Generator) -> Floats:
         """How the contrast changes without each of some blocks of units of every group."""
         everyone = [np.arange(units.size) for units in self.groups]
         n_blocks = max(BLOCKS_OF_ACCELERATION // len(self.groups), 20)
         changes = []
         for place, units in enumerate(self.groups):
-            shuffled = generator.permutation(units.size)
+            shuffled = rng.permutation(units.size)
             ends = np.linspace(0, units.size, min(n_blocks, units.size) + 1).astype(np.intp)
             values = np.empty(ends.size - 1)
             for block in range(values.size):
@@ -234,7 +234,7 @@ def studentised_permutation_test(
     group: Units,
     reference: Units,
     n_permutations: int,
-    generator: np.random.Generator,
+    rng: np.random.Generator,
     *,
     ratio: bool,
 ) -> PermutationTest:
@@ -252,7 +252,7 @@ def studentised_permutation_test(
         variance_pair = []
         for drawn in (order[: group.size], order[group.size :]):
             value = metric(both.take(drawn))
-            variance = variance_of_draw(metric, both, drawn, generator)
+            variance = variance_of_draw(metric, both, drawn, rng)
             if ratio:
                 variance = variance / value**2 if value > 0 else math.nan
                 value = math.log(value) if value > 0 else math.nan
@@ -269,7 +269,7 @@ def studentised_permutation_test(
         return PermutationTest(observed, math.nan, 0)
     n_as_large = 0
     for number in range(1, n_permutations + 1):
-        permuted = abs(statistic(generator.permutation(both.size)))
+        permuted = abs(statistic(rng.permutation(both.size)))
         # what cannot be computed counts against a difference
         if not permuted < abs(observed) - 1e-12:
             n_as_large += 1

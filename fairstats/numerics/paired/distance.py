@@ -302,7 +302,7 @@ def _normal_shares(
     bin_codes: NDArray[np.int64],
     n_bins: int,
     n_resamples: int,
-    generator: Generator,
+    rng: Generator,
     weights: Floats | None,
 ) -> Floats:
     """The same with the covariance of the shares of all models, normal.
@@ -348,7 +348,7 @@ def _normal_shares(
     else:
         is_used = np.zeros(eigenvalues.size, dtype=bool)
     normal_noise = (
-        generator.standard_normal((n_resamples, int(is_used.sum())))
+        rng.standard_normal((n_resamples, int(is_used.sum())))
         @ (eigenvectors[:, is_used] * np.sqrt(eigenvalues[is_used])).T
     )
     resampled_shares = np.maximum(model_shares + normal_noise, 0.0).reshape(

@@ -35,8 +35,8 @@ def _equation_3() -> Outcomes:
     }
 
 
-def _random_sets(dimension: int, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    rows = generator.random((300, dimension))
+def _random_sets(dimension: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+    rows = rng.random((300, dimension))
     return rows[:120], rows[120:]
 
 

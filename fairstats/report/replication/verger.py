@@ -65,11 +65,11 @@ def _mean_score(density: Density) -> float:
     return float(quad(lambda x: x * density(x), 0, 1, limit=200)[0])
 
 
-def _draw_scores(n0: int, n1: int, generator: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def _draw_scores(n0: int, n1: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Scores of either group by the inverse distribution functions."""
-    first = gammaincinv(4, generator.random(n0) * _MASS_OF_GAMMA) / 11
+    first = gammaincinv(4, rng.random(n0) * _MASS_OF_GAMMA) / 11
     low = ndtr(-5.5)
-    share = low + generator.random(n1) * (ndtr(4.5) - low)
+    share = low + rng.random(n1) * (ndtr(4.5) - low)
     second = (ndtri(share) + 5.5) / 10
     return np.clip(first, 0, 1), np.clip(second, 0, 1)
 

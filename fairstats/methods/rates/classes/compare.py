@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fairstats.ground.checks import Floats, check_choice, check_that
+from fairstats.ground.checks import Floats, SeedOrGenerator, check_choice, check_that
 from fairstats.ground.counts import CellCounts
 from fairstats.ground.encoding import declared_labels, label_text, one_label
 from fairstats.ground.errors import InputError
@@ -160,7 +160,7 @@ def compare_classes(
     kind: Kind,
     reference: Hashable | None = None,
     *,
-    rng: Any = None,
+    rng: SeedOrGenerator = None,
     function: Callable[..., Any] | None = None,
 ) -> Any:
     """Compare the rates of a metric over all groups and classes, as one family.

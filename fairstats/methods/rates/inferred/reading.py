@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairstats.ground import checks
-from fairstats.ground.checks import Floats
+from fairstats.ground.checks import Floats, SeedOrGenerator
 from fairstats.ground.errors import InputError
 from fairstats.ground.groups import sensitive_columns
 from fairstats.ground.outcomes import MissingReport, Outcomes
@@ -175,7 +175,7 @@ class CellsOfRows:
     seed: int | None
 
     @classmethod
-    def of(cls, rows: InferredRows, sample: Any, rng: Any) -> CellsOfRows:
+    def of(cls, rows: InferredRows, sample: Any, rng: SeedOrGenerator) -> CellsOfRows:
         """Cells by the probabilities alone; halves by chance."""
         generator, seed = checks.as_generator(rng)
         shares_of_sample = None

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fairstats.ground.checks import as_generator, check_choice, check_that
+from fairstats.ground.checks import SeedOrGenerator, as_generator, check_choice, check_that
 from fairstats.ground.counts import ConfusionCounts, PairedCounts
 from fairstats.ground.errors import InputError
 from fairstats.ground.tally import Tally, counts_or_rows
@@ -40,7 +40,7 @@ def compare_models(
     sample_weight: Any = None,
     cluster: Any = None,
     n_resamples: int = 999,
-    rng: Any = None,
+    rng: SeedOrGenerator = None,
     sensitive_features: Any = None,
     reference: Hashable | None = None,
     confidence_level: float = 0.95,

@@ -12,7 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import Floats, as_generator, check_choice, check_that, check_whole
+from fairstats.ground.checks import (
+    Floats,
+    SeedOrGenerator,
+    as_generator,
+    check_choice,
+    check_that,
+    check_whole,
+)
 from fairstats.ground.errors import InputError
 from fairstats.ground.lazy import pd
 from fairstats.ground.multiplicity import normal_cdf, normal_quantile
@@ -314,7 +321,7 @@ def compare_called_metric(
     row_options: Mapping[str, Any],
     n_resamples: int,
     permutations: int,
-    rng: Any,
+    rng: SeedOrGenerator,
 ) -> NumberDifferenceResult | NumberRatioResult:
     """Compare a function of labels and predictions between groups.
 
@@ -393,7 +400,7 @@ def _pooled_sides(
     values: MetricValues,
     level: float,
     n_resamples: int,
-    generator: np.random.Generator,
+    rng: np.random.Generator,
     *,
     ratio: bool,
 ) -> dict[int, Side] | None:
@@ -408,7 +415,7 @@ def _pooled_sides(
         if kind == "rest":
             pooled = _together(values.units[:group] + values.units[group + 1 :])
         draws, failures = _draw_groups(
-            called, [pooled], n_resamples, generator, studentised=values.studentised
+            called, [pooled], n_resamples, rng, studentised=values.studentised
         )
         of_pooled = replace(
             values,
@@ -426,7 +433,7 @@ def _pooled_sides(
             contrast = BootstrapContrast(*both, ratio, values.studentised)
         elif not why_not:
             contrast, why_not = _contrast_with_all(
-                called, values, group, n_resamples, generator, ratio=ratio
+                called, values, group, n_resamples, rng, ratio=ratio
             )
         sides[group] = Side(
             name=of_pooled.groups[0],
@@ -453,7 +460,7 @@ def _contrast_with_all(
     values: MetricValues,
     group: int,
     n_resamples: int,
-    generator: np.random.Generator,
+    rng: np.random.Generator,
     *,
     ratio: bool,
 ) -> tuple[BootstrapContrast | None, str]:
@@ -467,7 +474,7 @@ def _contrast_with_all(
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        draws = against.draw(n_resamples, generator, studentised=values.studentised)
+        draws = against.draw(n_resamples, rng, studentised=values.studentised)
     lost = float((~np.isfinite(draws.values)).mean())
     if not math.isfinite(draws.value) or lost > LARGEST_LOST:
         name = values.groups[group]
@@ -545,7 +552,7 @@ def _draw_groups(
     called: CalledMetric,
     units: Sequence[Units],
     n_resamples: int,
-    generator: np.random.Generator,
+    rng: np.random.Generator,
     *,
     studentised: bool,
 ) -> tuple[tuple[Draws, ...], tuple[str, ...]]:
@@ -580,9 +587,7 @@ def _draw_groups(
         else:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of resamples with one label, as scikit-learn's
-                draws.append(
-                    draw_metric(called, group, n_resamples, generator, studentised=studentised)
-                )
+                draws.append(draw_metric(called, group, n_resamples, rng, studentised=studentised))
         failures.append(failure)
     if all(failures):
         raise InputError(
@@ -628,7 +633,7 @@ def _with_permutation_tests(
     called: CalledMetric,
     values: MetricValues,
     n_permutations: int,
-    generator: np.random.Generator,
+    rng: np.random.Generator,
     ratio: bool,
 ) -> NumberDifferenceResult | NumberRatioResult:
     """The result with a further test of equality in every row that has an estimate."""
@@ -646,7 +651,7 @@ def _with_permutation_tests(
                 values.units[group],
                 others,
                 n_permutations,
-                generator,
+                rng,
                 ratio=ratio,
             )
             test = HypothesisTest(

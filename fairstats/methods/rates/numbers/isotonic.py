@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fairstats.ground.checks import Floats, as_generator, check_whole
+from fairstats.ground.checks import Floats, SeedOrGenerator, as_generator, check_whole
 from fairstats.ground.multiplicity import make_pairs, normal_cdf
 from fairstats.ground.results import HypothesisTest
 from fairstats.ground.scores import ScoreCounts
@@ -202,7 +202,7 @@ def compare_isotonic(
     settings: Inference,
     reference: Hashable | None,
     n_resamples: Any,
-    rng: Any,
+    rng: SeedOrGenerator,
 ) -> CurveDifferenceResult:
     """Differences of the calibration curves at some scores, and tests that they are equal."""
     n_resamples = check_whole("n_resamples", n_resamples, low=99, cure="999, say")

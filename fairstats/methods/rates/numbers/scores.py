@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fairstats.ground.checks import Floats, check_choice, check_given, check_that
+from fairstats.ground.checks import Floats, SeedOrGenerator, check_choice, check_given, check_that
 from fairstats.ground.errors import InputError
 from fairstats.ground.outcomes import Outcomes
 from fairstats.ground.scores import ScoreCounts
@@ -358,7 +358,7 @@ def calibration(
     missing: Literal["raise", "drop", "group"] = "raise",
     groups: Sequence[Hashable] | None = None,
     n_resamples: int = 999,
-    rng: Any = None,
+    rng: SeedOrGenerator = None,
 ) -> NumberDifferenceResult | CurveDifferenceResult:
     """Calibration of risks by group: slope or intercept of a logistic regression, or a curve.
 
