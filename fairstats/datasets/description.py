@@ -241,13 +241,13 @@ def catalogue() -> dict[str, dict[str, Any]]:
         return tomllib.load(stream)
 
 
-def read_bundled(file: str, known: CatalogueEntry) -> pd.DataFrame:
+def read_bundled(file: str, entry: CatalogueEntry) -> pd.DataFrame:
     """Read a file that travels with the package."""
     with files("fairstats.datasets").joinpath("data", file).open("rb") as stream:
         return pd.read_csv(
             stream,
             compression="gzip",
-            dtype=dict(known.dtypes),
+            dtype=dict(entry.dtypes),
             keep_default_na=False,
             na_values=[""],
         )

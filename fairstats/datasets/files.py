@@ -83,23 +83,23 @@ def header_of(argument: str, file: Path, *, sep: str) -> list[str]:
 def require_columns(
     argument: str,
     file: Path,
-    found: Iterable[str],
+    present: Iterable[str],
     required: Iterable[str],
     *,
     sep: str,
 ) -> None:
     """Raise an `InputError` unless every required column was found."""
-    found = list(found)
+    present = list(present)
     missing = []
     for column_label in required:
-        if column_label not in found:
+        if column_label not in present:
             missing.append(column_label)
     if not missing:
         return
-    if len(found) == 1:
+    if len(present) == 1:
         others = []
         for delimiter in _DELIMITERS:
-            if delimiter != sep and delimiter in found[0]:
+            if delimiter != sep and delimiter in present[0]:
                 others.append(delimiter)
     else:
         others = []
@@ -112,9 +112,7 @@ def require_columns(
             received,
             f"columns split by {_DELIMITERS[sep]}s ({sep!r}), as in the original file",
         )
-    received = (
-        f"{str(file)!r} without the columns {_listed_names(missing)}; it has {_listed_names(found)}"
-    )
+    received = f"{str(file)!r} without the columns {_listed_names(missing)}; it has {_listed_names(present)}"
     raise damaged(argument, received, cure="use the file as published, with its header line")
 
 

@@ -373,13 +373,13 @@ def _is_importable(module: str) -> bool:
         return False
 
 
-def _unloadable_packages(found: RProbe) -> dict[str, str]:
+def _unloadable_packages(probe: RProbe) -> dict[str, str]:
     """R packages that are installed but do not load → R's message."""
-    rscript = Path(found.r_home, "bin", "Rscript")
+    rscript = Path(probe.r_home, "bin", "Rscript")
     try:
         # a profile that fails, which is told by itself, would end this look before it began
-        start_options = ("--no-init-file", "--no-site-file") if found.cause else ()
-        completed = run_aside(str(rscript), *start_options, "-e", _LOAD_IN_R, *found.packages)
+        start_options = ("--no-init-file", "--no-site-file") if probe.cause else ()
+        completed = run_aside(str(rscript), *start_options, "-e", _LOAD_IN_R, *probe.packages)
     except (OSError, subprocess.TimeoutExpired):
         return {}
     found_broken = re.findall(r"fairstats-broken:([^\t]*)\t(.*)", completed.stdout)

@@ -117,33 +117,33 @@ def check_given(argument: str, value: T | None, allowed: str = "one value per ro
 def check_names(
     argument: str,
     names: Iterable[Any],
-    known: Iterable[Any],
+    known_names: Iterable[Any],
     *,
     cure: str | None = "check the spelling",
 ) -> None:
     """Raise unless every one of `names` is known, and none comes twice."""
     # NA and columns are the name of nothing, and cannot be compared with names
-    known = [each_name for each_name in known if is_plain(each_name)]
+    known_names = [each_name for each_name in known_names if is_plain(each_name)]
     is_scalar = isinstance(names, (str, bytes)) or (
         isinstance(names, np.ndarray) and names.ndim == 0
     )
     is_list = isinstance(names, Iterable) and not is_scalar
-    check_that(is_list, argument, names, f"a list of different ones of {listed(known)}", cure)
+    check_that(is_list, argument, names, f"a list of different ones of {listed(known_names)}", cure)
     names = list(names)
     lacking = []
     for each_name in names:
-        if not is_plain(each_name) or each_name not in known:
+        if not is_plain(each_name) or each_name not in known_names:
             lacking.append(each_name)
     if lacking or len(set(names)) < len(names):
         if lacking:
             received = "no " + ", ".join(dict.fromkeys(map(shown, lacking)))
         else:
             received = f"{names!r}, with repeats"
-        cure = (nearest(lacking[0], known) if lacking else "") or cure
+        cure = (nearest(lacking[0], known_names) if lacking else "") or cure
         raise InputError(
             argument,
             got=received,
-            allowed=f"different ones of {listed(known)}",
+            allowed=f"different ones of {listed(known_names)}",
             cure=cure,
         )
 
@@ -183,12 +183,12 @@ def check_summand(summand: T, other: Any, *alike: str) -> T:
     return other  # type: ignore[no-any-return]
 
 
-def nearest(name: Any, known: Iterable[Any]) -> str:
+def nearest(name: Any, known_names: Iterable[Any]) -> str:
     """A question that names what was probably meant, "did you mean 'sex'?".
 
     Empty where nothing is near.
     """
-    name_by_text = {str(known_name).strip().casefold(): known_name for known_name in known}
+    name_by_text = {str(known_name).strip().casefold(): known_name for known_name in known_names}
     close_matches = difflib.get_close_matches(
         str(name).strip().casefold(), name_by_text, n=1, cutoff=0.6
     )
@@ -202,26 +202,28 @@ def listed(values: Sequence[Any], most: int = 20) -> str:
     return ", ".join(map(shown, values[:most])) + (", …" if len(values) > most else "")
 
 
-def column_names(argument: str, given: Any) -> tuple[str, ...]:
+def column_names(argument: str, columns: Any) -> tuple[str, ...]:
     """One name of a column, or several in a list or tuple, as a tuple."""
-    names = (given,) if isinstance(given, str) else given
+    names = (columns,) if isinstance(columns, str) else columns
     all_are_texts = isinstance(names, (list, tuple)) and all(
         isinstance(each_name, str) for each_name in names
     )
     check_that(
         all_are_texts,
         argument,
-        given,
+        columns,
         "the name of a column, or a list of names",
         f"{argument}='its name'",
     )
     return tuple(names)
 
 
-def column_name(argument: str, given: Any) -> str | None:
+def column_name(argument: str, column: Any) -> str | None:
     """The name of one column, or None."""
     cure = f"put the values into a column of the frame and pass {argument}='its name'"
-    return check_type(argument, given, (str, type(None)), "the name of a column of the frame", cure)
+    return check_type(
+        argument, column, (str, type(None)), "the name of a column of the frame", cure
+    )
 
 
 def check_one_length(argument: str, lengths: Mapping[str, int]) -> None:

@@ -282,20 +282,20 @@ class _MostPairs:
         else:
             best = np.broadcast_to(np.arange(n_estimates), sizes.shape)
             next_size = np.zeros(n_draws, dtype=np.float32)
-        found = np.empty(n_draws, dtype=np.float32)
+        largest = np.empty(n_draws, dtype=np.float32)
         at_a_time = max(_BLOCK_SIZE // n_best**2, 1)
         for start in range(0, n_draws, at_a_time):
             chosen = best[start : start + at_a_time]
             values = np.take_along_axis(estimates[start : start + at_a_time], chosen, axis=1)
             statistics = np.abs(values[:, :, None] - values[:, None, :])
             statistics /= self._errors[chosen[:, :, None], chosen[:, None, :]]
-            found[start : start + at_a_time] = statistics.max(axis=(1, 2))
+            largest[start : start + at_a_time] = statistics.max(axis=(1, 2))
         if n_best < n_estimates:
             beyond = sizes.max(axis=1).astype(np.float64) ** 2 + next_size.astype(np.float64) ** 2
-            open_draws = np.flatnonzero(beyond * (1 + 1e-5) > found.astype(np.float64) ** 2)
+            open_draws = np.flatnonzero(beyond * (1 + 1e-5) > largest.astype(np.float64) ** 2)
             if open_draws.size:
-                found[open_draws] = self.maxima(estimates[open_draws], 4 * n_best)
-        return found
+                largest[open_draws] = self.maxima(estimates[open_draws], 4 * n_best)
+        return largest
 
 
 def adjust_pvalues(pvalues: Sequence[float], method: str) -> NDArray[np.float64]:

@@ -101,8 +101,8 @@ def as_true_groups(values: Any, names: Sequence[str], argument: str) -> NDArray[
     factor = factorize(values, argument)
     positions = np.full(len(factor.levels) + 1, MISSING, dtype=np.int64)
     for code, level in enumerate(factor.levels):
-        found = find_group(names, level)
-        if found is None:
+        place = find_group(names, level)
+        if place is None:
             if not (factor.codes == code).any():
                 continue
             raise InputError(
@@ -111,5 +111,5 @@ def as_true_groups(values: Any, names: Sequence[str], argument: str) -> NDArray[
                 allowed=f"the groups that have probabilities: {checks.listed(names)}",
                 cure=f"name the columns of {ARGUMENT}= as the groups are named",
             )
-        positions[code] = found
+        positions[code] = place
     return np.asarray(positions[factor.codes])

@@ -194,9 +194,9 @@ def forget_probe() -> None:
     _probe_in_process.cache_clear()
 
 
-def settle_probe(found: RProbe) -> None:
+def settle_probe(probe: RProbe) -> None:
     """Keep this answer whatever the environment says: R has been started here, and changes it."""
-    _settled[:] = [found]
+    _settled[:] = [probe]
 
 
 @lru_cache(maxsize=8)
@@ -292,22 +292,22 @@ def _crashed_probe(exit_code: int, stderr: str) -> RProbe:
     )
 
 
-def _read_answer(found: dict[str, Any], stderr: str) -> RProbe:
-    error_text = found.get("error")
+def _read_answer(answer: dict[str, Any], stderr: str) -> RProbe:
+    error_text = answer.get("error")
     if error_text is None:
-        cause, advice = _failed_profile(found["profile"])
+        cause, advice = _failed_profile(answer["profile"])
         return RProbe(
             status="ok",
-            r_version=found["version"],
-            r_home=found["home"],
-            rpy2_version=found["rpy2"],
+            r_version=answer["version"],
+            r_home=answer["home"],
+            rpy2_version=answer["rpy2"],
             packages={
                 package: package_version
-                for package, package_version in found["packages"].items()
+                for package, package_version in answer["packages"].items()
                 if package_version
             },
-            libraries=tuple(found["libraries"]),
-            variables=found["variables"],
+            libraries=tuple(answer["libraries"]),
+            variables=answer["variables"],
             cause=cause,
             cure=advice,
         )
@@ -315,7 +315,7 @@ def _read_answer(found: dict[str, Any], stderr: str) -> RProbe:
     missing = cause.startswith("rpy2 is not installed")
     return RProbe(
         "missing" if missing else "broken",
-        rpy2_version=found["rpy2"],
+        rpy2_version=answer["rpy2"],
         cause=cause,
         cure=advice,
     )

@@ -124,7 +124,7 @@ def drawn_rows(
     return _draw_cells(
         shares[None],
         np.full(n, size),
-        lambda share, rest, wanted: _draw_binomial(wanted, share / (share + rest), rng),
+        lambda share, others, wanted: _draw_binomial(wanted, share / (share + others), rng),
         lambda wanted, _: wanted,
         rng,
     )
@@ -225,8 +225,8 @@ def _draw_cells(
     normal -= share * normal.sum(axis=1, keepdims=True)
     normal *= np.sqrt(spread(wanted, rows))[:, None]
     normal += wanted[:, None] * share
-    found = np.rint(normal, out=normal).astype(np.int64)
+    counts = np.rint(normal, out=normal).astype(np.int64)
     # what rounding leaves over belongs to the cell where it matters least
-    found[:, share.min(axis=0).argmax()] += wanted - found.sum(axis=1)
-    drawn[large] = found.T
+    counts[:, share.min(axis=0).argmax()] += wanted - counts.sum(axis=1)
+    drawn[large] = counts.T
     return drawn.T

@@ -313,12 +313,12 @@ def difference_along_cutoffs(result: Any, rows: Sequence[Any]) -> Picture:
     gap = 0.06 * max(reach[1] - reach[0], 1e-9)
     limits = (reach[0] - gap, reach[1] + gap)
     picture_marks = []
-    known = np.isfinite(estimates)
+    finite = np.isfinite(estimates)
     level = f"{100 * result.settings.confidence_level:g}% band"
-    if known.any():
-        ends = np.clip(low[known], *limits), np.clip(high[known], *limits)
-        picture_marks.append(mark("band", cutoffs[known], ends[1], 0, level, low=ends[0]))
-        picture_marks.append(mark("line", cutoffs[known], estimates[known], 0, result.scale))
+    if finite.any():
+        ends = np.clip(low[finite], *limits), np.clip(high[finite], *limits)
+        picture_marks.append(mark("band", cutoffs[finite], ends[1], 0, level, low=ends[0]))
+        picture_marks.append(mark("line", cutoffs[finite], estimates[finite], 0, result.scale))
     for place in sorted({lowest_fair, highest_fair}):
         picture_marks.append(mark("rule", (), place, NEUTRAL))
     is_violated = np.array([row.verdict == "violated" for row in rows])
@@ -354,16 +354,16 @@ def values_along_cutoffs(result: Any, rows: Sequence[Any]) -> Picture:
         values = np.array([getattr(row, value) for row in rows])
         low = np.array([getattr(row, interval).low for row in rows])
         high = np.array([getattr(row, interval).high for row in rows])
-        known = np.isfinite(values)
-        if not known.any():
+        finite = np.isfinite(values)
+        if not finite.any():
             continue
-        has_ends = known & np.isfinite(low) & np.isfinite(high)
+        has_ends = finite & np.isfinite(low) & np.isfinite(high)
         if has_ends.any():
             picture_marks.append(
                 mark("band", cutoffs[has_ends], high[has_ends], series, low=low[has_ends])
             )
-        picture_marks.append(mark("line", cutoffs[known], values[known], series, name))
-        shown += [*values[known], *low[has_ends], *high[has_ends]]
+        picture_marks.append(mark("line", cutoffs[finite], values[finite], series, name))
+        shown += [*values[finite], *low[has_ends], *high[has_ends]]
     lowest = min(shown, default=0.0)
     highest = max(shown, default=1.0)
     gap = 0.06 * max(highest - lowest, 1e-9)

@@ -285,10 +285,10 @@ def _draw_segments(
     **line_style: Any,
 ) -> None:
     """Horizontal lines (place, low, high), cut at the ends of the axis."""
-    known = np.array([segment for segment in segments if not any(map(math.isnan, segment))])
-    if not known.size:
+    finite = np.array([segment for segment in segments if not any(map(math.isnan, segment))])
+    if not finite.size:
         return
-    places, low, high = known.T
+    places, low, high = finite.T
     ax.hlines(
         places,
         np.clip(low, *axis_ends),

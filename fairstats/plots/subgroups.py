@@ -64,11 +64,11 @@ def names_in_families(ordered: Sequence[tuple[int, Any]]) -> list[str]:
     for depth, comparison in ordered:
         del above[depth:]
         fixed_above = set(above[-1].attributes) if above else set()
-        own = []
+        family_names = []
         for attribute, value in zip(comparison.attributes, comparison.values, strict=True):
             if attribute not in fixed_above:
-                own.append(f"{attribute} = {value}")
-        joined = INTERSECTION.join(own)
+                family_names.append(f"{attribute} = {value}")
+        joined = INTERSECTION.join(family_names)
         names.append(f"{_INDENT * depth}& {joined}" if depth else joined)
         above.append(comparison)
     return names

@@ -389,9 +389,9 @@ def audit(
         )
     with statements.collected_warnings() as warned_texts:
         inputs = read_inputs(frame, columns, settings, references, pos_label, engine)
-        found = find_subgroups(subgroups, frame, columns, settings, pos_label)
-    if found:
-        inputs = attach_subgroups(inputs, found)
+        subgroup_results = find_subgroups(subgroups, frame, columns, settings, pos_label)
+    if subgroup_results:
+        inputs = attach_subgroups(inputs, subgroup_results)
     if mitigation is not None:
         inputs = _with_mitigation(inputs, mitigation)
     sections = []
@@ -401,7 +401,7 @@ def audit(
     title = title or f"Fairness of {columns.y_pred or columns.y_true} by {', '.join(names)}"
     report = assemble(sections, inputs, title)
     counted = {inputs_of_set.counts.missing.sentence for inputs_of_set in inputs}
-    counted |= {result.counts.missing.sentence for result in found}
+    counted |= {result.counts.missing.sentence for result in subgroup_results}
     about_data = tuple(dict.fromkeys(text for text in warned_texts if text not in counted))
     report = replace(report, notes=(*record_of(frame).notes, *about_data, *report.notes))
     if about_data:
@@ -432,11 +432,11 @@ def _of_monitor(watched: MonitorResult, title: str | None) -> AuditReport:
     sections, inputs = monitor_inputs(watched)
     title = title or f"Monitor of {watched.settings.metric} by {sections[0].attribute_text}"
     report = assemble(sections, inputs, title)
-    kept = []
+    notes = []
     for statement in report.statements:
         if statement.title in MONITOR_STATEMENTS:
-            kept.append(statement)
-    return replace(report, statements=tuple(kept))
+            notes.append(statement)
+    return replace(report, statements=tuple(notes))
 
 
 def _of_inferred(frame: Any, asked: InferredAudit, title: str | None) -> AuditReport:
@@ -444,8 +444,8 @@ def _of_inferred(frame: Any, asked: InferredAudit, title: str | None) -> AuditRe
     table, read = read_inferred(frame, asked)
     with statements.collected_warnings() as warned_texts:
         sections, inputs = audit_inferred(table, asked)
-    what = asked.y_pred or asked.y_true
-    title = title or f"Fairness of {what} by {asked.attribute}: groups inferred"
+    outcome_column = asked.y_pred or asked.y_true
+    title = title or f"Fairness of {outcome_column} by {asked.attribute}: groups inferred"
     report = assemble(sections, inputs, title)
     kept = []
     for statement in report.statements:

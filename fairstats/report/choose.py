@@ -66,13 +66,13 @@ def choose_metric(*, interactive: bool = False, **answers: str) -> MetricChoice:
     fs.equal_opportunity_difference(y_true, y_pred, sensitive_features=group)
     """
     check_flag("interactive", interactive)
-    given = dict(answers)
+    known_answers = dict(answers)
     chosen = {}
     at = _load_tree()
     while "question" in at:
         name = at["name"]
         choices = tuple(at["answers"])
-        answer: Any = given.pop(name, None)
+        answer: Any = known_answers.pop(name, None)
         if answer is None and interactive:
             answer = _ask_reader(at["question"], choices, input)
         check_choice(
@@ -80,7 +80,7 @@ def choose_metric(*, interactive: bool = False, **answers: str) -> MetricChoice:
         )
         chosen[name] = answer
         at = at["answers"][answer]
-    for name in given:
+    for name in known_answers:
         check_choice("answers", name, tuple(chosen), cure="leave it out: it is not asked here")
     return MetricChoice(
         answers=chosen, call=at["call"], why=at["why"], see=tuple(at.get("see", ()))

@@ -126,11 +126,11 @@ class Contents:
     @property
     def results(self) -> tuple[Result, ...]:
         """Every result, in the order of the sections."""
-        found = []
+        results = []
         for section in self.sections:
             for result in section.results:
-                found.append(result)
-        return tuple(found)
+                results.append(result)
+        return tuple(results)
 
     @property
     def verdicts(self) -> dict[str, int]:

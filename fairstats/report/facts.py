@@ -113,10 +113,10 @@ def concern_of_metric(metric: str) -> Concern:
     """The block of a report in which the comparisons of a metric stand."""
     if metric in TITLES_OF_NUMBERS:
         return questions.AMOUNTS
-    found = _registered(without_class(metric))
-    if found is None or "scores" in found.needs:
+    metric_entry = _registered(without_class(metric))
+    if metric_entry is None or "scores" in metric_entry.needs:
         return questions.MEANING
-    if all(rate in SELECTION_RATES for rate in found.rates):
+    if all(rate in SELECTION_RATES for rate in metric_entry.rates):
         return questions.SELECTED
     return questions.ERRORS
 

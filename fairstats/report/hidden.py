@@ -100,17 +100,17 @@ def find_subgroups(
     if columns.y_true is not None and columns.y_pred is not None:
         metrics += _OF_ERRORS
     first = subgroups(frame, metric=metrics[0], **options)
-    found = [first]
+    results = [first]
     of_counts = {name: options[name] for name in ("attributes", "confidence_level", "rng")}
     for metric in metrics[1:]:  # of the counts that are there
         result = subgroups(first.counts, metric=metric, **of_counts)
         with_cuts = replace(result.settings, cuts=first.settings.cuts)
-        found.append(replace(result, settings=with_cuts))
-    return tuple(found)
+        results.append(replace(result, settings=with_cuts))
+    return tuple(results)
 
 
 def attach_subgroups(
-    inputs: Sequence[AuditInput], found: tuple[SubgroupResult, ...]
+    inputs: Sequence[AuditInput], results: tuple[SubgroupResult, ...]
 ) -> list[AuditInput]:
     """The inputs, of which the last, the crossing where there is one, has what was found."""
-    return [*inputs[:-1], replace(inputs[-1], subgroups=found)]
+    return [*inputs[:-1], replace(inputs[-1], subgroups=results)]

@@ -67,22 +67,25 @@ class InferredAudit:
         return self.true_groups or NO_COLUMN
 
 
-def columns_of_probabilities(given: Any) -> dict[str, str]:
+def columns_of_probabilities(probability_columns: Any) -> dict[str, str]:
     """Group → column, of a mapping or of names of columns."""
-    if isinstance(given, Mapping):
-        columns = {str(group): str(column_name(ARGUMENT, name)) for group, name in given.items()}
+    if isinstance(probability_columns, Mapping):
+        columns = {
+            str(group): str(column_name(ARGUMENT, name))
+            for group, name in probability_columns.items()
+        }
     else:
-        names = column_names(ARGUMENT, given)
+        names = column_names(ARGUMENT, probability_columns)
         columns = dict(zip(names, names, strict=True))
     check_different(ARGUMENT, columns.values())
     cure = f'{ARGUMENT}={{"f": "prob_f", "m": "prob_m"}}'
-    check_that(len(columns) > 1, ARGUMENT, given, "a column for each group", cure)
+    check_that(len(columns) > 1, ARGUMENT, probability_columns, "a column for each group", cure)
     return columns
 
 
-def refuse_beside(given: Mapping[str, Any]) -> None:
+def refuse_beside(arguments: Mapping[str, Any]) -> None:
     """Raise where something is asked for that does not go with probabilities of groups."""
-    for argument, value in given.items():
+    for argument, value in arguments.items():
         if value is None or value is False or (isinstance(value, tuple) and not value):
             continue
         raise InputError(
@@ -206,8 +209,8 @@ def _is_asked(metric: Metric, asked: InferredAudit) -> bool:
         return False
     if not all(RATES[name].successes for name in metric.rates):
         return False
-    known = {"predictions": asked.y_pred is not None, "labels": asked.y_true is not None}
-    return all(known.get(part, False) for part in metric.needs)
+    present = {"predictions": asked.y_pred is not None, "labels": asked.y_true is not None}
+    return all(present.get(part, False) for part in metric.needs)
 
 
 def _compare(
@@ -224,9 +227,9 @@ def _expected_counts(rows: InferredRows, attributes: tuple[str, ...]) -> CellCou
     """Cells by group as the probabilities expect them, true groups where known."""
     shares = rows.shares
     if rows.true_groups is not None:
-        known = rows.true_groups >= 0
+        has_true_group = rows.true_groups >= 0
         shares = shares.copy()
-        shares[known] = np.eye(len(rows.groups))[rows.true_groups[known]]
+        shares[has_true_group] = np.eye(len(rows.groups))[rows.true_groups[has_true_group]]
     outcomes = rows.outcomes
     if outcomes.y_true is None or outcomes.y_pred is None:
         column = np.asarray(outcomes.y_pred if outcomes.y_true is None else outcomes.y_true)

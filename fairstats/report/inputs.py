@@ -523,10 +523,12 @@ class AuditInput:
         """Whether a column was given for each of these roles; labels of several classes are none
         that divide people into two.
         """
-        known = self.columns.roles
+        known_roles = self.columns.roles
         if isinstance(self.counts, ClassCounts):
-            known = {role: name for role, name in known.items() if role not in ("y_true", "y_pred")}
-        return all(role in known for role in roles)
+            known_roles = {
+                role: name for role, name in known_roles.items() if role not in ("y_true", "y_pred")
+            }
+        return all(role in known_roles for role in roles)
 
 
 def lacks_rows(inputs: AuditInput, what: str, *, weights_too: bool = False) -> bool:

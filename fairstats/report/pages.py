@@ -234,10 +234,10 @@ def _draw_mark(mark: Mark, picture: Picture) -> str:
     across = _places_across(mark.x, picture)
     upward = _places_up(mark.y, picture)
     if mark.kind == "dots":
-        known = np.isfinite(across) & np.isfinite(upward)
+        finite = np.isfinite(across) & np.isfinite(upward)
         return "".join(
             f'<circle class="dot {_class_of_mark(mark)}" cx="{dot_x:.1f}" cy="{dot_y:.1f}" r="2.6"/>'
-            for dot_x, dot_y in zip(across[known], upward[known], strict=True)
+            for dot_x, dot_y in zip(across[finite], upward[finite], strict=True)
         )
     if mark.kind == "span":
         ends = _places_across(mark.low, picture)

@@ -38,8 +38,8 @@ def general_parts(report: Contents, view: SetView) -> list[Part]:
                 tables=(Table(title=title, heads=(), rows=(), notes=tuple(map(printable, said))),),
             )
         )
-    found = make_screen(report).paragraphs()
-    return [Part("summary", "What was found", found, tables=sizes), *others]
+    paragraphs = make_screen(report).paragraphs()
+    return [Part("summary", "What was found", paragraphs, tables=sizes), *others]
 
 
 def set_parts(report: Contents, view: SetView) -> list[Part]:

@@ -125,7 +125,7 @@ def _reference_of(view: SetView) -> str:
 def _pictures_of_rates(view: SetView, table: CellCounts, level: float) -> Iterator[NamedPicture]:
     shown = _largest(table.group_sizes, MOST_RATES)
     names = [printable(table.groups[position]) for position in shown]
-    rest = _note_of_left_out(len(table.groups), len(shown))
+    note = _note_of_left_out(len(table.groups), len(shown))
     for concern, rates in _DRAWN_RATES.items():
         for name in rates:
             if not isinstance(table, ConfusionCounts) and name != _rate_of_selections(view):
@@ -141,7 +141,7 @@ def _pictures_of_rates(view: SetView, table: CellCounts, level: float) -> Iterat
                     low[shown],
                     high[shown],
                     title=f"{title[:1].upper()}{title[1:]} by group, {100 * level:g}%"
-                    f" intervals{rest}",
+                    f" intervals{note}",
                     words=title,
                     reference=_reference_of(view),
                 ),
@@ -152,7 +152,7 @@ def _pictures_of_classes(view: SetView, table: ClassCounts, level: float) -> Ite
     """Shares of every class by group, of the first few classes."""
     shown = _largest(table.group_sizes, MOST_RATES)
     names = [printable(table.groups[position]) for position in shown]
-    rest = _note_of_left_out(len(table.groups), len(shown))
+    note = _note_of_left_out(len(table.groups), len(shown))
     of_labels = not any(
         without_class(row["metric"]) == "disparate_impact"
         for result in view.results
@@ -171,7 +171,7 @@ def _pictures_of_classes(view: SetView, table: ClassCounts, level: float) -> Ite
                 values[shown],
                 low[shown],
                 high[shown],
-                title=f"{words[:1].upper()}{words[1:]} by group, {100 * level:g}% intervals{rest}",
+                title=f"{words[:1].upper()}{words[1:]} by group, {100 * level:g}% intervals{note}",
                 words=words,
                 reference=_reference_of(view),
             ),
@@ -253,7 +253,7 @@ def _pictures_of_curves(result: AbrocaResult, level: float) -> Iterator[NamedPic
     counts: Any = result.counts
     shown = _largest(counts.counts.sum(axis=(1, 2)), MOST_GROUPS)
     bands = f"bands: {100 * level:g}% at each place"
-    rest = _note_of_left_out(len(counts.groups), len(shown))
+    note = _note_of_left_out(len(counts.groups), len(shown))
     roc = []
     for position in shown:
         if (counts.counts[position].sum(axis=1) > 0).all():
@@ -266,7 +266,7 @@ def _pictures_of_curves(result: AbrocaResult, level: float) -> Iterator[NamedPic
             concern=questions.MEANING,
             picture=curves_of_groups(
                 roc,
-                f"ROC curves by group ({bands}){rest}",
+                f"ROC curves by group ({bands}){note}",
                 "false positive rate",
                 "true positive rate",
             ),
@@ -276,7 +276,7 @@ def _pictures_of_curves(result: AbrocaResult, level: float) -> Iterator[NamedPic
         name="calibration",
         concern=questions.MEANING,
         picture=curves_of_groups(
-            calibration, f"Calibration by group ({bands}){rest}", "score", "share with Y = 1"
+            calibration, f"Calibration by group ({bands}){note}", "score", "share with Y = 1"
         ),
     )
 
@@ -285,18 +285,18 @@ def _roc_of_group(name: str, counts: Any, level: float) -> GroupCurve:
     """The ROC curve of a group, with the Wilson interval of the true positive rate at a cut-off."""
     negatives = np.concatenate([[0], np.cumsum(counts[0][::-1])])
     positives = np.concatenate([[0], np.cumsum(counts[1][::-1])])
-    kept = np.unique(np.linspace(0, negatives.size - 1, _ROC_POINTS).round().astype(int))
+    points = np.unique(np.linspace(0, negatives.size - 1, _ROC_POINTS).round().astype(int))
     critical = normal_quantile((1 + level) / 2)
     limits = np.array(
         [
             wilson_limits(float(positives[place]), float(positives[-1]), critical, ratio=False)
-            for place in kept
+            for place in points
         ]
     )
     return GroupCurve(
         name=name,
-        x=negatives[kept] / negatives[-1],
-        y=positives[kept] / positives[-1],
+        x=negatives[points] / negatives[-1],
+        y=positives[points] / positives[-1],
         low=limits[:, 0],
         high=limits[:, 1],
     )

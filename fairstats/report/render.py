@@ -169,11 +169,11 @@ def render_screen(report: Contents, ratio: float | None = None) -> str:
 def render_brief(report: Contents) -> str:
     """The first screen and the rates of the groups, in 60 lines at most."""
     ending = ["", "print(report.summary(full=True)) says everything.", _last_line(report)]
-    kept = _BRIEF - len(ending)
+    room = _BRIEF - len(ending)
     screen = make_screen(report)
     lines = screen.lines()
     for most_also in _MOST_ALSO:
-        if len(lines) > kept:
+        if len(lines) > room:
             lines = screen.lines(brief_intersections=True, most_also=most_also)
     for piece in report_pieces(report):
         if piece.kind == "set":
@@ -181,8 +181,8 @@ def render_brief(report: Contents) -> str:
             lines.append(piece.title)
         elif piece.kind == "groups":
             lines += aligned([piece.heads, *_cut_cells(piece.rows)])
-    if len(lines) > kept:
-        lines = [*lines[: kept - 1], "…"]
+    if len(lines) > room:
+        lines = [*lines[: room - 1], "…"]
     return "\n".join([*lines, *ending])
 
 
@@ -621,13 +621,13 @@ def _answer_in_short(answered: Sequence[Answered]) -> str:
     """Beside a question: of which sets something is beyond a limit, or that nothing is."""
     verdicts: dict[str, list[str]] = {}
     for one in answered:
-        found = set()
+        findings = set()
         for chart in one.charts:
             for block in chart.blocks:
                 for row in block.rows:
-                    found.add(row.verdict)
+                    findings.add(row.verdict)
         for verdict in ("violated", "undecided", "satisfied"):
-            if verdict in found:
+            if verdict in findings:
                 verdicts.setdefault(verdict, []).append(one.view.name)
                 break
     words = {"violated": "beyond a limit", "undecided": "undecided", "satisfied": "within limits"}

@@ -222,14 +222,14 @@ class AuditReport(Contents):
         InputError
             For a part, or groups, that the report does not have.
         """
-        known = self.parts()
+        parts = self.parts()
         if sensitive_features is None:
-            name = next(iter(known))
+            name = next(iter(parts))
         else:
             name = sensitive_features
-        check_choice("sensitive_features", name, tuple(known))
-        check_choice("key", key, tuple(known[name]))
-        return known[name][key]
+        check_choice("sensitive_features", name, tuple(parts))
+        check_choice("key", key, tuple(parts[name]))
+        return parts[name][key]
 
     def parts(self) -> dict[str, dict[str, ShownPart]]:
         """Every part by its key, by set of sensitive columns; of two with one key the first."""
@@ -501,7 +501,7 @@ def decode_report(data: dict[str, Any]) -> Any:
     if unknown := serialise.unknown_parts(whole):
         raise _other_version(written, ", ".join(unknown[:3]) + (", …" if len(unknown) > 3 else ""))
     try:
-        found = serialise.decode(whole)
+        report = serialise.decode(whole)
     except (InputError, TypeError, ValueError, KeyError) as problem:
         raise _other_version(written, str(problem)) from problem
     whose = f"its numbers are those of {written}, the words around them those of {__version__}."
@@ -509,7 +509,7 @@ def decode_report(data: dict[str, Any]) -> Any:
         f"The report was written by fairstats {written}, and is read by {__version__}: {whose}",
         FairstatsWarning,
     )
-    return found
+    return report
 
 
 def _other_version(written: str, why: str) -> InputError:

@@ -552,8 +552,12 @@ def _finding_sentence(fact: Fact, pair: PairOfGroups, confidence_level: float) -
 
 def _rate_of_class(metric: str) -> str:
     """The rate that a metric of one class compares, in words."""
-    found = find_metric(without_class(metric))
-    title = RATES[found.rates[0]].title if found is not None and found.rates else metric
+    metric_entry = find_metric(without_class(metric))
+    title = (
+        RATES[metric_entry.rates[0]].title
+        if metric_entry is not None and metric_entry.rates
+        else metric
+    )
     return f"{title}, {class_of(metric)}"
 
 
@@ -567,19 +571,19 @@ def _range_sentence(fact: Fact, leading: PairOfGroups) -> str:
         if pair.reference:
             rates[pair.label] = (pair.first.rate, pair.first.n)
             rates[pair.reference] = (pair.first.rate_reference, pair.first.n_reference)
-    known = {group: rate for group, (rate, _) in rates.items() if math.isfinite(rate)}
-    if not known:
+    known_rates = {group: rate for group, (rate, _) in rates.items() if math.isfinite(rate)}
+    if not known_rates:
         return ""
-    lowest = min(known, key=lambda group: known[group])
-    highest = max(known, key=lambda group: known[group])
+    lowest = min(known_rates, key=lambda group: known_rates[group])
+    highest = max(known_rates, key=lambda group: known_rates[group])
     leading_rates = (leading.first.rate, leading.first.rate_reference)
-    if known[lowest] in leading_rates and known[highest] in leading_rates:
+    if known_rates[lowest] in leading_rates and known_rates[highest] in leading_rates:
         return ""
 
     def named(group: str) -> str:
         n_rows = rates[group][1]
         few = f", {count(n_rows)} rows" if n_rows is not None and n_rows < _FEW_ROWS else ""
-        return f"{percent(known[group])} ({group}{few})"
+        return f"{percent(known_rates[group])} ({group}{few})"
 
     return f"Over all groups: from {named(lowest)} to {named(highest)}."
 

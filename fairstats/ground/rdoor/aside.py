@@ -118,8 +118,10 @@ class _Process:
                     answer = Path(self.folder.name, "answer.rds").read_bytes()
                     return wire.read(answer), "".join(printed)
                 printed.append(line)
-        said = self.messages.read_text(encoding="utf-8", errors="replace").strip()[-400:]
-        raise errors.RBackendError(f"R, run by Rscript, has ended: {said or 'it says nothing'}")
+        last_messages = self.messages.read_text(encoding="utf-8", errors="replace").strip()[-400:]
+        raise errors.RBackendError(
+            f"R, run by Rscript, has ended: {last_messages or 'it says nothing'}"
+        )
 
     def _write_line(self) -> None:
         if self.running.stdin is not None:

@@ -92,14 +92,16 @@ def contrast_tails(pair: Pair) -> tuple[EcdComparison, Evidence]:
     if settings.location == "paper":
         inferred = _compare_own_thresholds(pair)
         evidence = Evidence()
-    elif not math.isnan(estimate) and has_shared_people(*samples):
+    elif not math.isnan(estimate) and has_shared_clusters(*samples):
         irregular = []
         for t in pair.tails:
             if t.level.empirical or not _is_regular_tail(t.fit):
                 irregular.append(t.group)
-        inferred, evidence = (
-            (_refuse_interval(pair, irregular), Evidence()) if irregular else _infer_by_people(pair)
-        )
+        if irregular:
+            inferred = _refuse_interval(pair, irregular)
+            evidence = Evidence()
+        else:
+            inferred, evidence = _infer_by_clusters(pair)
     elif modelled and first.fit is not None and second.fit is not None:
         contrast = CurveContrast.of_fits(first.fit, second.fit, settings.interactions)
         fits = (first.fit, second.fit)
@@ -368,7 +370,7 @@ def _say_nothing(pair: Pair) -> dict[str, Any]:
     }
 
 
-def _infer_by_people(pair: Pair) -> tuple[dict[str, Any], Evidence]:
+def _infer_by_clusters(pair: Pair) -> tuple[dict[str, Any], Evidence]:
     """Interval by Student's t with the standard deviation over resamples of people.
 
     Its degrees of freedom are the people of the smaller group less one.
@@ -377,15 +379,15 @@ def _infer_by_people(pair: Pair) -> tuple[dict[str, Any], Evidence]:
     settings = pair.settings
     exceedances = (first.n_exceedances, second.n_exceedances)
     replicates = settings.n_resamples or _RESAMPLES
-    replicate_differences = person_bootstrap(
+    replicate_differences = cluster_bootstrap(
         *pair.samples, exceedances, settings.interactions, replicates, pair.rng
     )
     estimate = first.level.estimate - second.level.estimate
     spread = float(replicate_differences.std(ddof=1))
-    people = []
+    n_clusters = []
     for sample in pair.samples:
-        people.append(sample.n if sample.cluster is None else np.unique(sample.cluster).size)
-    degrees = min(people) - 1.0
+        n_clusters.append(sample.n if sample.cluster is None else np.unique(sample.cluster).size)
+    degrees = min(n_clusters) - 1.0
     inferred = _infer_by_spread(estimate, spread, pair, "bootstrap of people", degrees) | {
         "method": "t, standard error by resampling people",
         "note": (
@@ -514,15 +516,15 @@ def _compare_own_thresholds(pair: Pair) -> dict[str, Any]:
     return _infer_by_spread(estimate, standard_error, pair, "delta") | described
 
 
-def has_shared_people(first: GroupSample, second: GroupSample) -> bool:
+def has_shared_clusters(first: GroupSample, second: GroupSample) -> bool:
     """Whether people own several rows, within a group or over both."""
     if first.cluster is None or second.cluster is None:
         return False
-    owners = np.concatenate([first.cluster, second.cluster])
-    return bool(np.unique(owners).size < owners.size)
+    clusters_of_rows = np.concatenate([first.cluster, second.cluster])
+    return bool(np.unique(clusters_of_rows).size < clusters_of_rows.size)
 
 
-def person_bootstrap(
+def cluster_bootstrap(
     first: GroupSample,
     second: GroupSample,
     exceedances: tuple[int, int],
@@ -535,14 +537,15 @@ def person_bootstrap(
     They are drawn with all their rows in both groups; the threshold is the same order statistic: k
     = `exceedances`.
     """
-    owners = np.concatenate([np.asarray(first.cluster), np.asarray(second.cluster)])
-    people, codes = np.unique(owners, return_inverse=True)
+    clusters_of_rows = np.concatenate([np.asarray(first.cluster), np.asarray(second.cluster)])
+    clusters, codes = np.unique(clusters_of_rows, return_inverse=True)
+    n_clusters = clusters.size
     parts = zip((first, second), (codes[: first.n], codes[first.n :]), exceedances, strict=True)
     sides = []
-    for sample, owner_codes, count in parts:
-        sides.append(_OrderedValues(sample.values(), owner_codes, count, people.size))
+    for sample, cluster_codes, count in parts:
+        sides.append(_OrderedValues(sample.values(), cluster_codes, count, n_clusters))
     for _ in range(replicates):
-        drawn = np.bincount(rng.integers(0, people.size, people.size), minlength=people.size)
+        drawn = np.bincount(rng.integers(0, n_clusters, n_clusters), minlength=n_clusters)
         for side in sides:
             side.add(drawn)
     levels = [side.levels(interactions) for side in sides]
@@ -553,22 +556,22 @@ def person_bootstrap(
 class _OrderedValues:
     """Values of one group, largest first, and their excesses in every resample so far."""
 
-    def __init__(self, cd: Floats, owner: Rows, k: int, n_people: int) -> None:
+    def __init__(self, cd: Floats, cluster_codes: Rows, k: int, n_clusters: int) -> None:
         order = np.argsort(-cd, kind="stable")
         self.values = cd[order]
-        self.owner = owner[order]
+        self.cluster_codes = cluster_codes[order]
         self.k = k
-        self.rows_of = np.bincount(owner, minlength=n_people)
+        self.rows_of = np.bincount(cluster_codes, minlength=n_clusters)
         self.excesses: list[Floats] = []
         self.sizes: list[tuple[float, float, float]] = []
 
     def add(self, drawn: Rows) -> None:
         """Another resample: its excesses; their number, the threshold, and the rows in all."""
         reach = min(self.values.size, 4 * self.k + 200)
-        times = drawn[self.owner[:reach]]
+        times = drawn[self.cluster_codes[:reach]]
         if times.sum() <= self.k and reach < self.values.size:
             reach = self.values.size
-            times = drawn[self.owner]
+            times = drawn[self.cluster_codes]
         top = np.repeat(self.values[:reach], times)[: self.k + 1]
         row = np.zeros(self.k)
         threshold = float(top[-1]) if top.size else math.nan

@@ -148,16 +148,16 @@ def counterfactual_discrimination(
     checks.check_whole("batch", batch, low=1, cure="100_000")
     attribute = find_attribute(table, sensitive_features, values, cuts, flip)
     check_row_labels(X=X, cluster=cluster, sample_weight=sample_weight)
-    owner = _code_owners(cluster, table.n_rows)
+    cluster_codes = _code_clusters(cluster, table.n_rows)
     left_out = int((attribute.codes < 0).sum())
     notes = [_TRAINING] if trained_on else []
     if sample_weight is not None:
         weight = as_float_column(sample_weight, "sample_weight")
         checks.check_rows("sample_weight", weight, table.n_rows)
         check_weight_column(weight)
-        kept, told = thinned(weight, attribute.codes, len(attribute.labels), rng)
+        kept, thinning_note = thinned(weight, attribute.codes, len(attribute.labels), rng)
         attribute = replace(attribute, codes=np.where(kept, attribute.codes, -1))
-        notes.append(told)
+        notes.append(thinning_note)
     probability = favourable_probability(predict, pos_label, label_values)
     actual, flipped = flipped_scores(probability, table, attribute, batch, progress=progress)
     change = np.subtract(flipped, actual[:, None], out=flipped)
@@ -165,7 +165,7 @@ def counterfactual_discrimination(
         why = "the model does not look at these columns, or `predict` does not pass them on"
         caution(f"No score changes with {attribute.name}: {why}.", DataWarning)
     pairing = "other" if attribute.turns == 1 else counterfactual
-    groups = _sample_groups(attribute, pairing, change, actual, table, owner)
+    groups = _sample_groups(attribute, pairing, change, actual, table, cluster_codes)
     if empty := dict.fromkeys(g.group for g in groups if g.n == 0):
         caution(f"No rows: {', '.join(empty)}.", InsufficientEvidenceWarning)
     return CounterfactualSample(
@@ -184,7 +184,7 @@ def _sample_groups(
     change: Floats,
     actual: Floats,
     table: FeatureTable,
-    owner: NDArray[Any] | None,
+    cluster_codes: NDArray[Any] | None,
 ) -> list[GroupSample]:
     group_samples = []
     codes = attribute.codes
@@ -198,7 +198,7 @@ def _sample_groups(
         row_facts = (
             table.labels_of(rows),
             actual.take(group_rows),
-            None if owner is None else owner[rows],
+            None if cluster_codes is None else cluster_codes[rows],
         )
         if pairing == "worst":
             group_samples.append(
@@ -215,7 +215,7 @@ def _sample_groups(
     return group_samples
 
 
-def _code_owners(cluster: Any, n_rows: int) -> NDArray[Any] | None:
+def _code_clusters(cluster: Any, n_rows: int) -> NDArray[Any] | None:
     if cluster is None:
         return None
     factor = factorize(cluster, "cluster")
@@ -390,17 +390,17 @@ def _attribute_from_column(table: FeatureTable, column: Any, *, listed: bool) ->
     return _keep_values(attribute, sorted(range(len(levels)), key=lambda j: labels[j]))
 
 
-def _keep_values(found: Attribute, keep: list[int]) -> Attribute:
+def _keep_values(attribute: Attribute, keep: list[int]) -> Attribute:
     """With these values, in this order; rows with others have none."""
-    new_codes = np.full(len(found.labels) + 1, MISSING, dtype=found.codes.dtype)
+    new_codes = np.full(len(attribute.labels) + 1, MISSING, dtype=attribute.codes.dtype)
     new_codes[keep] = np.arange(len(keep))
     columns = {}
-    for column, column_values in found.columns.items():
+    for column, column_values in attribute.columns.items():
         columns[column] = tuple(column_values[j] for j in keep)
     return replace(
-        found,
-        labels=tuple(found.labels[j] for j in keep),
-        codes=new_codes[found.codes],
+        attribute,
+        labels=tuple(attribute.labels[j] for j in keep),
+        codes=new_codes[attribute.codes],
         columns=columns,
     )
 

@@ -27,7 +27,7 @@ from fairstats.ground.verdict import Evidence, fair_range, judge, settle
 from fairstats.methods.ecd.contrast import (
     Pair,
     contrast_tails,
-    has_shared_people,
+    has_shared_clusters,
     level_of_each,
     other_exceedances,
 )
@@ -294,7 +294,7 @@ def _fit_tails(
     count_pairs = [exceedances_of_pair(sample, reference_sample) for sample in others]
     # the paper has 50 everywhere; resamples of people were calibrated so
     if settings.location == "paper" or any(
-        has_shared_people(sample, reference_sample) for sample in others
+        has_shared_clusters(sample, reference_sample) for sample in others
     ):
         count_pairs = []
         for sample in others:

@@ -56,19 +56,19 @@ class EcdComparison(Comparison):
 
     def _beside(self, level: float, *, tested: bool) -> dict[str, Any]:
         """Simultaneous interval, and the differences of ACD and CVaR with intervals and t-tests."""
-        found: list[float] = list(self.simultaneous)
+        numbers: list[float] = list(self.simultaneous)
         for average in (self.acd, self.cvar):
             interval, test = average._inference(level)
-            found += [average.estimate, *interval, test.pvalue if tested else math.nan]
-        return dict(zip(_BESIDE, found, strict=True))
+            numbers += [average.estimate, *interval, test.pvalue if tested else math.nan]
+        return dict(zip(_BESIDE, numbers, strict=True))
 
 
 def _values_of_comparisons(name: str, meaning: str) -> Any:
     """Property: an attribute of the only comparison, or of all as a tuple."""
 
     def values(result: EcdResult) -> Any:
-        found = tuple(getattr(c, name) for c in result.comparisons)
-        return found[0] if len(found) == 1 else found
+        values_of_each = tuple(getattr(c, name) for c in result.comparisons)
+        return values_of_each[0] if len(values_of_each) == 1 else values_of_each
 
     return property(values, doc=meaning)
 

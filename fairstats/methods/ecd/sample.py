@@ -116,23 +116,23 @@ def average_of(values: Floats, cluster: NDArray[Any] | None = None) -> Average:
         return Average(estimate=math.nan, std_error=math.nan, n=0, n_people=0)
     mean = float(values.mean())
     total = values - mean
-    people = weights_of_people = float(values.size)
+    n_clusters = effective_clusters = float(values.size)
     if cluster is not None:
-        owner = np.unique(cluster, return_inverse=True)[1]
-        rows = np.bincount(owner).astype(np.float64)
-        total = np.bincount(owner, weights=total).astype(np.float64)
-        people = float(rows.size)
-        weights_of_people = float(values.size**2 / np.square(rows).sum())
-    if people < 2:
-        return Average(estimate=mean, std_error=math.nan, n=values.size, n_people=int(people))
+        cluster_codes = np.unique(cluster, return_inverse=True)[1]
+        rows = np.bincount(cluster_codes).astype(np.float64)
+        total = np.bincount(cluster_codes, weights=total).astype(np.float64)
+        n_clusters = float(rows.size)
+        effective_clusters = float(values.size**2 / np.square(rows).sum())
+    if n_clusters < 2:
+        return Average(estimate=mean, std_error=math.nan, n=values.size, n_people=int(n_clusters))
     # not by BLAS, whose threads cost 5 ms to wake
-    variance = float(np.square(total).sum()) * people / (people - 1) / values.size**2
+    variance = float(np.square(total).sum()) * n_clusters / (n_clusters - 1) / values.size**2
     return Average(
         estimate=mean,
         std_error=variance**0.5,
         n=values.size,
-        n_people=int(people),
-        degrees_of_freedom=weights_of_people - 1,
+        n_people=int(n_clusters),
+        degrees_of_freedom=effective_clusters - 1,
     )
 
 
@@ -378,23 +378,25 @@ class CounterfactualSample(Result):
         )
         places = [find_group(names, w) for w in wanted]
         texts = tuple(None if k is None else names[k] for k in places)
-        found = []
+        parts = []
         for g in self.groups:
             if (g.group, g.counterfactual)[: len(texts)] == texts:
-                found.append(g)
-        if len(found) == 1:
-            return found[0]
-        known = ", ".join(map(repr, (self._name(g) for g in self.groups)))
-        got = checks.shown(group) + (", which stands for several pairs" if found else "")
-        cure = "for ordered pairs: sample[value, counterfactual]" if found else "check the spelling"
-        raise InputError("group", got=got, allowed=f"one of {known}", cure=cure)
+                parts.append(g)
+        if len(parts) == 1:
+            return parts[0]
+        group_names = ", ".join(map(repr, (self._name(g) for g in self.groups)))
+        got = checks.shown(group) + (", which stands for several pairs" if parts else "")
+        cure = "for ordered pairs: sample[value, counterfactual]" if parts else "check the spelling"
+        raise InputError("group", got=got, allowed=f"one of {group_names}", cure=cure)
 
     def difference(
         self, unprivileged: Any, privileged: Any
     ) -> tuple[float, Interval, HypothesisTest]:
         """ACD of the unprivileged group less that of the privileged one, with interval and test."""
-        found = difference_of(self[unprivileged].average, self[privileged].average)
-        return found.estimate, *found._inference(self.confidence_level, "difference of mean CD = 0")
+        average = difference_of(self[unprivileged].average, self[privileged].average)
+        return average.estimate, *average._inference(
+            self.confidence_level, "difference of mean CD = 0"
+        )
 
     def cvar(self, group: Any, level: float = 0.95) -> tuple[float, Interval]:
         """Conditional value at risk.
@@ -404,8 +406,8 @@ class CounterfactualSample(Result):
         By q + E max(CD − q, 0)/(1 − level), q fixed at the minimiser (Rockafellar & Uryasev 2000,
         eq. 4).
         """
-        found = self[group].cvar(level)
-        return found.estimate, found._inference(self.confidence_level)[0]
+        average = self[group].cvar(level)
+        return average.estimate, average._inference(self.confidence_level)[0]
 
     def quantile(self, group: Any, probability: float) -> ReturnLevel:
         """Quantile of CD with its binomial interval (see

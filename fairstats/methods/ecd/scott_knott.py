@@ -244,18 +244,18 @@ def scott_knott(
         ranks.update(dict.fromkeys(names, rank))
 
     split(order)
-    found = []
+    placed_runs = []
     every = list(ranks.values())
     for name in order:
         x = values[name]
-        own = ranks[name]
-        after = sum(r > own for r in every)
-        alike = every.count(own) - 1
-        before = sum(r < own for r in every)
-        found.append(
+        rank_of_run = ranks[name]
+        after = sum(r > rank_of_run for r in every)
+        alike = every.count(rank_of_run) - 1
+        before = sum(r < rank_of_run for r in every)
+        placed_runs.append(
             Treatment(
                 name=name,
-                rank=own,
+                rank=rank_of_run,
                 mean=float(x.mean()),
                 std=float(x.std(ddof=1)),
                 n=x.size,
@@ -265,7 +265,7 @@ def scott_knott(
             )
         )
     return ScottKnott(
-        treatments=tuple(found),
+        treatments=tuple(placed_runs),
         larger_is_better=bool(larger_is_better),
         confidence_level=confidence_level,
         least_effect=least_effect,

@@ -327,7 +327,7 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         rows = np.arange(table.n_rows)
         seed = int(self.random_state)
         try:
-            first, rest = train_test_split(
+            first, other_rows = train_test_split(
                 rows,
                 train_size=self.splits[0],
                 stratify=stratum,
@@ -335,9 +335,9 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             )
             share = self.splits[1] / (self.splits[1] + self.splits[2])
             second, third = train_test_split(
-                rest,
+                other_rows,
                 train_size=share,
-                stratify=stratum[rest],
+                stratify=stratum[other_rows],
                 random_state=seed,
             )
         except ValueError as problem:

@@ -319,7 +319,7 @@ def _make_remarks(
 ) -> Iterator[str]:
     """What is to be said of a tail."""
     n = sample.n
-    if _has_repeated_people(sample):
+    if _has_repeated_clusters(sample):
         independent = "which ξ, type, horizon and goodness of fit take as independent"
         level_too = "of which no interval of the level is shown to hold"
         yield (
@@ -522,7 +522,7 @@ def group_levels(
         group_levels_found.append(
             _find_group_level(sample, float(m), modelled_levels.get(float(m)), settings)
         )
-    if not _has_repeated_people(sample):
+    if not _has_repeated_clusters(sample):
         return group_levels_found
     # likelihood and order statistics take rows as independent: of people with five nearly equal
     # rows each 95% intervals held the level in 11% of samples
@@ -535,7 +535,7 @@ def group_levels(
     return result
 
 
-def _has_repeated_people(sample: GroupSample) -> bool:
+def _has_repeated_clusters(sample: GroupSample) -> bool:
     return sample.cluster is not None and np.unique(sample.cluster).size < sample.n
 
 

@@ -259,8 +259,8 @@ def compare_estimates(
         options_of_rate = replace(family_options, known_limits=known_limits)
         # an interval for one look has no place beside those for all of them
         if settings.method not in ANYTIME_METHODS:
-            own = own_intervals(rate_estimates, single_level)
-            options_of_rate = replace(options_of_rate, own_intervals=own)
+            group_limits = own_intervals(rate_estimates, single_level)
+            options_of_rate = replace(options_of_rate, own_intervals=group_limits)
         for pair in pairs_shown:
             compared.append(options_of_rate.compare(rate_estimates, pair, row_name, of_all))
     n_sides = 2 if settings.alternative == "two-sided" else 1
@@ -490,12 +490,12 @@ def _without_ratio(estimates: RateEstimates, pair: tuple[int, int], contrast: Co
 
 
 def _with_decision(
-    comparison: RateComparison, decision: PairDecision, **known: Any
+    comparison: RateComparison, decision: PairDecision, **other_fields: Any
 ) -> RateComparison:
     """The comparison with everything that was decided of its pair, and what else is known."""
     return replace(
         comparison,
-        **known,
+        **other_fields,
         method=decision.interval.method,
         procedure=decision.procedure,
         bounds=decision.bounds,

@@ -95,8 +95,8 @@ def _cut_columns(
     frame = nw.from_native(data, pass_through=True)
     if isinstance(frame, nw.LazyFrame):
         columns = dict.fromkeys(name for name in used if name is not None)
-        known = frame.collect_schema().names()
-        frame = frame.select([name for name in columns if name in known]).collect()
+        column_names = frame.collect_schema().names()
+        frame = frame.select([name for name in columns if name in column_names]).collect()
     if not isinstance(frame, nw.DataFrame):
         raise InputError(
             "data",
@@ -104,13 +104,13 @@ def _cut_columns(
             allowed="a data frame, or the path of a file, where numbers are cut",
             cure="leave out cuts= and search=, or pass a frame",
         )
-    asked = dict(cuts)
+    cuts_left = dict(cuts)
     if for_tree:
         for name in attributes:
-            if name in frame.columns and name not in asked and _has_many_numbers(frame[name]):
-                asked[name] = _GROUPS_OF_TREE
+            if name in frame.columns and name not in cuts_left and _has_many_numbers(frame[name]):
+                cuts_left[name] = _GROUPS_OF_TREE
     words: dict[str, str] = {}
-    for name, points in asked.items():
+    for name, points in cuts_left.items():
         if name not in attributes or name not in frame.columns:
             raise InputError(
                 "cuts",
@@ -155,12 +155,12 @@ def _inner_cuts(
     for_tree: bool,
 ) -> Floats:
     """The inner cut points, given or at quantiles; increasing."""
-    known = numbers[np.isfinite(numbers)]
+    finite = numbers[np.isfinite(numbers)]
     inner = np.empty(0)
     if isinstance(points, (int, np.integer)) and not isinstance(points, bool):
         n_groups = checks.check_whole("cuts", points, low=2, high=MOST_LEVELS, cure='{"age": 4}')
-        if known.size:
-            inner = np.unique(np.quantile(known, np.arange(1, n_groups) / n_groups))
+        if finite.size:
+            inner = np.unique(np.quantile(finite, np.arange(1, n_groups) / n_groups))
         if for_tree:  # a leaf is named by them
             inner = np.unique([float(f"{point:.4g}") for point in inner])
     elif isinstance(points, (Sequence, np.ndarray)) and not isinstance(points, (str, bytes)):
@@ -182,8 +182,8 @@ def _inner_cuts(
 def _cut_labels(numbers: Floats, inner: Floats, *, for_tree: bool) -> list[str | None]:
     """The interval of each value in words, or where it begins; None where it is missing."""
     if for_tree:
-        known = numbers[np.isfinite(numbers)]
-        lowest = min(float(known.min(initial=inner[0])), float(inner[0]) - 1.0)
+        finite = numbers[np.isfinite(numbers)]
+        lowest = min(float(finite.min(initial=inner[0])), float(inner[0]) - 1.0)
         words = [f"{begin:.12g}" for begin in (lowest, *inner.tolist())]
     else:
         words = interval_words([f"{end:g}" for end in inner.tolist()])
@@ -274,7 +274,7 @@ class CrossedTable:
         """Attributes and values of every subgroup, in the order of the counts."""
         if self.leaves:
             return [self.leaves[self.level_names[0][code]] for code in self.nodes[0].codes[:, 0]]
-        found: list[Fixed] = []
+        fixed_values: list[Fixed] = []
         for node in self.nodes:
             if len(node.attributes) > self.depth:
                 continue
@@ -282,8 +282,8 @@ class CrossedTable:
             names_of_levels = [self.level_names[position] for position in node.attributes]
             for row in node.codes.tolist():
                 values = [names[code] for names, code in zip(names_of_levels, row, strict=True)]
-                found.append((attributes, tuple(values)))
-        return found
+                fixed_values.append((attributes, tuple(values)))
+        return fixed_values
 
 
 def _cells_of(crossed: Tally, rate: Rate) -> CellCounts:
@@ -319,11 +319,11 @@ class _Values:
     def of(cls, names: Iterable[str]) -> _Values:
         """Numbers in their order, what is missing before them; else by name."""
         distinct = sorted(set(names))
-        known = [name for name in distinct if name != MISSING_GROUP]
-        with_missing = len(known) < len(distinct)
-        numbers = [_number_of(name) for name in known]
-        if known and not any(math.isnan(number) for number in numbers):
-            in_order = [name for _, name in sorted(zip(numbers, known, strict=True))]
+        values = [name for name in distinct if name != MISSING_GROUP]
+        with_missing = len(values) < len(distinct)
+        numbers = [_number_of(name) for name in values]
+        if values and not any(math.isnan(number) for number in numbers):
+            in_order = [name for _, name in sorted(zip(numbers, values, strict=True))]
             missing = [MISSING_GROUP] if with_missing else []
             return cls((*missing, *in_order), ordered=True, with_missing=with_missing)
         return cls(tuple(distinct), ordered=False, with_missing=with_missing)

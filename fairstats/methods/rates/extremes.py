@@ -353,8 +353,8 @@ def _decide(
 
 def _farthest_pair(estimates: RateEstimates, contrast: Contrast) -> ExtremeOfRate:
     """The groups with the lowest and the highest of the rates that are known."""
-    known = np.flatnonzero(np.isfinite(estimates.rate))
-    if known.size < 2:
+    finite = np.flatnonzero(np.isfinite(estimates.rate))
+    if finite.size < 2:
         return ExtremeOfRate(
             rate=estimates.rate_of.name,
             group="",
@@ -363,8 +363,8 @@ def _farthest_pair(estimates: RateEstimates, contrast: Contrast) -> ExtremeOfRat
             rate_lower=math.nan,
             rate_higher=math.nan,
         )
-    lowest = known[np.argmin(estimates.rate[known])]
-    highest = known[np.argmax(estimates.rate[known])]
+    lowest = finite[np.argmin(estimates.rate[finite])]
+    highest = finite[np.argmax(estimates.rate[finite])]
     low = float(estimates.rate[lowest])
     high = float(estimates.rate[highest])
     if contrast == "difference":

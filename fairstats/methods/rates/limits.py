@@ -237,13 +237,13 @@ class ScaleOfAll:
 
         Of a group that is nearly everybody no contrast is so large: then the end of the scale.
         """
-        rest = 1 - self.share
+        share_of_others = 1 - self.share
         if self.contrast == "difference":
-            return min(max(null / rest, -_NEARLY_ONE), _NEARLY_ONE)
+            return min(max(null / share_of_others, -_NEARLY_ONE), _NEARLY_ONE)
         denominator = 1 - self.share * null
-        if null * rest >= _LARGEST_RATIO * denominator:
+        if null * share_of_others >= _LARGEST_RATIO * denominator:
             return _LARGEST_RATIO
-        return null * rest / denominator
+        return null * share_of_others / denominator
 
 
 @dataclass(frozen=True)

@@ -2121,19 +2121,21 @@ def _called_metrics(metric: Any) -> dict[str, Callable[..., Any]] | None:
 def _largest_gap_of(metric: registry.Metric) -> registry.Metric:
     """The largest gap of a metric of differences."""
     ending = registry.ENDINGS["difference"]
-    found = None
+    gap_metric = None
     if metric.contrast == "difference":
-        found = registry.find_metric(metric.name.removesuffix(ending) + registry.ENDINGS["gap"])
+        gap_metric = registry.find_metric(
+            metric.name.removesuffix(ending) + registry.ENDINGS["gap"]
+        )
     if metric.contrast == "gap":
-        found = metric
-    if found is None:
+        gap_metric = metric
+    if gap_metric is None:
         raise InputError(
             "agg",
             got=f"'max' of {metric.name}",
             allowed="'max' of differences of rates, 'min' of ratios, 'mean' of both",
             cure='agg="min"',
         )
-    return found
+    return gap_metric
 
 
 def _find_metric_by_name(name: str, contrast: registry.Contrast | None) -> registry.Metric:

@@ -208,8 +208,8 @@ class MonitorResult(Result):
     def _check_whole(self, name: str, digests: NDArray[np.uint64]) -> None:
         """Refuse clusters that an earlier file had."""
         for earlier in self.files:
-            known = np.frombuffer(base64.b64decode(earlier.clusters), dtype=np.uint64)
-            n_returning = int(np.isin(digests, known).sum())
+            known_digests = np.frombuffer(base64.b64decode(earlier.clusters), dtype=np.uint64)
+            n_returning = int(np.isin(digests, known_digests).sum())
             if n_returning:
                 raise InputError(
                     "file",
@@ -425,10 +425,10 @@ class MonitorResult(Result):
             if math.isnan(parts["change"]):
                 sentences.append(f"{group}: too few cases to split the change.")
                 continue
-            what = f"difference of {group} and {reference}" if reference else f"rate of {group}"
+            quantity = f"difference of {group} and {reference}" if reference else f"rate of {group}"
             words = {name: f"{value:+.3f}".replace("-", "−") for name, value in parts.items()}
             sentences.append(
-                f"From {self.files[0].name} to {self.files[-1].name} the {what} changed by"
+                f"From {self.files[0].name} to {self.files[-1].name} the {quantity} changed by"
                 f" {words['change']}: {words['case mix']} by other cases, {words['treatment']} by another"
                 " treatment of like cases."
             )

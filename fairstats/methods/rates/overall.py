@@ -40,11 +40,11 @@ OVERALL = "all"
 
 def check_overall(metric: Metric) -> None:
     """Raise where a metric has no comparison with everybody."""
-    known = [RATES[name] for name in metric.rates if name in RATES]
-    is_function = len(known) < len(metric.rates) or any(rate.interval == "delta" for rate in known)
+    rates = [RATES[name] for name in metric.rates if name in RATES]
+    is_function = len(rates) < len(metric.rates) or any(rate.interval == "delta" for rate in rates)
     if not is_function and metric.contrast == "difference":
         return
-    if not is_function and metric.contrast == "ratio" and not any(rate.parts for rate in known):
+    if not is_function and metric.contrast == "ratio" and not any(rate.parts for rate in rates):
         return
     raise InputError(
         "comparisons",
@@ -112,11 +112,12 @@ class Everybody:
         variances = self.covariance
         if variances.ndim == 2:
             variances = np.diag(variances)
-        known = np.isfinite(variances)
+        has_variance = np.isfinite(variances)
         if self.covariance.ndim == 1:
-            variance = float(slopes[known] ** 2 @ variances[known])
+            variance = float(slopes[has_variance] ** 2 @ variances[has_variance])
         else:
-            variance = float(slopes[known] @ self.covariance[np.ix_(known, known)] @ slopes[known])
+            covariance = self.covariance[np.ix_(has_variance, has_variance)]
+            variance = float(slopes[has_variance] @ covariance @ slopes[has_variance])
         rows = sum(int(proportion.rows.sum()) for proportion in self.proportions)
         return replace(
             comparison,

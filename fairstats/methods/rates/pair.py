@@ -283,9 +283,9 @@ def limits_of_pairs(
         return {}
     successes, cases = estimates.effective
     group, reference = np.array(pairs).T
-    known = (cases[group] > 0) & (cases[reference] > 0)
-    group = group[known]
-    reference = reference[known]
+    both_have_cases = (cases[group] > 0) & (cases[reference] > 0)
+    group = group[both_have_cases]
+    reference = reference[both_have_cases]
     tables = np.column_stack(
         [successes[group], cases[group], successes[reference], cases[reference]]
     )

@@ -147,8 +147,8 @@ class PowerResult(Result):
     def rows(self) -> list[dict[str, Any]]:
         """Row of the tidy table: the assumed ratio with its power."""
         assumed = "rate", "rate_reference", "ratio", "threshold", "alternative", "confidence_level"
-        known = columns_of(self, "estimate", "method", "n", "backend", "n_reference", *assumed)
-        return [{"metric": "power_ratio", **known}]
+        columns = columns_of(self, "estimate", "method", "n", "backend", "n_reference", *assumed)
+        return [{"metric": "power_ratio", **columns}]
 
     def sentences(self) -> list[str]:
         """The plan in words."""
@@ -353,16 +353,16 @@ class _Plan:
         """P(the score test rejects)."""
         q = self.rate_reference
         k, weight = _list_likely_counts(n, self.rate)
-        found = np.zeros(k.size)
+        power = np.zeros(k.size)
         if self.alternative != "greater":
             low = first_true(lambda j: self.shown(*self.statistics(k, n, j, m))[0], k.size, m)
-            found += 1 - np.where(low > 0, bdtr(np.maximum(low - 1.0, 0), m, q), 0.0)
+            power += 1 - np.where(low > 0, bdtr(np.maximum(low - 1.0, 0), m, q), 0.0)
         if self.alternative != "less":
             high = first_true(lambda j: ~self.shown(*self.statistics(k, n, j, m))[1], k.size, m)
-            found += np.where(high > 0, bdtr(np.maximum(high - 1.0, 0), m, q), 0.0)
+            power += np.where(high > 0, bdtr(np.maximum(high - 1.0, 0), m, q), 0.0)
         if self.alternative == "satisfied":  # both at once
-            found = np.maximum(found - 1, 0.0)
-        return min(float(np.sum(weight * found)), 1.0)
+            power = np.maximum(power - 1, 0.0)
+        return min(float(np.sum(weight * power)), 1.0)
 
     def normal_power(self, n: int, m: int) -> float:
         """About `power`: the variances under the null and the assumed rates (Farrington & Manning

@@ -166,9 +166,9 @@ class SubgroupResult(Result):
     @property
     def title(self) -> str:  # type: ignore[override]
         """One line above the table."""
-        what = "leaves of a tree" if self.settings.search == "tree" else "subgroups"
+        kind = "leaves of a tree" if self.settings.search == "tree" else "subgroups"
         rate = RATES[self.rate_name].title
-        return f"{rate[:1].upper()}{rate[1:]}: {what} against the rest"
+        return f"{rate[:1].upper()}{rate[1:]}: {kind} against the rest"
 
     @property
     def flagged(self) -> tuple[SubgroupComparison, ...]:
@@ -493,10 +493,10 @@ def _compare_subgroups(
 ) -> SubgroupResult:
     """Evidence and simultaneous limits of all subgroups that are large enough."""
     total_cases = float(table.cell_cases.sum())
-    kept = (table.cases > 0) & (table.cases < total_cases)
+    is_judged = (table.cases > 0) & (table.cases < total_cases)
     if settings.search == "all":
-        kept &= table.rows >= settings.min_rows
-    if not kept.any():
+        is_judged &= table.rows >= settings.min_rows
+    if not is_judged.any():
         raise InputError(
             "min_rows",
             got=f"{settings.min_rows:,}, which no subgroup has beside others",
@@ -504,15 +504,15 @@ def _compare_subgroups(
             cure="fewer rows, or other attributes",
         )
     total_successes = table.total_successes
-    cases = table.cases[kept]
-    successes = table.successes[kept]
+    cases = table.cases[is_judged]
+    successes = table.successes[is_judged]
     counts = np.column_stack([successes, cases, total_successes - successes, total_cases - cases])
     pvalues = kernels.exact_pvalues(
         successes.astype(np.int64), cases.astype(np.int64), int(total_successes), int(total_cases)
     )
     adjusted = adjust_pvalues(pvalues.tolist(), settings.adjust)
     largest = kernels.largest_scores(
-        table.nodes, table.cell_cases, kept, table.depth, settings.n_resamples, rng
+        table.nodes, table.cell_cases, is_judged, table.depth, settings.n_resamples, rng
     )
     critical = float(np.quantile(largest, settings.confidence_level, method="higher"))
     low, high = kernels.exact_limits(
@@ -521,7 +521,7 @@ def _compare_subgroups(
     comparisons = _as_comparisons(
         metric,
         table,
-        kept,
+        is_judged,
         counts,
         settings,
         pvalues=pvalues,
@@ -558,7 +558,7 @@ def _order_of_evidence(comparison: SubgroupComparison) -> tuple[float, int, str]
 def _as_comparisons(
     metric: Metric,
     table: CrossedTable,
-    kept: NDArray[np.bool_],
+    is_judged: NDArray[np.bool_],
     counts: Floats,
     settings: SubgroupSettings,
     *,
@@ -573,10 +573,10 @@ def _as_comparisons(
     rate_rest = k_rest / n_rest
     std_errors = np.sqrt(rate * (1 - rate) / n + rate_rest * (1 - rate_rest) / n_rest)
     statistics = difference_score_statistic(k, n, k_rest, n_rest, 0.0)
-    shrunken = _shrink_rates(table, settings.shrinkage)[kept]
-    shares = table.rows[kept] / table.cell_rows.sum()
+    shrunken = _shrink_rates(table, settings.shrinkage)[is_judged]
+    shares = table.rows[is_judged] / table.cell_rows.sum()
     names = []
-    for name, is_kept in zip(table.names(), kept.tolist(), strict=True):
+    for name, is_kept in zip(table.names(), is_judged.tolist(), strict=True):
         if is_kept:
             names.append(name)
     procedure = Procedure("Fisher's exact test, limits of Clopper and Pearson", "exact")
@@ -615,7 +615,7 @@ def _as_comparisons(
 
 def _shrink_rates(table: CrossedTable, shrinkage: str) -> Floats:
     """Shrunken rates of all subgroups; those of the same attributes are one partition."""
-    found = []
+    shrunk = []
     begin = 0
     for node in table.nodes:
         if len(node.attributes) > table.depth:
@@ -624,8 +624,8 @@ def _shrink_rates(table: CrossedTable, shrinkage: str) -> Floats:
         successes = table.successes[begin:end]
         cases = table.cases[begin:end]
         if shrinkage == "um_hierarchical":
-            found.append(pool_rate(successes, cases, CONCENTRATION).means())
+            shrunk.append(pool_rate(successes, cases, CONCENTRATION).means())
         else:
-            found.append(kernels.shrunken_rates(successes, cases))
+            shrunk.append(kernels.shrunken_rates(successes, cases))
         begin = end
-    return np.concatenate(found)
+    return np.concatenate(shrunk)

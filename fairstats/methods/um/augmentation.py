@@ -125,14 +125,16 @@ class IncompleteRows:
                 allowed='probabilities of every row whose group is not known, or missing="drop"',
                 cure="the shares of the groups where nothing else is known",
             )
-        kept = ~lacking
+        complete = ~lacking
         shares = np.zeros((n_rows, len(names)))
-        unknown = kept & (known_groups < 0)
+        unknown = complete & (known_groups < 0)
         if unknown.any():
             shares[unknown] = as_shares({name: column[unknown] for name, column in columns.items()})
         sure_groups = known_groups >= 0
         shares[sure_groups] = np.eye(len(names))[known_groups[sure_groups]]
-        return cls._of_codes(names, true_codes[kept], predicted_codes[kept], shares[kept])
+        return cls._of_codes(
+            names, true_codes[complete], predicted_codes[complete], shares[complete]
+        )
 
     @classmethod
     def _of_codes(
@@ -152,18 +154,18 @@ class IncompleteRows:
         bins[~is_sure], shares_of_bins, rounded = _gather(shares[~is_sure])
         for label in (0, 1, -1):
             for prediction in (0, 1, -1):
-                own = (true_codes == label) & (predicted_codes == prediction)
+                in_cell = (true_codes == label) & (predicted_codes == prediction)
                 cells = _cells_that_agree(label, prediction)
-                if not own.any() or len(cells) == len(CELLS):
+                if not in_cell.any() or len(cells) == len(CELLS):
                     continue
-                number = np.bincount(bins[own & ~is_sure], minlength=len(shares_of_bins))
-                known = np.bincount(sure_groups[own & is_sure], minlength=n_groups)
+                number = np.bincount(bins[in_cell & ~is_sure], minlength=len(shares_of_bins))
+                counts = np.bincount(sure_groups[in_cell & is_sure], minlength=n_groups)
                 distinct = shares_of_bins
                 if len(cells) == 1:
-                    sure[:, cells[0]] = known
+                    sure[:, cells[0]] = counts
                 else:
                     distinct = np.concatenate([distinct, np.eye(n_groups)])
-                    number = np.concatenate([number, known])
+                    number = np.concatenate([number, counts])
                 occurs = number > 0
                 if occurs.any():
                     kinds.append(KindOfRows(cells, distinct[occurs], number[occurs]))

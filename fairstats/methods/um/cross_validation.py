@@ -479,7 +479,7 @@ class _CrossValidationFits:
         k: int,
         name: str,
         kind: str,
-        given: folds.VarianceRatio | None,
+        variance_ratio: folds.VarianceRatio | None,
     ) -> tuple[ConfusionCounts | ClassCounts, Rows, folds.CrossValidation]:
         """Effective counts of estimator `k`, the rows behind them, and its folds with their
         correlation.
@@ -500,14 +500,14 @@ class _CrossValidationFits:
         clipped = np.zeros(n_groups)
         if not self.anew:
             labels = tuple(f"{name}, {group}" if name else group for group in checked_rows.names)
-            if given is not None and given.averaged:
+            if variance_ratio is not None and variance_ratio.averaged:
                 splits = self.options.n_half_splits
             else:
                 splits = 0
-            if given is None:
+            if variance_ratio is None:
                 ratios = np.ones(n_groups)
             else:
-                ratios = given.ratio
+                ratios = variance_ratio.ratio
             factors, clipped = folds.checked_factors(strategy, n_folds, ratios, labels, splits)
         count_fields: dict[str, Any] = {
             "missing": checked_rows.outcomes.missing,
@@ -526,7 +526,7 @@ class _CrossValidationFits:
         counts = kind_of(checked_rows.names, **count_fields)
         correlations = np.minimum((1.0 / factors - 1.0) / (n_folds - 1), np.nextafter(1.0, 0.0))
         strategy_told = "" if self.anew else strategy
-        of_ratio = given if self.relative else None
+        of_ratio = variance_ratio if self.relative else None
         return (
             counts,
             counted,

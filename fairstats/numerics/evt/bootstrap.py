@@ -396,8 +396,8 @@ def _solve_powers(
         log_g = np.where(inside, moved, 0.5 * (low + high))
         if np.abs(high - low).max() < _EXACT or (np.abs(off) < _EXACT).all():
             break
-    kept = np.concatenate([share[:, : max(count // 2, 1)], np.zeros((draws, 1))], axis=1)
-    return np.exp(log_g), kept + np.log(total * last)[:, None]
+    share_and_zero = np.concatenate([share[:, : max(count // 2, 1)], np.zeros((draws, 1))], axis=1)
+    return np.exp(log_g), share_and_zero + np.log(total * last)[:, None]
 
 
 def condense_ranks(values: Floats) -> tuple[Floats, Floats]:

@@ -181,7 +181,7 @@ class Lagrange:
     contour.
 
     `charts`, one or two, hold one sample each in Q problems; `units`, shape (Q,), multiply their
-    interests; `minimum` is that of the sum of the likelihoods. `given` are the values or, where
+    interests; `minimum` is that of the sum of the likelihoods. `targets` are the values or, where
     `by_root`, signed roots of the deviance; with `roots` these are first guesses, and what is
     sought moves with the shape at the point of the only chart.
     """
@@ -191,7 +191,7 @@ class Lagrange:
         charts: tuple[Chart, ...],
         units: tuple[Floats, ...],
         minimum: Floats,
-        given: Floats,
+        targets: Floats,
         *,
         by_root: bool = False,
         roots: Roots | None = None,
@@ -226,9 +226,9 @@ class Lagrange:
                 axis=0,
             )
             if by_root:
-                self.radius = given
+                self.radius = targets
             else:
-                self.radius = (given - self.estimate) / self.spread
+                self.radius = (targets - self.estimate) / self.spread
 
     def solved(self, *, farthest: float = np.inf, patient: bool = True) -> Triple:
         """Deviances, sums of interests and multipliers, shape (Q,); NaN where nothing settles.
@@ -582,7 +582,7 @@ def root_moments(shape: Numbers, s: Numbers, k: Numbers) -> tuple[Floats, Floats
 def standardised_ends(
     ends: Ends,
     moments: Moments,
-    found: Floats,
+    found_ends: Floats,
     centre: Floats,
     side: Floats,
     z: Floats,
@@ -595,19 +595,19 @@ def standardised_ends(
 
     The moments at an end say which critical value belongs to it: a fixed point, by secants, from
     the moments at the fitted `shape`. The interval holds the estimate `centre` also where z is less
-    than the mean. `ends` and `moments` are asked for the ends that still move; those `found`
-    already are left as they are.
+    than the mean. `ends` and `moments` are asked for the ends that still move; those in
+    `found_ends` that are no NaN stay as they are.
     """
     root_mean, root_sd = (
         np.broadcast_to(moment_values, z.shape) for moment_values in root_moments(shape, s, k)
     )
     target_roots = np.maximum(root_sd * z - side * root_mean, _LEAST_ROOT)
     roots_before, errors_before, last_ends = np.full((3, *z.shape), np.nan)
-    active = np.flatnonzero(np.isnan(found))
+    active = np.flatnonzero(np.isnan(found_ends))
     for _ in range(_SECANTS if active.size else 0):
-        last_ends[active] = found[active]
-        found[active] = ends(target_roots**2, active)
-        root_mean, root_sd = moments(found[active], active)
+        last_ends[active] = found_ends[active]
+        found_ends[active] = ends(target_roots**2, active)
+        root_mean, root_sd = moments(found_ends[active], active)
         root_errors = (
             np.maximum(root_sd * z[active] - side[active] * root_mean, _LEAST_ROOT)
             - target_roots[active]
@@ -617,8 +617,8 @@ def standardised_ends(
                 target_roots[active] - roots_before[active]
             )
             root_steps = np.where(secant_slopes < -0.25, -root_errors / secant_slopes, root_errors)
-            end_moves = found[active] - last_ends[active]
-            end_distances = np.abs(found[active] - centre[active])
+            end_moves = found_ends[active] - last_ends[active]
+            end_distances = np.abs(found_ends[active] - centre[active])
             is_still = np.abs(end_moves) <= np.where(
                 np.isfinite(end_distances), _STILL * end_distances, 0.0
             )
@@ -628,7 +628,7 @@ def standardised_ends(
                 0.0,
                 root_steps * end_moves / (target_roots[active] - roots_before[active]),
             )
-        found[active[is_done]] += np.where(np.isfinite(remaining_moves), remaining_moves, 0.0)[
+        found_ends[active[is_done]] += np.where(np.isfinite(remaining_moves), remaining_moves, 0.0)[
             is_done
         ]
         roots_before[active] = target_roots[active]
@@ -637,4 +637,4 @@ def standardised_ends(
         active = active[~is_done]
         if not active.size:
             break
-    return found
+    return found_ends

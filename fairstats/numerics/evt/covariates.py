@@ -691,16 +691,16 @@ def design(argument: str, formula: Any, frame: pd.DataFrame) -> tuple[Floats, An
     raise InputError(argument, got=got, allowed=f"a formula of {columns_in_words}", cure=cure)
 
 
-def as_frame(argument: str, given: Any) -> pd.DataFrame:
+def as_frame(argument: str, covariates: Any) -> pd.DataFrame:
     """Covariates as a pandas frame with rows numbered from 0."""
-    if isinstance(given, Mapping):
+    if isinstance(covariates, Mapping):
         columns = {}
-        for column_name, column_values in given.items():
+        for column_name, column_values in covariates.items():
             columns[str(column_name)] = np.atleast_1d(column_values)
         checks.check_one_length(
             argument,
             {column_name: len(column_values) for column_name, column_values in columns.items()},
         )
         return pd.DataFrame(columns)
-    column_names = getattr(as_narwhals(given, argument), "columns", ())
-    return as_frame_columns(given, list(column_names), argument).reset_index(drop=True)
+    column_names = getattr(as_narwhals(covariates, argument), "columns", ())
+    return as_frame_columns(covariates, list(column_names), argument).reset_index(drop=True)

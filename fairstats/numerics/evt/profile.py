@@ -730,9 +730,9 @@ class _LevelSlacks:
         failures = np.flatnonzero(~self.passes)
         for failure in failures.tolist():
             if np.isnan(self.in_width[failure]):
-                known = slacks_of(failure)
-                self.in_width[failure] = known.in_width[0]
-                self.below_bound[failure] = known.below_bound[0]
+                slacks = slacks_of(failure)
+                self.in_width[failure] = slacks.in_width[0]
+                self.below_bound[failure] = slacks.below_bound[0]
             if not self.passes[failure]:
                 return int(failure)
         return None

@@ -208,15 +208,15 @@ class Kernel(Protocol):
         """
 
 
-def leave_one_out(levels: Levels, own: FloatArray, probs: FloatArray) -> Levels:
+def leave_one_out(levels: Levels, own_kernel: FloatArray, probs: FloatArray) -> Levels:
     """Levels by which each sample is judged by the density of the others, whichever back end made
     that of all.
 
-    f₋ᵢ(xᵢ) = (n·f(xᵢ) − own_i)/(n − 1), at least 0, with `own`, shape (n,): the kernel of each
-    sample on itself.
+    f₋ᵢ(xᵢ) = (n·f(xᵢ) − own_i)/(n − 1), at least 0, with own = `own_kernel`, shape (n,): the
+    kernel of each sample on itself.
     """
     n = levels.at_samples.size
-    density_of_others = np.maximum(n * levels.at_samples - own, 0.0) / (n - 1)
+    density_of_others = np.maximum(n * levels.at_samples - own_kernel, 0.0) / (n - 1)
     return Levels(np.quantile(density_of_others, 1 - probs), density_of_others)
 
 

@@ -125,8 +125,10 @@ class Directions:
         scale = np.where(varies, spread, 1.0)
         standardised = np.where(varies, (circumstances - mean) / scale, 0.0)
         _, sizes, vectors = np.linalg.svd(standardised, full_matrices=False)
-        kept = sizes > _NO_SPREAD * max(float(sizes.max(initial=0.0)), 1e-300)
-        return cls(mean, scale, vectors[kept].T, sizes[kept] / np.sqrt(len(circumstances)))
+        has_spread = sizes > _NO_SPREAD * max(float(sizes.max(initial=0.0)), 1e-300)
+        return cls(
+            mean, scale, vectors[has_spread].T, sizes[has_spread] / np.sqrt(len(circumstances))
+        )
 
     def design(self, circumstances: Floats) -> Floats:
         """A column of ones, and uncorrelated columns of the spread 1, shape (n, 1 + q)."""

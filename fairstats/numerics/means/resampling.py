@@ -90,8 +90,8 @@ def block_changes(
     ends = np.linspace(0, shuffled.size, n_blocks + 1).astype(np.intp)
     values = np.empty(n_blocks)
     for block in range(n_blocks):
-        kept = np.concatenate([shuffled[: ends[block]], shuffled[ends[block + 1] :]])
-        values[block] = metric(units.take(kept))
+        remaining = np.concatenate([shuffled[: ends[block]], shuffled[ends[block + 1] :]])
+        values[block] = metric(units.take(remaining))
     return np.asarray(values.mean() - values)
 
 
@@ -130,10 +130,10 @@ def draw_metric(
     changes = np.zeros(0)
     if not studentised:
         changes = block_changes(metric, units, rng, BLOCKS_OF_ACCELERATION)
-    known = values[np.isfinite(values)]
+    finite = values[np.isfinite(values)]
     return Draws(
         value=metric(units.rows),
-        variance=float(known.var(ddof=1)) if known.size > 1 else math.nan,
+        variance=float(finite.var(ddof=1)) if finite.size > 1 else math.nan,
         values=values,
         variances=variances,
         changes=changes,
@@ -177,10 +177,10 @@ class AgainstAll:
         changes = np.zeros(0)
         if not studentised:
             changes = self._block_changes(rng)
-        known = values[np.isfinite(values)]
+        finite = values[np.isfinite(values)]
         return Draws(
             value=self.contrast([units.rows for units in self.groups]),
-            variance=float(known.var(ddof=1)) if known.size > 1 else math.nan,
+            variance=float(finite.var(ddof=1)) if finite.size > 1 else math.nan,
             values=values,
             variances=variances,
             changes=changes,
@@ -211,11 +211,11 @@ class AgainstAll:
             ends = np.linspace(0, units.size, min(n_blocks, units.size) + 1).astype(np.intp)
             values = np.empty(ends.size - 1)
             for block in range(values.size):
-                kept = list(everyone)
+                remaining = list(everyone)
                 before = shuffled[: ends[block]]
                 behind = shuffled[ends[block + 1] :]
-                kept[place] = np.concatenate([before, behind])
-                values[block] = self._of(kept)
+                remaining[place] = np.concatenate([before, behind])
+                values[block] = self._of(remaining)
             changes.append(values.mean() - values)
         return np.concatenate(changes)
 

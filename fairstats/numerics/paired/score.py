@@ -1,11 +1,24 @@
-"""One rate of two models on the same people.
+"""One rate of two models on the same people: score limits of its change, and of two groups' changes.
 
-Score limits of its ratio and difference, and their combination.
+Of n rows both models succeed on x₁₁, A alone on x₁₀, B alone on x₀₁, neither on x₀₀; p_A = p₁₁ +
+p₁₀ and p_B = p₁₁ + p₀₁ are the rates. With p̃ the maximum likelihood estimates under the hypothesis,
 
-Of the ratio p_B/p_A they are those of Nam and Blackwelder (2002), of the difference those of Tango
-(1998): all values that the score test with constrained maximum likelihood estimates does not
-reject. No changed decision is then information about how rare changes are, not a variance of 0. Two
-groups are combined by MOVER (Zou & Donner 2008).
+    difference δ = p_B − p_A,  p̃₀₁ = p̃₁₀ + δ                                     (Tango 1998)
+        z(δ) = [(x₀₁ − x₁₀)/n − δ] / √{[2p̃₁₀ + δ(1 − δ)]/n},
+        p̃₁₀ = [√(b² − 8nc) − b]/(4n),   b = −x₀₁ − x₁₀ + (2n − x₀₁ + x₁₀)δ,   c = −x₁₀δ(1 − δ);
+
+    ratio θ = p_B/p_A,  p̃₀₁ = (p̃₁₀ + c)/θ                         (Nam & Blackwelder 2002)
+        z(θ) = (x₁₁ + x₀₁ − θ(x₁₁ + x₁₀))/n / √{θ(p̃₁₀ + p̃₀₁)/n},
+        p̃₁₀ the larger root a of  (1 + θ)·m·a² − q·a − x₁₀·c·s = 0,   m = x₁₁ + x₁₀ + x₀₁,
+        s = m/n,   c = (θ − 1)s,   q = s(x₁₀ + x₀₁) − (1 + θ)·c·(x₁₁ + x₁₀).
+
+An end of the interval at a critical value is where z equals it. No changed decision is then
+information about how rare changes are, not a variance of 0. Quantities with estimates d_i and limits
+l_i, u_i are added by MOVER (Zou & Donner 2008): of d₁ − d₀ the lower limit is
+
+    d₁ − d₀ − √{(d₁ − l₁)² + (u₀ − d₀)²},
+
+and of two that are correlated by r the root holds twice r times the product of both, too.
 """
 
 from __future__ import annotations
@@ -26,44 +39,37 @@ _LOG_SPAN = 60.0
 _FARTHEST_STATISTIC = 30.0
 
 
-def ratio_statistic(table: Table, ratio: float) -> float:
-    """Score statistic of H0: p_B/p_A = ratio.
-
-    With a the probability that only A succeeds, s that either does and c = (ratio − 1)s, the
-    likelihood is largest at the larger root of (1 + ratio)·m·a² − q·a − n₁₀·c·s = 0.
-    """
-    both_succeed, only_a, only_b, _ = table
+def ratio_statistic(table: Table, theta: float) -> float:
+    """z(θ): score statistic of H0: p_B/p_A = θ."""
+    x11, x10, x01, _ = table
     n = sum(table)
-    m = both_succeed + only_a + only_b
+    m = x11 + x10 + x01
     if m == 0:
         return 0.0
     s = m / n
-    k = 1 + ratio
-    c = (ratio - 1) * s
-    q = s * (only_a + only_b) - k * c * (both_succeed + only_a)
-    discriminant_root = sqrt(max(q * q + 4 * k * m * only_a * c * s, 0.0))
+    k = 1 + theta
+    c = (theta - 1) * s
+    q = s * (x10 + x01) - k * c * (x11 + x10)
+    discriminant_root = sqrt(max(q * q + 4 * k * m * x10 * c * s, 0.0))
+    # the form of the root in which nothing cancels
     if q >= 0:
-        a = (q + discriminant_root) / (2 * k * m)
+        p10 = (q + discriminant_root) / (2 * k * m)
     else:
-        a = 2 * only_a * c * s / (discriminant_root - q)
-    a = min(max(a, 0.0, -c), s / k)
-    variance = ratio * (a + (a + c) / ratio) / n
-    return _standardised_statistic(
-        ((both_succeed + only_b) - ratio * (both_succeed + only_a)) / n, variance
-    )
+        p10 = 2 * x10 * c * s / (discriminant_root - q)
+    p10 = min(max(p10, 0.0, -c), s / k)
+    variance = theta * (p10 + (p10 + c) / theta) / n
+    return _standardised_statistic(((x11 + x01) - theta * (x11 + x10)) / n, variance)
 
 
-def difference_statistic(table: Table, difference: float) -> float:
-    """Score statistic of H0: p_B − p_A = difference (Tango 1998)."""
-    _, only_a, only_b, _ = table
-    n_rows = sum(table)
-    linear_term = -only_b - only_a + (2 * n_rows - only_b + only_a) * difference
-    constant_term = -only_a * difference * (1 - difference)
-    only_a_share = (
-        sqrt(max(linear_term * linear_term - 8 * n_rows * constant_term, 0.0)) - linear_term
-    ) / (4 * n_rows)
-    variance = (2 * max(only_a_share, 0.0, -difference) + difference * (1 - difference)) / n_rows
-    return _standardised_statistic((only_b - only_a) / n_rows - difference, variance)
+def difference_statistic(table: Table, delta: float) -> float:
+    """z(δ): score statistic of H0: p_B − p_A = δ."""
+    _, x10, x01, _ = table
+    n = sum(table)
+    b = -x01 - x10 + (2 * n - x01 + x10) * delta
+    c = -x10 * delta * (1 - delta)
+    p10 = (sqrt(max(b * b - 8 * n * c, 0.0)) - b) / (4 * n)
+    variance = (2 * max(p10, 0.0, -delta) + delta * (1 - delta)) / n
+    return _standardised_statistic((x01 - x10) / n - delta, variance)
 
 
 def _standardised_statistic(distance: float, variance: float) -> float:

@@ -254,11 +254,11 @@ class Calibration:
         shift = np.zeros((n_cells, n_groups))
         covariance = np.zeros((n_cells, n_groups, n_groups))
         for cell in range(n_cells):
-            own = errors[cells == cell]
-            if len(own):
-                shift[cell] = own.mean(axis=0)
-            if len(own) > 1:
-                covariance[cell] = np.cov(own, rowvar=False)
+            errors_in_cell = errors[cells == cell]
+            if len(errors_in_cell):
+                shift[cell] = errors_in_cell.mean(axis=0)
+            if len(errors_in_cell) > 1:
+                covariance[cell] = np.cov(errors_in_cell, rowvar=False)
         return cls(number, shift, covariance)
 
 

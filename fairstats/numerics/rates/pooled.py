@@ -242,9 +242,9 @@ def _widen_by_exact(
         high[small] = np.maximum(high[small], conditional_limit(small_tables, error / 2, side=1))
         return low, high
     equality = EQUALITY[contrast]
-    kept = conditional_test(small_tables).central > error
-    low[small] = np.where(kept, np.minimum(low[small], equality), low[small])
-    high[small] = np.where(kept, np.maximum(high[small], equality), high[small])
+    is_inside = conditional_test(small_tables).central > error
+    low[small] = np.where(is_inside, np.minimum(low[small], equality), low[small])
+    high[small] = np.where(is_inside, np.maximum(high[small], equality), high[small])
     return low, high
 
 

@@ -95,11 +95,11 @@ class RatePosterior:
         logit_mean = self.low[:, None] + (self.high - self.low)[:, None] * steps
         success_shape = np.exp(self.log_kappa[:, None] + log_expit(logit_mean))
         kappa = np.exp(self.log_kappa)[:, None]
-        found = np.empty(self.successes.size)
-        for group in range(found.size):
+        means = np.empty(self.successes.size)
+        for group in range(means.size):
             conditional = (self.successes[group] + success_shape) / (self.trials[group] + kappa)
-            found[group] = float((self.weights * conditional).sum())
-        return found
+            means[group] = float((self.weights * conditional).sum())
+        return means
 
 
 def _triangular_draws(size: int, rng: np.random.Generator) -> Floats:

@@ -546,7 +546,7 @@ def _corrected_limits(tables: Floats, at: Floats, factor: bool) -> tuple[Floats,
         """
         k0, n0, k1, n1 = tables.T
         ends = k0 / n0 - k1 / n1, np.full(len(tables), outer)
-        found = find_root(excess, ends, args=(k0, n0, k1, n1, target))
-        return np.where(found.success, found.x, outer)
+        root = find_root(excess, ends, args=(k0, n0, k1, n1, target))
+        return np.where(root.success, root.x, outer)
 
     return end(-1.0, at[0]), end(1.0, -at[1])

@@ -368,9 +368,9 @@ def score_limit(
             z = statistic(flat.at(rows), scale(x), contrast)
             return np.asarray(np.clip(z, -1e6, 1e6) - target[rows])
 
-        found = scale(find_roots(excess, inner.ravel()[searched], outer.ravel()[searched]))
+        limit = scale(find_roots(excess, inner.ravel()[searched], outer.ravel()[searched]))
         ends = ends.ravel()
-        ends[searched] = found
+        ends[searched] = limit
         ends = ends.reshape(estimate.shape)
     return ends
 

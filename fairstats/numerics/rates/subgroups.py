@@ -53,9 +53,9 @@ def lattice(codes: Whole, depth: int) -> list[Node]:
         for dropped in range(first_droppable, min(len(attributes), depth + 1)):
             if len(attributes) == 1:
                 break
-            kept = attributes[:dropped] + attributes[dropped + 1 :]
+            other_attributes = attributes[:dropped] + attributes[dropped + 1 :]
             child_codes, child_sums = _add_up(np.delete(node_codes, dropped, axis=1))
-            waiting.append((kept, child_codes, len(nodes) - 1, child_sums, dropped))
+            waiting.append((other_attributes, child_codes, len(nodes) - 1, child_sums, dropped))
     return nodes
 
 
@@ -150,7 +150,7 @@ def normal_score(pvalues: Floats) -> Floats:
 def largest_scores(
     nodes: list[Node],
     cases: Floats,
-    kept: NDArray[np.bool_],
+    is_judged: NDArray[np.bool_],
     depth: int,
     n_resamples: int,
     rng: np.random.Generator,
@@ -166,17 +166,17 @@ def largest_scores(
     """
     n_cells = cases.size
     total = float(cases.sum())
-    cases_kept = marginal_sums(nodes, cases, depth)[kept]
-    rest = total - cases_kept
-    scale = np.sqrt(1 / cases_kept + 1 / rest)
-    found = []
+    cases_kept = marginal_sums(nodes, cases, depth)[is_judged]
+    cases_of_others = total - cases_kept
+    scale = np.sqrt(1 / cases_kept + 1 / cases_of_others)
+    largest = []
     for n_draws in resample_blocks(n_resamples, n_cells, "Largest subgroup"):
         noise = rng.standard_normal((n_cells, n_draws)) * np.sqrt(cases)[:, None]
-        inside = marginal_sums(nodes, noise, depth)[kept]
+        inside = marginal_sums(nodes, noise, depth)[is_judged]
         everywhere = noise.sum(axis=0)
-        contrast = inside / cases_kept[:, None] - (everywhere - inside) / rest[:, None]
-        found.append(np.abs(contrast / scale[:, None]).max(axis=0))
-    return np.concatenate(found)
+        contrast = inside / cases_kept[:, None] - (everywhere - inside) / cases_of_others[:, None]
+        largest.append(np.abs(contrast / scale[:, None]).max(axis=0))
+    return np.concatenate(largest)
 
 
 def search_pvalues(scores: Floats, largest: Floats) -> Floats:

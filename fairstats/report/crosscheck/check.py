@@ -207,7 +207,7 @@ class Place:
         self,
         lines: Iterable[Line],
         ours: Any,
-        found: Mapping[str, Any],
+        answer: Mapping[str, Any],
         function: str,
         *,
         relative: float = 0.0,
@@ -222,11 +222,11 @@ class Place:
             yield self.compare(
                 line.quantity.format(ours),
                 attrgetter(line.attribute)(ours),
-                found[line.twin or line.attribute],
+                answer[line.twin or line.attribute],
                 line.function or function,
                 relative=max(line.relative, relative),
                 absolute=max(line.absolute, absolute),
-                error=found[line.error] if line.error else 0.0,
+                error=answer[line.error] if line.error else 0.0,
                 note=note,
             )
 
@@ -384,19 +384,19 @@ class Bench:
 
         Unknown ones stay so and do not count.
         """
-        known = []
+        finite_pvalues = []
         for pvalue in pvalues:
             if not math.isnan(pvalue):
-                known.append(pvalue)
+                finite_pvalues.append(pvalue)
         name = _ADJUSTMENTS.get(method)
         if name:
             function = "stats::p.adjust"
         else:
             function = "adjust_pvalues"
         # verdicts ask once more for the family of equality, and of two groups both are one
-        family = (method, tuple(known))
-        if known and family not in self._adjusted:
-            answer = self.call(function, known, name or method)
+        family = (method, tuple(finite_pvalues))
+        if finite_pvalues and family not in self._adjusted:
+            answer = self.call(function, finite_pvalues, name or method)
             self._adjusted[family] = np.atleast_1d(answer).tolist()
         values = iter(self._adjusted.get(family, []))
         return [
@@ -465,14 +465,14 @@ def _beside_equality(
     return result
 
 
-def column(found: Mapping[str, Any], name: str) -> list[float]:
+def column(answer: Mapping[str, Any], name: str) -> list[float]:
     """A column of what R returned: always a list, also of one number."""
-    return [float(value) for value in np.atleast_1d(found[name]).tolist()]
+    return [float(value) for value in np.atleast_1d(answer[name]).tolist()]
 
 
-def rows_of(found: Mapping[str, Any]) -> list[dict[str, float]]:
+def rows_of(answer: Mapping[str, Any]) -> list[dict[str, float]]:
     """Rows of what R returned by columns."""
-    columns = {name: column(found, name) for name in found}
+    columns = {name: column(answer, name) for name in answer}
     rows: list[dict[str, float]] = []
     for values in zip(*columns.values(), strict=True):
         rows.append(dict(zip(columns, values, strict=True)))

@@ -50,10 +50,10 @@ def curves(result: CurveDifferenceResult | CurveRatioResult, bench: Bench) -> It
 
 def _columns_for_r(result: Any, bench: Bench) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
     """Labels, scores and groups of the rows, and their weights and clusters; None without."""
-    given = bench.given("y_true", "score", "sensitive_features")
-    if given is None:
+    columns = bench.given("y_true", "score", "sensitive_features")
+    if columns is None:
         return None
-    label, score, group = given
+    label, score, group = columns
     design: dict[str, Any] = {}
     for argument, name, has_one in (
         ("sample_weight", "weight", result.moments.weighted),

@@ -39,12 +39,12 @@ def subgroups(result: SubgroupResult, bench: Bench) -> Iterator[Check]:
     rows = result.comparisons
     total_cases = rows[0].n + rows[0].n_reference
     successes = [round(comparison.rate * comparison.n) for comparison in rows]
-    rest = round(rows[0].rate_reference * rows[0].n_reference)
+    reference_cases = round(rows[0].rate_reference * rows[0].n_reference)
     answer = bench.call(
         _TWIN,
         [float(value) for value in successes],
         [float(comparison.n) for comparison in rows],
-        float(successes[0] + rest),
+        float(successes[0] + reference_cases),
         float(total_cases),
         result.settings.adjust,
         result.critical,

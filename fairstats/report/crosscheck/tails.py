@@ -381,12 +381,12 @@ def _compare_mean(group: GroupSample, comparison: Comparison, bench: Bench) -> I
         yield place.needs_data("estimate", comparison.estimate, "a mean over rows")
         yield place.needs_data("standard error", comparison.std_error, "a mean over rows")
         return
-    person = bench.given("cluster", "sensitive_features")
-    people = None
-    if person is not None:
-        cluster, groups = person
-        people = np.asarray(cluster)[np.asarray(groups).astype(str) == group.group]
-    answer = bench.call("mean_of_people", changes, people)
+    cluster_and_groups = bench.given("cluster", "sensitive_features")
+    cluster_of_group = None
+    if cluster_and_groups is not None:
+        cluster, groups = cluster_and_groups
+        cluster_of_group = np.asarray(cluster)[np.asarray(groups).astype(str) == group.group]
+    answer = bench.call("mean_of_people", changes, cluster_of_group)
     yield from place.compare_all(_MEAN, comparison, answer, "mean_of_people")
 
 

@@ -43,16 +43,16 @@ def run_classes(inputs: AuditInput) -> list[Result]:
     counts = inputs.counts
     if not isinstance(counts, ClassCounts):
         return []
-    asked = list(_ASKED)
+    metrics = list(_ASKED)
     if counts.ordered and len(counts.classes) > 2:
-        asked += _ASKED_IN_ORDER
+        metrics += _ASKED_IN_ORDER
     given = set()
     if "y_true" in inputs.columns.roles:
         given.add("labels")
     if "y_pred" in inputs.columns.roles:
         given.add("predictions")
     results = []
-    for name, kind in asked:
+    for name, kind in metrics:
         metric = find_metric(name)
         if metric is not None and given >= set(metric.needs):
             results.append(_compare(metric, kind, counts, inputs))

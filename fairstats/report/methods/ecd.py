@@ -101,18 +101,18 @@ def _samples_of_rows(inputs: AuditInput) -> tuple[list[GroupSample], str]:
     labels = outcomes.groups.labels
     note = ""
     if outcomes.weight is not None:
-        kept, note = thinned(outcomes.weight, codes, len(labels), inputs.settings.seed)
-        codes = np.where(kept, codes, -1)
+        is_kept, note = thinned(outcomes.weight, codes, len(labels), inputs.settings.seed)
+        codes = np.where(is_kept, codes, -1)
     groups = []
     for code, name in enumerate(labels):
         rows = np.flatnonzero(codes == code)
         if outcomes.cluster is None:
-            person = None
+            cluster = None
         else:
-            person = outcomes.cluster.codes[rows]
+            cluster = outcomes.cluster.codes[rows]
         scores = outcomes.score[rows]
         changes = changed[rows] - scores
-        groups.append(GroupSample._of(name, "other", changes, rows, scores, person))
+        groups.append(GroupSample._of(name, "other", changes, rows, scores, cluster))
     return groups, note
 
 

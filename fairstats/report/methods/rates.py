@@ -378,10 +378,10 @@ def _lead_of_power(shown: Sequence[_Detectable], n_too_few: int) -> str:
     if last is not first:
         lead += f", and only if it is {least.ratio:.2f} or less for {last.group} ({last.n:,} cases)"
     if n_too_few:
-        rest = f"; {n_too_few} more: too few cases."
+        ending = f"; {n_too_few} more: too few cases."
     else:
-        rest = "."
-    return isolate_names(lead, first.group, last.group) + rest
+        ending = "."
+    return isolate_names(lead, first.group, last.group) + ending
 
 
 def _row_of_power(one: _Detectable) -> tuple[str, ...]:

@@ -35,7 +35,7 @@ def _remark_21() -> Outcomes:
     Independent metrics have none; step (ii) of the paper draws counts, so that one person more
     among the positives is one fewer among the negatives.
     """
-    found = {}
+    values = {}
     counts = ConfusionCounts.from_counts({"a": (7, 3, 5, 9)})
     for target in ("parameter", "predictive"):
         posterior = um_posterior(counts=counts, draws=_DRAWS, target=target, rng=_SEED)
@@ -47,8 +47,8 @@ def _remark_21() -> Outcomes:
         squares = (rates - rates.mean(axis=0)) ** 2
         batches = np.array_split(squares, _BATCHES)
         correlations = np.array([np.corrcoef(batch.T)[0, 1] for batch in batches])
-        found[f"correlation of squared deviations, {target}"] = _mean_of_batches(correlations)
-    return found
+        values[f"correlation of squared deviations, {target}"] = _mean_of_batches(correlations)
+    return values
 
 
 def _equation_1() -> Outcomes:
@@ -58,11 +58,11 @@ def _equation_1() -> Outcomes:
     cells = np.asarray(posterior.draws)[:, 0, :].astype(float)
     accuracy = (cells[:, 0] + cells[:, 3]) / cells.sum(axis=1)
     batches = [batch.mean() for batch in np.array_split(accuracy, _BATCHES)]
-    found = _mean_of_batches(np.array(batches))
+    mean_table = _mean_of_batches(np.array(batches))
     exact = (2 + 31 + 40) / (4 + 100)
     return {
         "mean accuracy of the draws less the closed form": Outcome(
-            found.value - exact, found.low - exact, found.high - exact
+            mean_table.value - exact, mean_table.low - exact, mean_table.high - exact
         )
     }
 
@@ -113,11 +113,11 @@ def _rates_by_group(
     y: np.ndarray, predicted: np.ndarray, minority: np.ndarray
 ) -> dict[str, np.ndarray]:
     """TP, FN, FP, TN of the majority and of the minority."""
-    found = {}
+    rates = {}
     for name, rows in (("majority", ~minority), ("minority", minority)):
         cells = np.bincount(2 * y[rows] + predicted[rows], minlength=4)
-        found[name] = cells[[3, 2, 1, 0]]
-    return found
+        rates[name] = cells[[3, 2, 1, 0]]
+    return rates
 
 
 def _sd_of_beta(successes: float, failures: float) -> float:

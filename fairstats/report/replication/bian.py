@@ -72,8 +72,8 @@ def _algorithm_2() -> Outcomes:
     largest = 0.0
     for dimension in (2, 5, 20):
         first, second = _random_sets(dimension, generator)
-        found = approx_set_distance(first, second, m1=1, m2=300, rng=1).value
-        largest = max(largest, abs(found - set_distance(first, second).value))
+        approximation = approx_set_distance(first, second, m1=1, m2=300, rng=1).value
+        largest = max(largest, abs(approximation - set_distance(first, second).value))
     return {"largest difference with m₂ = n": Outcome(largest)}
 
 
@@ -131,11 +131,11 @@ def _table_2() -> Outcomes:
 
 def _hyperparameters() -> Outcomes:
     """λ of equation 11 at the largest and smallest data set of the paper, m₁ = 25."""
-    found = {}
+    values = {}
     for name, n, features in (("income", 30_162, 99), ("ricci", 118, 6)):
         m2 = math.ceil(2 * math.log10(n))
-        found[f"λ, {name}"] = Outcome(-25 * (math.log10(n) / (features + 1) - math.log10(m2)))
-    return found
+        values[f"λ, {name}"] = Outcome(-25 * (math.log10(n) / (features + 1) - math.log10(m2)))
+    return values
 
 
 # ------------------------------------------------------------------------- the printed tables
@@ -143,7 +143,7 @@ def _hyperparameters() -> Outcomes:
 
 def _printed_columns(item: str) -> np.ndarray:
     """Printed means, one row per data set and attribute, one column per rule."""
-    items = {it.name: it for it in read_items("bian")}
+    items = {one_item.name: one_item for one_item in read_items("bian")}
     values = [float(number.printed) for number in items[item].numbers]
     return np.array(values).reshape(-1, len(RULES))
 

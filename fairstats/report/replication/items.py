@@ -232,7 +232,7 @@ class Item:
     @property
     def licence(self) -> str:
         """The licence of each data set of the catalogue, once each."""
-        return "; ".join(dict.fromkeys(about.licence for about in self.data_sets))
+        return "; ".join(dict.fromkeys(data_set.licence for data_set in self.data_sets))
 
 
 def read_items(paper: str) -> tuple[Item, ...]:

@@ -39,20 +39,20 @@ _MITIGATED = {"white": (0.84, 0.02, -0.10, 0.81), "black": (0.77, 0.04, -0.05, 0
 
 def _table_1() -> Outcomes:
     """Return levels from the printed parameters, sizes and thresholds."""
-    found = {}
+    values = {}
     for group, (location, scale, shape, threshold) in _ORIGINAL.items():
         sigma = _excess_scale(location, scale, shape, threshold)
         for interactions in (500, 1_000, 2_000):
             expected = interactions * _EXCEEDANCES / _ROWS[group]
             value = _level(threshold, sigma, shape, expected)
-            found[f"original, {group}, {interactions:,}"] = Outcome(value)
-    return found
+            values[f"original, {group}, {interactions:,}"] = Outcome(value)
+    return values
 
 
 def _table_1_mitigated() -> Outcomes:
     """Levels at 1,000 and 2,000 that the printed level at 500 and the parameters imply."""
     first = {"white": 0.90, "black": 0.78}
-    found = {}
+    values = {}
     for group, (location, scale, shape, threshold) in _MITIGATED.items():
         sigma = _excess_scale(location, scale, shape, threshold)
 
@@ -63,8 +63,8 @@ def _table_1_mitigated() -> Outcomes:
         at_500 = math.exp(brentq(excess, -5, 50))
         for interactions in (1_000, 2_000):
             value = _level(threshold, sigma, shape, at_500 * interactions / 500)
-            found[f"mitigated, {group}, {interactions:,}"] = Outcome(value)
-    return found
+            values[f"mitigated, {group}, {interactions:,}"] = Outcome(value)
+    return values
 
 
 def _standard_errors() -> Outcomes:
@@ -110,13 +110,13 @@ def _location_is_a_level() -> Outcomes:
 def _coefficients_of_variation(values: np.ndarray, *, excesses: bool) -> np.ndarray:
     """CV of the k largest values, k = 10…50, or of their excesses over the (k + 1)-th."""
     ordered = -np.sort(-values, axis=1)[:, :51]
-    found = []
+    coefficients = []
     for k in range(10, 51):
         top = ordered[:, :k]
         if excesses:
             top = top - ordered[:, k : k + 1]
-        found.append(top.std(axis=1, ddof=1) / top.mean(axis=1))
-    return np.stack(found, axis=1)
+        coefficients.append(top.std(axis=1, ddof=1) / top.mean(axis=1))
+    return np.stack(coefficients, axis=1)
 
 
 def _pass_rate(shape: float, *, excesses: bool) -> Outcome:

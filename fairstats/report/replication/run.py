@@ -103,11 +103,11 @@ def compute_record(item: Item) -> Record:
 
 def read_record(key: str) -> Record:
     """The recorded outcomes of an item; none where there is no record."""
-    found = _records()["items"].get(key)
-    if found is None:
+    record = _records()["items"].get(key)
+    if record is None:
         return Record(outcomes={}, seconds=float("nan"), source="")
-    outcomes = {name: _read_outcome(values) for name, values in found["numbers"].items()}
-    return Record(outcomes=outcomes, seconds=found["seconds"], source=found["source"])
+    outcomes = {name: _read_outcome(values) for name, values in record["numbers"].items()}
+    return Record(outcomes=outcomes, seconds=record["seconds"], source=record["source"])
 
 
 def _read_outcome(values: list[Any]) -> Outcome:

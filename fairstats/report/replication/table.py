@@ -202,10 +202,10 @@ class Replication:
 
     def __getitem__(self, name: str) -> ReplicationRow:
         """The row of an item by its name, "di-sex", or with the paper, "besse.di-sex"."""
-        found = {row.item.key: row for row in self.rows}
+        rows = {row.item.key: row for row in self.rows}
         short = {row.item.name: row for row in self.rows}
-        check_choice("item", name, (*short, *found), cure="see the column 'item' of to_frame()")
-        return found.get(name) or short[name]
+        check_choice("item", name, (*short, *rows), cure="see the column 'item' of to_frame()")
+        return rows.get(name) or short[name]
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -258,19 +258,19 @@ class Replication:
 
     def sentences(self) -> list[str]:
         """How many items of every paper hold."""
-        found = []
+        sentences = []
         for paper, title in PAPERS.items():
-            own = []
+            rows = []
             for row in self.rows:
                 if row.item.paper == paper:
-                    own.append(row.verdict)
-            if own:
+                    rows.append(row.verdict)
+            if rows:
                 parts = []
                 for verdict in reversed(VERDICTS):
-                    if verdict in own:
-                        parts.append(_count_words(own.count(verdict), verdict))
-                found.append(f"{title}: of {len(own)} items {', '.join(parts)}.")
-        return found
+                    if verdict in rows:
+                        parts.append(_count_words(rows.count(verdict), verdict))
+                sentences.append(f"{title}: of {len(rows)} items {', '.join(parts)}.")
+        return sentences
 
     def notes(self) -> list[str]:
         """What the table rests on."""
@@ -296,10 +296,10 @@ class Replication:
         """A section per paper: its items, then the numbers of the large ones; data and licences."""
         lines: list[str] = []
         for paper, title in PAPERS.items():
-            own = [row for row in self.rows if row.item.paper == paper]
-            if own:
-                lines += [f"## {title}", "", *_markdown_of_items(own), ""]
-                for row in own:
+            rows = [row for row in self.rows if row.item.paper == paper]
+            if rows:
+                lines += [f"## {title}", "", *_markdown_of_items(rows), ""]
+                for row in rows:
                     if len(row.numbers) > MOST_NUMBERS_IN_A_ROW:
                         lines += [*_markdown_of_numbers(row), ""]
         lines += ["## Data and licences", "", *_markdown_of_data(self.rows)]
@@ -391,12 +391,12 @@ def _markdown_of_numbers(row: ReplicationRow) -> Iterator[str]:
 def _markdown_of_data(rows: tuple[ReplicationRow, ...]) -> Iterator[str]:
     abouts = {}
     for row in rows:
-        for about in row.item.data_sets:
-            abouts[about.name] = about
+        for data_set in row.item.data_sets:
+            abouts[data_set.name] = data_set
     yield "| name | data set | licence |"
     yield "| --- | --- | --- |"
-    for name, about in sorted(abouts.items()):
-        yield from _markdown_line((name, about.title, about.licence))
+    for name, data_set in sorted(abouts.items()):
+        yield from _markdown_line((name, data_set.title, data_set.licence))
 
 
 def _markdown_line(cells: tuple[str, ...]) -> Iterator[str]:

@@ -180,10 +180,10 @@ def _equation_9() -> Outcomes:
 
 
 def _figure_5() -> Outcomes:
-    found = {}
+    values = {}
     for name, n_bins in (("h = 0.1", 10), ("h = 0.05", 20)):
-        found[name] = _range_of([float(curve.madd[n_bins - 1]) for curve in _curves()])
-    return found
+        values[name] = _range_of([float(curve.madd[n_bins - 1]) for curve in _curves()])
+    return values
 
 
 def _figure_9() -> Outcomes:
@@ -227,7 +227,7 @@ def _equation_10() -> Outcomes:
 
 
 def _printed(item: str) -> dict[str, PrintedNumber]:
-    items = {it.name: it for it in read_items("verger")}
+    items = {one_item.name: one_item for one_item in read_items("verger")}
     return {number.name: number for number in items[item].numbers}
 
 
@@ -247,14 +247,14 @@ def _compare_tables(before: str, after: str) -> Outcomes:
 def _averages(item: str) -> Outcomes:
     """Row and column averages of a printed table of four models and three attributes."""
     cells = {name: float(number.printed) for name, number in _printed(item).items()}
-    found = {}
+    averages = {}
     for part in ("LR", "KN", "DT", "NB", "gender", "poverty", "disability"):
-        own = []
+        distances = []
         for name, value in cells.items():
             if part in name.split(", "):
-                own.append(value)
-        found[f"average {part}"] = Outcome(float(np.mean(own)))
-    return found
+                distances.append(value)
+        averages[f"average {part}"] = Outcome(float(np.mean(distances)))
+    return averages
 
 
 # -------------------------------------------------------------------------------- mitigation
@@ -264,8 +264,10 @@ def _averages(item: str) -> Outcomes:
 def _mitigated() -> Outcomes:
     """Section 6.3.1 on three samples, the map judged on the rows that fitted it, as in the paper."""
     names = ("accuracy loss at λ = 0", "accuracy loss at λ = 1", "fairness loss at λ = 0")
-    found: dict[str, list[float]] = {name: [] for name in (*names, "fairness loss at λ = 1")}
-    found |= {"λ*": [], "least total loss": []}
+    values_of_item: dict[str, list[float]] = {
+        name: [] for name in (*names, "fairness loss at λ = 1")
+    }
+    values_of_item |= {"λ*": [], "least total loss": []}
     for seed in range(3):
         generator = np.random.default_rng(seed)
         score = np.concatenate(_draw_scores(_ROWS, _ROWS, generator))
@@ -276,13 +278,13 @@ def _mitigated() -> Outcomes:
         curve = mitigator.loss_curve_
         accuracy = curve["accuracy_loss"].to_numpy()
         fairness = curve["fairness_loss"].to_numpy()
-        found["accuracy loss at λ = 0"].append(float(accuracy[0]))
-        found["accuracy loss at λ = 1"].append(float(accuracy[-1]))
-        found["fairness loss at λ = 0"].append(float(fairness[0]))
-        found["fairness loss at λ = 1"].append(float(fairness[-1]))
-        found["λ*"].append(float(mitigator.lambda_))
-        found["least total loss"].append(float(((accuracy + fairness) / 2).min()))
-    return {name: _range_of(values) for name, values in found.items()}
+        values_of_item["accuracy loss at λ = 0"].append(float(accuracy[0]))
+        values_of_item["accuracy loss at λ = 1"].append(float(accuracy[-1]))
+        values_of_item["fairness loss at λ = 0"].append(float(fairness[0]))
+        values_of_item["fairness loss at λ = 1"].append(float(fairness[-1]))
+        values_of_item["λ*"].append(float(mitigator.lambda_))
+        values_of_item["least total loss"].append(float(((accuracy + fairness) / 2).min()))
+    return {name: _range_of(values) for name, values in values_of_item.items()}
 
 
 def _figure_18() -> Outcomes:

@@ -114,10 +114,10 @@ def render_by_r(
     return finish(page, vignette.name, footnote("r", r_version, fast=fast))
 
 
-def _failure_by_r(vignette: Vignette, said: str) -> str:
+def _failure_by_r(vignette: Vignette, message: str) -> str:
     """Which chunk failed, and why, from what knitr says."""
     place_words = hint = ""
-    if quitting := _QUITTING.search(said):
+    if quitting := _QUITTING.search(message):
         line = int(quitting["line"])
         before = []
         for chunk in vignette.chunks:
@@ -127,12 +127,12 @@ def _failure_by_r(vignette: Vignette, said: str) -> str:
             place_words = f", chunk {before[-1].name}"
         else:
             place_words = f", line {line}"
-    match = _CAUSE.search(said)
+    match = _CAUSE.search(message)
     if match and match["cause"].strip():
         cause = match["cause"].strip()
     else:
-        cause = said.strip()[-600:]
-    if "shared librar" in said or "libpython" in said:
+        cause = message.strip()[-600:]
+    if "shared librar" in message or "libpython" in message:
         hint = (
             f" reticulate needs a Python with a shared library; {sys.executable} has none that it"
             " finds. To fix: a Python built with --enable-shared, or the distribution's"

@@ -16,7 +16,7 @@ from scipy.stats import genpareto, t
 import fairstats as fs
 from fairstats.ground.errors import DataWarning, InsufficientEvidenceWarning
 from fairstats.ground.results import Interval
-from fairstats.methods.ecd.contrast import person_bootstrap
+from fairstats.methods.ecd.contrast import cluster_bootstrap
 from fairstats.methods.ecd.level_contrast import LevelContrast
 from fairstats.methods.ecd.sample import GroupSample, average_of, average_of_sums, difference_of
 from fairstats.methods.ecd.settings import (
@@ -464,7 +464,7 @@ def test_the_bootstrap_of_single_people_is_that_of_evt() -> None:
     whole = fs.results.CounterfactualSample.from_values({"black": BLACK, "white": WHITE[:3000]})
     for g, name in ((whole["black"], "b"), (whole["white"], "w")):
         object.__setattr__(g, "cluster", np.array([f"{name}{i}" for i in range(g.n)]))
-    drawn = person_bootstrap(
+    drawn = cluster_bootstrap(
         whole["black"], whole["white"], (50, 50), 1000, 400, np.random.default_rng(1)
     )
     found = result()

@@ -24,8 +24,8 @@ from fairstats.methods.ecd.contrast import (
     _infer_by_draws,
     _infer_by_likelihood,
     _infer_near_end_point,
+    cluster_bootstrap,
     level_of_each,
-    person_bootstrap,
 )
 from fairstats.methods.ecd.level_curve import CurveContrast
 from fairstats.methods.ecd.sample import CounterfactualSample, GroupSample
@@ -376,7 +376,7 @@ def test_every_person_is_left_out_of_a_third_of_the_resamples() -> None:
         second = GroupSample._of(
             "b", "other", rng.uniform(0, 0.2, 299), np.arange(299), None, np.arange(301, 600)
         )
-        drawn = person_bootstrap(first, second, (50, 50), 20.0, 400, np.random.default_rng(5))
+        drawn = cluster_bootstrap(first, second, (50, 50), 20.0, 400, np.random.default_rng(5))
         # of 400 resamples, four standard errors
         assert np.mean(drawn < 0.3) == pytest.approx(np.exp(-1), abs=4 * (0.37 * 0.63 / 400) ** 0.5)
 

@@ -17,7 +17,7 @@ import fairstats as fs
 from fairstats.ground.errors import InputError
 from fairstats.ground.multiplicity import adjust_pvalues
 from fairstats.ground.results import Interval
-from fairstats.methods.ecd.contrast import person_bootstrap
+from fairstats.methods.ecd.contrast import cluster_bootstrap
 from fairstats.methods.ecd.ecd import _explain_horizon, _note_sensitivity
 
 RNG = np.random.default_rng(31)
@@ -150,7 +150,7 @@ def test_the_bootstrap_of_people_draws_people() -> None:
     owners = rng.integers(0, 150, 800)  # people have rows in both groups
     for g, part in ((first, owners[:400]), (second, owners[400:])):
         object.__setattr__(g, "cluster", part)
-    drawn = person_bootstrap(first, second, (40, 30), 200.0, 25, np.random.default_rng(9))
+    drawn = cluster_bootstrap(first, second, (40, 30), 200.0, 25, np.random.default_rng(9))
     stream = np.random.default_rng(9)
     people = np.unique(owners)
     wanted = []
@@ -219,7 +219,7 @@ def test_another_estimate_outside_the_interval_is_said(family: fs.results.EcdRes
 
 @pytest.mark.parametrize(("shift", "margin"), [(0.0, 0.05), (0.02, 0.004)])
 def test_people_with_several_rows_by_hand(shift: float, margin: float) -> None:
-    """Witness: the resamples of `person_bootstrap` with the same seed; SciPy's t of 200 people less
+    """Witness: the resamples of `cluster_bootstrap` with the same seed; SciPy's t of 200 people less
     one with their standard deviation, limits at their own level, and the verdict's p-value: T(−z) +
     T(−z − Δ) in the direction that it takes, Δ being the fair range in standard errors."""
     whole = fs.results.CounterfactualSample.from_values(
@@ -237,7 +237,7 @@ def test_people_with_several_rows_by_hand(shift: float, margin: float) -> None:
     found = fs.ecd(whole, **options, n_resamples=40, rng=7, margin=margin, confidence_level=0.9)
     (c,) = found.comparisons
     t = student(199)
-    drawn = person_bootstrap(whole["b"], whole["a"], (30, 30), 200.0, 40, np.random.default_rng(7))
+    drawn = cluster_bootstrap(whole["b"], whole["a"], (30, 30), 200.0, 40, np.random.default_rng(7))
     sd = drawn.std(ddof=1)
     estimate = found["b"].level.estimate - found["a"].level.estimate
     assert (c.estimate, c.std_error) == pytest.approx((estimate, sd))

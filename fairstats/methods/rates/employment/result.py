@@ -288,14 +288,14 @@ class AdverseImpact(Result):
                 for table in self.tables
                 for comparison in table.comparisons
             )
-            found: list[str] = []
+            sentences: list[str] = []
             for table_name, comparison in named_comparisons:
-                found.append(
+                sentences.append(
                     f"{table_name}, {comparison.group}: rate {comparison.rate:.3f}, "
                     f"impact ratio {comparison.estimate:.3f} to"
                     f" {comparison.reference}."
                 )
-            return found
+            return sentences
         result: list[str] = []
         for table in self.tables:
             if table.result is not None:

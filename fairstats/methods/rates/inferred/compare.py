@@ -160,7 +160,7 @@ def _compare_pair(
 ) -> tuple[InferredComparison, Evidence]:
     """One pair of groups, and the evidence of its verdict."""
     table = counts._table
-    told = kernels.compare_groups(table, pair, contrast, counts._calibration)
+    limits = kernels.compare_groups(table, pair, contrast, counts._calibration)
     regression = kernels.regression_rates(table)[list(pair)]
     group, other = pair
     expected = counts.expected_cases
@@ -168,16 +168,16 @@ def _compare_pair(
         metric=row_name,
         group=counts.groups[group],
         reference=counts.groups[other],
-        estimate=_unlogged(told.weighted.value, contrast),
-        std_error=_std_error(told.weighted, contrast),
-        rate=told.rates[0],
-        rate_reference=told.rates[1],
-        set_low=_unlogged(told.low.value, contrast),
-        set_high=_unlogged(told.high.value, contrast),
-        weighted=_unlogged(told.weighted.value, contrast),
+        estimate=_unlogged(limits.weighted.value, contrast),
+        std_error=_std_error(limits.weighted, contrast),
+        rate=limits.rates[0],
+        rate_reference=limits.rates[1],
+        set_low=_unlogged(limits.low.value, contrast),
+        set_high=_unlogged(limits.high.value, contrast),
+        weighted=_unlogged(limits.weighted.value, contrast),
         weighted_interval=_interval(
-            told.weighted,
-            told.weighted,
+            limits.weighted,
+            limits.weighted,
             normal_quantile((1 + settings.confidence_level) / 2),
             contrast,
             settings.confidence_level,
@@ -198,11 +198,11 @@ def _compare_pair(
     # each end alone at half the error
     two_sided = normal_quantile((1 + settings.confidence_level) / 2)
     level = settings.confidence_level
-    of_set = _interval(told.low, told.high, two_sided, contrast, level, BOUNDS_METHOD)
+    of_set = _interval(limits.low, limits.high, two_sided, contrast, level, BOUNDS_METHOD)
     comparison = replace(comparison, set_interval=of_set)
-    width = _distance(told.low, told.high)
+    width = _distance(limits.low, limits.high)
     critical = imbens_manski(width, settings.confidence_level, n=int(table.n))
-    return _decide(comparison, told.low, told.high, critical, contrast, settings)
+    return _decide(comparison, limits.low, limits.high, critical, contrast, settings)
 
 
 def _what_lacks(counts: InferredCounts, pair: tuple[int, int]) -> str:

@@ -51,16 +51,18 @@ class InferredRows:
         shares = as_shares(dict(zip(names, outcomes.numbers.values(), strict=True)))
         true_groups = None
         if arguments.sensitive_features is not None:
-            known = sensitive_columns(arguments.sensitive_features)
-            one_column = len(known) == 1
+            true_columns = sensitive_columns(arguments.sensitive_features)
+            one_column = len(true_columns) == 1
             checks.check_that(
                 one_column,
                 "sensitive_features",
-                checks.listed(list(known)),
+                checks.listed(list(true_columns)),
                 f"one column beside {ARGUMENT}=: true groups, missing where they are not known",
                 "cross the columns into one",
             )
-            true_groups = as_true_groups(next(iter(known.values())), names, "sensitive_features")
+            true_groups = as_true_groups(
+                next(iter(true_columns.values())), names, "sensitive_features"
+            )
             checks.check_one_length(
                 "sensitive_features",
                 {"sensitive_features": true_groups.size, ARGUMENT: n_rows},
@@ -207,8 +209,8 @@ class CellsOfRows:
         )
         if rows.true_groups is not None:
             n_groups = len(rows.groups)
-            known = np.where(rows.true_groups < 0, n_groups, rows.true_groups)
-            by_group = kernels.sum_rows(rows.shares, kinds, self.halves, known, n_groups + 1)
+            group_codes = np.where(rows.true_groups < 0, n_groups, rows.true_groups)
+            by_group = kernels.sum_rows(rows.shares, kinds, self.halves, group_codes, n_groups + 1)
             counts = replace(
                 counts,
                 true_number=by_group.number,

@@ -238,8 +238,10 @@ class InferredResult(Result):
             sentences.append(f"p-values {words}.")
         if counts.seed is not None:
             sentences.append(f"Rows were halved by chance (seed {counts.seed}).")
-        own = sorted({comparison.note for comparison in self.comparisons if comparison.note})
-        return [*sentences, *counts.missing.sentences, *own]
+        notes_of_comparisons = sorted(
+            {comparison.note for comparison in self.comparisons if comparison.note}
+        )
+        return [*sentences, *counts.missing.sentences, *notes_of_comparisons]
 
     def _with_adjusted(self, adjusted: Iterable[float], family: str) -> InferredResult:
         """The same result with these adjusted p-values and this family."""

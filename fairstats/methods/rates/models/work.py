@@ -456,8 +456,10 @@ class _ComparisonWork:
                 self.pairs[pair_position], grids=(*self.pairs[pair_position].grids, bin_table)
             )
 
-    def _finish_changes(self, found: list[Found], chosen: float) -> list[PairedChange]:
-        return list(finished(found, self.settings.confidence_level, self.settings.adjust, chosen))
+    def _finish_changes(self, found_changes: list[Found], chosen: float) -> list[PairedChange]:
+        return list(
+            finished(found_changes, self.settings.confidence_level, self.settings.adjust, chosen)
+        )
 
 
 @dataclass(frozen=True)
@@ -523,9 +525,9 @@ def _score_value(
     )
 
 
-def _check_metrics(asked: Any, rows: ModelRows | None) -> tuple[str, ...]:
+def _check_metrics(names_given: Any, rows: ModelRows | None) -> tuple[str, ...]:
     """The names of the metrics, after checking that the data give what each needs."""
-    if isinstance(asked, str) and asked == "all":
+    if isinstance(names_given, str) and names_given == "all":
         audited = (
             metric_entry.name
             for metric_entry in METRICS.values()
@@ -546,15 +548,19 @@ def _check_metrics(asked: Any, rows: ModelRows | None) -> tuple[str, ...]:
             if available(metric_name, rows):
                 metrics.append(metric_name)
         return tuple(metrics)
-    if isinstance(asked, str):
-        asked = [asked]
-    are_names = isinstance(asked, (list, tuple)) and all(
-        isinstance(metric_name, str) for metric_name in asked
+    if isinstance(names_given, str):
+        names_given = [names_given]
+    are_names = isinstance(names_given, (list, tuple)) and all(
+        isinstance(metric_name, str) for metric_name in names_given
     )
     check_that(
-        are_names, "metrics", asked, "the name of a metric, or a list of names", 'metrics="all"'
+        are_names,
+        "metrics",
+        names_given,
+        "the name of a metric, or a list of names",
+        'metrics="all"',
     )
-    metric_names = tuple(dict.fromkeys(asked))
+    metric_names = tuple(dict.fromkeys(names_given))
     check_that(
         bool(metric_names), "metrics", "none", "at least one metric", 'metrics="disparate_impact"'
     )

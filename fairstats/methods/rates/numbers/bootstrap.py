@@ -515,8 +515,11 @@ def _read_rows(
         row_numbers[np.asarray(pd.isna(arrays[argument]))] = math.nan
         positions[argument] = row_numbers
     outcomes = Outcomes.from_arrays(numbers=positions, **row_options)
-    kept = outcomes.numbers["y_true"].astype(np.intp)
-    return outcomes, (_as_plain(arrays["y_true"][kept]), _as_plain(arrays["y_pred"][kept]))
+    kept_rows = outcomes.numbers["y_true"].astype(np.intp)
+    return outcomes, (
+        _as_plain(arrays["y_true"][kept_rows]),
+        _as_plain(arrays["y_pred"][kept_rows]),
+    )
 
 
 def _as_plain(column: NDArray[Any]) -> NDArray[Any]:

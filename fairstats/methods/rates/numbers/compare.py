@@ -154,8 +154,8 @@ class MeanValues:
 
     def contrast_with_rest(self, group: int, *, ratio: bool) -> NumberContrast:
         """Against the mean of all other rows."""
-        rest = MeanValues(self.rest_of(group), self.column, self.root)
-        return rest.contrast(0, 1, ratio=ratio)
+        others = MeanValues(self.rest_of(group), self.column, self.root)
+        return others.contrast(0, 1, ratio=ratio)
 
     def rest_of(self, group: int) -> MomentCounts:
         """The group, and all others together."""
@@ -482,15 +482,15 @@ def _find_side(
         if place != group:
             others.append(place)
     if reference == _REST_PLACE:
-        rest = MeanValues(means.rest_of(group), means.column, means.root)
+        means_of_rest = MeanValues(means.rest_of(group), means.column, means.root)
         contrast = None
-        if not refused and not rest.why_not(1, ratio=ratio):
+        if not refused and not means_of_rest.why_not(1, ratio=ratio):
             contrast = means.contrast_with_rest(group, ratio=ratio)
         return Side(
             name=REST,
             n=int(counts.n[others].sum()),
-            value=rest.value(1),
-            interval=rest.interval(1, z),
+            value=means_of_rest.value(1),
+            interval=means_of_rest.interval(1, z),
             positions=() if contrast is not None or refused else tuple(others),
             contrast=contrast,
         )

@@ -123,12 +123,12 @@ class _CurveResult(NumbersResult):
             `verdict`, `direction`, `first`, `last` (cut-offs) and `n_cutoffs`. All limits hold at
             once; between two cut-offs nothing is claimed.
         """
-        found = []
+        table_rows = []
         for group, reference in self.pairs():
             rows = self.curve_of(group, reference)
             for (verdict, direction), run in groupby(rows, key=_verdict_and_side):
                 cutoffs = [row.cutoff for row in run]
-                found.append(
+                table_rows.append(
                     {
                         "group": group,
                         "reference": reference,
@@ -139,15 +139,17 @@ class _CurveResult(NumbersResult):
                         "n_cutoffs": len(cutoffs),
                     }
                 )
-        return pd.DataFrame(found)
+        return pd.DataFrame(table_rows)
 
     def sentences(self) -> list[str]:
         """One sentence per pair of groups: the stretches of each verdict."""
         stretches = self.stretches()
         sentences = []
         for group, reference in self.pairs():
-            own = stretches[(stretches["group"] == group) & (stretches["reference"] == reference)]
-            parts = [_words_of_stretch(stretch) for stretch in own.to_dict("records")]
+            stretches_of_pair = stretches[
+                (stretches["group"] == group) & (stretches["reference"] == reference)
+            ]
+            parts = [_words_of_stretch(stretch) for stretch in stretches_of_pair.to_dict("records")]
             sentences.append(f"{group} against {reference}: {'; '.join(parts)}.")
         return [*sentences, *self._sentences_on_equality()]
 

@@ -174,13 +174,13 @@ def compare_rates_along(
     comparisons = []
     for place, comparison in enumerate(compared.comparisons):
         at_point = estimates[place // n_pairs]
-        own = _own_interval(at_point, comparison.group, settings.confidence_level)
+        group_limits = _own_interval(at_point, comparison.group, settings.confidence_level)
         of_reference = _own_interval(at_point, comparison.reference, settings.confidence_level)
         comparisons.append(
             at_cutoff(
                 comparison,
                 chosen[place // n_pairs],
-                value_interval=own,
+                value_interval=group_limits,
                 value_reference_interval=of_reference,
             )
         )

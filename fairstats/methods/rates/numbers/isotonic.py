@@ -232,7 +232,7 @@ def compare_isotonic(
     generator, seed = as_generator(rng)
     equality = []
     for group, of_reference in result.pairs():
-        found = equality_of_curves(
+        test = equality_of_curves(
             risks[counted.groups.index(group)],
             risks[counted.groups.index(of_reference)],
             n_resamples,
@@ -245,13 +245,13 @@ def compare_isotonic(
                 test=HypothesisTest(
                     null="equal calibration curves",
                     alternative="two-sided",
-                    statistic=found.statistic,
-                    pvalue=found.pvalue,
+                    statistic=test.statistic,
+                    pvalue=test.pvalue,
                     method=EQUALITY_METHOD,
                 ),
-                low=found.low,
-                high=found.high,
-                difference=found.difference,
+                low=test.low,
+                high=test.high,
+                difference=test.difference,
             )
         )
     settings = replace(result.settings, seed=seed, n_resamples=n_resamples)
