@@ -319,9 +319,12 @@ def finite_array(argument: str, value: Any, allowed: str, *, largest: float = LA
     """
     numbers = float_array(argument, value, allowed)
     # NaN passes through both; no copy of a long series is made where all is well
-    smallest, greatest = (
-        (float(numbers.min()), float(numbers.max())) if numbers.size else (0.0, 0.0)
-    )
+    if numbers.size:
+        smallest = float(numbers.min())
+        greatest = float(numbers.max())
+    else:
+        smallest = 0.0
+        greatest = 0.0
     if not (math.isfinite(smallest) and math.isfinite(greatest)):
         received = (
             f"{numbers.size - int(np.isfinite(numbers).sum())} NaN or infinite values among"

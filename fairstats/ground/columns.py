@@ -102,9 +102,10 @@ def count_columns(
     if is_file(frame):
         frame, _ = read_roles(frame, question.reading_roles, ReadingOptions(), engine=engine)
     lazy_table = as_lazy(frame, "rows" if question.number is not None else engine)
-    outcomes, columns, tally_parts = (
-        _by_rows(frame, question) if lazy_table is None else _by_engine(lazy_table, question)
-    )
+    if lazy_table is None:
+        outcomes, columns, tally_parts = _by_rows(frame, question)
+    else:
+        outcomes, columns, tally_parts = _by_engine(lazy_table, question)
     level_tuples = (
         level if isinstance(level, tuple) else (level,) for level in outcomes.groups.levels
     )

@@ -278,9 +278,11 @@ class CellCounts:
                 squares += np.bincount(group_cell_codes, weights=squared_weights, minlength=size)
         n_units = int(row_counts.sum())
         group_units = row_counts.reshape(n_groups, n_cells).sum(axis=1)
-        totals, scatter = (
-            (row_counts.astype(np.float64), None) if weight is None else (totals, np.diag(squares))
-        )
+        if weight is None:
+            totals = row_counts.astype(np.float64)
+            scatter = None
+        else:
+            scatter = np.diag(squares)
         row_squares = None
         if outcomes.cluster is not None:
             row_squares = (

@@ -75,9 +75,12 @@ def factor_of_few(array: NDArray[Any]) -> Factor | None:
 
     Levels by first appearance.
     """
-    smallest, greatest = (
-        (float(array.min()), float(array.max())) if array.size else (np.nan, np.nan)
-    )
+    if array.size:
+        smallest = float(array.min())
+        greatest = float(array.max())
+    else:
+        smallest = np.nan
+        greatest = np.nan
     if not (
         -_LARGEST_SMALL_FLOAT <= smallest <= greatest <= _LARGEST_SMALL_FLOAT
         and smallest.is_integer()

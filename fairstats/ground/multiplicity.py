@@ -93,9 +93,11 @@ class MaxZ:
         self.degrees_of_freedom = degrees_of_freedom
         has_variance, covariance_root = _covariance_root(np.asarray(covariance, dtype=np.float64))
         positions = np.arange(has_variance.size)
-        first_estimates, second_estimates = (
-            (positions, None) if pairs is None else np.asarray(pairs, dtype=np.intp).T
-        )
+        if pairs is None:
+            first_estimates = positions
+            second_estimates = None
+        else:
+            first_estimates, second_estimates = np.asarray(pairs, dtype=np.intp).T
         variance = np.where(
             has_variance,
             (covariance_root**2).sum(axis=1) if covariance_root.ndim == 2 else covariance_root**2,

@@ -378,11 +378,12 @@ def is_ratio(metric: str) -> bool:
 
 def derive_metric(stem: str, contrast: Contrast) -> Metric:
     """The comparison of a rate or of a criterion's rates, in words made from theirs."""
-    rates, title = (
-        (CRITERIA[stem].rates, CRITERIA[stem].title)
-        if stem in CRITERIA
-        else ((stem,), RATES[stem].title)
-    )
+    if stem in CRITERIA:
+        rates = CRITERIA[stem].rates
+        title = CRITERIA[stem].title
+    else:
+        rates = (stem,)
+        title = RATES[stem].title
     contrast_words = CONTRAST_WORDS[contrast]
     formulas = "; ".join(RATES[rate_name].formula for rate_name in rates)
     has_components = len(rates) > 1 and contrast != "gap"

@@ -329,11 +329,12 @@ def _failed_profile(profile_message: str) -> tuple[str, str]:
     if not profile_message:
         return "", ""
     profile_kind, _, reason = profile_message.partition(": ")
-    variable, usual_name = (
-        ("R_PROFILE_USER", ".Rprofile")
-        if profile_kind == "user"
-        else ("R_PROFILE", "Rprofile.site")
-    )
+    if profile_kind == "user":
+        variable = "R_PROFILE_USER"
+        usual_name = ".Rprofile"
+    else:
+        variable = "R_PROFILE"
+        usual_name = "Rprofile.site"
     profile_name = os.environ.get(variable) or usual_name
     cause = f"R does not start with the profile {profile_name} ({reason or 'it ends R'}), and is used without it"
     return cause, f"mend {profile_name}; until then libraries that it adds are not searched"

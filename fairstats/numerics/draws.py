@@ -1,4 +1,18 @@
-"""Random splits of counted rows: draws with and without replacement, of any number of rows."""
+"""Random splits of counted rows: draws with and without replacement, of any number of rows.
+
+Of N rows in m cells with the counts n_c, samples of s rows have counts X_c with
+
+    with replacement      X ~ Multinomial(s, n/N),        X_c ~ Binomial(s, p_c)
+    without               X ~ Hypergeometric(n; s),       Var X_c = s·p_c(1 − p_c)·(N − s)/(N − 1),
+
+p_c = n_c/N. Cell by cell, X_c given those before it is a binomial (hypergeometric) count among what
+is left. Large counts are drawn by the quantile of Cornish & Fisher (1938),
+
+    x = mean + √variance·(z + skewness·(z² − 1)/6),       z ~ N(0, 1),
+
+very large ones together as rounded normals with the covariance v(diag(p) − ppᵀ), which
+√v·(√p_c·z_c − p_c·Σ √p_j·z_j) has.
+"""
 
 from __future__ import annotations
 

@@ -248,7 +248,12 @@ def plot_hyperparameter(
         for run_value in values:
             points.append((setting, run_value))
     ax.plot(*zip(*points, strict=True), "o", color=_POINT_COLOUR, alpha=0.6, label="ApproxDist")
-    ylabel, yscale = ("distance", "linear") if quantity == "value" else ("time (s)", "log")
+    if quantity == "value":
+        ylabel = "distance"
+        yscale = "linear"
+    else:
+        ylabel = "time (s)"
+        yscale = "log"
     return finished(ax, xlabel=name, ylabel=ylabel, yscale=yscale)
 
 

@@ -68,7 +68,12 @@ def interval(low: float, high: float, *, signed: bool = False, side: str = "two-
     if math.isnan(low) or math.isnan(high):
         return "—"
     if side != "two-sided":
-        words, end = ("at least", low) if side == "greater" else ("at most", high)
+        if side == "greater":
+            words = "at least"
+            end = low
+        else:
+            words = "at most"
+            end = high
         return f"{words} {number(end, signed=signed)}"
     if math.isinf(high):
         close = ")"

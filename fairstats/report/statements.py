@@ -466,7 +466,9 @@ def _about_pvalues(settings: AuditSettings) -> str:
             family_words = f"adjusted {over_pairs}, and not elsewhere"
         else:
             family_words = "not adjusted"
-        subject, tables = (subject, tables) if _data_chose_reference(settings) else ("p-values", "")
+        if not _data_chose_reference(settings):
+            subject = "p-values"
+            tables = ""
     elif _data_chose_reference(settings):
         family_words += f" ({over_pairs})"
     return (

@@ -207,7 +207,11 @@ def compare_estimates(
         else:
             method = "log" if table.weighted else "fieller"
         settings = replace(settings, method=method)
-    generator, seed = as_generator(rng) if settings.method == "bootstrap" else (None, None)
+    if settings.method == "bootstrap":
+        generator, seed = as_generator(rng)
+    else:
+        generator = None
+        seed = None
     settings = replace(
         settings, reference_rule="highest" if chosen_by_data else rule_of_reference, seed=seed
     )

@@ -205,11 +205,12 @@ class MaximumResult(ComparisonResult):
         Its size, which is judged, has none.
         """
         largest_component = self.components[0]
-        lower_group, higher_group = (
-            (largest_component.group, largest_component.reference)
-            if largest_component.estimate < 0
-            else (largest_component.reference, largest_component.group)
-        )
+        if largest_component.estimate < 0:
+            lower_group = largest_component.group
+            higher_group = largest_component.reference
+        else:
+            lower_group = largest_component.reference
+            higher_group = largest_component.group
         return lower_group, higher_group, RATES.get(largest_component.rate)
 
     def notes(self) -> list[str]:

@@ -567,7 +567,10 @@ def detectable_ratio(
         is_detected = (
             chance_of_verdict(rate_reference, middle, n, n_reference, threshold, level) >= power
         )
-        low, high = (middle, high) if is_detected else (low, middle)
+        if is_detected:
+            low = middle
+        else:
+            high = middle
     return low if low > 1e-4 else 0.0
 
 

@@ -336,9 +336,12 @@ class _CrossValidationFits:
         anew.
         """
         if self.rows.ready and (self.estimated or self.anew):
-            argument, argument_value = (
-                ("target", "algorithm") if self.anew else ("correlation", self.options.correlation)
-            )
+            if self.anew:
+                argument = "target"
+                argument_value = "algorithm"
+            else:
+                argument = "correlation"
+                argument_value = self.options.correlation
             received = f"{argument_value!r} with predictions"
             suggestion = "pass the estimator, or variance_ratio={group: r}"
             allowed = (

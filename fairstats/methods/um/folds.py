@@ -205,11 +205,12 @@ def _sensitive_use(estimator: Any, passing: str) -> tuple[str | None, str | None
 
     routing = bool(get_config().get("enable_metadata_routing", False))
     pipeline_steps = getattr(estimator, "steps", None)
-    prefix, last_step = (
-        (f"{pipeline_steps[-1][0]}__", pipeline_steps[-1][1])
-        if pipeline_steps and not routing
-        else ("", estimator)
-    )
+    if pipeline_steps and not routing:
+        prefix = f"{pipeline_steps[-1][0]}__"
+        last_step = pipeline_steps[-1][1]
+    else:
+        prefix = ""
+        last_step = estimator
     at_fit, at_predict = (
         _takes_sensitive_column(last_step, method, routing)
         if passing == "auto"

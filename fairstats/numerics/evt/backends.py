@@ -187,9 +187,10 @@ def fit_parameters(
             fitted if method == "mle" else None,
             required=backend == "r",
         )
-        fitted, fitting_backend = (
-            (fitted, scipy_backend) if r_fit is None else (r_fit, fitting_backend)
-        )
+        if r_fit is None:
+            fitting_backend = scipy_backend
+        else:
+            fitted = r_fit
     if fitted.covariance is None:
         covariance = law.jackknife_covariance(values, family)
         fitted = ParameterFit(

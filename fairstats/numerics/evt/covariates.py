@@ -1,6 +1,14 @@
-"""Tails that depend on covariates.
+"""Tails that depend on covariates: formulas, fits, levels at given covariates, tests of fits.
 
-Formulas, fits, levels at given covariates, and tests between fits.
+With x a row of covariates, an excess over the threshold is generalised Pareto and a block maximum
+GEV (Coles 2001, chapter 6) with parameters that are linear in x, the scale by its link:
+
+    g(σ(x)) = xᵀβ_σ (g = log, or the identity),      ξ(x) = xᵀβ_ξ,      μ(x) = xᵀβ_μ (block maxima).
+
+The level of m observations at x is  u + σ(x)·[(m·λ)^ξ(x) − 1]/ξ(x),  λ the rate of exceedances, and
+of block maxima the 1 − 1/m quantile. A restricted fit is tested by the likelihood ratio
+2(nll_null − nll), χ² with as many degrees of freedom as coefficients fewer. The likelihood is in
+`regression`, the law of its signed roots in `simulated_root`.
 """
 
 from __future__ import annotations

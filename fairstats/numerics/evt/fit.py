@@ -1,6 +1,11 @@
-"""The three fits: excesses over a threshold, block maxima, point process of exceedances.
+"""The three fits, and what they return: excesses over a threshold, block maxima, point process.
 
-What they return.
+    excesses y = x − u > 0     P(Y > y) = (1 + ξy/σ)^(−1/ξ)                         (Pickands 1975)
+    block maxima               P(X ≤ x) = exp{−[1 + ξ(x − μ)/σ]^(−1/ξ)}             (Jenkinson 1955)
+    exceedances of u           Poisson, the mean number above x per block [1 + ξ(x − μ)/σ]^(−1/ξ)
+
+(Coles 2001, chapters 3, 4 and 7), with limits at ξ = 0; ξ > 0 is a heavy tail. A point process is a
+fit of excesses with its parameters rewritten (`tail.to_point_process`).
 """
 
 from __future__ import annotations

@@ -281,7 +281,10 @@ class GpdLikelihood(SampleLikelihood):
         """n·[−log ν + (θ + ν)D] and its derivatives F_θ, F_ν, F_θθ, F_θν, F_νν; `data`: D where it
         is known.
         """
-        d0, d1, d2 = self.prepared(rows, theta) if data is None else data
+        if data is None:
+            d0, d1, d2 = self.prepared(rows, theta)
+        else:
+            d0, d1, d2 = data
         n = self.samples.n[rows, None]
         theta_plus_nu = theta + nu
         in_theta = n * (d0 + theta_plus_nu * d1), n * (2.0 * d1 + theta_plus_nu * d2)

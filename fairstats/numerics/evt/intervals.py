@@ -104,9 +104,12 @@ def level_ends(
     def deviance(which: Rows, trial_points: Floats) -> tuple[Floats, Floats]:
         # each point is found anew: the profile may have two valleys
         problem_rows = missing_rows[which]
-        levels, log_periods = (
-            (d[problem_rows], trial_points) if in_offset else (trial_points, offset[problem_rows])
-        )
+        if in_offset:
+            levels = d[problem_rows]
+            log_periods = trial_points
+        else:
+            levels = trial_points
+            log_periods = offset[problem_rows]
         profile_points = level_profile(
             likelihood, rows[problem_rows], levels, log_periods, in_offset=in_offset
         )

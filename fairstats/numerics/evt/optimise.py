@@ -239,9 +239,10 @@ def _newton_of_one(
             _, _, slope, curvature = at(current)
             if slope == 0:
                 break
-            lower_bracket, upper_bracket = (
-                (lower_bracket, current) if slope > 0 else (current, upper_bracket)
-            )
+            if slope > 0:
+                upper_bracket = current
+            else:
+                lower_bracket = current
             if curvature > 0:
                 next_point = current - slope / curvature
             else:

@@ -1,6 +1,14 @@
-"""What a likelihood says of a fit.
+"""What a likelihood says of a fit: profile, end point, probability of a value, shape, tail type.
 
-Profiles, end point, probability of a value, test of a shape, type of the tail.
+With ℓ the log-likelihood and ψ one of these quantities, all come from the profile deviance
+
+    D(ψ) = 2[ℓ(maximum) − max{ℓ : the quantity equals ψ}]
+
+and its signed root (`intervals`; Coles 2001, section 2.6.6), ψ being
+
+    end point                  u − σ/ξ where ξ < 0 (μ − σ/ξ of block maxima), ∞ otherwise
+    probability of a value     p(x) = λ·[1 + ξ(x − u)/σ]^(−1/ξ)
+    shape                      ξ; H₀: ξ = ξ₀ is rejected where its interval ends.
 """
 
 from __future__ import annotations

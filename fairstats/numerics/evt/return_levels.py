@@ -1,5 +1,13 @@
-"""Return levels: estimates, intervals by likelihood, delta method or bootstrap, and the test of a
-value.
+"""Return levels: estimates, their intervals, and the test of a value.
+
+The level that one of m observations exceeds on average is, with λ the rate of exceedances of u,
+
+    r = u + σ·[(m·λ)^ξ − 1]/ξ,
+    r = μ + σ·(e^(ξτ) − 1)/ξ,  τ = −log(−log(1 − 1/m)),  of block maxima
+
+(Coles 2001, equations 4.12 and 3.4; u + σ·log(m·λ) at ξ = 0). The delta method has the variance
+∇rᵀV∇r with ∇r in (σ, ξ, λ) and Var λ̂ = λ(1 − λ)/N (equation 4.15). Intervals by likelihood are in
+`intervals`, draws of tails with ξ < −1/2 in `bootstrap`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,15 @@
 """Thresholds: fits above many of them, and tests that the shape does not change.
 
 `choice` chooses one.
+
+Above a threshold v where the model holds the shape ξ is the same as above u, and so is the modified
+scale σ* = σ_v − ξ·v (Coles 2001, section 4.3.4). Two tests of that over v₁ < … < v_J with k_j
+exceedances:
+
+    score (Northrop & Coleman 2014)   Uᵀ·I⁻¹·U at the fit with one shape, U and I the score and the
+                                      information with ξ_j from v_j on; χ², J − 1 degrees of freedom
+    white noise (Wadsworth 2016)      (ξ̂_{j+1} − ξ̂_j)/[(1 + ξ)·√(1/k_{j+1} − 1/k_j)], which are
+                                      N(0, 1), against N(mean, sd) up to any threshold.
 """
 
 from __future__ import annotations

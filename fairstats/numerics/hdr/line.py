@@ -147,9 +147,10 @@ def level_of_mass(curve: Curve, prob: float) -> float:
             ].sum()
         )
         mass_held = a - c * float(grid_values[middle_index]) ** 2 + flat_mass
-        lower_index, upper_index = (
-            (middle_index, upper_index) if mass_held >= wanted_mass else (lower_index, middle_index)
-        )
+        if mass_held >= wanted_mass:
+            lower_index = middle_index
+        else:
+            upper_index = middle_index
     lower_level = float(grid_values[lower_index])
     upper_level = float(grid_values[upper_index])
     a, c = coefficients(lower_level, upper_level)

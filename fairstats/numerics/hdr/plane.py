@@ -2,7 +2,11 @@
 
 Values between grid points are bilinear, as hdrcde reads a grid. For masses and areas each cell is
 cut into four triangles that meet in its centre (where the bilinear value is the mean of the
-corners), with closed formulas on each.
+corners). On a triangle of area A the density is linear between its corners' values l ≤ m ≤ h, so
+that above a level f
+
+    l < f ≤ m:  area A·(1 − s),  mass A·[(l + m + h) − s·(l + 2f)]/3,  s = (f − l)²/[(m − l)(h − l)]
+    m < f ≤ h:  area A·s,        mass A·s·(h + 2f)/3,                  s = (h − f)²/[(h − l)(h − m)]
 """
 
 from __future__ import annotations
@@ -73,18 +77,16 @@ def _cut_triangles(pieces: Triangles, level: float) -> tuple[FloatArray, FloatAr
     highest = pieces.high
     area_share = (lowest >= level).astype(np.float64)
     share_density = area_share * (lowest + middle + highest) / 3
-    only_top_above = (middle < level) & (
-        level <= highest
-    )  # only the highest corner is above: a small triangle there
+    # only the highest corner is above: a small triangle there
+    only_top_above = (middle < level) & (level <= highest)
     cut_share = (highest[only_top_above] - level) ** 2 / (
         (highest[only_top_above] - lowest[only_top_above])
         * (highest[only_top_above] - middle[only_top_above])
     )
     area_share[only_top_above] = cut_share
     share_density[only_top_above] = cut_share * (highest[only_top_above] + 2 * level) / 3
-    only_bottom_below = (lowest < level) & (
-        level <= middle
-    )  # only the lowest corner is below: a small triangle is missing
+    # only the lowest corner is below: a small triangle is missing
+    only_bottom_below = (lowest < level) & (level <= middle)
     cut_share = (level - lowest[only_bottom_below]) ** 2 / (
         (middle[only_bottom_below] - lowest[only_bottom_below])
         * (highest[only_bottom_below] - lowest[only_bottom_below])
@@ -119,11 +121,10 @@ def level_of_mass(pieces: Triangles, prob: float) -> float:
         middle_level = (lower_level + upper_level) / 2
         if not lower_level < middle_level < upper_level:
             break
-        lower_level, upper_level = (
-            (middle_level, upper_level)
-            if mass_above(pieces, middle_level) >= wanted_mass
-            else (lower_level, middle_level)
-        )
+        if mass_above(pieces, middle_level) >= wanted_mass:
+            lower_level = middle_level
+        else:
+            upper_level = middle_level
     return lower_level
 
 

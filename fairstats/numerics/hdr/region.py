@@ -1,4 +1,11 @@
-"""`hdr`: the smallest region that holds a stated probability."""
+"""`hdr`: the smallest region that holds a stated probability.
+
+    R = {x : f(x) ≥ f_α},      f_α the largest value with P(f(X) ≥ f_α) ≥ prob      (Hyndman 1996),
+
+which has the least length (area, volume) of all regions with that probability. f_α is the 1 − prob
+quantile of f at the draws. This module checks and dispatches; `line`, `circle`, `plane` and `space`
+cut the region.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,10 @@
 """The back end without R: the functions of `grids.Kernel` in NumPy.
 
-The rules are those of R's documentation (`stats::density`, `ks::kde`, `ash::ash2`, `hdrcde::hdr`);
+    on a line     f(x) = 1/(n·h)·Σ φ((x − X_i)/h),
+    on a plane    f(x, y) = 1/(n·h₁h₂)·Σ φ((x − X_i)/h₁)·φ((y − Y_i)/h₂),
+
+both of samples that are first shared out linearly between the two (four) nearest grid points. The
+rules are those of R's documentation (`stats::density`, `ks::kde`, `ash::ash2`, `hdrcde::hdr`);
 the recorded cases under ``tests/reference`` hold this module to them.
 """
 

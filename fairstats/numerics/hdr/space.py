@@ -2,7 +2,12 @@
 
 **Three and more dimensions** (quantile approach of Hyndman 1996): f_α is the 1 − prob quantile of
 the densities at the draws, each without its own kernel, which would be a large part of it: the
-region would hold too little of new draws.
+region would hold too little of new draws. With H_jk = h_j·h_k·ρ_jk, ρ the draws' correlation,
+
+    f(x) = 1/n·Σ |2πH|^(−1/2)·exp{−½(x − X_i)ᵀH⁻¹(x − X_i)},
+    h_j = sd_j·[4/((d + 2)·n)]^(1/(d + 4))
+
+(the normal reference bandwidth; Scott 2015, section 6.3).
 
 **Few distinct values.** A kernel density is a row of spikes whose height is a matter of bandwidth.
 The region that means something is the least set of values that holds the probability: the most

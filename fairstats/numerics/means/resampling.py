@@ -1,6 +1,13 @@
 """Any metric of rows and its standard error: bootstrap within bootstrap, jackknife, permutations.
 
-A metric is a function that takes positions of rows and returns a number, NaN where it has none.
+A metric θ̂ is a function that takes positions of rows and returns a number, NaN where it has none.
+Of B resamples θ̂*_b, each with the variance v*_b of resamples of itself,
+
+    bootstrap t    (θ̂*_b − θ̂)/√v*_b has about the law of (θ̂ − θ)/√v (Efron & Tibshirani 1993, 12.5)
+    BCa            acceleration Σ c_i³/(6·(Σ c_i²)^(3/2)), c_i = mean_j θ̂_(−j) − θ̂_(−i), θ̂_(−i)
+                   without the block i of rows (Efron 1987)
+    permutations   T = (θ̂₁ − θ̂₀)/√(v₁ + v₀), anew for each way to deal the rows out (Janssen 1997).
+
 Everything random comes from one generator.
 """
 

@@ -1,6 +1,9 @@
-"""One change of a quantity from a baseline to a model, on the same people.
+"""One change of a quantity from a baseline to a model, on the same people: row, level, family.
 
-Its row, its level, its family.
+With a the value before and b after, the change is b − a (b/a of a ratio), and what it means for
+parity the change of distance |b| − |a| (|log b| − |log a|), whose range is that over all
+(b − a, b + a) within the limits of change and sum: `score.distance_limits`. Of K changes of a metric each has
+the level 1 − α/K in the simultaneous intervals (Bonferroni).
 """
 
 from __future__ import annotations
@@ -184,9 +187,10 @@ class Found:
         change_part = self.change.shift
         degrees = self.change.degrees_of_freedom
         joint_limits = self._ends(change_part, joint, degrees)
-        lower_limit, upper_limit = (
-            joint_limits if chosen else self._ends(change_part, level, degrees)
-        )
+        if chosen:
+            lower_limit, upper_limit = joint_limits
+        else:
+            lower_limit, upper_limit = self._ends(change_part, level, degrees)
         verdict_critical = normal_quantile((1 + (verdict_level or level)) / 2, degrees)
         distance_range = change_part.limits(verdict_critical)
         if self.kind in ("ratio", "difference"):
@@ -227,7 +231,7 @@ class Found:
 
 
 def finished(
-    found: Sequence[Found],
+    changes: Sequence[Found],
     confidence_level: float,
     adjust: str,
     chosen: float = 1.0,
@@ -236,17 +240,15 @@ def finished(
 
     `chosen`: comparisons that the data could have chosen, per one that was made.
     """
-    n_comparisons = chosen * max(len(found), 1)
+    n_comparisons = chosen * max(len(changes), 1)
     joint_level = 1 - (1 - confidence_level) / n_comparisons
     if adjust != "none" or chosen > 1:
         verdict_level = joint_level
     else:
         verdict_level = None
     change_rows = []
-    for found_change in found:
-        change_rows.append(
-            found_change.row(confidence_level, joint_level, chosen > 1, verdict_level)
-        )
+    for change in changes:
+        change_rows.append(change.row(confidence_level, joint_level, chosen > 1, verdict_level))
     pvalues = [change_row.pvalue for change_row in change_rows]
     adjusted_pvalues = (
         [min(pvalue * n_comparisons, 1.0) for pvalue in pvalues]

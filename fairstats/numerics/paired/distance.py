@@ -667,9 +667,12 @@ def _distance_of_unmoved(
         )
     else:
         z = _FARTHEST_NORMAL
-    pvalue_above, pvalue_inside = (
-        (normal_cdf(-z), normal_cdf(z)) if estimate > margin else (normal_cdf(z), normal_cdf(-z))
-    )
+    if estimate > margin:
+        pvalue_above = normal_cdf(-z)
+        pvalue_inside = normal_cdf(z)
+    else:
+        pvalue_above = normal_cdf(z)
+        pvalue_inside = normal_cdf(-z)
     limited_part = Part(
         estimate,
         lambda z: max(estimate - unseen_limit(z), 0.0),

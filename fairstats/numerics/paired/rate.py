@@ -1,4 +1,14 @@
-"""One rate of two models on the same people: its change in a group, and between groups."""
+"""One rate of two models on the same people: its change in a group, and between groups.
+
+With n_c the rows of a group in the eight cells c (label × prediction of A × prediction of B) and
+r_A(n), r_B(n) the rates (their logarithms for a ratio), the change is d = r_B − r_A. Where both
+rates have the same cases its limits are by the score (`score`); otherwise by the delta method with
+half a row added to each cell (Moskowitz & Pepe 2006), weighted rows without:
+
+    Var d = Σ_c n_c·(∂d/∂n_c)²,      clusters:  Σ_ij ∂d/∂n_i·S_ij·∂d/∂n_j, S their scatter,
+
+with Satterthwaite's degrees of freedom. A difference of two groups' changes is by MOVER.
+"""
 
 from __future__ import annotations
 

@@ -368,9 +368,12 @@ def contrast(group: Part, reference: Part) -> Part:
     are_finite = isfinite(group.estimate) and isfinite(reference.estimate)
 
     def end(z: float, side: int) -> float:
-        group_end, reference_end = (
-            (group.high(z), reference.low(z)) if side > 0 else (group.low(z), reference.high(z))
-        )
+        if side > 0:
+            group_end = group.high(z)
+            reference_end = reference.low(z)
+        else:
+            group_end = group.low(z)
+            reference_end = reference.high(z)
         if not are_finite:
             if isnan(group_end - reference_end):
                 return side * inf

@@ -1,4 +1,10 @@
-"""Binomial probabilities of runs of counts, and interpolation between rates."""
+"""Binomial probabilities of runs of counts, and interpolation between rates.
+
+    b(k) = n!/(k!·(n − k)!)·p^k·(1 − p)^(n−k),      b(k + 1) = b(k)·(n − k)/(k + 1)·p/(1 − p).
+
+Exact limits of a rate at the error ε on a side are quantiles of beta laws (Clopper & Pearson 1934):
+low that of Beta(k, n − k + 1) at ε, high that of Beta(k + 1, n − k) at 1 − ε.
+"""
 
 from __future__ import annotations
 

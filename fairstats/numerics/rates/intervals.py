@@ -1,4 +1,17 @@
-"""Intervals and p-values of whole arrays of counts: one rate, and the contrast of two."""
+"""Intervals and p-values of whole arrays of counts: one rate, and the contrast of two.
+
+One rate k/n at the critical value z, error α on both sides together:
+
+    Wilson (1927)             [k + z²/2 ± z·√{k(n − k)/n + z²/4}]/(n + z²)
+    Clopper & Pearson (1934)  quantiles: α/2 of Beta(k, n − k + 1), 1 − α/2 of Beta(k + 1, n − k)
+    Jeffreys                  quantiles: α/2 and 1 − α/2 of Beta(k + ½, n − k + ½)
+
+Two rates p = k/n and q = k₀/n₀: by the score (`score`, `score_limits`), by exact tests (`exact`),
+or by Wald's estimate ± z standard errors, of the logarithm for ratio and odds ratio:
+
+    difference  √{p(1 − p)/n + q(1 − q)/n₀},      ratio  √{(1 − p)/k + (1 − q)/k₀},
+    odds ratio  √{1/k + 1/(n − k) + 1/k₀ + 1/(n₀ − k₀)}.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
 """Leaves of a tree that one half of the rows fits, so that the other half may judge them.
 
-A tree is fitted to the crossed cells of a table: which values make leaves is chosen by looking at
-the outcomes. Evidence and limits of the same rows would repeat that look; those of other rows do
-not (honest splitting). Halves are drawn from the cells, as halves of the rows would be.
+A tree (CART: Breiman et al. 1984) is fitted to the crossed cells of a table. A node of n rows, p of
+them successes, is split where the children's impurity Σ n_c·2p_c(1 − p_c)/n (Gini) is least. Which
+values make leaves is so chosen by looking at the outcomes; evidence and limits of the same rows
+would repeat that look, those of other rows do not (honest splitting: Athey & Imbens 2016). Halves
+are drawn from the cells, as halves of the rows would be.
 """
 
 from __future__ import annotations

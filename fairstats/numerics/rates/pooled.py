@@ -1,5 +1,10 @@
 """`fs.rates.stratified`: one contrast of two rates over strata, for one table or for thousands at
 once.
+
+The estimate is that of Mantel & Haenszel, the interval every value θ with |z(θ)| ≤ c, z the
+stratified score: formulas in `strata`. Where few successes or failures are expected, a p-value of
+equality or of an odds ratio is the larger one of this and the exact conditional test
+(`conditional`), and limits are widened by what that keeps. `homogeneity` asks whether one contrast holds in all strata.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Which tables of a whole design exact tests show.
+"""Which tables of a whole design exact tests show: regions of counts, found along lines on which p
+rises.
 
-Regions of counts, found along lines on which p rises.
-
+With k of n and k₀ of n₀ the region is {(k, k₀) : p(k, k₀) ≤ error}, p the exact p-value of `exact`.
 The exact test takes the nuisance rate from an interval about the count of the larger group
 (`exact_table`). So where that count is fixed, all tables have the same nuisance rates, their
 rejection regions are nested in the order of the score statistic, and the p-value rises with it: on

@@ -1,4 +1,13 @@
-"""The search for limits by exact tests: where their p-values fall below an error."""
+"""The search for limits by exact tests: where their p-values fall below an error.
+
+With p(θ) the p-value of the null value θ and ε the error, the limit on a side is the outermost root
+of
+
+    Φ⁻¹(p(θ)) = Φ⁻¹(ε),      on the scale x = log θ of ratios, x = 2·atanh δ of differences,
+
+Φ the normal distribution function: on these scales the left side is nearly straight, and secants
+find the root in a few p-values, each of which is dear.
+"""
 
 from __future__ import annotations
 

@@ -12,8 +12,7 @@ n₁n₀/N the weights of Mantel and Haenszel (1959),
     ratio        S = r₁ − θ r₀                        V = [p̃₁q̃₁/n₁ + θ² p̃₀q̃₀/n₀] · N/(N − 1)
     difference   S = r₁ − r₀ − θ                      V = [p̃₁q̃₁/n₁ + p̃₀q̃₀/n₀] · N/(N − 1)
     odds ratio   S = r₁(1 − r₀) − θ r₀(1 − r₁)        V = [(q̃₀ + θp̃₀)² p̃₁q̃₁/n₁ + (p̃₁ + θq̃₁)² p̃₀q̃₀/n₀
-                                                           + (θ − 1)² p̃₁q̃₁p̃₀q̃₀/(n₁n₀)] · N/(N −
-                                                           1).
+                                                           + (θ − 1)² p̃₁q̃₁p̃₀q̃₀/(n₁n₀)] · N/(N − 1).
 
 S has mean 0 under the hypothesis whatever the rates are, so that many small strata do no harm.
 z(θ̂) = 0 at the estimates of Mantel and Haenszel: Σwr₁/Σwr₀, Σw(r₁ − r₀)/Σw, Σwr₁(1 − r₀)/Σwr₀(1 −

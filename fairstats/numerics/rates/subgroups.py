@@ -1,9 +1,15 @@
 """All marginal subgroups of a crossed table: their counts, evidence, and the law of the largest.
 
 A subgroup fixes the values of some attributes (sex = f and age = 60+); what holds for the attributes
-not named is added up. Subgroups of different attributes overlap, so that their estimates are
-correlated; the law of the largest of them is simulated from the crossed cells, never from a
-covariance of all subgroups.
+not named is added up. Of a subgroup with k of n and the rest with k₀ of n₀, r = k/n,
+
+    evidence      Fisher's exact test: given K = k + k₀, k is hypergeometric at equal rates
+    limits        of r − r₀, those of Clopper & Pearson by MOVER (Zou & Donner 2008; `exact_limits`)
+    the largest   max |T_s|/√Var T_s of noise that is drawn for the crossed cells (`largest_scores`)
+    shrinkage     r̃ = (k + mκ)/(n + κ), a common Beta prior of the subgroups of a partition.
+
+Subgroups of different attributes overlap, so that their estimates are correlated; the law of the
+largest of them is simulated from the crossed cells, never from a covariance of all subgroups.
 """
 
 from __future__ import annotations

@@ -1,4 +1,12 @@
-"""When two rates are compared by exact tests rather than by the score."""
+"""When two rates are compared by exact tests rather than by the score.
+
+With r = (k + k₀)/(n + n₀) the pooled rate and ε the error of the decision, exactly where
+
+    min(n, n₀)·min(r, 1 − r) < 125·(.05/ε)^.68·max(½, |n − n₀|/(n + n₀)).
+
+The score statistic of few cases is skew, and the skewness of both groups cancels where they are of
+one size. No source has the constants: they are from enumeration (`needs_exact`).
+"""
 
 from __future__ import annotations
 

@@ -405,7 +405,12 @@ def _compare_change(
             f"{r_function}_gap", *tables, list(counts.cells), list(metric.rates), levels, **units
         )
     else:
-        rate, kind = ("accuracy", "level") if metric is None else (metric.rates[0], metric.contrast)
+        if metric is None:
+            rate = "accuracy"
+            kind = "level"
+        else:
+            rate = metric.rates[0]
+            kind = metric.contrast
         group_positions = []
         for group_name in (comparison.group, comparison.reference):
             if group_name:

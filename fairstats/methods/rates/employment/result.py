@@ -357,9 +357,12 @@ class AdverseImpact(Result):
             )
         for table in self.tables:
             if n_unknown := table.n_unknown:
-                people_words, verb = (
-                    (f"{n_unknown:,} people", "are") if n_unknown > 1 else ("1 person", "is")
-                )
+                if n_unknown > 1:
+                    people_words = f"{n_unknown:,} people"
+                    verb = "are"
+                else:
+                    people_words = "1 person"
+                    verb = "is"
                 unknown_words = (
                     f"{table.name}: {people_words} of unknown category or outcome {verb} in no rate"
                 )

@@ -218,7 +218,12 @@ def compare_all(
     """
     if isinstance(data, PairedCounts):
         data = data.without_even_weights()
-    model_rows, counted = (None, data) if isinstance(data, PairedCounts) else (data, None)
+    if isinstance(data, PairedCounts):
+        model_rows = None
+        counted = data
+    else:
+        model_rows = data
+        counted = None
     wanted = _check_metrics(metrics, model_rows)
     if model_rows is None or not _RESAMPLED_QUANTITIES & set(wanted):
         settings = replace(settings, seed=None)  # nothing is drawn
