@@ -15,6 +15,8 @@ from fairstats.ground.errors import InputError
 
 T = TypeVar("T")
 Floats: TypeAlias = NDArray[np.float64]
+#: One number, or an array of them: what broadcasts.
+Numbers: TypeAlias = Floats | float
 #: What an argument `rng` may be; `as_generator` reads it.
 SeedOrGenerator: TypeAlias = int | np.integer[Any] | np.random.Generator | None
 

@@ -21,12 +21,11 @@ References: Hall (1992), On the removal of skewness by transformation, JRSS B 54
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.special import ndtr, ndtri, stdtr, stdtrit
 
-from fairstats.ground.checks import Floats
+from fairstats.ground.checks import Floats, Numbers
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,13 +36,13 @@ class Moments:
     number of independent units.
     """
 
-    mean: Any
-    variance: Any
-    third: Any
-    size: Any
+    mean: Numbers
+    variance: Numbers
+    third: Numbers
+    size: Numbers
 
     @property
-    def skewness(self) -> Any:
+    def skewness(self) -> Numbers:
         """Skewness γ of a single unit, of which the mean's is γ/√n."""
         with np.errstate(divide="ignore", invalid="ignore"):
             ratio = self.third * np.sqrt(self.size) / self.variance**1.5
@@ -64,13 +63,13 @@ def moments_of_samples(samples: Floats) -> Moments:
 class _Law:
     """Standard error, degrees of freedom and both skewnesses of m₁ − θ·m₀."""
 
-    std_error: Any
-    df: Any
-    own_skewness: Any
-    one_shape: Any
+    std_error: Numbers
+    df: Numbers
+    own_skewness: Numbers
+    one_shape: Numbers
 
 
-def _law_of_contrast(group: Moments, reference: Moments, ratio: Any, share: Any) -> _Law:
+def _law_of_contrast(group: Moments, reference: Moments, ratio: Numbers, share: Numbers) -> _Law:
     """The law of a·m₁ − θ·m₀, a = 1 − θ·f, θ the `ratio`, f the `share`."""
     weight = 1 - ratio * share
     group_variance = weight**2 * group.variance
@@ -93,12 +92,12 @@ def _law_of_contrast(group: Moments, reference: Moments, ratio: Any, share: Any)
     return _Law(std_error=std_error, df=df, own_skewness=own_skewness, one_shape=one_shape)
 
 
-def transform(x: Any, skewness: Any) -> Any:
+def transform(x: Numbers, skewness: Numbers) -> Numbers:
     """g(x) = x + A/6 + A·x²/3 + A²·x³/27."""
     return x + skewness / 6 + skewness * x**2 / 3 + skewness**2 * x**3 / 27
 
 
-def transform_back(y: Any, skewness: Any) -> Any:
+def transform_back(y: Numbers, skewness: Numbers) -> Numbers:
     """g⁻¹(y) = (3/A)·[(1 + A·(y − A/6))^(1/3) − 1]; y where A is 0."""
     skewness = np.asarray(skewness, dtype=np.float64)
     inner = skewness * (y - skewness / 6)
@@ -110,16 +109,18 @@ def transform_back(y: Any, skewness: Any) -> Any:
     return np.where(skewness == 0, y, 3 * root / nonzero)
 
 
-def as_normal(statistic: Any, df: Any) -> Any:
+def as_normal(statistic: Numbers, df: Numbers) -> Numbers:
     """The standard normal number with the tail probability of Student's t."""
     statistic = np.asarray(statistic, dtype=np.float64)
-    return -np.sign(statistic) * ndtri(stdtr(df, -np.abs(statistic)))
+    normal: Numbers = -np.sign(statistic) * ndtri(stdtr(df, -np.abs(statistic)))
+    return normal
 
 
-def as_student(z: Any, df: Any) -> Any:
+def as_student(z: Numbers, df: Numbers) -> Numbers:
     """The number of Student's t with the tail probability of a standard normal one."""
     z = np.asarray(z, dtype=np.float64)
-    return -np.sign(z) * stdtrit(df, ndtr(-np.abs(z)))
+    student: Numbers = -np.sign(z) * stdtrit(df, ndtr(-np.abs(z)))
+    return student
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,18 +132,18 @@ class Statistics:
     skewness.
     """
 
-    above: Any
-    below: Any
-    plain: Any
+    above: Numbers
+    below: Numbers
+    plain: Numbers
 
 
 def hall_statistics(
     group: Moments,
     reference: Moments,
     *,
-    difference: Any = 0.0,
-    ratio: Any = 1.0,
-    share: Any = 0.0,
+    difference: Numbers = 0.0,
+    ratio: Numbers = 1.0,
+    share: Numbers = 0.0,
 ) -> Statistics:
     """Statistics of H0: (1 − ratio·share)·m₁ − ratio·m₀ = difference."""
     law = _law_of_contrast(group, reference, ratio, share)
@@ -157,7 +158,9 @@ def hall_statistics(
     )
 
 
-def hall_limits(group: Moments, reference: Moments, z: Any, *, share: Any = 0.0) -> tuple[Any, Any]:
+def hall_limits(
+    group: Moments, reference: Moments, z: Numbers, *, share: Numbers = 0.0
+) -> tuple[Numbers, Numbers]:
     """Limits of (1 − share)·m₁ − m₀, each at the one-sided level Φ(z)."""
     law = _law_of_contrast(group, reference, 1.0, share)
     estimate = (1 - share) * group.mean - reference.mean
@@ -171,7 +174,7 @@ def hall_limits(group: Moments, reference: Moments, z: Any, *, share: Any = 0.0)
     )
 
 
-def hall_limits_of_mean(group: Moments, z: Any) -> tuple[Any, Any]:
+def hall_limits_of_mean(group: Moments, z: Numbers) -> tuple[Numbers, Numbers]:
     """Limits of one mean, each at the one-sided level Φ(z), by its own skewness or none."""
     with np.errstate(divide="ignore", invalid="ignore"):
         std_error = np.sqrt(group.variance)

@@ -19,12 +19,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
+from fairstats.ground.checks import Numbers
 from fairstats.numerics.means.hall import as_student
 
 #: Steps of the secant with halved ends ("Illinois"), which stand still after about ten.
@@ -35,10 +35,10 @@ _STEPS = 40
 class Areas:
     """AUCs with DeLong's variance and the rows behind them: arrays that broadcast."""
 
-    area: Any
-    variance: Any
-    positives: Any
-    negatives: Any
+    area: Numbers
+    variance: Numbers
+    positives: Numbers
+    negatives: Numbers
 
 
 def area_of_counts(negatives: NDArray[np.int64], positives: NDArray[np.int64]) -> Areas:
@@ -54,14 +54,14 @@ def area_of_counts(negatives: NDArray[np.int64], positives: NDArray[np.int64]) -
     return Areas(area=area, variance=variance, positives=n_positive, negatives=n_negative)
 
 
-def area_limits(areas: Areas, z: Any) -> tuple[Any, Any]:
+def area_limits(areas: Areas, z: Numbers) -> tuple[Numbers, Numbers]:
     """Limits of the AUC, each at the one-sided level Φ(z), z ≥ 0."""
     by_logit = _logit_limits(areas, z)
     by_score = _score_limits(areas, z)
     return np.minimum(by_logit[0], by_score[0]), np.maximum(by_logit[1], by_score[1])
 
 
-def _logit_limits(areas: Areas, z: Any) -> tuple[Any, Any]:
+def _logit_limits(areas: Areas, z: Numbers) -> tuple[Numbers, Numbers]:
     """Logit A ± t·√Var/(A(1 − A)); A itself where it has no variance."""
     area = np.asarray(areas.area, dtype=np.float64)
     has_spread = (area > 0) & (area < 1) & (np.asarray(areas.variance) > 0)
@@ -75,17 +75,17 @@ def _logit_limits(areas: Areas, z: Any) -> tuple[Any, Any]:
     )
 
 
-def _score_limits(areas: Areas, z: Any) -> tuple[Any, Any]:
+def _score_limits(areas: Areas, z: Numbers) -> tuple[Numbers, Numbers]:
     """Values a with |A − a| = z·√V(a); the end of [0, 1] that A lies at."""
     area = np.asarray(areas.area, dtype=np.float64)
 
-    def excess(value: Any) -> Any:
+    def excess(value: Numbers) -> Numbers:
         return (area - value) ** 2 - z**2 * _exponential_variance(value, areas)
 
     return _find_end(excess, area, 0.0), _find_end(excess, area, 1.0)
 
 
-def _find_end(excess: Callable[[Any], Any], area: Any, outer: float) -> Any:
+def _find_end(excess: Callable[[Numbers], Numbers], area: Numbers, outer: float) -> Numbers:
     """The root of `excess` between the area, where it is not above 0, and an end of [0, 1]."""
     inside = area * 1.0
     outside = np.full_like(area, outer)
@@ -111,7 +111,7 @@ def _find_end(excess: Callable[[Any], Any], area: Any, outer: float) -> Any:
     return np.where(area == outer, area, inside)
 
 
-def _exponential_variance(area: Any, areas: Areas) -> Any:
+def _exponential_variance(area: Numbers, areas: Areas) -> Numbers:
     """a(1 − a)·(1 + m(1 − a)/(2 − a) + m·a/(1 + a))/(n₁n₀), m = (n₁ + n₀)/2 − 1."""
     mean_rows = (areas.positives + areas.negatives) / 2 - 1
     spread = 1 + mean_rows * (1 - area) / (2 - area) + mean_rows * area / (1 + area)
