@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
 from fairstats.ground.registry import RATES, Rate, class_of, without_class
+from fairstats.ground.results import Result
 from fairstats.methods.rates.inferred.result import InferredResult
 from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.monitoring import MonitorResult
@@ -197,7 +198,7 @@ def _collect_entries(
     section_at: int,
     result_at: int,
     section: AuditedSection,
-    result: Any,
+    result: Result,
 ) -> list[_Entry]:
     entries: list[_Entry] = []
     # families of their own, whose searches are counted there; the path of what stands among the
@@ -238,7 +239,7 @@ def _chosen_factor(result: Any) -> float:
     return max(len(result.counts.groups) / 2, 1.0)
 
 
-def _fact_of_row(section: AuditedSection, result: Any, row: Mapping[str, Any]) -> Hashable:
+def _fact_of_row(section: AuditedSection, result: Result, row: Mapping[str, Any]) -> Hashable:
     """What a row is about: groups, and the question that is asked of them."""
     pair = frozenset((row.get("group") or "", row.get("reference") or ""))
     # another question than that of the same rates without strata
@@ -346,7 +347,7 @@ def answers_by_fact(
     return answers
 
 
-def _title_of_row(name: str, result: Any) -> str:
+def _title_of_row(name: str, result: Result) -> str:
     """What stands before the colon of the title of a metric of rates, or else of the result."""
     label = class_of(name)
     metric = find_crude_metric(without_class(name))

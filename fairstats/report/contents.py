@@ -12,7 +12,7 @@ from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.lazy import pd
 from fairstats.ground.multiplicity import FALSE_DISCOVERY
 from fairstats.ground.outcomes import words_of_labels
-from fairstats.ground.results import TIDY_COLUMNS, Result
+from fairstats.ground.results import TIDY_COLUMNS, Comparison, Result
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.verdict import VERDICTS
 from fairstats.methods.madd.mitigation import MitigationResult
@@ -90,19 +90,19 @@ def count_verdicts(sections: Iterable[Section]) -> dict[str, int]:
     return {name: verdicts.count(name) for name in VERDICTS}
 
 
-def compares(result: Any) -> bool:
+def compares(result: Result) -> bool:
     """Whether a result compares rates or score distributions: with bounds, tests and verdicts."""
     return isinstance(result, (ComparisonResult, MaddResult)) and not isinstance(result, CURVES)
 
 
-def compared(result: Any) -> tuple[Any, ...]:
+def compared(result: Result) -> tuple[Any, ...]:
     """Comparisons of rates or of score distributions; of other results none."""
     if compares(result):
         return tuple(result.comparisons)
     return ()
 
 
-def rests_on_exact_test(comparison: Any) -> bool:
+def rests_on_exact_test(comparison: Comparison) -> bool:
     """Whether the verdict is by an exact test, for want of cases."""
     return bool(comparison.procedure.exact)
 

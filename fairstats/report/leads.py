@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from fairstats.ground.results import Comparison
 from fairstats.plots.picture import Picture
 from fairstats.report.format import isolate, printable
 
@@ -26,7 +27,7 @@ def isolate_names(text: str, *names: str) -> str:
     return isolate(printable(text), [printable(name) for name in names])
 
 
-def name_pair(comparison: Any) -> str:
+def name_pair(comparison: Comparison) -> str:
     """Both groups of a comparison."""
     pair = f"{comparison.group} and {comparison.reference}"
     return isolate_names(pair, comparison.group, comparison.reference)
@@ -35,7 +36,7 @@ def name_pair(comparison: Any) -> str:
 def order_comparisons(comparisons: Sequence[Any], size: Callable[[Any], float]) -> list[Any]:
     """Comparisons that have an estimate: those shown to be beyond the limit first, then by size."""
 
-    def rank(comparison: Any) -> tuple[bool, bool, float]:
+    def rank(comparison: Comparison) -> tuple[bool, bool, float]:
         violated = comparison.verdict == "violated"
         judged = comparison.verdict != "insufficient evidence"
         return violated, judged, size(comparison)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from fairstats.ground.counts import CellCounts, ConfusionCounts
 from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.registry import RATES
+from fairstats.ground.results import Comparison
 from fairstats.ground.tallies.classes import ClassCounts
 from fairstats.ground.verdict import fair_range
 from fairstats.methods.rates.classes.rates import events_of, rate_of_event, rates_of_classes
@@ -312,7 +313,7 @@ def _count_or_none(value: Any) -> int | None:
     return int(number_of_rows)
 
 
-def _remark_on(comparison: Any, threshold: float) -> str:
+def _remark_on(comparison: Comparison, threshold: float) -> str:
     """What stands below the verdict.
 
     The reverse violation, or bounds that are not the interval's.
@@ -331,7 +332,7 @@ def _remark_on(comparison: Any, threshold: float) -> str:
     return printable("; ".join(remarks))
 
 
-def _crude_beside(comparison: Any) -> str:
+def _crude_beside(comparison: Comparison) -> str:
     """The crude comparison beside one within strata; empty for others."""
     if not isinstance(comparison, StratifiedComparison):
         return ""

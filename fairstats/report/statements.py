@@ -16,6 +16,7 @@ from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.multiplicity import FALSE_DISCOVERY
 from fairstats.ground.outcomes import words_of_labels
 from fairstats.ground.registry import RATES, Rate, find_metric, of_all_classes
+from fairstats.ground.results import Result
 from fairstats.methods.madd.result import MaddResult
 from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.pair import without_design
@@ -139,7 +140,7 @@ def differing_verdicts(sections: Sequence[Section], settings: AuditSettings) -> 
     return notes
 
 
-def _judged_rates(result: Any) -> Iterator[_Judged]:
+def _judged_rates(result: Result) -> Iterator[_Judged]:
     """Verdicts on single rates; of a largest gap that of the pair that attains it."""
     if not isinstance(result, ComparisonResult):
         return
@@ -532,7 +533,7 @@ def collect_notes(
     return notes + differing_verdicts(sections, settings)
 
 
-def _result_notes(result: Any) -> Iterator[tuple[str, str]]:
+def _result_notes(result: Result) -> Iterator[tuple[str, str]]:
     """Pairs (metric, note) of verdicts by exact tests, and of what simulation says against
     intervals on such data.
     """

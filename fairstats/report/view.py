@@ -308,7 +308,7 @@ class Part:
         return f"{self.title}\n{self.lead}"
 
 
-def table_of(result: Any) -> Table:
+def table_of(result: Result) -> Table:
     """A result as headings in words and rows of text; columns without an entry are left out."""
     frame = result.to_frame()
     names = []
@@ -352,7 +352,7 @@ def _cell_text(name: str, value: Any) -> str:
     return number(value)
 
 
-def sentences_of(result: Any) -> list[str]:
+def sentences_of(result: Result) -> list[str]:
     """The sentences of a result as text that can be shown."""
     groups = []
     for comparison in result.comparisons:

@@ -25,7 +25,7 @@ from fairstats.ground.errors import FairstatsWarning, InputError
 from fairstats.ground.lazy import Axes, pd
 from fairstats.ground.multiplicity import normal_quantile, two_sided_pvalue
 from fairstats.ground.registry import find_metric
-from fairstats.ground.results import Result
+from fairstats.ground.results import Comparison, Result
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.tally import Tally
 from fairstats.ground.values import label_text
@@ -622,5 +622,5 @@ def _without_few_cases(cells: Floats) -> Floats:
     return np.where(too_few[:, None], np.nan, cells)
 
 
-def _key_of(comparison: Any) -> tuple[str, str, str]:
+def _key_of(comparison: Comparison) -> tuple[str, str, str]:
     return comparison.metric, comparison.group, comparison.reference

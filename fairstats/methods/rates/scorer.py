@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from fairstats.ground.checks import check_choice, check_that
+from fairstats.ground.results import Result
 from fairstats.methods.rates.metrics import group_metric
 
 _RESPONSES = ("predict", "predict_proba", "decision_function")
@@ -42,7 +43,7 @@ class GroupScore:
         return -float(np.abs(estimates).max())
 
 
-def _estimate_of(result: Any) -> Any:
+def _estimate_of(result: Result) -> Any:
     """Estimates of a result of ours; a number of another package is one."""
     return getattr(result, "estimate", result)
 

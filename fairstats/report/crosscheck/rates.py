@@ -17,6 +17,7 @@ import numpy as np
 
 from fairstats.ground.counts import CellCounts, SelectionCounts
 from fairstats.ground.registry import RATES, SELECTED, Rate, find_metric, without_class
+from fairstats.ground.results import Comparison
 from fairstats.ground.tallies.classes import ClassCounts
 from fairstats.methods.rates.classes.rates import ClassRate, rates_of_classes
 from fairstats.methods.rates.limits import ScaleOfAll
@@ -274,7 +275,7 @@ def positions(counts: Any, rows: Sequence[Any]) -> tuple[list[int], list[int]]:
     return first, second
 
 
-def _compared_with(comparison: Any, counts: Any) -> str:
+def _compared_with(comparison: Comparison, counts: Any) -> str:
     """The group of a table that a comparison is computed with: of everybody all others."""
     others: str = ALL_BUT + comparison.group
     if comparison.reference == OVERALL and others in counts.groups:

@@ -15,7 +15,7 @@ import numpy as np
 
 from fairstats.ground.counts import CellCounts, ConfusionCounts
 from fairstats.ground.registry import METRICS, RATES, Metric
-from fairstats.ground.results import Result
+from fairstats.ground.results import Comparison, Result
 from fairstats.methods.rates.abroca import AbrocaResult, abroca_from_counts
 from fairstats.methods.rates.compare import compare_metric
 from fairstats.methods.rates.disparity import DisparityResult
@@ -249,7 +249,7 @@ def _show_amplification(section: Section, result: AmplificationResult) -> Part:
 
 
 def _lead_of_rates(result: RatioResult) -> str:
-    def distance(comparison: Any) -> float:
+    def distance(comparison: Comparison) -> float:
         # from equality on the logarithmic scale; of a ratio of 0 more than any other
         return abs(math.log(max(comparison.estimate, 1e-9)))
 

@@ -14,6 +14,7 @@ from fairstats.ground.encoding import declared_labels, label_text, one_label
 from fairstats.ground.errors import InputError
 from fairstats.ground.outcomes import Outcomes
 from fairstats.ground.registry import RATES, Metric, Rate, with_class
+from fairstats.ground.results import Result
 from fairstats.ground.tallies.classes import ClassCounts
 from fairstats.ground.tally import Tally, counts_or_rows
 from fairstats.methods.rates.classes.rates import KINDS, ClassRate, Kind, rates_of_classes
@@ -230,7 +231,7 @@ def _rows_of_rarest(table: ClassCounts) -> Floats:
     return np.asarray(of_labels.min(axis=1), dtype=np.float64)
 
 
-def _with_labels(result: Any, contrast: str, rates: Sequence[ClassRate], kind: Kind) -> Any:
+def _with_labels(result: Result, contrast: str, rates: Sequence[ClassRate], kind: Kind) -> Any:
     """The result with the class of every comparison: pairs come class by class."""
     n_pairs = len(result.comparisons) // len(rates)
     comparisons = []

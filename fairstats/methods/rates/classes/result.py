@@ -9,6 +9,7 @@ from fairstats.ground import registry
 from fairstats.ground.encoding import label_text
 from fairstats.ground.lazy import pd
 from fairstats.ground.registry import Rate
+from fairstats.ground.results import Comparison
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.tallies.classes import ClassCounts
 from fairstats.methods.rates.classes.rates import rates_of_classes
@@ -85,7 +86,7 @@ class _OfClasses(ComparisonResult):
                 result.append(comparison)
         return tuple(result)
 
-    def _rate(self, comparison: Any) -> Rate | None:
+    def _rate(self, comparison: Comparison) -> Rate | None:
         """The rate of two labels that a comparison is about; None for a function of the user's."""
         metric = registry.find_metric(registry.without_class(comparison.metric))
         if metric is None or not metric.rates:
@@ -98,7 +99,7 @@ class _OfClasses(ComparisonResult):
             return named
         return f"{c.label}: {named}"
 
-    def _by_value(self, c: Any) -> tuple[str, str, Rate | None]:
+    def _by_value(self, c: Comparison) -> tuple[str, str, Rate | None]:
         """The group with the lower value, the other one, and no rate: of a class that is neither
         favourable nor unfavourable nobody knows who is at a disadvantage.
         """

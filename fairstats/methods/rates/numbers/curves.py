@@ -14,7 +14,7 @@ from fairstats.ground.errors import InputError
 from fairstats.ground.groups import find_reference
 from fairstats.ground.lazy import Axes, pd
 from fairstats.ground.multiplicity import make_pairs, normal_quantile
-from fairstats.ground.results import HypothesisTest
+from fairstats.ground.results import Comparison, HypothesisTest
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.tallies.moments import MomentCounts
 from fairstats.methods.rates.compare import level_of_each
@@ -340,7 +340,7 @@ def compare_along(
     return warned(result, metric)
 
 
-def at_cutoff(comparison: Any, cutoff: float, **further: Any) -> CurveComparison:
+def at_cutoff(comparison: Comparison, cutoff: float, **further: Any) -> CurveComparison:
     """The comparison as one of a curve."""
     values = {field.name: getattr(comparison, field.name) for field in fields(comparison)}
     return CurveComparison(**{**values, **further, "cutoff": cutoff})
