@@ -444,6 +444,18 @@ def check_confidence_level(confidence_level: Any) -> float:
     return check_share("confidence_level", confidence_level, cure="0.95 for a 95% interval")
 
 
+def check_level_of_verdicts(confidence_level: Any) -> float:
+    """The same of results that judge: each side of the fair range has a bound at this level."""
+    return check_number(
+        "confidence_level",
+        check_confidence_level(confidence_level),
+        low=0.5,
+        open_low=True,
+        allowed="more than 0.5: verdicts rest on one-sided bounds at this level",
+        cure="0.95, say",
+    )
+
+
 def _range_words(
     low: float | None,
     high: float | None,

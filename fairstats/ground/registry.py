@@ -128,9 +128,8 @@ def shape_of(formula: str) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str,
     for sum_term in sum_terms:
         for cell_name in _cells_of_proportion(sum_term)[1]:
             counted_cells.append(cell_name)
-    is_disjoint = len(counted_cells) == len(
-        set(counted_cells)
-    )  # else the parts are not independent
+    # parts that share a cell are not independent
+    is_disjoint = len(counted_cells) == len(set(counted_cells))
     is_mean_of_proportions = (
         is_mean and is_disjoint and all(_cells_of_proportion(sum_term)[0] for sum_term in sum_terms)
     )
@@ -142,17 +141,21 @@ def _cells_of_proportion(formula_node: ast.expr) -> tuple[tuple[str, ...], tuple
     other.
     """
     if isinstance(formula_node, ast.BinOp) and isinstance(formula_node.op, ast.Div):
-        both_sides = _terms_of_sum(formula_node.left), _terms_of_sum(formula_node.right)
-        numerator_cells, denominator_cells = (
-            tuple(side_term.id for side_term in side_terms if isinstance(side_term, ast.Name))
-            for side_terms in both_sides
-        )
-        if (len(numerator_cells), len(denominator_cells)) == (
-            len(both_sides[0]),
-            len(both_sides[1]),
-        ) and set(numerator_cells) < set(denominator_cells):
+        numerator_cells = _cells_of_sum(formula_node.left)
+        denominator_cells = _cells_of_sum(formula_node.right)
+        if numerator_cells and set(numerator_cells) < set(denominator_cells):
             return numerator_cells, denominator_cells
     return (), ()
+
+
+def _cells_of_sum(formula_node: ast.expr) -> tuple[str, ...]:
+    """Names of the cells of a sum; none where a term is anything else."""
+    cells = []
+    for term in _terms_of_sum(formula_node):
+        if not isinstance(term, ast.Name):
+            return ()
+        cells.append(term.id)
+    return tuple(cells)
 
 
 def _terms_of_sum(formula_node: ast.expr) -> list[ast.expr]:

@@ -958,6 +958,10 @@ def _violations_of(pair: PairOfGroups) -> list[Reading]:
 
 
 def _words_of_violation(pairs: Sequence[PairOfGroups], quantity: str) -> str:
+    """The first pair with a violation: its rates, an estimate of each scale, how many more there are.
+
+    It says so where none of its violations holds over all comparisons of the audit.
+    """
     pair = pairs[0]
     violations = _violations_of(pair)
     by_scale: dict[str, Reading] = {}
@@ -971,12 +975,12 @@ def _words_of_violation(pairs: Sequence[PairOfGroups], quantity: str) -> str:
     rates = ""
     if row.rates_text:
         rates = f" {percent(row.rate)} against {percent(row.rate_reference)},"
-    alone = ""
+    restriction = ""
     if not any(reading.row.holds_over_audit for reading in violations):
-        alone = ", by the metric alone"
+        restriction = ", by the metric alone"
     n_more = len(pairs) - 1
     more = f"; {n_more} more {_groups(n_more)}" if n_more else ""
-    text = f"{quantity}: {_name_pair(pair)},{rates} {estimates}{alone}{more}."
+    text = f"{quantity}: {_name_pair(pair)},{rates} {estimates}{restriction}{more}."
     return _isolate(pair, text)
 
 

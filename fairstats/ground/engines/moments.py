@@ -9,8 +9,12 @@ import numpy as np
 
 from fairstats.ground.engines.sources import collected, real, whole
 from fairstats.ground.engines.table import CLUSTER, NUMBER, OUTCOME, PREDICTED, WEIGHT, LazyRows
-from fairstats.ground.errors import InputError
-from fairstats.ground.tallies.moments import ERRORS, MomentCounts, shift_centre
+from fairstats.ground.tallies.moments import (
+    ERRORS,
+    MomentCounts,
+    refuse_spread_clusters,
+    shift_centre,
+)
 from fairstats.ground.tallies.moments import OUTCOME as OUTCOME_NAME
 
 _UNIT_WEIGHT = "fs_unit_weight"
@@ -135,13 +139,7 @@ def _sum_within_units(
     n_clusters = int(
         whole(collected(table.select(clusters=nw.col(CLUSTER).n_unique())), "clusters")[0]
     )
-    if n_units > n_clusters:
-        raise InputError(
-            "cluster",
-            got=f"{n_units - n_clusters:,} clusters with rows in more than one group",
-            allowed="clusters that lie within one group: only then are groups independent",
-            cure="cross cluster and group, if they are independent, or compare within clusters",
-        )
+    refuse_spread_clusters(n_units - n_clusters)
     return units
 
 

@@ -342,6 +342,17 @@ class _Design:
         return mean, np.array(sums)
 
 
+def refuse_spread_clusters(n_spread: int) -> None:
+    """Raise where clusters have rows in several groups, whose means would not be independent."""
+    if n_spread:
+        raise InputError(
+            "cluster",
+            got=f"{n_spread:,} clusters with rows in more than one group",
+            allowed="clusters that lie within one group: only then are groups independent",
+            cure="cross cluster and group, if they are independent, or compare within clusters",
+        )
+
+
 def _units_within_groups(
     cluster_codes: NDArray[Any], group_codes: NDArray[np.intp]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
@@ -350,11 +361,5 @@ def _units_within_groups(
     group_of_unit = np.full(clusters.size, -1, dtype=np.intp)
     group_of_unit[unit_of_row] = group_codes
     n_spread = int(np.unique(unit_of_row[group_of_unit[unit_of_row] != group_codes]).size)
-    if n_spread:
-        raise InputError(
-            "cluster",
-            got=f"{n_spread:,} clusters with rows in more than one group",
-            allowed="clusters that lie within one group: only then are groups independent",
-            cure="cross cluster and group, if they are independent, or compare within clusters",
-        )
+    refuse_spread_clusters(n_spread)
     return unit_of_row.astype(np.intp), group_of_unit

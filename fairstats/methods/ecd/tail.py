@@ -127,20 +127,30 @@ class GroupTail:
         """`CHARACTERISTICS`: law of the largest value in m interactions, a point process at that
         block.
         """
-        values: list[Any] = [
-            self.level.estimate,
-            self.level.std_error,
-            *[math.nan] * 4,
-            self.threshold,
-        ]
+        values: dict[str, Any] = dict.fromkeys(CHARACTERISTICS, math.nan)
+        # the location is the level that one of m interactions exceeds on average
+        values["location"] = self.level.estimate
+        values["location_std_error"] = self.level.std_error
         if self.fit is not None:
-            excess = np.array([self.fit.scale, self.fit.shape])
-            about = (self.threshold, self.n_exceedances, self.n, self.level.interactions)
-            params, covariance = to_point_process(excess, self.fit.covariance, *about)
-            errors = np.sqrt(np.diagonal(covariance))
-            values[2:6] = [params[1], errors[1], params[2], errors[2]]
-        values += ["", math.nan] if self.type is None else [self.type.type, self.type.horizon]
-        return dict(zip(CHARACTERISTICS, values, strict=True))
+            params, covariance = to_point_process(
+                np.array([self.fit.scale, self.fit.shape]),
+                self.fit.covariance,
+                threshold=self.threshold,
+                k=self.n_exceedances,
+                total=self.n,
+                block_size=self.level.interactions,
+            )
+            std_errors = np.sqrt(np.diagonal(covariance))
+            values["scale"] = params[1]
+            values["scale_std_error"] = std_errors[1]
+            values["shape"] = params[2]
+            values["shape_std_error"] = std_errors[2]
+        values["threshold"] = self.threshold
+        values["type"] = ""
+        if self.type is not None:
+            values["type"] = self.type.type
+            values["horizon"] = self.type.horizon
+        return values
 
     @property
     def ordered_levels(self) -> list[GroupLevel]:

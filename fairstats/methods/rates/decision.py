@@ -352,9 +352,10 @@ def assemble_decision(
     method: str,
     procedure: Procedure,
 ) -> PairDecision:
-    """The end that the alternative does not ask about is open.
+    """The decision on one pair, from its evidence, the ends of its interval and its tests.
 
-    The first test of the alternative is the row's. Evidence and one-sided limits say no more than
+    The end that the alternative does not ask about is open; the first test of the alternative is
+    the row's. Evidence and one-sided limits say no more than
     the first test of equality allows.
     """
     pvalue_equality = next(test.pvalue for test in tests if test.alternative == "two-sided")

@@ -103,14 +103,7 @@ def make_settings(
     if arguments.comparisons in POOLED:
         _check_pooled(arguments)
     checks.check_choice("adjust", arguments.adjust, ADJUSTMENTS)
-    confidence_level = checks.check_number(
-        "confidence_level",
-        checks.check_confidence_level(arguments.confidence_level),
-        low=0.5,
-        open_low=True,
-        allowed="more than 0.5: verdicts rest on one-sided bounds at this level",
-        cure="0.95, say",
-    )
+    confidence_level = checks.check_level_of_verdicts(arguments.confidence_level)
     threshold = margin = None
     if is_ratio:
         threshold = check_threshold(arguments.threshold)

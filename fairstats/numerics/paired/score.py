@@ -30,7 +30,7 @@ from math import copysign, exp, hypot, inf, isfinite, isnan, log, nan, sqrt
 
 import numpy as np
 
-#: Successes of both models, of A only, of B only, of neither.
+#: x₁₁, x₁₀, x₀₁, x₀₀: rows on which both models succeed, A only, B only, neither.
 Table = tuple[float, float, float, float]
 #: The end of an interval at a critical value.
 End = Callable[[float], float]
@@ -85,9 +85,9 @@ def log_ratio_end(table: Table, target: float) -> float:
 
     Infinite without a success.
     """
-    both_succeed, only_a, only_b, _ = table
-    successes_a = both_succeed + only_a
-    successes_b = both_succeed + only_b
+    x11, x10, x01, _ = table
+    successes_a = x11 + x10
+    successes_b = x11 + x01
     if (successes_b if target > 0 else successes_a) == 0:
         return -inf if target > 0 else inf
     if successes_a == 0:
@@ -98,7 +98,7 @@ def log_ratio_end(table: Table, target: float) -> float:
         else:
             log_estimate = log(successes_b / successes_a)
     if successes_a * successes_b > 0:
-        search_step = abs(target) * sqrt((only_a + only_b + 1) / (successes_a * successes_b))
+        search_step = abs(target) * sqrt((x10 + x01 + 1) / (successes_a * successes_b))
     else:
         search_step = 1.0
     return _solve_for_target(
@@ -296,16 +296,16 @@ _EMPTY_PART = Part(nan, lambda z: -inf, lambda z: inf)
 
 def change_within(table: Table, *, ratio: bool) -> Part:
     """log(p_B/p_A), or p_B − p_A."""
-    both_succeed, only_a, only_b, _ = table
+    x11, x10, x01, _ = table
     if sum(table) == 0:
         return _EMPTY_PART
     if not ratio:
-        difference = (only_b - only_a) / sum(table)
+        difference = (x01 - x10) / sum(table)
         return Part(
             difference, lambda z: difference_end(table, z), lambda z: difference_end(table, -z)
         )
-    successes_a = both_succeed + only_a
-    successes_b = both_succeed + only_b
+    successes_a = x11 + x10
+    successes_b = x11 + x01
     if successes_a > 0 or successes_b > 0:
         estimate = _log_or_minus_infinity(successes_b) - _log_or_minus_infinity(successes_a)
     else:
@@ -315,15 +315,15 @@ def change_within(table: Table, *, ratio: bool) -> Part:
 
 def sum_within(table: Table, *, ratio: bool) -> Part:
     """Log p_A + log p_B, or p_A + p_B: Wilson's limits of both by MOVER for correlated parts."""
-    both_succeed, only_a, only_b, both_fail = table
+    x11, x10, x01, x00 = table
     n_rows = sum(table)
     if n_rows == 0:
         return _EMPTY_PART
-    successes_a = both_succeed + only_a
-    successes_b = both_succeed + only_b
+    successes_a = x11 + x10
+    successes_b = x11 + x01
     variance_product = successes_a * successes_b * (n_rows - successes_a) * (n_rows - successes_b)
     if variance_product > 0:
-        correlation = (both_succeed * both_fail - only_a * only_b) / sqrt(variance_product)
+        correlation = (x11 * x00 - x10 * x01) / sqrt(variance_product)
     else:
         correlation = 1.0
     if ratio:

@@ -3,7 +3,20 @@
 With r_g = k_g/n_g, and p̃_g their maximum likelihood estimates under p₀ = θp₁ (p₀ = p₁ + δ),
 
     z(θ) = (r₀ − θr₁) / √{c·[p̃₀(1 − p̃₀)/n₀ + θ²·p̃₁(1 − p̃₁)/n₁]},
-    z(δ) = (r₀ − r₁ − δ) / √{c·[p̃₀(1 − p̃₀)/n₀ + p̃₁(1 − p̃₁)/n₁]},    c = N/(N − 1), N = n₀ + n₁.
+    z(δ) = (r₀ − r₁ − δ) / √{c·[p̃₀(1 − p̃₀)/n₀ + p̃₁(1 − p̃₁)/n₁]},    c = N/(N − 1), N = n₀ + n₁,
+    z(ψ) = n₀(r₀ − p̃₀)·√{[1/(n₀p̃₀q̃₀) + 1/(n₁p̃₁q̃₁)]/c},    q̃ = 1 − p̃,  ψ the odds ratio.
+
+The estimates are roots of one equation, with m = k₀ + k₁ (Farrington & Manning 1990, in whose
+notation θ is n₁/n₀ for a difference):
+
+    ratio        N·θ·p̃₁² − b·p̃₁ + m = 0,  b = n₀θ + k₀ + n₁ + k₁θ,  the smaller root;  p̃₀ = θp̃₁
+    difference   a·p̃₀³ + b·p̃₀² + c·p̃₀ + d = 0,  p̃₁ = p̃₀ − δ:  p̃₀ = 2u·cos w − b/(3a),
+                 a = 1 + θ,  b = −[1 + θ + r₀ + θr₁ + δ(θ + 2)],
+                 c = δ² + δ(2r₀ + θ + 1) + r₀ + θr₁,  d = −r₀δ(1 + δ),
+                 v = (b/3a)³ − bc/(6a²) + d/(2a),  u = sign(v)·√{(b/3a)² − c/(3a)},
+                 w = [π + arccos(v/u³)]/3
+    odds ratio   a·p̃₁² + b·p̃₁ − m = 0,  a = n₁(ψ − 1),  b = n₁ + n₀ψ − m(ψ − 1);
+                 p̃₀ = ψp̃₁/(q̃₁ + ψp̃₁).
 
 The interval holds every θ that the score test, with the maximum likelihood estimates of both rates
 under the constraint, does not reject (Miettinen & Nurminen 1985). Without the factor N/(N−1) these

@@ -149,7 +149,7 @@ def _solve_with_difference(k1: Floats, n1: Floats, k0: Floats, n0: Floats, theta
 
 def score_parts(tables: Strata, theta: ArrayLike, contrast: Contrast) -> tuple[Floats, Floats]:
     """S and V of every stratum, shape (…, H); 0 where a group has no case."""
-    at = np.asarray(theta, dtype=np.float64)[..., None]
+    theta_of_stratum = np.asarray(theta, dtype=np.float64)[..., None]
     p1, q1, p0, q0 = constrained_rates(tables, theta, contrast)
     n1 = np.maximum(tables.n1, 1)
     n0 = np.maximum(tables.n0, 1)
@@ -158,16 +158,18 @@ def score_parts(tables: Strata, theta: ArrayLike, contrast: Contrast) -> tuple[F
     of_group = p1 * q1 / n1
     of_reference = p0 * q0 / n0
     if contrast == "ratio":
-        score = r1 - at * r0
-        variance = of_group + at**2 * of_reference
+        score = r1 - theta_of_stratum * r0
+        variance = of_group + theta_of_stratum**2 * of_reference
     elif contrast == "difference":
-        score = r1 - r0 - at
+        score = r1 - r0 - theta_of_stratum
         variance = of_group + of_reference
     else:
-        score = r1 * (1 - r0) - at * r0 * (1 - r1)
-        # 1 + δp₀ and θ − δp₁, without cancellation
-        variance = (q0 + at * p0) ** 2 * of_group + (p1 + at * q1) ** 2 * of_reference
-        variance = variance + (at - 1) ** 2 * of_group * of_reference
+        score = r1 * (1 - r0) - theta_of_stratum * r0 * (1 - r1)
+        # ∂S/∂r₁ and −∂S/∂r₀ at the constrained rates, without cancellation
+        slope1 = q0 + theta_of_stratum * p0
+        slope0 = p1 + theta_of_stratum * q1
+        variance = slope1**2 * of_group + slope0**2 * of_reference
+        variance = variance + (theta_of_stratum - 1) ** 2 * of_group * of_reference
     total = tables.n1 + tables.n0
     variance = variance * total / np.maximum(total - 1, 1)
     return np.where(tables.shared, score, 0.0), np.where(tables.shared, variance, 0.0)
@@ -190,19 +192,19 @@ def score_statistic(tables: Strata, theta: ArrayLike, contrast: Contrast) -> Flo
 
 def skewness(tables: Strata, theta: ArrayLike, contrast: Contrast) -> Floats:
     """γ(θ), the skewness of Σ w S under the hypothesis; 0 where there is no variance."""
-    at = np.asarray(theta, dtype=np.float64)[..., None]
+    theta_of_stratum = np.asarray(theta, dtype=np.float64)[..., None]
     p1, q1, p0, q0 = constrained_rates(tables, theta, contrast)
     n1 = np.maximum(tables.n1, 1)
     n0 = np.maximum(tables.n0, 1)
     third = p1 * q1 * (q1 - p1) / n1**2
     third_reference = p0 * q0 * (q0 - p0) / n0**2
     if contrast == "ratio":
-        third = third - at**3 * third_reference
+        third = third - theta_of_stratum**3 * third_reference
     elif contrast == "difference":
         third = third - third_reference
     else:
         third = _third_moment_of_odds_ratio(
-            Rates(p1=p1, q1=q1, p0=p0, q0=q0), at, n1, n0, third, third_reference
+            Rates(p1=p1, q1=q1, p0=p0, q0=q0), theta_of_stratum, n1, n0, third, third_reference
         )
     weight = tables.weight
     _, variance = score_parts(tables, theta, contrast)

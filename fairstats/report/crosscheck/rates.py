@@ -317,6 +317,9 @@ def design(counts: CellCounts) -> dict[str, Any]:
 
 
 def _choices_for_r(result: ComparisonResult) -> dict[str, Any]:
+    """Settings as the twin in R takes them; the family is all pairs where the data chose the
+    reference.
+    """
     settings = result.settings
     rows = result.comparisons
     simultaneous = settings.simultaneous

@@ -10,7 +10,7 @@ import numpy as np
 from fairstats.ground.checks import (
     Floats,
     check_choice,
-    check_confidence_level,
+    check_level_of_verdicts,
     check_number,
     check_that,
 )
@@ -432,14 +432,7 @@ def make_number_settings(
     check_choice("simultaneous", simultaneous, (None, "bonferroni", "max-z"))
     check_choice("comparisons", comparisons, ("reference", "all", "rest", "overall"))
     check_choice("adjust", adjust, ADJUSTMENTS)
-    level = check_number(
-        "confidence_level",
-        check_confidence_level(confidence_level),
-        low=0.5,
-        open_low=True,
-        allowed="more than 0.5: verdicts rest on one-sided bounds at this level",
-        cure="0.95, say",
-    )
+    level = check_level_of_verdicts(confidence_level)
     checked_margin = check_number("margin", margin, low=0, cure="0, or what is too small to matter")
     checked_threshold = check_threshold(threshold)
     return Inference(
