@@ -193,6 +193,8 @@ def test_every_result_class_is_public_and_answers_to_the_same_names() -> None:
         own = {f.name for f in dataclasses.fields(cls)} | set(dir(cls))
         if cls.sentences is Result.sentences:
             missing.append(f"{cls.__name__} has no sentences")
+        if cls.rows is Result.rows and "backend" not in own:
+            missing.append(f"{cls.__name__} has no backend, which its rows say")
         for name in ("comparisons", "plot", "estimate", "confidence_interval", "pvalue", "verdict"):
             derived = name not in ("comparisons", "plot") and ("comparisons" in own)
             if name not in own and name not in cls.lacks and not derived:
