@@ -106,9 +106,8 @@ labels_named <- function(values, wanted) {
 }
 
 # Labels or predictions as 0 and 1; `favorable` is the value that is good for the person,
-# `label_values` what may occur,
-# `others` the values of the other label columns: where a column shares some with them, theirs may
-# occur in it, too.
+# `label_values` what may occur, `others` the values of the other label columns: where a column
+# shares some with them, theirs may occur in it, too.
 favorable_codes <- function(x, favorable, argument, label_values = NULL, others = list()) {
   if (is.null(x)) {
     return(NULL)

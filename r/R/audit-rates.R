@@ -197,8 +197,7 @@ settle_rows <- function(found, options, chosen_among = 0, one_value = FALSE) {
 }
 
 # Adjusted p-values of those that have one. With limits at every look what has no answer yet may
-# have one at the next,
-# and counts in the family from the first.
+# have one at the next, and counts in the family from the first.
 adjust_answered <- function(pvalues, options) {
   if (is.null(options$method) || !(options$method %in% ANYTIME_METHODS)) {
     return(adjust_pvalues(pvalues, options$adjust))

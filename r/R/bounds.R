@@ -7,8 +7,7 @@
 PLACES <- c("a", "b", "c", "d")
 
 # Where rows could fall of which group, y, p are known (-1 where not): a for successes of the group,
-# b for its failures,
-# c and d for those of the reference, o for none of them.
+# b for its failures, c and d for those of the reference, o for none of them.
 places_of <- function(group, y, p, pair, count, part, n_cells) {
   known_or <- function(known, all) if (known < 0) all else known
   every <- expand.grid(
@@ -24,6 +23,7 @@ places_of <- function(group, y, p, pair, count, part, n_cells) {
 # The extreme table: every row where it pushes hardest; of rows that could be either of two, every
 # split is tried.
 extreme_table <- function(base, places, rows, sign, contrast) {
+  # successes of the group and failures of the reference raise the contrast
   good <- if (sign > 0) c("a", "d") else c("b", "c")
   pooled <- c()
   for (r in seq_along(places)) {

@@ -1,7 +1,6 @@
 # Extreme counterfactual discrimination: the difference of the return levels of two groups'
-# generalised Pareto tails,
-# with its likelihood ratio (Monjezi, Trivedi, Kreinovich, Tizpaz-Niari. Fairness testing through
-# extreme value theory).
+# generalised Pareto tails, with its likelihood ratio (Monjezi, Trivedi, Kreinovich, Tizpaz-Niari.
+# Fairness testing through extreme value theory).
 
 #' Extreme counterfactual discrimination of two groups
 #'

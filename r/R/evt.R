@@ -132,8 +132,7 @@ fs_fit_point_process <- function(
 }
 
 # A fit of (x - centre) / unit, in the units of x: plain calls of the packages report convergence
-# far from the maximum,
-# and wrong standard errors at small scales.
+# far from the maximum, and wrong standard errors at small scales.
 fit_law <- function(law, x, argument, method, source, start, grid = NULL) {
   method <- choice_of(method, "method", c("mle", "lmoments"))
   source <- choice_of(source, "source", c("extRemes", "evd", "base"))
@@ -415,8 +414,7 @@ lowest_near <- function(fall, grid, tol) {
 }
 
 # Generalised Pareto fit over shape >= -1: profiled to theta = -shape / scale inside, and the edge
-# shape = -1,
-# scale = max(excess), beyond which the likelihood has no bound (Grimshaw 1993).
+# shape = -1, scale = max(excess), beyond which the likelihood has no bound (Grimshaw 1993).
 gpd_twin <- function(excess) {
   unit <- mean(excess)
   y <- excess / unit

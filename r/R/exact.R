@@ -226,8 +226,7 @@ STENCIL <- 6
 PARTS <- 4
 
 # Matrix of the interpolation of values at 0, ..., points - 1; the weight of node j is the product
-# over k != j of
-# (x - k) / (j - k), over the nodes about the place x.
+# over k != j of (x - k) / (j - k), over the nodes about the place x.
 interpolation <- function(points, places) {
   starts <- pmin(pmax(floor(places) - STENCIL / 2 + 1, 0), points - STENCIL)
   weights <- matrix(0, points, length(places))

@@ -7,22 +7,23 @@ LARGEST_ERROR <- 0.49
 
 # Limits of every pair of groups in one rate, each at an error; nothing is known of pairs without
 # cases.
-pairs_of_rate <- function(one, contrast) {
-  whole <- if (contrast == "difference") c(-1, 1) else c(0, Inf)
-  pairs <- utils::combn(length(one$rate), 2L)
+pairs_of_rate <- function(metric, contrast) {
+  everything <- if (contrast == "difference") c(-1, 1) else c(0, Inf)
+  pairs <- utils::combn(length(metric$rate), 2L)
   lapply(seq_len(ncol(pairs)), function(k) {
     i <- pairs[1L, k]
     j <- pairs[2L, k]
-    unknown <- !all(is.finite(one$rate[c(i, j)])) || too_few(one, i, j)
-    if (unknown) {
-      return(function(error) whole)
+    has_limits <- all(is.finite(metric$rate[c(i, j)])) && !too_few(metric, i, j)
+    if (!has_limits) {
+      return(function(error) everything)
     }
-    of <- metric_of_pair(one, i, j)
-    few <- is.infinite(of$df) &&
-      smallest_expected(effective_table(of$parts[[1L]], i, j)) < CORRECTED_BELOW
-    by <- pair_method(of, i, j, contrast, "score", few)
-    df <- pair_df(one, i, j, contrast, linear = FALSE)
-    function(error) by$ends(stats::qt(1 - min(error, LARGEST_ERROR), df))
+    pair_metric <- metric_of_pair(metric, i, j)
+    # few counted cases: the score with the continuity correction
+    corrected <- is.infinite(pair_metric$df) &&
+      smallest_expected(effective_table(pair_metric$parts[[1L]], i, j)) < CORRECTED_BELOW
+    method <- pair_method(pair_metric, i, j, contrast, "score", corrected)
+    df <- pair_df(metric, i, j, contrast, linear = FALSE)
+    function(error) method$ends(stats::qt(1 - min(error, LARGEST_ERROR), df))
   })
 }
 

@@ -27,9 +27,8 @@ score_z <- function(k0, n0, k1, n1, contrast, null, correction = TRUE) {
 }
 
 # z of an odds ratio, with the counts that are expected under it (Cornfield 1956, Proceedings of the
-# Third Berkeley
-# Symposium 4, 135-148): each of the four by its own equation, so that none loses digits beside
-# another.
+# Third Berkeley Symposium 4, 135-148): each of the four by its own equation, so that none loses
+# digits beside another.
 odds_ratio_z <- function(k0, n0, k1, n1, null, correction) {
   hits <- k0 + k1
   n <- n0 + n1

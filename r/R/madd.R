@@ -376,10 +376,8 @@ stretch_null_mean <- function(score0, score1, stable) {
 }
 
 # One comparison of plain rows on a grid: distance, exact mean of alike groups, permutation p-value,
-# limits.
-# c0, c1: rows per bin. Permuted tables come from stats::r2dtable. p_above, p_inside: of the
-# verdict's null hypotheses,
-# "not above the margin" and "not below it".
+# limits. c0, c1: rows per bin. Permuted tables come from stats::r2dtable. p_above, p_inside: of the
+# verdict's null hypotheses, "not above the margin" and "not below it".
 crosscheck_madd_pair <- function(c0, c1, level, resamples, margin = 0.2, apart = FALSE) {
   n0 <- sum(c0)
   n1 <- sum(c1)

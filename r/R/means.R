@@ -831,10 +831,9 @@ crosscheck_risks <- function(
 }
 
 # Limits are the wider of two: of the logit with the variance of DeLong, DeLong and Clarke-Pearson
-# (1988, Biometrics 44,
-# 837-845) and Student's t of the rarer label, and the values that the variance of Hanley and McNeil
-# does not reject
-# (Newcombe 2006, Statistics in Medicine 25, 559-573, method 5).
+# (1988, Biometrics 44, 837-845) and Student's t of the rarer label, and the values that the
+# variance of Hanley and McNeil does not reject (Newcombe 2006, Statistics in Medicine 25, 559-573,
+# method 5).
 area_values <- function(rows) {
   places <- lapply(rows, function(r) placements(r$score, r$y))
   value <- unname(vapply(places, function(p) mean(p$up), 0))

@@ -1,7 +1,6 @@
 # The table of metrics that R and Python share, inst/metrics.json: rates with their formulas over
-# the cells as text,
-# criteria, and the metrics that compare rates between groups. A metric that is added there needs no
-# line here.
+# the cells as text, criteria, and the metrics that compare rates between groups. A metric that is
+# added there needs no line here.
 
 CELLS <- c("tp", "fp", "fn", "tn")
 # Contrast -> how the name of a metric ends that is made of a rate.

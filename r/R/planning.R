@@ -213,8 +213,7 @@ plan_evidence <- function(threshold, alternative, level) {
 }
 
 # For each of `count` elements the first number from 0 to n at which `true` holds, n + 1 where it
-# never does: by halves,
-# or by steps that grow from a guess until they have passed it.
+# never does: by halves, or by steps that grow from a guess until they have passed it.
 first_where <- function(true, count, n, guess = NULL) {
   low <- rep(-1, count)
   high <- rep(n + 1, count)

@@ -273,9 +273,8 @@ smooth_values <- function(formula, totals, rows, scatter, places = NULL) {
 }
 
 # Covariance of linear functions of the cell totals: Poisson without weights; with them linearised
-# over sampling units,
-# drawn with replacement (Woodruff 1971, Journal of the American Statistical Association 66,
-# 411-414).
+# over sampling units, drawn with replacement (Woodruff 1971, Journal of the American Statistical
+# Association 66, 411-414).
 cell_covariance <- function(slopes, totals, scatter, units) {
   inner <- if (is.null(scatter)) {
     diag(as.vector(t(totals)), length(totals))

@@ -133,8 +133,7 @@ records_of <- function(table) {
 }
 
 # What `fairstats.report.packed` of Python stated once, as often as it stands there: objects by
-# columns, equal values,
-# texts by number, numbers by their bytes.
+# columns, equal values, texts by number, numbers by their bytes.
 unpacked <- function(x) {
   if (!is.list(x)) {
     return(x)
@@ -446,8 +445,7 @@ same_family_of <- function(report, audit, keys, own) {
 }
 
 # Whether both say the same of the whole audit. The sentences may differ where a random p-value lies
-# at the border, which
-# `found` has as a claim that differs within its error.
+# at the border, which `found` has as a claim that differs within its error.
 compared_claims <- function(theirs, ours, found) {
   if (!length(theirs) || !length(ours)) {
     return(NULL)

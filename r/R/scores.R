@@ -1,10 +1,8 @@
 # Scores of an audit: MADD, distances between the score distributions of groups, and ABROCA, the
-# area between ROC curves
-# (Gardner, Brooks, Baker 2019, LAK19, 225-234).
+# area between ROC curves (Gardner, Brooks, Baker 2019, LAK19, 225-234).
 
 # A row of every pair: MADD at the quantiles of the pooled scores, with limits, test and verdict,
-# and MADD as published
-# (`headline`) beside it; for several pairs the largest.
+# and MADD as published (`headline`) beside it; for several pairs the largest.
 madd_rows <- function(input, grouping, pairs, options) {
   scores <- lapply(grouping$groups, function(g) sort(input$score[grouping$labels == g]))
   compared <- lapply(seq_len(nrow(pairs)), function(k) {
