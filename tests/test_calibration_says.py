@@ -357,7 +357,13 @@ SAID = (
         lambda: _tail(60).endpoint(method="profile").notes(),
         "is too narrow",
     ),
-    Said("ecd", r"people with several rows", "", fs.ecd, "Rows of one person are resampled"),
+    Said(
+        "ecd",
+        r"people with several rows",
+        "",
+        fs.ecd,
+        "the signed root is compared with a law as much wider",
+    ),
     Said("hdr", r"discrete=True", "", fs.hdr, "the set of the most frequent"),
     Said("evt", r"empirical_return_level", "", EVT.empirical_return_level, "conservative"),
     Said(

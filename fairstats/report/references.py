@@ -61,6 +61,10 @@ REFERENCES: dict[str, str] = {
         "under unawareness: assessing disparity when protected class is unobserved. "
         "FAT* 2019, 339–348."
     ),
+    "chandler": (
+        "Chandler, R. E. and Bate, S. (2007). Inference for clustered data using the "
+        "independence loglikelihood. Biometrika 94, 167–183."
+    ),
     "chouldechova": (
         "Chouldechova, A. (2017). Fair prediction with disparate impact. Big Data 5, 153–163."
     ),

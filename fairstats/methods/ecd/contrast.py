@@ -23,6 +23,14 @@ from fairstats.ground.verdict import (
     reach_fair_range,
     z_evidence,
 )
+from fairstats.methods.ecd.clusters import (
+    LEAST_OWNERS,
+    N_PARAMETERS,
+    NO_CLUSTERS,
+    ClusterEffect,
+    effect_of_clusters,
+    has_shared_clusters,
+)
 from fairstats.methods.ecd.level_curve import CurveContrast
 from fairstats.methods.ecd.result import EcdComparison
 from fairstats.methods.ecd.root_law import RootLaw
@@ -36,21 +44,17 @@ from fairstats.methods.ecd.tail import (
     refitted,
     rounding_of,
 )
-from fairstats.numerics.evt.bootstrap import DRAWS, ExcessBatch, fit_excess_batch, root_of_draws
-from fairstats.numerics.evt.distributions import LEAST_DRAWN, Floats, Rows, power_ratio
+from fairstats.numerics.evt.bootstrap import DRAWS, root_of_draws
+from fairstats.numerics.evt.distributions import Floats
 from fairstats.numerics.evt.fit import EvtFit
 from fairstats.numerics.evt.return_levels import power_draws
 
-#: Of a tail: rate, scale, shape. Signed roots are compared with Student's t, whose degrees of freedom
-#: are the exceedances of the smaller tail less these: of tails that are not quite generalised Pareto
-#: a normal law takes one limit too close (.066 for 5%, mixture of `tests/calibration/ecd.py`).
-_PARAMETERS = 3
 #: How an interval of a difference is made of those of two levels.
 BY_BOTH_INTERVALS = "from the two intervals (MOVER)"
 #: What is inferred where a tail looks as if its end point were near.
 NEAR_END = "likelihood ratio and draws of a power tail, the less sure of both"
-#: Resamples of people where `n_resamples` asks for none.
-_RESAMPLES = 999
+#: What is inferred where people own several rows.
+BY_CLUSTERS = "likelihood ratio, signed root by the design effect of people"
 
 
 @dataclass(frozen=True)
@@ -93,12 +97,12 @@ def contrast_tails(pair: Pair) -> tuple[EcdComparison, Evidence]:
         inferred = _compare_own_thresholds(pair)
         evidence = Evidence()
     elif not math.isnan(estimate) and has_shared_clusters(*samples):
-        irregular = []
+        unknown = []
         for t in pair.tails:
-            if t.level.empirical or not _is_regular_tail(t.fit):
-                irregular.append(t.group)
-        if irregular:
-            inferred = _refuse_interval(pair, irregular)
+            if t.level.empirical or not _is_continuous_tail(t.fit):
+                unknown.append(t.group)
+        if unknown:
+            inferred = _refuse_interval(pair, unknown)
             evidence = Evidence()
         else:
             inferred, evidence = _infer_by_clusters(pair)
@@ -162,14 +166,19 @@ def _clip_limits(ends: Floats, levels: Sequence[float], method: str) -> dict[str
 
 
 def _infer_by_likelihood(
-    fits: tuple[EvtFit, EvtFit], contrast: CurveContrast, pair: Pair
+    fits: tuple[EvtFit, EvtFit],
+    contrast: CurveContrast,
+    pair: Pair,
+    effect: ClusterEffect = NO_CLUSTERS,
 ) -> tuple[dict[str, Any], Evidence]:
     """Both groups' (λ, σ, ξ) profiled.
 
     P-values, limits and verdict by the signed root of the ratio.
 
     It is compared with Student's t, standardised by its law near each difference unless that was
-    not asked for.
+    not asked for. The degrees of freedom are the exceedances of the smaller tail less its
+    parameters: of tails that are not quite generalised Pareto a normal law takes one limit too
+    close (.066 for 5%, mixture of `tests/calibration/ecd.py`).
     """
     settings = pair.settings
     level = settings.confidence_level
@@ -177,7 +186,9 @@ def _infer_by_likelihood(
     margin = settings.margin
     null_differences = np.array([0.0, -margin, margin])
     deviances = contrast.deviance(null_differences)
-    degrees = float(min(fit.n_exceedances for fit in fits) - _PARAMETERS)
+    exceedances = min(fit.n_exceedances for fit in fits)
+    worth = min(exceedances / effect.rows_for_one, effect.owners)
+    degrees = max(worth - N_PARAMETERS, 1.0)
     if settings.calibrated:
         law = RootLaw.of_contrast(contrast, farthest=2.0 * BOUND)
         test_name = "likelihood ratio, standardised signed root"
@@ -186,6 +197,7 @@ def _infer_by_likelihood(
         law = RootLaw(roots=np.zeros(1), means=np.zeros(1), deviations=np.ones(1))
         test_name = f"likelihood ratio, t with {degrees:g} degrees of freedom"
         method = "profile likelihood"
+    law = law.stretched(effect.rows_for_one)
     roots = np.copysign(np.sqrt(deviances), contrast.estimate - null_differences)
     z_of_equality, z_low, z_high = (law.standardised(root) for root in roots.tolist())
     one_sided = bound_level(z_low - z_high, level, degrees)
@@ -318,7 +330,10 @@ def other_exceedances(pair: Pair) -> list[EcdComparison]:
             continue
         contrast = CurveContrast.of_fits(first, second, settings.interactions)
         exceedances = first.n_exceedances, second.n_exceedances
-        inferred, _ = _infer_by_likelihood((first, second), contrast, plain_pair)
+        effect = NO_CLUSTERS
+        if has_shared_clusters(*pair.samples):
+            effect = effect_of_clusters(pair.samples, (first, second), settings.interactions)
+        inferred, _ = _infer_by_likelihood((first, second), contrast, plain_pair, effect)
         in_words = {0.5: "half", 2.0: "twice"}.get(factor, f"{factor:g} times")
         inferred |= {
             "metric": f"ECD, {in_words} the exceedances",
@@ -332,25 +347,19 @@ def other_exceedances(pair: Pair) -> list[EcdComparison]:
     return comparisons
 
 
-def _is_regular_tail(fit: EvtFit | None) -> bool:
-    """Whether resamples of people know its level.
+def _is_continuous_tail(fit: EvtFit | None) -> bool:
+    """Whether the influence of its rows is known: a model, and no values on a grid."""
+    return fit is not None and fit.grid is None
 
-    A continuous tail that is not near its end point.
+
+def _refuse_interval(pair: Pair, unknown: list[str]) -> dict[str, Any]:
+    """No interval: other methods take rows as independent, and the influence of a row is that of a
+    continuous excess.
+
+    Of rounded scores 95% intervals over resampled people covered .82 (2,000 and 600 people with
+    five rows).
     """
-    return fit is not None and fit.grid is None and not fit.by_power
-
-
-def _refuse_interval(pair: Pair, irregular: list[str]) -> dict[str, Any]:
-    """No interval: other methods take rows as independent, and resamples of people say little of an
-    end point.
-
-    Their excesses are continuous: of rounded scores 95% intervals covered .82 (2,000 and 600 people
-    with five rows).
-    """
-    hindrance = (
-        f"the tail of {' and '.join(irregular)} has values on a grid, an end point that is near or"
-        " no model"
-    )
+    hindrance = f"the tail of {' and '.join(unknown)} has values on a grid or no model"
     note = (
         f"People own several rows, and {hindrance}: no interval is shown to hold. Take one row of each"
         " person."
@@ -371,32 +380,33 @@ def _say_nothing(pair: Pair) -> dict[str, Any]:
 
 
 def _infer_by_clusters(pair: Pair) -> tuple[dict[str, Any], Evidence]:
-    """Interval by Student's t with the standard deviation over resamples of people.
-
-    Its degrees of freedom are the people of the smaller group less one.
+    """By the likelihood ratio of rows, whose root is as much too long as people's rows depend on
+    each other.
     """
-    first, second = pair.tails
-    settings = pair.settings
-    exceedances = (first.n_exceedances, second.n_exceedances)
-    replicates = settings.n_resamples or _RESAMPLES
-    replicate_differences = cluster_bootstrap(
-        *pair.samples, exceedances, settings.interactions, replicates, pair.rng
-    )
-    estimate = first.level.estimate - second.level.estimate
-    spread = float(replicate_differences.std(ddof=1))
-    n_clusters = []
-    for sample in pair.samples:
-        n_clusters.append(sample.n if sample.cluster is None else np.unique(sample.cluster).size)
-    degrees = min(n_clusters) - 1.0
-    inferred = _infer_by_spread(estimate, spread, pair, "bootstrap of people", degrees) | {
-        "method": "t, standard error by resampling people",
+    fits = []
+    for tail in pair.tails:
+        if tail.fit is None:
+            raise TypeError("people are compared by tails that have a model")
+        fits.append(tail.fit)
+    effect = effect_of_clusters(pair.samples, fits, pair.settings.interactions)
+    if effect.owners < LEAST_OWNERS:
+        note = (
+            f"The exceedances of a group belong to {effect.owners} people: at least {LEAST_OWNERS}"
+            " are needed. Lower the threshold, or take one row of each person."
+        )
+        caution(note, InsufficientEvidenceWarning)
+        return {**_say_nothing(pair), "note": note}, Evidence()
+    contrast = CurveContrast.of_fits(fits[0], fits[1], pair.settings.interactions)
+    inferred, evidence = _infer_by_likelihood((fits[0], fits[1]), contrast, pair, effect)
+    inferred |= {
+        "std_error": effect.std_error,
+        "method": BY_CLUSTERS,
         "note": (
-            "People own several rows: the likelihood ratio, which takes rows as independent, is not"
-            " used."
+            "People own several rows: the likelihood ratio, which takes rows as independent, counts"
+            f" {effect.rows_for_one:.2f} of them as one."
         ),
     }
-    z_low, z_high = ((estimate + margin) / spread for margin in (settings.margin, -settings.margin))
-    return inferred, z_evidence(z_low, z_high, degrees)
+    return inferred, evidence
 
 
 def _infer_by_spread(
@@ -404,15 +414,14 @@ def _infer_by_spread(
     spread: float,
     pair: Pair,
     method: str,
-    degrees_of_freedom: float = math.inf,
 ) -> dict[str, Any]:
-    """Normal interval and z-test, or by Student's t; `method` is the name of the interval."""
+    """Normal interval and z-test; `method` is the name of the interval."""
     level = pair.settings.confidence_level
     joint_level = pair.each
     statistic = estimate / spread
-    one_sided = bound_level(2 * pair.settings.margin / spread, level, degrees_of_freedom)
+    one_sided = bound_level(2 * pair.settings.margin / spread, level)
     probabilities = (1 + level) / 2, one_sided, (1 + joint_level) / 2
-    reach = [normal_quantile(p, degrees_of_freedom) * spread for p in probabilities]
+    reach = [normal_quantile(p) * spread for p in probabilities]
     limit_ends = estimate + np.array(
         [side * half_width for half_width in reach for side in (-1.0, 1.0)]
     )
@@ -420,7 +429,7 @@ def _infer_by_spread(
         "std_error": spread,
         **_clip_limits(limit_ends, (level, one_sided, joint_level), method),
         "statistic": statistic,
-        "pvalue": two_sided_pvalue(statistic, degrees_of_freedom) if spread > 0 else math.nan,
+        "pvalue": two_sided_pvalue(statistic) if spread > 0 else math.nan,
     }
 
 
@@ -514,78 +523,3 @@ def _compare_own_thresholds(pair: Pair) -> dict[str, Any]:
     standard_error = float(np.hypot(own_levels[0].std_error, own_levels[1].std_error))
     described = {"estimate": estimate, "method": "z, own thresholds (the paper's)", "note": warning}
     return _infer_by_spread(estimate, standard_error, pair, "delta") | described
-
-
-def has_shared_clusters(first: GroupSample, second: GroupSample) -> bool:
-    """Whether people own several rows, within a group or over both."""
-    if first.cluster is None or second.cluster is None:
-        return False
-    clusters_of_rows = np.concatenate([first.cluster, second.cluster])
-    return bool(np.unique(clusters_of_rows).size < clusters_of_rows.size)
-
-
-def cluster_bootstrap(
-    first: GroupSample,
-    second: GroupSample,
-    exceedances: tuple[int, int],
-    interactions: float,
-    replicates: int,
-    rng: np.random.Generator,
-) -> Floats:
-    """Differences of return levels in resamples of people; those without a tail are left out.
-
-    They are drawn with all their rows in both groups; the threshold is the same order statistic: k
-    = `exceedances`.
-    """
-    clusters_of_rows = np.concatenate([np.asarray(first.cluster), np.asarray(second.cluster)])
-    clusters, codes = np.unique(clusters_of_rows, return_inverse=True)
-    n_clusters = clusters.size
-    parts = zip((first, second), (codes[: first.n], codes[first.n :]), exceedances, strict=True)
-    sides = []
-    for sample, cluster_codes, count in parts:
-        sides.append(_OrderedValues(sample.values(), cluster_codes, count, n_clusters))
-    for _ in range(replicates):
-        drawn = np.bincount(rng.integers(0, n_clusters, n_clusters), minlength=n_clusters)
-        for side in sides:
-            side.add(drawn)
-    levels = [side.levels(interactions) for side in sides]
-    difference = levels[0] - levels[1]
-    return difference[np.isfinite(difference)]
-
-
-class _OrderedValues:
-    """Values of one group, largest first, and their excesses in every resample so far."""
-
-    def __init__(self, cd: Floats, cluster_codes: Rows, k: int, n_clusters: int) -> None:
-        order = np.argsort(-cd, kind="stable")
-        self.values = cd[order]
-        self.cluster_codes = cluster_codes[order]
-        self.k = k
-        self.rows_of = np.bincount(cluster_codes, minlength=n_clusters)
-        self.excesses: list[Floats] = []
-        self.sizes: list[tuple[float, float, float]] = []
-
-    def add(self, drawn: Rows) -> None:
-        """Another resample: its excesses; their number, the threshold, and the rows in all."""
-        reach = min(self.values.size, 4 * self.k + 200)
-        times = drawn[self.cluster_codes[:reach]]
-        if times.sum() <= self.k and reach < self.values.size:
-            reach = self.values.size
-            times = drawn[self.cluster_codes]
-        top = np.repeat(self.values[:reach], times)[: self.k + 1]
-        row = np.zeros(self.k)
-        threshold = float(top[-1]) if top.size else math.nan
-        row[: max(top.size - 1, 0)] = top[:-1] - threshold
-        self.excesses.append(row)
-        self.sizes.append((float((row > 0).sum()), threshold, float(drawn @ self.rows_of)))
-
-    def levels(self, interactions: float) -> Floats:
-        """Return level of every resample; NaN where there is no tail."""
-        usable = np.array([n >= LEAST_DRAWN for n, _, _ in self.sizes])
-        n, threshold, n_rows = np.array(self.sizes)[usable].T
-        levels = np.full(usable.size, np.nan)
-        scale, shape = fit_excess_batch(
-            ExcessBatch(np.array(self.excesses)[usable], n, threshold), "mle"
-        )
-        levels[usable] = threshold + scale * power_ratio(np.log(interactions * n / n_rows), shape)
-        return levels

@@ -27,7 +27,6 @@ from fairstats.ground.verdict import Evidence, fair_range, judge, settle
 from fairstats.methods.ecd.contrast import (
     Pair,
     contrast_tails,
-    has_shared_clusters,
     level_of_each,
     other_exceedances,
 )
@@ -104,7 +103,7 @@ def ecd(
         level and ends below 1. Beyond it the verdict is "undecided", unless the interval is
         narrower than this share of the margin.
     n_resamples : int
-        Parametric bootstrap of goodness of fit; resamples of people. 0: neither.
+        Parametric bootstrap of goodness of fit. 0: none.
     calibrated : bool
         Whether the signed root of the likelihood ratio is standardised by its mean and standard
         deviation in samples of the tails that are most likely under each difference, which are
@@ -170,10 +169,13 @@ def ecd(
     likelihood ratio at ± `margin`, and family-wise over the groups; `bounds` are the one-sided
     limits that belong to it. Tails that are not generalised Pareto bias the level, the more the
     larger the share of the rows above the threshold: `sensitivity` has the answers with half and
-    twice the exceedances, by Student's t, and the result says where they differ. Rows of one person
-    are resampled together; where their end point is near, scores lie on a grid or there is no
-    model, there is no interval, nor is there of a single group's level. With synthetic rows
-    intervals describe the generator's law, and there is neither p-value nor verdict on people.
+    twice the exceedances, by Student's t, and the result says where they differ. Where people
+    own several rows, the signed root is compared with a law as much wider as their rows depend on
+    each other (Chandler and Bate, 2007; as conservative as the calibration page says), and the
+    share above the threshold is chosen by their number; where fewer than ten people own the
+    exceedances of a group, scores lie on a grid or there is no model, there is no interval, nor is
+    there of a single group's level. With synthetic rows intervals describe the generator's law, and
+    there is neither p-value nor verdict on people.
 
     References
     ----------
@@ -181,7 +183,8 @@ def ecd(
     Value Theory. Coles, S. (2001). An Introduction to Statistical Modeling of Extreme Values,
     chapters 4 and 7. DiCiccio, T. J., Martin, M. A. and Stern, S. E. (2001). Simple and accurate
     one-sided inference from signed roots of likelihood ratios. Canadian Journal of Statistics 29,
-    67–76.
+    67–76. Chandler, R. E. and Bate, S. (2007). Inference for clustered data using the independence
+    loglikelihood. Biometrika 94, 167–183.
 
     Examples
     --------
@@ -292,10 +295,8 @@ def _fit_tails(
     """
     *others, reference_sample = samples
     count_pairs = [exceedances_of_pair(sample, reference_sample) for sample in others]
-    # the paper has 50 everywhere; resamples of people were calibrated so
-    if settings.location == "paper" or any(
-        has_shared_clusters(sample, reference_sample) for sample in others
-    ):
+    # the paper has 50 everywhere
+    if settings.location == "paper":
         count_pairs = []
         for sample in others:
             count_pairs.append((exceedances_alone(sample), exceedances_alone(reference_sample)))

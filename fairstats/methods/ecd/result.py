@@ -81,7 +81,7 @@ class EcdResult(Result):
 
     `estimate` is ECD = RL_u(m) − RL_p(m), in [−2, 2]: positive where the unprivileged group has
     more to lose by its membership, in the worst of m interactions (of several groups an array, as
-    every name here). `std_error` is the delta method's, for display (a bootstrap of people where
+    every name here). `std_error` is the delta method's, for display (over people where
     rows are not independent). `confidence_interval` is two-sided; `bounds` are the one-sided ones
     of the `verdict`: whether |ECD| lies above or below the margin, family-wise over the groups.
     `statistic` and `pvalue` are of equal return levels, by `test`. `tails` are those of the groups,

@@ -198,6 +198,14 @@ class RootLaw:
         apart = (np.abs(roots) > 0.1) | (np.arange(3) == 1)
         return cls(roots[apart], means[apart], deviations[apart])
 
+    def stretched(self, design_effect: float) -> RootLaw:
+        """The law where so many rows know as much as one independent row (`clusters`)."""
+        return RootLaw(
+            roots=self.roots,
+            means=self.means * design_effect,
+            deviations=self.deviations * np.sqrt(design_effect),
+        )
+
     def moments(self, root: float) -> tuple[float, float]:
         """Mean and standard deviation where the root of the data is `root`."""
         mean = float(np.interp(root, self.roots, self.means))

@@ -200,9 +200,10 @@ def exceedances_of_pair(first: GroupSample, second: GroupSample) -> tuple[int, i
 
     Tails that are not generalised Pareto bias a level by what depends on the share: at unequal ones
     a difference of equal levels is biased (mixture .95·Beta(2, 20) + .05·Beta(6, 8), 1,500 and
-    20,000 rows, 50 exceedances each: size .09 to .10).
+    20,000 rows, 50 exceedances each: size .09 to .10). Where people own several rows the share is
+    that of so many people, since exceedances are worth little when few people own them.
     """
-    fewest = min(first.n, second.n)
+    fewest = min(first.average.n_people, second.average.n_people)
     least = min(_FEWEST_DEFAULT, int(_LARGE_SHARE * fewest))
     of_smaller = min(_DEFAULT, max(LEAST, least, math.ceil(_SHARE * fewest)))
     share = min(of_smaller / max(fewest, 1), _LARGE_SHARE)

@@ -218,16 +218,18 @@ _INTERVALS = {
             "choosing the largest costs nothing."
         )
     ),
-    "t, standard error by resampling people": Words(
+    "likelihood ratio, signed root by the design effect of people": Words(
         text=(
-            "z, standard error by resampling people: where people have several rows "
-            "or are shared by the groups, whole people are drawn again."
-        )
+            "likelihood ratio, signed root by the design effect of people: where people "
+            "have several rows or are shared by the groups, the law of the root is as much "
+            "wider as the influence of whole people is beside that of single rows."
+        ),
+        cites=("coles", "chandler"),
     ),
     "none": Words(
         text=(
-            "none: where people have several rows and the end point of a tail is "
-            "near, no interval is shown to hold."
+            "none: where people have several rows and scores lie on a grid, no "
+            "interval is shown to hold."
         )
     ),
 }

@@ -24,7 +24,6 @@ from fairstats.methods.ecd.contrast import (
     _infer_by_draws,
     _infer_by_likelihood,
     _infer_near_end_point,
-    cluster_bootstrap,
     level_of_each,
 )
 from fairstats.methods.ecd.level_curve import CurveContrast
@@ -359,26 +358,6 @@ def test_forward_stop_goes_down_to_where_the_model_fits() -> None:
     assert "ForwardStop" not in tied["good"].sentence
     with pytest.raises(fs.InputError, match="forward_stop"):
         fs.ecd(values, threshold="best")
-
-
-def test_every_person_is_left_out_of_a_third_of_the_resamples() -> None:
-    """(1 − 1/n)^n, about e⁻¹: one person owns all the largest values, and without them the level is
-    low.
-    """
-    rng = np.random.default_rng(4)
-    low = rng.uniform(0.0, 0.2, 300)
-    high = rng.uniform(0.6, 0.8, 80)
-    for owner in (0, 600):  # the first, and the last, of all people
-        person = np.concatenate([np.arange(1, 301), np.full(80, owner)])
-        first = GroupSample._of(
-            "a", "other", np.concatenate([low, high]), np.arange(380), None, person
-        )
-        second = GroupSample._of(
-            "b", "other", rng.uniform(0, 0.2, 299), np.arange(299), None, np.arange(301, 600)
-        )
-        drawn = cluster_bootstrap(first, second, (50, 50), 20.0, 400, np.random.default_rng(5))
-        # of 400 resamples, four standard errors
-        assert np.mean(drawn < 0.3) == pytest.approx(np.exp(-1), abs=4 * (0.37 * 0.63 / 400) ** 0.5)
 
 
 SHORT: dict[str, Any] = {"n_resamples": 0, "sensitivity": (), "other_interactions": (), "rng": 1}

@@ -1,12 +1,13 @@
 """Verdicts of ECD: dual to their one-sided limits, family-wise over groups.
 
-The bootstrap of people.
+The rows of people.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,11 +15,15 @@ import pytest
 from scipy.stats import t as student
 
 import fairstats as fs
-from fairstats.ground.errors import InputError
+from fairstats.ground.errors import InputError, InsufficientEvidenceWarning
 from fairstats.ground.multiplicity import adjust_pvalues
 from fairstats.ground.results import Interval
-from fairstats.methods.ecd.contrast import cluster_bootstrap
+from fairstats.methods.ecd.clusters import effect_of_clusters, level_influence
+from fairstats.methods.ecd.contrast import BY_CLUSTERS
 from fairstats.methods.ecd.ecd import _explain_horizon, _note_sensitivity
+from fairstats.methods.ecd.level_curve import CurveContrast
+from fairstats.methods.ecd.root_law import RootLaw
+from fairstats.methods.ecd.sample import GroupSample
 
 RNG = np.random.default_rng(31)
 CD = {
@@ -140,33 +145,6 @@ def test_large_tails_are_said() -> None:
     assert "210 of 1,500 values are 14%" in " ".join(large.notes())
 
 
-@pytest.mark.filterwarnings("ignore::fairstats.ground.errors.DataWarning")
-def test_the_bootstrap_of_people_draws_people() -> None:
-    """Witness: every resample done plainly, values repeated by how often their owner was drawn."""
-    rng = np.random.default_rng(5)
-    whole = fs.results.CounterfactualSample.from_values({g: CD[g][:400] for g in "ac"})
-    first = whole["c"]
-    second = whole["a"]
-    owners = rng.integers(0, 150, 800)  # people have rows in both groups
-    for g, part in ((first, owners[:400]), (second, owners[400:])):
-        object.__setattr__(g, "cluster", part)
-    drawn = cluster_bootstrap(first, second, (40, 30), 200.0, 25, np.random.default_rng(9))
-    stream = np.random.default_rng(9)
-    people = np.unique(owners)
-    wanted = []
-    for _ in range(25):
-        times = np.bincount(stream.integers(0, people.size, people.size), minlength=people.size)
-        levels = []
-        for g, k in ((first, 40), (second, 30)):
-            x = np.repeat(g.values(), times[np.searchsorted(people, g.cluster)])
-            fit = fs.evt.fit_gpd(x, float(np.sort(x)[-k - 1]), backend="scipy")
-            levels.append(
-                fit.return_level(200.0, method="delta" if fit.regular else "profile").estimate
-            )
-        wanted.append(levels[0] - levels[1])
-    np.testing.assert_allclose(drawn, wanted, rtol=1e-6)
-
-
 @pytest.mark.parametrize("margin", [0.01, 0.3])
 def test_the_verdict_on_people_is_dual_to_its_limits(margin: float) -> None:
     whole = fs.results.CounterfactualSample.from_values({g: CD[g][:800] for g in "ac"})
@@ -180,7 +158,7 @@ def test_the_verdict_on_people_is_dual_to_its_limits(margin: float) -> None:
         "margin": margin,
     }
     (c,) = fs.ecd(whole, privileged="a", unprivileged="c", **options).comparisons
-    assert c.method.startswith("t, standard error by resampling people")
+    assert c.method == BY_CLUSTERS
     low, high = c.bounds
     assert (low > margin) == (c.verdict == "violated") == (margin == 0.01)
     assert (-margin < low and high < margin) == (c.verdict == "satisfied") == (margin == 0.3)
@@ -219,9 +197,8 @@ def test_another_estimate_outside_the_interval_is_said(family: fs.results.EcdRes
 
 @pytest.mark.parametrize(("shift", "margin"), [(0.0, 0.05), (0.02, 0.004)])
 def test_people_with_several_rows_by_hand(shift: float, margin: float) -> None:
-    """Witness: the resamples of `cluster_bootstrap` with the same seed; SciPy's t of 200 people less
-    one with their standard deviation, limits at their own level, and the verdict's p-value: T(−z) +
-    T(−z − Δ) in the direction that it takes, Δ being the fair range in standard errors."""
+    """Witness: the law of the root of independent rows, its mean times the design effect d² and its
+    deviation times d, and SciPy's t; limits are the differences with the roots of its quantiles."""
     whole = fs.results.CounterfactualSample.from_values(
         {"b": CD["a"][:500] + shift, "a": CD["d"][:600]}
     )
@@ -234,22 +211,115 @@ def test_people_with_several_rows_by_hand(shift: float, margin: float) -> None:
         "interactions": 200.0,
         "threshold": 30,
     }
-    found = fs.ecd(whole, **options, n_resamples=40, rng=7, margin=margin, confidence_level=0.9)
+    found = fs.ecd(whole, **options, n_resamples=0, rng=7, margin=margin, confidence_level=0.9)
     (c,) = found.comparisons
-    t = student(199)
-    drawn = cluster_bootstrap(whole["b"], whole["a"], (30, 30), 200.0, 40, np.random.default_rng(7))
-    sd = drawn.std(ddof=1)
-    estimate = found["b"].level.estimate - found["a"].level.estimate
-    assert (c.estimate, c.std_error) == pytest.approx((estimate, sd))
-    assert c.statistic == pytest.approx(estimate / sd)
-    assert c.pvalue == pytest.approx(2 * t.sf(abs(estimate / sd)))
-    for ends, level in ((c.confidence_interval, 0.95), (c.bounds, c.bounds.confidence_level)):
-        reach = t.ppf(level) * sd
-        assert tuple(ends) == pytest.approx((estimate - reach, estimate + reach))
-    width = 2 * margin / sd
-    z = {"below": -(estimate + margin) / sd, "above": (estimate - margin) / sd}
-    p = {way: t.sf(value) + t.sf(value + width) for way, value in z.items()}
-    p["inside"] = max(t.sf(-value) + t.sf(width - value) for value in z.values())
-    assert c.pvalue_verdict == pytest.approx(min(min(p.values()), 1.0), rel=1e-6)
-    assert c.method == "t, standard error by resampling people"
+    fits = (found["b"].fit, found["a"].fit)
+    effect = effect_of_clusters((whole["b"], whole["a"]), fits, 200.0)
+    stretch = max(effect.design_effect, 1.0)
+    contrast = CurveContrast.of_fits(*fits, 200.0)
+    law = RootLaw.of_contrast(contrast, farthest=2.0)
+    degrees = max(min(30 / stretch, effect.owners) - 3, 1.0)
+
+    def z_of(difference: float) -> float:
+        """The root at a difference, less its mean and divided by its deviation."""
+        root = np.copysign(
+            np.sqrt(contrast.deviance(np.array([difference]))[0]), contrast.estimate - difference
+        )
+        mean, deviation = law.moments(float(root))
+        return float((root - stretch * mean) / (np.sqrt(stretch) * deviation))
+
+    assert c.pvalue == pytest.approx(2 * student.sf(abs(z_of(0.0)), degrees), rel=1e-6)
+    low, high = c.confidence_interval
+    quantile = student.ppf(0.95, degrees)
+    assert z_of(low) == pytest.approx(quantile, rel=1e-3)
+    assert z_of(high) == pytest.approx(-quantile, rel=1e-3)
+    assert c.std_error == pytest.approx(effect.std_error)
+    assert c.method == BY_CLUSTERS
     assert "People own several rows" in found.note
+
+
+def _sample_of(name: str, values: np.ndarray, owner: np.ndarray) -> GroupSample:
+    return GroupSample._of(name, "other", values, np.arange(values.size), None, owner)
+
+
+def _quantile_sample(rows: int, shape: float = 0.1) -> np.ndarray:
+    """The quantiles of a generalised Pareto tail: a sample without noise."""
+    share = (np.arange(rows) + 0.5) / rows
+    return 0.02 * ((1 - share) ** -shape - 1) / shape
+
+
+def test_the_influence_of_rows_has_the_variance_of_the_level() -> None:
+    """Witness: the expected information's standard error, in closed form; a sample of quantiles of
+    the law has the moments of its scores to about 2%."""
+    values = _quantile_sample(20_000)
+    for k in (400, 2_000):
+        fit = fs.evt.fit_gpd(values, float(np.sort(values)[-k - 1]), backend="scipy")
+        sample = _sample_of("a", values, np.arange(values.size))
+        influence = level_influence(sample, fit, 1000.0)
+        expected = fit.return_level(1000.0, method="delta").std_error
+        assert np.sqrt(np.sum(influence**2)) == pytest.approx(expected, rel=0.03)
+        assert influence.sum() == pytest.approx(0.0, abs=0.01 * expected)
+
+
+def test_an_exponential_tail_is_the_limit_of_the_influence() -> None:
+    """ξ → 0: the formulas of both branches agree where they meet, to their distance in ξ."""
+    values = _quantile_sample(5_000, shape=1e-9)
+    fit = fs.evt.fit_gpd(values, float(np.sort(values)[-201]), backend="scipy")
+    sample = _sample_of("a", values, np.arange(values.size))
+    near, nearer = (
+        level_influence(
+            sample, SimpleNamespace(origin=fit.threshold, scale=fit.scale, shape=shape), 1000.0
+        )
+        for shape in (2e-5, 5e-6)
+    )
+    np.testing.assert_allclose(near, nearer, rtol=1e-3, atol=1e-4 * np.abs(near).max())
+
+
+def test_equal_rows_of_a_person_count_as_one() -> None:
+    """Closed form: everyone twice has the design effect 2, but for the parameters: k = 80
+    exceedances of 40 people, 40/37 beside 80/77."""
+    values = np.repeat(_quantile_sample(800), 2)
+    owner = np.repeat(np.arange(800), 2)
+    fit = fs.evt.fit_gpd(values, float(np.sort(values)[-81]), backend="scipy")
+    first = _sample_of("a", values, owner)
+    second = _sample_of("b", values, owner + 1000)
+    effect = effect_of_clusters((first, second), (fit, fit), 1000.0)
+    assert effect.design_effect == pytest.approx(2 * (40 / 37) / (80 / 77))
+    assert effect.owners == 40
+    alone = effect_of_clusters(
+        (replace(first, cluster=np.arange(1600)), replace(second, cluster=2000 + np.arange(1600))),
+        (fit, fit),
+        1000.0,
+    )
+    assert alone.design_effect == pytest.approx(1.0)
+
+
+def test_people_of_both_groups_make_nothing_surer() -> None:
+    """The same people with the same values in both groups: the difference has no variance over
+    people, and the rows count as independent ones all the same."""
+    values = _quantile_sample(800)
+    fit = fs.evt.fit_gpd(values, float(np.sort(values)[-41]), backend="scipy")
+    first = _sample_of("a", values, np.arange(800))
+    effect = effect_of_clusters((first, replace(first, group="b")), (fit, fit), 1000.0)
+    assert effect.std_error == pytest.approx(0.0, abs=1e-12)
+    assert effect.rows_for_one == 1.0
+
+
+def test_exceedances_of_few_people_are_no_evidence() -> None:
+    """Five people own all exceedances of a group: the sum of influences says nothing."""
+    whole = fs.results.CounterfactualSample.from_values({"b": CD["a"][:500], "a": CD["d"][:600]})
+    order = np.argsort(np.argsort(-whole["b"].values()))
+    object.__setattr__(whole["b"], "cluster", np.where(order < 40, order % 5, 10 + order))
+    object.__setattr__(whole["a"], "cluster", 1000 + np.arange(600))
+    with pytest.warns(InsufficientEvidenceWarning, match="belong to 5 people"):
+        found = fs.ecd(
+            whole,
+            privileged="a",
+            unprivileged="b",
+            backend="scipy",
+            interactions=200.0,
+            threshold=30,
+            n_resamples=0,
+        )
+    assert found.verdict == "insufficient evidence"
+    assert np.isnan(found.pvalue)
