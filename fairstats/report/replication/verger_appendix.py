@@ -116,8 +116,9 @@ def _equations_15_19() -> Outcomes:
 # -------------------------------------------------------------------------------- appendix 10.2
 
 
-def _integral(of: Density) -> float:
-    return float(quad(of, 0, 1, limit=500)[0])
+def _integral_of_root(density: Density) -> float:
+    """∫₀¹ √f."""
+    return float(quad(lambda x: math.sqrt(density(x)), 0, 1, limit=500)[0])
 
 
 def _equation_26() -> Outcomes:
@@ -127,7 +128,7 @@ def _equation_26() -> Outcomes:
     roots = []
     slopes = []
     for density in RIGHT:
-        roots.append(_integral(lambda x, density=density: math.sqrt(density(x))))
+        roots.append(_integral_of_root(density))
         grid = np.linspace(0, 1, 20_001)
         slopes.append(float(np.abs(np.diff([density(x) for x in grid])).sum()))
 
