@@ -2,6 +2,7 @@
 
     python -m tests.benchmarks.replication            # all papers, a minute
     python -m tests.benchmarks.replication --studies  # only what follows from records of studies
+    python -m tests.benchmarks.replication --only besse.education  # what follows from studies, and these
     python -m tests.benchmarks.replication --page     # only vignettes/replication.md
     python -m tests.benchmarks.replication --rows     # rows of data sets in ../shared/data
 
@@ -597,6 +598,26 @@ def grid_of_case(pair: str, case: str) -> Found:
     return found
 
 
+def same_under_every_rope() -> Found:
+    """Number of different likeliest events under the three RoPEs, 95% HDR."""
+    tables = {
+        "12.2": ("a", "most probable"),
+        "12.3": ("b", "most probable"),
+        "12.4": ("a", "worst"),
+        "12.5": ("b", "worst"),
+    }
+    found = {}
+    for table, (pair, case) in tables.items():
+        by_rope: dict[str, dict[str, float]] = {}
+        for name, outcome in grid_of_case(pair, case).items():
+            rope, level, event = name.split(", ", 2)
+            if level == "HDR 0.95":
+                by_rope.setdefault(rope, {})[event] = outcome.value
+        likeliest = {max(events, key=lambda event: events[event]) for events in by_rope.values()}
+        found[f"table {table}, likeliest events"] = Outcome(float(len(likeliest)))
+    return found
+
+
 def prioritises() -> Found:
     found = {}
     shares = um_figures()["fast"]["truths"]
@@ -798,10 +819,14 @@ def ecd_sizes(item: str) -> Found:
         task, model, variant = number.name.rsplit(", ", 2)
         fits = seeds_of(variant).get((task, model), [])
         values = [abs(ecd_real_claims.value(fit, "ecd")) for fit in fits]
-        finite = [value for value in values if math.isfinite(value)]
-        if finite:
-            found[number.name] = range_of(finite)
+        found[number.name] = range_where_finite(values)
     return found
+
+
+def range_where_finite(values: list[float]) -> Outcome:
+    """Mean and range over seeds; without any run, or any finite value, nothing."""
+    finite = [value for value in values if math.isfinite(value)]
+    return range_of(finite) if finite else Outcome(math.nan)
 
 
 def ecd_table_6() -> Found:
@@ -812,11 +837,81 @@ def ecd_table_6() -> Found:
         task, model, variant = number.name.rsplit(", ", 2)
         seeds = by[variant].get((task, model), {})
         values = [abs(ecd_real_claims.value(fit, "ecd")) for fit in seeds.values()]
-        finite = [value for value in values if math.isfinite(value)]
-        if finite:
-            found[number.name] = range_of(finite)
+        found[number.name] = range_where_finite(values)
+    return found
+
+
+def ecd_columns(item: str) -> Found:
+    """Change of accuracy, |AOD|, |EOD| and |SPD| of mitigated models over seeds."""
+    by = {**ecd_real_claims.fits(ecd_lines()), **ecd_real_recent.by_variant()}
+    found = {}
+    for number in items_by_key()[f"monjezi.{item}"].numbers:
+        task, model, variant, column = number.name.rsplit(", ", 3)
+        mitigated = by[variant].get((task, model), {})
+        original = by["original"].get((task, model), {})
+        values = []
+        for seed, fit in mitigated.items():
+            if column != "accuracy":
+                values.append(abs(ecd_real_claims.value(fit, column)))
+            elif seed in original:
+                values.append(fit["accuracy"] - original[seed]["accuracy"])
+        found[number.name] = range_where_finite(values)
+    return found
+
+
+def ecd_cvar() -> Found:
+    """Difference of conditional values at risk of the unmitigated models, over seeds."""
+    found = {}
+    for number in items_by_key()["monjezi.table-4-cvar"].numbers:
+        task, model, _ = number.name.rsplit(", ", 2)
+        fits = seeds_of("original").get((task, model), [])
+        found[number.name] = range_where_finite(
+            [ecd_real_claims.value(fit, "cvar") for fit in fits]
+        )
+    return found
+
+
+def tail_based_claims() -> Found:
+    """What the abstract and V-D say of MiniMax and ECD-Fair beside their wins by ECD."""
+    by = ecd_real_claims.fits(ecd_lines())
+    slack = ecd_real_claims.SLACK
+    least = ecd_real_claims.CHANGE
+    measures = {"AOD": "AOD", "EOD": "EOD", "ECD": "ecd"}
+    bounds = {
+        "EcdSearch: |AOD| smaller by .01": 9 / 20 - slack,
+        "EcdSearch: |EOD| smaller by .01": 10 / 20 - slack,
+        "MiniMax: |AOD| smaller by .01": 5 / 20 - slack,
+        "MiniMax: |EOD| smaller by .01": 7 / 20 - slack,
+        "MiniMax: |ECD| larger by .01": 0.30 - slack,
+        "EcdSearch: mean of |AOD|": 0.04 + slack,
+        "EcdSearch: mean of |ECD|": 0.03 + slack,
+        "EcdSearch: |AOD| at most .05": 15 / 20 - slack,
+    }
+    found = {}
+    for name, bound in bounds.items():
+        variant, _, what = name.partition(": ")
+        measure = measures[what.split("|")[1]]
+        size = ecd_real_claims.size(measure)
+        change = ecd_real_claims.change(measure)
+        pairs = ecd_real_claims.paired(by["original"], by[variant])
+        if what.startswith("mean"):
+            mean = ecd_real_claims.mean_over_tasks(by[variant], size)
+        elif what.endswith("at most .05"):
+            limit = ecd_real_claims.TOLERANCE
+            mean = ecd_real_claims.mean_over_tasks(
+                by[variant],
+                lambda fit, size=size, limit=limit: float(size(fit) <= limit),
+                share=True,
+            )
         else:
-            found[number.name] = Outcome(math.nan)
+            sign = -1 if "smaller" in what else 1
+            mean = ecd_real_claims.mean_over_tasks(
+                pairs,
+                lambda pair, change=change, sign=sign: float(sign * change(pair) > least),
+                share=True,
+            )
+        side = "below" if what.startswith("mean") else "above"
+        found[name] = Outcome(mean.estimate, mean.low, mean.high, side, bound)
     return found
 
 
@@ -943,6 +1038,7 @@ def studies() -> Iterator[tuple[str, str, Callable[[], Found]]]:
     yield "barrainkua.table-12.3", um, lambda: grid_of_case("b", "most probable")
     yield "barrainkua.table-12.4", um, lambda: grid_of_case("a", "worst")
     yield "barrainkua.table-12.5", um, lambda: grid_of_case("b", "worst")
+    yield "barrainkua.rope-here", um, same_under_every_rope
     yield "barrainkua.table-13.1", um, three_objectives
     hardt = "Lin. SVM + Hardt"
     first = ("SVM + Hardt", hardt)
@@ -958,17 +1054,26 @@ def studies() -> Iterator[tuple[str, str, Callable[[], Found]]]:
     yield "monjezi.table-2-others", "tests/benchmarks/replication_rows.json", other_rows
     yield "monjezi.table-3", ecd, ecd_table_3
     yield "monjezi.table-4", ecd, ecd_table_4
+    yield "monjezi.table-4-cvar", ecd, ecd_cvar
     yield "monjezi.table-5", ecd, lambda: ecd_sizes("table-5")
+    yield "monjezi.table-5-columns", ecd, lambda: ecd_columns("table-5-columns")
     recent = "tests/benchmarks/ecd_real_recent.jsonl.gz"
     yield "monjezi.table-6", recent, ecd_table_6
+    yield "monjezi.table-6-columns", recent, lambda: ecd_columns("table-6-columns")
     for name in ("claim-stealth", "claim-rankings"):
         yield f"monjezi.{name}", recent, lambda name=name: recent_claims(name)
     yield "monjezi.runs-needed", recent, runs_needed
     yield "monjezi.table-7", ecd, lambda: ecd_sizes("table-7")
+    yield "monjezi.table-7-columns", ecd, lambda: ecd_columns("table-7-columns")
+    yield "monjezi.claim-tail-based", ecd, tail_based_claims
     claims = ecd_real_claims.claims(ecd_lines(), read_rows())
     questions = {claim.ours: claim for claim in claims if claim.question != "further"}
     for key, item in items_by_key().items():
-        judged_above = ("monjezi.claim-stealth", "monjezi.claim-rankings")
+        judged_above = (
+            "monjezi.claim-stealth",
+            "monjezi.claim-rankings",
+            "monjezi.claim-tail-based",
+        )
         if key.startswith("monjezi.claim-") and key not in judged_above:
             names = [number.name for number in item.numbers]
             yield key, ecd, lambda names=names: claims_of(names, questions)
@@ -1001,11 +1106,11 @@ def from_studies() -> dict[str, Any]:
     return found
 
 
-def from_package() -> dict[str, Any]:
-    """Everything that the package computes from data that travel with it."""
+def from_package(only: list[str] | None = None) -> dict[str, Any]:
+    """Everything that the package computes from data that travel with it, or some keys of it."""
     found = {}
     for key, item in items_by_key().items():
-        if key in computations(item.paper):
+        if key in computations(item.paper) and (only is None or key in only):
             record = compute_record(item)
             found[key] = {
                 "source": record.source,
@@ -1059,7 +1164,7 @@ WISHES = (
     (
         "posteriors under noisy or missing group labels",
         "Barrainkua et al., section 6",
-        "not here yet",
+        "here: `fs.um_posterior(sensitive_probabilities=…)` of probabilities of groups",
     ),
     (
         "unlabelled rows to sharpen the posterior",
@@ -1106,6 +1211,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--studies", action="store_true")
+    parser.add_argument("--only", nargs="+", help="items that the package computes")
     parser.add_argument("--page", action="store_true")
     parser.add_argument("--rows", action="store_true")
     options = parser.parse_args()
@@ -1116,7 +1222,10 @@ def main() -> None:
         known = (
             json.loads(RECORDS.read_text(encoding="utf-8")) if RECORDS.exists() else {"items": {}}
         )
-        made = known["items"] if options.studies else from_package()
+        if options.only:
+            made = {**known["items"], **from_package(options.only)}
+        else:
+            made = known["items"] if options.studies else from_package()
         made = {**made, **from_studies()}
         ordered = {key: made[key] for key in items_by_key() if key in made}
         write_json(RECORDS, {"version": fs.__version__, "items": ordered})

@@ -89,13 +89,25 @@ class Study:
             squares = np.diag(products)
             self.distances[name] = squares[:, None] + squares[None, :] - 2.0 * products
 
-    def kernel(self, machine: Machine, train: np.ndarray) -> np.ndarray:
-        """K(x, x') of all rows; the width of the Gaussian is scikit-learn's, of training rows."""
+    def kernels(
+        self, machine: Machine, train: np.ndarray, test: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """K(x, x') of training rows by training rows, and of test rows by training rows.
+
+        The width of the Gaussian is scikit-learn's, of training rows. The exponential is taken in
+        place, of the rows that are needed: the same digits as of the whole table in less time.
+        """
         if machine.kernel == "linear":
-            return self.products[machine.repaired]
+            products = self.products[machine.repaired]
+            return products[np.ix_(train, train)], products[np.ix_(test, train)]
         table = self.tables[machine.repaired]
         gamma = 1.0 / (table.shape[1] * table[train].var())
-        return np.exp(-gamma * self.distances[machine.repaired])
+        found = []
+        for rows in (train, test):
+            exponents = self.distances[machine.repaired][np.ix_(rows, train)]
+            exponents *= -gamma
+            found.append(np.exp(exponents, out=exponents))
+        return found[0], found[1]
 
     def fold_cells(self, method: str, seed: int) -> np.ndarray:
         """Counts tp, fp, fn, tn (fold, group, cell) of one cross-validation."""
@@ -119,9 +131,7 @@ class Study:
         self, machine: Machine, train: np.ndarray, test: np.ndarray, random_state: int
     ) -> np.ndarray:
         """Labels of the test rows."""
-        kernel = self.kernel(machine, train)
-        of_training = kernel[np.ix_(train, train)]
-        of_test = kernel[np.ix_(test, train)]
+        of_training, of_test = self.kernels(machine, train, test)
         y = self.label[train]
         if machine.fair:
             # at right angles to u = Σ direction_i φ(x_i), the difference of the groups' means
@@ -131,8 +141,10 @@ class Study:
             direction = one / one.sum() - two / two.sum()
             along = of_training @ direction
             square = float(along @ direction)
-            of_test = of_test - np.outer(of_test @ direction, along) / square
-            of_training = of_training - np.outer(along, along) / square
+            for kernel, own in ((of_test, of_test @ direction), (of_training, along)):
+                shared = np.outer(own, along)
+                shared /= square
+                kernel -= shared
         fitted = SVC(kernel="precomputed", C=machine.C).fit(of_training, y)
         predicted = np.asarray(fitted.predict(of_test))
         if not machine.hardt:

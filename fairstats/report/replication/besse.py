@@ -292,6 +292,69 @@ def _compas_words() -> Outcomes:
     }
 
 
+def _compas_rows() -> Outcomes:
+    return {"offenders": Outcome(float(len(load_compas().frame)))}
+
+
+def _compas_errors() -> Outcomes:
+    """Both ratios of section 4 with their intervals: 1 is outside."""
+    return {
+        "TPR": _outcome_of(_accuracy_on_compas(label=1, errors=True)),
+        "TNR": _outcome_of(_accuracy_on_compas(label=0, errors=True)),
+    }
+
+
+def _adult_attributes() -> Outcomes:
+    """Columns of Adult beside the outcome."""
+    columns = load_adult().frame.drop(columns=["income"])
+    numeric = columns.select_dtypes("number").shape[1]
+    return {
+        "attributes": Outcome(float(columns.shape[1])),
+        "numeric": Outcome(float(numeric)),
+        "categorical": Outcome(float(columns.shape[1] - numeric)),
+    }
+
+
+def _whatever_the_education() -> Outcomes:
+    """Ratios of one level of education at a time, and of all levels together.
+
+    Mantel and Haenszel's ratio over the sixteen levels by the stratified score; the largest ratio
+    of a level between the largest lower and the largest upper limit, for all at once (Bonferroni).
+    """
+    frame = _adult()
+    rich = frame["income"]
+    found = {}
+    for column, reference, word in (("sex", "Male", "women"), ("race", "White", "not White")):
+        group = frame[column].eq(reference).map({True: reference, False: f"not {reference}"})
+        options: dict[str, Any] = {"reference": reference, "pos_label": ">50K"}
+        together = disparate_impact(
+            rich, sensitive_features=group, strata=frame["education"], method="score", **options
+        )
+        adjusted = together.stratified if isinstance(together, RatioResult) else None
+        if adjusted is not None:
+            found[f"{word}, levels of education together"] = _outcome_of(adjusted)
+        levels = frame["education"].unique()
+        by_level = []
+        for level in levels:
+            rows = frame["education"].eq(level)
+            result = disparate_impact(
+                rich[rows],
+                sensitive_features=group[rows],
+                method="score",
+                confidence_level=1 - 0.05 / len(levels),
+                label_values=["<=50K", ">50K"],
+                **options,
+            )
+            if np.isfinite(result.estimate):
+                by_level.append(_outcome_of(result))
+        found[f"{word}, the largest ratio of a level"] = Outcome(
+            max(one.value for one in by_level),
+            max(one.low for one in by_level),
+            max(one.high for one in by_level),
+        )
+    return found
+
+
 def _only(name: str, result: RatioResult | InferredResult) -> Outcomes:
     return {name: _outcome_of(result)}
 
@@ -315,4 +378,8 @@ COMPUTATIONS = {
     "besse.compas-tpr": lambda: _only("TPR", _accuracy_on_compas(label=1, errors=True)),
     "besse.compas-tnr": lambda: _only("TNR", _accuracy_on_compas(label=0, errors=True)),
     "besse.compas-words": _compas_words,
+    "besse.compas-rows": _compas_rows,
+    "besse.compas-errors": _compas_errors,
+    "besse.adult-attributes": _adult_attributes,
+    "besse.education": _whatever_the_education,
 }

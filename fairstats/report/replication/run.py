@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from importlib import import_module
 from importlib.resources import files
-from typing import Any
+from typing import Any, Final
 
 from fairstats._version import __version__
 from fairstats.ground.checks import check_choice, check_flag
@@ -17,6 +17,12 @@ from fairstats.ground.errors import FairstatsWarning
 from fairstats.report.replication.items import PAPERS, Item, Outcome, read_items
 from fairstats.report.replication.table import Record, Replication, ReplicationRow
 
+#: Paper → the modules that compute its items, one where nothing stands.
+_PARTS: Final = {
+    "verger": ("verger", "verger_appendix"),
+    "barrainkua": ("barrainkua", "barrainkua_appendix"),
+    "monjezi": ("monjezi", "monjezi_tables"),
+}
 #: A computation: the outcome of every number of an item.
 Computation = Callable[[], Mapping[str, Outcome]]
 
@@ -83,8 +89,10 @@ def _make_row(item: Item, *, run: bool) -> ReplicationRow:
 
 def computations(paper: str) -> Mapping[str, Computation]:
     """Key of an item → what computes it from data that travel with the package."""
-    module = import_module(f"fairstats.report.replication.{paper}")
-    made: Mapping[str, Computation] = module.COMPUTATIONS
+    made: dict[str, Computation] = {}
+    for part in _PARTS.get(paper, (paper,)):
+        module = import_module(f"fairstats.report.replication.{part}")
+        made |= module.COMPUTATIONS
     return made
 
 

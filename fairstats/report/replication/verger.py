@@ -20,8 +20,8 @@ from fairstats.report.replication.items import Outcome, PrintedNumber, read_item
 Outcomes = Mapping[str, Outcome]
 Density = Callable[[float], float]
 #: Rows of either group, bandwidths and samples of section 4.4.
-_ROWS = 10_000
-_BANDWIDTHS = 1_000
+ROWS = 10_000
+BANDWIDTHS = 1_000
 _SAMPLES = 10
 _MASS_OF_GAMMA = float(gammainc(4, 11))
 
@@ -47,7 +47,7 @@ def _normal_density(mean: float) -> Density:
 
 
 #: Equation 9 as the numbers need it, and as printed.
-_RIGHT = (_gamma_density, _normal_density(5.5))
+RIGHT = (_gamma_density, _normal_density(5.5))
 _PRINTED = (_gamma_density, _normal_density(0.55))
 
 
@@ -65,7 +65,7 @@ def _mean_score(density: Density) -> float:
     return float(quad(lambda x: x * density(x), 0, 1, limit=200)[0])
 
 
-def _draw_scores(n0: int, n1: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
+def draw_scores(n0: int, n1: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
     """Scores of either group by the inverse distribution functions."""
     first = gammaincinv(4, rng.random(n0) * _MASS_OF_GAMMA) / 11
     low = ndtr(-5.5)
@@ -75,20 +75,21 @@ def _draw_scores(n0: int, n1: int, rng: np.random.Generator) -> tuple[np.ndarray
 
 
 @cache
-def _curves() -> tuple[MaddCurve, ...]:
+def curves() -> tuple[MaddCurve, ...]:
     """MADD over 1,000 bandwidths of ten samples."""
-    curves = []
+    found = []
     for seed in range(_SAMPLES):
-        first, second = _draw_scores(_ROWS, _ROWS, np.random.default_rng(seed))
+        first, second = draw_scores(ROWS, ROWS, np.random.default_rng(seed))
         score = np.concatenate([first, second])
-        group = np.repeat(["0", "1"], [_ROWS, _ROWS])
-        curves.append(madd_curve(score, sensitive_features=group, max_bins=_BANDWIDTHS))
-    return tuple(curves)
+        group = np.repeat(["0", "1"], [ROWS, ROWS])
+        found.append(madd_curve(score, sensitive_features=group, max_bins=BANDWIDTHS))
+    return tuple(found)
 
 
 @cache
-def _stable() -> tuple[StableBandwidth, ...]:
-    return tuple(stable_bandwidth(curve) for curve in _curves())
+def stable_stretches() -> tuple[StableBandwidth, ...]:
+    """Algorithm 1 on those curves."""
+    return tuple(stable_bandwidth(curve) for curve in curves())
 
 
 def _range_of(values: list[float]) -> Outcome:
@@ -124,7 +125,7 @@ def _equation_4() -> Outcomes:
 
 def _theorem_1() -> Outcomes:
     """Σ|d⁰ − d¹| against the integral of |f̂⁰ − f̂¹| on a grid of a thousand points a bin."""
-    first, second = _draw_scores(500, 800, np.random.default_rng(1))
+    first, second = draw_scores(500, 800, np.random.default_rng(1))
     curve = madd_curve(
         np.concatenate([first, second]),
         sensitive_features=np.repeat(["0", "1"], [500, 800]),
@@ -143,7 +144,7 @@ def _theorem_1() -> Outcomes:
 
 def _algorithm_1() -> Outcomes:
     """Algorithm 1 as a plain loop over its own lines, beside `stable_bandwidth`."""
-    first, second = _draw_scores(400, 600, np.random.default_rng(2))
+    first, second = draw_scores(400, 600, np.random.default_rng(2))
     curve = madd_curve(
         np.concatenate([first, second]),
         sensitive_features=np.repeat(["0", "1"], [400, 600]),
@@ -170,10 +171,10 @@ def _algorithm_1() -> Outcomes:
 
 def _equation_9() -> Outcomes:
     gap = _mean_score(_PRINTED[1]) - _mean_score(_PRINTED[0])
-    right = _mean_score(_RIGHT[1]) - _mean_score(_RIGHT[0])
+    right = _mean_score(RIGHT[1]) - _mean_score(RIGHT[0])
     return {
         "distance as printed": Outcome(_l1_distance(_PRINTED)),
-        "distance with N(0.55, sd 0.1)": Outcome(_l1_distance(_RIGHT)),
+        "distance with N(0.55, sd 0.1)": Outcome(_l1_distance(RIGHT)),
         "group 1's mean score less group 0's, as printed": Outcome(gap),
         "group 1's mean score less group 0's, with sd 0.1": Outcome(right),
     }
@@ -182,25 +183,25 @@ def _equation_9() -> Outcomes:
 def _figure_5() -> Outcomes:
     values = {}
     for name, n_bins in (("h = 0.1", 10), ("h = 0.05", 20)):
-        values[name] = _range_of([float(curve.madd[n_bins - 1]) for curve in _curves()])
+        values[name] = _range_of([float(curve.madd[n_bins - 1]) for curve in curves()])
     return values
 
 
 def _figure_9() -> Outcomes:
     """h_sup, and the error at fewer than ten bins against that within the stretch."""
-    truth = _l1_distance(_RIGHT)
-    coarse = [float(np.abs(curve.madd[:5] - truth).mean()) for curve in _curves()]
-    stable = [abs(s.mean - truth) for s in _stable()]
+    truth = _l1_distance(RIGHT)
+    coarse = [float(np.abs(curve.madd[:5] - truth).mean()) for curve in curves()]
+    stable = [abs(s.mean - truth) for s in stable_stretches()]
     more = [a - b for a, b in zip(coarse, stable, strict=True)]
     return {
-        "h_sup": Outcome(float(bandwidth_order(_ROWS, _ROWS))),
-        "upper end of the stretch": _range_of([s.high for s in _stable()]),
+        "h_sup": Outcome(float(bandwidth_order(ROWS, ROWS))),
+        "upper end of the stretch": _range_of([s.high for s in stable_stretches()]),
         "error with at most 5 bins less error over the stretch": _range_of(more),
     }
 
 
 def _figure_10() -> Outcomes:
-    stable = _stable()
+    stable = stable_stretches()
     return {
         "MADD": _range_of([s.mean for s in stable]),
         "stretch from": _range_of([s.low for s in stable]),
@@ -270,9 +271,9 @@ def _mitigated() -> Outcomes:
     values_of_item |= {"λ*": [], "least total loss": []}
     for seed in range(3):
         generator = np.random.default_rng(seed)
-        score = np.concatenate(_draw_scores(_ROWS, _ROWS, generator))
+        score = np.concatenate(draw_scores(ROWS, ROWS, generator))
         y = (generator.random(score.size) < score).astype(int)
-        group = np.repeat(["0", "1"], [_ROWS, _ROWS])
+        group = np.repeat(["0", "1"], [ROWS, ROWS])
         mitigator = MaddMitigator(splits=None, random_state=1)
         mitigator.fit(score, y, sensitive_features=group)
         curve = mitigator.loss_curve_
