@@ -18,13 +18,17 @@ FEWEST_UNITS <- 20
 #' @param sensitive_features A sensitive column or several, which are crossed; without `data` a
 #'   vector, or a list or data frame of vectors.
 #' @param statistic `"mean"`, `"median"`, or the order of a quantile.
-#' @param metric `"mean_absolute_error"`, `"mean_residual"` (prediction less outcome) or
-#'   `"root_mean_squared_error"`.
-#' @param contrast `"difference"`, in the unit of the number, or `"ratio"`.
+#' @param metric `"mean_absolute_error"`, `"mean_residual"` (prediction less outcome),
+#'   `"root_mean_squared_error"` or `"r_squared"`, the share of the group's own variance that is
+#'   predicted (differences only).
+#' @param contrast `"difference"`, in the unit of the number, or `"ratio"`; of means also
+#'   `"standardised_difference"`, in standard deviations (the root of the mean of both variances).
 #' @param comparisons `"reference"` or `"all"` pairs; of means also `"rest"`, all other rows, and
 #'   `"overall"`, all rows.
 #' @param margin Of differences: up to it a difference counts as fair.
 #' @param threshold Of ratios: from it to its inverse they count as fair.
+#' @param n_resamples Draws of the rows, or clusters, of each group, for the studentised bootstrap of
+#'   standardised differences and R squared.
 #'
 #' @inheritParams fs_audit
 #'
@@ -54,6 +58,7 @@ fs_means <- function(
   sample_weight = NULL,
   cluster = NULL,
   missing = "raise",
+  n_resamples = 999,
   seed = 1
 ) {
   arguments <- given_arguments()
@@ -64,7 +69,14 @@ fs_means <- function(
   } else {
     order <- numbers_in(statistic, "statistic", 0, 1, open = BOTH)
   }
+  choice_of(contrast, "contrast", c("difference", "ratio", "standardised_difference"))
   scene <- read_number_columns(arguments, "y")
+  if (contrast == "standardised_difference") {
+    if (!is.null(order)) {
+      stop_argument("contrast", "a standardised difference of quantiles", "of means")
+    }
+    return(smooth_table("standardised_mean_difference", scene$numbers$y, NULL, scene, arguments))
+  }
   name <- if (is.null(order)) {
     "mean"
   } else if (order == 0.5) {
@@ -94,12 +106,20 @@ fs_prediction_errors <- function(
   sample_weight = NULL,
   cluster = NULL,
   missing = "raise",
+  n_resamples = 999,
   seed = 1
 ) {
   arguments <- given_arguments()
-  choice_of(metric, "metric", c("mean_absolute_error", "mean_residual", "root_mean_squared_error"))
+  metrics <- c("mean_absolute_error", "mean_residual", "root_mean_squared_error", "r_squared")
+  choice_of(metric, "metric", metrics)
   scene <- read_number_columns(arguments, c("y_true", "y_pred"))
   residual <- scene$numbers$y_pred - scene$numbers$y_true
+  if (metric == "r_squared") {
+    if (contrast != "difference") {
+      stop_argument("contrast", "\"ratio\" of R squared", "their difference: they have both signs")
+    }
+    return(smooth_table(metric, scene$numbers$y_true, residual^2, scene, arguments))
+  }
   error <- switch(metric, mean_absolute_error = abs(residual), mean_residual = residual, residual^2)
   number_table(
     metric,
@@ -174,18 +194,8 @@ tidy_numbers <- function(metric, group, reference, row, n, options) {
 }
 
 number_table <- function(metric, numbers, column, scene, arguments, order = NULL, root = FALSE) {
-  contrast <- choice_of(arguments$contrast, "contrast", c("difference", "ratio"))
-  numbers_in(arguments$margin, "margin", 0)
-  numbers_in(arguments$threshold, "threshold", 0, 1, open = "low")
-  options <- audit_options(
-    arguments$confidence_level,
-    simultaneous = arguments$simultaneous,
-    adjust = arguments$adjust
-  )
-  limit <- if (contrast == "ratio") arguments$threshold else arguments$margin
   groups <- scene$grouping$groups
   place <- match(scene$grouping$labels, groups)
-  highest <- isTRUE(attr(scene$pairs, "highest"))
   if (is.null(order)) {
     moments <- number_moments(
       numbers[[column]],
@@ -201,6 +211,48 @@ number_table <- function(metric, numbers, column, scene, arguments, order = NULL
     }
     values <- quantile_values(split(numbers[[column]], factor(place, seq_along(groups))), order)
   }
+  table_of_values(metric, function() values, scene, arguments, arguments$contrast)
+}
+
+# Of what is drawn: standardised differences of means, or R squared.
+smooth_table <- function(metric, x, squared_error, scene, arguments) {
+  groups <- scene$grouping$groups
+  resamples <- numbers_in(arguments$n_resamples, "n_resamples", 199, whole = TRUE)
+  if (is.null(squared_error)) {
+    squared_error <- 0
+    if (arguments$simultaneous == "max-z") {
+      stop_argument("simultaneous", "\"max-z\" of standardised differences", "\"bonferroni\"")
+    }
+  }
+  values <- function() {
+    drawn_values(
+      metric,
+      x,
+      squared_error,
+      match(scene$grouping$labels, groups),
+      length(groups),
+      scene$input$weight,
+      scene$input$cluster,
+      resamples
+    )
+  }
+  table_of_values(metric, values, scene, arguments, "difference")
+}
+
+# `make_values`: what draws, draws by the seed.
+table_of_values <- function(metric, make_values, scene, arguments, contrast) {
+  choice_of(contrast, "contrast", c("difference", "ratio"))
+  numbers_in(arguments$margin, "margin", 0)
+  numbers_in(arguments$threshold, "threshold", 0, 1, open = "low")
+  options <- audit_options(
+    arguments$confidence_level,
+    simultaneous = arguments$simultaneous,
+    adjust = arguments$adjust
+  )
+  limit <- if (contrast == "ratio") arguments$threshold else arguments$margin
+  groups <- scene$grouping$groups
+  highest <- isTRUE(attr(scene$pairs, "highest"))
+  values <- with_seed(arguments$seed, make_values())
   if (highest) {
     top <- which.max(values$value)
     scene$pairs <- cbind(setdiff(seq_along(groups), top), top)

@@ -20,7 +20,7 @@ from fairstats.ground.outcomes import Outcomes
 from fairstats.ground.results import HypothesisTest
 from fairstats.ground.tallies.moments import MomentCounts
 from fairstats.methods.rates.numbers.compare import OVERALL, REST, Side, compare_numbers
-from fairstats.methods.rates.numbers.means import check_contrast, make_number_settings
+from fairstats.methods.rates.numbers.options import check_contrast, make_number_settings
 from fairstats.methods.rates.numbers.result import (
     FEW_UNITS,
     NumberDifferenceResult,

@@ -22,7 +22,7 @@ from fairstats.ground.tallies.moments import MomentCounts
 from fairstats.ground.verdict import Evidence
 from fairstats.methods.rates.decision import decide_by_method
 from fairstats.methods.rates.limits import Wald
-from fairstats.methods.rates.numbers.means import make_number_settings
+from fairstats.methods.rates.numbers.options import make_number_settings
 from fairstats.methods.rates.numbers.result import NumberComparison, NumbersResult
 from fairstats.methods.rates.pair import Chosen
 from fairstats.methods.rates.result import Inference, as_family, warned

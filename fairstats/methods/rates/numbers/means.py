@@ -10,19 +10,22 @@ import numpy as np
 from fairstats.ground.checks import (
     Floats,
     check_choice,
-    check_confidence_level,
     check_number,
     check_that,
 )
 from fairstats.ground.errors import InputError
-from fairstats.ground.multiplicity import ADJUSTMENTS
 from fairstats.ground.outcomes import Outcomes
 from fairstats.ground.tallies.moments import ERRORS, OUTCOME, MomentCounts, errors_of_prediction
 from fairstats.ground.tally import Tally, counts_or_rows
 from fairstats.methods.rates.numbers.compare import MeanValues, QuantileValues, compare_numbers
+from fairstats.methods.rates.numbers.options import (
+    check_contrast,
+    check_rows_of_bootstrap,
+    make_number_settings,
+)
 from fairstats.methods.rates.numbers.result import NumberDifferenceResult, NumberRatioResult
+from fairstats.methods.rates.numbers.smooth import DETERMINATION, STANDARDISED, compare_smooth
 from fairstats.methods.rates.result import Inference
-from fairstats.methods.rates.setup import check_threshold
 from fairstats.numerics.means.quantiles import CountedValues
 
 Comparisons = Literal["reference", "all", "rest", "overall"]
@@ -32,12 +35,18 @@ ERROR_OF = {
     "mean_residual": "residual",
     "root_mean_squared_error": "squared_error",
 }
+_RESIDUAL = "mean_residual"
 TITLES = {
     "mean": "Means",
     "median": "Medians",
     "mean_absolute_error": "Mean absolute errors",
     "mean_residual": "Mean residuals, prediction less outcome",
     "root_mean_squared_error": "Root mean squared errors",
+}
+#: Of what is computed from rows by draws.
+TITLES_OF_DRAWN = {
+    STANDARDISED: "Means: difference between groups in standard deviations",
+    DETERMINATION: "R², share of the variance predicted: difference between groups",
 }
 
 
@@ -47,7 +56,7 @@ def means(
     sensitive_features: Any = None,
     counts: MomentCounts | Tally | None = None,
     statistic: Literal["mean", "median"] | float = "mean",
-    contrast: Literal["difference", "ratio"] = "difference",
+    contrast: Literal["difference", "ratio", "standardised_difference"] = "difference",
     reference: Hashable | None = None,
     comparisons: Comparisons = "reference",
     margin: float = 0.0,
@@ -60,6 +69,8 @@ def means(
     cluster: Any = None,
     missing: Literal["raise", "drop", "group"] = "raise",
     groups: Sequence[Hashable] | None = None,
+    n_resamples: int = 999,
+    rng: Any = None,
 ) -> NumberDifferenceResult | NumberRatioResult:
     """Means, medians or quantiles of a number (a wage, a price, a score) by group.
 
@@ -76,9 +87,10 @@ def means(
         Moments per group instead of the columns, for means: ``fs.tally(…, outcome=…)``.
     statistic : {"mean", "median"} or float, default "mean"
         What is compared; a number in (0, 1) is the order of a quantile.
-    contrast : {"difference", "ratio"}, default "difference"
+    contrast : {"difference", "ratio", "standardised_difference"}, default "difference"
         Group less reference, in the unit of `y`; or group by reference, of numbers that are not
-        negative (quantiles: above 0).
+        negative (quantiles: above 0); or the difference of means divided by
+        √((s₁² + s₀²)/2), the root of the mean of both variances [5]_, which has no unit.
     reference : hashable, optional
         Reference group (value or label). Default: the largest, said in the result. ``"highest"``
         takes the group with the highest value and makes intervals and verdicts hold over all pairs.
@@ -88,7 +100,7 @@ def means(
         two are of means.
     margin : float, default 0
         Of differences: up to it a difference counts as fair. At 0 any difference that is shown is
-        a violation, and none can be shown to be absent.
+        a violation, and none can be shown to be absent. Of standardised differences .1 or .2, say.
     threshold : float, default 0.8
         Of ratios: from it to its inverse they count as fair.
     alternative : {"two-sided", "less", "greater"}, default "two-sided"
@@ -107,6 +119,9 @@ def means(
         What to do with missing values.
     groups : sequence, optional
         Order of the groups; default category order, else by decreasing size.
+    n_resamples, rng
+        Of standardised differences: draws of the rows or clusters of every group, at least 199, and
+        their seed or Generator.
 
     Returns
     -------
@@ -120,8 +135,8 @@ def means(
     Warns
     -----
     InsufficientEvidenceWarning
-        Where a group has fewer than 20 (effective) rows or clusters, or numbers of which there is
-        no ratio.
+        Where a group has fewer than 20 (effective) rows or clusters (standardised differences: 40),
+        or numbers of which there is no ratio.
 
     Notes
     -----
@@ -138,6 +153,11 @@ def means(
     Limits of quantiles are interpolated order statistics [2]_, and those of their differences and
     ratios come from both groups' limits (MOVER [3]_). Values are R's type 7.
 
+    Limits of standardised differences are by the studentised bootstrap [4]_ of rows or clusters,
+    standard errors by the delta method; with weights and clusters, too. They need rows, not
+    `counts`. Lending practice often divides by the standard deviation of all applicants instead.
+    @@SMD@@
+
     References
     ----------
     .. [1] Hall (1992). On the removal of skewness by transformation. JRSS B 54, 221–228.
@@ -145,6 +165,10 @@ def means(
        14, 355–357.
     .. [3] Zou, Donner (2008). Construction of confidence limits about effect measures: a general
        approach. Statistics in Medicine 27, 1693–1702.
+    .. [4] Hall (1988). Theoretical comparison of bootstrap confidence intervals. Annals of
+       Statistics 16, 927–953.
+    .. [5] Austin (2009). Balance diagnostics for comparing the distribution of baseline covariates.
+       Statistics in Medicine 28, 3083–3107.
 
     Examples
     --------
@@ -156,9 +180,19 @@ def means(
     >>> low, high = result.confidence_interval
     >>> print(f"{result.estimate:.3f} [{low:.3f}, {high:.3f}] {result.verdict}")
     0.915 [0.830, 1.011] undecided
+
+    In standard deviations:
+
+    >>> result = fs.means(
+    ...     wage, sensitive_features=sex, contrast="standardised_difference", margin=0.1, rng=1
+    ... )
+    >>> low, high = result.confidence_interval
+    >>> print(f"{result.estimate:.3f} [{low:.3f}, {high:.3f}] {result.verdict}")
+    @@EX@@
     """
     order = _check_statistic(statistic)
-    ratio = check_contrast(contrast)
+    standardised = contrast == "standardised_difference"
+    ratio = not standardised and check_contrast(contrast, "standardised_difference")
     settings = make_number_settings(
         margin=margin,
         threshold=threshold,
@@ -173,6 +207,8 @@ def means(
     from_counts = counts_or_rows(counts, needs="y", **row_columns)
     if order is not None:
         _check_quantiles(from_counts, sample_weight, cluster, comparisons)
+    if standardised:
+        _check_standardised(from_counts, order)
     if from_counts:
         moments = moments_of(counts, (OUTCOME,), "outcome=")
         return compare_means(moments, "mean", settings, reference, ratio=ratio)
@@ -184,6 +220,16 @@ def means(
         groups=groups,
         numbers={OUTCOME: y},
     )
+    if standardised:
+        return compare_smooth(
+            outcomes,
+            STANDARDISED,
+            settings,
+            reference,
+            words=TITLES_OF_DRAWN[STANDARDISED],
+            n_resamples=n_resamples,
+            rng=rng,
+        )
     moments = MomentCounts._from_outcomes(outcomes, outcomes.numbers)
     if order is None:
         return compare_means(moments, "mean", settings, reference, ratio=ratio)
@@ -214,7 +260,7 @@ def prediction_errors(
     sensitive_features: Any = None,
     counts: MomentCounts | Tally | None = None,
     metric: Literal[
-        "mean_absolute_error", "mean_residual", "root_mean_squared_error"
+        "mean_absolute_error", "mean_residual", "root_mean_squared_error", "r_squared"
     ] = "mean_absolute_error",
     contrast: Literal["difference", "ratio"] = "difference",
     reference: Hashable | None = None,
@@ -229,8 +275,10 @@ def prediction_errors(
     cluster: Any = None,
     missing: Literal["raise", "drop", "group"] = "raise",
     groups: Sequence[Hashable] | None = None,
+    n_resamples: int = 999,
+    rng: Any = None,
 ) -> NumberDifferenceResult | NumberRatioResult:
-    """Errors of predicted numbers by group: mean absolute error, mean residual, root mean square.
+    """Errors of predicted numbers by group: mean absolute error, residual, root mean square, R².
 
     Parameters
     ----------
@@ -240,14 +288,17 @@ def prediction_errors(
         Group of each row; several columns are crossed.
     counts : MomentCounts or Tally, optional
         Moments of the errors instead of the columns: ``fs.tally(…, outcome=…, predicted=…)``.
-    metric : {"mean_absolute_error", "mean_residual", "root_mean_squared_error"}
+    metric : {"mean_absolute_error", "mean_residual", "root_mean_squared_error", "r_squared"}
         A residual is the prediction less the outcome: above 0 predictions are too high.
+        "r_squared" is 1 − Σ(y − f)²/Σ(y − ȳ)² within each group, scikit-learn's `r2_score`: the
+        share of the group's own variance that is predicted, below 0 where its mean predicts better.
     contrast : {"difference", "ratio"}, default "difference"
-        Group less reference, in the unit of `y_true`; or group by reference, not of residuals.
+        Group less reference, in the unit of `y_true`; or group by reference, not of residuals and
+        R², which have both signs.
     reference, comparisons, margin, threshold, alternative, confidence_level, simultaneous, adjust
         As in `means`.
-    sample_weight, cluster, missing, groups
-        As in `means`.
+    sample_weight, cluster, missing, groups, n_resamples, rng
+        As in `means`; draws are those of R².
 
     Returns
     -------
@@ -261,7 +312,7 @@ def prediction_errors(
     Warns
     -----
     InsufficientEvidenceWarning
-        Where a group has fewer than 20 (effective) rows or clusters.
+        Where a group has fewer than 20 (effective) rows or clusters (R²: 40).
 
     Notes
     -----
@@ -269,6 +320,11 @@ def prediction_errors(
     the root of a mean: ratios are roots of the limits of the ratio of mean squares, differences
     come from the limits of both groups (MOVER), and are conservative, but for the side of the tail
     of fewer than 100 rows: of normal errors 20/1,000 .072 at a nominal .05.
+
+    R² depends on how much outcomes vary in a group: two groups that are predicted with equal errors
+    have different R² where one varies more. Limits are by the studentised bootstrap of rows or
+    clusters, as those of standardised differences in `means`; `counts` do not hold what it needs.
+    @@R2@@
 
     Examples
     --------
@@ -280,13 +336,14 @@ def prediction_errors(
     >>> print(result.verdict, f"{result.estimate:.2f}")
     violated 2.84
     """
-    check_choice("metric", metric, tuple(ERROR_OF))
+    check_choice("metric", metric, (*ERROR_OF, DETERMINATION))
     ratio = check_contrast(contrast)
-    if metric == "mean_residual" and ratio:
+    if metric in (_RESIDUAL, DETERMINATION) and ratio:
+        quantity = "mean residuals" if metric == _RESIDUAL else "R²"
         raise InputError(
             "contrast",
-            got="'ratio' of mean residuals",
-            allowed="their difference: residuals have both signs",
+            got=f"'ratio' of {quantity}",
+            allowed="their difference: they have both signs",
             cure='contrast="difference", or metric="mean_absolute_error"',
         )
     is_root = metric == "root_mean_squared_error"
@@ -308,7 +365,10 @@ def prediction_errors(
         adjust=adjust,
     )
     row_columns = {"y_true": y_true, "y_pred": y_pred, "sensitive_features": sensitive_features}
-    if counts_or_rows(counts, needs="y_true, y_pred", **row_columns):
+    from_counts = counts_or_rows(counts, needs="y_true, y_pred", **row_columns)
+    if metric == DETERMINATION:
+        check_rows_of_bootstrap(from_counts, "metric", "R² of moments")
+    if from_counts:
         moments = moments_of(counts, ERRORS, "outcome= and predicted=")
     else:
         outcomes = Outcomes.from_arrays(
@@ -319,6 +379,16 @@ def prediction_errors(
             groups=groups,
             numbers={"y_true": y_true, "y_pred": y_pred},
         )
+        if metric == DETERMINATION:
+            return compare_smooth(
+                outcomes,
+                DETERMINATION,
+                settings,
+                reference,
+                words=TITLES_OF_DRAWN[DETERMINATION],
+                n_resamples=n_resamples,
+                rng=rng,
+            )
         errors = errors_of_prediction(outcomes.numbers["y_true"], outcomes.numbers["y_pred"])
         moments = MomentCounts._from_outcomes(outcomes, errors)
     return compare_means(moments, metric, settings, reference, ratio=ratio)
@@ -390,12 +460,6 @@ def _check_statistic(statistic: Any) -> float | None:
     )
 
 
-def check_contrast(contrast: Any) -> bool:
-    """Whether ratios are asked for."""
-    check_choice("contrast", contrast, ("difference", "ratio"))
-    return bool(contrast == "ratio")
-
-
 def _check_quantiles(from_counts: bool, sample_weight: Any, cluster: Any, comparisons: str) -> None:
     """Raise where quantiles are asked of what cannot give them."""
     if from_counts:
@@ -416,38 +480,13 @@ def _check_quantiles(from_counts: bool, sample_weight: Any, cluster: Any, compar
     check_choice("comparisons", comparisons, ("reference", "all"), cure='statistic="mean"')
 
 
-def make_number_settings(
-    *,
-    margin: Any,
-    threshold: Any,
-    ratio: bool,
-    alternative: Any,
-    confidence_level: Any,
-    simultaneous: Any,
-    comparisons: Any,
-    adjust: Any,
-) -> Inference:
-    """Validated settings; the method is named where it is known."""
-    check_choice("alternative", alternative, ("two-sided", "less", "greater"))
-    check_choice("simultaneous", simultaneous, (None, "bonferroni", "max-z"))
-    check_choice("comparisons", comparisons, ("reference", "all", "rest", "overall"))
-    check_choice("adjust", adjust, ADJUSTMENTS)
-    level = check_number(
-        "confidence_level",
-        check_confidence_level(confidence_level),
-        low=0.5,
-        open_low=True,
-        allowed="more than 0.5: verdicts rest on one-sided bounds at this level",
-        cure="0.95, say",
+def _check_standardised(from_counts: bool, order: float | None) -> None:
+    """Raise where standardised differences are asked of what cannot give them."""
+    check_that(
+        order is None,
+        "contrast",
+        "'standardised_difference' of quantiles",
+        "a difference or ratio of quantiles: standard deviations belong to means",
+        'statistic="mean"',
     )
-    checked_margin = check_number("margin", margin, low=0, cure="0, or what is too small to matter")
-    checked_threshold = check_threshold(threshold)
-    return Inference(
-        alternative=alternative,
-        confidence_level=level,
-        simultaneous=simultaneous,
-        comparisons=comparisons,
-        adjust=adjust,
-        threshold=checked_threshold if ratio else None,
-        margin=None if ratio else checked_margin,
-    )
+    check_rows_of_bootstrap(from_counts, "contrast", "a standardised difference of moments")

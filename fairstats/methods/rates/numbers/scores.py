@@ -32,7 +32,7 @@ from fairstats.methods.rates.numbers.isotonic import (
     compare_isotonic,
     part_values,
 )
-from fairstats.methods.rates.numbers.means import check_contrast, make_number_settings
+from fairstats.methods.rates.numbers.options import check_contrast, make_number_settings
 from fairstats.methods.rates.numbers.result import NumberDifferenceResult, NumberRatioResult
 from fairstats.methods.rates.result import Inference
 from fairstats.numerics.means.logistic import Coefficient, calibration_intercept, calibration_slope
