@@ -17,7 +17,9 @@ FEWEST_UNITS <- 20
 #' @param y_true,y_pred Outcome and prediction, numbers in one unit.
 #' @param sensitive_features A sensitive column or several, which are crossed; without `data` a
 #'   vector, or a list or data frame of vectors.
-#' @param statistic `"mean"`, `"median"`, or the order of a quantile.
+#' @param statistic `"mean"`, `"median"`, or the order of a quantile; or `"selection_rate"`, the
+#'   share of a group that is selected at cut-offs at quantiles of all rows: with
+#'   `contrast = "ratio"` the adverse impact ratio by quantile of lending.
 #' @param metric `"mean_absolute_error"`, `"mean_residual"` (prediction less outcome),
 #'   `"root_mean_squared_error"` or `"r_squared"`, the share of the group's own variance that is
 #'   predicted (differences only).
@@ -27,6 +29,10 @@ FEWEST_UNITS <- 20
 #'   `"overall"`, all rows.
 #' @param margin Of differences: up to it a difference counts as fair.
 #' @param threshold Of ratios: from it to its inverse they count as fair.
+#' @param quantiles Of selection rates: orders of the cut-offs among all rows; by default the
+#'   deciles.
+#' @param larger_is_better Of selection rates: whether rows from the cut-off on are selected, or
+#'   those up to it.
 #' @param n_resamples Draws of the rows, or clusters, of each group, for the studentised bootstrap of
 #'   standardised differences and R squared.
 #'
@@ -58,19 +64,27 @@ fs_means <- function(
   sample_weight = NULL,
   cluster = NULL,
   missing = "raise",
+  quantiles = NULL,
+  larger_is_better = TRUE,
   n_resamples = 999,
   seed = 1
 ) {
   arguments <- given_arguments()
   order <- NULL
   if (is.character(statistic)) {
-    choice_of(statistic, "statistic", c("mean", "median"))
+    choice_of(statistic, "statistic", c("mean", "median", "selection_rate"))
     if (statistic == "median") order <- 0.5
   } else {
     order <- numbers_in(statistic, "statistic", 0, 1, open = BOTH)
   }
   choice_of(contrast, "contrast", c("difference", "ratio", "standardised_difference"))
   scene <- read_number_columns(arguments, "y")
+  if (identical(statistic, "selection_rate")) {
+    return(selection_by_quantile(scene$numbers$y, scene, arguments))
+  }
+  if (!is.null(quantiles)) {
+    stop_argument("quantiles", "quantiles", "NULL but with statistic = \"selection_rate\"")
+  }
   if (contrast == "standardised_difference") {
     if (!is.null(order)) {
       stop_argument("contrast", "a standardised difference of quantiles", "of means")

@@ -10,6 +10,7 @@ import numpy as np
 from fairstats.ground.checks import (
     Floats,
     check_choice,
+    check_flag,
     check_number,
     check_that,
 )
@@ -17,7 +18,14 @@ from fairstats.ground.errors import InputError
 from fairstats.ground.outcomes import Outcomes
 from fairstats.ground.tallies.moments import ERRORS, OUTCOME, MomentCounts, errors_of_prediction
 from fairstats.ground.tally import Tally, counts_or_rows
+from fairstats.methods.rates.abroca import check_score_counts
 from fairstats.methods.rates.numbers.compare import MeanValues, QuantileValues, compare_numbers
+from fairstats.methods.rates.numbers.curves import CurveDifferenceResult, CurveRatioResult
+from fairstats.methods.rates.numbers.cutoffs import (
+    CutRows,
+    check_unmerged,
+    compare_selection_by_quantile,
+)
 from fairstats.methods.rates.numbers.options import (
     check_contrast,
     check_rows_of_bootstrap,
@@ -55,7 +63,7 @@ def means(
     *,
     sensitive_features: Any = None,
     counts: MomentCounts | Tally | None = None,
-    statistic: Literal["mean", "median"] | float = "mean",
+    statistic: Literal["mean", "median", "selection_rate"] | float = "mean",
     contrast: Literal["difference", "ratio", "standardised_difference"] = "difference",
     reference: Hashable | None = None,
     comparisons: Comparisons = "reference",
@@ -69,10 +77,13 @@ def means(
     cluster: Any = None,
     missing: Literal["raise", "drop", "group"] = "raise",
     groups: Sequence[Hashable] | None = None,
+    quantiles: Any = None,
+    larger_is_better: bool = True,
     n_resamples: int = 999,
     rng: Any = None,
-) -> NumberDifferenceResult | NumberRatioResult:
-    """Means, medians or quantiles of a number (a wage, a price, a score) by group.
+) -> NumberDifferenceResult | NumberRatioResult | CurveDifferenceResult | CurveRatioResult:
+    """Means, medians or quantiles of a number (a wage, a price, a score) by group, or the share
+    that cut-offs at quantiles of all rows select.
 
     Differences or ratios against a reference group, against all other rows, or against everybody,
     with intervals, tests and verdicts; and each group's own value with its interval.
@@ -84,9 +95,12 @@ def means(
     sensitive_features : array-like (n,) or (n, k), data frame or mapping
         Group of each row; several columns are crossed.
     counts : MomentCounts or Tally, optional
-        Moments per group instead of the columns, for means: ``fs.tally(…, outcome=…)``.
-    statistic : {"mean", "median"} or float, default "mean"
-        What is compared; a number in (0, 1) is the order of a quantile.
+        Moments per group instead of the columns, for means: ``fs.tally(…, outcome=…)``; for
+        selection rates a tally with the scores of every row.
+    statistic : {"mean", "median", "selection_rate"} or float, default "mean"
+        What is compared; a number in (0, 1) is the order of a quantile. ``"selection_rate"``: the
+        share of a group that is selected at cut-offs at quantiles of all rows, which with
+        ``contrast="ratio"`` is what lending calls the adverse impact ratio by quantile.
     contrast : {"difference", "ratio", "standardised_difference"}, default "difference"
         Group less reference, in the unit of `y`; or group by reference, of numbers that are not
         negative (quantiles: above 0); or the difference of means divided by
@@ -119,6 +133,12 @@ def means(
         What to do with missing values.
     groups : sequence, optional
         Order of the groups; default category order, else by decreasing size.
+    quantiles : array-like of float, optional
+        Of selection rates: orders of the cut-offs among all rows; default the nine deciles. Limits
+        and p-values hold at all of them at once.
+    larger_is_better : bool, default True
+        Of selection rates: whether rows from the cut-off on are selected (a score), or those up to
+        it (a price, a predicted loss).
     n_resamples, rng
         Of standardised differences: draws of the rows or clusters of every group, at least 199, and
         their seed or Generator.
@@ -126,6 +146,7 @@ def means(
     Returns
     -------
     NumberDifferenceResult or NumberRatioResult
+        Of selection rates `CurveDifferenceResult` or `CurveRatioResult`, a row for every cut-off.
 
     Raises
     ------
@@ -158,6 +179,10 @@ def means(
     `counts`. Lending practice often divides by the standard deviation of all applicants instead.
     @@SMD@@
 
+    Selection rates are compared as those of predictions are (score, or exact where few are
+    expected), with the cut-offs taken as given: they are quantiles of all rows, blind to groups.
+    Cut-offs and pairs are one family. @@AIR@@
+
     References
     ----------
     .. [1] Hall (1992). On the removal of skewness by transformation. JRSS B 54, 221–228.
@@ -188,9 +213,10 @@ def means(
     ... )
     >>> low, high = result.confidence_interval
     >>> print(f"{result.estimate:.3f} [{low:.3f}, {high:.3f}] {result.verdict}")
-    @@EX@@
+    -0.350 [-0.540, -0.150] violated
     """
-    order = _check_statistic(statistic)
+    by_quantile = isinstance(statistic, str) and statistic == "selection_rate"
+    order = None if by_quantile else _check_statistic(statistic)
     standardised = contrast == "standardised_difference"
     ratio = not standardised and check_contrast(contrast, "standardised_difference")
     settings = make_number_settings(
@@ -205,10 +231,25 @@ def means(
     )
     row_columns = {"y": y, "sensitive_features": sensitive_features}
     from_counts = counts_or_rows(counts, needs="y", **row_columns)
+    check_that(
+        quantiles is None or by_quantile,
+        "quantiles",
+        quantiles,
+        'None but with statistic="selection_rate"',
+        'statistic="selection_rate", or statistic=0.9 for a quantile of every group',
+    )
     if order is not None:
         _check_quantiles(from_counts, sample_weight, cluster, comparisons)
     if standardised:
-        _check_standardised(from_counts, order)
+        _check_standardised(from_counts, order, by_quantile=by_quantile)
+    if by_quantile:
+        check_choice("comparisons", comparisons, ("reference", "all"))
+        check_flag("larger_is_better", larger_is_better)
+    if from_counts and by_quantile:
+        counted = check_score_counts(counts)
+        check_unmerged(counted)
+        rows = CutRows(counts=counted, larger_is_better=larger_is_better)
+        return compare_selection_by_quantile(rows, quantiles, settings, reference, ratio=ratio)
     if from_counts:
         moments = moments_of(counts, (OUTCOME,), "outcome=")
         return compare_means(moments, "mean", settings, reference, ratio=ratio)
@@ -220,6 +261,13 @@ def means(
         groups=groups,
         numbers={OUTCOME: y},
     )
+    if by_quantile:
+        rows = CutRows(
+            outcomes=outcomes,
+            numbers=outcomes.numbers[OUTCOME],
+            larger_is_better=larger_is_better,
+        )
+        return compare_selection_by_quantile(rows, quantiles, settings, reference, ratio=ratio)
     if standardised:
         return compare_smooth(
             outcomes,
@@ -446,7 +494,8 @@ def _count_values(numbers: Floats, outcomes: Outcomes) -> tuple[CountedValues, .
 def _check_statistic(statistic: Any) -> float | None:
     """The order of a quantile, None for the mean."""
     if isinstance(statistic, str):
-        check_choice("statistic", statistic, ("mean", "median"), cure="0.9 is a quantile")
+        choices = ("mean", "median", "selection_rate")
+        check_choice("statistic", statistic, choices, cure="0.9 is a quantile")
         return 0.5 if statistic == "median" else None
     return check_number(
         "statistic",
@@ -455,7 +504,7 @@ def _check_statistic(statistic: Any) -> float | None:
         high=1,
         open_low=True,
         open_high=True,
-        allowed="'mean', 'median', or the order of a quantile in (0, 1)",
+        allowed="'mean', 'median', 'selection_rate', or the order of a quantile in (0, 1)",
         cure="0.9, say",
     )
 
@@ -480,13 +529,13 @@ def _check_quantiles(from_counts: bool, sample_weight: Any, cluster: Any, compar
     check_choice("comparisons", comparisons, ("reference", "all"), cure='statistic="mean"')
 
 
-def _check_standardised(from_counts: bool, order: float | None) -> None:
+def _check_standardised(from_counts: bool, order: float | None, *, by_quantile: bool) -> None:
     """Raise where standardised differences are asked of what cannot give them."""
     check_that(
-        order is None,
+        order is None and not by_quantile,
         "contrast",
-        "'standardised_difference' of quantiles",
-        "a difference or ratio of quantiles: standard deviations belong to means",
+        f"'standardised_difference' of {'selection rates' if by_quantile else 'quantiles'}",
+        "a difference or ratio of these: standard deviations belong to means",
         'statistic="mean"',
     )
     check_rows_of_bootstrap(from_counts, "contrast", "a standardised difference of moments")
