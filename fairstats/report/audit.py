@@ -10,7 +10,14 @@ from typing import Any, Literal
 
 import numpy as np
 
-from fairstats.ground.checks import as_generator, check_flag, check_that, check_type, column_name
+from fairstats.ground.checks import (
+    as_generator,
+    check_choice,
+    check_flag,
+    check_that,
+    check_type,
+    column_name,
+)
 from fairstats.ground.errors import DataWarning, FairstatsWarning, caution
 from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.multiplicity import adjust_pvalues
@@ -128,7 +135,7 @@ def audit(
     margin: float = 0.1,
     method: Literal["log", "score", "koopman", "delta", "bootstrap"] | None = None,
     simultaneous: Literal["bonferroni", "max-z"] | None = None,
-    comparisons: Literal["reference", "all"] = "reference",
+    comparisons: Literal["reference", "all", "rest", "overall"] = "reference",
     adjust: str = "holm",
     family: Literal["metric", "audit"] = "metric",
     intersections: bool = True,
@@ -207,8 +214,12 @@ def audit(
         beside few cases.
     simultaneous : {None, "bonferroni", "max-z"}
         Make the intervals of one metric hold at once.
-    comparisons : {"reference", "all"}
-        Each group against the reference, or all pairs.
+    comparisons : {"reference", "all", "rest", "overall"}
+        Each group against the reference; all pairs; each group against all other rows together; or
+        against all rows, its own among them, with the groups' shares held fixed. What has no such
+        comparison (score distributions, areas between curves, amplification, models) is compared
+        with the largest group, and the report says so. The last two without `reference`, `strata`
+        and bounds for missing values.
     adjust : str, default "holm"
         Adjustment of p-values and verdicts within a metric; "none" judges each comparison by
         itself.
@@ -296,6 +307,7 @@ def audit(
                 "risks": risks,
             }
         )
+        check_choice("comparisons", comparisons, ("reference", "all"))
         check_outcomes(y_true, y_pred)
         generator, seed = as_generator(rng)
         asked = InferredAudit(
@@ -375,6 +387,7 @@ def audit(
         risks=risks,
         seed=int(generator.integers(1 << 31)) if seed is None else seed,
     )
+    settings.check_pooled(reference, columns.strata)
     if is_file(frame):
         several = bool(columns.models or columns.model_scores)
         frame, _ = read_roles(

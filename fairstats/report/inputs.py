@@ -38,7 +38,7 @@ from fairstats.ground.tally import Tally, tally
 from fairstats.ground.values import label_text, missing_rows
 from fairstats.methods.madd.mitigation import MitigationResult
 from fairstats.methods.rates.models.work import ModelRows
-from fairstats.methods.rates.setup import RateArguments
+from fairstats.methods.rates.setup import POOLED, RateArguments
 from fairstats.methods.rates.subgroups import SubgroupResult
 
 #: `method=` of an audit → method of the differences that goes with it.
@@ -62,8 +62,8 @@ class AuditSettings:
     `confidence_level`: level of the intervals; verdicts use one-sided bounds at this level;
     `threshold`: ratio that separates violated from satisfied; `margin`: size of a difference that
     separates them; `method`: interval method; None takes the default of every metric;
-    `simultaneous`, {None, "bonferroni", "max-z"}; `comparisons`, {"reference", "all"}; `adjust`:
-    adjustment of p-values within one metric; `family`, {"metric", "audit"}: what p-values are
+    `simultaneous`, {None, "bonferroni", "max-z"}; `comparisons`, {"reference", "all", "rest",
+    "overall"}; `adjust`: adjustment of p-values within one metric; `family`, {"metric", "audit"}: what p-values are
     adjusted over; `missing`, {"raise", "drop", "group"}; `evaluated_on`, {None, "training",
     "held-out"}: whether the rows were used in training; None: not stated; `references`: reference
     asked for, per set of attributes; `n_resamples`: bootstrap resamples; None takes the default of
@@ -88,6 +88,7 @@ class AuditSettings:
     def __post_init__(self) -> None:
         check_confidence_level(self.confidence_level)
         check_choice("method", self.method, AUDIT_METHODS)
+        check_choice("comparisons", self.comparisons, ("reference", "all", *POOLED))
         check_choice("family", self.family, ("metric", "audit"))
         check_choice("missing", self.missing, ("raise", "drop", "group"))
         check_choice("evaluated_on", self.evaluated_on, (None, "training", "held-out"))
@@ -104,6 +105,41 @@ class AuditSettings:
         )
         if self.n_resamples is not None:
             check_whole("n_resamples", self.n_resamples, low=100, cure="9999, say")
+
+    def comparisons_among(self, *allowed: str) -> str:
+        """The comparisons that were asked for where a method has them, else with the reference."""
+        return self.comparisons if self.comparisons in allowed else "reference"
+
+    @property
+    def pooled(self) -> bool:
+        """Whether each group is compared with several groups together."""
+        return self.comparisons in POOLED
+
+    def check_pooled(self, reference: Any, strata: Any) -> None:
+        """Raise where comparisons with pooled groups are asked with what they do not have."""
+        if not self.pooled:
+            return
+        others = "all other rows" if self.comparisons == "rest" else "all rows"
+        nothing = f"None: each group is compared with {others}"
+        check_that(
+            reference is None,
+            "reference",
+            reference,
+            nothing,
+            "leave it out; what has no such comparison takes the largest group",
+        )
+        check_that(strata is None, "strata", strata, nothing, 'comparisons="reference"')
+        check_that(
+            self.simultaneous != "max-z",
+            "simultaneous",
+            self.simultaneous,
+            f'None or "bonferroni" with comparisons="{self.comparisons}", whose groups overlap',
+            'simultaneous="bonferroni"',
+        )
+        if self.comparisons == "overall":
+            check_choice(
+                "method", self.method, (None, "score"), cure='leave it out, or comparisons="rest"'
+            )
 
 
 @serialisable()

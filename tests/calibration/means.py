@@ -612,23 +612,23 @@ _DRAWN_ZEROS = "most of a small sample is 0, or its tail is long, and 40 rows ha
 
 
 def _cells_by_draws() -> Iterator[Cell]:
-    yield _standardised(Setting(NORMAL, 40, NORMAL, 400), 1.0, 4_000)
-    yield _standardised(Setting(EXPONENTIAL, 40, EXPONENTIAL, 400), 0.0, 4_000)
-    yield _standardised(Setting(EXPONENTIAL, 40, EXPONENTIAL, 400), 0.5, 4_000)
-    yield _standardised(Setting(EXPONENTIAL, 50, EXPONENTIAL, 50), 0.5, 4_000)
-    yield _standardised(Setting(GAMMA, 40, GAMMA, 400), 0.0, 4_000)
+    yield _standardised(Setting(NORMAL, 40, NORMAL, 400), 1.0, 2_000)
+    yield _standardised(Setting(EXPONENTIAL, 40, EXPONENTIAL, 400), 0.0, 2_000)
+    yield _standardised(Setting(EXPONENTIAL, 40, EXPONENTIAL, 400), 0.5, 2_000)
+    yield _standardised(Setting(EXPONENTIAL, 50, EXPONENTIAL, 50), 0.5, 2_000)
+    yield _standardised(Setting(GAMMA, 40, GAMMA, 400), 0.0, 2_000)
     yield _standardised(Setting(MILD, 60, MILD, 900), 0.3, 2_000)
     for law in (LOGNORMAL, ZEROS):
         fails = {"claim": "fails", "remark": _DRAWN_ZEROS}
         yield _standardised(Setting(law, 40, law, 400), 0.0, 2_000, **fails)
-    yield _standardised_against_all(4_000)
-    yield _standardised_clusters(4_000)
-    yield _determination(NORMAL, (40, 400), 0.5, 4_000)
+    yield _standardised_against_all(2_000)
+    yield _standardised_clusters(2_000)
+    yield _determination(NORMAL, (40, 400), 0.5, 2_000)
     yield _determination(NORMAL, (60, 900), 0.9, 2_000)
     yield _determination(EXPONENTIAL, (60, 600), 0.5, 2_000)
-    yield _determination(MILD, (50, 50), 0.5, 4_000)
-    yield _by_quantile((40, 400), 0.4, 1_000)
-    yield _by_quantile((100, 200), 0.0, 1_000)
+    yield _determination(MILD, (50, 50), 0.5, 2_000)
+    yield _by_quantile((40, 400), 0.4, 500)
+    yield _by_quantile((100, 200), 0.0, 500)
 
 
 CELLS = (*_cells(), *_cells_of_scores(), *_cells_of_any_metric(), *_cells_by_draws())

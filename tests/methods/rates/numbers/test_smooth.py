@@ -126,7 +126,6 @@ def test_limits_are_those_of_the_nested_bootstrap() -> None:
     two = rows["group"] != "d"
     small = {name: column[two] for name, column in rows.items()}
 
-
     def share_predicted(y_true: Any, y_pred: Any) -> float:
         return float(1 - ((y_true - y_pred) ** 2).sum() / ((y_true - y_true.mean()) ** 2).sum())
 
