@@ -387,7 +387,7 @@ def audit(
         risks=risks,
         seed=int(generator.integers(1 << 31)) if seed is None else seed,
     )
-    settings.check_pooled(reference, columns.strata)
+    settings._check_pooled(reference, columns.strata)
     if is_file(frame):
         several = bool(columns.models or columns.model_scores)
         frame, _ = read_roles(

@@ -106,7 +106,7 @@ class AuditSettings:
         if self.n_resamples is not None:
             check_whole("n_resamples", self.n_resamples, low=100, cure="9999, say")
 
-    def comparisons_among(self, *allowed: str) -> str:
+    def _comparisons_among(self, *allowed: str) -> str:
         """The comparisons that were asked for where a method has them, else with the reference."""
         return self.comparisons if self.comparisons in allowed else "reference"
 
@@ -115,7 +115,7 @@ class AuditSettings:
         """Whether each group is compared with several groups together."""
         return self.comparisons in POOLED
 
-    def check_pooled(self, reference: Any, strata: Any) -> None:
+    def _check_pooled(self, reference: Any, strata: Any) -> None:
         """Raise where comparisons with pooled groups are asked with what they do not have."""
         if not self.pooled:
             return

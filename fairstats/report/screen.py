@@ -523,7 +523,7 @@ def _or_one(pvalue: float) -> float:
 
 
 def _pooled_comparisons(view: SetView, pair: PairOfGroups) -> str:
-    """ "rest" or "overall" where the reference of a pair is several groups together, else empty."""
+    """What a pair pools where its reference is several groups together; empty where it does not."""
     result = _result_of(view, pair.readings[0].metric)
     kind = "" if result is None else result.settings.comparisons
     return kind if kind in POOLED else ""

@@ -714,69 +714,77 @@ compare_numbers <- function(
     } else {
       joint_pvalue(pvalues[k], sides, critical)
     }
-    known <- c(
-      "estimate",
-      "std_error",
-      "low",
-      "high",
-      "low_error",
-      "high_error",
-      "side_low",
-      "side_high",
-      "side_low_error",
-      "side_high_error",
-      "bound_low",
-      "bound_high",
-      "p_below",
-      "p_above",
-      "p_inside",
-      "z_less",
-      "z_greater",
-      "z_equal",
-      "z_inner",
-      "p_less",
-      "p_greater",
-      "p_equal",
-      "p_tost"
-    )
-    out[known] <- NaN
     by <- found$contrast
-    if (is.null(by) || !by$std_error > 0) {
-      return(out)
-    }
-    out[c("estimate", "std_error")] <- by[c("estimate", "std_error")]
-    out[known[3:6]] <- ends_with_error(by$limits, critical$two_sided)
-    out[known[7:10]] <- ends_with_error(by$limits, critical$one_sided)
-    fair <- fair_range(contrast, limit)
-    low <- by$z(fair[1L])
-    high <- by$z(fair[2L])
-    equal <- by$z(if (ratio) 1 else 0)
-    d <- low[["plain"]] - high[["plain"]]
-    tail <- function(z) pmin(1, stats::pnorm(-z) + stats::pnorm(-z - d))
-    shows <- evidence_of(low[["plain"]], high[["plain"]], Inf, level)
-    shows$p_below <- tail(-low[["below"]])
-    shows$p_above <- tail(high[["above"]])
-    shows$p_inside <- max(tail(low[["above"]]), tail(-high[["below"]]))
-    greater <- if (ratio) low[["above"]] else high[["above"]]
-    z <- if (equal[["plain"]] > 0) max(equal[["above"]], 0) else min(equal[["below"]], 0)
-    p_equal <- 2 * stats::pnorm(-abs(z))
-    sides <- c("p_below", "p_above", "p_inside")
-    out[sides] <- beside_equality(shows, p_equal, fair)[sides]
-    bounds <- reach_fair_range(by$limits(shows$critical), p_equal, fair, 1 - level)
-    out[c("bound_low", "bound_high")] <- as.list(bounds)
-    out[c("z_less", "z_greater", "z_equal")] <- c(low[["below"]], greater, z)
-    out[c("p_less", "p_greater", "p_equal")] <- c(
-      stats::pnorm(low[["below"]]),
-      stats::pnorm(-greater),
-      p_equal
-    )
-    if (fair[1L] < fair[2L]) {
-      p <- c(stats::pnorm(-low[["above"]]), stats::pnorm(high[["below"]]))
-      larger <- if (p[1L] >= p[2L] * (1 - 1e-9)) 1L else 2L
-      out[c("z_inner", "p_tost")] <- list(c(low[["above"]], high[["below"]])[larger], p[larger])
-    }
-    out
+    c(out, row_of_contrast(by, contrast, limit, level, critical))
   })
+}
+
+# What a row says of a contrast: estimate, limits at the critical values, evidence and tests; NaN of
+# none.
+row_of_contrast <- function(by, contrast, limit, level, critical) {
+  ratio <- contrast == "ratio"
+  out <- list()
+  known <- c(
+    "estimate",
+    "std_error",
+    "low",
+    "high",
+    "low_error",
+    "high_error",
+    "side_low",
+    "side_high",
+    "side_low_error",
+    "side_high_error",
+    "bound_low",
+    "bound_high",
+    "p_below",
+    "p_above",
+    "p_inside",
+    "z_less",
+    "z_greater",
+    "z_equal",
+    "z_inner",
+    "p_less",
+    "p_greater",
+    "p_equal",
+    "p_tost"
+  )
+  out[known] <- NaN
+  if (is.null(by) || !by$std_error > 0) {
+    return(out)
+  }
+  out[c("estimate", "std_error")] <- by[c("estimate", "std_error")]
+  out[known[3:6]] <- ends_with_error(by$limits, critical$two_sided)
+  out[known[7:10]] <- ends_with_error(by$limits, critical$one_sided)
+  fair <- fair_range(contrast, limit)
+  low <- by$z(fair[1L])
+  high <- by$z(fair[2L])
+  equal <- by$z(if (ratio) 1 else 0)
+  d <- low[["plain"]] - high[["plain"]]
+  tail <- function(z) pmin(1, stats::pnorm(-z) + stats::pnorm(-z - d))
+  shows <- evidence_of(low[["plain"]], high[["plain"]], Inf, level)
+  shows$p_below <- tail(-low[["below"]])
+  shows$p_above <- tail(high[["above"]])
+  shows$p_inside <- max(tail(low[["above"]]), tail(-high[["below"]]))
+  greater <- if (ratio) low[["above"]] else high[["above"]]
+  z <- if (equal[["plain"]] > 0) max(equal[["above"]], 0) else min(equal[["below"]], 0)
+  p_equal <- 2 * stats::pnorm(-abs(z))
+  sides <- c("p_below", "p_above", "p_inside")
+  out[sides] <- beside_equality(shows, p_equal, fair)[sides]
+  bounds <- reach_fair_range(by$limits(shows$critical), p_equal, fair, 1 - level)
+  out[c("bound_low", "bound_high")] <- as.list(bounds)
+  out[c("z_less", "z_greater", "z_equal")] <- c(low[["below"]], greater, z)
+  out[c("p_less", "p_greater", "p_equal")] <- c(
+    stats::pnorm(low[["below"]]),
+    stats::pnorm(-greater),
+    p_equal
+  )
+  if (fair[1L] < fair[2L]) {
+    p <- c(stats::pnorm(-low[["above"]]), stats::pnorm(high[["below"]]))
+    larger <- if (p[1L] >= p[2L] * (1 - 1e-9)) 1L else 2L
+    out[c("z_inner", "p_tost")] <- list(c(low[["above"]], high[["below"]])[larger], p[larger])
+  }
+  out
 }
 
 # Every comparison of a report's result of means, from its moments.

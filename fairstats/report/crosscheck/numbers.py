@@ -33,6 +33,8 @@ _TWIN_OF_QUANTILES = "crosscheck_quantiles"
 _TWIN_OF_RISKS = "crosscheck_risks"
 _TWIN_OF_SPLITS = "crosscheck_decomposition"
 _TWIN_OF_DRAWN = "crosscheck_smooth"
+#: Rows of a decomposition for each pair of groups.
+_N_PARTS = 3
 #: Limits are roots in R and closed forms, or other roots, here; tails of t and z are both inverted.
 _ROOT = 1e-7
 #: Statistics by MOVER are found by halving on both sides, of limits that are roots in R.
@@ -103,7 +105,7 @@ def _drawn_numbers(result: Any, bench: Bench) -> Iterator[Check]:
     n_resamples = result.settings.n_resamples
     joint_rows = rows_of(answer)
     for comparison, row in zip(result.comparisons, joint_rows, strict=True):
-        yield from _compare_drawn(comparison, row, result, n_resamples, bench)
+        yield from compare_drawn_row(comparison, row, result, n_resamples, bench, _TWIN_OF_DRAWN)
     yield from adjusted(result, bench, joint_rows)
 
 
@@ -128,13 +130,13 @@ def _drawn_rows_for_r(result: Any, bench: Bench) -> tuple[Any, ...] | None:
     return (result.metric, outcome, squared_error, *design, places, len(names), n_resamples)
 
 
-def _compare_drawn(
-    comparison: Any, row: dict[str, float], result: Any, n_resamples: int, bench: Bench
+def compare_drawn_row(
+    comparison: Any, row: dict[str, float], result: Any, n_resamples: int, bench: Bench, twin: str
 ) -> Iterator[Check]:
     """What is computed without draws, and limits, statistics and p-values within their errors."""
     place = bench.place_of(comparison)
-    own_lines = VALUES if result.metric == STANDARDISED else VALUES[:2]
-    yield from place.compare_all(own_lines, comparison, row, _TWIN_OF_DRAWN)
+    own_lines = VALUES[:2] if result.metric == DETERMINATION else VALUES
+    yield from place.compare_all(own_lines, comparison, row, twin)
     if result.metric == DETERMINATION:
         for attribute, name in (
             ("value_interval", "value"),
@@ -142,17 +144,17 @@ def _compare_drawn(
         ):
             interval = getattr(comparison, attribute)
             yield from _compare_ends(
-                place, f"interval of the {name}", interval, row, f"{name}_", n_resamples
+                place, f"interval of the {name}", interval, row, f"{name}_", n_resamples, twin
             )
     if not comparison.tests:
         return
-    yield from place.compare_all(_ESTIMATE, comparison, row, _TWIN_OF_DRAWN)
+    yield from place.compare_all(_ESTIMATE, comparison, row, twin)
     one_sided = result.settings.alternative != "two-sided"
     prefix = "side_" if one_sided else ""
     interval = comparison.confidence_interval
-    yield from _compare_ends(place, "interval", interval, row, prefix, n_resamples)
+    yield from _compare_ends(place, "interval", interval, row, prefix, n_resamples, twin)
     yield from _compare_ends(
-        place, "one-sided limit", comparison.bounds, row, "bound_", n_resamples
+        place, "one-sided limit", comparison.bounds, row, "bound_", n_resamples, twin
     )
     for test in comparison.tests:
         statistic_name, pvalue_name = TESTS_OF_TWIN[test.alternative]
@@ -163,18 +165,16 @@ def _compare_drawn(
             f"statistic {words}",
             test.statistic,
             row[statistic_name],
-            _TWIN_OF_DRAWN,
+            twin,
             error=error / max(density, 1e-6),
         )
-        yield place.compare(
-            f"p-value {words}", test.pvalue, row[pvalue_name], _TWIN_OF_DRAWN, error=error
-        )
+        yield place.compare(f"p-value {words}", test.pvalue, row[pvalue_name], twin, error=error)
     if comparison.direction:
         yield place.compare(
             f"{VERDICT} ({comparison.direction})",
             comparison.pvalue_verdict,
             row[EVIDENCE_OF_TWIN[comparison.direction]],
-            _TWIN_OF_DRAWN,
+            twin,
             error=2 * _error_of_share(comparison.pvalue_verdict, n_resamples),
         )
 
@@ -186,7 +186,13 @@ def _error_of_share(share: float, n_resamples: int) -> float:
 
 
 def _compare_ends(
-    place: Any, quantity: str, interval: Any, row: dict[str, float], prefix: str, n_resamples: int
+    place: Any,
+    quantity: str,
+    interval: Any,
+    row: dict[str, float],
+    prefix: str,
+    n_resamples: int,
+    twin: str,
 ) -> Iterator[Check]:
     """Limits that are quantiles of draws: of the error √(p(1 − p)/K)/density, p the tail."""
     for end in ("low", "high"):
@@ -202,7 +208,7 @@ def _compare_ends(
             f"{quantity}, {end}",
             limit,
             row[f"{prefix}{end}"],
-            _TWIN_OF_DRAWN,
+            twin,
             error=scale * _error_of_share(tail, n_resamples) / density,
         )
 
@@ -337,9 +343,16 @@ def decomposition(result: DecompositionResult, bench: Bench) -> Iterator[Check]:
             result.regression,
             settings.limit,
             settings.confidence_level,
+            len(result.comparisons) / _N_PARTS if settings.simultaneous else 1.0,
+            settings.n_resamples if result.method == STUDENTISED else 0,
         )
         for comparison, row in zip(result.comparisons, rows_of(answer), strict=True):
-            yield from compare_row_of_numbers(comparison, row, result, _TWIN_OF_SPLITS, bench)
+            if result.method == STUDENTISED:
+                yield from compare_drawn_row(
+                    comparison, row, result, settings.n_resamples, bench, _TWIN_OF_SPLITS
+                )
+            else:
+                yield from compare_row_of_numbers(comparison, row, result, _TWIN_OF_SPLITS, bench)
     for part in dict.fromkeys(comparison.metric for comparison in result.comparisons):
         family = [comparison for comparison in result.comparisons if comparison.metric == part]
         for field in ("pvalue", "pvalue_verdict"):
@@ -361,14 +374,16 @@ def _rows_for_r(result: DecompositionResult, bench: Bench) -> tuple[Any, ...] | 
     ]
     names = list(result.moments.groups)
     places = [names.index(str(name)) + 1.0 for name in np.asarray(group).tolist()]
-    groups = dict.fromkeys(names.index(row.group) + 1.0 for row in result.comparisons)
+    pairs = list(dict.fromkeys((row.group, row.reference) for row in result.comparisons))
+    is_rest = result.settings.comparisons == "rest"
+    references = [-1.0 if is_rest else names.index(pair[1]) + 1.0 for pair in pairs]
     return (
         y,
         np.concatenate(design),
         *row_design,
         places,
-        list(groups),
-        names.index(result.reference) + 1.0,
+        [names.index(pair[0]) + 1.0 for pair in pairs],
+        references,
     )
 
 

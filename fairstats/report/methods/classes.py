@@ -75,7 +75,7 @@ def _compare(metric: Metric, kind: Kind, counts: ClassCounts, inputs: AuditInput
         confidence_level=audited.confidence_level,
         simultaneous=audited.simultaneous,
         adjust=audited.adjust,
-        comparisons=audited.comparisons_among("all", *(() if is_gap else ("rest",))),
+        comparisons=audited._comparisons_among("all", *(() if is_gap else ("rest",))),
     )
     settings = make_settings(metric.contrast, arguments, rest=not is_gap)
     if metric.needs == ("predictions",):

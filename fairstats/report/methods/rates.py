@@ -134,7 +134,7 @@ def ratio_settings(settings: AuditSettings) -> Inference:
     arguments = RateArguments(
         confidence_level=settings.confidence_level,
         adjust=settings.adjust,
-        comparisons=settings.comparisons_among("all"),
+        comparisons=settings._comparisons_among("all"),
         threshold=settings.threshold,
     )
     return replace(make_settings("ratio", arguments), margin=settings.margin)
@@ -180,10 +180,10 @@ def _compute_metric(metric: Metric, inputs: AuditInput) -> Result:
 def _comparisons_of(metric: Metric, audited: AuditSettings) -> str:
     """Comparisons that were asked for, or those with the reference where the metric has no others."""
     if "scores" in metric.needs or metric.contrast == "gap":
-        return audited.comparisons_among("all")
+        return audited._comparisons_among("all")
     if has_overall(metric):
         return audited.comparisons
-    return audited.comparisons_among("all", "rest")
+    return audited._comparisons_among("all", "rest")
 
 
 # ---------------------------------------------------------------- parts, and what could have been

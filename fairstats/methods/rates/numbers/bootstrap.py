@@ -51,6 +51,12 @@ LARGEST_LOST = 0.05
 _UNDEFINED = (ValueError, ArithmeticError)
 
 
+#: Draws of nothing, for a contrast that was drawn as one.
+NO_DRAWS = Draws(
+    value=0.0, variance=0.0, values=np.zeros(1), variances=np.zeros(1), changes=np.zeros(0)
+)
+
+
 def takes_rows(metric: Any) -> bool:
     """Whether a function is one of labels and predictions, not of tp, fp, fn, tn."""
     try:
@@ -239,12 +245,9 @@ class MetricValues:
         """Limits of a group's own value."""
         if self.why_not(position, ratio=False):
             return math.nan, math.nan
-        nothing = Draws(
-            value=0.0, variance=0.0, values=np.zeros(1), variances=np.zeros(1), changes=np.zeros(0)
-        )
         alone = BootstrapContrast(
             group=self.draws[position],
-            reference=nothing,
+            reference=NO_DRAWS,
             logarithms=False,
             studentised=self.studentised,
         )
@@ -472,11 +475,8 @@ def _contrast_with_all(
     if not math.isfinite(draws.value) or lost > LARGEST_LOST:
         name = values.groups[group]
         return None, f"{name}: the metric has no value in {lost:.0%} of resamples."
-    nothing = Draws(
-        value=0.0, variance=0.0, values=np.zeros(1), variances=np.zeros(1), changes=np.zeros(0)
-    )
     return BootstrapContrast(
-        group=draws, reference=nothing, logarithms=ratio, studentised=values.studentised
+        group=draws, reference=NO_DRAWS, logarithms=ratio, studentised=values.studentised
     ), ""
 
 

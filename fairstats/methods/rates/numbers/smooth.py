@@ -16,6 +16,7 @@ from fairstats.ground.tallies.moments import OUTCOME, MomentCounts, errors_of_pr
 from fairstats.methods.rates.numbers.bootstrap import (
     LARGEST_LOST,
     MIN_UNITS,
+    NO_DRAWS,
     STUDENTISED,
     BootstrapContrast,
 )
@@ -48,9 +49,6 @@ from fairstats.numerics.means.smooth import (
 DETERMINATION = "r_squared"
 #: Fewest resamples.
 LEAST_RESAMPLES = 199
-_NOTHING = Draws(
-    value=0.0, variance=0.0, values=np.zeros(1), variances=np.zeros(1), changes=np.zeros(0)
-)
 _FIRST_SIDE = 0
 _SECOND_SIDE = 1
 
@@ -157,7 +155,7 @@ class SmoothValues:
 
 
 def _by_draws(draws: Draws) -> BootstrapContrast:
-    return BootstrapContrast(group=draws, reference=_NOTHING, logarithms=False, studentised=True)
+    return BootstrapContrast(group=draws, reference=NO_DRAWS, logarithms=False, studentised=True)
 
 
 def compare_smooth(
