@@ -31,6 +31,7 @@ from fairstats.methods.rates.employment.result import AdverseImpact
 from fairstats.methods.rates.models.result import ModelComparison
 from fairstats.methods.rates.monitoring import MonitorResult
 from fairstats.methods.rates.numbers.curves import CURVES
+from fairstats.methods.rates.numbers.decomposition import DecompositionResult
 from fairstats.methods.rates.subgroups import SubgroupResult
 from fairstats.report import statements
 from fairstats.report.contents import Section, Statement, compares
@@ -55,6 +56,7 @@ from fairstats.report.inputs import (
     read_inputs,
     reference_text,
     set_references,
+    with_circumstances,
 )
 from fairstats.report.methods import PAGES, answer_to, question_of
 from fairstats.report.methods.page import Page
@@ -97,7 +99,9 @@ def adjust_over_audit(results: Sequence[Result]) -> list[Result]:
 
 def belongs_to_family(result: Result) -> bool:
     """Whether the p-values of a result are adjusted over an audit that is their family."""
-    return hasattr(result, "_with_adjusted") and not isinstance(result, CURVES)
+    return hasattr(result, "_with_adjusted") and not isinstance(
+        result, (DecompositionResult, *CURVES)
+    )
 
 
 def chosen_among(result: Result) -> float:
@@ -139,6 +143,7 @@ def audit(
     adjust: str = "holm",
     family: Literal["metric", "audit"] = "metric",
     intersections: bool = True,
+    circumstances: Any = None,
     subgroups: Sequence[str] | Mapping[str, Any] | SubgroupResult | None = None,
     evaluated_on: Literal["training", "held-out"] | None = None,
     n_resamples: int | None = None,
@@ -227,6 +232,11 @@ def audit(
         "audit" adjusts all p-values of the audit together, by Holm.
     intersections : bool, default True
         Whether several sensitive columns are crossed, too.
+    circumstances : str or sequence of str, optional
+        Columns that may explain a gap: adds a section that splits the gap of the outcome that is a
+        number, else of the predictions, into what they explain and the rest, as `decompose` does
+        (by the regression of the reference, or with ``comparisons="rest"`` of all others). A family
+        of its own, which needs rows.
     subgroups : sequence of str, mapping or SubgroupResult, optional
         Columns, sensitive or not, whose values make subgroups: adds a section that compares all of
         them, up to three columns deep, with everybody else, and counts the search, as `subgroups`
@@ -304,6 +314,7 @@ def audit(
                 "simultaneous": simultaneous,
                 "mitigation": mitigation,
                 "subgroups": subgroups,
+                "circumstances": circumstances,
                 "risks": risks,
             }
         )
@@ -359,6 +370,7 @@ def audit(
             score_range,
         )
     columns = with_subgroup_columns(columns, subgroups)
+    columns = with_circumstances(columns, circumstances, has_rows=not isinstance(frame, Tally))
     check_outcomes(columns.y_true, columns.y_pred, columns.outcome)
     check_flag("intersections", intersections)
     check_flag("risks", risks)

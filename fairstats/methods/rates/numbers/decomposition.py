@@ -244,7 +244,7 @@ def decompose(
     explained  -2.95  violated
     rest       -0.77  violated
     """
-    columns = encode_circumstances(circumstances)
+    circumstance_columns, names = numbers_of_circumstances(circumstances)
     settings = make_number_settings(
         margin=margin,
         threshold=0.8,
@@ -266,10 +266,7 @@ def decompose(
         "None: each group is compared with all other rows",
     )
     check_choice("regression", regression, (None, "linear", "logistic"))
-    numbers = {"y": y}
-    for name, of_name in columns.items():
-        for place, column in enumerate(of_name):
-            numbers[f"circumstances {name!r} ({place})"] = column
+    numbers = {"y": y, **circumstance_columns}
     outcomes = Outcomes.from_arrays(
         sensitive_features=sensitive_features,
         sample_weight=sample_weight,
@@ -281,9 +278,7 @@ def decompose(
     generator, seed = as_generator(rng) if method == "bootstrap" else (None, None)
     if method == "bootstrap":
         settings = replace(settings, n_resamples=n_resamples, seed=seed)
-    return decompose_outcomes(
-        outcomes, tuple(columns), settings, reference, regression, generator=generator
-    )
+    return decompose_outcomes(outcomes, names, settings, reference, regression, generator=generator)
 
 
 def decompose_outcomes(
@@ -327,6 +322,16 @@ def decompose_outcomes(
     design = np.column_stack([values for name, values in outcomes.numbers.items() if name != "y"])
     rows = _rows_by_group(outcomes, outcome, design)
     return _decompose(rows, moments, settings, reference, regression, names, generator)
+
+
+def numbers_of_circumstances(circumstances: Any) -> tuple[dict[str, Floats], tuple[str, ...]]:
+    """The columns of a regression, each by what it is called, and names of the circumstances."""
+    encoded = encode_circumstances(circumstances)
+    numbers = {}
+    for name, of_name in encoded.items():
+        for place, column in enumerate(of_name):
+            numbers[f"circumstances {name!r} ({place})"] = column
+    return numbers, tuple(encoded)
 
 
 def encode_circumstances(circumstances: Any) -> dict[str, list[Floats]]:

@@ -177,11 +177,13 @@ def means(
     Limits of standardised differences are by the studentised bootstrap [4]_ of rows or clusters,
     standard errors by the delta method; with weights and clusters, too. They need rows, not
     `counts`. Lending practice often divides by the standard deviation of all applicants instead.
-    @@SMD@@
+    One-sided errors at a nominal .05 (2,000 samples): 40/400 normal rows .05 on either side,
+    exponential .042 to .044, 50/50 .043 and .060; worse where the small group has a long tail
+    (lognormal 40/400 up to .08) or is mostly 0 (.087).
 
     Selection rates are compared as those of predictions are (score, or exact where few are
     expected), with the cut-offs taken as given: they are quantiles of all rows, blind to groups.
-    Cut-offs and pairs are one family. @@AIR@@
+    Cut-offs and pairs are one family.
 
     References
     ----------
@@ -372,7 +374,8 @@ def prediction_errors(
     R² depends on how much outcomes vary in a group: two groups that are predicted with equal errors
     have different R² where one varies more. Limits are by the studentised bootstrap of rows or
     clusters, as those of standardised differences in `means`; `counts` do not hold what it needs.
-    @@R2@@
+    Errors at a nominal .05: normal outcomes 40/400 about .05, worse where outcomes have a long tail
+    (exponential, 60/600: .074 and .086).
 
     Examples
     --------
