@@ -628,8 +628,8 @@ def _cells_by_draws() -> Iterator[Cell]:
     yield _determination(NORMAL, (60, 900), 0.9, 2_000)
     yield _determination(EXPONENTIAL, (60, 600), 0.5, 2_000, claim="fails", remark=_LONG_OUTCOMES)
     yield _determination(MILD, (50, 50), 0.5, 2_000)
-    yield _by_quantile((40, 400), 0.4, 500)
-    yield _by_quantile((100, 200), 0.0, 500)
+    yield _by_quantile((40, 400), 0.4, 2_000)
+    yield _by_quantile((100, 200), 0.0, 2_000)
 
 
 CELLS = (*_cells(), *_cells_of_scores(), *_cells_of_any_metric(), *_cells_by_draws())
