@@ -280,6 +280,8 @@ def _read_arguments(file: Path | None, given_options: dict[str, Any]) -> tuple[A
     if "score_range" in given_options:
         given_options["score_range"] = options.score_range_of(given_options["score_range"])
     given_options["features"] = tuple(given_options["features"] or ())
+    if "circumstances" in given_options:
+        given_options["circumstances"] = tuple(given_options["circumstances"] or ())
     return frame, options.plain_values(given_options)
 
 
@@ -313,7 +315,10 @@ def _read_input(
     for argument_name in ("outcome", "predicted"):
         if given.get(argument_name) is not None:
             outcome_numbers.append(given[argument_name])
-    column_roles = options.roles_of("rows", given, labels, (*numbers, *outcome_numbers))
+    described = [*(given["features"] or ()), *(given.get("circumstances") or ())]
+    column_roles = options.roles_of(
+        "rows", given | {"features": described}, labels, (*numbers, *outcome_numbers)
+    )
     input_source = options.source_of(file, held_bytes)
     return read_roles(
         input_source, column_roles, asked_reading, engine=engine, needs_rows=several_models

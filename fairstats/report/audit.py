@@ -13,6 +13,7 @@ import numpy as np
 from fairstats.ground.checks import (
     SeedOrGenerator,
     as_generator,
+    check_choice,
     check_flag,
     check_that,
     check_type,
@@ -31,6 +32,7 @@ from fairstats.methods.rates.employment.result import AdverseImpact
 from fairstats.methods.rates.models.result import ModelComparison
 from fairstats.methods.rates.monitoring import MonitorResult
 from fairstats.methods.rates.numbers.curves import CURVES
+from fairstats.methods.rates.numbers.decomposition import DecompositionResult
 from fairstats.methods.rates.subgroups import SubgroupResult
 from fairstats.report import statements
 from fairstats.report.contents import Section, Statement, compares
@@ -55,6 +57,7 @@ from fairstats.report.inputs import (
     read_inputs,
     reference_text,
     set_references,
+    with_circumstances,
 )
 from fairstats.report.methods import PAGES, answer_to, question_of
 from fairstats.report.methods.page import Page
@@ -97,7 +100,9 @@ def adjust_over_audit(results: Sequence[Result]) -> list[Result]:
 
 def belongs_to_family(result: Result) -> bool:
     """Whether the p-values of a result are adjusted over an audit that is their family."""
-    return hasattr(result, "_with_adjusted") and not isinstance(result, CURVES)
+    return hasattr(result, "_with_adjusted") and not isinstance(
+        result, (DecompositionResult, *CURVES)
+    )
 
 
 def chosen_among(result: Result) -> float:
@@ -135,10 +140,11 @@ def audit(
     margin: float = 0.1,
     method: Literal["log", "score", "koopman", "delta", "bootstrap"] | None = None,
     simultaneous: Literal["bonferroni", "max-z"] | None = None,
-    comparisons: Literal["reference", "all"] = "reference",
+    comparisons: Literal["reference", "all", "rest", "overall"] = "reference",
     adjust: str = "holm",
     family: Literal["metric", "audit"] = "metric",
     intersections: bool = True,
+    circumstances: Any = None,
     subgroups: Sequence[str] | Mapping[str, Any] | SubgroupResult | None = None,
     evaluated_on: Literal["training", "held-out"] | None = None,
     n_resamples: int | None = None,
@@ -214,8 +220,12 @@ def audit(
         beside few cases.
     simultaneous : {None, "bonferroni", "max-z"}
         Make the intervals of one metric hold at once.
-    comparisons : {"reference", "all"}
-        Each group against the reference, or all pairs.
+    comparisons : {"reference", "all", "rest", "overall"}
+        Each group against the reference; all pairs; each group against all other rows together; or
+        against all rows, its own among them, with the groups' shares held fixed. What has no such
+        comparison (score distributions, areas between curves, amplification, models) is compared
+        with the largest group, and the report says so. The last two without `reference`, `strata`
+        and bounds for missing values.
     adjust : str, default "holm"
         Adjustment of p-values and verdicts within a metric; "none" judges each comparison by
         itself.
@@ -223,6 +233,11 @@ def audit(
         "audit" adjusts all p-values of the audit together, by Holm.
     intersections : bool, default True
         Whether several sensitive columns are crossed, too.
+    circumstances : str or sequence of str, optional
+        Columns that may explain a gap: adds a section that splits the gap of the outcome that is a
+        number, else of the predictions, into what they explain and the rest, as `decompose` does
+        (by the regression of the reference, or with ``comparisons="rest"`` of all others). A family
+        of its own, which needs rows.
     subgroups : sequence of str, mapping or SubgroupResult, optional
         Columns, sensitive or not, whose values make subgroups: adds a section that compares all of
         them, up to three columns deep, with everybody else, and counts the search, as `subgroups`
@@ -300,9 +315,11 @@ def audit(
                 "simultaneous": simultaneous,
                 "mitigation": mitigation,
                 "subgroups": subgroups,
+                "circumstances": circumstances,
                 "risks": risks,
             }
         )
+        check_choice("comparisons", comparisons, ("reference", "all"))
         check_outcomes(y_true, y_pred)
         generator, seed = as_generator(rng)
         asked = InferredAudit(
@@ -354,6 +371,7 @@ def audit(
             score_range,
         )
     columns = with_subgroup_columns(columns, subgroups)
+    columns = with_circumstances(columns, circumstances, has_rows=not isinstance(frame, Tally))
     check_outcomes(columns.y_true, columns.y_pred, columns.outcome)
     check_flag("intersections", intersections)
     check_flag("risks", risks)
@@ -382,6 +400,7 @@ def audit(
         risks=risks,
         seed=int(generator.integers(1 << 31)) if seed is None else seed,
     )
+    settings._check_pooled(reference, columns.strata)
     if is_file(frame):
         several = bool(columns.models or columns.model_scores)
         frame, _ = read_roles(

@@ -22,6 +22,7 @@ from fairstats.methods.rates.inferred.result import InferredResult
 from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.monitoring import MonitorResult
 from fairstats.methods.rates.numbers.curves import CURVES
+from fairstats.methods.rates.numbers.decomposition import DecompositionResult
 from fairstats.methods.rates.result import ComparisonResult
 from fairstats.methods.rates.stratified_result import (
     StratifiedDifferenceResult,
@@ -203,7 +204,7 @@ def _collect_entries(
     entries: list[_Entry] = []
     # families of their own, whose searches are counted there; the path of what stands among the
     # rates
-    if isinstance(result, (SubgroupResult, MonitorResult, *CURVES)):
+    if isinstance(result, (SubgroupResult, MonitorResult, DecompositionResult, *CURVES)):
         return entries
     factor = _chosen_factor(result)
     for row_at, row in enumerate(section.rows[result_at]):

@@ -21,6 +21,7 @@ from fairstats.methods.rates.inferred.result import lead_of_inferred
 from fairstats.methods.rates.models.result import ModelComparison
 from fairstats.methods.rates.monitoring import MonitorResult
 from fairstats.methods.rates.numbers.curves import CURVES
+from fairstats.methods.rates.numbers.decomposition import DecompositionResult
 from fairstats.methods.rates.result import ComparisonResult
 from fairstats.methods.rates.stratified_result import StratifiedComparison
 from fairstats.report.claims import Claim, answers_by_fact, claims_of, claims_sentence
@@ -67,7 +68,13 @@ class Section:
         """Verdicts of the comparisons; what changes between models is judged otherwise, and so is
         what goes along cut-offs: by stretches. The last look of a monitor stands among the rates.
         """
-        judged_otherwise = (MitigationResult, ModelComparison, MonitorResult, *CURVES)
+        judged_otherwise = (
+            MitigationResult,
+            ModelComparison,
+            MonitorResult,
+            DecompositionResult,
+            *CURVES,
+        )
         rows_judged = (
             rows
             for result, rows in zip(self.results, self.rows, strict=True)
@@ -92,7 +99,9 @@ def count_verdicts(sections: Iterable[Section]) -> dict[str, int]:
 
 def compares(result: Result) -> bool:
     """Whether a result compares rates or score distributions: with bounds, tests and verdicts."""
-    return isinstance(result, (ComparisonResult, MaddResult)) and not isinstance(result, CURVES)
+    if isinstance(result, (DecompositionResult, *CURVES)):
+        return False
+    return isinstance(result, (ComparisonResult, MaddResult))
 
 
 def compared(result: Result) -> tuple[Any, ...]:

@@ -38,7 +38,7 @@ from fairstats.ground.tally import Tally, tally
 from fairstats.ground.values import label_text, missing_rows
 from fairstats.methods.madd.mitigation import MitigationResult
 from fairstats.methods.rates.models.work import ModelRows
-from fairstats.methods.rates.setup import RateArguments
+from fairstats.methods.rates.setup import POOLED, RateArguments
 from fairstats.methods.rates.subgroups import SubgroupResult
 
 #: `method=` of an audit → method of the differences that goes with it.
@@ -62,8 +62,8 @@ class AuditSettings:
     `confidence_level`: level of the intervals; verdicts use one-sided bounds at this level;
     `threshold`: ratio that separates violated from satisfied; `margin`: size of a difference that
     separates them; `method`: interval method; None takes the default of every metric;
-    `simultaneous`, {None, "bonferroni", "max-z"}; `comparisons`, {"reference", "all"}; `adjust`:
-    adjustment of p-values within one metric; `family`, {"metric", "audit"}: what p-values are
+    `simultaneous`, {None, "bonferroni", "max-z"}; `comparisons`, {"reference", "all", "rest",
+    "overall"}; `adjust`: adjustment of p-values within one metric; `family`, {"metric", "audit"}: what p-values are
     adjusted over; `missing`, {"raise", "drop", "group"}; `evaluated_on`, {None, "training",
     "held-out"}: whether the rows were used in training; None: not stated; `references`: reference
     asked for, per set of attributes; `n_resamples`: bootstrap resamples; None takes the default of
@@ -88,6 +88,7 @@ class AuditSettings:
     def __post_init__(self) -> None:
         check_confidence_level(self.confidence_level)
         check_choice("method", self.method, AUDIT_METHODS)
+        check_choice("comparisons", self.comparisons, ("reference", "all", *POOLED))
         check_choice("family", self.family, ("metric", "audit"))
         check_choice("missing", self.missing, ("raise", "drop", "group"))
         check_choice("evaluated_on", self.evaluated_on, (None, "training", "held-out"))
@@ -105,6 +106,41 @@ class AuditSettings:
         if self.n_resamples is not None:
             check_whole("n_resamples", self.n_resamples, low=100, cure="9999, say")
 
+    def _comparisons_among(self, *allowed: str) -> str:
+        """The comparisons that were asked for where a method has them, else with the reference."""
+        return self.comparisons if self.comparisons in allowed else "reference"
+
+    @property
+    def pooled(self) -> bool:
+        """Whether each group is compared with several groups together."""
+        return self.comparisons in POOLED
+
+    def _check_pooled(self, reference: Any, strata: Any) -> None:
+        """Raise where comparisons with pooled groups are asked with what they do not have."""
+        if not self.pooled:
+            return
+        others = "all other rows" if self.comparisons == "rest" else "all rows"
+        nothing = f"None: each group is compared with {others}"
+        check_that(
+            reference is None,
+            "reference",
+            reference,
+            nothing,
+            "leave it out; what has no such comparison takes the largest group",
+        )
+        check_that(strata is None, "strata", strata, nothing, 'comparisons="reference"')
+        check_that(
+            self.simultaneous != "max-z",
+            "simultaneous",
+            self.simultaneous,
+            f'None or "bonferroni" with comparisons="{self.comparisons}", whose groups overlap',
+            'simultaneous="bonferroni"',
+        )
+        if self.comparisons == "overall":
+            check_choice(
+                "method", self.method, (None, "score"), cure='leave it out, or comparisons="rest"'
+            )
+
 
 @serialisable()
 class AuditColumns:
@@ -112,7 +148,8 @@ class AuditColumns:
 
     `y_true`, `y_pred`, `score`: outcome, prediction, score; `pos_label_true`, `pos_label_pred`: the
     favourable value of outcome and prediction, as text; None where 1 or True speaks for itself;
-    `features`: features of the rows, for distances between sets; `counterfactual_scores`: sensitive
+    `features`: features of the rows, for distances between sets; `circumstances`: columns that may
+    explain a gap; `counterfactual_scores`: sensitive
     column → column of the score that the row would have with another value of it; `models`,
     `model_scores`: of several models, name → column of the predictions, and of the scores; `y_pred`
     and `score` are those of the first; `label_values`: ``"y_true"``, ``"y_pred"`` → the labels that
@@ -133,6 +170,7 @@ class AuditColumns:
     pos_label_true: str | None = None
     pos_label_pred: str | None = None
     features: tuple[str, ...] = ()
+    circumstances: tuple[str, ...] = ()
     counterfactual_scores: dict[str, str] = field(default_factory=dict)
     models: dict[str, str] = field(default_factory=dict)
     model_scores: dict[str, str] = field(default_factory=dict)
@@ -168,6 +206,7 @@ class AuditColumns:
     def names(self) -> list[str]:
         """Every column that the audit reads, each once."""
         others = (
+            *self.circumstances,
             *self.counterfactual_scores.values(),
             *self.models.values(),
             *self.model_scores.values(),
@@ -196,7 +235,7 @@ class AuditColumns:
             *self.number_roles.values(),
             *self.subgroup_cuts,
         )
-        return Roles.of(labels, numbers, self.features)
+        return Roles.of(labels, numbers, (*self.features, *self.circumstances))
 
 
 # ---------------------------------------------------------------- names as they were given, or as a
@@ -326,18 +365,18 @@ def _by_model(argument: str, columns_given: Any) -> dict[str, str]:
     return result
 
 
-def _feature_names(features: Any) -> tuple[str, ...]:
+def _feature_names(features: Any, argument: str = "features") -> tuple[str, ...]:
     names = features
     if features is None:
         names = ()
     elif isinstance(features, str):
         names = (features,)
-    allowed_words = "different names of columns of the frame", 'features=["age", "income"]'
+    allowed_words = "different names of columns of the frame", f'{argument}=["age", "income"]'
     several = isinstance(names, Iterable) and getattr(names, "ndim", 1) == 1
-    check_that(several, "features", features, *allowed_words)
-    feature_names = tuple(str(check_type("features", name, str, *allowed_words)) for name in names)
+    check_that(several, argument, features, *allowed_words)
+    feature_names = tuple(str(check_type(argument, name, str, *allowed_words)) for name in names)
     check_that(
-        len(set(feature_names)) == len(feature_names), "features", feature_names, *allowed_words
+        len(set(feature_names)) == len(feature_names), argument, feature_names, *allowed_words
     )
     return feature_names
 
@@ -482,7 +521,8 @@ class AuditInput:
     rows, for methods that need rows; None where a tally is audited; `counts`: confusion counts
     where labels and predictions are there; otherwise selected = favourable value of the one that
     is; `reference`: reference group of this set, or a rule; `features`: features of the rows in
-    `outcomes`, numbered from 0; `counterfactual_score`, shape (n,): score of the same rows with
+    `outcomes`, numbered from 0; `circumstances`: of the same rows, what may explain a gap;
+    `counterfactual_score`, shape (n,): score of the same rows with
     another value of the one sensitive attribute; `tally`: what is audited where there are no rows;
     `models`: rows with what several models predict; `mitigation`: what a mitigation was found to
     change for these groups; `strata`: the cells within strata; `moments`: of an outcome that is a
@@ -497,6 +537,7 @@ class AuditInput:
     settings: AuditSettings
     reference: Hashable | None = None
     features: pd.DataFrame | None = None
+    circumstances: pd.DataFrame | None = None
     counterfactual_score: NDArray[np.float64] | None = None
     tally: Tally | None = None
     models: ModelRows | None = None
@@ -568,6 +609,7 @@ def read_inputs(
             got = "several models of a lazy table"
             cure = "engine='rows' reads all rows"
             raise InputError("y_pred", got=got, allowed="rows in memory", cure=cure)
+        with_circumstances(columns, columns.circumstances, has_rows=False)
         return _lazy_inputs(lazy_table, columns, settings, references, pos_label)
     table = as_frame_columns(frame, columns.names, "frame")
     if table.empty:
@@ -618,10 +660,14 @@ def build_input(
         columns_given["score"] = columns_given["score"].where(
             ~missing_rows(frame[changed], changed)
         )
-    features = frame[list(columns.features)] if columns.features else None
+    described = list(dict.fromkeys((*columns.features, *columns.circumstances)))
     number_columns = {role: frame[name] for role, name in columns.number_roles.items()}
     outcomes = Outcomes.from_arrays(
-        **options, **columns_given, features=features, numbers=number_columns, classes=None
+        **options,
+        **columns_given,
+        features=frame[described] if described else None,
+        numbers=number_columns,
+        classes=None,
     )
     _check_groups(outcomes.groups.labels, attributes)
     models = None
@@ -656,7 +702,8 @@ def build_input(
         columns=columns,
         settings=settings,
         reference=reference,
-        features=None if features is None else features.iloc[kept_rows].reset_index(drop=True),
+        features=_kept_columns(frame, columns.features, kept_rows),
+        circumstances=_kept_columns(frame, columns.circumstances, kept_rows),
         counterfactual_score=None
         if changed is None
         else _read_scores(frame[changed].iloc[kept_rows], changed),
@@ -664,6 +711,28 @@ def build_input(
         strata=strata,
         moments=moments,
     )
+
+
+def _kept_columns(
+    frame: pd.DataFrame, names: tuple[str, ...], kept_rows: Any
+) -> pd.DataFrame | None:
+    """These columns of the rows that are kept, numbered from 0; None for none."""
+    if not names:
+        return None
+    return frame[list(names)].iloc[kept_rows].reset_index(drop=True)
+
+
+def with_circumstances(columns: AuditColumns, asked: Any, *, has_rows: bool) -> AuditColumns:
+    """The columns of an audit with those that may explain a gap; they need rows."""
+    names = _feature_names(asked, "circumstances")
+    if names and not has_rows:
+        raise InputError(
+            "circumstances",
+            got="circumstances beside counts, or a table that an engine counts",
+            allowed="rows: a gap given circumstances is found by a regression",
+            cure="pass the rows, or engine='rows'",
+        )
+    return replace(columns, circumstances=names)
 
 
 def _refuse_strata_of_classes(counts: CellCounts) -> None:

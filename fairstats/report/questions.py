@@ -45,6 +45,9 @@ class Question:
 RATES = Question("rates", "Rates: ratios, differences, largest gaps")
 CLASSES = Question("classes", "Several classes: rates of each, of cuts, and their mean")
 NUMBERS = Question("numbers", "Numbers: means, quantiles, errors of predictions", AMOUNTS)
+CIRCUMSTANCES = Question(
+    "circumstances", "Gaps given circumstances: what these explain, and the rest", AMOUNTS
+)
 MODELS = Question("models", "Several models on the same people", CERTAINTY)
 SCORES = Question("madd", "MADD: distance between score distributions", MEANING)
 RISKS = Question("risks", "Risks: calibration, net benefit and rates along the scores", MEANING)
@@ -70,6 +73,7 @@ AUDITED = (
     RATES,
     CLASSES,
     NUMBERS,
+    CIRCUMSTANCES,
     MODELS,
     SCORES,
     MITIGATION,
@@ -81,4 +85,4 @@ AUDITED = (
 )
 QUESTIONS = (*AUDITED, ADVERSE_IMPACT, EVERY_LOOK, INFERRED)
 #: Of these there is no section where nothing was asked.
-ONLY_WHERE_ASKED = frozenset((CLASSES, SUBGROUPS, RISKS))
+ONLY_WHERE_ASKED = frozenset((CLASSES, CIRCUMSTANCES, SUBGROUPS, RISKS))

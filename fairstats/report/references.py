@@ -30,6 +30,10 @@ REFERENCES: dict[str, str] = {
         "Confidence intervals for testing disparate impact in fair learning. "
         "arXiv:1807.06362."
     ),
+    "blinder": (
+        "Blinder, A. S. (1973). Wage discrimination: reduced form and structural estimates. "
+        "Journal of Human Resources 8, 436–455."
+    ),
     "bian": (
         "Bian, Y. and Luo, Y. (2024). Does machine bring in extra bias in learning? "
         "Approximating fairness in models promptly."
@@ -120,6 +124,10 @@ REFERENCES: dict[str, str] = {
         "Ji, W., Lei, L. and Spector, A. (2023). Model-agnostic covariate-assisted "
         "inference on partially identified causal effects. arXiv:2310.08115."
     ),
+    "jann": (
+        "Jann, B. (2008). The Blinder–Oaxaca decomposition for linear regression models. Stata "
+        "Journal 8, 453–479."
+    ),
     "kallus": (
         "Kallus, N., Mao, X. and Zhou, A. (2022). Assessing algorithmic fairness with "
         "unobserved protected class using data combination. Management Science 68, "
@@ -129,6 +137,9 @@ REFERENCES: dict[str, str] = {
         "Katz, D., Baptista, J., Azen, S. P. and Pike, M. C. (1978). Obtaining "
         "confidence intervals for the risk ratio in cohort studies. Biometrics 34, "
         "469–474."
+    ),
+    "kitagawa": (
+        "Kitagawa, E. M. (1955). Components of a difference between two rates. JASA 50, 1168–1194."
     ),
     "koopman": (
         "Koopman, P. A. R. (1984). Confidence intervals for the ratio of two binomial "
@@ -163,6 +174,10 @@ REFERENCES: dict[str, str] = {
     "nam": (
         "Nam, J. and Blackwelder, W. C. (2002). Analysis of the ratio of marginal "
         "probabilities in a matched-pair setting. Statistics in Medicine 21, 689–699."
+    ),
+    "oaxaca": (
+        "Oaxaca, R. (1973). Male–female wage differentials in urban labor markets. International "
+        "Economic Review 14, 693–709."
     ),
     "pitman": (
         "Pitman, E. J. G. (1937). Significance tests which may be applied to samples "

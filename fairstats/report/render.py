@@ -692,6 +692,14 @@ def _facts_of_data(report: Contents) -> Iterator[tuple[str, str]]:
             yield name, column + remark
 
 
+_COMPARISONS_IN_WORDS = {
+    "reference": "with the reference",
+    "all": "all pairs",
+    "rest": "each group with all others",
+    "overall": "each group with everybody",
+}
+
+
 def _settings_in_words(report: Contents) -> Iterator[tuple[str, str]]:
     settings = report.settings
     yield "Confidence level", f"{settings.confidence_level:g}"
@@ -701,7 +709,7 @@ def _settings_in_words(report: Contents) -> Iterator[tuple[str, str]]:
     yield "Simultaneous intervals", settings.simultaneous or "no"
     yield (
         "Comparisons",
-        {"reference": "with the reference", "all": "all pairs"}[settings.comparisons],
+        _COMPARISONS_IN_WORDS[settings.comparisons],
     )
     yield "Adjustment of p-values", f"{settings.adjust}, family: {settings.family}"
     yield "Missing values", settings.missing

@@ -25,6 +25,7 @@ from fairstats.methods.rates.monitoring import MonitorResult
 from fairstats.methods.rates.numbers.means import TITLES as TITLES_OF_NUMBERS
 from fairstats.methods.rates.planning import growth_for_difference, growth_for_ratio
 from fairstats.methods.rates.result import ANYTIME_METHODS
+from fairstats.methods.rates.setup import POOLED
 from fairstats.methods.rates.subgroups import SubgroupResult
 from fairstats.report.contents import Contents, compared, within_strata
 from fairstats.report.facts import SELECTION_RATES, Fact, PairOfGroups, Reading, find_facts
@@ -357,7 +358,12 @@ def _find(report: Contents, view: SetView, planned: _Planned) -> Finding:
         *_of_looks(view),
     ]
     sentences = [
-        _finding_sentence(fact, pair, report.settings.confidence_level),
+        _finding_sentence(
+            fact,
+            pair,
+            report.settings.confidence_level,
+            pooled=bool(_pooled_comparisons(view, pair)),
+        ),
         _certainty_sentence(pair, report),
         _people_sentence(view, fact, pair),
         _settling_sentence(view, pair, planned),
@@ -516,8 +522,17 @@ def _or_one(pvalue: float) -> float:
     return 1.0 if math.isnan(pvalue) else pvalue
 
 
-def _finding_sentence(fact: Fact, pair: PairOfGroups, confidence_level: float) -> str:
-    """Who fares worse, with both rates, ratio and difference."""
+def _pooled_comparisons(view: SetView, pair: PairOfGroups) -> str:
+    """What a pair pools where its reference is several groups together; empty where it does not."""
+    result = _result_of(view, pair.readings[0].metric)
+    kind = "" if result is None else result.settings.comparisons
+    return kind if kind in POOLED else ""
+
+
+def _finding_sentence(
+    fact: Fact, pair: PairOfGroups, confidence_level: float, *, pooled: bool
+) -> str:
+    """Who fares worse, with both rates, ratio and difference; of several together who better."""
     row = pair.first
     readings = ", ".join(_estimate_words(pair))
     if math.isnan(row.rate) or math.isnan(row.rate_reference):
@@ -542,6 +557,11 @@ def _finding_sentence(fact: Fact, pair: PairOfGroups, confidence_level: float) -
     if row.rate < row.rate_reference:
         return (
             f"{beginning}{pair.label} fares worse: {percent(row.rate)} {words}, against"
+            f" {percent(row.rate_reference)} of {pair.reference} ({readings})."
+        )
+    if pooled:
+        return (
+            f"{beginning}{pair.label} fares better: {percent(row.rate)} {words}, against"
             f" {percent(row.rate_reference)} of {pair.reference} ({readings})."
         )
     return (
@@ -698,6 +718,10 @@ def _people_sentence(view: SetView, fact: Fact, pair: PairOfGroups) -> str:
     row = reading.row
     if not row.n or not row.n_reference or _weighs_rows(view, [reading]):
         return ""
+    pooled = _pooled_comparisons(view, pair)
+    # of everybody, who has the group's rows too, or of several groups, no such number helps
+    if pooled == "overall" or (pooled and row.rate > row.rate_reference):
+        return ""
     rate = min(row.rate, row.rate_reference)
     better_rate = max(row.rate, row.rate_reference)
     limit, ratio_reached = row.fair
@@ -753,7 +777,7 @@ def _rows_needed(view: SetView, reading: Reading, planned: _Planned) -> str:
     if result is None or row.scale not in ("ratio", "difference"):
         return ""
     noun = reading.short_words
-    if not row.n or not row.n_reference:
+    if not row.n or not row.n_reference or result.settings.comparisons == "overall":
         return ""
     at_estimate = planned.ratio is None
     ratio = _assumed_ratio(row, planned)

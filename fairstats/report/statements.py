@@ -21,6 +21,7 @@ from fairstats.methods.madd.result import MaddResult
 from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.pair import without_design
 from fairstats.methods.rates.result import ComparisonResult, DifferenceResult, RatioResult
+from fairstats.methods.rates.setup import POOLED
 from fairstats.methods.rates.stratified_result import StratifiedComparison
 from fairstats.report.claims import same_question
 from fairstats.report.contents import Statement, compared, rests_on_exact_test
@@ -351,6 +352,14 @@ def _about_sampling(columns: AuditColumns, tables: Sequence[CellCounts]) -> str:
     return sampling + weighted
 
 
+_POOLED_IN_WORDS = {
+    "rest": "Each group is compared with all other rows together.",
+    "overall": (
+        "Each group is compared with all rows, its own among them; shares of groups are held fixed."
+    ),
+}
+
+
 def _about_references(sections: Sequence[Section]) -> str:
     rules = {
         "named": "named by the user",
@@ -367,8 +376,8 @@ def _about_references(sections: Sequence[Section]) -> str:
             judged.append((section.attribute_text, r))
     for names, result in judged:
         if compared(result) and not isinstance(result, MaximumResult):
-            if result.settings.comparisons == "all":
-                reference_rule = "all"
+            if result.settings.comparisons in ("all", *POOLED):
+                reference_rule = result.settings.comparisons
             else:
                 reference_rule = result.settings.reference_rule
             chosen.setdefault((names, reference_rule), {}).update(
@@ -376,6 +385,15 @@ def _about_references(sections: Sequence[Section]) -> str:
             )
     if chosen and all(reference_rule == "all" for _, reference_rule in chosen):
         return "All pairs of groups are compared with each other."
+    pooled = []
+    for kind, sentence in _POOLED_IN_WORDS.items():
+        if any(reference_rule == kind for _, reference_rule in chosen):
+            pooled.append(sentence)
+    chosen = {place: names for place, names in chosen.items() if place[1] not in POOLED}
+    if pooled and not chosen:
+        return " ".join(pooled)
+    if pooled:
+        pooled.append("What has no such comparison is compared with one group —")
     named = [
         (names, rules[reference_rule], references)
         for (names, reference_rule), references in chosen.items()
@@ -388,7 +406,7 @@ def _about_references(sections: Sequence[Section]) -> str:
     if len(named) < len(chosen):
         parts.append("score distributions: all pairs of groups")
     if parts:
-        return "; ".join(parts) + "."
+        return " ".join([*pooled, "; ".join(parts) + "."])
     return "No group is compared with a reference."
 
 

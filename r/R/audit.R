@@ -86,6 +86,10 @@
 #' @param strata Column of the strata of a confounder: every ratio and difference of rates, and of
 #'   their means, also within them, as rows whose metric ends with `_stratified`. Not with weights
 #'   or clusters. A tally brings its own.
+#' @param subgroups Columns whose values, crossed up to three at a time, make subgroups that are all
+#'   compared with the rest, in a section of its own: names, or a list with `NULL` or the cuts of
+#'   each, as `list(sex = NULL, age = c(25, 40, 60), income = 4)`; see [fs_subgroups()]. Their flags
+#'   and simultaneous limits are a family of their own. Not with weights or clusters.
 #' @param score_range Scale of the scores, its worse end first: `c(300, 850)`, or `c(10, 1)` of
 #'   risks. Other scales than from 0 to 1 need the score as a column of `data`.
 #'
@@ -145,6 +149,7 @@ fs_audit <- function(
   seed = 1,
   label_values = NULL,
   strata = NULL,
+  subgroups = NULL,
   score_range = c(0, 1)
 ) {
   pos_label_left_out <- base::missing(pos_label)
@@ -275,7 +280,35 @@ fs_audit <- function(
   # settings that a comparison with a report looks at
   kept <- options[c("confidence_level", "threshold", "margin", "comparisons", "adjust")]
   table <- with_claims(bind_rows(lapply(audits, `[[`, "rows")), options$confidence_level)
-  found <- structure(table, class = c("fairstats_audit", "data.frame"), settings = kept)
+  claims <- attr(table, "claims")
+  searched <- NULL
+  if (!is.null(subgroups)) {
+    if (!is.null(sample_weight) || !is.null(cluster)) {
+      stop_argument("subgroups", "subgroups of weighted or clustered rows", "rows of equal weight")
+    }
+    searched <- audited_subgroups(
+      subgroups,
+      list(
+        data = data,
+        y_true = y_true,
+        y_pred = y_pred,
+        pos_label = pos_label,
+        confidence_level = confidence_level,
+        missing = missing,
+        label_values = label_values,
+        seed = seed
+      )
+    )
+    about <- paste(sets[[length(sets)]], collapse = INTERSECTION)
+    rows <- cbind(section = "subgroups", sensitive_features = about, searched$rows)
+    table <- bind_rows(list(table, rows))
+  }
+  found <- structure(
+    table,
+    class = c("fairstats_audit", "data.frame"),
+    settings = kept,
+    claims = claims
+  )
   if (nrow(within)) {
     attr(found, "stratified") <- within
     attr(found, "notes") <- strata_notes(within)
@@ -288,7 +321,7 @@ fs_audit <- function(
   }
   attr(found, "labels") <- words_of_labels(labels, names)
   within_strata <- strata_sentence(within$disagreement, nrow(within))
-  with_head(found, c(attr(found, "claims"), within_strata, attr(found, "labels")))
+  with_head(found, c(claims, within_strata, searched$sentence, attr(found, "labels")))
 }
 
 complete_rows <- function(data, columns) {

@@ -25,7 +25,14 @@ PLACES_OF_PART <- list(gap = c(1, 3), explained = c(2, 3), rest = c(1, 2))
 #'   indicator for each value.
 #' @param regression `"linear"` or `"logistic"`, of the reference's rows; by default logistic where
 #'   every `y` is 0 or 1.
+#' @param comparisons `"reference"`; `"all"` pairs, the regression that of the second of each; or
+#'   `"rest"`, each group against all other rows, whose regression is used.
+#' @param method `"delta"`, or `"bootstrap"`: the studentised bootstrap of rows or clusters, with a
+#'   regression for each resample.
 #' @param margin Up to it a difference counts as fair.
+#' @param simultaneous `"none"`, or `"bonferroni"`: the intervals of each part hold for all
+#'   comparisons at once.
+#' @param n_resamples Draws of the bootstrap.
 #'
 #' @inheritParams fs_means
 #'
@@ -50,14 +57,23 @@ fs_decompose <- function(
   circumstances,
   regression = NULL,
   reference = NULL,
+  comparisons = "reference",
+  method = "delta",
   margin = 0,
   confidence_level = 0.95,
+  simultaneous = "none",
   adjust = "holm",
   sample_weight = NULL,
   cluster = NULL,
-  missing = "raise"
+  missing = "raise",
+  n_resamples = 999,
+  seed = 1
 ) {
   need_arguments()
+  choice_of(comparisons, "comparisons", c("reference", "all", "rest"))
+  choice_of(method, "method", c("delta", "bootstrap"))
+  choice_of(simultaneous, "simultaneous", c("none", "bonferroni"))
+  numbers_in(n_resamples, "n_resamples", 199, whole = TRUE)
   if (!is.data.frame(data)) {
     stop_argument("data", class(data)[1L], "a data frame")
   }
@@ -78,7 +94,7 @@ fs_decompose <- function(
     y = y,
     sensitive_features = sensitive_features,
     reference = reference,
-    comparisons = "reference",
+    comparisons = comparisons,
     missing = "raise"
   )
   arguments$sample_weight <- sample_weight
@@ -109,35 +125,42 @@ fs_decompose <- function(
   place <- match(scene$grouping$labels, groups)
   weight <- if (is.null(scene$input$weight)) rep(1, length(outcome)) else scene$input$weight
   unit <- if (is.null(scene$input$cluster)) seq_along(outcome) else scene$input$cluster
-  found <- lapply(seq_len(nrow(scene$pairs)), function(k) {
-    pair <- scene$pairs[k, ]
-    split <- split_gap(outcome, x, weight, unit, place, pair[1L], pair[2L], regression)
-    lapply(names(PARTS_OF_GAP), function(part) {
-      row <- part_of_gap(split, part, margin, confidence_level)
-      tidy_row(
-        part,
-        groups[pair[1L]],
-        groups[pair[2L]],
-        estimate = row$estimate,
-        std_error = row$std_error,
-        ci_low = row$low,
-        ci_high = row$high,
-        statistic = row$z_equal,
-        pvalue = row$p_equal,
-        n = sum(place == pair[1L]),
-        n_reference = sum(place == pair[2L]),
-        method = SPLIT_METHOD,
-        rate = row$rate,
-        rate_reference = row$rate_reference,
-        bound_low = row$bound_low,
-        bound_high = row$bound_high,
-        confidence_level = confidence_level,
-        p_below = row$p_below,
-        p_above = row$p_above,
-        p_inside = row$p_inside
-      )
+  count <- if (simultaneous == "bonferroni") nrow(scene$pairs) else 1
+  resamples <- if (method == "bootstrap") n_resamples else 0
+  found <- with_seed(
+    seed,
+    lapply(seq_len(nrow(scene$pairs)), function(k) {
+      pair <- scene$pairs[k, ]
+      rows <- split_rows(outcome, x, weight, unit, place, pair[1L], pair[2L])
+      split <- split_of(rows, regression)
+      draws <- if (resamples > 0) draws_of_splits(split, rows, regression, resamples)
+      lapply(names(PARTS_OF_GAP), function(part) {
+        row <- part_of_gap(split, part, margin, confidence_level, count, draws)
+        tidy_row(
+          part,
+          groups[pair[1L]],
+          if (pair[2L] > 0) groups[pair[2L]] else "the rest",
+          estimate = row$estimate,
+          std_error = row$std_error,
+          ci_low = row$low,
+          ci_high = row$high,
+          statistic = row$z_equal,
+          pvalue = row$p_equal,
+          n = sum(place == pair[1L]),
+          n_reference = sum(if (pair[2L] > 0) place == pair[2L] else place != pair[1L]),
+          method = if (resamples > 0) BY_DRAWS else SPLIT_METHOD,
+          rate = row$rate,
+          rate_reference = row$rate_reference,
+          bound_low = row$bound_low,
+          bound_high = row$bound_high,
+          confidence_level = confidence_level,
+          p_below = row$p_below,
+          p_above = row$p_above,
+          p_inside = row$p_inside
+        )
+      })
     })
-  })
+  )
   # each part is a family of its own
   settled <- lapply(names(PARTS_OF_GAP), function(part) {
     of_part <- bind_rows(lapply(found, `[[`, match(part, names(PARTS_OF_GAP))))
@@ -152,7 +175,8 @@ fs_decompose <- function(
     regression,
     " regression on ",
     paste(circumstances, collapse = ", "),
-    " of the rows of the reference."
+    " of the rows of ",
+    if (comparisons == "rest") "all other groups." else "the reference."
   )
   with_head(as_audit(rows, "numbers", scene$input), words)
 }
@@ -161,10 +185,81 @@ without_missing <- function(data, columns) {
   data[stats::complete.cases(data[unlist(columns)]), , drop = FALSE]
 }
 
+# Rows of a group (side 1) and of its reference (side 2): another group, or all others (-1).
+split_rows <- function(y, x, weight, unit, place, group, reference) {
+  side <- ifelse(place == group, 1L, if (reference > 0) ifelse(place == reference, 2L, 0L) else 2L)
+  used <- side > 0L
+  list(
+    y = y[used],
+    x = x[used, , drop = FALSE],
+    weight = weight[used],
+    unit = unit[used],
+    side = side[used]
+  )
+}
+
+split_of <- function(rows, regression, check = TRUE) {
+  split_gap(rows$y, rows$x, rows$weight, rows$unit, rows$side, 1L, 2L, regression, check)
+}
+
+# Draws of (theta* - theta) / s* of every part, by resamples of the units of both sides.
+draws_of_splits <- function(split, rows, regression, resamples) {
+  if (is.null(split)) {
+    return(NULL)
+  }
+  of_unit <- lapply(1:2, function(side) {
+    own <- which(rows$side == side & rows$weight > 0)
+    split(own, rows$unit[own])
+  })
+  drawn <- vapply(
+    seq_len(resamples),
+    function(k) {
+      chosen <- lapply(of_unit, function(units) units[sample.int(length(units), replace = TRUE)])
+      chosen <- unlist(chosen, recursive = FALSE)
+      at <- unlist(chosen, use.names = FALSE)
+      again <- split_of(
+        list(
+          y = rows$y[at],
+          x = rows$x[at, , drop = FALSE],
+          weight = rows$weight[at],
+          unit = rep(seq_along(chosen), lengths(chosen)),
+          side = rows$side[at]
+        ),
+        regression,
+        check = FALSE
+      )
+      if (is.null(again)) {
+        return(rep(NaN, length(PARTS_OF_GAP)))
+      }
+      vapply(
+        PARTS_OF_GAP,
+        function(a) {
+          s <- sqrt(sum(a * (again$covariance %*% a)))
+          sum(a * (again$values - split$values)) / s
+        },
+        0
+      )
+    },
+    numeric(length(PARTS_OF_GAP))
+  )
+  rownames(drawn) <- names(PARTS_OF_GAP)
+  drawn
+}
+
 # Mean of the group (1), the reference's regression at the group's circumstances (2), mean of the
 # reference (3), with their covariance; NULL where rows are too few, or where the regression does
 # not reach the group's circumstances.
-split_gap <- function(y, x, weight, unit, place, group, reference, regression) {
+split_gap <- function(
+  y,
+  x,
+  weight,
+  unit,
+  place,
+  group,
+  reference,
+  regression,
+  check = TRUE
+) {
   weight_of <- function(g) weight * (place == g)
   effective <- function(g) {
     d <- rowsum(weight_of(g), unit)
@@ -172,9 +267,10 @@ split_gap <- function(y, x, weight, unit, place, group, reference, regression) {
   }
   units <- c(effective(group), effective(reference))
   if (
-    is.nan(units[1L]) ||
-      units[1L] < LEAST_UNITS - 1e-9 ||
-      units[2L] < LEAST_UNITS + LEAST_FOR_EACH * ncol(x) - 1e-9
+    check &&
+      (is.nan(units[1L]) ||
+        units[1L] < LEAST_UNITS - 1e-9 ||
+        units[2L] < LEAST_UNITS + LEAST_FOR_EACH * ncol(x) - 1e-9)
   ) {
     return(NULL)
   }
@@ -233,8 +329,9 @@ split_gap <- function(y, x, weight, unit, place, group, reference, regression) {
   list(values = values, covariance = covariance, df = df)
 }
 
-# A part of the gap: estimate, limits, and the evidence of its verdict.
-part_of_gap <- function(split, part, margin, level) {
+# A part of the gap: estimate, limits, and the evidence of its verdict; `count`: comparisons whose
+# intervals hold at once; `draws`: of a bootstrap.
+part_of_gap <- function(split, part, margin, level, count = 1, draws = NULL) {
   names <- c(
     "rate",
     "rate_reference",
@@ -275,11 +372,25 @@ part_of_gap <- function(split, part, margin, level) {
   d <- sum(a * split$values)
   out[c("rate", "rate_reference")] <- split$values[at]
   out[c("estimate", "std_error")] <- c(d, s)
-  out[c("low", "high")] <- d + c(-1, 1) * stats::qt((1 + level) / 2, df) * s
-  out[c("side_low", "side_high")] <- d + c(-1, 1) * stats::qt(level, df) * s
+  at_once <- 1 - (1 - level) / count
+  out[c("low", "high")] <- d + c(-1, 1) * stats::qt((1 + at_once) / 2, df) * s
+  out[c("side_low", "side_high")] <- d + c(-1, 1) * stats::qt(at_once, df) * s
   reach <- stats::qt((1 + level) / 2, split$df[["rest"]]) * sqrt(diag(split$covariance))[at]
   out[c("value_low", "value_reference_low")] <- split$values[at] - reach
   out[c("value_high", "value_reference_high")] <- split$values[at] + reach
+  if (!is.null(draws)) {
+    known <- sort(draws[part, ])
+    if (1 - length(known) / ncol(draws) > LARGEST_LOST) {
+      out[c("estimate", "std_error")] <- c(d, s)
+      return(out)
+    }
+    by <- contrast_of_draws(list(estimate = d, std_error = s, draws = known))
+    value_of <- function(level) list(value = stats::qnorm(1 - (1 - level) / count / 2), error = 0)
+    critical <- list(two_sided = value_of(level), one_sided = value_of(2 * level - 1))
+    drawn <- row_of_contrast(by, "difference", margin, level, critical)
+    out[names(drawn)] <- drawn
+    return(out)
+  }
   z <- c((d + margin) / s, (d - margin) / s, d / s)
   out[c("z_less", "z_greater", "z_equal")] <- z
   out[c("p_less", "p_greater", "p_equal")] <-
@@ -313,14 +424,24 @@ crosscheck_decomposition <- function(
   reference,
   regression,
   margin,
-  level
+  level,
+  count = 1,
+  resamples = 0
 ) {
   x <- matrix(x, length(y))
   as_columns(unlist(
-    lapply(group, function(g) {
-      split <- split_gap(y, x, weight, unit, place, g, reference, regression)
-      lapply(names(PARTS_OF_GAP), function(part) part_of_gap(split, part, margin, level))
-    }),
+    Map(
+      function(g, h) {
+        rows <- split_rows(y, x, weight, unit, place, g, h)
+        split <- split_of(rows, regression)
+        draws <- if (resamples > 0) draws_of_splits(split, rows, regression, resamples)
+        lapply(names(PARTS_OF_GAP), function(part) {
+          part_of_gap(split, part, margin, level, count, draws)
+        })
+      },
+      group,
+      reference
+    ),
     recursive = FALSE
   ))
 }

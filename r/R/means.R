@@ -17,14 +17,24 @@ FEWEST_UNITS <- 20
 #' @param y_true,y_pred Outcome and prediction, numbers in one unit.
 #' @param sensitive_features A sensitive column or several, which are crossed; without `data` a
 #'   vector, or a list or data frame of vectors.
-#' @param statistic `"mean"`, `"median"`, or the order of a quantile.
-#' @param metric `"mean_absolute_error"`, `"mean_residual"` (prediction less outcome) or
-#'   `"root_mean_squared_error"`.
-#' @param contrast `"difference"`, in the unit of the number, or `"ratio"`.
+#' @param statistic `"mean"`, `"median"`, or the order of a quantile; or `"selection_rate"`, the
+#'   share of a group that is selected at cut-offs at quantiles of all rows: with
+#'   `contrast = "ratio"` the adverse impact ratio by quantile of lending.
+#' @param metric `"mean_absolute_error"`, `"mean_residual"` (prediction less outcome),
+#'   `"root_mean_squared_error"` or `"r_squared"`, the share of the group's own variance that is
+#'   predicted (differences only).
+#' @param contrast `"difference"`, in the unit of the number, or `"ratio"`; of means also
+#'   `"standardised_difference"`, in standard deviations (the root of the mean of both variances).
 #' @param comparisons `"reference"` or `"all"` pairs; of means also `"rest"`, all other rows, and
 #'   `"overall"`, all rows.
 #' @param margin Of differences: up to it a difference counts as fair.
 #' @param threshold Of ratios: from it to its inverse they count as fair.
+#' @param quantiles Of selection rates: orders of the cut-offs among all rows; by default the
+#'   deciles.
+#' @param larger_is_better Of selection rates: whether rows from the cut-off on are selected, or
+#'   those up to it.
+#' @param n_resamples Draws of the rows, or clusters, of each group, for the studentised bootstrap of
+#'   standardised differences and R squared.
 #'
 #' @inheritParams fs_audit
 #'
@@ -54,17 +64,33 @@ fs_means <- function(
   sample_weight = NULL,
   cluster = NULL,
   missing = "raise",
+  quantiles = NULL,
+  larger_is_better = TRUE,
+  n_resamples = 999,
   seed = 1
 ) {
   arguments <- given_arguments()
   order <- NULL
   if (is.character(statistic)) {
-    choice_of(statistic, "statistic", c("mean", "median"))
+    choice_of(statistic, "statistic", c("mean", "median", "selection_rate"))
     if (statistic == "median") order <- 0.5
   } else {
     order <- numbers_in(statistic, "statistic", 0, 1, open = BOTH)
   }
+  choice_of(contrast, "contrast", c("difference", "ratio", "standardised_difference"))
   scene <- read_number_columns(arguments, "y")
+  if (identical(statistic, "selection_rate")) {
+    return(selection_by_quantile(scene$numbers$y, scene, arguments))
+  }
+  if (!is.null(quantiles)) {
+    stop_argument("quantiles", "quantiles", "NULL but with statistic = \"selection_rate\"")
+  }
+  if (contrast == "standardised_difference") {
+    if (!is.null(order)) {
+      stop_argument("contrast", "a standardised difference of quantiles", "of means")
+    }
+    return(smooth_table("standardised_mean_difference", scene$numbers$y, NULL, scene, arguments))
+  }
   name <- if (is.null(order)) {
     "mean"
   } else if (order == 0.5) {
@@ -94,12 +120,20 @@ fs_prediction_errors <- function(
   sample_weight = NULL,
   cluster = NULL,
   missing = "raise",
+  n_resamples = 999,
   seed = 1
 ) {
   arguments <- given_arguments()
-  choice_of(metric, "metric", c("mean_absolute_error", "mean_residual", "root_mean_squared_error"))
+  metrics <- c("mean_absolute_error", "mean_residual", "root_mean_squared_error", "r_squared")
+  choice_of(metric, "metric", metrics)
   scene <- read_number_columns(arguments, c("y_true", "y_pred"))
   residual <- scene$numbers$y_pred - scene$numbers$y_true
+  if (metric == "r_squared") {
+    if (contrast != "difference") {
+      stop_argument("contrast", "\"ratio\" of R squared", "their difference: they have both signs")
+    }
+    return(smooth_table(metric, scene$numbers$y_true, residual^2, scene, arguments))
+  }
   error <- switch(metric, mean_absolute_error = abs(residual), mean_residual = residual, residual^2)
   number_table(
     metric,
@@ -174,18 +208,8 @@ tidy_numbers <- function(metric, group, reference, row, n, options) {
 }
 
 number_table <- function(metric, numbers, column, scene, arguments, order = NULL, root = FALSE) {
-  contrast <- choice_of(arguments$contrast, "contrast", c("difference", "ratio"))
-  numbers_in(arguments$margin, "margin", 0)
-  numbers_in(arguments$threshold, "threshold", 0, 1, open = "low")
-  options <- audit_options(
-    arguments$confidence_level,
-    simultaneous = arguments$simultaneous,
-    adjust = arguments$adjust
-  )
-  limit <- if (contrast == "ratio") arguments$threshold else arguments$margin
   groups <- scene$grouping$groups
   place <- match(scene$grouping$labels, groups)
-  highest <- isTRUE(attr(scene$pairs, "highest"))
   if (is.null(order)) {
     moments <- number_moments(
       numbers[[column]],
@@ -201,6 +225,48 @@ number_table <- function(metric, numbers, column, scene, arguments, order = NULL
     }
     values <- quantile_values(split(numbers[[column]], factor(place, seq_along(groups))), order)
   }
+  table_of_values(metric, function() values, scene, arguments, arguments$contrast)
+}
+
+# Of what is drawn: standardised differences of means, or R squared.
+smooth_table <- function(metric, x, squared_error, scene, arguments) {
+  groups <- scene$grouping$groups
+  resamples <- numbers_in(arguments$n_resamples, "n_resamples", 199, whole = TRUE)
+  if (is.null(squared_error)) {
+    squared_error <- 0
+    if (arguments$simultaneous == "max-z") {
+      stop_argument("simultaneous", "\"max-z\" of standardised differences", "\"bonferroni\"")
+    }
+  }
+  values <- function() {
+    drawn_values(
+      metric,
+      x,
+      squared_error,
+      match(scene$grouping$labels, groups),
+      length(groups),
+      scene$input$weight,
+      scene$input$cluster,
+      resamples
+    )
+  }
+  table_of_values(metric, values, scene, arguments, "difference")
+}
+
+# `make_values`: what draws, draws by the seed.
+table_of_values <- function(metric, make_values, scene, arguments, contrast) {
+  choice_of(contrast, "contrast", c("difference", "ratio"))
+  numbers_in(arguments$margin, "margin", 0)
+  numbers_in(arguments$threshold, "threshold", 0, 1, open = "low")
+  options <- audit_options(
+    arguments$confidence_level,
+    simultaneous = arguments$simultaneous,
+    adjust = arguments$adjust
+  )
+  limit <- if (contrast == "ratio") arguments$threshold else arguments$margin
+  groups <- scene$grouping$groups
+  highest <- isTRUE(attr(scene$pairs, "highest"))
+  values <- with_seed(arguments$seed, make_values())
   if (highest) {
     top <- which.max(values$value)
     scene$pairs <- cbind(setdiff(seq_along(groups), top), top)
@@ -648,69 +714,77 @@ compare_numbers <- function(
     } else {
       joint_pvalue(pvalues[k], sides, critical)
     }
-    known <- c(
-      "estimate",
-      "std_error",
-      "low",
-      "high",
-      "low_error",
-      "high_error",
-      "side_low",
-      "side_high",
-      "side_low_error",
-      "side_high_error",
-      "bound_low",
-      "bound_high",
-      "p_below",
-      "p_above",
-      "p_inside",
-      "z_less",
-      "z_greater",
-      "z_equal",
-      "z_inner",
-      "p_less",
-      "p_greater",
-      "p_equal",
-      "p_tost"
-    )
-    out[known] <- NaN
     by <- found$contrast
-    if (is.null(by) || !by$std_error > 0) {
-      return(out)
-    }
-    out[c("estimate", "std_error")] <- by[c("estimate", "std_error")]
-    out[known[3:6]] <- ends_with_error(by$limits, critical$two_sided)
-    out[known[7:10]] <- ends_with_error(by$limits, critical$one_sided)
-    fair <- fair_range(contrast, limit)
-    low <- by$z(fair[1L])
-    high <- by$z(fair[2L])
-    equal <- by$z(if (ratio) 1 else 0)
-    d <- low[["plain"]] - high[["plain"]]
-    tail <- function(z) pmin(1, stats::pnorm(-z) + stats::pnorm(-z - d))
-    shows <- evidence_of(low[["plain"]], high[["plain"]], Inf, level)
-    shows$p_below <- tail(-low[["below"]])
-    shows$p_above <- tail(high[["above"]])
-    shows$p_inside <- max(tail(low[["above"]]), tail(-high[["below"]]))
-    greater <- if (ratio) low[["above"]] else high[["above"]]
-    z <- if (equal[["plain"]] > 0) max(equal[["above"]], 0) else min(equal[["below"]], 0)
-    p_equal <- 2 * stats::pnorm(-abs(z))
-    sides <- c("p_below", "p_above", "p_inside")
-    out[sides] <- beside_equality(shows, p_equal, fair)[sides]
-    bounds <- reach_fair_range(by$limits(shows$critical), p_equal, fair, 1 - level)
-    out[c("bound_low", "bound_high")] <- as.list(bounds)
-    out[c("z_less", "z_greater", "z_equal")] <- c(low[["below"]], greater, z)
-    out[c("p_less", "p_greater", "p_equal")] <- c(
-      stats::pnorm(low[["below"]]),
-      stats::pnorm(-greater),
-      p_equal
-    )
-    if (fair[1L] < fair[2L]) {
-      p <- c(stats::pnorm(-low[["above"]]), stats::pnorm(high[["below"]]))
-      larger <- if (p[1L] >= p[2L] * (1 - 1e-9)) 1L else 2L
-      out[c("z_inner", "p_tost")] <- list(c(low[["above"]], high[["below"]])[larger], p[larger])
-    }
-    out
+    c(out, row_of_contrast(by, contrast, limit, level, critical))
   })
+}
+
+# What a row says of a contrast: estimate, limits at the critical values, evidence and tests; NaN of
+# none.
+row_of_contrast <- function(by, contrast, limit, level, critical) {
+  ratio <- contrast == "ratio"
+  out <- list()
+  known <- c(
+    "estimate",
+    "std_error",
+    "low",
+    "high",
+    "low_error",
+    "high_error",
+    "side_low",
+    "side_high",
+    "side_low_error",
+    "side_high_error",
+    "bound_low",
+    "bound_high",
+    "p_below",
+    "p_above",
+    "p_inside",
+    "z_less",
+    "z_greater",
+    "z_equal",
+    "z_inner",
+    "p_less",
+    "p_greater",
+    "p_equal",
+    "p_tost"
+  )
+  out[known] <- NaN
+  if (is.null(by) || !by$std_error > 0) {
+    return(out)
+  }
+  out[c("estimate", "std_error")] <- by[c("estimate", "std_error")]
+  out[known[3:6]] <- ends_with_error(by$limits, critical$two_sided)
+  out[known[7:10]] <- ends_with_error(by$limits, critical$one_sided)
+  fair <- fair_range(contrast, limit)
+  low <- by$z(fair[1L])
+  high <- by$z(fair[2L])
+  equal <- by$z(if (ratio) 1 else 0)
+  d <- low[["plain"]] - high[["plain"]]
+  tail <- function(z) pmin(1, stats::pnorm(-z) + stats::pnorm(-z - d))
+  shows <- evidence_of(low[["plain"]], high[["plain"]], Inf, level)
+  shows$p_below <- tail(-low[["below"]])
+  shows$p_above <- tail(high[["above"]])
+  shows$p_inside <- max(tail(low[["above"]]), tail(-high[["below"]]))
+  greater <- if (ratio) low[["above"]] else high[["above"]]
+  z <- if (equal[["plain"]] > 0) max(equal[["above"]], 0) else min(equal[["below"]], 0)
+  p_equal <- 2 * stats::pnorm(-abs(z))
+  sides <- c("p_below", "p_above", "p_inside")
+  out[sides] <- beside_equality(shows, p_equal, fair)[sides]
+  bounds <- reach_fair_range(by$limits(shows$critical), p_equal, fair, 1 - level)
+  out[c("bound_low", "bound_high")] <- as.list(bounds)
+  out[c("z_less", "z_greater", "z_equal")] <- c(low[["below"]], greater, z)
+  out[c("p_less", "p_greater", "p_equal")] <- c(
+    stats::pnorm(low[["below"]]),
+    stats::pnorm(-greater),
+    p_equal
+  )
+  if (fair[1L] < fair[2L]) {
+    p <- c(stats::pnorm(-low[["above"]]), stats::pnorm(high[["below"]]))
+    larger <- if (p[1L] >= p[2L] * (1 - 1e-9)) 1L else 2L
+    out[c("z_inner", "p_tost")] <- list(c(low[["above"]], high[["below"]])[larger], p[larger])
+  }
+  out
 }
 
 # Every comparison of a report's result of means, from its moments.

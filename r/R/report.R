@@ -226,6 +226,9 @@ NUMBERS <- c(
   "n_reference",
   "rate",
   "rate_reference",
+  "share",
+  "shrunken_rate",
+  "pvalue_search",
   "bound_low",
   "bound_high",
   "pvalue_verdict",
@@ -549,6 +552,7 @@ audit_as_reported <- function(report, data) {
           columns$counterfactual_scores
         },
         intersections = paste(names, collapse = INTERSECTION) %in% report$table$sensitive_features,
+        subgroups = subgroups_as_reported(report),
         score_range = if (length(columns$score_range)) {
           as.numeric(unlist(columns$score_range))
         } else {
@@ -567,6 +571,21 @@ audit_as_reported <- function(report, data) {
     found$pvalue_adjusted <- NA_real_
   }
   found
+}
+
+# Columns of the subgroups of a report, with the cuts that it states; NULL for none.
+subgroups_as_reported <- function(report) {
+  names <- unlist(report$columns$subgroups)
+  if (!length(names)) {
+    return(NULL)
+  }
+  asked <- stats::setNames(vector("list", length(names)), names)
+  searched <- Filter(function(result) identical(result$section, "subgroups"), report$results)
+  cuts <- if (length(searched)) searched[[1L]]$settings$cuts
+  for (name in intersect(names(cuts), names)) {
+    asked[[name]] <- as.numeric(unlist(cuts[[name]]))
+  }
+  asked
 }
 
 as_text <- function(x) ifelse(is.na(x), "", as.character(x))

@@ -618,12 +618,7 @@ chosen_cutoffs <- function(score, cutoffs, below_one = FALSE) {
       open = if (below_one) "high"
     ))))
   }
-  at <- sort(unique(score))
-  share <- cumsum(tabulate(match(score, at), length(at))) / length(score)
-  chosen <- sort(unique(at[pmin(
-    findInterval(seq_len(19) / 20 - 1e-12, share, left.open = TRUE) + 1L,
-    length(at)
-  )]))
+  chosen <- unique(quantiles_of_all(score, seq_len(19) / 20))
   if (below_one) {
     chosen <- chosen[chosen < 1]
   }
@@ -680,11 +675,13 @@ curve_rows <- function(
 }
 
 # A rate at every cut-off as the rates of predictions are compared, all as one family.
-rate_curve <- function(rate, scene, arguments, options, cutoffs) {
+rate_curve <- function(rate, scene, arguments, options, cutoffs, by = "cutoff") {
   input <- scene$input
-  cutoffs <- chosen_cutoffs(input$score, cutoffs)
+  if (by == "cutoff") {
+    cutoffs <- chosen_cutoffs(input$score, cutoffs)
+  }
   contrast <- arguments$contrast
-  name <- paste0(rate, "_", contrast, "_by_cutoff")
+  name <- paste0(rate, "_", contrast, "_by_", by)
   of <- lapply(cutoffs, function(cutoff) rate_at_cutoff(rate, input, scene$grouping, cutoff))
   options$margin <- arguments$margin
   options$threshold <- arguments$threshold
@@ -722,6 +719,48 @@ rate_curve <- function(rate, scene, arguments, options, cutoffs) {
   ))
   found$pvalue_adjusted <- adjust_pvalues(found$pvalue, options$adjust)
   as_audit(settle_rows(found, options), "scores", input)
+}
+
+# Shares of each group that cut-offs at quantiles of all rows select; cut-offs are taken as given.
+selection_by_quantile <- function(x, scene, arguments) {
+  choice_of(arguments$contrast, "contrast", c("difference", "ratio"))
+  choice_of(arguments$comparisons, "comparisons", c("reference", "all"))
+  numbers_in(arguments$margin, "margin", 0)
+  numbers_in(arguments$threshold, "threshold", 0, 1, open = "low")
+  options <- audit_options(
+    arguments$confidence_level,
+    simultaneous = arguments$simultaneous,
+    adjust = arguments$adjust
+  )
+  if (isTRUE(attr(scene$pairs, "highest"))) {
+    stop_argument("reference", "\"highest\"", "a group, or NULL for the largest")
+  }
+  orders <- arguments$quantiles
+  if (is.null(orders)) {
+    orders <- seq_len(9) / 10
+  }
+  orders <- sort(unique(numbers_in(orders, "quantiles", 0, 1, size = NA, open = BOTH)))
+  cutoffs <- unique(quantiles_of_all(x, orders))
+  # rows up to a cut-off are those from its negative on
+  sign <- if (arguments$larger_is_better) 1 else -1
+  scene$input$score <- sign * x
+  found <- rate_curve(
+    "selection_rate",
+    scene,
+    arguments,
+    options,
+    sign * cutoffs,
+    by = "quantile"
+  )
+  found$cutoff <- sign * found$cutoff
+  found
+}
+
+# The first value up to which each share of the rows lies.
+quantiles_of_all <- function(x, orders) {
+  at <- sort(unique(x))
+  share <- cumsum(tabulate(match(x, at), length(at))) / length(x)
+  at[pmin(findInterval(orders - 1e-12, share, left.open = TRUE) + 1L, length(at))]
 }
 
 rate_at_cutoff <- function(rate, input, grouping, cutoff) {

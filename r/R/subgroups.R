@@ -134,7 +134,76 @@ fs_subgroups <- function(
   )
   result <- as_table(table, scene$input$unfavourable)
   result <- with_head(result, c(sentence, attr(result, "head")))
-  structure(result, certificate = certificate, critical = critical)
+  structure(
+    result,
+    certificate = certificate,
+    critical = critical,
+    critical_error = error_of_critical(largest, confidence_level)
+  )
+}
+
+# Monte Carlo error of the difference of two critical values of so many draws each.
+error_of_critical <- function(largest, level) {
+  count <- length(largest)
+  place <- level * (count - 1) + 1
+  reach <- sqrt(count * level * (1 - level))
+  around <- pmin(pmax(round(place + c(-1, 1) * reach), 1), count)
+  sqrt(2) * diff(sort(largest)[around]) / 2
+}
+
+# Subgroups of an audit: the rows of every difference of rates that the columns allow, with the Monte
+# Carlo errors of limits and p-values of the search, and a sentence on the first.
+audited_subgroups <- function(asked, arguments) {
+  cuts <- NULL
+  if (is.list(asked)) {
+    names <- names(asked)
+    cuts <- Filter(Negate(is.null), asked)
+  } else {
+    names <- asked
+  }
+  known <- is.character(names) && length(names) && all(names %in% names(arguments$data))
+  if (!known) {
+    stop_argument(
+      "subgroups",
+      listed(names),
+      "names of columns, or a list of columns with NULL or their cuts"
+    )
+  }
+  metrics <- "demographic_parity_difference"
+  if (!is.null(arguments$y_true) && !is.null(arguments$y_pred)) {
+    metrics <- c(metrics, "equal_opportunity_difference", "fpr_difference")
+  }
+  found <- lapply(metrics, function(metric) {
+    do.call(
+      fs_subgroups,
+      c(
+        arguments,
+        list(
+          sensitive_features = names,
+          metric = metric,
+          cuts = if (length(cuts)) cuts
+        )
+      )
+    )
+  })
+  rows <- lapply(found, function(table) {
+    row <- as.data.frame(table)
+    moved <- lapply(c(-1, 1), function(side) {
+      crosscheck_subgroups(
+        round(row$rate * row$n),
+        row$n,
+        round(row$rate[1L] * row$n[1L] + row$rate_reference[1L] * row$n_reference[1L]),
+        row$n[1L] + row$n_reference[1L],
+        "fdr_by",
+        attr(table, "critical") + side * attr(table, "critical_error")
+      )
+    })
+    row$mc_ci_low <- abs(moved[[1L]]$low - moved[[2L]]$low) / 2
+    row$mc_ci_high <- abs(moved[[1L]]$high - moved[[2L]]$high) / 2
+    row$mc_pvalue_search <- share_error(row$pvalue_search, 999)
+    row
+  })
+  list(rows = bind_rows(rows), sentence = paste("Subgroups:", attr(found[[1L]], "head")[1L]))
 }
 
 # The columns with the interval of each number in words; `cuts`: by name, inner cut points or a

@@ -8,18 +8,29 @@ holds them against these, sample by sample.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 from scipy.special import expit, logit, ndtr, ndtri
 
+import fairstats as fs
 from fairstats.methods.rates.numbers.bootstrap import BootstrapContrast
 from fairstats.numerics.means.hall import hall_limits_of_mean, hall_statistics, moments_of_samples
 from fairstats.numerics.means.logistic import Coefficient, calibration_intercept, calibration_slope
 from fairstats.numerics.means.quantiles import place_of_limit
 from fairstats.numerics.means.ranks import Areas, area_limits
 from fairstats.numerics.means.resampling import AgainstAll, Draws, Units, draw_metric
+from fairstats.numerics.means.smooth import (
+    DeterminationDifference,
+    SmoothContrast,
+    StandardisedDifference,
+    UnitTable,
+    draw_totals,
+    draws_of_contrast,
+    sample_totals,
+)
 from tests.calibration.study import Cell, Counts
 
 TWO_SIDED = float(ndtri(0.975))
@@ -443,4 +454,182 @@ def _cells_of_any_metric() -> Iterator[Cell]:
     yield _any_metric("mean", EXPONENTIAL, (40, 200), "bca", 2_000, claim="fails", remark=_SKEWED)
 
 
-CELLS = (*_cells(), *_cells_of_scores(), *_cells_of_any_metric())
+#: Variances of the laws.
+_VARIANCES = {
+    EXPONENTIAL.words: 1.0,
+    NORMAL.words: 1.0,
+    GAMMA.words: 0.5,
+    MILD.words: float(np.exp(0.25) * (np.exp(0.25) - 1)),
+    LOGNORMAL.words: float(np.exp(1) * (np.exp(1) - 1)),
+    ZEROS.words: float(0.3 * np.exp(2) - 0.09 * np.exp(1)),
+}
+_RESAMPLES = 399
+
+
+def _by_draws(
+    name: str,
+    regime: str,
+    draw: Callable[[np.random.Generator], tuple[SmoothContrast, list[UnitTable], float]],
+    runs: int,
+    mix: np.ndarray | None = None,
+    **about: str,
+) -> Cell:
+    """A smooth contrast by the studentised bootstrap; `draw`: contrast, units of groups, truth."""
+
+    def simulate(rng: np.random.Generator, runs: int) -> Counts:
+        wrong = dict.fromkeys(("above", "below", "false violated", "false satisfied"), 0)
+        nothing = Draws(0.0, 0.0, np.zeros(1), np.zeros(1), np.zeros(0))
+        for _ in range(runs):
+            contrast, tables, truth = draw(rng)
+            draws = draws_of_contrast(
+                contrast,
+                sample_totals(tables),
+                draw_totals(tables, _RESAMPLES, rng),
+                np.eye(2) if mix is None else mix,
+            )
+            drawn = BootstrapContrast(draws, nothing, logarithms=False, studentised=True)
+            low, high = drawn.limits(TWO_SIDED)
+            wrong["above"] += low > truth
+            wrong["below"] += high < truth
+            low, high = drawn.limits(ONE_SIDED)
+            wrong["false violated"] += low > truth
+            wrong["false satisfied"] += high < truth
+        counts = {measure: (float(total), runs) for measure, total in wrong.items()}
+        counts["coverage"] = (float(runs - wrong["above"] - wrong["below"]), runs)
+        return counts
+
+    about = {"claim": "conservative", **about}
+    words = f"{regime}, {_RESAMPLES} resamples"
+    return Cell("means", name, words, simulate, runs, **about)
+
+
+def _units_of_numbers(numbers: np.ndarray, unit: np.ndarray | None = None) -> UnitTable:
+    rows = np.stack([np.ones(numbers.size), numbers, numbers**2], axis=1)
+    if unit is None:
+        return UnitTable.of(rows)
+    return UnitTable.of(np.stack([np.bincount(unit, column) for column in rows.T], axis=1))
+
+
+def _standardised(setting: Setting, shift: float, runs: int, **about: str) -> Cell:
+    """Difference of means in standard deviations; the group's numbers lie higher by `shift`."""
+    variances = _VARIANCES[setting.law.words], _VARIANCES[setting.reference.words]
+    truth = (setting.law.mean + shift - setting.reference.mean) / np.sqrt(np.mean(variances))
+
+    def draw(rng: np.random.Generator) -> tuple[SmoothContrast, list[UnitTable], float]:
+        group = setting.law.draw(rng, (setting.n,)) + shift  # type: ignore[arg-type]
+        reference = setting.reference.draw(rng, (setting.n_reference,))  # type: ignore[arg-type]
+        tables = [_units_of_numbers(group), _units_of_numbers(reference)]
+        return StandardisedDifference(), tables, float(truth)
+
+    name = "means(contrast='standardised_difference')"
+    return _by_draws(name, f"{setting.words}, shift {shift:g}", draw, runs, **about)
+
+
+def _standardised_against_all(runs: int) -> Cell:
+    """40 of 440 exponential rows against all of them, drawn together."""
+
+    def draw(rng: np.random.Generator) -> tuple[SmoothContrast, list[UnitTable], float]:
+        tables = [_units_of_numbers(rng.exponential(size=size)) for size in (40, 400)]
+        return StandardisedDifference(), tables, 0.0
+
+    mix = np.array([[1.0, 0.0], [1.0, 1.0]])
+    name = "means(contrast='standardised_difference', comparisons='overall')"
+    return _by_draws(name, "exponential, 40 of 440 rows", draw, runs, mix)
+
+
+def _standardised_clusters(runs: int) -> Cell:
+    """50 and 200 clusters of 1 to 5 rows, half of the variance between clusters."""
+
+    def draw(rng: np.random.Generator) -> tuple[SmoothContrast, list[UnitTable], float]:
+        tables = []
+        for n_clusters in (50, 200):
+            unit = np.repeat(np.arange(n_clusters), rng.integers(1, 6, n_clusters))
+            numbers = rng.normal(size=n_clusters)[unit] + rng.normal(size=unit.size)
+            tables.append(_units_of_numbers(numbers, unit))
+        return StandardisedDifference(), tables, 0.0
+
+    name = "means(contrast='standardised_difference', cluster=…)"
+    return _by_draws(name, "normal, 50 and 200 clusters of 1 to 5 rows", draw, runs)
+
+
+def _determination(
+    law: Law, sizes: tuple[int, int], spread: float, runs: int, **about: str
+) -> Cell:
+    """R² of predictions of a number of this law, errors of `spread` of its standard deviation."""
+    deviation = np.sqrt(_VARIANCES[law.words])
+
+    def draw(rng: np.random.Generator) -> tuple[SmoothContrast, list[UnitTable], float]:
+        tables = []
+        for size in sizes:
+            outcome = law.draw(rng, (size,))  # type: ignore[arg-type]
+            error = rng.normal(0, spread * deviation, size)
+            rows = np.stack([np.ones(size), outcome, outcome**2, error**2], axis=1)
+            tables.append(UnitTable.of(rows))
+        return DeterminationDifference(), tables, 0.0
+
+    regime = f"{law.words}, {sizes[0]}/{sizes[1]:,}, R² {1 - spread**2:.2f} in both"
+    return _by_draws("prediction_errors(metric='r_squared')", regime, draw, runs, **about)
+
+
+def _by_quantile(sizes: tuple[int, int], shift: float, runs: int) -> Cell:
+    """`means` itself: ratios of selection rates at three quantiles of all rows, at their truth.
+
+    The truth is that at the cut-offs which are printed. Any of the three wrong counts, under limits
+    that hold at once.
+    """
+
+    def simulate(rng: np.random.Generator, runs: int) -> Counts:
+        covered = 0
+        group = np.repeat(["a", "b"], sizes)
+        for _ in range(runs):
+            numbers = np.concatenate(
+                [rng.normal(-shift, 1, sizes[0]), rng.normal(0.0, 1.0, sizes[1])]
+            )
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                result = fs.means(
+                    numbers,
+                    sensitive_features=group,
+                    statistic="selection_rate",
+                    quantiles=[0.3, 0.6, 0.9],
+                    contrast="ratio",
+                    reference="b",
+                )
+            wrong = 0
+            for row in result.comparisons:
+                truth = ndtr(-row.cutoff - shift) / ndtr(-row.cutoff)
+                low, high = row.confidence_interval
+                wrong += not low <= truth <= high
+            covered += wrong == 0
+        return {"coverage": (float(covered), runs)}
+
+    regime = f"normal, {sizes[0]}/{sizes[1]:,} rows, shift {shift:g}, all of three cut-offs at once"
+    name = "means(statistic='selection_rate', contrast='ratio')"
+    return Cell("means", name, regime, simulate, runs, "conservative")
+
+
+_LONG_OUTCOMES = "R² of 60 outcomes with a long tail: the variance they are shares of is not shown"
+_DRAWN_ZEROS = "most of a small sample is 0, or its tail is long, and 40 rows have not shown it"
+
+
+def _cells_by_draws() -> Iterator[Cell]:
+    yield _standardised(Setting(NORMAL, 40, NORMAL, 400), 1.0, 2_000)
+    yield _standardised(Setting(EXPONENTIAL, 40, EXPONENTIAL, 400), 0.0, 2_000)
+    yield _standardised(Setting(EXPONENTIAL, 40, EXPONENTIAL, 400), 0.5, 2_000)
+    yield _standardised(Setting(EXPONENTIAL, 50, EXPONENTIAL, 50), 0.5, 2_000)
+    yield _standardised(Setting(GAMMA, 40, GAMMA, 400), 0.0, 2_000)
+    yield _standardised(Setting(MILD, 60, MILD, 900), 0.3, 2_000)
+    for law in (LOGNORMAL, ZEROS):
+        fails = {"claim": "fails", "remark": _DRAWN_ZEROS}
+        yield _standardised(Setting(law, 40, law, 400), 0.0, 2_000, **fails)
+    yield _standardised_against_all(2_000)
+    yield _standardised_clusters(2_000)
+    yield _determination(NORMAL, (40, 400), 0.5, 2_000)
+    yield _determination(NORMAL, (60, 900), 0.9, 2_000)
+    yield _determination(EXPONENTIAL, (60, 600), 0.5, 2_000, claim="fails", remark=_LONG_OUTCOMES)
+    yield _determination(MILD, (50, 50), 0.5, 2_000)
+    yield _by_quantile((40, 400), 0.4, 2_000)
+    yield _by_quantile((100, 200), 0.0, 2_000)
+
+
+CELLS = (*_cells(), *_cells_of_scores(), *_cells_of_any_metric(), *_cells_by_draws())

@@ -170,6 +170,8 @@ def of_numbers() -> list[Result]:
         ),
         fs.means(numbers, sensitive_features=groups, contrast="ratio"),
         fs.means(numbers, sensitive_features=groups, contrast="difference"),
+        fs.means(numbers, sensitive_features=groups, contrast="standardised_difference", rng=1),
+        fs.means(numbers, sensitive_features=groups, statistic="selection_rate"),
         *(
             fs.scores(
                 [1, 0, 1, 1, 0, 1] * 20,

@@ -40,11 +40,7 @@ OVERALL = "all"
 
 def check_overall(metric: Metric) -> None:
     """Raise where a metric has no comparison with everybody."""
-    rates = [RATES[name] for name in metric.rates if name in RATES]
-    is_function = len(rates) < len(metric.rates) or any(rate.interval == "delta" for rate in rates)
-    if not is_function and metric.contrast == "difference":
-        return
-    if not is_function and metric.contrast == "ratio" and not any(rate.parts for rate in rates):
+    if has_overall(metric):
         return
     raise InputError(
         "comparisons",
@@ -52,6 +48,17 @@ def check_overall(metric: Metric) -> None:
         allowed="'overall' for ratios and differences of rates, and differences of their means",
         cure="comparisons='rest': each group against all others",
     )
+
+
+def has_overall(metric: Metric) -> bool:
+    """Whether a metric has a comparison with everybody."""
+    known = [RATES[name] for name in metric.rates if name in RATES]
+    is_function = len(known) < len(metric.rates) or any(rate.interval == "delta" for rate in known)
+    if is_function:
+        return False
+    if metric.contrast == "ratio":
+        return not any(rate.parts for rate in known)
+    return metric.contrast == "difference"
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,6 +11,7 @@ from fairstats.ground.results import Interval, Result
 from fairstats.ground.serialise import serialisable
 from fairstats.methods.rates.bounds import bounded_rate, worst_case_rows
 from fairstats.methods.rates.result import ComparisonResult
+from fairstats.methods.rates.setup import POOLED
 
 
 @serialisable()
@@ -110,6 +111,8 @@ def bound_comparisons(results: Sequence[Result]) -> list[WorstCaseResult]:
     for result in results:
         if not isinstance(result, ComparisonResult) or not isinstance(result.counts, CellCounts):
             continue
+        if result.settings.comparisons in POOLED:
+            continue  # which rows are missing is known by group
         counts = result.counts
         level = result.settings.confidence_level
         bounded = all(bounded_rate(comparison.metric) for comparison in result.comparisons)

@@ -23,7 +23,8 @@ circumstances are drawn, too.
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -31,6 +32,7 @@ import scipy
 from numpy.typing import NDArray
 
 from fairstats.ground.checks import Floats
+from fairstats.numerics.means.resampling import Draws, Units
 
 Regression = Literal["linear", "logistic"]
 #: A direction of the circumstances with less of their spread than this share is none.
@@ -64,6 +66,29 @@ class GroupRows:
         """(Σd)²/Σd² of the weights d of the units."""
         totals = np.bincount(np.unique(self.unit, return_inverse=True)[1], weights=self.weight)
         return float(totals.sum() ** 2 / (totals**2).sum())
+
+    @classmethod
+    def together(cls, groups: Sequence[GroupRows]) -> GroupRows:
+        """The rows of several groups."""
+        return cls(
+            y=np.concatenate([rows.y for rows in groups]),
+            circumstances=np.concatenate([rows.circumstances for rows in groups]),
+            weight=np.concatenate([rows.weight for rows in groups]),
+            unit=np.concatenate([rows.unit for rows in groups]),
+        )
+
+    def resample(self, generator: np.random.Generator) -> GroupRows:
+        """As many units, drawn with replacement; a unit that is drawn twice is two."""
+        units = Units.of_rows(np.arange(self.y.size), np.unique(self.unit, return_inverse=True)[1])
+        drawn = generator.integers(0, units.size, units.size)
+        rows = units.take(drawn)
+        lengths = np.diff(units.starts)[drawn]
+        return GroupRows(
+            y=self.y[rows],
+            circumstances=self.circumstances[rows],
+            weight=self.weight[rows],
+            unit=np.repeat(np.arange(units.size), lengths),
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,6 +230,43 @@ def split_gap(group: GroupRows, reference: GroupRows, regression: Regression) ->
         covariance=covariance,
         degrees_of_freedom=degrees,
     )
+
+
+def draw_splits(
+    split: Split,
+    group: GroupRows,
+    reference: GroupRows,
+    regression: Regression,
+    n_resamples: int,
+    generator: np.random.Generator,
+) -> dict[str, Draws]:
+    """Draws of every part of a gap, with the variances of all; NaN where there is no regression."""
+    values = {part: np.full(n_resamples, np.nan) for part in COEFFICIENTS}
+    variances = {part: np.full(n_resamples, np.nan) for part in COEFFICIENTS}
+    for draw in range(n_resamples):
+        own = group.resample(generator)
+        other = reference.resample(generator)
+        # units of both are different units
+        other = replace(other, unit=other.unit + own.unit.max() + 1)
+        again = split_gap(own, other, regression)
+        if isinstance(again, str):
+            continue
+        for part in COEFFICIENTS:
+            value, std_error = again.contrast(part)
+            if std_error > 0:
+                values[part][draw] = value
+                variances[part][draw] = std_error**2
+    draws = {}
+    for part in COEFFICIENTS:
+        value, std_error = split.contrast(part)
+        draws[part] = Draws(
+            value=value,
+            variance=std_error**2,
+            values=values[part],
+            variances=variances[part],
+            changes=np.zeros(0),
+        )
+    return draws
 
 
 def _mean_and_slope(linear: Floats, regression: Regression) -> tuple[Floats, Floats]:

@@ -9,7 +9,7 @@ import numpy as np
 
 from fairstats.ground.registry import RATES
 from fairstats.methods.rates.numbers.curves import CurveDifferenceResult, CurveRatioResult
-from fairstats.methods.rates.numbers.cutoffs import NET_BENEFIT
+from fairstats.methods.rates.numbers.cutoffs import BY_QUANTILE, NET_BENEFIT
 from fairstats.methods.rates.numbers.isotonic import ISOTONIC
 from fairstats.report.crosscheck.check import Bench, Check, Line, rows_of
 from fairstats.report.crosscheck.numbers import VALUES, compare_row_of_numbers
@@ -50,10 +50,16 @@ def curves(result: CurveDifferenceResult | CurveRatioResult, bench: Bench) -> It
 
 def _columns_for_r(result: Any, bench: Bench) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
     """Labels, scores and groups of the rows, and their weights and clusters; None without."""
-    columns = bench.given("y_true", "score", "sensitive_features")
-    if columns is None:
+    by_quantile = result.metric.endswith(BY_QUANTILE)
+    names = ("y",) if by_quantile else ("y_true", "score")
+    given = bench.given(*names, "sensitive_features")
+    if given is None:
         return None
-    label, score, group = columns
+    *numbers, group = given
+    score = np.asarray(numbers[-1], dtype=np.float64)
+    # shares of rows need no labels, and rows up to a cut-off are those from its negative on
+    label = np.zeros(score.size) if by_quantile else numbers[0]
+    sign = 1.0 if result.larger_is_better else -1.0
     design: dict[str, Any] = {}
     for argument, name, has_one in (
         ("sample_weight", "weight", result.moments.weighted),
@@ -71,10 +77,10 @@ def _columns_for_r(result: Any, bench: Bench) -> tuple[tuple[Any, ...], dict[str
             design[name] = [str(value) for value in values.tolist()]
     return (
         np.asarray(label, dtype=np.float64),
-        np.asarray(score, dtype=np.float64),
+        sign * score,
         [str(name) for name in np.asarray(group).tolist()],
         list(result.moments.groups),
-        list(dict.fromkeys(comparison.cutoff for comparison in result.comparisons)),
+        list(dict.fromkeys(sign * comparison.cutoff for comparison in result.comparisons)),
         *_positions(result),
     ), design
 

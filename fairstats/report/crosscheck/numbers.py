@@ -9,16 +9,22 @@ from typing import Any
 import numpy as np
 
 from fairstats.ground.checks import Floats
+from fairstats.ground.multiplicity import normal_quantile
 from fairstats.ground.values import factorize
-from fairstats.methods.rates.numbers.bootstrap import BOOTSTRAPS
+from fairstats.methods.rates.numbers.bootstrap import BOOTSTRAPS, STUDENTISED
 from fairstats.methods.rates.numbers.compare import HALL_MOVER, OVERALL, REST
 from fairstats.methods.rates.numbers.decomposition import (
     DecompositionResult,
     encode_circumstances,
 )
 from fairstats.methods.rates.numbers.isotonic import BAND_METHOD, BRIER_PARTS
-from fairstats.methods.rates.numbers.result import NumberDifferenceResult, NumberRatioResult
+from fairstats.methods.rates.numbers.result import (
+    STANDARDISED,
+    NumberDifferenceResult,
+    NumberRatioResult,
+)
 from fairstats.methods.rates.numbers.scores import CALIBRATIONS
+from fairstats.methods.rates.numbers.smooth import DETERMINATION
 from fairstats.report.crosscheck.check import VERDICT, Bench, Check, Line, ends, rows_of
 from fairstats.report.crosscheck.rates import EVIDENCE_OF_TWIN, TESTS_OF_TWIN, adjusted
 
@@ -26,6 +32,9 @@ _TWIN = "crosscheck_means"
 _TWIN_OF_QUANTILES = "crosscheck_quantiles"
 _TWIN_OF_RISKS = "crosscheck_risks"
 _TWIN_OF_SPLITS = "crosscheck_decomposition"
+_TWIN_OF_DRAWN = "crosscheck_smooth"
+#: Rows of a decomposition for each pair of groups.
+_N_PARTS = 3
 #: Limits are roots in R and closed forms, or other roots, here; tails of t and z are both inverted.
 _ROOT = 1e-7
 #: Statistics by MOVER are found by halving on both sides, of limits that are roots in R.
@@ -63,6 +72,9 @@ _PLACES = {REST: -1, OVERALL: -2}
 
 def numbers(result: NumberDifferenceResult | NumberRatioResult, bench: Bench) -> Iterator[Check]:
     """Every number of the comparisons of one statistic."""
+    if _twin_of(result) == _TWIN_OF_DRAWN:
+        yield from _drawn_numbers(result, bench)
+        return
     is_bootstrap = result.method in BOOTSTRAPS.values()
     twin = _twin_of(result)
     arguments = None if is_bootstrap else _arguments_for_r(result, bench)
@@ -80,8 +92,131 @@ def numbers(result: NumberDifferenceResult | NumberRatioResult, bench: Bench) ->
     yield from adjusted(result, bench, joint_rows)
 
 
+def _drawn_numbers(result: Any, bench: Bench) -> Iterator[Check]:
+    """Standardised differences and R², from the rows: limits and p-values within their draws' error."""
+    arguments = _drawn_rows_for_r(result, bench)
+    if arguments is None:
+        for comparison in result.comparisons:
+            place = bench.place_of(comparison)
+            yield place.needs_data("estimate", comparison.estimate, "a bootstrap draws the rows")
+        yield from adjusted(result, bench)
+        return
+    answer = bench.call(_TWIN_OF_DRAWN, *arguments, **_choices_for_r(result))
+    n_resamples = result.settings.n_resamples
+    joint_rows = rows_of(answer)
+    for comparison, row in zip(result.comparisons, joint_rows, strict=True):
+        yield from compare_drawn_row(comparison, row, result, n_resamples, bench, _TWIN_OF_DRAWN)
+    yield from adjusted(result, bench, joint_rows)
+
+
+def _drawn_rows_for_r(result: Any, bench: Bench) -> tuple[Any, ...] | None:
+    """Metric, outcome, squared error, weights, units and groups of every row, and the resamples."""
+    columns = bench.given("y", "sensitive_features")
+    squared_error: Any = 0.0
+    if result.metric == DETERMINATION:
+        columns = bench.given("y_true", "sensitive_features")
+        predicted = bench.given("y_pred")
+        if columns is None or predicted is None:
+            return None
+        residual = np.asarray(predicted[0], dtype=np.float64) - np.asarray(columns[0], float)
+        squared_error = residual**2
+    design = None if columns is None else _design_for_r(result, len(columns[0]), bench)
+    if columns is None or design is None:
+        return None
+    names = list(result.moments.groups)
+    places = [names.index(str(name)) + 1.0 for name in np.asarray(columns[1]).tolist()]
+    outcome = np.asarray(columns[0], dtype=np.float64)
+    n_resamples = result.settings.n_resamples
+    return (result.metric, outcome, squared_error, *design, places, len(names), n_resamples)
+
+
+def compare_drawn_row(
+    comparison: Any, row: dict[str, float], result: Any, n_resamples: int, bench: Bench, twin: str
+) -> Iterator[Check]:
+    """What is computed without draws, and limits, statistics and p-values within their errors."""
+    place = bench.place_of(comparison)
+    own_lines = VALUES[:2] if result.metric == DETERMINATION else VALUES
+    yield from place.compare_all(own_lines, comparison, row, twin)
+    if result.metric == DETERMINATION:
+        for attribute, name in (
+            ("value_interval", "value"),
+            ("value_reference_interval", "value_reference"),
+        ):
+            interval = getattr(comparison, attribute)
+            yield from _compare_ends(
+                place, f"interval of the {name}", interval, row, f"{name}_", n_resamples, twin
+            )
+    if not comparison.tests:
+        return
+    yield from place.compare_all(_ESTIMATE, comparison, row, twin)
+    one_sided = result.settings.alternative != "two-sided"
+    prefix = "side_" if one_sided else ""
+    interval = comparison.confidence_interval
+    yield from _compare_ends(place, "interval", interval, row, prefix, n_resamples, twin)
+    yield from _compare_ends(
+        place, "one-sided limit", comparison.bounds, row, "bound_", n_resamples, twin
+    )
+    for test in comparison.tests:
+        statistic_name, pvalue_name = TESTS_OF_TWIN[test.alternative]
+        words = f"({test.alternative}, {test.method})"
+        error = _error_of_share(test.pvalue, n_resamples)
+        density = float(np.exp(-(test.statistic**2) / 2) / np.sqrt(2 * np.pi))
+        yield place.compare(
+            f"statistic {words}",
+            test.statistic,
+            row[statistic_name],
+            twin,
+            error=error / max(density, 1e-6),
+        )
+        yield place.compare(f"p-value {words}", test.pvalue, row[pvalue_name], twin, error=error)
+    if comparison.direction:
+        yield place.compare(
+            f"{VERDICT} ({comparison.direction})",
+            comparison.pvalue_verdict,
+            row[EVIDENCE_OF_TWIN[comparison.direction]],
+            twin,
+            error=2 * _error_of_share(comparison.pvalue_verdict, n_resamples),
+        )
+
+
+def _error_of_share(share: float, n_resamples: int) -> float:
+    """Monte Carlo error of the difference of two shares of resamples; of none at all 1/K."""
+    variance = share * max(1 - share, 0.0) + 1 / n_resamples
+    return float(np.sqrt(2 * variance / n_resamples))
+
+
+def _compare_ends(
+    place: Any,
+    quantity: str,
+    interval: Any,
+    row: dict[str, float],
+    prefix: str,
+    n_resamples: int,
+    twin: str,
+) -> Iterator[Check]:
+    """Limits that are quantiles of draws: of the error √(p(1 − p)/K)/density, p the tail."""
+    for end in ("low", "high"):
+        limit = getattr(interval, end)
+        if not np.isfinite(limit):
+            continue
+        tail = (1 - interval.confidence_level) / 2
+        z = -normal_quantile(tail)
+        width = interval.high - interval.low
+        scale = width / (2 * z) if np.isfinite(width) else abs(limit)
+        density = float(np.exp(-(z**2) / 2) / np.sqrt(2 * np.pi))
+        yield place.compare(
+            f"{quantity}, {end}",
+            limit,
+            row[f"{prefix}{end}"],
+            twin,
+            error=scale * _error_of_share(tail, n_resamples) / density,
+        )
+
+
 def _twin_of(result: Any) -> str:
     """The function of R that recomputes a result."""
+    if result.metric in (STANDARDISED, DETERMINATION) and result.method == STUDENTISED:
+        return _TWIN_OF_DRAWN
     if result.metric in ("auc", *CALIBRATIONS, *BRIER_PARTS):
         return _TWIN_OF_RISKS
     if result.order is not None:
@@ -208,9 +343,16 @@ def decomposition(result: DecompositionResult, bench: Bench) -> Iterator[Check]:
             result.regression,
             settings.limit,
             settings.confidence_level,
+            len(result.comparisons) / _N_PARTS if settings.simultaneous else 1.0,
+            settings.n_resamples if result.method == STUDENTISED else 0,
         )
         for comparison, row in zip(result.comparisons, rows_of(answer), strict=True):
-            yield from compare_row_of_numbers(comparison, row, result, _TWIN_OF_SPLITS, bench)
+            if result.method == STUDENTISED:
+                yield from compare_drawn_row(
+                    comparison, row, result, settings.n_resamples, bench, _TWIN_OF_SPLITS
+                )
+            else:
+                yield from compare_row_of_numbers(comparison, row, result, _TWIN_OF_SPLITS, bench)
     for part in dict.fromkeys(comparison.metric for comparison in result.comparisons):
         family = [comparison for comparison in result.comparisons if comparison.metric == part]
         for field in ("pvalue", "pvalue_verdict"):
@@ -224,8 +366,31 @@ def _rows_for_r(result: DecompositionResult, bench: Bench) -> tuple[Any, ...] | 
         return None
     outcome, group, circumstances = columns
     y = np.asarray(outcome, dtype=np.float64)
-    weight: Floats = np.ones(y.size)
-    unit: Any = np.arange(y.size)
+    row_design = _design_for_r(result, y.size, bench)
+    if row_design is None:
+        return None
+    design = [
+        values for of_one in encode_circumstances(circumstances).values() for values in of_one
+    ]
+    names = list(result.moments.groups)
+    places = [names.index(str(name)) + 1.0 for name in np.asarray(group).tolist()]
+    pairs = list(dict.fromkeys((row.group, row.reference) for row in result.comparisons))
+    is_rest = result.settings.comparisons == "rest"
+    references = [-1.0 if is_rest else names.index(pair[1]) + 1.0 for pair in pairs]
+    return (
+        y,
+        np.concatenate(design),
+        *row_design,
+        places,
+        [names.index(pair[0]) + 1.0 for pair in pairs],
+        references,
+    )
+
+
+def _design_for_r(result: Any, n_rows: int, bench: Bench) -> tuple[Floats, Floats] | None:
+    """Weight and sampling unit of every row; None where the report had some that are not given."""
+    weight: Floats = np.ones(n_rows)
+    unit: Any = np.arange(n_rows)
     if result.moments.weighted:
         given = bench.given("sample_weight")
         if given is None:
@@ -236,18 +401,4 @@ def _rows_for_r(result: DecompositionResult, bench: Bench) -> tuple[Any, ...] | 
         if given is None:
             return None
         unit = factorize(given[0], "cluster").codes
-    design = [
-        values for of_one in encode_circumstances(circumstances).values() for values in of_one
-    ]
-    names = list(result.moments.groups)
-    places = [names.index(str(name)) + 1.0 for name in np.asarray(group).tolist()]
-    groups = dict.fromkeys(names.index(row.group) + 1.0 for row in result.comparisons)
-    return (
-        y,
-        np.concatenate(design),
-        weight,
-        np.asarray(unit, dtype=np.float64),
-        places,
-        list(groups),
-        names.index(result.reference) + 1.0,
-    )
+    return weight, np.asarray(unit, dtype=np.float64)

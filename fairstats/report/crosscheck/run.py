@@ -19,7 +19,7 @@ from fairstats.ground.results import Result
 from fairstats.report.audit import belongs_to_family, chosen_among
 from fairstats.report.crosscheck.check import ADJUSTED, Bench, Check, Door, open_door
 from fairstats.report.crosscheck.table import Crosscheck
-from fairstats.report.inputs import build_input
+from fairstats.report.inputs import AuditInput, build_input
 from fairstats.report.methods import EXHIBITS
 from fairstats.report.report import AuditReport
 
@@ -218,6 +218,14 @@ def _recompute_family(report: AuditReport, bench: Bench) -> Iterator[Check]:
         yield replace(check, section=section.key, sensitive_features=section.attribute_text)
 
 
+def _outcome_of(arguments: AuditInput) -> Any:
+    """The outcome that is a number, or what is predicted, or observed, as 0 and 1."""
+    outcomes = arguments.rows
+    if outcomes.numbers:
+        return outcomes.numbers["outcome"]
+    return outcomes.y_pred if outcomes.y_pred is not None else outcomes.y_true
+
+
 def _arguments_of_report(
     report: AuditReport, table: pd.DataFrame, attributes: tuple[str, ...]
 ) -> Mapping[str, Any]:
@@ -251,6 +259,8 @@ def _arguments_of_report(
     outcomes = arguments.rows
     return {
         "X": arguments.features,
+        "y": _outcome_of(arguments),
+        "circumstances": arguments.circumstances,
         "y_true": outcomes.y_true,
         "y_pred": outcomes.y_pred,
         "score": outcomes.score,

@@ -11,6 +11,7 @@ from fairstats.ground.registry import class_of, without_class
 from fairstats.ground.results import Result
 from fairstats.report.contents import Section
 from fairstats.report.methods import (
+    circumstances,
     classes,
     ecd,
     hfm,
@@ -31,6 +32,7 @@ PAGES: tuple[Page, ...] = (
     rates.PAGE,
     classes.PAGE,
     numbers.PAGE,
+    circumstances.PAGE,
     models.PAGE,
     madd.PAGE,
     hfm.PAGE,

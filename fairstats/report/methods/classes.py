@@ -65,7 +65,8 @@ def _compare(metric: Metric, kind: Kind, counts: ClassCounts, inputs: AuditInput
     if metric.contrast == "ratio":
         method = audited.method
     is_mean = kind == "macro" and metric.rates != ("accuracy",)
-    if metric.contrast == "gap" or is_mean or method == "bootstrap":
+    is_gap = metric.contrast == "gap"
+    if is_gap or is_mean or method == "bootstrap":
         method = None
     arguments = RateArguments(
         method=method,
@@ -74,9 +75,9 @@ def _compare(metric: Metric, kind: Kind, counts: ClassCounts, inputs: AuditInput
         confidence_level=audited.confidence_level,
         simultaneous=audited.simultaneous,
         adjust=audited.adjust,
-        comparisons=audited.comparisons,
+        comparisons=audited._comparisons_among("all", *(() if is_gap else ("rest",))),
     )
-    settings = make_settings(metric.contrast, arguments)
+    settings = make_settings(metric.contrast, arguments, rest=not is_gap)
     if metric.needs == ("predictions",):
         counts = counts.selection()
     elif metric.needs == ("labels",):

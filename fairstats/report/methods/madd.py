@@ -56,7 +56,7 @@ def run_madd(inputs: AuditInput) -> list[Result]:
     audited = inputs.settings
     all_pairs = audited.comparisons == "all" or inputs.reference == "highest"
     settings = make_settings(
-        comparisons="all" if all_pairs else "reference",
+        comparisons="all" if all_pairs else audited._comparisons_among("rest"),
         margin=min(2 * audited.margin, 2.0),
         confidence_level=audited.confidence_level,
         adjust=audited.adjust,

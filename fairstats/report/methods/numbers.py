@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from fairstats.ground.results import Result
 from fairstats.ground.tallies.moments import ERRORS, OUTCOME, MomentCounts
-from fairstats.methods.rates.numbers.decomposition import DecompositionResult
 from fairstats.methods.rates.numbers.means import TITLES, compare_means
 from fairstats.methods.rates.numbers.result import HALL, NumberDifferenceResult, NumberRatioResult
 from fairstats.methods.rates.result import Inference
@@ -72,6 +71,5 @@ PAGE = Page(
     exhibits=(
         Exhibit(NumberDifferenceResult, questions.NUMBERS, twin=numbers.numbers),
         Exhibit(NumberRatioResult, questions.NUMBERS, twin=numbers.numbers),
-        Exhibit(DecompositionResult, twin=numbers.decomposition),
     ),
 )

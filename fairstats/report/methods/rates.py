@@ -29,6 +29,7 @@ from fairstats.methods.rates.inferred.result import (
 from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.models.compare import amplification
 from fairstats.methods.rates.models.result import AmplificationResult
+from fairstats.methods.rates.overall import has_overall
 from fairstats.methods.rates.planning import PowerResult, chance_of_verdict, detectable_ratio
 from fairstats.methods.rates.result import (
     ANYTIME_METHODS,
@@ -133,7 +134,7 @@ def ratio_settings(settings: AuditSettings) -> Inference:
     arguments = RateArguments(
         confidence_level=settings.confidence_level,
         adjust=settings.adjust,
-        comparisons=settings.comparisons,
+        comparisons=settings._comparisons_among("all"),
         threshold=settings.threshold,
     )
     return replace(make_settings("ratio", arguments), margin=settings.margin)
@@ -162,10 +163,10 @@ def _compute_metric(metric: Metric, inputs: AuditInput) -> Result:
         confidence_level=audited.confidence_level,
         simultaneous=None if of_scores else audited.simultaneous,
         adjust=audited.adjust,
-        comparisons=audited.comparisons,
+        comparisons=_comparisons_of(metric, audited),
         n_resamples=n_resamples,
     )
-    settings = make_settings(metric.contrast, arguments)
+    settings = make_settings(metric.contrast, arguments, rest=True)
     if of_scores:
         return abroca_from_counts(inputs.score_counts, inputs.reference, settings, audited.seed)
     strata = inputs.strata if can_be_adjusted(metric) else None
@@ -174,6 +175,15 @@ def _compute_metric(metric: Metric, inputs: AuditInput) -> Result:
     return compare_metric(
         metric, inputs.counts, settings, inputs.reference, audited.seed, strata=strata
     )
+
+
+def _comparisons_of(metric: Metric, audited: AuditSettings) -> str:
+    """Comparisons that were asked for, or those with the reference where the metric has no others."""
+    if "scores" in metric.needs or metric.contrast == "gap":
+        return audited._comparisons_among("all")
+    if has_overall(metric):
+        return audited.comparisons
+    return audited._comparisons_among("all", "rest")
 
 
 # ---------------------------------------------------------------- parts, and what could have been

@@ -57,7 +57,7 @@ def run_risks(inputs: AuditInput) -> list[Result]:
     settings = Inference(
         confidence_level=audited.confidence_level,
         adjust=audited.adjust,
-        comparisons=audited.comparisons,
+        comparisons=audited._comparisons_among("all"),
         margin=audited.margin,
     )
     results: list[Result] = []

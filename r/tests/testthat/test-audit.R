@@ -222,3 +222,33 @@ test_that("scores of another scale are those from 0 to 1", {
   expect_error(audit(score = "decile", score_range = c(1, 1)), "`score_range`")
   expect_error(audit(score = people$decile, score_range = c(10, 1)), "`score`")
 })
+
+test_that("subgroups are a section of their own, the rows of fs_subgroups()", {
+  set.seed(2)
+  d <- data.frame(g = sample(c("a", "b"), 400, TRUE), town = sample(c("x", "y", "z"), 400, TRUE))
+  d$age <- stats::runif(400, 18, 80)
+  d$y <- stats::rbinom(400, 1, 0.5)
+  d$p <- stats::rbinom(400, 1, ifelse(d$town == "x", 0.3, 0.6))
+  asked <- list(town = NULL, age = c(30, 60))
+  audit <- function(...) fs_audit(d, y_true = "y", y_pred = "p", sensitive_features = "g", ...)
+  found <- audit(draws = 0, subgroups = asked)
+  shown <- found[found$section == "subgroups", ]
+  alone <- fs_subgroups(d, NULL, "p", c("town", "age"), cuts = list(age = c(30, 60)))
+  of_selection <- shown[shown$metric == "demographic_parity_difference", ]
+  expect_equal(of_selection$group, alone$group)
+  expect_equal(of_selection$estimate, alone$estimate)
+  expect_equal(of_selection$ci_low, alone$ci_low)
+  expect_equal(of_selection$flagged, alone$flagged)
+  expect_setequal(
+    unique(shown$metric),
+    c("demographic_parity_difference", "equal_opportunity_difference", "fpr_difference")
+  )
+  expect_true(any(grepl("^Subgroups: ", attr(found, "head"))))
+  # what stands in the other sections does not change
+  plain <- audit(draws = 0)
+  others <- found[found$section != "subgroups", names(plain)]
+  expect_equal(as.data.frame(others), as.data.frame(plain), ignore_attr = TRUE)
+  expect_error(audit(subgroups = "nothing"), "`subgroups`")
+  d$w <- 1
+  expect_error(audit(subgroups = "town", sample_weight = "w"), "`subgroups`")
+})

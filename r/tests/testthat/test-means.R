@@ -85,3 +85,43 @@ test_that("a gap splits into what circumstances explain and the rest", {
   expect_error(fs_decompose(d, "wage", "sex", "age"), "`circumstances`: got")
   expect_error(fs_decompose(d, "wage", "sex", "years", regression = "logistic"), "`y`")
 })
+
+test_that("standardised differences and R squared are what they say", {
+  set.seed(3)
+  d <- data.frame(g = rep(c("a", "b"), c(200, 80)), y = stats::rlnorm(280, 3, 0.5))
+  d$f <- 0.7 * d$y + stats::rnorm(280, 5, 3)
+  parts <- split(d, d$g)
+  v <- function(x) mean((x - mean(x))^2)
+  found <- fs_means(y ~ g, d, contrast = "standardised_difference", n_resamples = 199)
+  expected <- (mean(parts$b$y) - mean(parts$a$y)) / sqrt((v(parts$a$y) + v(parts$b$y)) / 2)
+  expect_equal(found$estimate, expected)
+  expect_true(found$ci_low < expected && expected < found$ci_high)
+  r2 <- function(x) 1 - sum((x$y - x$f)^2) / sum((x$y - mean(x$y))^2)
+  found <- fs_prediction_errors(d, "y", "f", "g", metric = "r_squared", n_resamples = 199)
+  expect_equal(c(found$rate, found$rate_reference), c(r2(parts$b), r2(parts$a)))
+  again <- fs_prediction_errors(d, "y", "f", "g", metric = "r_squared", n_resamples = 199)
+  expect_equal(found$ci_low, again$ci_low)
+  expect_error(fs_means(d, "y", "g", 0.5, "standardised_difference"), "`contrast`")
+  expect_error(
+    fs_prediction_errors(d, "y", "f", "g", metric = "r_squared", contrast = "ratio"),
+    "`contrast`"
+  )
+})
+
+test_that("selection by quantile is the impact ratio at each cut-off", {
+  set.seed(4)
+  d <- data.frame(g = rep(c("a", "b"), c(200, 80)), y = round(stats::rlnorm(280, 3, 0.5), 1))
+  by <- function(...) fs_means(d, "y", "g", statistic = "selection_rate", contrast = "ratio", ...)
+  found <- by(quantiles = 0.5)
+  cutoff <- stats::quantile(d$y, 0.5, type = 1L, names = FALSE)
+  expect_equal(found$cutoff, cutoff)
+  d$selected <- as.integer(d$y >= cutoff)
+  alone <- fs_disparate_impact(d, "selected", "g")
+  expect_equal(found$estimate, alone$estimate)
+  expect_equal(c(found$ci_low, found$ci_high), c(alone$ci_low, alone$ci_high))
+  below <- by(quantiles = c(0.2, 0.8), larger_is_better = FALSE)
+  own <- function(name) mean(d$y[d$g == name] <= below$cutoff[1L])
+  expect_equal(c(below$rate[1L], below$rate_reference[1L]), c(own("b"), own("a")))
+  expect_error(by(quantiles = 1), "`quantiles`")
+  expect_error(fs_means(d, "y", "g", quantiles = 0.5), "`quantiles`")
+})

@@ -27,7 +27,7 @@ from fairstats.ground.outcomes import Outcomes
 from fairstats.ground.results import HypothesisTest
 from fairstats.ground.tallies.moments import MomentCounts
 from fairstats.methods.rates.numbers.compare import OVERALL, REST, Side, compare_numbers
-from fairstats.methods.rates.numbers.means import check_contrast, make_number_settings
+from fairstats.methods.rates.numbers.options import check_contrast, make_number_settings
 from fairstats.methods.rates.numbers.result import (
     FEW_UNITS,
     NumberDifferenceResult,
@@ -56,6 +56,12 @@ MIN_UNITS = 40
 LARGEST_LOST = 0.05
 #: What a metric may raise where rows do not define it: one label only, a division by 0.
 _UNDEFINED = (ValueError, ArithmeticError)
+
+
+#: Draws of nothing, for a contrast that was drawn as one.
+NO_DRAWS = Draws(
+    value=0.0, variance=0.0, values=np.zeros(1), variances=np.zeros(1), changes=np.zeros(0)
+)
 
 
 def takes_rows(metric: Any) -> bool:
@@ -246,12 +252,9 @@ class MetricValues:
         """Limits of a group's own value."""
         if self.why_not(position, ratio=False):
             return math.nan, math.nan
-        nothing = Draws(
-            value=0.0, variance=0.0, values=np.zeros(1), variances=np.zeros(1), changes=np.zeros(0)
-        )
         alone = BootstrapContrast(
             group=self.draws[position],
-            reference=nothing,
+            reference=NO_DRAWS,
             logarithms=False,
             studentised=self.studentised,
         )
@@ -479,11 +482,8 @@ def _contrast_with_all(
     if not math.isfinite(draws.value) or lost > LARGEST_LOST:
         name = values.groups[group]
         return None, f"{name}: the metric has no value in {lost:.0%} of resamples."
-    nothing = Draws(
-        value=0.0, variance=0.0, values=np.zeros(1), variances=np.zeros(1), changes=np.zeros(0)
-    )
     return BootstrapContrast(
-        group=draws, reference=nothing, logarithms=ratio, studentised=values.studentised
+        group=draws, reference=NO_DRAWS, logarithms=ratio, studentised=values.studentised
     ), ""
 
 

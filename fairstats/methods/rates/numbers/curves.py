@@ -75,6 +75,7 @@ class _CurveResult(NumbersResult):
 
     equality: tuple[CurveEquality, ...] = ()
     rate: str = ""
+    larger_is_better: bool = True
 
     _shown: ClassVar[tuple[str, ...]] = ("cutoff", *NumbersResult._shown)
 
@@ -235,6 +236,8 @@ class CurveDifferenceResult(_CurveResult, NumberDifferenceResult):
         Tests that two groups have one calibration curve; empty for other curves.
     rate : str
         The rate that is compared, as "tpr"; empty for other curves.
+    larger_is_better : bool
+        Whether rows from a cut-off on are selected; else those up to it.
     """
 
 
@@ -248,6 +251,8 @@ class CurveRatioResult(_CurveResult, NumberRatioResult):
         Empty: of differences only.
     rate : str
         The rate that is compared, as "tpr".
+    larger_is_better : bool
+        Whether rows from a cut-off on are selected; else those up to it.
     """
 
 

@@ -1,4 +1,8 @@
-"""Rates and net benefit of selecting the rows from a cut-off on, at many cut-offs at once."""
+"""Rates and net benefit of selecting the rows from a cut-off on, at many cut-offs at once.
+
+Also of numbers in any unit: the share of each group that cut-offs at quantiles of all rows select,
+"adverse impact ratio by quantile" in lending.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +14,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from fairstats.ground.checks import Floats, check_given
-from fairstats.ground.counts import ConfusionCounts
+from fairstats.ground.checks import Floats, check_given, check_that
+from fairstats.ground.counts import ConfusionCounts, SelectionCounts
 from fairstats.ground.errors import InputError
 from fairstats.ground.outcomes import Outcomes
 from fairstats.ground.registry import ENDINGS, RATES, find_metric
@@ -40,16 +44,24 @@ CURVE_RATES = tuple(
 )
 NET_BENEFIT = "net_benefit"
 NET_BENEFIT_TITLE = "Net benefit: difference between groups along thresholds"
+#: End of the name of a comparison at quantiles of all rows.
+BY_QUANTILE = "_by_quantile"
 #: Cut-offs where none are named: quantiles of the scores of all groups.
 _N_CUTOFFS = 19
 
 
 @dataclass(frozen=True, eq=False)
 class CutRows:
-    """Rows of scores and labels, as counts or, where they have weights or clusters, row by row."""
+    """Rows of scores and labels, as counts or, where they have weights or clusters, row by row.
+
+    `numbers`: what is cut instead of the scores of `outcomes`; of `larger_is_better` False rows up
+    to a cut-off are selected.
+    """
 
     counts: ScoreCounts | None = None
     outcomes: Outcomes | None = None
+    numbers: Floats | None = None
+    larger_is_better: bool = True
 
     def scores_with_rows(self) -> tuple[Floats, NDArray[np.intp]]:
         """Distinct scores, ascending, and the rows of each."""
@@ -60,21 +72,31 @@ class CutRows:
 
     @property
     def score(self) -> Floats:
-        """Score of every row."""
+        """Score of every row, or the number in its place."""
+        if self.numbers is not None:
+            return self.numbers
         return check_given("score", self._rows().score)
+
+    def is_selected(self, numbers: Floats, cutoff: float) -> NDArray[np.bool_]:
+        """Which of these numbers a cut-off selects."""
+        chosen = numbers >= cutoff if self.larger_is_better else numbers <= cutoff
+        return np.asarray(chosen)
 
     def _rows(self) -> Outcomes:
         if self.outcomes is None:
             raise TypeError("neither counts nor rows")
         return self.outcomes
 
-    def table(self, cutoff: float) -> ConfusionCounts:
-        """Confusion counts of selecting scores from the cut-off on."""
+    def table(self, cutoff: float) -> ConfusionCounts | SelectionCounts:
+        """Confusion counts, without labels counts of rows, of selecting scores from the cut-off on."""
         if self.counts is None:
             outcomes = self._rows()
-            predicted = (self.score >= cutoff).astype(np.uint8)
-            return ConfusionCounts._from_outcomes(replace(outcomes, y_pred=predicted))
-        selected = self.counts.values >= cutoff
+            predicted = self.is_selected(self.score, cutoff).astype(np.uint8)
+            selected_rows = replace(outcomes, y_pred=predicted)
+            if outcomes.y_true is None:
+                return SelectionCounts._from_outcomes(selected_rows)
+            return ConfusionCounts._from_outcomes(selected_rows)
+        selected = self.is_selected(self.counts.values, cutoff)
         negatives = self.counts.counts[:, 0]
         positives = self.counts.counts[:, 1]
         rows = np.stack(
@@ -114,6 +136,17 @@ class CutRows:
         )
 
 
+def check_unmerged(counted: ScoreCounts) -> None:
+    """Raise for scores that were merged to intervals, of which a cut-off says too little."""
+    if counted.lower is not None:
+        raise InputError(
+            "counts",
+            got="scores that were merged to intervals",
+            allowed="rows of every score",
+            cure="tally.to_json(exact=True), or the columns row by row",
+        )
+
+
 def choose_cutoffs(
     rows: CutRows, cutoffs: Any, argument: str = "cutoffs", *, below_one: bool = False
 ) -> Floats:
@@ -121,11 +154,8 @@ def choose_cutoffs(
     highest = math.nextafter(1.0, 0.0) if below_one else 1.0
     if cutoffs is not None:
         return as_cutoffs(cutoffs, argument, low=0.0, high=highest)
-    values, counted = rows.scores_with_rows()
-    shares = np.cumsum(counted) / max(int(counted.sum()), 1)
     orders = np.arange(1, _N_CUTOFFS + 1) / (_N_CUTOFFS + 1)
-    places = np.minimum(np.searchsorted(shares, orders - 1e-12), values.size - 1)
-    chosen = np.unique(values[places])
+    chosen = np.unique(quantiles_of_all(rows, orders))
     chosen = chosen[chosen <= highest]
     if not chosen.size:
         raise InputError(
@@ -135,6 +165,61 @@ def choose_cutoffs(
             cure=f"{argument}=[0.1, 0.2, 0.3], say",
         )
     return np.asarray(chosen)
+
+
+def quantiles_of_all(rows: CutRows, orders: Floats) -> Floats:
+    """The first value up to which a share of all rows lies, for every share."""
+    values, counted = rows.scores_with_rows()
+    shares = np.cumsum(counted) / max(int(counted.sum()), 1)
+    places = np.minimum(np.searchsorted(shares, orders - 1e-12), values.size - 1)
+    return np.asarray(values[places])
+
+
+def compare_selection_by_quantile(
+    rows: CutRows,
+    orders: Any,
+    settings: Inference,
+    reference: Hashable | None,
+    *,
+    ratio: bool,
+) -> CurveDifferenceResult | CurveRatioResult:
+    """Shares of every group that cut-offs at quantiles of all rows select, as one family.
+
+    `orders`: of the quantiles, in (0, 1); None for the nine deciles.
+    """
+    if orders is None:
+        orders = np.arange(1, 10) / 10
+    asked = as_cutoffs(orders, "quantiles", low=0.0, high=1.0)
+    check_that(
+        bool(((asked > 0) & (asked < 1)).all()),
+        "quantiles",
+        orders,
+        "orders of quantiles between 0 and 1, neither among them",
+        "quantiles=[0.25, 0.5, 0.75], say",
+    )
+    cutoffs = quantiles_of_all(rows, asked)
+    result = compare_rates_along(
+        rows, "selection_rate", cutoffs, settings, reference, ratio=ratio, any_unit=True
+    )
+    contrast: Literal["ratio", "difference"] = "ratio" if ratio else "difference"
+    places = [f"{order:.4g} ({cutoff:.4g})" for order, cutoff in zip(asked, cutoffs, strict=True)]
+    side = "or more" if rows.larger_is_better else "or less"
+    remark = (
+        f"Selected: the cut-off {side}. Cut-offs are quantiles of all rows, and taken as given:"
+        f" {', '.join(places)}."
+    )
+    metric = f"selection_rate_{contrast}{BY_QUANTILE}"
+    comparisons = []
+    for comparison in result.comparisons:
+        comparisons.append(replace(comparison, metric=metric))
+    return replace(
+        result,
+        metric=metric,
+        comparisons=tuple(comparisons),
+        words=f"Selection rate: {contrast} between groups by quantile of all rows",
+        remarks=(remark,),
+        larger_is_better=rows.larger_is_better,
+    )
 
 
 def compare_net_benefits(
@@ -156,10 +241,17 @@ def compare_rates_along(
     reference: Hashable | None,
     *,
     ratio: bool,
+    any_unit: bool = False,
 ) -> CurveDifferenceResult | CurveRatioResult:
-    """A rate at every cut-off: each as the rates of predictions are, and all as one family."""
+    """A rate at every cut-off: each as the rates of predictions are, and all as one family.
+
+    `any_unit`: of numbers that are no scores between 0 and 1, whose cut-offs are taken as they are.
+    """
     check_reference_of_curve(reference)
-    chosen = choose_cutoffs(rows, cutoffs).tolist()
+    if any_unit:
+        chosen = np.unique(cutoffs).tolist()
+    else:
+        chosen = choose_cutoffs(rows, cutoffs).tolist()
     tables = [rows.table(cutoff).without_even_weights() for cutoff in chosen]
     estimates = [estimate_rate(table, RATES[rate]) for table in tables]
     contrast: Literal["ratio", "difference"] = "ratio" if ratio else "difference"

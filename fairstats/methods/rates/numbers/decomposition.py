@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
-from dataclasses import replace
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
 
-from fairstats.ground.checks import Floats, check_choice
+from fairstats.ground.checks import (
+    Floats,
+    as_generator,
+    check_choice,
+    check_that,
+    check_whole,
+)
 from fairstats.ground.containers import as_narwhals
 from fairstats.ground.encoding import as_float_column, factorize, label_text
 from fairstats.ground.errors import InputError
@@ -20,16 +26,34 @@ from fairstats.ground.results import Interval
 from fairstats.ground.serialise import serialisable
 from fairstats.ground.tallies.moments import MomentCounts
 from fairstats.ground.verdict import Evidence
+from fairstats.methods.rates.compare import level_of_each
 from fairstats.methods.rates.decision import decide_by_method
 from fairstats.methods.rates.limits import Wald
-from fairstats.methods.rates.numbers.means import make_number_settings
+from fairstats.methods.rates.numbers.bootstrap import (
+    LARGEST_LOST,
+    NO_DRAWS,
+    STUDENTISED,
+    BootstrapContrast,
+)
+from fairstats.methods.rates.numbers.compare import REST
+from fairstats.methods.rates.numbers.decide import decide_contrast
+from fairstats.methods.rates.numbers.options import make_number_settings
 from fairstats.methods.rates.numbers.result import NumberComparison, NumbersResult
 from fairstats.methods.rates.pair import Chosen
 from fairstats.methods.rates.result import Inference, as_family, warned
 from fairstats.methods.rates.setup import check_groups
-from fairstats.numerics.means.decomposition import GroupRows, Regression, Split, split_gap
+from fairstats.numerics.means.decomposition import (
+    GroupRows,
+    Regression,
+    Split,
+    draw_splits,
+    split_gap,
+)
+from fairstats.numerics.means.resampling import Draws
 
 METHOD = "delta, HC3 (Satterthwaite)"
+#: What gaps can be split of.
+COMPARISONS = ("reference", "all", "rest")
 #: Effective rows (clusters) that a group needs, and those of the reference for each coefficient.
 LEAST_UNITS = 20
 LEAST_FOR_EACH = 10
@@ -84,10 +108,15 @@ class DecompositionResult(NumbersResult):
 
     def notes(self) -> list[str]:
         """Sentences below the table."""
+        whose = {
+            "reference": f"of {self.reference}, whose other rows would give another split",
+            "all": "of the second group of each pair, the first's would give another split",
+            "rest": "of all other groups together, the group's own would give another split",
+        }[self.settings.comparisons]
         return [
             *super().notes(),
             f"Explained: by a {self.regression} regression on {', '.join(self.circumstances)} of"
-            f" the rows of {self.reference}, whose other rows would give another split.",
+            f" the rows {whose}.",
             "A description, not a cause: what is explained may itself come from unequal treatment,"
             " and the rest from circumstances that are not among these.",
         ]
@@ -100,14 +129,19 @@ def decompose(
     circumstances: Any,
     regression: Literal["linear", "logistic"] | None = None,
     reference: Hashable | None = None,
+    comparisons: Literal["reference", "all", "rest"] = "reference",
+    method: Literal["delta", "bootstrap"] = "delta",
     margin: float = 0.0,
     alternative: Literal["two-sided", "less", "greater"] = "two-sided",
     confidence_level: float = 0.95,
+    simultaneous: Literal["bonferroni"] | None = None,
     adjust: str = "holm",
     sample_weight: Any = None,
     cluster: Any = None,
     missing: Literal["raise", "drop", "group"] = "raise",
     groups: Sequence[Hashable] | None = None,
+    n_resamples: int = 999,
+    rng: Any = None,
 ) -> DecompositionResult:
     """Split the gap between each group and the reference into an explained part and the rest.
 
@@ -129,12 +163,20 @@ def decompose(
     reference : hashable, optional
         Reference group (value or label), whose regression is used: another reference gives another
         split. Default: the largest, said in the result.
+    comparisons : {"reference", "all", "rest"}, default "reference"
+        Each other group against the reference; all pairs, the regression that of the second of
+        each; or each group against all other rows, whose regression is used.
+    method : {"delta", "bootstrap"}, default "delta"
+        Of limits and tests: Student's t with standard errors by the delta method; or the
+        studentised bootstrap of rows (clusters) of both groups, with a regression for each resample.
     margin : float, default 0
         Up to it a difference counts as fair.
     alternative : {"two-sided", "less", "greater"}, default "two-sided"
         Of interval and test.
     confidence_level : float, default 0.95
         Of intervals; verdicts have the error 1 − confidence_level.
+    simultaneous : {None, "bonferroni"}
+        Make the intervals of each part hold for all comparisons at once.
     adjust : str, default "holm"
         Adjustment of p-values, and so of verdicts, over the groups, for each part by itself: holm,
         bonferroni, sidak, hommel, fdr_bh or none.
@@ -144,6 +186,8 @@ def decompose(
         What to do with missing values.
     groups : sequence, optional
         Order of the groups; default category order, else by decreasing size.
+    n_resamples, rng
+        Of the bootstrap: draws, at least 199, and their seed or Generator.
 
     Returns
     -------
@@ -170,6 +214,12 @@ def decompose(
     describes: circumstances such as rank or department may be the result of unequal treatment, and
     a rest may be due to circumstances that were not recorded. Neither part is a cause.
 
+    A stratum is a circumstance: a column of text gives the standardised rates of its strata. A split
+    of a ratio does not add up, one against everybody would count the group's own rows on both sides,
+    and a regression needs rows: there are no such arguments. The limits of a bootstrap are for small
+    groups whose errors are skewed; each resample draws rows or clusters of both groups and fits
+    anew (``n_resamples`` regressions a pair).
+
     References
     ----------
     .. [1] Oaxaca (1973). Male–female wage differentials in urban labor markets. International
@@ -194,22 +244,29 @@ def decompose(
     explained  -2.95  violated
     rest       -0.77  violated
     """
-    columns = encode_circumstances(circumstances)
+    circumstance_columns, names = numbers_of_circumstances(circumstances)
     settings = make_number_settings(
         margin=margin,
         threshold=0.8,
         ratio=False,
         alternative=alternative,
         confidence_level=confidence_level,
-        simultaneous=None,
-        comparisons="reference",
+        simultaneous=simultaneous,
+        comparisons=comparisons,
         adjust=adjust,
     )
+    check_choice("comparisons", comparisons, COMPARISONS, cure='comparisons="rest"')
+    check_choice("simultaneous", simultaneous, (None, "bonferroni"))
+    check_choice("method", method, ("delta", "bootstrap"))
+    check_whole("n_resamples", n_resamples, low=199)
+    check_that(
+        comparisons != "rest" or reference is None,
+        "reference",
+        reference,
+        "None: each group is compared with all other rows",
+    )
     check_choice("regression", regression, (None, "linear", "logistic"))
-    numbers = {"y": y}
-    for name, of_name in columns.items():
-        for place, column in enumerate(of_name):
-            numbers[f"circumstances {name!r} ({place})"] = column
+    numbers = {"y": y, **circumstance_columns}
     outcomes = Outcomes.from_arrays(
         sensitive_features=sensitive_features,
         sample_weight=sample_weight,
@@ -218,6 +275,38 @@ def decompose(
         groups=groups,
         numbers=numbers,
     )
+    generator, seed = as_generator(rng) if method == "bootstrap" else (None, None)
+    if method == "bootstrap":
+        settings = replace(settings, n_resamples=n_resamples, seed=seed)
+    return decompose_outcomes(outcomes, names, settings, reference, regression, generator=generator)
+
+
+def decompose_outcomes(
+    outcomes: Outcomes,
+    names: tuple[str, ...],
+    settings: Inference,
+    reference: Hashable | None,
+    regression: Regression | None,
+    *,
+    generator: np.random.Generator | None = None,
+) -> DecompositionResult:
+    """Split the gaps of validated rows.
+
+    Parameters
+    ----------
+    outcomes : Outcomes
+        With the number "y", and the columns of the circumstances among the other numbers.
+    names : tuple of str
+        Of the circumstances.
+    settings : Inference
+        With the comparisons.
+    reference : hashable, optional
+        The reference group.
+    regression : {"linear", "logistic"}, optional
+        None: logistic where every outcome is 0 or 1.
+    generator : Generator, optional
+        Draws resamples; None: limits by the delta method.
+    """
     outcome = outcomes.numbers["y"]
     is_binary = bool(np.isin(outcome, (0.0, 1.0)).all())
     if regression is None:
@@ -232,7 +321,17 @@ def decompose(
     moments = MomentCounts._from_outcomes(outcomes, {"y": outcome})
     design = np.column_stack([values for name, values in outcomes.numbers.items() if name != "y"])
     rows = _rows_by_group(outcomes, outcome, design)
-    return _decompose(rows, moments, settings, reference, regression, tuple(columns))
+    return _decompose(rows, moments, settings, reference, regression, names, generator)
+
+
+def numbers_of_circumstances(circumstances: Any) -> tuple[dict[str, Floats], tuple[str, ...]]:
+    """The columns of a regression, each by what it is called, and names of the circumstances."""
+    encoded = encode_circumstances(circumstances)
+    numbers = {}
+    for name, of_name in encoded.items():
+        for place, column in enumerate(of_name):
+            numbers[f"circumstances {name!r} ({place})"] = column
+    return numbers, tuple(encoded)
 
 
 def encode_circumstances(circumstances: Any) -> dict[str, list[Floats]]:
@@ -308,6 +407,7 @@ def _decompose(
     reference: Hashable | None,
     regression: Regression,
     names: tuple[str, ...],
+    generator: np.random.Generator | None,
 ) -> DecompositionResult:
     check_groups(moments.groups)
     reference_index, rule = find_reference(
@@ -320,13 +420,26 @@ def _decompose(
             allowed="a group, or the largest: its regression is the yardstick",
             cure=f"reference={moments.groups[0]!r}",
         )
-    settings = replace(settings, method=METHOD, reference_rule=rule)
+    method = METHOD if generator is None else STUDENTISED
+    settings = replace(settings, method=method, reference_rule=rule)
+    sides = _sides(rows, moments, settings.comparisons, reference_index)
+    levels = (settings.confidence_level, 2 * settings.confidence_level - 1)
+    if settings.simultaneous:
+        levels = (
+            level_of_each(levels[0], len(sides), None),
+            level_of_each(levels[1], len(sides), None),
+        )
     compared: dict[str, list[tuple[NumberComparison, Evidence]]] = {part: [] for part in _PLACES}
-    for group, _ in make_pairs(len(moments.groups), reference_index, "reference"):
-        split = _split_or_why_not(rows[group], rows[reference_index], regression)
+    for side in sides:
+        split = _split_or_why_not(rows[side.group], side.rows, regression)
+        draws = None
+        if generator is not None and isinstance(split, Split):
+            draws = draw_splits(
+                split, rows[side.group], side.rows, regression, settings.n_resamples, generator
+            )
         for part in _PLACES:
             compared[part].append(
-                _compare_part(part, split, moments, (group, reference_index), settings)
+                _compare_part(part, split, draws, moments, side, settings, levels)
             )
     families = [as_family(of_part, settings) for of_part in compared.values()]
     comparisons: list[NumberComparison] = []
@@ -358,27 +471,57 @@ def _split_or_why_not(
     return split_gap(group, reference, regression)
 
 
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """A group, and the rows of another or of all others, whose regression is used."""
+
+    group: int
+    name: str
+    n: int
+    rows: GroupRows
+
+
+def _sides(
+    rows: list[GroupRows], moments: MomentCounts, comparisons: str, reference: int
+) -> list[_Side]:
+    """What every group is compared with."""
+    n_groups = len(rows)
+    sides = []
+    if comparisons == "rest":
+        for group in range(n_groups):
+            others = [rows[other] for other in range(n_groups) if other != group]
+            n_others = int(moments.n.sum() - moments.n[group])
+            sides.append(_Side(group, REST, n_others, GroupRows.together(others)))
+        return sides
+    for group, other in make_pairs(n_groups, reference, comparisons):
+        sides.append(_Side(group, moments.groups[other], int(moments.n[other]), rows[other]))
+    return sides
+
+
 def _compare_part(
     part: str,
     split: Split | str,
+    draws: Mapping[str, Draws] | None,
     moments: MomentCounts,
-    pair: tuple[int, int],
+    side: _Side,
     settings: Inference,
+    levels: tuple[float, float],
 ) -> tuple[NumberComparison, Evidence]:
-    """One row, and the evidence of its verdict."""
+    """One row, and the evidence of its verdict; `draws`: of every part, of a bootstrap."""
+    method = settings.method
     nothing = Interval(
-        low=math.nan, high=math.nan, confidence_level=settings.confidence_level, method=METHOD
+        low=math.nan, high=math.nan, confidence_level=settings.confidence_level, method=method
     )
     comparison = NumberComparison(
         metric=part,
-        group=moments.groups[pair[0]],
-        reference=moments.groups[pair[1]],
+        group=moments.groups[side.group],
+        reference=side.name,
         confidence_interval=nothing,
         bounds=nothing,
         verdict="insufficient evidence",
-        n=int(moments.n[pair[0]]),
-        n_reference=int(moments.n[pair[1]]),
-        method=METHOD,
+        n=int(moments.n[side.group]),
+        n_reference=side.n,
+        method=method,
     )
     if isinstance(split, str):
         return replace(comparison, note=f"{comparison.group} {split}."), Evidence()
@@ -396,15 +539,25 @@ def _compare_part(
     if not std_error > 0:
         note = f"{comparison.group}: no spread in {part}, so no standard error."
         return replace(comparison, note=note), Evidence()
-    degrees = split.degrees_of_freedom[part]
-    level = settings.confidence_level
-    decision = decide_by_method(
-        Chosen(Wald(degrees, estimate, std_error), METHOD, degrees_of_freedom=degrees),
-        "difference",
-        settings,
-        (level, 2 * level - 1),
-        bounded=False,
-    )
+    if draws is None:
+        degrees = split.degrees_of_freedom[part]
+        decision = decide_by_method(
+            Chosen(Wald(degrees, estimate, std_error), METHOD, degrees_of_freedom=degrees),
+            "difference",
+            settings,
+            levels,
+            bounded=False,
+        )
+    else:
+        of_part = draws[part]
+        lost = float(np.isnan(of_part.values).mean())
+        if lost > LARGEST_LOST:
+            note = f"{comparison.group}: {lost:.0%} of the resamples have no regression."
+            return replace(comparison, note=note), Evidence()
+        contrast = BootstrapContrast(
+            group=of_part, reference=NO_DRAWS, logarithms=False, studentised=True
+        )
+        decision = decide_contrast(contrast, "difference", settings, levels, method)
     return (
         replace(
             comparison,

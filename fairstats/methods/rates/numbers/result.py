@@ -10,6 +10,8 @@ from fairstats.ground.serialise import serialisable
 from fairstats.ground.tallies.moments import MomentCounts
 from fairstats.methods.rates.result import ComparisonResult, RateComparison
 
+#: Name of differences of means in standard deviations.
+STANDARDISED = "standardised_mean_difference"
 #: Name of the procedure of means.
 HALL = "Welch, Hall's transformation"
 #: A group with fewer units may have missed its tail.
@@ -136,8 +138,9 @@ class NumberDifferenceResult(NumbersResult):
     def _describe_finding(self, c: Any) -> str:
         interval_words = c.confidence_interval.words("+.4g", self.settings.alternative)
         value_words = f"{c.rate:.4g} against {c.rate_reference:.4g}"
+        unit = " in standard deviations" if self.metric == STANDARDISED else ""
         return (
-            f"{self._name_comparison(c)}: {value_words}, difference {c.estimate:+.4g}"
+            f"{self._name_comparison(c)}: {value_words}, difference{unit} {c.estimate:+.4g}"
             f" ({interval_words})"
         )
 

@@ -23,6 +23,7 @@ from fairstats.methods.rates.numbers.cutoffs import (
     CURVE_RATES,
     NET_BENEFIT,
     CutRows,
+    check_unmerged,
     compare_net_benefits,
     compare_rates_along,
 )
@@ -32,7 +33,7 @@ from fairstats.methods.rates.numbers.isotonic import (
     compare_isotonic,
     part_values,
 )
-from fairstats.methods.rates.numbers.means import check_contrast, make_number_settings
+from fairstats.methods.rates.numbers.options import check_contrast, make_number_settings
 from fairstats.methods.rates.numbers.result import NumberDifferenceResult, NumberRatioResult
 from fairstats.methods.rates.result import Inference
 from fairstats.numerics.means.logistic import Coefficient, calibration_intercept, calibration_slope
@@ -577,13 +578,7 @@ def _rows_of(
             )
             return CutRows(outcomes=outcomes)
         counted = ScoreCounts._from_outcomes(outcomes)
-    if counted.lower is not None:
-        raise InputError(
-            "counts",
-            got="scores that were merged to intervals",
-            allowed="rows of every score",
-            cure="tally.to_json(exact=True), or the columns row by row",
-        )
+    check_unmerged(counted)
     return CutRows(counts=counted)
 
 

@@ -1,0 +1,221 @@
+"""Contrasts that are smooth functions of sums over sampling units: studentised bootstrap.
+
+A unit u (a row, or a cluster of rows) of a group has the sums t_u = Σ w·c of some columns c of its
+rows, and a group the totals T_g = Σ t_u. A contrast is a function θ of the totals of two sides, of
+which each is a sum of groups. With the gradient ∂_g of θ in T_g,
+
+    V = Σ_g u_g/(u_g − 1) Σ_u (∂_g·(t_u − t̄_g))²
+
+is the variance by the delta method. Each resample draws the units of every group by themselves and
+computes θ* and V* anew: T* = (θ* − θ)/√V* (Hall 1988, Annals of Statistics 16, 927–953). V* needs
+the sums of the products of the columns only, so that a resample costs one product of a vector of
+how often each unit was drawn with a table of the units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from fairstats.ground.checks import Floats
+from fairstats.numerics.means.resampling import Draws
+
+
+class SmoothContrast(Protocol):
+    """A function of the totals of two sides."""
+
+    @property
+    def n_columns(self) -> int:
+        """Columns whose totals it takes."""
+
+    def value(self, totals: Floats) -> Floats:
+        """Of totals, shape (…, 2, p); NaN where it has none."""
+
+    def gradient(self, totals: Floats) -> Floats:
+        """Of the value in the totals, shape (…, 2, p)."""
+
+
+@dataclass(frozen=True)
+class StandardisedDifference:
+    """(m₁ − m₀)/√((s₁² + s₀²)/2): the difference of means in standard deviations.
+
+    Columns: the weight, and its product with x and x². s² are variances with the divisor n, so that
+    they are functions of the totals.
+    """
+
+    n_columns: int = 3
+
+    def value(self, totals: Floats) -> Floats:
+        """Of the totals of both sides."""
+        mean, variance = _mean_and_variance(totals)
+        pooled = variance.mean(axis=-1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            scaled = (mean[..., 0] - mean[..., 1]) / np.sqrt(pooled)
+        return np.asarray(np.where(pooled > 0, scaled, np.nan))
+
+    def gradient(self, totals: Floats) -> Floats:
+        """∂d/∂m = ±1/s and ∂d/∂s_g² = −d/(4 s²), by the chain rule."""
+        mean, variance = _mean_and_variance(totals)
+        pooled = variance.mean(axis=-1, keepdims=True)
+        distance = self.value(totals)[..., None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            by_mean = np.array([1.0, -1.0]) / np.sqrt(pooled)
+            by_variance = -distance / (4 * pooled)
+            weight = totals[..., 0]
+            by_square = by_variance / weight
+            by_sum = by_mean / weight - 2 * mean * by_square
+            by_weight = -by_mean * mean / weight + by_variance * (mean**2 - variance) / weight
+        return np.stack([by_weight, by_sum, by_square], axis=-1)
+
+
+@dataclass(frozen=True)
+class DeterminationDifference:
+    """R²₁ − R²₀, each 1 − Σ w(y − f)²/Σ w(y − ȳ)²; of `single`, that of the first side alone.
+
+    Columns: the weight, and its product with y, y² and the squared error.
+    """
+
+    single: bool = False
+    n_columns: int = 4
+
+    def _sides(self) -> NDArray[np.float64]:
+        return np.array([1.0, 0.0 if self.single else -1.0])
+
+    def determination(self, totals: Floats) -> Floats:
+        """R² of every side, NaN where the outcome does not vary."""
+        mean, variance = _mean_and_variance(totals)
+        spread = variance * totals[..., 0]
+        varies = variance > 1e-12 * (1 + mean**2)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.asarray(np.where(varies, 1 - totals[..., 3] / spread, np.nan))
+
+    def value(self, totals: Floats) -> Floats:
+        """Of the totals of both sides."""
+        determination = self.determination(totals)
+        if self.single:
+            return np.asarray(determination[..., 0])
+        return np.asarray(determination[..., 0] - determination[..., 1])
+
+    def gradient(self, totals: Floats) -> Floats:
+        """By the quotient rule."""
+        mean, variance = _mean_and_variance(totals)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            spread = variance * totals[..., 0]
+            by_spread = totals[..., 3] / spread**2
+            # Σ w(y − ȳ)² = Q − S²/W
+            by_weight = by_spread * mean**2
+            by_sum = -2 * by_spread * mean
+            by_error = -1 / spread
+            slopes = np.stack([by_weight, by_sum, by_spread, by_error], axis=-1)
+        sides = self._sides()
+        return np.where(sides[:, None] != 0, slopes * sides[:, None], 0.0)
+
+
+def _mean_and_variance(totals: Floats) -> tuple[Floats, Floats]:
+    """Of totals of w, w·x and w·x², shape (…, 2, p)."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = totals[..., 1] / totals[..., 0]
+        variance = totals[..., 2] / totals[..., 0] - mean**2
+    return mean, np.maximum(variance, 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class UnitTable:
+    """The units of one group: their sums, shape (u, p), and products of these, (u, p(p + 1)/2)."""
+
+    sums: Floats
+    products: Floats
+
+    @classmethod
+    def of(cls, sums: Floats) -> UnitTable:
+        """Products of each pair of columns."""
+        first, second = np.triu_indices(sums.shape[1])
+        return cls(sums, sums[:, first] * sums[:, second])
+
+    @property
+    def size(self) -> int:
+        """Number of units."""
+        return len(self.sums)
+
+    def scatter(self, totals: Floats, squares: Floats) -> Floats:
+        """u/(u − 1)·Σ (t − t̄)(t − t̄)ᵀ, shape (…, p, p), of totals and sums of products."""
+        n_columns = self.sums.shape[1]
+        first, second = np.triu_indices(n_columns)
+        matrix = np.empty((*totals.shape[:-1], n_columns, n_columns))
+        matrix[..., first, second] = squares
+        matrix[..., second, first] = squares
+        matrix -= totals[..., :, None] * totals[..., None, :] / self.size
+        return np.asarray(matrix * (self.size / max(self.size - 1, 1)))
+
+
+@dataclass(frozen=True, eq=False)
+class GroupTotals:
+    """Totals of every group, shape (…, G, p), and the scatter of their units, (…, G, p, p)."""
+
+    totals: Floats
+    scatter: Floats
+
+
+def sample_totals(groups: Sequence[UnitTable]) -> GroupTotals:
+    """Of the sample itself."""
+    totals = []
+    scatter = []
+    for units in groups:
+        total = units.sums.sum(axis=0)
+        totals.append(total)
+        scatter.append(units.scatter(total, units.products.sum(axis=0)))
+    return GroupTotals(np.stack(totals), np.stack(scatter))
+
+
+def draw_totals(
+    groups: Sequence[UnitTable], n_resamples: int, generator: np.random.Generator
+) -> GroupTotals:
+    """Of resamples of the units of every group."""
+    totals = []
+    scatter = []
+    for units in groups:
+        n_columns = units.sums.shape[1]
+        table = np.concatenate([units.sums, units.products], axis=1)
+        drawn = np.empty((n_resamples, table.shape[1]))
+        for draw in range(n_resamples):
+            places = generator.integers(0, units.size, units.size)
+            drawn[draw] = np.bincount(places, minlength=units.size) @ table
+        total = drawn[:, :n_columns]
+        totals.append(total)
+        scatter.append(units.scatter(total, drawn[:, n_columns:]))
+    return GroupTotals(np.stack(totals, axis=1), np.stack(scatter, axis=1))
+
+
+def contrast_with_variance(
+    contrast: SmoothContrast, groups: GroupTotals, mix: Floats
+) -> tuple[Floats, Floats]:
+    """θ and its variance; `mix`, shape (2, G): how often each side counts each group."""
+    sides = np.einsum("sg,...gp->...sp", mix, groups.totals)
+    by_group = np.einsum("sg,...sp->...gp", mix, contrast.gradient(sides))
+    used = (mix != 0).any(axis=0)
+    variance = np.einsum(
+        "...gp,...gpq,...gq->...",
+        by_group[..., used, :],
+        groups.scatter[..., used, :, :],
+        by_group[..., used, :],
+    )
+    return contrast.value(sides), np.maximum(variance, 0.0)
+
+
+def draws_of_contrast(
+    contrast: SmoothContrast, sample: GroupTotals, resamples: GroupTotals, mix: Floats
+) -> Draws:
+    """The contrast of the sample and of its resamples, with the variances of all."""
+    value, variance = contrast_with_variance(contrast, sample, mix)
+    values, variances = contrast_with_variance(contrast, resamples, mix)
+    return Draws(
+        value=float(value),
+        variance=float(variance),
+        values=np.where(variances > 0, values, np.nan),
+        variances=np.where(variances > 0, variances, np.nan),
+        changes=np.zeros(0),
+    )
