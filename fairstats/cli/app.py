@@ -154,6 +154,7 @@ def root(
     "rows",
     "numbers",
     "audit",
+    "comparing",
     "inferred",
     "mitigation",
     "reading",
