@@ -424,7 +424,7 @@ def _best_grade(readings: Sequence[Reading]) -> int:
 
 
 def _speaking_label(label: str, attributes: Sequence[str]) -> str:
-    """ "smoker = yes" where a group is called "yes", and "sex = 1" for "1"."""
+    """The label with its column where it says nothing alone: "smoker = yes", "sex = 1"."""
     parts = label.split(INTERSECTION)
     if len(parts) != len(attributes):
         return label
