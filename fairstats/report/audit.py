@@ -515,7 +515,8 @@ def _refuse_what_changes_nothing(
             allowed="a score that is a risk, and the outcomes",
             cure=f"pass {lacking}, or leave out risks=",
         )
-    if columns.features and (columns.y_true is None or columns.y_pred is None):
+    lacks_labels = columns.y_true is None or columns.y_pred is None
+    if columns.features and lacks_labels and not of_tally:
         lacking = "y_true=" if columns.y_true is None else "y_pred="
         raise InputError(
             "features",

@@ -66,3 +66,9 @@ def test_the_scale_of_the_scores_of_a_tally_is_fixed() -> None:
     counted = fs.tally(people(), y_true="fact", score="score", sensitive_features="g")
     with pytest.raises(fs.InputError, match="beside a Tally"):
         fs.audit(counted, score_range=(0, 2))
+
+
+def test_features_that_a_tally_counted_are_nothing_that_was_asked_for() -> None:
+    """Who counted them for later can audit what is there."""
+    counted = fs.tally(people(), y_true="fact", features=["age"], sensitive_features="g")
+    assert fs.audit(counted).to_frame()["metric"].eq("disparate_impact_labels").any()
