@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 import subprocess
 import sys
@@ -20,6 +21,7 @@ pytest.importorskip("rich")
 from typer.testing import CliRunner
 
 from fairstats.cli.app import app
+from fairstats.cli.options import TABLES
 
 ROOT = Path(fairstats.__file__).parents[1]
 
@@ -127,6 +129,13 @@ def test_every_option(people: Path, tmp_path: Path) -> None:
         "A title",
         "--seed",
         "3",
+        "--comparisons",
+        "all",
+        "--adjust",
+        "none",
+        "--n-resamples",
+        "299",
+        "--risks",
         "--full",
         "--json",
         json,
@@ -134,6 +143,8 @@ def test_every_option(people: Path, tmp_path: Path) -> None:
     assert done.exit_code == 0, done.output
     report = AuditReport.from_json(json)
     s = report.settings
+    assert (s.comparisons, s.adjust) == ("all", "none")
+    assert "risks" in {section.key for section in report.sections}
     assert (s.confidence_level, s.threshold, s.margin, s.method) == (0.9, 0.7, 0.2, "score")
     assert (s.simultaneous, s.family, s.missing, s.evaluated_on, s.seed) == (
         "max-z",
@@ -300,6 +311,28 @@ def test_several_models_are_named(tmp_path: Path) -> None:
     unnamed = run(*options, "--y-pred", "first", "--y-pred", "second")
     assert unnamed.exit_code == 2
     assert "NAME=COLUMN" in unnamed.output
+
+
+def test_every_argument_of_an_audit_is_an_option() -> None:
+    """What `fairstats.audit` takes, the command line takes: under its name, or one that is said
+    here.
+    """
+    names = set()
+    tables = (
+        "rows",
+        "numbers",
+        "audit",
+        "comparing",
+        "inferred",
+        "mitigation",
+        "engine",
+    )
+    for table in tables:
+        names |= set(TABLES[table])
+    arguments = set(inspect.signature(fairstats.audit).parameters)
+    assert arguments - names == {"frame", "sensitive_features"}  # FILE, --group
+    # of DuckDB alone, which a table in memory does without
+    assert names - arguments == {"group", "pos_label_pred", "memory"}
 
 
 def test_short_help_and_completion() -> None:

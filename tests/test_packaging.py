@@ -240,6 +240,20 @@ def test_all_leaves_out_what_cannot_be_installed_everywhere() -> None:
     ]
 
 
+def test_the_readme_names_every_extra_and_counts_those_of_all() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    table = readme.partition("## Extras")[2].partition("\n## ")[0]
+    extras = []
+    for row in re.findall(r"^\| (`.*`) \|", table, flags=re.MULTILINE):
+        extras += re.findall(r"`([a-z]+)`", row)
+    assert sorted(extras) == sorted(PROJECT["optional-dependencies"])
+    (everything,) = PROJECT["optional-dependencies"]["all"]
+    names = everything.partition("[")[2].partition("]")[0].split(",")
+    assert extras.index("all") == len(names)
+    assert extras[: len(names)] == [name for name in extras if name in names]
+    assert f"the {('four', 'five', 'six', 'seven')[len(names) - 4]} above" in table
+
+
 def test_every_dependency_has_a_lower_bound() -> None:
     optional = PROJECT["optional-dependencies"].values()
     for requirement in [*PROJECT["dependencies"], *(r for extra in optional for r in extra)]:

@@ -154,6 +154,7 @@ def root(
     "rows",
     "numbers",
     "audit",
+    "comparing",
     "inferred",
     "mitigation",
     "reading",
@@ -218,7 +219,6 @@ def _inferred_arguments(file: Path, given: dict[str, Any]) -> tuple[Any, dict[st
                 "one model where groups are inferred", param_hint=f"--{name.replace('_', '-')}"
             )
     asked_reading = options.reading_options(given)
-    given.pop("engine")
     numbers = tuple(probabilities.values())
     roles = options.roles_of("rows", given, [] if sample_file is not None else groups, numbers)
     frame, _ = options.read_rows(file, held_input(file), roles, asked_reading)
@@ -230,6 +230,7 @@ def _inferred_arguments(file: Path, given: dict[str, Any]) -> tuple[Any, dict[st
     given["pos_label"] = options.pos_labels(given["pos_label"], given.pop("pos_label_pred"))
     given["label_values"] = options.label_values(given["label_values"])
     given["features"] = tuple(given["features"] or ())
+    given["score_range"] = options.score_range_of(given["score_range"])
     given["reference"] = options.reference_of(given["reference"], groups)
     true_groups = groups[0] if groups and sample is None else None
     return frame, options.plain_values(given) | {

@@ -19,7 +19,7 @@ from fairstats.ground.checks import (
     check_type,
     column_name,
 )
-from fairstats.ground.errors import DataWarning, FairstatsWarning, caution
+from fairstats.ground.errors import DataWarning, FairstatsWarning, InputError, caution
 from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.multiplicity import adjust_pvalues
 from fairstats.ground.reading.record import record_of
@@ -49,6 +49,7 @@ from fairstats.report.inferred import (
     refuse_beside,
 )
 from fairstats.report.inputs import (
+    AuditColumns,
     AuditInput,
     AuditSettings,
     check_outcomes,
@@ -317,6 +318,10 @@ def audit(
                 "subgroups": subgroups,
                 "circumstances": circumstances,
                 "risks": risks,
+                "n_resamples": n_resamples,
+                "score_range": _unless(score_range, (0.0, 1.0)),
+                "family": _unless(family, "metric"),
+                "engine": _unless(engine, "auto", "rows"),
             }
         )
         check_choice("comparisons", comparisons, ("reference", "all"))
@@ -344,6 +349,13 @@ def audit(
             ),
         )
         return _of_inferred(frame, asked, title)
+    if calibration_sample is not None:
+        raise InputError(
+            "calibration_sample",
+            got="a sample without sensitive_probabilities=",
+            allowed="a sample beside probabilities of groups, which it corrects",
+            cure="pass sensitive_probabilities=, or leave out calibration_sample=",
+        )
     roles_of_columns = {"y_true": y_true, "y_pred": y_pred, "score": score}
     roles_of_columns |= {"sample_weight": sample_weight, "cluster": cluster, "strata": strata}
     roles_of_columns |= {"outcome": outcome, "predicted": predicted}
@@ -375,6 +387,9 @@ def audit(
     check_outcomes(columns.y_true, columns.y_pred, columns.outcome)
     check_flag("intersections", intersections)
     check_flag("risks", risks)
+    _refuse_what_changes_nothing(
+        columns, score_range, risks=risks, of_tally=isinstance(frame, Tally)
+    )
     names = columns.sensitive_features
     sets_of_attributes = [(name,) for name in names] + (
         [names] if intersections and len(names) > 1 else []
@@ -488,6 +503,46 @@ def _of_inferred(frame: Any, asked: InferredAudit, title: str | None) -> AuditRe
     )
     statements.warn_once(report)
     return report
+
+
+def _unless(value: Any, *defaults: Any) -> Any:
+    """A value that was chosen; None for a default."""
+    if value in defaults:
+        return None
+    return value
+
+
+def _refuse_what_changes_nothing(
+    columns: AuditColumns, score_range: Any, *, risks: bool, of_tally: bool
+) -> None:
+    """Raise where an option asks for what the columns cannot give.
+
+    A report that silently lacks what was asked for reads as if nothing had been found.
+    """
+    if score_range != (0.0, 1.0) and (columns.score is None or of_tally):
+        raise InputError(
+            "score_range",
+            got=f"{score_range!r} {'beside a Tally' if of_tally else 'without score='}",
+            allowed="the scale of the scores in the column score=",
+            cure="leave out score_range=" if of_tally else "pass score=, or leave out score_range=",
+        )
+    if risks and (columns.score is None or columns.y_true is None):
+        lacking = "score=" if columns.score is None else "y_true="
+        raise InputError(
+            "risks",
+            got=f"True without {lacking}",
+            allowed="a score that is a risk, and the outcomes",
+            cure=f"pass {lacking}, or leave out risks=",
+        )
+    lacks_labels = columns.y_true is None or columns.y_pred is None
+    if columns.features and lacks_labels and not of_tally:
+        lacking = "y_true=" if columns.y_true is None else "y_pred="
+        raise InputError(
+            "features",
+            got=f"{', '.join(map(repr, columns.features))} without {lacking}",
+            allowed="features beside outcomes and predictions: the distance between sets needs all",
+            cure=f"pass {lacking}, or leave out features=",
+        )
 
 
 def _with_mitigation(inputs: list[AuditInput], given: Any) -> list[AuditInput]:

@@ -21,12 +21,14 @@ from fairstats.ground.registry import RATES, class_of, find_metric, without_clas
 from fairstats.ground.tallies.classes import ClassCounts
 from fairstats.methods.rates.employment.result import AdverseImpact
 from fairstats.methods.rates.inferred.result import lead_of_inferred, sentences_of_inferred
+from fairstats.methods.rates.models.result import AmplificationResult
 from fairstats.methods.rates.monitoring import MonitorResult
 from fairstats.methods.rates.numbers.means import TITLES as TITLES_OF_NUMBERS
 from fairstats.methods.rates.planning import growth_for_difference, growth_for_ratio
 from fairstats.methods.rates.result import ANYTIME_METHODS
 from fairstats.methods.rates.setup import POOLED
 from fairstats.methods.rates.subgroups import SubgroupResult
+from fairstats.report.claims import Claim
 from fairstats.report.contents import Contents, compared, within_strata
 from fairstats.report.facts import SELECTION_RATES, Fact, PairOfGroups, Reading, find_facts
 from fairstats.report.format import Axis, count, isolate, number, percent, printable
@@ -63,6 +65,12 @@ _PLAIN = textwrap.TextWrapper(_WIDTH, break_on_hyphens=False)
 ALSO_BEYOND = "Also beyond a limit (over the whole audit, unless said otherwise)"
 #: Labels of groups that say nothing without the name of their column.
 _SILENT_LABELS = frozenset({"yes", "no", "true", "false", "y", "n"})
+#: Verdict on predictions beside outcomes → what it says.
+_AMPLIFICATIONS = {
+    "amplified": "The predictions are further from parity than the outcomes",
+    "reduced": "The predictions are closer to parity than the outcomes",
+}
+_CHANGED = "The predictions do not repeat the ratio of the outcomes"
 #: Verdict → sign of the estimate in a forest row of plain text.
 _POINTS = {"violated": "◆", "satisfied": "●"}
 
@@ -261,13 +269,19 @@ def _lead_of_audit(report: Contents) -> str:
     n_beyond = sum(is_beyond for _, is_beyond in tested.values())
     n_tested = len(tested)
     error = f"{100 * (1 - report.settings.confidence_level):.3g}%"
-    if n_real:
+    if n_real and n_tested == 1:
+        real_words = "The one difference examined is real"
+    elif n_real:
         real_words = f"{n_real} of {n_tested} differences examined {_are(n_real)} real"
     elif n_tested == 1:
         real_words = "The one difference examined is not shown to be real"
     else:
         real_words = f"None of {n_tested} differences examined is shown to be real"
-    if n_beyond:
+    if n_beyond and n_tested == 1:
+        beyond_words = "it is shown to be beyond a limit"
+    elif n_tested == 1:
+        beyond_words = "it is not shown to be beyond a limit"
+    elif n_beyond:
         beyond_words = f"{n_beyond} {_are(n_beyond)} shown to be beyond a limit"
     else:
         beyond_words = "none is shown to be beyond a limit"
@@ -354,6 +368,7 @@ def _find(report: Contents, view: SetView, planned: _Planned) -> Finding:
     others = [
         _other_groups(pairs),
         _real_elsewhere(facts, fact, report.columns.outcome),
+        _amplified(report, view),
         *_of_subgroups(view),
         *_of_looks(view),
     ]
@@ -373,7 +388,7 @@ def _find(report: Contents, view: SetView, planned: _Planned) -> Finding:
         attribute=view.name,
         crossed=view.crossed,
         sentences=tuple(_isolate(pair, text) for text in sentences if text),
-        strata=_isolate(pair, _strata_sentence(pair)),
+        strata=_isolate(pair, _strata_sentence(pair, report.settings.confidence_level)),
         also=tuple(_beyond_elsewhere(facts, fact, report.columns.outcome)),
         others=" ".join(filter(None, others)),
         drawn=_drawn_reading(pair),
@@ -414,28 +429,31 @@ def _best_grade(readings: Sequence[Reading]) -> int:
     return max(_grade_of_row(reading.row) for reading in readings)
 
 
+def _speaking_label(label: str, attributes: Sequence[str]) -> str:
+    """The label with its column where it says nothing alone: "smoker = yes", "sex = 1"."""
+    parts = label.split(INTERSECTION)
+    if len(parts) != len(attributes):
+        return label
+    named = []
+    for attribute, part in zip(attributes, parts, strict=True):
+        if part.casefold() in _SILENT_LABELS or number_of(part) is not None:
+            named.append(f"{printable(attribute)} = {part}")
+        else:
+            named.append(part)
+    return INTERSECTION.join(named)
+
+
 def _with_speaking_labels(fact: Fact, attributes: Sequence[str]) -> Fact:
-    """The fact with "smoker = yes" where a group is called "yes", and "sex = 1" for "1"."""
-
-    def speaking(label: str) -> str:
-        parts = label.split(INTERSECTION)
-        if len(parts) != len(attributes):
-            return label
-        named = []
-        for attribute, part in zip(attributes, parts, strict=True):
-            if part.casefold() in _SILENT_LABELS or number_of(part) is not None:
-                named.append(f"{printable(attribute)} = {part}")
-            else:
-                named.append(part)
-        return INTERSECTION.join(named)
-
+    """The fact with the labels of its groups as `_speaking_label` has them."""
     pairs = []
     for pair in fact.pairs:
         if pair.reference:
-            label = speaking(pair.label)
+            label = _speaking_label(pair.label, attributes)
+            reference = _speaking_label(pair.reference, attributes)
         else:
-            label = GAP.join(map(speaking, pair.label.split(GAP)))
-        reference = speaking(pair.reference) if pair.reference else ""
+            groups = pair.label.split(GAP)
+            label = GAP.join(_speaking_label(group, attributes) for group in groups)
+            reference = ""
         readings = []
         for reading in pair.readings:
             row = replace(reading.row, label=label, reference=reference)
@@ -836,27 +854,31 @@ def _result_of(view: SetView, metric: str) -> Any:
 # ---------------------------------------------------------------- strata, other groups and facts
 
 
-def _strata_sentence(pair: PairOfGroups) -> str:
+def _strata_sentence(pair: PairOfGroups, confidence_level: float) -> str:
     """Crude beside adjusted; empty without strata."""
     texts = []
+    adjusted_readings = []
     for scale in ("ratio", "difference"):
         crude = pair.reading_of(scale)
         adjusted = pair.reading_of(scale, within_strata=True)
         if crude is None or adjusted is None:
             continue
+        adjusted_readings.append(adjusted)
         texts.append(
             f"{scale} {adjusted.row.estimate_text} {adjusted.row.interval_text}, crude"
             f" {crude.row.estimate_text}: {_state_of_row(adjusted.row)}"
         )
     if not texts:
         return ""
-    adjusted = pair.reading_of("ratio", within_strata=True)
-    real_words = ""
-    if adjusted is not None and adjusted.row.real_over_audit:
-        real_words = " A difference within strata is real."
-    elif adjusted is not None:
-        real_words = " A difference within strata is not shown over the whole audit."
-    return f"Within strata, where like is compared with like: {'; '.join(texts)}.{real_words}"
+    row = adjusted_readings[0].row
+    real_words = "That there is a difference within strata is not shown."
+    if row.real_over_audit:
+        real_words = "A difference within strata is real."
+    elif row.real_over_audit is not None and row.pvalue_adjusted <= 1 - confidence_level:
+        real_words = (
+            "A difference within strata is shown by its metric alone, not over the whole audit."
+        )
+    return f"Within strata, where like is compared with like: {'; '.join(texts)}. {real_words}"
 
 
 def _other_groups(pairs: Sequence[PairOfGroups]) -> str:
@@ -880,6 +902,35 @@ def _other_groups(pairs: Sequence[PairOfGroups]) -> str:
         more = ""
     noun = pairs[0].readings[0].short_words
     return f"Other groups ({noun}): {'; '.join(texts)}{more}."
+
+
+def _amplified(report: Contents, view: SetView) -> str:
+    """Whether predictions are further from parity than outcomes; empty where that is not shown.
+
+    The head counts it among the differences, and it is no comparison of two groups' rates.
+    """
+    shown = []
+    for section_at, section in enumerate(report.sections):
+        if section.attributes != view.attributes:
+            continue
+        for result_at, result in enumerate(section.results):
+            if not isinstance(result, AmplificationResult):
+                continue
+            for row_at, comparison in enumerate(result.comparisons):
+                if report.claims.get((section_at, result_at, row_at), Claim()).real_over_audit:
+                    shown.append(comparison)
+    if not shown:
+        return ""
+    first = max(shown, key=lambda comparison: abs(math.log(max(comparison.estimate, 1e-9))))
+    group = _speaking_label(printable(first.group), view.attributes)
+    reference = _speaking_label(printable(first.reference), view.attributes)
+    n_more = len(shown) - 1
+    more = f"; and {n_more} more {_groups(n_more)}" if n_more else ""
+    text = (
+        f"{_AMPLIFICATIONS.get(first.verdict, _CHANGED)} (real): {group} against {reference}, ratio"
+        f" {first.before:.3f} of the outcomes, {first.after:.3f} of the predictions{more}."
+    )
+    return isolate(text, (group, reference))
 
 
 def _of_subgroups(view: SetView) -> Iterator[str]:
@@ -1075,7 +1126,8 @@ def _limits_of(report: Contents) -> Iterator[str]:
         small = []
         for group, size in zip(table.groups, table.group_sizes, strict=True):
             if size < _FEW_ROWS:
-                small.append((printable(group), int(size)))
+                label = _speaking_label(printable(group), table.attributes)
+                small.append((label, int(size)))
         if small:
             small.sort(key=lambda pair: pair[1])
             named = ", ".join(f"{group} ({size})" for group, size in small[:_NAMED_SMALL])

@@ -585,8 +585,9 @@ def warn_once(report: Contents) -> None:
     if dropped:
         errors.caution(" ".join(sorted(dropped)), errors.MissingValuesWarning)
     if lacking := report.verdicts["insufficient evidence"]:
+        comparisons_have = "comparison has" if lacking == 1 else "comparisons have"
         text = (
-            f"{lacking} comparisons have insufficient evidence; the report's notes say which, and"
+            f"{lacking} {comparisons_have} insufficient evidence; the report's notes say which, and"
             " why."
         )
         errors.caution(text, errors.InsufficientEvidenceWarning)
@@ -597,8 +598,9 @@ def warn_once(report: Contents) -> None:
                 if row.get("note"):
                     noted.append(row)
     if qualified := sum(row.get("verdict") != "insufficient evidence" for row in noted):
+        comparisons_are = "comparison is" if qualified == 1 else "comparisons are"
         text = (
-            f"{qualified} comparisons are qualified (small or empty cells); the report's notes say"
+            f"{qualified} {comparisons_are} qualified (small or empty cells); the report's notes say"
             " how."
         )
         errors.caution(text, errors.DataWarning)

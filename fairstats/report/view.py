@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fairstats.ground.results import latex_table
 from fairstats.ground.verdict import explain
-from fairstats.methods.rates.models.result import ModelComparison
+from fairstats.methods.rates.models.result import AmplificationResult, ModelComparison
 from fairstats.plots.picture import Picture
 from fairstats.report.format import (
     Axis,
@@ -224,6 +224,7 @@ _HEADS = {
 }
 #: The same where two models, or predictions and labels, are compared.
 _OF_MODELS = {"before": "value of what it is compared with", "after": "value of the model"}
+_OF_AMPLIFICATION = {"before": "ratio of the outcomes", "after": "ratio of the predictions"}
 #: Columns of whole numbers, which are floats where some row has none.
 _COUNTS = frozenset(
     (
@@ -317,7 +318,11 @@ def table_of(result: Result) -> Table:
             names.append(column_name)
     records = frame[names].to_dict("records")
     models = isinstance(result, ModelComparison)
-    headings = _HEADS | (_OF_MODELS if models else {})
+    headings = _HEADS
+    if isinstance(result, AmplificationResult):
+        headings = _HEADS | _OF_AMPLIFICATION
+    elif models:
+        headings = _HEADS | _OF_MODELS
     heads = tuple(headings.get(str(name), str(name).replace("_", " ")) for name in names)
     rows = tuple(tuple(_cell_text(name, record[name]) for name in names) for record in records)
     if "verdict" in frame or models:

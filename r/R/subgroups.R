@@ -122,7 +122,9 @@ fs_subgroups <- function(
     nrow(table),
     " subgroups are flagged at a false discovery rate of ",
     format(100 * false_discovery_rate),
-    "%; with confidence ",
+    "%",
+    sides_of_flags(table$estimate[table$flagged], favourable),
+    "; with confidence ",
     format(100 * confidence_level),
     "% no subgroup of at least ",
     thousands(min_rows),
@@ -204,6 +206,23 @@ audited_subgroups <- function(asked, arguments) {
     row
   })
   list(rows = bind_rows(rows), sentence = paste("Subgroups:", attr(found[[1L]], "head")[1L]))
+}
+
+# How many of the flagged subgroups lie below the rest, and how many above it: a flag alone is no
+# disadvantage.
+sides_of_flags <- function(differences, favourable) {
+  words <- switch(
+    favourable,
+    higher = c("worse", "better"),
+    lower = c("better", "worse"),
+    c("below", "above")
+  )
+  numbers <- c(sum(differences < 0), sum(differences > 0))
+  shown <- numbers > 0
+  if (!any(shown)) {
+    return("")
+  }
+  paste0(" (", paste(numbers[shown], words[shown], collapse = ", "), ")")
 }
 
 # The columns with the interval of each number in words; `cuts`: by name, inner cut points or a

@@ -132,6 +132,14 @@ class Browser:
             raise RuntimeError(str(answer["exceptionDetails"]))
         return answer["result"].get("value")
 
+    def press(self, key: str) -> None:
+        """Press and let go Tab or Enter."""
+        codes = {"Tab": (9, ""), "Enter": (13, "\r")}
+        code, text = codes[key]
+        options: dict[str, Any] = {"key": key, "code": key, "windowsVirtualKeyCode": code}
+        self.send("Input.dispatchKeyEvent", type="keyDown", text=text, **options)
+        self.send("Input.dispatchKeyEvent", type="keyUp", **options)
+
     def screenshot(self, path: Path, *, top: float = 0, height: float = 4000) -> Path:
         """A stretch of the page as PNG."""
         size = self.evaluate("[innerWidth, document.scrollingElement.scrollHeight]")

@@ -148,3 +148,37 @@ def test_the_page_of_local_law_144_is_whole(browser: Any, tmp_path: Path) -> Non
         assert browser.evaluate(cut) == (width < 1000 and media == "screen")
         assert browser.complaints() == []
         assert browser.requests() == [path.resolve().as_uri()]
+
+
+#: What has the focus: its tag, and whether a block is open.
+FOCUSED = """
+[document.activeElement.tagName,
+ document.activeElement.closest('details')?.open,
+ document.activeElement.getBoundingClientRect().top + scrollY,
+ getComputedStyle(document.activeElement).outlineStyle]
+"""
+
+
+def test_every_block_is_reached_and_opened_by_keyboard(
+    browser: Any, report: AuditReport, tmp_path: Path
+) -> None:
+    browser.open(report.to_html(tmp_path / "r.html"), width=1280)
+    outer = "[...document.querySelectorAll('summary')].filter(s => s.checkVisibility()).length"
+    n_closed = browser.evaluate(outer)
+    opened = []
+    for _ in range(200):
+        browser.press("Tab")
+        tag, is_open, top, outline = browser.evaluate(FOCUSED)
+        if tag == "BODY":
+            break
+        assert outline != "none"
+        if tag == "SUMMARY":
+            assert not is_open
+            browser.press("Enter")
+            assert browser.evaluate(FOCUSED)[1]
+            opened.append(top)
+    # down the page, those within a block after it
+    assert opened == sorted(opened)
+    assert len(opened) > n_closed > 3
+    assert len(opened) == browser.evaluate("document.querySelectorAll('details[open]').length")
+    assert browser.evaluate("document.querySelectorAll('details:not([open])').length") == 0

@@ -53,7 +53,7 @@ def test_a_violation_that_holds() -> None:
     # .8 of 600 in 1,000 are 480
     assert "With 180 more of the 1,000 rows of b selected the ratio would be 0.8." in text
     lead = report.screen().lead
-    assert lead.startswith("1 of 1 differences examined is real, and 1 is shown")
+    assert lead.startswith("The one difference examined is real, and it is shown to be beyond")
 
 
 def test_the_reference_may_be_the_one_that_fares_worse() -> None:
@@ -316,3 +316,58 @@ def test_the_reading_beyond_its_limit_is_drawn() -> None:
     assert "The ratio is within its limit" in finding.sentences[1]
     assert finding.drawn is not None
     assert (finding.drawn.row.scale, finding.drawn.row.verdict) == ("difference", "violated")
+
+
+def test_the_first_screen_says_that_predictions_widen_the_gap_of_the_outcomes() -> None:
+    """60 and 50 of 100 deserve it, 90 and 10 get it: the head counts that, so the screen names it."""
+    frame = rows({"1": (900, 100), "2": (100, 900)})
+    frame["fact"] = 0
+    for group, n_good in (("1", 600), ("2", 500)):
+        frame.loc[frame.index[frame["g"] == group][:n_good], "fact"] = 1
+    report = audit(frame, y_true="fact", y_pred="hat", sensitive_features="g", reference="1")
+    (finding,) = report.screen().findings
+    assert (
+        "The predictions are further from parity than the outcomes (real): g = 2 against g = 1,"
+        " ratio 0.833 of the outcomes, 0.111 of the predictions." in finding.others
+    )
+    frame["hat"] = (frame["fact"] + (np.arange(len(frame)) % 10 == 0)) % 2
+    alike = audit(frame, y_true="fact", y_pred="hat", sensitive_features="g", reference="1")
+    assert "further from parity" not in alike.screen().findings[0].others
+
+
+def test_few_rows_are_named_by_a_label_that_speaks() -> None:
+    frame = rows({"0": (60, 40), "1": (10, 10)})
+    limits = audit(frame, y_pred="hat", sensitive_features="g").screen().limits
+    assert "g: few rows in g = 1 (20)." in limits
+
+
+def test_one_difference_is_not_counted_as_one_of_one() -> None:
+    lead = audit(rows({"a": (600, 400), "b": (300, 700)}), y_pred="hat", sensitive_features="g")
+    assert lead.screen().lead == (
+        "The one difference examined is real, and it is shown to be beyond a limit, over the whole"
+        " audit with an error of 5%."
+    )
+    alike = audit(rows({"a": (50, 50), "b": (51, 49)}), y_pred="hat", sensitive_features="g")
+    assert alike.screen().lead.startswith("The one difference examined is not shown to be real")
+
+
+def test_a_difference_within_strata_that_its_metric_alone_shows_is_said_to_be_so() -> None:
+    """60 and 48 of 100 at both sites: p = .02, which four more attributes make too large."""
+    sites = [rows({"a": (60, 40), "b": (48, 52)}).assign(site=site) for site in ("x", "y")]
+    frame = pd.concat(sites, ignore_index=True)
+    rng = np.random.default_rng(3)
+    others = ["h", "i", "j", "k"]
+    for column in others:
+        frame[column] = rng.choice(["u", "v"], len(frame))
+    report = audit(
+        frame,
+        y_pred="hat",
+        sensitive_features=["g", *others],
+        strata="site",
+        intersections=False,
+    )
+    strata = {finding.attribute: finding.strata for finding in report.screen().findings}
+    assert strata["g"].endswith(
+        "A difference within strata is shown by its metric alone, not over the whole audit."
+    )
+    assert strata["h"].endswith("That there is a difference within strata is not shown.")

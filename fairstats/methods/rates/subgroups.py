@@ -212,7 +212,7 @@ class SubgroupResult(Result):
         return max(-min(lows), max(highs))
 
     def sentences(self) -> list[str]:
-        """How many are flagged, the worst one, and the certificate."""
+        """How many are flagged and to whose disadvantage, the worst one, and the certificate."""
         settings = self.settings
         rate_title = RATES[self.rate_name].title
         worst = self.worst
@@ -224,15 +224,48 @@ class SubgroupResult(Result):
         if settings.search == "tree":
             noun = "leaves"
             covered = "no leaf"
+        not_flagged = "" if worst.flagged else ", not flagged"
+        evidence = "a disadvantage" if self._sign_of_disadvantage else "a difference"
         return [
-            f"{len(self.flagged):,} of {number:,} {noun} are flagged at a false discovery rate of"
-            f" {100 * settings.false_discovery_rate:g}% ({PROCEDURES[settings.adjust]}).",
-            f"Most evidence of a disadvantage: {worst.group}, {rate_title} {worst.rate:.1%} against"
+            self._sentence_of_flags(noun),
+            f"Most evidence of {evidence}: {worst.group}, {rate_title} {worst.rate:.1%} against"
             f" {worst.rate_reference:.1%} of the rest; p = {worst.pvalue_search:.2g} over all"
-            f" {number:,} {noun} that were searched.",
+            f" {number:,} {noun} that were searched{not_flagged}.",
             f"With confidence {100 * settings.confidence_level:g}% {covered} has a {rate_title} more"
             f" than {abs(certificate):.3f} {side} that of the rest.",
         ]
+
+    def _sentence_of_flags(self, noun: str) -> str:
+        """How many are flagged, and in which direction: a flag alone is no disadvantage."""
+        flagged = self.flagged
+        settings = self.settings
+        beginning = f"{len(flagged):,}" if flagged else "None"
+        are = "is" if len(flagged) <= 1 else "are"
+        text = (
+            f"{beginning} of {len(self.comparisons):,} {noun} {are} flagged at a false discovery rate"
+            f" of {100 * settings.false_discovery_rate:g}% ({PROCEDURES[settings.adjust]})"
+        )
+        # of a rate that is to nobody's advantage the lower side comes first
+        sign = self._sign_of_disadvantage or -1
+        first = [comparison for comparison in flagged if sign * comparison.estimate > 0]
+        second = [comparison for comparison in flagged if sign * comparison.estimate <= 0]
+        parts = []
+        if first:
+            parts.append(self._side_in_words(len(first), "disadvantage", "lower"))
+        if second:
+            # the next sentence names the strongest of the first side alone
+            side = self._side_in_words(len(second), "advantage", "higher")
+            parts.append(f"{side} (most evidence: {second[0].group})")
+        if not parts:
+            return f"{text}."
+        return f"{text}: {', '.join(parts)}."
+
+    def _side_in_words(self, number: int, consequence: str, direction: str) -> str:
+        """Some flagged subgroups, and what their flag means: "2 to their advantage"."""
+        if self._sign_of_disadvantage:
+            whose = "its" if number == 1 else "their"
+            return f"{number:,} to {whose} {consequence}"
+        return f"{number:,} with a {direction} {RATES[self.rate_name].title} than the rest"
 
     def notes(self) -> list[str]:
         """Sentences below the table."""

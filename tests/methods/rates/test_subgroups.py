@@ -541,3 +541,32 @@ def test_rs_own_search_finds_the_same(people: pd.DataFrame, metric: str) -> None
         np.testing.assert_allclose(there, frame[column], atol=0.01, err_msg=column)
     there = np.asarray(found["pvalue_search"], dtype=float)
     np.testing.assert_allclose(there, frame["pvalue_search"], atol=0.025)
+
+
+def _flags(selected: dict[str, int]) -> list[str]:
+    """Sentences about three sites of 400 rows each, of which so many are selected."""
+    site = np.repeat(list(selected), 400)
+    chosen = np.concatenate([np.arange(400) < number for number in selected.values()])
+    frame = pd.DataFrame({"site": site, "chosen": chosen.astype(int)})
+    found = fs.subgroups(frame, attributes=["site"], y_pred="chosen", n_resamples=199, rng=1)
+    return found.sentences()
+
+
+def test_a_flag_says_to_whose_advantage_it_is() -> None:
+    """A flagged subgroup that fares better is no finding against anybody: 300 of 400 selected, and
+    200 of each of the two others.
+    """
+    first, second, _ = _flags({"a": 300, "b": 200, "c": 199})
+    assert "3 of 3 subgroups are flagged" in first
+    assert first.endswith(
+        ": 2 to their disadvantage, 1 to its advantage (most evidence: site = a)."
+    )
+    assert "site = c" in second
+    assert "not flagged" not in second
+
+
+def test_the_worst_is_said_not_to_be_flagged() -> None:
+    """One site above, and two that are a little below the pooled rate of all three."""
+    first, second, _ = _flags({"a": 200, "b": 200, "c": 199})
+    assert first.startswith("None of 3 subgroups is flagged")
+    assert second.endswith("over all 3 subgroups that were searched, not flagged.")

@@ -287,6 +287,20 @@ class AmplificationResult(ModelComparison):
     title: ClassVar[str] = (
         "Amplification: disparate impact of the predictions over that of the labels"
     )
+    # metric, model and baseline are the same in every row, and stand in the title
+    _shown: ClassVar[tuple[str, ...]] = (
+        "group",
+        "reference",
+        "before",
+        "after",
+        "estimate",
+        "ci_low",
+        "ci_high",
+        "pvalue",
+        "pvalue_adjusted",
+        "n",
+        "verdict",
+    )
 
     def _sentence(self, c: PairedChange) -> str:
         group_words = _groups_of_change(c)
