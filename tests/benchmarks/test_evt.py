@@ -78,8 +78,11 @@ for (file in files) {
     fit <- extRemes::fevd(x, threshold = 0, type = "GP", time.units = "years")
     invisible(capture.output(summary(fit)))
   })
+  plain <- with_package("extRemes", function() {
+    extRemes::fevd(x, threshold = 0, type = "GP", time.units = "years")
+  })
   fpot <- with_package("evd", function() evd::fpot(x, 0))
-  cat(fevd, fpot, "\\n")
+  cat(fevd, plain, fpot, "\\n")
 }
 """
 
@@ -88,7 +91,7 @@ for (file in files) {
 def test_gpd_peers_in_r(tmp_path: Path, benchmark: Any) -> None:
     """In the same run: ten times faster than extRemes with summary, faster than evd.
 
-    1.2 of it by R.
+    By the door to R 1.2 of plain fevd, which has no standard errors.
     """
     benchmark(scipy_backend.gpd_mle, EXCESSES[50])
     if benchmark.stats is None:  # benchmarks are disabled
@@ -105,17 +108,19 @@ def test_gpd_peers_in_r(tmp_path: Path, benchmark: Any) -> None:
     theirs = [line.split() for line in done.stdout.splitlines()]
     if {"NA"} == {value for line in theirs for value in line}:
         pytest.skip("R has neither extRemes nor evd")
-    for n, (fevd, fpot) in zip(SIZES, theirs, strict=True):
+    for n, (fevd, plain, fpot) in zip(SIZES, theirs, strict=True):
         series = EXCESSES[n]
         kernel = min(timed(lambda: scipy_backend.gpd_mle(series)) for _ in range(30))  # noqa: B023
         whole = min(timed(lambda: fit_gpd(series, 0.0, backend="scipy")) for _ in range(30))  # noqa: B023
-        row: dict[str, Any] = {"fevd": fevd, "fpot": fpot, "gpd_mle": kernel, "fit_gpd": whole}
+        row: dict[str, Any] = {"fevd": fevd, "plain": plain, "fpot": fpot}
+        row |= {"gpd_mle": kernel, "fit_gpd": whole}
         benchmark.extra_info[str(n)] = row
         if fevd != "NA":
             assert whole < float(fevd) / 10.0, row
             fit_gpd(series, 0.0, backend="r")  # R is warmed once
             row["door"] = min(timed(lambda: fit_gpd(series, 0.0, backend="r")) for _ in range(15))  # noqa: B023
-            assert row["door"] < 1.2 * float(fevd), row
+            # fevd alone has no standard errors; the door has them (1.17, .66 and .35 of its time)
+            assert row["door"] < 1.2 * float(plain), row
         if fpot != "NA":
             assert whole < float(fpot), row
 

@@ -106,11 +106,11 @@ class RBackend:
 
         `BackendError` if the package finds no maximum, or its standard errors are artefacts.
         """
-        return self._fit_mle("fs_fit_gpd", excesses, twin)
+        return self._fit_mle("gpd_in_numbers", 2, excesses, twin)
 
     def gev_mle(self, maxima: Floats, twin: ParameterFit | None = None) -> ParameterFit:
         """Maximum likelihood for block maxima; arguments as in `gpd_mle`."""
-        return self._fit_mle("fs_fit_gev", maxima, twin)
+        return self._fit_mle("gev_in_numbers", 3, maxima, twin)
 
     def gpd_lmoments(self, excesses: Floats, twin: ParameterFit | None = None) -> ParameterFit:
         """L-moments of excesses by extRemes."""
@@ -126,23 +126,28 @@ class RBackend:
             np.asarray(r_result["estimate"], dtype=np.float64), None, float(r_result["nll"])
         )
 
-    def _fit_mle(self, function: str, values: Floats, twin: ParameterFit | None) -> ParameterFit:
+    def _fit_mle(
+        self,
+        function: str,
+        n_params: int,
+        values: Floats,
+        twin: ParameterFit | None,
+    ) -> ParameterFit:
         start_params = None if twin is None else twin.params
-        r_result: dict[str, Any] = rsession.call(
-            function, values, "mle", self.source, start=start_params
-        )
-        covariance = np.asarray(r_result["covariance"], dtype=np.float64)
-        nll = float(r_result["nll"])
+        r_result: dict[str, Any] = rsession.call(function, values, self.source, start_params)
+        numbers = np.asarray(r_result["numbers"], dtype=np.float64)
+        params = numbers[:n_params]
+        covariance = numbers[n_params:-3].reshape(n_params, n_params)
+        nll, regular, at_boundary = numbers[-3:].tolist()
         if not np.isfinite(nll) or nll >= 1e9:
             raise BackendError(
                 f"{self.source} found no maximum of the likelihood (negative log-likelihood"
                 f" {nll:g})"
             )
-        if r_result["regular"] and not np.isfinite(covariance).all():
+        if regular and not np.isfinite(covariance).all():
             raise BackendError(f"{self.source}: {r_result['notes'] or 'no standard errors'}")
-        params = np.asarray(r_result["estimate"], dtype=np.float64)
         return ParameterFit(
-            params=params, covariance=covariance, nll=nll, at_boundary=bool(r_result["at_boundary"])
+            params=params, covariance=covariance, nll=nll, at_boundary=bool(at_boundary)
         )
 
 
