@@ -719,7 +719,8 @@ def _kept_columns(
     """These columns of the rows that are kept, numbered from 0; None for none."""
     if not names:
         return None
-    return frame[list(names)].iloc[kept_rows].reset_index(drop=True)
+    kept: pd.DataFrame = frame[list(names)].iloc[kept_rows].reset_index(drop=True)
+    return kept
 
 
 def with_circumstances(columns: AuditColumns, asked: Any, *, has_rows: bool) -> AuditColumns:

@@ -31,8 +31,12 @@ from fairstats.methods.rates.numbers.options import (
     check_rows_of_bootstrap,
     make_number_settings,
 )
-from fairstats.methods.rates.numbers.result import NumberDifferenceResult, NumberRatioResult
-from fairstats.methods.rates.numbers.smooth import DETERMINATION, STANDARDISED, compare_smooth
+from fairstats.methods.rates.numbers.result import (
+    STANDARDISED,
+    NumberDifferenceResult,
+    NumberRatioResult,
+)
+from fairstats.methods.rates.numbers.smooth import DETERMINATION, compare_smooth
 from fairstats.methods.rates.result import Inference
 from fairstats.numerics.means.quantiles import CountedValues
 
