@@ -423,7 +423,8 @@ compare_strata <- function(tables, contrast, level, threshold, together = 1, one
       out$side_high <- outer("side_high", 1, 1 - joint)
     }
   }
-  if (!is.nan(exact) && out$p_equal > 1 - level) {
+  # the exact test does not reject equality at the level of the interval: nor does that
+  if (!is.nan(exact) && out$p_equal > 1 - joint) {
     out$low <- min(out$low, equality)
     out$high <- max(out$high, equality)
   }

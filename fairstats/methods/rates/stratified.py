@@ -412,8 +412,9 @@ def _decide_within_strata(
         if settings.alternative != "two-sided":
             error = 1 - levels.one_sided
         interval = small_odds.widened(interval, error)
-    if settings.alternative == "two-sided" and not math.isnan(exact_pvalue) and p_equal > alpha:
-        # the exact test does not reject equality: neither does the interval
+    has_exact_test = settings.alternative == "two-sided" and not math.isnan(exact_pvalue)
+    if has_exact_test and p_equal > 1 - levels.two_sided:
+        # the exact test does not reject equality at the level of the interval: nor does that
         interval = (min(interval[0], equality), max(interval[1], equality))
     return (
         replace(
