@@ -26,7 +26,7 @@ from fairstats.numerics.evt import (
 )
 from fairstats.numerics.evt.choice import LEAST_CHOSEN, candidate_counts, most_exceedances
 from fairstats.numerics.evt.distributions import Floats
-from fairstats.numerics.evt.profile import TailType
+from fairstats.numerics.evt.extrapolation import TailType
 from fairstats.numerics.evt.return_levels import ReturnLevel
 from fairstats.numerics.evt.series import are_tied
 from fairstats.numerics.evt.tail import to_point_process

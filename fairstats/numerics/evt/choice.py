@@ -21,6 +21,7 @@ from fairstats.ground.checks import SeedOrGenerator
 from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.results import Result
 from fairstats.ground.serialise import serialisable
+from fairstats.numerics.draws import PROGRESS_DELAY
 from fairstats.numerics.evt.diagnostics import STATISTICS, excess_pvalue
 from fairstats.numerics.evt.distributions import Counts, Floats
 from fairstats.numerics.evt.gpd import fit_gpd_samples
@@ -346,7 +347,7 @@ def _candidate_pvalues(
         range(threshold_values.size),
         desc="thresholds",
         disable=None,
-        delay=2.0,
+        delay=PROGRESS_DELAY,
         leave=False,
     ):
         excesses = (
