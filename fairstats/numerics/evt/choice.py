@@ -318,9 +318,8 @@ def _default_candidates(series: Floats, n_thresholds: int) -> Floats:
         ascending[ascending.size - 1 - candidate_counts(ascending.size, n_wanted)]
     )
     exceedance_counts = ascending.size - np.searchsorted(ascending, threshold_values, side="right")
-    if not (
-        exceedance_counts >= LEAST_EXCEEDANCES
-    ).any():  # ties at the top: the next value below them
+    # ties at the top: the next value below them
+    if not (exceedance_counts >= LEAST_EXCEEDANCES).any():
         values_below = ascending[ascending < threshold_values[0]]
         return values_below[-1:] if values_below.size else threshold_values
     return np.asarray(threshold_values[exceedance_counts >= LEAST_EXCEEDANCES])

@@ -322,9 +322,8 @@ def endpoint(
     fit.need_likelihood()
     interval_level = fit._level_of(confidence_level)
     largest = float(fit.sample[-1])
-    least_value = largest - 0.5 * (
-        fit.grid or 0.0
-    )  # of a rounded value the end point may lie within its cell
+    # of a rounded value the end point may lie within its cell
+    least_value = largest - 0.5 * (fit.grid or 0.0)
     estimate = endpoint_estimate(fit)
     if fit.by_power and method == "auto":
         probabilities = [0.5 - 0.5 * interval_level, 0.5, 0.5 + 0.5 * interval_level]
