@@ -71,12 +71,12 @@ from fairstats.numerics.evt.covariates import CovariateFit as CovariateFit
 from fairstats.numerics.evt.diagnostics import ExponentialityTest as ExponentialityTest
 from fairstats.numerics.evt.diagnostics import GoodnessOfFit as GoodnessOfFit
 from fairstats.numerics.evt.diagnostics import MeanResidualLife as MeanResidualLife
+from fairstats.numerics.evt.extrapolation import TailType as TailType
 from fairstats.numerics.evt.fit import EvtFit as EvtFit
 from fairstats.numerics.evt.profile import Endpoint as Endpoint
 from fairstats.numerics.evt.profile import ExceedanceProbability as ExceedanceProbability
 from fairstats.numerics.evt.profile import ProfileCurve as ProfileCurve
 from fairstats.numerics.evt.profile import ShapeTest as ShapeTest
-from fairstats.numerics.evt.profile import TailType as TailType
 from fairstats.numerics.evt.return_levels import ReturnLevel as ReturnLevel
 from fairstats.numerics.evt.return_levels import ReturnLevels as ReturnLevels
 from fairstats.numerics.evt.series import ExtremalIndex as ExtremalIndex

@@ -139,9 +139,8 @@ def as_narwhals(values: Any, argument: str = "frame", *, collect: bool = True) -
         and type_name.endswith("Array")
         and not type_name.startswith("Chunked")
     ):
-        values = import_module("pyarrow").chunked_array(
-            [values]
-        )  # narwhals knows no other arrays of Arrow
+        # narwhals knows no other arrays of Arrow
+        values = import_module("pyarrow").chunked_array([values])
     try:
         native = nw.from_native(values, allow_series=True, pass_through=True)
         if collect and isinstance(native, nw.LazyFrame):
@@ -228,9 +227,8 @@ def as_array(values: Any, argument: str) -> NDArray[Any]:
     """NumPy's array of what is no column of a known library, or an error of ours."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter(
-                "error"
-            )  # of masked entries in lists, and what NumPy will refuse later
+            # of masked entries in lists, and what NumPy will refuse later
+            warnings.simplefilter("error")
             return np.asarray(values)
     except (TypeError, ValueError, OverflowError, Warning) as problem:
         received = f"a {type(values).__name__} that NumPy cannot read ({problem})"
@@ -255,9 +253,8 @@ def _from_list(values: Sequence[Any], argument: str) -> NDArray[Any]:
     ) or _mixes_numbers(value_types):
         return objects(values)
     if value_types & {bytes, datetime.datetime, datetime.date}:
-        return objects(
-            values
-        )  # NumPy's bytes lose the zeros that end them, its dates their time zones
+        # NumPy's bytes lose the zeros that end them, its dates their time zones
+        return objects(values)
     plain_array = as_array(values, argument)
     if plain_array.dtype.kind in "US" and not all(
         issubclass(value_type, str if plain_array.dtype.kind == "U" else bytes)

@@ -591,9 +591,8 @@ class CellCounts:
         checks.check_summand(self, other, "groups", "cells")
         own_scatter = self.scatter
         other_scatter = other.scatter
-        if (own_scatter is None) != (
-            other_scatter is None
-        ):  # of the unweighted one the scatter of its rows is written out
+        # of the unweighted one the scatter of its rows is written out
+        if (own_scatter is None) != (other_scatter is None):
             own_scatter, other_scatter = (
                 np.diag(count_table.totals.ravel())
                 if count_table.scatter is None

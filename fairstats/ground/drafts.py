@@ -64,9 +64,8 @@ class Draft:
         open_flags = os.O_WRONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
         unnamed_flag = getattr(os, "O_TMPFILE", 0)
         if unnamed_flag:
-            with contextlib.suppress(
-                OSError
-            ):  # file systems that have none such say so in several ways
+            # file systems that have none such say so in several ways
+            with contextlib.suppress(OSError):
                 self.handle = os.open(self.folder, open_flags | unnamed_flag, 0o666)
             if self.handle >= 0 and os.path.exists(self._open_file):
                 return

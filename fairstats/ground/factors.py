@@ -81,11 +81,12 @@ def factor_of_few(array: NDArray[Any]) -> Factor | None:
     else:
         smallest = np.nan
         greatest = np.nan
+    # NaN, too
     if not (
         -_LARGEST_SMALL_FLOAT <= smallest <= greatest <= _LARGEST_SMALL_FLOAT
         and smallest.is_integer()
         and greatest.is_integer()
-    ):  # NaN, too
+    ):
         return None
     whole_numbers = array.astype(np.int8)
     if not np.array_equal(whole_numbers, array):

@@ -179,9 +179,8 @@ def dates_as_days(values: Any) -> Floats | None:
 
     None for others.
     """
-    if (
-        getattr(getattr(values, "dtype", None), "kind", "O") in "biuf"
-    ):  # plain numbers, without a Series
+    # plain numbers, without a Series
+    if getattr(getattr(values, "dtype", None), "kind", "O") in "biuf":
         return None
     column = pd.Series(values)
     dtype_kind = getattr(column.dtype, "kind", "O")

@@ -116,9 +116,8 @@ class _PandasTable(FeatureTable):
             block_rows = self.data.iloc[start:stop]
         for column_label, (values, codes) in (replaced or {}).items():
             levels = _as_series(values, self.data[column_label].dtype, column_label)
-            block_rows[column_label] = levels.take(codes).set_axis(
-                block_rows.index
-            )  # a series keeps its type
+            # a series keeps its type
+            block_rows[column_label] = levels.take(codes).set_axis(block_rows.index)
         return block_rows
 
 

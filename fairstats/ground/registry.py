@@ -263,6 +263,11 @@ class Metric:
             object.__setattr__(self, "arguments", (("metric", self.name),))
 
     @property
+    def label(self) -> str:
+        """What it is called in few words: its title up to the colon."""
+        return self.title.partition(":")[0]
+
+    @property
     def row_names(self) -> tuple[str, ...]:
         """Name of the rows of every rate."""
         return self.components or (self.name,) * max(len(self.rates), 1)

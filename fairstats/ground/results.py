@@ -678,9 +678,8 @@ def _table_pieces(frame: pd.DataFrame) -> Iterator[str]:
     for name in frame:
         if frame[name].dtype.kind not in "biuf":
             frame[name] = [_cut_long_text(cell_value) for cell_value in frame[name]]
-        elif (
-            str(name).startswith("pvalue") and (frame[name] == 0).any()
-        ):  # below what a float can hold
+        elif str(name).startswith("pvalue") and (frame[name] == 0).any():
+            # below what a float can hold
             frame[name] = [
                 "<1e-300" if pvalue == 0 else _cell_text(float(pvalue)) for pvalue in frame[name]
             ]

@@ -349,9 +349,8 @@ def find_bin_starts(share: Floats, n_bins: int) -> NDArray[np.intp]:
 
 def bandwidth_order(n0: float, n1: float) -> float:
     """h_sup = ((√n0 + √n1)/√(n0·n1))^(2/3), the order of the best bandwidth (theorem 2)."""
-    return float(
-        (n0**-0.5 + n1**-0.5) ** (2 / 3)
-    )  # one place of the paper prints 1/3; 2/3 gives its 0.0737
+    # one place of the paper prints 1/3; 2/3 gives its 0.0737
+    return float((n0**-0.5 + n1**-0.5) ** (2 / 3))
 
 
 def label_blind_bins(n0: float, n1: float) -> int:

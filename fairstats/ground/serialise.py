@@ -319,12 +319,10 @@ def _fits_annotation(value: Any, annotation: ast.expr, names: Mapping[str, Any])
             type_name == "bool" or not isinstance(value, bool)
         )
     declared_type = _CLASS_REGISTRY.get(type_name) or names.get(type_name)
-    declared_type = (
-        get_origin(declared_type) or declared_type
-    )  # of an alias such as NDArray[np.float64]
-    declared_type = getattr(
-        declared_type, "__value__", declared_type
-    )  # which newer NumPy declares by a `type` statement
+    # of an alias such as NDArray[np.float64]
+    declared_type = get_origin(declared_type) or declared_type
+    # which newer NumPy declares by a `type` statement
+    declared_type = getattr(declared_type, "__value__", declared_type)
     declared_type = get_origin(declared_type) or declared_type
     return (
         declared_type is Any

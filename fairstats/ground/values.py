@@ -386,7 +386,8 @@ def _factor_by_hashing(array: Any, argument: str) -> Factor:
         TypeError,
         ValueError,
         NotImplementedError,
-    ) as problem:  # the last is Arrow's, of nested types
+    ) as problem:
+        # the last is Arrow's, of nested types
         received = f"values that cannot be told apart ({problem})"
         allowed = "one label or number per row"
         advice = f"make every element of {argument} a single label or number"

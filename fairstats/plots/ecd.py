@@ -35,9 +35,10 @@ def plot_discrimination(sample: Any, tails: Sequence[Any] = (), ax: Axes | None 
     )
     check_that(are_fits, "tails", tails, "a list of fitted tails", "plot(fs.ecd(sample, …).tails)")
     threshold = {fitted_tail.group: fitted_tail.threshold for fitted_tail in tails}
+    # colours as in `plot_ecd`
     colour_order = list(
         dict.fromkeys([*threshold, *(sample_group.group for sample_group in sample.groups)])
-    )  # colours as in `plot_ecd`
+    )
     panel_start = 0.0
     tick_labels = []
     for group in sample.groups:

@@ -279,10 +279,11 @@ def contours(x: Floats, y: Floats, values: Floats, level: float) -> list[tuple[F
         )
 
     lines = []
+    # open lines first, then rings
     start_edges = [
         *(open_edge for open_edge in neighbours if len(neighbours[open_edge]) == 1),
         *neighbours,
-    ]  # open lines first, then rings
+    ]
     for start_edge in start_edges:
         path = [start_edge]
         current_edge = start_edge

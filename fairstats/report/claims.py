@@ -355,8 +355,8 @@ def _title_of_row(name: str, result: Result) -> str:
     if metric is None:
         return str(result.title).partition(":")[0]
     if label:
-        return f"{metric.title.partition(':')[0]} ({label})"
-    title = metric.title.partition(":")[0]
+        return f"{metric.label} ({label})"
+    title = metric.label
     if isinstance(result, (StratifiedRatioResult, StratifiedDifferenceResult)):
         return f"{title} within strata"
     if isinstance(result, MaximumResult) and len(result.components) > 1:

@@ -144,9 +144,6 @@ score_method <- function(k0, n0, k1, n1, contrast, correction, continuity = FALS
     step <- (1 / n0 + (if (ratio) null else 1) / n1) / 2
     if (distance <= step) 0 else plain * (distance - step) / distance
   }
-  # ratios are searched on the log scale
-  to <- if (ratio) exp else identity
-  bounded <- function(x) max(-1e6, min(1e6, z(to(x))))
   edge <- if (ratio) 40 else 1 - 1e-14
   from <- if (!ratio) {
     centre
@@ -157,12 +154,18 @@ score_method <- function(k0, n0, k1, n1, contrast, correction, continuity = FALS
   } else {
     -edge
   }
+  at_end <- function(side) (if (side < 0) above else below) == 0
+  ends_by_score(centre, z, ratio, edge, from, at_end)
+}
+
+# An estimate with its statistic `z` of a null value, and the ends of its interval, where z is a
+# critical value. Ratios are searched on the log scale, up to `edge` on either side of the place
+# `from`; `at_end(side)`: whether the estimate is the end of their range, which is then the limit.
+ends_by_score <- function(estimate, z, ratio, edge, from, at_end) {
+  to <- if (ratio) exp else identity
+  bounded <- function(x) max(-1e6, min(1e6, z(to(x))))
   end <- function(critical, side) {
-    open <- if (ratio) {
-      (if (side < 0) above else below) == 0
-    } else {
-      side * bounded(side * edge) >= -critical
-    }
+    open <- if (ratio) at_end(side) else side * bounded(side * edge) >= -critical
     if (open) {
       return(
         if (!ratio) {
@@ -180,7 +183,7 @@ score_method <- function(k0, n0, k1, n1, contrast, correction, continuity = FALS
       max(side * edge, from)
     ))
   }
-  list(estimate = centre, z = z, end = end, ends = function(critical) {
+  list(estimate = estimate, z = z, end = end, ends = function(critical) {
     c(end(critical, -1), end(critical, 1))
   })
 }

@@ -9,10 +9,9 @@ POOLED <- c("rest", "overall")
 NEARLY_ONE <- 1 - 1e-9
 LARGEST_RATIO <- 1e9
 
-# Below every group all other groups together.
-beside_rest <- function(cells) {
-  count <- length(cells$groups)
-  pooling <- rbind(diag(count), 1 - diag(count))
+# Sums over groups of the cells of a table and of their scatter: a row of `pooling` for every new
+# group, a column for every old one.
+pool_groups <- function(cells, pooling) {
   of_cells <- kronecker(pooling, diag(ncol(cells$totals)))
   for (name in c("totals", "rows", "squares")) {
     if (!is.null(cells[[name]])) cells[[name]] <- pooling %*% cells[[name]]
@@ -20,6 +19,13 @@ beside_rest <- function(cells) {
   if (!is.null(cells$scatter)) {
     cells$scatter <- of_cells %*% cells$scatter %*% t(of_cells)
   }
+  cells
+}
+
+# Below every group all other groups together.
+beside_rest <- function(cells) {
+  count <- length(cells$groups)
+  cells <- pool_groups(cells, rbind(diag(count), 1 - diag(count)))
   cells$group_units <- NULL
   cells$groups <- c(cells$groups, paste("all but", cells$groups))
   cells
@@ -246,13 +252,5 @@ wilson_of <- function(r, n, z) {
 
 # All groups as one, to which the rate of everybody belongs.
 together <- function(cells) {
-  pooling <- matrix(1, 1L, nrow(cells$totals))
-  of_cells <- kronecker(pooling, diag(ncol(cells$totals)))
-  for (name in c("totals", "rows", "squares")) {
-    if (!is.null(cells[[name]])) cells[[name]] <- pooling %*% cells[[name]]
-  }
-  if (!is.null(cells$scatter)) {
-    cells$scatter <- of_cells %*% cells$scatter %*% t(of_cells)
-  }
-  cells
+  pool_groups(cells, matrix(1, 1L, nrow(cells$totals)))
 }

@@ -129,32 +129,10 @@ strata_method <- function(t, contrast, guarded = FALSE) {
   ratio <- contrast != "difference"
   centre <- mh_estimate(t, contrast)
   z <- function(null) strata_z(t, contrast, null, guarded)
-  to <- if (ratio) exp else identity
-  bounded <- function(x) max(-1e6, min(1e6, z(to(x))))
   edge <- if (ratio) 40 else 1
   from <- if (ratio) max(-edge, min(edge, log(centre))) else centre
-  end <- function(critical, side) {
-    open <- if (ratio) centre == (if (side < 0) 0 else Inf) else side * bounded(side) >= -critical
-    if (open) {
-      return(
-        if (!ratio) {
-          side
-        } else if (side < 0) {
-          0
-        } else {
-          Inf
-        }
-      )
-    }
-    to(root_between(
-      function(x) bounded(x) + side * critical,
-      min(side * edge, from),
-      max(side * edge, from)
-    ))
-  }
-  list(estimate = centre, z = z, end = end, ends = function(critical) {
-    c(end(critical, -1), end(critical, 1))
-  })
+  at_end <- function(side) centre == (if (side < 0) 0 else Inf)
+  ends_by_score(centre, z, ratio, edge, from, at_end)
 }
 
 # Standard error of the estimate, by the score's variance at it.

@@ -202,9 +202,8 @@ def count_tails(rows: LazyRows) -> TailCounts:
     rows_per_group = np.bincount(group, number, n_groups).astype(np.int64)
     group_conditions = []
     for group_index in np.unique(group).tolist():
-        group_answer = answer[
-            int(np.flatnonzero(group == group_index)[0])
-        ]  # its keys name the group in the second query
+        # its keys name the group in the second query
+        group_answer = answer[int(np.flatnonzero(group == group_index)[0])]
         key_conditions = (
             _equals_value(nw.col(key_name), group_answer[key_name].to_list()[0])
             for key_name in keys

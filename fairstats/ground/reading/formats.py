@@ -169,9 +169,8 @@ def frame_of_arrow(table: Any, columns: Sequence[str]) -> pd.DataFrame:
     for column_label in columns:
         column = table.column(column_label)
         if pyarrow_module.types.is_dictionary(column.type) and not column.type.ordered:
-            column = column.cast(
-                column.type.value_type
-            )  # a way to store text; it declares no order
+            # a way to store text; it declares no order
+            column = column.cast(column.type.value_type)
         types_mapper: Any = None
         if column.null_count and column.type in type_of_whole_numbers:
             types_mapper = type_of_whole_numbers.get

@@ -187,8 +187,8 @@ def _infer_by_likelihood(
     null_differences = np.array([0.0, -margin, margin])
     deviances = contrast.deviance(null_differences)
     exceedances = min(fit.n_exceedances for fit in fits)
-    worth = min(exceedances / effect.rows_for_one, effect.owners)
-    degrees = max(worth - N_PARAMETERS, 1.0)
+    effective_exceedances = min(exceedances / effect.rows_for_one, effect.owners)
+    degrees = max(effective_exceedances - N_PARAMETERS, 1.0)
     if settings.calibrated:
         law = RootLaw.of_contrast(contrast, farthest=2.0 * BOUND)
         test_name = "likelihood ratio, standardised signed root"

@@ -190,9 +190,8 @@ def _encode_columns(first: pd.DataFrame, second: pd.DataFrame) -> tuple[Floats, 
                 )
             )
         elif column.kind == "category":
-            values = list(dict.fromkeys([*first_values, *second_values]))[
-                :-1
-            ]  # the last one follows from the others
+            # the last one follows from the others
+            values = list(dict.fromkeys([*first_values, *second_values]))[:-1]
             a, b = (
                 np.column_stack(
                     [(column_values == category).to_numpy(float) for category in values]
@@ -236,10 +235,11 @@ def _kl_similarity(first: pd.DataFrame, second: pd.DataFrame) -> float:
                 np.array([(values_of_one == category).sum() for category in values])
                 for values_of_one in (x, y)
             )
+        # half a row each: no empty cell
         p, q = (
             (values_of_one + 0.5) / (values_of_one.sum() + 0.5 * values_of_one.size)
             for values_of_one in (p, q)
-        )  # half a row each: no empty cell
+        )
         similarities.append(1.0 / (1.0 + float((p * np.log(p / q)).sum())))
     return float(np.mean(similarities))
 

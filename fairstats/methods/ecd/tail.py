@@ -26,7 +26,7 @@ from fairstats.numerics.evt import (
 )
 from fairstats.numerics.evt.choice import LEAST_CHOSEN, candidate_counts, most_exceedances
 from fairstats.numerics.evt.distributions import Floats
-from fairstats.numerics.evt.profile import TailType
+from fairstats.numerics.evt.extrapolation import TailType
 from fairstats.numerics.evt.return_levels import ReturnLevel
 from fairstats.numerics.evt.series import are_tied
 from fairstats.numerics.evt.tail import to_point_process
@@ -432,9 +432,8 @@ def _explain_degenerate(
     if sample.n <= LEAST:
         return f"among {sample.n} rows no threshold has {LEAST} values above it"
     cd = sample._largest()
-    is_far = (
-        abs(sample.average.estimate - sample.maximum) > 1e3 * TIE
-    )  # where a tally left values out
+    # where a tally left values out
+    is_far = abs(sample.average.estimate - sample.maximum) > 1e3 * TIE
     if cd.size and not is_far and np.abs(cd).max() <= TIE:
         return f"all {sample.n:,} values are 0: the scores do not change with the attribute"
     if cd.size and cd.max() - cd.min() <= TIE and not is_far:

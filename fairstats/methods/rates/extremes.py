@@ -298,7 +298,7 @@ def extreme_of_rates(
         comparison = _decide(comparison, extreme, settings, contrast)
     result_class = ExtremeRatioResult if contrast == "ratio" else ExtremeDifferenceResult
     words = "smallest ratios" if contrast == "ratio" else "largest differences"
-    title = f"{metric.title.split(':')[0]}: {'mean of the ' * (agg == 'mean')}{words}"
+    title = f"{metric.label}: {'mean of the ' * (agg == 'mean')}{words}"
     return result_class(
         metric=metric.name,
         comparisons=(comparison,),

@@ -400,9 +400,8 @@ class BcaDistribution:
         """
         n_replicates = self.replicates.size
         position = int(np.searchsorted(finite, null, side))
-        if (
-            position == finite.size
-        ):  # up to the largest finite one; the next, infinite one is a jump
+        # up to the largest finite one; the next, infinite one is a jump
+        if position == finite.size:
             if position < n_replicates:
                 return position / n_replicates
             return (position - 1 / 3) / (n_replicates + 1 / 3)

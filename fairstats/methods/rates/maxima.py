@@ -68,7 +68,7 @@ _SEARCHED_TOGETHER = 512
 #: Names of the band's method: by default, and where the score without the factor N/(N − 1) is asked
 #: for, which has no exact tests.
 _BAND = "simultaneous band"
-_BAND_BY_MEE = "simultaneous band (mee)"
+BAND_BY_MEE = "simultaneous band (mee)"
 _OPEN_UPWARDS = "A gap that is not known leaves the interval open up to 1."
 
 
@@ -247,7 +247,7 @@ def largest_gap(
     largest is small.
     """
     by_mee = settings.method == "mee"
-    settings = replace(settings, method=_BAND_BY_MEE if by_mee else _BAND, comparisons="all")
+    settings = replace(settings, method=BAND_BY_MEE if by_mee else _BAND, comparisons="all")
     if rates is None:
         rates = [RATES[rate_name] for rate_name in metric.rates]
     estimates = [estimate_rate(counts, rate) for rate in rates]
@@ -404,7 +404,7 @@ def _size_of_difference(
     """
     estimates, group_index, reference_index = only_difference
     confidence_level = settings.confidence_level
-    score_method = "mee" if settings.method == _BAND_BY_MEE else "score"
+    score_method = "mee" if settings.method == BAND_BY_MEE else "score"
     chosen_method = pair_method(
         estimates, group_index, reference_index, "difference", score_method, n_resamples=0, rng=None
     )

@@ -52,12 +52,12 @@ def check_overall(metric: Metric) -> None:
 
 def has_overall(metric: Metric) -> bool:
     """Whether a metric has a comparison with everybody."""
-    known = [RATES[name] for name in metric.rates if name in RATES]
-    is_function = len(known) < len(metric.rates) or any(rate.interval == "delta" for rate in known)
+    rates = [RATES[name] for name in metric.rates if name in RATES]
+    is_function = len(rates) < len(metric.rates) or any(rate.interval == "delta" for rate in rates)
     if is_function:
         return False
     if metric.contrast == "ratio":
-        return not any(rate.parts for rate in known)
+        return not any(rate.parts for rate in rates)
     return metric.contrast == "difference"
 
 

@@ -116,7 +116,7 @@ def adjusted(result: Any, metric: Metric, counts: StratumCounts) -> Any:
         "comparisons": _with_disagreements(result.comparisons, judged, metric.contrast, counts),
         "settings": settings,
         "counts": result.counts,
-        "words": f"{metric.title.split(':')[0]} within strata",
+        "words": f"{metric.label} within strata",
         "stratum_counts": counts,
     }
     within: Any = _RESULT_CLASSES[metric.contrast](**result_fields)

@@ -66,7 +66,7 @@ class WorstCaseResult(Result):
         result: list[str] = []
         for b in self.bounds:
             result.append(
-                f"{METRICS[b.metric].title.split(':')[0]}, {b.group} against {b.reference}:"
+                f"{METRICS[b.metric].label}, {b.group} against {b.reference}:"
                 f" {b.estimate:.3f} on the complete rows, between {b.low:.3f} and {b.high:.3f} whatever"
                 f" the {b.n:,} rows left out hold ({b.confidence_interval.words()})."
             )

@@ -440,9 +440,8 @@ class _CrossValidationFits:
             return None
         total_counts = self.rows.cells(..., self.predicted[k])
         n_cases = 2 * len(self.rows.names)
-        case_codes = (
-            self.rows.strata + 1 - 2 * self.rows.label.astype(np.intp)
-        )  # 2·group + 1 − label
+        # 2·group + 1 − label
+        case_codes = self.rows.strata + 1 - 2 * self.rows.label.astype(np.intp)
         case_shares = []
         for half_run, (own_predicted, extra_predicted) in self.halves[k :: self.m]:
             case_sums = []

@@ -70,9 +70,8 @@ class Metric:
         values_of_rates = []
         for rate_name in self.rates:
             values_of_rates.append(np.asarray(RATES[rate_name].evaluate(cell_counts)))
-        if any(
-            RATES[rate_name].high == np.inf for rate_name in self.rates
-        ):  # a case over no case: undefined like 0/0
+        # a case over no case: undefined like 0/0
+        if any(RATES[rate_name].high == np.inf for rate_name in self.rates):
             values_of_rates = [
                 np.where(np.isinf(rate_values), np.nan, rate_values)
                 for rate_values in values_of_rates
@@ -159,9 +158,8 @@ def _demographic_parity_micro(class_sums: _ClassSums) -> Floats:
     gap_values = class_sums.gap(
         class_sums.selected.sum(axis=-1), class_sums.rows[..., 0] * class_sums.selected.shape[-1]
     )
-    return np.asarray(
-        np.where(np.abs(gap_values) < 1e-12, 0.0, gap_values)
-    )  # 0, but for the rounding of sums
+    # 0, but for the rounding of sums
+    return np.asarray(np.where(np.abs(gap_values) < 1e-12, 0.0, gap_values))
 
 
 def _demographic_parity_macro_micro(class_sums: _ClassSums) -> Floats:

@@ -402,9 +402,8 @@ class UmPosterior(Result, draws.PosteriorDraws):
             if np.unique(self.prior).size == 1:
                 prior_words = f"({', '.join([f'{self.prior.flat[0]:g}'] * 4)}) per group"
             if self.classes:
-                prior_of_cell = (
-                    self.prior[0].sum() / 4
-                )  # a quarter of all cells is that of two classes
+                # a quarter of all cells is that of two classes
+                prior_of_cell = self.prior[0].sum() / 4
                 prior_words = (
                     f"{prior_of_cell:g}, as with two classes: the accuracy of a group has Beta({2 * prior_of_cell:g},"
                     f" {2 * prior_of_cell:g})"
@@ -492,9 +491,8 @@ class UmPosterior(Result, draws.PosteriorDraws):
 
     def _of_few_errors(self) -> list[str]:
         """What a prior does to groups with few errors, where it matters."""
-        is_hit = np.eye(
-            len(self.classes) or 2, dtype=bool
-        ).ravel()  # of two labels the cells are tp, fp, fn, tn
+        # of two labels the cells are tp, fp, fn, tn
+        is_hit = np.eye(len(self.classes) or 2, dtype=bool).ravel()
         tables = self.counts.totals, self.prior
         counts_seen, prior_added = (
             np.stack([cell_table[:, is_own].sum(axis=1) for is_own in (~is_hit, is_hit)])

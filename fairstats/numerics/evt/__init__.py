@@ -9,8 +9,8 @@ from fairstats.numerics.evt.diagnostics import (
     goodness_of_fit,
     mean_residual_life,
 )
+from fairstats.numerics.evt.extrapolation import tail_type
 from fairstats.numerics.evt.fit import EvtFit, fit_gev, fit_gpd, fit_point_process
-from fairstats.numerics.evt.profile import tail_type
 from fairstats.numerics.evt.return_levels import ReturnLevel, empirical_return_level
 from fairstats.numerics.evt.series import decluster, extremal_index
 from fairstats.numerics.evt.thresholds import threshold_stability, threshold_tests

@@ -21,6 +21,7 @@ from fairstats.ground.checks import SeedOrGenerator
 from fairstats.ground.errors import DataWarning, InputError, caution
 from fairstats.ground.results import Result
 from fairstats.ground.serialise import serialisable
+from fairstats.numerics.draws import PROGRESS_DELAY
 from fairstats.numerics.evt.diagnostics import STATISTICS, excess_pvalue
 from fairstats.numerics.evt.distributions import Counts, Floats
 from fairstats.numerics.evt.gpd import fit_gpd_samples
@@ -317,9 +318,8 @@ def _default_candidates(series: Floats, n_thresholds: int) -> Floats:
         ascending[ascending.size - 1 - candidate_counts(ascending.size, n_wanted)]
     )
     exceedance_counts = ascending.size - np.searchsorted(ascending, threshold_values, side="right")
-    if not (
-        exceedance_counts >= LEAST_EXCEEDANCES
-    ).any():  # ties at the top: the next value below them
+    # ties at the top: the next value below them
+    if not (exceedance_counts >= LEAST_EXCEEDANCES).any():
         values_below = ascending[ascending < threshold_values[0]]
         return values_below[-1:] if values_below.size else threshold_values
     return np.asarray(threshold_values[exceedance_counts >= LEAST_EXCEEDANCES])
@@ -346,7 +346,7 @@ def _candidate_pvalues(
         range(threshold_values.size),
         desc="thresholds",
         disable=None,
-        delay=2.0,
+        delay=PROGRESS_DELAY,
         leave=False,
     ):
         excesses = (

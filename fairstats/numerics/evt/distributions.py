@@ -45,9 +45,8 @@ def exponential_scale_partials(y: Floats, theta: Floats) -> Triple:
     near_zero = np.abs(theta_column) * np.max(np.abs(y), axis=-1, keepdims=True) < SMALL
     safe_theta = np.where(near_zero, 1.0, theta_column)
     z = np.where(near_zero, 0.0, theta_column * y)
-    with np.errstate(
-        divide="ignore", invalid="ignore"
-    ):  # a value at its end point, where 1 + θy rounds to 0
+    # a value at its end point, where 1 + θy rounds to 0
+    with np.errstate(divide="ignore", invalid="ignore"):
         v = np.log1p(z) / safe_theta
         slopes = y / (1.0 + z)
         first_derivative = (slopes - v) / safe_theta
@@ -265,9 +264,8 @@ def sample_lmoments(ordered: Floats, n: Floats | None = None) -> Triple:
         row_sizes = np.full(ordered.shape[:-1], float(n_columns))
     else:
         row_sizes = n
-    ranks = np.arange(n_columns) - (
-        n_columns - row_sizes[..., None]
-    )  # rank from 0 among the values that count
+    # rank from 0 among the values that count
+    ranks = np.arange(n_columns) - (n_columns - row_sizes[..., None])
     b0 = ordered.sum(-1) / row_sizes
     b1 = (ordered * ranks).sum(-1) / (row_sizes * (row_sizes - 1))
     b2 = (ordered * (ranks * (ranks - 1))).sum(-1) / (row_sizes * (row_sizes - 1) * (row_sizes - 2))

@@ -581,9 +581,8 @@ def _fit_above_threshold(
             series_length,
             block_size,
         )
-        nll = (
-            fitted.nll - k * float(np.log(block_size * k / series_length)) + k
-        )  # of the process at λ = k/N
+        # of the process at λ = k/N
+        nll = fitted.nll - k * float(np.log(block_size * k / series_length)) + k
         fitted = ParameterFit(
             params=params, covariance=covariance, nll=nll, at_boundary=fitted.at_boundary
         )

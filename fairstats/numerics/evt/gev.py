@@ -161,9 +161,8 @@ def fit_gev_samples(
     inner_theta, lowest_inside = minimise_over_tail(
         objective, samples.lower, top, log_n, _start_from_lmoments(samples)
     )
-    edge_values = (
-        np.log(top) + 1.0
-    )  # the mean distance from the largest is top, since the mean is 0
+    # the mean distance from the largest is top, since the mean is 0
+    edge_values = np.log(top) + 1.0
     at_boundary = ~(lowest_inside < edge_values)
     unbounded = at_boundary.copy()
     unbounded[at_boundary] = _has_better_inside(
@@ -391,7 +390,6 @@ class GevLikelihood(SampleLikelihood):
         # t = (top − y)/σ with σ chosen so that t(d) = e^(−τ)
         with np.errstate(all="ignore"):
             edge_scales = np.where(d < top, top - d, 1.0) * np.exp(offset)
-            edge_values = self.samples.n[rows] * (
-                np.log(edge_scales) + top / edge_scales
-            )  # the mean of y is 0
+            # the mean of y is 0
+            edge_values = self.samples.n[rows] * (np.log(edge_scales) + top / edge_scales)
         return np.where(d < top, edge_values, np.inf)

@@ -352,9 +352,8 @@ class GpdLikelihood(SampleLikelihood):
         d0 = data[0]
         sample_sizes = self.samples.n[rows, None]
         n_observations = self.total[rows, None]
-        wanted_log = offset + np.log(
-            sample_sizes / n_observations
-        )  # log(mλ) at the rate's own optimum
+        # log(mλ) at the rate's own optimum
+        wanted_log = offset + np.log(sample_sizes / n_observations)
         by_excess = 1.0 / d0
         is_tied = np.abs(v) > 1e-12 * d0
         safe_v = np.where(is_tied, v, 1.0)

@@ -318,10 +318,11 @@ class TailLikelihood:
             root_mean, root_sd = self._level_moments(
                 np.full(active.size, level), np.minimum(periods, _FAR_LOG_PERIOD)
             )
+            # the shortest period is that of which the level is the upper limit
             return (
                 -root_mean,
                 root_sd,
-            )  # the shortest period is that of which the level is the upper limit
+            )
 
         first_ends = np.full(2, np.nan) if standardised else None
         shortest, longest = self._both_ends(ends, moments, np.array([target]), estimate, first_ends)

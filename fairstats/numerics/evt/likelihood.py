@@ -68,9 +68,8 @@ class Samples:
         maxima_rows = np.atleast_2d(np.asarray(maxima, dtype=np.float64))
         row_centres = maxima_rows.mean(axis=1)
         maxima_rows = maxima_rows - row_centres[:, None]
-        largest_distance = np.abs(maxima_rows).max(
-            axis=1
-        )  # squares of the values themselves may overflow
+        # squares of the values themselves may overflow
+        largest_distance = np.abs(maxima_rows).max(axis=1)
         row_units = (
             np.sqrt(np.mean((maxima_rows / largest_distance[:, None]) ** 2, axis=1))
             * largest_distance
@@ -398,9 +397,8 @@ def coles_dixon(likelihood: SampleLikelihood) -> tuple[Rows, Floats, Floats, Tri
         zeros,
         np.where(fits.unbounded[sample_rows], 1.0, fits.nu[sample_rows]),
     )
-    is_concerned = ~(
-        fits.unbounded[sample_rows] & (zero_shape_profile.slope > 0)
-    )  # there the estimate would be below 0
+    # there the estimate would be below 0
+    is_concerned = ~(fits.unbounded[sample_rows] & (zero_shape_profile.slope > 0))
     sample_rows = sample_rows[is_concerned]
     nu = zero_shape_profile.nu[is_concerned]
     slopes_at_zero = zero_shape_profile.slope[is_concerned]

@@ -76,10 +76,11 @@ def minimise_over_tail(
     if start is not None:
         tail_search.from_start(start)
         unsolved = np.flatnonzero(~np.isfinite(tail_search.value))
+    # a narrow valley may lie between two points of the first
     for phi_grid in (
         _COARSE_GRID,
         _DENSE_GRID,
-    ):  # a narrow valley may lie between two points of the first
+    ):
         if unsolved.size:
             tail_search.from_grid(
                 unsolved, np.clip(phi_grid * log_n[unsolved, None], -_PHI_LIMIT, _PHI_LIMIT)
@@ -364,9 +365,8 @@ def find_crossings(
     farthest_tau = np.minimum(np.arcsinh(np.abs((limits - centre) / scale)), _FARTHEST)
     lower_tau = np.zeros_like(centre)
     upper_tau = farthest_tau.copy()
-    is_bounded = np.zeros(
-        centre.size, dtype=bool
-    )  # whether `upper_tau` is known to lie beyond the crossing
+    # whether `upper_tau` is known to lie beyond the crossing
+    is_bounded = np.zeros(centre.size, dtype=bool)
     tau = np.minimum(np.arcsinh(target_roots), 0.5 * farthest_tau)
     if guess is not None:
         guessed_tau = np.arcsinh((guess - centre) / scale)

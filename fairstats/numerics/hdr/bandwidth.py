@@ -170,9 +170,8 @@ def pilot_bandwidth(spectrum: Spectrum, order: int) -> float:
     s = order + 2
     roughness = _normal_roughness(s + 2)
     for stage_order in (s + 1, s):
-        if (
-            not _LEAST_ROUGHNESS < roughness < math.inf
-        ):  # nothing but the range is left of draws that span 10^60 of their scales
+        # nothing but the range is left of draws that span 10^60 of their scales
+        if not _LEAST_ROUGHNESS < roughness < math.inf:
             cure = "take logarithms of draws with such long tails, or give a bandwidth"
             raise InputError(
                 "samples",

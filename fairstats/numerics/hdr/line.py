@@ -323,9 +323,8 @@ def _result_fields(
         mass_held = density_mass = float(masses_held.sum())
         if samples is not None:
             samples_inside = samples[levels.at_samples >= falpha]
-            gap_centres = (
-                intervals[1:, 0] + intervals[:-1, 1]
-            ) / 2  # a draw on a boundary goes to the nearest
+            # a draw on a boundary goes to the nearest
+            gap_centres = (intervals[1:, 0] + intervals[:-1, 1]) / 2
             masses_held = (
                 np.bincount(np.searchsorted(gap_centres, samples_inside), minlength=len(intervals))
                 / samples.size

@@ -208,9 +208,8 @@ def hdr(
         return HdrResult(
             **_discrete_fields(draws, probs, period), **common_fields, backend="exact counts"
         )
-    for column_index, column in enumerate(
-        draws.T
-    ):  # there is no density where one of several columns is constant
+    # there is no density where one of several columns is constant
+    for column_index, column in enumerate(draws.T):
         if is_constant(column):
             got = f"column {column_index}, {draws[0, column_index]:g} in every draw"
             cure = "leave it out: its value is certain"

@@ -77,10 +77,10 @@ class GroupRows:
             unit=np.concatenate([rows.unit for rows in groups]),
         )
 
-    def resample(self, generator: np.random.Generator) -> GroupRows:
+    def resample(self, rng: np.random.Generator) -> GroupRows:
         """As many units, drawn with replacement; a unit that is drawn twice is two."""
         units = Units.of_rows(np.arange(self.y.size), np.unique(self.unit, return_inverse=True)[1])
-        drawn = generator.integers(0, units.size, units.size)
+        drawn = rng.integers(0, units.size, units.size)
         rows = units.take(drawn)
         lengths = np.diff(units.starts)[drawn]
         return GroupRows(
@@ -238,17 +238,17 @@ def draw_splits(
     reference: GroupRows,
     regression: Regression,
     n_resamples: int,
-    generator: np.random.Generator,
+    rng: np.random.Generator,
 ) -> dict[str, Draws]:
     """Draws of every part of a gap, with the variances of all; NaN where there is no regression."""
     values = {part: np.full(n_resamples, np.nan) for part in COEFFICIENTS}
     variances = {part: np.full(n_resamples, np.nan) for part in COEFFICIENTS}
     for draw in range(n_resamples):
-        own = group.resample(generator)
-        other = reference.resample(generator)
+        group_rows = group.resample(rng)
+        other = reference.resample(rng)
         # units of both are different units
-        other = replace(other, unit=other.unit + own.unit.max() + 1)
-        again = split_gap(own, other, regression)
+        other = replace(other, unit=other.unit + group_rows.unit.max() + 1)
+        again = split_gap(group_rows, other, regression)
         if isinstance(again, str):
             continue
         for part in COEFFICIENTS:

@@ -172,7 +172,7 @@ def sample_totals(groups: Sequence[UnitTable]) -> GroupTotals:
 
 
 def draw_totals(
-    groups: Sequence[UnitTable], n_resamples: int, generator: np.random.Generator
+    groups: Sequence[UnitTable], n_resamples: int, rng: np.random.Generator
 ) -> GroupTotals:
     """Of resamples of the units of every group."""
     totals = []
@@ -182,7 +182,7 @@ def draw_totals(
         table = np.concatenate([units.sums, units.products], axis=1)
         drawn = np.empty((n_resamples, table.shape[1]))
         for draw in range(n_resamples):
-            places = generator.integers(0, units.size, units.size)
+            places = rng.integers(0, units.size, units.size)
             drawn[draw] = np.bincount(places, minlength=units.size) @ table
         total = drawn[:, :n_columns]
         totals.append(total)

@@ -416,10 +416,11 @@ class Apart:
         for difference, noise_draws, std_error in zip(
             self.observed, self.noise, self.noise.std(axis=1), strict=True
         ):
+            # how near to 0 D may be 0
             near_zero_sets = (
                 np.abs(difference) < zero_reach * std_error
                 for zero_reach in (0.0, _MIDDLE_REACH, self.near)
-            )  # how near to 0 D may be 0
+            )
             error_laws.append(
                 [
                     self.step

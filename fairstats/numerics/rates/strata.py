@@ -242,9 +242,8 @@ def guarded_statistic(tables: Strata, theta: ArrayLike, contrast: Contrast) -> F
     gamma = skewness(tables, theta, contrast)
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
         shape = 4 / gamma**2
-        place = np.maximum(
-            shape + 2 * z / gamma, 0.0
-        )  # of z in the gamma law; mirrored where γ < 0
+        # of z in the gamma law; mirrored where γ < 0
+        place = np.maximum(shape + 2 * z / gamma, 0.0)
         beyond = np.where((gamma > 0) == (z > 0), gammaincc(shape, place), gammainc(shape, place))
         corrected = -ndtri(np.minimum(beyond, 0.5))
     has_skewness = (np.abs(gamma) > LEAST_SKEWNESS) & np.isfinite(z)

@@ -135,9 +135,8 @@ def _compare_pair(
         )
         yield place.left_out("interval and test", comparison.confidence_interval.low, _WEIGHTED)
         return
-    no_common_score = (
-        bool(comparison.note) and comparison.bounds.high == 2.0
-    )  # no score in common: no upper limit
+    # no score in common: no upper limit
+    no_common_score = bool(comparison.note) and comparison.bounds.high == 2.0
     answer = bench.call(
         r_function,
         *sides,

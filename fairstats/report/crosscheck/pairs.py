@@ -20,7 +20,7 @@ from fairstats.methods.rates.classes.result import ClassMaximumResult
 from fairstats.methods.rates.disparity import DisparityResult
 from fairstats.methods.rates.employment.result import AdverseImpact, ImpactTable
 from fairstats.methods.rates.extremes import ExtremeResult
-from fairstats.methods.rates.maxima import MaximumResult
+from fairstats.methods.rates.maxima import BAND_BY_MEE, MaximumResult
 from fairstats.methods.rates.models.result import AMPLIFICATION, QUANTITIES, ModelComparison
 from fairstats.methods.rates.result import RatioResult
 from fairstats.methods.rates.stratified import together_of
@@ -264,7 +264,7 @@ def largest_gap(result: MaximumResult, bench: Bench) -> Iterator[Check]:
         result.critical_value,
         counts.clustered,
         margin=result.settings.limit,
-        **({"method": "mee"} if result.settings.method.endswith("mee)") else {}),
+        **({"method": "mee"} if result.settings.method == BAND_BY_MEE else {}),
         **design(counts),
     )
     for key in ("interval", "bounds"):
@@ -346,9 +346,8 @@ def models(result: _Compared, bench: Bench) -> Iterator[Check]:
     for rows in by_metric.values():
         for comparison in rows:
             yield from _compare_change(result, comparison, len(rows), bench)
-        if (
-            _chosen_among(result, rows[0]) <= 1
-        ):  # else chosen pairs count too: as the simultaneous intervals
+        # else chosen pairs count too: as the simultaneous intervals
+        if _chosen_among(result, rows[0]) <= 1:
             yield from bench.adjusted(
                 rows, lambda comparison: _place_of_change(comparison, bench), result.adjust
             )

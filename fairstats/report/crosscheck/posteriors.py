@@ -111,10 +111,11 @@ def posterior(result: UmPosterior, bench: Bench) -> Iterator[Check]:
                 line.attribute == "undefined" and our_value == 0 == their_value
             ):
                 continue
+            # batches may agree by chance near 0 and 1
             if line.attribute in (
                 "p_rope",
                 "undefined",
-            ):  # batches may agree by chance near 0 and 1
+            ):
                 their_error = max(
                     their_error,
                     np.sqrt(

@@ -18,13 +18,13 @@ from fairstats.numerics.evt.averaging import AveragedReturnLevel
 from fairstats.numerics.evt.choice import ThresholdChoice
 from fairstats.numerics.evt.covariates import ConditionalLevel, CovariateFit
 from fairstats.numerics.evt.diagnostics import ExponentialityTest, GoodnessOfFit, MeanResidualLife
+from fairstats.numerics.evt.extrapolation import TailType
 from fairstats.numerics.evt.fit import EvtFit
 from fairstats.numerics.evt.profile import (
     Endpoint,
     ExceedanceProbability,
     ProfileCurve,
     ShapeTest,
-    TailType,
 )
 from fairstats.numerics.evt.return_levels import ReturnLevel, ReturnLevels
 from fairstats.numerics.evt.series import ExtremalIndex

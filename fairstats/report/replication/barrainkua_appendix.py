@@ -52,17 +52,17 @@ def _definition_31() -> Outcomes:
 
 def _outcomes_of_three() -> Outcomes:
     """Events that a better, an equal and a worse coordinate make."""
-    found = {}
+    values = {}
     for number, words in ((2, "two objectives"), (3, "three objectives")):
         shorts = [f"metric {k}" for k in range(number)]
         patterns = product((1, 0, -1), repeat=number)
         names = {event_name(pattern, _NAMES, shorts) for pattern in patterns}
-        found[f"events of {words}"] = Outcome(float(len(names)))
-    return found
+        values[f"events of {words}"] = Outcome(float(len(names)))
+    return values
 
 
 def _printed(item: str) -> dict[str, float]:
-    items: dict[str, Item] = {it.name: it for it in read_items("barrainkua")}
+    items: dict[str, Item] = {one_item.name: one_item for one_item in read_items("barrainkua")}
     return {number.name: float(number.printed) for number in items[item].numbers}
 
 
@@ -70,19 +70,19 @@ def _more_objectives() -> Outcomes:
     """Table 13.1 less table 2, mean of both comparisons and four approximations of ρ."""
     three = _printed("table-13.1")
     two = _printed("table-2")
-    found = {}
+    values = {}
     for event in ("A≫B", "B≫A", "A≈B"):
         changes = []
         for name, value in three.items():
             if name.endswith(f", {event}") and name in two:
                 changes.append(value - two[name])
-        found[f"P({event}), mean change"] = Outcome(float(np.mean(changes)))
-    return found
+        values[f"P({event}), mean change"] = Outcome(float(np.mean(changes)))
+    return values
 
 
 def _same_under_every_rope() -> Outcomes:
     """Tables 12.2 to 12.5 as printed: RoPEs whose likeliest event is that of the first RoPE."""
-    found = {}
+    values = {}
     for table in ("12.2", "12.3", "12.4", "12.5"):
         by_rope: dict[str, dict[str, float]] = {}
         for name, value in _printed(f"table-{table}").items():
@@ -90,8 +90,8 @@ def _same_under_every_rope() -> Outcomes:
             if level == "HDR 0.95":
                 by_rope.setdefault(rope, {})[event] = value
         likeliest = [max(events, key=lambda event: events[event]) for events in by_rope.values()]
-        found[f"table {table}, likeliest events"] = Outcome(float(len(set(likeliest))))
-    return found
+        values[f"table {table}, likeliest events"] = Outcome(float(len(set(likeliest))))
+    return values
 
 
 # ------------------------------------------------------------------------------------- classes
@@ -114,14 +114,14 @@ def _equations_7_8() -> Outcomes:
         draws=2_000,
         rng=_SEED,
     )
-    found = {}
+    values = {}
     for name in ("micro", "macro"):
         draws = np.abs(np.asarray(posterior.metric(f"equal_opportunity_{name}")))
         low, high = np.quantile(draws, [0.025, 0.975])
-        found[f"|EOp_{name}| of groups whose rates differ by 2/3 in two of three classes"] = (
+        values[f"|EOp_{name}| of groups whose rates differ by 2/3 in two of three classes"] = (
             Outcome(float(np.median(draws)), float(low), float(high))
         )
-    return found
+    return values
 
 
 def _equations_9_16() -> Outcomes:
@@ -138,18 +138,18 @@ def _equations_9_16() -> Outcomes:
         share = table.sum(axis=(0, 2)) / table.sum()
         selected = table.sum(axis=1) / rows[:, None]
         right = np.diagonal(table, axis1=1, axis2=2) / table.sum(axis=2)
-        own = table.sum(axis=2) / rows[:, None]
+        share_of_cells = table.sum(axis=2) / rows[:, None]
         by_hand = {
             "DP_macro": float((share * np.ptp(selected, axis=0)).sum()),
             "EOp_macro": float((share * np.ptp(right, axis=0)).sum()),
-            "DP": float(np.ptp((own * selected).sum(axis=1))),
-            "EOp": float(np.ptp((own * right).sum(axis=1))),
+            "DP": float(np.ptp((share_of_cells * selected).sum(axis=1))),
+            "EOp": float(np.ptp((share_of_cells * right).sum(axis=1))),
         }
         for name, value in by_hand.items():
             measure = "demographic_parity" if name.startswith("DP") else "equal_opportunity"
             ending = "macro" if name.endswith("macro") else "macro_micro"
-            found = float(np.abs(np.asarray(posterior.metric(f"{measure}_{ending}"))[draw]))
-            largest[name] = max(largest[name], abs(found - value))
+            distance = float(np.abs(np.asarray(posterior.metric(f"{measure}_{ending}"))[draw]))
+            largest[name] = max(largest[name], abs(distance - value))
     return {f"{name}, largest difference": Outcome(value) for name, value in largest.items()}
 
 
@@ -223,8 +223,8 @@ def _quantile_approach() -> Outcomes:
     n = 1_000
     values = generator.normal(size=(2_000, n))
     density = -np.sort(-np.exp(-0.5 * values**2) / math.sqrt(2 * math.pi), axis=1)
-    found = density[:, math.ceil(0.95 * n) - 1]
-    reach = np.sqrt(-2 * np.log(found * math.sqrt(2 * math.pi)))
+    level = density[:, math.ceil(0.95 * n) - 1]
+    reach = np.sqrt(-2 * np.log(level * math.sqrt(2 * math.pi)))
     content = np.array([math.erf(x / math.sqrt(2)) for x in reach])
     mean = float(content.mean())
     half = 1.96 * float(content.std()) / math.sqrt(len(content))

@@ -323,7 +323,7 @@ def _whatever_the_education() -> Outcomes:
     """
     frame = _adult()
     rich = frame["income"]
-    found = {}
+    values = {}
     for column, reference, word in (("sex", "Male", "women"), ("race", "White", "not White")):
         group = frame[column].eq(reference).map({True: reference, False: f"not {reference}"})
         options: dict[str, Any] = {"reference": reference, "pos_label": ">50K"}
@@ -332,7 +332,7 @@ def _whatever_the_education() -> Outcomes:
         )
         adjusted = together.stratified if isinstance(together, RatioResult) else None
         if adjusted is not None:
-            found[f"{word}, levels of education together"] = _outcome_of(adjusted)
+            values[f"{word}, levels of education together"] = _outcome_of(adjusted)
         levels = frame["education"].unique()
         by_level = []
         for level in levels:
@@ -347,12 +347,12 @@ def _whatever_the_education() -> Outcomes:
             )
             if np.isfinite(result.estimate):
                 by_level.append(_outcome_of(result))
-        found[f"{word}, the largest ratio of a level"] = Outcome(
+        values[f"{word}, the largest ratio of a level"] = Outcome(
             max(one.value for one in by_level),
             max(one.low for one in by_level),
             max(one.high for one in by_level),
         )
-    return found
+    return values
 
 
 def _only(name: str, result: RatioResult | InferredResult) -> Outcomes:

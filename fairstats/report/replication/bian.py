@@ -76,15 +76,17 @@ def _properties() -> Outcomes:
 
 def _overstatement(dimension: int, apart: float, *, sets: int = 12) -> np.ndarray:
     """100·(ApproxDist/D − 1) of pairs of 150 and 250 rows, `apart` along the first column."""
-    found = np.empty(sets)
+    overstatements = np.empty(sets)
     for seed in range(sets):
         generator = np.random.default_rng([_SEED, seed])
         first = generator.random((150, dimension))
         second = generator.random((250, dimension))
         second[:, 0] += apart
         exact = set_distance(first, second).value
-        found[seed] = 100 * (approx_set_distance(first, second, rng=seed).value / exact - 1)
-    return found
+        overstatements[seed] = 100 * (
+            approx_set_distance(first, second, rng=seed).value / exact - 1
+        )
+    return overstatements
 
 
 def _more_less(more: np.ndarray, less: np.ndarray) -> Outcome:
@@ -122,19 +124,19 @@ def _equations_21_22() -> Outcomes:
         "equal_opportunity_difference": (chosen, y),
         "predictive_parity_difference": (y, chosen),
     }
-    found = {}
+    values = {}
     for name, (event, case) in gaps.items():
         rates = [event[(case == 1) & (male == side)].mean() for side in (True, False)]
         package = group_metric(
             y, chosen, metric=name, sensitive_features=frame["sex"], reference="male"
         ).estimate
         word = {"d": "DP", "e": "EO", "p": "PQP"}[name[0]]
-        found[f"{word} less the formula"] = Outcome(abs(float(package)) - abs(rates[0] - rates[1]))
+        values[f"{word} less the formula"] = Outcome(abs(float(package)) - abs(rates[0] - rates[1]))
     other = frame.assign(sex=np.where(male, "female", "male"))
     by_hand = float(np.mean(chosen != decide(other)))
     risk = discriminative_risk(decide, frame, sensitive_features="sex", draws="all")
-    found["DR less the formula"] = Outcome(float(risk.estimate) - by_hand)
-    return found
+    values["DR less the formula"] = Outcome(float(risk.estimate) - by_hand)
+    return values
 
 
 def _equation_4() -> Outcomes:

@@ -84,15 +84,15 @@ def _averages(
     variants: tuple[str, ...], sizes: tuple[str, ...], others: tuple[str, ...]
 ) -> Outcomes:
     """Means, and cases of at most .05, of the printed ECD and AOD."""
-    found = {}
+    averages = {}
     for variant in variants:
         ecd = _ending_in(sizes, variant)
         odds = _ending_in(others, variant, "AOD")
-        found[f"{variant}: mean AOD"] = Outcome(float(odds.mean()))
-        found[f"{variant}: AOD of at most .05"] = Outcome(float((odds <= _TOLERANCE).sum()))
-        found[f"{variant}: mean ECD"] = Outcome(float(ecd.mean()))
-        found[f"{variant}: ECD of at most .05"] = Outcome(float((ecd <= _TOLERANCE).sum()))
-    return found
+        averages[f"{variant}: mean AOD"] = Outcome(float(odds.mean()))
+        averages[f"{variant}: AOD of at most .05"] = Outcome(float((odds <= _TOLERANCE).sum()))
+        averages[f"{variant}: mean ECD"] = Outcome(float(ecd.mean()))
+        averages[f"{variant}: ECD of at most .05"] = Outcome(float((ecd <= _TOLERANCE).sum()))
+    return averages
 
 
 COMPUTATIONS = {

@@ -77,13 +77,13 @@ def draw_scores(n0: int, n1: int, rng: np.random.Generator) -> tuple[np.ndarray,
 @cache
 def curves() -> tuple[MaddCurve, ...]:
     """MADD over 1,000 bandwidths of ten samples."""
-    found = []
+    curves_of_runs = []
     for seed in range(_SAMPLES):
         first, second = draw_scores(ROWS, ROWS, np.random.default_rng(seed))
         score = np.concatenate([first, second])
         group = np.repeat(["0", "1"], [ROWS, ROWS])
-        found.append(madd_curve(score, sensitive_features=group, max_bins=BANDWIDTHS))
-    return tuple(found)
+        curves_of_runs.append(madd_curve(score, sensitive_features=group, max_bins=BANDWIDTHS))
+    return tuple(curves_of_runs)
 
 
 @cache

@@ -54,9 +54,11 @@ def _theorem_4() -> Outcomes:
     """The generalised inverse of three scores' F at uniform draws: their shares again."""
     generator = np.random.default_rng(_SEED)
     place = np.searchsorted(np.cumsum(_SHARES), generator.random(_DRAWS))
-    found = np.bincount(np.minimum(place, 2), minlength=3) / _DRAWS
+    shares = np.bincount(np.minimum(place, 2), minlength=3) / _DRAWS
     return {
-        "three scores: largest difference of a share": Outcome(float(np.abs(found - _SHARES).max()))
+        "three scores: largest difference of a share": Outcome(
+            float(np.abs(shares - _SHARES).max())
+        )
     }
 
 
@@ -80,12 +82,12 @@ def _equations_13_14() -> Outcomes:
     pooled = np.sort(np.concatenate(scores))
     maps = MixtureCdfs.fit(scores)
     largest = 0.0
-    for s, own in enumerate(scores):
+    for s, scores_of_group in enumerate(scores):
         for share in (0.3, 0.7, 1.0):
-            mapped = np.sort(maps.map(own, s, share))
+            mapped = np.sort(maps.map(scores_of_group, s, share))
             points = np.linspace(0.05, 0.95, 181)
             of_mapped = np.searchsorted(mapped, points, side="right") / n
-            of_own = np.searchsorted(np.sort(own), points, side="right") / n
+            of_own = np.searchsorted(np.sort(scores_of_group), points, side="right") / n
             of_all = np.searchsorted(pooled, points, side="right") / (2 * n)
             aim = (1 - share) * of_own + share * of_all
             largest = max(largest, float(np.abs(of_mapped - aim).max()))
@@ -139,14 +141,14 @@ def _equation_26() -> Outcomes:
 
     least = math.exp(minimize_scalar(bound, bounds=(-8, 0), method="bounded").x)
     outer = 2 * math.pi ** (-1 / 3) * sum(slopes) ** (-2 / 3)
-    found = {}
+    values = {}
     for name, weights in (
         ("√n₀∫√f⁰ + √n₁∫√f¹, as printed: over the minimiser", (n0, n1)),
         ("√n₁∫√f⁰ + √n₀∫√f¹: over the minimiser", (n1, n0)),
     ):
         inner = math.sqrt(weights[0]) * roots[0] + math.sqrt(weights[1]) * roots[1]
-        found[name] = Outcome(outer * (inner / math.sqrt(n0 * n1)) ** (2 / 3) / least)
-    return found
+        values[name] = Outcome(outer * (inner / math.sqrt(n0 * n1)) ** (2 / 3) / least)
+    return values
 
 
 # ------------------------------------------------------------------------------------ section 7

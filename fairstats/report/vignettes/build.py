@@ -96,9 +96,8 @@ def render_by_r(
     """
     resources = files("fairstats.report.vignettes")
     with surroundings(fast=fast, library=library, params=vignette.parameters(params)) as place:
-        source = (
-            place.folder / f"{vignette.name}.Rmd"
-        )  # reticulate wants the input in the working directory
+        # reticulate wants the input in the working directory
+        source = place.folder / f"{vignette.name}.Rmd"
         source.write_text(vignette.text, encoding="utf-8")
         pictures = vignette.path.parent / "images"
         if pictures.is_dir():

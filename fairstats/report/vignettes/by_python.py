@@ -310,9 +310,8 @@ def _make_kernel(place: Surroundings) -> Any:
         kernel_spec_manager=kernels,
         connection_file=connection,
     )
-    if (
-        os.name == "posix" and len(connection) < 80
-    ):  # the system's limit for a socket's name is 104 or 108
+    # the system's limit for a socket's name is 104 or 108
+    if os.name == "posix" and len(connection) < 80:
         manager.transport = "ipc"
         manager.ip = str(place.aside / "k")
     return manager

@@ -120,9 +120,8 @@ def _catch_figures(
             path = Path(f"{prefix}{sum(kind == 'figure' for kind, _, _ in shown) + 1}.png")
             path.parent.mkdir(parents=True, exist_ok=True)
             figure.savefig(path, dpi=_DPI, bbox_inches="tight")
-            across = (
-                int.from_bytes(path.read_bytes()[16:20], "big") // _RETINA
-            )  # the width in PNG's header
+            # the width in PNG's header
+            across = int.from_bytes(path.read_bytes()[16:20], "big") // _RETINA
             shown.append(["figure", path.as_posix(), str(across)])
         pyplot.close("all")
 

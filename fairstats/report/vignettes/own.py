@@ -219,9 +219,8 @@ def vignette_of_report(
 def _pack_report(report: Contents) -> str:
     """The report as lines of text within a chunk: its JSON, compressed, in base 64."""
     text = json.dumps(encode(report), ensure_ascii=False, allow_nan=False)
-    packed = gzip.compress(
-        text.encode("utf-8"), mtime=0
-    )  # without the time, so that the same report is the same text
+    # without the time, so that the same report is the same text
+    packed = gzip.compress(text.encode("utf-8"), mtime=0)
     return "\n".join(textwrap.wrap(base64.b64encode(packed).decode("ascii"), width=100))
 
 

@@ -222,9 +222,8 @@ def parse(text: str, path: Path) -> Vignette:
         raise VignetteError(
             f"vignette {path.stem}: no title. To fix: begin with a YAML header that has one."
         )
-    title = re.sub(
-        r"\\([^\w\s])", r"\1", fields["title"]
-    )  # Markdown: a sign after a backslash is the sign
+    # Markdown: a sign after a backslash is the sign
+    title = re.sub(r"\\([^\w\s])", r"\1", fields["title"])
     header_end = header.end() if header else 0
     chunks = []
     prose = []

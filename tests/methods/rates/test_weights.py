@@ -704,8 +704,9 @@ def test_weighted_limits_of_a_largest_gap_are_those_of_the_pair() -> None:
 
 
 @pytest.mark.parametrize(("clusters", "answered"), [(2, False), (3, True)])
-def test_fewest_clusters_of_an_answer(clusters: int, answered: bool) -> None:
-    """Three equal ones."""
+def test_a_group_of_three_equal_clusters_is_judged_one_of_two_is_not(
+    clusters: int, answered: bool
+) -> None:
     group = np.repeat(["b", "a"], [20 * clusters, 800])
     owner = np.arange(group.size) // 20
     y = np.random.default_rng(4).integers(0, 2, group.size)

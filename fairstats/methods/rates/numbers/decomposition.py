@@ -11,6 +11,7 @@ import numpy as np
 
 from fairstats.ground.checks import (
     Floats,
+    SeedOrGenerator,
     as_generator,
     check_choice,
     check_that,
@@ -141,7 +142,7 @@ def decompose(
     missing: Literal["raise", "drop", "group"] = "raise",
     groups: Sequence[Hashable] | None = None,
     n_resamples: int = 999,
-    rng: Any = None,
+    rng: SeedOrGenerator = None,
 ) -> DecompositionResult:
     """Split the gap between each group and the reference into an explained part and the rest.
 
@@ -278,7 +279,7 @@ def decompose(
     generator, seed = as_generator(rng) if method == "bootstrap" else (None, None)
     if method == "bootstrap":
         settings = replace(settings, n_resamples=n_resamples, seed=seed)
-    return decompose_outcomes(outcomes, names, settings, reference, regression, generator=generator)
+    return decompose_outcomes(outcomes, names, settings, reference, regression, rng=generator)
 
 
 def decompose_outcomes(
@@ -288,7 +289,7 @@ def decompose_outcomes(
     reference: Hashable | None,
     regression: Regression | None,
     *,
-    generator: np.random.Generator | None = None,
+    rng: np.random.Generator | None = None,
 ) -> DecompositionResult:
     """Split the gaps of validated rows.
 
@@ -321,7 +322,7 @@ def decompose_outcomes(
     moments = MomentCounts._from_outcomes(outcomes, {"y": outcome})
     design = np.column_stack([values for name, values in outcomes.numbers.items() if name != "y"])
     rows = _rows_by_group(outcomes, outcome, design)
-    return _decompose(rows, moments, settings, reference, regression, names, generator)
+    return _decompose(rows, moments, settings, reference, regression, names, rng)
 
 
 def numbers_of_circumstances(circumstances: Any) -> tuple[dict[str, Floats], tuple[str, ...]]:
@@ -407,7 +408,7 @@ def _decompose(
     reference: Hashable | None,
     regression: Regression,
     names: tuple[str, ...],
-    generator: np.random.Generator | None,
+    rng: np.random.Generator | None,
 ) -> DecompositionResult:
     check_groups(moments.groups)
     reference_index, rule = find_reference(
@@ -420,7 +421,7 @@ def _decompose(
             allowed="a group, or the largest: its regression is the yardstick",
             cure=f"reference={moments.groups[0]!r}",
         )
-    method = METHOD if generator is None else STUDENTISED
+    method = METHOD if rng is None else STUDENTISED
     settings = replace(settings, method=method, reference_rule=rule)
     sides = _sides(rows, moments, settings.comparisons, reference_index)
     levels = (settings.confidence_level, 2 * settings.confidence_level - 1)
@@ -433,9 +434,9 @@ def _decompose(
     for side in sides:
         split = _split_or_why_not(rows[side.group], side.rows, regression)
         draws = None
-        if generator is not None and isinstance(split, Split):
+        if rng is not None and isinstance(split, Split):
             draws = draw_splits(
-                split, rows[side.group], side.rows, regression, settings.n_resamples, generator
+                split, rows[side.group], side.rows, regression, settings.n_resamples, rng
             )
         for part in _PLACES:
             compared[part].append(

@@ -9,6 +9,7 @@ import numpy as np
 
 from fairstats.ground.checks import (
     Floats,
+    SeedOrGenerator,
     check_choice,
     check_flag,
     check_number,
@@ -84,7 +85,7 @@ def means(
     quantiles: Any = None,
     larger_is_better: bool = True,
     n_resamples: int = 999,
-    rng: Any = None,
+    rng: SeedOrGenerator = None,
 ) -> NumberDifferenceResult | NumberRatioResult | CurveDifferenceResult | CurveRatioResult:
     """Means, medians or quantiles of a number (a wage, a price, a score) by group, or the share
     that cut-offs at quantiles of all rows select.
@@ -330,7 +331,7 @@ def prediction_errors(
     missing: Literal["raise", "drop", "group"] = "raise",
     groups: Sequence[Hashable] | None = None,
     n_resamples: int = 999,
-    rng: Any = None,
+    rng: SeedOrGenerator = None,
 ) -> NumberDifferenceResult | NumberRatioResult:
     """Errors of predicted numbers by group: mean absolute error, residual, root mean square, R².
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fairstats.ground.checks import Floats, as_generator, check_that, check_whole
+from fairstats.ground.checks import Floats, SeedOrGenerator, as_generator, check_that, check_whole
 from fairstats.ground.multiplicity import normal_quantile
 from fairstats.ground.outcomes import Outcomes
 from fairstats.ground.tallies.moments import OUTCOME, MomentCounts, errors_of_prediction
@@ -166,7 +166,7 @@ def compare_smooth(
     *,
     words: str,
     n_resamples: Any,
-    rng: Any,
+    rng: SeedOrGenerator,
 ) -> NumberDifferenceResult | NumberRatioResult:
     """Compare standardised means or R² of validated rows.
 

@@ -40,8 +40,10 @@ def design(rows: Rows, kind: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("metric", METRICS)
 @pytest.mark.parametrize("kind", ["plain", "weights", "clusters"])
-def test_one_class_is_todays_question(metric: str, kind: str, rows: Rows) -> None:
-    """Whole weights, whose sums do not round."""
+def test_one_class_is_the_metric_with_that_class_favourable(
+    metric: str, kind: str, rows: Rows
+) -> None:
+    """One class against the rest, as `pos_label` asks; whole weights, whose sums do not round."""
     columns = {"metric": metric, "sensitive_features": rows.group, "adjust": "none"}
     columns |= design(rows, kind)
     result = fs.group_metric(rows.y_true, rows.y_pred, classes="one-vs-rest", **columns)
