@@ -219,7 +219,7 @@ def means(
     ... )
     >>> low, high = result.confidence_interval
     >>> print(f"{result.estimate:.3f} [{low:.3f}, {high:.3f}] {result.verdict}")
-    -0.350 [-0.540, -0.150] violated
+    -0.175 [-0.353, 0.011] undecided
     """
     by_quantile = isinstance(statistic, str) and statistic == "selection_rate"
     order = None if by_quantile else _check_statistic(statistic)
