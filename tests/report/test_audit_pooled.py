@@ -21,10 +21,10 @@ from fairstats.ground.errors import InputError
 
 def people() -> pd.DataFrame:
     rng = np.random.default_rng(3)
-    group = np.repeat(["a", "b", "c"], [300, 200, 150])
+    group = np.repeat(["a", "b", "c"], [900, 600, 450])
     score = np.round(np.clip(rng.normal(0.5 - 0.12 * (group == "b"), 0.2), 0, 1), 2)
-    y = (rng.random(650) < score).astype(int)
-    wage = rng.lognormal(3, 0.4, 650)
+    y = (rng.random(1_950) < score).astype(int)
+    wage = rng.lognormal(3, 0.4, 1_950)
     return pd.DataFrame({"group": group, "score": score, "y": y, "p": score >= 0.5, "wage": wage})
 
 
