@@ -26,6 +26,7 @@ from fairstats.ground.reading.record import record_of
 from fairstats.ground.reading.roles import ReadingOptions
 from fairstats.ground.reading.table import is_file, read_roles
 from fairstats.ground.results import Result
+from fairstats.ground.tallies.classes import ClassCounts
 from fairstats.ground.tally import Tally
 from fairstats.methods.madd.mitigation import MitigationResult
 from fairstats.methods.rates.employment.result import AdverseImpact
@@ -424,6 +425,8 @@ def audit(
     with statements.collected_warnings() as warned_texts:
         inputs = read_inputs(frame, columns, settings, references, pos_label, engine)
         subgroup_results = find_subgroups(subgroups, frame, columns, settings, pos_label)
+    if isinstance(inputs[0].counts, ClassCounts) and not isinstance(frame, Tally):
+        _refuse_of_classes(features=columns.features, risks=risks)
     if subgroup_results:
         inputs = attach_subgroups(inputs, subgroup_results)
     if mitigation is not None:
@@ -543,6 +546,18 @@ def _refuse_what_changes_nothing(
             allowed="features beside outcomes and predictions: the distance between sets needs all",
             cure=f"pass {lacking}, or leave out features=",
         )
+
+
+def _refuse_of_classes(*, features: tuple[str, ...], risks: bool) -> None:
+    """Raise where labels of several classes come with what needs two."""
+    for argument, value in (("features", features), ("risks", risks)):
+        if value:
+            raise InputError(
+                argument,
+                got=f"{argument}= with labels of several classes",
+                allowed="two labels: a favourable one, and all others",
+                cure=f"pass pos_label=, which asks about one class, or leave out {argument}=",
+            )
 
 
 def _with_mitigation(inputs: list[AuditInput], given: Any) -> list[AuditInput]:

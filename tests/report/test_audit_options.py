@@ -72,3 +72,13 @@ def test_features_that_a_tally_counted_are_nothing_that_was_asked_for() -> None:
     """Who counted them for later can audit what is there."""
     counted = fs.tally(people(), y_true="fact", features=["age"], sensitive_features="g")
     assert fs.audit(counted).to_frame()["metric"].eq("disparate_impact_labels").any()
+
+
+@pytest.mark.parametrize("options", [{"features": ["age"]}, {"risks": True, "score": "score"}])
+def test_what_needs_two_labels_is_refused_of_several_classes(options: dict[str, Any]) -> None:
+    frame = people()
+    for column in ("hat", "fact"):
+        frame[column] = frame[column].map({0: "low", 1: "high"})
+        frame.loc[frame["age"] % 7 == 0, column] = "none"
+    with pytest.raises(fs.InputError, match="with labels of several classes"):
+        fs.audit(frame, y_true="fact", y_pred="hat", sensitive_features="g", **options)

@@ -164,3 +164,12 @@ test_that("shrunken rates lie between the rate and that of the partition, by bot
   strength <- 0.21 / 0.0179 - 1
   expect_equal(by_hand, c(20 + 0.3 * strength, 40 + 0.3 * strength) / (100 + strength))
 })
+
+test_that("the head says how many of the flagged fare worse, and how many better", {
+  people <- expand.grid(id = 1:400, site = c("a", "b", "c"), stringsAsFactors = FALSE)
+  people$hired <- as.integer(people$id <= c(a = 300, b = 200, c = 199)[people$site])
+  found <- fs_subgroups(hired ~ site, people, n_resamples = 199)
+  expect_equal(sum(found$flagged), 3L)
+  expect_match(attr(found, "head")[1], "3 of 3 subgroups are flagged", fixed = TRUE)
+  expect_match(attr(found, "head")[1], " (2 worse, 1 better); with", fixed = TRUE)
+})
