@@ -104,14 +104,24 @@ class Targets:
         """Share of |q|² + |t|² by which the expansion may be wrong, one way."""
         return float(2 * (self.d + 12) * np.finfo(dtype).eps)
 
-    def prepare(self, rows: Floats, dtype: type[np.floating[Any]]) -> tuple[NDArray[Any], Floats]:
-        """Centred rows with a column of ones, shape (m, d + 1), and their squared norms."""
+    def prepare(
+        self,
+        rows: Floats,
+        dtype: type[np.floating[Any]],
+        centre: Floats | None = None,
+    ) -> tuple[NDArray[Any], Floats]:
+        """Centred rows with a column of ones, shape (m, d + 1), and their squared norms.
+
+        `centre`: of all rows (d,), or of each (m, d); default the middle of both sets.
+        """
+        if centre is None:
+            centre = self.centre
         if self.d <= _FEW_DIMENSIONS:  # column by column: loops over two or three columns are slow
             columns = np.empty((self.d + 1, len(rows)), dtype=dtype)
             for dimension in range(self.d):
                 np.subtract(
                     rows[:, dimension],
-                    self.centre[dimension],
+                    centre[..., dimension],
                     out=columns[dimension],
                     casting="same_kind",
                 )
@@ -120,14 +130,20 @@ class Targets:
             return columns.T, np.einsum("ji,ji->i", columns[:-1], columns[:-1], dtype=np.float64)
         prepared = np.empty((len(rows), self.d + 1), dtype=dtype)
         centred = prepared[:, : self.d]
-        np.subtract(rows, self.centre, out=centred, casting="same_kind")
+        np.subtract(rows, centre, out=centred, casting="same_kind")
         centred *= dtype(self.unit)
         prepared[:, self.d] = 1
         return prepared, np.einsum("ij,ij->i", centred, centred, dtype=np.float64)
 
-    def block(self, rows: Floats, dtype: type[np.floating[Any]], sign: int) -> NDArray[Any]:
+    def block(
+        self,
+        rows: Floats,
+        dtype: type[np.floating[Any]],
+        sign: int,
+        centre: Floats | None = None,
+    ) -> NDArray[Any]:
         """Rows as (−2t, |t|²(1 ± γ)), shape (k, d + 1): an upper (+1) or lower (−1) bound."""
-        prepared, squared_norms = self.prepare(rows, dtype)
+        prepared, squared_norms = self.prepare(rows, dtype, centre)
         prepared[:, : self.d] *= dtype(-2)
         prepared[:, self.d] = squared_norms * (1 + sign * self.gamma(dtype))
         return prepared

@@ -1,13 +1,13 @@
 """Distances of the same few rows under many labellings at once, from all their pairs.
 
 The rows are put in the order of their distance from every row once; the nearest row with a value is
-then the first in that order that bears it, mostly among the first sixteen.
+then the first in that order that bears it, mostly among the first sixteen. Tables have the draws on
+their last axis: a row's values under all draws lie together, and are copied and compared at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,9 @@ _FIRST_NEIGHBOURS = 16
 _CODES_AT_A_TIME = 4_000_000
 _ABSENT = -1
 
+#: Codes of the rows under many draws, shape (n, B).
+Codes = NDArray[np.int8]
+
 
 class DrawnPairs:
     """`squared`, shape (n, n): squared distances of all rows; `parts`: as in `AllPairs`."""
@@ -31,7 +34,9 @@ class DrawnPairs:
     def __init__(self, squared: Floats, parts: list[tuple[Indices, int, list[int]]]) -> None:
         self._order = np.argsort(squared, axis=1, kind="stable")
         self._squared = np.take_along_axis(squared, self._order, axis=1)
-        self._parts = parts
+        self._parts = []
+        for codes, n_codes, side_codes in parts:
+            self._parts.append((codes.astype(np.int8), n_codes, side_codes))
 
     def permuted(self, orders: Indices) -> Floats:
         """Largest distance of every side with the values of row ``orders[b, i]`` in row i, (B, n) →
@@ -51,25 +56,25 @@ class DrawnPairs:
         for block in self._blocks(present):
             sides = []
             for codes, n_codes, side_codes in self._parts:
-                sides.append(self._of_codes(np.where(block, codes, _ABSENT), n_codes, side_codes))
+                drawn_codes = np.where(block, codes, np.int8(_ABSENT))
+                sides.append(self._of_codes(drawn_codes, n_codes, side_codes))
             drawn.append(np.hstack(sides))
         return np.concatenate(drawn)
 
     def relabelled(self, labels: Indices, n_labels: int) -> Floats:
         """The same with labels, (B, n): rows whose labels differ are 1 further apart, squared."""
         drawn = []
-        for block in self._blocks(labels):
-            differs = np.arange(n_labels)[:, None] != block[:, None, :]
+        for block in self._blocks(labels.astype(np.int8)):
+            drawn_labels = np.ascontiguousarray(block.T)
+            label_codes = np.arange(n_labels, dtype=np.int8)
+            differs = label_codes[:, None, None] != drawn_labels
             sides = []
             for codes, n_codes, side_codes in self._parts:
-                nearest = self._nearest(codes * n_labels + block, n_codes * n_labels)
-                nearest = nearest.reshape(len(block), n_codes, n_labels, -1)
-                nearest += differs[:, None]
-                sides.append(
-                    _largest_of_sides(
-                        np.broadcast_to(codes, block.shape), nearest.min(axis=2), side_codes
-                    )
-                )
+                drawn_codes = np.broadcast_to(codes[:, None], drawn_labels.shape)
+                nearest = self._nearest(drawn_codes * n_labels + drawn_labels, n_codes * n_labels)
+                nearest = nearest.reshape(n_codes, n_labels, *drawn_labels.shape)
+                nearest += differs
+                sides.append(_largest_of_sides(drawn_codes, nearest.min(axis=1), side_codes))
             drawn.append(np.hstack(sides))
         return np.concatenate(drawn)
 
@@ -79,69 +84,68 @@ class DrawnPairs:
         for start in range(0, len(draws), at_a_time):
             yield draws[start : start + at_a_time]
 
-    def _of_codes(self, codes: Indices, n_codes: int, side_codes: list[int]) -> Floats:
-        return _largest_of_sides(codes, self._nearest(codes, n_codes), side_codes)
+    def _of_codes(self, codes: Codes, n_codes: int, side_codes: list[int]) -> Floats:
+        """Largest distance of every side under codes (B, n)."""
+        drawn_codes = np.ascontiguousarray(codes.T)
+        return _largest_of_sides(drawn_codes, self._nearest(drawn_codes, n_codes), side_codes)
 
-    def _nearest(self, codes: Indices, n_codes: int) -> Floats:
-        """Squared distance to the nearest row with every code, (B, n) → (B, codes, n).
+    def _nearest(self, codes: Codes, n_codes: int) -> Floats:
+        """Squared distance to the nearest row with every code, (n, B) → (codes, n, B).
 
         Infinite for none.
         """
-        small_codes = codes.astype(np.int8)
-        n_draws, n_rows = codes.shape
-        seen = small_codes[:, self._order[:, :_FIRST_NEIGHBOURS]]
-        nearest = np.full((n_draws, n_codes, n_rows), np.inf)
-        rows = np.arange(n_rows)
+        codes = codes.astype(np.int8, copy=False)
+        n_rows, n_draws = codes.shape
+        nearest = np.full((n_codes, n_rows, n_draws), np.inf)
+        first_of_row = n_rows * np.arange(n_rows)[:, None]
         for code in range(n_codes):
-            first = _first_places(seen == code)
-            found = first < seen.shape[2]
-            first = np.where(found, first, 0)
-            np.copyto(nearest[:, code], self._squared[rows, first], where=found)
-            occurs = (small_codes == code).any(axis=1)
-            draws, open_rows = np.nonzero(~found & occurs[:, None])
+            bears_code = codes == code
+            places, is_found = self._first_places(bears_code)
+            places = np.where(is_found, places, 0)
+            squared = self._squared.take(first_of_row + places)
+            np.copyto(nearest[code], squared, where=is_found)
+            occurs = bears_code.any(axis=0)
+            open_rows, draws = np.nonzero(~is_found & occurs)
             for start in range(0, draws.size, _CODES_AT_A_TIME // n_rows + 1):
                 chosen = slice(start, start + _CODES_AT_A_TIME // n_rows + 1)
                 row = open_rows[chosen]
-                bears_code = small_codes[draws[chosen, None], self._order[row]] == code
-                first_place = bears_code.argmax(axis=1)
-                nearest[draws[chosen], code, row] = self._squared[row, first_place]
+                first_place = bears_code[self._order[row], draws[chosen, None]].argmax(axis=1)
+                nearest[code, row, draws[chosen]] = self._squared[row, first_place]
         return nearest
 
+    def _first_places(self, bears: Mask) -> tuple[NDArray[np.int8], Mask]:
+        """The first of the sixteen nearest rows of every row that bears something, and whether one
+        does, (n, B) → (n, B).
 
-def _first_places(bears: NDArray[np.bool_]) -> NDArray[np.int8]:
-    """First place of up to 16 that is true, on the last axis, (…, k) → (…); 16 for none.
-
-    Sixteen truth values are one number of 16 bits, whose lowest bit a table knows.
-    """
-    packed = np.packbits(bears, axis=-1, bitorder="little")
-    bits = packed[..., 0].astype(np.uint16)
-    if packed.shape[-1] > 1:
-        bits |= packed[..., 1].astype(np.uint16) << np.uint16(8)
-    return np.asarray(_lowest_bits().take(bits))
-
-
-@cache
-def _lowest_bits() -> NDArray[np.int8]:
-    """Place of the lowest bit of every number of 16 bits; 16 for 0."""
-    places = np.full(1 << _FIRST_NEIGHBOURS, _FIRST_NEIGHBOURS, dtype=np.int8)
-    for place in reversed(range(_FIRST_NEIGHBOURS)):
-        places[1 << place :: 2 << place] = place
-    return places
+        The place is the number of rows that are passed before one is found.
+        """
+        places = np.zeros(bears.shape, dtype=np.int8)
+        is_found = np.zeros(bears.shape, dtype=bool)
+        for neighbours in self._order[:, :_FIRST_NEIGHBOURS].T:
+            is_found |= bears[neighbours]
+            places += ~is_found
+        return places, is_found
 
 
-def _largest_of_sides(codes: Indices, nearest: Floats, side_codes: list[int]) -> Floats:
+def _largest_of_sides(codes: Codes, nearest: Floats, side_codes: list[int]) -> Floats:
     """Largest distance of every side from the other rows, shape (B, sides); NaN where either has
     none.
     """
-    n_codes = nearest.shape[1]
-    is_present = codes >= 0
-    own = np.maximum(codes, 0)[:, None]
-    np.put_along_axis(nearest, own, np.inf, axis=1)
+    bears = []
+    for code in range(len(nearest)):
+        bears.append(codes == code)
     # of a row's own value: the nearest row of any other
-    np.put_along_axis(nearest, own, nearest.min(axis=1, keepdims=True), axis=1)
-    largest = np.where(is_present[:, None], nearest, -np.inf).max(axis=2)
-    sizes = np.stack([(codes == code).sum(axis=1) for code in range(n_codes)], axis=1)
-    lacking = (sizes == 0) | (sizes == is_present.sum(axis=1)[:, None])
-    with np.errstate(invalid="ignore"):
-        distances = np.sqrt(np.where(lacking, np.nan, largest))
-    return np.asarray(distances[:, side_codes])
+    of_others = np.full(codes.shape, np.inf)
+    for bears_code, nearest_of_code in zip(bears, nearest, strict=True):
+        np.minimum(of_others, nearest_of_code, out=of_others, where=~bears_code)
+    is_present = codes >= 0
+    n_present = is_present.sum(axis=0)
+    distances = np.empty((codes.shape[1], len(side_codes)))
+    for place, code in enumerate(side_codes):
+        size = bears[code].sum(axis=0)
+        squared = np.where(bears[code], of_others, nearest[code])
+        largest = squared.max(axis=0, where=is_present, initial=-np.inf)
+        lacking = (size == 0) | (size == n_present)
+        with np.errstate(invalid="ignore"):
+            distances[:, place] = np.sqrt(np.where(lacking, np.nan, largest))
+    return distances

@@ -7,7 +7,8 @@ have a minimum of L, every row with any target within L is out of the race. So:
 2. all rows meet those targets first (in hubs of the data, they are near to most rows);
 3. the rows that are left with the largest upper bounds are scanned: L rises;
 4. where many are left, rows that both sets hold are looked for: their minimum is 0;
-5. what is still left goes through the other targets in blocks, or through a tree.
+5. rows and targets are put into cells, by their nearest hub: a row meets targets of its own cell;
+6. what is still left goes through the other targets in blocks, or through a tree.
 
 A row is dropped only if a target within L is certain, and L comes from exact scans only. Blocks or
 tree is a fixed rule of numbers (rows, dimension, pairs, share of the targets near a row), never of
@@ -60,6 +61,12 @@ _ROWS_OF_SCAN = 16
 #: Fewer rows are scanned at once; with more it is worth looking for those that both sets hold.
 _FEW_ROWS = 48
 _MANY_ROWS = 4_000
+#: Targets of its own cell that a row meets first, and then where these are not near enough.
+_TARGETS_OF_CELL = (32, 1024)
+#: Cells, about so many.
+_HUBS_OF_CELLS = 128
+#: Cells are made where a row would meet more targets than this before it is out.
+_WORTH_CELLS = 150
 #: Fewer pairs than this are all evaluated.
 _FEW_PAIRS = 200_000
 #: Cells of one block of the filter.
@@ -354,6 +361,10 @@ def farthest_row(
     if rows_left.size <= _FEW_ROWS:
         return race.best
     expected_pairs = _expected_pairs(queries[pilot_rows], targets, race.best.squared)
+    if rows_left.size > _MANY_ROWS and expected_pairs > _WORTH_CELLS:
+        rows_left = _drop_within_cells(race, rows_left, upper_bounds)
+        if rows_left.size <= _FEW_ROWS:
+            return race.best
     near_is_enough = targets.d > FLAT
     if tree_is_cheaper(
         queries[pilot_rows],
@@ -388,7 +399,7 @@ def _expected_pairs(queries: Floats, targets: Targets, squared_level: float) -> 
 def _first_bounds(race: _FarthestRace) -> tuple[Floats, Indices, Floats]:
     """Upper bounds of all squared minima from the hubs, after a pilot of rows.
 
-    These, and their minima.
+    The rows of the pilot, and their minima.
     """
     queries = race.queries
     targets = race.targets
@@ -417,6 +428,90 @@ def _first_bounds(race: _FarthestRace) -> tuple[Floats, Indices, Floats]:
     upper_bounds /= targets.unit**2
     upper_bounds[pilot_rows] = upper_bounds[far_rows] = -np.inf
     return upper_bounds, pilot_rows, squared
+
+
+class _Cells:
+    """Rows and targets by the nearest of some targets, the hubs.
+
+    In rows that lie in clumps nearly all targets that are near a row are in its own cell. About
+    its hub norms are small, and so is what single precision rounds. A hub that is wrong by rounding
+    costs time only.
+    """
+
+    def __init__(self, race: _FarthestRace, rows: Indices) -> None:
+        self.race = race
+        targets = race.targets
+        self.hubs = targets.rows[:: max(targets.n // _HUBS_OF_CELLS, 1)]
+        self.cell_of_row = np.zeros(len(race.queries), dtype=np.intp)
+        self.cell_of_row[rows] = self._nearest_hub(race.queries[rows])
+        cell_of_target = self._nearest_hub(targets.rows)
+        in_order = np.argsort(cell_of_target, kind="stable")
+        self.cell_of_target = cell_of_target[in_order]
+        self.targets = targets.rows[in_order]
+
+    def _nearest_hub(self, rows: Floats) -> Indices:
+        """The nearest hub of every row, up to rounding."""
+        targets = self.race.targets
+        hub_block = targets.block(self.hubs, np.float32, +1)
+        nearest = np.empty(len(rows), dtype=np.intp)
+        for portion in portions(len(rows), _FILTER_CELLS // len(self.hubs)):
+            prepared, _ = targets.prepare(rows[portion], np.float32)
+            targets.work.distances += len(self.hubs) * len(prepared)
+            nearest[portion] = (prepared @ hub_block.T).argmin(axis=1)
+        return nearest
+
+    def meet(self, rows: Indices, most_targets: int, upper_bounds: Floats) -> None:
+        """Lower the upper bounds of rows by some targets of their cells, in place."""
+        targets = self.race.targets
+        rows = rows[np.argsort(self.cell_of_row[rows], kind="stable")]
+        cell_of_row = self.cell_of_row[rows]
+        sizes = np.bincount(self.cell_of_target, minlength=len(self.hubs))
+        place_in_cell = np.arange(targets.n) - (np.cumsum(sizes) - sizes)[self.cell_of_target]
+        every = -(-sizes // most_targets)
+        occupied = np.zeros(len(self.hubs), dtype=bool)
+        occupied[cell_of_row] = True
+        chosen = place_in_cell % np.maximum(every, 1)[self.cell_of_target] == 0
+        met = np.flatnonzero(chosen & occupied[self.cell_of_target])
+        cell_of_met = self.cell_of_target[met]
+        queries = self.race.queries[rows]
+        rounding = 4 * targets.gamma(np.float32)
+        least = _SINGLE_PRECISION_BELOW * self.race.best.squared * targets.unit**2
+        scan_type: type[np.floating[Any]] = np.float32
+        prepared, squared_norms = targets.prepare(queries, scan_type, self.hubs[cell_of_row])
+        if rounding * np.median(squared_norms) > least:
+            scan_type = np.float64
+            prepared, squared_norms = targets.prepare(queries, scan_type, self.hubs[cell_of_row])
+        block = targets.block(self.targets[met], scan_type, +1, self.hubs[cell_of_met])
+        cells = np.arange(len(self.hubs) + 1)
+        row_ends = np.searchsorted(cell_of_row, cells).tolist()
+        met_ends = np.searchsorted(cell_of_met, cells).tolist()
+        bounds = np.full(rows.size, np.inf)
+        for cell in np.unique(cell_of_row).tolist():
+            of_cell = block[met_ends[cell] : met_ends[cell + 1]]
+            own_rows = range(row_ends[cell], row_ends[cell + 1])
+            if not len(of_cell):
+                continue
+            targets.work.distances += len(of_cell) * len(own_rows)
+            for portion in portions(len(own_rows), _FILTER_CELLS // most_targets):
+                own = slice(own_rows[portion][0], own_rows[portion][-1] + 1)
+                bounds[own] = (of_cell @ prepared[own].T).min(axis=0)
+        bounds += squared_norms * (1 + targets.gamma(scan_type))
+        upper_bounds[rows] = np.minimum(upper_bounds[rows], bounds / targets.unit**2)
+
+
+def _drop_within_cells(race: _FarthestRace, rows_left: Indices, upper_bounds: Floats) -> Indices:
+    """Let rows meet targets of their own cells, first few, then, after L has risen, many.
+
+    The rows that are left.
+    """
+    cells = _Cells(race, rows_left)
+    for most_targets in _TARGETS_OF_CELL:
+        cells.meet(rows_left, most_targets, upper_bounds)
+        rows_left = rows_left[upper_bounds[rows_left] > race.dropped_at]
+        rows_left = _scan_largest(race, rows_left, upper_bounds)
+        if rows_left.size <= _FEW_ROWS:
+            break
+    return rows_left
 
 
 def _scan_largest(race: _FarthestRace, rows_left: Indices, upper_bounds: Floats) -> Indices:

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
+from scipy.spatial.distance import directed_hausdorff
 
 import fairstats as fs
 from fairstats.ground.errors import InputError
@@ -48,18 +49,23 @@ def check_witnesses(a: np.ndarray, b: np.ndarray, found: SetDistance) -> None:
     m=st.integers(1, 260),
     d=st.integers(1, 60),
     seed=st.integers(0, 2**32 - 1),
+    cells=st.booleans(),
 )
 @hypothesis_settings(max_examples=80)
-@example(kind="offset 1e8", relation="slightly moved", n=200, m=200, d=3, seed=0)
-@example(kind="one outlier", relation="slightly moved", n=200, m=200, d=30, seed=0)
+@example(kind="offset 1e8", relation="slightly moved", n=200, m=200, d=3, seed=0, cells=True)
+@example(kind="one outlier", relation="slightly moved", n=200, m=200, d=30, seed=0, cells=True)
+@example(kind="uniform", relation="independent", n=250, m=200, d=8, seed=0, cells=True)
 def test_maximum_equals_brute_force(
-    kind: str, relation: str, n: int, m: int, d: int, seed: int
+    kind: str, relation: str, n: int, m: int, d: int, seed: int, cells: bool
 ) -> None:
     a, b = make_pair(kind, relation, n, m, d, seed)
     with pytest.MonkeyPatch.context() as patch:  # the ways of large data, on small data
         patch.setattr(nearest, "_FEW_PAIRS", 0)
         patch.setattr(nearest, "_FEW_ROWS", 2)
         patch.setattr(nearest, "_MANY_ROWS", 8)
+        patch.setattr(nearest, "_WORTH_CELLS", 0 if cells else np.inf)
+        patch.setattr(nearest, "_HUBS_OF_CELLS", 8)
+        patch.setattr(nearest, "_TARGETS_OF_CELL", (4, 16))
         patch.setattr(nearest, "_BLOCK_ROWS", 32)
         patch.setattr(nearest, "_FILTER_CELLS", 1 << 11)
         patch.setattr(blocks, "_SCAN_TARGETS", 64)
@@ -99,6 +105,22 @@ def test_larger_sets(kind: str, d: int, relation: str) -> None:
     found = fs.set_distance(a, b)
     assert found.value == pytest.approx(brute(a, b), rel=RELATIVE, abs=1e-300)
     check_witnesses(a, b, found)
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e7])
+def test_tight_clumps_are_settled_within_their_cells(offset: float) -> None:
+    """Witness: SciPy's `directed_hausdorff`. One pair in 25 is evaluated, none goes to a tree."""
+    rng = np.random.default_rng(5)
+    centres = offset + rng.normal(size=(50, 10)) * 10
+    points = centres[rng.integers(0, 50, 30_000)] + rng.normal(size=(30_000, 10)) * 0.01
+    a, b = points[:15_000], points[15_000:]
+    found = fs.set_distance(a, b)
+    there, _, _ = directed_hausdorff(a, b)
+    back, _, _ = directed_hausdorff(b, a)
+    assert found.value == pytest.approx(max(there, back), rel=RELATIVE)
+    check_witnesses(a, b, found)
+    assert found.n_tree_queries == 0
+    assert found.n_distances < 2 * a.shape[0] * b.shape[0] / 25
 
 
 def test_a_tree_and_blocks_agree(monkeypatch: pytest.MonkeyPatch) -> None:
