@@ -23,6 +23,8 @@ _NODES = np.arange(STENCIL)
 _NODE_PRODUCTS = np.array(
     [np.prod([j - k for k in range(STENCIL) if k != j]) for j in range(STENCIL)], dtype=float
 )
+#: Numbers beyond e^±700 are none, and those near it lose their digits.
+_MOST_LOG = 680.0
 #: Logarithm of what is as good as nothing, and of nothing.
 _LEAST_LOG = -280.0
 _IMPOSSIBLE = -1e6
@@ -75,9 +77,8 @@ def binomial_mass(counts: NDArray[np.int64], n: int, rate: float) -> Floats:
     """
     possible = (counts >= 0) & (counts <= n)
     possible_counts = np.where(possible, counts, 0)
-    log_mass = (
-        gammaln(n + 1.0) - gammaln(possible_counts + 1.0) - gammaln(n - possible_counts + 1.0)
-    )
+    log_mass = gammaln(n + 1.0) - log_factorials(possible_counts)
+    log_mass -= log_factorials(n - possible_counts)
     log_mass += xlogy(possible_counts, rate) + xlog1py(n - possible_counts, -rate)
     return np.where(possible, np.exp(log_mass), 0.0)
 
@@ -136,6 +137,65 @@ def binomial_masses(
     if masses[:, :: max(counts.shape[1] - 1, 1)].min() < _LEAST_LOG:
         masses[masses < _LEAST_LOG] = _IMPOSSIBLE
     return np.exp(masses, out=masses)
+
+
+def binomial_run(counts: Floats, n: int, rates: Floats, *, descending: bool) -> Floats:
+    """Binomial probabilities of one run of consecutive counts, shape (I, G).
+
+    From the first one, b(i + 1) = b(i)·(n − i)/(i + 1)·p/(1 − p), or the same downwards: products
+    of the coefficients, and powers of the odds by doubling, whose rounding does not grow with log
+    n!. Where the first one or the powers leave the range of floats, each by logarithms.
+
+    Parameters
+    ----------
+    counts : ndarray, shape (I,)
+        From the end of the range that is nearer to a rate of 0, or 1; beyond 0 and n their
+        probability is 0.
+    n : int
+        Cases.
+    rates : ndarray, shape (G,)
+        Probabilities of success.
+    descending : bool
+        Whether the counts fall.
+    """
+    rates = np.minimum(np.maximum(rates, 1e-300), 1 - 1e-16)
+    log_rates = np.log(rates)
+    log_others = np.log1p(-rates)
+    start = float(counts[0])
+    log_first = start * log_rates + (n - start) * log_others
+    log_first += gammaln(n + 1.0) - gammaln(start + 1.0) - gammaln(n - start + 1.0)
+    log_odds = log_others - log_rates if descending else log_rates - log_others
+    length = counts.size
+    largest_power = length * max(float(log_odds.max()), 0.0) + n * np.log(2.0)
+    if log_first.min() < -_MOST_LOG or largest_power > _MOST_LOG:
+        possible = (counts >= 0) & (counts <= n)
+        possible_counts = np.where(possible, counts, 0.0)
+        log_ways = (
+            gammaln(n + 1.0) - gammaln(possible_counts + 1.0) - gammaln(n - possible_counts + 1.0)
+        )
+        log_ways = np.where(possible, log_ways, -np.inf)
+        log_masses = possible_counts[:, None] * (log_rates - log_others)
+        log_masses += n * log_others
+        log_masses += log_ways[:, None]
+        probabilities: Floats = np.exp(log_masses, out=log_masses)
+        return probabilities
+    masses = np.empty((length, rates.size))
+    masses[0] = 1.0
+    odds_power = np.exp(log_odds)
+    counts_filled = 1
+    while counts_filled < length:
+        counts_to_fill = min(counts_filled, length - counts_filled)
+        filled = slice(counts_filled, counts_filled + counts_to_fill)
+        np.multiply(masses[:counts_to_fill], odds_power, out=masses[filled])
+        counts_filled += counts_to_fill
+        if counts_filled < length:
+            odds_power = odds_power * odds_power
+    masses *= np.exp(log_first)
+    earlier = counts[:-1]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factors = earlier / (n - earlier + 1) if descending else (n - earlier) / (earlier + 1)
+    masses[1:] *= np.multiply.accumulate(np.maximum(factors, 0.0))[:, None]
+    return masses
 
 
 def vertex(values: Floats) -> tuple[Floats, NDArray[np.int64]]:

@@ -196,6 +196,7 @@ class _Block:
         self.last_count = counts[:, 1:]
         self.points = larger[0].rates.size
         self.rates = larger[0].rates[None] if alone else np.stack([group.rates for group in larger])
+        self.lost = larger[0].lost[None] if alone else np.stack([group.lost for group in larger])
 
     def answers(self) -> list[Answer]:
         """Of every question, in their order."""
@@ -356,7 +357,7 @@ class _Block:
             for extreme, first_row in self._take_tails(tails, rows, low, high):
                 of_tails = np.einsum("rig,rig->rg", masses[first_row:], extreme)
                 if first_row is None:
-                    probability = of_tails
+                    probability = of_tails + self._lost_of(rows)
                 else:
                     probability[first_row:] += of_tails
         largest, place = vertex(probability @ refinement(self.points))
@@ -403,10 +404,18 @@ class _Block:
                 of_tails = np.einsum("rpg,rgp->rp", at_all_rates, weights[first_row:])
                 if first_row is None:
                     probability = of_tails
+                    probability += np.einsum("rg,rgp->rp", self._lost_of(rows), weights)
                 else:
                     probability[first_row:] += of_tails
         largest, place = vertex(probability @ refinement(points))
         return largest, rates[np.arange(len(rates)), place // PARTS]
+
+    def _lost_of(self, rows: slice | NDArray[np.intp]) -> Floats:
+        """What rounding loses of the larger group's probabilities, at all rates: it counts as
+        extreme where few successes do, as it does where many do.
+        """
+        lost = self.lost if len(self.lost) == 1 else self.lost[rows]
+        return self.upwards[rows] * lost
 
     def _compute_masses(
         self,
@@ -633,8 +642,6 @@ class ExactTable:
         last = min(one.counts[-1], other.counts[-1], n)
         if first > last:
             return []
-        counts = np.arange(first, last + 1)
-        chances = binomial_mass(counts, n, p)
         mine = slice(first - one.counts[0], last - one.counts[0] + 1)
         others = slice(first - other.counts[0], last - other.counts[0] + 1)
         tables = []
@@ -642,16 +649,21 @@ class ExactTable:
             (one.low[mine], other.low[others]),
             (one.high[mine], other.high[others]),
         ):
-            rows = ((here != there) & (chances > least)).nonzero()[0]
+            rows = (here != there).nonzero()[0]
+            if not rows.size:
+                continue
+            chances = binomial_mass(first + rows, n, p)
+            likely = chances > least
+            rows = rows[likely]
             if not rows.size:
                 continue
             lowest = np.minimum(here[rows], there[rows])[:, None]
             highest = np.maximum(here[rows], there[rows])[:, None]
             of_larger = lowest + np.arange(_MOST_JUMPS)
-            chance = chances[rows, None] * binomial_mass(of_larger, self.table[3], q)
+            chance = chances[likely, None] * binomial_mass(of_larger, self.table[3], q)
             for row, column in np.argwhere((chance > least) & (of_larger < highest)).tolist():
                 tables.append(
-                    (chance[row, column], int(counts[rows[row]]), int(of_larger[row, column]))
+                    (chance[row, column], int(first + rows[row]), int(of_larger[row, column]))
                 )
         return tables
 
