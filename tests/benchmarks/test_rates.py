@@ -270,7 +270,7 @@ def test_an_exact_row(
     """All p-values, one-sided limits and the interval of a row by exact tests: the mean of 20
     ratios.
 
-    5 ms are wanted where the group has up to 100 rows, and not reached.
+    5 ms are wanted where the group has up to 100 rows, and not reached by a row alone.
     """
     rng = np.random.default_rng(1)
     tables = []
