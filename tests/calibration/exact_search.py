@@ -150,13 +150,7 @@ def errors(setting: Setting, rates: Iterable[float], verdict: str) -> tuple[np.n
 
 def group_masses(n: int, rates: np.ndarray) -> np.ndarray:
     """Binomial probabilities of all counts of the group, shape (n + 1, rates)."""
-    k = np.arange(n + 1.0)
-    small = rates <= 0.5
-    masses = np.empty((k.size, rates.size))
-    masses[:, small] = binomial_masses(k[None], n, rates[None, small], np.array([[False]]))[0]
-    falling = binomial_masses(k[None, ::-1], n, rates[None, ~small], np.array([[True]]))[0]
-    masses[:, ~small] = falling[::-1]
-    return masses
+    return binomial_masses(np.arange(n + 1)[None], np.array([[n]]), rates[None])[0]
 
 
 def _shown_of_each(

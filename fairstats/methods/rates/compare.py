@@ -22,7 +22,9 @@ from fairstats.ground.strata import StratumCounts
 from fairstats.ground.verdict import Evidence, sharpest_level
 from fairstats.methods.rates.anytime import check_watchable, decide_at_every_look
 from fairstats.methods.rates.decision import (
+    ExactPair,
     PairDecision,
+    asked_exactly,
     decide_by_method,
     decide_exactly,
     exact_pair,
@@ -43,7 +45,7 @@ from fairstats.methods.rates.limits import KnownLimits
 from fairstats.methods.rates.maxima import MaximumResult, covariance_of_rates, largest_gap
 from fairstats.methods.rates.overall import Everybody, ExactPairOfAll, check_overall
 from fairstats.methods.rates.own_values import own_intervals
-from fairstats.methods.rates.pair import Refused, limits_of_pairs, pair_method
+from fairstats.methods.rates.pair import Chosen, Refused, limits_of_pairs, pair_method
 from fairstats.methods.rates.result import (
     ANYTIME_METHODS,
     DifferenceResult,
@@ -64,6 +66,7 @@ from fairstats.methods.rates.setup import (
     without_idle_weights,
 )
 from fairstats.methods.rates.stratified import adjusted, check_adjustable
+from fairstats.numerics.rates.exact import AT_ONCE, exact_rows
 from fairstats.numerics.rates.score import Contrast
 
 _Compared: TypeAlias = RatioResult | DifferenceResult | OddsRatioResult
@@ -265,8 +268,7 @@ def compare_estimates(
         if settings.method not in ANYTIME_METHODS:
             group_limits = own_intervals(rate_estimates, single_level)
             options_of_rate = replace(options_of_rate, own_intervals=group_limits)
-        for pair in pairs_shown:
-            compared.append(options_of_rate.compare(rate_estimates, pair, row_name, of_all))
+        compared += options_of_rate.compare_pairs(rate_estimates, pairs_shown, row_name, of_all)
     n_sides = 2 if settings.alternative == "two-sided" else 1
     if chosen_by_data:
         pvalues_of_all = []
@@ -361,6 +363,19 @@ def pvalue_of_all(pvalue: float, n_sides: int, n_comparisons: int, joint_law: Ma
 
 
 @dataclass(frozen=True)
+class _Plan:
+    """A pair that is to be compared by a method.
+
+    `comparison`: what does not depend on it; `bounded`: whether a difference lies within ±1.
+    """
+
+    comparison: RateComparison
+    method: Chosen
+    exact_tests: ExactPair | None
+    bounded: bool
+
+
+@dataclass(frozen=True)
 class _FamilyOptions:
     """What all pairs of a family are compared by.
 
@@ -379,17 +394,43 @@ class _FamilyOptions:
     known_limits: Mapping[tuple[int, int], KnownLimits] = field(default_factory=dict)
     own_intervals: tuple[Interval, ...] = ()
 
-    def compare(
+    def compare_pairs(
+        self,
+        estimates: RateEstimates,
+        pairs: Sequence[tuple[int, int]],
+        metric: str,
+        everybody: Everybody | None = None,
+    ) -> list[tuple[RateComparison, Evidence]]:
+        """All pairs, each with the evidence of its verdict.
+
+        With `everybody` the second of each pair is all others, and the first is compared with all.
+        Exact tests of many pairs are computed together.
+        """
+        compared: list[tuple[RateComparison, Evidence]] = []
+        for start in range(0, len(pairs), AT_ONCE):
+            planned = []
+            for pair in pairs[start : start + AT_ONCE]:
+                planned.append(self.plan(estimates, pair, metric, everybody))
+            asked = []
+            for plan in planned:
+                if isinstance(plan, _Plan) and plan.exact_tests is not None:
+                    asked.append(
+                        asked_exactly(plan.exact_tests, self.contrast, self.settings, self.levels)
+                    )
+            # each decision then finds its row
+            exact_rows(asked)
+            for plan in planned:
+                compared.append(self.decide(plan) if isinstance(plan, _Plan) else plan)
+        return compared
+
+    def plan(
         self,
         estimates: RateEstimates,
         pair: tuple[int, int],
         metric: str,
         everybody: Everybody | None = None,
-    ) -> tuple[RateComparison, Evidence]:
-        """One pair, and the evidence of its verdict.
-
-        With `everybody` the second of the pair is all others, and the first is compared with all.
-        """
+    ) -> _Plan | tuple[RateComparison, Evidence]:
+        """How one pair will be compared, or what is said of it without a comparison."""
         i, j = pair
         contrast = self.contrast
         settings = self.settings
@@ -463,21 +504,29 @@ class _FamilyOptions:
         if exact_tests is not None and everybody is not None:
             (share,) = everybody.shares_of(i)
             exact_tests = ExactPairOfAll(*exact_tests.table, share=share)
-        if exact_tests is None:
-            bounded = not estimates.smooth
+        return _Plan(
+            comparison=replace(
+                empty_comparison,
+                estimate=estimate,
+                std_error=std_error,
+                note=chosen_method.note,
+            ),
+            method=chosen_method,
+            exact_tests=exact_tests,
+            bounded=not estimates.smooth,
+        )
+
+    def decide(self, plan: _Plan) -> tuple[RateComparison, Evidence]:
+        """What the counts of a pair show."""
+        if plan.exact_tests is None:
             decision = decide_by_method(
-                chosen_method, contrast, settings, self.levels, bounded=bounded
+                plan.method, self.contrast, self.settings, self.levels, bounded=plan.bounded
             )
         else:
-            decision = decide_exactly(exact_tests, chosen_method, contrast, settings, self.levels)
-        comparison = _with_decision(
-            empty_comparison,
-            decision,
-            estimate=estimate,
-            std_error=std_error,
-            note=chosen_method.note,
-        )
-        return comparison, decision.evidence
+            decision = decide_exactly(
+                plan.exact_tests, plan.method, self.contrast, self.settings, self.levels
+            )
+        return _with_decision(plan.comparison, decision), decision.evidence
 
 
 def _without_ratio(estimates: RateEstimates, pair: tuple[int, int], contrast: Contrast) -> str:

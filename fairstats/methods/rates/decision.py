@@ -28,13 +28,17 @@ from fairstats.methods.rates.estimates import RateEstimates
 from fairstats.methods.rates.pair import Chosen
 from fairstats.methods.rates.result import Inference
 from fairstats.numerics.rates.exact import (
+    Asked,
     ExactEvidence,
     ExactRow,
+    RowAsked,
     exact_evidence,
     exact_interval,
     exact_limits,
     exact_pvalue,
-    exact_row,
+    exact_rows,
+    pvalues_of_evidence,
+    two_sided_limits,
 )
 from fairstats.numerics.rates.score import Contrast, Table, score_statistic
 from fairstats.numerics.rates.switch import needs_exact, smallest_expected
@@ -141,14 +145,40 @@ class ExactPair:
         confidence_level: float,
     ) -> ExactRow:
         """p-values of single directions, one-sided limits, and the two-sided interval."""
-        return exact_row(
-            *self.table,
+        (row,) = exact_rows([self.asked_of_row(contrast, fair, bound_level, confidence_level)])
+        return row
+
+    def asked_of_row(
+        self,
+        contrast: Contrast,
+        fair: tuple[float, float],
+        bound_level: float,
+        confidence_level: float,
+    ) -> RowAsked:
+        """What `row` asks, to be computed for many tables together."""
+        return RowAsked(
+            table=self.table,
             contrast=contrast,
             low=fair[0],
             high=fair[1],
             equal=_EQUALITY_OF_CONTRAST[contrast],
             bound_level=bound_level,
             confidence_level=confidence_level,
+        )
+
+    def asked_of_interval(
+        self,
+        contrast: Contrast,
+        fair: tuple[float, float],
+        level: float,
+    ) -> Asked:
+        """What `evidence` and `interval` ask."""
+        equal = _EQUALITY_OF_CONTRAST[contrast]
+        return Asked(
+            table=self.table,
+            contrast=contrast,
+            pvalues=pvalues_of_evidence(*fair, equal),
+            limits=two_sided_limits(level, equal),
         )
 
     def limits(
@@ -250,6 +280,18 @@ def _remembered(statistic: Callable[[float], float]) -> Callable[[float], float]
     return value_at
 
 
+def asked_exactly(
+    pair: ExactPair,
+    contrast: Contrast,
+    settings: Inference,
+    levels: tuple[float, float],
+) -> RowAsked:
+    """What `decide_exactly` asks about a table, but for what few settings need."""
+    fair_range = settings._fair_range(contrast)
+    level_of_bounds = bound_level(pair.width(contrast, fair_range), settings.confidence_level)
+    return pair.asked_of_row(contrast, fair_range, level_of_bounds, levels[0])
+
+
 def decide_exactly(
     pair: ExactPair,
     by: Chosen,
@@ -269,6 +311,8 @@ def decide_exactly(
     pvalue_less = exact_pvalues.below
     if null_values["greater"] == fair_high:
         pvalue_greater = exact_pvalues.above
+    elif null_values["greater"] == fair_low:
+        pvalue_greater = exact_pvalues.above_low
     else:
         pvalue_greater = pair.pvalue(contrast, null_values["greater"], "greater")
     all_tests = [

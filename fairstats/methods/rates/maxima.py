@@ -49,6 +49,7 @@ from fairstats.methods.rates.pair import (
     too_few_units,
 )
 from fairstats.methods.rates.result import ComparisonResult, Inference, RateComparison
+from fairstats.numerics.rates.exact import AT_ONCE, prepare
 from fairstats.numerics.rates.score import difference_score_statistic
 from fairstats.numerics.rates.score_limits import difference_limits_of
 from fairstats.numerics.rates.switch import needed_cases, smallest_expected
@@ -561,6 +562,7 @@ def decide_gap(
         if exact_tests is None:
             continue
         pairs_used[j] = exact_tests
+    for j, exact_tests in _prepared(pairs_used, fair_range, 1 - error_of_each):
         evidence_shown = exact_tests.evidence("difference", fair_range)
         pvalues_outside[j] = min(evidence_shown.below, evidence_shown.above)
         pvalues_inside[j] = evidence_shown.inside
@@ -623,6 +625,17 @@ def decide_gap(
         high=upper_limits,
         procedure=procedure,
     )
+
+
+def _prepared(
+    exact_pairs: Mapping[int, ExactPair], fair_range: tuple[float, float], level: float
+) -> Iterator[tuple[int, ExactPair]]:
+    """Exact tests of differences, whose evidence and intervals are computed many together."""
+    numbered = list(exact_pairs.items())
+    for start in range(0, len(numbered), AT_ONCE):
+        block = numbered[start : start + AT_ONCE]
+        prepare([pair.asked_of_interval("difference", fair_range, level) for _, pair in block])
+        yield from block
 
 
 def _lower_limit_of_largest(

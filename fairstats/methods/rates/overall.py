@@ -31,7 +31,7 @@ from fairstats.methods.rates.estimates import RateEstimates, estimate_rate, join
 from fairstats.methods.rates.limits import ScaleOfAll
 from fairstats.methods.rates.own_values import own_intervals
 from fairstats.methods.rates.result import RateComparison
-from fairstats.numerics.rates.exact import ExactRow
+from fairstats.numerics.rates.exact import ExactRow, RowAsked
 from fairstats.numerics.rates.score import Contrast
 
 #: What everybody is called as a reference.
@@ -168,14 +168,24 @@ class ExactPairOfAll(ExactPair):
         confidence_level: float,
     ) -> ExactRow:
         """p-values of single directions, one-sided limits, and the two-sided interval."""
-        low, high = self._nulls_of_others(contrast, fair)
-        of_others = super().row(contrast, (low, high), bound_level, confidence_level)
+        of_others = super().row(contrast, fair, bound_level, confidence_level)
         scale = ScaleOfAll(contrast, self.share)
         return ExactRow(
             evidence=of_others.evidence,
             bounds=scale.ends(of_others.bounds),
             interval=scale.ends(of_others.interval),
         )
+
+    def asked_of_row(
+        self,
+        contrast: Contrast,
+        fair: tuple[float, float],
+        bound_level: float,
+        confidence_level: float,
+    ) -> RowAsked:
+        """What `row` asks of the group and all others."""
+        low, high = self._nulls_of_others(contrast, fair)
+        return super().asked_of_row(contrast, (low, high), bound_level, confidence_level)
 
     def limits(
         self,

@@ -17,14 +17,19 @@ from scipy.special import bdtr, betaincinv, gammaln, xlog1py, xlogy
 from fairstats.ground.checks import Floats
 
 #: Nodes of the interpolation between rates.
-_STENCIL = 6
-_NODES = np.arange(_STENCIL)
+STENCIL = 6
+_NODES = np.arange(STENCIL)
 #: Π_{k≠j} (j − k) of each node j.
 _NODE_PRODUCTS = np.array(
-    [np.prod([j - k for k in range(_STENCIL) if k != j]) for j in range(_STENCIL)], dtype=float
+    [np.prod([j - k for k in range(STENCIL) if k != j]) for j in range(STENCIL)], dtype=float
 )
 #: Numbers beyond e^±700 are none, and those near it lose their digits.
 _MOST_LOG = 680.0
+#: Logarithm of what is as good as nothing, and of nothing.
+_LEAST_LOG = -280.0
+_IMPOSSIBLE = -1e6
+#: Logarithms of so many factorials are kept.
+_MOST_FACTORIALS = 1 << 20
 #: Parts into which a step between rates is divided.
 PARTS = 4
 
@@ -72,38 +77,95 @@ def binomial_mass(counts: NDArray[np.int64], n: int, rate: float) -> Floats:
     """
     possible = (counts >= 0) & (counts <= n)
     possible_counts = np.where(possible, counts, 0)
-    log_mass = (
-        gammaln(n + 1.0) - gammaln(possible_counts + 1.0) - gammaln(n - possible_counts + 1.0)
-    )
+    log_mass = gammaln(n + 1.0) - log_factorials(possible_counts)
+    log_mass -= log_factorials(n - possible_counts)
     log_mass += xlogy(possible_counts, rate) + xlog1py(n - possible_counts, -rate)
     return np.where(possible, np.exp(log_mass), 0.0)
 
 
-def binomial_masses(counts: Floats, n: int, rates: Floats, descending: NDArray[np.bool_]) -> Floats:
-    """Binomial probabilities of consecutive counts, shape (R, I, G).
+def log_factorials(counts: NDArray[np.int64]) -> Floats:
+    """Logarithms of k! of counts ≥ 0, of any shape."""
+    largest = int(counts.max(initial=0))
+    if largest >= _MOST_FACTORIALS:
+        return np.asarray(gammaln(counts + 1.0))
+    table = _log_factorials_up_to(1 << max(largest.bit_length(), 10))
+    return table.take(counts)
 
-    From the first one, b(i + 1) = b(i)·(n − i)/(i + 1)·p/(1 − p), or the same downwards: products
-    of the coefficients, and powers of the odds by doubling. Where the first one or the powers leave
-    the range of floats, each by logarithms.
+
+@functools.lru_cache(maxsize=16)
+def _log_factorials_up_to(size: int) -> Floats:
+    """Logarithms of k! of k = 0, …, size − 1."""
+    return np.asarray(gammaln(np.arange(size) + 1.0))
+
+
+def binomial_masses(
+    counts: NDArray[np.int64],
+    n: NDArray[np.int64],
+    rates: Floats,
+    out: Floats | None = None,
+) -> Floats:
+    """Binomial probabilities, shape (R, I, G).
+
+    By logarithms, (log n! − log k! − log (n − k)!) + k logit p + n log(1 − p): a product of matrices,
+    of what depends on the count and what depends on the rate.
 
     Parameters
     ----------
-    counts : ndarray, shape (R, I)
-        From the end of the range that is nearer to a rate of 0, or 1; beyond 0 and n their
-        probability is 0.
+    counts : ndarray of int, shape (R, I)
+        Beyond 0 and n their probability is 0.
+    n : ndarray of int, shape (R, 1)
+        Cases.
     rates : ndarray, shape (R, G)
         Probabilities of success.
-    descending : ndarray of bool, shape (R, 1)
-        Whether the counts of a row fall.
+    out : ndarray, shape (R, I, G), optional
+        Where they are written.
+    """
+    rates = np.minimum(np.maximum(rates, 1e-300), 1 - 1e-16)
+    possible_counts = np.minimum(np.maximum(counts, 0), n)
+    log_ways = log_factorials(n) - log_factorials(possible_counts)
+    log_ways -= log_factorials(n - possible_counts)
+    log_ways[possible_counts != counts] = _IMPOSSIBLE
+    of_counts = np.ones((*counts.shape, 3))
+    of_counts[:, :, 0] = possible_counts
+    of_counts[:, :, 1] = log_ways
+    of_rates = np.ones((len(rates), 3, rates.shape[1]))
+    log_others = np.log1p(-rates)
+    np.subtract(np.log(rates), log_others, out=of_rates[:, 0])
+    np.multiply(n, log_others, out=of_rates[:, 2])
+    masses = np.matmul(of_counts, of_rates, out=out)
+    # numbers below the normal ones, and their products, cost a hundred times as much: they become 0
+    if masses[:, :: max(counts.shape[1] - 1, 1)].min() < _LEAST_LOG:
+        masses[masses < _LEAST_LOG] = _IMPOSSIBLE
+    return np.exp(masses, out=masses)
+
+
+def binomial_run(counts: Floats, n: int, rates: Floats, *, descending: bool) -> Floats:
+    """Binomial probabilities of one run of consecutive counts, shape (I, G).
+
+    From the first one, b(i + 1) = b(i)·(n − i)/(i + 1)·p/(1 − p), or the same downwards: products
+    of the coefficients, and powers of the odds by doubling, whose rounding does not grow with log
+    n!. Where the first one or the powers leave the range of floats, each by logarithms.
+
+    Parameters
+    ----------
+    counts : ndarray, shape (I,)
+        From the end of the range that is nearer to a rate of 0, or 1; beyond 0 and n their
+        probability is 0.
+    n : int
+        Cases.
+    rates : ndarray, shape (G,)
+        Probabilities of success.
+    descending : bool
+        Whether the counts fall.
     """
     rates = np.minimum(np.maximum(rates, 1e-300), 1 - 1e-16)
     log_rates = np.log(rates)
     log_others = np.log1p(-rates)
-    start = counts[:, :1]
+    start = float(counts[0])
     log_first = start * log_rates + (n - start) * log_others
     log_first += gammaln(n + 1.0) - gammaln(start + 1.0) - gammaln(n - start + 1.0)
-    log_odds = np.where(descending, log_others - log_rates, log_rates - log_others)
-    length = counts.shape[1]
+    log_odds = log_others - log_rates if descending else log_rates - log_others
+    length = counts.size
     largest_power = length * max(float(log_odds.max()), 0.0) + n * np.log(2.0)
     if log_first.min() < -_MOST_LOG or largest_power > _MOST_LOG:
         possible = (counts >= 0) & (counts <= n)
@@ -112,30 +174,27 @@ def binomial_masses(counts: Floats, n: int, rates: Floats, descending: NDArray[n
             gammaln(n + 1.0) - gammaln(possible_counts + 1.0) - gammaln(n - possible_counts + 1.0)
         )
         log_ways = np.where(possible, log_ways, -np.inf)
-        log_masses = possible_counts[:, :, None] * (log_rates - log_others)[:, None, :]
-        log_masses += n * log_others[:, None, :]
-        log_masses += log_ways[:, :, None]
+        log_masses = possible_counts[:, None] * (log_rates - log_others)
+        log_masses += n * log_others
+        log_masses += log_ways[:, None]
         probabilities: Floats = np.exp(log_masses, out=log_masses)
         return probabilities
-    masses = np.empty((len(counts), length, rates.shape[1]))
-    masses[:, 0] = 1.0
+    masses = np.empty((length, rates.size))
+    masses[0] = 1.0
     odds_power = np.exp(log_odds)
     counts_filled = 1
     while counts_filled < length:
         counts_to_fill = min(counts_filled, length - counts_filled)
-        np.multiply(
-            masses[:, :counts_to_fill],
-            odds_power[:, None, :],
-            out=masses[:, counts_filled : counts_filled + counts_to_fill],
-        )
+        filled = slice(counts_filled, counts_filled + counts_to_fill)
+        np.multiply(masses[:counts_to_fill], odds_power, out=masses[filled])
         counts_filled += counts_to_fill
         if counts_filled < length:
             odds_power = odds_power * odds_power
-    masses *= np.exp(log_first)[:, None, :]
-    earlier = counts[:, :-1]
+    masses *= np.exp(log_first)
+    earlier = counts[:-1]
     with np.errstate(divide="ignore", invalid="ignore"):
-        factors = np.where(descending, earlier / (n - earlier + 1), (n - earlier) / (earlier + 1))
-    masses[:, 1:] *= np.multiply.accumulate(np.maximum(factors, 0.0), axis=1)[:, :, None]
+        factors = earlier / (n - earlier + 1) if descending else (n - earlier) / (earlier + 1)
+    masses[1:] *= np.multiply.accumulate(np.maximum(factors, 0.0))[:, None]
     return masses
 
 
@@ -172,7 +231,7 @@ def interpolation(points: int, places: Floats) -> Floats:
         Weights: values @ matrix are those at the places.
     """
     starts = np.minimum(
-        np.maximum(np.floor(places).astype(np.int64) - _STENCIL // 2 + 1, 0), points - _STENCIL
+        np.maximum(np.floor(places).astype(np.int64) - STENCIL // 2 + 1, 0), points - STENCIL
     )
     distances = (places - starts)[..., None] - _NODES
     products_before = np.ones_like(distances)
@@ -182,8 +241,8 @@ def interpolation(points: int, places: Floats) -> Floats:
     weights = products_before * products_after / _NODE_PRODUCTS
     nodes = starts[..., None] + _NODES
     matrix = np.zeros((places.size, points))
-    matrix[np.arange(places.size)[:, None], nodes.reshape(-1, _STENCIL)] = weights.reshape(
-        -1, _STENCIL
+    matrix[np.arange(places.size)[:, None], nodes.reshape(-1, STENCIL)] = weights.reshape(
+        -1, STENCIL
     )
     return np.swapaxes(matrix.reshape(*places.shape, points), -1, -2)
 

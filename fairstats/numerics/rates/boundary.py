@@ -16,10 +16,13 @@ that belongs to each count of the smaller one needs one root instead of a search
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
+
 import numpy as np
 from numpy.typing import NDArray
 
 from fairstats.ground.checks import Floats
+from fairstats.numerics.rates.binomial import STENCIL, interpolation
 from fairstats.numerics.rates.score import Contrast
 
 #: A count this near to the boundary lies on it: equal statistics differ in their last digits.
@@ -38,6 +41,14 @@ _SAFE = 0.02
 _QUADRATIC = 0.02
 _END_ANGLES = np.array([[0.0, _NEAR, np.pi / 2 - _NEAR, np.pi / 2]])
 _TINY = 1e-300
+#: Counts in one call that are solved one by one.
+_FEW = 4_000
+#: Counts between those that others are interpolated from; how many of these steps from the ends of
+#: the curve, and how many counts from a whole number, that is safe. Nodes are right to `_NODE_DOUBT`.
+_STEP = 8
+_FAR = 8
+_DOUBT = 2e-3
+_NODE_DOUBT = 1e-5
 
 
 def rate_range(contrast: Contrast, null: Floats) -> tuple[Floats, Floats]:
@@ -69,8 +80,8 @@ def smaller_rate(contrast: Contrast, rate: Floats, null: Floats) -> Floats:
 
 def boundary(
     contrast: Contrast,
-    counts: Floats,
-    sizes: tuple[int, int],
+    counts: NDArray[np.int64],
+    sizes: tuple[int | NDArray[np.int64], int | NDArray[np.int64]],
     null: Floats,
     statistic: Floats,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -81,7 +92,7 @@ def boundary(
     ----------
     counts : ndarray, shape (R, I)
         Counts of the smaller group.
-    sizes : tuple of int
+    sizes : tuple of int or of ndarray, shape (R, 1)
         Cases of the smaller and the larger group.
     null, statistic : ndarray, shape (R, 1)
         Value of the contrast, and c.
@@ -91,7 +102,7 @@ def boundary(
     first, number : ndarray of int, shape (R, I)
         Counts j ≥ first have z ≤ c (first = M + 1: none has), counts j < number have z ≥ c.
     """
-    m, n = sizes
+    m, n = (np.broadcast_to(size, null.shape) for size in sizes)
     least, most = rate_range(contrast, null)
     width = most - least
 
@@ -104,20 +115,11 @@ def boundary(
     at_start = counts < ends[:, 1:2]
     at_stop = counts > ends[:, 2:3]
     larger = np.where(at_stop, larger_at_ends[:, 3:], larger_at_ends[:, :1])
+    curve = _Curve(contrast, counts, m, n, null, statistic, least, width)
     searched = ~(at_start | at_stop)
-    start = _start_at_wilson(counts, m, n, null, statistic, least, width, contrast)
-    rows, columns = np.nonzero(searched)
-    larger[rows, columns] = _solve_larger_counts(
-        contrast,
-        start[rows, columns],
-        counts[rows, columns],
-        m,
-        n,
-        null[rows, 0],
-        statistic[rows, 0],
-        least[rows, 0],
-        width[rows, 0],
-    )
+    if counts.size > _FEW:
+        searched = _interpolate(curve, larger, searched)
+    curve.solve(larger, searched)
     first = np.ceil(larger - TIE)
     number = np.floor(larger + TIE) + 1
     # beyond the curve's ends no count of the larger group makes the statistic as small, or as large
@@ -149,16 +151,90 @@ def boundary(
     return (np.clip(first, 0, n + 1).astype(np.int64), np.clip(number, 0, n + 1).astype(np.int64))
 
 
+@dataclass(frozen=True, eq=False)
+class _Curve:
+    """Boundaries of several rejection regions: counts, shape (R, I), and what each row has, (R, 1)."""
+
+    contrast: Contrast
+    counts: NDArray[np.int64]
+    m: NDArray[np.int64]
+    n: NDArray[np.int64]
+    null: Floats
+    statistic: Floats
+    least: Floats
+    width: Floats
+
+    def solve(
+        self,
+        larger: Floats,
+        searched: NDArray[np.bool_],
+        *,
+        most_doubt: float = np.inf,
+    ) -> None:
+        """Write j of the counts that are searched, in error by no more than `most_doubt` and never
+        beyond a whole number.
+        """
+        rows, columns = np.nonzero(searched)
+        of_searched = (
+            self.counts[rows, columns],
+            self.m[rows, 0],
+            self.n[rows, 0],
+            self.null[rows, 0],
+            self.statistic[rows, 0],
+            self.least[rows, 0],
+            self.width[rows, 0],
+        )
+        start = _start_at_wilson(self.contrast, *of_searched)
+        larger[rows, columns] = _solve_larger_counts(
+            self.contrast, start, *of_searched, most_doubt=most_doubt
+        )
+
+
+def _interpolate(curve: _Curve, larger: Floats, searched: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Write j of counts far from the ends of the curve, from every eighth count; which are left.
+
+    There j is so smooth in i that the polynomial through six of them is right to less than a
+    thousandth of a step (of one count of the smaller group). Where a whole number is nearer than
+    `_DOUBT` steps the count is left to be solved.
+    """
+    consecutive = curve.counts[:, :-1]
+    nodes = -(-consecutive.shape[1] // _STEP)
+    if nodes < 4 * STENCIL:
+        return searched
+    of_nodes = replace(curve, counts=consecutive[:, ::_STEP])
+    known = searched[:, :-1:_STEP]
+    at_nodes = np.zeros(known.shape)
+    of_nodes.solve(at_nodes, known, most_doubt=_NODE_DOUBT)
+    places = np.arange(consecutive.shape[1]) / _STEP
+    matrix = interpolation(nodes, places)
+    found = at_nodes @ matrix
+    far = _FAR * _STEP
+    inside = (consecutive > curve.m * curve.least + far) & (
+        consecutive < curve.m * (curve.least + curve.width) - far
+    )
+    # all nodes of the stencil are on the curve
+    inside &= (known.astype(np.float64) @ (matrix != 0)) == (matrix != 0).sum(axis=0)
+    steps = np.maximum(curve.n / curve.m, 1.0)
+    inside &= np.abs(found - np.rint(found)) > _DOUBT * steps
+    rows, columns = inside.nonzero()
+    larger[rows, columns] = found[rows, columns]
+    left = searched.copy()
+    left[rows, columns] = False
+    return left
+
+
 def _solve_larger_counts(
     contrast: Contrast,
     angle: Floats,
-    counts: Floats,
-    m: int,
-    n: int,
+    counts: NDArray[np.int64],
+    m: NDArray[np.int64],
+    n: NDArray[np.int64],
     null: Floats,
     statistic: Floats,
     least: Floats,
     width: Floats,
+    *,
+    most_doubt: float,
 ) -> Floats:
     """J where the curve has i, by Newton's method within a bracket; all arrays of shape (K,).
 
@@ -166,7 +242,7 @@ def _solve_larger_counts(
     that cannot carry j past a whole number; j follows the curve's tangent for the last step. Places
     that have not settled go on alone.
     """
-    result = np.empty_like(counts)
+    result = np.empty(counts.shape)
     places = np.arange(counts.size)
     low = np.full(counts.shape, _NEAR)
     high = np.full(counts.shape, np.pi / 2 - _NEAR)
@@ -181,11 +257,15 @@ def _solve_larger_counts(
             larger_after_step = larger + larger_slope * step
             step = np.abs(step)
             doubt = n * step**3 / (earlier * earlier)
-            settled = (earlier < _QUADRATIC) & (
-                doubt
-                <= np.maximum(
-                    _SAFE * np.abs(larger_after_step - np.rint(larger_after_step)), _NO_COUNT
+            settled = (
+                (earlier < _QUADRATIC)
+                & (
+                    doubt
+                    <= np.maximum(
+                        _SAFE * np.abs(larger_after_step - np.rint(larger_after_step)), _NO_COUNT
+                    )
                 )
+                & (doubt <= most_doubt)
             )
         is_above = excess > 0
         high = np.where(is_above, angle, high)
@@ -203,6 +283,8 @@ def _solve_larger_counts(
         low = low[unsettled]
         high = high[unsettled]
         counts = counts[unsettled]
+        m = m[unsettled]
+        n = n[unsettled]
         null = null[unsettled]
         statistic = statistic[unsettled]
         least = least[unsettled]
@@ -211,14 +293,14 @@ def _solve_larger_counts(
 
 
 def _start_at_wilson(
-    counts: Floats,
-    m: int,
-    n: int,
+    contrast: Contrast,
+    counts: NDArray[np.int64],
+    m: NDArray[np.int64],
+    n: NDArray[np.int64],
     null: Floats,
     statistic: Floats,
     least: Floats,
     width: Floats,
-    contrast: Contrast,
 ) -> Floats:
     """Where the search begins: Wilson's limit of the smaller group's rate, as if the larger one's
     were known.
@@ -252,9 +334,9 @@ def _start_at_wilson(
 def _evaluate_curve(
     contrast: Contrast,
     angle: Floats,
-    counts: Floats | float,
-    m: int,
-    n: int,
+    counts: NDArray[np.int64] | float,
+    m: NDArray[np.int64],
+    n: NDArray[np.int64],
     null: Floats,
     statistic: Floats,
     least: Floats,

@@ -1,13 +1,15 @@
-"""Exact unconditional tests of one table: p-values of many null values, and limits, at once.
+"""Exact unconditional tests of tables: p-values of many null values, and limits, at once.
 
-The procedure is that of `fairstats.numerics.rates.exact`.
+The procedure is that of `fairstats.numerics.rates.exact`. Everything that one round of questions
+asks, of one table or of hundreds, is computed by the same operations on arrays with a row for each
+question: `Questions` has them, `ExactTable` keeps what has been answered.
 """
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
-from math import asin, atanh, ceil, floor, inf, isfinite, log, pi, sin, sqrt
+from math import atanh, inf, isfinite, log, pi, sqrt
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,12 +21,19 @@ from fairstats.numerics.rates.binomial import (
     binomial_cdf,
     binomial_mass,
     binomial_masses,
-    clopper_pearson,
     interpolation,
     refinement,
     vertex,
 )
 from fairstats.numerics.rates.boundary import boundary, larger_rate, rate_range, smaller_rate
+from fairstats.numerics.rates.nuisance import (
+    GAMMA,
+    REACH,
+    SPACING,
+    LargerGroup,
+    Tails,
+    larger_group,
+)
 from fairstats.numerics.rates.score import Contrast, score_statistic
 from fairstats.numerics.rates.search import (
     SPAN,
@@ -39,24 +48,15 @@ from fairstats.numerics.rates.search import (
     to_scale,
 )
 
-#: Error of the nuisance rate's interval, part of every p-value.
-GAMMA = 1e-7
-#: Spacing of nuisance rates, in standard errors of the larger group's rate on the angular scale.
-_SPACING = 0.22
-#: Fewest nuisance rates.
-_FEWEST = 24
-#: The same where the null hypothesis ends among them: places are up to π/2 times as far apart as
-#: even ones.
+#: Nuisance rates where the null hypothesis ends among them: places are up to π/2 times as far apart
+#: as even ones.
 _FEWEST_UP_TO_THE_END = 48
 _DENSER = 2.0
 #: Standard errors of the smaller group for one of the larger one, up to which nuisance rates are
 #: dense enough for both.
 _AS_DENSE = 1.3
-#: P(X ≥ Mx) ≤ exp(−2M(arcsin √x − arcsin √q)²): beyond this angle times 1/√M less than 1e-13 is
-#: left.
-_REACH = 3.87
-#: Tail probabilities of so many counts and rates are tabulated; more are computed one by one.
-_MOST_TABULATED = 400_000
+#: Numbers in one array of probabilities, of counts and rates of several questions.
+_MOST_AT_ONCE = 400_000
 
 #: Jumps of p that one search asks for at a time.
 _MOST_JUMPS = 4
@@ -90,13 +90,416 @@ class Answer:
     larger_rate: float
 
 
+@dataclass(frozen=True)
+class Question:
+    """A null value with its alternative, of a table that has the smaller group first.
+
+    Attributes
+    ----------
+    k, n, k0, n0 : int
+        Successes and cases of the smaller and of the larger group.
+    larger : LargerGroup
+        The nuisance rates that the larger one leaves.
+    null : float
+    alternative : {"less", "greater", "two-sided"}
+    """
+
+    k: int
+    n: int
+    k0: int
+    n0: int
+    larger: LargerGroup
+    null: float
+    alternative: str
+
+
+def answer(contrast: Contrast, questions: Sequence[Question]) -> list[Answer]:
+    """Answers to questions about any tables.
+
+    Questions whose larger groups have as many nuisance rates are rows of the same arrays, smaller
+    groups of about one size beside each other.
+    """
+    batches: dict[tuple[int, bool], list[int]] = {}
+    for place, question in enumerate(questions):
+        larger = question.larger
+        batches.setdefault((larger.rates.size, larger.tails is None), []).append(place)
+    answers: dict[int, Answer] = {}
+    room = _Room()
+    for places in batches.values():
+        places.sort(key=lambda place: questions[place].n)
+        for block in _cut(places, questions):
+            # two-sided questions come last: theirs are two tails
+            block.sort(key=lambda place: questions[place].alternative == "two-sided")
+            of_block = _Block(contrast, [questions[place] for place in block], room).answers()
+            answers.update(zip(block, of_block, strict=True))
+    return [answers[place] for place in range(len(questions))]
+
+
+def _cut(places: list[int], questions: Sequence[Question]) -> Iterator[list[int]]:
+    """Runs of places whose arrays are not too large."""
+    start = 0
+    while start < len(places):
+        stop = start + 1
+        while stop < len(places):
+            question = questions[places[stop]]
+            # about as many counts are not all but impossible where both groups are of one size
+            counts = min(question.n, 8 * sqrt(question.n)) + 1
+            if (stop + 1 - start) * counts * question.larger.rates.size > _MOST_AT_ONCE:
+                break
+            stop += 1
+        yield places[start:stop]
+        start = stop
+
+
+class _Room:
+    """Room for two large arrays, which one block after the other writes into: new memory costs more
+    than what is computed.
+    """
+
+    def __init__(self) -> None:
+        self._arrays = [np.empty(0), np.empty(0)]
+
+    def get(self, number: int, shape: tuple[int, int, int]) -> Floats:
+        """One of the two, with this shape."""
+        size = shape[0] * shape[1] * shape[2]
+        if self._arrays[number].size < size:
+            self._arrays[number] = np.empty(size)
+        return self._arrays[number][:size].reshape(shape)
+
+
+class _Block:
+    """Questions as arrays with one row each, (R, 1) where nothing else is said.
+
+    Two-sided ones are the last.
+    """
+
+    def __init__(self, contrast: Contrast, questions: Sequence[Question], room: _Room) -> None:
+        self.contrast = contrast
+        self.questions = questions
+        self.room = room
+        numbers = np.array([(ask.k, ask.n, ask.k0, ask.n0) for ask in questions])
+        self.k, self.n, self.k0, self.n0 = numbers.T[:, :, None]
+        self.null = np.array([[ask.null] for ask in questions])
+        self.two_sided = np.array([[ask.alternative == "two-sided"] for ask in questions])
+        self.upwards = np.array([[ask.alternative == "greater"] for ask in questions])
+        larger = [ask.larger for ask in questions]
+        alone = all(group is larger[0] for group in larger)
+        distinct = larger[:1] if alone else list({id(group): group for group in larger}.values())
+        tails = Tails(distinct)
+        self.tails = tails.table
+        self.offsets = tails.offsets(larger)
+        ends = np.array([group.angle_ends for group in larger])
+        self.first_angle = ends[:, :1]
+        self.last_angle = ends[:, 1:]
+        counts = np.array([(group.first_count, group.last_count) for group in larger])
+        self.first_count = counts[:, :1]
+        self.last_count = counts[:, 1:]
+        self.points = larger[0].rates.size
+        self.rates = larger[0].rates[None] if alone else np.stack([group.rates for group in larger])
+        self.lost = larger[0].lost[None] if alone else np.stack([group.lost for group in larger])
+
+    def answers(self) -> list[Answer]:
+        """Of every question, in their order."""
+        statistics = []
+        for ask in self.questions:
+            statistics.append(statistic((ask.k, ask.n, ask.k0, ask.n0), self.contrast, ask.null))
+        # which row of the boundary belongs to which question: tables with z ≤ low value, and z ≥
+        # high value
+        low_rows = []
+        low_values = []
+        high_rows = []
+        high_values = []
+        for row, (z, ask) in enumerate(zip(statistics, self.questions, strict=True)):
+            if ask.alternative != "greater":
+                low_rows.append(row)
+                low_values.append(-abs(z) if ask.alternative == "two-sided" else z)
+            if ask.alternative != "less":
+                high_rows.append(row)
+                high_values.append(abs(z) if ask.alternative == "two-sided" else z)
+        observed = np.array(statistics)[:, None]
+        counts = self._list_smaller_counts()
+        rows = low_rows + high_rows
+        critical_values = np.array(low_values + high_values)[:, None]
+        first, number = boundary(
+            self.contrast,
+            counts[rows],
+            (self.n[rows], self.n0[rows]),
+            self.null[rows],
+            critical_values,
+        )
+        n_low = len(low_rows)
+        low = np.repeat(self.n0 + 1, counts.shape[1], axis=1)
+        low[low_rows] = first[:n_low]
+        high = np.zeros(counts.shape, dtype=np.int64)
+        high[high_rows] = number[n_low:]
+        # the observed table is as extreme as itself, also where the boundary touches it and
+        # rounding decides
+        two_sided = self.two_sided
+        less = np.array([[ask.alternative == "less"] for ask in self.questions])
+        in_low = less | (two_sided & (observed <= 0))
+        in_high = ~(less | (two_sided & (observed < 0)))
+        is_observed = counts == self.k
+        low = np.where(is_observed & in_low, np.minimum(low, self.k0), low)
+        high = np.where(is_observed & in_high, np.maximum(high, self.k0 + 1), high)
+        largest, rates = self._maximise_probability(counts, low, high)
+        pvalues = np.minimum(largest + GAMMA, 1.0)
+        pvalues[(two_sided & (observed == 0))[:, 0]] = 1.0
+        answers = []
+        for row, (pvalue, rate) in enumerate(zip(pvalues.tolist(), rates.tolist(), strict=True)):
+            answers.append(
+                Answer(
+                    pvalue=pvalue,
+                    null=self.questions[row].null,
+                    counts=counts[row, :-1],
+                    low=low[row, :-1],
+                    high=high[row, :-1],
+                    larger_rate=rate,
+                )
+            )
+        return answers
+
+    def _list_smaller_counts(self) -> NDArray[np.int64]:
+        """Successive counts of the smaller group that are not all but impossible, shape (R, I + 1).
+
+        The last is the one that all of the group has at the end of the null hypothesis.
+        """
+        ends = np.hstack([self.rates[:, :1], self.rates[:, -1:]])
+        angles = np.arcsin(np.sqrt(self._smaller_rate(ends)))
+        reach = REACH / np.sqrt(self.n)
+        first = np.floor(self.n * np.sin(np.maximum(angles[:, :1] - reach, 0.0)) ** 2)
+        last = np.ceil(self.n * np.sin(np.minimum(angles[:, 1:] + reach, pi / 2)) ** 2)
+        counts = np.empty((len(self.null), int((last - first).max()) + 2), dtype=np.int64)
+        counts[:, :-1] = first + np.arange(counts.shape[1] - 1)
+        counts[:, -1:] = np.where(rate_range(self.contrast, self.null)[1] == 1.0, self.n, 0)
+        return counts
+
+    def _smaller_rate(self, rates: Floats, rows: slice | NDArray[np.intp] = slice(None)) -> Floats:
+        """Of the smaller group, where the larger one has these rates, (R, G)."""
+        of_smaller = smaller_rate(self.contrast, rates, self.null[rows])
+        return np.minimum(np.maximum(of_smaller, 0.0), 1.0)
+
+    def _maximise_probability(
+        self, counts: NDArray[np.int64], low: NDArray[np.int64], high: NDArray[np.int64]
+    ) -> tuple[Floats, Floats]:
+        """Largest probability over the nuisance rate, of counts ≥ low and counts < high, and that
+        rate; shape (R,).
+        """
+        first = self.first_angle
+        last = self.last_angle
+        least, most = rate_range(self.contrast, self.null)
+        ends = np.hstack(
+            [
+                larger_rate(self.contrast, least, self.null),
+                larger_rate(self.contrast, most, self.null),
+            ]
+        )
+        angles = np.arcsin(np.sqrt(np.minimum(np.maximum(ends, 0.0), 1.0)))
+        beyond = (angles[:, :1] >= last) | (angles[:, 1:] <= first)
+        low_ends = np.maximum(angles[:, :1], first)
+        high_ends = np.minimum(angles[:, 1:], last)
+        of_smaller, of_larger = self._measure_spans(low_ends, high_ends)
+        as_dense = of_smaller <= _AS_DENSE * 2 * np.sqrt(self.n0) * (last - first)
+        whole = ((angles[:, :1] <= first) & (angles[:, 1:] >= last) & as_dense)[:, 0]
+        if whole.all():
+            return self._maximise_over_all(slice(None), counts[:, :-1], low[:, :-1], high[:, :-1])
+        others = ~(whole | beyond[:, 0])
+        points = np.ceil(_DENSER * np.maximum(of_smaller, of_larger)[:, 0] / SPACING) + 1
+        # Null values that need about as many rates go together. How many, each says by itself, so that
+        # a p-value does not depend on what else is asked.
+        sizes = np.maximum(2 ** np.ceil(np.log2(np.maximum(points, 1))), _FEWEST_UP_TO_THE_END)
+        largest = np.empty(len(self.null))
+        rates = np.empty(len(self.null))
+        if whole.any():
+            rows = whole.nonzero()[0]
+            largest[rows], rates[rows] = self._maximise_over_all(
+                rows, counts[rows, :-1], low[rows, :-1], high[rows, :-1]
+            )
+        for size in np.unique(sizes[others]).astype(np.int64).tolist():
+            rows = (others & (sizes == size)).nonzero()[0]
+            largest[rows], rates[rows] = self._maximise_between_ends(
+                rows, counts[rows, :-1], low[rows, :-1], high[rows, :-1], angles[rows], size
+            )
+        for row in beyond[:, 0].nonzero()[0].tolist():
+            # at the end of the null hypothesis all cases of the smaller group have one count
+            rate = float(ends[row, 0] if angles[row, 0] >= last[row, 0] else ends[row, 1])
+            n0 = int(self.n0[row, 0])
+            at_least_low = 1.0 - binomial_cdf(int(low[row, -1]) - 1, n0, rate)
+            largest[row] = at_least_low + binomial_cdf(int(high[row, -1]) - 1, n0, rate)
+            rates[row] = rate
+        return largest, rates
+
+    def _measure_spans(self, low_ends: Floats, high_ends: Floats) -> tuple[Floats, Floats]:
+        """Standard errors of the smaller and of the larger group's rate between two angles of the
+        larger one's, shape (R, 1).
+        """
+        ends = np.hstack([low_ends, high_ends])
+        angles = np.arcsin(np.sqrt(self._smaller_rate(np.sin(ends) ** 2)))
+        of_smaller = 2 * np.sqrt(self.n) * np.abs(angles[:, 1:] - angles[:, :1])
+        return of_smaller, 2 * np.sqrt(self.n0) * np.abs(high_ends - low_ends)
+
+    def _maximise_over_all(
+        self,
+        rows: slice | NDArray[np.intp],
+        counts: NDArray[np.int64],
+        low: NDArray[np.int64],
+        high: NDArray[np.int64],
+    ) -> tuple[Floats, Floats]:
+        """At all nuisance rates."""
+        rates = self.rates
+        if len(rates) > 1:
+            rates = rates[rows]
+        masses = self._compute_masses(rows, counts, rates)
+        tails = self.tails
+        if tails is None:
+            rates = np.broadcast_to(rates, (len(counts), self.points))
+            probability = np.einsum("rig,rig->rg", masses, self._sum_tails(rows, low, high, rates))
+        else:
+            for extreme, first_row in self._take_tails(tails, rows, low, high):
+                of_tails = np.einsum("rig,rig->rg", masses[first_row:], extreme)
+                if first_row is None:
+                    probability = of_tails + self._lost_of(rows)
+                else:
+                    probability[first_row:] += of_tails
+        largest, place = vertex(probability @ refinement(self.points))
+        places = place // PARTS
+        return largest, rates[0, places] if len(rates) == 1 else rates[
+            np.arange(len(rates)), places
+        ]
+
+    def _maximise_between_ends(
+        self,
+        rows: NDArray[np.intp],
+        counts: NDArray[np.int64],
+        low: NDArray[np.int64],
+        high: NDArray[np.int64],
+        angles: Floats,
+        points: int,
+    ) -> tuple[Floats, Floats]:
+        """At so many rates between the ends of the null hypothesis, given as angles of the larger
+        group's rate.
+
+        Where the null hypothesis allows only some of the nuisance rates, the smaller group's rate
+        is 0 or 1 at its end; where it is far from equality, the smaller group's rate changes faster
+        than the larger one's.
+        """
+        first = self.first_angle[rows]
+        last = self.last_angle[rows]
+        # towards an end of the null hypothesis the angle of the smaller group's rate changes as a
+        # square root
+        low_end = np.maximum(angles[:, :1], first)
+        high_end = np.minimum(angles[:, 1:], last)
+        shares = _spread_towards_ends(points, low=angles[:, :1] > first, high=angles[:, 1:] < last)
+        places = low_end + (high_end - low_end) * shares
+        rates = np.sin(places) ** 2
+        masses = self._compute_masses(rows, counts, rates)
+        tails = self.tails
+        if tails is None:
+            probability = np.einsum("rig,rig->rg", masses, self._sum_tails(rows, low, high, rates))
+        else:
+            # the tails of the larger group's count are smooth in its rate, also beyond the end
+            steps = (places - first) / (last - first) * (self.points - 1)
+            weights = interpolation(self.points, steps)
+            for extreme, first_row in self._take_tails(tails, rows, low, high):
+                at_all_rates = np.matmul(masses[first_row:].transpose(0, 2, 1), extreme)
+                of_tails = np.einsum("rpg,rgp->rp", at_all_rates, weights[first_row:])
+                if first_row is None:
+                    probability = of_tails
+                    probability += np.einsum("rg,rgp->rp", self._lost_of(rows), weights)
+                else:
+                    probability[first_row:] += of_tails
+        largest, place = vertex(probability @ refinement(points))
+        return largest, rates[np.arange(len(rates)), place // PARTS]
+
+    def _lost_of(self, rows: slice | NDArray[np.intp]) -> Floats:
+        """What rounding loses of the larger group's probabilities, at all rates: it counts as
+        extreme where few successes do, as it does where many do.
+        """
+        lost = self.lost if len(self.lost) == 1 else self.lost[rows]
+        return self.upwards[rows] * lost
+
+    def _compute_masses(
+        self,
+        rows: slice | NDArray[np.intp],
+        counts: NDArray[np.int64],
+        rates: Floats,
+    ) -> Floats:
+        """Probabilities of the smaller group's counts, where the larger one has these rates."""
+        of_smaller = self._smaller_rate(rates, rows)
+        room = self.room.get(0, (*counts.shape, of_smaller.shape[1]))
+        return binomial_masses(counts, self.n[rows], of_smaller, room)
+
+    def _take_tails(
+        self,
+        tails: Floats,
+        rows: slice | NDArray[np.intp],
+        low: NDArray[np.int64],
+        high: NDArray[np.int64],
+    ) -> Iterator[tuple[Floats, int | None]]:
+        """P(X ≥ low), or P(X < high), of the larger group's count, (R, I, G), with None; then
+        P(X < high) of the two-sided rows with the first of these.
+        """
+        first = self.first_count[rows]
+        number = self.last_count[rows] - first + 2
+        offsets = self.offsets[rows]
+        low_places = np.minimum(np.maximum(low - first, 0), number - 1) + (offsets + number)
+        high_places = np.minimum(np.maximum(high - first, 0), number - 1) + offsets
+        room = self.room.get(1, (*low.shape, self.points))
+        places = np.where(self.upwards[rows], high_places, low_places)
+        yield tails.take(places, axis=0, out=room, mode="clip"), None
+        two_sided = int(self.two_sided[rows].sum())
+        if two_sided:
+            start = len(low) - two_sided
+            yield (
+                tails.take(high_places[start:], axis=0, out=room[start:], mode="clip"),
+                start,
+            )
+
+    def _sum_tails(
+        self,
+        rows: slice | NDArray[np.intp],
+        low: NDArray[np.int64],
+        high: NDArray[np.int64],
+        rates: Floats,
+    ) -> Floats:
+        """P(X ≥ low) + P(X < high) of the larger group's count at rates of each row, (R, G), each by
+        itself.
+
+        Of references too large for a table.
+        """
+        n0 = np.broadcast_to(self.n0[rows], low.shape)
+        first = self.first_count[rows]
+        last = self.last_count[rows]
+        result = np.zeros((*low.shape, rates.shape[1]))
+        for counts, sign in ((low - 1, -1.0), (high - 1, 1.0)):
+            tail = np.zeros(result.shape)
+            tail[counts >= last] = 1.0
+            inner = (counts >= first) & (counts < last)
+            inner_rows = inner.nonzero()[0]
+            tail[inner] = bdtr(
+                counts[inner, None].astype(np.float64), n0[inner][:, None], rates[inner_rows]
+            )
+            result += 1.0 - tail if sign < 0 else tail
+        return result
+
+
+def statistic(table: tuple[int, int, int, int], contrast: Contrast, null: float) -> float:
+    """Score statistic of a table (k, n, k₀, n₀), exactly 0 where rounding alone keeps it from 0."""
+    z = score_statistic(table, contrast, null)
+    return 0.0 if abs(z) < 1e-12 else z
+
+
 class ExactTable:
-    """Exact tests of one table; what does not depend on the null value is computed once.
+    """Exact tests of one table; what has been asked is kept.
 
     Within, the group is the smaller one: tables are turned around otherwise, null values inverted.
     """
 
-    def __init__(self, table: tuple[int, int, int, int], contrast: Contrast) -> None:
+    def __init__(
+        self,
+        table: tuple[int, int, int, int],
+        contrast: Contrast,
+        larger: LargerGroup | None = None,
+    ) -> None:
         k, n, k0, n0 = table
         self.contrast = contrast
         self.turned = n > n0 or (n == n0 and k > k0)
@@ -104,32 +507,9 @@ class ExactTable:
             k, n, k0, n0 = k0, n0, k, n
         self.table = (k, n, k0, n0)
         self.alike = k == k0 and n == n0
-        low, high = clopper_pearson(k0, n0, GAMMA)
-        self.angle_ends = asin(sqrt(low)), asin(sqrt(high))
-        standard_errors = 2 * sqrt(n0) * (self.angle_ends[1] - self.angle_ends[0])
-        points = max(ceil(standard_errors / _SPACING), _FEWEST - 1) + 1
-        self.rates = np.sin(np.linspace(*self.angle_ends, points)) ** 2
-        reach = _REACH / sqrt(n0)
-        self.first_count = floor(n0 * sin(max(self.angle_ends[0] - reach, 0.0)) ** 2)
-        self.last_count = ceil(n0 * sin(min(self.angle_ends[1] + reach, pi / 2)) ** 2)
-        tabulated = (self.last_count - self.first_count + 1) * points
-        self.tails = self._tabulate_tails() if tabulated <= _MOST_TABULATED else None
+        self.larger = larger_group(k0, n0) if larger is None else larger
         self._answers: dict[tuple[float, str], Answer] = {}
-
-    def _tabulate_tails(self) -> Floats:
-        """P(X < first_count + t) of the larger group's count X, shape (counts + 2, rates)."""
-        n0 = self.table[3]
-        counts = np.arange(self.first_count, self.last_count + 1.0)
-        from_top = 2 * self.table[2] > n0
-        if from_top:
-            counts = counts[::-1]
-        rates = self.rates[None]
-        masses = binomial_masses(counts[None], n0, rates, np.array([[from_top]]))[0]
-        if from_top:
-            masses = masses[::-1]
-        tails = np.zeros((masses.shape[0] + 1, masses.shape[1]))
-        np.cumsum(masses, axis=0, out=tails[1:])
-        return tails
+        self._limits: dict[WantedLimit, float] = {}
 
     # ------------------------------------------------------------------------------ p-values
 
@@ -137,26 +517,41 @@ class ExactTable:
         """p-values of several null values, each with its alternative, as the caller's table has
         them.
         """
+        keys = list(zip(nulls, alternatives, strict=True))
+        ask([(self, null, alternative) for null, alternative in keys])
+        return [self.known_pvalue(null, alternative) for null, alternative in keys]
+
+    def known_pvalue(self, null: float, alternative: str) -> float:
+        """The p-value of a null value that has been asked; 1 at the ends of the range and beyond."""
+        known = self._answers.get((null, alternative))
+        return 1.0 if known is None else known.pvalue
+
+    def lacks(self, null: float, alternative: str) -> bool:
+        """Whether a p-value is not known yet."""
         least, most = null_range(self.contrast)
-        wanted = []
-        for key in zip(nulls, alternatives, strict=True):
-            if least < key[0] < most and key not in self._answers:
-                wanted.append(key)
-        if wanted:
-            wanted = list(dict.fromkeys(wanted))
-            inner_nulls = []
-            inner_alternatives = []
-            for null, alternative in wanted:
-                turned = self._must_turn(null)
-                inner_nulls.append(inverse(self.contrast, null) if turned else null)
-                inner_alternatives.append(OPPOSITE[alternative] if turned else alternative)
-            answers = self._compute_answers(inner_nulls, inner_alternatives)
-            self._answers.update(zip(wanted, answers, strict=True))
-        result = []
-        for key in zip(nulls, alternatives, strict=True):
-            answer = self._answers.get(key)
-            result.append(1.0 if answer is None else answer.pvalue)
-        return result
+        return least < null < most and (null, alternative) not in self._answers
+
+    def keep(self, null: float, alternative: str, answer: Answer) -> None:
+        """Keep an answer, with the null value as the caller's table has it."""
+        self._answers[null, alternative] = answer
+
+    def question(self, null: float, alternative: str, smaller_count: int | None = None) -> Question:
+        """A null value of the caller's table as a question; another count of the smaller group in
+        place of its own.
+        """
+        k, n, k0, n0 = self.table
+        if self._must_turn(null):
+            null = inverse(self.contrast, null)
+            alternative = OPPOSITE[alternative]
+        return Question(
+            k=k if smaller_count is None else smaller_count,
+            n=n,
+            k0=k0,
+            n0=n0,
+            larger=self.larger,
+            null=null,
+            alternative=alternative,
+        )
 
     def _must_turn(self, null: float) -> bool:
         """Whether the groups change places: the smaller one comes first.
@@ -175,302 +570,26 @@ class ExactTable:
         """p-values of tables with this count of the larger group, and other counts of the smaller
         one.
         """
-        if self._must_turn(null):
-            null = inverse(self.contrast, null)
-            alternative = OPPOSITE[alternative]
-        number = len(smaller_counts)
-        answers = self._compute_answers([null] * number, [alternative] * number, smaller_counts)
-        return [answer.pvalue for answer in answers]
-
-    def _compute_answers(
-        self,
-        nulls: list[float],
-        alternatives: list[str],
-        smaller_counts: Sequence[int] | None = None,
-    ) -> list[Answer]:
-        k, n, k0, n0 = self.table
-        if smaller_counts is None:
-            smaller_counts = [k] * len(nulls)
-        statistics = []
-        for null_value, count in zip(nulls, smaller_counts, strict=True):
-            statistics.append(self.statistic(null_value, count))
-        # which row of the boundary belongs to which null value: tables with z ≤ low value, and z ≥
-        # high value
-        low_rows = []
-        low_values = []
-        high_rows = []
-        high_values = []
-        for row, (z, alternative) in enumerate(zip(statistics, alternatives, strict=True)):
-            if alternative != "greater":
-                low_rows.append(row)
-                low_values.append(-abs(z) if alternative == "two-sided" else z)
-            if alternative != "less":
-                high_rows.append(row)
-                high_values.append(abs(z) if alternative == "two-sided" else z)
-        null = np.array(nulls)[:, None]
-        observed = np.array(statistics)[:, None]
-        counts, descending = self._list_smaller_counts(null)
-        rows = low_rows + high_rows
-        critical_values = np.array(low_values + high_values)[:, None]
-        first, number = boundary(self.contrast, counts[rows], (n, n0), null[rows], critical_values)
-        n_low = len(low_rows)
-        low = np.full(counts.shape, n0 + 1)
-        low[low_rows] = first[:n_low]
-        high = np.zeros(counts.shape, dtype=np.int64)
-        high[high_rows] = number[n_low:]
-        # the observed table is as extreme as itself, also where the boundary touches it and
-        # rounding decides
-        two_sided = np.array([[alternative == "two-sided"] for alternative in alternatives])
-        less = np.array([[alternative == "less"] for alternative in alternatives])
-        in_low = less | (two_sided & (observed <= 0))
-        in_high = ~(less | (two_sided & (observed < 0)))
-        is_observed = counts == np.array(smaller_counts)[:, None]
-        low = np.where(is_observed & in_low, np.minimum(low, k0), low)
-        high = np.where(is_observed & in_high, np.maximum(high, k0 + 1), high)
-        largest, rates = self._maximise_probability(null, counts, descending, low, high)
-        answers = []
-        for row, alternative in enumerate(alternatives):
-            pvalue = min(float(largest[row]) + GAMMA, 1.0)
-            if alternative == "two-sided" and statistics[row] == 0:
-                pvalue = 1.0
-            upwards = slice(-2, None, -1) if descending[row, 0] else slice(0, -1)
-            answers.append(
-                Answer(
-                    pvalue=pvalue,
-                    null=nulls[row],
-                    counts=counts[row, upwards].astype(np.int64),
-                    low=low[row, upwards],
-                    high=high[row, upwards],
-                    larger_rate=float(rates[row]),
-                )
-            )
-        return answers
-
-    def statistic(self, null: float, smaller_count: int) -> float:
-        """Score statistic of a table with this count of the smaller group, exactly 0 where rounding
-        alone keeps it from 0.
-        """
-        _, n, k0, n0 = self.table
-        z = score_statistic((smaller_count, n, k0, n0), self.contrast, null)
-        return 0.0 if abs(z) < 1e-12 else z
-
-    def _list_smaller_counts(self, null: Floats) -> tuple[Floats, NDArray[np.bool_]]:
-        """Counts of the smaller group that are not all but impossible, shape (R, I + 1), and
-        whether they fall.
-
-        The last is the one that all of the group has at the end of the null hypothesis.
-        """
-        n = self.table[1]
-        end_rates = smaller_rate(self.contrast, np.array([[self.rates[0], self.rates[-1]]]), null)
-        angles = np.arcsin(np.sqrt(np.minimum(np.maximum(end_rates, 0.0), 1.0)))
-        reach = _REACH / sqrt(n)
-        first = np.floor(n * np.sin(np.maximum(angles[:, :1] - reach, 0.0)) ** 2)
-        last = np.ceil(n * np.sin(np.minimum(angles[:, 1:] + reach, pi / 2)) ** 2)
-        steps = np.arange((last - first).max() + 1)
-        descending = pi / 2 - angles[:, 1:] < angles[:, :1]
-        counts = np.where(descending, last - steps, first + steps)
-        at_end = np.where(rate_range(self.contrast, null)[1] == 1.0, float(n), 0.0)
-        return np.hstack([counts, at_end]), descending
-
-    def _maximise_probability(
-        self,
-        null: Floats,
-        counts: Floats,
-        descending: NDArray[np.bool_],
-        low: NDArray[np.int64],
-        high: NDArray[np.int64],
-    ) -> tuple[Floats, Floats]:
-        """Largest probability over the nuisance rate, of counts ≥ low and counts < high, and that
-        rate; shape (R,).
-        """
-        first, last = self.angle_ends
-        least, most = rate_range(self.contrast, null)
-        ends = np.hstack(
-            [larger_rate(self.contrast, least, null), larger_rate(self.contrast, most, null)]
-        )
-        angles = np.arcsin(np.sqrt(np.minimum(np.maximum(ends, 0.0), 1.0)))
-        beyond = (angles[:, 0] >= last) | (angles[:, 1] <= first)
-        spans = self._measure_spans(null, np.maximum(angles, first), np.minimum(angles, last))
-        as_dense = spans[:, 0] <= _AS_DENSE * 2 * sqrt(self.table[3]) * (last - first)
-        whole = (angles[:, 0] <= first) & (angles[:, 1] >= last) & as_dense
-        points = np.ceil(_DENSER * spans.max(axis=1) / _SPACING).astype(np.int64) + 1
-        largest = np.empty(len(null))
-        rates = np.empty(len(null))
-        batches = []
-        if whole.any():
-            batches.append((whole, 0))
-        # Null values that need about as many rates go together. How many, each says by itself, so that
-        # a p-value does not depend on what else is asked.
-        sizes = np.maximum(2 ** np.ceil(np.log2(np.maximum(points, 1))), _FEWEST_UP_TO_THE_END)
-        others = ~(beyond | whole)
-        for size in np.unique(sizes[others]):
-            batch = others & (sizes == size)
-            batches.append((batch, int(size)))
-        for batch, number in batches:
-            rows = np.flatnonzero(batch)
-            arguments = (null[rows], counts[rows], descending[rows], low[rows], high[rows])
-            if number == 0:
-                largest[rows], rates[rows] = self._maximise_over_all(*arguments)
-            else:
-                largest[rows], rates[rows] = self._maximise_between_ends(
-                    *arguments, angles[rows], number
-                )
-        for row in np.flatnonzero(beyond):
-            # at the end of the null hypothesis all cases of the smaller group have one count
-            rate = float(ends[row, 0] if angles[row, 0] >= last else ends[row, 1])
-            n0 = self.table[3]
-            at_least_low = 1.0 - binomial_cdf(int(low[row, -1]) - 1, n0, rate)
-            largest[row] = at_least_low + binomial_cdf(int(high[row, -1]) - 1, n0, rate)
-            rates[row] = rate
-        return largest, rates
-
-    def _measure_spans(self, null: Floats, low_ends: Floats, high_ends: Floats) -> Floats:
-        """Standard errors of the smaller and of the larger group's rate between two angles of the
-        larger one's.
-        """
-        n = self.table[1]
-        n0 = self.table[3]
-        ends = np.hstack([low_ends[:, :1], high_ends[:, 1:]])
-        of_smaller = np.minimum(
-            np.maximum(smaller_rate(self.contrast, np.sin(ends) ** 2, null), 0.0), 1.0
-        )
-        angles = np.arcsin(np.sqrt(of_smaller))
-        spans = np.empty((len(null), 2))
-        spans[:, 0] = 2 * sqrt(n) * np.abs(angles[:, 1] - angles[:, 0])
-        spans[:, 1] = 2 * sqrt(n0) * np.abs(ends[:, 1] - ends[:, 0])
-        return spans
-
-    def _maximise_over_all(
-        self,
-        null: Floats,
-        counts: Floats,
-        descending: NDArray[np.bool_],
-        low: NDArray[np.int64],
-        high: NDArray[np.int64],
-    ) -> tuple[Floats, Floats]:
-        """At all nuisance rates."""
-        rates = np.minimum(
-            np.maximum(smaller_rate(self.contrast, self.rates[None], null), 0.0), 1.0
-        )
-        masses = binomial_masses(counts[:, :-1], self.table[1], rates, descending)
-        extreme = self._sum_extreme_tables(low[:, :-1], high[:, :-1])
-        probability = np.einsum("rig,rig->rg", masses, extreme)
-        largest, place = vertex(probability @ refinement(self.rates.size))
-        return largest, self.rates[place // PARTS]
-
-    def _maximise_between_ends(
-        self,
-        null: Floats,
-        counts: Floats,
-        descending: NDArray[np.bool_],
-        low: NDArray[np.int64],
-        high: NDArray[np.int64],
-        angles: Floats,
-        points: int,
-    ) -> tuple[Floats, Floats]:
-        """At so many rates between the ends of the null hypothesis, given as angles of the larger
-        group's rate.
-
-        Where the null hypothesis allows only some of the nuisance rates, the smaller group's rate
-        is 0 or 1 at its end; where it is far from equality, the smaller group's rate changes faster
-        than the larger one's.
-        """
-        first, last = self.angle_ends
-        # towards an end of the null hypothesis the angle of the smaller group's rate changes as a
-        # square root
-        low_end = np.maximum(angles[:, :1], first)
-        high_end = np.minimum(angles[:, 1:], last)
-        shares = _spread_towards_ends(points, low=angles[:, :1] > first, high=angles[:, 1:] < last)
-        places = low_end + (high_end - low_end) * shares
-        rates = np.sin(places) ** 2
-        of_smaller = np.minimum(np.maximum(smaller_rate(self.contrast, rates, null), 0.0), 1.0)
-        masses = binomial_masses(counts[:, :-1], self.table[1], of_smaller, descending)
-        if self.tails is None:
-            extreme = self._extreme_by_sums(low[:, :-1], high[:, :-1], rates)
-        else:
-            # the tails of the larger group's count are smooth in its rate, also beyond the end
-            steps = (places - first) / (last - first) * (self.rates.size - 1)
-            extreme = self._sum_extreme_tables(low[:, :-1], high[:, :-1]) @ interpolation(
-                self.rates.size, steps
-            )
-        probability = np.einsum("rig,rig->rg", masses, extreme)
-        largest, place = vertex(probability @ refinement(points))
-        return largest, rates[np.arange(len(rates)), place // PARTS]
-
-    def _sum_extreme_tables(self, low: NDArray[np.int64], high: NDArray[np.int64]) -> Floats:
-        """P(X ≥ low) + P(X < high) of the larger group's count, shape (R, I, G)."""
-        if self.tails is None:
-            rates = np.broadcast_to(self.rates, (len(low), self.rates.size))
-            return self._extreme_by_sums(low, high, rates)
-        last = len(self.tails) - 1
-        places = np.minimum(np.maximum(low - self.first_count, 0), last)
-        result = self.tails.take(places, axis=0)
-        np.subtract(1.0, result, out=result)
-        if high.any():
-            places = np.minimum(np.maximum(high - self.first_count, 0), last)
-            result += self.tails.take(places, axis=0)
-        return result
-
-    def _extreme_by_sums(
-        self,
-        low: NDArray[np.int64],
-        high: NDArray[np.int64],
-        rates: Floats,
-    ) -> Floats:
-        """The same at rates of each row, (R, G), each probability by itself.
-
-        Of references too large for a table.
-        """
-        n0 = self.table[3]
-        result = np.zeros((*low.shape, rates.shape[1]))
-        for counts, sign in ((low - 1, -1.0), (high - 1, 1.0)):
-            tail = np.zeros(result.shape)
-            tail[counts >= self.last_count] = 1.0
-            inner = (counts >= self.first_count) & (counts < self.last_count)
-            rows = np.nonzero(inner)[0]
-            tail[inner] = bdtr(counts[inner, None].astype(np.float64), n0, rates[rows])
-            result += 1.0 - tail if sign < 0 else tail
-        return result
+        questions = [self.question(null, alternative, count) for count in smaller_counts]
+        return [found.pvalue for found in answer(self.contrast, questions)]
 
     # ------------------------------------------------------------------------------ limits
 
     def limits(self, wanted: Sequence[WantedLimit]) -> list[float]:
-        """Several limits at once: all searches go step by step together."""
-        results = [end_of(self.contrast, limit.side) for limit in wanted]
-        nulls: list[float] = []
-        alternatives: list[str] = []
-        searches: dict[int, Generator[list[float], list[float], float]] = {}
-        nulls_of_search: dict[int, list[float]] = {}
-        for limit_number, limit in enumerate(wanted):
-            nulls += limit.anchors
-            alternatives += [limit.alternative] * len(limit.anchors)
-            if self._is_unlimited(limit.side):
-                continue
-            searches[limit_number] = self._start_search(limit)
-            nulls_of_search[limit_number] = list(limit.anchors) + [
-                from_scale(self.contrast, x) for x in next(searches[limit_number])
-            ]
-        while nulls or nulls_of_search:
-            for limit_number, values in nulls_of_search.items():
-                nulls += values
-                alternatives += [wanted[limit_number].alternative] * len(values)
-            self.pvalues(nulls, alternatives)
-            for limit_number, values in list(nulls_of_search.items()):
-                pvalues = self.pvalues(values, [wanted[limit_number].alternative] * len(values))
-                try:
-                    following = searches[limit_number].send(pvalues)
-                    nulls_of_search[limit_number] = [
-                        from_scale(self.contrast, x) for x in following
-                    ]
-                except StopIteration as done:
-                    del nulls_of_search[limit_number]
-                    if abs(done.value) < SPAN:
-                        results[limit_number] = from_scale(self.contrast, done.value)
-            nulls = []
-            alternatives = []
-        return results
+        """Several limits at once."""
+        find_limits([(self, limit) for limit in wanted])
+        return [self._limits[limit] for limit in wanted]
 
-    def _start_search(self, limit: WantedLimit) -> Generator[list[float], list[float], float]:
+    def has_limit(self, limit: WantedLimit) -> bool:
+        """Whether a limit has been found."""
+        return limit in self._limits
+
+    def keep_limit(self, limit: WantedLimit, value: float) -> None:
+        """Keep a limit that has been found."""
+        self._limits[limit] = value
+
+    def start_search(self, limit: WantedLimit) -> Generator[list[float], list[float], float]:
+        """The search for a limit, which yields places whose p-values it wants."""
         start, standard_error = self._approximate_limit(limit)
         anchors = [to_scale(self.contrast, null) for null in limit.anchors]
         null_of_place = dict(zip(anchors, limit.anchors, strict=True))
@@ -523,8 +642,6 @@ class ExactTable:
         last = min(one.counts[-1], other.counts[-1], n)
         if first > last:
             return []
-        counts = np.arange(first, last + 1)
-        chances = binomial_mass(counts, n, p)
         mine = slice(first - one.counts[0], last - one.counts[0] + 1)
         others = slice(first - other.counts[0], last - other.counts[0] + 1)
         tables = []
@@ -532,16 +649,21 @@ class ExactTable:
             (one.low[mine], other.low[others]),
             (one.high[mine], other.high[others]),
         ):
-            rows = ((here != there) & (chances > least)).nonzero()[0]
+            rows = (here != there).nonzero()[0]
+            if not rows.size:
+                continue
+            chances = binomial_mass(first + rows, n, p)
+            likely = chances > least
+            rows = rows[likely]
             if not rows.size:
                 continue
             lowest = np.minimum(here[rows], there[rows])[:, None]
             highest = np.maximum(here[rows], there[rows])[:, None]
             of_larger = lowest + np.arange(_MOST_JUMPS)
-            chance = chances[rows, None] * binomial_mass(of_larger, self.table[3], q)
+            chance = chances[likely, None] * binomial_mass(of_larger, self.table[3], q)
             for row, column in np.argwhere((chance > least) & (of_larger < highest)).tolist():
                 tables.append(
-                    (chance[row, column], int(counts[rows[row]]), int(of_larger[row, column]))
+                    (chance[row, column], int(first + rows[row]), int(of_larger[row, column]))
                 )
         return tables
 
@@ -577,7 +699,7 @@ class ExactTable:
         k, n, k0, n0 = self.table
         return (k0, n0, k, n) if self.turned else (k, n, k0, n0)
 
-    def _is_unlimited(self, side: int) -> bool:
+    def is_unlimited(self, side: int) -> bool:
         """Whether no count shows that the contrast is not at this end of its range."""
         k, n, k0, n0 = self._table_as_asked
         if self.contrast == "ratio":
@@ -648,6 +770,61 @@ class ExactTable:
         if isfinite(estimate):
             error = max(abs(start - estimate) / critical, 0.3 * error)
         return start, error
+
+
+def ask(questions: Sequence[tuple[ExactTable, float, str]]) -> None:
+    """Have the p-values of null values, each with its table and alternative, kept by the tables."""
+    lacking: dict[Contrast, dict[tuple[int, float, str], ExactTable]] = {}
+    for table, null, alternative in questions:
+        if table.lacks(null, alternative):
+            of_contrast = lacking.setdefault(table.contrast, {})
+            of_contrast[id(table), null, alternative] = table
+    for contrast, tables in lacking.items():
+        asked = []
+        for (_, null, alternative), table in tables.items():
+            asked.append(table.question(null, alternative))
+        answers = answer(contrast, asked)
+        for ((_, null, alternative), table), found in zip(tables.items(), answers, strict=True):
+            table.keep(null, alternative, found)
+
+
+def find_limits(wanted: Sequence[tuple[ExactTable, WantedLimit]]) -> None:
+    """Have limits kept by their tables: all searches go step by step together."""
+    asked: list[tuple[ExactTable, float, str]] = []
+    searches: dict[int, Generator[list[float], list[float], float]] = {}
+    nulls_of_search: dict[int, list[float]] = {}
+    for place, (table, limit) in enumerate(wanted):
+        if table.has_limit(limit):
+            continue
+        for null in limit.anchors:
+            asked.append((table, null, limit.alternative))
+        if table.is_unlimited(limit.side):
+            table.keep_limit(limit, end_of(table.contrast, limit.side))
+            continue
+        searches[place] = table.start_search(limit)
+        nulls = list(limit.anchors)
+        for x in next(searches[place]):
+            nulls.append(from_scale(table.contrast, x))
+        nulls_of_search[place] = nulls
+    while asked or nulls_of_search:
+        for place, nulls in nulls_of_search.items():
+            table, limit = wanted[place]
+            for null in nulls:
+                asked.append((table, null, limit.alternative))
+        ask(asked)
+        asked = []
+        for place, nulls in list(nulls_of_search.items()):
+            table, limit = wanted[place]
+            pvalues = [table.known_pvalue(null, limit.alternative) for null in nulls]
+            try:
+                following = searches[place].send(pvalues)
+                nulls_of_search[place] = [from_scale(table.contrast, x) for x in following]
+            except StopIteration as done:
+                del nulls_of_search[place]
+                value = end_of(table.contrast, limit.side)
+                if abs(done.value) < SPAN:
+                    value = from_scale(table.contrast, done.value)
+                table.keep_limit(limit, value)
 
 
 def _spread_towards_ends(points: int, *, low: NDArray[np.bool_], high: NDArray[np.bool_]) -> Floats:

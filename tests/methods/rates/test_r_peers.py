@@ -27,7 +27,7 @@ from fairstats.ground.registry import SELECTED
 from fairstats.ground.rsession import call
 from fairstats.methods.rates.estimates import estimate_rate
 from fairstats.numerics.paired.score import difference_end, log_ratio_end
-from fairstats.numerics.rates import exact_table
+from fairstats.numerics.rates import nuisance
 from fairstats.numerics.rates.exact_table import GAMMA, ExactTable
 from fairstats.numerics.rates.score import difference_score_statistic, ratio_score_statistic
 from tests.numerics.rates.score_arrays import difference_limits, ratio_limits
@@ -122,9 +122,13 @@ def test_clusters_as_clubsandwich(case: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("case", RECORD["exact"], ids=lambda c: written(c["table"]))
-def test_exact_p_values_as_exact2x2(case: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_exact_p_values_as_exact2x2(
+    case: dict[str, Any], monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
     """Over all nuisance rates, as there; ours are within the interval that the data leave them."""
-    monkeypatch.setattr(exact_table, "clopper_pearson", lambda *_: (1e-4, 1 - 1e-4))
+    monkeypatch.setattr(nuisance, "clopper_pearson", lambda *_: (1e-4, 1 - 1e-4))
+    nuisance.larger_group.cache_clear()
+    request.addfinalizer(nuisance.larger_group.cache_clear)
     for key, wanted in case.items():
         if key == "table":
             continue
