@@ -44,8 +44,6 @@ BRANCHES = (
     ast.comprehension,
     ast.match_case,
 )
-#: Functions whose generator of random numbers has another name still; the fewer, the better.
-NOT_RNG_YET = {"methods/hfm/metric.py: _add_tests(generator)"}
 #: The one thing of the top level that a floor may import.
 VERSION = {"fairstats._version", "fairstats._version.__version__"}
 
@@ -252,7 +250,7 @@ def test_what_draws_is_called_rng_and_random_state_in_estimators() -> None:
                     argument.arg == "random_state" and not of_estimator
                 ):
                     others.append(f"{path.relative_to(PACKAGE)}: {function.name}({argument.arg})")
-    assert set(others) <= NOT_RNG_YET
+    assert others == []
 
 
 def test_no_folder_bears_the_name_of_a_public_function() -> None:

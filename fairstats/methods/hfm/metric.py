@@ -259,13 +259,11 @@ def _add_tests(
     distance_finders: resampling.Distances,
     statistic: Statistic,
     n_resamples: int,
-    generator: np.random.Generator,
+    rng: np.random.Generator,
 ) -> list[HfmEntry]:
     """The entries with their three tests each, Holm over single values."""
-    permuted = resampling.label_permutation(
-        scene, distance_finders, statistic, n_resamples, generator
-    )
-    exchanged = resampling.label_exchange(scene, statistic, n_resamples, generator)
+    permuted = resampling.label_permutation(scene, distance_finders, statistic, n_resamples, rng)
+    exchanged = resampling.label_exchange(scene, statistic, n_resamples, rng)
     drawn_d, drawn_d_f = resampling.of_comparisons(permuted, comparisons)
     drawn_quantities = (
         drawn_d,
