@@ -400,8 +400,13 @@ class _Block:
             steps = (places - first) / (last - first) * (self.points - 1)
             weights = interpolation(self.points, steps)
             for extreme, first_row in self._take_tails(tails, rows, low, high):
-                at_all_rates = np.matmul(masses[first_row:].transpose(0, 2, 1), extreme)
-                of_tails = np.einsum("rpg,rgp->rp", at_all_rates, weights[first_row:])
+                # the sum over fewer numbers comes last
+                if counts.shape[1] < self.points:
+                    between = extreme @ weights[first_row:]
+                    of_tails = np.einsum("rip,rip->rp", masses[first_row:], between)
+                else:
+                    at_all_rates = np.matmul(masses[first_row:].transpose(0, 2, 1), extreme)
+                    of_tails = np.einsum("rpg,rgp->rp", at_all_rates, weights[first_row:])
                 if first_row is None:
                     probability = of_tails
                     probability += np.einsum("rg,rgp->rp", self._lost_of(rows), weights)
