@@ -224,8 +224,8 @@ def means(
     """
     by_quantile = isinstance(statistic, str) and statistic == "selection_rate"
     order = None if by_quantile else _check_statistic(statistic)
+    ratio = check_contrast(contrast, "standardised_difference")
     standardised = contrast == "standardised_difference"
-    ratio = not standardised and check_contrast(contrast, "standardised_difference")
     settings = make_number_settings(
         margin=margin,
         threshold=threshold,
