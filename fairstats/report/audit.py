@@ -360,29 +360,16 @@ def audit(
     roles_of_columns = {"y_true": y_true, "y_pred": y_pred, "score": score}
     roles_of_columns |= {"sample_weight": sample_weight, "cluster": cluster, "strata": strata}
     roles_of_columns |= {"outcome": outcome, "predicted": predicted}
-    if isinstance(frame, Tally):
-        if isinstance(features, tuple) and not features:
-            features_named = None
-        else:
-            features_named = features
-        names_given = (
-            *roles_of_columns.values(),
-            counterfactual_score,
-            features_named,
-            pos_label,
-            label_values,
-        )
-        columns = columns_of_tally(frame, sensitive_features, names_given)
-    else:
-        columns = columns_of_frame(
-            roles_of_columns,
-            sensitive_features,
-            features,
-            counterfactual_score,
-            pos_label,
-            label_values,
-            score_range,
-        )
+    columns = _columns_named(
+        frame,
+        roles_of_columns,
+        sensitive_features=sensitive_features,
+        features=features,
+        counterfactual_score=counterfactual_score,
+        pos_label=pos_label,
+        label_values=label_values,
+        score_range=score_range,
+    )
     columns = with_subgroup_columns(columns, subgroups)
     columns = with_circumstances(columns, circumstances, has_rows=not isinstance(frame, Tally))
     check_outcomes(columns.y_true, columns.y_pred, columns.outcome)
@@ -513,6 +500,39 @@ def _unless(value: Any, *defaults: Any) -> Any:
     if value in defaults:
         return None
     return value
+
+
+def _columns_named(
+    frame: Any,
+    roles_of_columns: dict[str, Any],
+    *,
+    sensitive_features: Any,
+    features: Any,
+    counterfactual_score: Any,
+    pos_label: Any,
+    label_values: Any,
+    score_range: Any,
+) -> AuditColumns:
+    """The columns that the arguments name; those of a tally are in it already."""
+    if not isinstance(frame, Tally):
+        return columns_of_frame(
+            roles_of_columns,
+            sensitive_features,
+            features,
+            counterfactual_score,
+            pos_label,
+            label_values,
+            score_range,
+        )
+    no_features = isinstance(features, tuple) and not features
+    names_given = (
+        *roles_of_columns.values(),
+        counterfactual_score,
+        None if no_features else features,
+        pos_label,
+        label_values,
+    )
+    return columns_of_tally(frame, sensitive_features, names_given)
 
 
 def _refuse_what_changes_nothing(

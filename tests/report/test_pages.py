@@ -125,6 +125,7 @@ def everything() -> AuditReport:
             predicted="guess",
             sensitive_features="group",
             strata="site",
+            circumstances="size",
             features="size",
             counterfactual_score="changed",
             subgroups=["group", "site"],

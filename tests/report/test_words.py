@@ -54,6 +54,7 @@ AUDITS: dict[str, dict[str, Any]] = {
     "subgroups": {**BOTH, "subgroups": {"group": None, "x": 2}},
     "tails": {"y_pred": "p", "score": "low", "counterfactual_score": "far"},
     "numbers": {**BOTH, "outcome": "x", "predicted": "s"},
+    "circumstances": {**BOTH, "outcome": "x", "circumstances": ["s"]},
     "classes": {"y_true": "k", "y_pred": "l"},
     **{
         f"method {m} of classes": {"y_true": "k", "y_pred": "l", "method": m}
@@ -78,6 +79,11 @@ def drawn(n: int) -> pd.DataFrame:
     made["k"] = rng.integers(1, 4, n)
     made["l"] = np.where(rng.random(n) < 0.7, made["k"], rng.integers(1, 4, n))
     return made
+
+
+def without_degrees(method: str) -> str:
+    """The name of a method without where its degrees of freedom are from."""
+    return re.sub(r" \((Satterthwaite|effective (rows|clusters))\)$", "", method)
 
 
 @pytest.fixture(scope="module")
@@ -106,10 +112,7 @@ def shown() -> dict[str, dict[str, set[tuple[str, str]]]]:
             (key, re.sub(r"\d+(?= degrees)", "N", row["method"])) for key, row in of_rows
         }
         found[name] = {
-            "intervals": {
-                (key, re.sub(r" \((Satterthwaite|effective (rows|clusters))\)$", "", method))
-                for key, method in methods
-            },
+            "intervals": {(key, without_degrees(method)) for key, method in methods},
             "changes": {(key, row["metric"]) for key, row in of_rows if key == "models"},
             # changes between models bear the names of their metrics
             "words": {
@@ -122,7 +125,11 @@ def shown() -> dict[str, dict[str, set[tuple[str, str]]]]:
 #: What an audit of these data answers; a mitigation has the intervals of models.
 SHOWN = [ANSWERS[question.key] for question in AUDITED if question.key != "mitigation"]
 WRITTEN = {
-    "intervals": {(answer.question.key, name) for answer in SHOWN for name in answer.intervals},
+    "intervals": {
+        (answer.question.key, without_degrees(name))
+        for answer in SHOWN
+        for name in answer.intervals
+    },
     "words": {(answer.question.key, name) for answer in SHOWN for name in answer.words},
 }
 

@@ -399,7 +399,8 @@ def _infer_by_clusters(pair: Pair) -> tuple[dict[str, Any], Evidence]:
     contrast = CurveContrast.of_fits(fits[0], fits[1], pair.settings.interactions)
     inferred, evidence = _infer_by_likelihood((fits[0], fits[1]), contrast, pair, effect)
     inferred |= {
-        "std_error": effect.std_error,
+        # a tail near its end point has no finite information
+        "std_error": math.nan if any(fit.by_power for fit in fits) else effect.std_error,
         "method": BY_CLUSTERS,
         "note": (
             "People own several rows: the likelihood ratio, which takes rows as independent, counts"
