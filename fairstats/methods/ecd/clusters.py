@@ -27,12 +27,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fairstats.methods.ecd.root_law import TailsUnder
 from fairstats.methods.ecd.sample import GroupSample
-from fairstats.numerics.evt.distributions import (
-    Floats,
-    power_ratio,
-    power_ratio_shape_derivative,
-)
+from fairstats.methods.ecd.tail import LEAST
+from fairstats.numerics.evt.distributions import Floats
 from fairstats.numerics.evt.fit import EvtFit
 
 #: Nearer to 0 than this the logarithm of 1 + ξy is all its first terms.
@@ -40,9 +38,7 @@ _EXPONENTIAL = 1e-5
 #: Of a tail: rate, scale, shape.
 N_PARAMETERS = 3
 #: People who own exceedances of a group, at least, for anything to be said: so many as exceedances.
-LEAST_OWNERS = 10
-#: Below this shape the information about ξ is not finite.
-_REGULAR = -0.45
+LEAST_OWNERS = LEAST
 
 
 @dataclass(frozen=True)
@@ -115,7 +111,6 @@ def level_influence(sample: GroupSample, fit: EvtFit, interactions: float) -> Fl
     rate = k / values.size
     scale = fit.scale
     shape = fit.shape
-    reach = np.log(interactions * rate)
     y = (values[is_exceedance] - fit.origin) / scale
     # the largest excess of a tail at the edge ξ = −1 lies at its end point, where scores are infinite
     stretch = np.maximum(1.0 + shape * y, 1.0 / (k + 1))
@@ -124,14 +119,19 @@ def level_influence(sample: GroupSample, fit: EvtFit, interactions: float) -> Fl
         score_of_shape = 0.5 * y**2 - y
     else:
         score_of_shape = np.log(stretch) / shape**2 - (1.0 + 1.0 / shape) * y / stretch
-    reach_and_shape = np.array([reach]), np.array([shape])
-    level_by_scale = float(power_ratio(*reach_and_shape)[0])
-    level_by_shape = scale * float(power_ratio_shape_derivative(*reach_and_shape)[0])
-    level_by_rate = scale * math.exp(shape * reach)
-    known_shape = max(shape, _REGULAR)
-    for_scale = 2.0 * scale**2 * level_by_scale - scale * level_by_shape
-    for_shape = -scale * level_by_scale + (1.0 + known_shape) * level_by_shape
+    tail = TailsUnder(
+        exceedances=k,
+        total=float(values.size),
+        log_period=math.log(interactions),
+        scale=np.array([scale]),
+        shape=np.array([shape]),
+        log_rate=np.array([math.log(rate)]),
+    )
+    in_scale, in_shape, in_rate = tail.level_partials()
+    known_shape = tail.known_shape
+    for_scale = 2.0 * scale**2 * in_scale - scale * in_shape
+    for_shape = -scale * in_scale + (1.0 + known_shape) * in_shape
     of_excesses = (1.0 + known_shape) * (for_scale * score_of_scale + for_shape * score_of_shape)
-    influence = np.full(values.size, -level_by_rate * rate / k)
-    influence[is_exceedance] += (of_excesses + level_by_rate) / k
+    influence = np.repeat(-in_rate * rate / k, values.size)
+    influence[is_exceedance] += (of_excesses + in_rate) / k
     return influence

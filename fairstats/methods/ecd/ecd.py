@@ -171,7 +171,7 @@ def ecd(
     larger the share of the rows above the threshold: `sensitivity` has the answers with half and
     twice the exceedances, by Student's t, and the result says where they differ. Where people
     own several rows, the signed root is compared with a law as much wider as their rows depend on
-    each other (Chandler and Bate, 2007; as conservative as the calibration page says), and the
+    each other (Chandler and Bate, 2007), and the
     share above the threshold is chosen by their number; where fewer than ten people own the
     exceedances of a group, scores lie on a grid or there is no model, there is no interval, nor is
     there of a single group's level. With synthetic rows intervals describe the generator's law, and

@@ -85,15 +85,25 @@ class TailsUnder:
         """S = log(mλ)."""
         return self.log_rate + self.log_period
 
+    @property
+    def known_shape(self) -> Floats:
+        """ξ, or the least at which the information about it is finite."""
+        return np.maximum(self.shape, _REGULAR)
+
+    def level_partials(self) -> tuple[Floats, Floats, Floats]:
+        """∂h/∂σ, ∂h/∂ξ and ∂h/∂log λ of the level h = u + σ·((mλ)^ξ − 1)/ξ."""
+        in_scale = power_ratio(self.reach, self.shape)
+        in_shape = self.scale * power_ratio_shape_derivative(self.reach, self.shape)
+        in_rate = self.scale * np.exp(self.shape * self.reach)
+        return in_scale, in_shape, in_rate
+
     def level_error(self) -> Floats:
         """Standard error of the level of m observations, by the expected information.
 
         Var(σ̂, ξ̂) = (1 + ξ)/k · [2σ², −σ; −σ, 1 + ξ], Var(log λ̂) = (1 − λ)/k.
         """
-        shape = np.maximum(self.shape, _REGULAR)
-        in_scale = power_ratio(self.reach, self.shape)
-        in_shape = self.scale * power_ratio_shape_derivative(self.reach, self.shape)
-        in_rate = self.scale * np.exp(self.shape * self.reach)
+        shape = self.known_shape
+        in_scale, in_shape, in_rate = self.level_partials()
         of_excesses = (1.0 + shape) * (
             2.0 * (self.scale * in_scale) ** 2
             - 2.0 * self.scale * in_scale * in_shape

@@ -8,6 +8,7 @@ import numpy as np
 
 from fairstats.ground.groups import find_reference
 from fairstats.ground.results import Result
+from fairstats.methods.ecd.contrast import BY_CLUSTERS, NEAR_END
 from fairstats.methods.ecd.ecd import ecd
 from fairstats.methods.ecd.quality import SyntheticQuality
 from fairstats.methods.ecd.result import EcdResult
@@ -204,7 +205,7 @@ _INTERVALS = {
         ),
         cites=("coles",),
     ),
-    "likelihood ratio and draws of a power tail, the less sure of both": Words(
+    NEAR_END: Words(
         text=(
             "likelihood ratio and draws of a power tail, the less sure of both: where "
             "a tail looks as if its end point were near (ξ estimated below −1/2), "
@@ -218,7 +219,7 @@ _INTERVALS = {
             "choosing the largest costs nothing."
         )
     ),
-    "likelihood ratio, signed root by the design effect of people": Words(
+    BY_CLUSTERS: Words(
         text=(
             "likelihood ratio, signed root by the design effect of people: where people "
             "have several rows or are shared by the groups, the law of the root is as much "
