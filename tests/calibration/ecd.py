@@ -211,10 +211,20 @@ class Law(NamedTuple):
     exact: bool
 
 
+#: The scale of generalised Pareto laws, unless more than one value in 10⁷ would then lie beyond 1,
+#: where every value of CD ends: a pile of values at 1 is another law.
+_SCALE = 0.05
+_BEYOND_ONE = 1e-7
+
+
 def _pareto(shape: float) -> Law:
+    xi = np.asarray(shape)
+    farthest = float(power_ratio(-np.log(np.asarray(_BEYOND_ONE)), xi))
+    scale = min(_SCALE, 1.0 / farthest)
+    smaller = "" if scale == _SCALE else f", scale {scale:.2g}"
     return Law(
-        f"generalised Pareto, ξ = {shape:g}",
-        lambda s: 0.05 * power_ratio(-np.log(s), np.asarray(shape)),
+        f"generalised Pareto, ξ = {shape:g}{smaller}",
+        lambda s: scale * power_ratio(-np.log(s), xi),
         True,
     )
 
