@@ -411,12 +411,14 @@ PAPER_RULES = ("Accuracy", "DP", "EO", "PQP", "DR", "df", "df̂")
 #: Table → what chooses, and what is measured of the chosen.
 POOL_TABLES = {
     "table-1a": ("accuracy", ""),
+    "table-1b": ("accuracy", "DR"),
     "table-3a": ("accuracy", "DP"),
     "table-3b": ("accuracy", "EO"),
     "table-3c": ("accuracy", "PQP"),
     "table-4a": ("f1", ""),
     "table-4b": ("f1", "DR"),
     "table-5a": ("f1", "DP"),
+    "table-5b": ("f1", "EO"),
     "table-5c": ("f1", "PQP"),
 }
 
@@ -434,6 +436,18 @@ def pool_table(item: str) -> Found:
                 found[f"{case}, {word}"] = range_of(defined)
             else:
                 found[f"{case}, {word}"] = Outcome(math.nan)
+    return found
+
+
+def pool_wins() -> Found:
+    """Cases in which d̂f is significantly better, as good, worse, table by table."""
+    found = {}
+    for item, (error, measure) in POOL_TABLES.items():
+        counts = hfm_pool.experiment(error).wins(measure)
+        for word, (_, row) in zip(PAPER_RULES, counts.iterrows(), strict=False):
+            for outcome, words in (("win", "better"), ("tie", "as good"), ("loss", "worse")):
+                name = f"{item.removeprefix('table-')}, {word}, {words}"
+                found[name] = Outcome(float(row[outcome]))
     return found
 
 
@@ -1033,6 +1047,8 @@ def studies() -> Iterator[tuple[str, str, Callable[[], Found]]]:
     yield "bian.section-4.2", pool, pool_claims
     for item in POOL_TABLES:
         yield f"bian.{item}", pool, lambda item=item: pool_table(item)
+
+    yield "bian.wins", pool, pool_wins
 
     um = "tests/benchmarks/um_german_credit.jsonl.gz"
     yield "barrainkua.figure-1", um, instability
