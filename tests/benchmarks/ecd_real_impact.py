@@ -8,8 +8,8 @@ the tail: some 20 CPU minutes. Every finished piece is at once a line of JSON in
 rate of the unprivileged and of the privileged group of every fit. All pieces that were run are there;
 a test compares the differences of the rates with the recorded SPD.
 
-Column DI of the paper is |1 − ratio|: of the printed tables 20 cells lie above 1, and SPD over DI is
-the rate in the denominator."""
+Column DI of the paper is |1 − ratio|: SPD over DI is the rate in the denominator, and which group it
+is changes with the data set. Here it is the privileged one throughout."""
 
 from __future__ import annotations
 
