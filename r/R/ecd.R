@@ -644,7 +644,8 @@ ecd_averages <- function(groups, worst, level) {
 
 # Mean of the worst share.
 worst_mean <- function(x, worst) {
-  q <- stats::quantile(x, worst, names = FALSE)
+  # the value of rank ceiling(n * worst) minimises q + mean(pmax(x - q, 0)) / (1 - worst)
+  q <- sort(x)[[max(ceiling(length(x) * worst - 1e-9), 1)]]
   beyond <- mean_of_people(pmax(x - q, 0) / (1 - worst))
   list(estimate = q + beyond$estimate, std_error = beyond$std_error, df = beyond$df)
 }

@@ -28,6 +28,9 @@ from fairstats.numerics.evt import ReturnLevel, empirical_return_level
 from fairstats.numerics.evt.distributions import Floats
 from fairstats.plots.ecd import plot_discrimination
 
+#: n·level is whole where it is so up to this.
+_WHOLE = 1e-9
+
 
 @serialisable()
 class Average:
@@ -281,17 +284,15 @@ class GroupSample:
         """
         level = checks.check_share("level", level)
         cd = self.top if self.top is not None else self.values()
-        # where NumPy takes the quantile, (n − 1)·level, among the values that are there
-        position = (self.n - 1) * level - (self.n - cd.size)
         if self.n == 0:
             return self.average
-        if position < 0:
+        # the value of rank ⌈n·level⌉ minimises q + E max(CD − q, 0)/(1 − level), and a quantile
+        # between two values does not; n·level is taken as whole where it is so up to rounding
+        rank = max(math.ceil(self.n * level - _WHOLE), 1)
+        index = rank - 1 - (self.n - cd.size)
+        if index < 0:
             self._largest(-math.inf)
-        quantile = float(
-            np.quantile(cd, level)
-            if self.top is None
-            else np.interp(position, np.arange(cd.size), cd)
-        )
+        quantile = float(np.partition(cd, index)[index])
         beyond = np.maximum(cd - quantile, 0.0) / (1.0 - level)
         if self.top is None:
             average = average_of(beyond, self.cluster)
@@ -403,8 +404,8 @@ class CounterfactualSample(Result):
 
         The mean of the worst share 1 − `level` of CD, and its interval by t.
 
-        By q + E max(CD − q, 0)/(1 − level), q fixed at the minimiser (Rockafellar & Uryasev 2000,
-        eq. 4).
+        By q + E max(CD − q, 0)/(1 − level), q fixed at the minimiser, the value of rank ⌈n·level⌉
+        (Rockafellar & Uryasev 2000, eq. 4).
         """
         average = self[group].cvar(level)
         return average.estimate, average._inference(self.confidence_level)[0]

@@ -288,6 +288,7 @@ COMPUTATIONS = {
     "bian.lemma-1": _lemma_1,
     "bian.equation-11": _hyperparameters,
     "bian.ranks-1a": lambda: _ranks_of("table-1a", largest_first=True),
+    "bian.ranks-1b": lambda: _ranks_of("table-1b", largest_first=False),
     "bian.figure-2": lambda: _figure_2("table-1a"),
     "bian.figure-2-f1": lambda: _figure_2("table-4a"),
     "bian.table-2": _table_2,
@@ -297,5 +298,6 @@ COMPUTATIONS = {
     "bian.ranks-4a": lambda: _ranks_of("table-4a", largest_first=True),
     "bian.ranks-4b": lambda: _ranks_of("table-4b", largest_first=False),
     "bian.ranks-5a": lambda: _ranks_of("table-5a", largest_first=False),
+    "bian.ranks-5b": lambda: _ranks_of("table-5b", largest_first=False),
     "bian.ranks-5c": lambda: _ranks_of("table-5c", largest_first=False),
 }

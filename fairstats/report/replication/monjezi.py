@@ -83,6 +83,18 @@ def _section_2() -> Outcomes:
     }
 
 
+def _means_of_the_law() -> Outcomes:
+    """μ + σ(Γ(1 − ξ) − 1)/ξ, the mean of a GEV law, from the printed parameters."""
+    means = {}
+    for group, (location, scale, shape, _) in _ORIGINAL.items():
+        means[group] = location + scale * (math.gamma(1 - shape) - 1) / shape
+    return {
+        "expected extreme of White": Outcome(means["white"]),
+        "expected extreme of Black": Outcome(means["black"]),
+        "difference of expected extremes": Outcome(means["black"] - means["white"]),
+    }
+
+
 def _definition_1() -> Outcomes:
     """A score that is .1 higher for White: CD is +.1 for Black and −.1 for White."""
     frame = load_adult().frame.head(400)
@@ -143,6 +155,13 @@ def _algorithm_1() -> Outcomes:
     }
 
 
+def _confidence_of_the_test() -> Outcomes:
+    return {
+        "exponential tails that pass for every k, excesses": _pass_rate(0.0, excesses=True),
+        "light tails (ξ = −0.3) that pass for every k, excesses": _pass_rate(-0.3, excesses=True),
+    }
+
+
 def _table_2() -> Outcomes:
     adult = load_adult().frame
     german = load_german_credit().frame
@@ -178,6 +197,8 @@ COMPUTATIONS = {
     "monjezi.definition-3.1": _definition_1,
     "monjezi.location": _location_is_a_level,
     "monjezi.algorithm-1": _algorithm_1,
+    "monjezi.location-is-no-mean": _means_of_the_law,
+    "monjezi.confidence-of-the-test": _confidence_of_the_test,
     "monjezi.table-2": _table_2,
     "monjezi.types": _types,
 }

@@ -14,6 +14,13 @@ Outcomes = Mapping[str, Outcome]
 _TOLERANCE = 0.05 + 1e-9
 #: Two printed numbers of two digits and their difference, each half a unit off at most.
 _ROUNDING = 0.015 + 1e-9
+#: In table IV the privileged group stands first, but here.
+_WOMEN_FIRST = "German credit, sex, SVM"
+#: Runs of every case.
+_RUNS = 20
+#: Tables V to VII: where ECD stands, and where the other columns.
+_SIZES = ("table-5", "table-6", "table-7")
+_COLUMNS = ("table-5-columns", "table-6-columns", "table-7-columns")
 _OF_AVERAGES = ("EG", "STEALTH", "MAAT", "Fair-SMOTE-like")
 
 
@@ -80,6 +87,94 @@ def _words_of_table_4() -> Outcomes:
     }
 
 
+def _tails() -> Iterator[dict[str, str]]:
+    """Columns of the 80 tails of table IV, in its order."""
+    columns: dict[str, dict[str, str]] = {}
+    for number in _numbers("table-4-others"):
+        tail, _, column = number.name.partition(", ")
+        columns.setdefault(tail, {})[column] = number.printed
+    named = {n.name: n.printed for n in _numbers("table-4-locations")}
+    locations = []
+    for name in named:
+        case, _, column = name.rpartition(", ")
+        if column == "ECD":
+            both = [named[f"{case}, μ privileged"], named[f"{case}, μ unprivileged"]]
+            locations += both[::-1] if case == _WOMEN_FIRST else both
+    types = [n.name.rpartition(" ")[2] for n in _numbers("table-4-shapes")]
+    for others, location, kind in zip(columns.values(), locations, types, strict=True):
+        yield {**others, "μ": location, "type": kind}
+
+
+def _horizon_of_type(horizon: str, kind: str) -> bool:
+    """Whether B is unlimited in type III, bounded in type I and 0 in type II."""
+    if kind == "III":
+        return horizon == "∞"
+    if kind == "II":
+        return horizon == "0"
+    return horizon not in ("0", "∞")
+
+
+def _other_words_of_table_4() -> Outcomes:
+    tails = list(_tails())
+    astray = [tail for tail in tails if not _horizon_of_type(tail["B"], tail["type"])]
+    below = [tail for tail in tails if float(tail["μ"]) < float(tail["τ"])]
+    return {
+        "tails whose B does not go with their type": Outcome(float(len(astray))),
+        "tails with a location below the threshold": Outcome(float(len(below))),
+        "Adult by race, MLP: cases of White, thousands": Outcome(float(tails[0]["cases"])),
+    }
+
+
+def _section_2() -> Outcomes:
+    """The first row of tables V and VII, Adult by race and the network."""
+    cells = {n.name: float(n.printed) for item in _SIZES + _COLUMNS for n in _numbers(item)}
+    case = "Adult, race, MLP"
+    return {
+        "EG: AOD": Outcome(cells[f"{case}, EG, AOD"]),
+        "EG: accuracy": Outcome(cells[f"{case}, EG, accuracy"]),
+        "EG: |ECD|": Outcome(cells[f"{case}, EG"]),
+        "MiniMax: |ECD|": Outcome(cells[f"{case}, MiniMax"]),
+        "ECD-Fair: |ECD|": Outcome(cells[f"{case}, EcdSearch"]),
+        "AOD of the two TPRs, FPRs alike": Outcome((0.75 - 0.65) / 2),
+    }
+
+
+def _size_of_the_study() -> Outcomes:
+    """Cases of the printed tables; those printed "NV" have their other columns."""
+    models = len(_ending_in(("table-4-locations",), "ECD"))
+    mitigated = len(_ending_in(_COLUMNS[:2], "AOD"))
+    tail_aware = len(_ending_in(_COLUMNS[2:], "AOD"))
+    return {
+        "cases of table IV": Outcome(float(models)),
+        "cases of tables V and VI": Outcome(float(mitigated)),
+        "cases of tables IV to VII, by 20": Outcome(
+            float(_RUNS * (models + mitigated + tail_aware))
+        ),
+    }
+
+
+def _column_di() -> Outcomes:
+    """SPD over |1 − ratio|: the rate in the denominator."""
+    cells = {n.name: float(n.printed) for item in _COLUMNS for n in _numbers(item)}
+    ratios = {name: value for name, value in cells.items() if name.endswith(", DI")}
+
+    def below(case: str) -> Outcome:
+        rates = []
+        for name, value in ratios.items():
+            if name.startswith(case):
+                rates.append(cells[name.removesuffix("DI") + "SPD"] / value)
+        return Outcome(float(np.mean(rates)), min(rates), max(rates))
+
+    return {
+        "cells above 1, of 200": Outcome(float(sum(value > 1 for value in ratios.values()))),
+        "Adult by race, mean of SPD over DI": below("Adult, race"),
+        "Adult by sex, mean of SPD over DI": below("Adult, sex"),
+        "German credit by sex, mean of SPD over DI": below("German credit, sex"),
+        "COMPAS by race, mean of SPD over DI": below("COMPAS, race"),
+        "Heart by sex, mean of SPD over DI": below("Heart, sex"),
+    }
+
+
 def _averages(
     variants: tuple[str, ...], sizes: tuple[str, ...], others: tuple[str, ...]
 ) -> Outcomes:
@@ -99,6 +194,10 @@ COMPUTATIONS = {
     "monjezi.features": _features,
     "monjezi.words-of-table-3": _words_of_table_3,
     "monjezi.words-of-table-4": _words_of_table_4,
+    "monjezi.words-of-table-4-others": _other_words_of_table_4,
+    "monjezi.section-2-in-tables": _section_2,
+    "monjezi.size-of-the-study": _size_of_the_study,
+    "monjezi.column-di": _column_di,
     "monjezi.words-of-tables-5-and-6": lambda: _averages(
         _OF_AVERAGES, ("table-5", "table-6"), ("table-5-columns", "table-6-columns")
     ),

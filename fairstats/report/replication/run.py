@@ -20,6 +20,7 @@ from fairstats.report.replication.table import Record, Replication, ReplicationR
 #: Paper → the modules that compute its items, one where nothing stands.
 _PARTS: Final = {
     "verger": ("verger", "verger_appendix"),
+    "bian": ("bian", "bian_tables"),
     "barrainkua": ("barrainkua", "barrainkua_appendix"),
     "monjezi": ("monjezi", "monjezi_tables"),
 }

@@ -251,6 +251,18 @@ def test_cvar_and_quantile() -> None:
     assert 0.9 in sample.quantile("g", 0.9).confidence_interval
 
 
+@pytest.mark.parametrize("n", [99, 100, 101, 110, 119])
+def test_cvar_is_the_mean_of_the_worst_twentieth_with_its_part_of_a_row(n: int) -> None:
+    """By hand: whole rows from the top, and of the next one what is left of n/20."""
+    cd = np.random.default_rng(n).uniform(-0.5, 0.5, n)
+    sample = fs.results.CounterfactualSample.from_values({"g": cd})
+    worst = np.sort(cd)[::-1]
+    share = n / 20
+    whole = int(share)
+    expected = (worst[:whole].sum() + (share - whole) * worst[whole]) / share
+    assert sample.cvar("g", 0.95)[0] == pytest.approx(expected, rel=1e-12)
+
+
 def test_it_survives_json_without_rows() -> None:
     sample = fs.counterfactual_discrimination(by_sex, frame(), sensitive_features="sex")
     import json

@@ -61,6 +61,8 @@ def test_the_record_ends_by_the_clock_and_leaves_no_seed_out() -> None:
     for method, seeds in by_method.items():
         assert method in MACHINES
         assert sorted(seeds) == list(range(len(seeds)))
+        assert len(seeds) >= um_german_many.FIRST
+    assert set(by_method) == set(MACHINES)
 
 
 @pytest.mark.parametrize("seed", range(6))
