@@ -263,9 +263,9 @@ def audit(
     sensitive_probabilities : mapping or sequence of str, optional
         Where nobody recorded the groups: columns with the probabilities of the groups by any proxy,
         ``{"f": "prob_f", "m": "prob_m"}``. The report, which says so at its head, then has the
-        rates that can be inferred, with bounds, as in `disparate_impact`, and the posterior of
-        `um_posterior`. `sensitive_features` may name one column of true groups, missing where they
-        are not known.
+        rates that can be inferred, with bounds, as in `disparate_impact`, and, without weights and
+        clusters, the posterior of `um_posterior`. `sensitive_features` may name one column of true
+        groups, missing where they are not known.
     calibration_sample : (groups, probabilities), optional
         As in `disparate_impact`.
     risks : bool, default False
@@ -306,8 +306,6 @@ def audit(
         refuse_beside(
             {
                 "score": score,
-                "sample_weight": sample_weight,
-                "cluster": cluster,
                 "strata": strata,
                 "outcome": outcome,
                 "predicted": predicted,
@@ -337,6 +335,8 @@ def audit(
             pos_label=pos_label,
             label_values=label_values,
             calibration_sample=calibration_sample,
+            sample_weight=column_name("sample_weight", sample_weight),
+            cluster=column_name("cluster", cluster),
             settings=AuditSettings(
                 confidence_level=confidence_level,
                 threshold=threshold,
@@ -475,7 +475,7 @@ def _of_inferred(frame: Any, asked: InferredAudit, title: str | None) -> AuditRe
     for statement in report.statements:
         if statement.title in INFERRED_STATEMENTS:
             kept.append(statement)
-    inferred = Statement("Groups", " ".join(inferred_notes(sections)))
+    inferred = Statement("Groups", " ".join(inferred_notes(sections, asked)))
     notes = {
         note
         for section in sections

@@ -35,6 +35,7 @@ from fairstats.report.methods.um import UM_METRICS
 
 #: What the groups are called where no column has true ones.
 NO_COLUMN = "group"
+_NO_POSTERIOR = "The posterior takes rows to be independent and of one weight: it is left out."
 #: Draws of the posterior.
 _DRAWS = 4_000
 #: Statements of an audit that are about inferred groups, too.
@@ -60,11 +61,18 @@ class InferredAudit:
     label_values: Any
     calibration_sample: Any
     settings: AuditSettings
+    sample_weight: str | None = None
+    cluster: str | None = None
 
     @property
     def attribute(self) -> str:
         """What the groups are groups of."""
         return self.true_groups or NO_COLUMN
+
+    @property
+    def has_design(self) -> bool:
+        """Whether rows have weights or come in clusters."""
+        return self.sample_weight is not None or self.cluster is not None
 
 
 def columns_of_probabilities(probability_columns: Any) -> dict[str, str]:
@@ -99,10 +107,12 @@ def refuse_beside(arguments: Mapping[str, Any]) -> None:
 def read_inferred(frame: Any, asked: InferredAudit) -> tuple[Any, Any]:
     """The columns that are needed, as a frame, and what they were read from."""
     labels = []
-    for name in (asked.y_true, asked.y_pred, asked.true_groups):
+    for name in (asked.y_true, asked.y_pred, asked.true_groups, asked.cluster):
         if name is not None:
             labels.append(name)
     numbers = tuple(asked.probabilities.values())
+    if asked.sample_weight is not None:
+        numbers += (asked.sample_weight,)
     read = frame
     if is_file(frame):
         read, _ = read_roles(
@@ -120,6 +130,8 @@ def audit_inferred(table: Any, asked: InferredAudit) -> tuple[list[Section], lis
         score=None,
         sensitive_features=(asked.attribute,),
         sensitive_probabilities=dict(asked.probabilities),
+        sample_weight=asked.sample_weight,
+        cluster=asked.cluster,
     )
     check_choice("missing", asked.settings.missing, ("raise", "drop"))
     arguments = _arguments(table, asked)
@@ -141,7 +153,8 @@ def audit_inferred(table: Any, asked: InferredAudit) -> tuple[list[Section], lis
             key=question.key, title=question.title, attributes=attributes, results=tuple(results)
         )
     ]
-    if asked.y_true is not None and asked.y_pred is not None:
+    has_labels_and_predictions = asked.y_true is not None and asked.y_pred is not None
+    if has_labels_and_predictions and not asked.has_design:
         posterior = um_posterior(
             arguments.y_true,
             arguments.y_pred,
@@ -190,6 +203,8 @@ def _arguments(table: Any, asked: InferredAudit) -> RateArguments:
         sensitive_features=None if asked.true_groups is None else table[asked.true_groups],
         sensitive_probabilities=probabilities,
         calibration_sample=asked.calibration_sample,
+        sample_weight=None if asked.sample_weight is None else table[asked.sample_weight],
+        cluster=None if asked.cluster is None else table[asked.cluster],
         comparisons=asked.settings.comparisons,
         threshold=asked.settings.threshold,
         margin=asked.settings.margin,
@@ -245,6 +260,8 @@ def _expected_counts(rows: InferredRows, attributes: tuple[str, ...]) -> CellCou
             "tn": ~predicted & ~favourable,
         }
         table_class = ConfusionCounts
+    if rows.weights is not None:
+        shares = shares * rows.weights[:, None]
     cells = {}
     for position, group in enumerate(rows.groups):
         cells[group] = {
@@ -254,10 +271,13 @@ def _expected_counts(rows: InferredRows, attributes: tuple[str, ...]) -> CellCou
     return replace(counts, attributes=attributes, missing=outcomes.missing)
 
 
-def inferred_notes(sections: Sequence[Section]) -> list[str]:
+def inferred_notes(sections: Sequence[Section], asked: InferredAudit) -> list[str]:
     """What the results say of inferred groups, each sentence once."""
+    sentences: list[str] = []
     for section in sections:
         for result in section.results:
-            if isinstance(result, InferredResult):
-                return result.about_groups()
-    return []
+            if isinstance(result, InferredResult) and not sentences:
+                sentences = result.about_groups()
+    if asked.has_design and asked.y_true is not None and asked.y_pred is not None:
+        sentences.append(_NO_POSTERIOR)
+    return sentences

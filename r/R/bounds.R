@@ -57,16 +57,16 @@ extreme_table <- function(base, places, rows, sign, contrast) {
 
 # Critical value between the two-sided quantile and the one-sided one, by the distance of the bounds
 # in standard errors.
-imbens_manski <- function(width, level, n) {
+imbens_manski <- function(width, level, n, df = Inf) {
   if (width < sqrt(2 * log(log(max(n, 16))))) {
-    return(stats::qnorm((1 + level) / 2))
+    return(stats::qt((1 + level) / 2, df))
   }
   if (width > 20) {
-    return(stats::qnorm(level))
+    return(stats::qt(level, df))
   }
-  ends <- c(stats::qnorm(level) - 1e-9, stats::qnorm((1 + level) / 2))
+  ends <- c(stats::qt(level, df) - 1e-9, stats::qt((1 + level) / 2, df))
   stats::uniroot(
-    function(c) stats::pnorm(c + width) - stats::pnorm(-c) - level,
+    function(c) stats::pt(c + width, df) - stats::pt(-c, df) - level,
     ends,
     tol = 1e-14
   )$root

@@ -20,6 +20,9 @@
 #' @param calibration_sample `NULL`, or a list of true groups and of their probabilities by the same
 #'   proxy (a data frame or matrix), of other people: they correct the probabilities.
 #' @param reference Reference group, by default the one with the largest sum of probabilities.
+#' @param sample_weight,cluster Columns of weights and of sampling units, or `NULL`: limits then are
+#'   Student's, with what the smaller group's cases are worth less 1 degrees of freedom. Rows with a
+#'   true group, and the calibration sample, are drawn at random of all.
 #' @param comparisons `"reference"` or `"all"` pairs.
 #'
 #' @inheritParams fs_audit
@@ -64,6 +67,8 @@ fs_inferred <- function(
   adjust = "holm",
   missing = "raise",
   label_values = NULL,
+  sample_weight = NULL,
+  cluster = NULL,
   seed = 1
 ) {
   need_arguments()
@@ -87,28 +92,44 @@ fs_inferred <- function(
     sensitive_features,
     pos_label,
     label_values,
-    missing
+    missing,
+    sample_weight,
+    cluster
   )
   sample <- calibration_rows(calibration_sample, colnames(shares))
   if (!is.null(sample) && !is.null(rows$group)) {
     stop_argument("calibration_sample", "a sample beside rows with true groups", "one of them")
   }
-  cells <- cells_of_shares(rows$shares, sample$shares)
-  half <- with_seed(seed, sample.int(nrow(rows$shares))) %% 2L
+  cells <- cells_of_shares(rows$shares, sample$shares, if (is.null(rows$cluster)) 6L else 3L)
+  # a cluster lies in one half
+  half <- if (is.null(rows$cluster)) {
+    with_seed(seed, sample.int(nrow(rows$shares))) %% 2L
+  } else {
+    (with_seed(seed, sample.int(max(rows$cluster))) %% 2L)[rows$cluster]
+  }
   at <- reference_position(reference, colnames(shares), colSums(rows$shares))
   pairs <- pairs_of(ncol(shares), at, comparisons)
   limit <- if (what$contrast == "ratio") threshold else margin
   found <- list()
   for (k in seq_along(what$rates)) {
     outcome <- outcome_of_rate(what$rates[k], rows)
-    sums <- inferred_sums(rows$shares, outcome, half, cells$own)
+    sums <- inferred_sums(
+      rows$shares,
+      outcome,
+      half,
+      cells$own,
+      weight = rows$weight,
+      cluster = rows$cluster
+    )
     true_sums <- if (!is.null(rows$group)) {
       inferred_sums(
         rows$shares,
         outcome,
         half,
         ifelse(is.na(rows$group), ncol(shares) + 1L, rows$group),
-        ncol(shares) + 1L
+        ncol(shares) + 1L,
+        rows$weight,
+        rows$cluster
       )
     }
     calibration <- if (!is.null(sample)) errors_of_sample(sample, cells$sample)
@@ -223,7 +244,9 @@ inferred_rows <- function(
   groups,
   pos_label,
   label_values,
-  missing
+  missing,
+  weight = NULL,
+  cluster = NULL
 ) {
   needed <- c(y_true = any(what$rates != "selection_rate"), y_pred = any(what$rates != "base_rate"))
   given <- list(y_true = if (needed[["y_true"]]) y_true, y_pred = if (needed[["y_pred"]]) y_pred)
@@ -233,6 +256,12 @@ inferred_rows <- function(
       stop_argument(name, "NULL", "a column: the metric needs it")
     }
     if (!is.null(given[[name]])) columns[[name]] <- column_of(data, given[[name]], name)
+  }
+  if (!is.null(weight)) {
+    weight <- column_of(data, weight, "sample_weight")
+  }
+  if (!is.null(cluster)) {
+    cluster <- known_values(column_of(data, cluster, "cluster"))
   }
   group <- NULL
   if (!is.null(groups)) {
@@ -249,13 +278,17 @@ inferred_rows <- function(
   sizes <- c(
     lengths(columns),
     sensitive_probabilities = nrow(shares),
-    sensitive_features = length(group)
+    sensitive_features = length(group),
+    sample_weight = length(weight),
+    cluster = length(cluster)
   )
   sizes <- sizes[sizes > 0L]
   if (length(unique(sizes)) > 1L) {
     stop_argument("y_pred", paste(names(sizes), sizes, collapse = ", "), "columns of one length")
   }
-  complete <- stats::complete.cases(shares) & !Reduce(`|`, lapply(columns, is.na))
+  may_lack <- c(columns, list(sample_weight = weight, cluster = cluster))
+  may_lack <- may_lack[lengths(may_lack) > 0L]
+  complete <- stats::complete.cases(shares) & !Reduce(`|`, lapply(may_lack, is.na))
   if (!all(complete) && missing == "raise") {
     stop_argument(
       "missing",
@@ -280,8 +313,30 @@ inferred_rows <- function(
     y_true = coded$y_true,
     y_pred = coded$y_pred,
     group = group[complete],
+    weight = even_or_scaled(weight[complete]),
+    cluster = if (!is.null(cluster)) match(cluster[complete], unique(cluster[complete])),
     shares = checked_shares(shares[complete, , drop = FALSE], "sensitive_probabilities")
   )
+}
+
+# Weights over their mean; NULL where all are alike, which say nothing.
+even_or_scaled <- function(weight) {
+  if (is.null(weight)) {
+    return(NULL)
+  }
+  if (!is.numeric(weight) || any(!is.finite(weight)) || any(weight < 0) || !sum(weight) > 0) {
+    stop_argument(
+      "sample_weight",
+      "values that are no weights",
+      "finite numbers, 0 or more, of which some are above 0"
+    )
+  }
+  n <- length(weight)
+  excess <- n * sum(weight^2) - sum(weight)^2
+  if (excess <= max(4 * .Machine$double.eps * n, 1e-12) * sum(weight)^2) {
+    return(NULL)
+  }
+  weight * n / sum(weight)
 }
 
 calibration_rows <- function(sample, groups) {
@@ -343,15 +398,15 @@ outcome_of_rate <- function(rate, rows) {
 }
 
 # Cells of rows with similar probabilities: halved at the median of the column that varies most,
-# down to 100 rows, in at most 64 cells; and those of a calibration sample, of which each keeps 20.
-cells_of_shares <- function(shares, sample = NULL) {
+# down to 100 rows, in at most 64 cells (8 of clusters); and those of a calibration sample, of which each keeps 20.
+cells_of_shares <- function(shares, sample = NULL, splits = 6L) {
   least <- if (is.null(sample)) 0 else 20
   if (is.null(sample)) {
     sample <- shares[0L, , drop = FALSE]
   }
   own <- rep(1L, nrow(shares))
   of_sample <- rep(1L, nrow(sample))
-  for (round in 1:6) {
+  for (round in seq_len(splits)) {
     n_cells <- max(own)
     for (cell in seq_len(n_cells)) {
       rows <- which(own == cell)
@@ -397,8 +452,18 @@ cut_between <- function(values) {
 }
 
 # Rows, sums of probabilities and of their products, by cell, half and outcome: row ((cell * 2 +
-# half) * 3 + outcome) of each, all counted from 0.
-inferred_sums <- function(shares, outcome, half, cell, n_cells = max(cell)) {
+# half) * 3 + outcome) of each, all counted from 0. Each row times its weight; `squares`: the same
+# with squared weights; `units`: the sums of probabilities of every cluster (a row) by place and
+# group.
+inferred_sums <- function(
+  shares,
+  outcome,
+  half,
+  cell,
+  n_cells = max(cell),
+  weight = NULL,
+  cluster = NULL
+) {
   place <- factor(((cell - 1L) * 2L + half) * 3L + outcome, levels = seq_len(6L * n_cells))
   products <- shares[, rep(seq_len(ncol(shares)), each = ncol(shares)), drop = FALSE] *
     shares[, rep(seq_len(ncol(shares)), ncol(shares)), drop = FALSE]
@@ -408,11 +473,32 @@ inferred_sums <- function(shares, outcome, half, cell, n_cells = max(cell)) {
     out[as.integer(rownames(sums)), ] <- sums
     out
   }
-  list(
-    number = as.vector(table(place)),
-    sums = total(unname(shares)),
-    products = total(unname(products))
-  )
+  summed <- function(w) {
+    list(
+      number = as.vector(total(matrix(w, ncol = 1L))),
+      sums = total(unname(shares) * w),
+      products = total(unname(products) * w)
+    )
+  }
+  w <- if (is.null(weight)) rep(1, nrow(shares)) else weight
+  sums <- summed(w)
+  if (!is.null(weight)) {
+    sums$squares <- summed(w^2)
+    sums$cases <- colSums(shares[outcome < 3L, , drop = FALSE])
+    sums$n_known <- sum(cell < n_cells)
+  }
+  if (!is.null(cluster)) {
+    n_groups <- ncol(shares)
+    units <- matrix(0, max(cluster), 6L * n_cells * n_groups)
+    for (group in seq_len(n_groups)) {
+      at <- cbind(cluster, (as.integer(place) - 1L) * n_groups + group)
+      key <- (at[, 2L] - 1) * nrow(units) + at[, 1L]
+      by_key <- rowsum(shares[, group] * w, key)
+      units[as.numeric(rownames(by_key))] <- by_key
+    }
+    sums$units <- units
+  }
+  sums
 }
 
 # True shares less probabilities by cell of the sample, and the covariance of a row's difference.
@@ -433,13 +519,68 @@ add_terms <- function(a, b, factor = 1) {
 }
 scale_term <- function(a, factor) list(constant = a$constant * factor, slope = a$slope * factor)
 total_of <- function(term, sums) sum(term$constant * sums$number) + sum(term$slope * sums$sums)
+# Sum of squares over rows, or over clusters; of clusters whose sums are at hand by their totals.
 squares_of <- function(term, sums) {
   n_groups <- ncol(term$slope)
+  # the probabilities of a row sum to 1: a constant is a slope alike for all groups
+  slopes <- as.vector(t(term$slope + term$constant))
+  if (!is.null(sums$units)) {
+    return(sum((sums$units %*% slopes)^2))
+  }
+  if (!is.null(sums$scatter)) {
+    half <- rep(((seq_along(sums$number) - 1L) %/% 3L) %% 2L, each = n_groups)
+    return(sum(vapply(
+      1:2,
+      function(k) {
+        own <- slopes[half == k - 1L]
+        sum(own * (sums$scatter[[k]] %*% own))
+      },
+      0
+    )))
+  }
+  if (!is.null(sums$squares)) {
+    sums <- sums$squares
+  }
   products <- term$slope[, rep(seq_len(n_groups), each = n_groups)] *
     term$slope[, rep(seq_len(n_groups), n_groups)]
   sum(term$constant^2 * sums$number) +
     2 * sum(term$constant * term$slope * sums$sums) +
     sum(products * sums$products)
+}
+
+# How many rows, or clusters, of one weight a total is worth.
+worth_of <- function(term, sums) {
+  squares <- squares_of(term, sums)
+  if (squares > 0) total_of(term, sums)^2 / squares else 0
+}
+# 1 for the rows at these places.
+counting_term <- function(here, sums) {
+  list(constant = here + 0, slope = matrix(0, length(sums$number), ncol(sums$sums)))
+}
+has_design <- function(sums) {
+  !is.null(sums$units) || !is.null(sums$scatter) || !is.null(sums$squares)
+}
+
+# What the share of an outcome in the half of a cell is worth, over the weight of its rows.
+worth_of_rows <- function(sums, here, is_outcome) {
+  weight <- sum(sums$number[here])
+  if (!has_design(sums)) {
+    return(1)
+  }
+  if (!weight > 0) {
+    return(0)
+  }
+  share <- sum(sums$number[here & is_outcome]) / weight
+  units <- worth_of(counting_term(here, sums), sums)
+  if (share <= 0 || share >= 1) {
+    return(units / weight)
+  }
+  clustered <- !is.null(sums$units) || !is.null(sums$scatter)
+  most <- if (is.null(sums$squares)) weight else weight^2 / sum(sums$squares$number[here])
+  residual <- counting_term(here, sums)
+  residual$constant <- here * (is_outcome - share)
+  worth <- share * (1 - share) * weight^2 / squares_of(residual, sums)
+  min(max(worth, if (clustered) units else 0), most) / weight
 }
 
 # Weighted, smallest and largest E[1_g * outcome], as terms.
@@ -448,12 +589,20 @@ terms_of_quantity <- function(sums, group, outcome, probability) {
   cell <- (seq_len(n_places) - 1L) %/% 6L + 1L
   half <- ((seq_len(n_places) - 1L) %/% 3L) %% 2L
   kind <- (seq_len(n_places) - 1L) %% 3L + 1L
-  rows <- tapply(sums$number, list(cell, half), sum) + 1
+  worth <- outer(
+    seq_len(max(cell)),
+    0:1,
+    Vectorize(function(k, side) {
+      worth_of_rows(sums, cell == k & half == side, kind == outcome)
+    })
+  )
+  rows <- tapply(sums$number, list(cell, half), sum) * worth + 1
   hits <- tapply(
     sums$number[kind == outcome],
     list(cell[kind == outcome], half[kind == outcome]),
     sum
-  ) +
+  ) *
+    worth +
     0.5
   share <- (hits / rows)[, 2:1, drop = FALSE]
   noise <- sqrt(2 * log(4 * nrow(rows)) * hits / rows * (1 - hits / rows) / rows)[,
@@ -494,7 +643,7 @@ inferred_contrast <- function(sums, first, second, contrast, calibration = NULL)
   }
   scale <- if (contrast == "ratio") 1 / c(first$value, second$value) else c(1, 1)
   influence <- add_terms(scale_term(first$influence, scale[1L]), second$influence, -scale[2L])
-  n <- sum(sums$number)
+  n <- worth_of(counting_term(rep(TRUE, length(sums$number)), sums), sums)
   variance <- squares_of(influence, sums) * n / (n - 1)
   if (!is.null(calibration)) {
     cell <- (seq_along(sums$number) - 1L) %/% 6L + 1L
@@ -585,7 +734,8 @@ audited_contrast <- function(sums, pair, contrast) {
   expected$constant <- expected$constant - total_of(expected, sums) / n
   correction$constant <- correction$constant - known * total_of(correction, sums) / n_known
   influence <- add_terms(scale_term(expected, 1 / n), correction, 1 / n_known)
-  variance <- squares_of(influence, sums) * n_known / (n_known - 1)
+  units <- worth_of(counting_term(known, sums), sums)
+  variance <- squares_of(influence, sums) * units / max(units - 1, 1)
   list(value = c(value = value, error = sqrt(variance)), rates = values)
 }
 
@@ -626,23 +776,36 @@ inferred_pair <- function(
   low <- of("smallest", "largest")
   high <- of("largest", "smallest")
   is_case <- (seq_along(sums$number) - 1L) %% 3L < 2L
-  expected <- colSums(sums$sums[is_case, , drop = FALSE])
-  squares <- colSums(sums$products[
-    is_case,
-    (seq_len(n_groups) - 1L) * n_groups + seq_len(n_groups),
-    drop = FALSE
-  ])
-  of_outcome <- vapply(
-    1:2,
-    function(kind) sum(sums$number[(seq_along(sums$number) - 1L) %% 3L + 1L == kind]),
+  expected <- if (is.null(sums$cases)) colSums(sums$sums[is_case, , drop = FALSE]) else sums$cases
+  effective <- vapply(
+    pair,
+    function(group) {
+      term <- counting_term(FALSE & is_case, sums)
+      term$slope[is_case, group] <- 1
+      worth_of(term, sums)
+    },
     0
   )
-  enough <- min((expected^2 / squares)[pair]) >= 20 && min(of_outcome) >= 10
+  of_outcome <- vapply(
+    1:2,
+    function(kind) {
+      worth_of(counting_term((seq_along(sums$number) - 1L) %% 3L + 1L == kind, sums), sums)
+    },
+    0
+  )
+  enough <- min(effective) >= 20 && min(of_outcome) >= 10
+  # under weights or clusters Student's, by what the smaller group's cases are worth
+  df <- if (has_design(sums)) max(min(effective) - 1, 1) else Inf
+  two_sided <- stats::qt((1 + level) / 2, df)
   back <- if (contrast == "ratio") exp else identity
   own <- weighted
   own_rates <- c(rates[[1L]]$weighted$value, rates[[2L]]$weighted$value)
-  df <- Inf
-  critical <- imbens_manski(distance_of_ends(low, high), level, sum(sums$number))
+  critical <- imbens_manski(
+    distance_of_ends(low, high),
+    level,
+    floor(worth_of(counting_term(rep(TRUE, length(sums$number)), sums), sums)),
+    df
+  )
   n_audited <- 0
   ends <- list(low, high)
   if (!is.null(true_sums)) {
@@ -652,19 +815,20 @@ inferred_pair <- function(
     truth <- (seq_along(true_sums$number) - 1L) %/% 6L + 1L
     kind <- (seq_along(true_sums$number) - 1L) %% 3L + 1L
     n_audited <- sum(true_sums$number[truth <= n_groups])
+    if (!is.null(true_sums$n_known)) {
+      n_audited <- true_sums$n_known
+    }
+    worth <- function(here) worth_of(counting_term(here, true_sums), true_sums)
     by_outcome <- vapply(
       pair,
-      function(group) {
-        vapply(1:2, function(k) sum(true_sums$number[truth == group & kind == k]), 0)
-      },
+      function(group) vapply(1:2, function(k) worth(truth == group & kind == k), 0),
       numeric(2L)
     )
     enough <- min(by_outcome) >= 5 && is.finite(own[["error"]])
-    df <- min(colSums(by_outcome)) - 1
+    df <- min(vapply(pair, function(group) worth(truth == group & kind < 3L), 0)) - 1
     critical <- stats::qt((1 + level) / 2, df)
     ends <- list(own, own)
   }
-  two_sided <- stats::qnorm((1 + level) / 2)
   decided <- inferred_decision(ends[[1L]], ends[[2L]], critical, contrast, level, limit, df)
   if (!enough) {
     decided[] <- NaN
@@ -795,7 +959,11 @@ crosscheck_inferred <- function(
   level,
   limit,
   sample = NULL,
-  true_sums = NULL
+  true_sums = NULL,
+  design = NULL,
+  true_design = NULL,
+  cases = NULL,
+  n_known = NULL
 ) {
   as_sums <- function(number, sums, products) {
     list(
@@ -803,6 +971,18 @@ crosscheck_inferred <- function(
       sums = matrix(sums, ncol = n_groups, byrow = TRUE),
       products = matrix(products, ncol = n_groups^2, byrow = TRUE)
     )
+  }
+  # squared weights (number, sums, products, or empty), and the clusters' scatter of both halves
+  with_design <- function(sums, design) {
+    if (length(design) && length(design[[1L]])) {
+      sums$squares <- do.call(as_sums, unname(design[1:3]))
+    }
+    if (length(design) && length(design[[4L]])) {
+      size <- length(sums$number) / 2 * n_groups
+      both <- matrix(design[[4L]], 2L, byrow = TRUE)
+      sums$scatter <- lapply(1:2, function(k) matrix(both[k, ], size, byrow = TRUE))
+    }
+    sums
   }
   calibration <- NULL
   if (length(sample)) {
@@ -815,8 +995,16 @@ crosscheck_inferred <- function(
       })
     )
   }
-  truth <- if (length(true_sums)) do.call(as_sums, unname(true_sums))
-  own <- as_sums(number, sums, products)
+  truth <- if (length(true_sums)) {
+    with_design(do.call(as_sums, unname(true_sums)), true_design)
+  }
+  own <- with_design(as_sums(number, sums, products), design)
+  if (length(cases)) {
+    own$cases <- cases
+  }
+  if (length(n_known)) {
+    truth$n_known <- n_known
+  }
   found <- lapply(seq_along(first), function(k) {
     inferred_pair(own, c(first[k], second[k]), contrast, level, limit, calibration, truth)
   })

@@ -5,6 +5,10 @@ Group 1 has the probability p, drawn from a Beta law: near 0 and 1 where the pro
 the end": the groups of the successes are as unlike as the probabilities allow, so that the true
 difference is the upper end of what is possible, and the margin is the truth, so that any verdict is
 false. The truth is the mean over 2,000,000 people.
+
+Rows have weights that say nothing (exponential, coefficient of variation 1), or that undo a selection by
+which successes come in 3.3 times as often; or come in clusters of geometric sizes, whose members' probabilities, groups
+and outcomes are each correlated (.2 on the normal scale) with the laws of single people unchanged.
 """
 
 from __future__ import annotations
@@ -16,6 +20,8 @@ from functools import cache, partial
 from typing import Any
 
 import numpy as np
+from scipy.special import ndtr
+from scipy.stats import beta
 
 import fairstats as fs
 from fairstats.ground.errors import FairstatsWarning
@@ -53,6 +59,68 @@ class Law:
         is_case = rng.random(n) < np.where(group == 1, self.case[1], self.case[0])
         return p, group, is_case, rng.random(n) < self.rate(p, group)
 
+    def draw_in_clusters(
+        self, clusters: np.ndarray, rng: np.random.Generator
+    ) -> tuple[np.ndarray, ...]:
+        """The same of people in clusters, who are alike there."""
+        n = clusters.size
+        p = np.interp(_alike(clusters, rng), _GRID, _quantiles(self.shape))
+        group = (_alike(clusters, rng) < p).astype(int)
+        is_case = rng.random(n) < np.where(group == 1, self.case[1], self.case[0])
+        return p, group, is_case, _alike(clusters, rng) < self.rate(p, group)
+
+
+_GRID = np.linspace(0, 1, 20_001)
+_CORRELATION = 0.2
+
+
+@cache
+def _quantiles(shape: tuple[float, float]) -> np.ndarray:
+    return np.asarray(beta.ppf(_GRID, *shape))
+
+
+def _alike(clusters: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Uniform numbers whose normal scores are correlated within clusters."""
+    of_cluster = rng.normal(size=int(clusters.max()) + 1)[clusters]
+    own = rng.normal(size=clusters.size)
+    return np.asarray(ndtr(_CORRELATION**0.5 * of_cluster + (1 - _CORRELATION) ** 0.5 * own))
+
+
+def _clusters_of(n: int, mean_size: int, rng: np.random.Generator) -> np.ndarray:
+    """Codes of n rows in clusters of geometric sizes."""
+    sizes = rng.geometric(1 / mean_size, n)
+    return np.repeat(np.arange(n), sizes)[:n]
+
+
+@dataclass(frozen=True)
+class Rows:
+    """People of a law as they come: with weights, in clusters, or each alone."""
+
+    people: tuple[np.ndarray, ...]
+    options: dict[str, Any]
+
+    @classmethod
+    def drawn(
+        cls, law: Law, n: int, weights: str, cluster_size: int, rng: np.random.Generator
+    ) -> Rows:
+        """n people; about n of four times as many where successes come in more often."""
+        drawn = 4 * n if weights == "selective" else n
+        options: dict[str, Any] = {}
+        if cluster_size:
+            options["cluster"] = _clusters_of(drawn, cluster_size, rng)
+            people = law.draw_in_clusters(options["cluster"], rng)
+        else:
+            people = law.draw(drawn, rng)
+        if weights == "exponential":
+            options["sample_weight"] = rng.exponential(size=n)
+        if weights == "selective":
+            chance = np.where(people[3], 0.5, 0.15) * np.minimum(1, rng.gamma(4, 0.25, drawn))
+            kept = rng.random(drawn) < chance
+            people = tuple(column[kept] for column in people)
+            options = {name: column[kept] for name, column in options.items()}
+            options["sample_weight"] = 1 / chance[kept]
+        return cls(people, options)
+
 
 @cache
 def truth_of(law: Law, contrast: str) -> float:
@@ -89,6 +157,8 @@ def simulate(
     sample: int = 0,
     weighted: bool = False,
     edge: bool = True,
+    weights: str = "",
+    cluster_size: int = 0,
 ) -> Counts:
     """Coverage of the interval, and false verdicts where the margin is the truth (`edge`)."""
     contrast = "ratio" if metric == "disparate_impact" else "difference"
@@ -99,15 +169,16 @@ def simulate(
     else:
         options["margin"] = min(abs(truth), 0.99)
     function: Callable[..., Any] = getattr(fs, metric)
-    intervals = []
+    intervals: list[tuple[float, float]] = []
     judged = 0
     wrong = {"violated": 0, "satisfied": 0}
     for _ in range(runs):
-        p, group, is_case, success = law.draw(n, rng)
-        more: dict[str, Any] = {}
+        rows = Rows.drawn(law, n, weights, cluster_size, rng)
+        p, group, is_case, success = rows.people
+        more = dict(rows.options)
         if audited:
-            known = np.full(n, None, dtype=object)
-            chosen = rng.permutation(n)[:audited]
+            known = np.full(p.size, None, dtype=object)
+            chosen = rng.permutation(p.size)[:audited]
             known[chosen] = group[chosen].astype(str)
             more["sensitive_features"] = known
         if sample:
@@ -163,6 +234,51 @@ def simulate_posterior(
         row = posterior._table([metric], LEVEL)[0]
         intervals.append(tuple(row.confidence_interval))
     return tally_interval(truth, intervals)
+
+
+#: Weights and sizes of clusters, in words.
+_DESIGNS = {
+    "weights that say nothing": ("exponential", 0),
+    "weights that undo a selection": ("selective", 0),
+    "clusters of 10": ("", 10),
+    "clusters of 10, weights": ("exponential", 10),
+}
+
+
+def _cells_of_designs() -> Iterator[Cell]:
+    """Weights and clusters: bounds, the weighted interval, rows with true groups."""
+    shapes = {"fair": (0.3, 0.3), "fair, small group": (0.05, 0.4)}
+    laws = [
+        ("limits of bounds", "end", "truth at the end", 0),
+        ("weighted interval", "proxy", "groups alike within equal probabilities", 0),
+        ("100 of known group", "group", "rates .4 and .6", 100),
+        ("400 of known group", "group", "rates .4 and .6", 400),
+    ]
+    for design, (weights, cluster_size) in _DESIGNS.items():
+        for name, shape in shapes.items():
+            for what, success, words, audited in laws:
+                is_audit = audited > 0
+                metric = "demographic_parity_difference"
+                if is_audit and name == "fair":
+                    metric = "disparate_impact"
+                yield Cell(
+                    "inferred",
+                    f"{metric}(sensitive_probabilities=), {design}, {what}",
+                    f"1,000 rows, {name} proxy, {words}",
+                    partial(
+                        simulate,
+                        law=Law(shape, success),
+                        n=1_000,
+                        metric=metric,
+                        audited=audited,
+                        weighted=success == "proxy",
+                        edge=success != "proxy",
+                        weights=weights,
+                        cluster_size=cluster_size,
+                    ),
+                    runs=2_000,
+                    claim="valid" if success == "proxy" else "conservative",
+                )
 
 
 _PROXIES = {"good": (0.05, 0.05), "fair": (0.3, 0.3), "fair, small group": (0.05, 0.4)}
@@ -297,4 +413,4 @@ def _cells() -> Iterator[Cell]:
             )
 
 
-CELLS = tuple(_cells())
+CELLS = (*_cells(), *_cells_of_designs())

@@ -109,12 +109,50 @@ def test_true_groups_of_some_rows_decide(people: pd.DataFrame) -> None:
     assert result.comparisons[0].n_audited == 375
 
 
+def test_an_audit_takes_weights_and_clusters(people: pd.DataFrame, tmp_path: Path) -> None:
+    rng = np.random.default_rng(8)
+    table = people.assign(weight=rng.exponential(size=1_500), home=rng.integers(0, 300, 1_500))
+    asked = {"sensitive_probabilities": PROBABILITIES, "reference": "m", "rng": 1}
+    weighted = fs.audit(
+        table, y_true="able", y_pred="hired", sample_weight="weight", cluster="home", **asked
+    )
+    alone = fs.equal_opportunity_difference(
+        table["able"],
+        table["hired"],
+        sensitive_probabilities={"f": table["prob_f"], "m": table["prob_m"]},
+        sample_weight=table["weight"],
+        cluster=table["home"],
+        reference="m",
+        rng=1,
+    )
+    by_metric = {result.metric: result for result in weighted.results}
+    own = by_metric["equal_opportunity_difference"].to_frame()
+    pd.testing.assert_frame_equal(own, alone.to_frame())
+    assert set(weighted.to_frame()["section"]) == {"inferred"}
+    text = weighted.statements[0].text
+    assert "By weights and clusters the cases of the groups are worth" in text
+    assert "The posterior takes rows to be independent and of one weight" in text
+    path = tmp_path / "report.json"
+    weighted.to_json(path)
+    again = AuditReport.from_json(path)
+    pd.testing.assert_frame_equal(again.to_frame(), weighted.to_frame())
+    rows = tmp_path / "people.csv"
+    table.to_csv(rows, index=False)
+    written = tmp_path / "written.json"
+    done = run(rows, *ASKED, "--weight", "weight", "--cluster", "home", "--json", written)
+    assert done.exit_code == 0, done.output
+    found = AuditReport.from_json(written).to_frame()
+    expected = fs.audit(table, y_pred="hired", sample_weight="weight", cluster="home", **asked)
+    assert found["estimate"].tolist() == pytest.approx(expected.to_frame()["estimate"].tolist())
+
+
 @pytest.mark.parametrize(
     ("options", "argument"),
     [
         ({"score": "able"}, "score"),
         ({"features": ["able"]}, "features"),
-        ({"cluster": "able"}, "cluster"),
+        ({"cluster": "nothing"}, "frame"),
+        ({"strata": "able"}, "strata"),
         ({"sensitive_probabilities": ["prob_f"]}, "sensitive_probabilities"),
         ({"sensitive_probabilities": {"f": "nothing", "m": "prob_m"}}, "frame"),
         ({"sensitive_features": ["sex", "able"]}, "sensitive_features"),

@@ -109,13 +109,15 @@ def worst_case_range(
     return Bounds(low=low_bound, high=high_bound, ci_low=movers[0][0], ci_high=movers[1][1])
 
 
-def imbens_manski(width: float, level: float, *, n: int) -> float:
+def imbens_manski(
+    width: float, level: float, *, n: float, degrees_of_freedom: float = math.inf
+) -> float:
     """Critical value c of both ends of an interval for a value of which the data give bounds.
 
-    Φ(c + width) − Φ(−c) = level (Imbens & Manski 2004, eq. 6): from the two-sided quantile for
-    bounds that meet to the one-sided one for bounds far apart; `width`: in standard errors of the
-    less certain one. Less than √(2 log log n), for n rows, counts as none: so the interval keeps
-    its level where the width goes to 0 (Stoye 2009, section 3).
+    Φ(c + width) − Φ(−c) = level (Imbens & Manski 2004, eq. 6), Φ the normal law or Student's: from
+    the two-sided quantile for bounds that meet to the one-sided one for bounds far apart; `width`:
+    in standard errors of the less certain one. Less than √(2 log log n), for n rows, counts as
+    none: so the interval keeps its level where the width goes to 0 (Stoye 2009, section 3).
 
     Examples
     --------
@@ -123,13 +125,15 @@ def imbens_manski(width: float, level: float, *, n: int) -> float:
     1.9600 1.9600 1.6461 1.6449
     """
     if width < math.sqrt(2 * math.log(math.log(max(n, 16)))):
-        return normal_quantile((1 + level) / 2)
-    search_ends = normal_quantile(level) - 1e-9, normal_quantile((1 + level) / 2)
-    return float(
-        scipy.optimize.brentq(
-            lambda c: normal_cdf(c + width) - normal_cdf(-c) - level, *search_ends, xtol=1e-14
-        )
-    )
+        return normal_quantile((1 + level) / 2, degrees_of_freedom)
+    one_sided = normal_quantile(level, degrees_of_freedom) - 1e-9
+    two_sided = normal_quantile((1 + level) / 2, degrees_of_freedom)
+
+    def excess(critical: float) -> float:
+        within = normal_cdf(critical + width, degrees_of_freedom)
+        return within - normal_cdf(-critical, degrees_of_freedom) - level
+
+    return float(scipy.optimize.brentq(excess, one_sided, two_sided, xtol=1e-14))
 
 
 def _distance_in_std_errors(low_end: tuple[float, Score], high_end: tuple[float, Score]) -> float:

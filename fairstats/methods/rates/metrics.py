@@ -180,9 +180,9 @@ def disparate_impact(
         Probabilities of the groups by any proxy, a column each, where nobody recorded the group:
         the result is then an `InferredResult` with the weighted estimate [Chen et al. 2019], sharp
         bounds [Kallus, Mao, Zhou 2022], limits around these (conservative) and the verdict that
-        they allow. Rows of equal weight, two-sided. `sensitive_features`, missing in most rows,
-        then says the true group of rows drawn at random: an audit sample, from which the estimate
-        has no bias.
+        they allow. Two-sided; under weights and clusters limits are Student's, by what the smaller
+        group is worth. `sensitive_features`, missing in most rows, then says the true group of rows
+        drawn at random: an audit sample, from which the estimate has no bias.
     calibration_sample : (groups, probabilities), optional
         True groups of other people and their probabilities by the same proxy: they correct it, and
         the limits count their error.
@@ -396,9 +396,9 @@ def conditional_accuracy(
         Probabilities of the groups by any proxy, a column each, where nobody recorded the group:
         the result is then an `InferredResult` with the weighted estimate [Chen et al. 2019], sharp
         bounds [Kallus, Mao, Zhou 2022], limits around these (conservative) and the verdict that
-        they allow. Rows of equal weight, two-sided. `sensitive_features`, missing in most rows,
-        then says the true group of rows drawn at random: an audit sample, from which the estimate
-        has no bias.
+        they allow. Two-sided; under weights and clusters limits are Student's, by what the smaller
+        group is worth. `sensitive_features`, missing in most rows, then says the true group of rows
+        drawn at random: an audit sample, from which the estimate has no bias.
     calibration_sample : (groups, probabilities), optional
         True groups of other people and their probabilities by the same proxy: they correct it, and
         the limits count their error.
@@ -603,9 +603,9 @@ def conditional_use_accuracy(
         Probabilities of the groups by any proxy, a column each, where nobody recorded the group:
         the result is then an `InferredResult` with the weighted estimate [Chen et al. 2019], sharp
         bounds [Kallus, Mao, Zhou 2022], limits around these (conservative) and the verdict that
-        they allow. Rows of equal weight, two-sided. `sensitive_features`, missing in most rows,
-        then says the true group of rows drawn at random: an audit sample, from which the estimate
-        has no bias.
+        they allow. Two-sided; under weights and clusters limits are Student's, by what the smaller
+        group is worth. `sensitive_features`, missing in most rows, then says the true group of rows
+        drawn at random: an audit sample, from which the estimate has no bias.
     calibration_sample : (groups, probabilities), optional
         True groups of other people and their probabilities by the same proxy: they correct it, and
         the limits count their error.
@@ -811,9 +811,9 @@ def demographic_parity_difference(
         Probabilities of the groups by any proxy, a column each, where nobody recorded the group:
         the result is then an `InferredResult` with the weighted estimate [Chen et al. 2019], sharp
         bounds [Kallus, Mao, Zhou 2022], limits around these (conservative) and the verdict that
-        they allow. Rows of equal weight, two-sided. `sensitive_features`, missing in most rows,
-        then says the true group of rows drawn at random: an audit sample, from which the estimate
-        has no bias.
+        they allow. Two-sided; under weights and clusters limits are Student's, by what the smaller
+        group is worth. `sensitive_features`, missing in most rows, then says the true group of rows
+        drawn at random: an audit sample, from which the estimate has no bias.
     calibration_sample : (groups, probabilities), optional
         True groups of other people and their probabilities by the same proxy: they correct it, and
         the limits count their error.
@@ -1018,9 +1018,9 @@ def equal_opportunity_difference(
         Probabilities of the groups by any proxy, a column each, where nobody recorded the group:
         the result is then an `InferredResult` with the weighted estimate [Chen et al. 2019], sharp
         bounds [Kallus, Mao, Zhou 2022], limits around these (conservative) and the verdict that
-        they allow. Rows of equal weight, two-sided. `sensitive_features`, missing in most rows,
-        then says the true group of rows drawn at random: an audit sample, from which the estimate
-        has no bias.
+        they allow. Two-sided; under weights and clusters limits are Student's, by what the smaller
+        group is worth. `sensitive_features`, missing in most rows, then says the true group of rows
+        drawn at random: an audit sample, from which the estimate has no bias.
     calibration_sample : (groups, probabilities), optional
         True groups of other people and their probabilities by the same proxy: they correct it, and
         the limits count their error.
@@ -1222,9 +1222,9 @@ def predictive_parity_difference(
         Probabilities of the groups by any proxy, a column each, where nobody recorded the group:
         the result is then an `InferredResult` with the weighted estimate [Chen et al. 2019], sharp
         bounds [Kallus, Mao, Zhou 2022], limits around these (conservative) and the verdict that
-        they allow. Rows of equal weight, two-sided. `sensitive_features`, missing in most rows,
-        then says the true group of rows drawn at random: an audit sample, from which the estimate
-        has no bias.
+        they allow. Two-sided; under weights and clusters limits are Student's, by what the smaller
+        group is worth. `sensitive_features`, missing in most rows, then says the true group of rows
+        drawn at random: an audit sample, from which the estimate has no bias.
     calibration_sample : (groups, probabilities), optional
         True groups of other people and their probabilities by the same proxy: they correct it, and
         the limits count their error.
@@ -1412,9 +1412,9 @@ def average_odds_difference(
         Probabilities of the groups by any proxy, a column each, where nobody recorded the group:
         the result is then an `InferredResult` with the weighted estimate [Chen et al. 2019], sharp
         bounds [Kallus, Mao, Zhou 2022], limits around these (conservative) and the verdict that
-        they allow. Rows of equal weight, two-sided. `sensitive_features`, missing in most rows,
-        then says the true group of rows drawn at random: an audit sample, from which the estimate
-        has no bias.
+        they allow. Two-sided; under weights and clusters limits are Student's, by what the smaller
+        group is worth. `sensitive_features`, missing in most rows, then says the true group of rows
+        drawn at random: an audit sample, from which the estimate has no bias.
     calibration_sample : (groups, probabilities), optional
         True groups of other people and their probabilities by the same proxy: they correct it, and
         the limits count their error.
@@ -1617,9 +1617,9 @@ def equalized_odds_difference(
         Probabilities of the groups by any proxy, a column each, where nobody recorded the group:
         the result is then an `InferredResult` with the weighted estimate [Chen et al. 2019], sharp
         bounds [Kallus, Mao, Zhou 2022], limits around these (conservative) and the verdict that
-        they allow. Rows of equal weight, two-sided. `sensitive_features`, missing in most rows,
-        then says the true group of rows drawn at random: an audit sample, from which the estimate
-        has no bias.
+        they allow. Two-sided; under weights and clusters limits are Student's, by what the smaller
+        group is worth. `sensitive_features`, missing in most rows, then says the true group of rows
+        drawn at random: an audit sample, from which the estimate has no bias.
     calibration_sample : (groups, probabilities), optional
         True groups of other people and their probabilities by the same proxy: they correct it, and
         the limits count their error.
@@ -1850,9 +1850,9 @@ def group_metric(
         Probabilities of the groups by any proxy, a column each, where nobody recorded the group:
         the result is then an `InferredResult` with the weighted estimate [Chen et al. 2019], sharp
         bounds [Kallus, Mao, Zhou 2022], limits around these (conservative) and the verdict that
-        they allow. Rows of equal weight, two-sided. `sensitive_features`, missing in most rows,
-        then says the true group of rows drawn at random: an audit sample, from which the estimate
-        has no bias.
+        they allow. Two-sided; under weights and clusters limits are Student's, by what the smaller
+        group is worth. `sensitive_features`, missing in most rows, then says the true group of rows
+        drawn at random: an audit sample, from which the estimate has no bias.
     calibration_sample : (groups, probabilities), optional
         True groups of other people and their probabilities by the same proxy: they correct it, and
         the limits count their error.

@@ -19,12 +19,18 @@ half of the rows and the bound is computed on the other, and both ways: so a wro
 bound wider, never too narrow (dual bounds: Ji, Lei & Spector 2023). s = 1 is chosen where the share
 of the outcome lies below p_g by more than the largest noise of all cells: where both are alike every
 choice has the same mean, but choices that follow the noise have errors that are not normal.
+
+Under weights w_i every mean is one of w_i times its term, over Σ w_i; its variance is that of a ratio
+by linearisation, Σ_i (w_i · influence_i)², or, where rows come in clusters, Σ_k (Σ_{i in k} w_i ·
+influence_i)². An influence is linear in the probabilities within each cell, half and outcome, so that
+the first needs sums with squared weights, and the second the clusters' scatter: the products of each
+cluster's sums, for each half, since a cluster lies in one half. All probabilities of a row sum to 1:
+a constant is a slope alike for all groups.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -39,8 +45,10 @@ NO_CASE = 2
 #: Fewest rows of a cell of probabilities, and fewest of the calibration sample in it.
 CELL_ROWS = 100
 CELL_SAMPLE = 20
-#: Most cells: 2 to the power of this.
+#: Most cells: 2 to the power of this; of clusters fewer, whose scatter has a row for each cell,
+#: outcome and group.
 MOST_SPLITS = 6
+MOST_SPLITS_OF_CLUSTERS = 3
 #: Fewest audited rows of an outcome from which the probabilities are calibrated.
 _LEAST_FITTED = 10
 
@@ -50,17 +58,31 @@ class Sums:
     """Sums over rows by cell of probabilities, half and outcome.
 
     `number`, shape (C, 2, 3); `sums` of the probabilities, (C, 2, 3, G); `products` of pairs of
-    them, (C, 2, 3, G, G).
+    them, (C, 2, 3, G, G): all times the rows' weights. `squares`: the same with squared weights,
+    where rows have weights. `scatter`, where rows come in clusters, shape (2, 6CG / 2, 6CG / 2): by
+    half, products of the clusters' sums of probabilities by cell, outcome and group.
     """
 
     number: Floats
     sums: Floats
     products: Floats
+    squares: Sums | None = None
+    scatter: Floats | None = None
 
     @property
     def n(self) -> float:
-        """All rows."""
+        """The weight of all rows; their number where they have none."""
         return float(self.number.sum())
+
+    @property
+    def units(self) -> float:
+        """How many rows, or clusters, of one weight all rows are worth (Kish): (Σw)² / Σw²."""
+        return Term(np.ones(self.number.shape), np.zeros(self.sums.shape)).units(self)
+
+    @property
+    def has_design(self) -> bool:
+        """Whether rows have weights or come in clusters."""
+        return self.squares is not None or self.scatter is not None
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,22 +112,37 @@ class Term:
         return float((self.constant * table.number).sum() + (self.slope * table.sums).sum())
 
     def sum_of_squares(self, table: Sums) -> float:
-        """Sum of the squares over all rows."""
+        """Sum of the squares over all rows, or over the clusters."""
+        if table.scatter is not None:
+            slopes = self.slope + self.constant[..., None]
+            by_half = slopes.transpose(1, 0, 2, 3).reshape(2, -1)
+            return float(np.einsum("fi,fij,fj->", by_half, table.scatter, by_half))
+        if table.squares is not None:
+            table = table.squares
         squares = (self.constant**2 * table.number).sum()
         mixed = 2 * (self.constant[..., None] * self.slope * table.sums).sum()
         return float(
             squares + mixed + np.einsum("cfog,cfogh,cfoh->", self.slope, table.products, self.slope)
         )
 
+    def units(self, table: Sums) -> float:
+        """How many rows (or clusters) the total is worth: its square over the sum of squares."""
+        squares = self.sum_of_squares(table)
+        if not squares > 0:
+            return 0.0
+        return self.total(table) ** 2 / squares
+
 
 def split_by_probabilities(
     probabilities: Floats,
     sample: Floats | None = None,
+    most_splits: int = MOST_SPLITS,
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Cells of rows with similar probabilities, from 0; and those of a calibration sample.
 
     Halves at the median of the column that varies most, again and again, as long as both parts keep
-    `CELL_ROWS` rows (and `CELL_SAMPLE` of the sample). `probabilities`, shape (n, G).
+    `CELL_ROWS` rows (and `CELL_SAMPLE` of the sample), `most_splits` times. `probabilities`, shape
+    (n, G).
     """
     if sample is None:
         sample = np.empty((0, probabilities.shape[1]))
@@ -114,7 +151,7 @@ def split_by_probabilities(
         least_of_sample = CELL_SAMPLE
     cells = np.zeros(len(probabilities), dtype=np.int64)
     cells_of_sample = np.zeros(len(sample), dtype=np.int64)
-    for _ in range(MOST_SPLITS):
+    for _ in range(most_splits):
         n_cells = int(cells.max(initial=0)) + 1
         for cell in range(n_cells):
             rows = np.flatnonzero(cells == cell)
@@ -155,24 +192,85 @@ def _cut_between(values: Floats) -> float | None:
     return float(ordered[ordered < middle][-1])
 
 
+def halve_clusters(clusters: NDArray[Any], rng: np.random.Generator) -> NDArray[np.int64]:
+    """Half, 0 or 1, of every row, drawn for whole clusters in the order in which they appear."""
+    _, first_rows, codes = np.unique(clusters, return_index=True, return_inverse=True)
+    order = np.empty(first_rows.size, dtype=np.int64)
+    order[np.argsort(first_rows)] = np.arange(first_rows.size)
+    halves = rng.permutation(first_rows.size) % 2
+    return np.asarray(halves[order[codes.ravel()]])
+
+
 def sum_rows(
     probabilities: Floats,
     outcomes: NDArray[Any],
     halves: NDArray[Any],
     cells: NDArray[Any],
     n_cells: int,
+    weights: Floats | None = None,
+    clusters: NDArray[Any] | None = None,
 ) -> Sums:
-    """The table of rows with these outcomes (0, 1, 2), halves (0, 1) and cells."""
-    n_groups = probabilities.shape[1]
+    """The table of rows with these outcomes (0, 1, 2), halves (0, 1) and cells.
+
+    `weights`, None for 1 each; `clusters`: codes from 0, each within one half.
+    """
     places = (cells * 2 + halves) * 3 + outcomes
+    table = _sum_by_place(probabilities, places, n_cells, weights)
+    if weights is not None:
+        table = replace(table, squares=_sum_by_place(probabilities, places, n_cells, weights**2))
+    if clusters is None:
+        return table
+    weighted = probabilities
+    if weights is not None:
+        weighted = probabilities * weights[:, None]
+    columns = cells * 3 + outcomes
+    scatter = _scatter_of_clusters(weighted, columns, n_cells * 3, clusters, halves)
+    return replace(table, scatter=scatter)
+
+
+def _scatter_of_clusters(
+    weighted: Floats,
+    columns: NDArray[Any],
+    n_columns: int,
+    clusters: NDArray[Any],
+    halves: NDArray[Any],
+) -> Floats:
+    """Σ_k s_k s_kᵀ of the clusters of each half, s_k the sums of the rows of a cluster by column
+    and group; shape (2, n_columns · G, n_columns · G).
+    """
+    from scipy.sparse import coo_array
+
+    n_groups = weighted.shape[1]
+    size = n_columns * n_groups
+    places = columns[:, None] * n_groups + np.arange(n_groups)
+    rows = np.broadcast_to(clusters[:, None], places.shape)
+    scatter = np.zeros((2, size, size))
+    for half in (0, 1):
+        inside = halves == half
+        entries = (weighted[inside].ravel(), (rows[inside].ravel(), places[inside].ravel()))
+        shape = (int(clusters.max(initial=-1)) + 1, size)
+        # several rows of a cluster at one place are added up
+        sums = coo_array(entries, shape=shape).tocsr()
+        scatter[half] = (sums.T @ sums).toarray()
+    return scatter
+
+
+def _sum_by_place(
+    probabilities: Floats, places: NDArray[Any], n_cells: int, weights: Floats | None
+) -> Sums:
+    """Sums of 1, of probabilities and of their products, times weights."""
+    n_groups = probabilities.shape[1]
     n_places = n_cells * 6
-    number = np.bincount(places, minlength=n_places).astype(np.float64)
+    number = np.bincount(places, weights, n_places).astype(np.float64)
     sums = np.empty((n_places, n_groups))
     products = np.empty((n_places, n_groups, n_groups))
     for one in range(n_groups):
-        sums[:, one] = np.bincount(places, probabilities[:, one], n_places)
+        column = probabilities[:, one]
+        if weights is not None:
+            column = column * weights
+        sums[:, one] = np.bincount(places, column, n_places)
         for other in range(one + 1):
-            product = probabilities[:, one] * probabilities[:, other]
+            product = column * probabilities[:, other]
             products[:, one, other] = np.bincount(places, product, n_places)
             products[:, other, one] = products[:, one, other]
     return Sums(
@@ -219,12 +317,52 @@ def share_in_other_half(table: Sums, outcome: int) -> tuple[Floats, Floats]:
     """Share of an outcome in the other half of the rows of a cell, and its noise, shapes (C, 2).
 
     The noise is √(2 log 4C) standard errors, which the largest error of 2C halves rarely exceeds,
-    with half a row of the outcome and half a row without it more, so that none is 0.
+    with half a row of the outcome and half a row without it more, so that none is 0. Under weights
+    and clusters rows count for what they are worth.
     """
-    rows = table.number.sum(axis=2) + 1.0
-    shares = (table.number[..., outcome] + 0.5) / rows
+    worth = np.ones(table.number.shape[:2])
+    if table.has_design:
+        worth = _worth_of_a_row(table, outcome)
+    rows = table.number.sum(axis=2) * worth + 1.0
+    shares = (table.number[..., outcome] * worth + 0.5) / rows
     noise = np.sqrt(2 * np.log(4 * len(rows)) * shares * (1 - shares) / rows)
     return shares[:, ::-1], noise[:, ::-1]
+
+
+def _worth_of_a_row(table: Sums, outcome: int) -> Floats:
+    """Rows that the share of an outcome in a cell's half is worth, over their weight, shape (C, 2).
+
+    s(1 − s) over the variance of the share s: no more than (Σw)²/Σw², and under clusters no less
+    than the same of the clusters, since a cluster is worth one row at least; that where s is 0 or 1.
+    """
+    total = table.number.sum(axis=2)
+    of_outcome = np.zeros(3)
+    of_outcome[outcome] = 1.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = np.where(total > 0, table.number[..., outcome] / total, 0.0)
+        residuals = of_outcome - share[..., None]
+        squares_of_weights = _squares_in_halves(table, np.ones(table.number.shape))
+        units = np.where(total > 0, total**2 / squares_of_weights, 0.0)
+        of_share = share * (1 - share) * total**2 / _squares_in_halves(table, residuals)
+        most = total
+        if table.squares is not None:
+            most = np.where(total > 0, total**2 / table.squares.number.sum(axis=2), 0.0)
+        least = units if table.scatter is not None else 0.0
+        known = (share > 0) & (share < 1)
+        worth = np.where(known, np.clip(of_share, least, most), units)
+        return np.where(total > 0, worth / total, 0.0)
+
+
+def _squares_in_halves(table: Sums, values: Floats) -> Floats:
+    """Sum of squares of values by outcome within each cell's half, shape (C, 2); `values` (C, 2, 3)."""
+    if table.scatter is None:
+        squares = table.number if table.squares is None else table.squares.number
+        return np.asarray((values**2 * squares).sum(axis=2))
+    n_cells = len(table.number)
+    n_groups = table.sums.shape[-1]
+    shape = (2, n_cells, 3, n_groups, n_cells, 3, n_groups)
+    by_outcome = np.einsum("fcogcph->cfop", table.scatter.reshape(shape))
+    return np.asarray(np.einsum("cfo,cfop,cfp->cf", values, by_outcome, values))
 
 
 @dataclass(frozen=True, eq=False)
@@ -311,7 +449,7 @@ def contrast_rates(
         influence = rate.influence.times(1 / rate.value) + reference.influence.times(
             -1 / reference.value
         )
-    n = table.n
+    n = table.units
     variance = influence.sum_of_squares(table) * n / (n - 1)
     if calibration is not None:
         weight = np.einsum("cfog,cfo->cg", influence.slope, table.number)
@@ -419,8 +557,26 @@ class Audited:
 
     @property
     def n_audited(self) -> float:
-        """Rows with a true group."""
+        """Weight of the rows with a true group; their number where rows have none."""
         return float(self.table.number[:-1].sum())
+
+    @property
+    def units(self) -> float:
+        """How many rows, or clusters, of one weight those with a true group are worth."""
+        return self._of_rows(slice(-1), slice(None)).units(self.table)
+
+    def units_of(self, group: int, outcome: int | None = None) -> float:
+        """The same of the rows of a true group with an outcome, or of all its cases."""
+        outcomes = slice(0, NO_CASE)
+        if outcome is not None:
+            outcomes = slice(outcome, outcome + 1)
+        return self._of_rows(slice(group, group + 1), outcomes).units(self.table)
+
+    def _of_rows(self, groups: slice, outcomes: slice) -> Term:
+        """1 for each row of these true groups and outcomes."""
+        constant = np.zeros(self.table.number.shape)
+        constant[groups, :, outcomes] = 1.0
+        return Term(constant, np.zeros(self.table.sums.shape))
 
     def calibrate(self, group: int, outcome: int) -> tuple[Floats, Floats]:
         """Constant and slope of P(g | p_g, outcome), for each half from the other one.
@@ -513,10 +669,6 @@ def audited_contrast(
     mean_correction = correction.total(table) / n_audited
     correction = Term(correction.constant - mean_correction * is_audited, correction.slope)
     influence = expected.times(1 / n) + correction.times(1 / n_audited)
-    variance = influence.sum_of_squares(table) * n_audited / max(n_audited - 1, 1.0)
+    units = audited.units
+    variance = influence.sum_of_squares(table) * units / max(units - 1, 1.0)
     return ValueWithError(value, float(np.sqrt(variance))), (values[0], values[1])
-
-
-def fewest(values: Sequence[float]) -> float:
-    """The smallest, 0 of none."""
-    return min(values, default=0.0)

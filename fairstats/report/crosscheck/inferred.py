@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from fairstats.methods.rates.inferred.reading import InferredCounts
+from fairstats.methods.rates.inferred.reading import InferredCounts, InferredDesign
 from fairstats.methods.rates.inferred.result import InferredResult
 from fairstats.report.crosscheck.check import Bench, Check, Line, ends, rows_of
 
 _TWIN = "crosscheck_inferred"
 _LINES = (
+    Line("expected rows", "n"),
+    Line("expected rows of the reference", "n_reference"),
+    Line("rows with a true group", "n_audited"),
     Line("rate", "rate"),
     Line("rate of the reference", "rate_reference"),
     Line("estimate", "estimate"),
@@ -47,6 +50,10 @@ def inferred(result: InferredResult, bench: Bench) -> Iterator[Check]:
             settings.limit,
             sample=_sample_of(counts),
             true_sums=_true_sums_of(counts),
+            design=_design_of(counts.design),
+            true_design=_design_of(counts.true_design),
+            cases=None if counts.cases is None else _flat(counts.cases)[0],
+            n_known=None if counts.audited_rows is None else float(counts.audited_rows),
         )
         for comparison, row in zip(rows, rows_of(answer), strict=True):
             place = bench.place_of(comparison)
@@ -73,6 +80,16 @@ def _sample_of(counts: InferredCounts) -> list[Any] | None:
     if counts.sample_number is None:
         return None
     return _flat(counts.sample_number, counts.sample_shift, counts.sample_covariance)
+
+
+def _design_of(design: InferredDesign | None) -> list[Any] | None:
+    """What weights and clusters add: three sums with squared weights, and the scatter."""
+    if design is None:
+        return None
+    parts: list[Any] = []
+    for part in (design.number, design.sums, design.products, design.scatter):
+        parts.append([] if part is None else part)
+    return _flat(*parts)
 
 
 def _true_sums_of(counts: InferredCounts) -> list[Any] | None:

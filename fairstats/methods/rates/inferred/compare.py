@@ -51,8 +51,6 @@ _FAR_APART = 10.0
 _WITHOUT = {
     "counts": None,
     "strata": None,
-    "sample_weight": None,
-    "cluster": None,
     "simultaneous": None,
     "planned": None,
     "method": None,
@@ -82,7 +80,7 @@ def run_inferred(metric: Metric, arguments: RateArguments) -> InferredResult:
             raise InputError(
                 argument,
                 got=f"{checks.shown(value)} with {ARGUMENT}=",
-                allowed=f"{allowed}: rows of equal weight whose groups are inferred",
+                allowed=f"{allowed}: rows whose groups are inferred",
                 cure=f"leave out {argument}=",
             )
     checks.check_choice("alternative", arguments.alternative, ("two-sided",))
@@ -164,6 +162,8 @@ def _compare_pair(
     regression = kernels.regression_rates(table)[list(pair)]
     group, other = pair
     expected = counts.expected_cases
+    degrees_of_freedom = _degrees_of_freedom(counts, pair)
+    two_sided = normal_quantile((1 + settings.confidence_level) / 2, degrees_of_freedom)
     comparison = InferredComparison(
         metric=row_name,
         group=counts.groups[group],
@@ -178,7 +178,7 @@ def _compare_pair(
         weighted_interval=_interval(
             limits.weighted,
             limits.weighted,
-            normal_quantile((1 + settings.confidence_level) / 2),
+            two_sided,
             contrast,
             settings.confidence_level,
             "weighted",
@@ -191,37 +191,54 @@ def _compare_pair(
     )
     audited = counts._audited
     if audited is not None:
-        return _with_audit(comparison, audited, pair, contrast, settings)
+        return _with_audit(comparison, counts, audited, pair, contrast, settings)
     lacking = _what_lacks(counts, pair)
     if lacking:
         return replace(comparison, note=lacking), Evidence()
     # each end alone at half the error
-    two_sided = normal_quantile((1 + settings.confidence_level) / 2)
     level = settings.confidence_level
     of_set = _interval(limits.low, limits.high, two_sided, contrast, level, BOUNDS_METHOD)
     comparison = replace(comparison, set_interval=of_set)
     width = _distance(limits.low, limits.high)
-    critical = imbens_manski(width, settings.confidence_level, n=int(table.n))
-    return _decide(comparison, limits.low, limits.high, critical, contrast, settings)
+    critical = imbens_manski(
+        width,
+        settings.confidence_level,
+        n=int(table.units),
+        degrees_of_freedom=degrees_of_freedom,
+    )
+    return _decide(
+        comparison, limits.low, limits.high, critical, contrast, settings, degrees_of_freedom
+    )
+
+
+def _degrees_of_freedom(counts: InferredCounts, pair: tuple[int, int]) -> float:
+    """Under weights or clusters what the smaller group's cases are worth, less 1; else the normal
+    law's.
+    """
+    if counts.design is None:
+        return math.inf
+    return max(float(counts.effective_cases[list(pair)].min()) - 1, 1.0)
 
 
 def _what_lacks(counts: InferredCounts, pair: tuple[int, int]) -> str:
     """Why there are no limits, in words; empty where there are."""
     effective = counts.effective_cases
+    unit = "clusters" if counts.clustered else "rows"
     for group in pair:
         if effective[group] < LEAST_ROWS:
             return (
-                f"{counts.groups[group]}: its probabilities are worth {effective[group]:.3g} rows;"
+                f"{counts.groups[group]}: its probabilities are worth {effective[group]:.3g} {unit};"
                 f" limits need {LEAST_ROWS}."
             )
-    few = min(counts._of_outcomes(kernels.SUCCESS), counts._of_outcomes(kernels.FAILURE))
+    few = min(counts._of_outcome(kernels.SUCCESS), counts._of_outcome(kernels.FAILURE))
     if few < LEAST_OF_OUTCOME:
-        return f"{few:g} successes or failures in all; limits need {LEAST_OF_OUTCOME}."
+        return f"{few:.3g} successes or failures in all; limits need {LEAST_OF_OUTCOME}."
     return ""
 
 
 def _with_audit(
     comparison: InferredComparison,
+    counts: InferredCounts,
     audited: kernels.Audited,
     pair: tuple[int, int],
     contrast: str,
@@ -229,24 +246,29 @@ def _with_audit(
 ) -> tuple[InferredComparison, Evidence]:
     """The comparison with its estimate and limits from rows with true groups."""
     value, rates = kernels.audited_contrast(audited, pair, contrast)
-    by_outcome = audited.table.number[list(pair)][:, :, :2].sum(axis=1)
+    by_outcome = np.array(
+        [
+            [audited.units_of(group, outcome) for outcome in (kernels.SUCCESS, kernels.FAILURE)]
+            for group in pair
+        ]
+    )
     comparison = replace(
         comparison,
         estimate=_unlogged(value.value, contrast),
         std_error=_std_error(value, contrast),
         rate=rates[0],
         rate_reference=rates[1],
-        n_audited=round(audited.n_audited),
+        n_audited=counts.n_audited,
         method=AUDIT_METHOD,
     )
     if by_outcome.min() < LEAST_AUDITED or not math.isfinite(value.std_error):
         name = (comparison.group, comparison.reference)[int(by_outcome.min(axis=1).argmin())]
         note = (
-            f"{name}: {by_outcome.min():g} successes or failures among the rows with a true group;"
+            f"{name}: {by_outcome.min():.3g} successes or failures among the rows with a true group;"
             f" limits need {LEAST_AUDITED}."
         )
         return replace(comparison, note=note), Evidence()
-    degrees_of_freedom = float(by_outcome.sum(axis=1).min() - 1)
+    degrees_of_freedom = min(audited.units_of(group) for group in pair) - 1
     critical = normal_quantile((1 + settings.confidence_level) / 2, degrees_of_freedom)
     return _decide(comparison, value, value, critical, contrast, settings, degrees_of_freedom)
 

@@ -207,16 +207,43 @@ class InferredResult(Result):
         counts = self.counts[0]
         sentences = [f"{INFERRED}: {', '.join(counts.groups)}."]
         if self.audited:
-            return [*sentences, _WITH_AUDIT]
+            return [*sentences, _WITH_AUDIT, *self._about_design()]
         sentences += _ASSUMPTIONS
         if counts._calibration is None:
-            return [*sentences, _AS_GIVEN]
+            return [*sentences, _AS_GIVEN, *self._about_design()]
         number = int(counts._calibration.number.sum())
         return [
             *sentences,
+            *self._about_design(),
             f"The probabilities are corrected by {number:,} rows of a calibration sample, whose"
             " error the limits count; rows of similar probabilities there and here are taken to be"
             " alike.",
+        ]
+
+    def _about_design(self) -> list[str]:
+        """What weights and clusters are worth; nothing without either."""
+        counts = self.counts[0]
+        if counts.design is None:
+            return []
+        worth = ", ".join(
+            f"{group} {units:.3g}"
+            for group, units in zip(counts.groups, counts.effective_cases, strict=True)
+        )
+        causes = []
+        if counts.weighted:
+            causes.append("weights")
+        if counts.clustered:
+            causes.append("clusters")
+        unit = "clusters" if counts.clustered else "rows"
+        sentence = (
+            f"By {' and '.join(causes)} the cases of the groups are worth so many {unit}: {worth};"
+            " limits are wider for it (Student's t)."
+        )
+        if not counts.weighted:
+            return [sentence]
+        return [
+            sentence,
+            "Probabilities are taken to be right among the people that the weights stand for.",
         ]
 
     def notes(self) -> list[str]:

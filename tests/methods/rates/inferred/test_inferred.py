@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.optimize import linprog
+from scipy.stats import t as student
 
 import fairstats as fs
 from fairstats.ground.errors import InputError, InsufficientEvidenceWarning, MissingValuesWarning
@@ -484,8 +485,10 @@ BOTH = {"f": HALF, "m": HALF}
             {"sensitive_probabilities": BOTH, "sensitive_features": ["x"] * 120},
             "sensitive_features",
         ),
-        ({"sensitive_probabilities": BOTH, "sample_weight": HALF}, "sample_weight"),
-        ({"sensitive_probabilities": BOTH, "cluster": HIRED}, "cluster"),
+        ({"sensitive_probabilities": BOTH, "sample_weight": HALF * 0}, "sample_weight"),
+        ({"sensitive_probabilities": BOTH, "sample_weight": -HALF}, "sample_weight"),
+        ({"sensitive_probabilities": BOTH, "sample_weight": HALF[:9]}, "sample_weight"),
+        ({"sensitive_probabilities": BOTH, "cluster": HIRED[:9]}, "cluster"),
         ({"sensitive_probabilities": BOTH, "strata": HIRED}, "strata"),
         ({"sensitive_probabilities": BOTH, "method": "log"}, "method"),
         ({"sensitive_probabilities": BOTH, "missing": "group"}, "missing"),
@@ -516,14 +519,147 @@ def test_means_of_rates_and_gaps_are_refused_with_a_cure() -> None:
         fs.group_metric(HIRED, HIRED, metric="f1", sensitive_probabilities=BOTH)
 
 
-@pytest.mark.parametrize("kind", ["probabilities", "sample", "audit"])
+# ------------------------------------------------------------------ weights and clusters
+
+WEIGHTS = np.random.default_rng(41).exponential(size=N)
+CLUSTERS = np.random.default_rng(42).integers(0, 160, N)
+
+
+def compared(table: pd.DataFrame, **options: Any) -> InferredResult:
+    """Selection rates of three groups, each against a."""
+    return fs.demographic_parity_difference(
+        table["able"],
+        table["hired"],
+        sensitive_probabilities=probabilities(table),
+        reference="a",
+        rng=1,
+        **options,
+    )
+
+
+def test_one_weight_for_all_changes_no_digit() -> None:
+    table = people()
+    known = table["group"].where(table.index % 4 == 0)
+    for options in ({}, {"sensitive_features": known}):
+        plain = compared(table, **options)
+        weighted = compared(table, sample_weight=np.full(N, 0.3), **options)
+        pd.testing.assert_frame_equal(weighted.to_frame(), plain.to_frame(), check_exact=True)
+        assert weighted.notes() == plain.notes()
+
+
+def squares_by_cluster(weighted_influence: np.ndarray, clusters: np.ndarray) -> float:
+    """Σ over clusters of the squared sum."""
+    return float((np.bincount(clusters, weighted_influence) ** 2).sum())
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_weights_and_clusters_count_as_in_a_linearised_ratio(clustered: bool) -> None:
+    table = people()
+    units = CLUSTERS if clustered else np.arange(N)
+    options = {"cluster": CLUSTERS} if clustered else {}
+    result = compared(table, sample_weight=WEIGHTS, **options)
+    worth = WEIGHTS.sum() ** 2 / squares_by_cluster(WEIGHTS, units)
+    of_groups = []
+    for group in ("b", "a"):
+        chance = WEIGHTS * table[group].to_numpy()
+        of_groups.append(chance.sum() ** 2 / squares_by_cluster(chance, units))
+    rates = []
+    influences = []
+    for name in ("b", "a"):
+        chance = (WEIGHTS * table[name]).to_numpy()
+        rate = (chance * table["hired"]).sum() / chance.sum()
+        rates.append(rate)
+        influences.append(chance * (table["hired"].to_numpy() - rate) / chance.sum())
+    squares = squares_by_cluster(influences[0] - influences[1], units)
+    error = math.sqrt(squares * worth / (worth - 1))
+    comparison = result["b"]
+    assert comparison.weighted == pytest.approx(rates[0] - rates[1], abs=1e-12)
+    assert comparison.std_error == pytest.approx(error, rel=1e-9)
+    low, high = comparison.weighted_interval
+    critical = student.ppf(0.975, min(of_groups) - 1)
+    assert (high - low) / 2 == pytest.approx(critical * error, rel=1e-8)
+    # rows are counted once, whatever they weigh
+    assert comparison.n == round(table["b"].sum())
+    assert any("limits are wider for it (Student's t)" in note for note in result.notes())
+
+
+def test_clusters_of_one_row_are_independent_rows_with_students_t() -> None:
+    table = people().head(700)  # in four cells, as many as clusters would have
+    plain = compared(table)
+    alone = compared(table, cluster=[f"person {row}" for row in range(700)])
+    for group in ("b", "c"):
+        own = alone[group]
+        as_rows = plain[group]
+        for name in ("estimate", "std_error", "set_low", "set_high", "regression", "n"):
+            assert getattr(own, name) == pytest.approx(getattr(as_rows, name), abs=1e-12)
+        units = alone.counts[0].effective_cases
+        position = alone.counts[0].groups.index(group)
+        freedom = min(units[position], units[0]) - 1
+        ratio = student.ppf(0.975, freedom) / student.ppf(0.975, np.inf)
+        of_set = as_rows.set_interval
+        assert own.set_interval.low - own.set_low == pytest.approx(
+            ratio * (of_set.low - as_rows.set_low)
+        )
+
+
+def test_the_scatter_of_clusters_gives_the_squares_by_rows() -> None:
+    table = people()
+    shares = probabilities(table).to_numpy()
+    rng = np.random.default_rng(9)
+    kinds = rng.integers(0, 3, N)
+    cells = rng.integers(0, 4, N)
+    halves = kernels.halve_clusters(CLUSTERS, rng)
+    sums = kernels.sum_rows(shares, kinds, halves, cells, 4, WEIGHTS, CLUSTERS)
+    term = kernels.Term(rng.normal(size=(4, 2, 3)), rng.normal(size=(4, 2, 3, 3)))
+    constant = term.constant[cells, halves, kinds]
+    by_row = WEIGHTS * (constant + (term.slope[cells, halves, kinds] * shares).sum(axis=1))
+    assert term.total(sums) == pytest.approx(by_row.sum())
+    assert term.sum_of_squares(sums) == pytest.approx(squares_by_cluster(by_row, CLUSTERS))
+    independent = kernels.sum_rows(shares, kinds, halves, cells, 4, WEIGHTS)
+    assert term.sum_of_squares(independent) == pytest.approx((by_row**2).sum())
+
+
+def test_a_cluster_lies_in_one_half_whatever_it_is_called() -> None:
+    halves = kernels.halve_clusters(CLUSTERS, np.random.default_rng(3))
+    by_cluster = pd.Series(halves).groupby(CLUSTERS).nunique()
+    assert by_cluster.max() == 1
+    assert 70 <= pd.Series(halves).groupby(CLUSTERS).first().sum() <= 90
+    renamed = kernels.halve_clusters(1_000 - CLUSTERS, np.random.default_rng(3))
+    assert (renamed == halves).all()
+
+
+def test_few_clusters_have_no_limits() -> None:
+    table = people()
+    with pytest.warns(InsufficientEvidenceWarning, match="18.9 clusters"):
+        result = compared(table, cluster=table.index % 19)
+    assert result["b"].verdict == "insufficient evidence"
+    assert math.isnan(result["b"].confidence_interval.low)
+    assert "clusters; limits need 20" in result["b"].note
+
+
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "probabilities",
+        "sample",
+        "audit",
+        "weights",
+        "clusters",
+        "sample of clusters",
+        "audit of clusters",
+    ],
+)
 @pytest.mark.r
 def test_r_computes_the_same(kind: str) -> None:
     table = people()
     options: dict[str, Any] = {"sensitive_probabilities": probabilities(table), "rng": 1}
-    if kind == "audit":
+    if kind == "weights" or "clusters" in kind:
+        options["sample_weight"] = WEIGHTS
+    if "clusters" in kind:
+        options["cluster"] = CLUSTERS
+    if "audit" in kind:
         options["sensitive_features"] = table["group"].where(table.index % 4 == 0)
-    if kind == "sample":
+    if "sample" in kind:
         other = people(900, seed=8)
         options["calibration_sample"] = (other["group"], probabilities(other))
     result = fs.equalized_odds_difference(
