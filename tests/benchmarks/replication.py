@@ -1033,8 +1033,8 @@ def ecd_table_3() -> Found:
             for measure, word in measures.items():
                 name = f"{task.partition(',')[0]}, {generator}, {word}"
                 values.setdefault(name, []).append(line[measure])
-    names = {number.name for number in items_by_key()["monjezi.table-3"].numbers}
-    return {name: range_of(own) for name, own in values.items() if name in names}
+    names = [number.name for number in items_by_key()["monjezi.table-3"].numbers]
+    return {name: range_where_finite(values.get(name, [])) for name in names}
 
 
 def counted_rows(what: str) -> Found:
