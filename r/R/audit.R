@@ -66,7 +66,11 @@
 #' @param method Interval method of ratios and differences; default `"score"`. One of `"log"`,
 #'   `"score"`, `"koopman"`, `"delta"`, as in the Python audit; in functions of one metric of rates
 #'   also `"anytime"` and `"anytime-exact"`, whose limits, p-values and verdicts hold at every look.
-#' @param comparisons `"reference"` or `"all"` pairs.
+#' @param comparisons `"reference"` or `"all"` pairs; `"rest"`: each group against all others; in
+#'   the audit also `"overall"`: against all rows, its own among them, with the groups' shares held
+#'   fixed. There what has no such comparison (areas, amplification, posteriors; with `"overall"`
+#'   also scores, odds, functions of the cells) is compared with the largest group. The last two
+#'   without `reference`, `strata` and `simultaneous = "max-z"`.
 #' @param simultaneous `"none"`, or `"bonferroni"` or `"max-z"`: the intervals of one metric hold at
 #'   once.
 #' @param adjust Adjustment of the p-values of a metric: `"holm"`, `"bonferroni"`, `"sidak"`,
@@ -188,8 +192,10 @@ fs_audit <- function(
     adjust,
     n_resamples,
     draws,
-    max_bins
+    max_bins,
+    pooled = TRUE
   )
+  check_pooled_options(options, reference, strata)
   if (length(y_pred) > 1L && is.character(y_pred) && all(y_pred %in% names(data))) {
     stop_argument(
       "y_pred",
@@ -389,15 +395,29 @@ audit_options <- function(
 # strata in full.
 audit_set <- function(input, set, reference, options) {
   grouping <- make_groups(input$attributes)
-  pairs <- check_reference_chosen_before(make_pairs(grouping, reference, options$comparisons))
+  pairs_of_kind <- function(kind) {
+    check_reference_chosen_before(make_pairs(grouping, reference, kind))
+  }
   against <- function() make_pairs(grouping, reference, "reference")
+  asked <- options$comparisons
+  # where groups are pooled each group has a counterpart of its own
+  among_groups <- if (asked %in% POOLED) "reference" else asked
+  pairs <- pairs_of_kind(among_groups)
   cells <- audit_cells(input, grouping)
   labels <- !is.null(input$y_true) && is.null(input$classes)
   both <- labels && !is.null(input$y_pred)
   plain <- is.null(input$weight) && is.null(input$cluster)
   scored <- plain && !is.null(input$score)
   metrics <- if (is.null(input$classes)) audited_metrics(input)
-  rates <- lapply(metrics, metric_rows, cells = cells, pairs = pairs, options = options)
+  rates <- lapply(metrics, function(metric) {
+    options$comparisons <- comparisons_of(metric, asked)
+    metric_rows(
+      audit_cells(input, grouping, options$comparisons),
+      pairs_of_kind(options$comparisons),
+      metric,
+      options
+    )
+  })
   within <- NULL
   if (!is.null(input$stratum)) {
     within <- bind_rows(Map(
@@ -421,10 +441,11 @@ audit_set <- function(input, set, reference, options) {
     ))
   )
   if (!is.null(input$classes)) {
-    sections <- list(classes = audited_classes(input, grouping, pairs, options))
+    sections <- list(classes = audited_classes(input, grouping, pairs_of_kind, options))
   }
   if (scored) {
-    sections$madd <- madd_rows(input, grouping, pairs, options)
+    of_scores <- if (asked == "rest") pairs_of_kind("rest") else pairs
+    sections$madd <- madd_rows(input, grouping, of_scores, options)
   }
   if (both && !is.null(input$features)) {
     filled <- sum(grouping$sizes > 0)

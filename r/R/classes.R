@@ -107,6 +107,10 @@ compare_class_rates <- function(metric, arguments) {
     stop_argument("method", arguments$method, "NULL of several classes")
   }
   make <- function(input, grouping, pairs, options) {
+    check_rest_only(options, arguments$reference, "of several classes")
+    if (options$comparisons == "rest" && find_metric(metric)$contrast == "gap") {
+      stop_argument("comparisons", '"rest"', "signed differences, or ratios")
+    }
     input <- c(
       input[setdiff(names(input), c("y_true", "y_pred"))],
       found[c("y_true", "y_pred", "classes")]
@@ -117,7 +121,7 @@ compare_class_rates <- function(metric, arguments) {
   if (length(found$classes) == 2L) {
     arguments$pos_label <- found$classes[2L]
   }
-  audit_section("rates", make, arguments, highest = kind == "macro")
+  audit_section("rates", make, arguments, highest = kind == "macro", pooled = TRUE)
 }
 
 # The rows of a metric, each with its class: rates and names of the rows are those of every class,
@@ -148,7 +152,12 @@ class_rows <- function(what, input, grouping, pairs, options, kind) {
     paste0(row, "[", label, "]")
   }))
   check_class_contrast(class_metric, count, input)
-  rows <- metric_rows(audit_cells(input, grouping), pairs, class_metric, options)
+  rows <- metric_rows(
+    audit_cells(input, grouping, options$comparisons),
+    pairs,
+    class_metric,
+    options
+  )
   rows$n_differences <- NULL
   if (what$contrast == "gap") {
     all <- c("one-vs-rest" = "all classes", macro = "mean over classes", ordered = "all cuts")[[
@@ -298,7 +307,7 @@ with_classes <- function(input, found, strata) {
 }
 
 # The rows of every metric of classes that the columns allow.
-audited_classes <- function(input, grouping, pairs, options) {
+audited_classes <- function(input, grouping, pairs_of_kind, options) {
   given <- c(labels = !is.null(input$y_true), predictions = !is.null(input$y_pred))
   asked <- c(AUDITED_CLASSES, if (input$ordered) AUDITED_CUTS)
   rows <- lapply(asked, function(one) {
@@ -320,7 +329,13 @@ audited_classes <- function(input, grouping, pairs, options) {
     if (one[2L] == "macro" && one[1L] != "accuracy_difference") {
       options["method"] <- list(NULL)
     }
-    rows <- class_rows(find_metric(one[1L]), own, grouping, pairs, options, one[2L])
+    metric <- find_metric(one[1L])
+    has_pooled <- options$comparisons == "rest" && metric$contrast != "gap"
+    if (options$comparisons %in% POOLED && !has_pooled) {
+      options$comparisons <- "reference"
+    }
+    pairs <- pairs_of_kind(options$comparisons)
+    rows <- class_rows(metric, own, grouping, pairs, options, one[2L])
     rows$n_differences <- NULL
     rows
   })

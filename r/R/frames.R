@@ -480,7 +480,11 @@ fs_madd <- function(
   seed = 1
 ) {
   arguments <- given_arguments()
-  audit_section("madd", madd_rows, arguments)
+  make <- function(input, grouping, pairs, options) {
+    check_rest_only(options, arguments$reference, "of distributions")
+    madd_rows(input, grouping, pairs, options)
+  }
+  audit_section("madd", make, arguments, pooled = TRUE)
 }
 
 #' @rdname fs_madd
@@ -579,10 +583,11 @@ with_ending <- function(name, agg) {
 }
 
 # One section for the groups of all sensitive columns together: reads, checks, makes the rows, names
-# them. `highest`: whether the reference may be the group with the highest rate.
-audit_section <- function(section, make, arguments, highest = FALSE) {
+# them. `highest`: whether the reference may be the group with the highest rate; `pooled`: whether
+# groups may be compared with pooled ones.
+audit_section <- function(section, make, arguments, highest = FALSE, pooled = highest) {
   of_options <- intersect(names(arguments), names(formals(audit_options)))
-  options <- do.call(audit_options, c(arguments[of_options], list(pooled = highest)), quote = TRUE)
+  options <- do.call(audit_options, c(arguments[of_options], list(pooled = pooled)), quote = TRUE)
   columns <- arguments[intersect(names(arguments), COLUMNS)]
   read <- settle_missing(arguments$data, columns, arguments$missing)
   pos_label <- if (is.null(arguments$pos_label)) 1 else arguments$pos_label

@@ -144,8 +144,22 @@ score_of_all <- function(score, scale) {
   )
 }
 
-# What comparisons with pooled groups go with.
-check_pooled <- function(options, reference, strata, metric) {
+# Whether a metric has a comparison with everybody.
+has_overall <- function(metric) {
+  parts <- lengths(lapply(metric$rates, function(rate) as_metric(rate, 4L)$parts))
+  (metric$contrast == "ratio" && all(parts == 1L)) ||
+    (metric$contrast == "difference" && all(parts > 0L))
+}
+
+# The comparisons that are asked for where a metric has them, else those with the reference.
+comparisons_of <- function(metric, asked) {
+  lacks <- (asked %in% POOLED && metric$contrast == "gap") ||
+    (asked == "overall" && !has_overall(metric))
+  if (lacks) "reference" else asked
+}
+
+# What comparisons with pooled groups go with, whatever the metric.
+check_pooled_options <- function(options, reference, strata) {
   if (!(options$comparisons %in% POOLED)) {
     return(invisible())
   }
@@ -158,19 +172,29 @@ check_pooled <- function(options, reference, strata, metric) {
   if (options$simultaneous == "max-z") {
     stop_argument("simultaneous", '"max-z"', '"none" or "bonferroni": groups overlap')
   }
+  if (options$comparisons == "overall" && !is.null(options$method) && options$method != "score") {
+    stop_argument("method", options$method, '"score"')
+  }
+}
+
+# Of what has comparisons with all others, and none with everybody.
+check_rest_only <- function(options, reference, what) {
+  if (options$comparisons == "overall") {
+    stop_argument("comparisons", paste('"overall"', what), '"rest": each group against all others')
+  }
+  check_pooled_options(options, reference, NULL)
+}
+
+# What comparisons of a metric with pooled groups go with.
+check_pooled <- function(options, reference, strata, metric) {
+  check_pooled_options(options, reference, strata)
+  if (!(options$comparisons %in% POOLED)) {
+    return(invisible())
+  }
   if (metric$contrast == "gap") {
     stop_argument("comparisons", options$comparisons, "signed differences, or ratios")
   }
-  if (options$comparisons == "rest") {
-    return(invisible())
-  }
-  if (!is.null(options$method) && options$method != "score") {
-    stop_argument("method", options$method, '"score"')
-  }
-  parts <- lengths(lapply(metric$rates, function(rate) as_metric(rate, 4L)$parts))
-  fits <- (metric$contrast == "ratio" && all(parts == 1L)) ||
-    (metric$contrast == "difference" && all(parts > 0L))
-  if (!fits) {
+  if (options$comparisons == "overall" && !has_overall(metric)) {
     stop_argument(
       "comparisons",
       '"overall"',

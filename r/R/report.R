@@ -541,11 +541,7 @@ audit_as_reported <- function(report, data) {
       list(
         data,
         sensitive_features = names,
-        reference = unlist(settings$references),
-        pos_label = list(
-          y_true = own(columns$pos_label_true),
-          y_pred = own(columns$pos_label_pred)
-        ),
+        reference = if (!isTRUE(settings$comparisons %in% POOLED)) unlist(settings$references),
         features = unlist(columns$features),
         label_values = if (length(columns$label_values)) columns$label_values,
         counterfactual_score = if (length(columns$counterfactual_scores)) {
@@ -559,6 +555,15 @@ audit_as_reported <- function(report, data) {
           c(0, 1)
         }
       ),
+      # without it labels with several values are classes
+      if (!"classes" %in% report$table$section) {
+        list(
+          pos_label = list(
+            y_true = own(columns$pos_label_true),
+            y_pred = own(columns$pos_label_pred)
+          )
+        )
+      },
       columns[intersect(
         c("y_true", "y_pred", "score", "sample_weight", "cluster", "strata"),
         names(columns)

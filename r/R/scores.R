@@ -5,6 +5,15 @@
 # and MADD as published (`headline`) beside it; for several pairs the largest.
 madd_rows <- function(input, grouping, pairs, options) {
   scores <- lapply(grouping$groups, function(g) sort(input$score[grouping$labels == g]))
+  n_groups <- length(scores)
+  # against all others: their scores together, behind those of the groups
+  if (any(pairs > n_groups) && n_groups == 2L) {
+    pairs <- cbind(1L, 2L)
+  } else if (any(pairs > n_groups)) {
+    others <- lapply(seq_len(n_groups), function(g) sort(unlist(scores[-g])))
+    scores <- c(scores, others)
+    grouping$groups <- c(grouping$groups, rep("all others", n_groups))
+  }
   compared <- lapply(seq_len(nrow(pairs)), function(k) {
     madd_pair(scores[[pairs[k, 1L]]], scores[[pairs[k, 2L]]], grouping$groups[pairs[k, ]], options)
   })
@@ -32,7 +41,7 @@ madd_rows <- function(input, grouping, pairs, options) {
     }
     row
   })
-  bind_rows(c(rows, list(largest_madd_row(scores, pairs, grouping, options))))
+  bind_rows(c(rows, list(largest_madd_row(scores, pairs, grouping, options, n_groups))))
 }
 
 counts_between <- function(score, edges) {
@@ -116,8 +125,9 @@ madd_pair <- function(first, second, names, options) {
 # the largest standardised MADD with the labels of all groups permuted together, from 64 to 256
 # cells of all scores; of more than ten groups from as many as the comparison with the most bins
 # has.
-largest_madd_row <- function(scores, pairs, grouping, options) {
+largest_madd_row <- function(scores, pairs, grouping, options, n_groups) {
   sizes <- lengths(scores)
+  own <- seq_len(n_groups)
   at <- pairs[sizes[pairs[, 1L]] > 0 & sizes[pairs[, 2L]] > 0, , drop = FALSE]
   count <- nrow(at)
   if (count < 2L) {
@@ -130,24 +140,34 @@ largest_madd_row <- function(scores, pairs, grouping, options) {
   limits <- lapply(seq_len(count), function(k) {
     both <- scores[at[k, ]]
     sides <- lapply(both, counts_between, pooled_edges(both[[1L]], both[[2L]]))
-    own <- madd_limits(sides[[1L]], sides[[2L]], 1 - (1 - level) / count, draws, 2 * options$margin)
+    found <- madd_limits(
+      sides[[1L]],
+      sides[[2L]],
+      1 - (1 - level) / count,
+      draws,
+      2 * options$margin
+    )
     if (no_common_score(both[[1L]], both[[2L]])) {
-      own[c("high", "bound_high", "p_inside")] <- c(2, 2, 1)
+      found[c("high", "bound_high", "p_inside")] <- c(2, 2, 1)
     }
-    c(own, madd = counts_madd(sides[[1L]], sides[[2L]]))
+    c(found, madd = counts_madd(sides[[1L]], sides[[2L]]))
   })
   of <- function(name) numbers_of(limits, name)
   highest <- function(name) if (every) max(of(name)) else 2
   error <- function(name) max(of(paste0(name, "_error")))
-  present <- which(sizes > 0)
+  present <- which(sizes[own] > 0)
   bins <- vapply(seq_len(count), function(k) grid_bins(sizes[at[k, 1L]], sizes[at[k, 2L]]), 0)
   count_cells <- if (length(present) > 10L) max(bins) else min(max(16 * max(bins), 64), 256)
-  cells <- pooled_edges(unlist(scores), numeric(0), count_cells)
+  cells <- pooled_edges(unlist(scores[own]), numeric(0), count_cells)
   fine <- t(vapply(scores[present], counts_between, numeric(length(cells) + 1L), cells))
   if (!length(cells)) {
     fine <- t(fine)
   }
-  sides <- lapply(1:2, function(side) as.list(match(at[, side], present)))
+  # a group, or all but the one that a place behind the groups stands for
+  groups_at <- function(place) if (place > n_groups) setdiff(own, place - n_groups) else place
+  sides <- lapply(1:2, function(side) {
+    lapply(at[, side], function(place) match(intersect(groups_at(place), present), present))
+  })
   test <- crosscheck_madd_largest(fine, sides[[1L]], sides[[2L]], bins, options$n_resamples)
   top <- which.max(of("madd"))
   p <- pmin(count * c(min(of("p_above")), if (every) max(of("p_inside")) else 1), 1)
@@ -172,7 +192,7 @@ largest_madd_row <- function(scores, pairs, grouping, options) {
     ci_high = highest("high"),
     statistic = test$statistic,
     pvalue = test$pvalue,
-    n = sum(sizes),
+    n = sum(sizes[own]),
     method = "exact permutation, largest standardised MADD",
     bound_low = joint$bound_low,
     bound_high = highest("bound_high"),

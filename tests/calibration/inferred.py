@@ -257,6 +257,8 @@ def _cells_of_designs() -> Iterator[Cell]:
     for design, (weights, cluster_size) in _DESIGNS.items():
         for name, shape in shapes.items():
             for what, success, words, audited in laws:
+                if audited == 100 and name != "fair":
+                    continue  # eleven rows of known group: hardly ever an answer
                 is_audit = audited > 0
                 metric = "demographic_parity_difference"
                 if is_audit and name == "fair":

@@ -112,6 +112,13 @@ def assert_all_agree(found: dict[str, Any], at_least: int) -> None:
         ("weights", {"sample_weight": "weight", **ORIGIN}, 200),
         ("clusters", {"cluster": "site", **ORIGIN}, 200),
         ("both", {"sample_weight": "weight", "cluster": "site", "sensitive_features": "sex"}, 100),
+        pytest.param(
+            "all others",
+            {"comparisons": "rest", "score": "score", **ORIGIN},
+            600,
+            marks=pytest.mark.slow,
+        ),
+        ("everybody", {"comparisons": "overall", "sample_weight": "weight", **ORIGIN}, 400),
     ],
 )
 def test_every_number_is_met_by_base_r(
@@ -120,6 +127,24 @@ def test_every_number_is_met_by_base_r(
     frame = people(seed=11)
     audited(frame, tmp_path / "report.json", **options)
     assert_all_agree(compared(tmp_path / "report.json", frame), at_least)
+
+
+@pytest.mark.slow
+def test_several_classes_against_all_others_are_met_by_base_r(tmp_path: Path) -> None:
+    frame = people(seed=12)
+    rng = np.random.default_rng(1)
+    for name in ("grade", "forecast"):
+        frame[name] = rng.choice(["low", "middle", "high"], len(frame))
+    audited(
+        frame,
+        tmp_path / "report.json",
+        y_true="grade",
+        y_pred="forecast",
+        pos_label=None,
+        comparisons="rest",
+        **ORIGIN,
+    )
+    assert_all_agree(compared(tmp_path / "report.json", frame), 400)
 
 
 def test_what_holds_over_the_whole_audit_is_said_alike(tmp_path: Path) -> None:

@@ -252,3 +252,59 @@ test_that("subgroups are a section of their own, the rows of fs_subgroups()", {
   d$w <- 1
   expect_error(audit(subgroups = "town", sample_weight = "w"), "`subgroups`")
 })
+
+test_that("groups are compared with pooled ones, in every section that has such comparisons", {
+  set.seed(3)
+  n <- 500
+  d <- data.frame(g = sample(c("a", "b", "c"), n, TRUE), s = round(stats::rbeta(n, 2, 2), 2))
+  d$y <- stats::rbinom(n, 1, d$s)
+  d$p <- as.integer(d$s > 0.5)
+  audit <- function(...) {
+    fs_audit(
+      d,
+      y_true = "y",
+      y_pred = "p",
+      sensitive_features = "g",
+      n_resamples = 199,
+      draws = 0,
+      ...
+    )
+  }
+  same <- c("group", "reference", "estimate", "ci_low", "ci_high", "pvalue", "verdict")
+  for (kind in c("rest", "overall")) {
+    found <- audit(score = "s", comparisons = kind)
+    own <- as.data.frame(found[found$metric == "disparate_impact", same])
+    alone <- fs_disparate_impact(d, "p", "g", comparisons = kind)
+    expect_equal(own, as.data.frame(alone)[same], ignore_attr = TRUE)
+    expect_equal(nrow(own), 3L)
+    # what has no such comparison takes the largest group
+    area <- found[found$metric == "abroca", ]
+    expect_equal(unique(area$reference), names(which.max(table(d$g))))
+  }
+  expect_equal(unique(found$reference[found$metric == "disparate_impact"]), "all")
+  with_rest <- audit(score = "s", comparisons = "rest")
+  distance <- with_rest[with_rest$metric == "madd", ]
+  expect_equal(distance$reference, rep("all others", 3L))
+  one <- fs_madd(d, "s", "g", comparisons = "rest", n_resamples = 199)
+  expect_equal(distance$estimate, one$estimate[one$metric == "madd"])
+  d$two <- ifelse(d$g == "a", "a", "not a")
+  by_hand <- fs_madd(d, "s", "two", n_resamples = 199)
+  expect_equal(distance$estimate[1L], by_hand$estimate)
+  expect_error(audit(comparisons = "rest", reference = "a"), "`reference`")
+  expect_error(audit(comparisons = "overall", strata = "g"), "`strata`")
+  expect_error(audit(comparisons = "rest", simultaneous = "max-z"), "`simultaneous`")
+  expect_error(audit(comparisons = "overall", method = "delta"), "`method`")
+  expect_error(fs_madd(d, "s", "g", comparisons = "overall"), "`comparisons`")
+  d$kind <- sample(c("x", "y", "z"), n, TRUE)
+  of_classes <- fs_disparate_impact(
+    d,
+    "kind",
+    "g",
+    classes = "one-vs-rest",
+    comparisons = "rest"
+  )
+  as_two <- fs_disparate_impact(d, "kind", "g", pos_label = "y", comparisons = "rest")
+  of_y <- of_classes[of_classes$metric == "disparate_impact[y]", ]
+  expect_equal(of_y$estimate, as_two$estimate)
+  expect_equal(of_y$pvalue, as_two$pvalue)
+})
