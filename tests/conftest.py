@@ -69,7 +69,7 @@ OPTIONAL_PACKAGES = frozenset(
             "hatchling",
             "hatch_fancy_pypi_readme",
         ),
-        *("nbconvert", "nbclient", "nbformat", "ipykernel", "latex2mathml", "sphinx"),
+        *("jupytext", "nbconvert", "nbclient", "nbformat", "ipykernel", "latex2mathml", "sphinx"),
     }
 )
 

@@ -447,7 +447,7 @@ SAID = (
             sensitive_features=np.repeat(["a", "b"], [180, 40]),
             method="bca",
             n_resamples=199,
-            permutations=0,
+            n_permutations=0,
             rng=1,
         ).notes(),
         "limits err more often than they say",

@@ -418,7 +418,7 @@ ROUTES = {
 @pytest.fixture(scope="module")
 def r_variables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The environment in which R finds both packages."""
-    from fairstats.report.vignettes.build import lacking_for_r
+    from fairstats.report.vignettes.by_r import lacking_for_r
 
     if why := lacking_for_r():
         pytest.skip(why)
@@ -501,7 +501,7 @@ def test_building_writes_the_page_alone(
     if renderer == "r":
         request.getfixturevalue("r_variables")
     else:
-        for package in ("nbconvert", "nbclient", "ipykernel", "latex2mathml", "matplotlib"):
+        for package in ("jupytext", "nbconvert", "nbclient", "ipykernel", "latex2mathml"):
             pytest.importorskip(package)
         (folder / "recorded" / "audit.json").unlink()
     new(folder)

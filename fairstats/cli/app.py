@@ -35,7 +35,7 @@ from fairstats.ground.writing import CSV, DOCUMENTS, HTML, JSON
 from fairstats.report.pages import convert
 from fairstats.report.report import AuditReport, page_of, read_report
 from fairstats.report.vignettes.build import Built
-from fairstats.report.vignettes.source import find_vignette, read_vignette, vignette_names
+from fairstats.report.vignettes.source import vignette_titles
 
 try:
     import typer
@@ -534,8 +534,8 @@ def _as_written(argument: str, file: Path) -> Iterator[None]:
 @vignettes.command("list")
 def list_command() -> None:
     """List the vignettes: name and title."""
-    for vignette_name in vignette_names():
-        typer.echo(f"{vignette_name:28} {read_vignette(find_vignette(vignette_name)).title}")
+    for vignette_name, title in vignette_titles().items():
+        typer.echo(f"{vignette_name:28} {title}")
 
 
 @command("new", "new", "rows", "audit", to=vignettes)

@@ -34,7 +34,7 @@ BACKENDS: tuple[Backend, ...] = ("auto", "r", "scipy")
 VARIABLE = "FAIRSTATS_BACKEND"
 Status = Literal["ok", "missing", "broken"]
 #: How `Result.backend` begins where R computed.
-R_LABEL = "r: "
+_R_LABEL = "r: "
 #: Extras that are reported, in this order, and what they are for.
 EXTRAS = {
     "core": "",
@@ -162,6 +162,20 @@ def resolve(
         f"{', '.join(lacking)}, not installed in R {probe.r_version}. "
         f'To fix: {"; ".join(map(r_package_cure, lacking))}; or use backend="scipy".'
     )
+
+
+def label_of_r(package: str) -> str:
+    """What `Result.backend` says where R computed: ``"r: extRemes 2.2.1"``."""
+    return f"{_R_LABEL}{package} {probe_r().packages.get(package, '')}".strip()
+
+
+def computed_by_r(backend: str) -> bool:
+    """Whether that is what a result says.
+
+    >>> computed_by_r("r: extRemes 2.2.1"), computed_by_r("scipy 1.17")
+    (True, False)
+    """
+    return backend.startswith(_R_LABEL)
 
 
 def unless_asked(requested: Any = None) -> Any:

@@ -22,6 +22,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from fairstats.ground.errors import InputError
+from fairstats.ground.titles import Title
 
 #: Cells of a confusion matrix, in the order of every count table.
 CELLS = ("tp", "fp", "fn", "tn")
@@ -265,7 +266,7 @@ class Metric:
     @property
     def label(self) -> str:
         """What it is called in few words: its title up to the colon."""
-        return self.title.partition(":")[0]
+        return Title(self.title).label
 
     @property
     def row_names(self) -> tuple[str, ...]:
@@ -325,7 +326,7 @@ def _largest_gap_metric(metric: Metric) -> Metric:
         name=metric.name.removesuffix(ENDINGS["difference"]) + ENDINGS["gap"],
         contrast="gap",
         audit="no",
-        title=f"{metric.title.split(':')[0]}: largest gap between any two groups",
+        title=f"{metric.label}: largest gap between any two groups",
         components=(),
         definition=f"The largest absolute value over all pairs of groups of: {metric.definition}",
         references=tuple(dict.fromkeys((*metric.references, "hothorn"))),

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from fairstats.ground.titles import Title
 from fairstats.plots.ecd import level_curve
 from fairstats.plots.madd import bin_ends
 from fairstats.plots.picture import LIMIT, NEUTRAL, Picture, contours, mark
@@ -387,5 +388,5 @@ def _span_of(cutoffs: Any) -> tuple[float, float]:
 
 def _quantity_of(result: Any) -> str:
     """What a curve shows: its title before the colon."""
-    quantity: str = result.title.partition(":")[0]
+    quantity = Title(result.title).label
     return quantity[:1].lower() + quantity[1:]

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple, Protocol
 
 from fairstats.ground.registry import RATES, Rate, class_of, without_class
 from fairstats.ground.results import Result
+from fairstats.ground.titles import Title
 from fairstats.methods.rates.inferred.result import InferredResult
 from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.monitoring import MonitorResult
@@ -353,7 +354,7 @@ def _title_of_row(name: str, result: Result) -> str:
     label = class_of(name)
     metric = find_crude_metric(without_class(name))
     if metric is None:
-        return str(result.title).partition(":")[0]
+        return Title(result.title).label
     if label:
         return f"{metric.label} ({label})"
     title = metric.label

@@ -9,6 +9,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
 from fairstats.ground.registry import METRICS, RATES, Metric, Rate, without_class
+from fairstats.ground.titles import Title
 from fairstats.methods.rates.numbers.means import TITLES as TITLES_OF_NUMBERS
 from fairstats.methods.rates.stratified_result import ENDING, find_crude_metric
 from fairstats.report import questions
@@ -185,12 +186,12 @@ def _title_of_fact(rate: Rate | None, block: Block) -> str:
 
 
 def _readings_of_block(block: Block, chart: Chart) -> list[Reading]:
-    label, _, quantity = block.title.partition(":")
-    words = quantity.strip() or block.title
+    title = Title(block.title)
+    words = title.quantity or title
     readings: list[Reading] = []
     for row in block.rows:
         readings.append(
-            Reading(metric=block.metric, label=label, words=words, row=row, axis=chart.axis)
+            Reading(metric=block.metric, label=title.label, words=words, row=row, axis=chart.axis)
         )
     return readings
 

@@ -19,6 +19,7 @@ from fairstats.ground.outcomes import words_of_labels
 from fairstats.ground.reading.text import MISSING_TOKENS, number_of
 from fairstats.ground.registry import RATES, class_of, find_metric, without_class
 from fairstats.ground.tallies.classes import ClassCounts
+from fairstats.ground.titles import Title
 from fairstats.methods.rates.employment.result import AdverseImpact
 from fairstats.methods.rates.inferred.result import lead_of_inferred, sentences_of_inferred
 from fairstats.methods.rates.models.result import AmplificationResult
@@ -1007,7 +1008,7 @@ def _name_quantity(fact: Fact, outcome: str | None) -> str:
     """The heading of a fact; of a number with its column."""
     if fact.rate:
         return fact.title
-    quantity = fact.title.partition(":")[0]
+    quantity = Title(fact.title).label
     of_numbers = fact.pairs[0].readings[0].metric in TITLES_OF_NUMBERS
     if of_numbers and outcome is not None:
         return f"{quantity} ({printable(outcome)})"

@@ -17,9 +17,10 @@ from fairstats.ground.multiplicity import FALSE_DISCOVERY
 from fairstats.ground.outcomes import words_of_labels
 from fairstats.ground.registry import RATES, Rate, find_metric, of_all_classes
 from fairstats.ground.results import Result
+from fairstats.ground.titles import Title
 from fairstats.methods.madd.result import MaddResult
 from fairstats.methods.rates.maxima import MaximumResult
-from fairstats.methods.rates.pair import without_design
+from fairstats.methods.rates.pair import names_with_design
 from fairstats.methods.rates.result import ComparisonResult, DifferenceResult, RatioResult
 from fairstats.methods.rates.setup import POOLED
 from fairstats.methods.rates.stratified_result import StratifiedComparison
@@ -544,8 +545,8 @@ def collect_notes(
         about: dict[str, dict[str, None]] = {}
         for result, rows in zip(section.results, section.rows, strict=True):
             for metric, note in [*row_notes(rows), *_result_notes(result)]:
-                title = title_of_metric(metric, metric).partition(":")
-                about.setdefault(note, {})[title[2].strip() or title[0]] = None
+                title = Title(title_of_metric(metric, metric))
+                about.setdefault(note, {})[title.quantity or title.label] = None
         sentences = [f"{note} ({'; '.join(metrics)})" for note, metrics in about.items()]
         notes += [f"{section.attribute_text}: {text}" for text in (*sentences, *section.warnings)]
     return notes + differing_verdicts(sections, settings)
@@ -629,11 +630,12 @@ def methods_and_references(
     for name in metrics:
         if name in answer.words:
             of_metrics.append(answer.words[name])
-    plain_methods = dict.fromkeys(without_design(method) for method in methods)
-    of_intervals = []
-    for name in plain_methods:
-        if name in answer.intervals:
-            of_intervals.append(answer.intervals[name])
+    plain_names = {}
+    for name in answer.intervals:
+        for name_in_rows in names_with_design(name):
+            plain_names[name_in_rows] = name
+    plain_methods = dict.fromkeys(plain_names[name] for name in methods if name in plain_names)
+    of_intervals = [answer.intervals[name] for name in plain_methods]
     of_tests = []
     for test in answer.tests:
         if test.applies(results, settings):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from fairstats.ground.results import latex_table
+from fairstats.ground.titles import Title
 from fairstats.ground.verdict import explain
 from fairstats.methods.rates.models.result import AmplificationResult, ModelComparison
 from fairstats.plots.picture import Picture
@@ -284,7 +285,7 @@ class Part:
         """Its tables, with the rows of its forest plots as one, too."""
         rows = tuple(
             (
-                block.title.partition(":")[0],
+                Title(block.title).label,
                 row.label,
                 row.reference,
                 row.rates_text,

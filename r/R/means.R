@@ -787,7 +787,7 @@ row_of_contrast <- function(by, contrast, limit, level, critical) {
   out
 }
 
-# Every comparison of a report's result of means, from its moments.
+# Every comparison of a report's result of means, from its moments; `...`: of numbers_as_columns().
 crosscheck_means <- function(
   mean,
   n,
@@ -795,17 +795,8 @@ crosscheck_means <- function(
   weights,
   centred,
   negative,
-  first,
-  second,
   root,
-  contrast,
-  level,
-  limit,
-  simultaneous,
-  family_first,
-  family_second,
-  pvalues = NULL,
-  sides = 2
+  ...
 ) {
   m <- list(
     mean = mean,
@@ -817,16 +808,7 @@ crosscheck_means <- function(
   )
   numbers_as_columns(
     mean_values(m, root),
-    first,
-    second,
-    contrast,
-    level,
-    limit,
-    simultaneous,
-    family_first,
-    family_second,
-    pvalues,
-    sides
+    ...
   )
 }
 
@@ -836,30 +818,12 @@ crosscheck_quantiles <- function(
   group,
   groups,
   order,
-  first,
-  second,
-  contrast,
-  level,
-  limit,
-  simultaneous,
-  family_first,
-  family_second,
-  pvalues = NULL,
-  sides = 2
+  ...
 ) {
   values <- quantile_values(split(y, factor(group, groups)), order)
   numbers_as_columns(
     values,
-    first,
-    second,
-    contrast,
-    level,
-    limit,
-    simultaneous,
-    family_first,
-    family_second,
-    pvalues,
-    sides
+    ...
   )
 }
 
@@ -870,16 +834,7 @@ crosscheck_risks <- function(
   score,
   group,
   groups,
-  first,
-  second,
-  contrast,
-  level,
-  limit,
-  simultaneous,
-  family_first,
-  family_second,
-  pvalues = NULL,
-  sides = 2
+  ...
 ) {
   rows <- split(data.frame(y = y, score = score), factor(group, groups))
   values <- if (metric == "auc") {
@@ -891,16 +846,7 @@ crosscheck_risks <- function(
   }
   numbers_as_columns(
     values,
-    first,
-    second,
-    contrast,
-    level,
-    limit,
-    simultaneous,
-    family_first,
-    family_second,
-    pvalues,
-    sides
+    ...
   )
 }
 
@@ -1011,8 +957,8 @@ numbers_as_columns <- function(
   simultaneous,
   family_first,
   family_second,
-  pvalues,
-  sides
+  pvalues = NULL,
+  sides = 2
 ) {
   rows <- compare_numbers(
     values,

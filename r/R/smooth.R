@@ -244,38 +244,7 @@ drawn_values <- function(
   )
 }
 
-# Every comparison of a report's result, from the rows.
-crosscheck_smooth <- function(
-  metric,
-  x,
-  squared_error,
-  weight,
-  unit,
-  place,
-  count,
-  resamples,
-  first,
-  second,
-  contrast,
-  level,
-  limit,
-  simultaneous,
-  family_first,
-  family_second,
-  pvalues = NULL,
-  sides = 2
-) {
-  numbers_as_columns(
-    drawn_values(metric, x, squared_error, place, count, weight, unit, resamples),
-    first,
-    second,
-    contrast,
-    level,
-    limit,
-    simultaneous,
-    family_first,
-    family_second,
-    pvalues,
-    sides
-  )
+# Every comparison of a report's result; `rows`: a list of arguments of drawn_values().
+crosscheck_smooth <- function(rows, ...) {
+  numbers_as_columns(do.call(drawn_values, rows), ...)
 }

@@ -17,7 +17,7 @@ from scipy.special import expit, logit, ndtr, ndtri
 
 import fairstats as fs
 from fairstats.methods.rates.numbers.bootstrap import BootstrapContrast
-from fairstats.numerics.means.hall import hall_limits_of_mean, hall_statistics, moments_of_samples
+from fairstats.numerics.means.hall import Moments, hall_limits_of_mean, hall_statistics
 from fairstats.numerics.means.logistic import Coefficient, calibration_intercept, calibration_slope
 from fairstats.numerics.means.quantiles import place_of_limit
 from fairstats.numerics.means.ranks import Areas, area_limits
@@ -46,6 +46,16 @@ class Law(NamedTuple):
     draw: Callable[[np.random.Generator, tuple[int, int]], np.ndarray]
     mean: float
     median: float
+
+
+def moments_of_samples(samples: np.ndarray) -> Moments:
+    """Moments of the means of samples, shape (…, n), unbiased second and third cumulants."""
+    size = samples.shape[-1]
+    mean = samples.mean(axis=-1)
+    excess = samples - mean[..., None]
+    variance = (excess**2).sum(axis=-1) / (size * (size - 1))
+    third = (excess**3).sum(axis=-1) / ((size - 1) * (size - 2) * size)
+    return Moments(mean=mean, variance=variance, third=third, size=size)
 
 
 def _zero_inflated(rng: np.random.Generator, shape: tuple[int, int]) -> np.ndarray:

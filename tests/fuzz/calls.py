@@ -350,7 +350,7 @@ def calls() -> dict[str, Call]:
                 "threshold": 0.8,
                 "margin": 0.1,
                 "n_resamples": 199,
-                "permutations": 0,
+                "n_permutations": 0,
                 "rng": 1,
             },
         ),

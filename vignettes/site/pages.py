@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import fairstats
-from fairstats.report.vignettes.source import find_vignette, read_vignette, vignette_names
+from fairstats.report.vignettes.source import vignette_titles
 
 __all__ = ["BUILT", "write_pages"]
 
@@ -169,8 +169,7 @@ def _vignettes(into: Path) -> str:
         "side by side. The pages are those that `fairstats vignettes build` writes.",
         "",
     ]
-    for name in vignette_names():
-        title = read_vignette(find_vignette(name)).title
+    for name, title in vignette_titles().items():
         page = BUILT / f"{name}.html"
         if page.is_file():
             into.mkdir(parents=True, exist_ok=True)

@@ -1717,7 +1717,7 @@ def group_metric(
     groups: Sequence[Hashable] | None = None,
     planned: int | None = None,
     n_resamples: int = 999,
-    permutations: int = 199,
+    n_permutations: int = 199,
     rng: SeedOrGenerator = None,
     sensitive_probabilities: Any = None,
     calibration_sample: Any = None,
@@ -1841,7 +1841,7 @@ def group_metric(
         name where there are more than two groups.
     n_resamples : int, default 999
         Of the bootstrap, at least 199. Limits at levels that need more are open.
-    permutations : int, default 199
+    n_permutations : int, default 199
         Most permutations of the studentised test of equality [2]_ of each pair, which `tests()`
         shows beside the others; it ends after 20 that are as large [4]_. 0: no such test.
     rng : None, int or numpy.random.Generator
@@ -1977,7 +1977,7 @@ def group_metric(
                     "groups": groups,
                 },
                 n_resamples=n_resamples,
-                permutations=permutations,
+                n_permutations=n_permutations,
                 rng=rng,
             )
         return next(iter(results.values())) if callable(metric) else results

@@ -59,15 +59,14 @@ _EFFECTIVE_ROWS = " (effective rows)"
 _EFFECTIVE_CLUSTERS = " (effective clusters)"
 
 
-def without_design(method: str) -> str:
-    """The name of a method without what it says of effective counts and degrees of freedom.
+def names_with_design(method: str) -> tuple[str, ...]:
+    """The names that a method has in rows: its own, and those of designs with weights or clusters.
 
-    >>> without_design("score (effective rows)"), without_design("log")
-    ('score', 'log')
+    >>> names_with_design("score")[:2]
+    ('score', 'score (Satterthwaite)')
     """
-    for suffix in (_SATTERTHWAITE, _EFFECTIVE_ROWS, _EFFECTIVE_CLUSTERS):
-        method = method.removesuffix(suffix)
-    return method
+    suffixes = ("", _SATTERTHWAITE, _EFFECTIVE_ROWS, _EFFECTIVE_CLUSTERS)
+    return tuple(method + suffix for suffix in suffixes)
 
 
 def empty_cells(estimates: RateEstimates, i: int, j: int) -> str:

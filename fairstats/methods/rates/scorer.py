@@ -15,7 +15,7 @@ from fairstats.methods.rates.metrics import group_metric
 
 _RESPONSES = ("predict", "predict_proba", "decision_function")
 #: Of a function of rows a search needs the estimate, not the test.
-_QUICK = {"method": "bca", "n_resamples": 199, "permutations": 0, "rng": 0}
+_QUICK = {"method": "bca", "n_resamples": 199, "n_permutations": 0, "rng": 0}
 
 
 @dataclass(frozen=True, eq=False)

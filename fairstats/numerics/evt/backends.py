@@ -17,7 +17,7 @@ import numpy as np
 import scipy
 
 from fairstats.ground import rsession
-from fairstats.ground.backends import R_LABEL, current_backend, resolve
+from fairstats.ground.backends import current_backend, label_of_r, resolve
 from fairstats.ground.errors import BackendError, DataWarning, InputError, caution
 from fairstats.ground.rprobe import probe_r
 from fairstats.numerics.evt import distributions as law
@@ -99,7 +99,7 @@ class RBackend:
 
     def version(self) -> str:
         """Name and version for `Result.backend`: ``"r: extRemes 2.2.1"``."""
-        return f"{R_LABEL}{self.source} {probe_r().packages.get(self.source, '')}".strip()
+        return label_of_r(self.source)
 
     def gpd_mle(self, excesses: Floats, twin: ParameterFit | None = None) -> ParameterFit:
         """Maximum likelihood over ξ ≥ −1, started at the twin's estimate.

@@ -5,15 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from fairstats.ground import rsession
-from fairstats.ground.backends import R_LABEL
+from fairstats.ground.backends import label_of_r
 from fairstats.ground.errors import BackendError
-from fairstats.ground.rprobe import probe_r
 from fairstats.numerics.hdr.grids import Curve, FloatArray, Levels, Surface
 
 
 def version() -> str:
     """Names and versions for `Result.backend`."""
-    return f"{R_LABEL}hdrcde {probe_r().packages.get('hdrcde', '')}".strip()
+    return label_of_r("hdrcde")
 
 
 def density_1d(samples: FloatArray, bandwidth: float, low: float, high: float, size: int) -> Curve:

@@ -49,16 +49,6 @@ class Moments:
         return np.where(np.asarray(self.variance) > 0, ratio, 0.0)
 
 
-def moments_of_samples(samples: Floats) -> Moments:
-    """Moments of the means of samples, shape (…, n), unbiased second and third cumulants."""
-    size = samples.shape[-1]
-    mean = samples.mean(axis=-1)
-    excess = samples - mean[..., None]
-    variance = (excess**2).sum(axis=-1) / (size * (size - 1))
-    third = (excess**3).sum(axis=-1) / ((size - 1) * (size - 2) * size)
-    return Moments(mean=mean, variance=variance, third=third, size=size)
-
-
 @dataclass(frozen=True, eq=False)
 class _Law:
     """Standard error, degrees of freedom and both skewnesses of m₁ − θ·m₀."""

@@ -106,20 +106,20 @@ def boundary(
     least, most = rate_range(contrast, null)
     width = most - least
 
+    curve = _Curve(contrast, counts, m, n, null, statistic, least, width)
     # counts beyond the ends of the curve, or at one that it reaches only there
-    ends, _, larger_at_ends, _ = _evaluate_curve(
-        contrast, _END_ANGLES, 0.0, m, n, null, statistic, least, width
-    )
+    from_zero = replace(curve, counts=np.zeros_like(m))
+    ends, _, larger_at_ends, _ = from_zero.evaluate(_END_ANGLES)
     lower_end = ends[:, :1] - counts
     upper_end = ends[:, 3:] - counts
     at_start = counts < ends[:, 1:2]
     at_stop = counts > ends[:, 2:3]
     larger = np.where(at_stop, larger_at_ends[:, 3:], larger_at_ends[:, :1])
-    curve = _Curve(contrast, counts, m, n, null, statistic, least, width)
     searched = ~(at_start | at_stop)
     if counts.size > _FEW:
         searched = _interpolate(curve, larger, searched)
-    curve.solve(larger, searched)
+    left = searched.nonzero()
+    larger[left] = curve.of_counts(*left).larger_counts()
     first = np.ceil(larger - TIE)
     number = np.floor(larger + TIE) + 1
     # beyond the curve's ends no count of the larger group makes the statistic as small, or as large
@@ -153,7 +153,11 @@ def boundary(
 
 @dataclass(frozen=True, eq=False)
 class _Curve:
-    """Boundaries of several rejection regions: counts, shape (R, I), and what each row has, (R, 1)."""
+    """Boundaries of rejection regions, and counts i of which j is asked.
+
+    All arrays have the same shape, or `counts` have shape (R, I) and the others (R, 1): one curve a
+    row. `least` and `width`: the range of the smaller group's rate under the null hypothesis.
+    """
 
     contrast: Contrast
     counts: NDArray[np.int64]
@@ -164,30 +168,156 @@ class _Curve:
     least: Floats
     width: Floats
 
-    def solve(
-        self,
-        larger: Floats,
-        searched: NDArray[np.bool_],
-        *,
-        most_doubt: float = np.inf,
-    ) -> None:
-        """Write j of the counts that are searched, in error by no more than `most_doubt` and never
-        beyond a whole number.
+    def of_counts(self, rows: NDArray[np.int64], columns: NDArray[np.int64]) -> _Curve:
+        """The curves of counts at places of an array of shape (R, I); arrays of shape (K,)."""
+        return _Curve(
+            contrast=self.contrast,
+            counts=self.counts[rows, columns],
+            m=self.m[rows, 0],
+            n=self.n[rows, 0],
+            null=self.null[rows, 0],
+            statistic=self.statistic[rows, 0],
+            least=self.least[rows, 0],
+            width=self.width[rows, 0],
+        )
+
+    def at(self, places: NDArray[np.int64]) -> _Curve:
+        """Those at places of arrays of shape (K,)."""
+        return _Curve(
+            contrast=self.contrast,
+            counts=self.counts[places],
+            m=self.m[places],
+            n=self.n[places],
+            null=self.null[places],
+            statistic=self.statistic[places],
+            least=self.least[places],
+            width=self.width[places],
+        )
+
+    def larger_counts(self, *, most_doubt: float = np.inf) -> Floats:
+        """Counts j where the curves have i, by Newton's method within a bracket; shape (K,).
+
+        After steps s₁ and s₂ the error of the next place is about (s₂/s₁²)·s₂². It has settled
+        where that cannot carry j past a whole number; j follows the curve's tangent for the last
+        step. Places that have not settled go on alone.
         """
-        rows, columns = np.nonzero(searched)
-        of_searched = (
-            self.counts[rows, columns],
-            self.m[rows, 0],
-            self.n[rows, 0],
-            self.null[rows, 0],
-            self.statistic[rows, 0],
-            self.least[rows, 0],
-            self.width[rows, 0],
-        )
-        start = _start_at_wilson(self.contrast, *of_searched)
-        larger[rows, columns] = _solve_larger_counts(
-            self.contrast, start, *of_searched, most_doubt=most_doubt
-        )
+        curve = self
+        angle = self.angle_of_wilson()
+        result = np.empty(angle.shape)
+        places = np.arange(angle.size)
+        low = np.full(angle.shape, _NEAR)
+        high = np.full(angle.shape, np.pi / 2 - _NEAR)
+        earlier = np.full(angle.shape, np.inf)
+        for _ in range(_MOST_STEPS):
+            excess, slope, larger, larger_slope = curve.evaluate(angle)
+            with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                step = -excess / slope
+                newton = angle + step
+                larger_after_step = larger + larger_slope * step
+                step = np.abs(step)
+                doubt = curve.n * step**3 / (earlier * earlier)
+                settled = (
+                    (earlier < _QUADRATIC)
+                    & (
+                        doubt
+                        <= np.maximum(
+                            _SAFE * np.abs(larger_after_step - np.rint(larger_after_step)),
+                            _NO_COUNT,
+                        )
+                    )
+                    & (doubt <= most_doubt)
+                )
+            is_above = excess > 0
+            high = np.where(is_above, angle, high)
+            low = np.where(is_above, low, angle)
+            is_inside = (newton >= low) & (newton <= high)
+            settled &= is_inside
+            is_rounding = step <= _SMALL_STEP
+            result[places] = np.where(is_inside, larger_after_step, larger)
+            unsettled = (~(settled | is_rounding)).nonzero()[0]
+            if not unsettled.size:
+                break
+            angle = np.where(is_inside, newton, (low + high) / 2)[unsettled]
+            earlier = np.where(is_inside, step, np.inf)[unsettled]
+            places = places[unsettled]
+            low = low[unsettled]
+            high = high[unsettled]
+            curve = curve.at(unsettled)
+        return result
+
+    def angle_of_wilson(self) -> Floats:
+        """Where the search begins: Wilson's limit of the smaller group's rate, as if the larger
+        one's were known.
+
+        The variance of the larger one's rate makes c less by √(1 + m κ² V_q/(M V_p)), about
+        √(1 + m/M).
+        """
+        m = self.m
+        n = self.n
+        null = self.null
+        least = self.least
+        width = self.width
+        share = self.counts / m
+        least_share = 1e-4 / m
+        ratio = m / n
+        for _ in range(2):
+            c = self.statistic / np.sqrt(1.0 + ratio)
+            square = c * c
+            root = np.sqrt(np.maximum(share * (1 - share) / m + square / (4 * m * m), 0.0))
+            # of a statistic without limits the curve's ends decide
+            with np.errstate(invalid="ignore", over="ignore"):
+                rate = (share + square / (2 * m) - c * root) / (1 + square / m)
+            share_of_range = np.minimum(
+                np.maximum((rate - least) / width, least_share), 1.0 - least_share
+            )
+            if self.contrast == "odds_ratio":
+                break
+            p = least + width * share_of_range
+            q = larger_rate(self.contrast, p, null)
+            scale = null if self.contrast == "ratio" else 1.0
+            # no variance is left at the very end
+            with np.errstate(divide="ignore", invalid="ignore"):
+                ratio = np.fmin(scale * scale * m * q * (1 - q) / (n * p * (1 - p)), 100.0)
+        return np.asarray(np.arcsin(np.sqrt(share_of_range)))
+
+    def evaluate(self, angle: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+        """i(p̃) − i, its derivative by the angle, j(p̃) and its derivative, at p̃ = least + width·sin²
+        angle.
+        """
+        m = self.m
+        n = self.n
+        null = self.null
+        sine_of_angle = np.sin(angle)
+        p = np.minimum(self.least + self.width * (sine_of_angle * sine_of_angle), 1.0)
+        q = np.minimum(np.maximum(larger_rate(self.contrast, p, null), 0.0), 1.0)
+        of_p = np.maximum(p * (1 - p), _TINY)
+        of_q = np.maximum(q * (1 - q), _TINY)
+        rate_slope = self.width * np.sin(2 * angle)
+        if self.contrast == "odds_ratio":
+            spread = 1 / (m * of_p) + 1 / (n * of_q)
+            shift = self.statistic / np.sqrt(spread)
+            growth = (1 - 2 * p) / (m * of_p) + (1 - 2 * q) / (n * of_q)
+            shift_slope = shift / (2 * spread) * growth / of_p
+            shift_larger = shift
+            slope = m + shift_slope
+            slope_larger = n * of_q / of_p - shift_slope
+        else:
+            scale = null if self.contrast == "ratio" else 1.0
+            spread = of_p / m + scale * scale * of_q / n
+            by_root = self.statistic / np.sqrt(spread)
+            growth = ((1 - 2 * p) / m + scale * (1 - 2 * q) / n) / (2 * spread)
+            shift = by_root * of_p
+            shift_larger = by_root * scale * of_q
+            slope = m + by_root * ((1 - 2 * p) - of_p * growth)
+            slope_larger = n / scale - by_root * ((1 - 2 * q) - scale * of_q * growth)
+        # at an end of a range of rates that begins within rounding of 0
+        with np.errstate(invalid="ignore"):
+            return (
+                m * p + shift - self.counts,
+                slope * rate_slope,
+                n * q - shift_larger,
+                slope_larger * rate_slope,
+            )
 
 
 def _interpolate(curve: _Curve, larger: Floats, searched: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -204,7 +334,8 @@ def _interpolate(curve: _Curve, larger: Floats, searched: NDArray[np.bool_]) -> 
     of_nodes = replace(curve, counts=consecutive[:, ::_STEP])
     known = searched[:, :-1:_STEP]
     at_nodes = np.zeros(known.shape)
-    of_nodes.solve(at_nodes, known, most_doubt=_NODE_DOUBT)
+    places_known = known.nonzero()
+    at_nodes[places_known] = of_nodes.of_counts(*places_known).larger_counts(most_doubt=_NODE_DOUBT)
     places = np.arange(consecutive.shape[1]) / _STEP
     matrix = interpolation(nodes, places)
     found = at_nodes @ matrix
@@ -221,159 +352,3 @@ def _interpolate(curve: _Curve, larger: Floats, searched: NDArray[np.bool_]) -> 
     left = searched.copy()
     left[rows, columns] = False
     return left
-
-
-def _solve_larger_counts(
-    contrast: Contrast,
-    angle: Floats,
-    counts: NDArray[np.int64],
-    m: NDArray[np.int64],
-    n: NDArray[np.int64],
-    null: Floats,
-    statistic: Floats,
-    least: Floats,
-    width: Floats,
-    *,
-    most_doubt: float,
-) -> Floats:
-    """J where the curve has i, by Newton's method within a bracket; all arrays of shape (K,).
-
-    After steps s₁ and s₂ the error of the next place is about (s₂/s₁²)·s₂². It has settled where
-    that cannot carry j past a whole number; j follows the curve's tangent for the last step. Places
-    that have not settled go on alone.
-    """
-    result = np.empty(counts.shape)
-    places = np.arange(counts.size)
-    low = np.full(counts.shape, _NEAR)
-    high = np.full(counts.shape, np.pi / 2 - _NEAR)
-    earlier = np.full(counts.shape, np.inf)
-    for _ in range(_MOST_STEPS):
-        excess, slope, larger, larger_slope = _evaluate_curve(
-            contrast, angle, counts, m, n, null, statistic, least, width
-        )
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            step = -excess / slope
-            newton = angle + step
-            larger_after_step = larger + larger_slope * step
-            step = np.abs(step)
-            doubt = n * step**3 / (earlier * earlier)
-            settled = (
-                (earlier < _QUADRATIC)
-                & (
-                    doubt
-                    <= np.maximum(
-                        _SAFE * np.abs(larger_after_step - np.rint(larger_after_step)), _NO_COUNT
-                    )
-                )
-                & (doubt <= most_doubt)
-            )
-        is_above = excess > 0
-        high = np.where(is_above, angle, high)
-        low = np.where(is_above, low, angle)
-        is_inside = (newton >= low) & (newton <= high)
-        settled &= is_inside
-        is_rounding = step <= _SMALL_STEP
-        result[places] = np.where(is_inside, larger_after_step, larger)
-        unsettled = (~(settled | is_rounding)).nonzero()[0]
-        if not unsettled.size:
-            break
-        angle = np.where(is_inside, newton, (low + high) / 2)[unsettled]
-        earlier = np.where(is_inside, step, np.inf)[unsettled]
-        places = places[unsettled]
-        low = low[unsettled]
-        high = high[unsettled]
-        counts = counts[unsettled]
-        m = m[unsettled]
-        n = n[unsettled]
-        null = null[unsettled]
-        statistic = statistic[unsettled]
-        least = least[unsettled]
-        width = width[unsettled]
-    return result
-
-
-def _start_at_wilson(
-    contrast: Contrast,
-    counts: NDArray[np.int64],
-    m: NDArray[np.int64],
-    n: NDArray[np.int64],
-    null: Floats,
-    statistic: Floats,
-    least: Floats,
-    width: Floats,
-) -> Floats:
-    """Where the search begins: Wilson's limit of the smaller group's rate, as if the larger one's
-    were known.
-
-    The variance of the larger one's rate makes c less by √(1 + m κ² V_q/(M V_p)), about √(1 + m/M).
-    """
-    share = counts / m
-    least_share = 1e-4 / m
-    ratio = m / n
-    for _ in range(2):
-        c = statistic / np.sqrt(1.0 + ratio)
-        square = c * c
-        root = np.sqrt(np.maximum(share * (1 - share) / m + square / (4 * m * m), 0.0))
-        with np.errstate(
-            invalid="ignore", over="ignore"
-        ):  # of a statistic without limits the curve's ends decide
-            rate = (share + square / (2 * m) - c * root) / (1 + square / m)
-        share_of_range = np.minimum(
-            np.maximum((rate - least) / width, least_share), 1.0 - least_share
-        )
-        if contrast == "odds_ratio":
-            break
-        p = least + width * share_of_range
-        q = larger_rate(contrast, p, null)
-        scale = null if contrast == "ratio" else 1.0
-        with np.errstate(divide="ignore", invalid="ignore"):  # no variance is left at the very end
-            ratio = np.fmin(scale * scale * m * q * (1 - q) / (n * p * (1 - p)), 100.0)
-    return np.asarray(np.arcsin(np.sqrt(share_of_range)))
-
-
-def _evaluate_curve(
-    contrast: Contrast,
-    angle: Floats,
-    counts: NDArray[np.int64] | float,
-    m: NDArray[np.int64],
-    n: NDArray[np.int64],
-    null: Floats,
-    statistic: Floats,
-    least: Floats,
-    width: Floats,
-) -> tuple[Floats, Floats, Floats, Floats]:
-    """i(p̃) − i, its derivative by the angle, j(p̃) and its derivative, at p̃ = least + width·sin²
-    angle.
-    """
-    sine_of_angle = np.sin(angle)
-    p = np.minimum(least + width * (sine_of_angle * sine_of_angle), 1.0)
-    q = np.minimum(np.maximum(larger_rate(contrast, p, null), 0.0), 1.0)
-    of_p = np.maximum(p * (1 - p), _TINY)
-    of_q = np.maximum(q * (1 - q), _TINY)
-    rate_slope = width * np.sin(2 * angle)
-    if contrast == "odds_ratio":
-        spread = 1 / (m * of_p) + 1 / (n * of_q)
-        shift = statistic / np.sqrt(spread)
-        growth = (1 - 2 * p) / (m * of_p) + (1 - 2 * q) / (n * of_q)
-        shift_slope = shift / (2 * spread) * growth / of_p
-        shift_larger = shift
-        slope = m + shift_slope
-        slope_larger = n * of_q / of_p - shift_slope
-    else:
-        scale = null if contrast == "ratio" else 1.0
-        spread = of_p / m + scale * scale * of_q / n
-        by_root = statistic / np.sqrt(spread)
-        growth = ((1 - 2 * p) / m + scale * (1 - 2 * q) / n) / (2 * spread)
-        shift = by_root * of_p
-        shift_larger = by_root * scale * of_q
-        slope = m + by_root * ((1 - 2 * p) - of_p * growth)
-        slope_larger = n / scale - by_root * ((1 - 2 * q) - scale * of_q * growth)
-    with np.errstate(
-        invalid="ignore"
-    ):  # at an end of a range of rates that begins within rounding of 0
-        return (
-            m * p + shift - counts,
-            slope * rate_slope,
-            n * q - shift_larger,
-            slope_larger * rate_slope,
-        )

@@ -94,14 +94,14 @@ def numbers(result: NumberDifferenceResult | NumberRatioResult, bench: Bench) ->
 
 def _drawn_numbers(result: Any, bench: Bench) -> Iterator[Check]:
     """Standardised differences and R², from the rows: limits and p-values within their draws' error."""
-    arguments = _drawn_rows_for_r(result, bench)
-    if arguments is None:
+    rows = _drawn_rows_for_r(result, bench)
+    if rows is None:
         for comparison in result.comparisons:
             place = bench.place_of(comparison)
             yield place.needs_data("estimate", comparison.estimate, "a bootstrap draws the rows")
         yield from adjusted(result, bench)
         return
-    answer = bench.call(_TWIN_OF_DRAWN, *arguments, **_choices_for_r(result))
+    answer = bench.call(_TWIN_OF_DRAWN, rows, **_choices_for_r(result))
     n_resamples = result.settings.n_resamples
     joint_rows = rows_of(answer)
     for comparison, row in zip(result.comparisons, joint_rows, strict=True):
@@ -109,8 +109,8 @@ def _drawn_numbers(result: Any, bench: Bench) -> Iterator[Check]:
     yield from adjusted(result, bench, joint_rows)
 
 
-def _drawn_rows_for_r(result: Any, bench: Bench) -> tuple[Any, ...] | None:
-    """Metric, outcome, squared error, weights, units and groups of every row, and the resamples."""
+def _drawn_rows_for_r(result: Any, bench: Bench) -> dict[str, Any] | None:
+    """Arguments of R's `drawn_values`; None where the rows are not there."""
     columns = bench.given("y", "sensitive_features")
     squared_error: Any = 0.0
     if result.metric == DETERMINATION:
@@ -125,9 +125,17 @@ def _drawn_rows_for_r(result: Any, bench: Bench) -> tuple[Any, ...] | None:
         return None
     names = list(result.moments.groups)
     places = [names.index(str(name)) + 1.0 for name in np.asarray(columns[1]).tolist()]
-    outcome = np.asarray(columns[0], dtype=np.float64)
-    n_resamples = result.settings.n_resamples
-    return (result.metric, outcome, squared_error, *design, places, len(names), n_resamples)
+    weight, unit = design
+    return {
+        "metric": result.metric,
+        "x": np.asarray(columns[0], dtype=np.float64),
+        "squared_error": squared_error,
+        "place": places,
+        "count": len(names),
+        "weight": weight,
+        "cluster": unit,
+        "resamples": result.settings.n_resamples,
+    }
 
 
 def compare_drawn_row(

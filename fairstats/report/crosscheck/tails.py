@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from fairstats.ground.backends import R_LABEL
+from fairstats.ground.backends import computed_by_r
 from fairstats.ground.results import Comparison
 from fairstats.methods.ecd.contrast import BY_BOTH_INTERVALS, NEAR_END
 from fairstats.methods.ecd.result import EcdComparison, EcdResult
@@ -71,7 +71,7 @@ def _compare_fit(fitted: EvtFit, place: Place, bench: Bench) -> Iterator[Check]:
     of_grid = (fitted.grid,) if fitted.grid is not None else ()
     answer = bench.call(r_function, *arguments, "mle", "base", *of_grid)
     # standard errors of extRemes and evd are numerical, too
-    if not fitted.backend.startswith(R_LABEL) and fitted.grid is None:
+    if not computed_by_r(fitted.backend) and fitted.grid is None:
         relative_tolerance = _SYMBOLIC
     else:
         relative_tolerance = _NUMERICAL
@@ -266,7 +266,7 @@ def _fitted_level(fitted: EvtFit, level: GroupLevel, place: Place, bench: Bench)
     if interval.method == "none":
         return
     if fitted.regular and fitted.shape > _REGULAR:
-        if fitted.grid is None and not fitted.backend.startswith(R_LABEL):
+        if fitted.grid is None and not computed_by_r(fitted.backend):
             relative_tolerance = 1e-4
         else:
             relative_tolerance = _NUMERICAL

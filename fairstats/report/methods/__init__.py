@@ -9,6 +9,7 @@ from collections.abc import Iterable
 
 from fairstats.ground.registry import class_of, without_class
 from fairstats.ground.results import Result
+from fairstats.ground.titles import Title
 from fairstats.report.contents import Section
 from fairstats.report.methods import (
     circumstances,
@@ -92,6 +93,6 @@ def title_of_metric(metric: str, otherwise: str) -> str:
     label = class_of(metric)
     if not label:
         return _TITLES.get(metric, otherwise)
-    title = _TITLES.get(without_class(metric), otherwise)
-    beginning, separator, quantity = title.partition(":")
-    return f"{beginning}, {label.replace(':', ' ')}{separator}{quantity}"
+    title = Title(_TITLES.get(without_class(metric), otherwise))
+    heading = f"{title.label}, {label.replace(':', ' ')}"
+    return f"{heading}: {title.quantity}" if title.quantity else heading

@@ -16,6 +16,7 @@ import numpy as np
 from fairstats.ground.counts import CellCounts, ConfusionCounts
 from fairstats.ground.registry import METRICS, RATES, Metric
 from fairstats.ground.results import Comparison, Result
+from fairstats.ground.titles import Title
 from fairstats.methods.rates.abroca import AbrocaResult, abroca_from_counts
 from fairstats.methods.rates.compare import compare_metric
 from fairstats.methods.rates.disparity import DisparityResult
@@ -460,10 +461,10 @@ def _words_of_registry() -> dict[str, Words]:
         kind: str = metric.contrast
         if any(RATES[rate].parts for rate in metric.rates):
             kind = "mean"
-        label, _, quantity = metric.title.partition(":")
-        title = f"{label} within strata"
+        quantity = Title(metric.title).quantity
+        title = f"{metric.label} within strata"
         if quantity:
-            title = f"{title}:{quantity} within strata"
+            title = f"{title}: {quantity} within strata"
         words[name + ENDING] = _WITHIN_STRATA[kind]._replace(title=title)
     return words
 

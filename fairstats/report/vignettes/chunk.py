@@ -1,32 +1,19 @@
-"""One Python chunk within knitr, treated as a notebook treats a cell.
-
-`render.R` calls it through reticulate.
-
-reticulate's own engine shows the value of every statement, of those in loops, too, and drops what
-is printed to standard error, so that a page by R would differ from the page by Python.
-"""
+"""What chunks of vignettes call: the vignette's parameters, and IPython for those within knitr."""
 
 from __future__ import annotations
 
-import ast
-import io
+import base64
 import json
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from pathlib import Path
 from typing import Any
 
 from fairstats.ground.errors import VignetteError
 
-#: Pixels per inch of a figure, and how many of them go to one of the page.
-_DPI = 200
-_RETINA = 2
-
-
 #: The variable of the environment in which a vignette's parameters come, as JSON.
 _PARAMETERS = "FAIRSTATS_PARAMS"
+_INLINE = "module://matplotlib_inline.backend_inline"
 
 
 def parameters() -> dict[str, Any]:
@@ -51,85 +38,47 @@ def parameters() -> dict[str, Any]:
 
 
 def run_chunk(code: str, prefix: str, width: float, height: float) -> list[list[str]]:
-    """Run a chunk's code in ``__main__`` and collect what it shows, in order, as [kind, text,
-    width].
+    """Run a chunk's code in ``__main__`` as a cell of a notebook, for `render.R`, since the engine
+    of reticulate shows the value of every statement.
 
-    `width` and `height`: inches of figures that do not say theirs; kinds: ``"stdout"``,
-    ``"stderr"``, ``"html"``, ``"text"`` (the last value) or ``"figure"`` (a path that begins with
-    `prefix`, and its width on the page in pixels).
+    `width` and `height`: inches of figures that do not say theirs. Returns what the chunk shows as
+    [kind, text, width]: ``"stdout"``, ``"stderr"``, then what is displayed: ``"html"``, ``"text"``
+    or ``"figure"`` (a path that begins with `prefix`, and its width on the page in pixels).
     """
-    shown: list[list[str]] = []
-    out, err = (_Stream(kind, shown) for kind in ("stdout", "stderr"))
-    with redirect_stdout(out), redirect_stderr(err), _catch_figures(shown, prefix, width, height):
-        value = _run_code(code)
-        if value is not None:
-            shown[:] = [piece for piece in shown if piece[1].strip("\n")]
-            made = value._repr_html_() if hasattr(value, "_repr_html_") else None
-            shown.append(["html", str(made), ""] if made else ["text", repr(value), ""])
-    return shown
-
-
-def _run_code(code: str) -> Any:
-    """The value of the last expression.
-
-    None where the chunk ends otherwise, or with a semicolon.
-    """
-    namespace = sys.modules["__main__"].__dict__
-    tree = ast.parse(code, "<chunk>")
-    last = tree.body[-1] if tree.body else None
-    if not isinstance(last, ast.Expr) or code.rstrip().endswith(";"):
-        exec(compile(tree, "<chunk>", "exec"), namespace)  # noqa: S102 - a vignette is code to be run
-        return None
-    before = ast.Module(body=tree.body[:-1], type_ignores=[])
-    exec(compile(before, "<chunk>", "exec"), namespace)  # noqa: S102
-    return eval(compile(ast.Expression(last.value), "<chunk>", "eval"), namespace)  # noqa: S307 - the vignette's
-
-
-class _Stream(io.TextIOBase):
-    """Text written to it goes to the pieces, joined to the piece before where that is of the same
-    kind.
-    """
-
-    def __init__(self, kind: str, shown: list[list[str]]) -> None:
-        self.kind = kind
-        self.shown = shown
-
-    def write(self, text: str) -> int:
-        """Take text."""
-        if self.shown and self.shown[-1][0] == self.kind:
-            self.shown[-1][1] += text
-        elif text:
-            self.shown.append([self.kind, text, ""])
-        return len(text)
-
-
-@contextmanager
-def _catch_figures(
-    shown: list[list[str]],
-    prefix: str,
-    width: float,
-    height: float,
-) -> Iterator[None]:
-    """Let ``plt.show()`` write the open figures to files."""
     import matplotlib
-    from matplotlib import pyplot
+    from IPython.core.interactiveshell import InteractiveShell
+    from IPython.core.pylabtools import activate_matplotlib
+    from IPython.utils.capture import capture_output
+    from matplotlib_inline.backend_inline import configure_inline_support, set_matplotlib_formats
+    from traitlets.config import Config
 
-    def show(*_: Any, **__: Any) -> None:
-        for number in pyplot.get_fignums():
-            figure = pyplot.figure(number)
-            path = Path(f"{prefix}{sum(kind == 'figure' for kind, _, _ in shown) + 1}.png")
+    shell = InteractiveShell.instance(
+        config=Config(HistoryManager={"enabled": False}), user_module=sys.modules["__main__"]
+    )
+    activate_matplotlib(_INLINE)
+    configure_inline_support(shell, _INLINE)
+    set_matplotlib_formats("retina")
+    if code.rstrip().endswith(";"):
+        code += "\nNone"  # IPython's own capturing does not know that the value is not to be shown
+    with (
+        matplotlib.rc_context({"figure.figsize": (width, height)}),
+        shell.display_trap,
+        capture_output() as captured,
+    ):
+        finished = shell.run_cell(code)
+    finished.raise_error()
+    shown = []
+    for kind in ("stdout", "stderr"):
+        if getattr(captured, kind):
+            shown.append([kind, getattr(captured, kind), ""])
+    for position, output in enumerate(captured.outputs):
+        if "text/html" in output.data:
+            shown.append(["html", output.data["text/html"], ""])
+        elif "image/png" in output.data:
+            path = Path(f"{prefix}{position + 1}.png")
             path.parent.mkdir(parents=True, exist_ok=True)
-            figure.savefig(path, dpi=_DPI, bbox_inches="tight")
-            # the width in PNG's header
-            across = int.from_bytes(path.read_bytes()[16:20], "big") // _RETINA
-            shown.append(["figure", path.as_posix(), str(across)])
-        pyplot.close("all")
-
-    ordinary = pyplot.show
-    with matplotlib.rc_context({"figure.figsize": (width, height)}):
-        pyplot.show = show
-        try:
-            yield
-            show()  # what the chunk has drawn and not shown, as a notebook does
-        finally:
-            pyplot.show = ordinary
+            path.write_bytes(base64.b64decode(output.data["image/png"]))
+            shown.append(["figure", path.as_posix(), str(output.metadata["image/png"]["width"])])
+        else:
+            shown.append(["text", output.data["text/plain"], ""])
+    return shown

@@ -15,11 +15,10 @@ import os
 import re
 import textwrap
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from fairstats.ground.errors import InputError, MissingDependencyError
+from fairstats.ground.errors import MissingDependencyError
 from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.reading.roles import ReadingOptions, Roles
 from fairstats.ground.reading.table import read_roles
@@ -71,8 +70,8 @@ def write_vignette(
     Raises InputError for another ending than .Rmd or .qmd, a file that is there already (unless
     `overwrite`), the file of the rows itself, rows that cannot be read or lack a column.
     """
-    place = _Place(path, Inputs([data]), overwrite)
-    place.check()
+    inputs = Inputs([data])
+    check_writable("path", path, VIGNETTES, inputs=inputs, replace=overwrite)
     asked = {
         "rng": 1,
         **{
@@ -112,8 +111,7 @@ def write_vignette(
     parts = {}
     for name in sets:
         parts[name] = [*keys, "ecd"] if name in tails else keys
-    return _write_lines(
-        place,
+    text = _fill_template(
         title=asked.get("title", f"Fairness audit of {Path(data).name}"),
         params={"data": _path_from(path.parent, data)},
         keys=parts,
@@ -123,6 +121,7 @@ def write_vignette(
         threshold=asked.get("threshold", 0.8),
         margin=asked.get("margin", 0.1),
     )
+    return write_file(path, text, VIGNETTES, inputs=inputs, replace=overwrite)
 
 
 def _path_from(folder: Path, data: str | os.PathLike[str]) -> str:
@@ -174,10 +173,8 @@ def vignette_of_report(
     s = report.settings
     audited_columns = report.columns
     if data is None:
-        place = _Place(path, Inputs(), overwrite)
-        place.check()
-        return _write_lines(
-            place,
+        check_writable("path", path, VIGNETTES, replace=overwrite)
+        text = _fill_template(
             title=report.title,
             params={},
             keys=keys,
@@ -187,6 +184,7 @@ def vignette_of_report(
             threshold=s.threshold,
             margin=s.margin,
         )
+        return write_file(path, text, VIGNETTES, replace=overwrite)
     labels = {"y_true": audited_columns.pos_label_true, "y_pred": audited_columns.pos_label_pred}
     named = {}
     for key_name, value in s.references.items():
@@ -224,33 +222,8 @@ def _pack_report(report: Contents) -> str:
     return "\n".join(textwrap.wrap(base64.b64encode(packed).decode("ascii"), width=100))
 
 
-@dataclass(frozen=True)
-class _Place:
-    """Where a vignette goes, what it must not replace, and whether it may replace anything."""
-
-    path: Path
-    inputs: Inputs
-    overwrite: bool
-
-    def check(self) -> None:
-        """Raise InputError where it cannot be written."""
-        if self.path.suffix not in VIGNETTES:
-            got = f"a name that ends in {self.path.suffix!r}"
-            raise InputError(
-                "path",
-                got=got,
-                allowed="a name that ends in .Rmd or .qmd",
-                cure="audit.Rmd",
-            )
-        check_writable("path", self.path, VIGNETTES, inputs=self.inputs, replace=self.overwrite)
-
-    def write(self, text: str) -> Path:
-        """Write the vignette."""
-        return write_file(self.path, text, VIGNETTES, inputs=self.inputs, replace=self.overwrite)
-
-
-def _write_lines(place: _Place, *, title: str, params: dict[str, str], **parts: Any) -> Path:
-    """Fill in the template; `parts`: what it is told beside title and parameters."""
+def _fill_template(*, title: str, params: dict[str, str], **parts: Any) -> str:
+    """The text of a vignette; `parts`: what the template is told beside title and parameters."""
     try:
         from jinja2 import Environment, PackageLoader
     except ImportError as problem:
@@ -269,4 +242,4 @@ def _write_lines(place: _Place, *, title: str, params: dict[str, str], **parts: 
     environment.filters["json"] = lambda value: json.dumps(value, ensure_ascii=False)
     environment.filters["text"] = lambda value: _MARKUP.sub(r"\\\1", " ".join(str(value).split()))
     template = environment.get_template("own.Rmd.j2")
-    return place.write(template.render(title=title, params=params, **parts))
+    return template.render(title=title, params=params, **parts)

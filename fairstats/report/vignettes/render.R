@@ -3,7 +3,7 @@
 given <- commandArgs(trailingOnly = TRUE)
 options(width = 80L, digits = 7L, warn = 1L)
 
-# Python chunks run through reticulate as cells of a notebook run: see chunk.py.
+# Python chunks run in IPython, as cells of a notebook do: see chunk.py.
 run_python <- function(options) {
   chunk <- reticulate::import("fairstats.report.vignettes.chunk")
   code <- paste(options$code, collapse = "\n")

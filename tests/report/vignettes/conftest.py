@@ -24,6 +24,8 @@ def small() -> Path:
 def vignette(tmp_path: Path) -> Callable[..., Vignette]:
     """A function that writes a vignette from chunks and prose, and reads it."""
 
+    pytest.importorskip("jupytext")
+
     def write(body: str, name: str = "made") -> Vignette:
         path = tmp_path / f"{name}.Rmd"
         path.write_text(HEADER + body, encoding="utf-8")
@@ -37,6 +39,7 @@ def page_of(vignette: Callable[..., Vignette]) -> Callable[..., str]:
     """A function that builds a text by Python's tools, without R, and returns the page."""
 
     def build(body: str, *, fast: bool = False) -> str:
-        return render_by_python(vignette(body), fast=fast, library=None, r_version="")[0]
+        page, _ = render_by_python(vignette(body), fast=fast, library=None, r_version="", params={})
+        return page
 
     return build

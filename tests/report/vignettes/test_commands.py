@@ -12,7 +12,7 @@ pytest.importorskip("typer")
 from typer.testing import CliRunner
 
 from fairstats.cli.app import app
-from fairstats.report.vignettes.source import Vignette, vignette_names
+from fairstats.report.vignettes.source import Vignette, vignette_titles
 
 RUN = CliRunner()
 
@@ -20,11 +20,13 @@ RUN = CliRunner()
 def test_list() -> None:
     done = RUN.invoke(app, ["vignettes", "list"])
     assert done.exit_code == 0
-    assert [line.split()[0] for line in done.output.splitlines()] == list(vignette_names())
+    assert [tuple(line.split(maxsplit=1)) for line in done.output.splitlines()] == list(
+        vignette_titles().items()
+    )
 
 
 def test_build(vignette: Callable[..., Vignette], tmp_path: Path) -> None:
-    for package in ("nbconvert", "nbclient", "ipykernel", "latex2mathml", "matplotlib"):
+    for package in ("jupytext", "nbconvert", "nbclient", "ipykernel", "latex2mathml", "matplotlib"):
         pytest.importorskip(package)
     v = vignette("Words.\n\n```{python}\n6 * 7\n```\n")
     done = RUN.invoke(

@@ -9,17 +9,11 @@ from pathlib import Path
 import pytest
 
 from fairstats.ground.errors import VignetteError
-from fairstats.report.vignettes.page import (
-    embed_pictures,
-    extract_formulas,
-    finish,
-    name_pictures,
-    refuse_remote,
-    remote_addresses,
-    to_mathml,
-    whole_page,
-)
+from fairstats.report.vignettes.by_python import _render_markdown
+from fairstats.report.vignettes.page import finish, remote_addresses, to_mathml
 
+for package in ("bs4", "latex2mathml", "nbconvert"):
+    pytest.importorskip(package)
 REMOTE = "https://cdn.example.org/x"
 
 
@@ -48,7 +42,7 @@ def test_what_a_page_would_load(page: str) -> None:
     with pytest.raises(
         VignetteError, match=r"vignette v: the page would load .*cdn\.example\.org/x"
     ):
-        refuse_remote(page, "v")
+        finish(page, "v", "")
 
 
 @pytest.mark.parametrize(
@@ -66,31 +60,38 @@ def test_what_it_would_not(page: str) -> None:
 
 
 def test_pictures_go_into_the_page(tmp_path: Path) -> None:
-    (tmp_path / "a b.png").write_bytes(b"picture")
-    page = embed_pictures('<p><img src="a%20b.png" alt="x"><img src="data:y"></p>', tmp_path, "v")
+    (tmp_path / "a.png").write_bytes(b"picture")
+    page = _render_markdown('![x](a.png)\n\n<img src="a.png" alt="y">\n', str(tmp_path))
     data = base64.b64encode(b"picture").decode()
-    assert page == f'<p><img src="data:image/png;base64,{data}" alt="x"><img src="data:y"></p>'
-    with pytest.raises(VignetteError, match=r"vignette v: the picture .*none\.png is missing"):
-        embed_pictures('<img src="none.png">', tmp_path, "v")
+    assert page.count(f'src="data:image/png;base64,{data}"') == 2
+    with pytest.raises(VignetteError, match=r"vignette v: the picture none\.png is missing"):
+        finish(_render_markdown("![x](none.png)", str(tmp_path)), "v", "")
+
+
+def test_headings_have_the_names_that_pandoc_gives() -> None:
+    page = finish("<h2>2. Of <em>a</em>, b</h2><h3>1</h3><h4 id='x'>y</h4>", "v", "")
+    assert [name.split('"')[1] for name in page.split("<h")[1:]] == ["of-a-b", "section", "x"]
 
 
 def test_pictures_have_words() -> None:
-    page = name_pictures(
-        '<img src="a"><h2 id="x">Of <em>a</em> &amp; "b"</h2><img src="b" alt=""/><img alt="c">'
+    page = finish(
+        '<img src="data:a"><h2 id="x">Of <em>a</em> &amp; "b"</h2><img alt="" src="data:b"><img'
+        ' alt="c">',
+        "v",
+        "",
     )
     assert (
-        page == '<img alt="Figure" src="a"><h2 id="x">Of <em>a</em> &amp; "b"</h2>'
-        '<img alt="Figure: Of a &amp; &quot;b&quot;" src="b"/><img alt="c">'
+        page == '<img alt="Figure" src="data:a"/><h2 id="x">Of <em>a</em> &amp; "b"</h2>'
+        """<img alt='Figure: Of a &amp; "b"' src="data:b"/><img alt="c"/>"""
     )
 
 
 def test_the_last_hand() -> None:
-    page = whole_page("<T>", '<math display="block"><mi>x</mi></math>', "")
+    page = '<body><math display="block"><mi>x</mi></math><pre>wide</pre></body>'
     done = finish(page, "v", "<footer>f</footer>")
     assert '<span class="formula"><math display="block"><mi>x</mi></math></span>' in done
-    assert done.count("<span class=") == finish(done, "v", "").count("<span class=")
-    assert "<title>&lt;T&gt;</title>" in done
-    assert done.index("<footer>") < done.index("</body>")
+    assert '<pre tabindex="0">' in done
+    assert done.endswith("<footer>f</footer></body>")
 
 
 FORMULAS = [
@@ -109,7 +110,6 @@ FORMULAS = [
 
 @pytest.mark.parametrize("latex", FORMULAS, ids=range(len(FORMULAS)))
 def test_formulas_become_mathml(latex: str) -> None:
-    pytest.importorskip("latex2mathml")
     root = ET.fromstring(to_mathml(latex, display=True))  # noqa: S314 - made here
     assert root.tag == "{http://www.w3.org/1998/Math/MathML}math"
     assert root.get("display") == "block"
@@ -117,12 +117,9 @@ def test_formulas_become_mathml(latex: str) -> None:
 
 
 def test_where_formulas_are() -> None:
-    pytest.importorskip("latex2mathml")
-
-    text = "a $x$ b `$y$` \\$3 and $4\n\n```\n$z$\n```\n\n$$\nw\n$$\n\n| $v$ | $u$ |"
-    marked, put_back = extract_formulas(text)
-    back = put_back(marked)
-    assert back.count("<math") == 4, "x, w, v, u"
-    assert "`$y$` $3 and $4" in back
-    assert "```\n$z$\n```" in back
-    assert back.count('display="block"') == 1
+    text = "a $x$ b `$y$` \\$3 and $4\n\n```\n$z$\n```\n\n$$\nw\n$$\n\n| $v$ | $u$ |\n|---|---|\n"
+    page = _render_markdown(text, ".")
+    assert page.count("<math") == 4, "x, w, v, u"
+    assert "<code>$y$</code> $3 and $4" in page
+    assert "$z$" in page
+    assert page.count('display="block"') == 1

@@ -23,7 +23,8 @@ from typer.testing import CliRunner
 import fairstats as fs
 from fairstats.cli.app import app
 from fairstats.report.report import AuditReport
-from fairstats.report.vignettes.build import build_vignettes, lacking_for_r
+from fairstats.report.vignettes.build import build_vignettes
+from fairstats.report.vignettes.by_r import lacking_for_r
 from fairstats.report.vignettes.own import write_vignette
 from fairstats.report.vignettes.source import faults, find_vignette, read_vignette
 from tests.report.conftest import made_up

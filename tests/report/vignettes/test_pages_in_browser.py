@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from fairstats.report.vignettes.build import build_vignettes, lacking_for_r
+from fairstats.report.vignettes.build import build_vignettes
+from fairstats.report.vignettes.by_r import lacking_for_r
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -38,7 +39,14 @@ def page(
     if isinstance(request.param, Path):
         return request.param
     if request.param == "python":
-        for package in ("nbconvert", "nbclient", "ipykernel", "latex2mathml", "matplotlib"):
+        for package in (
+            "jupytext",
+            "nbconvert",
+            "nbclient",
+            "ipykernel",
+            "latex2mathml",
+            "matplotlib",
+        ):
             pytest.importorskip(package)
     elif shutil.which("Rscript") is None or lacking_for_r() is not None:
         pytest.skip("the R renderer cannot be used here")

@@ -23,7 +23,11 @@ from fairstats.ground.serialise import serialisable
 from fairstats.ground.writing import CSV, HTML, write_file
 from fairstats.methods.rates.bounds import Bounds
 from fairstats.methods.rates.result import RateComparison, RatioResult
-from fairstats.methods.rates.stratified_result import StratifiedRatioResult
+from fairstats.methods.rates.stratified_result import (
+    BRESLOW_DAY,
+    COCHRAN_MANTEL_HAENSZEL,
+    StratifiedRatioResult,
+)
 
 METRIC = "adverse_impact"
 #: Columns that the template of Local Law 144 has not.
@@ -39,7 +43,7 @@ _JUDGING = (
     "shortfall_four_fifths",
 )
 #: Tests over strata → columns of their p-values.
-_OF_STRATA = {"cmh_pvalue": "Cochran–Mantel–Haenszel", "breslow_day_pvalue": "Breslow–Day"}
+_OF_STRATA = {"cmh_pvalue": COCHRAN_MANTEL_HAENSZEL, "breslow_day_pvalue": BRESLOW_DAY}
 
 #: What the page says about the audit: argument → heading.
 ABOUT = {
@@ -248,10 +252,10 @@ class AdverseImpact(Result):
                 ):
                     pvalues_by_test = {}
                     for hypothesis_test in comparison.tests:
-                        pvalues_by_test[hypothesis_test.method.split()[0]] = hypothesis_test.pvalue
+                        pvalues_by_test[hypothesis_test.method] = hypothesis_test.pvalue
                     pvalues = {}
-                    for column_name, test_start in _OF_STRATA.items():
-                        pvalues[column_name] = pvalues_by_test.get(test_start, math.nan)
+                    for column_name, test_name in _OF_STRATA.items():
+                        pvalues[column_name] = pvalues_by_test.get(test_name, math.nan)
                     table_rows.append({**table_row, **place_columns, **pvalues})
         hidden = _JUDGING if self.template == "ll144" else ()  # the law has no threshold
         return [

@@ -11,6 +11,7 @@ from fairstats.ground.lazy import Axes, pd
 from fairstats.ground.registry import RATES, find_metric
 from fairstats.ground.results import LEVEL, OF_VERDICT, Comparison, Interval, Result
 from fairstats.ground.serialise import serialisable
+from fairstats.ground.titles import Title
 from fairstats.ground.verdict import explain
 from fairstats.methods.rates.inferred.reading import InferredCounts
 from fairstats.methods.rates.result import Inference, with_adjusted
@@ -334,6 +335,6 @@ def sentences_of_inferred(results: Iterable[Any]) -> list[str]:
     """What the first screen says of inferred groups: the sentences of the first metric."""
     for result in results:
         if isinstance(result, InferredResult):
-            title = result.words.partition(":")[0]
+            title = Title(result.words).label
             return [f"{title}: {sentence}" for sentence in result.sentences()]
     return []

@@ -323,7 +323,7 @@ def compare_called_metric(
     setting_options: Mapping[str, Any],
     row_options: Mapping[str, Any],
     n_resamples: int,
-    permutations: int,
+    n_permutations: int,
     rng: SeedOrGenerator,
 ) -> NumberDifferenceResult | NumberRatioResult:
     """Compare a function of labels and predictions between groups.
@@ -334,7 +334,7 @@ def compare_called_metric(
         The function and what it is called.
     y_true, y_pred : array-like
         What it is given, row by row.
-    contrast, method, reference, setting_options, row_options, n_resamples, permutations, rng
+    contrast, method, reference, setting_options, row_options, n_resamples, n_permutations, rng
         Arguments of `group_metric`.
     """
     ratio = check_contrast(contrast or "difference")
@@ -344,7 +344,7 @@ def compare_called_metric(
     if kind in POOLED:
         _check_pooled(kind, reference, setting_options["simultaneous"])
     check_whole("n_resamples", n_resamples, low=199)
-    check_whole("permutations", permutations, low=0)
+    check_whole("n_permutations", n_permutations, low=0)
     settings = make_number_settings(ratio=ratio, **setting_options)
     outcomes, labels = _read_rows(y_true, y_pred, row_options)
     if outcomes.weight is not None and "sample_weight" not in _names_of_arguments(metric):
@@ -382,11 +382,11 @@ def compare_called_metric(
             kind, called, values, settings.confidence_level, n_resamples, generator, ratio=ratio
         ),
     )
-    if permutations == 0:
+    if n_permutations == 0:
         return result
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        return _with_permutation_tests(result, called, values, permutations, generator, ratio)
+        return _with_permutation_tests(result, called, values, n_permutations, generator, ratio)
 
 
 def _check_pooled(kind: str, reference: Hashable | None, simultaneous: str | None) -> None:

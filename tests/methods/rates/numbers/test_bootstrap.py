@@ -25,7 +25,7 @@ from fairstats.numerics.means.resampling import (
     variance_of_draw,
 )
 
-QUICK: dict[str, Any] = {"method": "bca", "n_resamples": 199, "permutations": 0, "rng": 1}
+QUICK: dict[str, Any] = {"method": "bca", "n_resamples": 199, "n_permutations": 0, "rng": 1}
 
 
 def prices(n: tuple[int, ...] = (80, 40, 40), seed: int = 1) -> tuple[Any, Any, Any]:
@@ -103,7 +103,7 @@ def test_the_studentised_interval_of_a_normal_mean_is_students() -> None:
         sensitive_features=group,
         reference="a",
         n_resamples=999,
-        permutations=0,
+        n_permutations=0,
         rng=1,
     )
     welch = stats.ttest_ind(y[70:], y[:70], equal_var=False)
@@ -397,7 +397,7 @@ def test_pooled_groups_as_the_closed_form_of_means(
         method=method,
         sensitive_features=group,
         n_resamples=399,
-        permutations=0,
+        n_permutations=0,
         rng=3,
     )
     closed = fs.means(y, sensitive_features=group, contrast=contrast, comparisons=comparisons)
@@ -434,7 +434,7 @@ def test_everybody_includes_the_group_and_small_groups_are_refused() -> None:
         metric=mean_error,
         comparisons="rest",
         sensitive_features=group[known],
-        permutations=19,
+        n_permutations=19,
         **few,
     )
     assert rest["a"].rate_reference == pytest.approx(mean_error(y[90:150], guess[90:150]))

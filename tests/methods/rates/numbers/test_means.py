@@ -20,11 +20,11 @@ from fairstats.numerics.means.hall import (
     Moments,
     hall_limits,
     hall_statistics,
-    moments_of_samples,
     transform,
     transform_back,
 )
 from fairstats.numerics.means.quantiles import CountedValues, quantile_limits
+from tests.calibration.means import moments_of_samples
 from tests.test_consistency import of_row
 
 

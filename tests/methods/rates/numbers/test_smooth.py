@@ -137,7 +137,7 @@ def test_limits_are_those_of_the_nested_bootstrap() -> None:
         sensitive_features=small["group"],
         reference="m",
         n_resamples=199,
-        permutations=0,
+        n_permutations=0,
         rng=1,
     )
     assert here.estimate == pytest.approx(there.estimate, rel=1e-12)
