@@ -122,3 +122,9 @@ def test_what_is_shown(page_of: Callable[..., str], monkeypatch: pytest.MonkeyPa
     assert '<pre class="stderr" tabindex="0">err</pre>' in body
     assert body.count('<div class="output">') == 2, "the variable of the caller is not handed on"
     assert "fewer draws" not in page
+
+
+def test_what_a_page_would_load_from_elsewhere_is_seen() -> None:
+    link = '<a href="https://example.org">x</a>'
+    script = '<script src="https://cdn.example.org/x.js"></script>'
+    assert remote_addresses(link + script) == ["https://cdn.example.org/x.js"]
