@@ -154,7 +154,10 @@ class GridLikelihood(GpdLikelihood):
         )
         xi = theta / nu
         sample_units = samples.unit
-        is_regular = xi > REGULAR_ABOVE
+        # where all values lie in one cell the likelihood has no curvature, and no standard error
+        determinant = f_tt * f_vv - f_tv**2
+        has_curvature = determinant > np.finfo(float).eps * np.abs(f_tt * f_vv)
+        is_regular = (xi > REGULAR_ABOVE) & (f_tt > 0) & has_curvature
         # (σ, ξ) = (unit/ν, θ/ν)
         partials = np.zeros_like(nu), -sample_units / nu**2, 1.0 / nu, -theta / nu**2
         jacobian, information = (

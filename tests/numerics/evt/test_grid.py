@@ -83,6 +83,16 @@ def test_derivatives() -> None:
         np.testing.assert_allclose(ours, (a - b) / (2 * e), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("counts", [[10.0, 0.0], [8.0, 1.0], [17.0, 1.0]])
+def test_values_that_leave_no_curvature_have_no_standard_error(counts: list[float]) -> None:
+    """Nearly all in the lowest cell: the information is singular, once an error of NumPy's."""
+    with np.errstate(all="ignore"):
+        fits = GridLikelihood.of_counts(np.arange(2.0), np.array([counts]), 0.01, 1e3, "fixed").fits
+    variances = fits.covariance[0, [0, 1], [0, 1]]
+    assert np.isfinite(fits.params).all()
+    assert np.isnan(variances).all() or (variances > 0).all()
+
+
 @pytest.mark.parametrize("k", [25, 50, 100])
 def test_level_profile_against_a_dense_search(k: int) -> None:
     """Logistic scores with a near end point, where the curvature jumps as a cell loses its upper
