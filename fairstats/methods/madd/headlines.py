@@ -86,7 +86,7 @@ def _counts_in_blocks(
     n_samples = len(samples)
     sample_of_score = np.repeat(np.arange(n_samples), [len(sample.scores) for sample in samples])
     # a score in cell c lies below the edges from c on
-    cells = np.concatenate([sample.grid_cells(max_bins) for sample in samples])
+    cells = np.concatenate([np.cumsum(sample.grid_runs(max_bins)[:-1]) for sample in samples])
     amounts = _amounts_of(samples)
     fewest = 1
     for most in _block_ends(max_bins, _SHARES_AT_ONCE // n_samples):

@@ -258,7 +258,7 @@ class Sample:
     clusters: NDArray[np.signedinteger[Any]] | None = None
     counts: NDArray[np.int64] | None = None
     squares: NDArray[np.float64] | None = None
-    _cells: dict[int, NDArray[np.int64]] = field(default_factory=dict, init=False, repr=False)
+    _runs: dict[int, NDArray[np.int64]] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def plain(self) -> bool:
@@ -330,22 +330,22 @@ class Sample:
         """Rows (or weight) below each edge, shape (e,)."""
         return below(self.scores, edges, self.counts if self.weights is None else self.weights)
 
-    def grid_cells(self, max_bins: int) -> NDArray[np.int64]:
-        """Edges of the grids with 1 … `max_bins` bins at or below each score, kept for the next
-        pair.
+    def grid_runs(self, max_bins: int) -> NDArray[np.int64]:
+        """How many edges of the grids with 1 … `max_bins` bins lie between neighbouring scores, the
+        ends included, shape (n + 1,); kept for the next pair.
         """
-        if max_bins not in self._cells:
+        if max_bins not in self._runs:
             edges = farey_grid(max_bins).edges
-            self._cells[max_bins] = np.searchsorted(edges, self.scores, side="right")
-        return self._cells[max_bins]
+            cells = np.searchsorted(edges, self.scores, side="right")
+            self._runs[max_bins] = np.diff(cells, prepend=0, append=edges.size)
+        return self._runs[max_bins]
 
     def below_grids(self, max_bins: int, cumulative: NDArray[Any]) -> NDArray[Any]:
         """The amount below each edge of the grids with 1 … `max_bins` bins; `cumulative`, shape
         (n + 1,): that of the first k scores, k = 0 … n.
         """
-        # a score in cell c lies below the edges from c on: between two cells the amount stays
-        n_edges = farey_grid(max_bins).edges.size
-        return np.repeat(cumulative, np.diff(self.grid_cells(max_bins), prepend=0, append=n_edges))
+        # between two scores the amount stays
+        return np.repeat(cumulative, self.grid_runs(max_bins))
 
     @cached_property
     def cumulative(self) -> NDArray[Any]:
