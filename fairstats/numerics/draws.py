@@ -93,17 +93,43 @@ def _count_of_normal(
     return np.rint(skewed).astype(np.int64)
 
 
+class SharedNormals:
+    """Standard normal values that every comparison of a family uses again.
+
+    A comparison's p-value and limits have the law that values of its own would give them; those of
+    two comparisons hang together more. Adjustments by Bonferroni and Holm allow for any dependence.
+    `rng` draws what is no function of normal values.
+    """
+
+    def __init__(self, rng: np.random.Generator) -> None:
+        self.rng = rng
+        self._rows: dict[tuple[str, int], NDArray[np.float64]] = {}
+
+    def rows(self, purpose: str, m: int, n: int) -> NDArray[np.float64]:
+        """The first m rows of n values for this purpose, shape (m, n)."""
+        kept = self._rows.get((purpose, n))
+        if kept is None:
+            kept = np.ascontiguousarray(self.rng.standard_normal((n, m)).T)
+        elif len(kept) < m:
+            kept = np.concatenate([kept, self.rng.standard_normal((n, m - len(kept))).T])
+        self._rows[purpose, n] = kept
+        return kept[:m]
+
+
 def _draw_binomial(
-    size: NDArray[np.int64], share: float, rng: np.random.Generator
+    size: NDArray[np.int64],
+    share: float,
+    normal: NDArray[np.float64] | None,
+    rng: np.random.Generator,
 ) -> NDArray[np.int64]:
-    """Successes of `size` rows, shape (n,)."""
+    """Successes of `size` rows, shape (n,); of these `normal` values, if any."""
     mean = size * share
     variance = mean * (1 - share)
     if not variance.min() >= QUANTILES_FROM:
         return np.asarray(rng.binomial(size, share))
-    drawn = _count_of_normal(
-        rng.standard_normal(size.size), mean, variance, (1 - 2 * share) / np.sqrt(variance)
-    )
+    if normal is None:
+        normal = rng.standard_normal(size.size)
+    drawn = _count_of_normal(normal, mean, variance, (1 - 2 * share) / np.sqrt(variance))
     return np.clip(drawn, 0, size)
 
 
@@ -111,9 +137,12 @@ def _draw_hypergeometric(
     good: NDArray[np.int64],
     bad: NDArray[np.int64],
     size: NDArray[np.int64],
+    normal: NDArray[np.float64] | None,
     rng: np.random.Generator,
 ) -> NDArray[np.int64]:
-    """How many of `size` rows drawn without replacement are good ones, shape (n,)."""
+    """How many of `size` rows drawn without replacement are good ones, shape (n,); of these
+    `normal` values, if any.
+    """
     rows = good + bad
     with np.errstate(divide="ignore", invalid="ignore"):
         share = good / rows
@@ -122,7 +151,9 @@ def _draw_hypergeometric(
         if not variance.min() >= QUANTILES_FROM:
             return np.asarray(rng.hypergeometric(good, bad, size))
         skewness = (1 - 2 * share) * ((rows - 2 * size) / (rows - 2)) / np.sqrt(variance)
-    drawn = _count_of_normal(rng.standard_normal(size.size), mean, variance, skewness)
+    if normal is None:
+        normal = rng.standard_normal(size.size)
+    drawn = _count_of_normal(normal, mean, variance, skewness)
     return np.clip(drawn, np.maximum(size - bad, 0), np.minimum(size, good))
 
 
@@ -138,7 +169,9 @@ def drawn_rows(
     return _draw_cells(
         shares[None],
         np.full(n, size),
-        lambda share, others, wanted: _draw_binomial(wanted, share / (share + others), rng),
+        lambda share, others, wanted, normal: _draw_binomial(
+            wanted, share / (share + others), normal, rng
+        ),
         lambda wanted, _: wanted,
         rng,
     )
@@ -164,20 +197,27 @@ def split_rows(
     size: int,
     n: int,
     rng: np.random.Generator,
+    normal: Callable[[], NDArray[np.float64]] | None = None,
 ) -> NDArray[np.int64]:
     """How many of `size` rows drawn at random lie in each bin, shape (n, m).
 
-    `counts`, shape (m,): of all rows.
+    `counts`, shape (m,): of all rows. `normal`: asked for standard normal values, (m, n), where
+    large counts are made of them.
     """
     n_rows = int(counts.sum())
     # shuffling the smaller part costs its rows, drawing counts the cells
     few_rows = min(size, n_rows - size) < _ROWS_FOR_A_COUNT * counts.size
     if few_rows and n_rows < TOO_MANY:
         return np.asarray(rng.multivariate_hypergeometric(counts, size, size=n, method="count"))
-    return split_each(np.broadcast_to(counts, (n, counts.size)), size, rng)
+    return split_each(np.broadcast_to(counts, (n, counts.size)), size, rng, normal)
 
 
-def split_each(counts: NDArray[np.int64], size: Any, rng: np.random.Generator) -> NDArray[np.int64]:
+def split_each(
+    counts: NDArray[np.int64],
+    size: Any,
+    rng: np.random.Generator,
+    normal: Callable[[], NDArray[np.float64]] | None = None,
+) -> NDArray[np.int64]:
     """The same, one draw from each row of counts, shape (n, m), of equal sums; `size`: one, or
     shape (n,).
 
@@ -195,25 +235,28 @@ def split_each(counts: NDArray[np.int64], size: Any, rng: np.random.Generator) -
         return split_each(half, drawn, rng) + split_each(counts - half, size - drawn, rng)
     wanted = np.broadcast_to(size, len(counts))
     return _draw_cells(
-        counts,
+        counts[:1] if counts.strides[0] == 0 else counts,
         wanted,
-        lambda good, bad, rows: _draw_hypergeometric(good, bad, rows, rng),
+        lambda good, bad, rows, normal: _draw_hypergeometric(good, bad, rows, normal, rng),
         lambda size_wanted, n_rows: size_wanted * ((n_rows - size_wanted) / (n_rows - 1)),
         rng,
+        normal,
     )
 
 
 def _draw_cells(
     cells: NDArray[Any],
     wanted: NDArray[np.int64],
-    draw_count: Callable[[Any, Any, Any], Any],
+    draw_count: Callable[[Any, Any, Any, Any], Any],
     spread: Callable[[Any, Any], Any],
     rng: np.random.Generator,
+    normal: Callable[[], NDArray[np.float64]] | None = None,
 ) -> NDArray[np.int64]:
     """Draws of `wanted` rows, (n,), from cells, (n or 1, m).
 
-    Small counts one cell after the other by `draw_count`, the others together as normals. `spread`
-    gives the variance of a count, divided by p(1 − p), from the rows wanted and there.
+    Small counts one cell after the other by `draw_count`, the others together as normals, by the
+    values that `normal` gives, if any. `spread` gives the variance of a count, divided by p(1 − p),
+    from the rows wanted and there.
     """
     cells_by_row = np.ascontiguousarray(cells.T)
     rows = cells.sum(axis=1)
@@ -226,21 +269,26 @@ def _draw_cells(
     if not large.size:
         # what is left over after all others is the last one's
         small, last = small[:-1], small[-1:]
+    given = normal() if normal is not None and least_variance.max() >= QUANTILES_FROM else None
     for cell in small:
         rows = rows - cells_by_row[cell]
-        drawn[cell] = draw_count(cells_by_row[cell], rows, wanted)
+        values = None if given is None else given[cell]
+        drawn[cell] = draw_count(cells_by_row[cell], rows, wanted, values)
         wanted = wanted - drawn[cell]
     if not large.size:
         drawn[last] = wanted
         return drawn.T
-    share = cells[:, large] / rows[:, None]
-    normal = rng.standard_normal((wanted.size, large.size))
-    normal *= np.sqrt(share)
-    normal -= share * normal.sum(axis=1, keepdims=True)
-    normal *= np.sqrt(spread(wanted, rows))[:, None]
-    normal += wanted[:, None] * share
-    counts = np.rint(normal, out=normal).astype(np.int64)
+    share = cells_by_row[large] / rows
+    if given is None:
+        noise = np.ascontiguousarray(rng.standard_normal((wanted.size, large.size)).T)
+    else:
+        noise = given[large]
+    noise *= np.sqrt(share)
+    noise -= share * noise.sum(axis=0)
+    noise *= np.sqrt(spread(wanted, rows))
+    noise += wanted * share
+    counts = np.rint(noise, out=noise).astype(np.int64)
     # what rounding leaves over belongs to the cell where it matters least
-    counts[:, share.min(axis=0).argmax()] += wanted - counts.sum(axis=1)
-    drawn[large] = counts.T
+    counts[share.min(axis=1).argmax()] += wanted - counts.sum(axis=0)
+    drawn[large] = counts
     return drawn.T

@@ -32,6 +32,7 @@ from fairstats.methods.madd.permutation import (
     pvalues,
 )
 from fairstats.methods.madd.scores import Sample, bin_edges, histogram, histogram_distance
+from fairstats.numerics.draws import SharedNormals
 
 from .study import Cell, Counts
 
@@ -111,7 +112,7 @@ def moved(first: Array, distance: float, how: str) -> Array:
 
 def _limits(counts: tuple[Array, Array], rng: np.random.Generator) -> Any:
     noise = MultinomialNoise(*counts)
-    return distance_limits(noise, int(min(c.sum() for c in counts)), DRAWS, rng)
+    return distance_limits(noise, int(min(c.sum() for c in counts)), DRAWS, SharedNormals(rng))
 
 
 def interval(
@@ -356,9 +357,10 @@ def linearised(
     for _ in range(runs):
         samples = make(rng)
         noise = noise_of(samples[0], samples[1], edges)
-        limits = distance_limits(noise, min(s.n_units for s in samples), DRAWS, rng)
-        test = pair_test(samples[0], samples[1], edges, 199, rng) or multiplier_test(
-            noise, 199, rng
+        normals = SharedNormals(rng)
+        limits = distance_limits(noise, min(s.n_units for s in samples), DRAWS, normals)
+        test = pair_test(samples[0], samples[1], edges, 199, normals) or multiplier_test(
+            noise, 199, normals
         )
         covered += limits.lower((1 + LEVEL) / 2) <= 0
         rejected += test.pvalue <= 1 - LEVEL

@@ -20,16 +20,11 @@ from fairstats.ground.lazy import Axes, pd
 from fairstats.ground.results import WIDTH, Result
 from fairstats.ground.scores import bandwidth_order
 from fairstats.ground.serialise import serialisable
-from fairstats.methods.madd.scores import (
-    Sample,
-    check_bins,
-    distances_from_below,
-    farey_grid,
-    read_scores,
-)
+from fairstats.methods.madd.headlines import curves_of_pairs
+from fairstats.methods.madd.scores import Sample, check_bins, read_scores
 from fairstats.methods.madd.stretches import (
+    CURVES_AT_ONCE,
     first_ends,
-    least_varying,
     least_varying_of_all,
     mean_of_stretch,
     population_std,
@@ -206,15 +201,29 @@ def madd_curve(
 
 def curve_of(first: Sample, second: Sample, max_bins: int, names: tuple[str, str]) -> MaddCurve:
     """MADD of two samples with 1 … `max_bins` bins."""
-    rows_below = (first.below_grids(max_bins), second.below_grids(max_bins))
-    madd_values = distances_from_below(farey_grid(max_bins), *rows_below, first.total, second.total)
-    return MaddCurve(
-        n_bins=np.arange(1, max_bins + 1),
-        madd=madd_values,
-        n0=first.n_effective,
-        n1=second.n_effective,
-        groups=names,
-    )
+    return curves_of([(first, second)], max_bins, [names])[0]
+
+
+def curves_of(
+    pairs: Sequence[tuple[Sample, Sample]],
+    max_bins: int,
+    names: Sequence[tuple[str, str]],
+) -> list[MaddCurve]:
+    """MADD of many pairs of samples with 1 … `max_bins` bins."""
+    n_bins = np.arange(1, max_bins + 1)
+    curves = []
+    of_pairs = zip(pairs, names, curves_of_pairs(pairs, max_bins), strict=True)
+    for (first, second), names_of_pair, madd in of_pairs:
+        curves.append(
+            MaddCurve(
+                n_bins=n_bins,
+                madd=madd,
+                n0=first.n_effective,
+                n1=second.n_effective,
+                groups=names_of_pair,
+            )
+        )
+    return curves
 
 
 @serialisable()
@@ -344,33 +353,54 @@ def stable_bandwidth(
             allowed="a MaddCurve",
             cure="pass madd_curve(score, sensitive_features=…)",
         )
-    h_sup = bandwidth_order(curve.n0, curve.n1)
-    bandwidth = curve.bandwidth[::-1]
-    ascending_madd = curve.madd[::-1]
-    first_right_ends = first_ends(bandwidth, min_points, width * h_sup)
-    if not (first_right_ends < ascending_madd.size).any():
-        received = f"{ascending_madd.size} bandwidths, none of whose stretches has more than {min_points} values"
-        received = f"{received} and is {width * h_sup:.3g} wide ({width:g}·h_sup)"
-        suggestion = (
-            f"search more bandwidths (max_bins above {min_points + 1}), or lower min_points or"
-            " width"
-        )
-        raise InputError(
-            "curve",
-            got=received,
-            allowed="a curve with an eligible stretch",
-            cure=suggestion,
-        )
-    left_end, right_end = least_varying(ascending_madd, first_right_ends)
-    values = ascending_madd[left_end : right_end + 1]
-    return StableBandwidth(
-        low=float(bandwidth[left_end]),
-        high=float(bandwidth[right_end]),
-        mean=mean_of_stretch(ascending_madd, left_end, right_end),
-        std=population_std(values),
-        n_points=right_end - left_end + 1,
-        n_searched=ascending_madd.size,
-        h_sup=h_sup,
+    return stable_bandwidths([curve], min_points=min_points, width=width)[0]
+
+
+def stable_bandwidths(
+    curves: Sequence[MaddCurve], *, min_points: int, width: float
+) -> list[StableBandwidth]:
+    """`stable_bandwidth` of many curves with the same numbers of bins, searched together."""
+    bandwidth = curves[0].bandwidth[::-1]
+    stretches = []
+    for start in range(0, len(curves), CURVES_AT_ONCE):
+        block = curves[start : start + CURVES_AT_ONCE]
+        ascending = np.stack([curve.madd[::-1] for curve in block])
+        lengths = width * np.array([bandwidth_order(curve.n0, curve.n1) for curve in block])
+        first_right_ends = first_ends(bandwidth, min_points, lengths[:, None])
+        for length in lengths[~(first_right_ends < bandwidth.size).any(axis=1)].tolist():
+            raise _without_stretch(bandwidth.size, min_points, width, length)
+        left_ends, right_ends = least_varying_of_all(ascending, first_right_ends)
+        ends = zip(left_ends.tolist(), right_ends.tolist(), strict=True)
+        for madd, (left_end, right_end), curve in zip(ascending, ends, block, strict=True):
+            values = madd[left_end : right_end + 1]
+            stretches.append(
+                StableBandwidth(
+                    low=float(bandwidth[left_end]),
+                    high=float(bandwidth[right_end]),
+                    mean=mean_of_stretch(madd, left_end, right_end),
+                    std=population_std(values),
+                    n_points=right_end - left_end + 1,
+                    n_searched=madd.size,
+                    h_sup=bandwidth_order(curve.n0, curve.n1),
+                )
+            )
+    return stretches
+
+
+def _without_stretch(n_bandwidths: int, min_points: int, width: float, length: float) -> InputError:
+    """What is wrong with a curve none of whose stretches is long and wide enough."""
+    received = (
+        f"{n_bandwidths} bandwidths, none of whose stretches has more than {min_points} values"
+    )
+    received = f"{received} and is {length:.3g} wide ({width:g}·h_sup)"
+    suggestion = (
+        f"search more bandwidths (max_bins above {min_points + 1}), or lower min_points or width"
+    )
+    return InputError(
+        "curve",
+        got=received,
+        allowed="a curve with an eligible stretch",
+        cure=suggestion,
     )
 
 

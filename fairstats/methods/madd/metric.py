@@ -22,7 +22,13 @@ from fairstats.ground.scores import Bins, bandwidth_order
 from fairstats.ground.verdict import Evidence, beside_equality, fair_range, settle
 from fairstats.methods.madd import permutation
 from fairstats.methods.madd.columns import RowScores, name_in_column, read_columns, split_columns
-from fairstats.methods.madd.curve import curve_of, stable_bandwidth, stable_means
+from fairstats.methods.madd.curve import (
+    MaddCurve,
+    StableBandwidth,
+    curves_of,
+    stable_bandwidths,
+    stable_means,
+)
 from fairstats.methods.madd.noise import SMALLEST_GROUP, DistanceLimits, distance_limits, noise_of
 from fairstats.methods.madd.result import (
     FEW_GROUPS,
@@ -43,6 +49,7 @@ from fairstats.methods.madd.scores import (
     histogram_distance,
     read_scores,
 )
+from fairstats.numerics.draws import SharedNormals
 
 #: Fewer rows than this in a comparison call for a warning.
 FEW_ROWS = 50
@@ -301,22 +308,14 @@ def madd_of_scores(
     bounded = all_plain and limit_draws > MOST_LIMIT_DRAWS
     if bounded:
         limit_draws = settings.n_resamples
-    progress = tqdm(score_pairs, desc="MADD comparisons", leave=False, disable=None, delay=2.0)
-    compared = []
-    for score_pair in progress:
-        compared.append(
-            compare(
-                score_pair,
-                settings,
-                generator,
-                merged=scores.merged,
-                limit_draws=limit_draws,
-                bounded=bounded,
-            )
-        )
-        if settings.comparisons != "all":
-            # no other pair has this group: its 300,000 counts below the edges of all grids go
-            score_pair.samples[0].forget_grids()
+    compared = compare_all(
+        score_pairs,
+        settings,
+        generator,
+        merged=scores.merged,
+        limit_draws=limit_draws,
+        bounded=bounded,
+    )
     largest = largest_of(
         score_pairs,
         compared,
@@ -398,14 +397,7 @@ def madd_of_columns(
             pairs.append(pair._replace(names=names, column=column))
     settings = replace(settings, seed=seed)
     limit_draws = int(np.ceil(2 * len(pairs) / (1 - settings.confidence_level)))
-    compared = []
-    for pair in tqdm(pairs, desc="MADD comparisons", leave=False, disable=None, delay=2.0):
-        comparison, limits = compare(
-            pair, settings, generator, merged=False, limit_draws=limit_draws
-        )
-        compared.append((comparison, limits))
-        for sample in pair.samples:
-            sample.forget_grids()
+    compared = compare_all(pairs, settings, generator, merged=False, limit_draws=limit_draws)
     largest = largest_of(
         pairs,
         compared,
@@ -555,6 +547,8 @@ class Pair(NamedTuple):
     column: int = 0
 
 
+#: The curve of a pair, and its stable stretch.
+Headline: TypeAlias = tuple[MaddCurve, StableBandwidth]
 #: A comparison, and the limits that its verdict and the largest rest on; None where it cannot be
 #: made.
 Compared: TypeAlias = tuple[MaddComparison, DistanceLimits | None]
@@ -566,20 +560,72 @@ TestOfAll: TypeAlias = Callable[
 ]
 
 
-def compare(
-    pair: Pair,
+def compare_all(
+    pairs: Sequence[Pair],
     settings: MaddSettings,
     rng: np.random.Generator,
     *,
     merged: bool,
     limit_draws: int,
     bounded: bool = False,
-) -> Compared:
-    """Compare two samples, yet without a verdict; `merged`: scores are ends of intervals.
+) -> list[Compared]:
+    """Compare the samples of each pair, yet without verdicts; `merged`: scores are ends of
+    intervals.
 
     `limit_draws`: for limits, and for the p-value up to `MOST_LIMIT_DRAWS`; `bounded`: whether a
-    bound stands for more of them.
+    bound stands for more of them. Comparisons share the normal values that their draws are made of.
     """
+    headlines = _headlines_of(pairs, settings)
+    normals = SharedNormals(rng)
+    compared = []
+    for place, pair in enumerate(
+        tqdm(pairs, desc="MADD comparisons", leave=False, disable=None, delay=2.0)
+    ):
+        compared.append(
+            compare(
+                pair,
+                settings,
+                normals,
+                headlines.get(place),
+                merged=merged,
+                limit_draws=limit_draws,
+                bounded=bounded,
+            )
+        )
+    return compared
+
+
+def _headlines_of(pairs: Sequence[Pair], settings: MaddSettings) -> dict[int, Headline]:
+    """Curve and stable stretch of the pairs that have both, by their place."""
+    if settings.n_bins is not None:
+        return {}
+    places_by_column: dict[int, list[int]] = {}
+    for place, pair in enumerate(pairs):
+        if all(sample.total > 0 for sample in pair.samples):
+            places_by_column.setdefault(pair.column, []).append(place)
+    headlines: dict[int, Headline] = {}
+    for places in places_by_column.values():
+        curves = curves_of(
+            [pairs[place].samples for place in places],
+            settings.max_bins,
+            [pairs[place].names for place in places],
+        )
+        stretches = stable_bandwidths(curves, min_points=settings.min_points, width=settings.width)
+        headlines |= zip(places, zip(curves, stretches, strict=True), strict=True)
+    return headlines
+
+
+def compare(
+    pair: Pair,
+    settings: MaddSettings,
+    normals: SharedNormals,
+    headline: Headline | None,
+    *,
+    merged: bool,
+    limit_draws: int,
+    bounded: bool = False,
+) -> Compared:
+    """Compare two samples, as in `compare_all`."""
     first_sample, second_sample = pair.samples
     group_names = pair.names
     confidence_level = settings.confidence_level
@@ -611,12 +657,13 @@ def compare(
         )
         return empty_comparison, None
     score_bins = judged_bins(pair, settings, merged=merged)
-    sampling_noise = noise_of(first_sample, second_sample, score_bins.edges)
+    counts = [sample.histogram(score_bins.edges) for sample in pair.samples]
+    sampling_noise = noise_of(first_sample, second_sample, score_bins.edges, counts)
     n_units = min(first_sample.n_units, second_sample.n_units)
     limits = distance_limits(
-        sampling_noise, n_units, max(settings.n_resamples, limit_draws), rng, bounded=bounded
+        sampling_noise, n_units, max(settings.n_resamples, limit_draws), normals, bounded=bounded
     )
-    bootstrap = sampling_noise.distances(settings.n_resamples, rng)
+    bootstrap = sampling_noise.distances(settings.n_resamples, normals)
     measurable = bool(np.isfinite(limits.shortfall))
     # of n comparisons an adjusted p-value is at least n/(draws + 1)
     test_draws = max(settings.n_resamples, min(limit_draws, MOST_LIMIT_DRAWS))
@@ -625,11 +672,12 @@ def compare(
         second_sample,
         score_bins.edges,
         test_draws,
-        rng,
+        normals,
+        counts=counts,
         fewest=settings.n_resamples,
     )
     if equality_test is None:
-        equality_test = permutation.multiplier_test(sampling_noise, test_draws, rng)
+        equality_test = permutation.multiplier_test(sampling_noise, test_draws, normals)
         if not measurable:
             equality_test = replace(equality_test, pvalue=_NAN, mid_pvalue=_NAN, null_mean=_NAN)
     remark = ""
@@ -695,16 +743,18 @@ def compare(
         ),
         edges=score_bins.edges,
         atoms=score_bins.atoms,
-        counts=np.stack([sample.histogram(score_bins.edges) for sample in pair.samples]),
+        counts=np.stack(counts),
         h_sup=bandwidth_order(first_sample.n_effective, second_sample.n_effective),
         headline=equality_test.statistic,
         headline_null_mean=equality_test.null_mean,
         verdict="insufficient evidence" if remark_of_insufficiency else "",
         note=remark_of_insufficiency or remark,
     )
-    if settings.equal_width:
-        return comparison, limits
-    return _with_headline(comparison, pair, settings, rng), limits
+    if settings.n_bins is not None and not settings.equal_width:
+        comparison = _with_headline_in_bins(comparison, pair, settings.n_bins)
+    elif headline is not None:
+        comparison = _with_headline(comparison, pair, headline, settings, normals.rng)
+    return comparison, limits
 
 
 def judged_bins(pair: Pair, settings: MaddSettings, *, merged: bool) -> Bins:
@@ -719,36 +769,33 @@ def judged_bins(pair: Pair, settings: MaddSettings, *, merged: bool) -> Bins:
     return Sample.joined(pair.samples).quantile_bins(largest_bins, merged=merged)
 
 
+def _with_headline_in_bins(comparison: MaddComparison, pair: Pair, n_bins: int) -> MaddComparison:
+    """The comparison with MADD as published, in the bins asked for."""
+    first_sample, second_sample = pair.samples
+    bin_counts = [sample.histogram(bin_edges(n_bins)) for sample in pair.samples]
+    expected_headline = _NAN
+    if all(sample.plain for sample in pair.samples):
+        expected_headline = permutation.null_mean(
+            bin_counts[0] + bin_counts[1], first_sample.n, second_sample.n
+        )
+    return replace(
+        comparison,
+        headline=float(histogram_distance(*bin_counts)),
+        headline_null_mean=expected_headline,
+    )
+
+
 def _with_headline(
     comparison: MaddComparison,
-    score_pair: Pair,
+    pair: Pair,
+    headline: Headline,
     settings: MaddSettings,
     rng: np.random.Generator,
 ) -> MaddComparison:
-    """The comparison with MADD as published.
-
-    In the bins asked for, or over the stable stretch of bandwidths.
-    """
-    first_sample, second_sample = score_pair.samples
-    all_plain = all(sample.plain for sample in score_pair.samples)
-    if settings.n_bins is not None:
-        bin_counts = [sample.histogram(bin_edges(settings.n_bins)) for sample in score_pair.samples]
-        if all_plain:
-            expected_headline = permutation.null_mean(
-                bin_counts[0] + bin_counts[1], first_sample.n, second_sample.n
-            )
-        else:
-            expected_headline = _NAN
-        return replace(
-            comparison,
-            headline=float(histogram_distance(*bin_counts)),
-            headline_null_mean=expected_headline,
-        )
-    madd_curve_of_pair = curve_of(first_sample, second_sample, settings.max_bins, score_pair.names)
-
-    stable_stretch = stable_bandwidth(
-        madd_curve_of_pair, min_points=settings.min_points, width=settings.width
-    )
+    """The comparison with MADD as published, over the stable stretch of bandwidths."""
+    first_sample, second_sample = pair.samples
+    all_plain = all(sample.plain for sample in pair.samples)
+    madd_curve_of_pair, stable_stretch = headline
     expected_headline = _NAN
     if all_plain:  # the mean over the grids of the stretch of what alike groups would show
         counts = first_sample.pooled_grids(second_sample, settings.max_bins, *stable_stretch.n_bins)

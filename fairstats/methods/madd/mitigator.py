@@ -32,7 +32,7 @@ from fairstats.ground.outcomes import Outcomes
 from fairstats.ground.predictions import keep_features
 from fairstats.ground.values import find_labels
 from fairstats.methods.madd import mitigation
-from fairstats.methods.madd.curve import curve_of, stable_bandwidth
+from fairstats.methods.madd.curve import curves_of, stable_bandwidth
 from fairstats.methods.madd.metric import madd_of_scores, warn_of
 from fairstats.methods.madd.result import make_settings
 from fairstats.methods.madd.scores import GroupScores, Sample
@@ -502,13 +502,11 @@ class MaddMitigator(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         bins_asked_for = make_settings(bandwidth=self.bandwidth).n_bins
         if bins_asked_for is not None:
             return bins_asked_for
-        sample_pairs = combinations(
-            [Sample(sample.scores, sample.weights) for sample in samples], 2
+        sample_pairs = list(
+            combinations([Sample(sample.scores, sample.weights) for sample in samples], 2)
         )
-        return max(
-            stable_bandwidth(curve_of(*sample_pair, 1000, ("", ""))).n_bins[0]
-            for sample_pair in sample_pairs
-        )
+        curves = curves_of(sample_pairs, 1000, [("", "")] * len(sample_pairs))
+        return max(stable_bandwidth(curve).n_bins[0] for curve in curves)
 
     def _compute_loss_curve(self, samples: list[mitigation.LabelledSample]) -> pd.DataFrame:
         from statsmodels.stats.proportion import proportion_confint

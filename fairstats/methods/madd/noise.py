@@ -15,9 +15,10 @@ truth. Those here hold for alike and distant groups:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 import scipy
@@ -27,7 +28,7 @@ from fairstats.ground.checks import Floats
 from fairstats.ground.multiplicity import normal_cdf, normal_quantile
 from fairstats.ground.verdict import Evidence
 from fairstats.methods.madd.scores import Sample, cluster_codes
-from fairstats.numerics.draws import QUANTILES_FROM, drawn_rows
+from fairstats.numerics.draws import QUANTILES_FROM, SharedNormals, drawn_rows
 
 #: Pooled rows added to either group before its noise is drawn (z² ≈ 4, as Agresti and Coull add).
 PSEUDO_ROWS = 4.0
@@ -61,12 +62,12 @@ class MultinomialNoise:
         """σ of the bound that holds for the noise of any sum of signs, √(1/n0 + 1/n1)."""
         return float(np.sqrt((1 / self._counts_and_sizes[1]).sum()))
 
-    @property
+    @cached_property
     def _bin_shares_of_groups(self) -> Floats:
         counts, group_sizes = self._counts_and_sizes
         return counts / group_sizes
 
-    @property
+    @cached_property
     def difference(self) -> Floats:
         """D̂, shape (m,)."""
         shares_0, shares_1 = self._bin_shares_of_groups
@@ -82,15 +83,17 @@ class MultinomialNoise:
             np.sqrt(np.maximum(pooled_variance, (shares * (1 - shares) / group_sizes).sum(axis=0)))
         )
 
-    def distances(self, n_resamples: int, rng: np.random.Generator) -> Floats:
+    def distances(self, n_resamples: int, normals: SharedNormals) -> Floats:
         """Bootstrap draws of MADD, shape (B,): both groups drawn again from their own shares."""
         if self._is_normal(self._bin_shares_of_groups):
-            drawn_noise = self._normal_draws(self._bin_shares_of_groups, n_resamples, rng)
-            drawn_noise += self.difference
-            return np.asarray(np.abs(drawn_noise, out=drawn_noise).sum(axis=1))
+            drawn_noise = self._normal_draws(
+                self._bin_shares_of_groups, n_resamples, normals, "bootstrap"
+            )
+            drawn_noise += self.difference[:, None]
+            return np.asarray(np.abs(drawn_noise, out=drawn_noise).sum(axis=0))
         groups = zip(self._counts_and_sizes[1], self._bin_shares_of_groups, strict=True)
         first_shares, second_shares = (
-            drawn_rows(int(group_size[0]), shares, n_resamples, rng) / group_size
+            drawn_rows(int(group_size[0]), shares, n_resamples, normals.rng) / group_size
             for group_size, shares in groups
         )
         return np.asarray(np.abs(first_shares - second_shares).sum(axis=1))
@@ -105,18 +108,20 @@ class MultinomialNoise:
         self,
         law_of_groups: Floats,
         n_resamples: int,
-        rng: np.random.Generator,
+        normals: SharedNormals,
+        purpose: str,
     ) -> Floats:
-        """Normal noise of D̂ with the covariance Σ_g (diag(p_g) − p_g p_g')/n_g, shape (B, m)."""
+        """Normal noise of D̂ with the covariance Σ_g (diag(p_g) − p_g p_g')/n_g, shape (m, B)."""
         _, group_sizes = self._counts_and_sizes
         covariance = np.diag((law_of_groups / group_sizes).sum(axis=0))
         covariance -= (law_of_groups / group_sizes).T @ law_of_groups
         values, vectors = np.linalg.eigh(covariance)
         # the symmetric root, which no rounding turns: eigenvectors change sign by it
         root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T
-        return np.asarray(rng.standard_normal((n_resamples, len(root))) @ root)
+        return np.asarray(root @ normals.rows(purpose, len(root), n_resamples))
 
-    def laws(self) -> Floats:
+    @cached_property
+    def laws_of_groups(self) -> Floats:
         """Bin probabilities that the noise is drawn with, shape (laws, 2 groups, m).
 
         One law, or two.
@@ -142,23 +147,25 @@ class MultinomialNoise:
         )
         return np.stack([shrunk_shares, raised_law])
 
-    def draws(self, n_resamples: int, rng: np.random.Generator) -> Floats:
-        """Draws of the noise by each of the `law_of_groups`, shape (laws, B, m)."""
+    def draws(self, n_resamples: int, normals: SharedNormals, purpose: str) -> Floats:
+        """Draws of the noise by each of the `laws_of_groups`, shape (laws, m, B)."""
         group_sizes = self._counts_and_sizes[1][:, 0]
         noise_by_law = []
-        for law_of_groups in self.laws():
+        for number, law_of_groups in enumerate(self.laws_of_groups):
             if self._is_normal(law_of_groups):
-                noise_by_law.append(self._normal_draws(law_of_groups, n_resamples, rng))
+                noise_by_law.append(
+                    self._normal_draws(law_of_groups, n_resamples, normals, f"{purpose} {number}")
+                )
                 continue
             groups = zip(
                 group_sizes, law_of_groups / law_of_groups.sum(axis=1, keepdims=True), strict=True
             )
             first_noise, second_noise = (
-                drawn_rows(int(group_size), probabilities, n_resamples, rng) / group_size
+                drawn_rows(int(group_size), probabilities, n_resamples, normals.rng) / group_size
                 - probabilities
                 for group_size, probabilities in groups
             )
-            noise_by_law.append(first_noise - second_noise)
+            noise_by_law.append((first_noise - second_noise).T)
         return np.stack(noise_by_law)
 
     def worst_variance(self, near: NDArray[np.bool_]) -> float:
@@ -168,7 +175,7 @@ class MultinomialNoise:
         |s| ≤ 1 and mean μ has a variance of at most 1 − μ²; with a near share of b_g the mean of
         group g comes as close to 0 as |a_g| − b_g.
         """
-        own_law = self.laws()[0]
+        own_law = self.laws_of_groups[0]
         far_signs = np.where(near, 0.0, np.sign(self.difference))
         least_mean = np.maximum(np.abs(own_law @ far_signs) - own_law[:, near].sum(axis=1), 0.0)
         return float(np.maximum((1 - least_mean**2) / self._counts_and_sizes[1][:, 0], 0.0).sum())
@@ -198,21 +205,22 @@ class NormalNoise:
         """Standard error of every D̂_k."""
         return np.sqrt(np.maximum(np.diag(self.covariance), 0.0))
 
-    def distances(self, n_resamples: int, rng: np.random.Generator) -> NDArray[np.float64]:
+    def distances(self, n_resamples: int, normals: SharedNormals) -> NDArray[np.float64]:
         """Bootstrap draws of MADD, shape (B,)."""
-        return np.asarray(np.abs(self.difference + self.draws(n_resamples, rng)[0]).sum(axis=1))
+        drawn_noise = self.draws(n_resamples, normals, "bootstrap")[0]
+        return np.asarray(np.abs(self.difference[:, None] + drawn_noise).sum(axis=0))
 
-    def draws(self, n_resamples: int, rng: np.random.Generator) -> NDArray[np.float64]:
-        """Draws of the noise, shape (1, B, m)."""
+    def draws(self, n_resamples: int, normals: SharedNormals, purpose: str) -> NDArray[np.float64]:
+        """Draws of the noise, shape (1, m, B)."""
         values, vectors = np.linalg.eigh(self.covariance + self._unseen_covariance())
         # the symmetric root, which no rounding turns: eigenvectors change sign by it
         symmetric_root = (
             vectors * np.sqrt(np.where(values > 1e-12 * values[-1], values, 0.0))
         ) @ vectors.T
-        drawn_noise = rng.standard_normal((n_resamples, symmetric_root.shape[1])) @ symmetric_root.T
+        drawn_noise = symmetric_root @ normals.rows(purpose, len(symmetric_root), n_resamples)
         if np.isfinite(self.degrees_of_freedom):
-            chi2 = rng.chisquare(self.degrees_of_freedom, n_resamples)
-            drawn_noise *= np.sqrt(self.degrees_of_freedom / chi2)[:, None]
+            chi2 = normals.rng.chisquare(self.degrees_of_freedom, n_resamples)
+            drawn_noise *= np.sqrt(self.degrees_of_freedom / chi2)
         return np.asarray(drawn_noise[None])
 
     def _unseen_covariance(self) -> Floats:
@@ -276,9 +284,18 @@ class NormalNoise:
 Noise = MultinomialNoise | NormalNoise
 
 
-def noise_of(first: Sample, second: Sample, edges: NDArray[np.float64]) -> Noise:
-    """Noise of two samples on a grid: multinomial for plain rows, else linearised."""
-    counts = [sample.histogram(edges) for sample in (first, second)]
+def noise_of(
+    first: Sample,
+    second: Sample,
+    edges: NDArray[np.float64],
+    counts: Sequence[NDArray[Any]] | None = None,
+) -> Noise:
+    """Noise of two samples on a grid: multinomial for plain rows, else linearised.
+
+    `counts`: rows (or weight) of both in the bins, where they are known.
+    """
+    if counts is None:
+        counts = [sample.histogram(edges) for sample in (first, second)]
     if first.plain:
         return MultinomialNoise(counts[0], counts[1])
     difference = np.asarray(counts[0] / first.total - counts[1] / second.total)
@@ -416,7 +433,7 @@ def distance_limits(
     noise: Noise,
     smallest: float,
     n_resamples: int,
-    rng: np.random.Generator,
+    normals: SharedNormals,
     *,
     bounded: bool = False,
 ) -> DistanceLimits:
@@ -428,12 +445,14 @@ def distance_limits(
         3.0, float(np.sqrt(np.log(smallest))), float(np.sqrt(2 * np.log(noise.difference.size)))
     )
     is_near = np.asarray(np.abs(noise.difference) <= near_distance * noise.std_errors())
-    drawn_noise = noise.draws(n_resamples, rng)
-    far_noise = drawn_noise @ np.where(is_near, 0.0, np.sign(noise.difference))
+    drawn_noise = noise.draws(n_resamples, normals, "limits")
+    if is_near.all():
+        excess_by_law = np.abs(drawn_noise, out=drawn_noise).sum(axis=1)
+    else:
+        far_noise = np.where(is_near, 0.0, np.sign(noise.difference)) @ drawn_noise
+        excess_by_law = np.abs(drawn_noise[:, is_near]).sum(axis=1) + far_noise
     # of several laws of the noise the one that reaches further
-    excess = np.sort(np.abs(drawn_noise[..., is_near]).sum(axis=-1) + far_noise, axis=-1).max(
-        axis=0
-    )
+    excess = np.sort(excess_by_law, axis=-1).max(axis=0)
     shortfall = float(np.sqrt(noise.worst_variance(is_near)))
     if smallest < SMALLEST_GROUP:
         excess = np.full(n_resamples, 2.0)

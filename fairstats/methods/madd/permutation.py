@@ -28,8 +28,9 @@ from fairstats.methods.madd.scores import (
     bin_edges,
     cluster_codes,
     histogram_distance,
+    pair_places,
 )
-from fairstats.numerics.draws import resample_blocks, split_each, split_rows
+from fairstats.numerics.draws import SharedNormals, resample_blocks, split_each, split_rows
 
 #: What a test permutes or draws: names of tests, by which a report chooses its words.
 EXACT_PERMUTATION = "exact permutation"
@@ -53,6 +54,8 @@ FEWEST_CELLS = 64
 MOST_CELLS = 256
 #: So many of the first permutations show that a p-value is not small.
 ENOUGH_REACHED = 20
+#: Pairs for each group from which the distances of all pairs are taken together.
+_PAIRS_FOR_A_GROUP = 2
 #: Least standard deviation that a MADD is standardised by, in 1/n² of the side with n units, the
 #: fewer: of one row that is as much as it could be, of more rows far less than it is.
 _LEAST_SCALE = 0.5
@@ -192,13 +195,15 @@ def pair_test(
     second: Sample,
     edges: Floats,
     n_resamples: int,
-    rng: np.random.Generator,
+    normals: SharedNormals,
     *,
+    counts: Sequence[NDArray[Any]] | None = None,
     fewest: int | None = None,
 ) -> DistributionTest | None:
     """Exact permutation test of two groups on a grid.
 
-    None under weights or clusters that lie in both groups. `fewest`: permutations after which it
+    None under weights or clusters that lie in both groups. `counts`: rows of both in the bins,
+    where they are known; `fewest`: permutations after which it
     ends where `ENOUGH_REACHED` of them have as large a distance (Besag, Clifford 1991): a family of
     many comparisons needs the others for small p-values only.
     """
@@ -210,25 +215,49 @@ def pair_test(
         or (first.clusters is not None and not nested(both_samples))
     ):
         return None
-    counts = [sample.histogram(edges) for sample in both_samples]
+    if counts is None:
+        counts = [sample.histogram(edges) for sample in both_samples]
     observed = float(histogram_distance(counts[0], counts[1]))
     if first.clusters is not None:
-        permuted = permuted_cluster_counts(both_samples, edges, n_resamples, rng)
+        permuted = permuted_cluster_counts(both_samples, edges, n_resamples, normals.rng)
         return _test_by_draws(observed, histogram_distance(*permuted), CLUSTER_PERMUTATION)
     pooled = counts[0] + counts[1]
     sizes = (first.n, second.n)
-    drawn = histogram_distance(*permuted_counts(pooled, sizes, fewest, rng))
+    drawn = _split_distances(pooled, sizes, fewest, normals, "permutations")
     reached = int((drawn >= observed - _EQUAL_WITHIN).sum())
     if reached < ENOUGH_REACHED and n_resamples > fewest:
-        further = permuted_counts(pooled, sizes, n_resamples - fewest, rng)
-        drawn = np.concatenate([drawn, histogram_distance(*further)])
+        further = _split_distances(
+            pooled, sizes, n_resamples - fewest, normals, "further permutations"
+        )
+        drawn = np.concatenate([drawn, further])
     return _test_by_draws(observed, drawn, EXACT_PERMUTATION, null_mean(pooled, first.n, second.n))
 
 
-def multiplier_test(noise: Noise, n_resamples: int, rng: np.random.Generator) -> DistributionTest:
+def _split_distances(
+    pooled: NDArray[np.int64],
+    sizes: tuple[int, int],
+    n_resamples: int,
+    normals: SharedNormals,
+    purpose: str,
+) -> Floats:
+    """MADD of two groups with their labels permuted, shape (B,)."""
+
+    def values() -> Floats:
+        return normals.rows(purpose, pooled.size, n_resamples)
+
+    first_counts = split_rows(pooled, sizes[0], n_resamples, normals.rng, values)
+    if sum(sizes) * sizes[0] >= MOST_WHOLE:
+        return np.asarray(histogram_distance(first_counts, pooled - first_counts))
+    # |x/n0 − (c − x)/n1| = |x·n − c·n0|/(n0·n1)
+    crossed = first_counts.T * sum(sizes)
+    crossed -= (pooled * sizes[0])[:, None]
+    return np.asarray(np.abs(crossed, out=crossed).sum(axis=0) / (sizes[0] * sizes[1]))
+
+
+def multiplier_test(noise: Noise, n_resamples: int, normals: SharedNormals) -> DistributionTest:
     """Bootstrap test where no permutation is allowed: MADD against Σ|h_k| of the noise alone."""
     observed = float(np.abs(noise.difference).sum())
-    drawn_distances = np.abs(noise.draws(n_resamples, rng)[-1]).sum(axis=1)
+    drawn_distances = np.abs(noise.draws(n_resamples, normals, "test")[-1]).sum(axis=0)
     return _test_by_draws(observed, drawn_distances, MULTIPLIER)
 
 
@@ -648,19 +677,44 @@ def _distances_in_fixed_bins(
     counts: NDArray[np.int64], pooled: NDArray[np.int64], pairs: Sequence[Sides]
 ) -> Floats:
     """Every MADD in as many quantiles of the pooled rows, (G, B, cells) → (pairs, B)."""
-    shares_by_bins = {}
-    for n_bins in {sides_of_pair.n_bins for sides_of_pair in pairs}:
-        starts = np.concatenate([[0], _bin_ends(pooled, n_bins, equal_width=False)[:-1] + 1])
-        shares_by_bins[n_bins] = np.add.reduceat(counts, starts, axis=-1)
     sizes = counts.sum(axis=-1, keepdims=True)
     distances = np.empty((len(pairs), counts.shape[1]))
-    for position, sides_of_pair in enumerate(pairs):
-        in_bins = shares_by_bins[sides_of_pair.n_bins]
-        first_shares, second_shares = (
-            in_bins[list(side)].sum(axis=0) / sizes[list(side)].sum(axis=0)
-            for side in (sides_of_pair.first, sides_of_pair.second)
-        )
-        distances[position] = np.abs(first_shares - second_shares).sum(axis=-1)
+    for n_bins in {sides_of_pair.n_bins for sides_of_pair in pairs}:
+        starts = np.concatenate([[0], _bin_ends(pooled, n_bins, equal_width=False)[:-1] + 1])
+        in_bins = counts
+        if starts.size < pooled.size:
+            in_bins = np.add.reduceat(counts, starts, axis=-1)
+        places = [place for place, sides in enumerate(pairs) if sides.n_bins == n_bins]
+        if all(len(pairs[place].first + pairs[place].second) == 2 for place in places):
+            first = np.array([pairs[place].first[0] for place in places])
+            second = np.array([pairs[place].second[0] for place in places])
+            distances[places] = _distances_of_groups(in_bins / sizes, first, second)
+            continue
+        for place in places:
+            first_shares, second_shares = (
+                in_bins[list(side)].sum(axis=0) / sizes[list(side)].sum(axis=0)
+                for side in (pairs[place].first, pairs[place].second)
+            )
+            distances[place] = np.abs(first_shares - second_shares).sum(axis=-1)
+    return distances
+
+
+def _distances_of_groups(
+    shares: Floats, first: NDArray[np.int64], second: NDArray[np.int64]
+) -> Floats:
+    """Distances of pairs of groups in every draw, (G, B, m) → (pairs, B)."""
+    distances = np.empty((first.size, shares.shape[1]))
+    if first.size <= _PAIRS_FOR_A_GROUP * len(shares):
+        for pair, (group, other) in enumerate(zip(first, second, strict=True)):
+            gaps = shares[group] - shares[other]
+            np.abs(gaps, out=gaps).sum(axis=-1, out=distances[pair])
+        return distances
+    # most pairs: those of one draw together
+    from scipy.spatial.distance import pdist
+
+    place = pair_places(first, second, len(shares))
+    for draw, shares_of_draw in enumerate(np.ascontiguousarray(shares.transpose(1, 0, 2))):
+        distances[:, draw] = pdist(shares_of_draw, "cityblock")[place]
     return distances
 
 

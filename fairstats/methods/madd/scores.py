@@ -170,6 +170,14 @@ def distances_from_below(
         else:
             crossed = block_below0 / total0 - block_below1 / total1
         crossed_gap[block_start + 1 : block_start + 1 + crossed.size] = crossed
+    distances = sum_by_grid(grid, crossed_gap)
+    return np.asarray(distances / (int(total0) * int(total1)) if whole_counts else distances)
+
+
+def sum_by_grid(grid: FareyGrid, crossed_gap: NDArray[Any]) -> NDArray[Any]:
+    """Σ_k |gap_(k+1) − gap_k| over the bins of every grid, (M,); `crossed_gap`, shape (e + 1,): 0
+    for both ends, then the gap at every edge.
+    """
     distances = np.empty(grid.starts.size, dtype=crossed_gap.dtype)
     grid_ends = np.append(grid.starts, grid.pick.size - 1)
     block_cuts = np.searchsorted(
@@ -184,7 +192,39 @@ def distances_from_below(
         distances[first_grid:last_grid] = np.add.reduceat(
             bin_gaps, grid.starts[first_grid:last_grid] - first_edge
         )
-    return np.asarray(distances / (int(total0) * int(total1)) if whole_counts else distances)
+    return distances
+
+
+def distances_of_pair(first: Sample, second: Sample, max_bins: int) -> Floats:
+    """MADD of two samples with 1 … `max_bins` bins, (M,); of integers rounded once."""
+    grid = farey_grid(max_bins)
+    product = first.total * second.total
+    whole_counts = first.weights is None and second.weights is None and product < MOST_WHOLE
+    if not whole_counts:
+        gap_type: Any = np.float64
+        factors = (1 / first.total, 1 / second.total)
+    else:
+        # a distance is at most 2·n0·n1: half of the memory to go through where that is small
+        gap_type = np.int32 if 2 * product < MOST_HALF else np.int64
+        factors = (int(second.total), int(first.total))
+    crossed_gap = np.zeros(grid.edges.size + 1, dtype=gap_type)
+    crossed_gap[1:] = first.below_grids(max_bins, (first.cumulative * factors[0]).astype(gap_type))
+    crossed_gap[1:] -= second.below_grids(
+        max_bins, (second.cumulative * factors[1]).astype(gap_type)
+    )
+    distances = sum_by_grid(grid, crossed_gap)
+    if whole_counts:
+        return np.asarray(distances / (int(first.total) * int(second.total)))
+    return np.asarray(distances)
+
+
+def pair_places(
+    first: NDArray[np.int64], second: NDArray[np.int64], n_groups: int
+) -> NDArray[np.int64]:
+    """Where pairs of groups stand among all pairs, in the order (0, 1), (0, 2), … of `pdist`."""
+    lower = np.minimum(first, second)
+    upper = np.maximum(first, second)
+    return np.asarray(n_groups * lower + upper - (lower + 2) * (lower + 1) // 2)
 
 
 def grid_counts(
@@ -218,7 +258,7 @@ class Sample:
     clusters: NDArray[np.signedinteger[Any]] | None = None
     counts: NDArray[np.int64] | None = None
     squares: NDArray[np.float64] | None = None
-    _below: dict[int, NDArray[Any]] = field(default_factory=dict, init=False, repr=False)
+    _runs: dict[int, NDArray[np.int64]] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def plain(self) -> bool:
@@ -290,21 +330,30 @@ class Sample:
         """Rows (or weight) below each edge, shape (e,)."""
         return below(self.scores, edges, self.counts if self.weights is None else self.weights)
 
-    def below_grids(self, max_bins: int) -> NDArray[Any]:
-        """Rows (or weight) below each edge of the grids with 1 … `max_bins` bins.
-
-        Kept for the next pair.
+    def grid_runs(self, max_bins: int) -> NDArray[np.int64]:
+        """How many edges of the grids with 1 … `max_bins` bins lie between neighbouring scores, the
+        ends included, shape (n + 1,); kept for the next pair.
         """
-        if max_bins not in self._below:
-            counts = self.below(farey_grid(max_bins).edges)
-            if counts.dtype.kind == "i" and self.n < MOST_HALF:
-                counts = counts.astype(np.int32)  # half of the memory to go through
-            self._below[max_bins] = counts
-        return self._below[max_bins]
+        if max_bins not in self._runs:
+            edges = farey_grid(max_bins).edges
+            cells = np.searchsorted(edges, self.scores, side="right")
+            self._runs[max_bins] = np.diff(cells, prepend=0, append=edges.size)
+        return self._runs[max_bins]
 
-    def forget_grids(self) -> None:
-        """Let go of what `below_grids` keeps: 1.2 MB a group with 1,000 grids."""
-        self._below.clear()
+    def below_grids(self, max_bins: int, cumulative: NDArray[Any]) -> NDArray[Any]:
+        """The amount below each edge of the grids with 1 … `max_bins` bins; `cumulative`, shape
+        (n + 1,): that of the first k scores, k = 0 … n.
+        """
+        # between two scores the amount stays
+        return np.repeat(cumulative, self.grid_runs(max_bins))
+
+    @cached_property
+    def cumulative(self) -> NDArray[Any]:
+        """Rows (or weight) with one of the first k scores, k = 0 … n."""
+        amounts = self.counts if self.weights is None else self.weights
+        if amounts is None:
+            return np.arange(len(self.scores) + 1)
+        return np.concatenate([np.zeros(1, dtype=amounts.dtype), np.cumsum(amounts)])
 
     def pooled_grids(
         self,
@@ -313,21 +362,25 @@ class Sample:
         fewest: int,
         most: int,
     ) -> NDArray[np.signedinteger[Any]]:
-        """Rows per bin of both samples in the grids with `fewest` to `most` bins in turn."""
-        below = self.below_grids(max_bins)
-        if self.n + other.n >= MOST_HALF:
-            below = below.astype(np.int64)
-        below = below + other.below_grids(max_bins)
-        return grid_counts(farey_grid(max_bins), below, self.n + other.n, fewest, most)
+        """Rows per bin of both plain samples in the grids with `fewest` to `most` bins in turn."""
+        rows = self.n + other.n
+        kind = np.int32 if rows < MOST_HALF else np.int64
+        below = self.below_grids(max_bins, self.cumulative.astype(kind))
+        below += other.below_grids(max_bins, other.cumulative.astype(kind))
+        return grid_counts(farey_grid(max_bins), below, rows, fewest, most)
+
+    @cached_property
+    def distinct_scores(self) -> Floats:
+        """The scores without repetition, ascending."""
+        return self.scores[np.diff(self.scores, prepend=-1) > 0]
 
     def without_value_of(self, other: Sample) -> bool:
         """Whether scores are tied and yet no value occurs in both samples.
 
         Then coarse bins show no likeness.
         """
-        own_values, other_values = (
-            sample.scores[np.diff(sample.scores, prepend=-1) > 0] for sample in (self, other)
-        )
+        own_values = self.distinct_scores
+        other_values = other.distinct_scores
         if TIED * (own_values.size + other_values.size) > self.n_units + other.n_units:
             return False
         value_parts = (own_values[:1000], own_values[1000:])  # mostly the first few settle it

@@ -21,11 +21,13 @@ _NEARLY_LEAST = 1e-10
 _MOST_EXACT = 1_000
 #: MADD values that differ by less are equal.
 _EQUAL_WITHIN = 1e-12
+#: Curves whose stretches are looked at together: arrays of some 2 MB.
+CURVES_AT_ONCE = 256
 
 
-def first_ends(bandwidth: Floats, min_points: int, length: float) -> NDArray[np.int64]:
+def first_ends(bandwidth: Floats, min_points: int, length: float | Floats) -> NDArray[np.int64]:
     """First right index of the stretches from each bandwidth (rightBoundIndex, lines 21–28), L
-    where none starts.
+    where none starts: shape (L,), or (B, L) for B curves with a least `length` each, (B, 1).
     """
     n_bandwidths = bandwidth.size
     right_ends = np.searchsorted(bandwidth, bandwidth + length, side="right") - 1
@@ -47,22 +49,33 @@ def least_varying(madd: Floats, first: NDArray[np.int64]) -> tuple[int, int]:
 def least_varying_of_all(
     curves: Floats, first: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The same of every curve, (B, L) → (B,) each."""
-    n_curves, n_bandwidths = curves.shape
-    starts = np.flatnonzero(first < n_bandwidths)
+    """The same of every curve, (B, L) → (B,) each; `first`, shape (L,) or (B, L)."""
+    n_curves = len(curves)
+    first = np.broadcast_to(first, curves.shape)
     left_ends = np.zeros(n_curves, dtype=np.int64)
     right_ends = np.zeros(n_curves, dtype=np.int64)
-    changes = np.zeros((n_curves, n_bandwidths), dtype=np.int64)
-    np.cumsum(np.abs(np.diff(curves, axis=1)) > _EQUAL_WITHIN, axis=1, out=changes[:, 1:])
-    constant = changes[:, starts] == changes[:, first[starts]]
-    with_constant = constant.any(axis=1)
-    first_constant = starts[constant.argmax(axis=1)]
-    left_ends[with_constant] = first_constant[with_constant]
-    right_ends[with_constant] = first[first_constant[with_constant]]
-    varying = np.flatnonzero(~with_constant)
+    for block_start in range(0, n_curves, CURVES_AT_ONCE):
+        block = slice(block_start, block_start + CURVES_AT_ONCE)
+        left_ends[block], right_ends[block] = _least_varying_of_block(curves[block], first[block])
+    return left_ends, right_ends
+
+
+def _least_varying_of_block(
+    curves: Floats, first: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    n_curves, n_bandwidths = curves.shape
+    starts = first < n_bandwidths
+    first_right = np.minimum(first, n_bandwidths - 1)
+    changes = np.zeros((n_curves, n_bandwidths), dtype=np.int32)
+    moves = np.abs(np.diff(curves, axis=1)) > _EQUAL_WITHIN
+    np.cumsum(moves, axis=1, out=changes[:, 1:], dtype=np.int32)
+    constant = starts & (changes == np.take_along_axis(changes, first_right, axis=1))
+    left_ends = constant.argmax(axis=1)
+    right_ends = first_right[np.arange(n_curves), left_ends]
+    varying = np.flatnonzero(~constant.any(axis=1))
     if not varying.size:
         return left_ends, right_ends
-    candidates = _nearly_least(curves[varying], first, starts)
+    candidates = _nearly_least(curves[varying], first_right[varying], starts[varying])
     cuts = np.searchsorted(candidates.curve, np.arange(varying.size + 1)).tolist()
     for position, curve_number in enumerate(varying.tolist()):
         chosen = slice(cuts[position], cuts[position + 1])
@@ -97,24 +110,31 @@ class _Stretches:
 
 
 def _nearly_least(
-    curves: Floats, first: NDArray[np.int64], starts: NDArray[np.int64]
+    curves: Floats, first_right: NDArray[np.int64], starts: NDArray[np.bool_]
 ) -> _Stretches:
-    """Stretches whose variance is the least of their curve, to rounding, by curve and ends."""
+    """Stretches whose variance is the least of their curve, to rounding, by curve and ends.
+
+    `first_right`, shape (B, L): first right end of each left one, where `starts` says that it has
+    any.
+    """
     n_curves, n_bandwidths = curves.shape
     centred = curves - np.median(curves, axis=1, keepdims=True)
     sums = np.zeros((n_curves, n_bandwidths + 1))
     squares = np.zeros((n_curves, n_bandwidths + 1))
     np.cumsum(centred, axis=1, out=sums[:, 1:])
-    np.cumsum(centred**2, axis=1, out=squares[:, 1:])
-    tolerance = _NEARLY_LEAST * np.mean(centred**2, axis=1)
-    sizes = first[starts] + 1 - starts
-    of_squares = squares[:, first[starts] + 1] - squares[:, starts]
-    of_squares -= (sums[:, first[starts] + 1] - sums[:, starts]) ** 2 / sizes
-    least = np.maximum((of_squares / sizes).min(axis=1), 0.0)
-    within = of_squares / (n_bandwidths - starts) <= (least + 2 * tolerance)[:, None]
-    curve, start_number = np.nonzero(within)
-    left = starts[start_number]
-    right = first[left]
+    centred *= centred
+    np.cumsum(centred, axis=1, out=squares[:, 1:])
+    tolerance = _NEARLY_LEAST * np.mean(centred, axis=1)
+    left_numbers = np.arange(n_bandwidths)
+    sizes = first_right + 1 - left_numbers
+    after = first_right + 1
+    sum_of_stretch = np.take_along_axis(sums, after, axis=1) - sums[:, :-1]
+    of_squares = np.take_along_axis(squares, after, axis=1) - squares[:, :-1]
+    of_squares -= sum_of_stretch**2 / sizes
+    least = np.maximum(np.where(starts, of_squares / sizes, np.inf).min(axis=1), 0.0)
+    within = of_squares <= (least + 2 * tolerance)[:, None] * (n_bandwidths - left_numbers)
+    curve, left = np.nonzero(within & starts)
+    right = first_right[curve, left]
     sums = sums.ravel()
     squares = squares.ravel()
     visited = []

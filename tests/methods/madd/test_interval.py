@@ -16,6 +16,7 @@ from fairstats.methods.madd.noise import (
     noise_of,
 )
 from fairstats.methods.madd.scores import Sample, bin_edges
+from fairstats.numerics.draws import SharedNormals
 
 from ...calibration.madd import percentile_of_equal_groups
 
@@ -44,7 +45,7 @@ def test_worst_variance_bounds_every_choice_of_signs(seed: int) -> None:
     laws = rng.dirichlet(np.full(8, 2.0), size=2)
     noise = MultinomialNoise(rng.multinomial(60, laws[0]), rng.multinomial(90, laws[1]))
     near = rng.random(8) < 0.6
-    covariance = multinomial_covariance(noise, tuple(noise.laws()[0]))
+    covariance = multinomial_covariance(noise, tuple(noise.laws_of_groups[0]))
     best = largest_by_brute_force(covariance, np.sign(noise.difference), near)
     bound = noise.worst_variance(near)
     assert best <= bound + 1e-12
@@ -130,34 +131,36 @@ def test_draws_have_the_covariance_of_the_noise(kind: str, rng: np.random.Genera
     base = MultinomialNoise(np.array([30, 20, 50]), np.array([10, 60, 30]))
     covariance = multinomial_covariance(base)
     noise = base if kind == "multinomial" else NormalNoise(base.difference, covariance)
-    drawn = noise.draws(40_000, rng)[0]
+    drawn = noise.draws(40_000, SharedNormals(rng), "limits")[0].T
     expected = (
-        covariance if kind == "normal" else multinomial_covariance(base, tuple(base.laws()[0]))
+        covariance
+        if kind == "normal"
+        else multinomial_covariance(base, tuple(base.laws_of_groups[0]))
     )
     assert np.allclose(drawn.mean(axis=0), 0, atol=1e-3)
     assert np.allclose(np.cov(drawn.T), expected, atol=1.5e-4)
     assert np.allclose(expected, covariance, atol=3e-4)
     noisy = np.abs(base.difference + drawn).sum(axis=1).mean()
-    assert noise.distances(40_000, rng).mean() == pytest.approx(noisy, abs=0.005)
+    assert noise.distances(40_000, SharedNormals(rng)).mean() == pytest.approx(noisy, abs=0.005)
 
 
 def test_an_empty_bin_of_a_small_group_has_noise(rng: np.random.Generator) -> None:
     """With the pooled share; by the group's own law with that share of four rows more."""
     noise = MultinomialNoise(np.array([0, 10, 10]), np.array([200, 900, 900]))
     pooled = 200 / 2020
-    drawn = noise.draws(20_000, rng)[1]
+    drawn = noise.draws(20_000, SharedNormals(rng), "limits")[1].T
     assert drawn[:, 0].var() == pytest.approx(pooled * (1 - pooled) * (1 / 20 + 1 / 2000), rel=0.05)
-    own, other = noise.laws()[:, 0]
+    own, other = noise.laws_of_groups[:, 0]
     assert own == pytest.approx([4 * pooled / 24, *[(10 + 4 * 910 / 2020) / 24] * 2])
     assert other == pytest.approx([pooled, *[(1 - pooled) / 2] * 2])
-    assert noise.laws()[1, 1] == pytest.approx(noise.laws()[0, 1])
-    assert len(MultinomialNoise(np.array([10, 10]), np.array([90, 30])).laws()) == 1
+    assert noise.laws_of_groups[1, 1] == pytest.approx(noise.laws_of_groups[0, 1])
+    assert len(MultinomialNoise(np.array([10, 10]), np.array([90, 30])).laws_of_groups) == 1
 
 
 def test_the_law_that_reaches_further_counts() -> None:
     """A bin that the small group misses: by its own law the lower limit would lie 0.1 higher."""
     noise = MultinomialNoise(np.array([100, 0]), np.array([8_700, 1_300]))
-    limits = distance_limits(noise, 100, 1_999, np.random.default_rng(1))
+    limits = distance_limits(noise, 100, 1_999, SharedNormals(np.random.default_rng(1)))
     pooled = 1_300 / 10_100
     spread = 2 * np.sqrt(pooled * (1 - pooled) * (1 / 100 + 1 / 10_000))
     assert limits.estimate == pytest.approx(0.26)
@@ -196,10 +199,10 @@ def test_laws_and_excess_one_by_one(counts: list[list[int]]) -> None:
     """Witness: plain loops over groups, bins and draws, with the same draws of the noise."""
     table = np.array(counts)
     noise = MultinomialNoise(*table)
-    np.testing.assert_allclose(noise.laws(), plain_laws(table), rtol=1e-12)
+    np.testing.assert_allclose(noise.laws_of_groups, plain_laws(table), rtol=1e-12)
     smallest = float(table.sum(axis=1).min())
-    limits = distance_limits(noise, smallest, 50, np.random.default_rng(8))
-    drawn = noise.draws(50, np.random.default_rng(8))
+    limits = distance_limits(noise, smallest, 50, SharedNormals(np.random.default_rng(8)))
+    drawn = noise.draws(50, SharedNormals(np.random.default_rng(8)), "limits").transpose(0, 2, 1)
     shares = table / table.sum(axis=1, keepdims=True)
     difference = shares[0] - shares[1]
     near = [abs(d) <= 3 * e for d, e in zip(difference, noise.std_errors(), strict=True)]
@@ -228,8 +231,8 @@ def test_from_where_on_a_sign_is_known(smallest: float, bins: int, reach: float)
         difference = np.zeros(bins)
         difference[0] = reach * 0.01 * change
         noise = NormalNoise(difference, np.diag(errors**2), np.inf)
-        drawn = noise.draws(40, np.random.default_rng(1))[0]
-        limits = distance_limits(noise, smallest, 40, np.random.default_rng(1))
+        drawn = noise.draws(40, SharedNormals(np.random.default_rng(1)), "limits")[0].T
+        limits = distance_limits(noise, smallest, 40, SharedNormals(np.random.default_rng(1)))
         turned = np.abs(drawn[:, 1:]).sum(axis=1) + (drawn[:, 0] if known else np.abs(drawn[:, 0]))
         np.testing.assert_allclose(limits.excess, np.sort(turned), rtol=1e-9)
 
@@ -249,7 +252,7 @@ def test_the_smaller_group_decides_whether_there_is_a_lower_limit(turned: bool) 
 
 def test_tiny_groups_give_no_lower_limit() -> None:
     noise = MultinomialNoise(np.array([1, 0]), np.array([0, 500]))
-    limits = distance_limits(noise, 1, 499, np.random.default_rng(1))
+    limits = distance_limits(noise, 1, 499, SharedNormals(np.random.default_rng(1)))
     assert limits.estimate == 2.0
     assert limits.lower(0.975) == 0.0
     assert limits.upper(0.975) == 2.0
@@ -257,7 +260,7 @@ def test_tiny_groups_give_no_lower_limit() -> None:
 
 def test_scores_that_do_not_vary_still_have_an_upper_limit() -> None:
     noise = MultinomialNoise(np.array([100, 0]), np.array([100, 0]))
-    limits = distance_limits(noise, 100, 499, np.random.default_rng(1))
+    limits = distance_limits(noise, 100, 499, SharedNormals(np.random.default_rng(1)))
     assert limits.lower(0.95) == 0.0
     assert limits.upper(0.95) == pytest.approx(1.6449 * np.sqrt(2 / 100), rel=1e-3)
 
@@ -265,7 +268,7 @@ def test_scores_that_do_not_vary_still_have_an_upper_limit() -> None:
 def test_distant_groups_have_the_plain_delta_interval() -> None:
     """All signs known: ± z·√(Σ_g (1 − μ_g²)/n_g), which the bootstrap quantile meets within 2%."""
     noise = MultinomialNoise(np.array([800, 150, 50]), np.array([100, 300, 600]))
-    limits = distance_limits(noise, 1000, 40_000, np.random.default_rng(1))
+    limits = distance_limits(noise, 1000, 40_000, SharedNormals(np.random.default_rng(1)))
     signs = np.sign(noise.difference)
     spread = 1.96 * float(np.sqrt(signs @ multinomial_covariance(noise) @ signs))
     assert limits.upper(0.975) - limits.estimate == pytest.approx(spread, rel=0.01)
@@ -277,7 +280,7 @@ def test_more_confidence_is_wider() -> None:
     noise = MultinomialNoise(
         rng.multinomial(300, np.full(9, 1 / 9)), rng.multinomial(200, np.full(9, 1 / 9))
     )
-    limits = distance_limits(noise, 200, 999, rng)
+    limits = distance_limits(noise, 200, 999, SharedNormals(rng))
     levels = [0.6, 0.8, 0.9, 0.95, 0.99]
     assert np.all(np.diff([limits.upper(v) for v in levels]) > 0)
     assert np.all(np.diff([limits.lower(v) for v in levels]) <= 0)
@@ -304,7 +307,7 @@ def test_bins_of_fewer_than_ten_rows_are_drawn_with_the_pooled_share() -> None:
     """By hand: a bin with 9 of 100 rows beside one of 30%, and one with 10."""
     for rows, laws in ((9, 2), (10, 1)):
         noise = MultinomialNoise(np.array([rows, 100 - rows]), np.array([300, 700]))
-        found = noise.laws()
+        found = noise.laws_of_groups
         assert found.shape == (laws, 2, 2)
         if laws == 2:
             assert found[1, 0, 0] == pytest.approx((rows + 300) / 1100)

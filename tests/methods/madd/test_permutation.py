@@ -28,6 +28,7 @@ from fairstats.methods.madd.permutation import (
     search_test,
 )
 from fairstats.methods.madd.scores import Sample, bin_edges, histogram, histogram_distance
+from fairstats.numerics.draws import SharedNormals
 
 
 def sample(values: object, clusters: object = None) -> Sample:
@@ -59,7 +60,7 @@ def test_pair_test_agrees_with_all_splits(rng: np.random.Generator) -> None:
     values = np.array(everything)
     exact = np.mean(values >= observed - 1e-12)
     exact_mid = np.mean(values > observed + 1e-12) + np.mean(np.abs(values - observed) < 1e-12) / 2
-    test = pair_test(sample(first), sample(second), bin_edges(5), 20_000, rng)
+    test = pair_test(sample(first), sample(second), bin_edges(5), 20_000, SharedNormals(rng))
     assert test is not None
     assert test.statistic == pytest.approx(observed)
     assert abs(test.pvalue - exact) < 4 * np.sqrt(exact * (1 - exact) / 20_000) + 1e-4
@@ -91,7 +92,7 @@ def test_whole_clusters_are_permuted(rng: np.random.Generator) -> None:
     observed = values[0]
     exact = np.mean(np.array(values) >= observed - 1e-12)
     first, second = (sample(scores[rows], labels[rows]) for rows in (labels < 3, labels >= 3))
-    test = pair_test(first, second, bin_edges(4), 10_000, rng)
+    test = pair_test(first, second, bin_edges(4), 10_000, SharedNormals(rng))
     assert test is not None
     assert test.method == "permutation of whole clusters"
     assert abs(test.pvalue - exact) < 4 * np.sqrt(exact * (1 - exact) / 10_000) + 1e-3
@@ -103,18 +104,18 @@ def test_clusters_in_several_groups_cannot_be_permuted(rng: np.random.Generator)
     first = sample([0.1, 0.2], [0, 1])
     second = sample([0.3, 0.4], [1, 2])
     assert not nested((first, second))
-    assert pair_test(first, second, bin_edges(4), 99, rng) is None
+    assert pair_test(first, second, bin_edges(4), 99, SharedNormals(rng)) is None
     assert largest_test((first, second), [Sides((0,), (1,), 4)], 99, rng) is None
 
 
 def test_weights_cannot_be_permuted(rng: np.random.Generator) -> None:
     weighted = Sample(np.array([0.1, 0.9]), np.array([1.0, 2.0]))
-    assert pair_test(weighted, weighted, bin_edges(4), 99, rng) is None
+    assert pair_test(weighted, weighted, bin_edges(4), 99, SharedNormals(rng)) is None
     assert largest_test((weighted, weighted), [Sides((0,), (1,), 4)], 99, rng) is None
 
 
 def test_scores_that_do_not_vary_have_p_1(rng: np.random.Generator) -> None:
-    test = pair_test(sample([0.5] * 5), sample([0.5] * 7), bin_edges(8), 99, rng)
+    test = pair_test(sample([0.5] * 5), sample([0.5] * 7), bin_edges(8), 99, SharedNormals(rng))
     assert test is not None
     assert (test.pvalue, test.mid_pvalue, test.statistic, test.null_mean) == (1.0, 0.5, 0.0, 0.0)
 
@@ -173,7 +174,7 @@ def test_largest_of_one_pair_is_that_pair(equal_width: bool, rng: np.random.Gene
     first = sample(rng.random(30))
     second = sample(rng.beta(2, 3, 40))
     edges = bin_edges(6) if equal_width else Sample.joined([first, second]).quantile_bins(6).edges
-    pair = pair_test(first, second, edges, 20_000, rng)
+    pair = pair_test(first, second, edges, 20_000, SharedNormals(rng))
     test = largest([first, second], [Sides((0,), (1,), 6)], 20_000, rng, equal_width=equal_width)
     assert pair is not None
     assert abs(pair.pvalue - test.pvalue) < 0.02
@@ -359,7 +360,7 @@ def test_multiplier_test_against_the_normal_law(rng: np.random.Generator) -> Non
     from scipy.special import ndtr
 
     noise = NormalNoise(np.array([0.02, -0.02]), np.array([[1e-4, -1e-4], [-1e-4, 1e-4]]))
-    test = multiplier_test(noise, 40_000, rng)
+    test = multiplier_test(noise, 40_000, SharedNormals(rng))
     assert test.pvalue == pytest.approx(2 * ndtr(-2), abs=0.004)
 
 

@@ -15,6 +15,7 @@ from statsmodels.stats.multitest import multipletests
 import fairstats as fs
 from fairstats.methods.madd.noise import MultinomialNoise, NormalNoise, distance_limits, noise_of
 from fairstats.methods.madd.scores import Sample
+from fairstats.numerics.draws import SharedNormals
 
 
 @pytest.mark.parametrize("seed", range(30))
@@ -24,7 +25,7 @@ def test_p_is_at_most_alpha_exactly_where_the_limit_excludes_the_margin(seed: in
     counts = [
         rng.multinomial(int(n), law) for n, law in zip(rng.integers(6, 300, 2), laws, strict=True)
     ]
-    limits = distance_limits(MultinomialNoise(*counts), 50, 199, rng)
+    limits = distance_limits(MultinomialNoise(*counts), 50, 199, SharedNormals(rng))
     for margin in (0.05, 0.2, 0.5, 1.0, limits.estimate):
         evidence = limits.evidence(margin)
         for level in (0.8, 0.9, 0.95, 0.99):
@@ -34,7 +35,7 @@ def test_p_is_at_most_alpha_exactly_where_the_limit_excludes_the_margin(seed: in
 
 def test_tiny_groups_show_nothing_but_what_the_upper_limit_shows() -> None:
     noise = NormalNoise(np.array([0.1, -0.1]), np.full((2, 2), 0.01), 1.0)
-    evidence = distance_limits(noise, 3, 99, np.random.default_rng(1)).evidence(0.2)
+    evidence = distance_limits(noise, 3, 99, SharedNormals(np.random.default_rng(1))).evidence(0.2)
     assert (evidence.above, evidence.inside) == (1.0, 1.0)
 
 
@@ -51,8 +52,8 @@ class _Asked:
     def std_errors(self) -> np.ndarray:
         return np.ones(self.difference.size)
 
-    def draws(self, n_resamples: int, rng: np.random.Generator) -> np.ndarray:
-        return np.zeros((1, n_resamples, self.difference.size))
+    def draws(self, n_resamples: int, normals: SharedNormals, purpose: str) -> np.ndarray:
+        return np.zeros((1, self.difference.size, n_resamples))
 
     def worst_variance(self, near: np.ndarray) -> float:
         self.near = near
@@ -72,7 +73,7 @@ def test_which_bins_may_be_alike(n_bins: int, smallest: float, kappa: float) -> 
     difference = np.zeros(n_bins)
     difference[:4] = np.array([0.999, -0.999, 1.001, -1.001]) * kappa
     noise = _Asked(difference)
-    distance_limits(noise, smallest, 99, np.random.default_rng(1))  # type: ignore[arg-type]
+    distance_limits(noise, smallest, 99, SharedNormals(np.random.default_rng(1)))  # type: ignore[arg-type]
     assert noise.near.tolist() == [True, True, False, False, *[True] * (n_bins - 4)]
 
 
@@ -270,7 +271,7 @@ def test_a_bound_stands_for_draws_that_are_too_few() -> None:
     most α exactly where the limit excludes the margin.
     """
     noise = MultinomialNoise(np.array([300, 100, 100]), np.array([100, 200, 300]))
-    limits = distance_limits(noise, 500, 199, np.random.default_rng(1), bounded=True)
+    limits = distance_limits(noise, 500, 199, SharedNormals(np.random.default_rng(1)), bounded=True)
     scale = np.sqrt(1 / 500 + 1 / 600)
     reach = limits.excess.mean() + scale * np.sqrt(2 * np.log(1e6))
     assert limits.lower(1 - 1e-6) == pytest.approx(limits.estimate - reach, rel=1e-9)
@@ -279,6 +280,6 @@ def test_a_bound_stands_for_draws_that_are_too_few() -> None:
     for level in (1e-4, 1e-5, 1e-6):
         assert limits.evidence(limits.lower(1 - level) - 1e-9).above < level
         assert limits.evidence(limits.lower(1 - level) + 1e-9).above > level
-    plain = distance_limits(noise, 500, 199, np.random.default_rng(1))
+    plain = distance_limits(noise, 500, 199, SharedNormals(np.random.default_rng(1)))
     assert plain.lower(1 - 1e-6) == 0
     assert plain.evidence(0.2).above == 1 / 200
