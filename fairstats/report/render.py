@@ -36,7 +36,8 @@ from fairstats.report.pages import svg
 from fairstats.report.parts import set_parts
 from fairstats.report.pictures import pictures_of
 from fairstats.report.questions import CONCERNS, Concern
-from fairstats.report.screen import ALSO_BEYOND, Finding, Screen, count_words, draw_row, make_screen
+from fairstats.report.screen.findings import Finding
+from fairstats.report.screen.page import ALSO_BEYOND, Screen, count_words, draw_row, make_screen
 from fairstats.report.sets import view_sets
 from fairstats.report.view import NOT_JUDGED, Block, Chart, Part, Row, SetView
 
