@@ -486,7 +486,7 @@ def _make_environment(picture: Callable[[Picture], str] = svg) -> Any:
         lstrip_blocks=True,
     )
     filters = {"number": number, "pvalue": pvalue, "count": count, "picture": picture}
-    environment.filters.update(filters, split=split_pairs, told=told_rows)
+    environment.filters.update(filters, split=split_pairs, rows_with_sentences=rows_with_sentences)
     environment.globals.update(
         drawing=drawing,
         marks=MARKS,
@@ -553,7 +553,7 @@ def split_pairs(
     )
 
 
-def told_rows(block: Block, axis: Axis) -> tuple[Row, ...]:
+def rows_with_sentences(block: Block, axis: Axis) -> tuple[Row, ...]:
     """The rows of a metric that have a sentence and their tests on the page."""
     if len(block.rows) <= _DRAWN:
         return block.rows
