@@ -32,22 +32,21 @@ from fairstats.methods.madd.curve import stable_bandwidth as stable_bandwidth
 from fairstats.methods.madd.metric import madd as madd
 from fairstats.methods.madd.mitigator import MaddMitigator as MaddMitigator
 from fairstats.methods.rates.abroca import abroca as abroca
-from fairstats.methods.rates.employment.adverse_impact import adverse_impact as adverse_impact
-from fairstats.methods.rates.metrics import average_odds_difference as average_odds_difference
-from fairstats.methods.rates.metrics import conditional_accuracy as conditional_accuracy
-from fairstats.methods.rates.metrics import conditional_use_accuracy as conditional_use_accuracy
-from fairstats.methods.rates.metrics import (
+from fairstats.methods.rates.differences import average_odds_difference as average_odds_difference
+from fairstats.methods.rates.differences import (
     demographic_parity_difference as demographic_parity_difference,
 )
-from fairstats.methods.rates.metrics import disparate_impact as disparate_impact
-from fairstats.methods.rates.metrics import (
+from fairstats.methods.rates.differences import (
     equal_opportunity_difference as equal_opportunity_difference,
 )
-from fairstats.methods.rates.metrics import equalized_odds_difference as equalized_odds_difference
-from fairstats.methods.rates.metrics import group_metric as group_metric
-from fairstats.methods.rates.metrics import (
+from fairstats.methods.rates.differences import (
+    equalized_odds_difference as equalized_odds_difference,
+)
+from fairstats.methods.rates.differences import (
     predictive_parity_difference as predictive_parity_difference,
 )
+from fairstats.methods.rates.employment.adverse_impact import adverse_impact as adverse_impact
+from fairstats.methods.rates.metrics import group_metric as group_metric
 from fairstats.methods.rates.models.compare import compare_models as compare_models
 from fairstats.methods.rates.numbers.decomposition import decompose as decompose
 from fairstats.methods.rates.numbers.means import means as means
@@ -56,6 +55,9 @@ from fairstats.methods.rates.numbers.scores import calibration as calibration
 from fairstats.methods.rates.numbers.scores import scores as scores
 from fairstats.methods.rates.planning import power_ratio as power_ratio
 from fairstats.methods.rates.planning import sample_size_ratio as sample_size_ratio
+from fairstats.methods.rates.ratios import conditional_accuracy as conditional_accuracy
+from fairstats.methods.rates.ratios import conditional_use_accuracy as conditional_use_accuracy
+from fairstats.methods.rates.ratios import disparate_impact as disparate_impact
 from fairstats.methods.rates.scorer import make_scorer as make_scorer
 from fairstats.methods.rates.subgroups import subgroups as subgroups
 from fairstats.methods.um.comparison import um_compare as um_compare

@@ -22,7 +22,6 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from fairstats.ground.errors import InputError
-from fairstats.ground.titles import Title
 
 #: Cells of a confusion matrix, in the order of every count table.
 CELLS = ("tp", "fp", "fn", "tn")
@@ -164,6 +163,29 @@ def _terms_of_sum(formula_node: ast.expr) -> list[ast.expr]:
     if isinstance(formula_node, ast.BinOp) and isinstance(formula_node.op, ast.Add):
         return [*_terms_of_sum(formula_node.left), *_terms_of_sum(formula_node.right)]
     return [formula_node]
+
+
+class Title(str):
+    """A heading ``"label: quantity"``: what it is called, and what is measured; or a label alone.
+
+    >>> title = Title("MADD: distance between the score distributions")
+    >>> title.label, title.quantity
+    ('MADD', 'distance between the score distributions')
+    >>> Title("Threshold").label, Title("Threshold").quantity
+    ('Threshold', '')
+    """
+
+    __slots__ = ()
+
+    @property
+    def label(self) -> str:
+        """What it is called in few words."""
+        return self.partition(":")[0]
+
+    @property
+    def quantity(self) -> str:
+        """What is measured; empty where the title is a label alone."""
+        return self.partition(":")[2].strip()
 
 
 @dataclass(frozen=True)

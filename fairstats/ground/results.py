@@ -165,6 +165,13 @@ class HypothesisTest:
         end, where the estimate lies within.
     exact : bool
         Whether the p-value holds at every size, by enumeration.
+
+    Examples
+    --------
+    >>> import fairstats as fs
+    >>> result = fs.disparate_impact(counts={"men": (390, 610), "women": (250, 750)}, reference="men")
+    >>> [(test.null, test.alternative) for test in result["women"].tests[:2]]
+    [('ratio >= 0.8', 'less'), ('ratio <= 0.8', 'greater')]
     """
 
     null: str
@@ -209,6 +216,16 @@ class Comparison:
         How interval and test were computed; what could not be computed, and why.
     procedure : Procedure
         The same for programs: what kind of evidence verdict, p-values and limits rest on.
+
+    Examples
+    --------
+    >>> import fairstats as fs
+    >>> counts = {"men": (390, 610), "women": (250, 750)}
+    >>> row = fs.disparate_impact(counts=counts, reference="men").comparisons[0]
+    >>> row.group, row.reference, round(row.estimate, 3), row.verdict, row.direction
+    ('women', 'men', 0.641, 'violated', 'below')
+    >>> row.procedure.kind
+    'score'
     """
 
     further: ClassVar[tuple[str, ...]] = ()
@@ -323,6 +340,18 @@ class Result(_AnswersFromComparisons):
     `estimate`, `std_error`, `confidence_interval`, `statistic`, `pvalue` and `verdict` are those of
     the only comparison, or an array (of intervals and verdicts a tuple) over all, in the order of
     `comparisons`.
+
+    Examples
+    --------
+    >>> import fairstats as fs
+    >>> counts = {"men": (390, 610), "women": (250, 750), "others": (90, 110)}
+    >>> result = fs.disparate_impact(counts=counts, reference="men")
+    >>> result.verdict
+    ('violated', 'undecided')
+    >>> [(row.group, round(row.estimate, 3)) for row in result]
+    [('women', 0.641), ('others', 1.154)]
+    >>> result["women"].verdict, len(result.to_frame())
+    ('violated', 2)
     """
 
     #: One line above the table.

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from fairstats.ground.titles import Title
+from fairstats.ground.registry import Title
 from fairstats.plots.ecd import level_curve
 from fairstats.plots.madd import bin_ends
 from fairstats.plots.picture import LIMIT, NEUTRAL, Picture, contours, mark

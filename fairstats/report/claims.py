@@ -16,9 +16,8 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
-from fairstats.ground.registry import RATES, Rate, class_of, without_class
+from fairstats.ground.registry import RATES, Rate, Title, class_of, without_class
 from fairstats.ground.results import Result
-from fairstats.ground.titles import Title
 from fairstats.methods.rates.inferred.result import InferredResult
 from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.monitoring import MonitorResult

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass
 
-from fairstats.ground.registry import METRICS, RATES, Metric, Rate, without_class
-from fairstats.ground.titles import Title
+from fairstats.ground.registry import METRICS, RATES, Metric, Rate, Title, without_class
 from fairstats.methods.rates.numbers.means import TITLES as TITLES_OF_NUMBERS
 from fairstats.methods.rates.stratified_result import ENDING, find_crude_metric
 from fairstats.report import questions

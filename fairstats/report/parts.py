@@ -7,7 +7,7 @@ from dataclasses import replace
 from fairstats.report.contents import Contents
 from fairstats.report.format import printable
 from fairstats.report.methods import answer_to
-from fairstats.report.screen import make_screen
+from fairstats.report.screen.page import make_screen
 from fairstats.report.view import Part, SetView, Table
 
 

@@ -36,7 +36,8 @@ from fairstats.report.pages import svg
 from fairstats.report.parts import set_parts
 from fairstats.report.pictures import pictures_of
 from fairstats.report.questions import CONCERNS, Concern
-from fairstats.report.screen import ALSO_BEYOND, Finding, Screen, count_words, draw_row, make_screen
+from fairstats.report.screen.findings import Finding
+from fairstats.report.screen.page import ALSO_BEYOND, Screen, count_words, draw_row, make_screen
 from fairstats.report.sets import view_sets
 from fairstats.report.view import NOT_JUDGED, Block, Chart, Part, Row, SetView
 
@@ -485,7 +486,7 @@ def _make_environment(picture: Callable[[Picture], str] = svg) -> Any:
         lstrip_blocks=True,
     )
     filters = {"number": number, "pvalue": pvalue, "count": count, "picture": picture}
-    environment.filters.update(filters, split=split_pairs, told=told_rows)
+    environment.filters.update(filters, split=split_pairs, rows_with_sentences=rows_with_sentences)
     environment.globals.update(
         drawing=drawing,
         marks=MARKS,
@@ -552,7 +553,7 @@ def split_pairs(
     )
 
 
-def told_rows(block: Block, axis: Axis) -> tuple[Row, ...]:
+def rows_with_sentences(block: Block, axis: Axis) -> tuple[Row, ...]:
     """The rows of a metric that have a sentence and their tests on the page."""
     if len(block.rows) <= _DRAWN:
         return block.rows

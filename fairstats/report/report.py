@@ -33,7 +33,7 @@ from fairstats.report.render import (
     render_terminal,
     render_text,
 )
-from fairstats.report.screen import Screen, make_screen
+from fairstats.report.screen.page import Screen, make_screen
 from fairstats.report.sets import view_sets
 
 

@@ -15,9 +15,8 @@ from fairstats.ground import errors
 from fairstats.ground.groups import INTERSECTION
 from fairstats.ground.multiplicity import FALSE_DISCOVERY
 from fairstats.ground.outcomes import words_of_labels
-from fairstats.ground.registry import RATES, Rate, find_metric, of_all_classes
+from fairstats.ground.registry import RATES, Rate, Title, find_metric, of_all_classes
 from fairstats.ground.results import Result
-from fairstats.ground.titles import Title
 from fairstats.methods.madd.result import MaddResult
 from fairstats.methods.rates.maxima import MaximumResult
 from fairstats.methods.rates.pair import names_with_design

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from fairstats.ground.registry import Title
 from fairstats.ground.results import latex_table
-from fairstats.ground.titles import Title
 from fairstats.ground.verdict import explain
 from fairstats.methods.rates.models.result import AmplificationResult, ModelComparison
 from fairstats.plots.picture import Picture

@@ -504,7 +504,8 @@ def _search_roughly(side: _Side, levels: Floats, every: int = 1) -> _RoughProfil
     """The least on a grid of θ, or on every so many-th point of it.
 
     F(θ, ν, λ) = k[−log ν + (θ + ν)·D̄(θ)] − k log λ − (N − k) log(1 − λ) with log(mλ) =
-    ν·log(1 + θd)/θ: D̄ is found once for all levels.
+    ν·log(1 + θd)/θ, d the level above the threshold: D̄ is found once for all levels. Between the
+    points of the grid the least is that of the parabola through three of them.
     """
     standard = side.standard
     first = np.zeros(1, dtype=np.intp)
@@ -531,6 +532,7 @@ def _search_roughly(side: _Side, levels: Floats, every: int = 1) -> _RoughProfil
     middle = value[rows, inner_places]
     right = value[rows, inner_places + 1]
     with np.errstate(all="ignore"):
+        # the vertex of the parabola, and not far below its middle point: there is no other least
         bent = middle - 0.125 * (left - right) ** 2 / (left - 2.0 * middle + right)
     least = np.where(np.isfinite(bent) & (bent > middle - 0.5), bent, value[rows, place])
     least = np.minimum(least, value[rows, place])

@@ -390,7 +390,7 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                 return abs(
                     float(self._sample(model, 1).difference(self.unprivileged, self.privileged)[0])
                 )
-            value = self._ecd(model, 1, 0, "scipy").estimate
+            value = self._estimate_ecd(model, 1, 0, "scipy").estimate
         return abs(value) if value == value else 2.0
 
     def _sample(self, model: Any, part: int) -> Any:
@@ -402,7 +402,10 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             label_values=self._possible,
         )
 
-    def _ecd(self, model: Any, part: int, n_resamples: int, backend: str | None) -> EcdResult:
+    def _estimate_ecd(
+        self, model: Any, part: int, n_resamples: int, backend: str | None
+    ) -> EcdResult:
+        """ECD of a model on a part of the rows; without resamples only what a trial is judged by."""
         sample = self._sample(model, part)
         fewest = min(sample[self.privileged].n, sample[self.unprivileged].n)
         self.threshold_ = capped(self.threshold, fewest)
@@ -430,9 +433,9 @@ class EcdSearch(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.accuracy_, self.baseline_accuracy_ = (
             self._measure_accuracy(model, 2) for model in (self.best_estimator_, baseline)
         )
-        self.result_ = self._ecd(self.best_estimator_, 2, 999, self.backend)
+        self.result_ = self._estimate_ecd(self.best_estimator_, 2, 999, self.backend)
         if best:
-            self.baseline_result_ = self._ecd(baseline, 2, 999, self.backend)
+            self.baseline_result_ = self._estimate_ecd(baseline, 2, 999, self.backend)
         else:
             self.baseline_result_ = self.result_
 

@@ -423,8 +423,8 @@ def honest_leaves(
         codes.append([place[name] for name in names])
     grown = grow_leaves(
         np.array(codes, dtype=np.int64).T,
-        tuple(len(one.names) for one in values),
-        tuple(one.ordered for one in values),
+        tuple(len(values_of_attribute.names) for values_of_attribute in values),
+        tuple(values_of_attribute.ordered for values_of_attribute in values),
         np.asarray(fitting.total(*rate.successes), dtype=np.float64),
         cases,
         depth=depth,

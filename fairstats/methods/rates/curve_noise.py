@@ -71,7 +71,11 @@ class CurveNoise:
         return max(self.pvalue(area - estimate), self.hidden.pvalue_of_less(area))
 
     def reach(self, level: float) -> float:
-        """The largest distance whose p-value is above 1 − level."""
+        """The largest distance whose p-value is above 1 − level.
+
+        With K draws, (1 + #{draws ≥ d})/(K + 1) > 1 − level as long as d is no larger than the
+        draw of rank ⌊(1 − level)(K + 1)⌋ from above; where that is 0, every distance is.
+        """
         beyond = int((1 - level) * (1 + self.areas.size) + 1e-9)
         if beyond:
             return max(

@@ -156,6 +156,14 @@ class MaximumResult(ComparisonResult):
         its two groups have few units.
     components : sequence of GapComponent
         Every difference; the first attains the maximum.
+
+    Examples
+    --------
+    >>> import fairstats as fs
+    >>> counts = {"a": (40, 60), "b": (25, 75), "c": (30, 70)}
+    >>> result = fs.demographic_parity_difference(counts=counts, agg="max")
+    >>> round(result.estimate, 3), [(gap.group, gap.reference) for gap in result.components]
+    (0.15, [('a', 'b'), ('a', 'c'), ('b', 'c')])
     """
 
     critical_value: float = float("nan")

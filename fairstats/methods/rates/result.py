@@ -623,6 +623,15 @@ class RatioResult(_BesideStrata):
     ----------
     stratified : StratifiedRatioResult or None
         The same comparisons within strata, where strata were given.
+
+    Examples
+    --------
+    >>> import fairstats as fs
+    >>> result = fs.disparate_impact(counts={"men": (390, 610), "women": (250, 750)}, reference="men")
+    >>> round(result.estimate, 3), [round(end, 3) for end in result.confidence_interval]
+    (0.641, [0.561, 0.731])
+    >>> result.verdict, result["women"].rate, result["women"].rate_reference
+    ('violated', 0.25, 0.39)
     """
 
     scale: ClassVar[str] = "ratio"
@@ -681,6 +690,14 @@ class DifferenceResult(_BesideStrata):
     ----------
     stratified : StratifiedDifferenceResult or None
         The same comparisons within strata, where strata were given.
+
+    Examples
+    --------
+    >>> import fairstats as fs
+    >>> counts = {"men": (390, 610), "women": (250, 750)}
+    >>> result = fs.demographic_parity_difference(counts=counts, reference="men")
+    >>> round(result.estimate, 3), result.verdict, result["women"].direction
+    (-0.14, 'violated', 'below')
     """
 
     scale: ClassVar[str] = "difference"

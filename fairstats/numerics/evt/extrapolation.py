@@ -105,7 +105,8 @@ def tail_type(
 
     Type III if the interval of ξ lies below 0, type II if above (with a bound: "II,
     pre-asymptotic", since bounded data have an end point in the end), otherwise undecided: an
-    interval that contains 0 does not show type I.
+    interval that contains 0 does not show type I (the types of Gnedenko 1943; Coles 2001, section
+    3.1.3).
 
     Parameters
     ----------

@@ -93,6 +93,17 @@ class EvtFit(FittedTail):
         What computed the estimates.
     grid : float or None
         Width of the grid whose cells the values are known to.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairstats.numerics.evt import fit_gpd
+    >>> x = np.random.default_rng(1).standard_exponential(1000)
+    >>> fit = fit_gpd(x, threshold=2.0, backend="scipy")
+    >>> {name: round(value, 3) for name, value in fit.params.items()}
+    {'scale': 0.965, 'shape': 0.075}
+    >>> fit.to_frame()[["parameter", "estimate"]].round(3).to_dict("list")
+    {'parameter': ['scale', 'shape'], 'estimate': [0.965, 0.075]}
     """
 
     title: ClassVar[str] = "Extreme value fit"
@@ -473,7 +484,7 @@ def fit_gev(  # type: ignore[misc] # the settings are written out once
 ) -> EvtFit | CovariateFit:
     """Fit the generalised extreme value distribution to block maxima.
 
-    P(M ≤ x) = exp(−(1 + ξ(x − μ)/σ)^(−1/ξ)).
+    P(M ≤ x) = exp(−(1 + ξ(x − μ)/σ)^(−1/ξ)) (Jenkinson 1955; Coles 2001, chapter 3).
 
     Parameters
     ----------

@@ -76,6 +76,15 @@ class ReturnLevel(TailEstimate):
     n_total : int
     n_resamples, seed : int or None
         Of a bootstrap or a calibration.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fairstats.numerics.evt import fit_gpd
+    >>> x = np.random.default_rng(1).standard_exponential(1000)
+    >>> level = fit_gpd(x, threshold=2.0, backend="scipy").return_level(10_000)
+    >>> round(level.estimate, 1), [round(end, 1) for end in level.confidence_interval]
+    (11.2, [8.1, 27.5])
     """
 
     title: ClassVar[str] = "Return level"
@@ -575,7 +584,8 @@ def empirical_return_level(
     """The 1 − 1/m quantile of a series, with an interval between order statistics.
 
     For levels that the tail model does not reach (m·λ < 1). The number of values below the quantile
-    is binomial, which makes the interval exact (conservative) for any continuous distribution.
+    is binomial, which makes the interval exact (conservative) for any continuous distribution
+    (Clopper and Pearson 1934; Hahn and Meeker 1991, chapter 5).
 
     Parameters
     ----------

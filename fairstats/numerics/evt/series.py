@@ -346,7 +346,8 @@ def extremal_index(
 
 
 def decluster(x: Any, threshold: float, *, run_length: int | None = None) -> Floats:
-    """The series with one value above the threshold per cluster, its largest.
+    """The series with one value above the threshold per cluster, its largest (Ferro and Segers
+    2003).
 
     The others go to the threshold.
 

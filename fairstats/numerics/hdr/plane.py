@@ -48,7 +48,10 @@ class Triangles:
 
 
 def triangles(surface: grids.Surface) -> Triangles:
-    """Cut a surface into triangles."""
+    """Cut every cell of a grid into four triangles around its centre, the mean of its corners.
+
+    Of a grid of r by c points: arrays of shape (4(r − 1)(c − 1),).
+    """
     densities = surface.values
     corners = [densities[:-1, :-1], densities[1:, :-1], densities[1:, 1:], densities[:-1, 1:]]
     centre = sum(corners) / 4

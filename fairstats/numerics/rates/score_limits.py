@@ -522,8 +522,14 @@ def limits_of_tables(
     )
 
 
-def _corrected_limits(tables: Floats, at: Floats, factor: bool) -> tuple[Floats, Floats]:
-    """Limits with the continuity correction, of the critical values `at`, shape (2, J)."""
+def _corrected_limits(
+    tables: Floats, critical_values: Floats, factor: bool
+) -> tuple[Floats, Floats]:
+    """Limits of J tables (k₀, n₀, k₁, n₁) with the continuity correction, each of shape (J,).
+
+    The lower limit is where the statistic is `critical_values[0]`, the upper one where it is
+    −`critical_values[1]`; `factor`: whether variances have the factor N/(N − 1).
+    """
     from scipy.optimize.elementwise import find_root
 
     def excess(
@@ -549,4 +555,4 @@ def _corrected_limits(tables: Floats, at: Floats, factor: bool) -> tuple[Floats,
         root = find_root(excess, ends, args=(k0, n0, k1, n1, target))
         return np.where(root.success, root.x, outer)
 
-    return end(-1.0, at[0]), end(1.0, -at[1])
+    return end(-1.0, critical_values[0]), end(1.0, -critical_values[1])

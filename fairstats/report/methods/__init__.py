@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fairstats.ground.registry import class_of, without_class
+from fairstats.ground.registry import Title, class_of, without_class
 from fairstats.ground.results import Result
-from fairstats.ground.titles import Title
 from fairstats.report.contents import Section
 from fairstats.report.methods import (
     circumstances,

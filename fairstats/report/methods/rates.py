@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from fairstats.ground.counts import CellCounts, ConfusionCounts
-from fairstats.ground.registry import METRICS, RATES, Metric
+from fairstats.ground.registry import METRICS, RATES, Metric, Title
 from fairstats.ground.results import Comparison, Result
-from fairstats.ground.titles import Title
 from fairstats.methods.rates.abroca import AbrocaResult, abroca_from_counts
 from fairstats.methods.rates.compare import compare_metric
 from fairstats.methods.rates.disparity import DisparityResult

@@ -16,7 +16,7 @@ from fairstats.datasets import load_adult, load_compas, load_german_credit
 from fairstats.ground.lazy import pd
 from fairstats.ground.multiplicity import normal_quantile
 from fairstats.methods.rates.inferred.result import InferredResult
-from fairstats.methods.rates.metrics import conditional_accuracy, disparate_impact
+from fairstats.methods.rates.ratios import conditional_accuracy, disparate_impact
 from fairstats.methods.rates.result import RatioResult
 from fairstats.report.replication.items import Outcome
 

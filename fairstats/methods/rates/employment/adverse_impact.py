@@ -491,6 +491,7 @@ def _fisher_pvalue(table: Counts) -> tuple[float, float]:
     k = np.arange(first_table, last_table, dtype=np.float64)
     log_ratios = np.log((n_selected - k) * (n0 - k) / ((k + 1) * (n1 - n_selected + k + 1)))
     middle = min(max(round(expected_selected), first_table), last_table) - first_table
+    # logarithms of probabilities relative to that of the table in the middle
     logs_below = -np.cumsum(log_ratios[:middle][::-1])[::-1]
     logs_above = np.cumsum(log_ratios[middle:])
     log_weights = np.concatenate([logs_below, [0.0], logs_above])

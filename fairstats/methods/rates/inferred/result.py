@@ -8,10 +8,9 @@ from dataclasses import replace
 from typing import Any, ClassVar
 
 from fairstats.ground.lazy import Axes, pd
-from fairstats.ground.registry import RATES, find_metric
+from fairstats.ground.registry import RATES, Title, find_metric
 from fairstats.ground.results import LEVEL, OF_VERDICT, Comparison, Interval, Result
 from fairstats.ground.serialise import serialisable
-from fairstats.ground.titles import Title
 from fairstats.ground.verdict import explain
 from fairstats.methods.rates.inferred.reading import InferredCounts
 from fairstats.methods.rates.result import Inference, with_adjusted
