@@ -92,6 +92,17 @@ class EcdResult(Result):
     location (the level of m interactions), scale and shape of the largest value in m interactions,
     threshold, type and horizon of the group's tail; beside ECD the differences of ACD and of CVaR
     with intervals and tests.
+
+    Examples
+    --------
+    >>> import numpy as np, fairstats as fs
+    >>> rng = np.random.default_rng(1)
+    >>> cd = {"white": 0.3 * rng.beta(2, 8, 8000), "black": 0.5 * rng.beta(2, 8, 3000)}
+    >>> result = fs.ecd(cd, privileged="white", unprivileged="black", backend="scipy", rng=1)
+    >>> round(result.estimate, 2), [round(end, 2) for end in result.confidence_interval]
+    (0.15, [0.12, 0.21])
+    >>> result.verdict, [tail.group for tail in result.tails]
+    ('violated', ['black', 'white'])
     """
 
     title: ClassVar[str] = "Extreme counterfactual discrimination"

@@ -196,6 +196,15 @@ class StratifiedRatioResult(_AdjustedComparisons, RatioResult):
     ----------
     stratum_counts : StratumCounts
         Cells of every group within the strata.
+
+    Examples
+    --------
+    >>> import fairstats as fs
+    >>> hired, sex = [1, 0, 1, 1, 0, 0, 1, 0] * 30, ["m", "m", "f", "f"] * 60
+    >>> branch = (["north"] * 4 + ["south"] * 4) * 30
+    >>> result = fs.disparate_impact(hired, sensitive_features=sex, strata=branch, reference="m")
+    >>> round(result.estimate, 2), round(result.stratified.estimate, 2)
+    (3.0, 3.0)
     """
 
 

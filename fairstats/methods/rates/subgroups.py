@@ -132,6 +132,15 @@ class SubgroupResult(Result):
         The crossed table; of a tree its leaves.
     n_fitting : int
         Rows that fitted the tree, which are not in the table; 0 without one.
+
+    Examples
+    --------
+    >>> import pandas as pd, fairstats as fs
+    >>> people = pd.DataFrame({"sex": ["f", "m"] * 200, "old": [0, 0, 1, 1] * 100})
+    >>> people["hired"] = [1, 1, 0, 1, 1, 0, 0, 1] * 50
+    >>> result = fs.subgroups(people, attributes=["sex", "old"], y_pred="hired", rng=1)
+    >>> len(result), result.n_rows, result.worst.group, result.worst.n
+    (8, 400, 'sex = f & old = 1', 100)
     """
 
     metric: str

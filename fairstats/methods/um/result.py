@@ -110,6 +110,14 @@ class UmPosterior(Result, draws.PosteriorDraws):
     `table_prob` is the level of its intervals, `table_rope` its region of practical equivalence.
     `n_unknown` rows have a group, label or prediction that is not known, and are completed within
     the sampler; `rounded` the parts of 1 that their probabilities are rounded to for it, 0 for none.
+
+    Examples
+    --------
+    >>> import fairstats as fs
+    >>> men, women = dict(tp=420, tn=380, fp=120, fn=80), dict(tp=150, tn=230, fp=70, fn=50)
+    >>> posterior = fs.um_posterior(counts={"men": men, "women": women}, rng=1)
+    >>> posterior.metric("equal_opportunity").shape, posterior.reference
+    ((10000,), 'men')
     """
 
     backend: str = "exact"

@@ -87,19 +87,44 @@ def _region_property(field_name: str, meaning: str, dimension: int = 0, what: st
 class HdrResult(Result):
     """Highest density regions.
 
-    `regions` has one region per `prob`, in the order asked. Where `prob` was one number (`single`),
-    `intervals`, `falpha`, `mass`, `area` and `errors` are those of the one region, otherwise tuples
-    with one entry per region. `kind` is "density" or "discrete", where the regions were cut from
-    the frequencies of few distinct values.
+    Where `prob` was one number (`single`), `intervals`, `falpha`, `mass`, `area` and `errors` are
+    those of the one region, otherwise tuples with one entry per region.
 
-    `mode` is where the density is highest: on the grid (1-D), at a draw (more dimensions); `modes`,
-    shape (m,) or (m, d), are its local maxima inside the largest region, highest first (1-D, 2-D).
-    `bandwidth` has the standard deviations of the kernel, or None; `axes` the grid, one array per
-    dimension, or the distinct values, shape (m, d), and `values` their density or probability;
-    `support` the bounds per dimension. `n` samples were there, or None; `method` and `backend` say
-    how the density was found, and by what; `level` which density judged a draw ("leave_one_out",
-    "in_sample"; None of a given density and of discrete draws); `note` names an atom. `period` is
-    that of a circular quantity, or None: an interval that ends beyond it goes on from 0.
+    Attributes
+    ----------
+    regions : tuple of HdrRegion
+        One per `prob`, in the order asked.
+    kind : {"density", "discrete"}
+        "discrete" where the regions were cut from the frequencies of few distinct values.
+    mode : float or ndarray of float, shape (d,)
+        Where the density is highest: on the grid (1-D), at a draw (more dimensions).
+    modes : ndarray of float, shape (m,) or (m, d)
+        Its local maxima inside the largest region, highest first (1-D, 2-D).
+    bandwidth : float, ndarray or None
+        Standard deviations of the kernel.
+    axes : tuple of ndarray
+        The grid, one array per dimension, or the distinct values, shape (m, d).
+    values : ndarray of float
+        Their density or probability.
+    support : tuple of (low, high)
+        The bounds per dimension.
+    n : int or None
+        Draws.
+    method, backend : str
+        How the density was found, and by what.
+    level : {"leave_one_out", "in_sample", None}
+        Which density judged a draw; None of a given density and of discrete draws.
+    note : str
+        Names an atom.
+    period : float or None
+        Of a circular quantity: an interval that ends beyond it goes on from 0.
+
+    Examples
+    --------
+    >>> import numpy as np, fairstats as fs
+    >>> result = fs.hdr(np.random.default_rng(1).normal(size=2000), 0.9)
+    >>> result.intervals.round(1), result.n, result.kind
+    (array([[-1.7,  1.6]]), 2000, 'density')
     """
 
     title: ClassVar[str] = "Highest density region"

@@ -170,6 +170,13 @@ class AdverseImpact(Result):
         Whether people are selected, or score above the median.
     median : float or None
         Of all scores; `n_at_median` people have just this score, and are not above it.
+
+    Examples
+    --------
+    >>> import fairstats as fs
+    >>> result = fs.adverse_impact({"women": (2, 8), "men": (15, 10)})
+    >>> result.comparisons[0].group, round(result.estimate, 3), len(result.tables)
+    ('women', 0.333, 1)
     """
 
     tables: tuple[ImpactTable, ...]

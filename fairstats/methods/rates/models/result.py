@@ -66,6 +66,17 @@ class ModelComparison(OfPairs, Result):
     settings, reference : Inference, str
     pairs : tuple of ModelPair
         The sufficient statistics.
+
+    Examples
+    --------
+    >>> import fairstats as fs
+    >>> before, after = [1] * 30 + [0] * 10 + [1] * 12 + [0] * 28, [1] * 28 + [0] * 12 + [1] * 24 + [0] * 16
+    >>> result = fs.compare_models(
+    ...     [1, 0] * 40, before, after, sensitive_features=["a"] * 40 + ["b"] * 40, reference="a"
+    ... )
+    >>> change = result.comparisons[0]
+    >>> change.metric, change.group, round(change.estimate, 3), change.verdict
+    ('disparate_impact_change', 'b', 2.143, 'closer to parity')
     """
 
     metrics: tuple[str, ...]

@@ -124,6 +124,14 @@ class NumberDifferenceResult(NumbersResult):
         Of a quantile.
     remarks : tuple of str
         Where simulation shows more errors on such data.
+
+    Examples
+    --------
+    >>> import fairstats as fs
+    >>> wage, sex = [20, 22, 25, 30, 18, 19] * 10, ["m", "f"] * 30
+    >>> result = fs.means(wage, sensitive_features=sex, reference="m")
+    >>> round(result.estimate, 2), result["f"].rate_reference, result["f"].n
+    (2.67, 21.0, 30)
     """
 
     scale: ClassVar[str] = "difference"
