@@ -110,12 +110,11 @@ def differing_verdicts(sections: Sequence[Section], settings: AuditSettings) -> 
         by_set[section.attribute_text] += (
             judged for result in section.results for judged in _judged_rates(result)
         )
-    for attribute, every in by_set.items():
+    for attribute, judged_of_set in by_set.items():
         by_pair: defaultdict[tuple[Any, ...], list[_Judged]] = defaultdict(list)
-        for one in every:
-            by_pair[
-                same_question(one.rate), frozenset((one.comparison.group, one.comparison.reference))
-            ].append(one)
+        for judged in judged_of_set:
+            groups = frozenset((judged.comparison.group, judged.comparison.reference))
+            by_pair[same_question(judged.rate), groups].append(judged)
         by_pattern: defaultdict[tuple[Any, ...], list[list[_Judged]]] = defaultdict(list)
         for (question, _), judged_of_pair in by_pair.items():
             if len({judged.verdict for judged in judged_of_pair}) > 1:
@@ -128,9 +127,10 @@ def differing_verdicts(sections: Sequence[Section], settings: AuditSettings) -> 
                 )
         for members in by_pattern.values():
             notes.append(f"{attribute}: {_note_on_pairs(members, settings)}")
-        notes += [
-            f"{attribute}: {text}" for judged in every if (text := _beside_the_gap(judged, every))
-        ]
+        for judged in judged_of_set:
+            text = _beside_the_gap(judged, judged_of_set)
+            if text:
+                notes.append(f"{attribute}: {text}")
     for section in sections:
         beside_largest = (
             result.beside_the_largest()
@@ -299,6 +299,7 @@ def make_statements(
 
 
 def _about_missing(tables: Sequence[CellCounts], settings: AuditSettings) -> str:
+    """What was done with missing values, how many there were, and whether bounds are given."""
     policy = {
         "raise": 'Missing values were not accepted (missing="raise"); none occurred.',
         "drop": 'Rows with a missing value were left out (missing="drop").',

@@ -245,6 +245,7 @@ def _read_text(
     engine: str,
     needs_rows: bool,
 ) -> tuple[Any, ReadingRecord]:
+    """A table of text files: in memory as a frame, or as Parquet files that an engine opens."""
     reading_plans: list[Plan] = []
     n_rows = 0
     n_bytes = 0

@@ -546,6 +546,10 @@ class _ShapeProblem:
         return self.expand(self.centre()).value
 
     def expand(self, point: Point) -> _Expansion:
+        """F = n[(θ + ν)·D̄(θ) − log ν], θ = ξν, and its derivatives by ξ and log ν.
+
+        NaN where the largest excess lies beyond the end point.
+        """
         _, log_nu, xi = point
         nu = np.exp(log_nu)
         theta = xi * nu

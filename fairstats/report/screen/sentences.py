@@ -266,6 +266,7 @@ def _weighs_rows(view: SetView, readings: Sequence[Reading]) -> bool:
 
 
 def _rows_needed(view: SetView, reading: Reading, planned: Planned) -> str:
+    """How many rows would settle a reading; empty where it is not told of such a comparison."""
     row = reading.row
     result = _result_of(view, reading.metric)
     # how many rows a look at every file would need is another question than that of one look
