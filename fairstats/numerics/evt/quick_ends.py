@@ -245,7 +245,7 @@ class _Excesses:
 
     @property
     def n(self) -> Floats:
-        """_Excesses of each problem's sample."""
+        """How many excesses each problem's sample has."""
         return self.samples.n[self.rows]
 
     @property
@@ -254,7 +254,7 @@ class _Excesses:
         return self.samples.upper[self.rows]
 
     def means(self, theta: Floats) -> tuple[Floats, Floats, Floats]:
-        """D(θ) and two derivatives at one θ for each problem."""
+        """D̄(θ) (`mean_partials`) and two derivatives, at one θ for each problem."""
         count = self.samples.n.size
         of_each = theta.reshape(-1, count).T
         d0, d1, d2 = mean_partials(self.samples, of_each)
