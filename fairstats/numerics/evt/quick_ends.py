@@ -254,7 +254,7 @@ class _Excesses:
         return self.samples.upper[self.rows]
 
     def means(self, theta: Floats) -> tuple[Floats, Floats, Floats]:
-        """D̄(θ) (`mean_partials`) and two derivatives, at one θ for each problem."""
+        """D(θ) (`mean_partials`) and two derivatives, at one θ for each problem."""
         count = self.samples.n.size
         of_each = theta.reshape(-1, count).T
         d0, d1, d2 = mean_partials(self.samples, of_each)
@@ -546,7 +546,7 @@ class _ShapeProblem:
         return self.expand(self.centre()).value
 
     def expand(self, point: Point) -> _Expansion:
-        """F = n[(θ + ν)·D̄(θ) − log ν], θ = ξν, and its derivatives by ξ and log ν.
+        """F = n[(θ + ν)·D(θ) − log ν], θ = ξν, and its derivatives by ξ and log ν.
 
         NaN where the largest excess lies beyond the end point.
         """
