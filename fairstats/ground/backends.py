@@ -401,6 +401,7 @@ def _unloadable_packages(probe: RProbe) -> dict[str, str]:
 
 
 def _r_rows(probe: RProbe, broken_packages: dict[str, str]) -> Iterator[DoctorRow]:
+    """R itself, by rpy2 or as a program, and the R packages that back ends call."""
     r_detail = f"{probe.r_home}, called by rpy2-rinterface {probe.rpy2_version}"
     if probe.works:
         r_detail = "; ".join(filter(None, (r_detail, probe.cause)))

@@ -365,6 +365,7 @@ class RowCounts:
         groups: tuple[str, ...],
         levels: tuple[tuple[str, ...], ...],
     ) -> Self:
+        """Rows that are alike become one, with their number."""
         distinct_rows = table.groupby(
             self._key_columns,
             as_index=False,

@@ -187,6 +187,9 @@ def _rate_of_selections(view: SetView) -> str:
 
 
 def _picture_of_intersections(view: SetView, table: CellCounts) -> Iterator[NamedPicture]:
+    """Selection rates of two crossed attributes as a table of cells, where each has a value in
+    both.
+    """
     ratios = [
         result
         for result in view.results

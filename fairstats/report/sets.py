@@ -227,6 +227,7 @@ def _block_of_impact(report: Contents, result: AdverseImpact, place: tuple[int, 
 
 
 def _blocks_of_result(result: Any, claims: list[Claim]) -> Iterator[Block]:
+    """A block for each metric of a result, with its rows as the page shows them."""
     scale = result.scale
     records = result.rows()
     if scale == "ratio":

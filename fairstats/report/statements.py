@@ -362,6 +362,7 @@ _POOLED_IN_WORDS = {
 
 
 def _about_references(sections: Sequence[Section]) -> str:
+    """Which groups the others are compared with, by which rule."""
     rules = {
         "named": "named by the user",
         "largest": "the largest group",

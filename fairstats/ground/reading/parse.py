@@ -188,6 +188,7 @@ def _by_arrow(plan: Plan) -> Iterator[dict[str, Any]]:
 
 
 def _by_csv(plan: Plan) -> Iterator[dict[str, Any]]:
+    """Blocks of columns by the csv module, which takes what Arrow does not."""
     positions = [plan.header.index(column_label) for column_label in plan.columns]
     n_fields = len(plan.header)
     if has_arrow():

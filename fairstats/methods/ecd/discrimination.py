@@ -186,6 +186,7 @@ def _sample_groups(
     table: FeatureTable,
     cluster_codes: NDArray[Any] | None,
 ) -> list[GroupSample]:
+    """What a change of the attribute does to every row, group by group of those it really has."""
     group_samples = []
     codes = attribute.codes
     kept_rows = None
@@ -547,6 +548,7 @@ def _attribute_from_indicators(table: FeatureTable, columns: list[Hashable]) -> 
 
 
 def _attribute_from_mapping(table: FeatureTable, assignments: Mapping[Hashable, Any]) -> Attribute:
+    """An attribute that several columns encode, from value → {column: what it holds}."""
     if not all(
         isinstance(assigned_values, Mapping) and assigned_values
         for assigned_values in assignments.values()

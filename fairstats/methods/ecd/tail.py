@@ -555,6 +555,7 @@ def _find_group_level(
     modelled: ReturnLevel | None,
     settings: EcdSettings,
 ) -> GroupLevel:
+    """The modelled level within the bound of the changes, else an order statistic, or none."""
     beyond = modelled is not None and modelled.estimate > BOUND
     if modelled is not None and not beyond:
         within = replace(

@@ -199,6 +199,8 @@ def _one_stratum(counts: CellCounts) -> StratumCounts:
 def _compare_shares(
     counts: CellCounts, by_stratum: StratumCounts, settings: Inference
 ) -> DisparityResult:
+    """Share of a group among the rejected minus its share among the accepted, over usable strata.
+    """
     accepted = by_stratum.total("selected")
     rejected = by_stratum.total("not_selected")
     n_rejected = rejected.sum(axis=1)

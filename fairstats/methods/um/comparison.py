@@ -385,6 +385,7 @@ def um_compare(
 def _check_posteriors(
     a: Any, b: Any, names: Sequence[str]
 ) -> tuple[list[UmPosterior], list[str], bool]:
+    """Posteriors, their names, and whether a mapping of several was given."""
     several = isinstance(a, Mapping)
     are_two_names = isinstance(names, (list, tuple)) and len(names) == 2
     check_that(are_two_names, "names", names, "two names, one per posterior", 'names=("A", "B")')

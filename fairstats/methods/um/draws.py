@@ -573,6 +573,9 @@ def _counts_at_scale(draws: PosteriorDraws) -> Floats:
 
 
 def _parts_of_metric(draws: PosteriorDraws, name: Any, reference: int) -> list[_TablePart]:
+    """Columns of the table that a metric has: of all, of each group, or of each against the
+    reference.
+    """
     groups = draws.counts.groups
     group_sizes = [int(n_rows) for n_rows in np.rint(draws.counts.group_sizes)]
     if callable(name):

@@ -561,6 +561,7 @@ class TailLikelihood:
         return root_moments(shapes, periods + self.standard.log_rate[0], self.standard.samples.n[0])
 
     def _endpoint_end(self, side: float, goal: Floats) -> float:
+        """One end of the end point's interval: where the profile deviance reaches its goal."""
         standard = self.standard
         lower_ends = self.standard.samples.lower
         upper_ends = self.standard.samples.upper

@@ -263,6 +263,7 @@ def _result_fields(
     samples: FloatArray | None,
     pieces: Triangles | None = None,
 ) -> dict[str, Any]:
+    """Fields of a result in two dimensions; sizes and masses by triangles, errors by draws."""
     if pieces is None:
         pieces = triangles(surface)
     total_mass = pieces.mass

@@ -416,6 +416,7 @@ def _from_density(
     single: bool,
     backend: str | None,
 ) -> HdrResult:
+    """Regions of a density on a grid; their levels by draws, where there are any."""
     dimension = len(density.axes)
     grid_box = np.array([[grid_axis[0], grid_axis[-1]] for grid_axis in density.axes])
     if draws is not None:

@@ -161,6 +161,7 @@ def ecd(result: EcdResult, bench: Bench) -> Iterator[Check]:
 
 
 def _compare_tail(tail: GroupTail, grid: float | str | None, bench: Bench) -> Iterator[Check]:
+    """What a group's tail says: exceedances, fit, type, and every level."""
     place = bench.place("tail", tail.group)
     changes = _values_of_group(tail.group, tail.n, bench)
     if changes is not None:
@@ -246,6 +247,7 @@ def _arguments_of_fit(fitted: EvtFit) -> tuple[Any, float, float]:
 
 
 def _fitted_level(fitted: EvtFit, level: GroupLevel, place: Place, bench: Bench) -> Iterator[Check]:
+    """A level of a fitted tail, its standard error where regular, and its interval."""
     interval = level.confidence_interval
     r_function = "tail_level"
     if interval.method == POWER_TAIL:
@@ -283,6 +285,7 @@ def _fitted_level(fitted: EvtFit, level: GroupLevel, place: Place, bench: Bench)
 def _compare_difference(
     result: EcdResult, comparison: EcdComparison, bench: Bench
 ) -> Iterator[Check]:
+    """Difference of two groups' levels, and its interval where R has a twin of the method."""
     place = bench.place("ECD", comparison.group, comparison.reference)
     settings = result.settings
     tails = {tail.group: tail for tail in result.tails}

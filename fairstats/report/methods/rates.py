@@ -141,6 +141,7 @@ def ratio_settings(settings: AuditSettings) -> Inference:
 
 
 def _compute_metric(metric: Metric, inputs: AuditInput) -> Result:
+    """One metric of an audit, by the methods that its settings ask for and the metric has."""
     audited = inputs.settings
     of_scores = "scores" in metric.needs
     single_rates = all(RATES[rate].interval == "score" for rate in metric.rates)

@@ -93,6 +93,7 @@ def _show_um(section: Section, view: SetView) -> Iterator[Part]:
 
 
 def _show_posterior(section: Section, result: UmPosterior) -> Part:
+    """The posterior of both error rates' differences, least equal groups first, with its planes."""
     planes = _planes_of(result)
     rope = result.table_rope
     lead = "No group has enough cases for both kinds of error to be compared."

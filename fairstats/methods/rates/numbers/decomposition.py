@@ -410,6 +410,7 @@ def _decompose(
     names: tuple[str, ...],
     rng: np.random.Generator | None,
 ) -> DecompositionResult:
+    """Gap, explained part and rest of every pair of groups, each part a family of its own."""
     check_groups(moments.groups)
     reference_index, rule = find_reference(
         moments.groups, reference, sizes=moments.group_sizes, rates=moments.mean[0]
