@@ -79,36 +79,48 @@ computed_answer <- function(memory, table, contrast, null, alternative) {
   swap <- n0 > n1 || (n0 == n1 && (k0 > k1 || (k0 == k1 && null < turned)))
   few <- if (swap) n1 else n0
   many <- if (swap) n0 else n1
-  first <- function(true, name) {
+  beside <- if (swap) k0 else k1
+  larger <- larger_group(memory, beside, many, swap)
+  nuisance <- nuisance_rates(larger, few, contrast, null, swap)
+  counts <- nuisance$counts
+  z_of <- function(of_few, of_many) if (swap) z(of_many, of_few) else z(of_few, of_many)
+  first <- function(excess, name) {
     key <- paste(name, alternative, swap)
-    holds <- function(j) true(if (swap) z(j, 0:few) else z(0:few, j))
-    found <- first_where(holds, few + 1, many, memory$guesses[[key]])
-    memory$guesses[[key]] <- found
+    guess <- memory$guesses[[key]]
+    if (is.null(guess)) {
+      guess <- rep(NA_real_, few + 1)
+    }
+    found <- first_count(
+      function(rows, of_many) excess(z_of(counts[rows], of_many)),
+      guess_for(guess, counts + 1, beside),
+      many
+    )
+    guess[counts + 1] <- found
+    memory$guesses[[key]] <- guess
     found
   }
   # the larger group's counts with z as small as observed, and as large: up to a count, or from one
-  # on
+  # on; of counts of the smaller group that are all but impossible nothing is asked
   up_to <- rep(-1, few + 1)
   from <- rep(many + 1, few + 1)
   itself <- 1 + if (swap) k1 else k0
-  beside <- if (swap) k0 else k1
   for (side in c(1, -1)[c(alternative != "greater", alternative != "less")]) {
     limit <- slack + if (alternative == "two-sided") -abs(observed) else side * observed
     # the observed table is as extreme as itself, also where rounding decides
     is_own <- side * observed <= limit
     if (swap == (side > 0)) {
-      up_to <- first(function(v) side * v > limit, "up_to") - 1
+      # beyond the limit by any amount: the smallest number stands for none
+      up_to[counts + 1] <- first(function(v) side * v - limit - .Machine$double.xmin, "up_to") - 1
       if (is_own) up_to[itself] <- max(up_to[itself], beside)
     } else {
-      from <- first(function(v) side * v <= limit, "from")
+      from[counts + 1] <- first(function(v) limit - side * v, "from")
       if (is_own) from[itself] <- min(from[itself], beside)
     }
   }
   if (alternative == "two-sided" && abs(observed) <= slack) {
     up_to <- rep(many, few + 1)
   }
-  larger <- larger_group(memory, if (swap) k0 else k1, many, swap)
-  best <- largest_probability(larger, few, up_to, from, contrast, null, swap)
+  best <- largest_probability(larger, nuisance, few, up_to, from)
   list(
     p = min(best$value + EXACT_GAMMA, 1),
     null = null,
@@ -117,6 +129,60 @@ computed_answer <- function(memory, table, contrast, null, alternative) {
     from = from,
     rate = best$rate
   )
+}
+
+# Guesses at these rows: where there is none yet that of the nearest row which has one.
+guess_for <- function(guess, rows, otherwise) {
+  known <- which(!is.na(guess))
+  if (length(known) == 0) {
+    return(rep(otherwise, length(rows)))
+  }
+  at <- guess[rows]
+  lacking <- is.na(at)
+  if (any(lacking)) {
+    at[lacking] <- guess[within_ends(rows[lacking], known[1L], known[length(known)])]
+  }
+  at
+}
+
+# Steps by the slope; what is open after them is halved.
+STEPS_BY_SLOPE <- 3
+
+# For each row the first count from 0 to n at which `excess(rows, counts)`, which rises with the
+# count and all but straight, is not negative; n + 1 where it always is. A count and the one before
+# it are asked at once, which ends the search of a row where the first is the answer, and gives the
+# slope where it is not.
+first_count <- function(excess, guess, n) {
+  low <- rep(-1, length(guess))
+  high <- rep(n + 1, length(guess))
+  open <- seq_along(guess)
+  ask <- guess
+  step <- 0
+  while (length(open)) {
+    ask <- pmax(pmin(ask, high[open] - 1), low[open] + 1)
+    before <- pmax(ask - 1, 0)
+    both <- excess(c(open, open), c(ask, before))
+    at <- both[seq_along(open)]
+    at_before <- both[-seq_along(open)]
+    reached <- at >= 0
+    reached_before <- at_before >= 0 & before > low[open] & before < ask
+    high[open[reached]] <- ask[reached]
+    high[open[reached_before]] <- before[reached_before]
+    low[open[!reached]] <- ask[!reached]
+    between <- reached & !reached_before
+    low[open[between]] <- pmax(low[open[between]], ask[between] - 1)
+    step <- step + 1
+    next_ask <- ceiling((low[open] + high[open]) / 2)
+    if (step <= STEPS_BY_SLOPE) {
+      by_slope <- ceiling(ask - at / (at - at_before))
+      use <- is.finite(by_slope) & at > at_before
+      next_ask[use] <- by_slope[use]
+    }
+    still <- high[open] - low[open] > 1
+    open <- open[still]
+    ask <- next_ask[still]
+  }
+  high
 }
 
 is_inner_null <- function(contrast, null) {
@@ -155,58 +221,80 @@ larger_group <- function(memory, k, n, swap) {
   memory$larger[[key]]
 }
 
-# The largest probability of counts up to `up_to` and from `from` on, over the rates that the null
-# hypothesis allows.
-largest_probability <- function(larger, few, up_to, from, contrast, null, swap) {
+# The rates that the null hypothesis allows: of the larger group (`rates`, on its own grid or on a
+# denser one, `weights` from the former to the latter), of the smaller one (`own`), and the counts of
+# the smaller group that are not all but impossible at any of them.
+nuisance_rates <- function(larger, few, contrast, null, swap) {
   allowed <- nuisance_range(contrast, null)
   if (swap && contrast != "odds_ratio") {
     allowed <- if (contrast == "ratio") allowed * null else allowed + null
   }
-  allowed <- asin(sqrt(pmin(pmax(allowed, 0), 1)))
+  allowed <- asin(sqrt(within_ends(allowed, 0, 1)))
   ends <- larger$ends
+  own_at <- function(rates) within_ends(other_rate(rates, contrast, null, swap), 0, 1)
   if (ends[1L] >= allowed[2L] || ends[2L] <= allowed[1L]) {
     rate <- sin(if (ends[1L] >= allowed[2L]) allowed[2L] else allowed[1L])^2
-    own <- min(1, max(0, other_rate(rate, contrast, null, swap)))
-    inside <- stats::pbinom(up_to, larger$n, rate) +
-      stats::pbinom(from - 1, larger$n, rate, lower.tail = FALSE)
-    return(list(value = sum(stats::dbinom(0:few, few, own) * pmin(inside, 1)), rate = rate))
+    return(list(rates = rate, own = own_at(rate), counts = 0:few))
   }
   cut <- c(allowed[1L] > ends[1L], allowed[2L] < ends[2L])
   rates <- larger$rates
-  own_at <- function(rates) pmin(1, pmax(0, other_rate(rates, contrast, null, swap)))
+  weights <- NULL
   inner <- c(max(allowed[1L], ends[1L]), min(allowed[2L], ends[2L]))
   spans <- 2 * sqrt(c(larger$n, few)) * c(diff(inner), abs(diff(asin(sqrt(own_at(sin(inner)^2))))))
   # far from equality the smaller group's rate changes faster than the larger one's
-  whole <- !any(cut) && spans[2L] <= AS_DENSE * spans[1L]
-  if (!whole) {
+  if (any(cut) || spans[2L] > AS_DENSE * spans[1L]) {
     # powers of two, as in Python, so that the same jumps of p are the largest in both
     points <- max(
       2^ceiling(log2(ceiling(DENSER * max(spans) / RATE_SPACING) + 1)),
       FEWEST_UP_TO_THE_END
     )
     angles <- inner[1L] + diff(inner) * towards_ends(points, cut)
+    steps <- (angles - ends[1L]) / diff(ends) * (length(rates) - 1)
+    # the tails of the larger group's count are smooth in its rate, also beyond the end
+    weights <- interpolation(length(rates), steps)
     rates <- sin(angles)^2
   }
   own <- own_at(rates)
-  # counts of the smaller group that are not all but impossible
   reach <- RATE_REACH / sqrt(few)
   angles_of_own <- asin(sqrt(range(own)))
   counts <- floor(few * sin(max(angles_of_own[1L] - reach, 0))^2):ceiling(
     few * sin(min(angles_of_own[2L] + reach, pi / 2))^2
   )
-  row <- function(count) pmin(pmax(count - larger$first, 0), nrow(larger$tails) - 1) + 1
+  list(rates = rates, own = own, counts = counts, weights = weights)
+}
+
+# The largest probability of counts up to `up_to` and from `from` on, over the rates that the null
+# hypothesis allows.
+largest_probability <- function(larger, nuisance, few, up_to, from) {
+  rates <- nuisance$rates
+  counts <- nuisance$counts
+  if (length(rates) == 1L) {
+    inside <- stats::pbinom(up_to, larger$n, rates) +
+      stats::pbinom(from - 1, larger$n, rates, lower.tail = FALSE)
+    value <- sum(stats::dbinom(counts, few, nuisance$own) * pmin(inside, 1))
+    return(list(value = value, rate = rates))
+  }
+  row <- function(count) within_ends(count - larger$first, 0, nrow(larger$tails) - 1) + 1
   inside <- larger$tails[row(up_to[counts + 1] + 1), , drop = FALSE]
   if (any(from[counts + 1] <= larger$n)) {
     inside <- inside + 1 - larger$tails[row(from[counts + 1]), , drop = FALSE]
   }
-  if (!whole) {
-    steps <- (angles - ends[1L]) / diff(ends) * (length(larger$rates) - 1)
-    # the tails of the larger group's count are smooth in its rate, also beyond the end
-    inside <- inside %*% interpolation(length(larger$rates), steps)
+  if (!is.null(nuisance$weights)) {
+    inside <- inside %*% nuisance$weights
   }
-  masses <- outer(counts, own, function(count, rate) stats::dbinom(count, few, rate))
-  best <- vertex(colSums(masses * inside) %*% refinement(length(rates)))
+  chances <- colSums(binomial_masses(counts, few, nuisance$own) * inside)
+  best <- vertex(chances %*% refinement(length(rates)))
   list(value = best$value, rate = rates[(best$place - 1) %/% PARTS + 1])
+}
+
+# dbinom of every count (rows) at every rate (columns), in a fifth of its time: logarithms are linear
+# in the count.
+binomial_masses <- function(counts, n, rates) {
+  # a rate of 0 leaves the mass with no success
+  tiny <- 1e-300
+  successes <- log(within_ends(rates, tiny, 1))
+  failures <- log(within_ends(1 - rates, tiny, 1))
+  exp(lchoose(n, counts) + outer(counts, successes) + outer(n - counts, failures))
 }
 
 # Places from 0 to 1 as close to each end that is asked for as a square root needs.
@@ -320,22 +408,23 @@ exact_equality <- function(cells, contrast) {
 }
 
 # One-sided limits, each with this error; anchors: null values on the side of which each limit lies
-# as their own p-values say.
-exact_one_sided <- function(cells, contrast, anchors, error) {
+# as their own p-values say; `near`: the limits of nearly the same error, from which it is asked only
+# how far these lie.
+exact_one_sided <- function(cells, contrast, anchors, error, near = NULL) {
   c(
-    exact_limit(cells, contrast, "greater", -1, error, anchors),
-    exact_limit(cells, contrast, "less", 1, error, anchors)
+    exact_limit(cells, contrast, "greater", -1, error, anchors, near[1L]),
+    exact_limit(cells, contrast, "less", 1, error, anchors, near[2L])
   )
 }
 
 # Two-sided interval: what the two-sided exact test does not reject, around the estimate; of
 # equality it says what the test says.
-exact_interval <- function(k0, n0, k1, n1, contrast, level = 0.95) {
+exact_interval <- function(k0, n0, k1, n1, contrast, level = 0.95, near = NULL) {
   equal <- if (contrast == "difference") 0 else 1
-  limit <- function(side) {
-    exact_limit(c(k0, n0, k1, n1), contrast, "two-sided", side, 1 - level, equal)
+  limit <- function(side, near) {
+    exact_limit(c(k0, n0, k1, n1), contrast, "two-sided", side, 1 - level, equal, near)
   }
-  c(limit(-1), limit(1))
+  c(limit(-1, near[1L]), limit(1, near[2L]))
 }
 
 # Limits by exact tests are sought on multiples of it: steps of log theta, or of 2 atanh of a
@@ -353,6 +442,10 @@ OFF_BY_JUMPS <- 0.01
 FEW_STEPS <- 4
 MOST_JUMPS <- 4
 LARGE_JUMP <- 0.1
+# A limit that is sought near another one is known within this share of the distance between them.
+NEAR_ENOUGH <- 0.25
+# Less is no jump: so rare tables may be passed over at one of two null values.
+LEAST_JUMP <- 1e-11
 
 # The limit on a side (1: upper) that lies between a null value that the test keeps and one that it
 # rejects. p jumps at null values where another table comes to be as extreme as the observed one,
@@ -362,7 +455,10 @@ LARGE_JUMP <- 0.1
 # forth over the error there are several limits: the anchors decide (null values beyond which the
 # limit lies where they are kept, and within which it lies where they are rejected), then the
 # outermost one that shows.
-exact_limit <- function(table, contrast, alternative, side, error, anchors) {
+# `near`: the limit of an error that is nearly this one, where only the distance from it is asked
+# for. The search then begins beside it, ends when the distance is known within a quarter, and gives
+# the end of the bracket that is nearer to it, so that the distance is never made larger.
+exact_limit <- function(table, contrast, alternative, side, error, anchors, near = NULL) {
   ratio <- contrast != "difference"
   outermost <- if (ratio) (if (side > 0) Inf else 0) else side
   if (is_unlimited(table, contrast, side)) {
@@ -408,6 +504,15 @@ exact_limit <- function(table, contrast, alternative, side, error, anchors) {
     c(low, max(round((root + doubt) / LIMIT_STEP), low + 1))
   }
   places <- pair_about(side * about$start + BEYOND_SCORE * s, FIRST_DOUBT * s)
+  origin <- if (is.null(near)) NaN else side * to(near)
+  if (is.finite(origin)) {
+    # the search of `near` ended between these two, whose p is remembered
+    beside <- floor(origin / LIMIT_STEP) + 0:1
+    about_origin <- points_at(beside * LIMIT_STEP)
+    outwards <- s * mean(about_origin$excess)
+    places <- c(beside, pair_about(origin + outwards, 0.5 * abs(outwards)))
+    places <- pmax(sort(unique(places)), innermost)
+  }
   stride <- s
   width <- Inf
   slow <- 0
@@ -427,6 +532,13 @@ exact_limit <- function(table, contrast, alternative, side, error, anchors) {
       last <- ceiling(outer$place / LIMIT_STEP) - 1
       if (first > last) {
         return(back(side * (inner$place + outer$place) / 2))
+      }
+      from_origin <- c(inner$place, outer$place) - origin
+      if (is.finite(origin) && prod(sign(from_origin)) > 0) {
+        nearest <- which.min(abs(from_origin))
+        if (abs(diff(from_origin)) <= NEAR_ENOUGH * abs(from_origin[nearest])) {
+          return(back(side * (origin + from_origin[nearest])))
+        }
       }
       slow <- if (outer$place - inner$place > 0.5 * width) slow + 1 else 0
       width <- outer$place - inner$place
@@ -599,7 +711,7 @@ jumps_of_p <- function(table, contrast, alternative, nulls, to, back) {
   if (swap != answers[[2L]]$swap) {
     return(NULL)
   }
-  least <- LARGE_JUMP * abs(answers[[1L]]$p - answers[[2L]]$p)
+  least <- max(LARGE_JUMP * abs(answers[[1L]]$p - answers[[2L]]$p), LEAST_JUMP)
   tables <- tables_that_differ(answers[[1L]], answers[[2L]], table, contrast, least)
   if (length(tables$chance) == 0) {
     return(NULL)
