@@ -4,11 +4,12 @@
 # 1994, JASA 89, 1012-1016). Which tables are as extreme is decided by halving on the statistic of
 # whole counts, where Python follows a curve in the nuisance rate.
 exact_unconditional <- function(k0, n0, k1, n1, contrast, nulls, alternatives) {
-  mapply(
-    function(null, alternative) exact_pvalue(k0, n0, k1, n1, contrast, null, alternative),
-    nulls,
-    alternatives
-  )
+  out <- numeric(length(nulls))
+  for (alternative in unique(alternatives)) {
+    own <- alternatives == alternative
+    out[own] <- exact_pvalue(k0, n0, k1, n1, contrast, nulls[own], alternative)
+  }
+  out
 }
 
 # Error of the nuisance rate's interval, part of every p-value.
@@ -29,23 +30,44 @@ RATE_REACH <- 3.87
 # Statistics that differ by less, relative to 1 and more, are ties.
 TIE <- 1e-9
 
-exact_pvalue <- function(k0, n0, k1, n1, contrast, null, alternative) {
-  exact_answer(c(k0, n0, k1, n1), contrast, null, alternative)$p
+exact_pvalue <- function(k0, n0, k1, n1, contrast, nulls, alternative) {
+  p_of(exact_answers(c(k0, n0, k1, n1), contrast, nulls, alternative))
 }
 
-# The p-value of one null value and alternative; with it `from` and `up_to`, the counts of the
+p_of <- function(answers) vapply(answers, `[[`, 0, "p")
+
+# For each null value the p-value of an alternative; with it `from` and `up_to`, the counts of the
 # larger group that are as extreme beside each count of the smaller one, and the larger group's rate
-# where their probability is largest.
-exact_answer <- function(table, contrast, null, alternative) {
-  if (!is_inner_null(contrast, null)) {
-    return(list(p = 1))
-  }
+# where their probability is largest. Null values are asked together: R takes as long for one.
+exact_answers <- function(table, contrast, nulls, alternative) {
   memory <- exact_memory(table, contrast)
-  key <- sprintf("%a %s", null, alternative)
-  if (is.null(memory$answers[[key]])) {
-    memory$answers[[key]] <- computed_answer(memory, table, contrast, null, alternative)
+  keys <- sprintf("%a %s", nulls, alternative)
+  known <- vapply(keys, function(key) is.list(memory$answers[[key]]), NA)
+  new <- which(!known & !duplicated(keys))
+  outside <- !is_inner_null(contrast, nulls[new])
+  for (key in keys[new[outside]]) {
+    memory$answers[[key]] <- list(p = 1)
   }
-  memory$answers[[key]]
+  new <- new[!outside]
+  # of two equal groups the one that the null says to have the larger rate is the larger one
+  swaps <- is_larger(table, contrast, nulls[new])
+  for (swap in unique(swaps)) {
+    own <- new[swaps == swap]
+    found <- computed_answers(memory, table, contrast, nulls[own], alternative, swap)
+    for (k in seq_along(own)) {
+      memory$answers[[keys[own[k]]]] <- found[[k]]
+    }
+  }
+  unname(mget(keys, envir = memory$answers))
+}
+
+# Whether the group, and not the reference, is the larger one.
+is_larger <- function(table, contrast, nulls) {
+  if (table[2L] != table[4L]) {
+    return(rep(table[2L] > table[4L], length(nulls)))
+  }
+  turned <- if (contrast == "difference") -nulls else 1 / nulls
+  table[1L] > table[3L] | (table[1L] == table[3L] & nulls < turned)
 }
 
 # What is known of the last table: answers, and what does not depend on the null value.
@@ -56,7 +78,7 @@ exact_memory <- local({
     if (is.null(last) || last$key != key) {
       last <<- new.env(parent = emptyenv())
       last$key <- key
-      last$answers <- list()
+      last$answers <- new.env(parent = emptyenv())
       last$guesses <- list()
       last$larger <- list()
     }
@@ -64,85 +86,110 @@ exact_memory <- local({
   }
 })
 
-computed_answer <- function(memory, table, contrast, null, alternative) {
+computed_answers <- function(memory, table, contrast, nulls, alternative, swap) {
   k0 <- table[1L]
   n0 <- table[2L]
   k1 <- table[3L]
   n1 <- table[4L]
-  z <- function(a, b) score_z(a, n0, b, n1, contrast, null, FALSE)
-  observed <- z(k0, k1)
-  slack <- if (is.finite(observed)) TIE * max(1, abs(observed)) else 0
+  observed <- score_z(k0, n0, k1, n1, contrast, nulls, FALSE)
+  slack <- ifelse(is.finite(observed), TIE * pmax.int(1, abs(observed)), 0)
   # z rises with the count of the group and falls with that of the reference: for each count of the
-  # smaller group the extreme counts of the other are a run from one end (of two equal groups the
-  # one that the null says to have the larger rate counts as the larger group)
-  turned <- if (contrast == "difference") -null else 1 / null
-  swap <- n0 > n1 || (n0 == n1 && (k0 > k1 || (k0 == k1 && null < turned)))
+  # smaller group the extreme counts of the other are a run from one end
   few <- if (swap) n1 else n0
   many <- if (swap) n0 else n1
   beside <- if (swap) k0 else k1
+  itself <- 1 + if (swap) k1 else k0
   larger <- larger_group(memory, beside, many, swap)
-  nuisance <- nuisance_rates(larger, few, contrast, null, swap)
-  counts <- nuisance$counts
-  z_of <- function(of_few, of_many) if (swap) z(of_many, of_few) else z(of_few, of_many)
+  nuisance <- lapply(nulls, function(null) nuisance_rates(larger, few, contrast, null, swap))
+  # rows: counts of the smaller group that are not all but impossible, of one null value after the
+  # other; of the others nothing is asked
+  counts <- unlist(lapply(nuisance, `[[`, "counts"))
+  owner <- rep(seq_along(nulls), lengths(lapply(nuisance, `[[`, "counts")))
+  place <- cbind(counts + 1, owner)
+  null_of <- nulls[owner]
+  z <- function(rows, of_many) {
+    if (swap) {
+      score_z(of_many, n0, counts[rows], n1, contrast, null_of[rows], FALSE)
+    } else {
+      score_z(counts[rows], n0, of_many, n1, contrast, null_of[rows], FALSE)
+    }
+  }
   first <- function(excess, name) {
     key <- paste(name, alternative, swap)
-    guess <- memory$guesses[[key]]
-    if (is.null(guess)) {
-      guess <- rep(NA_real_, few + 1)
-    }
-    found <- first_count(
-      function(rows, of_many) excess(z_of(counts[rows], of_many)),
-      guess_for(guess, counts + 1, beside),
-      many
-    )
-    guess[counts + 1] <- found
-    memory$guesses[[key]] <- guess
+    curves <- memory$guesses[[key]]
+    found <- first_count(excess, guessed_counts(curves, null_of, counts + 1, beside), many)
+    rows <- matrix(NA_real_, few + 1, length(nulls))
+    rows[place] <- found
+    memory$guesses[[key]] <- list(nulls = c(curves$nulls, nulls), counts = cbind(curves$counts, rows))
     found
   }
   # the larger group's counts with z as small as observed, and as large: up to a count, or from one
-  # on; of counts of the smaller group that are all but impossible nothing is asked
-  up_to <- rep(-1, few + 1)
-  from <- rep(many + 1, few + 1)
-  itself <- 1 + if (swap) k1 else k0
+  # on
+  own_row <- cbind(itself, seq_along(nulls))
+  up_to <- matrix(-1, few + 1, length(nulls))
+  from <- matrix(many + 1, few + 1, length(nulls))
   for (side in c(1, -1)[c(alternative != "greater", alternative != "less")]) {
     limit <- slack + if (alternative == "two-sided") -abs(observed) else side * observed
     # the observed table is as extreme as itself, also where rounding decides
-    is_own <- side * observed <= limit
+    is_own <- own_row[side * observed <= limit, , drop = FALSE]
     if (swap == (side > 0)) {
       # beyond the limit by any amount: the smallest number stands for none
-      up_to[counts + 1] <- first(function(v) side * v - limit - .Machine$double.xmin, "up_to") - 1
-      if (is_own) up_to[itself] <- max(up_to[itself], beside)
+      beyond <- function(rows, of_many) {
+        side * z(rows, of_many) - limit[owner[rows]] - .Machine$double.xmin
+      }
+      up_to[place] <- first(beyond, "up_to") - 1
+      up_to[is_own] <- pmax.int(up_to[is_own], beside)
     } else {
-      from[counts + 1] <- first(function(v) limit - side * v, "from")
-      if (is_own) from[itself] <- min(from[itself], beside)
+      within <- function(rows, of_many) limit[owner[rows]] - side * z(rows, of_many)
+      from[place] <- first(within, "from")
+      from[is_own] <- pmin.int(from[is_own], beside)
     }
   }
-  if (alternative == "two-sided" && abs(observed) <= slack) {
-    up_to <- rep(many, few + 1)
+  if (alternative == "two-sided") {
+    up_to[, abs(observed) <= slack] <- many
   }
-  best <- largest_probability(larger, nuisance, few, up_to, from)
-  list(
-    p = min(best$value + EXACT_GAMMA, 1),
-    null = null,
-    swap = swap,
-    up_to = up_to,
-    from = from,
-    rate = best$rate
-  )
+  lapply(seq_along(nulls), function(k) {
+    best <- largest_probability(larger, nuisance[[k]], few, up_to[, k], from[, k])
+    list(
+      p = min(best$value + EXACT_GAMMA, 1),
+      null = nulls[k],
+      swap = swap,
+      up_to = up_to[, k],
+      from = from[, k],
+      rate = best$rate
+    )
+  })
 }
 
-# Guesses at these rows: where there is none yet that of the nearest row which has one.
-guess_for <- function(guess, rows, otherwise) {
-  known <- which(!is.na(guess))
-  if (length(known) == 0) {
+# Guesses at the counts of these rows at their null values, on the line through what was found at the
+# two nearest null values (columns of `curves`); where only one is known, or the row was passed over,
+# what is nearest.
+guessed_counts <- function(curves, nulls, rows, otherwise) {
+  if (is.null(curves)) {
     return(rep(otherwise, length(rows)))
   }
-  at <- guess[rows]
-  lacking <- is.na(at)
-  if (any(lacking)) {
-    at[lacking] <- guess[within_ends(rows[lacking], known[1L], known[length(known)])]
+  guess <- numeric(length(rows))
+  for (null in unique(nulls)) {
+    own <- nulls == null
+    nearest <- order(abs(curves$nulls - null))
+    line <- filled(curves$counts[, nearest[1L]], otherwise)[rows[own]]
+    if (length(nearest) > 1L) {
+      second <- filled(curves$counts[, nearest[2L]], otherwise)[rows[own]]
+      share <- (null - curves$nulls[nearest[1L]]) / diff(curves$nulls[nearest[1:2]])
+      line <- round(line + within_ends(share, -2, 2) * (second - line))
+    }
+    guess[own] <- line
   }
-  at
+  guess
+}
+
+# Values that are missing at the ends, by the nearest one.
+filled <- function(values, otherwise) {
+  known <- which(!is.na(values))
+  if (length(known) == 0) {
+    return(rep(otherwise, length(values)))
+  }
+  values[within_ends(seq_along(values), known[1L], known[length(known)])]
 }
 
 # Steps by the slope; what is open after them is halved.
@@ -186,7 +233,7 @@ first_count <- function(excess, guess, n) {
 }
 
 is_inner_null <- function(contrast, null) {
-  if (contrast == "difference") abs(null) < 1 else null > 0 && is.finite(null)
+  if (contrast == "difference") abs(null) < 1 else null > 0 & is.finite(null)
 }
 
 # Rate of the smaller group where that of the larger one is q and the contrast, group against
@@ -225,7 +272,7 @@ larger_group <- function(memory, k, n, swap) {
 # denser one, `weights` from the former to the latter), of the smaller one (`own`), and the counts of
 # the smaller group that are not all but impossible at any of them.
 nuisance_rates <- function(larger, few, contrast, null, swap) {
-  allowed <- nuisance_range(contrast, null)
+  allowed <- unlist(nuisance_ends(contrast, null), use.names = FALSE)
   if (swap && contrast != "odds_ratio") {
     allowed <- if (contrast == "ratio") allowed * null else allowed + null
   }
@@ -378,11 +425,11 @@ smallest_expected <- function(cells) {
 # score has given.
 exact_evidence <- function(cells, contrast, fair, shows, limits) {
   n <- round(cells)
-  p <- function(null, alternative) {
-    exact_pvalue(n[1L], n[2L], n[3L], n[4L], contrast, null, alternative)
+  p <- function(nulls, alternative) {
+    exact_pvalue(n[1L], n[2L], n[3L], n[4L], contrast, nulls, alternative)
   }
-  less <- vapply(fair, p, 0, "less")
-  greater <- vapply(fair, p, 0, "greater")
+  less <- p(fair, "less")
+  greater <- p(fair, "greater")
   tail <- function(p) pmin(1, p + stats::pnorm(stats::qnorm(p) - shows$width))
   # p jumps where a table comes to be as extreme: what lies below the range must be shown to lie
   # below its upper end, too
@@ -472,7 +519,7 @@ exact_limit <- function(table, contrast, alternative, side, error, anchors, near
     ifelse(is.na(exactly), back(x), anchors[exactly])
   }
   p_at <- function(x) {
-    vapply(null_at(x), function(null) exact_answer(table, contrast, null, alternative)$p, 0)
+    p_of(exact_answers(table, contrast, null_at(x), alternative))
   }
   two_sided <- alternative == "two-sided"
   estimate <- estimate_on_scale(table, contrast, to)
@@ -493,12 +540,6 @@ exact_limit <- function(table, contrast, alternative, side, error, anchors, near
     excess <- probit(p) - probit(error)
     list(place = x, excess = ifelse(p < error, pmin(excess, -1e-15), pmax(excess, 0)))
   }
-  bracket <- bracket_of_anchors(
-    points_at(side * to(anchors)),
-    if (two_sided) side * estimate else -Inf
-  )
-  inner <- bracket$inner
-  outer <- bracket$outer
   pair_about <- function(root, doubt) {
     low <- max(round((root - doubt) / LIMIT_STEP), innermost)
     c(low, max(round((root + doubt) / LIMIT_STEP), low + 1))
@@ -513,6 +554,14 @@ exact_limit <- function(table, contrast, alternative, side, error, anchors, near
     places <- c(beside, pair_about(origin + outwards, 0.5 * abs(outwards)))
     places <- pmax(sort(unique(places)), innermost)
   }
+  # the anchors and the first places are asked together, and then remembered
+  p_at(c(to(anchors), side * places * LIMIT_STEP))
+  bracket <- bracket_of_anchors(
+    points_at(side * to(anchors)),
+    if (two_sided) side * estimate else -Inf
+  )
+  inner <- bracket$inner
+  outer <- bracket$outer
   stride <- s
   width <- Inf
   slow <- 0
@@ -703,7 +752,7 @@ falsi <- function(f, low, at_low, high, at_high, step) {
 # The largest jumps of p between two null values, on the scale of the search: where a table that is
 # as extreme at one of them only has the statistic of the observed one.
 jumps_of_p <- function(table, contrast, alternative, nulls, to, back) {
-  answers <- lapply(nulls, function(null) exact_answer(table, contrast, null, alternative))
+  answers <- exact_answers(table, contrast, nulls, alternative)
   if (is.null(answers[[1L]]$swap) || is.null(answers[[2L]]$swap)) {
     return(NULL)
   }
@@ -722,28 +771,21 @@ jumps_of_p <- function(table, contrast, alternative, nulls, to, back) {
   group <- if (swap) tables$many else tables$few
   reference <- if (swap) tables$few else tables$many
   gap <- function(x) {
-    null <- back(x)
-    z <- mapply(
-      function(a, b, null) {
-        diff_of <- score_z(
-          c(a, table[1L]),
-          table[2L],
-          c(b, table[3L]),
-          table[4L],
-          contrast,
-          null,
-          FALSE
-        )
-        if (alternative == "two-sided") {
-          diff_of <- abs(diff_of)
-        }
-        diff_of[1L] - diff_of[2L]
-      },
-      group,
-      reference,
-      null
+    observed <- rep(table[c(1L, 3L)], each = length(x))
+    nulls <- rep(back(x), 2)
+    z <- score_z(
+      c(group, observed[seq_along(x)]),
+      table[2L],
+      c(reference, observed[-seq_along(x)]),
+      table[4L],
+      contrast,
+      nulls,
+      FALSE
     )
-    z
+    if (alternative == "two-sided") {
+      z <- abs(z)
+    }
+    z[seq_along(x)] - z[-seq_along(x)]
   }
   ends <- to(nulls)
   at_low <- gap(rep(ends[1L], length(group)))
