@@ -114,10 +114,20 @@ computed_answers <- function(memory, table, contrast, nulls, alternative, swap) 
       score_z(counts[rows], n0, of_many, n1, contrast, null_of[rows], FALSE)
     }
   }
-  first <- function(excess, name) {
+  estimate <- contrast_of_rates(k0 / n0, k1 / n1, contrast)
+  # the first guesses: tables whose contrast is the observed one, or as far on the null's other side
+  first <- function(excess, name, side) {
     key <- paste(name, alternative, swap)
     curves <- memory$guesses[[key]]
-    found <- first_count(excess, guessed_counts(curves, null_of, counts + 1, beside), many)
+    alike <- rep(estimate, length(nulls))
+    if (alternative == "two-sided") {
+      mirrored <- if (contrast == "difference") 2 * nulls - estimate else nulls^2 / estimate
+      alike <- ifelse(side * observed > 0, mirrored, alike)
+    }
+    alike <- ifelse(is_inner_null(contrast, alike), alike, nulls)
+    rates <- other_rate(counts / few, contrast, alike[owner], !swap)
+    guess <- round(many * within_ends(rates, 0, 1))
+    found <- first_count(excess, guessed_counts(curves, null_of, counts + 1, guess), many)
     rows <- matrix(NA_real_, few + 1, length(nulls))
     rows[place] <- found
     memory$guesses[[key]] <- list(nulls = c(curves$nulls, nulls), counts = cbind(curves$counts, rows))
@@ -137,11 +147,11 @@ computed_answers <- function(memory, table, contrast, nulls, alternative, swap) 
       beyond <- function(rows, of_many) {
         side * z(rows, of_many) - limit[owner[rows]] - .Machine$double.xmin
       }
-      up_to[place] <- first(beyond, "up_to") - 1
+      up_to[place] <- first(beyond, "up_to", side) - 1
       up_to[is_own] <- pmax.int(up_to[is_own], beside)
     } else {
       within <- function(rows, of_many) limit[owner[rows]] - side * z(rows, of_many)
-      from[place] <- first(within, "from")
+      from[place] <- first(within, "from", side)
       from[is_own] <- pmin.int(from[is_own], beside)
     }
   }
@@ -162,37 +172,25 @@ computed_answers <- function(memory, table, contrast, nulls, alternative, swap) 
 }
 
 # Guesses at the counts of these rows at their null values, on the line through what was found at the
-# two nearest null values (columns of `curves`); where only one is known, or the row was passed over,
-# what is nearest.
+# two nearest null values (columns of `curves`); `otherwise` where the row was not asked there.
 guessed_counts <- function(curves, nulls, rows, otherwise) {
-  if (is.null(curves)) {
-    return(rep(otherwise, length(rows)))
-  }
-  guess <- numeric(length(rows))
-  for (null in unique(nulls)) {
-    own <- nulls == null
+  for (null in if (length(curves)) unique(nulls)) {
+    own <- which(nulls == null)
     nearest <- order(abs(curves$nulls - null))
-    line <- filled(curves$counts[, nearest[1L]], otherwise)[rows[own]]
+    line <- curves$counts[rows[own], nearest[1L]]
     if (length(nearest) > 1L) {
-      second <- filled(curves$counts[, nearest[2L]], otherwise)[rows[own]]
       share <- (null - curves$nulls[nearest[1L]]) / diff(curves$nulls[nearest[1:2]])
+      second <- curves$counts[rows[own], nearest[2L]]
+      second[is.na(second)] <- line[is.na(second)]
       line <- round(line + within_ends(share, -2, 2) * (second - line))
     }
-    guess[own] <- line
+    known <- !is.na(line)
+    otherwise[own[known]] <- line[known]
   }
-  guess
+  otherwise
 }
 
-# Values that are missing at the ends, by the nearest one.
-filled <- function(values, otherwise) {
-  known <- which(!is.na(values))
-  if (length(known) == 0) {
-    return(rep(otherwise, length(values)))
-  }
-  values[within_ends(seq_along(values), known[1L], known[length(known)])]
-}
-
-# Steps by the slope; what is open after them is halved.
+# After so many steps by the slope every second one is a halving.
 STEPS_BY_SLOPE <- 3
 
 # For each row the first count from 0 to n at which `excess(rows, counts)`, which rises with the
@@ -220,9 +218,9 @@ first_count <- function(excess, guess, n) {
     low[open[between]] <- pmax(low[open[between]], ask[between] - 1)
     step <- step + 1
     next_ask <- ceiling((low[open] + high[open]) / 2)
-    if (step <= STEPS_BY_SLOPE) {
+    if (step <= STEPS_BY_SLOPE || step %% 2 == 0) {
       by_slope <- ceiling(ask - at / (at - at_before))
-      use <- is.finite(by_slope) & at > at_before
+      use <- which(is.finite(by_slope) & at > at_before)
       next_ask[use] <- by_slope[use]
     }
     still <- high[open] - low[open] > 1
@@ -230,6 +228,15 @@ first_count <- function(excess, guess, n) {
     ask <- next_ask[still]
   }
   high
+}
+
+contrast_of_rates <- function(rate, reference, contrast) {
+  switch(
+    contrast,
+    difference = rate - reference,
+    ratio = rate / reference,
+    odds_ratio = rate * (1 - reference) / (reference * (1 - rate))
+  )
 }
 
 is_inner_null <- function(contrast, null) {
