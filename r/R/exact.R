@@ -130,7 +130,10 @@ computed_answers <- function(memory, table, contrast, nulls, alternative, swap) 
     found <- first_count(excess, guessed_counts(curves, null_of, counts + 1, guess), many)
     rows <- matrix(NA_real_, few + 1, length(nulls))
     rows[place] <- found
-    memory$guesses[[key]] <- list(nulls = c(curves$nulls, nulls), counts = cbind(curves$counts, rows))
+    memory$guesses[[key]] <- list(
+      nulls = c(curves$nulls, nulls),
+      counts = cbind(curves$counts, rows)
+    )
     found
   }
   # the larger group's counts with z as small as observed, and as large: up to a count, or from one
