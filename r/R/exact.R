@@ -4,11 +4,12 @@
 # 1994, JASA 89, 1012-1016). Which tables are as extreme is decided by halving on the statistic of
 # whole counts, where Python follows a curve in the nuisance rate.
 exact_unconditional <- function(k0, n0, k1, n1, contrast, nulls, alternatives) {
-  mapply(
-    function(null, alternative) exact_pvalue(k0, n0, k1, n1, contrast, null, alternative),
-    nulls,
-    alternatives
-  )
+  out <- numeric(length(nulls))
+  for (alternative in unique(alternatives)) {
+    own <- alternatives == alternative
+    out[own] <- exact_pvalue(k0, n0, k1, n1, contrast, nulls[own], alternative)
+  }
+  out
 }
 
 # Error of the nuisance rate's interval, part of every p-value.
@@ -29,23 +30,44 @@ RATE_REACH <- 3.87
 # Statistics that differ by less, relative to 1 and more, are ties.
 TIE <- 1e-9
 
-exact_pvalue <- function(k0, n0, k1, n1, contrast, null, alternative) {
-  exact_answer(c(k0, n0, k1, n1), contrast, null, alternative)$p
+exact_pvalue <- function(k0, n0, k1, n1, contrast, nulls, alternative) {
+  p_of(exact_answers(c(k0, n0, k1, n1), contrast, nulls, alternative))
 }
 
-# The p-value of one null value and alternative; with it `from` and `up_to`, the counts of the
+p_of <- function(answers) vapply(answers, `[[`, 0, "p")
+
+# For each null value the p-value of an alternative; with it `from` and `up_to`, the counts of the
 # larger group that are as extreme beside each count of the smaller one, and the larger group's rate
-# where their probability is largest.
-exact_answer <- function(table, contrast, null, alternative) {
-  if (!is_inner_null(contrast, null)) {
-    return(list(p = 1))
-  }
+# where their probability is largest. Null values are asked together: R takes as long for one.
+exact_answers <- function(table, contrast, nulls, alternative) {
   memory <- exact_memory(table, contrast)
-  key <- sprintf("%a %s", null, alternative)
-  if (is.null(memory$answers[[key]])) {
-    memory$answers[[key]] <- computed_answer(memory, table, contrast, null, alternative)
+  keys <- sprintf("%a %s", nulls, alternative)
+  known <- vapply(keys, function(key) is.list(memory$answers[[key]]), NA)
+  new <- which(!known & !duplicated(keys))
+  outside <- !is_inner_null(contrast, nulls[new])
+  for (key in keys[new[outside]]) {
+    memory$answers[[key]] <- list(p = 1)
   }
-  memory$answers[[key]]
+  new <- new[!outside]
+  # of two equal groups the one that the null says to have the larger rate is the larger one
+  swaps <- is_larger(table, contrast, nulls[new])
+  for (swap in unique(swaps)) {
+    own <- new[swaps == swap]
+    found <- computed_answers(memory, table, contrast, nulls[own], alternative, swap)
+    for (k in seq_along(own)) {
+      memory$answers[[keys[own[k]]]] <- found[[k]]
+    }
+  }
+  unname(mget(keys, envir = memory$answers))
+}
+
+# Whether the group, and not the reference, is the larger one.
+is_larger <- function(table, contrast, nulls) {
+  if (table[2L] != table[4L]) {
+    return(rep(table[2L] > table[4L], length(nulls)))
+  }
+  turned <- if (contrast == "difference") -nulls else 1 / nulls
+  table[1L] > table[3L] | (table[1L] == table[3L] & nulls < turned)
 }
 
 # What is known of the last table: answers, and what does not depend on the null value.
@@ -56,7 +78,7 @@ exact_memory <- local({
     if (is.null(last) || last$key != key) {
       last <<- new.env(parent = emptyenv())
       last$key <- key
-      last$answers <- list()
+      last$answers <- new.env(parent = emptyenv())
       last$guesses <- list()
       last$larger <- list()
     }
@@ -64,63 +86,164 @@ exact_memory <- local({
   }
 })
 
-computed_answer <- function(memory, table, contrast, null, alternative) {
+computed_answers <- function(memory, table, contrast, nulls, alternative, swap) {
   k0 <- table[1L]
   n0 <- table[2L]
   k1 <- table[3L]
   n1 <- table[4L]
-  z <- function(a, b) score_z(a, n0, b, n1, contrast, null, FALSE)
-  observed <- z(k0, k1)
-  slack <- if (is.finite(observed)) TIE * max(1, abs(observed)) else 0
+  observed <- score_z(k0, n0, k1, n1, contrast, nulls, FALSE)
+  slack <- ifelse(is.finite(observed), TIE * pmax.int(1, abs(observed)), 0)
   # z rises with the count of the group and falls with that of the reference: for each count of the
-  # smaller group the extreme counts of the other are a run from one end (of two equal groups the
-  # one that the null says to have the larger rate counts as the larger group)
-  turned <- if (contrast == "difference") -null else 1 / null
-  swap <- n0 > n1 || (n0 == n1 && (k0 > k1 || (k0 == k1 && null < turned)))
+  # smaller group the extreme counts of the other are a run from one end
   few <- if (swap) n1 else n0
   many <- if (swap) n0 else n1
-  first <- function(true, name) {
+  beside <- if (swap) k0 else k1
+  itself <- 1 + if (swap) k1 else k0
+  larger <- larger_group(memory, beside, many, swap)
+  nuisance <- lapply(nulls, function(null) nuisance_rates(larger, few, contrast, null, swap))
+  # rows: counts of the smaller group that are not all but impossible, of one null value after the
+  # other; of the others nothing is asked
+  counts <- unlist(lapply(nuisance, `[[`, "counts"))
+  owner <- rep(seq_along(nulls), lengths(lapply(nuisance, `[[`, "counts")))
+  place <- cbind(counts + 1, owner)
+  null_of <- nulls[owner]
+  z <- function(rows, of_many) {
+    if (swap) {
+      score_z(of_many, n0, counts[rows], n1, contrast, null_of[rows], FALSE)
+    } else {
+      score_z(counts[rows], n0, of_many, n1, contrast, null_of[rows], FALSE)
+    }
+  }
+  estimate <- contrast_of_rates(k0 / n0, k1 / n1, contrast)
+  # the first guesses: tables whose contrast is the observed one, or as far on the null's other side
+  first <- function(excess, name, side) {
     key <- paste(name, alternative, swap)
-    holds <- function(j) true(if (swap) z(j, 0:few) else z(0:few, j))
-    found <- first_where(holds, few + 1, many, memory$guesses[[key]])
-    memory$guesses[[key]] <- found
+    curves <- memory$guesses[[key]]
+    alike <- rep(estimate, length(nulls))
+    if (alternative == "two-sided") {
+      mirrored <- if (contrast == "difference") 2 * nulls - estimate else nulls^2 / estimate
+      alike <- ifelse(side * observed > 0, mirrored, alike)
+    }
+    alike <- ifelse(is_inner_null(contrast, alike), alike, nulls)
+    rates <- other_rate(counts / few, contrast, alike[owner], !swap)
+    guess <- round(many * within_ends(rates, 0, 1))
+    found <- first_count(excess, guessed_counts(curves, null_of, counts + 1, guess), many)
+    rows <- matrix(NA_real_, few + 1, length(nulls))
+    rows[place] <- found
+    memory$guesses[[key]] <- list(
+      nulls = c(curves$nulls, nulls),
+      counts = cbind(curves$counts, rows)
+    )
     found
   }
   # the larger group's counts with z as small as observed, and as large: up to a count, or from one
   # on
-  up_to <- rep(-1, few + 1)
-  from <- rep(many + 1, few + 1)
-  itself <- 1 + if (swap) k1 else k0
-  beside <- if (swap) k0 else k1
+  own_row <- cbind(itself, seq_along(nulls))
+  up_to <- matrix(-1, few + 1, length(nulls))
+  from <- matrix(many + 1, few + 1, length(nulls))
   for (side in c(1, -1)[c(alternative != "greater", alternative != "less")]) {
     limit <- slack + if (alternative == "two-sided") -abs(observed) else side * observed
     # the observed table is as extreme as itself, also where rounding decides
-    is_own <- side * observed <= limit
+    is_own <- own_row[side * observed <= limit, , drop = FALSE]
     if (swap == (side > 0)) {
-      up_to <- first(function(v) side * v > limit, "up_to") - 1
-      if (is_own) up_to[itself] <- max(up_to[itself], beside)
+      # beyond the limit by any amount: the smallest number stands for none
+      beyond <- function(rows, of_many) {
+        side * z(rows, of_many) - limit[owner[rows]] - .Machine$double.xmin
+      }
+      up_to[place] <- first(beyond, "up_to", side) - 1
+      up_to[is_own] <- pmax.int(up_to[is_own], beside)
     } else {
-      from <- first(function(v) side * v <= limit, "from")
-      if (is_own) from[itself] <- min(from[itself], beside)
+      within <- function(rows, of_many) limit[owner[rows]] - side * z(rows, of_many)
+      from[place] <- first(within, "from", side)
+      from[is_own] <- pmin.int(from[is_own], beside)
     }
   }
-  if (alternative == "two-sided" && abs(observed) <= slack) {
-    up_to <- rep(many, few + 1)
+  if (alternative == "two-sided") {
+    up_to[, abs(observed) <= slack] <- many
   }
-  larger <- larger_group(memory, if (swap) k0 else k1, many, swap)
-  best <- largest_probability(larger, few, up_to, from, contrast, null, swap)
-  list(
-    p = min(best$value + EXACT_GAMMA, 1),
-    null = null,
-    swap = swap,
-    up_to = up_to,
-    from = from,
-    rate = best$rate
+  lapply(seq_along(nulls), function(k) {
+    best <- largest_probability(larger, nuisance[[k]], few, up_to[, k], from[, k])
+    list(
+      p = min(best$value + EXACT_GAMMA, 1),
+      null = nulls[k],
+      swap = swap,
+      up_to = up_to[, k],
+      from = from[, k],
+      rate = best$rate
+    )
+  })
+}
+
+# Guesses at the counts of these rows at their null values, on the line through what was found at the
+# two nearest null values (columns of `curves`); `otherwise` where the row was not asked there.
+guessed_counts <- function(curves, nulls, rows, otherwise) {
+  for (null in if (length(curves)) unique(nulls)) {
+    own <- which(nulls == null)
+    nearest <- order(abs(curves$nulls - null))
+    line <- curves$counts[rows[own], nearest[1L]]
+    if (length(nearest) > 1L) {
+      share <- (null - curves$nulls[nearest[1L]]) / diff(curves$nulls[nearest[1:2]])
+      second <- curves$counts[rows[own], nearest[2L]]
+      second[is.na(second)] <- line[is.na(second)]
+      line <- round(line + within_ends(share, -2, 2) * (second - line))
+    }
+    known <- !is.na(line)
+    otherwise[own[known]] <- line[known]
+  }
+  otherwise
+}
+
+# After so many steps by the slope every second one is a halving.
+STEPS_BY_SLOPE <- 3
+
+# For each row the first count from 0 to n at which `excess(rows, counts)`, which rises with the
+# count and all but straight, is not negative; n + 1 where it always is. A count and the one before
+# it are asked at once, which ends the search of a row where the first is the answer, and gives the
+# slope where it is not.
+first_count <- function(excess, guess, n) {
+  low <- rep(-1, length(guess))
+  high <- rep(n + 1, length(guess))
+  open <- seq_along(guess)
+  ask <- guess
+  step <- 0
+  while (length(open)) {
+    ask <- pmax(pmin(ask, high[open] - 1), low[open] + 1)
+    before <- pmax(ask - 1, 0)
+    both <- excess(c(open, open), c(ask, before))
+    at <- both[seq_along(open)]
+    at_before <- both[-seq_along(open)]
+    reached <- at >= 0
+    reached_before <- at_before >= 0 & before > low[open] & before < ask
+    high[open[reached]] <- ask[reached]
+    high[open[reached_before]] <- before[reached_before]
+    low[open[!reached]] <- ask[!reached]
+    between <- reached & !reached_before
+    low[open[between]] <- pmax(low[open[between]], ask[between] - 1)
+    step <- step + 1
+    next_ask <- ceiling((low[open] + high[open]) / 2)
+    if (step <= STEPS_BY_SLOPE || step %% 2 == 0) {
+      by_slope <- ceiling(ask - at / (at - at_before))
+      use <- which(is.finite(by_slope) & at > at_before)
+      next_ask[use] <- by_slope[use]
+    }
+    still <- high[open] - low[open] > 1
+    open <- open[still]
+    ask <- next_ask[still]
+  }
+  high
+}
+
+contrast_of_rates <- function(rate, reference, contrast) {
+  switch(
+    contrast,
+    difference = rate - reference,
+    ratio = rate / reference,
+    odds_ratio = rate * (1 - reference) / (reference * (1 - rate))
   )
 }
 
 is_inner_null <- function(contrast, null) {
-  if (contrast == "difference") abs(null) < 1 else null > 0 && is.finite(null)
+  if (contrast == "difference") abs(null) < 1 else null > 0 & is.finite(null)
 }
 
 # Rate of the smaller group where that of the larger one is q and the contrast, group against
@@ -155,58 +278,80 @@ larger_group <- function(memory, k, n, swap) {
   memory$larger[[key]]
 }
 
-# The largest probability of counts up to `up_to` and from `from` on, over the rates that the null
-# hypothesis allows.
-largest_probability <- function(larger, few, up_to, from, contrast, null, swap) {
-  allowed <- nuisance_range(contrast, null)
+# The rates that the null hypothesis allows: of the larger group (`rates`, on its own grid or on a
+# denser one, `weights` from the former to the latter), of the smaller one (`own`), and the counts of
+# the smaller group that are not all but impossible at any of them.
+nuisance_rates <- function(larger, few, contrast, null, swap) {
+  allowed <- unlist(nuisance_ends(contrast, null), use.names = FALSE)
   if (swap && contrast != "odds_ratio") {
     allowed <- if (contrast == "ratio") allowed * null else allowed + null
   }
-  allowed <- asin(sqrt(pmin(pmax(allowed, 0), 1)))
+  allowed <- asin(sqrt(within_ends(allowed, 0, 1)))
   ends <- larger$ends
+  own_at <- function(rates) within_ends(other_rate(rates, contrast, null, swap), 0, 1)
   if (ends[1L] >= allowed[2L] || ends[2L] <= allowed[1L]) {
     rate <- sin(if (ends[1L] >= allowed[2L]) allowed[2L] else allowed[1L])^2
-    own <- min(1, max(0, other_rate(rate, contrast, null, swap)))
-    inside <- stats::pbinom(up_to, larger$n, rate) +
-      stats::pbinom(from - 1, larger$n, rate, lower.tail = FALSE)
-    return(list(value = sum(stats::dbinom(0:few, few, own) * pmin(inside, 1)), rate = rate))
+    return(list(rates = rate, own = own_at(rate), counts = 0:few))
   }
   cut <- c(allowed[1L] > ends[1L], allowed[2L] < ends[2L])
   rates <- larger$rates
-  own_at <- function(rates) pmin(1, pmax(0, other_rate(rates, contrast, null, swap)))
+  weights <- NULL
   inner <- c(max(allowed[1L], ends[1L]), min(allowed[2L], ends[2L]))
   spans <- 2 * sqrt(c(larger$n, few)) * c(diff(inner), abs(diff(asin(sqrt(own_at(sin(inner)^2))))))
   # far from equality the smaller group's rate changes faster than the larger one's
-  whole <- !any(cut) && spans[2L] <= AS_DENSE * spans[1L]
-  if (!whole) {
+  if (any(cut) || spans[2L] > AS_DENSE * spans[1L]) {
     # powers of two, as in Python, so that the same jumps of p are the largest in both
     points <- max(
       2^ceiling(log2(ceiling(DENSER * max(spans) / RATE_SPACING) + 1)),
       FEWEST_UP_TO_THE_END
     )
     angles <- inner[1L] + diff(inner) * towards_ends(points, cut)
+    steps <- (angles - ends[1L]) / diff(ends) * (length(rates) - 1)
+    # the tails of the larger group's count are smooth in its rate, also beyond the end
+    weights <- interpolation(length(rates), steps)
     rates <- sin(angles)^2
   }
   own <- own_at(rates)
-  # counts of the smaller group that are not all but impossible
   reach <- RATE_REACH / sqrt(few)
   angles_of_own <- asin(sqrt(range(own)))
   counts <- floor(few * sin(max(angles_of_own[1L] - reach, 0))^2):ceiling(
     few * sin(min(angles_of_own[2L] + reach, pi / 2))^2
   )
-  row <- function(count) pmin(pmax(count - larger$first, 0), nrow(larger$tails) - 1) + 1
+  list(rates = rates, own = own, counts = counts, weights = weights)
+}
+
+# The largest probability of counts up to `up_to` and from `from` on, over the rates that the null
+# hypothesis allows.
+largest_probability <- function(larger, nuisance, few, up_to, from) {
+  rates <- nuisance$rates
+  counts <- nuisance$counts
+  if (length(rates) == 1L) {
+    inside <- stats::pbinom(up_to, larger$n, rates) +
+      stats::pbinom(from - 1, larger$n, rates, lower.tail = FALSE)
+    value <- sum(stats::dbinom(counts, few, nuisance$own) * pmin(inside, 1))
+    return(list(value = value, rate = rates))
+  }
+  row <- function(count) within_ends(count - larger$first, 0, nrow(larger$tails) - 1) + 1
   inside <- larger$tails[row(up_to[counts + 1] + 1), , drop = FALSE]
   if (any(from[counts + 1] <= larger$n)) {
     inside <- inside + 1 - larger$tails[row(from[counts + 1]), , drop = FALSE]
   }
-  if (!whole) {
-    steps <- (angles - ends[1L]) / diff(ends) * (length(larger$rates) - 1)
-    # the tails of the larger group's count are smooth in its rate, also beyond the end
-    inside <- inside %*% interpolation(length(larger$rates), steps)
+  if (!is.null(nuisance$weights)) {
+    inside <- inside %*% nuisance$weights
   }
-  masses <- outer(counts, own, function(count, rate) stats::dbinom(count, few, rate))
-  best <- vertex(colSums(masses * inside) %*% refinement(length(rates)))
+  chances <- colSums(binomial_masses(counts, few, nuisance$own) * inside)
+  best <- vertex(chances %*% refinement(length(rates)))
   list(value = best$value, rate = rates[(best$place - 1) %/% PARTS + 1])
+}
+
+# dbinom of every count (rows) at every rate (columns), in a fifth of its time: logarithms are linear
+# in the count.
+binomial_masses <- function(counts, n, rates) {
+  # a rate of 0 leaves the mass with no success
+  tiny <- 1e-300
+  successes <- log(within_ends(rates, tiny, 1))
+  failures <- log(within_ends(1 - rates, tiny, 1))
+  exp(lchoose(n, counts) + outer(counts, successes) + outer(n - counts, failures))
 }
 
 # Places from 0 to 1 as close to each end that is asked for as a square root needs.
@@ -290,11 +435,11 @@ smallest_expected <- function(cells) {
 # score has given.
 exact_evidence <- function(cells, contrast, fair, shows, limits) {
   n <- round(cells)
-  p <- function(null, alternative) {
-    exact_pvalue(n[1L], n[2L], n[3L], n[4L], contrast, null, alternative)
+  p <- function(nulls, alternative) {
+    exact_pvalue(n[1L], n[2L], n[3L], n[4L], contrast, nulls, alternative)
   }
-  less <- vapply(fair, p, 0, "less")
-  greater <- vapply(fair, p, 0, "greater")
+  less <- p(fair, "less")
+  greater <- p(fair, "greater")
   tail <- function(p) pmin(1, p + stats::pnorm(stats::qnorm(p) - shows$width))
   # p jumps where a table comes to be as extreme: what lies below the range must be shown to lie
   # below its upper end, too
@@ -320,22 +465,23 @@ exact_equality <- function(cells, contrast) {
 }
 
 # One-sided limits, each with this error; anchors: null values on the side of which each limit lies
-# as their own p-values say.
-exact_one_sided <- function(cells, contrast, anchors, error) {
+# as their own p-values say; `near`: the limits of nearly the same error, from which it is asked only
+# how far these lie.
+exact_one_sided <- function(cells, contrast, anchors, error, near = NULL) {
   c(
-    exact_limit(cells, contrast, "greater", -1, error, anchors),
-    exact_limit(cells, contrast, "less", 1, error, anchors)
+    exact_limit(cells, contrast, "greater", -1, error, anchors, near[1L]),
+    exact_limit(cells, contrast, "less", 1, error, anchors, near[2L])
   )
 }
 
 # Two-sided interval: what the two-sided exact test does not reject, around the estimate; of
 # equality it says what the test says.
-exact_interval <- function(k0, n0, k1, n1, contrast, level = 0.95) {
+exact_interval <- function(k0, n0, k1, n1, contrast, level = 0.95, near = NULL) {
   equal <- if (contrast == "difference") 0 else 1
-  limit <- function(side) {
-    exact_limit(c(k0, n0, k1, n1), contrast, "two-sided", side, 1 - level, equal)
+  limit <- function(side, near) {
+    exact_limit(c(k0, n0, k1, n1), contrast, "two-sided", side, 1 - level, equal, near)
   }
-  c(limit(-1), limit(1))
+  c(limit(-1, near[1L]), limit(1, near[2L]))
 }
 
 # Limits by exact tests are sought on multiples of it: steps of log theta, or of 2 atanh of a
@@ -353,6 +499,10 @@ OFF_BY_JUMPS <- 0.01
 FEW_STEPS <- 4
 MOST_JUMPS <- 4
 LARGE_JUMP <- 0.1
+# A limit that is sought near another one is known within this share of the distance between them.
+NEAR_ENOUGH <- 0.25
+# Less is no jump: so rare tables may be passed over at one of two null values.
+LEAST_JUMP <- 1e-11
 
 # The limit on a side (1: upper) that lies between a null value that the test keeps and one that it
 # rejects. p jumps at null values where another table comes to be as extreme as the observed one,
@@ -362,7 +512,10 @@ LARGE_JUMP <- 0.1
 # forth over the error there are several limits: the anchors decide (null values beyond which the
 # limit lies where they are kept, and within which it lies where they are rejected), then the
 # outermost one that shows.
-exact_limit <- function(table, contrast, alternative, side, error, anchors) {
+# `near`: the limit of an error that is nearly this one, where only the distance from it is asked
+# for. The search then begins beside it, ends when the distance is known within a quarter, and gives
+# the end of the bracket that is nearer to it, so that the distance is never made larger.
+exact_limit <- function(table, contrast, alternative, side, error, anchors, near = NULL) {
   ratio <- contrast != "difference"
   outermost <- if (ratio) (if (side > 0) Inf else 0) else side
   if (is_unlimited(table, contrast, side)) {
@@ -376,7 +529,7 @@ exact_limit <- function(table, contrast, alternative, side, error, anchors) {
     ifelse(is.na(exactly), back(x), anchors[exactly])
   }
   p_at <- function(x) {
-    vapply(null_at(x), function(null) exact_answer(table, contrast, null, alternative)$p, 0)
+    p_of(exact_answers(table, contrast, null_at(x), alternative))
   }
   two_sided <- alternative == "two-sided"
   estimate <- estimate_on_scale(table, contrast, to)
@@ -397,17 +550,28 @@ exact_limit <- function(table, contrast, alternative, side, error, anchors) {
     excess <- probit(p) - probit(error)
     list(place = x, excess = ifelse(p < error, pmin(excess, -1e-15), pmax(excess, 0)))
   }
+  pair_about <- function(root, doubt) {
+    low <- max(round((root - doubt) / LIMIT_STEP), innermost)
+    c(low, max(round((root + doubt) / LIMIT_STEP), low + 1))
+  }
+  places <- pair_about(side * about$start + BEYOND_SCORE * s, FIRST_DOUBT * s)
+  origin <- if (is.null(near)) NaN else side * to(near)
+  if (is.finite(origin)) {
+    # the search of `near` ended between these two, whose p is remembered
+    beside <- floor(origin / LIMIT_STEP) + 0:1
+    about_origin <- points_at(beside * LIMIT_STEP)
+    outwards <- s * mean(about_origin$excess)
+    places <- c(beside, pair_about(origin + outwards, 0.5 * abs(outwards)))
+    places <- pmax(sort(unique(places)), innermost)
+  }
+  # the anchors and the first places are asked together, and then remembered
+  p_at(c(to(anchors), side * places * LIMIT_STEP))
   bracket <- bracket_of_anchors(
     points_at(side * to(anchors)),
     if (two_sided) side * estimate else -Inf
   )
   inner <- bracket$inner
   outer <- bracket$outer
-  pair_about <- function(root, doubt) {
-    low <- max(round((root - doubt) / LIMIT_STEP), innermost)
-    c(low, max(round((root + doubt) / LIMIT_STEP), low + 1))
-  }
-  places <- pair_about(side * about$start + BEYOND_SCORE * s, FIRST_DOUBT * s)
   stride <- s
   width <- Inf
   slow <- 0
@@ -427,6 +591,13 @@ exact_limit <- function(table, contrast, alternative, side, error, anchors) {
       last <- ceiling(outer$place / LIMIT_STEP) - 1
       if (first > last) {
         return(back(side * (inner$place + outer$place) / 2))
+      }
+      from_origin <- c(inner$place, outer$place) - origin
+      if (is.finite(origin) && prod(sign(from_origin)) > 0) {
+        nearest <- which.min(abs(from_origin))
+        if (abs(diff(from_origin)) <= NEAR_ENOUGH * abs(from_origin[nearest])) {
+          return(back(side * (origin + from_origin[nearest])))
+        }
       }
       slow <- if (outer$place - inner$place > 0.5 * width) slow + 1 else 0
       width <- outer$place - inner$place
@@ -591,7 +762,7 @@ falsi <- function(f, low, at_low, high, at_high, step) {
 # The largest jumps of p between two null values, on the scale of the search: where a table that is
 # as extreme at one of them only has the statistic of the observed one.
 jumps_of_p <- function(table, contrast, alternative, nulls, to, back) {
-  answers <- lapply(nulls, function(null) exact_answer(table, contrast, null, alternative))
+  answers <- exact_answers(table, contrast, nulls, alternative)
   if (is.null(answers[[1L]]$swap) || is.null(answers[[2L]]$swap)) {
     return(NULL)
   }
@@ -599,7 +770,7 @@ jumps_of_p <- function(table, contrast, alternative, nulls, to, back) {
   if (swap != answers[[2L]]$swap) {
     return(NULL)
   }
-  least <- LARGE_JUMP * abs(answers[[1L]]$p - answers[[2L]]$p)
+  least <- max(LARGE_JUMP * abs(answers[[1L]]$p - answers[[2L]]$p), LEAST_JUMP)
   tables <- tables_that_differ(answers[[1L]], answers[[2L]], table, contrast, least)
   if (length(tables$chance) == 0) {
     return(NULL)
@@ -610,28 +781,21 @@ jumps_of_p <- function(table, contrast, alternative, nulls, to, back) {
   group <- if (swap) tables$many else tables$few
   reference <- if (swap) tables$few else tables$many
   gap <- function(x) {
-    null <- back(x)
-    z <- mapply(
-      function(a, b, null) {
-        diff_of <- score_z(
-          c(a, table[1L]),
-          table[2L],
-          c(b, table[3L]),
-          table[4L],
-          contrast,
-          null,
-          FALSE
-        )
-        if (alternative == "two-sided") {
-          diff_of <- abs(diff_of)
-        }
-        diff_of[1L] - diff_of[2L]
-      },
-      group,
-      reference,
-      null
+    observed <- rep(table[c(1L, 3L)], each = length(x))
+    nulls <- rep(back(x), 2)
+    z <- score_z(
+      c(group, observed[seq_along(x)]),
+      table[2L],
+      c(reference, observed[-seq_along(x)]),
+      table[4L],
+      contrast,
+      nulls,
+      FALSE
     )
-    z
+    if (alternative == "two-sided") {
+      z <- abs(z)
+    }
+    z[seq_along(x)] - z[-seq_along(x)]
   }
   ends <- to(nulls)
   at_low <- gap(rep(ends[1L], length(group)))

@@ -56,38 +56,54 @@ expected_count <- function(n0, n1, hits, psi) {
 }
 
 # Both rates where the likelihood is largest under the null hypothesis: p0 of the group, p1 of the
-# reference. The root of the score equation in closed form, two steps of Newton's method against its
-# rounding, and the ends where the slope of the likelihood points out of the range.
+# reference; for many tables, and for many null values. The root of the score equation in closed
+# form, two steps of Newton's method against its rounding, and the ends where the slope of the
+# likelihood points out of the range.
 constrained_rates <- function(k0, n0, k1, n1, contrast, null) {
   ratio <- contrast == "ratio"
-  k0 <- k0 + 0 * k1
-  ends <- nuisance_range(contrast, null)
+  k0 <- k0 + numeric(max(length(k1), length(null)))
+  ends <- nuisance_ends(contrast, null)
+  low <- ends$low
+  high <- ends$high
   root <- if (ratio) root_of_ratio else root_of_difference
-  p <- within_ends(root(k0, n0, k1, n1, null), ends[1L], ends[2L])
+  p <- root(k0, n0, k1, n1, null)
+  p <- if (length(null) == 1L) within_ends(p, low, high) else pmin.int(pmax.int(p, low), high)
   beside <- if (ratio) 0 else null
   most <- if (ratio) 1 / null else 1 - null
   tiny <- 1e-300 # no count, no pole
-  pull <- function(p) {
-    from_group <- k0 / (p + beside + tiny)
-    from_reference <- k1 / (p + tiny)
-    to_group <- (n0 - k0) / (most - p + tiny)
-    to_reference <- (n1 - k1) / (1 - p + tiny)
-    bend <- from_group /
-      (p + beside + tiny) +
-      from_reference / (p + tiny) +
-      to_group / (most - p + tiny) +
-      to_reference / (1 - p + tiny)
-    list(slope = from_group + from_reference - to_group - to_reference, bend = bend)
-  }
   for (step in 1:2) {
-    of <- pull(p)
-    better <- p + of$slope / of$bend
-    inside <- better > ends[1L] & better < ends[2L] & !is.nan(better)
+    hits <- p + beside + tiny
+    hits_of_reference <- p + tiny
+    misses <- most - p + tiny
+    misses_of_reference <- 1 - p + tiny
+    from_group <- k0 / hits
+    from_reference <- k1 / hits_of_reference
+    to_group <- (n0 - k0) / misses
+    to_reference <- (n1 - k1) / misses_of_reference
+    bend <- from_group /
+      hits +
+      from_reference / hits_of_reference +
+      to_group / misses +
+      to_reference / misses_of_reference
+    better <- p + (from_group + from_reference - to_group - to_reference) / bend
+    inside <- which(better > low & better < high)
     p[inside] <- better[inside]
   }
-  near <- 1e-15 * (ends[2L] - ends[1L])
-  p[pull(ends[1L] + near)$slope <= 0] <- ends[1L]
-  p[pull(ends[2L] - near)$slope >= 0] <- ends[2L]
+  # the likelihood falls from the end of its range on: only where no count has a pole there
+  slope_at <- function(p) {
+    k0 /
+      (p + beside + tiny) +
+      k1 / (p + tiny) -
+      (n0 - k0) / (most - p + tiny) -
+      (n1 - k1) / (1 - p + tiny)
+  }
+  near <- 1e-15 * (high - low)
+  if (any((low + beside == 0) * k0 + (low == 0) * k1 == 0)) {
+    p <- ifelse(slope_at(low + near) <= 0, low, p)
+  }
+  if (any((high == most) * (n0 - k0) + (high == 1) * (n1 - k1) == 0)) {
+    p <- ifelse(slope_at(high - near) >= 0, high, p)
+  }
   list(p0 = within_ends(if (ratio) null * p else p + null, 0, 1), p1 = p)
 }
 
@@ -118,12 +134,15 @@ root_of_difference <- function(k0, n0, k1, n1, null) {
   2 * p * cos((pi + angle) / 3) - of_square / 3
 }
 
-# Where the rate of the reference may lie under the null hypothesis.
-nuisance_range <- function(contrast, null) {
+# Where the rate of the reference may lie under the null hypothesis: both ends, of many null values.
+nuisance_ends <- function(contrast, null) {
   if (contrast == "odds_ratio") {
-    return(c(0, 1))
+    return(list(low = 0, high = 1))
   }
-  if (contrast == "ratio") c(0, min(1, 1 / null)) else c(max(0, -null), min(1, 1 - null))
+  if (contrast == "ratio") {
+    return(list(low = 0, high = pmin.int(1, 1 / null)))
+  }
+  list(low = pmax.int(0, -null), high = pmin.int(1, 1 - null))
 }
 
 # Ends (side -1 and 1) at a critical value and z at a null value by the score; `continuity`: half a

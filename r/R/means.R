@@ -754,8 +754,9 @@ row_of_contrast <- function(by, contrast, limit, level, critical) {
     return(out)
   }
   out[c("estimate", "std_error")] <- by[c("estimate", "std_error")]
-  out[known[3:6]] <- ends_with_error(by$limits, critical$two_sided)
-  out[known[7:10]] <- ends_with_error(by$limits, critical$one_sided)
+  limits <- function(value, near) by$limits(value)
+  out[known[3:6]] <- ends_with_error(limits, critical$two_sided)
+  out[known[7:10]] <- ends_with_error(limits, critical$one_sided)
   fair <- fair_range(contrast, limit)
   low <- by$z(fair[1L])
   high <- by$z(fair[2L])

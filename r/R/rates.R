@@ -611,24 +611,17 @@ compare_pair <- function(
       critical$value <- -stats::qt(stats::pt(-critical$value, table_df), df)
     }
     if (!exact) {
-      return(ends_with_error(by$ends, critical))
+      return(ends_with_error(function(value, near) by$ends(value), critical))
     }
     # a critical value is a level: that of both sides, or of one
-    limits <- function(value) {
+    limits <- function(value, near) {
       tail <- stats::pt(-value, df)
       if (side == "one") {
-        return(scale$value(exact_one_sided(cells, contrast, fair_of_others[1L], tail)))
+        return(exact_one_sided(cells, contrast, fair_of_others[1L], tail, near))
       }
-      scale$value(exact_interval(
-        cells[1L],
-        cells[2L],
-        cells[3L],
-        cells[4L],
-        contrast,
-        1 - 2 * tail
-      ))
+      exact_interval(cells[1L], cells[2L], cells[3L], cells[4L], contrast, 1 - 2 * tail, near)
     }
-    ends_with_error(limits, critical)
+    ends_with_error(limits, critical, scale$value)
   }
   out[ends] <- ends_at(critical$two_sided, "both")
   out[paste0("side_", ends)] <- ends_at(critical$one_sided, "one")
@@ -754,15 +747,16 @@ REACH_OF_ERRORS <- 4
 
 # Ends at a critical value, and how far they move with its Monte Carlo error. Limits by exact tests
 # do so in jumps (of .002 to .05 where groups are small), so that the end four errors away counts,
-# by a quarter.
-ends_with_error <- function(ends, critical) {
-  at <- ends(critical$value)
+# by a quarter. `ends`: of a critical value, and of the ends at another one nearby (NULL), from which
+# only the distance is asked for; `scale`: of the ends, where it is not their own.
+ends_with_error <- function(ends, critical, scale = identity) {
+  at <- ends(critical$value, NULL)
   if (critical$error == 0) {
-    return(as.list(c(at, 0, 0)))
+    return(as.list(c(scale(at), 0, 0)))
   }
   away <- critical$value + c(-1, 1) * REACH_OF_ERRORS * critical$error
-  moved <- vapply(away, function(value) abs(ends(value) - at), c(0, 0))
-  as.list(c(at, apply(moved, 1L, max) / REACH_OF_ERRORS))
+  moved <- vapply(away, function(value) abs(scale(ends(value, at)) - scale(at)), c(0, 0))
+  as.list(c(scale(at), apply(moved, 1L, max) / REACH_OF_ERRORS))
 }
 
 # The p-value of one comparison over its family, where its simultaneous interval ends at the null,
@@ -1132,12 +1126,13 @@ gap_decision <- function(
     limits <- local({
       own <- cells
       place <- k
-      function(error) {
+      function(error, near = NULL) {
         exact_one_sided(
           own,
           "difference",
           fair,
-          stats::pnorm(-one_sided_critical(width[place], error, df[place]))
+          stats::pnorm(-one_sided_critical(width[place], error, df[place])),
+          near
         )
       }
     })
@@ -1152,7 +1147,9 @@ gap_decision <- function(
       one = limits,
       two = local({
         own <- cells
-        function(error) exact_interval(own[1L], own[2L], own[3L], own[4L], "difference", 1 - error)
+        function(error, near) {
+          exact_interval(own[1L], own[2L], own[3L], own[4L], "difference", 1 - error, near)
+        }
       })
     )
     alone[, k] <- limits(error)
@@ -1188,12 +1185,13 @@ gap_jumps <- function(ends, exact_limits, moved) {
   mapply(
     function(ends, size, sides) {
       at <- apply(ends, 2L, size)
-      own <- exact_limits[[paste(which.max(at))]]
+      largest <- which.max(at)
+      own <- exact_limits[[paste(largest)]]
       if (is.null(moved) || is.null(own)) {
         return(0)
       }
-      max(abs(vapply(moved, function(error) size(own[[sides]](error)), 0) - max(at))) /
-        REACH_OF_ERRORS
+      moved_sizes <- vapply(moved, function(error) size(own[[sides]](error, ends[, largest])), 0)
+      max(abs(moved_sizes - max(at))) / REACH_OF_ERRORS
     },
     ends,
     sizes,

@@ -286,8 +286,11 @@ roc_points <- function(negatives, positives) {
 # Height between jumps, by linear interpolation.
 roc_at <- function(curve, x) {
   left <- findInterval(x, curve$x, rightmost.closed = TRUE)
-  share <- (x - curve$x[left]) / (curve$x[left + 1L] - curve$x[left])
-  curve$y[left] + ifelse(is.finite(share), share, 0) * (curve$y[left + 1L] - curve$y[left])
+  from <- curve$x[left]
+  share <- (x - from) / (curve$x[left + 1L] - from)
+  share[!is.finite(share)] <- 0
+  from <- curve$y[left]
+  from + share * (curve$y[left + 1L] - from)
 }
 
 # Exact area: between two neighbouring jumps both curves are straight, so two inner points tell
@@ -420,17 +423,47 @@ auc_gap <- function(auc, rows) {
 roc_exchanged <- function(a, b, grid, resamples) {
   place <- function(counts) round((cumsum(counts[1L, ]) - counts[1L, ] / 2) / sum(counts[1L, ]), 12)
   at <- sort(unique(c(place(a), place(b))))
-  rows <- lapply(1:2, function(label) {
-    c(rep(match(place(a), at), a[label, ]), rep(match(place(b), at), b[label, ]))
+  spot <- c(match(place(a), at), match(place(b), at))
+  drawn <- lapply(1:2, function(label) {
+    counts <- as.vector(rowsum(c(a[label, ], b[label, ]), spot))
+    exchanged_counts(counts, sum(a[label, ]), resamples)
   })
-  height <- function(chosen) {
-    counts <- Map(function(rows, chosen) tabulate(rows[chosen], length(at)), rows, chosen)
+  height <- function(of_either) {
+    counts <- lapply(1:2, function(label) of_either(drawn[[label]]))
     roc_at(roc_points(counts[[1L]], counts[[2L]]), grid)
   }
-  replicate(resamples, {
-    chosen <- lapply(1:2, function(label) sample.int(length(rows[[label]]), sum(a[label, ])))
-    mean(abs(height(chosen) - height(lapply(chosen, `-`))))
-  })
+  vapply(
+    seq_len(resamples),
+    function(draw) {
+      chosen <- height(function(drawn) drawn$chosen(draw))
+      left <- height(function(drawn) drawn$counts - drawn$chosen(draw))
+      mean(abs(chosen - left))
+    },
+    0
+  )
+}
+
+# Up to so many places their counts are drawn, one place after the other in all draws at once.
+FEW_PLACES <- 200
+
+# Of `counts` rows at each place `size` drawn without replacement, as a function of the draw.
+exchanged_counts <- function(counts, size, draws) {
+  places <- length(counts)
+  chosen <- matrix(0, places, draws)
+  if (places > FEW_PLACES) {
+    rows <- rep(seq_len(places), counts)
+    for (draw in seq_len(draws)) {
+      chosen[, draw] <- tabulate(rows[sample.int(length(rows), size)], places)
+    }
+  } else {
+    left <- rep(size, draws)
+    after <- rev(cumsum(rev(counts))) - counts
+    for (place in seq_len(places)) {
+      chosen[place, ] <- stats::rhyper(draws, counts[place], after[place], left)
+      left <- left - chosen[place, ]
+    }
+  }
+  list(counts = counts, chosen = function(draw) chosen[, draw])
 }
 
 # What few errors of a curve do not show, counts: labels x scores. `still`: no draw moves the curve,

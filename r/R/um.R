@@ -495,8 +495,8 @@ um_row <- function(metric, group, reference, draws, observed, n, rope, level) {
 }
 
 # The shortest interval between draws that spans floor(level * n) steps.
-shortest_interval <- function(draws, level) {
-  x <- sort(draws)
+shortest_interval <- function(draws, level, sorted = FALSE) {
+  x <- if (sorted) draws else sort(draws)
   n <- length(x)
   if (!n) {
     return(c(NaN, NaN))
@@ -529,9 +529,11 @@ crosscheck_um <- function(
         dirichlet_counts(cells + prior, sizes, target, rowSums(cells), draws),
         shifts
       )
+      # a metric of all groups is asked for once per group
+      metric_of <- remembered_metric(counts, reference)
       vapply(
         wanted,
-        function(w) posterior_summary(posterior_metric(counts, w, reference), prob, rope),
+        function(w) posterior_summary(column_of_group(metric_of(w), w, reference), prob, rope),
         numeric(7)
       )
     },
@@ -542,7 +544,11 @@ crosscheck_um <- function(
   list(
     value = t(rowMeans(found, dims = 2L)),
     error = t(apply(found, 1:2, stats::sd)) * sqrt(1 + 1 / batches),
-    observed = vapply(wanted, function(w) posterior_metric(seen, w, reference), 0)
+    observed = vapply(
+      wanted,
+      function(w) column_of_group(remembered_metric(seen, reference)(w), w, reference),
+      0
+    )
   )
 }
 
@@ -560,8 +566,21 @@ refitted <- function(counts, shifts) {
   )
 }
 
-posterior_metric <- function(counts, w, reference) {
-  value <- fs_um_metric(counts, unlist(w$rates), w$contrast, reference)
+# A function that computes what is wanted of these counts, and keeps the last of it.
+remembered_metric <- function(counts, reference) {
+  last <- NULL
+  value <- NULL
+  function(w) {
+    asked <- list(unlist(w$rates), w$contrast)
+    if (!identical(asked, last)) {
+      value <<- fs_um_metric(counts, asked[[1L]], asked[[2L]], reference)
+      last <<- asked
+    }
+    value
+  }
+}
+
+column_of_group <- function(value, w, reference) {
   if (w$contrast %in% c("overall", "max")) {
     return(value)
   }
@@ -576,11 +595,13 @@ posterior_summary <- function(x, prob, rope) {
     return(c(rep(NaN, 6), undefined))
   }
   inside <- mean(abs(known) <= rope + 1e-12)
+  known <- sort(known, method = "quick")
+  middle <- (length(known) + 1) / 2
   c(
     mean(known),
     stats::sd(known),
-    shortest_interval(known, prob),
-    stats::median(known),
+    shortest_interval(known, prob, sorted = TRUE),
+    mean(known[c(floor(middle), ceiling(middle))]),
     inside,
     undefined
   )
