@@ -384,7 +384,7 @@ part_of_gap <- function(split, part, margin, level, count = 1, draws = NULL) {
       out[c("estimate", "std_error")] <- c(d, s)
       return(out)
     }
-    by <- contrast_of_draws(list(estimate = d, std_error = s, draws = known))
+    by <- contrast_of_draws(list(estimate = d, std_error = s, laws = list(known)))
     value_of <- function(level) list(value = stats::qnorm(1 - (1 - level) / count / 2), error = 0)
     critical <- list(two_sided = value_of(level), one_sided = value_of(2 * level - 1))
     drawn <- row_of_contrast(by, "difference", margin, level, critical)

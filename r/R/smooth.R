@@ -1,9 +1,12 @@
 # Standardised differences of means, and R squared, by a studentised bootstrap of rows or clusters
 # (Hall 1988, Annals of Statistics 16, 927-953), from the influence of every unit on the statistic.
+# Limits of R squared have the standard error of the jackknife, and lie at least as far from the
+# estimate as symmetric ones (Hall 1988, Journal of the Royal Statistical Society B 50, 35-45).
 
 # Below so many effective units of a group nothing is drawn.
 FEWEST_DRAWN <- 40
 BY_DRAWS <- "studentised bootstrap"
+BY_SYMMETRIC_DRAWS <- "studentised bootstrap, at least symmetric"
 # Share of resamples that may have no value.
 LARGEST_LOST <- 0.05
 
@@ -81,7 +84,28 @@ smooth_contrast <- function(tables, members, times, statistic) {
   c(found$value, variance)
 }
 
-# Estimate, standard error and the draws of (theta* - theta) / s*, in order.
+# The jackknife's variance of a difference of R squared: what it would be without each unit.
+jackknife_of_r_squared <- function(tables, members) {
+  totals <- lapply(members, function(groups) colSums(do.call(rbind, tables[groups])))
+  used <- unique(unlist(members))
+  sum(vapply(
+    used,
+    function(group) {
+      table <- tables[[group]]
+      values <- lapply(seq_along(members), function(k) {
+        left_out <- if (group %in% members[[k]]) table else 0 * table
+        rest <- matrix(totals[[k]], nrow(table), 4L, byrow = TRUE) - left_out
+        1 - rest[, 4L] / (rest[, 3L] - rest[, 2L]^2 / rest[, 1L])
+      })
+      change <- if (length(values) == 2L) values[[1L]] - values[[2L]] else values[[1L]]
+      (nrow(table) - 1) / nrow(table) * sum((change - mean(change))^2)
+    },
+    0
+  ))
+}
+
+# Estimate, standard error and the draws of (theta* - theta) / s*, in order; of R squared the
+# jackknife's standard error, and the draws with either sign beside them.
 studentised_draws <- function(tables, members, statistic, resamples) {
   once <- lapply(tables, function(table) rep(1, nrow(table)))
   sample <- smooth_contrast(tables, members, once, statistic)
@@ -100,12 +124,13 @@ studentised_draws <- function(tables, members, statistic, resamples) {
     0
   )
   known <- sort(drawn)
-  list(
-    estimate = sample[1L],
-    std_error = sqrt(sample[2L]),
-    draws = known,
-    lost = 1 - length(known) / resamples
-  )
+  lost <- 1 - length(known) / resamples
+  laws <- list(known)
+  if (identical(statistic, difference_of_r_squared)) {
+    sample[2L] <- jackknife_of_r_squared(tables, members)
+    laws <- list(known, sort(c(known, -known)))
+  }
+  list(estimate = sample[1L], std_error = sqrt(sample[2L]), laws = laws, lost = lost)
 }
 
 # The draw below which a share p lies, infinite beyond the last.
@@ -129,15 +154,21 @@ share_at_most <- function(draws, value) {
 contrast_of_draws <- function(found) {
   z <- function(value) {
     plain <- (found$estimate - value) / found$std_error
+    at_most <- function(sign) {
+      vapply(found$laws, function(law) share_at_most(sign * law, sign * plain), 0)
+    }
     c(
-      above = -stats::qnorm(share_at_most(-found$draws, -plain)),
-      below = stats::qnorm(share_at_most(found$draws, plain)),
+      above = -stats::qnorm(max(at_most(-1))),
+      below = stats::qnorm(max(at_most(1))),
       plain = plain
     )
   }
   limits <- function(critical) {
     p <- stats::pnorm(critical)
-    ends <- c(quantile_of_draws(found$draws, p), quantile_of_draws(found$draws, 1 - p))
+    ends <- c(
+      max(vapply(found$laws, quantile_of_draws, 0, p = p)),
+      min(vapply(found$laws, quantile_of_draws, 0, p = 1 - p))
+    )
     found$estimate - ends * found$std_error
   }
   list(estimate = found$estimate, std_error = found$std_error, z = z, limits = limits)
@@ -240,7 +271,7 @@ drawn_values <- function(
     share = means$share,
     against = against,
     own = own,
-    method = BY_DRAWS
+    method = if (of_determination) BY_SYMMETRIC_DRAWS else BY_DRAWS
   )
 }
 

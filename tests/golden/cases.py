@@ -65,7 +65,7 @@ class Room:
         self.cases[full] = Case(full, function, kind, repeats if kind == "seeded" else 1, slow)
 
 
-_ROOMS = ("rates", "madd", "hfm", "um", "ecd", "evt", "hdr", "audit")
+_ROOMS = ("rates", "madd", "hfm", "um", "ecd", "evt", "hdr", "audit", "numbers")
 
 
 @cache

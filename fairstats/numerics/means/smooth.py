@@ -10,6 +10,14 @@ is the variance by the delta method. Each resample draws the units of every grou
 computes θ* and V* anew: T* = (θ* − θ)/√V* (Hall 1988, Annals of Statistics 16, 927–953). V* needs
 the sums of the products of the columns only, so that a resample costs one product of a vector of
 how often each unit was drawn with a table of the units.
+
+Where θ is a ratio of squares, as R² is, V is too small while few units have shown their tail. The
+jackknife, which asks what θ would be without each unit (Efron and Stein 1981, Annals of Statistics
+9, 586–596),
+
+    V_J = Σ_g (u_g − 1)/u_g Σ_u (θ_(−u) − mean of these)²,
+
+is larger there, and takes the place of V in the sample, not in the resamples.
 """
 
 from __future__ import annotations
@@ -206,11 +214,37 @@ def contrast_with_variance(
     return contrast.value(sides), np.maximum(variance, 0.0)
 
 
+def jackknife_variance(
+    contrast: SmoothContrast, groups: Sequence[UnitTable], sample: GroupTotals, mix: Floats
+) -> float:
+    """V_J; NaN where θ has no value without some unit."""
+    sides = np.einsum("sg,gp->sp", mix, sample.totals)
+    variance = 0.0
+    for group, units in enumerate(groups):
+        counted = mix[:, group]
+        if not counted.any():
+            continue
+        without = sides - counted[:, None] * units.sums[:, None, :]
+        values = contrast.value(without)
+        deviations = values - values.mean()
+        variance += float((deviations**2).sum()) * (units.size - 1) / units.size
+    return variance
+
+
 def draws_of_contrast(
-    contrast: SmoothContrast, sample: GroupTotals, resamples: GroupTotals, mix: Floats
+    contrast: SmoothContrast,
+    sample: GroupTotals,
+    resamples: GroupTotals,
+    mix: Floats,
+    units: Sequence[UnitTable] | None = None,
 ) -> Draws:
-    """The contrast of the sample and of its resamples, with the variances of all."""
+    """The contrast of the sample and of its resamples, with the variances of all.
+
+    `units`: of every group, where the variance of the sample is that of the jackknife.
+    """
     value, variance = contrast_with_variance(contrast, sample, mix)
+    if units is not None:
+        variance = np.asarray(jackknife_variance(contrast, units, sample, mix))
     values, variances = contrast_with_variance(contrast, resamples, mix)
     return Draws(
         value=float(value),

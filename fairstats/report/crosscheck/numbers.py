@@ -11,7 +11,7 @@ import numpy as np
 from fairstats.ground.checks import Floats
 from fairstats.ground.multiplicity import normal_quantile
 from fairstats.ground.values import factorize
-from fairstats.methods.rates.numbers.bootstrap import BOOTSTRAPS, STUDENTISED
+from fairstats.methods.rates.numbers.bootstrap import BOOTSTRAPS, STUDENTISED, SYMMETRIC
 from fairstats.methods.rates.numbers.compare import HALL_MOVER, OVERALL, REST
 from fairstats.methods.rates.numbers.decomposition import (
     DecompositionResult,
@@ -223,7 +223,9 @@ def _compare_ends(
 
 def _twin_of(result: Any) -> str:
     """The function of R that recomputes a result."""
-    if result.metric in (STANDARDISED, DETERMINATION) and result.method == STUDENTISED:
+    if result.metric == STANDARDISED and result.method == STUDENTISED:
+        return _TWIN_OF_DRAWN
+    if result.metric == DETERMINATION and result.method == SYMMETRIC:
         return _TWIN_OF_DRAWN
     if result.metric in ("auc", *CALIBRATIONS, *BRIER_PARTS):
         return _TWIN_OF_RISKS

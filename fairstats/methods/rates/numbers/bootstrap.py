@@ -45,6 +45,7 @@ from fairstats.numerics.means.resampling import (
 )
 
 STUDENTISED = "studentised bootstrap"
+SYMMETRIC = "studentised bootstrap, at least symmetric"
 BCA = "BCa bootstrap"
 #: Names of the methods, as they are asked for.
 BOOTSTRAPS = {"studentised": STUDENTISED, "bca": BCA}
@@ -121,13 +122,14 @@ class BootstrapContrast:
     """Difference or ratio of a metric of two groups, by draws of both.
 
     `group`, `reference`: the draws, of ratios of logarithms; `studentised`: by
-    T* = (d* − d)/s*, else BCa.
+    T* = (d* − d)/s*, else BCa; `symmetric`: on each side by the wider of T* and of |T*|.
     """
 
     group: Draws
     reference: Draws
     logarithms: bool
     studentised: bool
+    symmetric: bool = False
 
     @property
     def difference(self) -> float:
@@ -157,6 +159,13 @@ class BootstrapContrast:
                 draws = (draws - self.difference) / np.sqrt(variances)
         return np.sort(draws[~np.isnan(draws)])
 
+    def _laws(self) -> list[Floats]:
+        """Draws of T, and of T with either sign, in order; of which limits are the widest."""
+        draws = self._sorted_draws()
+        if not self.symmetric:
+            return [draws]
+        return [draws, np.sort(np.concatenate([draws, -draws]))]
+
     def _shape(self, draws: Floats) -> tuple[float, float]:
         """Bias z₀ and acceleration a of BCa (Efron 1987)."""
         below = (draws < self.difference).mean() + (draws == self.difference).mean() / 2
@@ -171,13 +180,14 @@ class BootstrapContrast:
         """Of H0: the contrast has this value, as the z at which a limit lies there."""
         if self.logarithms:
             value = math.log(value)
-        draws = self._sorted_draws()
         distance = self.difference - value
         plain = distance / self._error
         if self.studentised:
-            above = -normal_quantile(_share_beyond(-draws, -plain))
-            below = normal_quantile(_share_beyond(draws, plain))
+            laws = self._laws()
+            above = min(-normal_quantile(_share_beyond(-law, -plain)) for law in laws)
+            below = max(normal_quantile(_share_beyond(law, plain)) for law in laws)
             return Statistics(above=above, below=below, plain=plain)
+        draws = self._sorted_draws()
         bias, acceleration = self._shape(draws)
         at_least = 1 - _share_beyond(-draws, -value)
         at_most = _share_beyond(draws, value)
@@ -190,11 +200,12 @@ class BootstrapContrast:
 
     def limits(self, z: float) -> tuple[float, float]:
         """Both limits, each at Φ(z); open where there are too few draws to say."""
-        draws = self._sorted_draws()
         if self.studentised:
-            low = self.difference - _quantile(draws, z) * self._error
-            high = self.difference - _quantile(draws, -z) * self._error
+            laws = self._laws()
+            low = self.difference - max(_quantile(law, z) for law in laws) * self._error
+            high = self.difference - min(_quantile(law, -z) for law in laws) * self._error
         else:
+            draws = self._sorted_draws()
             bias, acceleration = self._shape(draws)
             low, high = (
                 _quantile(draws, bias + (bias + end) / (1 - acceleration * (bias + end)))

@@ -1,4 +1,9 @@
-"""Standardised differences of means, and R² of predictions, by a studentised bootstrap of rows."""
+"""Standardised differences of means, and R² of predictions, by a studentised bootstrap of rows.
+
+Limits of R² have the standard error of the jackknife, and lie on each side at least as far from the
+estimate as symmetric ones, by the quantile of |T*| (Hall 1988, Journal of the Royal Statistical
+Society B 50, 35–45).
+"""
 
 from __future__ import annotations
 
@@ -18,6 +23,7 @@ from fairstats.methods.rates.numbers.bootstrap import (
     MIN_UNITS,
     NO_DRAWS,
     STUDENTISED,
+    SYMMETRIC,
     BootstrapContrast,
 )
 from fairstats.methods.rates.numbers.compare import (
@@ -58,25 +64,26 @@ class SmoothValues:
     """What is compared of every group, and of all that it is pooled with, by draws of their units.
 
     `names`: groups, and behind them what each is compared with where that is all other rows;
-    `effective_units` and `sample` alike.
+    `effective_units`, `units` and `sample` alike.
     """
 
     metric: str
     names: tuple[str, ...]
     moments: MomentCounts
     effective_units: Floats
+    units: tuple[UnitTable, ...]
     sample: GroupTotals
     resamples: GroupTotals
 
     @property
     def method(self) -> str:
         """Name of the procedure."""
-        return STUDENTISED
+        return SYMMETRIC if self.is_determination else STUDENTISED
 
     @property
     def interval_method(self) -> str:
         """Name of what a group's own interval is by."""
-        return STUDENTISED if self.is_determination else "t"
+        return SYMMETRIC if self.is_determination else "t"
 
     @property
     def is_determination(self) -> bool:
@@ -102,7 +109,7 @@ class SmoothValues:
         draws = self._own_draws(members)
         if not draws.variance > 0:
             return math.nan, math.nan
-        low, high = _by_draws(draws).limits(z)
+        low, high = self._by_draws(draws).limits(z)
         return min(low, 1.0), min(high, 1.0)
 
     def of_groups(self, positions: list[int]) -> Floats:
@@ -114,7 +121,7 @@ class SmoothValues:
     def _own_draws(self, members: Floats) -> Draws:
         mix = np.stack([members, np.zeros_like(members)])
         contrast = DeterminationDifference(single=True)
-        return draws_of_contrast(contrast, self.sample, self.resamples, mix)
+        return draws_of_contrast(contrast, self.sample, self.resamples, mix, self.units)
 
     def variances(self) -> Floats:
         """Variance of every R²; a standardised difference is no difference of two such values."""
@@ -148,14 +155,21 @@ class SmoothValues:
     def contrast_of(self, group: int, others: Floats) -> BootstrapContrast:
         """Of a group and of some groups together."""
         kind: SmoothContrast = StandardisedDifference()
+        units = None
         if self.is_determination:
             kind = DeterminationDifference()
+            units = self.units
         mix = np.stack([self.of_groups([group]), others])
-        return _by_draws(draws_of_contrast(kind, self.sample, self.resamples, mix))
+        return self._by_draws(draws_of_contrast(kind, self.sample, self.resamples, mix, units))
 
-
-def _by_draws(draws: Draws) -> BootstrapContrast:
-    return BootstrapContrast(group=draws, reference=NO_DRAWS, logarithms=False, studentised=True)
+    def _by_draws(self, draws: Draws) -> BootstrapContrast:
+        return BootstrapContrast(
+            group=draws,
+            reference=NO_DRAWS,
+            logarithms=False,
+            studentised=True,
+            symmetric=self.is_determination,
+        )
 
 
 def compare_smooth(
@@ -202,6 +216,7 @@ def compare_smooth(
         names=names,
         moments=moments,
         effective_units=effective_units,
+        units=tuple(tables),
         sample=sample_totals(tables),
         resamples=draw_totals(tables, n_resamples, generator),
     )

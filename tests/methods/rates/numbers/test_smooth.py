@@ -17,6 +17,8 @@ from sklearn.metrics import r2_score
 
 import fairstats as fs
 from fairstats.ground.errors import DataWarning, InputError, InsufficientEvidenceWarning
+from fairstats.methods.rates.numbers.bootstrap import NO_DRAWS, BootstrapContrast
+from fairstats.numerics.means.resampling import Draws
 from fairstats.numerics.means.smooth import (
     DeterminationDifference,
     StandardisedDifference,
@@ -148,6 +150,54 @@ def test_limits_are_those_of_the_nested_bootstrap() -> None:
     assert here.confidence_interval.high == pytest.approx(
         there.confidence_interval.high, abs=0.25 * width
     )
+
+
+def test_the_standard_error_of_r_squared_is_the_jackknifes() -> None:
+    """Leave out one unit after the other, and compute R² of the rows that remain."""
+    rows = loans()
+    result = determination(rows, cluster=rows["household"], reference="m")
+    variance = 0.0
+    for name in ("d", "m"):
+        own = rows["group"] == name
+        households = np.unique(rows["household"][own])
+        values = []
+        for household in households:
+            kept = own & (rows["household"] != household)
+            values.append(r2_score(rows["amount"][kept], rows["predicted"][kept]))
+        deviations = np.array(values) - np.mean(values)
+        variance += (deviations**2).sum() * (households.size - 1) / households.size
+    assert result["d"].std_error == pytest.approx(np.sqrt(variance), rel=1e-9)
+
+
+def test_limits_of_r_squared_are_the_wider_of_both_laws() -> None:
+    rng = np.random.default_rng(4)
+    draws = Draws(
+        value=0.3,
+        variance=0.04,
+        values=0.3 + 0.2 * rng.exponential(size=999),
+        variances=np.full(999, 0.04),
+        changes=np.zeros(0),
+    )
+    limits = {}
+    for symmetric in (False, True):
+        contrast = BootstrapContrast(
+            group=draws,
+            reference=NO_DRAWS,
+            logarithms=False,
+            studentised=True,
+            symmetric=symmetric,
+        )
+        limits[symmetric] = contrast.limits(1.96)
+        for end, name in zip(limits[symmetric], ("above", "below"), strict=True):
+            # a limit is where the test of its side just rejects
+            statistic = getattr(contrast.statistics(end), name)
+            assert abs(statistic) == pytest.approx(1.96, abs=0.1)
+    # T* is positive: its lower tail is that of |T*| with the other sign
+    assert limits[True][0] == pytest.approx(limits[False][0], abs=0.15)
+    assert limits[True][0] <= limits[False][0]
+    reach = 0.3 - limits[True][0]
+    assert limits[True][1] - 0.3 == pytest.approx(reach, rel=0.2)
+    assert limits[True][1] > 0.3 > limits[False][1]
 
 
 @pytest.mark.parametrize("compare", [standardised, determination])
