@@ -798,7 +798,7 @@ def _new_cells() -> Iterator[Cell]:
         for name in ("shape: Intercept", "scale: z", "level"):
             method = "return_level(400)" if name == "level" else f"interval('{name}')"
             cell = _by_covariates(name, shape)
-            yield Cell("evt", f"fit_gpd(covariates=…).{method}", regime, cell, runs=1_000)
+            yield Cell("evt", f"fit_gpd(covariates=…).{method}", regime, cell, runs=2_000)
     for shape, slope in ((-0.3, 0.1), (0.1, 0.2)):
         regime = (
             f"100 of 2,000 values, scale ~ z + d, shape ~ d, ξ = {shape:g} and {shape + slope:g}"
@@ -806,7 +806,7 @@ def _new_cells() -> Iterator[Cell]:
         for name in ("shape: Intercept", "shape: d", "level"):
             method = "return_level(400)" if name == "level" else f"interval('{name}')"
             cell = _by_covariates(name, shape, slope)
-            yield Cell("evt", f"fit_gpd(covariates=…).{method}", regime, cell, runs=1_000)
+            yield Cell("evt", f"fit_gpd(covariates=…).{method}", regime, cell, runs=2_000)
     regime = "100 of 2,000 values, scale ~ z + d, ξ = -0.1"
     too_narrow = {
         "claim": "fails",
@@ -824,7 +824,7 @@ def _new_cells() -> Iterator[Cell]:
             f"fit_gpd(covariates=…, scale_link='identity').{method}",
             regime,
             cell,
-            runs=1_000,
+            runs=2_000,
         )
     for n in (30, 60):
         for shape in (-0.3, 0.1):
@@ -832,7 +832,7 @@ def _new_cells() -> Iterator[Cell]:
             for name in ("location: Intercept", "location: year", "shape: Intercept", "level"):
                 method = "return_level(50)" if name == "level" else f"interval('{name}')"
                 cell = _maxima_by_year(name, n, shape)
-                yield Cell("evt", f"fit_gev(covariates=…).{method}", regime, cell, runs=1_000)
+                yield Cell("evt", f"fit_gev(covariates=…).{method}", regime, cell, runs=2_000)
 
 
 _REGIMES = [(k, x, f"{k} of {20 * k:,} values, ξ = {x:g}") for k in FITTED for x in PUBLISHED]

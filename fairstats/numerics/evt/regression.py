@@ -23,6 +23,15 @@ from fairstats.numerics.evt.distributions import Floats
 Smooth = Callable[[Floats], tuple[float, Floats]]
 #: Step of differences of gradients, in standard units.
 _DIFFERENCE_STEP = 1e-5
+#: Entries of a symmetric matrix of location, scale and shape: each pair of parameters once.
+_PAIRS = (
+    ("location", "location"),
+    ("location", "scale"),
+    ("location", "shape"),
+    ("scale", "scale"),
+    ("scale", "shape"),
+    ("shape", "shape"),
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,18 +103,30 @@ class TailRegression:
             scale = predictors["scale"]
         return predictors.get("location", np.zeros_like(scale)), scale, predictors["shape"]
 
+    def _standardised(self, z: Floats) -> tuple[Floats, Floats, Floats] | None:
+        """σ, ξ and e = (x − μ)/σ of every row.
+
+        None where the likelihood is not finite: unless 0 < σ < ∞, ξ > −1, and no value lies beyond
+        its end point.
+        """
+        location, scale, shape = self.natural(z, self.columns)
+        if not (scale.min() > 0 and scale.max() < np.inf and shape.min() > -1.0):
+            return None
+        e = (self.values - location) / scale
+        if not (1.0 + shape * e).min() > 0:
+            return None
+        return scale, shape, e
+
     def __call__(self, z: Floats) -> tuple[float, Floats]:
         """Negative log-likelihood, that of the rate included, with its gradient.
 
         Infinite outside.
         """
         outside = np.inf, np.full(z.size, np.nan)
-        location, scale, shape = self.natural(z, self.columns)
-        if not (scale.min() > 0 and scale.max() < np.inf and shape.min() > -1.0):
+        standardised = self._standardised(z)
+        if standardised is None:
             return outside
-        e = (self.values - location) / scale
-        if not (1.0 + shape * e).min() > 0:
-            return outside
+        scale, shape, e = standardised
         w, w_shape, _ = (
             partial_values[:, 0]
             for partial_values in law.exponential_scale_partials(e[:, None], shape)
@@ -138,6 +159,61 @@ class TailRegression:
                 )
             )
         return total_value, np.concatenate(gradient)
+
+    def hessian(self, z: Floats) -> Floats:
+        """Second derivatives of the negative log-likelihood, by the chain rule.
+
+        Shape (p, p). Of a row's term log σ + F(e, ξ) with F = (1 + ξ)w + e^(−w), w = log(1 + ξe)/ξ and
+        e = (x − μ)/σ; without e^(−w) for excesses. NaN where the likelihood is not finite.
+        """
+        standardised = self._standardised(z)
+        if standardised is None:
+            return np.full((z.size, z.size), np.nan)
+        scale, shape, e = standardised
+        w, w_shape, w_shape_shape = (
+            partial_values[:, 0]
+            for partial_values in law.exponential_scale_partials(e[:, None], shape)
+        )
+        w_e = 1.0 / (1.0 + shape * e)
+        w_e_e = -shape * w_e**2
+        w_e_shape = -e * w_e**2
+        if self.has_location:
+            gumbel_terms = np.exp(-w)
+        else:
+            gumbel_terms = 0.0 * w
+        f_w = 1.0 + shape - gumbel_terms
+        f_w_shape = 1.0 + gumbel_terms * w_shape
+        f_e = f_w * w_e
+        f_e_e = gumbel_terms * w_e**2 + f_w * w_e_e
+        f_e_shape = f_w_shape * w_e + f_w * w_e_shape
+        f_shape_shape = w_shape + f_w_shape * w_shape + f_w * w_shape_shape
+        by_pair = {
+            ("location", "location"): f_e_e / scale**2,
+            ("location", "scale"): (f_e + e * f_e_e) / scale,
+            ("location", "shape"): -f_e_shape / scale,
+            ("scale", "scale"): e * f_e + e**2 * f_e_e,
+            ("scale", "shape"): -e * f_e_shape,
+            ("shape", "shape"): f_shape_shape,
+        }
+        if self.link == "identity":  # until here the scale's coordinate is log σ
+            by_pair["location", "scale"] /= scale
+            by_pair["scale", "scale"] = (by_pair["scale", "scale"] - 1.0 + e * f_e) / scale**2
+            by_pair["scale", "shape"] /= scale
+        places = self.places()
+        matrix = np.zeros((z.size, z.size))
+        for row_parameter, column_parameter in _PAIRS:
+            if row_parameter not in places:
+                continue
+            block = self.columns[row_parameter].T @ (
+                by_pair[row_parameter, column_parameter][:, None] * self.columns[column_parameter]
+            )
+            matrix[places[row_parameter], places[column_parameter]] = block
+            matrix[places[column_parameter], places[row_parameter]] = block.T
+        if self.has_rate:
+            exceedance_rate = np.exp(z[-1])
+            n_below = self.total - self.values.size
+            matrix[-1, -1] = n_below * exceedance_rate / (1.0 - exceedance_rate) ** 2
+        return matrix
 
     def level(self, rows: Mapping[str, Floats], m: float) -> Smooth:
         """The level of m at one row of covariates, less the origin, in standard units, as a
@@ -235,7 +311,9 @@ class TailRegression:
 
 
 def hessian(smooth: Smooth, z: Floats) -> Floats:
-    """Second derivatives by central differences of the gradient."""
+    """Second derivatives: of a likelihood its own, else by central differences of the gradient."""
+    if isinstance(smooth, TailRegression):
+        return smooth.hessian(z)
     coordinate_steps = _DIFFERENCE_STEP * np.eye(z.size)
     derivative_rows = np.stack(
         [

@@ -14,6 +14,7 @@ from scipy.stats import chi2
 
 from fairstats.ground.errors import InputError
 from fairstats.numerics.evt import fit_gev, fit_gpd
+from fairstats.numerics.evt.regression import TailRegression
 from fairstats.results import ConditionalLevel, CovariateFit, ReturnLevels
 
 from .conftest import REFERENCE
@@ -317,3 +318,37 @@ def test_odd_formulas_are_errors_of_ours(formula: str, match: str, name: str) ->
 def test_ragged_thresholds_are_an_error_of_ours() -> None:
     with pytest.raises(InputError, match=r"`threshold`: got a ragged list"):
         fit_gpd(X, [[1.0, 2.0], [3.0]], covariates=ROWS)
+
+
+@pytest.mark.parametrize("link", ["log", "identity"])
+@pytest.mark.parametrize("kind", ["excesses", "maxima"])
+def test_second_derivatives_are_differences_of_the_gradient(kind: str, link: str) -> None:
+    """Witness: central differences, which are right to about 1e-8 of the largest entry."""
+    rng = np.random.default_rng(5)
+    n, step = 60, 1e-5
+    covariate = rng.standard_normal(n).clip(-2, 2)
+    design = np.column_stack([np.ones(n), covariate])
+    values = rng.standard_exponential(n) if kind == "excesses" else rng.gumbel(size=n)
+    columns = {"location": design} if kind == "maxima" else {}
+    columns |= {"scale": design, "shape": design}
+    regression = TailRegression(
+        values=values,
+        unit=1.0,
+        origin=0.0,
+        specs={},
+        columns=columns,
+        turns={},
+        total=1_000 if kind == "excesses" else 0,
+        link=link,
+    )
+    scale = [0.1, 0.05] if link == "log" else [1.2, 0.1]
+    point = [*([0.1, 0.2] if kind == "maxima" else []), *scale, 0.05, 0.02]
+    z = np.array(point + ([-2.7] if kind == "excesses" else []))
+    assert np.isfinite(regression(z)[0])
+    rows = []
+    for move in step * np.eye(z.size):
+        rows.append((regression(z + move)[1] - regression(z - move)[1]) / (2 * step))
+    matrix = regression.hessian(z)
+    np.testing.assert_allclose(matrix, rows, rtol=0, atol=1e-7 * np.abs(matrix).max())
+    z[-1 if kind == "maxima" else -3] = -1e3  # ξ below −1, or values beyond the end point
+    assert np.isnan(regression.hessian(z)).all()
