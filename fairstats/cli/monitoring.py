@@ -124,6 +124,7 @@ def _settings_of(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _new_settings(given: Mapping[str, Any]) -> MonitorSettings:
+    """Settings of a new monitor; an InputError names the option that is missing or does not fit."""
     settings = MonitorSettings(**given)
     if not settings.sensitive_features:
         raise InputError("--group", got="nothing", allowed="a sensitive column", cure="--group sex")

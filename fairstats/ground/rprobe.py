@@ -293,6 +293,7 @@ def _crashed_probe(exit_code: int, stderr: str) -> RProbe:
 
 
 def _read_answer(answer: dict[str, Any], stderr: str) -> RProbe:
+    """What a process that started R by rpy2 answered about it."""
     error_text = answer.get("error")
     if error_text is None:
         cause, advice = _failed_profile(answer["profile"])

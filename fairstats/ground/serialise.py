@@ -305,6 +305,7 @@ def _parse_annotation(annotation: str) -> ast.expr:
 
 
 def _fits_annotation(value: Any, annotation: ast.expr, names: Mapping[str, Any]) -> bool:
+    """Whether a stored value is of the type that a field declares."""
     if isinstance(annotation, ast.BinOp):
         return _fits_annotation(value, annotation.left, names) or _fits_annotation(
             value, annotation.right, names

@@ -123,6 +123,7 @@ def _reference_of(view: SetView) -> str:
 
 
 def _pictures_of_rates(view: SetView, table: CellCounts, level: float) -> Iterator[NamedPicture]:
+    """Rates of the largest groups with Wilson's intervals, a picture for each rate."""
     shown = _largest(table.group_sizes, MOST_RATES)
     names = [printable(table.groups[position]) for position in shown]
     note = _note_of_left_out(len(table.groups), len(shown))

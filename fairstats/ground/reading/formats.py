@@ -184,6 +184,7 @@ def frame_of_arrow(table: Any, columns: Sequence[str]) -> pd.DataFrame:
 
 
 def _of_json_lines(source: Source) -> TypedTable:
+    """A file with one JSON object a line; names are those of the first thousand."""
     names: dict[str, None] = {}
     with source.open_text("utf-8") as stream:
         for line_number, line_text in enumerate(io.TextIOWrapper(stream, encoding="utf-8")):
@@ -260,6 +261,7 @@ def column_of_values(values: list[Any]) -> Any:
 
 
 def _of_spreadsheet(source: Source, sheet: Any) -> TypedTable:
+    """The sheet of a workbook that was asked for, else the first."""
     calamine = needed_package("python_calamine", "spreadsheets")
     try:
         opened_book = calamine.CalamineWorkbook.from_object(_file_or_bytes(source))

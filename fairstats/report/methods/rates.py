@@ -208,6 +208,7 @@ _POWER_HEADS = (
 
 
 def _show_rates(section: Section, view: SetView) -> Iterator[Part]:
+    """The parts of rates: forest plots first, then what else belongs to them."""
     charts = tuple(chart for chart in view.charts if chart.kind != "distance")
     impacts = []
     for result in section.results:
