@@ -369,6 +369,7 @@ def unknown_parts(value: Any) -> list[str]:
 
 
 def _unknown_names(value: Any) -> Iterator[str]:
+    """What a stored object names that is not known here: classes and fields."""
     if isinstance(value, dict):
         class_name = value.get("class")
     else:

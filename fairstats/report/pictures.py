@@ -254,6 +254,7 @@ def _picture_of_scores(result: MaddResult) -> NamedPicture:
 
 
 def _pictures_of_curves(result: AbrocaResult, level: float) -> Iterator[NamedPicture]:
+    """ROC and calibration curves of the largest groups; no ROC curve where a label is missing."""
     counts: Any = result.counts
     shown = _largest(counts.counts.sum(axis=(1, 2)), MOST_GROUPS)
     bands = f"bands: {100 * level:g}% at each place"

@@ -639,6 +639,7 @@ def _answer_in_short(answered: Sequence[Answered]) -> str:
 
 
 def _context_of_page(report: Contents) -> dict[str, Any]:
+    """Everything that the template of the page is told."""
     labels = []
     for table in report.tables:
         for label in table.groups:

@@ -124,6 +124,7 @@ def _of_parquet(source: Source) -> TypedTable:
 
 
 def _of_feather(source: Source) -> TypedTable:
+    """A file of Feather or Arrow."""
     feather = needed_package("pyarrow.feather", "Feather")
     pyarrow_module: Any = import_module("pyarrow")
     with source.open_raw() as stream:
@@ -342,6 +343,7 @@ def _sheet_name(names: list[str], sheet: Any) -> str:
 
 
 def _of_statistics(source: Source, roles: Roles) -> TypedTable:
+    """A file of SPSS, Stata or SAS, its columns first and its rows when they are asked for."""
     pyreadstat = needed_package("pyreadstat", "files of SPSS, Stata and SAS")
     reader = getattr(pyreadstat, _PYREADSTAT_READERS[source.ending])
     path = source.path
@@ -413,6 +415,7 @@ def _with_value_labels(column: pd.Series, labels: dict[Any, str], is_feature: bo
 
 
 def _of_r(source: Source) -> TypedTable:
+    """A data frame of an .rds file, read by R."""
     if source.path is None:
         raise InputError(
             "file",
