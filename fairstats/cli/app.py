@@ -161,16 +161,18 @@ def root(
     "engine",
     "delivery",
 )
-def audit_command(file: Path, **given: Any) -> None:
+def audit_command(file: Path, **arguments: Any) -> None:
     """Audit the predictions in a table, or a tally of it, for differences between groups."""
     from fairstats.report.audit import audit
 
-    delivery = delivery_of(given, [file, given["mitigation"], given["calibration_sample"]])
-    if given["sensitive_probabilities"]:
-        frame, plain_options = _inferred_arguments(file, given)
+    delivery = delivery_of(
+        arguments, [file, arguments["mitigation"], arguments["calibration_sample"]]
+    )
+    if arguments["sensitive_probabilities"]:
+        frame, plain_options = _inferred_arguments(file, arguments)
     else:
-        refuse_sample_alone(given)
-        frame, plain_options = _audit_arguments(file, given)
+        refuse_sample_alone(arguments)
+        frame, plain_options = _audit_arguments(file, arguments)
     if plain_options["mitigation"] is not None:
         expected_words = (
             "the JSON of what MaddMitigator.evaluate returned: json.dump(effect.to_dict(), file)"
@@ -187,9 +189,9 @@ def audit_command(file: Path, **given: Any) -> None:
     deliver(report, delivery)
 
 
-def _audit_arguments(file: Path | None, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+def _audit_arguments(file: Path | None, arguments: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """What `audit` reads (nothing without a file), and its keyword arguments."""
-    frame, plain_options = _read_arguments(file, given)
+    frame, plain_options = _read_arguments(file, arguments)
     groups = plain_options["sensitive_features"]
     counterfactual_columns = plain_options["counterfactual_score"]
     plain_options["reference"] = options.reference_of(plain_options["reference"], groups)
@@ -199,53 +201,57 @@ def _audit_arguments(file: Path | None, given: dict[str, Any]) -> tuple[Any, dic
     }
 
 
-def _inferred_arguments(file: Path, given: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+def _inferred_arguments(file: Path, arguments: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
     """What `audit` reads of rows whose groups are inferred, and its keyword arguments."""
-    probabilities = options.by_key(given.pop("sensitive_probabilities"), "--probability")
-    groups = given.pop("group") or []
+    probabilities = options.by_key(arguments.pop("sensitive_probabilities"), "--probability")
+    groups = arguments.pop("group") or []
     if len(groups) > 1:
         raise typer.BadParameter(
             "one column of true groups beside --probability", param_hint="--group"
         )
-    sample_file = given.pop("calibration_sample")
+    sample_file = arguments.pop("calibration_sample")
     if sample_file is not None and not groups:
         raise typer.BadParameter(
             "needs --group, the column of the true groups in it", param_hint="--calibration"
         )
     for name in ("y_pred", "score"):
-        given[name] = options.by_model(given[name], f"--{name.replace('_', '-')}")
-        if isinstance(given[name], Mapping):
+        arguments[name] = options.by_model(arguments[name], f"--{name.replace('_', '-')}")
+        if isinstance(arguments[name], Mapping):
             raise typer.BadParameter(
                 "one model where groups are inferred", param_hint=f"--{name.replace('_', '-')}"
             )
-    asked_reading = options.reading_options(given)
+    asked_reading = options.reading_options(arguments)
     numbers = tuple(probabilities.values())
-    roles = options.roles_of("rows", given, [] if sample_file is not None else groups, numbers)
+    roles = options.roles_of("rows", arguments, [] if sample_file is not None else groups, numbers)
     frame, _ = options.read_rows(file, held_input(file), roles, asked_reading)
     sample = None
     if sample_file is not None:
-        known, _ = options.read_rows(sample_file, None, Roles.of(groups, numbers), asked_reading)
-        columns = {group: known[name] for group, name in probabilities.items()}
-        sample = (known[groups[0]], columns)
-    given["pos_label"] = options.pos_labels(given["pos_label"], given.pop("pos_label_pred"))
-    given["label_values"] = options.label_values(given["label_values"])
-    given["features"] = tuple(given["features"] or ())
-    given["score_range"] = options.score_range_of(given["score_range"])
-    given["reference"] = options.reference_of(given["reference"], groups)
+        sample_frame, _ = options.read_rows(
+            sample_file, None, Roles.of(groups, numbers), asked_reading
+        )
+        columns = {group: sample_frame[name] for group, name in probabilities.items()}
+        sample = (sample_frame[groups[0]], columns)
+    arguments["pos_label"] = options.pos_labels(
+        arguments["pos_label"], arguments.pop("pos_label_pred")
+    )
+    arguments["label_values"] = options.label_values(arguments["label_values"])
+    arguments["features"] = tuple(arguments["features"] or ())
+    arguments["score_range"] = options.score_range_of(arguments["score_range"])
+    arguments["reference"] = options.reference_of(arguments["reference"], groups)
     true_groups = groups[0] if groups and sample is None else None
-    return frame, options.plain_values(given) | {
-        "counterfactual_score": given["counterfactual_score"] or None,
+    return frame, options.plain_values(arguments) | {
+        "counterfactual_score": arguments["counterfactual_score"] or None,
         "sensitive_probabilities": probabilities,
         "sensitive_features": true_groups,
         "calibration_sample": sample,
     }
 
 
-def refuse_sample_alone(given: dict[str, Any]) -> None:
+def refuse_sample_alone(arguments: dict[str, Any]) -> None:
     """Raise where a calibration sample comes without probabilities; neither stays."""
-    if given.pop("calibration_sample") is not None:
+    if arguments.pop("calibration_sample") is not None:
         raise typer.BadParameter("goes with --probability", param_hint="--calibration")
-    given.pop("sensitive_probabilities")
+    arguments.pop("sensitive_probabilities")
 
 
 def _read_arguments(file: Path | None, given_options: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
@@ -288,7 +294,7 @@ def _read_arguments(file: Path | None, given_options: dict[str, Any]) -> tuple[A
 
 def _read_input(
     file: Path,
-    given: dict[str, Any],
+    arguments: dict[str, Any],
     labels: list[str],
     numbers: tuple[str, ...],
     *,
@@ -296,13 +302,13 @@ def _read_input(
 ) -> Any:
     """What a command reads: a tally, the rows of a file, or a lazy table.
 
-    Its own options leave `given`.
+    Its own options leave `arguments`.
     """
-    asked_reading = options.reading_options(given)
-    engine = given.pop("engine").value
+    asked_reading = options.reading_options(arguments)
+    engine = arguments.pop("engine").value
     held_bytes = held_input(file)
     if file.suffix == ".json" or (held_bytes or b"").lstrip().startswith(b"{"):
-        given.pop("missing")
+        arguments.pop("missing")
         return Tally.from_json(
             file if held_bytes is None else held_bytes.decode("utf-8", "replace")
         )
@@ -310,15 +316,15 @@ def _read_input(
         allowed = "a sensitive column; repeat for several"
         raise InputError("--group", got="nothing", allowed=allowed, cure="--group sex")
     several_models = any(
-        isinstance(given[argument_name], Mapping) for argument_name in ("y_pred", "score")
+        isinstance(arguments[argument_name], Mapping) for argument_name in ("y_pred", "score")
     )
     outcome_numbers = []
     for argument_name in ("outcome", "predicted"):
-        if given.get(argument_name) is not None:
-            outcome_numbers.append(given[argument_name])
-    described = [*(given["features"] or ()), *(given.get("circumstances") or ())]
+        if arguments.get(argument_name) is not None:
+            outcome_numbers.append(arguments[argument_name])
+    described = [*(arguments["features"] or ()), *(arguments.get("circumstances") or ())]
     column_roles = options.roles_of(
-        "rows", given | {"features": described}, labels, (*numbers, *outcome_numbers)
+        "rows", arguments | {"features": described}, labels, (*numbers, *outcome_numbers)
     )
     input_source = options.source_of(file, held_bytes)
     return read_roles(
@@ -327,19 +333,19 @@ def _read_input(
 
 
 @command("tally", "file", "rows", "numbers", "reading", "engine", "tally")
-def tally_command(file: Path, **given: Any) -> None:
+def tally_command(file: Path, **arguments: Any) -> None:
     """Count a table once: a tally holds all that an audit needs, and no person."""
     output_path, keep_exact, min_cell = (
-        given.pop(argument_name) for argument_name in ("out", "exact", "min_cell")
+        arguments.pop(argument_name) for argument_name in ("out", "exact", "min_cell")
     )
     outputs = Outputs([file])
     outputs.plan("--out", output_path or default_name("tally.json", b'"class": "Tally"'), JSON)
     for argument_name in ("y_pred", "score"):
-        if len(given[argument_name] or ()) > 1:
+        if len(arguments[argument_name] or ()) > 1:
             raise typer.BadParameter(
                 "a tally counts one model", param_hint=f"--{argument_name.replace('_', '-')}"
             )
-    frame, plain_options = _read_arguments(file, given)
+    frame, plain_options = _read_arguments(file, arguments)
     plain_options["counterfactual_score"] = next(
         iter(plain_options["counterfactual_score"].values()), None
     )
@@ -360,17 +366,17 @@ def tally_command(file: Path, **given: Any) -> None:
 
 
 @command("monitor", "monitor", "reading", "engine")
-def monitor_command(state: Path, files: list[str] | None, **given: Any) -> None:
+def monitor_command(state: Path, files: list[str] | None, **arguments: Any) -> None:
     """Count new files beside those of before, and say what they changed; limits hold at every look.
 
     Exit code 1 is an alarm: a violation is shown, now or at an earlier look. A file that was counted
     before is refused, and the state is whole at any time.
     """
-    monitoring.run_monitor(state, [Path(file) for file in files or ()], given)
+    monitoring.run_monitor(state, [Path(file) for file in files or ()], arguments)
 
 
 @command("adverse-impact", "file", "adverse-impact", "reading", "delivery")
-def adverse_impact_command(file: Path, **given: Any) -> None:
+def adverse_impact_command(file: Path, **arguments: Any) -> None:
     """Adverse impact of a selection process by sex and race: uniform guidelines, or Local Law 144.
 
     FILE may also be JSON with counts: {"women": [2, 8], "men": [15, 10]}, or several tables by
@@ -379,20 +385,20 @@ def adverse_impact_command(file: Path, **given: Any) -> None:
     from fairstats.methods.rates.employment.adverse_impact import adverse_impact
     from fairstats.report.audit import audit
 
-    target = given.pop("csv")
-    title = given.pop("title")
-    for_law = given["template"].value == "ll144"
-    if for_law and target is None and str(given["out"]) != STANDARD:
+    target = arguments.pop("csv")
+    title = arguments.pop("title")
+    for_law = arguments["template"].value == "ll144"
+    if for_law and target is None and str(arguments["out"]) != STANDARD:
         target = Path(STANDARD)
-    check_made_by_template(given, target, for_law=for_law)
-    delivery = delivery_of(given, [file])
+    check_made_by_template(arguments, target, for_law=for_law)
+    delivery = delivery_of(arguments, [file])
     delivery.outputs.plan("--csv", target, CSV)
-    asked_reading = options.reading_options(given)
+    asked_reading = options.reading_options(arguments)
     held_bytes = held_input(file)
-    given["about"] = options.by_key(given["about"], "--about")
-    given["unknown"] = options.numbers_of(given["unknown"])
-    given["label_values"] = options.label_values(given["label_values"])
-    given["reference"] = given["reference"] or "highest"
+    arguments["about"] = options.by_key(arguments["about"], "--about")
+    arguments["unknown"] = options.numbers_of(arguments["unknown"])
+    arguments["label_values"] = options.label_values(arguments["label_values"])
+    arguments["reference"] = arguments["reference"] or "highest"
     people_or_counts: Any
     notes: tuple[str, ...] = ()
     if file.suffix == ".json" or (held_bytes or b"").lstrip().startswith(b"{"):
@@ -410,11 +416,11 @@ def adverse_impact_command(file: Path, **given: Any) -> None:
             people_or_counts = Tally.from_json(input_text.decode("utf-8", "replace"))
     else:
         people_or_counts, notes = options.read_rows(
-            file, held_bytes, options.roles_of("adverse-impact", given), asked_reading
+            file, held_bytes, options.roles_of("adverse-impact", arguments), asked_reading
         )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", FairstatsWarning)  # the report's notes say the same
-        result = adverse_impact(people_or_counts, **options.plain_values(given))
+        result = adverse_impact(people_or_counts, **options.plain_values(arguments))
         if result.template == "ugesp":
             report = audit(result, title=title)
         else:
@@ -434,16 +440,16 @@ def adverse_impact_command(file: Path, **given: Any) -> None:
 
 
 @command("demo", "demo", "delivery")
-def demo(intersections: bool, **given: Any) -> None:
+def demo(intersections: bool, **arguments: Any) -> None:
     """Audit the COMPAS scores that come with the package (ProPublica's 6,172 rows) by race and
     sex.
     """
     from fairstats.report.audit import demo_report
 
-    page = given["out"] or default_name(
+    page = arguments["out"] or default_name(
         "fairstats-report.html", b'<meta name="generator" content="fairstats'
     )
-    delivery = delivery_of(given | {"out": page}, [])
+    delivery = delivery_of(arguments | {"out": page}, [])
     deliver(demo_report(intersections=intersections), delivery)
 
 
@@ -539,14 +545,14 @@ def list_command() -> None:
 
 
 @command("new", "new", "rows", "audit", to=vignettes)
-def new_command(path: Path, data: Path | None, overwrite: bool, **given: Any) -> None:
+def new_command(path: Path, data: Path | None, overwrite: bool, **arguments: Any) -> None:
     """Write a vignette about a table: the audit in Python and R, sentences that follow the data.
 
     It is R Markdown to be edited; fairstats vignettes build renders it, and rmarkdown::render does.
     """
     from fairstats.report.vignettes.own import write_vignette
 
-    if data is None or not given["group"]:
+    if data is None or not arguments["group"]:
         option_name, advice = (
             ("--data", "--data people.csv") if data is None else ("--group", "--group sex")
         )
@@ -556,7 +562,7 @@ def new_command(path: Path, data: Path | None, overwrite: bool, **given: Any) ->
             allowed="a file, and a sensitive column of it",
             cure=advice,
         )
-    _, plain_options = _audit_arguments(None, given)
+    _, plain_options = _audit_arguments(None, arguments)
     default_values = {
         option_name: option_entry.get("default")
         for option_name, option_entry in (options.TABLES["rows"] | options.TABLES["audit"]).items()
@@ -569,7 +575,9 @@ def new_command(path: Path, data: Path | None, overwrite: bool, **given: Any) ->
 
 
 @command("build", "names", "build", "jobs", to=vignettes)
-def build(names: list[str] | None, out: Path | None, param: list[str] | None, **how: Any) -> None:
+def build(
+    names: list[str] | None, out: Path | None, param: list[str] | None, **arguments: Any
+) -> None:
     """Build vignettes as self-contained HTML files, which need no network to be read."""
     from fairstats.report.vignettes.build import build_vignettes
 
@@ -585,7 +593,7 @@ def build(names: list[str] | None, out: Path | None, param: list[str] | None, **
         out=out,
         tell=_tell_built,
         params=given_parameters,
-        **options.plain_values(how),
+        **options.plain_values(arguments),
     )
 
 

@@ -42,11 +42,11 @@ class Delivery:
         return kind_of_page_in(self.outputs)
 
 
-def delivery_of(given: dict[str, Any], inputs: Sequence[Path | None]) -> Delivery:
-    """How a report is delivered, which leaves `given`; its files are looked at before the work."""
+def delivery_of(arguments: dict[str, Any], inputs: Sequence[Path | None]) -> Delivery:
+    """How a report is delivered, which leaves `arguments`; its files are looked at before the work."""
     asked_delivery = {}
     for option_name in options.TABLES["delivery"]:
-        asked_delivery[option_name] = given.pop(option_name)
+        asked_delivery[option_name] = arguments.pop(option_name)
     outputs = Outputs(inputs)
     outputs.plan("--out", asked_delivery["out"], (*HTML, *DOCUMENTS))
     outputs.plan("--json", asked_delivery["json"], JSON)
@@ -133,7 +133,7 @@ def finish(outputs: Outputs, *, err: bool = False) -> None:
     raise typer.Exit(max(exits.code_of(problem) for problem in outputs.failures))
 
 
-def check_made_by_template(given: dict[str, Any], csv: Path | None, *, for_law: bool) -> None:
+def check_made_by_template(arguments: dict[str, Any], csv: Path | None, *, for_law: bool) -> None:
     """Raise InputError for an output that the template does not make, rather than leave it out
     without a word.
     """
@@ -146,7 +146,7 @@ def check_made_by_template(given: dict[str, Any], csv: Path | None, *, for_law: 
             cure=advice,
         )
     for option_name in ("json", "fail_on"):
-        if for_law and given[option_name] is not None:
+        if for_law and arguments[option_name] is not None:
             option = f"--{option_name.replace('_', '-')}"
             allowed = (
                 "the template ugesp; Local Law 144 asks for a page and tables, and judges nothing"

@@ -33,18 +33,18 @@ _STATE = "what an earlier fairstats monitor wrote, or a new name"
 _OPTION_OF_SETTING = {"sensitive_features": "group"}
 
 
-def run_monitor(state: Path, files: Sequence[Path], given: dict[str, Any]) -> None:
+def run_monitor(state: Path, files: Sequence[Path], arguments: dict[str, Any]) -> None:
     """Read the state, add the files, write it, say what changed."""
     outputs = Outputs(files)
     outputs.plan("state", state, JSON)
-    outputs.plan("--csv", given.pop("csv"), CSV)
-    outputs.plan("--out", given.pop("out"), (*HTML, *DOCUMENTS))
+    outputs.plan("--csv", arguments.pop("csv"), CSV)
+    outputs.plan("--out", arguments.pop("out"), (*HTML, *DOCUMENTS))
     if kind_of_page_in(outputs) in DOCUMENTS:
         check_convertible(kind_of_page_in(outputs), "--out")
-    reading = options.reading_options(given)
-    engine = given.pop("engine").value
+    reading = options.reading_options(arguments)
+    engine = arguments.pop("engine").value
     state_bytes = state.read_bytes() if state.is_file() else None
-    settings = _settings_of(given)
+    settings = _settings_of(arguments)
     if state_bytes is None:
         watched = MonitorResult(settings=_new_settings(settings))
     else:
@@ -109,9 +109,9 @@ def _describe_run(watched: MonitorResult, n_before: int) -> list[str]:
     return lines
 
 
-def _settings_of(given: Mapping[str, Any]) -> dict[str, Any]:
+def _settings_of(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """What the command line says of the settings; what it leaves out is not among them."""
-    plain = options.plain_values(given)
+    plain = options.plain_values(arguments)
     plain["sensitive_features"] = tuple(plain.pop("group") or ()) or None
     label_values = options.label_values(plain["label_values"])
     plain["label_values"] = tuple(label_values) if label_values else None
@@ -123,8 +123,9 @@ def _settings_of(given: Mapping[str, Any]) -> dict[str, Any]:
     return settings
 
 
-def _new_settings(given: Mapping[str, Any]) -> MonitorSettings:
-    settings = MonitorSettings(**given)
+def _new_settings(arguments: Mapping[str, Any]) -> MonitorSettings:
+    """Settings of a new monitor; an InputError names the option that is missing or does not fit."""
+    settings = MonitorSettings(**arguments)
     if not settings.sensitive_features:
         raise InputError("--group", got="nothing", allowed="a sensitive column", cure="--group sex")
     if settings.y_true is None and settings.y_pred is None:
@@ -164,9 +165,9 @@ def _read_state(state_bytes: bytes, path: Path) -> MonitorResult:
     return MonitorResult.from_dict(state)
 
 
-def _check_unchanged(settings: MonitorSettings, given: Mapping[str, Any]) -> None:
+def _check_unchanged(settings: MonitorSettings, arguments: Mapping[str, Any]) -> None:
     """Refuse other settings than those that were fixed before the first look."""
-    for name, value in given.items():
+    for name, value in arguments.items():
         kept = getattr(settings, name)
         if value == kept:
             continue

@@ -68,78 +68,78 @@ def parameter(name: str, said: Mapping[str, Any]) -> inspect.Parameter:
     )
 
 
-def reference_of(given: Sequence[str] | None, groups: Sequence[str]) -> Any:
+def reference_of(texts: Sequence[str] | None, groups: Sequence[str]) -> Any:
     """``None``, one group, or a mapping from column to group."""
-    if not given:
+    if not texts:
         return None
     group_of_column: dict[str, str] = {}
-    for given_text in given:
-        column, equals_sign, group_name = given_text.partition("=")
+    for text in texts:
+        column, equals_sign, group_name = text.partition("=")
         if equals_sign and (column in groups or " & " in column):
             group_of_column[column] = group_name
-        elif len(given) == 1:
-            return given_text
+        elif len(texts) == 1:
+            return text
         else:
             raise typer.BadParameter(
-                f"{given_text!r}: with several, write COLUMN=GROUP", param_hint="--reference"
+                f"{text!r}: with several, write COLUMN=GROUP", param_hint="--reference"
             )
     return group_of_column
 
 
-def by_model(given: Sequence[str] | None, option: str) -> Any:
+def by_model(texts: Sequence[str] | None, option: str) -> Any:
     """``None``, one column, or a mapping from model to column."""
-    if not given or len(given) == 1:
-        return given[0] if given else None
-    split_texts = [given_text.partition("=") for given_text in given]
+    if not texts or len(texts) == 1:
+        return texts[0] if texts else None
+    split_texts = [text.partition("=") for text in texts]
     if not all(
         equals_sign and model_name and column for model_name, equals_sign, column in split_texts
     ):
         raise typer.BadParameter(
-            f"{', '.join(given)}: with several, write NAME=COLUMN", param_hint=option
+            f"{', '.join(texts)}: with several, write NAME=COLUMN", param_hint=option
         )
     return {model_name: column for model_name, _, column in split_texts}
 
 
-def by_column(given: Sequence[str] | None, groups: Sequence[str], option: str) -> dict[str, str]:
+def by_column(texts: Sequence[str] | None, groups: Sequence[str], option: str) -> dict[str, str]:
     """Sensitive column → column, from ``COLUMN`` or ``ATTRIBUTE=COLUMN``."""
     column_of_attribute: dict[str, str] = {}
-    for given_text in given or ():
-        attribute, equals_sign, column = given_text.partition("=")
+    for text in texts or ():
+        attribute, equals_sign, column = text.partition("=")
         if equals_sign and attribute in groups:
             column_of_attribute[attribute] = column
-        elif len(given or ()) == 1 and len(groups) == 1:
-            column_of_attribute[groups[0]] = given_text
+        elif len(texts or ()) == 1 and len(groups) == 1:
+            column_of_attribute[groups[0]] = text
         else:
             raise typer.BadParameter(
-                f"{given_text!r}: with several sensitive columns, write ATTRIBUTE=COLUMN",
+                f"{text!r}: with several sensitive columns, write ATTRIBUTE=COLUMN",
                 param_hint=option,
             )
     return column_of_attribute
 
 
-def by_key(given: Sequence[str] | None, option: str) -> dict[str, str]:
+def by_key(texts: Sequence[str] | None, option: str) -> dict[str, str]:
     """KEY → text, from ``KEY=TEXT``."""
-    split_texts = [given_text.partition("=") for given_text in given or ()]
+    split_texts = [text.partition("=") for text in texts or ()]
     if not all(equals_sign and key_text for key_text, equals_sign, _ in split_texts):
-        raise typer.BadParameter(f"{', '.join(given or ())}: write KEY=TEXT", param_hint=option)
-    return {key_text: given_text for key_text, _, given_text in split_texts}
+        raise typer.BadParameter(f"{', '.join(texts or ())}: write KEY=TEXT", param_hint=option)
+    return {key_text: text for key_text, _, text in split_texts}
 
 
-def cuts_of(given: Sequence[str] | None) -> dict[str, Any] | None:
+def cuts_of(texts: Sequence[str] | None) -> dict[str, Any] | None:
     """Column → its cuts, a number of groups or None, from ``COLUMN``, ``COLUMN=25,40`` or
     ``COLUMN=4``; None for none.
     """
     cuts: dict[str, Any] = {}
-    for given_text in given or ():
-        column, equals_sign, points = given_text.rpartition("=")
+    for text in texts or ():
+        column, equals_sign, points = text.rpartition("=")
         if not equals_sign:
-            cuts[given_text] = None
+            cuts[text] = None
             continue
         try:
             numbers = [float(point) for point in points.split(",")]
         except ValueError as problem:
             raise typer.BadParameter(
-                f"{given_text!r}: write COLUMN=25,40,60 or COLUMN=4", param_hint="--subgroups"
+                f"{text!r}: write COLUMN=25,40,60 or COLUMN=4", param_hint="--subgroups"
             ) from problem
         if len(numbers) == 1 and numbers[0].is_integer() and numbers[0] > 1:
             cuts[column] = int(numbers[0])
@@ -148,28 +148,28 @@ def cuts_of(given: Sequence[str] | None) -> dict[str, Any] | None:
     return cuts or None
 
 
-def numbers_of(given: Sequence[str] | None) -> Any:
+def numbers_of(texts: Sequence[str] | None) -> Any:
     """``None``, one number, or table → number, from ``NUMBER`` or ``TABLE=NUMBER``."""
-    if not given:
+    if not texts:
         return None
-    if len(given) == 1 and "=" not in given[0]:
+    if len(texts) == 1 and "=" not in texts[0]:
         text_by_table = {}
     else:
-        text_by_table = by_key(given, "--unknown")
+        text_by_table = by_key(texts, "--unknown")
     try:
         return {table: int(number_text) for table, number_text in text_by_table.items()} or int(
-            given[0]
+            texts[0]
         )
     except ValueError as problem:
         raise typer.BadParameter(
-            f"{', '.join(given)}: no whole number", param_hint="--unknown"
+            f"{', '.join(texts)}: no whole number", param_hint="--unknown"
         ) from problem
 
 
-def plain_values(given: Mapping[str, Any]) -> dict[str, Any]:
+def plain_values(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """With text in place of choices."""
     result: dict[str, Any] = {}
-    for argument_name, argument_value in given.items():
+    for argument_name, argument_value in arguments.items():
         result[argument_name] = (
             argument_value.value if isinstance(argument_value, StrEnum) else argument_value
         )
@@ -210,7 +210,7 @@ def label_values(text: str | None) -> list[str] | None:
 
 def roles_of(
     table: str,
-    given: Mapping[str, Any],
+    arguments: Mapping[str, Any],
     more_labels: Sequence[str] = (),
     more_numbers: Any = (),
 ) -> Roles:
@@ -221,7 +221,7 @@ def roles_of(
         "feature": [],
     }
     for argument_name, option_entry in TABLES[table].items():
-        option_value = given.get(argument_name)
+        option_value = arguments.get(argument_name)
         if "column" not in option_entry or option_value is None:
             continue
         if isinstance(option_value, Mapping):
@@ -232,13 +232,15 @@ def roles_of(
     return Roles.of(columns["label"], columns["number"], columns["feature"])
 
 
-def reading_options(given: dict[str, Any]) -> ReadingOptions:
-    """How a file is read, which leaves `given`."""
-    asked_reading = {argument_name: given.pop(argument_name) for argument_name in TABLES["reading"]}
+def reading_options(arguments: dict[str, Any]) -> ReadingOptions:
+    """How a file is read, which leaves `arguments`."""
+    asked_reading = {
+        argument_name: arguments.pop(argument_name) for argument_name in TABLES["reading"]
+    }
     if asked_reading["na_values"] is not None:
         asked_reading["na_values"] = asked_reading["na_values"].split(",")
     return ReadingOptions(
-        **asked_reading, memory=given.pop("memory", None), progress=sys.stdout.isatty()
+        **asked_reading, memory=arguments.pop("memory", None), progress=sys.stdout.isatty()
     )
 
 

@@ -342,6 +342,7 @@ def _parsed_requirements() -> Iterator[tuple[str, Requirement]]:
 
 
 def _dependency_rows() -> Iterator[DoctorRow]:
+    """Each declared package: its version, and what to do where it is missing or too old."""
     for extra_name, requirement in _parsed_requirements():
         distribution = requirement.name
         version_range = requirement.specifier
@@ -455,6 +456,7 @@ def _rscript_row() -> DoctorRow:
 
 
 def _backend_rows(probe: RProbe, broken_packages: dict[str, str]) -> Iterator[DoctorRow]:
+    """What each back end computes with, and what keeps R from it where it does."""
     yield DoctorRow(
         part="back end",
         name="scipy",

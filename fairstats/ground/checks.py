@@ -463,6 +463,7 @@ def _range_words(
     open_low: bool = False,
     open_high: bool = False,
 ) -> str:
+    """What a number must lie between, in words."""
     if low is not None and high is not None:
         excluded_ends = []
         for end_text, left_out in ((f"{low:g}", open_low), (f"{high:g}", open_high)):

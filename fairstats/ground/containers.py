@@ -242,6 +242,7 @@ def as_array(values: Any, argument: str) -> NDArray[Any]:
 
 
 def _from_list(values: Sequence[Any], argument: str) -> NDArray[Any]:
+    """An array of a list's values that loses nothing of them."""
     value_types = set(map(type, values))
     if value_types and all(issubclass(value_type, str) for value_type in value_types):
         return objects(values)  # Python's own strings are hashed faster than NumPy's

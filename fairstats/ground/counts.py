@@ -679,6 +679,7 @@ def _cluster_scatter(
 
 
 def _as_mapping(counts: Any, cells: tuple[str, ...]) -> dict[Hashable, Any]:
+    """Group → its cells, from a mapping or from a frame with a column for each cell."""
     if isinstance(counts, Mapping):
         return dict(counts)
     try:

@@ -305,6 +305,7 @@ def _as_listed(
     labels: tuple[str, ...],
     sizes: NDArray[np.int64],
 ) -> Factor:
+    """The factor with the groups in the order of a list, which names every one that occurs."""
     wanted_groups = listed_groups(groups, labels)
     found_positions = [find_group(labels, group, factor.levels) for group in wanted_groups]
     left_out = []

@@ -143,6 +143,7 @@ class Outputs:
                 self.failures.append(problem)
 
     def _write_one(self, output: _PlannedOutput, content: Content) -> None:
+        """Write one file, or to standard output; no two outputs may be the same file."""
         if is_standard_output(output.path):
             _to_standard_output(content)
             return

@@ -265,6 +265,7 @@ def _no_probabilities(received: str, advice: str) -> InputError:
 
 
 def _check_probabilities(returned: Any, n_rows: int, column: Any) -> Floats:
+    """One probability per row, from what `predict` returned."""
     values = as_array(returned, "predict")
     if values.ndim == 2 and values.shape[1] == 1:
         values = values[:, 0]

@@ -201,6 +201,7 @@ def settle_probe(probe: RProbe) -> None:
 
 @lru_cache(maxsize=8)
 def _probe_in_process(environment: tuple[str | None, ...], path: tuple[str, ...]) -> RProbe:
+    """What rpy2 finds of R, asked in another process that may crash."""
     if not _rpy2_installed():
         return RProbe("missing", cause="rpy2 is not installed", cure=_cure_without_rpy2())
     if absent := _r_absent():
@@ -273,6 +274,7 @@ def _cure_without_rpy2() -> str:
 
 
 def _crashed_probe(exit_code: int, stderr: str) -> RProbe:
+    """What is known of R where the process that tried it ended before it answered."""
     last_line = next(
         (error_line.strip() for error_line in reversed(stderr.splitlines()) if error_line.strip()),
         "",
@@ -293,6 +295,7 @@ def _crashed_probe(exit_code: int, stderr: str) -> RProbe:
 
 
 def _read_answer(answer: dict[str, Any], stderr: str) -> RProbe:
+    """What a process that started R by rpy2 answered about it."""
     error_text = answer.get("error")
     if error_text is None:
         cause, advice = _failed_profile(answer["profile"])

@@ -151,6 +151,7 @@ def _running_session() -> _Session:
 
 
 def _open_session(probe: RProbe) -> _Session:
+    """Start R within this process, once, with our options; Python's Ctrl-C is kept."""
     handler_before = signal.getsignal(signal.SIGINT)
     try:
         with quiet_start():

@@ -305,6 +305,7 @@ def _parse_annotation(annotation: str) -> ast.expr:
 
 
 def _fits_annotation(value: Any, annotation: ast.expr, names: Mapping[str, Any]) -> bool:
+    """Whether a stored value is of the type that a field declares."""
     if isinstance(annotation, ast.BinOp):
         return _fits_annotation(value, annotation.left, names) or _fits_annotation(
             value, annotation.right, names
@@ -368,6 +369,7 @@ def unknown_parts(value: Any) -> list[str]:
 
 
 def _unknown_names(value: Any) -> Iterator[str]:
+    """What a stored object names that is not known here: classes and fields."""
     if isinstance(value, dict):
         class_name = value.get("class")
     else:

@@ -376,6 +376,7 @@ def _unpack_short_text(packed: int) -> str:
 
 
 def _factor_by_hashing(array: Any, argument: str) -> Factor:
+    """Codes and levels of labels, by a hash table of what they are."""
     packed = _pack_short_texts(array)
     if packed is not None:
         codes, numbers = pd.factorize(packed, sort=False)

@@ -35,6 +35,7 @@ def parts_of_gaps(result: Any) -> Picture:
 
 
 def _marks(result: Any, pairs: list[tuple[str, str]]) -> Iterator[Mark]:
+    """For each pair of groups a bar for the explained part and one for the rest, end to end."""
     yield mark("rule", 0.0, (), NEUTRAL)
     labelled = set()
     for place, pair in enumerate(pairs[::-1]):

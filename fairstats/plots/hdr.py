@@ -50,6 +50,7 @@ def _largest_first(result: Any) -> list[Any]:
 
 
 def _draw_line(result: Any, ax: Axes) -> None:
+    """The density of one quantity, its regions shaded, their ends with Monte Carlo errors."""
     density_grid = result.axes[0]
     values = result.values
     regions = _largest_first(result)

@@ -201,6 +201,7 @@ def _collect_entries(
     section: AuditedSection,
     result: Result,
 ) -> list[_Entry]:
+    """What one result claims, row by row: that a difference is real, that a verdict holds."""
     entries: list[_Entry] = []
     # families of their own, whose searches are counted there; the path of what stands among the
     # rates

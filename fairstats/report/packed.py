@@ -198,6 +198,7 @@ def _unpack_levels(value: dict[str, Any]) -> list[Any]:
 
 
 def _unpack_rows(value: dict[str, Any]) -> list[Any]:
+    """A list that was stored column by column."""
     n_rows = value["@rows"]
     if type(n_rows) is not int or not 0 <= n_rows < _MOST_ENTRIES:
         raise damaged("a list without its number of entries", _PACKED)
@@ -219,6 +220,7 @@ def _unpack_rows(value: dict[str, Any]) -> list[Any]:
 
 
 def _read_bytes(value: dict[str, Any]) -> list[Any]:
+    """Numbers that were stored as the bytes of an array; damaged ones are an error."""
     kind = value["@numbers"]
     shape = value.get("@shape")
     if (

@@ -231,6 +231,7 @@ def _draw_names(picture: Picture) -> Iterator[str]:
 
 
 def _draw_mark(mark: Mark, picture: Picture) -> str:
+    """A mark of a picture as elements of SVG, in the units of the drawing."""
     across = _places_across(mark.x, picture)
     upward = _places_up(mark.y, picture)
     if mark.kind == "dots":

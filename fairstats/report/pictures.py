@@ -123,6 +123,7 @@ def _reference_of(view: SetView) -> str:
 
 
 def _pictures_of_rates(view: SetView, table: CellCounts, level: float) -> Iterator[NamedPicture]:
+    """Rates of the largest groups with Wilson's intervals, a picture for each rate."""
     shown = _largest(table.group_sizes, MOST_RATES)
     names = [printable(table.groups[position]) for position in shown]
     note = _note_of_left_out(len(table.groups), len(shown))
@@ -253,6 +254,7 @@ def _picture_of_scores(result: MaddResult) -> NamedPicture:
 
 
 def _pictures_of_curves(result: AbrocaResult, level: float) -> Iterator[NamedPicture]:
+    """ROC and calibration curves of the largest groups; no ROC curve where a label is missing."""
     counts: Any = result.counts
     shown = _largest(counts.counts.sum(axis=(1, 2)), MOST_GROUPS)
     bands = f"bands: {100 * level:g}% at each place"

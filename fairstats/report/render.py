@@ -114,6 +114,7 @@ def report_pieces(report: Contents) -> Iterator[Piece]:
 
 
 def _set_pieces(view: SetView) -> Iterator[Piece]:
+    """What a terminal shows of one set of attributes: verdicts, groups, then every metric."""
     yield Piece("set", view.name, verdicts=view.verdicts)
     if view.groups is not None:
         heads = ("group", "rows", *(name for name, _ in view.groups.headings))
@@ -343,6 +344,7 @@ def _rich_finding(finding: Finding) -> Any:
 
 
 def _rich_table(piece: Piece) -> list[Any]:
+    """A table of groups or of comparisons for a terminal with colours."""
     from rich.table import Table
     from rich.text import Text
 
@@ -468,6 +470,7 @@ class ShownPart(Part):
 
 
 def _make_environment(picture: Callable[[Picture], str] = svg) -> Any:
+    """Jinja's environment of the page, with the filters that its templates use."""
     try:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ImportError as problem:
@@ -636,6 +639,7 @@ def _answer_in_short(answered: Sequence[Answered]) -> str:
 
 
 def _context_of_page(report: Contents) -> dict[str, Any]:
+    """Everything that the template of the page is told."""
     labels = []
     for table in report.tables:
         for label in table.groups:
@@ -668,6 +672,7 @@ def _context_of_page(report: Contents) -> dict[str, Any]:
 
 
 def _facts_of_data(report: Contents) -> Iterator[tuple[str, str]]:
+    """Pairs (name, value) of the page's list of what the data are."""
     columns = report.columns
     if report.tables:
         yield "Rows", count(max(table.missing.n_rows for table in report.tables))

@@ -203,6 +203,7 @@ def charts_of_impact(report: Contents, view: SetView) -> tuple[Chart, ...]:
 
 
 def _block_of_impact(report: Contents, result: AdverseImpact, place: tuple[int, int]) -> Block:
+    """The block of adverse impact: ratios of the whole process."""
     rows = []
     records = result.rows()
     for row_at, (record, sentence) in enumerate(zip(records, result.sentences(), strict=False)):
@@ -284,6 +285,7 @@ def _blocks_of_result(result: Any, claims: list[Claim]) -> Iterator[Block]:
 
 
 def _make_row(record: dict[str, Any], sentence: str, *, between: bool, **more: Any) -> Row:
+    """A row of a forest plot from a record of the tidy table."""
     pair_of_labels = group, reference = (
         printable(record["group"] or "—"),
         printable(record["reference"] or "—"),

@@ -413,6 +413,7 @@ def _about_references(sections: Sequence[Section]) -> str:
 
 
 def _about_verdicts(settings: AuditSettings, columns: AuditColumns) -> str:
+    """What the verdicts mean, and the error that they may have."""
     alpha = f"{100 * (1 - settings.confidence_level):.3g}%"
     if columns.score is None:
         distance = ""
@@ -458,6 +459,7 @@ def _data_chose_reference(settings: AuditSettings) -> bool:
 
 
 def _about_pvalues(settings: AuditSettings) -> str:
+    """Which null hypotheses the p-values are of, and over which comparisons they are adjusted."""
     tables = " In tables “p (equal)” and “p (verdict)” are adjusted."
     if settings.simultaneous is not None:
         tables += (

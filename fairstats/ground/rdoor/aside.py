@@ -51,6 +51,7 @@ def probe_rscript() -> RProbe:
 
 @lru_cache(maxsize=8)
 def _probe(rscript: str | None, *_libraries: str | None) -> RProbe:
+    """What a run of Rscript says of R and its packages."""
     if rscript is None:
         return RProbe("missing", cause="there is no Rscript on PATH", cure=INSTALL_R)
     advice = "see what `Rscript -e 1` says in a terminal"

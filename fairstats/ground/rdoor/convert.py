@@ -132,6 +132,7 @@ def to_r(value: Any, ri: Any) -> Any:
 
 
 def _array_to_r(values: np.ndarray[Any, Any], rinterface: Any) -> Any:
+    """A vector, matrix or array of R with the values of a NumPy array."""
     flat_values = values.ravel(order="F")
     dtype_kind = values.dtype.kind
     if not flat_values.size:

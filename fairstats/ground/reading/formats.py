@@ -124,6 +124,7 @@ def _of_parquet(source: Source) -> TypedTable:
 
 
 def _of_feather(source: Source) -> TypedTable:
+    """A file of Feather or Arrow."""
     feather = needed_package("pyarrow.feather", "Feather")
     pyarrow_module: Any = import_module("pyarrow")
     with source.open_raw() as stream:
@@ -184,6 +185,7 @@ def frame_of_arrow(table: Any, columns: Sequence[str]) -> pd.DataFrame:
 
 
 def _of_json_lines(source: Source) -> TypedTable:
+    """A file with one JSON object a line; names are those of the first thousand."""
     names: dict[str, None] = {}
     with source.open_text("utf-8") as stream:
         for line_number, line_text in enumerate(io.TextIOWrapper(stream, encoding="utf-8")):
@@ -260,6 +262,7 @@ def column_of_values(values: list[Any]) -> Any:
 
 
 def _of_spreadsheet(source: Source, sheet: Any) -> TypedTable:
+    """The sheet of a workbook that was asked for, else the first."""
     calamine = needed_package("python_calamine", "spreadsheets")
     try:
         opened_book = calamine.CalamineWorkbook.from_object(_file_or_bytes(source))
@@ -340,6 +343,7 @@ def _sheet_name(names: list[str], sheet: Any) -> str:
 
 
 def _of_statistics(source: Source, roles: Roles) -> TypedTable:
+    """A file of SPSS, Stata or SAS, its columns first and its rows when they are asked for."""
     pyreadstat = needed_package("pyreadstat", "files of SPSS, Stata and SAS")
     reader = getattr(pyreadstat, _PYREADSTAT_READERS[source.ending])
     path = source.path
@@ -411,6 +415,7 @@ def _with_value_labels(column: pd.Series, labels: dict[Any, str], is_feature: bo
 
 
 def _of_r(source: Source) -> TypedTable:
+    """A data frame of an .rds file, read by R."""
     if source.path is None:
         raise InputError(
             "file",

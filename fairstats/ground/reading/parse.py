@@ -158,6 +158,7 @@ def line_of_row(plan: Plan, row: int) -> int:
 
 
 def _by_arrow(plan: Plan) -> Iterator[dict[str, Any]]:
+    """Blocks of columns by Arrow's reader, every field as text."""
     pyarrow_module: Any = import_module("pyarrow")
     pyarrow_csv: Any = import_module("pyarrow.csv")
     # a block must hold the longest line, which may be some times as long as that of the names

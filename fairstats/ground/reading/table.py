@@ -344,6 +344,7 @@ def _read_parquet(
     engine: str,
     needs_rows: bool,
 ) -> tuple[Any, ReadingRecord]:
+    """A table of Parquet files, in memory or opened by an engine."""
     needed_package("pyarrow.parquet", "Parquet")
     if options.na_values is not None:
         raise InputError(
@@ -384,6 +385,7 @@ def _read_typed(
     engine: str,
     needs_rows: bool,
 ) -> tuple[Any, ReadingRecord]:
+    """A table of files that say the types of their columns: spreadsheets, SPSS and the like."""
     tables: list[TypedTable] = []
     for source in sources:
         with readable(source.shown):

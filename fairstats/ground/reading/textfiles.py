@@ -142,6 +142,7 @@ class _AnotherParser(Exception):
 
 
 def _read_once(plan: Plan, roles: Roles, options: ReadingOptions, make_sink: Any) -> TextFile:
+    """Read a file of text block by block into a sink, noting what each column holds."""
     seen_columns = columns_seen(plan.columns, roles)
     block_sink: Sink = make_sink(plan.columns, seen_columns)
     refusing_errors: tuple[type[Exception], ...] = ()

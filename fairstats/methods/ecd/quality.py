@@ -217,6 +217,9 @@ def _frechet_distance(a: Floats, b: Floats) -> float:
 
 
 def _kl_similarity(first: pd.DataFrame, second: pd.DataFrame) -> float:
+    """Mean over columns of 1/(1 + KL(p‖q)), p and q shares of values, or of bins by quantiles of
+    p.
+    """
     similarities = []
     for column in as_columns(first):
         x = first[column.name]
@@ -278,6 +281,9 @@ def _f1_loss(
     target: Hashable,
     rng: np.random.Generator,
 ) -> float:
+    """F1 on unseen rows of `first` of a model fitted to `first`, minus that of one fitted to
+    `second`.
+    """
     from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import f1_score
 

@@ -274,6 +274,7 @@ class EcdResult(Result):
         return sentences
 
     def _sentence(self, comparison: EcdComparison) -> str:
+        """One comparison in words: costs of membership, interval, verdict."""
         if comparison.verdict == "insufficient evidence":
             return f"{self.title}: insufficient evidence. {comparison.note}".strip()
         low, high = comparison.confidence_interval

@@ -390,6 +390,7 @@ def _take_looks(
 
 
 def _take_look(cd: Floats, level: float, rule: dict[str, Any]) -> Look:
+    """One look at the tail as it is so far: whether the test of its shape passes."""
     n_values = int(cd.size)
     try:
         test_result = exponentiality_test(cd, **rule)

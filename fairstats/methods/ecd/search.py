@@ -486,6 +486,7 @@ def _learn_nothing(value: float) -> None:
 
 
 def _propose_by_optuna(distributions: Mapping[str, Any], seed: int) -> _Proposer:
+    """Candidates by Optuna's TPE sampler, which is told how each did."""
     import optuna
 
     level = optuna.logging.get_verbosity()

@@ -106,6 +106,7 @@ class EcdSettings:
 
 
 def _check_threshold(threshold: Any) -> int | str | dict[str, float] | None:
+    """Number of exceedances, the rule's name, or a threshold for each group."""
     if threshold is None or (isinstance(threshold, str) and threshold == "forward_stop"):
         return threshold
     if isinstance(threshold, str):

@@ -429,6 +429,7 @@ def _explain_degenerate(
     threshold: float,
     settings: EcdSettings,
 ) -> str:
+    """Why a group has no tail that could be fitted; empty where it has one."""
     if sample.n <= LEAST:
         return f"among {sample.n} rows no threshold has {LEAST} values above it"
     cd = sample._largest()

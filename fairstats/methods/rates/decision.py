@@ -477,6 +477,7 @@ def _equivalence_tests(
     contrast: Contrast,
     settings: Inference,
 ) -> list[HypothesisTest]:
+    """Two one-sided tests: that the contrast lies above the low and below the high end."""
     fair_range = settings._fair_range(contrast)
     z_low = statistic(fair_range[0])
     z_high = statistic(fair_range[1])

@@ -199,8 +199,7 @@ def _one_stratum(counts: CellCounts) -> StratumCounts:
 def _compare_shares(
     counts: CellCounts, by_stratum: StratumCounts, settings: Inference
 ) -> DisparityResult:
-    """Share of a group among the rejected minus its share among the accepted, over usable strata.
-    """
+    """Share of each group among the rejected minus its share among the accepted, over strata."""
     accepted = by_stratum.total("selected")
     rejected = by_stratum.total("not_selected")
     n_rejected = rejected.sum(axis=1)

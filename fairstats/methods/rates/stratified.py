@@ -143,6 +143,7 @@ def _with_disagreements(
     scale: str,
     counts: StratumCounts,
 ) -> tuple[StratifiedComparison, ...]:
+    """Comparisons within strata, with a note where the crude verdict is another."""
     strata_words = f"{len(counts.strata)} strata" + (
         f" of {counts.attribute}" if counts.attribute else ""
     )

@@ -411,6 +411,9 @@ class Summaries:
                 )
 
     def _summaries_of_known(self, sorted_draws: Floats) -> Floats:
+        """What the table shows of each row of draws, which ascend: estimate, interval, share
+        within ±rope.
+        """
         row_numbers = np.arange(len(sorted_draws))
         n_draws = sorted_draws.shape[1]
         if n_draws > 1:

@@ -133,6 +133,7 @@ class RBackend:
         values: Floats,
         twin: ParameterFit | None,
     ) -> ParameterFit:
+        """Maximum likelihood by an R package, from the twin's estimate, with its covariance."""
         start_params = None if twin is None else twin.params
         r_result: dict[str, Any] = rsession.call(function, values, self.source, start_params)
         numbers = np.asarray(r_result["numbers"], dtype=np.float64)

@@ -338,6 +338,7 @@ def _candidate_pvalues(
     replicates: int,
     rng: np.random.Generator,
 ) -> Floats:
+    """p-value of the fit above each candidate threshold, by simulated samples of that fit."""
     from tqdm import tqdm
 
     pvalues = np.empty(threshold_values.size)

@@ -654,6 +654,9 @@ class TailLikelihood:
         return np.asarray(self._edge_deviance[0] <= target)
 
     def _search_shape(self, side: float, target: float) -> float:
+        """Shape at which the profile deviance is `target`, on one side; −1 where that is likely
+        enough.
+        """
         target_array = np.array([target])
         shape_limit = np.array([-1.0 if side < 0 else np.inf])
         if side < 0 and self._edge_is_likely(target_array)[0]:
@@ -672,6 +675,7 @@ class TailLikelihood:
         )
 
     def _search_log_scale(self, side: float, target: float) -> float:
+        """Log scale at which the profile deviance is `target`, on one side of the estimate."""
         standard = self.standard
 
         def deviance(which: Rows, log_scale: Floats) -> tuple[Floats, Floats]:

@@ -416,6 +416,7 @@ def power_levels(fit: FittedTail, periods: Sequence[float], confidence_level: fl
 def _power_tails(
     fit: FittedTail, periods: Sequence[float | None], rng: np.random.Generator | None = None
 ) -> list[PowerTail]:
+    """Tails by the power of the distance to the end point (`power_tail`), one for each period."""
     fit_kind = "block maxima or of a grid"
     allowed = "a fit of unrounded values above a threshold"
     power_tails: list[PowerTail] = []

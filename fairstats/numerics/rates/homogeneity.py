@@ -78,6 +78,7 @@ def _test_breslow_day_tarone(
     contrast: Contrast,
     informative: NDArray[np.bool_],
 ) -> Floats:
+    """Σ(x₁ − E₁)²/v₁ less Tarone's adjustment (Σx₁ − ΣE₁)²/Σv₁, under one odds ratio."""
     p1, q1, p0, q0 = constrained_rates(tables, theta, contrast)
     expected = tables.n1 * p1
     # 1/v of the four expected cells

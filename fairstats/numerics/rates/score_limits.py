@@ -98,6 +98,7 @@ def _find_lower_limits(
     contrast: Contrast,
     critical: Floats,
 ) -> Floats:
+    """Lower limits of tables (k of n against k₀ of n₀): where the score statistic is `critical`."""
     has_no_limit = k == 0
     if contrast == "difference":
         has_no_limit = has_no_limit & (k0 == n0)

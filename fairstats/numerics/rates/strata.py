@@ -222,6 +222,7 @@ def _third_moment_of_odds_ratio(
     third: Floats,
     third_reference: Floats,
 ) -> Floats:
+    """E[S³] of S = aA − bB + δAB, from the second and third moments of both rates."""
     # S = aA − bB + δAB with the deviations A = r₁ − p₁ and B = r₀ − p₀, δ = θ − 1
     p1, q1, p0, q0 = rates
     a = q0 + theta * p0

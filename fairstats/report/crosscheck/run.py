@@ -116,6 +116,7 @@ def _of_report(
     data: Any,
     tolerance: float | None,
 ) -> Iterator[Check]:
+    """Every number of a report, section by section; rows by the columns of `data`, where given."""
     if data is None:
         table = None
     else:

@@ -92,6 +92,7 @@ def _compare_parameters(
     function: str,
     relative_tolerance: float,
 ) -> Iterator[Check]:
+    """Parameters of a fit and their standard errors."""
     estimate = column(answer, "estimate")
     errors = column(answer, "std_error")
     for index, (name, value) in enumerate(fitted.params.items()):
@@ -483,6 +484,7 @@ def _compare_region(
     place: Place,
     bench: Bench,
 ) -> Iterator[Check]:
+    """Ends of a region's intervals: where the density crosses its level."""
     tolerance = 1e-9 * float(grid[-1] - grid[0])
     r_function = "level_crossings"
     their_values = np.atleast_2d(bench.call(r_function, grid, values, region.falpha))

@@ -60,6 +60,7 @@ def run_classes(inputs: AuditInput) -> list[Result]:
 
 
 def _compare(metric: Metric, kind: Kind, counts: ClassCounts, inputs: AuditInput) -> Result:
+    """One metric of several classes, by the methods that the audit's settings ask for."""
     audited = inputs.settings
     method = AUDIT_METHODS[audited.method]
     if metric.contrast == "ratio":

@@ -133,6 +133,7 @@ _MEANING = {**MEANING, "insufficient evidence": "no interval is known to hold, n
 
 
 def _show_ecd(section: Section, view: SetView) -> Iterator[Part]:
+    """A part for each result of ECD: the largest difference in words, and return levels."""
     extremes = []
     for result in section.results:
         if isinstance(result, EcdResult):

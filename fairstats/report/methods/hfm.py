@@ -49,6 +49,7 @@ def run_hfm(inputs: AuditInput) -> list[Result]:
 
 
 def _compute_hfm(inputs: AuditInput) -> HfmResult:
+    """HFM of an audit, from its tally or its rows in the tally's order."""
     if inputs.tally is not None:
         return hfm(counts=inputs.tally.crossed(), rng=inputs.settings.seed)
     outcomes = inputs.rows

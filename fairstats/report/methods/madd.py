@@ -77,6 +77,7 @@ def run_madd(inputs: AuditInput) -> list[Result]:
 
 
 def _show_madd(section: Section, view: SetView) -> Iterator[Part]:
+    """A part for each result of MADD: the largest distance in words, and pictures of its pairs."""
     charts = tuple(chart for chart in view.charts if chart.kind == "distance")
     areas = []
     for result in view.results:

@@ -208,6 +208,7 @@ _POWER_HEADS = (
 
 
 def _show_rates(section: Section, view: SetView) -> Iterator[Part]:
+    """The parts of rates: forest plots first, then what else belongs to them."""
     charts = tuple(chart for chart in view.charts if chart.kind != "distance")
     impacts = []
     for result in section.results:
@@ -260,6 +261,8 @@ def _show_amplification(section: Section, result: AmplificationResult) -> Part:
 
 
 def _lead_of_rates(result: RatioResult) -> str:
+    """The ratio that is furthest from equality, in a sentence."""
+
     def distance(comparison: Comparison) -> float:
         # from equality on the logarithmic scale; of a ratio of 0 more than any other
         return abs(math.log(max(comparison.estimate, 1e-9)))

@@ -250,6 +250,7 @@ def _by_step(
 
 
 def _of_tally(data: Tally, names: tuple[str, ...]) -> list[Counted]:
+    """Tables of a tally: each attribute, and all of them crossed."""
     attributes = names or data.sensitive
     for attribute in attributes:
         check_choice("sex, race", attribute, data.sensitive, cure="name attributes of the tally")

@@ -679,6 +679,7 @@ def _area_values(counted: ScoreCounts) -> AreaValues:
 
 
 def _regression_values(counted: ScoreCounts, metric: str) -> RegressionValues:
+    """Intercept or slope of the logistic regression of labels on the score's logit, by group."""
     values = counted.values
     if values.size and (values[0] <= 0 or values[-1] >= 1):
         n_ends = int(counted.counts[:, :, (values <= 0) | (values >= 1)].sum())
