@@ -610,6 +610,15 @@ def warn_once(report: Contents) -> None:
         errors.caution(text, errors.DataWarning)
 
 
+def _rows_of_sections(sections: Sequence[Section]) -> list[Any]:
+    """Every row of every result, as the table has it."""
+    table = []
+    for section in sections:
+        for rows in section.rows:
+            table += rows
+    return table
+
+
 def methods_and_references(
     answer: Answer, sections: Sequence[Section], settings: AuditSettings
 ) -> tuple[list[Statement], list[str]]:
@@ -620,11 +629,7 @@ def methods_and_references(
             results.append(result)
     if not results:  # a question that nobody could answer has no method
         return [], []
-    table = []
-    for section in sections:
-        for rows in section.rows:
-            for row in rows:
-                table.append(row)
+    table = _rows_of_sections(sections)
     methods = [row["method"] for row in table]
     methods += [comparison.bounds.method for each in results for comparison in compared(each)]
     # of classes one text for all

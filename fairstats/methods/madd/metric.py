@@ -688,21 +688,10 @@ def compare(
         )
     if lacking:
         remark_of_insufficiency = f"{' and '.join(lacking)}: one row is no distribution."
+    elif not measurable:
+        remark_of_insufficiency = _remark_on_few_units(pair)
     else:
         remark_of_insufficiency = ""
-    if not (lacking or measurable):
-        names_of_few = []
-        for group_name, sample in zip(group_names, pair.samples, strict=True):
-            if sample.n_units < SMALLEST_GROUP:
-                names_of_few.append(group_name)
-        if first_sample.clusters is not None:
-            unit_words = "clusters"
-        else:
-            unit_words = "effective rows"
-        remark_of_insufficiency = (
-            f"{' and '.join(names_of_few)}: fewer than {SMALLEST_GROUP} "
-            f"{unit_words}, too few for a variance."
-        )
     two_sided = (1 + confidence_level) / 2
     # as the test of equality: no interval above 0, and no limit of the verdict above the margin
     differs = not equality_test.pvalue > 1 - confidence_level
@@ -755,6 +744,22 @@ def compare(
     elif headline is not None:
         comparison = _with_headline(comparison, pair, headline, settings, normals.rng)
     return comparison, limits
+
+
+def _remark_on_few_units(pair: Pair) -> str:
+    """Which of two samples are too few for a variance."""
+    names_of_few = []
+    for group_name, sample in zip(pair.names, pair.samples, strict=True):
+        if sample.n_units < SMALLEST_GROUP:
+            names_of_few.append(group_name)
+    if pair.samples[0].clusters is not None:
+        unit_words = "clusters"
+    else:
+        unit_words = "effective rows"
+    return (
+        f"{' and '.join(names_of_few)}: fewer than {SMALLEST_GROUP} {unit_words}, too few for a"
+        " variance."
+    )
 
 
 def judged_bins(pair: Pair, settings: MaddSettings, *, merged: bool) -> Bins:
