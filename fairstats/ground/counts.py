@@ -106,7 +106,8 @@ class CellCounts:
         InputError
             For a name that is no cell, or a cell that is named twice.
         """
-        checks.check_names("cells", cells, self.cells)
+        if len(set(cells)) < len(cells) or not set(cells).issubset(self.cells):
+            checks.check_names("cells", cells, self.cells)
         return np.asarray(
             self.totals[:, [self.cells.index(cell_name) for cell_name in cells]].sum(axis=1)
         )

@@ -28,6 +28,9 @@ from fairstats.ground.multiplicity import adjust_pvalues, normal_cdf, normal_qua
 from fairstats.ground.serialise import serialisable
 
 Verdict = Literal["violated", "undecided", "insufficient evidence", "satisfied"]
+#: Of a root by Newton's steps: the most of them, and how small the last one is.
+_MOST_STEPS = 100
+_LAST_STEP = 1e-15
 #: Every verdict, gravest first.
 VERDICTS: tuple[Verdict, ...] = ("violated", "undecided", "insufficient evidence", "satisfied")
 
@@ -245,11 +248,30 @@ def bound_level(
             - alpha
         )
 
+    if degrees_of_freedom == math.inf:
+        return 1 - normal_cdf(-_normal_root(width, alpha))
     # a hair beyond both ends, so that rounding leaves the root between them
     least_quantile = normal_quantile(confidence_level, degrees_of_freedom) - 1e-9
     greatest_quantile = normal_quantile(1 - alpha / 2, degrees_of_freedom) + 1e-9
     z = float(scipy.optimize.brentq(excess, least_quantile, greatest_quantile, xtol=1e-14))
     return 1 - normal_cdf(-z, degrees_of_freedom)
+
+
+def _normal_root(width: float, alpha: float) -> float:
+    """The z with Φ(−z) + Φ(−z − width) = α, by Newton's steps.
+
+    The sum is convex in z > 0: from a z below the root no step goes beyond it.
+    """
+    width = max(width, 0.0)
+    z = normal_quantile(1 - alpha)
+    for _ in range(_MOST_STEPS):
+        excess = _tail_probability(z, width=width, degrees_of_freedom=math.inf) - alpha
+        density = math.exp(-z * z / 2) + math.exp(-((z + width) ** 2) / 2)
+        step = excess * math.sqrt(2 * math.pi) / density
+        z += step
+        if step <= _LAST_STEP:
+            break
+    return z
 
 
 @dataclass(frozen=True)
