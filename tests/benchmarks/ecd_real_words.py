@@ -43,8 +43,9 @@ Reweighing, a Fair-SMOTE after its authors' description, fairlearn's `ThresholdO
 
 {{left}}
 
-Not run at all: MEPS 15 and 16 (its terms do not let it travel), MAAT and STEALTH (code of their papers, no
-packages), fairlearn's `AdversarialFairness` (a network of its own in place of the four models).
+Not run at all: MEPS 15 and 16 (its terms do not let it travel: `fs.datasets.read_meps` reads your copy), fairlearn's
+`AdversarialFairness` (a network of its own in place of the four models). MAAT and STEALTH, written after their
+authors' descriptions, have a record of their own (`ecd_real_recent`), which [replication](replication.md) judges.
 
 ## RQ1: synthetic rows{{count RQ1}}
 
