@@ -26,7 +26,7 @@ FEWEST_UNITS <- 20
 #' @param contrast `"difference"`, in the unit of the number, or `"ratio"`; of means also
 #'   `"standardised_difference"`, in standard deviations (the root of the mean of both variances).
 #' @param comparisons `"reference"` or `"all"` pairs; of means also `"rest"`, all other rows, and
-#'   `"overall"`, all rows.
+#'   `"overall"`, all rows; of selection rates by quantile `"rest"`.
 #' @param margin Of differences: up to it a difference counts as fair.
 #' @param threshold Of ratios: from it to its inverse they count as fair.
 #' @param quantiles Of selection rates: orders of the cut-offs among all rows; by default the

@@ -24,6 +24,8 @@
 #' @param contrast `"difference"` or `"ratio"`, the latter not of what can be 0 or negative.
 #' @param margin Of differences: up to it a difference counts as fair.
 #' @param threshold Of ratios: from it to its inverse they count as fair.
+#' @param comparisons `"reference"` or `"all"` pairs; `"rest"`, all other rows, of losses, balance,
+#'   calibration in the large and rates along cut-offs; `"overall"`, all rows, of these but rates.
 #' @param n_resamples Draws of labels that test equal curves.
 #'
 #' @inheritParams fs_audit
@@ -144,6 +146,15 @@ risk_table <- function(metric, arguments, cutoffs) {
     arguments[intersect(names(arguments), names_of_columns)],
     arguments$missing
   )
+  has_pooled <- metric %in% MEANS_OF_SCORES
+  kind <- choice_of(
+    arguments$comparisons,
+    "comparisons",
+    c("reference", "all", if (has_pooled) POOLED, if (metric %in% RATES_ALONG) "rest")
+  )
+  if (kind %in% POOLED && !is.null(arguments$reference)) {
+    stop_argument("reference", "a group", "NULL: each group is compared with pooled rows")
+  }
   scene <- read_scene(
     read$data,
     read$y_true,
@@ -152,10 +163,15 @@ risk_table <- function(metric, arguments, cutoffs) {
     read$sensitive_features,
     arguments$reference,
     arguments$pos_label,
-    choice_of(arguments$comparisons, "comparisons", c("reference", "all")),
+    if (kind == "all") "all" else "reference",
     read$sample_weight,
     read$cluster
   )
+  if (metric %in% RATES_ALONG) {
+    scene$pairs <- pairs_with_rest(scene, kind)
+  } else if (kind %in% POOLED) {
+    scene$pairs <- cbind(seq_along(scene$grouping$groups), -match(kind, POOLED))
+  }
   input <- scene$input
   if (isTRUE(attr(scene$pairs, "highest"))) {
     stop_argument("reference", "\"highest\"", "a group, or NULL for the largest")
@@ -237,7 +253,8 @@ risk_table <- function(metric, arguments, cutoffs) {
         row <- block$rows[[k]]
         pair <- scene$pairs[k, ]
         n <- block$n[pair[1L]]
-        tidy <- tidy_numbers(metric, groups[pair[1L]], groups[pair[2L]], row, n, options)
+        reference <- if (pair[2L] > 0) groups[pair[2L]] else c("the rest", "all")[-pair[2L]]
+        tidy <- tidy_numbers(metric, groups[pair[1L]], reference, row, n, options)
         if (along) {
           tidy$cutoff <- block$cutoff
         }
@@ -682,7 +699,10 @@ rate_curve <- function(rate, scene, arguments, options, cutoffs, by = "cutoff") 
   }
   contrast <- arguments$contrast
   name <- paste0(rate, "_", contrast, "_by_", by)
-  of <- lapply(cutoffs, function(cutoff) rate_at_cutoff(rate, input, scene$grouping, cutoff))
+  pooled <- any(scene$pairs > length(scene$grouping$groups))
+  of <- lapply(cutoffs, function(cutoff) {
+    rate_at_cutoff(rate, input, scene$grouping, cutoff, pooled)
+  })
   options$margin <- arguments$margin
   options$threshold <- arguments$threshold
   count <- length(cutoffs) * nrow(scene$pairs)
@@ -704,7 +724,7 @@ rate_curve <- function(rate, scene, arguments, options, cutoffs, by = "cutoff") 
           scene$pairs[k, 1L],
           scene$pairs[k, 2L],
           name,
-          scene$grouping$groups,
+          of[[at]]$cells$groups,
           contrast,
           "score",
           options,
@@ -721,10 +741,17 @@ rate_curve <- function(rate, scene, arguments, options, cutoffs, by = "cutoff") 
   as_audit(settle_rows(found, options), "scores", input)
 }
 
+# The pairs of rates along cut-offs: behind the groups stand all others of each.
+pairs_with_rest <- function(scene, kind) {
+  count <- length(scene$grouping$groups)
+  if (kind == "rest") cbind(seq_len(count), count + seq_len(count)) else scene$pairs
+}
+
 # Shares of each group that cut-offs at quantiles of all rows select; cut-offs are taken as given.
 selection_by_quantile <- function(x, scene, arguments) {
   choice_of(arguments$contrast, "contrast", c("difference", "ratio"))
-  choice_of(arguments$comparisons, "comparisons", c("reference", "all"))
+  choice_of(arguments$comparisons, "comparisons", c("reference", "all", "rest"))
+  scene$pairs <- pairs_with_rest(scene, arguments$comparisons)
   numbers_in(arguments$margin, "margin", 0)
   numbers_in(arguments$threshold, "threshold", 0, 1, open = "low")
   options <- audit_options(
@@ -763,9 +790,12 @@ quantiles_of_all <- function(x, orders) {
   at[pmin(findInterval(orders - 1e-12, share, left.open = TRUE) + 1L, length(at))]
 }
 
-rate_at_cutoff <- function(rate, input, grouping, cutoff) {
+rate_at_cutoff <- function(rate, input, grouping, cutoff, pooled = FALSE) {
   input$y_pred <- as.integer(input$score >= cutoff)
-  cells <- audit_cells(input, grouping)
+  cells <- audit_cells(input, grouping, if (pooled) "rest" else "reference")
+  if (pooled) {
+    cells <- compared_cells(beside_rest(cells))
+  }
   list(
     cells = cells,
     values = cell_metric(
@@ -843,7 +873,8 @@ crosscheck_rate_curve <- function(
     cluster = if (!is.null(cluster)) as.integer(factor(cluster))
   )
   grouping <- list(groups = groups, labels = group)
-  of <- lapply(cutoffs, function(cutoff) rate_at_cutoff(rate, input, grouping, cutoff))
+  pooled <- any(second > length(groups))
+  of <- lapply(cutoffs, function(cutoff) rate_at_cutoff(rate, input, grouping, cutoff, pooled))
   critical <- critical_values(
     lapply(of, `[[`, "values"),
     of[[1L]]$cells,

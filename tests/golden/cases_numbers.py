@@ -149,7 +149,7 @@ for variant, options in VARIANTS.items():
         n_resamples=N_RESAMPLES,
         **options,
     )
-for variant in ("reference", "all", "weights-clusters"):
+for variant in ("reference", "all", "rest", "weights-clusters"):
     _add(
         f"means/selection_rate/{variant}",
         _means,

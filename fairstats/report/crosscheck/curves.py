@@ -9,7 +9,7 @@ import numpy as np
 
 from fairstats.ground.registry import RATES
 from fairstats.methods.rates.numbers.curves import CurveDifferenceResult, CurveRatioResult
-from fairstats.methods.rates.numbers.cutoffs import BY_QUANTILE, NET_BENEFIT
+from fairstats.methods.rates.numbers.cutoffs import BY_QUANTILE, NET_BENEFIT, REST_OF_ROWS
 from fairstats.methods.rates.numbers.isotonic import ISOTONIC
 from fairstats.report.crosscheck.check import Bench, Check, Line, rows_of
 from fairstats.report.crosscheck.numbers import VALUES, compare_row_of_numbers
@@ -90,6 +90,9 @@ def _positions(result: Any) -> tuple[list[int], list[int]]:
     groups = result.moments.groups
     pairs = result.pairs()
     first = [groups.index(pair[0]) + 1 for pair in pairs]
+    if result.settings.comparisons == REST_OF_ROWS:
+        # behind the groups stand all others of each
+        return first, [len(groups) + position for position in first]
     second = [groups.index(pair[1]) + 1 for pair in pairs]
     return first, second
 

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairstats.ground.checks import Floats, check_given, check_that
-from fairstats.ground.counts import ConfusionCounts, SelectionCounts
+from fairstats.ground.counts import CellCounts, ConfusionCounts, SelectionCounts
 from fairstats.ground.errors import InputError
 from fairstats.ground.outcomes import Outcomes
 from fairstats.ground.registry import ENDINGS, RATES, find_metric
@@ -36,6 +36,7 @@ from fairstats.methods.rates.numbers.curves import (
     z_of_level,
 )
 from fairstats.methods.rates.result import Inference
+from fairstats.methods.rates.setup import beside_rest, without_idle_weights
 from fairstats.numerics.means.hall import as_student
 
 #: Rates that have a curve: successes among cases, of the predictions.
@@ -44,6 +45,8 @@ CURVE_RATES = tuple(
 )
 NET_BENEFIT = "net_benefit"
 NET_BENEFIT_TITLE = "Net benefit: difference between groups along thresholds"
+#: Comparisons with all other rows, which rates along cut-offs have, too.
+REST_OF_ROWS = "rest"
 #: End of the name of a comparison at quantiles of all rows.
 BY_QUANTILE = "_by_quantile"
 #: Cut-offs where none are named: quantiles of the scores of all groups.
@@ -248,11 +251,24 @@ def compare_rates_along(
     `any_unit`: of numbers that are no scores between 0 and 1, whose cut-offs are taken as they are.
     """
     check_reference_of_curve(reference)
+    against_rest = settings.comparisons == REST_OF_ROWS
+    check_that(
+        not against_rest or reference is None,
+        "reference",
+        reference,
+        "None: each group is compared with all other rows",
+        "leave it out",
+    )
     if any_unit:
         chosen = np.unique(cutoffs).tolist()
     else:
         chosen = choose_cutoffs(rows, cutoffs).tolist()
-    tables = [rows.table(cutoff).without_even_weights() for cutoff in chosen]
+    tables = []
+    for cutoff in chosen:
+        table: CellCounts = rows.table(cutoff)
+        if against_rest:
+            table = beside_rest(without_idle_weights(table, settings.comparisons))
+        tables.append(table.without_even_weights())
     estimates = [estimate_rate(table, RATES[rate]) for table in tables]
     contrast: Literal["ratio", "difference"] = "ratio" if ratio else "difference"
     metric = find_metric(rate + ENDINGS[contrast])

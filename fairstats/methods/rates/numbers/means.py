@@ -23,6 +23,7 @@ from fairstats.methods.rates.abroca import check_score_counts
 from fairstats.methods.rates.numbers.compare import MeanValues, QuantileValues, compare_numbers
 from fairstats.methods.rates.numbers.curves import CurveDifferenceResult, CurveRatioResult
 from fairstats.methods.rates.numbers.cutoffs import (
+    REST_OF_ROWS,
     CutRows,
     check_unmerged,
     compare_selection_by_quantile,
@@ -116,7 +117,7 @@ def means(
     comparisons : {"reference", "all", "rest", "overall"}, default "reference"
         Each other group against the reference; all pairs; each group against all other rows
         together; or against all rows, its own among them, with the groups' shares fixed. The last
-        two are of means.
+        two are of means; of selection rates by quantile "rest".
     margin : float, default 0
         Of differences: up to it a difference counts as fair. At 0 any difference that is shown is
         a violation, and none can be shown to be absent. Of standardised differences .1 or .2, say.
@@ -250,7 +251,7 @@ def means(
     if standardised:
         _check_standardised(from_counts, order, by_quantile=by_quantile)
     if by_quantile:
-        check_choice("comparisons", comparisons, ("reference", "all"))
+        check_choice("comparisons", comparisons, ("reference", "all", REST_OF_ROWS))
         check_flag("larger_is_better", larger_is_better)
     if from_counts and by_quantile:
         counted = check_score_counts(counts)

@@ -22,6 +22,7 @@ from fairstats.methods.rates.numbers.curves import CurveDifferenceResult, CurveR
 from fairstats.methods.rates.numbers.cutoffs import (
     CURVE_RATES,
     NET_BENEFIT,
+    REST_OF_ROWS,
     CutRows,
     check_unmerged,
     compare_net_benefits,
@@ -36,6 +37,7 @@ from fairstats.methods.rates.numbers.isotonic import (
 from fairstats.methods.rates.numbers.options import check_contrast, make_number_settings
 from fairstats.methods.rates.numbers.result import NumberDifferenceResult, NumberRatioResult
 from fairstats.methods.rates.result import Inference
+from fairstats.methods.rates.setup import POOLED
 from fairstats.numerics.means.logistic import Coefficient, calibration_intercept, calibration_slope
 from fairstats.numerics.means.ranks import Areas, area_limits, area_of_counts
 
@@ -75,6 +77,7 @@ CALIBRATIONS: dict[str, Callable[[Floats, Any, Any], Coefficient]] = {
 }
 #: Metrics that can be negative, of which there is no ratio.
 _SIGNED = ("calibration_in_the_large", *CALIBRATIONS, NET_BENEFIT)
+_OF_PAIRS = ("reference", "all")
 #: Means of a number per row, which may have weights and come in clusters.
 _MEANS = (
     "brier_score",
@@ -199,7 +202,7 @@ def scores(
     cutoffs: Any = None,
     contrast: Literal["difference", "ratio"] = "difference",
     reference: Hashable | None = None,
-    comparisons: Literal["reference", "all"] = "reference",
+    comparisons: Literal["reference", "all", "rest", "overall"] = "reference",
     margin: float = 0.0,
     threshold: float = 0.8,
     alternative: Literal["two-sided", "less", "greater"] = "two-sided",
@@ -239,8 +242,9 @@ def scores(
         Group less reference, or group by reference (not of what can be 0 or negative: calibration
         in the large, parts of the Brier score, net benefit).
     reference, comparisons, margin, threshold, alternative, confidence_level, simultaneous, adjust
-        As in `means`, with pairs of groups only; margin and threshold of rates as in
-        `group_metric`.
+        As in `means`; all other rows ("rest") for losses, balance, calibration in the large and
+        rates along cut-offs, everybody ("overall") for all of these but rates. Margin and threshold
+        of rates as in `group_metric`.
     sample_weight, cluster : array-like, shape (n,), optional
         Weights and sampling units of the rows, for losses, balance, calibration in the large, and
         all that goes along cut-offs.
@@ -487,7 +491,17 @@ def _compare_scores(
             allowed="its difference: it has both signs, or can be 0",
             cure='contrast="difference"',
         )
-    check_choice("comparisons", setting_options["comparisons"], ("reference", "all"))
+    if metric in _MEANS:
+        check_choice("comparisons", setting_options["comparisons"], (*_OF_PAIRS, *POOLED))
+    elif metric in CURVE_RATES:
+        check_choice("comparisons", setting_options["comparisons"], (*_OF_PAIRS, REST_OF_ROWS))
+    else:
+        check_choice(
+            "comparisons",
+            setting_options["comparisons"],
+            _OF_PAIRS,
+            cure=f"all other rows: for {', '.join((*_MEANS, *CURVE_RATES))}",
+        )
     settings = make_number_settings(ratio=ratio, **setting_options)
     is_curve = metric in (*CURVE_RATES, NET_BENEFIT, ISOTONIC)
     check_that(

@@ -183,6 +183,56 @@ def test_what_cannot_be_used_is_said() -> None:
     assert fs.scores(counts=exact).to_dict() == direct.to_dict()
 
 
+@pytest.mark.parametrize("comparisons", ["rest", "overall"])
+@pytest.mark.parametrize("metric", METRICS[1:])
+def test_means_of_scores_are_compared_with_pooled_groups_as_means_are(
+    metric: Any, comparisons: Any
+) -> None:
+    y, score, group = risks()
+    result = fs.scores(
+        y, score, sensitive_features=group, metric=metric, comparisons=comparisons, margin=0.02
+    )
+    numbers = {
+        "brier_score": (y - score) ** 2,
+        "log_loss": -np.log(np.where(y == 1, score, 1 - score)),
+        "calibration_in_the_large": y - score,
+    }.get(metric, score)
+    kept = np.ones(y.size, dtype=bool)
+    if metric.startswith("balance"):
+        kept = y == (1 if metric == "balance_positive" else 0)
+    plain = fs.means(
+        numbers[kept], sensitive_features=group[kept], comparisons=comparisons, margin=0.02
+    )
+    for one, other in zip(result, plain, strict=True):
+        assert one.reference == other.reference
+        assert one.estimate == pytest.approx(other.estimate, abs=1e-12)
+        assert one.pvalue == pytest.approx(other.pvalue, abs=1e-9)
+        assert one.verdict == other.verdict
+        assert tuple(one.confidence_interval) == pytest.approx(tuple(other.confidence_interval))
+
+
+@pytest.mark.parametrize("metric", ["auc", "miscalibration", "net_benefit"])
+def test_what_has_no_comparison_with_pooled_groups_says_what_has(metric: Any) -> None:
+    y, score, group = risks()
+    with pytest.raises(fs.InputError, match="all other rows: for brier_score"):
+        fs.scores(y, score, sensitive_features=group, metric=metric, comparisons="rest")
+
+
+@pytest.mark.r
+@pytest.mark.parametrize(
+    ("metric", "comparisons"),
+    [("brier_score", "rest"), ("log_loss", "overall"), ("tpr", "rest")],
+)
+def test_comparisons_with_pooled_groups_are_recomputed_in_r(metric: Any, comparisons: Any) -> None:
+    y, score, group = risks()
+    data = {"y_true": y, "score": score, "sensitive_features": group}
+    cutoffs = [0.3, 0.6] if metric == "tpr" else None
+    result = fs.scores(**data, metric=metric, comparisons=comparisons, cutoffs=cutoffs)
+    table = fs.crosscheck(result, data=data).to_frame()
+    assert len(table) >= 60
+    assert set(table["verdict"]) == {"agrees"}
+
+
 @pytest.mark.r
 @pytest.mark.parametrize("metric", METRICS)
 def test_every_number_is_recomputed_in_r(metric: Any) -> None:

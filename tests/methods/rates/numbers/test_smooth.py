@@ -314,6 +314,27 @@ def test_a_cut_off_is_an_impact_ratio(larger_is_better: bool) -> None:
     assert "0.5 (" in result.notes()[-2]
 
 
+def test_a_cut_off_against_all_others_is_the_impact_ratio_against_them() -> None:
+    rows = loans()
+    result = by_quantile(rows, contrast="ratio", quantiles=[0.3, 0.6], comparisons="rest")
+    assert len(result) == 6
+    for row in result:
+        selected = rows["amount"] >= row.cutoff
+        alone = fs.disparate_impact(selected, sensitive_features=rows["group"], comparisons="rest")[
+            row.group
+        ]
+        assert row.reference == alone.reference
+        assert row.estimate == pytest.approx(alone.estimate, rel=1e-12)
+        assert row.std_error == pytest.approx(alone.std_error, rel=1e-12)
+        assert tuple(row.value_interval) == pytest.approx(tuple(alone.value_interval))
+        others = tuple(alone.value_reference_interval)
+        assert tuple(row.value_reference_interval) == pytest.approx(others)
+    with pytest.raises(InputError, match="`reference`"):
+        by_quantile(rows, comparisons="rest", reference="m")
+    with pytest.raises(InputError, match="`comparisons`"):
+        by_quantile(rows, comparisons="overall")
+
+
 def test_one_cut_off_has_the_verdict_of_the_ratio() -> None:
     rows = loans()
     two = {name: column[rows["group"] != "d"] for name, column in rows.items()}
