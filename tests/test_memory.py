@@ -73,6 +73,11 @@ CALLS = {
         "fs.madd(data[1], sensitive_features=data[0], n_resamples=b, rng=1)",
         (100, 999),
     ),
+    "hfm": (
+        "rows(n)",
+        "fs.hfm(data[4], data[2], data[3], sensitive_features=data[0], n_resamples=b, rng=1)",
+        (9, 199),
+    ),
     "um_posterior": (
         "rows(n)",
         "fs.um_posterior(data[2], data[3], sensitive_features=data[0], draws=1_000 * b, rng=1)",

@@ -149,7 +149,9 @@ def hfm(
     comparisons = scene.comparisons()
     entries = _compute_entries(scene, comparisons, checked_statistic)
     if resamples or subsamples:
-        distance_finders = resampling.make_distances(scene)
+        distance_finders = resampling.make_distances(
+            scene, min(resampling.SHARES) if subsamples else 1.0
+        )
         if resamples:
             entries = _add_tests(
                 entries,

@@ -19,7 +19,7 @@ is their ratio.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,6 +47,8 @@ _SEED = 3
 #: More dimensions than this and lists of neighbours come quicker from all pairs than from a tree.
 _LISTED_BY_TREE = 6
 _CELLS_AT_ONCE = 1 << 20
+#: Rows whose lists of neighbours are made at a time.
+_LISTED_AT_ONCE = 1 << 12
 #: Rows that are scanned first: at random, and far from the centre.
 _PILOT_ROWS = 8
 _FAR_ROWS = 8
@@ -221,65 +223,93 @@ def nearest_rows(
 
     With `same` both are the same rows, and a row is not its own neighbour.
     """
-    n_queries = len(queries)
-    n_targets = len(targets)
-    neighbours = np.empty((n_queries, k), dtype=np.int32)
-    squared = np.empty((n_queries, k))
+    neighbours = np.empty((len(queries), k), dtype=np.int32)
+    squared = np.empty((len(queries), k))
+    for portion, squared_of_portion, of_portion in nearest_by_portions(
+        queries, targets, k, same=same
+    ):
+        squared[portion] = squared_of_portion
+        neighbours[portion] = of_portion
+    return squared, neighbours
+
+
+def nearest_by_portions(
+    queries: Floats,
+    targets: Floats,
+    k: int,
+    *,
+    same: bool = False,
+) -> Iterator[tuple[slice, Floats, NDArray[np.int32]]]:
+    """`nearest_rows` of some queries after the other, so that no more than theirs is held."""
     if targets.shape[1] <= _LISTED_BY_TREE:
-        neighbours[:] = _listed_by_tree(queries, targets, k, same)
-        squared[:] = squared_pairs(
-            queries, np.repeat(np.arange(n_queries), k), targets, neighbours.ravel()
-        ).reshape(n_queries, k)
+        lists = _listed_by_tree(queries, targets, k, same)
     else:
-        prepared_targets = Targets(targets, queries, Work())
-        target_block = prepared_targets.block(targets, np.float64, -1)
-        for portion in portions(n_queries, max(_CELLS_AT_ONCE // n_targets, 1)):
-            own_queries = queries[portion]
-            own_numbers = np.arange(len(queries[portion]))
-            prepared, squared_norms = prepared_targets.prepare(own_queries, np.float64)
-            lower_bounds = prepared @ target_block.T
-            if same:
-                lower_bounds[own_numbers, portion.start + own_numbers] = np.inf
-            neighbours[portion] = (
-                np.argpartition(lower_bounds, k - 1, axis=1)[:, :k]
-                if k < n_targets
-                else np.arange(n_targets)
+        lists = _listed_by_blocks(queries, targets, k, same)
+    for portion, squared, neighbours in lists:
+        nearest_first = np.argsort(squared, axis=1, kind="stable")
+        yield (
+            portion,
+            np.take_along_axis(squared, nearest_first, axis=1),
+            np.take_along_axis(neighbours, nearest_first, axis=1),
+        )
+
+
+def _listed_by_blocks(
+    queries: Floats, targets: Floats, k: int, same: bool
+) -> Iterator[tuple[slice, Floats, NDArray[np.int32]]]:
+    """Neighbours in any order, from bounds of all pairs."""
+    n_targets = len(targets)
+    prepared_targets = Targets(targets, queries, Work())
+    target_block = prepared_targets.block(targets, np.float64, -1)
+    for portion in portions(len(queries), max(_CELLS_AT_ONCE // n_targets, 1)):
+        own_queries = queries[portion]
+        own_numbers = np.arange(len(own_queries))
+        prepared, squared_norms = prepared_targets.prepare(own_queries, np.float64)
+        lower_bounds = prepared @ target_block.T
+        if same:
+            lower_bounds[own_numbers, portion.start + own_numbers] = np.inf
+        neighbours = np.empty((len(own_queries), k), dtype=np.int32)
+        neighbours[:] = (
+            np.argpartition(lower_bounds, k - 1, axis=1)[:, :k]
+            if k < n_targets
+            else np.arange(n_targets)
+        )
+        squared = squared_pairs(
+            own_queries, np.repeat(own_numbers, k), targets, neighbours.ravel()
+        ).reshape(-1, k)
+        np.put_along_axis(lower_bounds, neighbours, np.inf, axis=1)
+        squared_limit = squared.max(axis=1) * prepared_targets.unit**2 * (1 - 10 * TIE)
+        squared_limit -= squared_norms * (1 - prepared_targets.gamma(np.float64))
+        # rows far from the others leave rounding that hides who is near: then every pair is
+        # evaluated
+        for own_number in np.flatnonzero(lower_bounds.min(axis=1) < squared_limit):
+            row_number = portion.start + own_number
+            exact_squared = squared_pairs(
+                queries, np.full(n_targets, row_number), targets, np.arange(n_targets)
             )
-            squared[portion] = squared_pairs(
-                own_queries, np.repeat(own_numbers, k), targets, neighbours[portion].ravel()
-            ).reshape(-1, k)
-            np.put_along_axis(lower_bounds, neighbours[portion], np.inf, axis=1)
-            squared_limit = squared[portion].max(axis=1) * prepared_targets.unit**2 * (1 - 10 * TIE)
-            squared_limit -= squared_norms * (1 - prepared_targets.gamma(np.float64))
-            # rows far from the others leave rounding that hides who is near: then every pair is
-            # evaluated
-            for row_number in portion.start + np.flatnonzero(
-                lower_bounds.min(axis=1) < squared_limit
-            ):
-                exact_squared = squared_pairs(
-                    queries, np.full(n_targets, row_number), targets, np.arange(n_targets)
-                )
-                if same:
-                    exact_squared[row_number] = np.inf
-                neighbours[row_number] = np.argpartition(exact_squared, k - 1)[:k]
-                squared[row_number] = exact_squared[neighbours[row_number]]
-    nearest_first = np.argsort(squared, axis=1, kind="stable")
-    return np.take_along_axis(squared, nearest_first, axis=1), np.take_along_axis(
-        neighbours, nearest_first, axis=1
-    )
+            if same:
+                exact_squared[row_number] = np.inf
+            neighbours[own_number] = np.argpartition(exact_squared, k - 1)[:k]
+            squared[own_number] = exact_squared[neighbours[own_number]]
+        yield portion, squared, neighbours
 
 
-def _listed_by_tree(queries: Floats, targets: Floats, k: int, same: bool) -> NDArray[Any]:
-    tree_neighbours = np.asarray(cKDTree(targets).query(queries, k=k + same)[1]).reshape(
-        len(queries), k + same
-    )
-    if not same:
-        return tree_neighbours
-    is_own_row = tree_neighbours == np.arange(len(queries))[:, None]
-    is_own_row[~is_own_row.any(axis=1), -1] = (
-        True  # among more than k equal rows: leave out the last instead
-    )
-    return np.asarray(tree_neighbours[~is_own_row]).reshape(len(queries), k)
+def _listed_by_tree(
+    queries: Floats, targets: Floats, k: int, same: bool
+) -> Iterator[tuple[slice, Floats, NDArray[np.int32]]]:
+    """Neighbours in any order, from a tree."""
+    tree = cKDTree(targets)
+    for portion in portions(len(queries), _LISTED_AT_ONCE):
+        row_numbers = np.arange(portion.start, portion.stop)
+        found = np.asarray(tree.query(queries[portion], k=k + same)[1])
+        neighbours = found.reshape(row_numbers.size, k + same).astype(np.int32)
+        if same:
+            is_own_row = neighbours == row_numbers[:, None]
+            # among more than k equal rows: leave out the last instead
+            is_own_row[~is_own_row.any(axis=1), -1] = True
+            neighbours = neighbours[~is_own_row].reshape(row_numbers.size, k)
+        squared = squared_pairs(queries, np.repeat(row_numbers, k), targets, neighbours.ravel())
+        yield portion, squared.reshape(-1, k), neighbours
 
 
 class Farthest(NamedTuple):

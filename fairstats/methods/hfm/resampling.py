@@ -19,16 +19,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.spatial.distance import cdist
 from tqdm import tqdm
 
 from fairstats.ground.checks import Floats
-from fairstats.methods.hfm.blocks import Targets, Work
+from fairstats.methods.hfm.blocks import Targets, Work, squared_pairs
 from fairstats.methods.hfm.drawn_pairs import MOST_CODES, DrawnPairs
 from fairstats.methods.hfm.encoding import Comparison, Scene, Side
-from fairstats.methods.hfm.nearest import farthest_row, nearest_rows, row_minima
+from fairstats.methods.hfm.nearest import farthest_row, nearest_by_portions, row_minima
 from fairstats.methods.hfm.result import StabilityRange
-from fairstats.methods.hfm.rows import Indices, Mask
+from fairstats.methods.hfm.rows import Indices, Mask, portions
 from fairstats.methods.hfm.set_distance import Statistic, over_minima
 
 #: All pairs are taken for so many rows at most, and where they are fewer than this by the number of
@@ -37,9 +38,13 @@ _MOST_ROWS = 2_000
 _PER_SIDE = 100_000
 #: Distances that are looked at in the time of a call of NumPy.
 _CALL_COST = 3_000
-#: Neighbours per row, and those that nearly always suffice.
+#: Neighbours per row at most, and at least.
 _LISTED_NEIGHBOURS = 32
-_FIRST_NEIGHBOURS = 6
+_FEWEST_NEIGHBOURS = 6
+#: Rows of which the largest minimum is sought at a time.
+_ROWS_OF_RACE = 1 << 11
+#: Changing rows that are listed where y and ŷ are exchanged; half of them have the label sought.
+_LISTED_CHANGING = 12
 #: Relative difference below which two distances are one.
 _EQUAL_WITHIN = 1e-9
 #: Sizes of the subsamples, and the quantiles over them.
@@ -206,26 +211,39 @@ def _of_sides(
     distances = (
         np.nan
         if lacking[side_code]
-        else _of_both(np.sqrt(nearest[side_code]), value_codes == side_code, statistic)
+        else _of_both(nearest[side_code], value_codes == side_code, statistic)
         for side_code in side_codes
     )
     return list(distances)
 
 
 def _of_both(minima: Floats, inside: Mask, statistic: Statistic) -> float:
-    """The larger direction: of the rows inside, and of the others."""
-    return max(over_minima(minima[in_side], statistic) for in_side in (inside, ~inside))
+    """The larger direction of squared minima: of the rows inside, and of the others."""
+    if statistic == "max":
+        return float(np.sqrt(minima.max()))
+    return max(over_minima(np.sqrt(minima[in_side]), statistic) for in_side in (inside, ~inside))
 
 
 class NeighbourLists:
-    """Rows, at least two, the nearest of all other rows of each, and the sides that they are in."""
+    """Rows, at least two, the nearest of all other rows of each, and the sides that they are in.
 
-    def __init__(self, rows: Floats, sides: Sequence[Side] = ()) -> None:
+    Of the neighbours only their numbers are kept: a distance is computed when it is the one.
+    """
+
+    def __init__(
+        self, rows: Floats, sides: Sequence[Side] = (), present_share: float = 1.0
+    ) -> None:
         self.rows = rows
         self.sides = sides
-        self.squared, self.index = nearest_rows(
-            rows, rows, min(_LISTED_NEIGHBOURS, len(rows) - 1), same=True
-        )
+        n_listed = min(_neighbours_needed(len(rows), sides, present_share), len(rows) - 1)
+        self.index = np.empty((n_listed, len(rows)), dtype=np.int32)
+        farthest_listed = np.empty(len(rows))
+        for portion, squared, neighbours in nearest_by_portions(rows, rows, n_listed, same=True):
+            self.index[:, portion] = neighbours.T
+            farthest_listed[portion] = squared[:, -1]
+        #: A row with a listed row of the other group is no farther from it than that.
+        self.farthest_listed = farthest_listed
+        self.farthest_first = np.argsort(-farthest_listed, kind="stable")
 
     def distances(
         self,
@@ -255,24 +273,58 @@ class NeighbourLists:
         if n_first in (0, present_rows.size):
             return float("nan")
         squared = np.full(len(self.rows), np.nan)
-        rows_left = present_rows
-        for columns in (slice(0, _FIRST_NEIGHBOURS), slice(_FIRST_NEIGHBOURS, None)):
-            listed = self.index[rows_left, columns]
-            if not listed.size:
-                break
-            in_other_group = in_first[listed] != in_first[rows_left, None]
-            if present is not None:
-                in_other_group &= present[listed]
-            first_other = in_other_group.argmax(axis=1)
-            is_found = in_other_group[np.arange(rows_left.size), first_other]
-            squared[rows_left[is_found]] = self.squared[
-                rows_left[is_found], first_other[is_found] + columns.start
-            ]
-            rows_left = rows_left[~is_found]
+        if statistic == "max":
+            rows_left = present_rows
+            for listed in self.index:
+                rows_left = rows_left[~self._in_other_group(listed, rows_left, in_first, present)]
+                if not rows_left.size:
+                    break
+            self._settle_farthest(squared, in_first, present)
+        else:
+            rows_left = self._settle_listed(squared, present_rows, in_first, present)
         highest = self._settle_unlisted(squared, rows_left, present_rows, in_first, statistic)
         if statistic == "max":
             return float(np.sqrt(highest))
-        return _of_both(np.sqrt(squared[present_rows]), in_first[present_rows], statistic)
+        return _of_both(squared[present_rows], in_first[present_rows], statistic)
+
+    def _in_other_group(
+        self, listed: NDArray[np.int32], rows: Indices, in_first: Mask, present: Mask | None
+    ) -> Mask:
+        """Whether the listed row of each of these rows is present, and of the other group."""
+        neighbours = listed[rows]
+        in_other_group = in_first[neighbours] != in_first[rows]
+        if present is not None:
+            in_other_group &= present[neighbours]
+        return in_other_group
+
+    def _settle_listed(
+        self,
+        squared: Floats,
+        rows_left: Indices,
+        in_first: Mask,
+        present: Mask | None,
+    ) -> Indices:
+        """Minima of rows with a listed row of the other group, in place; the rows without one."""
+        for listed in self.index:
+            if not rows_left.size:
+                break
+            is_found = self._in_other_group(listed, rows_left, in_first, present)
+            settled = rows_left[is_found]
+            squared[settled] = squared_pairs(self.rows, settled, self.rows, listed[settled])
+            rows_left = rows_left[~is_found]
+        return rows_left
+
+    def _settle_farthest(self, squared: Floats, in_first: Mask, present: Mask | None) -> None:
+        """`_settle_listed` of those rows only whose minimum may be the largest."""
+        highest = -1.0
+        for portion in portions(len(self.rows), _ROWS_OF_RACE):
+            rows = self.farthest_first[portion]
+            if self.farthest_listed[rows[0]] <= highest:
+                break
+            if present is not None:
+                rows = rows[present[rows]]
+            self._settle_listed(squared, rows, in_first, present)
+            highest = max(highest, float(np.nanmax(squared[rows], initial=-1.0)))
 
     def _settle_unlisted(
         self,
@@ -301,19 +353,35 @@ class NeighbourLists:
         return highest
 
 
+def _neighbours_needed(n_rows: int, sides: Sequence[Side], present_share: float) -> int:
+    """So many neighbours that about four rows have none of another side among them, up to a limit.
+
+    A neighbour is of a side with the side's share of the rows, if `present_share` of them are there.
+    """
+    needed = float(_FEWEST_NEIGHBOURS if sides else _LISTED_NEIGHBOURS)
+    for side in sides:
+        n_inside = int(np.count_nonzero(side.rows))
+        smaller_share = min(n_inside, n_rows - n_inside) / n_rows * present_share
+        if smaller_share > 0:
+            needed = max(needed, np.log(n_rows / 4) / -np.log1p(-smaller_share))
+    return int(min(np.ceil(needed), _LISTED_NEIGHBOURS))
+
+
 #: Of the rows with y and of those with ŷ.
 Distances = tuple[NeighbourLists | AllPairs, NeighbourLists | AllPairs]
 
 
-def make_distances(scene: Scene) -> Distances:
+def make_distances(scene: Scene, present_share: float = 1.0) -> Distances:
     """What finds the distances of every side, for rows with y and with ŷ.
 
-    The same ones either way.
+    The same ones either way. `present_share`: of the rows that the smallest subsample has.
     """
-    distance_class = AllPairs if worthwhile(scene) else NeighbourLists
-    return distance_class(scene.with_true, scene.sides), distance_class(
-        scene.with_pred, scene.sides
-    )
+    rows_of_both = (scene.with_true, scene.with_pred)
+    if worthwhile(scene):
+        first, second = (AllPairs(rows, scene.sides) for rows in rows_of_both)
+        return first, second
+    of_true, of_pred = (NeighbourLists(rows, scene.sides, present_share) for rows in rows_of_both)
+    return of_true, of_pred
 
 
 def upper_pvalue(observed: float, drawn: Floats) -> float:
@@ -410,8 +478,8 @@ class _ExchangeableSide:
         self.rows = side.rows
         self.others = {}
         self.unchanged = np.full((n_rows, n_labels), np.inf)
-        self.squared = np.full((n_rows, _LISTED_NEIGHBOURS), np.inf)
-        self.index = np.zeros((n_rows, _LISTED_NEIGHBOURS), dtype=np.int32)
+        self.squared = np.full((n_rows, _LISTED_CHANGING), np.inf)
+        self.index = np.zeros((n_rows, _LISTED_CHANGING), dtype=np.int32)
         self.all_listed = np.ones(n_rows, dtype=bool)
         for is_first in (True, False):
             in_other_group = side.rows != is_first
@@ -427,31 +495,69 @@ class _ExchangeableSide:
                     )
             movers = np.flatnonzero(in_other_group & changing)
             self.others[is_first] = movers
-            n_listed = min(_LISTED_NEIGHBOURS, movers.size)
+            n_listed = min(_LISTED_CHANGING, movers.size)
             if n_listed:
-                squared, neighbours = nearest_rows(
+                for portion, squared, neighbours in nearest_by_portions(
                     feature_rows[queries], feature_rows[movers], n_listed
-                )
-                self.squared[queries, :n_listed] = squared
-                self.index[queries, :n_listed] = movers[neighbours]
-                self.all_listed[queries] = movers.size <= _LISTED_NEIGHBOURS
+                ):
+                    self.squared[queries[portion], :n_listed] = squared
+                    self.index[queries[portion], :n_listed] = movers[neighbours]
+                self.all_listed[queries] = movers.size <= _LISTED_CHANGING
+        # among unchanged rows, under the less favourable of the two labels that a row may have
+        numbers = np.arange(n_rows)
+        elsewhere = self.unchanged.min(axis=1) + 1
+        self.bounds = np.maximum(
+            np.minimum(self.unchanged[numbers, true], elsewhere),
+            np.minimum(self.unchanged[numbers, pred], elsewhere),
+        )
+        self.farthest_first = np.argsort(-self.bounds, kind="stable")
 
     def distance(self, labels: Indices, statistic: Statistic) -> float:
         """Distance of the two groups under these labels."""
-        minima = self.unchanged + 1
-        minima[np.arange(len(labels)), labels] -= 1
-        listed = self.squared + (labels[self.index] != labels[:, None])
-        best_squared = np.minimum(minima.min(axis=1), listed.min(axis=1))
-        open_rows = np.flatnonzero(~self.all_listed & (best_squared > self.squared[:, -1]))
-        if statistic == "max" and open_rows.size:
-            largest_settled = float(
-                np.delete(best_squared, open_rows).max(initial=0.0)
-            )  # of the settled ones
-            open_rows = open_rows[best_squared[open_rows] > largest_settled]
-        for is_first in (
-            True,
-            False,
-        ):  # rows that the listed do not settle: all changing rows of the other group
+        best_squared = np.full(len(labels), -1.0)
+        open_rows = []
+        settled_highest = -1.0
+        for portion in portions(len(labels), _ROWS_OF_RACE):
+            rows = self.farthest_first[portion]
+            if statistic == "max" and self.bounds[rows[0]] <= settled_highest:
+                break
+            squared = self._listed_minima(rows, labels)
+            best_squared[rows] = squared
+            is_open = ~self.all_listed[rows] & (squared > self.squared[rows, -1])
+            open_rows.append(rows[is_open])
+            settled_highest = max(settled_highest, float(squared[~is_open].max(initial=-1.0)))
+        left = np.concatenate(open_rows)
+        if statistic == "max":
+            left = left[best_squared[left] > settled_highest]
+        self._settle_open(best_squared, left, labels)
+        return _of_both(best_squared, self.rows, statistic)
+
+    def _listed_minima(self, rows: Indices, labels: Indices) -> Floats:
+        """Squared distance to the nearest row of the other group, of the unchanged and the listed.
+
+        Lists go from near to far: of listed rows only the first with the same label counts, and the
+        first of all, 1 further away where its label differs.
+        """
+        own_labels = labels[rows]
+        minima = self.unchanged[rows] + 1
+        minima[np.arange(rows.size), own_labels] -= 1
+        squared = np.minimum(minima.min(axis=1), self.squared[rows, 0] + 1)
+        places = np.arange(rows.size)
+        for column in range(self.index.shape[1]):
+            own_rows = rows[places]
+            # no farther one can be nearer
+            places = places[self.squared[own_rows, column] < squared[places]]
+            if not places.size:
+                break
+            own_rows = rows[places]
+            alike = labels[self.index[own_rows, column]] == own_labels[places]
+            squared[places[alike]] = self.squared[own_rows[alike], column]
+            places = places[~alike]
+        return squared
+
+    def _settle_open(self, best_squared: Floats, open_rows: Indices, labels: Indices) -> None:
+        """Minima, in place, over all changing rows of the other group."""
+        for is_first in (True, False):
             queries = open_rows[self.rows[open_rows] == is_first]
             movers = self.others[is_first]
             for label_code in np.unique(labels[movers]) if queries.size else ():
@@ -461,7 +567,6 @@ class _ExchangeableSide:
                 best_squared[queries] = np.minimum(
                     best_squared[queries], squared + (labels[queries] != label_code)
                 )
-        return _of_both(np.sqrt(best_squared), self.rows, statistic)
 
 
 def label_exchange(

@@ -247,7 +247,9 @@ def um_compare_estimators(
                 for rate in parse_metric(metric, several=classes).rates:
                     rates_behind.append(rate)
         correlation_metric = list(dict.fromkeys(rates_behind)) or ["accuracy", "tpr"]
-    if reference_estimator is not None:
+    if reference_estimator is None:
+        reference_estimator = "auto"
+    if not isinstance(reference_estimator, str):
         check_estimator(reference_estimator, "reference_estimator")
         reference_estimator = _with_readable_columns(reference_estimator, X)
     options = Options(

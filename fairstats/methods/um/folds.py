@@ -277,7 +277,10 @@ def describe_fits(runs: Sequence[Run], n_rows: int) -> str:
     n_fits_of: Counter[tuple[str, str]] = Counter()
     for run in runs:
         part = "all rows" if run.rows.size == n_rows else "half of the rows"
-        n_fits_of[type(run.estimator).__name__, part] += np.unique(run.fold).size
+        # of a pipeline its last step says what is fitted
+        steps = getattr(run.estimator, "steps", None)
+        last_step = steps[-1][1] if steps else run.estimator
+        n_fits_of[type(last_step).__name__, part] += np.unique(run.fold).size
     parts = [f"{n_fits:,} of {name} to {part}" for (name, part), n_fits in n_fits_of.items()]
     return f"{sum(n_fits_of.values()):,} fits: {', '.join(parts)}"
 
