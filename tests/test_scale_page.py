@@ -24,7 +24,8 @@ def test_record_has_every_axis_and_peers() -> None:
     assert {entry["groups"] for entry in by_axis["groups"]} >= {2, 20, 200}
     assert {entry["rows"] for entry in by_axis["rows"]} >= {10**e for e in range(3, 8)}
     peers = " ".join(entry.get("peer", "") for entry in record)
-    assert all(name in peers for name in ("fairlearn", "statsmodels", "SciPy", "pandas"))
+    beside = ("fairlearn", "statsmodels", "SciPy", "pandas", "maddlib", "evd", "extRemes")
+    assert all(name in peers for name in (*beside, "DuckDB", "polars"))
     assert all(entry["seconds"] > 0 for entry in record)
 
 
@@ -32,7 +33,8 @@ def test_no_resampling_takes_more_than_64_megabytes() -> None:
     resampling = [
         entry
         for entry in groups_scale.read_record()
-        if any(f"`{name}`" in entry["call"] for name in RESAMPLING)
+        # a hundred groups are measured by their time: all pairs of them are 4,950 curves
+        if "megabytes" in entry and any(f"`{name}`" in entry["call"] for name in RESAMPLING)
     ]
     assert len(resampling) > 10
     for entry in resampling:

@@ -164,6 +164,76 @@ def scores_of(
     return make
 
 
+def maddlib_of(n_rows: int) -> Callable[[], Ask]:
+    """MADD of two groups in 1 … 1,000 bins by the authors' package, without intervals and tests."""
+
+    def make() -> Ask:
+        from maddlib.evaluation import MADD
+
+        rows = make_rows(2, n_rows)
+        sides = {}
+        for group in (0, 1):
+            sides[f"pred_proba_sf{group}"] = rows["score"][rows["group"] == group]
+        return lambda: [MADD(1 / n_bins, **sides) for n_bins in range(1, 1_001)]
+
+    return make
+
+
+def tally_of(n_rows: int, engine: str) -> tuple[Callable[[], Ask], Callable[[], Ask]]:
+    """Counts of group, label and decision in an engine, and its own grouping without our checks."""
+    names = ["group", "label", "chosen"]
+
+    def table() -> Any:
+        rows = make_rows(20, n_rows)
+        if engine == "polars":
+            import polars
+
+            return polars.DataFrame({name: rows[name] for name in names}).lazy()
+        import duckdb
+
+        frame = pd.DataFrame({name: rows[name] for name in names})
+        return duckdb.from_df(frame)
+
+    def make() -> Ask:
+        counted = table()
+        columns = {"y_true": "label", "y_pred": "chosen", "sensitive_features": "group"}
+        return lambda: fs.tally(counted, **columns)
+
+    def make_peer() -> Ask:
+        counted = table()
+        if engine == "polars":
+            import polars
+
+            return lambda: counted.group_by(names).agg(polars.len()).collect()
+        return lambda: counted.aggregate('"group", label, chosen, count(*)').fetchall()
+
+    return make, make_peer
+
+
+def fit_of(n_values: int, backend: str) -> Callable[[], Ask]:
+    """A generalised Pareto distribution and its standard errors."""
+
+    def make() -> Ask:
+        values = np.random.default_rng(1).exponential(size=n_values)
+        return lambda: fit_gpd(values, threshold=0.0, backend=backend).std_error
+
+    return make
+
+
+def fit_in_r_of(n_values: int, call: str) -> Callable[[], Ask]:
+    """The same by an R package, called within this process."""
+
+    def make() -> Ask:
+        from rpy2 import robjects
+
+        fit = robjects.r(f"function(x) {call}")
+        values = np.random.default_rng(1).exponential(size=n_values)
+        in_r = robjects.FloatVector(values)
+        return lambda: fit(in_r)
+
+    return make
+
+
 def hfm_of(n_rows: int, n_resamples: int) -> Callable[[], Ask]:
     """HFM of two groups with permutations."""
 
@@ -306,7 +376,13 @@ def cases_by_groups() -> list[Case]:
         sizes = {"axis": "groups", "groups": n_groups, "rows": N_ROWS}
         for name, function in (("abroca", fs.abroca), ("madd", fs.madd)):
             make = scores_of(function, n_groups, N_ROWS, reference=0)
-            cases.append(Case(f"`{name}` against a reference", make=make, **sizes))
+            beside: dict[str, Any] = {}
+            if function is fs.madd and n_groups == min(GROUPS):
+                beside = {
+                    "peer": "maddlib, 1,000 bandwidths, no interval, no test",
+                    "make_peer": maddlib_of(N_ROWS),
+                }
+            cases.append(Case(f"`{name}` against a reference", make=make, **beside, **sizes))
         make = parity_of(n_groups, N_ROWS, agg="max")
         peer = {"peer": "fairlearn, no interval", "make_peer": metric_frame_of(n_groups, N_ROWS)}
         cases.append(
@@ -323,6 +399,10 @@ def cases_by_groups() -> list[Case]:
     sizes = {"axis": "groups", "groups": 100, "rows": 2 * N_ROWS}
     make = parity_of(100, 2 * N_ROWS, comparisons="all", method="mee")
     cases.append(Case("all pairs, no exact tests", make=make, **sizes))
+    for comparisons in ("reference", "all"):
+        make = scores_of(fs.madd, 100, 2 * N_ROWS, comparisons=comparisons)
+        words = {"reference": "against a reference", "all": "of all pairs"}[comparisons]
+        cases.append(Case(f"`madd` {words}", make=make, memory=False, **sizes))
     sizes = {"axis": "groups", "groups": 500, "rows": 2 * N_ROWS}
     make = parity_of(500, 2 * N_ROWS, agg="max")
     cases.append(Case('`demographic_parity_difference`, `agg="max"`', make=make, **sizes))
@@ -342,6 +422,41 @@ def cases_by_rows() -> list[Case]:
         repetitions = 5 if n_rows <= 10**5 else 1
         sizes = {"axis": "rows", "groups": 2, "rows": n_rows, "repetitions": repetitions}
         cases.append(Case("`demographic_parity_difference`", make=make, **peer, **sizes))
+    for engine, words in (("duckdb", "DuckDB, `GROUP BY`"), ("polars", "polars, `group_by`")):
+        for n_rows in (10**5, 10**6, 10**7):
+            make, make_peer = tally_of(n_rows, engine)
+            cases.append(
+                Case(
+                    f"`tally` of labels by {words.partition(',')[0]}",
+                    axis="rows",
+                    groups=20,
+                    rows=n_rows,
+                    make=make,
+                    repetitions=3,
+                    memory=False,
+                    peer=words,
+                    make_peer=make_peer,
+                )
+            )
+    for n_rows in (10**3, 10**4):
+        for backend, call, words in (
+            ("scipy", "evd::fpot(x, 0)", "evd, `fpot`"),
+            ("r", 'extRemes::fevd(x, threshold = 0, type = "GP")', "extRemes, `fevd`"),
+        ):
+            by = "SciPy" if backend == "scipy" else "extRemes"
+            cases.append(
+                Case(
+                    f"`evt.fit_gpd` by {by}",
+                    axis="rows",
+                    groups=1,
+                    rows=n_rows,
+                    make=fit_of(n_rows, backend),
+                    repetitions=5,
+                    memory=False,
+                    peer=words,
+                    make_peer=fit_in_r_of(n_rows, call),
+                )
+            )
     cases.append(
         Case(
             "groups of NumPy texts (`factorize`)",
