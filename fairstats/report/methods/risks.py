@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from fairstats.ground.registry import RATES
@@ -11,6 +12,7 @@ from fairstats.methods.rates.numbers.curves import CURVES, CurveDifferenceResult
 from fairstats.methods.rates.numbers.cutoffs import (
     NET_BENEFIT,
     NET_BENEFIT_TITLE,
+    REST_OF_ROWS,
     CutRows,
     compare_net_benefits,
     compare_rates_along,
@@ -69,9 +71,11 @@ def run_risks(inputs: AuditInput) -> list[Result]:
             )
         )
     results.append(compare_net_benefits(rows, None, settings, inputs.reference))
+    # rates are compared with all other rows, too, where that is asked for
+    of_rates = replace(settings, comparisons=audited._comparisons_among("all", REST_OF_ROWS))
     for rate in _SHOWN:
         results.append(
-            compare_rates_along(rows, rate, None, settings, inputs.reference, ratio=False)
+            compare_rates_along(rows, rate, None, of_rates, inputs.reference, ratio=False)
         )
     return results
 

@@ -394,3 +394,26 @@ def test_an_audit_shows_what_goes_along_the_scores() -> None:
     ]
     plain = fs.audit(frame, **options, n_resamples=199)
     assert plain.verdicts == report.verdicts
+
+
+def test_an_audit_compares_rates_along_the_scores_with_all_other_rows() -> None:
+    data = risks((150, 80, 70))
+    frame = pd.DataFrame({"y": data["y_true"], "s": data["score"], "g": data["sensitive_features"]})
+    report = fs.audit(
+        frame,
+        y_true="y",
+        score="s",
+        sensitive_features="g",
+        comparisons="rest",
+        n_resamples=199,
+        risks=True,
+        rng=1,
+    )
+    section = next(section for section in report.sections if section.key == "risks")
+    by_metric = {result.metric: result for result in section.results}
+    alone = fs.scores(**data, metric="tpr", comparisons="rest", margin=0.1)
+    along = by_metric["tpr_difference_by_cutoff"]
+    pd.testing.assert_frame_equal(along.to_frame(), alone.to_frame())
+    assert along.comparisons[0].reference == "all but a"
+    # net benefit has no such comparison
+    assert by_metric["net_benefit"].comparisons[0].reference == "a"
