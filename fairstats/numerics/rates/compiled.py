@@ -124,7 +124,7 @@ def _evaluate_curve(
     least: float,
     width: float,
 ) -> tuple[float, float, float, float]:
-    """i and its derivative by the angle, j and its derivative: `boundary._evaluate_curve`."""
+    """Both counts with their derivatives by the angle: `boundary._evaluate_curve`."""
     p = min(least + width * (sine * sine), 1.0)
     q = min(max(_larger_rate(contrast, p, null), 0.0), 1.0)
     of_p = max(p * (1 - p), _TINY)
@@ -184,7 +184,7 @@ def _solve_larger_count(
     least: float,
     width: float,
 ) -> tuple[float, float]:
-    """j where the curve has this count, and the angle: Newton's method within a bracket.
+    """The larger count where the curve has this one, and the angle: Newton's method within a bracket.
 
     It stops where the error that is left, about (s₂/s₁²)·s₂² after steps s₁ and s₂, cannot carry j
     past a whole number.
@@ -240,7 +240,7 @@ def _solve_counts(
     larger: Floats,
     on_curve: NDArray[np.bool_],
 ) -> None:
-    """j of every count that is a stride further; which of them lie on the curve.
+    """The larger counts of every count that is a stride further; which lie on the curve.
 
     Each root begins where the parabola through the last three angles points.
     """
@@ -468,9 +468,7 @@ def _sum_probabilities(
 
 
 @_compiled
-def _vertex(
-    probability: Floats, nodes: NDArray[np.int64], weights: Floats
-) -> tuple[float, int]:
+def _vertex(probability: Floats, nodes: NDArray[np.int64], weights: Floats) -> tuple[float, int]:
     """Largest of the refined values, of the parabola about it, and its place: `binomial.vertex`."""
     refined = np.empty(nodes.size)
     peak = 0
@@ -493,12 +491,14 @@ def _vertex(
 
 
 @_compiled
-def _weights_between(places: Floats, points: int, nodes: NDArray[np.int64], weights: Floats) -> None:
+def _weights_between(
+    places: Floats, points: int, nodes: NDArray[np.int64], weights: Floats
+) -> None:
     """`binomial.interpolation` at places from 0 to points − 1: first node, and weights of the
     stencil.
     """
     for place in range(places.size):
-        node = int(math.floor(places[place])) - STENCIL // 2 + 1
+        node = math.floor(places[place]) - STENCIL // 2 + 1
         node = min(max(node, 0), points - STENCIL)
         nodes[place] = node
         for step in range(STENCIL):
@@ -597,8 +597,8 @@ def evaluate(
     reach = REACH / math.sqrt(n)
     at_first = _angle(_smaller_rate(contrast, rates[0], null))
     at_last = _angle(_smaller_rate(contrast, rates[points - 1], null))
-    first_count = int(math.floor(n * math.sin(max(at_first - reach, 0.0)) ** 2))
-    last_count = int(math.ceil(n * math.sin(min(at_last + reach, _HALF_PI)) ** 2))
+    first_count = math.floor(n * math.sin(max(at_first - reach, 0.0)) ** 2)
+    last_count = math.ceil(n * math.sin(min(at_last + reach, _HALF_PI)) ** 2)
     number_of_counts = last_count - first_count + 1
     low = np.full(number_of_counts, n0 + 1)
     high = np.zeros(number_of_counts, dtype=np.int64)
