@@ -14,6 +14,7 @@ import contextlib
 import doctest
 import importlib
 import importlib.util
+import math
 import os
 import re
 import shutil
@@ -58,7 +59,7 @@ OPTIONAL_PACKAGES = frozenset(
             "optuna",
             "ctgan",
         ),
-        *("duckdb", "sqlglot"),
+        *("duckdb", "sqlglot", "numba"),
         *(
             "rpy2",
             "polars",
@@ -172,6 +173,15 @@ class EveryTest:
             raise pytest.UsageError(
                 "memory addresses in test names; give ids=: " + ", ".join(unstable[:5])
             )
+
+    @pytest.fixture(scope="session", autouse=True)
+    def _exact_tests_by_arrays(self) -> None:
+        """Compiled loops differ from arrays by rounding, and would come in after so many tests;
+        `test_compiled.py` compares both.
+        """
+        from fairstats.numerics.rates import exact_table
+
+        exact_table._BEFORE_LOOPS = math.inf
 
     @pytest.fixture(autouse=True)
     def _no_figure_stays_open(self) -> Iterator[None]:

@@ -21,7 +21,13 @@ from numpy.typing import NDArray
 
 from fairstats.ground.checks import Floats
 from fairstats.numerics.rates import score
-from fairstats.numerics.rates.binomial import PARTS, STENCIL, interpolation, log_factorials
+from fairstats.numerics.rates.binomial import (
+    EQUAL_VALUES,
+    PARTS,
+    STENCIL,
+    interpolation,
+    log_factorials,
+)
 from fairstats.numerics.rates.boundary import EQUAL, TIE
 from fairstats.numerics.rates.nuisance import GAMMA, REACH, SPACING
 from fairstats.numerics.rates.search import MOST_SECANTS, STEP
@@ -471,15 +477,17 @@ def _sum_probabilities(
 def _vertex(probability: Floats, nodes: NDArray[np.int64], weights: Floats) -> tuple[float, int]:
     """Largest of the refined values, of the parabola about it, and its place: `binomial.vertex`."""
     refined = np.empty(nodes.size)
-    peak = 0
     for place in range(nodes.size):
         value = 0.0
         node = nodes[place]
         for step in range(STENCIL):
             value += weights[place, step] * probability[node + step]
         refined[place] = value
-        if value > refined[peak]:
-            peak = place
+    most = refined.max()
+    as_large = most - EQUAL_VALUES * abs(most)
+    peak = 0
+    while refined[peak] < as_large:
+        peak += 1
     largest = refined[peak]
     if 0 < peak < nodes.size - 1:
         preceding = refined[peak - 1]
@@ -583,10 +591,11 @@ def evaluate(
     whole = lowest <= first_angle and highest >= last_angle and as_dense
     if not whole:
         needed = math.ceil(_DENSER * max(of_smaller, of_larger) / SPACING) + 1
+        # the power of 2 from `needed` on, but 48 in place of 32 and less
         between_points = _FEWEST_UP_TO_THE_END
         refined_from = 0
         following = 64
-        while between_points < needed:
+        while between_points < needed or (between_points < 64 and needed > 32):
             refined_from += PARTS * (between_points - 1) + 1
             between_points = following
             following *= 2

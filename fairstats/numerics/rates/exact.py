@@ -182,12 +182,16 @@ def least_pvalues(
     nuisance = np.clip(nuisance, np.maximum(-signed_null, 0.0), np.minimum(1.0 - signed_null, 1.0))
     rate = np.clip(np.where(larger_first, nuisance, nuisance + null), 0.0, 1.0)
     reference_rate = np.clip(np.where(larger_first, nuisance - null, nuisance), 0.0, 1.0)
-    at_least = np.where(k > 0, bdtrc(np.maximum(k - 1, 0.0), n, rate), 1.0)
-    at_least0 = np.where(k0 > 0, bdtrc(np.maximum(k0 - 1, 0.0), n0, reference_rate), 1.0)
+    cases = n.astype(np.int64)
+    reference_cases = n0.astype(np.int64)
+    at_least = np.where(k > 0, bdtrc(np.maximum(k - 1, 0.0), cases, rate), 1.0)
+    at_least0 = np.where(
+        k0 > 0, bdtrc(np.maximum(k0 - 1, 0.0), reference_cases, reference_rate), 1.0
+    )
     corner = np.where(
         upwards,
-        at_least * bdtr(k0, n0, reference_rate),
-        bdtr(k, n, rate) * at_least0,
+        at_least * bdtr(k0, reference_cases, reference_rate),
+        bdtr(k, cases, rate) * at_least0,
     )
     return np.asarray(GAMMA + _SURELY * corner)
 

@@ -67,6 +67,10 @@ _MOST_JUMPS = 4
 #: A jump counts from this share of what p falls by within a bracket.
 _LARGE_JUMP = 0.1
 
+#: Exact p-values that are asked of arrays before compiled loops are loaded: about forty rows, .4 s.
+#: Loading takes half a second, compiling them, once for an installation, ten.
+_BEFORE_LOOPS: float = 2_000
+
 OPPOSITE = {"less": "greater", "greater": "less", "two-sided": "two-sided"}
 
 
@@ -119,12 +123,12 @@ class Question:
 
 def answer(contrast: Contrast, questions: Sequence[Question]) -> list[Answer]:
     """Answers to questions about any tables, by compiled loops where there are any."""
-    loops = compiled_loops()
+    loops = compiled_loops(len(questions))
     if loops is None:
         return answer_by_arrays(contrast, questions)
     answers: dict[int, Answer] = {}
     for place, question in enumerate(questions):
-        found = _answer_by_loops(loops, contrast, question)
+        found = answer_by_loops(loops, contrast, question)
         if found is not None:
             answers[place] = found
     left = [place for place in range(len(questions)) if place not in answers]
@@ -134,12 +138,33 @@ def answer(contrast: Contrast, questions: Sequence[Question]) -> list[Answer]:
     return [answers[place] for place in range(len(questions))]
 
 
+class _Asked:
+    """Questions that this process has asked so far."""
+
+    number = 0
+
+
+def compiled_loops(number: int = 0) -> ModuleType | None:
+    """The loops that numba compiles, once so many questions have been asked that they pay.
+
+    `number`: of questions that are asked now. None before, and where numba is missing or cannot be
+    used.
+    """
+    _Asked.number += number
+    if _Asked.number < _BEFORE_LOOPS:
+        return None
+    return _load_loops()
+
+
 @functools.lru_cache(maxsize=1)
-def compiled_loops() -> ModuleType | None:
-    """The loops that numba compiles, None where it is not installed."""
+def _load_loops() -> ModuleType | None:
     if find_spec("numba") is None:
         return None
-    return import_module("fairstats.numerics.rates.compiled")
+    try:
+        return import_module("fairstats.numerics.rates.compiled")
+    # numba refuses a NumPy that is newer than it, and a place where it may not write
+    except (ImportError, RuntimeError):
+        return None
 
 
 _CONTRASTS: dict[Contrast, int] = {"ratio": 0, "difference": 1, "odds_ratio": 2}
@@ -148,7 +173,7 @@ _ALTERNATIVES = {"less": 0, "greater": 1, "two-sided": 2}
 _MOST_CASES = 1 << 20
 
 
-def _answer_by_loops(loops: ModuleType, contrast: Contrast, question: Question) -> Answer | None:
+def answer_by_loops(loops: ModuleType, contrast: Contrast, question: Question) -> Answer | None:
     """The answer by compiled loops; None where arrays have to give it."""
     k, n, k0, n0 = question.k, question.n, question.k0, question.n0
     larger = question.larger
