@@ -38,6 +38,7 @@ import numpy as np
 import pytest
 
 from fairstats.ground.errors import MissingDependencyError
+from fairstats.numerics.rates import exact_table
 from tests.long_tests import FOLDER, Measured, long_tests
 
 #: With FAIRSTATS_REQUIRE_R=1 the run fails when fewer tests marked `r` than this ran to their end.
@@ -107,6 +108,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(OutsidePrograms(), "fairstats-outside-programs")
     config.pluginmanager.register(LiveRCount(), "fairstats-live-r-count")
     config.pluginmanager.register(EveryTest(), "fairstats-every-test")
+    # compiled loops would come in after so many tests; `test_compiled.py` compares both
+    exact_table._BEFORE_LOOPS = math.inf
     if FOLDER in os.environ:
         config.pluginmanager.register(Measured(os.environ[FOLDER]), "fairstats-measured")
 
@@ -173,15 +176,6 @@ class EveryTest:
             raise pytest.UsageError(
                 "memory addresses in test names; give ids=: " + ", ".join(unstable[:5])
             )
-
-    @pytest.fixture(scope="session", autouse=True)
-    def _exact_tests_by_arrays(self) -> None:
-        """Compiled loops differ from arrays by rounding, and would come in after so many tests;
-        `test_compiled.py` compares both.
-        """
-        from fairstats.numerics.rates import exact_table
-
-        exact_table._BEFORE_LOOPS = math.inf
 
     @pytest.fixture(autouse=True)
     def _no_figure_stays_open(self) -> Iterator[None]:
