@@ -189,8 +189,8 @@ class ExactTerms:
                 pair = self._pairs[number]
                 pvalue_above = pair.pvalue("difference", farthest, "two-sided")
                 pvalue_below = pair.pvalue("difference", -farthest, "two-sided")
-                kept = max(pvalue_above, pvalue_below) >= self._error_of_each
-                if kept or abs(self._estimates[number]) >= farthest:
+                is_kept = max(pvalue_above, pvalue_below) >= self._error_of_each
+                if is_kept or abs(self._estimates[number]) >= farthest:
                     low, high = self._limits_of(number)
                     farthest = max(farthest, abs(low), abs(high))
         return nearest, farthest
