@@ -28,7 +28,6 @@ from fairstats.methods.rates.estimates import RateEstimates
 from fairstats.methods.rates.pair import Chosen
 from fairstats.methods.rates.result import Inference
 from fairstats.numerics.rates.exact import (
-    Asked,
     ExactEvidence,
     ExactRow,
     RowAsked,
