@@ -14,6 +14,7 @@ import contextlib
 import doctest
 import importlib
 import importlib.util
+import math
 import os
 import re
 import shutil
@@ -37,6 +38,7 @@ import numpy as np
 import pytest
 
 from fairstats.ground.errors import MissingDependencyError
+from fairstats.numerics.rates import exact_table
 from tests.long_tests import FOLDER, Measured, long_tests
 
 #: With FAIRSTATS_REQUIRE_R=1 the run fails when fewer tests marked `r` than this ran to their end.
@@ -58,7 +60,7 @@ OPTIONAL_PACKAGES = frozenset(
             "optuna",
             "ctgan",
         ),
-        *("duckdb", "sqlglot"),
+        *("duckdb", "sqlglot", "numba"),
         *(
             "rpy2",
             "polars",
@@ -106,6 +108,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(OutsidePrograms(), "fairstats-outside-programs")
     config.pluginmanager.register(LiveRCount(), "fairstats-live-r-count")
     config.pluginmanager.register(EveryTest(), "fairstats-every-test")
+    # compiled loops would come in after so many tests; `test_compiled.py` compares both
+    exact_table._BEFORE_LOOPS = math.inf
     if FOLDER in os.environ:
         config.pluginmanager.register(Measured(os.environ[FOLDER]), "fairstats-measured")
 

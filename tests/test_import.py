@@ -38,6 +38,7 @@ HEAVY = (
     "pyspark",
     "dask",
     "sqlglot",
+    "numba",
     "pyarrow",
     "rich",
     "typer",

@@ -23,8 +23,8 @@ ROOT = Path(__file__).resolve().parents[1]
 HIDE = """
 import importlib.abc, importlib.util, sys
 HIDDEN = {"matplotlib", "jinja2", "typer", "rich", "pyarrow", "pymc", "pytensor", "arviz", "optuna", "ctgan",
-          "rpy2", "polars", "fairlearn", "hypothesis", "duckdb", "pyspark", "dask", "sqlglot", "python_calamine",
-          "pyreadstat"}
+          "rpy2", "polars", "fairlearn", "hypothesis", "duckdb", "pyspark", "dask", "sqlglot", "numba",
+          "python_calamine", "pyreadstat"}
 class Hidden(importlib.abc.MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
         if name.partition(".")[0] in HIDDEN:

@@ -218,6 +218,7 @@ def test_metadata(metadata: email.message.Message) -> None:
         "spark",
         "bayes",
         "search",
+        "fast",
         "generate",
         "docs",
         "r",
@@ -228,11 +229,11 @@ def test_metadata(metadata: email.message.Message) -> None:
 
 def test_all_leaves_out_what_cannot_be_installed_everywhere() -> None:
     (everything,) = PROJECT["optional-dependencies"]["all"]
-    assert everything == "fairstats[report,cli,files,bayes,search,scale]"
+    assert everything == "fairstats[report,cli,files,bayes,search,scale,fast]"
     optional = PROJECT["optional-dependencies"]
     installed = [
         r
-        for extra in ("report", "cli", "files", "bayes", "search", "scale")
+        for extra in ("report", "cli", "files", "bayes", "search", "scale", "fast")
         for r in optional[extra]
     ]
     assert not [

@@ -45,6 +45,7 @@ EXTRAS = {
     "spark": "tables on a Spark cluster",
     "bayes": "hierarchical posteriors",
     "search": "hyper-parameter search",
+    "fast": "exact tests by compiled loops",
     "generate": "synthetic samples",
     "r": "the R back end",
 }

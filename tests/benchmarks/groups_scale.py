@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import sys
 import time
@@ -22,10 +23,13 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from scipy.special import expit
 
 import fairstats as fs
 from fairstats.ground.values import factorize
 from fairstats.numerics.evt import fit_gpd, goodness_of_fit
+from fairstats.numerics.rates import exact_table
+from fairstats.numerics.rates.exact import exact_row, forget_rows
 
 RECORD = Path(__file__).with_name("groups_scale.jsonl")
 PAGE = Path(__file__).parents[2] / "vignettes" / "scale.md"
@@ -34,8 +38,8 @@ BEGIN = "<!-- groups_scale: begin -->"
 END = "<!-- groups_scale: end -->"
 N_ROWS = 100_000
 GROUPS = (2, 20, 200)
-#: Groups up to which an audit with exact tests is measured: of 200 it takes minutes.
-MOST_EXACT = 20
+#: Sizes of single rows with exact tests.
+EXACT_SIZES = ((20, 20), (50, 50), (100, 100), (30, 2_000), (100, 20_000), (500, 20_000))
 
 
 #: A call without arguments.
@@ -49,7 +53,8 @@ class Case:
     """A call to be measured.
 
     `axis`: the table it stands in; `repetitions`: of short calls, of which the least counts;
-    `memory`: whether its arrays are measured, by a second call; `peer`: what is measured beside it,
+    `memory`: whether its arrays are measured, by a second call; `arrays_alone`: whether exact tests
+    do without compiled loops, as they do where numba is missing; `peer`: what is measured beside it,
     by its name.
     """
 
@@ -60,6 +65,7 @@ class Case:
     make: Callable[[], Ask]
     repetitions: int = 1
     memory: bool = True
+    arrays_alone: bool = False
     peer: str = ""
     make_peer: Callable[[], Ask] | None = None
 
@@ -87,11 +93,14 @@ def measure_megabytes(ask: Ask) -> float:
     return megabytes
 
 
-def make_rows(n_groups: int, n_rows: int) -> dict[str, Any]:
-    """Group, score, label and decision of so many rows."""
+def make_rows(n_groups: int, n_rows: int, *, unlike: bool = False) -> dict[str, Any]:
+    """Group, score, label and decision of so many rows; of unlike groups rates from .1 to .7."""
     rng = np.random.default_rng(1)
     group = rng.integers(0, n_groups, n_rows)
     score = rng.random(n_rows)
+    if unlike:
+        shifts = rng.normal(-1.0, 0.6, n_groups)
+        score = expit(rng.normal(shifts[group], 1.2))
     label = (rng.random(n_rows) < score).astype(int)
     return {
         "group": group,
@@ -136,11 +145,18 @@ def metric_frame_of(n_groups: int, n_rows: int) -> Callable[[], Ask]:
     return make
 
 
-def audit_of(n_groups: int, n_rows: int, *, score: bool, **options: Any) -> Callable[[], Ask]:
+def audit_of(
+    n_groups: int,
+    n_rows: int,
+    *,
+    score: bool,
+    unlike: bool = False,
+    **options: Any,
+) -> Callable[[], Ask]:
     """Audits with labels, or with a score."""
 
     def make() -> Ask:
-        rows = make_rows(n_groups, n_rows)
+        rows = make_rows(n_groups, n_rows, unlike=unlike)
         frame = pd.DataFrame({name: rows[name] for name in ("group", "score", "label", "chosen")})
         columns = {"y_true": "label", "y_pred": "chosen", "sensitive_features": "group"}
         if score:
@@ -317,6 +333,51 @@ def one_by_one_of(n_tables: int) -> Callable[[], Ask]:
     return make
 
 
+def exact_rows_of(n: int, n_reference: int) -> Callable[[], Ask]:
+    """Single exact rows of ten tables each of a ratio and of a difference: p-values and limits."""
+
+    def make() -> Ask:
+        rng = np.random.default_rng(1)
+        asked = []
+        for _ in range(10):
+            rate = rng.uniform(0.05, 0.95)
+            k = int(rng.binomial(n, rate))
+            k_reference = int(rng.binomial(n_reference, min(rate * rng.uniform(0.8, 1.3), 0.98)))
+            table = (k, n, k_reference, n_reference)
+            asked.append((table, "ratio", (0.8, 1.25, 1.0)))
+            asked.append((table, "difference", (-0.1, 0.1, 0.0)))
+
+        def ask() -> None:
+            for table, contrast, (low, high, equal) in asked:
+                forget_rows()
+                exact_row(
+                    *table,
+                    contrast=contrast,
+                    low=low,
+                    high=high,
+                    equal=equal,
+                    bound_level=0.95,
+                    confidence_level=0.95,
+                )
+
+        return ask
+
+    return make
+
+
+def exact_metric_of_rows() -> Ask:
+    """A metric of 100 rows that exact tests judge, computed anew each time."""
+    rows = make_rows(2, 100)
+
+    def ask() -> Any:
+        forget_rows()
+        return fs.demographic_parity_difference(
+            y_pred=rows["chosen"], sensitive_features=rows["group"]
+        )
+
+    return ask
+
+
 def counts_of(method: str) -> Callable[[], Ask]:
     """One metric of two groups that are counted already."""
     counts = {"a": (20, 30), "b": (31, 19)}
@@ -393,9 +454,12 @@ def cases_by_groups() -> list[Case]:
         for words, score in (("labels", False), ("a score", True)):
             make = audit_of(n_groups, 2 * N_ROWS, score=score, method="koopman")
             cases.append(Case(f"`audit` with {words}, no exact tests", make=make, **sizes))
-        if n_groups <= MOST_EXACT:
-            make = audit_of(n_groups, 2 * N_ROWS, score=False)
-            cases.append(Case("`audit` with labels, exact tests", make=make, **sizes))
+        for words, unlike in (("alike", False), ("unlike", True)):
+            make = audit_of(n_groups, 2 * N_ROWS, score=False, unlike=unlike)
+            case = f"`audit` with labels, exact tests, rates {words}"
+            cases.append(Case(case, make=make, **sizes))
+            if n_groups == GROUPS[-1]:
+                cases.append(Case(f"{case}, arrays alone", make=make, arrays_alone=True, **sizes))
     sizes = {"axis": "groups", "groups": 100, "rows": 2 * N_ROWS}
     make = parity_of(100, 2 * N_ROWS, comparisons="all", method="mee")
     cases.append(Case("all pairs, no exact tests", make=make, **sizes))
@@ -504,6 +568,28 @@ def cases_by_calls() -> list[Case]:
         Case("`hfm`, 999 permutations", make=hfm_of(100, 999), **sizes),
         Case("`audit` with a score", make=audit_of(2, 100, score=True), **sizes),
     ]
+    for words, arrays_alone in (("", False), (", arrays alone", True)):
+        cases.append(
+            Case(
+                f"`demographic_parity_difference`, exact tests{words}",
+                make=exact_metric_of_rows,
+                arrays_alone=arrays_alone,
+                **sizes,
+            )
+        )
+        for n, n_reference in EXACT_SIZES:
+            cases.append(
+                Case(
+                    f"20 exact rows, {n:,} beside {n_reference:,}{words}",
+                    axis="calls",
+                    groups=2,
+                    rows=n + n_reference,
+                    make=exact_rows_of(n, n_reference),
+                    repetitions=5,
+                    memory=False,
+                    arrays_alone=arrays_alone,
+                )
+            )
     make = scores_of(fs.madd, 2, 100, permutations="search")
     sizes["repetitions"] = 3
     cases.append(Case('`madd`, `permutations="search"`', make=make, **sizes))
@@ -544,6 +630,8 @@ def all_cases() -> list[Case]:
 
 def measure(case: Case) -> dict[str, Any]:
     """The line of a call."""
+    exact_table._BEFORE_LOOPS = math.inf if case.arrays_alone else 0
+    forget_rows()
     ask = case.make()
     entry: dict[str, Any] = {
         "axis": case.axis,
@@ -619,6 +707,8 @@ def main() -> None:
         return
     cases = all_cases()
     audit_of(2, 1_000, score=True)()()  # loads what is loaded once
+    exact_table._BEFORE_LOOPS = 0
+    exact_metric_of_rows()()
     for case in cases:
         chosen = not options.calls or any(part in case.call for part in options.calls)
         if not chosen or options.axis not in (None, case.axis):

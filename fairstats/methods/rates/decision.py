@@ -28,7 +28,6 @@ from fairstats.methods.rates.estimates import RateEstimates
 from fairstats.methods.rates.pair import Chosen
 from fairstats.methods.rates.result import Inference
 from fairstats.numerics.rates.exact import (
-    Asked,
     ExactEvidence,
     ExactRow,
     RowAsked,
@@ -37,8 +36,6 @@ from fairstats.numerics.rates.exact import (
     exact_limits,
     exact_pvalue,
     exact_rows,
-    pvalues_of_evidence,
-    two_sided_limits,
 )
 from fairstats.numerics.rates.score import Contrast, Table, score_statistic
 from fairstats.numerics.rates.switch import needs_exact, smallest_expected
@@ -164,21 +161,6 @@ class ExactPair:
             equal=_EQUALITY_OF_CONTRAST[contrast],
             bound_level=bound_level,
             confidence_level=confidence_level,
-        )
-
-    def asked_of_interval(
-        self,
-        contrast: Contrast,
-        fair: tuple[float, float],
-        level: float,
-    ) -> Asked:
-        """What `evidence` and `interval` ask."""
-        equal = _EQUALITY_OF_CONTRAST[contrast]
-        return Asked(
-            table=self.table,
-            contrast=contrast,
-            pvalues=pvalues_of_evidence(*fair, equal),
-            limits=two_sided_limits(level, equal),
         )
 
     def limits(

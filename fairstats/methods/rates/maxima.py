@@ -32,7 +32,7 @@ from fairstats.ground.multiplicity import MaxZ, normal_cdf, normal_quantile
 from fairstats.ground.registry import RATES, Metric, Rate
 from fairstats.ground.results import Interval
 from fairstats.ground.serialise import serialisable
-from fairstats.ground.verdict import Evidence, Procedure, bound_level, settle
+from fairstats.ground.verdict import Evidence, Procedure, settle
 from fairstats.methods.rates.decision import ExactPair, decide_by_method, decide_exactly, exact_pair
 from fairstats.methods.rates.estimates import (
     RateEstimates,
@@ -41,6 +41,7 @@ from fairstats.methods.rates.estimates import (
     linear_covariance,
     with_added_rows,
 )
+from fairstats.methods.rates.exact_terms import ExactTerms
 from fairstats.methods.rates.pair import (
     CORRECTED_IN_MEANS,
     Chosen,
@@ -49,7 +50,6 @@ from fairstats.methods.rates.pair import (
     too_few_units,
 )
 from fairstats.methods.rates.result import ComparisonResult, Inference, RateComparison
-from fairstats.numerics.rates.exact import AT_ONCE, prepare
 from fairstats.numerics.rates.score import difference_score_statistic
 from fairstats.numerics.rates.score_limits import difference_limits_of
 from fairstats.numerics.rates.switch import needed_cases, smallest_expected
@@ -90,12 +90,23 @@ class GapComponent:
 class GapComponents(Sequence[GapComponent]):
     """Differences by columns, each made into an object when it is asked for.
 
-    Of 500 groups there are 124,750, of which a reader wants the first few.
+    Of 500 groups there are 124,750, of which a reader wants the first few. Limits by exact tests are
+    found then, too.
     """
 
-    def __init__(self, columns: Mapping[str, Sequence[Any] | NDArray[Any]], order: Any) -> None:
-        self._columns = dict(columns)
+    def __init__(
+        self,
+        columns: Mapping[str, Sequence[Any] | NDArray[Any]],
+        order: Any,
+        exact: ExactTerms | None = None,
+    ) -> None:
+        self._columns = {name: np.asarray(column) for name, column in columns.items()}
         self._order = np.asarray(order, dtype=np.intp)
+        # number of the exact tests whose limits stand for those of the score, −1 of none
+        self._lacking = np.full(self._order.size, -1)
+        self._exact = exact
+        if exact is not None:
+            self._lacking[exact.places] = np.arange(len(exact))
 
     def __len__(self) -> int:
         """Number of differences."""
@@ -131,11 +142,22 @@ class GapComponents(Sequence[GapComponent]):
         return repr(tuple(self))
 
     def _make(self, places: NDArray[np.intp]) -> list[GapComponent]:
+        self._find_limits(places)
         chosen = {}
         for name, column in self._columns.items():
-            chosen[name] = np.asarray(column)[places].tolist()
+            chosen[name] = column[places].tolist()
         rows = zip(*chosen.values(), strict=True)
         return [GapComponent(**dict(zip(chosen, row, strict=True))) for row in rows]
+
+    def _find_limits(self, places: NDArray[np.intp]) -> None:
+        """Write the limits of differences that exact tests judge, where they are not known yet."""
+        lacking = places[self._lacking[places] >= 0]
+        if self._exact is None or not lacking.size:
+            return
+        limits = np.array(self._exact.limits(self._lacking[lacking].tolist()))
+        self._columns["low"][lacking] = limits[:, 0]
+        self._columns["high"][lacking] = limits[:, 1]
+        self._lacking[lacking] = -1
 
 
 @serialisable(eq=False)
@@ -301,7 +323,7 @@ def largest_gap(
     decision = decide_gap(
         band, estimates, joint_law, critical_value, settings, complete=not lacking
     )
-    components = _signed_differences(band, estimates, counts, decision.low, decision.high)
+    components = _signed_differences(band, estimates, counts, decision)
     pvalue = decision.pvalue
     largest_component = components[0]
     comparison = replace(
@@ -311,7 +333,7 @@ def largest_gap(
         estimate=abs(largest_component.estimate),
         std_error=largest_component.std_error,
         confidence_interval=Interval(
-            *_range_of_largest(decision.low, decision.high, not lacking),
+            *_range_of_largest(decision, not lacking),
             confidence_level,
             method_name,
         ),
@@ -339,8 +361,7 @@ def _signed_differences(
     band: _SimultaneousBand,
     estimates: Sequence[RateEstimates],
     counts: CellCounts,
-    lower_limits: Floats,
-    upper_limits: Floats,
+    decision: GapDecision,
 ) -> GapComponents:
     """Every difference with its simultaneous limits, the largest first."""
     rate_numbers, group_numbers, reference_numbers = band.terms.T
@@ -355,11 +376,11 @@ def _signed_differences(
         "reference": groups[reference_numbers],
         "estimate": band.difference,
         "std_error": band.std_error,
-        "low": lower_limits,
-        "high": upper_limits,
+        "low": decision.low,
+        "high": decision.high,
         "n": rows_of_both.astype(np.int64),
     }
-    return GapComponents(columns, order)
+    return GapComponents(columns, order, decision.exact)
 
 
 def _exact_level(band: _SimultaneousBand, confidence_level: float) -> float:
@@ -498,7 +519,8 @@ class GapDecision:
     """What all differences show together of the largest.
 
     `evidence`, `pvalue`, `statistic`: over all differences; `bounds`: one-sided limits of the
-    largest; `low`, `high`, shape (J,): limits of every difference that hold at once.
+    largest; `low`, `high`, shape (J,): limits of every difference that hold at once, by the score,
+    which those of `exact` replace.
     """
 
     evidence: Evidence
@@ -507,6 +529,7 @@ class GapDecision:
     statistic: float
     low: Floats
     high: Floats
+    exact: ExactTerms
     procedure: Procedure
 
 
@@ -559,7 +582,6 @@ def decide_gap(
     statistic = float(abs(z_equal[shown_best]))
     df_of_statistic = float(degrees_of_freedom[shown_best])
     near_error = _NEAR_OF_EACH * _exact_level(band, confidence_level)
-    fair_range = (-margin, margin)
     may_be_inside = bool((pvalues_inside <= _NEAR_DECISION * error_over_all).all()) and complete
     near_deciding = np.minimum(pvalues_outside, pvalues_equal) <= near_error
     pairs_used: dict[int, ExactPair] = {}
@@ -570,45 +592,36 @@ def decide_gap(
         if exact_tests is None:
             continue
         pairs_used[j] = exact_tests
-    for j, exact_tests in _prepared(pairs_used, fair_range, 1 - error_of_each):
-        evidence_shown = exact_tests.evidence("difference", fair_range)
-        pvalues_outside[j] = min(evidence_shown.below, evidence_shown.above)
-        pvalues_inside[j] = evidence_shown.inside
-        pvalues_equal[j] = exact_tests.equality()
-        lower_limits[j], upper_limits[j] = exact_tests.interval("difference", 1 - error_of_each)
+    exact = ExactTerms(pairs_used, margin, error_of_each)
+    others = np.ones(band.difference.size, dtype=bool)
+    others[exact.places] = False
     # a difference beyond the margin is one
     pvalues_outside = np.maximum(pvalues_outside, pvalues_equal)
     no_decision = band.few.all()
     # one-sided limits: the lower one of the largest over all differences, its upper one as each
     # alone has it
-    judged_exactly = np.array(sorted(pairs_used), dtype=np.intp)
     limits_over_all = band.farthest_limits(
         _one_sided_critical(error_of_each, margin_width, degrees_of_freedom),
-        judged_exactly,
+        exact.places,
         near=True,
     )
     limits_alone = band.farthest_limits(
         _one_sided_critical(error_over_all, margin_width, degrees_of_freedom),
-        judged_exactly,
+        exact.places,
         near=False,
     )
     bounds = (
         _lower_limit_of_largest(
             limits_over_all,
-            pairs_used,
-            shown_to_exceed=pvalues_outside <= error_of_each,
+            exact,
+            others,
             may_be_equal=pvalues_equal > error_of_each,
             margin=margin,
-            error=error_of_each,
         ),
-        _upper_limit_of_largest(
-            limits_alone, pairs_used, pvalues_inside > error_over_all, margin, error_over_all
-        )
-        if complete
-        else 1.0,
+        _upper_limit_of_largest(limits_alone, exact, others, error_over_all) if complete else 1.0,
     )
     procedure = Procedure(settings.method, "score", df=df_of_statistic)
-    if pairs_used:
+    if len(exact):
         procedure_name = f"{settings.method}, exact tests of small groups"
         procedure = Procedure(procedure_name, "exact", exact=True, df=df_of_statistic)
     if no_decision:
@@ -619,11 +632,19 @@ def decide_gap(
             statistic=0.0,
             low=lower_limits,
             high=upper_limits,
+            exact=exact,
             procedure=procedure,
         )
-    pvalue_above = _over_all(joint, float(pvalues_outside.min()))
-    evidence = Evidence(above=pvalue_above, inside=float(pvalues_inside.max()) if complete else 1.0)
-    smallest = _over_all(joint, float(pvalues_equal.min()))
+    smallest_outside = exact.smallest_outside(float(pvalues_outside[others].min(initial=1.0)))
+    largest_inside = 1.0
+    if complete:
+        largest_inside = exact.largest_inside(
+            float(pvalues_inside[others].max(initial=0.0)), pvalues_inside[exact.places]
+        )
+    evidence = Evidence(above=_over_all(joint, smallest_outside), inside=largest_inside)
+    smallest = _over_all(
+        joint, exact.smallest_of_equality(float(pvalues_equal[others].min(initial=1.0)))
+    )
     return GapDecision(
         evidence=evidence,
         bounds=bounds,
@@ -631,87 +652,51 @@ def decide_gap(
         statistic=statistic,
         low=lower_limits,
         high=upper_limits,
+        exact=exact,
         procedure=procedure,
     )
 
 
-def _prepared(
-    exact_pairs: Mapping[int, ExactPair], fair_range: tuple[float, float], level: float
-) -> Iterator[tuple[int, ExactPair]]:
-    """Exact tests of differences, whose evidence and intervals are computed many together."""
-    numbered = list(exact_pairs.items())
-    for start in range(0, len(numbered), AT_ONCE):
-        block = numbered[start : start + AT_ONCE]
-        prepare([pair.asked_of_interval("difference", fair_range, level) for _, pair in block])
-        yield from block
-
-
 def _lower_limit_of_largest(
     limits: tuple[Floats, Floats],
-    exact_pairs: Mapping[int, ExactPair],
+    exact: ExactTerms,
+    others: NDArray[np.bool_],
     *,
-    shown_to_exceed: NDArray[np.bool_],
     may_be_equal: NDArray[np.bool_],
     margin: float,
-    error: float,
 ) -> float:
     """Lower limit of the largest of several sizes.
 
     The largest distance from 0 of the near ends of all differences.
 
-    `limits`: of every difference by the score; `exact_pairs`: those whose limits exact tests give in
-    their place; `shown_to_exceed`: whether a difference is shown to exceed the margin; `may_be_equal`:
-    whether its test of equality keeps 0, so that its limit does not exceed the margin; `error`: of
-    each limit. A search for limits costs ten p-values, so that it is spared where two of them say
-    that these limits are no farther than what is known.
+    `limits`: of every difference by the score; `others`: those that no exact tests judge;
+    `may_be_equal`: whether its test of equality keeps 0, so that its limit does not exceed the margin.
     """
-    farthest = np.where(may_be_equal, margin, 1.0)
-    near_ends = np.minimum(np.maximum(limits[0], -limits[1]), farthest)
-    largest_so_far = float(np.delete(near_ends, list(exact_pairs)).max(initial=0.0))
-    for j in sorted(exact_pairs, key=lambda j: -near_ends[j]):
-        exact_tests = exact_pairs[j]
-        level_of_bound = bound_level(exact_tests.width("difference", (-margin, margin)), 1 - error)
-        pvalue_above = exact_tests.pvalue("difference", largest_so_far, "greater")
-        pvalue_below = exact_tests.pvalue("difference", -largest_so_far, "less")
-        if min(pvalue_above, pvalue_below) < 1 - level_of_bound or (
-            shown_to_exceed[j] and largest_so_far <= margin
-        ):
-            lower_limit, upper_limit = exact_tests.limits(
-                "difference", level_of_bound, (-margin, margin)
-            )
-            near_end = min(max(lower_limit, -upper_limit), float(farthest[j]))
-            largest_so_far = max(largest_so_far, near_end)
-    return min(largest_so_far, 1.0)
+    near_ends = np.maximum(limits[0], -limits[1])
+    near_ends = np.minimum(near_ends, np.where(may_be_equal, margin, 1.0))
+    of_others = float(near_ends[others].max(initial=0.0))
+    return exact.lower_limit_of_largest(_at(limits, exact.places), of_others)
 
 
 def _upper_limit_of_largest(
     limits: tuple[Floats, Floats],
-    exact_pairs: Mapping[int, ExactPair],
-    may_exceed: NDArray[np.bool_],
-    margin: float,
+    exact: ExactTerms,
+    others: NDArray[np.bool_],
     error: float,
 ) -> float:
     """Upper limit of the largest of several sizes: the largest distance from 0 of any end.
 
-    As `_lower_limit_of_largest`; `may_exceed`: whether a difference is not shown to lie inside the margin.
+    As `_lower_limit_of_largest`; `error`: of each limit.
     """
     far_ends = np.maximum(np.abs(limits[0]), np.abs(limits[1]))
-    largest_so_far = float(np.delete(far_ends, list(exact_pairs)).max(initial=0.0))
-    for j in sorted(exact_pairs, key=lambda j: -far_ends[j]):
-        if largest_so_far >= 1:
-            break
-        exact_tests = exact_pairs[j]
-        level_of_bound = bound_level(exact_tests.width("difference", (-margin, margin)), 1 - error)
-        pvalue_below = exact_tests.pvalue("difference", largest_so_far, "less")
-        pvalue_above = exact_tests.pvalue("difference", -largest_so_far, "greater")
-        if max(pvalue_above, pvalue_below) >= 1 - level_of_bound or (
-            may_exceed[j] and largest_so_far < margin
-        ):
-            lower_limit, upper_limit = exact_tests.limits(
-                "difference", level_of_bound, (-margin, margin)
-            )
-            largest_so_far = max(largest_so_far, abs(lower_limit), abs(upper_limit))
-    return min(largest_so_far, 1.0)
+    of_others = float(far_ends[others].max(initial=0.0))
+    return exact.upper_limit_of_largest(_at(limits, exact.places), of_others, error)
+
+
+def _at(limits: tuple[Floats, Floats], places: NDArray[np.intp]) -> tuple[Floats, Floats]:
+    """Limits of some differences."""
+    low, high = limits
+    return low[places], high[places]
 
 
 def _over_all(joint_law: MaxZ, pvalue: float) -> float:
@@ -1058,17 +1043,22 @@ class _SimultaneousBand:
         return exact_pair(estimates[rate_index], group_index, reference_index, error)
 
 
-def _range_of_largest(
-    lower_limits: Floats, upper_limits: Floats, complete: bool
-) -> tuple[float, float]:
+def _range_of_largest(decision: GapDecision, complete: bool) -> tuple[float, float]:
     """Range of max_j |δ_j| when every δ_j lies in its interval.
 
     Open to 1 where a group is not known.
     """
-    largest_size = min(float(np.maximum(np.abs(lower_limits), np.abs(upper_limits)).max()), 1.0)
-    return float(max(np.maximum(lower_limits, -upper_limits).max(), 0.0)), (
-        largest_size if complete else 1.0
+    exact = decision.exact
+    others = np.ones(decision.low.size, dtype=bool)
+    others[exact.places] = False
+    low = decision.low[others]
+    high = decision.high[others]
+    nearest, farthest = exact.range_of_largest(
+        _at((decision.low, decision.high), exact.places),
+        float(np.maximum(low, -high).max(initial=0.0)),
+        float(np.maximum(np.abs(low), np.abs(high)).max(initial=0.0)),
     )
+    return nearest, min(farthest, 1.0) if complete else 1.0
 
 
 def _what_is_unknown(estimates: Sequence[RateEstimates]) -> list[str]:

@@ -32,6 +32,8 @@ _IMPOSSIBLE = -1e6
 _MOST_FACTORIALS = 1 << 20
 #: Parts into which a step between rates is divided.
 PARTS = 4
+#: Share of the largest value by which others are less and as large but for rounding.
+EQUAL_VALUES = 1e-12
 
 
 def clopper_pearson(k: int, n: int, error: float) -> tuple[float, float]:
@@ -203,7 +205,9 @@ def vertex(values: Floats) -> tuple[Floats, NDArray[np.int64]]:
     place; shape (R,).
     """
     rows = np.arange(len(values))
-    peak = values.argmax(axis=1)
+    # of values that differ by rounding alone the first: parabolas through either differ by more
+    most = values.max(axis=1)[:, None]
+    peak = (values >= most - EQUAL_VALUES * np.abs(most)).argmax(axis=1)
     largest = values[rows, peak]
     preceding = values[rows, np.maximum(peak - 1, 0)]
     following = values[rows, np.minimum(peak + 1, values.shape[1] - 1)]

@@ -7,9 +7,13 @@ question: `Questions` has them, `ExactTable` keeps what has been answered.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
+from importlib import import_module
+from importlib.util import find_spec
 from math import atanh, inf, isfinite, log, pi, sqrt
+from types import ModuleType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +67,10 @@ _MOST_JUMPS = 4
 #: A jump counts from this share of what p falls by within a bracket.
 _LARGE_JUMP = 0.1
 
+#: Exact p-values that are asked of arrays before compiled loops are loaded: about forty rows, .4 s.
+#: Loading takes half a second, compiling them, once for an installation, ten.
+_BEFORE_LOOPS: float = 2_000
+
 OPPOSITE = {"less": "greater", "greater": "less", "two-sided": "two-sided"}
 
 
@@ -114,6 +122,94 @@ class Question:
 
 
 def answer(contrast: Contrast, questions: Sequence[Question]) -> list[Answer]:
+    """Answers to questions about any tables, by compiled loops where there are any."""
+    loops = compiled_loops(len(questions))
+    if loops is None:
+        return answer_by_arrays(contrast, questions)
+    answers: dict[int, Answer] = {}
+    for place, question in enumerate(questions):
+        found = answer_by_loops(loops, contrast, question)
+        if found is not None:
+            answers[place] = found
+    left = [place for place in range(len(questions)) if place not in answers]
+    if left:
+        by_arrays = answer_by_arrays(contrast, [questions[place] for place in left])
+        answers.update(zip(left, by_arrays, strict=True))
+    return [answers[place] for place in range(len(questions))]
+
+
+class _Asked:
+    """Questions that this process has asked so far."""
+
+    number = 0
+
+
+def compiled_loops(number: int = 0) -> ModuleType | None:
+    """The loops that numba compiles, once so many questions have been asked that they pay.
+
+    `number`: of questions that are asked now. None before, and where numba is missing or cannot be
+    used.
+    """
+    _Asked.number += number
+    if _Asked.number < _BEFORE_LOOPS:
+        return None
+    return _load_loops()
+
+
+@functools.lru_cache(maxsize=1)
+def _load_loops() -> ModuleType | None:
+    if find_spec("numba") is None:
+        return None
+    try:
+        return import_module("fairstats.numerics.rates.compiled")
+    # numba refuses a NumPy that is newer than it, and a place where it may not write
+    except (ImportError, RuntimeError):
+        return None
+
+
+_CONTRASTS: dict[Contrast, int] = {"ratio": 0, "difference": 1, "odds_ratio": 2}
+_ALTERNATIVES = {"less": 0, "greater": 1, "two-sided": 2}
+#: Cases up to which compiled loops hold logarithms of factorials.
+_MOST_CASES = 1 << 20
+
+
+def answer_by_loops(loops: ModuleType, contrast: Contrast, question: Question) -> Answer | None:
+    """The answer by compiled loops; None where arrays have to give it."""
+    k, n, k0, n0 = question.k, question.n, question.k0, question.n0
+    larger = question.larger
+    if larger.tails is None or n0 >= _MOST_CASES:
+        return None
+    answered, pvalue, rate, first, low, high = loops.evaluate(
+        _CONTRASTS[contrast],
+        k,
+        n,
+        k0,
+        n0,
+        question.null,
+        _ALTERNATIVES[question.alternative],
+        larger.angle_ends,
+        larger.rates,
+        larger.tails,
+        larger.lost,
+        larger.first_count,
+        larger.last_count,
+        loops.factorials_up_to(1 << n0.bit_length()),
+        loops.refinement_nodes(larger.rates.size),
+        loops.refinements_between(),
+    )
+    if not answered:
+        return None
+    return Answer(
+        pvalue=pvalue,
+        null=question.null,
+        counts=np.arange(first, first + low.size),
+        low=low,
+        high=high,
+        larger_rate=rate,
+    )
+
+
+def answer_by_arrays(contrast: Contrast, questions: Sequence[Question]) -> list[Answer]:
     """Answers to questions about any tables.
 
     Questions whose larger groups have as many nuisance rates are rows of the same arrays, smaller
@@ -616,6 +712,26 @@ class ExactTable:
         if before is None or after is None or self._must_turn(one) != self._must_turn(other):
             return []
         least = _LARGE_JUMP * abs(before.pvalue - after.pvalue)
+        loops = compiled_loops()
+        if loops is not None and self.table[3] < _MOST_CASES:
+            found = loops.find_jumps(
+                _CONTRASTS[self.contrast],
+                self.table,
+                before.null,
+                before.larger_rate,
+                least,
+                (to_scale(self.contrast, before.null), to_scale(self.contrast, after.null)),
+                alternative == "two-sided",
+                _MOST_JUMPS,
+                int(before.counts[0]),
+                before.low,
+                before.high,
+                int(after.counts[0]),
+                after.low,
+                after.high,
+                loops.factorials_up_to(1 << self.table[3].bit_length()),
+            )
+            return [-x if self._must_turn(one) else x for x in found.tolist()]
         tables = sorted(self._tables_that_differ(before, after, least), reverse=True)
         if not tables:
             return []

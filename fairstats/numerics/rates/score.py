@@ -125,7 +125,7 @@ def odds_ratio_statistic(
     """
     k0, n0, k1, n1 = table
     total = k0 + k1
-    if total in (0, n0 + n1):
+    if not 0 < total < n0 + n1:
         return 0.0
     # successes under ψ are failures under 1/ψ: by both ways neither p̃₁ nor 1 − p̃₁ loses its
     # digits

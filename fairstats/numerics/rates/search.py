@@ -117,7 +117,7 @@ _FIRST_DOUBT = 0.18
 _JUMPS = 0.01
 #: So few steps are asked all at once.
 _FEW_STEPS = 4
-_MOST_SECANTS = 12
+MOST_SECANTS = 12
 
 
 def search(
@@ -228,7 +228,7 @@ def falsi(
     low, at_low = one
     high, at_high = other
     x = low
-    for _ in range(_MOST_SECANTS):
+    for _ in range(MOST_SECANTS):
         before = x
         x = low - at_low * (high - low) / (at_high - at_low)
         if abs(x - before) < step:
