@@ -688,3 +688,71 @@ def test_a_posterior_of_rows_is_about_no_algorithm(data: Rows) -> None:
             fold=np.arange(300) % 5,
             target="algorithm",
         )
+
+
+@pytest.mark.filterwarnings("ignore:the relative correlation")
+@pytest.mark.parametrize(
+    ("n", "named", "words"),
+    [
+        (400, None, "an RBF support vector machine"),
+        (1_200, None, "least squares on RBF kernels of 64 rows"),
+        (400, "landmarks", "least squares on RBF kernels of 64 rows"),
+    ],
+)
+def test_reference_by_rows_and_by_name(n: int, named: str | None, words: str) -> None:
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(n, 3))
+    y = (X[:, 0] + rng.normal(size=n) > 0).astype(int)
+    found = fs.um_cross_validate(
+        GaussianNB(),
+        X,
+        y,
+        sensitive_features=rng.integers(0, 2, n),
+        reference_estimator=named,
+        cv=3,
+        n_half_splits=2,
+        draws=100,
+        rng=1,
+        progress=False,
+    )
+    assert found.cross_validation is not None
+    assert found.cross_validation.variance_ratio is not None
+    assert found.cross_validation.variance_ratio.reference == words
+
+
+def test_landmarks_are_kernel_least_squares() -> None:
+    """Witness: the equations of kernel least squares with an intercept, solved over all rows."""
+    from fairstats.methods.um.landmarks import LandmarkRBF
+
+    rng = np.random.default_rng(4)
+    X = rng.normal(size=(60, 2))
+    y = np.where(X[:, 0] ** 2 + X[:, 1] > 0.5, "b", "a")
+    rule = LandmarkRBF().fit(X, y)
+    scaled = (X - X.mean(axis=0)) / X.std(axis=0)
+    kernel = np.exp(-0.5 * ((scaled[:, None] - scaled) ** 2).sum(axis=2))
+    signs = np.where(y == "b", 1.0, -1.0)
+    # |s - b - K a|^2 + a' K a, over a and b at once
+    with_one = np.column_stack([kernel, np.ones(60)])
+    penalty = np.zeros((61, 61))
+    penalty[:60, :60] = kernel
+    solved = np.linalg.lstsq(with_one.T @ with_one + penalty, with_one.T @ signs, rcond=None)[0]
+    grid = rng.normal(size=(200, 2))
+    among = np.exp(
+        -0.5 * ((((grid - X.mean(axis=0)) / X.std(axis=0))[:, None] - scaled) ** 2).sum(axis=2)
+    )
+    values = among @ solved[:60] + solved[60]
+    clear = np.abs(values) > 0.01
+    predicted = rule.predict(grid)
+    assert clear.sum() > 180
+    assert (predicted[clear] == np.where(values[clear] > 0, "b", "a")).all()
+
+
+def test_an_unknown_reference_names_those_there_are() -> None:
+    with pytest.raises(InputError, match="landmarks"):
+        fs.um_cross_validate(
+            GaussianNB(),
+            np.zeros((40, 1)),
+            np.arange(40) % 2,
+            sensitive_features=np.arange(40) % 3,
+            reference_estimator="svc",
+        )
