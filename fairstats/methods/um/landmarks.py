@@ -85,4 +85,5 @@ class LandmarkRBF(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """Kernel of every row with every landmark: exp in single precision takes a quarter."""
         squared = (rows**2).sum(axis=1)[:, None] + (self.landmarks_**2).sum(axis=1)
         squared -= 2 * rows @ self.landmarks_.T
-        return np.exp((-self.gamma_ * squared).astype(np.float32)).astype(np.float64)
+        kernels: Floats = np.exp((-self.gamma_ * squared).astype(np.float32)).astype(np.float64)
+        return kernels
