@@ -292,7 +292,7 @@ class NeighbourLists:
     ) -> Mask:
         """Whether the listed row of each of these rows is present, and of the other group."""
         neighbours = listed[rows]
-        in_other_group = in_first[neighbours] != in_first[rows]
+        in_other_group: Mask = in_first[neighbours] != in_first[rows]
         if present is not None:
             in_other_group &= present[neighbours]
         return in_other_group
@@ -541,7 +541,7 @@ class _ExchangeableSide:
         own_labels = labels[rows]
         minima = self.unchanged[rows] + 1
         minima[np.arange(rows.size), own_labels] -= 1
-        squared = np.minimum(minima.min(axis=1), self.squared[rows, 0] + 1)
+        squared: Floats = np.minimum(minima.min(axis=1), self.squared[rows, 0] + 1)
         places = np.arange(rows.size)
         for column in range(self.index.shape[1]):
             own_rows = rows[places]
