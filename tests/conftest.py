@@ -72,6 +72,7 @@ OPTIONAL_PACKAGES = frozenset(
             "hatch_fancy_pypi_readme",
         ),
         *("jupytext", "nbconvert", "nbclient", "nbformat", "ipykernel", "latex2mathml", "sphinx"),
+        "bs4",
     }
 )
 

@@ -106,7 +106,8 @@ class CellCounts:
         InputError
             For a name that is no cell, or a cell that is named twice.
         """
-        if len(set(cells)) < len(cells) or not set(cells).issubset(self.cells):
+        are_names = all(isinstance(cell_name, str) for cell_name in cells)
+        if not are_names or len(set(cells)) < len(cells) or not set(cells).issubset(self.cells):
             checks.check_names("cells", cells, self.cells)
         return np.asarray(
             self.totals[:, [self.cells.index(cell_name) for cell_name in cells]].sum(axis=1)
