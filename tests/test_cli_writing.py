@@ -498,11 +498,11 @@ def test_what_r_markdown_would_remove_ends_the_rendering(
 def test_building_writes_the_page_alone(
     folder: Path, renderer: str, request: pytest.FixtureRequest
 ) -> None:
+    for package in ("jupytext", "bs4", "nbconvert", "nbclient", "ipykernel", "latex2mathml"):
+        pytest.importorskip(package)
     if renderer == "r":
         request.getfixturevalue("r_variables")
     else:
-        for package in ("jupytext", "nbconvert", "nbclient", "ipykernel", "latex2mathml"):
-            pytest.importorskip(package)
         (folder / "recorded" / "audit.json").unlink()
     new(folder)
     before = checksums(folder)
