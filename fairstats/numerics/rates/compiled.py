@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import numba
 import numpy as np
@@ -111,6 +111,16 @@ def _smaller_rate(contrast: int, rate: float, null: float) -> float:
     else:
         of_smaller = rate * null / (1.0 - rate + null * rate)
     return min(max(of_smaller, 0.0), 1.0)
+
+
+@_compiled
+def _ends_of_smaller_rate(contrast: int, null: float) -> tuple[float, float]:
+    """Rates of the smaller group that the null hypothesis allows."""
+    if contrast == RATIO:
+        return 0.0, min(1.0, null)
+    if contrast == DIFFERENCE:
+        return max(0.0, null), min(1.0, 1.0 + null)
+    return 0.0, 1.0
 
 
 @_compiled
@@ -230,19 +240,25 @@ def _solve_larger_count(
     return larger, angle
 
 
+class _Curve(NamedTuple):
+    """What the boundary's curve is of: `least` and `width` of the smaller group's rates."""
+
+    contrast: int
+    m: int
+    n: int
+    null: float
+    statistic: float
+    least: float
+    width: float
+
+
 @_compiled
 def _solve_counts(
-    contrast: int,
+    curve: _Curve,
     first_count: int,
     stride: int,
     first_searched: float,
     last_searched: float,
-    m: int,
-    n: int,
-    null: float,
-    statistic: float,
-    least: float,
-    width: float,
     larger: Floats,
     on_curve: NDArray[np.bool_],
 ) -> None:
@@ -250,6 +266,7 @@ def _solve_counts(
 
     Each root begins where the parabola through the last three angles points.
     """
+    contrast, m, n, null, statistic, least, width = curve
     known = 0
     angle = 0.0
     before = 0.0
@@ -274,6 +291,46 @@ def _solve_counts(
 
 
 @_compiled
+def _interpolate_between_eighths(
+    place: int, at_nodes: Floats, on_curve: NDArray[np.bool_], most_doubt: float
+) -> float:
+    """The larger count between those of every eighth count.
+
+    NaN where it has to be solved: beside the ends, off the curve, and so near a whole number that
+    the interpolation may be on its other side.
+    """
+    node = place // _EIGHT - STENCIL // 2 + 1
+    if node < 0 or node + STENCIL > at_nodes.size:
+        return math.nan
+    larger = 0.0
+    for step in range(STENCIL):
+        if not on_curve[node + step]:
+            return math.nan
+        larger += _WEIGHTS_OF_EIGHTHS[place % _EIGHT, step] * at_nodes[node + step]
+    if abs(larger - np.rint(larger)) <= most_doubt:
+        return math.nan
+    return larger
+
+
+@_compiled
+def _counts_at(larger: float, n: int, lower_end: float, upper_end: float) -> tuple[float, float]:
+    """First count of the larger group with a statistic ≤ c, number of counts with one ≥ c."""
+    if upper_end < -TIE:
+        as_small = n + 1.0
+        as_large = n + 1.0
+    elif abs(larger) < 4e18:
+        as_small = math.ceil(larger - TIE)
+        as_large = math.floor(larger + TIE) + 1.0
+    else:
+        as_small = math.copysign(4e18, larger)
+        as_large = as_small
+    if lower_end > TIE:
+        as_small = 0.0
+        as_large = 0.0
+    return float(as_small), float(as_large)
+
+
+@_compiled
 def _write_boundary(
     contrast: int,
     first_count: int,
@@ -287,15 +344,7 @@ def _write_boundary(
     """`boundary.boundary` of successive counts: first count of the larger group with a statistic ≤
     c, number of counts with one ≥ c.
     """
-    if contrast == RATIO:
-        least = 0.0
-        most = min(1.0, null)
-    elif contrast == DIFFERENCE:
-        least = max(0.0, null)
-        most = min(1.0, 1.0 + null)
-    else:
-        least = 0.0
-        most = 1.0
+    least, most = _ends_of_smaller_rate(contrast, null)
     width = most - least
     near_sine = math.sin(_NEAR)
     near_cosine = math.cos(_NEAR)
@@ -326,21 +375,8 @@ def _write_boundary(
     at_nodes = np.zeros(number_of_nodes)
     on_curve = np.zeros(number_of_nodes, dtype=np.bool_)
     if number_of_nodes >= _FEWEST_NODES:
-        _solve_counts(
-            contrast,
-            first_count,
-            _EIGHT,
-            first_searched,
-            last_searched,
-            m,
-            n,
-            null,
-            statistic,
-            least,
-            width,
-            at_nodes,
-            on_curve,
-        )
+        curve = _Curve(contrast, m, n, null, statistic, least, width)
+        _solve_counts(curve, first_count, _EIGHT, first_searched, last_searched, at_nodes, on_curve)
     most_doubt = _DOUBT * max(n / m, 1.0)
     lowest = m * least + _FAR
     highest = m * (least + width) - _FAR
@@ -352,15 +388,8 @@ def _write_boundary(
     for place in range(first.size):
         count = first_count + place
         larger = math.nan
-        node = place // _EIGHT - STENCIL // 2 + 1
-        if lowest < count < highest and node >= 0 and node + STENCIL <= number_of_nodes:
-            larger = 0.0
-            for step in range(STENCIL):
-                larger += _WEIGHTS_OF_EIGHTHS[place % _EIGHT, step] * at_nodes[node + step]
-                if not on_curve[node + step]:
-                    larger = math.nan
-            if abs(larger - np.rint(larger)) <= most_doubt:
-                larger = math.nan
+        if lowest < count < highest:
+            larger = _interpolate_between_eighths(place, at_nodes, on_curve, most_doubt)
         if count < first_searched:
             larger = start_larger
         elif count > last_searched:
@@ -382,22 +411,15 @@ def _write_boundary(
             known = 0
         lower_end = start_count - count
         upper_end = stop_count - count
-        as_small = math.ceil(larger - TIE) if abs(larger) < 4e18 else math.copysign(4e18, larger)
-        as_large = math.floor(larger + TIE) + 1 if abs(larger) < 4e18 else as_small
-        if upper_end < -TIE:
-            as_small = n + 1
-            as_large = n + 1
-        if lower_end > TIE:
-            as_small = 0
-            as_large = 0
+        as_small, as_large = _counts_at(larger, n, lower_end, upper_end)
         if left_above and abs(upper_end) <= TIE:
-            as_small = n + 1
+            as_small = n + 1.0
         if left_below and abs(lower_end) <= TIE:
-            as_large = 0
+            as_large = 0.0
         if both_zero and statistic > EQUAL and count == 0:
-            as_large = 0
+            as_large = 0.0
         if both_one and statistic < -EQUAL and count == m:
-            as_small = n + 1
+            as_small = n + 1.0
         first[place] = min(max(int(as_small), 0), n + 1)
         number[place] = min(max(int(as_large), 0), n + 1)
 
@@ -410,8 +432,7 @@ def _sum_probabilities(
     log_factorial: Floats,
     tails: Floats,
     number: int,
-    low_places: NDArray[np.int64],
-    high_places: NDArray[np.int64],
+    places: tuple[NDArray[np.int64], NDArray[np.int64]],
     nodes: NDArray[np.int64],
     weights: Floats,
     probability: Floats,
@@ -436,7 +457,7 @@ def _sum_probabilities(
     begun = 0
     ended = 0
     between = nodes.size > 0
-    for place in range(low_places.size):
+    for place in range(places[0].size):
         count = first_count + place
         if count > n:
             break
@@ -451,8 +472,8 @@ def _sum_probabilities(
         while ended < begun and masses[ended] < _NO_MASS and count > n * of_smaller[ended]:
             masses[ended] = 0.0
             ended += 1
-        for side in range(2):
-            row = low_places[place] if side == 0 else high_places[place]
+        for places_of_side in places:
+            row = places_of_side[place]
             if row < 0:
                 continue
             if between:
@@ -529,6 +550,59 @@ def _share(place: float, towards_low: bool, towards_high: bool) -> float:
 
 
 @_compiled
+def _points_between(needed: int) -> tuple[int, int]:
+    """Number of nuisance rates between ends, and where its refinement begins.
+
+    The power of 2 from `needed` on, but 48 in place of 32 and less.
+    """
+    between_points = _FEWEST_UP_TO_THE_END
+    refined_from = 0
+    following = 64
+    while between_points < needed or (between_points < 64 and needed > 32):
+        refined_from += PARTS * (between_points - 1) + 1
+        between_points = following
+        following *= 2
+    return between_points, refined_from
+
+
+@_compiled
+def _include_observed(
+    alternative: int,
+    observed: float,
+    place: int,
+    k0: int,
+    low: NDArray[np.int64],
+    high: NDArray[np.int64],
+) -> None:
+    """The observed table is as extreme as itself."""
+    in_low = alternative == LESS or (alternative == TWO_SIDED and observed <= 0)
+    in_high = not (alternative == LESS or (alternative == TWO_SIDED and observed < 0))
+    if in_low:
+        low[place] = min(low[place], k0)
+    if in_high:
+        high[place] = max(high[place], k0 + 1)
+
+
+@_compiled
+def _places_of_tails(
+    alternative: int,
+    first_larger: int,
+    number: int,
+    low: NDArray[np.int64],
+    high: NDArray[np.int64],
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Rows of the table of tails, of both sides; −1 where a side is not asked for."""
+    low_places = np.full(low.size, -1)
+    high_places = np.full(low.size, -1)
+    for place in range(low.size):
+        if alternative != GREATER:
+            low_places[place] = min(max(low[place] - first_larger, 0), number - 1) + number
+        if alternative != LESS:
+            high_places[place] = min(max(high[place] - first_larger, 0), number - 1)
+    return low_places, high_places
+
+
+@_compiled
 def evaluate(
     contrast: int,
     k: int,
@@ -568,15 +642,7 @@ def evaluate(
         observed = 0.0
     first_angle, last_angle = angle_ends
     # which nuisance rates the null hypothesis allows
-    if contrast == RATIO:
-        least = 0.0
-        most = min(1.0, null)
-    elif contrast == DIFFERENCE:
-        least = max(0.0, null)
-        most = min(1.0, 1.0 + null)
-    else:
-        least = 0.0
-        most = 1.0
+    least, most = _ends_of_smaller_rate(contrast, null)
     lowest = _angle(_larger_rate(contrast, least, null))
     highest = _angle(_larger_rate(contrast, most, null))
     if lowest >= last_angle or highest <= first_angle:
@@ -591,14 +657,7 @@ def evaluate(
     whole = lowest <= first_angle and highest >= last_angle and as_dense
     if not whole:
         needed = math.ceil(_DENSER * max(of_smaller, of_larger) / SPACING) + 1
-        # the power of 2 from `needed` on, but 48 in place of 32 and less
-        between_points = _FEWEST_UP_TO_THE_END
-        refined_from = 0
-        following = 64
-        while between_points < needed or (between_points < 64 and needed > 32):
-            refined_from += PARTS * (between_points - 1) + 1
-            between_points = following
-            following *= 2
+        between_points, refined_from = _points_between(needed)
         if between_points > MOST_BETWEEN:
             return False, 0.0, 0.0, 0, none, none
 
@@ -618,23 +677,10 @@ def evaluate(
     if alternative != LESS:
         value = abs(observed) if alternative == TWO_SIDED else observed
         _write_boundary(contrast, first_count, n, n0, null, value, unused, high)
-    # the observed table is as extreme as itself
     if first_count <= k <= last_count:
-        in_low = alternative == LESS or (alternative == TWO_SIDED and observed <= 0)
-        in_high = not (alternative == LESS or (alternative == TWO_SIDED and observed < 0))
-        if in_low:
-            low[k - first_count] = min(low[k - first_count], k0)
-        if in_high:
-            high[k - first_count] = max(high[k - first_count], k0 + 1)
-
+        _include_observed(alternative, observed, k - first_count, k0, low, high)
     number = last_larger - first_larger + 2
-    low_places = np.full(number_of_counts, -1)
-    high_places = np.full(number_of_counts, -1)
-    for place in range(number_of_counts):
-        if alternative != GREATER:
-            low_places[place] = min(max(low[place] - first_larger, 0), number - 1) + number
-        if alternative != LESS:
-            high_places[place] = min(max(high[place] - first_larger, 0), number - 1)
+    places = _places_of_tails(alternative, first_larger, number, low, high)
 
     if whole:
         probability = np.empty(points)
@@ -648,8 +694,7 @@ def evaluate(
             log_factorial,
             tails,
             number,
-            low_places,
-            high_places,
+            places,
             none,
             refined[1],
             probability,
@@ -684,8 +729,7 @@ def evaluate(
             log_factorial,
             tails,
             number,
-            low_places,
-            high_places,
+            places,
             nodes,
             weights,
             probability,
