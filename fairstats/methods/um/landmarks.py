@@ -8,7 +8,9 @@ coded ±1 in the columns of Y, m training rows as landmarks and K the kernel, th
 
 a least-squares support vector machine with the same kernel and the same weight of errors
 (Suykens, Vandewalle 1999, Neural Processing Letters 9, 293–300) restricted to m functions
-(Williams, Seeger 2001, NIPS 13, 682–688): n·m² operations.
+(Williams, Seeger 2001, NIPS 13, 682–688): n·m² operations. A pipeline of scikit-learn's `Nystroem`
+and `RidgeClassifier` has the same minimum and takes 3.6 times as long at 2,000 rows, too long for a
+reference that is fitted 4·J·K times.
 """
 
 from __future__ import annotations

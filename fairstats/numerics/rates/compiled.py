@@ -40,6 +40,9 @@ ODDS_RATIO = 2
 LESS = 0
 GREATER = 1
 TWO_SIDED = 2
+#: What the loops call the contrasts and alternatives of the arrays.
+CONTRASTS = {"ratio": RATIO, "difference": DIFFERENCE, "odds_ratio": ODDS_RATIO}
+ALTERNATIVES = {"less": LESS, "greater": GREATER, "two-sided": TWO_SIDED}
 
 #: Angles of the boundary's curve, as in `boundary`.
 _NEAR = 1e-6

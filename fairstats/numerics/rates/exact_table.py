@@ -167,33 +167,30 @@ def _load_loops() -> ModuleType | None:
         return None
 
 
-_CONTRASTS: dict[Contrast, int] = {"ratio": 0, "difference": 1, "odds_ratio": 2}
-_ALTERNATIVES = {"less": 0, "greater": 1, "two-sided": 2}
 #: Cases up to which compiled loops hold logarithms of factorials.
 _MOST_CASES = 1 << 20
 
 
 def answer_by_loops(loops: ModuleType, contrast: Contrast, question: Question) -> Answer | None:
     """The answer by compiled loops; None where arrays have to give it."""
-    k, n, k0, n0 = question.k, question.n, question.k0, question.n0
     larger = question.larger
-    if larger.tails is None or n0 >= _MOST_CASES:
+    if larger.tails is None or question.n0 >= _MOST_CASES:
         return None
     answered, pvalue, rate, first, low, high = loops.evaluate(
-        _CONTRASTS[contrast],
-        k,
-        n,
-        k0,
-        n0,
+        loops.CONTRASTS[contrast],
+        question.k,
+        question.n,
+        question.k0,
+        question.n0,
         question.null,
-        _ALTERNATIVES[question.alternative],
+        loops.ALTERNATIVES[question.alternative],
         larger.angle_ends,
         larger.rates,
         larger.tails,
         larger.lost,
         larger.first_count,
         larger.last_count,
-        loops.factorials_up_to(1 << n0.bit_length()),
+        loops.factorials_up_to(1 << question.n0.bit_length()),
         loops.refinement_nodes(larger.rates.size),
         loops.refinements_between(),
     )
@@ -715,7 +712,7 @@ class ExactTable:
         loops = compiled_loops()
         if loops is not None and self.table[3] < _MOST_CASES:
             found = loops.find_jumps(
-                _CONTRASTS[self.contrast],
+                loops.CONTRASTS[self.contrast],
                 self.table,
                 before.null,
                 before.larger_rate,

@@ -196,9 +196,9 @@ def _failure_of_chunk(vignette: Vignette, notebook: Any) -> str:
 def _page_of(notebook: Any, vignette: Vignette) -> str:
     """The notebook as a page by the template `page.html.j2`."""
     from nbconvert.exporters.html import HTMLExporter
-    from pygments.formatters.html import (
-        HtmlFormatter,
-    )  # the package's own name is no thread's friend
+
+    # not from pygments.formatters, which loads its names lazily: two threads may meet there
+    from pygments.formatters.html import HtmlFormatter
 
     css = files("fairstats.report.vignettes").joinpath("vignette.css").read_text(encoding="utf-8")
     style = f"{HtmlFormatter(style='xcode').get_style_defs('.highlight')}\n{css}"

@@ -747,6 +747,48 @@ def test_landmarks_are_kernel_least_squares() -> None:
     assert (predicted[clear] == np.where(values[clear] > 0, "b", "a")).all()
 
 
+def test_fewer_landmarks_than_rows_are_ridge_regression_on_nystroem_features() -> None:
+    """Witness: scikit-learn's ridge regression on K_nm·K_mm^(−½) of the same landmarks."""
+    from sklearn.linear_model import Ridge
+    from sklearn.metrics.pairwise import rbf_kernel
+
+    from fairstats.methods.um.landmarks import N_LANDMARKS, LandmarkRBF
+
+    rng = np.random.default_rng(9)
+    X = rng.normal(size=(400, 3))
+    y = (X[:, 0] * X[:, 1] + 0.3 * rng.normal(size=400) > 0).astype(int)
+    rule = LandmarkRBF(standardise=False).fit(X, y)
+    assert len(rule.landmarks_) == N_LANDMARKS
+    values, vectors = np.linalg.eigh(rbf_kernel(rule.landmarks_, gamma=rule.gamma_))
+    root = vectors / np.sqrt(np.maximum(values, 1e-5))
+    ridge = Ridge(alpha=1.0).fit(
+        rbf_kernel(X, rule.landmarks_, gamma=rule.gamma_) @ root, 2 * y - 1
+    )
+    grid = rng.normal(size=(500, 3))
+    expected = ridge.predict(rbf_kernel(grid, rule.landmarks_, gamma=rule.gamma_) @ root)
+    clear = np.abs(expected) > 0.01  # single precision, and 1e-5 on the diagonal
+    assert clear.sum() > 450
+    np.testing.assert_array_equal(rule.predict(grid)[clear], (expected[clear] > 0).astype(int))
+
+
+def test_what_is_said_of_the_references_is_their_record() -> None:
+    from tests.benchmarks.um_references import summarise
+
+    found = summarise()
+    said = " ".join(fs.um_cross_validate.__doc__.split())
+    first = found["rho of the first group"]
+    second = found["rho of the second group"]
+    width = found["width"]
+    coverage = found["coverage"]
+    for words in (
+        f"ρ was {first.landmarks:.3f} and {second.landmarks:.3f} in the two groups instead of"
+        f" {first.svm:.3f} and {second.svm:.3f}".replace("0.", "."),
+        f"intervals of demographic parity {width.landmarks / width.svm - 1:.1%} wider",
+        f"in {coverage.landmarks:.1%} instead of {coverage.svm:.1%} (± {coverage.error:.1%}",
+    ):
+        assert words in said
+
+
 def test_an_unknown_reference_names_those_there_are() -> None:
     with pytest.raises(InputError, match="landmarks"):
         fs.um_cross_validate(
