@@ -450,7 +450,7 @@ def level_interest(log_period: Floats, *, rate_known: bool = False) -> Interest:
             omega_curvature * (in_nu * in_nu) + in_omega * nu_nu,
             omega_curvature * (in_nu * in_ell) + in_omega * nu_ell,
         )
-        in_theta2 = _second_in_theta(theta, omega, in_theta, in_omega)
+        in_theta2 = law.power_ratio_shape_curvature(omega, theta, in_theta, in_omega)
         in_ell2 = omega_curvature * (in_ell * in_ell)
         hessian = symmetric(
             in_theta2,
@@ -540,17 +540,6 @@ def _omega_with_derivatives(nu: Floats, s: Floats) -> tuple[Floats, ...]:
     """ω = s/ν with ω_ν, ω_ℓ, ω_νν and ω_νℓ."""
     omega = s / nu
     return omega, -omega / nu, 1.0 / nu, 2.0 * omega / nu**2, -1.0 / nu**2
-
-
-def _second_in_theta(theta: Floats, omega: Floats, in_theta: Floats, in_omega: Floats) -> Floats:
-    """∂²/∂θ² of (e^(θω) − 1)/θ from its first derivatives; ω³/3 at θ = 0."""
-    z = theta * omega
-    is_small = np.abs(z) < 0.05
-    series_value = omega**3 * (
-        1 / 3 + z * (1 / 4 + z * (1 / 10 + z * (1 / 36 + z * (1 / 168 + z / 960))))
-    )
-    safe_theta = np.where(is_small, 1.0, theta)
-    return np.where(is_small, series_value, (omega**2 * in_omega - 2.0 * in_theta) / safe_theta)
 
 
 def root_moments(shape: Numbers, s: Numbers, k: Numbers) -> tuple[Floats, Floats]:

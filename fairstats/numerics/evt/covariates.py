@@ -14,9 +14,9 @@ of block maxima the 1 − 1/m quantile. A restricted fit is tested by the likeli
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -30,16 +30,16 @@ from fairstats.ground.results import Comparison, HypothesisTest, Interval
 from fairstats.ground.serialise import kept_in_memory, serialisable
 from fairstats.numerics.evt.backends import scipy_backend
 from fairstats.numerics.evt.distributions import Floats
+from fairstats.numerics.evt.interests import (
+    CoefficientInterest,
+    ConstrainedInterest,
+    LevelInterest,
+)
 from fairstats.numerics.evt.intervals import chi2_quantile
 from fairstats.numerics.evt.likelihood import REGULAR_ABOVE
-from fairstats.numerics.evt.regression import Smooth, TailRegression, hessian, likelihood_end
+from fairstats.numerics.evt.regression import TailRegression, likelihood_end
 from fairstats.numerics.evt.return_levels import ReturnLevel, ReturnLevels
-from fairstats.numerics.evt.simulated_root import (
-    Constraint,
-    RootLaw,
-    coefficient_constraint,
-    level_constraint,
-)
+from fairstats.numerics.evt.simulated_root import RootLaw
 from fairstats.numerics.evt.tail import PROFILE, SIGNED_ROOT, WithParameters, tail_row
 
 #: The interval holds the estimate also where the mean of its root exceeds z.
@@ -178,20 +178,12 @@ class CovariateFit(WithParameters):
         checks.check_choice("method", method, ("auto", "profile"))
         coefficient_index = list(self.params).index(name)
         matrix, shifts = self._made_of()[0].coefficients()
-
-        def interest(z: Floats) -> tuple[float, Floats]:
-            return float(matrix[coefficient_index] @ z + shifts[coefficient_index]), matrix[
-                coefficient_index
-            ]
-
-        def constraint(value: float) -> Constraint:
-            return coefficient_constraint(
-                matrix[coefficient_index], value - float(shifts[coefficient_index])
-            )
-
+        interest = CoefficientInterest(
+            weights=matrix[coefficient_index], shift=float(shifts[coefficient_index])
+        )
         if method == "profile":
             return self._by_chi2(interest, confidence_level)
-        return self._by_root(interest, constraint, confidence_level)
+        return self._by_root(interest, confidence_level)
 
     @property
     def comparisons(self) -> tuple[Comparison, ...]:
@@ -329,14 +321,16 @@ class CovariateFit(WithParameters):
         allowed = f"{'more than' if self.model == 'gev' else 'at least'} {least_period:g}"
         checks.check_that(are_valid, "m", m, allowed, "a larger m")
         conditional_levels = []
-        information = hessian(regression, best_point)
+        information = regression.information(best_point)
         for period in periods.tolist():
             for row_number, covariate_values in enumerate(covariate_frame.to_dict("records")):
                 design_row = {}
                 for column_name, matrix in design_rows.items():
                     design_row[column_name] = matrix[row_number : row_number + 1]
-                interest = regression.level(design_row, period)
-                level_value, level_gradient = interest(best_point)
+                interest = LevelInterest(regression=regression, rows=design_row, m=period)
+                level_value, level_gradient = (
+                    part[0] for part in interest.derivatives(best_point[None])[:2]
+                )
                 standard_error = np.sqrt(
                     level_gradient @ np.linalg.solve(information, level_gradient)
                 )
@@ -347,8 +341,7 @@ class CovariateFit(WithParameters):
                 elif method == "profile":
                     interval = self._by_chi2(interest, confidence_level)
                 else:
-                    constraint = partial(level_constraint, regression, design_row, period)
-                    interval = self._by_root(interest, constraint, confidence_level)
+                    interval = self._by_root(interest, confidence_level)
                 level_and_ends = []
                 for interval_end in (level_value, *interval):
                     level_and_ends.append(
@@ -482,7 +475,7 @@ class CovariateFit(WithParameters):
         regression, best_point = self._made_of()
         return RootLaw.of(regression, best_point)
 
-    def _by_chi2(self, interest: Smooth, confidence_level: float | None) -> Interval:
+    def _by_chi2(self, interest: ConstrainedInterest, confidence_level: float | None) -> Interval:
         """Likelihood interval of a function of z by χ²."""
         regression, best_point = self._made_of()
         interval_level = self._level_of(confidence_level)
@@ -497,8 +490,7 @@ class CovariateFit(WithParameters):
 
     def _by_root(
         self,
-        interest: Smooth,
-        constraint: Callable[[float], Constraint],
+        interest: ConstrainedInterest,
         confidence_level: float | None,
     ) -> Interval:
         """Interval of a function of z where its standardised signed root is ±z.
@@ -508,16 +500,24 @@ class CovariateFit(WithParameters):
         regression, best_point = self._made_of()
         interval_level = self._level_of(confidence_level)
         z = float(np.sqrt(chi2_quantile(interval_level)))
-        moments = self._root_law.moments(interest, constraint)
+        moments = self._root_law.moments(interest)
         end_points = []
         for side in (-1.0, 1.0):
             end_root = z
             end_shape = regression.mean_shape(best_point)
-            for _ in range(_ROUNDS):
+            end_point = best_point
+            for round_number in range(_ROUNDS):
                 root_mean, root_sd = moments(end_shape)
                 root_before = end_root
                 end_root = max(root_sd * z - side * root_mean, _LEAST_ROOT)
-                end_point = likelihood_end(regression, best_point, interest, side, end_root**2)
+                end_point = likelihood_end(
+                    regression,
+                    best_point,
+                    interest,
+                    side,
+                    end_root**2,
+                    near=end_point if round_number > 0 else None,
+                )
                 end_shape = regression.mean_shape(end_point)
                 if abs(end_root - root_before) < _SETTLED or np.isnan(end_shape):
                     break
@@ -548,13 +548,13 @@ class CovariateFit(WithParameters):
 
 
 def _interval_between(
-    interest: Smooth,
+    interest: ConstrainedInterest,
     end_points: list[Floats],
     level: float,
     name: str,
 ) -> Interval:
     """The interval between the values of an interest at two points."""
-    lower_end, upper_end = (float(interest(end_point)[0]) for end_point in end_points)
+    lower_end, upper_end = interest.derivatives(np.stack(end_points))[0].tolist()
     if np.isfinite(lower_end + upper_end):
         missing_note = ""
     else:
@@ -651,7 +651,7 @@ def fit_covariates(
             + (total - values.size) * np.log1p(-exceedance_share)
         )
     is_regular = bool(regression.natural(best_point, columns)[2].min() > REGULAR_ABOVE)
-    covariance = matrix @ np.linalg.inv(hessian(regression, best_point)) @ matrix.T
+    covariance = matrix @ np.linalg.inv(regression.information(best_point)) @ matrix.T
     coefficient_names = []
     for parameter, design_spec in design_specs.items():
         for column_name in design_spec.column_names:

@@ -183,6 +183,17 @@ def power_ratio_shape_derivative(s: Floats, shape: Floats) -> Floats:
         return np.where(is_small, series_value, direct_value)
 
 
+def power_ratio_shape_curvature(s: Floats, shape: Floats, in_shape: Floats, in_s: Floats) -> Floats:
+    """∂²/∂ξ² of `power_ratio` from its first derivatives in ξ and in s; s³/3 at ξ = 0."""
+    z = shape * s
+    is_small = np.abs(z) < 0.05
+    series_value = s**3 * (
+        1 / 3 + z * (1 / 4 + z * (1 / 10 + z * (1 / 36 + z * (1 / 168 + z / 960))))
+    )
+    safe_shape = np.where(is_small, 1.0, shape)
+    return np.where(is_small, series_value, (s**2 * in_s - 2.0 * in_shape) / safe_shape)
+
+
 def exponential_scale(z: Numbers, shape: Numbers) -> Floats:
     """log(1 + ξz)/ξ, z itself at ξ = 0; −inf below and +inf above the support."""
     z = np.asarray(z, dtype=np.float64)

@@ -9,29 +9,29 @@ h with a given deviance D: the Lagrange conditions ∇h = κ∇D.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
 
 from fairstats.numerics.evt import distributions as law
 from fairstats.numerics.evt.backends import scipy_backend
-from fairstats.numerics.evt.distributions import Floats
+from fairstats.numerics.evt.distributions import Floats, Rows, Triple
+from fairstats.numerics.evt.newton import minimise_each
 
-#: z ↦ value and gradient.
-Smooth = Callable[[Floats], tuple[float, Floats]]
-#: Step of differences of gradients, in standard units.
-_DIFFERENCE_STEP = 1e-5
-#: Entries of a symmetric matrix of location, scale and shape: each pair of parameters once.
-_PAIRS = (
-    ("location", "location"),
-    ("location", "scale"),
-    ("location", "shape"),
-    ("scale", "scale"),
-    ("scale", "shape"),
-    ("shape", "shape"),
-)
+#: Stages of the way to an end of an interval: more of them where fewer fail.
+_STAGES = (4, 16, 64)
+#: The fit itself ends at an expected fall of so much of its value, and then takes that step, too.
+_SETTLED = 1e-13
+
+
+class Interest(Protocol):
+    """A function of the coefficients that an interval is about."""
+
+    def derivatives(self, z: Floats) -> Triple:
+        """Values, gradients and Hessians at points z: (R, d) → (R,), (R, d), (R, d, d)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,11 +69,12 @@ class TailRegression:
             return 0.0
         return float(np.log(self.values.size / self.total))
 
-    @property
+    @cached_property
     def dimension(self) -> int:
         """Number of standard coefficients, the rate included."""
         return int(sum(matrix.shape[1] for matrix in self.columns.values())) + int(self.has_rate)
 
+    @cached_property
     def places(self) -> dict[str, slice]:
         """Which of the standard coefficients belong to each parameter."""
         slices = {}
@@ -85,155 +86,119 @@ class TailRegression:
 
     def mean_shape(self, z: Floats) -> float:
         """Mean of the shapes of all rows."""
-        return float((self.columns["shape"] @ z[self.places()["shape"]]).mean())
+        return float((self.columns["shape"] @ z[self.places["shape"]]).mean())
 
     def log_period(self, m: float) -> float:
         """τ of m observations (log m) or of m blocks (−log(−log(1 − 1/m)))."""
         return float(-np.log(-np.log1p(-1.0 / m)) if self.has_location else np.log(m))
 
     def natural(self, z: Floats, rows: Mapping[str, Floats]) -> tuple[Floats, Floats, Floats]:
-        """μ, σ and ξ at rows of the orthogonal columns, in standard units."""
-        coefficient_parts = np.split(z, np.cumsum([matrix.shape[1] for matrix in rows.values()]))
+        """μ, σ and ξ at rows of the orthogonal columns, in standard units.
+
+        Of points z, shape (d,) or (R, d): an array of shape (rows,) or (R, rows) each.
+        """
         predictors = {}
-        for parameter, parameter_part in zip(rows, coefficient_parts, strict=False):
-            predictors[parameter] = rows[parameter] @ parameter_part
+        for parameter, coefficient_slice in self.places.items():
+            predictors[parameter] = z[..., coefficient_slice] @ rows[parameter].T
         if self.link == "log":
             scale = np.exp(predictors["scale"])
         else:
             scale = predictors["scale"]
         return predictors.get("location", np.zeros_like(scale)), scale, predictors["shape"]
 
-    def _standardised(self, z: Floats) -> tuple[Floats, Floats, Floats] | None:
-        """σ, ξ and e = (x − μ)/σ of every row.
+    def derivatives(
+        self,
+        z: Floats,
+        values: Floats | None = None,
+        counts: Floats | None = None,
+    ) -> Triple:
+        """Negative log-likelihoods, with gradients and Hessians, at points z of shape (R, d).
 
-        None where the likelihood is not finite: unless 0 < σ < ∞, ξ > −1, and no value lies beyond
-        its end point.
+        Shapes (R,), (R, d) and (R, d, d). Infinite outside the parameter space. `values`, (R, n):
+        samples in place of the values fitted; `counts`, (R,): exceedances that the rate sees.
+
+        With e = (x − μ)/σ, i = 1/(1 + ξe) and w = log(1 + ξe)/ξ a value adds log σ + (1 + ξ)w, and
+        e^(−w) of block maxima. Its slope in w is A = 1 + ξ − e^(−w) (1 + ξ of excesses), and its
+        derivatives
+            in e: A·i,  twice: (e^(−w) − ξA)·i²,        in ξ: w + A·w_ξ,  twice: 2w_ξ + e^(−w)·w_ξ² + A·w_ξξ,
+            mixed: (1 + e^(−w)·w_ξ)·i − A·e·i².
         """
-        location, scale, shape = self.natural(z, self.columns)
-        if not (scale.min() > 0 and scale.max() < np.inf and shape.min() > -1.0):
-            return None
-        e = (self.values - location) / scale
-        if not (1.0 + shape * e).min() > 0:
-            return None
-        return scale, shape, e
-
-    def __call__(self, z: Floats) -> tuple[float, Floats]:
-        """Negative log-likelihood, that of the rate included, with its gradient.
-
-        Infinite outside.
-        """
-        outside = np.inf, np.full(z.size, np.nan)
-        standardised = self._standardised(z)
-        if standardised is None:
-            return outside
-        scale, shape, e = standardised
-        w, w_shape, _ = (
-            partial_values[:, 0]
-            for partial_values in law.exponential_scale_partials(e[:, None], shape)
+        if values is None:
+            values = self.values
+        locations, scales, shapes = self.natural(z, self.columns)
+        e = (values - locations) / scales
+        is_inside = (scales > 0) & np.isfinite(scales) & (1.0 + shapes * e > 0) & (shapes > -1.0)
+        row_is_inside = is_inside.all(axis=1)
+        if not row_is_inside.all():
+            e = np.where(is_inside, e, 0.0)
+            scales = np.where(is_inside, scales, 1.0)
+        w, w_shape, w_shapes = (
+            partial_values[..., 0]
+            for partial_values in law.exponential_scale_partials(e[..., None], shapes)
         )
-        if "location" in self.columns:
-            gumbel_terms = np.exp(-w)
-        else:
-            gumbel_terms = 0.0 * w
-        total_value = float((np.log(scale) + (1.0 + shape) * w + gumbel_terms).sum())
-        if not np.isfinite(total_value):
-            return outside
-        in_w = 1.0 + shape - gumbel_terms
-        in_e = 1.0 / (1.0 + shape * e)
-        in_log_scale = 1.0 - in_w * e * in_e
-        if self.link == "log":
-            in_scale = in_log_scale
-        else:
-            in_scale = in_log_scale / scale
-        by_row = {"location": -in_w * in_e / scale, "scale": in_scale, "shape": w + in_w * w_shape}
-        gradient = [matrix.T @ by_row[parameter] for parameter, matrix in self.columns.items()]
-        if self.has_rate:
-            n_values = self.values.size
-            exceedance_rate = np.exp(z[-1])
-            if exceedance_rate >= 1.0:
-                return outside
-            total_value -= n_values * z[-1] + (self.total - n_values) * np.log1p(-exceedance_rate)
-            gradient.append(
-                np.array(
-                    [(self.total - n_values) * exceedance_rate / (1.0 - exceedance_rate) - n_values]
-                )
-            )
-        return total_value, np.concatenate(gradient)
-
-    def hessian(self, z: Floats) -> Floats:
-        """Second derivatives of the negative log-likelihood, by the chain rule.
-
-        Shape (p, p). Of a row's term log σ + F(e, ξ) with F = (1 + ξ)w + e^(−w), w = log(1 + ξe)/ξ and
-        e = (x − μ)/σ; without e^(−w) for excesses. NaN where the likelihood is not finite.
-        """
-        standardised = self._standardised(z)
-        if standardised is None:
-            return np.full((z.size, z.size), np.nan)
-        scale, shape, e = standardised
-        w, w_shape, w_shape_shape = (
-            partial_values[:, 0]
-            for partial_values in law.exponential_scale_partials(e[:, None], shape)
-        )
-        w_e = 1.0 / (1.0 + shape * e)
-        w_e_e = -shape * w_e**2
-        w_e_shape = -e * w_e**2
         if self.has_location:
             gumbel_terms = np.exp(-w)
         else:
-            gumbel_terms = 0.0 * w
-        f_w = 1.0 + shape - gumbel_terms
-        f_w_shape = 1.0 + gumbel_terms * w_shape
-        f_e = f_w * w_e
-        f_e_e = gumbel_terms * w_e**2 + f_w * w_e_e
-        f_e_shape = f_w_shape * w_e + f_w * w_e_shape
-        f_shape_shape = w_shape + f_w_shape * w_shape + f_w * w_shape_shape
-        by_pair = {
-            ("location", "location"): f_e_e / scale**2,
-            ("location", "scale"): (f_e + e * f_e_e) / scale,
-            ("location", "shape"): -f_e_shape / scale,
-            ("scale", "scale"): e * f_e + e**2 * f_e_e,
-            ("scale", "shape"): -e * f_e_shape,
-            ("shape", "shape"): f_shape_shape,
+            gumbel_terms = np.zeros_like(w)
+        inverse_terms = 1.0 / (1.0 + shapes * e)
+        slope_in_w = 1.0 + shapes - gumbel_terms
+        nll = (np.log(scales) + (1.0 + shapes) * w + gumbel_terms).sum(axis=1)
+        in_e = slope_in_w * inverse_terms
+        in_e2 = (gumbel_terms - shapes * slope_in_w) * inverse_terms**2
+        in_shape = w + slope_in_w * w_shape
+        in_shape2 = 2.0 * w_shape + gumbel_terms * w_shape**2 + slope_in_w * w_shapes
+        in_e_shape = (1.0 + gumbel_terms * w_shape) * inverse_terms
+        in_e_shape -= slope_in_w * e * inverse_terms**2
+        # e falls by e for each unit of log σ, and by 1/σ for each unit of μ
+        first = {"location": -in_e / scales, "scale": 1.0 - in_e * e, "shape": in_shape}
+        second = {
+            ("location", "location"): in_e2 / scales**2,
+            ("location", "scale"): (in_e2 * e + in_e) / scales,
+            ("location", "shape"): -in_e_shape / scales,
+            ("scale", "scale"): in_e2 * e**2 + in_e * e,
+            ("scale", "shape"): -in_e_shape * e,
+            ("shape", "shape"): in_shape2,
         }
         if self.link == "identity":  # until here the scale's coordinate is log σ
-            by_pair["location", "scale"] /= scale
-            by_pair["scale", "scale"] = (by_pair["scale", "scale"] - 1.0 + e * f_e) / scale**2
-            by_pair["scale", "shape"] /= scale
-        places = self.places()
-        matrix = np.zeros((z.size, z.size))
-        for row_parameter, column_parameter in _PAIRS:
-            if row_parameter not in places:
-                continue
-            block = self.columns[row_parameter].T @ (
-                by_pair[row_parameter, column_parameter][:, None] * self.columns[column_parameter]
-            )
-            matrix[places[row_parameter], places[column_parameter]] = block
-            matrix[places[column_parameter], places[row_parameter]] = block.T
+            second["scale", "scale"] = (second["scale", "scale"] - first["scale"]) / scales**2
+            second["location", "scale"] = second["location", "scale"] / scales
+            second["scale", "shape"] = second["scale", "shape"] / scales
+            first["scale"] = first["scale"] / scales
+        gradient = np.zeros_like(z)
+        for parameter, coefficient_slice in self.places.items():
+            gradient[:, coefficient_slice] = first[parameter] @ self.columns[parameter]
+        hessian = self._gathered(second, len(z))
         if self.has_rate:
-            exceedance_rate = np.exp(z[-1])
-            n_below = self.total - self.values.size
-            matrix[-1, -1] = n_below * exceedance_rate / (1.0 - exceedance_rate) ** 2
-        return matrix
+            if counts is None:
+                counts = np.full(len(z), float(self.values.size))
+            rate = np.exp(np.minimum(z[:, -1], 0.0))
+            row_is_inside &= rate < 1.0
+            share_below = np.where(rate < 1.0, 1.0 - rate, 0.5)
+            n_below = self.total - counts
+            nll = nll - counts * z[:, -1] - n_below * np.log(share_below)
+            gradient[:, -1] = n_below * rate / share_below - counts
+            hessian[:, -1, -1] = n_below * rate / share_below**2
+        return np.where(row_is_inside, nll, np.inf), gradient, hessian
 
-    def level(self, rows: Mapping[str, Floats], m: float) -> Smooth:
-        """The level of m at one row of covariates, less the origin, in standard units, as a
-        function of z.
-        """
-        log_period = self.log_period(m)
+    def _gathered(self, second: Mapping[tuple[str, str], Floats], n_points: int) -> Floats:
+        """Hessians of the coefficients, (R, d, d), from the second derivatives of each value."""
+        hessian = np.zeros((n_points, self.dimension, self.dimension))
+        for (one_parameter, other_parameter), weights in second.items():
+            if one_parameter not in self.places:
+                continue
+            products = (
+                self.columns[one_parameter][:, :, None] * self.columns[other_parameter][:, None, :]
+            )
+            block = np.tensordot(weights, products, axes=(1, 0))
+            one_slice = self.places[one_parameter]
+            other_slice = self.places[other_parameter]
+            hessian[:, one_slice, other_slice] = block
+            hessian[:, other_slice, one_slice] = np.swapaxes(block, 1, 2)
+        return hessian
 
-        def at(z: Floats) -> tuple[float, Floats]:
-            location, scale, shape = self.natural(z, rows)
-            log_expected = np.asarray(log_period + (z[-1:] if self.has_rate else self.log_share))
-            ratio = law.power_ratio(log_expected, shape)
-            in_shape = scale * law.power_ratio_shape_derivative(log_expected, shape)
-            in_scale = scale * ratio if self.link == "log" else ratio
-            by_row = {"location": np.ones(1), "scale": in_scale, "shape": in_shape}
-            gradient = [matrix.T @ by_row[parameter] for parameter, matrix in rows.items()]
-            if self.has_rate:
-                gradient.append(scale * np.exp(shape * log_expected))
-            return float((location + scale * ratio)[0]), np.concatenate(gradient)
-
-        return at
+    def information(self, z: Floats) -> Floats:
+        """Observed information at one point, shape (d, d)."""
+        return np.asarray(self.derivatives(z[None])[2][0])
 
     def coefficients(self) -> tuple[Floats, Floats]:
         """Matrix and shift that make the coefficients of the formulas from z.
@@ -289,7 +254,7 @@ class TailRegression:
                 scipy_backend.gpd_mle(standard_values).params,
                 [standard_values.mean(), 0.0],
             ]
-        minima = []
+        starts = []
         for start_params in start_list:
             start_by_parameter = dict(zip(self.columns, start_params, strict=True))
             start_by_parameter["scale"] = (
@@ -301,112 +266,87 @@ class TailRegression:
             for parameter, matrix in self.columns.items():
                 z.append(start_by_parameter[parameter] * matrix.mean(axis=0))
             if self.has_rate:
-                log_rate = [np.array([np.log(standard_values.size / self.total)])]
-            else:
-                log_rate = []
-            minima.append(minimise(self, np.concatenate([*z, *log_rate])))
-        return min(
-            (minimum for minimum in minima if minimum), key=lambda minimum: minimum[1], default=None
+                z.append(np.array([np.log(standard_values.size / self.total)]))
+            starts.append(np.concatenate(z))
+
+        def objective(rows: Rows, points: Floats) -> Triple:
+            return self.derivatives(points)
+
+        points, lowest_values = minimise_each(
+            objective, np.stack(starts), settled=_SETTLED, iterations=200, halvings=34
         )
-
-
-def hessian(smooth: Smooth, z: Floats) -> Floats:
-    """Second derivatives: of a likelihood its own, else by central differences of the gradient."""
-    if isinstance(smooth, TailRegression):
-        return smooth.hessian(z)
-    coordinate_steps = _DIFFERENCE_STEP * np.eye(z.size)
-    derivative_rows = np.stack(
-        [
-            smooth(z + coordinate_step)[1] - smooth(z - coordinate_step)[1]
-            for coordinate_step in coordinate_steps
-        ]
-    ) / (2.0 * _DIFFERENCE_STEP)
-    return np.asarray(0.5 * (derivative_rows + derivative_rows.T))
-
-
-@np.errstate(all="ignore")  # steps may go where nothing is finite: they are shortened
-def minimise(smooth: Smooth, z: Floats) -> tuple[Floats, float] | None:
-    """Where Newton's method ends, and the value there; None where that is no minimum."""
-    current_value, gradient = smooth(z)
-    for _ in range(200):
-        if not np.isfinite(current_value):
+        if np.isnan(lowest_values).all():
             return None
-        curvature_matrix = hessian(smooth, z)
-        if not np.isfinite(curvature_matrix).all():
-            return None
-        eigenvalues, eigenvectors = np.linalg.eigh(curvature_matrix)
-        newton_step = -eigenvectors @ (
-            (eigenvectors.T @ gradient)
-            / np.maximum(np.abs(eigenvalues), 1e-9 * np.abs(eigenvalues).max())
-        )
-        expected_fall = -float(gradient @ newton_step)
-        step_share = 1.0
-        while (
-            not (trial_values := smooth(z + step_share * newton_step))[0]
-            < current_value - 1e-4 * step_share * expected_fall
-        ):
-            step_share *= 0.5
-            if step_share < 1e-10:  # nothing lower along the step: rounding, at a minimum
-                if eigenvalues[0] > 0 and expected_fall < 1e-9 * max(1.0, abs(current_value)):
-                    return (z, current_value)
-                return None
-        z = z + step_share * newton_step
-        current_value, gradient = trial_values
-    return None
+        best_start = int(np.nanargmin(lowest_values))
+        return points[best_start], float(lowest_values[best_start])
 
 
-@np.errstate(all="ignore")
+@np.errstate(all="ignore")  # steps may go where nothing is finite
 def likelihood_end(
-    nll: Smooth,
+    regression: TailRegression,
     best: Floats,
-    interest: Smooth,
+    interest: Interest,
     side: float,
     critical: float,
-    stages: int = 4,
+    near: Floats | None = None,
 ) -> Floats:
     """Where the interest is largest (side 1) or smallest (−1) with a deviance up to the critical
     value.
 
-    Newton's method on the Lagrange conditions, in stages of √D, each from the one before; where it
-    fails with more stages, and all NaN in the end.
+    Newton's method on the Lagrange conditions: from `near`, the end of about the same deviance
+    where there is one, else in stages of √D, each from the one before; where that fails with more
+    stages, and all NaN in the end.
     """
-    lowest_value = nll(best)[0]
-    interest_gradient = interest(best)[1]
-    search_direction = side * np.linalg.solve(hessian(nll, best), interest_gradient)
-    z = (
-        best
-        + search_direction * np.sqrt(critical / abs(interest_gradient @ search_direction)) / stages
-    )
-    point_before = best
-    for stage_number in range(1, stages + 1):
-        multiplier = np.nan
-        newton_step = np.full(best.size + 1, np.inf)
-        for _ in range(30):
-            current_value, gradient = nll(z)
-            interest_gradient = side * interest(z)[1]
-            if np.isnan(multiplier):
-                multiplier = float(interest_gradient @ gradient / (gradient @ gradient))
-            value_drop = 0.5 * critical * (stage_number / stages) ** 2
-            residuals = np.append(
-                interest_gradient - multiplier * gradient, current_value - lowest_value - value_drop
-            )
-            curvature_matrix = side * hessian(interest, z) - multiplier * hessian(nll, z)
-            matrix = np.block(
-                [[curvature_matrix, -gradient[:, None]], [gradient[None, :], np.zeros((1, 1))]]
-            )
-            if not (np.isfinite(residuals).all() and np.isfinite(matrix).all()):
+    nll, _, information = (part[0] for part in regression.derivatives(best[None]))
+    if near is not None:
+        end_point = _stationary_point(regression, interest, side, nll + 0.5 * critical, near)
+        if end_point is not None:
+            return end_point
+    interest_gradient = interest.derivatives(best[None])[1][0]
+    direction = side * np.linalg.solve(information, interest_gradient)
+    first_reach = direction * np.sqrt(critical / abs(interest_gradient @ direction))
+    for n_stages in _STAGES:
+        point_before = best
+        guess = best + first_reach / n_stages
+        for stage_number in range(1, n_stages + 1):
+            stage_drop = 0.5 * critical * (stage_number / n_stages) ** 2
+            end_point = _stationary_point(regression, interest, side, nll + stage_drop, guess)
+            if end_point is None:
                 break
-            newton_step = -np.linalg.lstsq(matrix, residuals, rcond=None)[0]
-            z = z + newton_step[:-1]
-            multiplier = multiplier + float(newton_step[-1])
-            if np.abs(newton_step[:-1]).max() < 1e-8:
-                break
-        is_done = (
-            np.isfinite(nll(z)[0]) and multiplier > 0 and np.abs(newton_step[:-1]).max() < 1e-8
-        )
-        if not is_done:
-            if stages >= 50:
-                return np.full(best.size, np.nan)
-            return likelihood_end(nll, best, interest, side, critical, 4 * stages)
-        point_before, z = z, z + (z - point_before)
-    return point_before
+            guess = end_point + (end_point - point_before)
+            point_before = end_point
+        else:
+            return point_before
+    return np.full(best.size, np.nan)
+
+
+def _stationary_point(
+    regression: TailRegression,
+    interest: Interest,
+    side: float,
+    target_nll: float,
+    start: Floats,
+) -> Floats | None:
+    """A point with a given likelihood whose gradient is that of the interest times 1/κ, κ > 0."""
+    z = start
+    multiplier = np.nan
+    for _ in range(30):
+        nll, gradient, curvature = (part[0] for part in regression.derivatives(z[None]))
+        _, in_interest, interest_curvature = (part[0] for part in interest.derivatives(z[None]))
+        in_interest = side * in_interest
+        if np.isnan(multiplier):
+            multiplier = float(in_interest @ gradient / (gradient @ gradient))
+        residuals = np.append(in_interest - multiplier * gradient, nll - target_nll)
+        matrix = np.zeros((z.size + 1, z.size + 1))
+        matrix[:-1, :-1] = side * interest_curvature - multiplier * curvature
+        matrix[:-1, -1] = -gradient
+        matrix[-1, :-1] = gradient
+        if not (np.isfinite(residuals).all() and np.isfinite(matrix).all()):
+            return None
+        step = -np.linalg.lstsq(matrix, residuals, rcond=None)[0]
+        z = z + step[:-1]
+        multiplier = multiplier + float(step[-1])
+        if np.abs(step[:-1]).max() < 1e-8:
+            is_inside = np.isfinite(regression.derivatives(z[None])[0][0])
+            return z if is_inside and multiplier > 0 else None
+    return None

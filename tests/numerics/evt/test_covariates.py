@@ -14,6 +14,7 @@ from scipy.stats import chi2
 
 from fairstats.ground.errors import InputError
 from fairstats.numerics.evt import fit_gev, fit_gpd
+from fairstats.numerics.evt.interests import FreeCoordinates, LevelInterest
 from fairstats.numerics.evt.regression import TailRegression
 from fairstats.results import ConditionalLevel, CovariateFit, ReturnLevels
 
@@ -344,11 +345,51 @@ def test_second_derivatives_are_differences_of_the_gradient(kind: str, link: str
     scale = [0.1, 0.05] if link == "log" else [1.2, 0.1]
     point = [*([0.1, 0.2] if kind == "maxima" else []), *scale, 0.05, 0.02]
     z = np.array(point + ([-2.7] if kind == "excesses" else []))
-    assert np.isfinite(regression(z)[0])
-    rows = []
-    for move in step * np.eye(z.size):
-        rows.append((regression(z + move)[1] - regression(z - move)[1]) / (2 * step))
-    matrix = regression.hessian(z)
-    np.testing.assert_allclose(matrix, rows, rtol=0, atol=1e-7 * np.abs(matrix).max())
+    assert np.isfinite(regression.derivatives(z[None])[0]).all()
+    row = {parameter: matrix[:1] for parameter, matrix in columns.items()}
+    level = LevelInterest(regression=regression, rows=row, m=100.0)
+    for smooth in (regression, level):
+        ahead = smooth.derivatives(z + step * np.eye(z.size))
+        behind = smooth.derivatives(z - step * np.eye(z.size))
+        _, gradient, matrix = (part[0] for part in smooth.derivatives(z[None]))
+        slopes = (ahead[0] - behind[0]) / (2 * step)
+        rows = (ahead[1] - behind[1]) / (2 * step)
+        np.testing.assert_allclose(gradient, slopes, rtol=0, atol=1e-7 * np.abs(gradient).max())
+        np.testing.assert_allclose(matrix, rows, rtol=0, atol=1e-7 * np.abs(matrix).max())
     z[-1 if kind == "maxima" else -3] = -1e3  # ξ below −1, or values beyond the end point
-    assert np.isnan(regression.hessian(z)).all()
+    assert np.isposinf(regression.derivatives(z[None])[0]).all()
+
+
+@pytest.mark.parametrize("link", ["log", "identity"])
+@pytest.mark.parametrize("kind", ["excesses", "maxima"])
+def test_levels_are_held_at_their_value(kind: str, link: str) -> None:
+    """Closed form: the points that satisfy a constraint have the level asked for."""
+    rng = np.random.default_rng(6)
+    design = np.column_stack([np.ones(40), rng.standard_normal(40)])
+    columns = {"location": design} if kind == "maxima" else {}
+    columns |= {"scale": design, "shape": design}
+    regression = TailRegression(
+        values=np.ones(40),
+        unit=1.0,
+        origin=0.0,
+        specs={},
+        columns=columns,
+        turns={},
+        total=800 if kind == "excesses" else 0,
+        link=link,
+    )
+    row = {parameter: matrix[:1] for parameter, matrix in columns.items()}
+    level = LevelInterest(regression=regression, rows=row, m=100.0)
+    held = FreeCoordinates.of(level.constraint(5.0))
+    points = np.abs(rng.normal(size=(8, regression.dimension - 1))) * 0.1
+    found = []
+
+    def keep(z: np.ndarray) -> tuple[np.ndarray, ...]:
+        found.append(z)
+        return level.derivatives(z)
+
+    value, gradient, _ = held.pulled_back(points, keep)
+    inside = regression.natural(found[0], row)[1][:, 0] > 0
+    assert inside.any()
+    np.testing.assert_allclose(value[inside], 5.0, rtol=1e-12)
+    np.testing.assert_allclose(gradient[inside], 0.0, atol=1e-12)
