@@ -195,33 +195,68 @@ def maddlib_of(n_rows: int) -> Callable[[], Ask]:
     return make
 
 
-def tally_of(n_rows: int, engine: str) -> tuple[Callable[[], Ask], Callable[[], Ask]]:
-    """Counts of group, label and decision in an engine, and its own grouping without our checks."""
-    names = ["group", "label", "chosen"]
+#: What a tally counts: columns by argument.
+PARTS: dict[str, dict[str, str]] = {
+    "labels": {"y_true": "label", "y_pred": "chosen"},
+    "scores": {"y_true": "label", "score": "rounded"},
+    "numbers": {"outcome": "score"},
+    "errors": {"outcome": "score", "predicted": "guess"},
+}
+
+
+def tally_of(n_rows: int, engine: str, part: str) -> tuple[Callable[[], Ask], Callable[[], Ask]]:
+    """A tally in an engine, and the engine's own grouping without our checks.
+
+    Of labels and scores the counts, of numbers their mean, standard deviation and skewness.
+    """
+    names = ["group", *PARTS[part].values()]
 
     def table() -> Any:
         rows = make_rows(20, n_rows)
+        rows["rounded"] = np.round(rows["score"], 3)
+        rows["guess"] = np.random.default_rng(2).random(n_rows)
+        frame = pd.DataFrame({name: rows[name] for name in names})
         if engine == "polars":
             import polars
 
-            return polars.DataFrame({name: rows[name] for name in names}).lazy()
+            return polars.DataFrame(frame).lazy()
         import duckdb
 
-        frame = pd.DataFrame({name: rows[name] for name in names})
         return duckdb.from_df(frame)
 
     def make() -> Ask:
         counted = table()
-        columns = {"y_true": "label", "y_pred": "chosen", "sensitive_features": "group"}
-        return lambda: fs.tally(counted, **columns)
+        return lambda: fs.tally(counted, sensitive_features="group", **PARTS[part])
 
     def make_peer() -> Ask:
         counted = table()
+        is_counted = part in ("labels", "scores")
         if engine == "polars":
             import polars
 
-            return lambda: counted.group_by(names).agg(polars.len()).collect()
-        return lambda: counted.aggregate('"group", label, chosen, count(*)').fetchall()
+            score = polars.col("score")
+            values = {"outcome": score}
+            if part == "errors":
+                residual = polars.col("guess") - score
+                values |= {"residual": residual, "absolute": residual.abs(), "square": residual**2}
+            moments = [polars.len()]
+            for name, value in values.items():
+                moments += [
+                    value.mean().alias(f"{name}_mean"),
+                    value.std().alias(f"{name}_sd"),
+                    value.skew().alias(f"{name}_skew"),
+                ]
+            if is_counted:
+                return lambda: counted.group_by(names).agg(polars.len()).collect()
+            return lambda: counted.group_by("group").agg(moments).collect()
+        columns = ", ".join(f'"{name}"' for name in names)
+        if is_counted:
+            return lambda: counted.aggregate(f"{columns}, count(*)").fetchall()
+        sql_values = ["score"]
+        if part == "errors":
+            sql_values += ["guess - score", "abs(guess - score)", "(guess - score) ** 2"]
+        sums = ", ".join(f"avg({x}), stddev_samp({x}), skewness({x})" for x in sql_values)
+        return lambda: counted.aggregate(f'"group", count(*), {sums}').fetchall()
 
     return make, make_peer
 
@@ -487,21 +522,22 @@ def cases_by_rows() -> list[Case]:
         sizes = {"axis": "rows", "groups": 2, "rows": n_rows, "repetitions": repetitions}
         cases.append(Case("`demographic_parity_difference`", make=make, **peer, **sizes))
     for engine, words in (("duckdb", "DuckDB, `GROUP BY`"), ("polars", "polars, `group_by`")):
-        for n_rows in (10**5, 10**6, 10**7):
-            make, make_peer = tally_of(n_rows, engine)
-            cases.append(
-                Case(
-                    f"`tally` of labels by {words.partition(',')[0]}",
-                    axis="rows",
-                    groups=20,
-                    rows=n_rows,
-                    make=make,
-                    repetitions=3,
-                    memory=False,
-                    peer=words,
-                    make_peer=make_peer,
+        for part in PARTS:
+            for n_rows in (10**5, 10**6, 10**7) if part == "labels" else (10**7,):
+                make, make_peer = tally_of(n_rows, engine, part)
+                cases.append(
+                    Case(
+                        f"`tally` of {part} by {words.partition(',')[0]}",
+                        axis="rows",
+                        groups=20,
+                        rows=n_rows,
+                        make=make,
+                        repetitions=3,
+                        memory=False,
+                        peer=words,
+                        make_peer=make_peer,
+                    )
                 )
-            )
     for n_rows in (10**3, 10**4):
         for backend, call, words in (
             ("scipy", "evd::fpot(x, 0)", "evd, `fpot`"),

@@ -63,13 +63,17 @@ def edge_cells() -> dict[str, NDArray[Any]]:
 
 def count_scores(rows: LazyRows) -> ScoreCounts:
     """Rows per group, label and score or interval of scores."""
-    table, group_columns, place_rows = rows.coded(*([TRUE] if TRUE in rows.columns else []))
-    table = table.select(*group_columns, *rows.weights)
-    answer = _count_exact_scores(rows, table, group_columns)
+    names = [TRUE] if TRUE in rows.columns else []
+    key_columns = [*rows.key_names, *names]
+    answer = _count_exact_scores(
+        rows, rows.complete.select(*key_columns, *rows.weights), key_columns
+    )
     if answer is not None:
         values, position = np.unique(real(answer, SCORE), return_inverse=True)
-        return _assemble_counts(rows, answer, place_rows(answer), position, values, None)
-    answer = _in_intervals(rows, table, group_columns)
+        return _assemble_counts(rows, answer, rows.place(answer, *names), position, values, None)
+    # of many intervals engines count faster by one whole number, of few scores by the keys
+    table, group_columns, place_rows = rows.coded(*names)
+    answer = _in_intervals(rows, table.select(*group_columns, *rows.weights), group_columns)
     interval_codes = whole(answer, "fs_interval")
     is_present = np.bincount(interval_codes, minlength=farey_edges().size + 1) > 0
     lower_ends = np.concatenate([[0.0], farey_edges()])[is_present]
