@@ -28,6 +28,9 @@ SAMPLES = 300
 _SEED = 20_240_611
 #: With more values than this the design is thinned; mean·√n and (variance − 1)·n stay the same.
 _MOST_VALUES = 400
+#: Values of samples at a time: a dozen of such arrays are made and freed at each step, and memory of
+#: larger ones goes back to the system and comes again, which costs more than the arithmetic.
+_BLOCK_VALUES = 1 << 13
 #: Mean shapes of the samples: with lower ones many samples have no maximum, and higher ones were
 #: not studied.
 _MEAN_SHAPES = (-0.35, 0.8)
@@ -91,7 +94,20 @@ class SimulatedFits:
         """Negative log-likelihoods of the samples `rows` at z, shape (R, d), with gradient and
         Hessian.
         """
-        return self.regression.derivatives(z, self.values[rows], self.counts[rows])
+        rows_at_a_time = max(1, _BLOCK_VALUES // self.values.shape[1])
+        blocks = []
+        for first in range(0, max(rows.size, 1), rows_at_a_time):
+            block = slice(first, first + rows_at_a_time)
+            block_rows = rows[block]
+            blocks.append(
+                self.regression.derivatives(
+                    z[block], self.values[block_rows], self.counts[block_rows]
+                )
+            )
+        if len(blocks) == 1:
+            return blocks[0]
+        values, gradients, hessians = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
+        return values, gradients, hessians
 
     def root_moments(self, interest: ConstrainedInterest) -> tuple[float, float]:
         """Mean and standard deviation of the signed root of an interest at its true value, at the
